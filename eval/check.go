@@ -1,10 +1,8 @@
 package eval
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -14,18 +12,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Check is what a [Kind]'s Check function is told about the place its options
-// stand in, and where it reports what it finds. It is valid only during that
-// call and must stay in its goroutine.
+// A Check gives the Check function of a [Kind] the context of its options, and collects its
+// findings. It is valid only during that call and must stay in its goroutine.
 //
-// The Path of a report is located in the file that the author wrote. Where the
-// path leads to nothing written, the finding stands at the nearest place that
-// is. Messages need not name the grader: it is put in front of them.
+// A Check locates the path of a finding in the file that the author wrote. If nothing is written
+// at the path, it uses the nearest place that exists. Messages need not name the grader, because
+// a Check puts the name in front.
 type Check struct {
 	loader  *loader
 	src     *decode.Source
-	options *yaml.Node // the options of every place they may stand in, as one map
-	decl    *yaml.Node // where the grader, or the name of the executor, is declared
+	options *yaml.Node // the options from all places, as one map
+	decl    *yaml.Node // where the grader or the executor's name is declared
 	label   string
 	task    *Task
 }
@@ -35,26 +32,26 @@ func (c *Check) Errorf(path decode.Path, code decode.Code, format string, args .
 	c.Suggestf(path, decode.Error, code, "", format, args...)
 }
 
-// Warnf reports something worth mending.
+// Warnf reports something that the author should fix.
 func (c *Check) Warnf(path decode.Path, code decode.Code, format string, args ...any) {
 	c.Suggestf(path, decode.Warning, code, "", format, args...)
 }
 
-// Infof reports something the author may want to know.
+// Infof reports something that the author may want to know.
 func (c *Check) Infof(path decode.Path, code decode.Code, format string, args ...any) {
 	c.Suggestf(path, decode.Info, code, "", format, args...)
 }
 
-// Suggestf reports a finding with the text to put in place of the value at path;
-// an empty suggestion means that none is known.
+// Suggestf reports a finding with a replacement for the value at path. An empty
+// suggestion means that no replacement is known.
 func (c *Check) Suggestf(path decode.Path, severity decode.Severity, code decode.Code, suggestion, format string, args ...any) {
 	d := c.src.Diagnostic(c.locate(path), severity, code, c.label+": "+fmt.Sprintf(format, args...))
 	d.Suggestion = suggestion
 	c.loader.Report(d)
 }
 
-// OneOf reports a [decode.Error] unless value is one of known, and returns whether it
-// is. The message names the known ones, and the nearest is suggested.
+// OneOf reports whether value is one of known. If it is not, OneOf adds a [decode.Error]. The
+// message lists the known values; the nearest one is the suggestion.
 func (c *Check) OneOf(path decode.Path, value string, known ...string) bool {
 	if slices.Contains(known, value) {
 		return true
@@ -64,26 +61,26 @@ func (c *Check) OneOf(path decode.Path, value string, known ...string) bool {
 	return false
 }
 
-// Regexp compiles an RE2 pattern. It reports a bad one at path and returns nil.
+// Regexp compiles an RE2 pattern. It reports an invalid one at path and returns nil.
 func (c *Check) Regexp(path decode.Path, pattern string) *regexp.Regexp {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.Errorf(path, decode.CodeBadRegex, "%sbad regular expression: %s", path.Prefix(), regexpFault(err))
+		c.Errorf(path, decode.CodeBadRegex, "%sinvalid regular expression: %s", path.Prefix(), text.RegexpFault(err))
 		return nil
 	}
 	return re
 }
 
-// Resolve finds a regular file that the options name by a relative path, see
-// [Beside.Resolve]. It returns the file's absolute path and the paths that were tried.
+// Resolve finds a regular file by a relative path from the options, see [Beside.Resolve]. It
+// returns the file's absolute path and the paths that it tried.
 func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
-	abs, tried, ok = c.loader.suite.resolve(rel, c.loader.beside(c.task))
-	c.loader.looked(tried...)
+	abs, tried, ok = c.loader.suite.Resolve(rel, c.loader.beside(c.task))
+	c.loader.dependsOn(tried...)
 	return abs, tried, ok
 }
 
-// File is [Check.Resolve] that reports a missing file at path, naming the places
-// that were searched. It returns "" when the file is missing.
+// File is like [Check.Resolve], but reports a missing file at path, with the places that it
+// searched, and returns "".
 func (c *Check) File(path decode.Path, rel string) string {
 	abs, tried, ok := c.Resolve(rel)
 	if !ok {
@@ -96,15 +93,15 @@ func (c *Check) File(path decode.Path, rel string) string {
 	return abs
 }
 
-// ReadFile returns the content of a file, of an editor's unsaved one where there
-// is such. It refuses what is not a regular file and what has more than 8 MiB.
+// ReadFile returns the content of a file, or the unsaved content that an editor has for it. It
+// refuses files larger than 8 MiB and everything but regular files.
 func (c *Check) ReadFile(abs string) ([]byte, error) { return c.loader.readFile(abs, maxYAMLBytes) }
 
-// ReadSkill is [Check.ReadFile] for a file of a skill, which may be in any place.
+// ReadSkill is like [Check.ReadFile] for the files of a skill, which can be anywhere.
 func (c *Check) ReadSkill(abs string) ([]byte, error) { return c.loader.readSkill(abs, maxYAMLBytes) }
 
-// Allows reports at path a file that the suite may not read, see [Suite.Allows], and
-// returns whether it may.
+// Allows reports whether the suite can read a file, see [reach.Places.Allows]. If it cannot,
+// Allows adds a finding at path.
 func (c *Check) Allows(path decode.Path, abs string) bool {
 	err := c.loader.suite.Allows(abs)
 	if err != nil {
@@ -119,8 +116,8 @@ func (c *Check) SuiteDir() string { return c.loader.suite.Dir }
 // Suite returns the suite. Its tasks are not complete yet.
 func (c *Check) Suite() *Suite { return c.loader.suite }
 
-// Task returns the task that declares the grader; nil for a grader of the suite
-// and for an executor.
+// Task returns the task that declares the grader. It is nil for a grader of the suite and for an
+// executor.
 func (c *Check) Task() *Task { return c.task }
 
 // Has reports whether the author wrote something at path.
@@ -138,21 +135,4 @@ func (c *Check) locate(path decode.Path) *yaml.Node {
 		return c.decl
 	}
 	return n
-}
-
-// regexpFault says what is wrong with a pattern, with a hint for what other
-// dialects of regular expressions have.
-func regexpFault(err error) string {
-	var se *syntax.Error
-	if !errors.As(err, &se) {
-		return err.Error()
-	}
-	msg := fmt.Sprintf("%s: `%s`", se.Code, text.Clip(se.Expr, 60))
-	switch {
-	case strings.HasPrefix(se.Expr, "(?=") || strings.HasPrefix(se.Expr, "(?!") || strings.HasPrefix(se.Expr, "(?<"):
-		msg += " (RE2 has no look-around)"
-	case len(se.Expr) == 2 && se.Expr[0] == '\\' && se.Expr[1] >= '1' && se.Expr[1] <= '9':
-		msg += " (RE2 has no back-references)"
-	}
-	return msg
 }

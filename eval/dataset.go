@@ -13,26 +13,26 @@ import (
 	"waza/eval/dataset"
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/template"
 	"waza/eval/text"
 )
 
-// The bounds of a dataset besides its size: maxCells bounds rows times
-// variables, and maxRowFaults what is reported of a file with the same fault in
-// every row.
+// Limits of a dataset besides its size: maxCells limits rows times variables, maxRowFaults the
+// reports about one file in which every row has the same fault.
 const (
 	maxCells     = 4_000_000
 	maxRowFaults = 20
 )
 
-// dataset reads the tasks of tasks_from: the rows of a CSV, TSV or JSONL file, or
+// addDataset reads the tasks of tasks_from: the rows of a CSV, TSV or JSONL file, or
 // the tasks of a YAML file.
-func (ts *taskSet) dataset() {
+func (ts *taskSet) addDataset() {
 	l := ts.loader
 	at := decode.Place(l.src.Root, "tasks_from")
 	name := filepath.FromSlash(strings.TrimSpace(l.suite.TasksFrom))
 	file := filepath.Join(l.suite.Dir, name)
 	if !filepath.IsLocal(name) || !files.Within(l.suite.Dir, file) {
-		l.Reportf(l.src, at, decode.Error, decode.CodeEscapingPath, "tasks_from must be a relative path that stays in the suite's directory")
+		l.Reportf(l.src, at, decode.Error, decode.CodeEscapingPath, "tasks_from must be a relative path inside the suite's directory")
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(name))
@@ -42,11 +42,11 @@ func (ts *taskSet) dataset() {
 	}
 	data, err := l.readFile(file, limit)
 	if err != nil {
-		l.unreadable(file, l.src, at, err)
+		l.reportUnreadable(file, l.src, at, err)
 		return
 	}
 	if ext == ".yaml" || ext == ".yml" {
-		ts.yamlDataset(file, data)
+		ts.addYAMLDataset(file, data)
 		return
 	}
 	text, offset, err := decode.PlainText(data, false)
@@ -60,8 +60,8 @@ func (ts *taskSet) dataset() {
 	r.finish()
 }
 
-// yamlDataset takes the tasks of another YAML file: a list, or a map with tasks.
-func (ts *taskSet) yamlDataset(file string, data []byte) {
+// addYAMLDataset adds the tasks of another YAML file: a list, or a map with tasks.
+func (ts *taskSet) addYAMLDataset(file string, data []byte) {
 	l := ts.loader
 	ts.files[file] = true
 	src := l.parse(file, data)
@@ -76,16 +76,16 @@ func (ts *taskSet) yamlDataset(file string, data []byte) {
 		}
 	}
 	if l.suite.Range != nil {
-		l.at(decode.Warning, decode.CodeNoEffect, decode.At("range"), "range has no effect on the tasks of a YAML file")
+		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("range"), "range has no effect when tasks_from is a YAML file")
 	}
-	ts.entries(src, list)
+	ts.addEntries(src, list)
 }
 
-// rows makes tasks of the rows of a dataset. It is a [dataset.Target].
+// rows makes tasks from the rows of a dataset. It is a [dataset.Target].
 type rows struct {
 	set    *taskSet
 	file   string
-	name   string // file as findings show it
+	name   string // the file's name in findings
 	rel    string
 	text   string
 	at     *yaml.Node // tasks_from
@@ -95,43 +95,29 @@ type rows struct {
 	faults int
 	empty  int             // prompts without text
 	warned map[string]bool // unknown variables reported
-	skills *[]string       // those of every row; nil before the first
+	skills *[]string       // of every row; nil before the first
 	stop   bool
 }
 
-// Fault reports something about a row. column is in bytes from 1; 0 when unknown.
+// Fault reports a fault of a row. column is in bytes from 1; 0 when unknown.
 func (r *rows) Fault(line, column int, code decode.Code, format string, args ...any) {
 	if r.faults++; r.faults > maxRowFaults {
 		r.stop = true
 		r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Error, Code: code,
-			Message: "too many faults; the rest of the file is not looked at"})
+			Message: "too many faults; waza skips the rest of the file"})
 		return
 	}
 	if column > 1 {
-		text := lineOf(r.text, line)
-		column = utf8.RuneCountInString(text[:min(column-1, len(text))]) + 1
+		row := text.Line(r.text, line)
+		column = utf8.RuneCountInString(row[:min(column-1, len(row))]) + 1
 	}
 	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: max(column, 1), Severity: decode.Error, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// lineOf finds a line without an index of all, which would be larger than the
-// file it is for.
-func lineOf(text string, n int) string {
-	for ; n > 1; n-- {
-		i := strings.IndexByte(text, '\n')
-		if i < 0 {
-			return ""
-		}
-		text = text[i+1:]
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// Stopped reports whether no more rows are wanted.
+// Stopped reports whether reading stops here.
 func (r *rows) Stopped() bool { return r.stop }
 
-// Wanted counts a row and reports whether the suite's range has it.
+// Wanted counts a row and reports whether it is in the suite's range.
 func (r *rows) Wanted() bool {
 	r.count++
 	rng := r.set.loader.suite.Range
@@ -142,7 +128,7 @@ func (r *rows) Wanted() bool {
 	return true
 }
 
-// Row makes a task of the columns of one row.
+// Row makes a task from the columns of one row.
 func (r *rows) Row(line int, columns map[string]string) {
 	l := r.set.loader
 	vars := columns
@@ -151,7 +137,7 @@ func (r *rows) Row(line int, columns map[string]string) {
 		maps.Copy(vars, columns)
 	}
 	if r.cells += len(vars); r.cells > maxCells {
-		r.Fault(line, 1, decode.CodeTooLarge, "more than %d values", maxCells)
+		r.Fault(line, 1, decode.CodeTooLarge, "the dataset has more than %d values", maxCells)
 		r.stop = true
 		return
 	}
@@ -167,53 +153,54 @@ func (r *rows) Row(line int, columns map[string]string) {
 	}
 	prompt, ok := vars["prompt"]
 	if !ok {
-		r.Fault(line, 1, decode.CodeDatasetNoPrompt, "no prompt column, and the suite's inputs have no prompt either")
+		r.Fault(line, 1, decode.CodeDatasetNoPrompt, "neither the dataset nor the suite's inputs have a prompt; add a prompt column")
 		r.stop = true
 		return
 	}
 	if strings.TrimSpace(prompt) == "" {
-		r.emptyPrompt(line)
+		r.reportEmptyPrompt(line)
 	}
 	t.Inputs.Prompt = prompt
-	r.take(t)
+	r.add(t)
 }
 
-// emptyPrompt warns of the first prompts without text.
-func (r *rows) emptyPrompt(line int) {
+// reportEmptyPrompt warns about the first prompts without text.
+func (r *rows) reportEmptyPrompt(line int) {
 	if r.empty++; r.empty > maxRowFaults {
 		return
 	}
 	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Warning, Code: decode.CodeDatasetNoPrompt,
-		Message: fmt.Sprintf("row %d has an empty prompt, which is sent as it is", r.count)})
+		Message: fmt.Sprintf("row %d has an empty prompt, which is sent unchanged", r.count)})
 }
 
-func (r *rows) take(t *Task) {
+func (r *rows) add(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.Fault(t.Line, 1, decode.CodeDuplicateID, "the id %q is that of another task too: %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		r.Fault(t.Line, 1, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
-	if !r.set.add(t, &decode.Source{Name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
+	if !r.set.register(t, &decode.Source{Name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
 		r.stop = true
 		return
 	}
+	setFixtureTexts(&taskCheck{loader: l, src: &decode.Source{Name: r.name}, node: &yaml.Node{Line: t.Line, Column: 1}, task: t}, t.Inputs.Prompt, nil)
 	r.checkVariables(t)
 	if r.skills == nil {
 		r.skills = &[]string{}
-		*r.skills = l.skills.of(t, &taskCheck{loader: l, src: l.src, node: l.src.Root, task: t})
+		*r.skills = l.skills.forTask(t, &taskCheck{loader: l, src: l.src, node: l.src.Root, task: t})
 	}
-	t.Skills = *r.skills // the same for all rows
+	t.Skills = *r.skills // all rows have the same
 	r.set.tasks = append(r.set.tasks, t)
 }
 
-// checkVariables reports each unknown variable once for the whole file, and a prompt
-// that becomes too long.
+// checkVariables reports each unknown variable once per file, and a prompt that becomes too
+// long.
 func (r *rows) checkVariables(t *Task) {
 	if !strings.Contains(t.Inputs.Prompt, "{{") {
 		return
 	}
-	if !t.fits(t.Inputs.Prompt, TrialVars{}) {
-		r.Fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &ExpansionError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
+	if !t.fits(t.Inputs.Prompt) {
+		r.Fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &template.TooLongError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
 	params := r.set.loader.suite.Config.Matrix.names()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)
@@ -229,7 +216,7 @@ func (r *rows) checkVariables(t *Task) {
 			return
 		}
 		d := decode.Diagnostic{File: r.name, Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeUnknownVariable,
-			Message: fmt.Sprintf("no variable %q; the text is sent as it stands", expr)}
+			Message: fmt.Sprintf("unknown variable %q; the text is sent unchanged", expr)}
 		if near := decode.Nearest(strings.TrimPrefix(expr, "."), t.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
@@ -237,19 +224,19 @@ func (r *rows) checkVariables(t *Task) {
 	}
 }
 
-// finish checks the range, and that there was a row at all.
+// finish checks the range, and that the dataset has rows.
 func (r *rows) finish() {
 	l := r.set.loader
 	if rng := l.suite.Range; rng != nil {
 		switch {
 		case rng[0] < 1 || rng[1] < rng[0]:
-			l.at(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range must be [first, last] with 1 ≤ first ≤ last, not [%d, %d]", rng[0], rng[1])
+			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range must be [first, last] with 1 ≤ first ≤ last, got [%d, %d]", rng[0], rng[1])
 			return
 		case r.faults == 0 && r.count > 0 && rng[0] > r.count:
-			l.at(decode.Error, decode.CodeDatasetRange, decode.At("range"), "the range begins at row %d, but %s has %d", rng[0], r.name, r.count)
+			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range starts at row %d, but %s has only %d", rng[0], r.name, r.count)
 			return
 		case r.faults == 0 && r.count > 0 && rng[1] > r.count:
-			l.at(decode.Warning, decode.CodeDatasetRange, decode.At("range"), "the range ends at row %d, but %s has %d", rng[1], r.name, r.count)
+			l.reportAt(decode.Warning, decode.CodeDatasetRange, decode.At("range"), "range ends at row %d, but %s has only %d", rng[1], r.name, r.count)
 		}
 	}
 	if r.count == 0 && r.faults == 0 {

@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations under testdata and the schemas")
 
-// Each file of testdata/diagnostics is a txtar archive: a sentence on what it
-// shows and optional settings ("load: path", "context_dir: path", "executor:
-// name"), the files of a suite, and as "want" the findings.
+// Each file of testdata/diagnostics is a txtar archive: a sentence that describes it, optional
+// settings ("load: path", "context_dir: path", "executor: name"), the files of a suite, and the
+// expected findings in "want".
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "diagnostics", "*.txtar"))
@@ -31,7 +31,7 @@ func TestDiagnostics(t *testing.T) {
 			require.NoError(t, err)
 			got := diagnose(t, archive)
 			last := len(archive.Files) - 1
-			require.Equal(t, "want", archive.Files[last].Name, "the last file is what is expected")
+			require.Equal(t, "want", archive.Files[last].Name, "the last file must contain the expected findings")
 			if *update {
 				archive.Files[last].Data = []byte(got)
 				require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o644))
@@ -74,8 +74,8 @@ func diagnose(t *testing.T, archive *txtar.Archive) string {
 	return strings.NewReplacer(dir+string(filepath.Separator), "", wd, "$PWD").Replace(b.String())
 }
 
-// unpack writes the files of an archive, but for "want", below a directory of
-// its own. A file "x -> y" is a link.
+// unpack writes the files of an archive, except "want", below a directory of its own. A file "x
+// -> y" is a link.
 func unpack(t *testing.T, archive *txtar.Archive) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -95,8 +95,8 @@ func unpack(t *testing.T, archive *txtar.Archive) string {
 	return dir
 }
 
-// TestEveryCodeIsShown holds the table of codes and the fixtures together.
-func TestEveryCodeIsShown(t *testing.T) {
+// TestEveryCodeHasAFixture checks that the table of codes and the fixtures agree.
+func TestEveryCodeHasAFixture(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join("testdata", "diagnostics", "*.txtar"))
@@ -111,11 +111,12 @@ func TestEveryCodeIsShown(t *testing.T) {
 		}
 	}
 	shown[string(decode.CodeTooLarge)] = true // by TestHugeFilesAreRefused
+	shown[string(decode.CodeFleet)] = true    // by TestFleetPreflight of package plan, which imports the fleet
 	seen := map[decode.Code]bool{}
 	for _, c := range decode.Codes() {
-		require.False(t, seen[c.Code], "%s stands twice", c.Code)
+		require.False(t, seen[c.Code], "%s is listed twice", c.Code)
 		seen[c.Code] = true
-		require.True(t, strings.HasSuffix(c.Doc, "."), "%s: %q is no sentence", c.Code, c.Doc)
+		require.True(t, strings.HasSuffix(c.Doc, "."), "%s: %q is not a sentence", c.Code, c.Doc)
 		require.True(t, shown[string(c.Code)], "no fixture shows %s", c.Code)
 		delete(shown, string(c.Code))
 	}

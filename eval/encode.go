@@ -2,37 +2,48 @@ package eval
 
 import (
 	"encoding/json"
+
+	"waza/eval/reach"
 )
 
-// portable is a suite as a trial needs it, in another process as in this one.
+// portable is the part of a suite that a trial needs, in this process or another.
 type portable struct {
-	File         string            `json:"file"`
-	Dir          string            `json:"dir"`
-	Root         string            `json:"root"`
-	Fixtures     string            `json:"fixtures,omitempty"`
-	Name         string            `json:"name"`
-	Description  string            `json:"description,omitempty"`
-	Skill        string            `json:"skill,omitempty"`
-	Version      string            `json:"version,omitempty"`
-	Config       Config            `json:"config"`
-	Inputs       map[string]string `json:"inputs,omitempty"`
-	Instructions []InstructionFile `json:"instructions,omitempty"`
-	Options      map[string]any    `json:"options,omitempty"`
-	Skills       []SkillIn         `json:"skills,omitempty"`
+	File         string                  `json:"file"`
+	Dir          string                  `json:"dir"`
+	Root         string                  `json:"root"`
+	Fixtures     string                  `json:"fixtures,omitempty"`
+	WorkDir      string                  `json:"workDir,omitempty"`
+	Name         string                  `json:"name"`
+	Description  string                  `json:"description,omitempty"`
+	Skill        string                  `json:"skill,omitempty"`
+	Version      string                  `json:"version,omitempty"`
+	Config       Config                  `json:"config"`
+	Inputs       map[string]string       `json:"inputs,omitempty"`
+	Instructions []InstructionFile       `json:"instructions,omitempty"`
+	Options      map[string]any          `json:"options,omitempty"`
+	Agents       map[string]ProjectAgent `json:"agents,omitempty"` // of .waza.yaml
+	Skills       [][]string              `json:"skills,omitempty"` // their names
 }
 
-// MarshalJSON encodes what a trial needs of its suite: where its files are, its
-// config, the options of executors and the names of skills. Tasks, graders, hooks and
-// what only editors need are left out.
+// MarshalJSON encodes what a trial needs of its suite: the places of its files, its config, the
+// options of executors, the project's agents and the names of skills. It leaves out tasks,
+// graders, hooks and everything that only editors need.
 func (s *Suite) MarshalJSON() ([]byte, error) {
-	return json.Marshal(portable{
-		File: s.File, Dir: s.Dir, Root: s.Root(), Fixtures: s.contextDir, Name: s.Name, Description: s.Description, Skill: s.Skill, Version: s.Version,
-		Config: s.Config, Inputs: s.Inputs, Instructions: s.Instructions, Options: s.ExecutorOptions, Skills: s.Skills(),
-	})
+	p := portable{
+		File: s.File, Dir: s.Dir, Root: s.Root(), Fixtures: s.Fixtures, WorkDir: s.WorkDir, Name: s.Name, Description: s.Description, Skill: s.Skill, Version: s.Version,
+		Config: s.Config, Inputs: s.Inputs, Instructions: s.Instructions, Options: s.ExecutorOptions,
+	}
+	if s.Project != nil {
+		p.Agents = s.Project.Agents
+	}
+	for _, sk := range s.skills {
+		p.Skills = append(p.Skills, sk.Names)
+	}
+	return json.Marshal(p)
 }
 
-// UnmarshalJSON decodes what MarshalJSON encodes. Options of executors are
-// [json.RawMessage] until [DecodeOptions] gives them their types.
+// UnmarshalJSON decodes the output of MarshalJSON. Options of executors are [json.RawMessage]
+// until [DecodeOptions] gives them their types.
 func (s *Suite) UnmarshalJSON(b []byte) error {
 	raw := struct {
 		*portable
@@ -43,22 +54,21 @@ func (s *Suite) UnmarshalJSON(b []byte) error {
 	}
 	p := raw.portable
 	*s = Suite{
-		File: p.File, Dir: p.Dir, Name: p.Name, Description: p.Description, Skill: p.Skill, Version: p.Version,
-		Config: p.Config, Inputs: p.Inputs, Instructions: p.Instructions, rootDir: p.Root, contextDir: p.Fixtures,
+		Places: reach.Places{File: p.File, Dir: p.Dir, RootDir: p.Root, Fixtures: p.Fixtures, WorkDir: p.WorkDir},
+		Name:   p.Name, Description: p.Description, Skill: p.Skill, Version: p.Version,
+		Config: p.Config, Inputs: p.Inputs, Instructions: p.Instructions,
+		Project: &Project{Agents: p.Agents}, ExecutorOptions: make(map[string]any, len(raw.Options)),
 	}
 	for name, options := range raw.Options {
-		if s.ExecutorOptions == nil {
-			s.ExecutorOptions = map[string]any{}
-		}
 		s.ExecutorOptions[name] = options
 	}
-	for _, sk := range p.Skills {
-		s.skills = append(s.skills, skill{dir: sk.Dir, names: sk.Names})
+	for _, names := range p.Skills {
+		s.skills = append(s.skills, SkillIn{Names: names})
 	}
 	return nil
 }
 
-// grader is a [Grader] as it is encoded: as a trial needs it.
+// grader is the part of a [Grader] that a trial needs.
 type grader struct {
 	Name      string          `json:"name"`
 	Type      string          `json:"type"`
@@ -66,14 +76,18 @@ type grader struct {
 	Weight    float64         `json:"weight"`
 	Rubric    string          `json:"rubric,omitempty"`
 	Options   json.RawMessage `json:"options,omitempty"`
+	Beside    string          `json:"beside,omitempty"` // see [reach.Beside]
 	File      string          `json:"file,omitempty"`
 	Line      int             `json:"line,omitempty"`
 	Column    int             `json:"column,omitempty"`
 }
 
-// MarshalJSON encodes what it takes to build the grader.
+// MarshalJSON encodes the parts that are needed to build the grader.
 func (g *Grader) MarshalJSON() ([]byte, error) {
 	w := grader{Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, File: g.File, Line: g.Line, Column: g.Column}
+	if o, ok := g.Options.(interface{ DeclaredBeside() string }); ok {
+		w.Beside = o.DeclaredBeside()
+	}
 	if g.Options != nil {
 		b, err := json.Marshal(g.Options)
 		if err != nil {
@@ -84,8 +98,8 @@ func (g *Grader) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON decodes what MarshalJSON encodes. Options is a [json.RawMessage]
-// until [DecodeOptions] gives it its type.
+// UnmarshalJSON decodes the output of MarshalJSON. Options are JSON until [DecodeOptions] gives
+// them their type.
 func (g *Grader) UnmarshalJSON(b []byte) error {
 	var w grader
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -93,18 +107,30 @@ func (g *Grader) UnmarshalJSON(b []byte) error {
 	}
 	*g = Grader{Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, File: w.File, Line: w.Line, Column: w.Column}
 	if w.Options != nil {
-		g.Options = w.Options
+		g.Options = encoded{w.Options, reach.Beside{BesideDir: w.Beside}}
 	}
 	return nil
 }
 
-// DecodeOptions gives options that were encoded as JSON the type that their kind
-// declares. Other options come back as they are.
+// encoded holds options as JSON.
+type encoded struct {
+	json.RawMessage
+	reach.Beside
+}
+
+// DecodeOptions converts options that were encoded as JSON to the type that their kind declares.
+// It returns other options unchanged.
 func DecodeOptions(k Kind, options any) (any, error) {
-	raw, ok := options.(json.RawMessage)
+	e, ok := options.(encoded)
+	if raw, plain := options.(json.RawMessage); plain {
+		e, ok = encoded{RawMessage: raw}, true
+	}
 	if !ok || k.Options == nil {
 		return options, nil
 	}
 	typed := k.Options()
-	return typed, json.Unmarshal(raw, typed)
+	if o, ok := typed.(interface{ DeclaredIn(dir string) }); ok {
+		o.DeclaredIn(e.BesideDir)
+	}
+	return typed, json.Unmarshal(e.RawMessage, typed)
 }

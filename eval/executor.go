@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// DecodeShape takes the common keys. Others are options of executors: which,
-// [executorLoader.load] knows.
+// DecodeShape decodes the common keys. All others must be options of some executor;
+// [executorLoader.load] decodes those.
 func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	l := d.Context.(*loader)
 	d.Structure(n, reflect.ValueOf(c).Elem(), func(p decode.Pair) bool {
@@ -21,8 +21,8 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 			return true
 		}
 		if v == nil {
-			// Without a vocabulary any key may be an executor's, so only what
-			// looks like a typing error is told.
+			// Without a vocabulary any key may be an executor's, so only likely typing errors
+			// are reported.
 			return decode.Nearest(p.Key.Value, decode.Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.Key.Value] == ""
 		}
 		var options []string
@@ -43,9 +43,9 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 // executorLoader resolves executors and decodes their options.
 type executorLoader struct{ *loader }
 
-// load resolves the suite's executor and decodes the options of all
-// executors, of which only those of the one in use are checked: the same key may
-// mean something else to another.
+// load resolves the suite's executor and decodes the options of all executors. It checks only
+// the options of the executor in use, because a key can have a different meaning for another
+// one.
 func (l executorLoader) load() {
 	s, v := l.suite, l.options.Vocabulary
 	at := l.node()
@@ -60,7 +60,7 @@ func (l executorLoader) load() {
 	case ok:
 		s.Config.Executor = used.Name
 	case !chosen || l.options.Executor != "":
-		l.unknown(s.Config.Executor, l.src, at)
+		l.reportUnknown(s.Config.Executor, l.src, at)
 	}
 	s.ExecutorOptions = map[string]any{}
 	config := decode.Lookup(l.src.Root, "config")
@@ -68,7 +68,7 @@ func (l executorLoader) load() {
 		config = l.withAgent(config, used, at)
 	}
 	for _, k := range v.Executors {
-		// With a matrix, what is used are the options of its combinations.
+		// With a matrix, the options of its combinations are used instead.
 		o := l.optionsOf(k, config, at, k.Name == used.Name && len(s.Config.Matrix) == 0)
 		if k.Options != nil {
 			s.ExecutorOptions[k.Name] = o
@@ -98,40 +98,47 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 	return o
 }
 
-// remote reports whether trials of the suite may be done by an executor that is
-// [Kind.Remote], and whether others may do some. Without a vocabulary, both may be.
+// remote reports whether [Kind.Remote] executors can do trials of the suite, and whether others
+// can. Without a vocabulary, both can.
 func (l *loader) remote() (some, others bool) {
 	v := l.options.Vocabulary
 	if v == nil {
 		return true, true
 	}
-	names := []string{l.suite.Config.Executor}
-	if l.options.Executor == "" {
-		for _, p := range l.suite.Config.Matrix {
-			if p.Name != ParamExecutor {
-				continue
-			}
-			names = nil
-			for _, value := range p.Values {
-				names = append(names, ParamText(value))
-			}
-		}
-	}
-	for _, name := range names {
+	for _, name := range executorsOf(l) {
 		k, ok := v.Executor(name)
 		some, others = some || k.Remote, others || ok && !k.Remote
 	}
 	return some, others
 }
 
-// agentKey is the option in which executors take an agent.
+// executorsOf returns the names of the executors that do the suite's trials.
+func executorsOf(l *loader) []string {
+	if l.options.Executor != "" {
+		return []string{l.options.Executor}
+	}
+	var names []string
+	for _, p := range l.suite.Config.Matrix {
+		if p.Name == ParamExecutor {
+			for _, value := range p.Values {
+				names = append(names, ParamText(value))
+			}
+		}
+	}
+	if names == nil {
+		return []string{l.suite.Config.Executor}
+	}
+	return names
+}
+
+// agentKey is the option that chooses the agent of an executor.
 const agentKey = "agent"
 
-// withAgent is config with the agent of the options. What is found about that
-// has no place in the file: it is not written there.
+// withAgent returns config with the agent of the options. Findings about it have no place in the
+// file, because it is not written there.
 func (l executorLoader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
 	if used.Name != "" && !drives(used) {
-		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot be %q; those that do: %s",
+		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent %q; executors that drive one: %s",
 			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
 	}
 	return withKey(config, agentKey, l.agentNode())
@@ -141,10 +148,10 @@ func (l executorLoader) agentNode() *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l.options.Agent}
 }
 
-// drives reports whether an executor drives an agent that is chosen by its name.
+// drives reports whether an executor drives an agent that the agent key chooses.
 func drives(k Kind) bool { return k.Options != nil && decode.TakesKey(k.Options(), agentKey) }
 
-// drivers are the executors that do.
+// drivers returns the names of the executors that drive agents.
 func (l executorLoader) drivers() []string {
 	var names []string
 	for _, k := range l.options.Vocabulary.Executors {
@@ -159,17 +166,17 @@ func (l executorLoader) node() *yaml.Node {
 	return decode.Place(l.src.Root, "config", "executor")
 }
 
-func (l executorLoader) unknown(name string, src *decode.Source, at *yaml.Node) {
+func (l executorLoader) reportUnknown(name string, src *decode.Source, at *yaml.Node) {
 	p := l.suite.Project
 	config := decode.Lookup(l.src.Root, "config")
 	fromProject := p != nil && p.Defaults.Engine != nil && l.options.Executor == "" && l.matrix[ParamExecutor].key == nil &&
 		decode.Lookup(config, "executor") == nil && decode.Lookup(config, "engine") == nil
 	if fromProject {
-		src, at = p.src, decode.Place(p.root, "defaults", "engine")
+		src, at = p.Place("defaults", "engine")
 	}
 	known := kindNames(l.options.Vocabulary.Executors)
 	d := src.Diagnostic(at, decode.Error, decode.CodeUnknownExecutor,
-		"unknown executor \""+text.Clip(name, 60)+"\"; the known ones are "+strings.Join(known, ", "))
+		"unknown executor \""+text.Clip(name, 60)+"\"; known executors: "+strings.Join(known, ", "))
 	d.Suggestion = nearestKind(name, l.options.Vocabulary.Executors)
 	l.Report(d)
 }
@@ -182,7 +189,7 @@ func kindNames(kinds []Kind) []string {
 	return names
 }
 
-// nearestKind suggests a kind by its name or an alias.
+// nearestKind returns the most similar name or alias of a kind.
 func nearestKind(name string, kinds []Kind) string {
 	known := kindNames(kinds)
 	for _, k := range kinds {
@@ -191,11 +198,16 @@ func nearestKind(name string, kinds []Kind) string {
 	return decode.Nearest(name, known)
 }
 
-// DiagnoseExecutor makes a finding about the suite's executor, located where the
-// suite names it, for faults that are found only when it is about to run.
+// DiagnoseExecutor returns a finding about the suite's executor, located where the suite names
+// it. It is for faults that are found only just before a run.
 func (s *Suite) DiagnoseExecutor(severity decode.Severity, code decode.Code, message string) decode.Diagnostic {
+	return s.Diagnose(decode.At("config", "executor"), severity, code, message)
+}
+
+// Diagnose returns a finding about a place in the suite's file.
+func (s *Suite) Diagnose(at decode.Path, severity decode.Severity, code decode.Code, message string) decode.Diagnostic {
 	if s.src == nil {
 		return decode.Diagnostic{File: s.File, Severity: severity, Code: code, Message: message}
 	}
-	return s.src.Diagnostic(decode.Place(s.src.Root, "config", "executor"), severity, code, message)
+	return s.src.Diagnostic(decode.Place(s.src.Root, at...), severity, code, message)
 }

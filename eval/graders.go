@@ -15,21 +15,25 @@ import (
 // graderLoader loads the graders of the suite and of its tasks.
 type graderLoader struct{ *loader }
 
-// load checks the graders of the suite (task nil) or of a task, and returns
-// those that could be made sense of.
+// load checks the graders of the suite (task nil) or of a task, and returns the usable ones.
 func (l graderLoader) load(list []*Grader, task *Task) []*Grader {
 	names := map[string]bool{}
 	if task != nil {
-		// A grader without a name must not replace one of the suite's by chance.
+		// A grader without a name must not accidentally replace one of the suite's graders.
 		for _, g := range l.suite.Graders {
 			names[g.Name] = true
 		}
 	}
+	return l.loadNamed(list, task, names)
+}
+
+// loadNamed is like load, but gives no grader without a name one of the given names.
+func (l graderLoader) loadNamed(list []*Grader, task *Task, names map[string]bool) []*Grader {
 	own := map[string]int{} // name → line
 	list = slices.DeleteFunc(list, func(g *Grader) bool { return g.node == nil })
 	for _, g := range list {
 		if g.Name != "" {
-			l.sameName(g, own)
+			l.renameDuplicate(g, own)
 			names[g.Name] = true
 		}
 	}
@@ -39,15 +43,15 @@ func (l graderLoader) load(list []*Grader, task *Task) []*Grader {
 			g.Name = uniqueName(g.Type, names)
 			names[g.Name] = true
 		}
-		if l.grader(g, task) {
+		if l.loadGrader(g, task) {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// sameName renames a grader whose name another of its list has.
-func (l graderLoader) sameName(g *Grader, own map[string]int) {
+// renameDuplicate renames a grader if an earlier one of its list has the same name.
+func (l graderLoader) renameDuplicate(g *Grader, own map[string]int) {
 	line, twice := own[g.Name]
 	if !twice {
 		own[g.Name] = g.Line
@@ -59,7 +63,7 @@ func (l graderLoader) sameName(g *Grader, own map[string]int) {
 	}
 	own[g.Name] = g.Line
 	l.Reportf(g.src, decode.Place(g.node, "name"), decode.Warning, decode.CodeDuplicateGrader,
-		"another grader is named %q, in line %d; this one is reported as %q", text.Clip(old, 60), line, text.Clip(g.Name, 60))
+		"duplicate grader name %q, first used in line %d; this grader is reported as %q", text.Clip(old, 60), line, text.Clip(g.Name, 60))
 }
 
 func uniqueName(base string, taken map[string]bool) string {
@@ -70,9 +74,9 @@ func uniqueName(base string, taken map[string]bool) string {
 	return name
 }
 
-// grader resolves a grader's type, decodes its options and lets its kind check
-// them. It returns false when the grader cannot be used.
-func (l graderLoader) grader(g *Grader, task *Task) bool {
+// loadGrader resolves a grader's type, decodes its options and has its kind check them. It returns
+// false when the grader cannot be used.
+func (l graderLoader) loadGrader(g *Grader, task *Task) bool {
 	label := "grader"
 	if g.Name != "" {
 		label = fmt.Sprintf("grader %q", text.Clip(g.Name, 60))
@@ -80,11 +84,11 @@ func (l graderLoader) grader(g *Grader, task *Task) bool {
 	d := l.decoder(g.src)
 	d.Label = label + ": "
 	if g.Type == "" {
-		l.missingType(g, d)
+		l.reportMissingType(g, d)
 		return false
 	}
 	if w := decode.Lookup(g.node, "weight"); w != nil && g.Weight <= 0 && !decode.IsNull(w) {
-		d.Report(w, decode.Warning, decode.CodeNoEffect, "", "a weight of %s counts as 1", text.Clip(w.Value, 20))
+		d.Report(w, decode.Warning, decode.CodeNoEffect, "", "weight %s counts as 1, because it is not positive", text.Clip(w.Value, 20))
 	}
 	if g.Weight <= 0 {
 		g.Weight = 1
@@ -97,7 +101,7 @@ func (l graderLoader) grader(g *Grader, task *Task) bool {
 	kind, ok := v.Grader(g.Type)
 	if !ok {
 		d.Report(decode.Place(g.node, "type"), decode.Error, decode.CodeUnknownGrader, nearestKind(g.Type, v.Graders),
-			"unknown type %q; the known ones are %s", text.Clip(g.Type, 60), strings.Join(kindNames(v.Graders), ", "))
+			"unknown type %q; known types: %s", text.Clip(g.Type, 60), strings.Join(kindNames(v.Graders), ", "))
 		return false
 	}
 	if g.Type != kind.Name {
@@ -108,8 +112,12 @@ func (l graderLoader) grader(g *Grader, task *Task) bool {
 	}
 	g.gather(d, func(key string) bool { return decode.TakesKey(g.Options, key) })
 	l.decodeOptions(g, kind, d)
-	if o, ok := g.Options.(interface{ declaredIn(dir string) }); ok {
-		o.declaredIn(l.beside(task))
+	l.checkPaths(g, task)
+	if o, ok := g.Options.(interface{ DeclaredIn(dir string) }); ok {
+		o.DeclaredIn(l.beside(task))
+	}
+	if o, ok := g.Options.(interface{ UpdatesSnapshots() }); ok && l.options.UpdateSnapshots {
+		o.UpdatesSnapshots()
 	}
 	if kind.Check != nil && !d.Failed {
 		kind.Check(&Check{loader: l.loader, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
@@ -117,21 +125,20 @@ func (l graderLoader) grader(g *Grader, task *Task) bool {
 	return true
 }
 
-func (l graderLoader) missingType(g *Grader, d *decode.Decoder) {
+func (l graderLoader) reportMissingType(g *Grader, d *decode.Decoder) {
 	if ref := decode.Lookup(g.node, "ref"); ref != nil {
 		d.Report(ref, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		return
 	}
 	message := "type is missing"
 	if v := l.options.Vocabulary; v != nil {
-		message += "; the known ones are " + strings.Join(kindNames(v.Graders), ", ")
+		message += "; known types: " + strings.Join(kindNames(v.Graders), ", ")
 	}
 	d.Report(g.node, decode.Error, decode.CodeMissingField, "", "%s", message)
 }
 
-// gather makes one map of the options of all the places they may stand in:
-// config, and beside it assertions, rubric and, in flat graders, any option that
-// the kind takes. What stands in config wins.
+// gather makes one map of the options from all places: config, assertions and rubric beside it
+// and, in flat graders, any option that the kind takes. An option in config has priority.
 func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 	all := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: g.node.Line, Column: g.node.Column}
 	have := map[string]bool{}
@@ -149,7 +156,7 @@ func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 		case !takes(key) && key != "assertions":
 			d.UnknownKey(p.Key, reflect.TypeFor[Grader](), append(decode.Keys(g.Options), "config", "assertions"))
 		case have[key]:
-			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect beside config.%s", key, key)
+			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect because config.%s is set", key, key)
 		default:
 			add(p)
 		}
@@ -158,7 +165,7 @@ func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 		if takes("rubric") {
 			add(decode.Pair{Key: k, Value: v})
 		} else {
-			d.Report(k, decode.Warning, decode.CodeNoEffect, "", "graders of type %s take no rubric", g.Type)
+			d.Report(k, decode.Warning, decode.CodeNoEffect, "", "graders of type %s have no option rubric", g.Type)
 		}
 	}
 	g.config = all
@@ -175,7 +182,7 @@ func (g *Grader) configPairs(d *decode.Decoder, all *yaml.Node, add func(decode.
 		return
 	}
 	if config.Kind != yaml.MappingNode {
-		d.Report(config, decode.Error, decode.CodeWrongType, "", "config must be a map, not %s", decode.Describe(config))
+		d.Report(config, decode.Error, decode.CodeWrongType, "", "config must be a map, got %s", decode.Describe(config))
 		return
 	}
 	all.Line, all.Column = config.Line, config.Column
@@ -184,12 +191,12 @@ func (g *Grader) configPairs(d *decode.Decoder, all *yaml.Node, add func(decode.
 	}
 }
 
-// decodeOptions decodes the gathered options into what the kind gave for them.
+// decodeOptions decodes the gathered options into the value that the kind returned.
 func (l graderLoader) decodeOptions(g *Grader, kind Kind, d *decode.Decoder) {
 	d.UnknownCode = decode.CodeUnknownOption
 	if g.Options == nil {
 		for i := 0; i+1 < len(g.config.Content); i += 2 {
-			d.Report(g.config.Content[i], decode.Warning, decode.CodeUnknownOption, "", "graders of type %s take no options", kind.Name)
+			d.Report(g.config.Content[i], decode.Warning, decode.CodeUnknownOption, "", "graders of type %s have no options", kind.Name)
 		}
 		return
 	}
@@ -201,9 +208,8 @@ func (l graderLoader) decodeOptions(g *Grader, kind Kind, d *decode.Decoder) {
 	}
 }
 
-// Diagnose makes a finding about a place in the grader's options, located as
-// [Check] locates it, for faults that are found only when the suite is about to
-// run. Path elements are keys and indexes.
+// Diagnose returns a finding about a place in the grader's options, located as [Check] does it.
+// It is for faults that are found only just before a run. Path elements are keys and indexes.
 func (g *Grader) Diagnose(path decode.Path, severity decode.Severity, code decode.Code, message string) decode.Diagnostic {
 	if g.src == nil {
 		return decode.Diagnostic{File: g.File, Line: g.Line, Column: g.Column, Severity: severity, Code: code, Message: message}
@@ -212,8 +218,8 @@ func (g *Grader) Diagnose(path decode.Path, severity decode.Severity, code decod
 	return g.src.Diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", text.Clip(g.Name, 60), message))
 }
 
-// effective joins the suite's graders with a task's: those that the task names
-// anew stand in their place.
+// effective joins the suite's graders with a task's. A grader of the task replaces the suite's
+// grader of the same name, in its position.
 func effective(suite, own []*Grader) []*Grader {
 	if len(own) == 0 {
 		return suite

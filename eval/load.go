@@ -1,16 +1,17 @@
-// Package eval reads what a suite says: eval.yaml, the task files, datasets,
-// fixtures and skills it refers to. Call [Load] for one suite; package
-// discover finds those below a directory. It starts no process and uses no network.
+// Package eval reads suites: eval.yaml, and the task files, datasets, fixtures and skills that
+// it refers to. Call [Load] for one suite; package discover finds the suites below a directory.
+// Package eval starts no process and uses no network.
 //
-// What is wrong with a suite is never an error of Go but a list of
-// [decode.Diagnostics], each with its place, a stable [decode.Code] and, where one
-// is near, a suggestion. A suite without findings of severity [decode.Error] can be run.
+// The faults of a suite are not Go errors but a list of [decode.Diagnostics], each with its
+// place, a stable [decode.Code] and a suggestion if a similar value exists. A suite without
+// findings of severity [decode.Error] can be run.
 //
-// Executors and graders are not known here by name: the program describes them
-// in a [Vocabulary], and each [Kind] says which options it takes and checks them.
+// Package eval has no list of executors and graders: the program describes them in a
+// [Vocabulary]. Each [Kind] declares its options and checks them.
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,43 +24,54 @@ import (
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
+	"waza/eval/reach"
 )
 
-// Options say how suites are read. The zero value checks nothing that needs a
-// vocabulary.
+// Options control how Load reads suites. The zero value skips all checks that need a vocabulary.
 type Options struct {
-	// Vocabulary names the known executors and graders. Nil means that any
-	// name is taken and their options are not looked at.
+	// Vocabulary lists the known executors and graders. Nil accepts any name and skips the
+	// checks of their options.
 	Vocabulary *Vocabulary
-	// Executor replaces the suite's config.executor, so that its options are
-	// the ones that are checked. Empty means that the suite's holds.
+	// Executor replaces the suite's config.executor, so that Load checks its options. Empty
+	// means config.executor.
 	Executor string
-	// Agent replaces the suite's config.agent. Empty means that the suite's
-	// holds. An executor that drives no agent is a finding then.
+	// Agent replaces the suite's config.agent. Empty means config.agent. With an executor that
+	// drives no agent, Load reports an error.
 	Agent string
+	// JudgeModel and JudgeAgent replace the suite's config.judge_model and config.judge.agent.
+	// Empty means the values of the suite.
+	JudgeModel, JudgeAgent string
+	// ExactTools sets the suite's config.exact_tools.
+	ExactTools bool
 	// ContextDir replaces every task's fixture directory. Empty means none.
 	ContextDir string
-	// Overlay holds the content of files that an editor has changed but not
-	// saved, by absolute path. Nil means that the disk is right.
+	// Baseline also does each task without its skills, even if the suite does not ask for it.
+	Baseline bool
+	// NoSkills keeps all skills from agents, even if the suite gives them some.
+	NoSkills bool
+	// UpdateSnapshots allows graders to replace their snapshots. It affects graders whose
+	// options have the method UpdatesSnapshots.
+	UpdateSnapshots bool
+	// Overlay holds the unsaved content of files that are open in an editor, by absolute path.
+	// It can be nil.
 	Overlay map[string][]byte
-	// Looked is called with the absolute path of each file that is read or looked
-	// for, and of each directory that is searched, whether it is there or not:
-	// only a change of one of them can change what is loaded. It is called by
-	// Load, before that returns; paths may come more than once. Nil is fine.
-	Looked func(path string)
+	// Accessed is called with the absolute path of each file that Load reads or looks for, and of
+	// each directory that it searches, whether or not they exist. Only a change of one of them
+	// can change the result of Load. Load makes all calls before it returns, and can repeat
+	// paths. Nil disables the calls.
+	Accessed func(path string)
 }
 
-// view is what is read of the disk.
-func (o Options) view() files.View { return files.View{Overlay: o.Overlay, Looked: o.Looked} }
+// view returns the options' view of the disk.
+func (o Options) view() files.View { return files.View{Overlay: o.Overlay, Accessed: o.Accessed} }
 
-// Load reads the suite file at path, or the only suite below path when it is a
-// directory, and all that the suite refers to.
+// Load reads the suite file at path and everything it refers to. If path is a directory, it must
+// contain exactly one suite.
 //
-// The suite is as good as the files allow: it is nil when the file is not a YAML
-// map, and it must not be run when the diagnostics have errors. The error is a
-// [*NotFoundError], an [*AmbiguousError] or what kept the file from being read;
-// whatever can be read is judged by diagnostics alone. Time and memory are
-// bounded whatever the files hold.
+// The suite is as complete as the files allow. It is nil when the file is not a YAML map, and it
+// must not be run when the diagnostics contain errors. The error is a [*NotFoundError], an
+// [*AmbiguousError] or the reason why the file cannot be read; all other faults are diagnostics.
+// Time and memory are bounded for any content.
 func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 	path, err := discover.Find(path, o.view())
 	if err != nil {
@@ -72,7 +84,7 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 	l := newLoader(abs, filepath.Dir(path), o)
 	data, err := l.readFile(abs, maxYAMLBytes)
 	if refused(err) {
-		l.unreadable(abs, nil, nil, err)
+		l.reportUnreadable(abs, nil, nil, err)
 		return nil, l.Diagnostics(), nil
 	}
 	if err != nil {
@@ -83,7 +95,7 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 		return nil, l.Diagnostics(), nil
 	}
 	if root := decode.Follow(src.Root); root.Kind != yaml.MappingNode {
-		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
+		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -91,17 +103,16 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 }
 
 func newLoader(abs, shownDir string, o Options) *loader {
-	dir := filepath.Dir(abs)
-	suite := &Suite{File: abs, Dir: dir, rootDir: files.RootOf(dir)}
+	suite := &Suite{Places: reach.At(abs)}
 	if o.ContextDir != "" {
-		suite.contextDir, _ = filepath.Abs(o.ContextDir) // which fails only without a current directory
+		suite.Fixtures, _ = filepath.Abs(o.ContextDir) // fails only without a current directory
 	}
 	l := &loader{
 		options:  o,
 		suite:    suite,
 		shownDir: shownDir,
 	}
-	l.skills = &skillLoader{loader: l, found: map[string][]skill{}}
+	l.skills = &skillLoader{loader: l, found: map[string][]SkillIn{}}
 	return l
 }
 
@@ -115,25 +126,30 @@ func (l *loader) load(src *decode.Source) {
 		return
 	}
 	if tool, at := discover.OtherTool(src.Root); tool != "" {
-		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is for %s, which uses the same file name; waza cannot read it", tool)
 		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
-	s.Project = projectLoader{l}.load()
+	s.Project = projectOf(l)
 	l.decodeSuite()
+	s.Config.JudgeModel = cmp.Or(l.options.JudgeModel, s.Config.JudgeModel)
+	s.Config.ExactTools = l.options.ExactTools || s.Config.ExactTools
+	s.Config.Judge.Agent = cmp.Or(l.options.JudgeAgent, s.Config.Judge.Agent)
+	s.Baseline = s.Baseline || l.options.Baseline
 	check, executors := suiteCheck{l}, executorLoader{l}
 	matrix := &matrixLoader{executorLoader: executors}
-	check.settings()
+	check.checkSettings()
 	matrix.check()
 	executors.load()
 	s.Graders = graderLoader{l}.load(s.Graders, nil)
 	before := l.Errors()
 	loadTasks(l)
 	matrix.combine()
-	check.kind()
-	check.baseline()
+	graderLoader{l}.reportUnnamed()
+	check.checkKind()
+	check.checkBaseline()
 	s.Triggers = triggerLoader{l}.load()
-	check.measured()
+	check.checkThresholds()
 	for _, dir := range slices.Sorted(maps.Keys(l.skills.found)) {
 		s.skills = append(s.skills, l.skills.found[dir]...)
 	}
@@ -146,9 +162,7 @@ func (l *loader) decodeSuite() {
 	s := l.suite
 	s.Kind = ToolEval
 	s.Config.SetDefaults()
-	if s.Project != nil {
-		s.Project.Defaults.apply(&s.Config)
-	}
+	applyDefaults(s.Project, &s.Config)
 	d := l.decoder(l.src)
 	root, alias, ok := d.Enter(l.src.Root)
 	if !ok {
@@ -158,13 +172,13 @@ func (l *loader) decodeSuite() {
 	d.Structure(root, reflect.ValueOf(s).Elem(), func(p decode.Pair) bool { return p.Key.Value == "tasks" })
 }
 
-// unreadable reports a file that cannot be read: at the place that names it, or
-// when src is nil at the file itself.
-func (l *loader) unreadable(path string, src *decode.Source, at *yaml.Node, err error) {
+// reportUnreadable reports a file that cannot be read. The finding is at the place that names the
+// file, or in the file itself when src is nil.
+func (l *loader) reportUnreadable(path string, src *decode.Source, at *yaml.Node, err error) {
 	l.Findings.Unreadable(l.display(path), src, at, err)
 }
 
-// refused reports whether err says that a file exists and is not one to read.
+// refused reports whether err means that a file exists but must not be read.
 func refused(err error) bool {
 	return errors.Is(err, files.ErrTooLarge) || errors.Is(err, files.ErrNotRegular) || errors.Is(err, decode.ErrNotText)
 }

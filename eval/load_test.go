@@ -13,6 +13,8 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
+	"waza/eval/files"
+	"waza/eval/scene"
 )
 
 // loadArchive loads eval.yaml of a txtar archive that must not have errors.
@@ -69,8 +71,8 @@ tasks: [{prompt: hi, pass_threshold: 1}]
 	require.Empty(t, cmp.Diff(eval.Metrics{PassThreshold: ptr(0.75), List: []eval.Metric{
 		{Name: "accuracy", Weight: 1, Threshold: 0.9, Enabled: true}, {Name: "b", Weight: 2},
 	}}, s.Metrics))
-	require.Empty(t, cmp.Diff(eval.Hooks{BeforeRun: []eval.Hook{{Command: "ls", ExitCodes: []int{0}}},
-		AfterTask: []eval.Hook{{Command: "true", ExitCodes: []int{}, ErrorOnFail: true}}}, s.Hooks))
+	require.Empty(t, cmp.Diff(scene.Hooks{BeforeRun: []scene.Hook{{Command: "ls", ExitCodes: []int{0}}},
+		AfterTask: []scene.Hook{{Command: "true", ExitCodes: []int{}, ErrorOnFail: true}}}, s.Hooks))
 	require.Equal(t, &mockOptions{Mock: &mockScript{Seed: 7}}, s.ExecutorOptions["mock"])
 	require.Equal(t, "env", s.ExecutorOptions["command"].(*commandOptions).PromptAs)
 	require.Equal(t, ptr(1.0), s.Task("task-1").PassThreshold)
@@ -180,7 +182,7 @@ tasks:
 	require.Equal(t, `grader "text": wrong`, d.Message)
 }
 
-// A grader of the suite is checked once, however many tasks it applies to.
+// Load checks a grader of the suite once, even if it applies to many tasks.
 func TestSuiteGradersAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	checks, tasks := 0, 0
@@ -222,7 +224,7 @@ name: renamed
 	require.Equal(t, []string{"skills/loud", "skills/other", "skills/deeper/down", "one"}, rel(s.Task("b").Skills))
 }
 
-// Suites seldom name the directory of the skill they are for.
+// Suites seldom name the directory of the skill under test.
 func TestSkillUnderTestIsFound(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"evals/demo", "skills/greet", "skills/greet/evals", "evals"} {
@@ -234,7 +236,7 @@ func TestSkillUnderTestIsFound(t *testing.T) {
 	}
 }
 
-func TestProjectDefaultsStandBeneathTheSuite(t *testing.T) {
+func TestSuiteOverridesProjectDefaults(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte(`-- .git/HEAD --
 -- .waza.yaml --
@@ -270,7 +272,7 @@ func TestResolve(t *testing.T) {
 		{"lost.py", "", []string{"a/lost.py", "lost.py", filepath.Join(wd, "lost.py")}},
 		{"../a", "", []string{"a", "../a", filepath.Join(wd, "../a")}},
 	} {
-		abs, tried, ok := s.Resolve(tt.rel)
+		abs, tried, ok := s.Resolve(tt.rel, "")
 		for i := range tt.tried {
 			if !filepath.IsAbs(tt.tried[i]) {
 				tt.tried[i] = filepath.Join(dir, tt.tried[i])
@@ -284,13 +286,13 @@ func TestResolve(t *testing.T) {
 	}
 	_, err = os.Stat("load.go")
 	require.NoError(t, err)
-	abs, _, ok := s.Resolve("load.go")
+	abs, _, ok := s.Resolve("load.go", "")
 	require.True(t, ok, "the process's directory is searched last")
 	require.Equal(t, filepath.Join(wd, "load.go"), abs)
 }
 
-// Findings name files as the caller named the suite, whatever the directory.
-func TestFilesAreNamedAsTheCallerNamedThem(t *testing.T) {
+// Findings name files relative to the path that the caller gave, in any directory.
+func TestFindingsNameFilesLikeTheCaller(t *testing.T) {
 	dir := unpack(t, txtar.Parse([]byte("-- evals/x/eval.yaml --\nname: x\ntasks: [tasks/a.yaml]\n-- evals/x/tasks/a.yaml --\nid: a\n")))
 	t.Chdir(filepath.Join(dir, "evals"))
 	for path, want := range map[string]string{
@@ -309,7 +311,7 @@ func TestFilesAreNamedAsTheCallerNamedThem(t *testing.T) {
 	require.Equal(t, "tasks/a.yaml", diags.Errors()[0].File)
 }
 
-// An editor's unsaved files stand in for those on the disk, or for none.
+// An editor's unsaved content replaces files on the disk, or adds files.
 func TestOverlay(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: old\n-- tasks/a.yaml --\nid: a\n")))
@@ -359,4 +361,68 @@ func TestNearest(t *testing.T) {
 	} {
 		require.Equal(t, want, decode.Nearest(word, known), word)
 	}
+}
+
+// Agents get all skills of a project if a suite names no directories.
+func TestSkillsOfTheProject(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte(`-- .waza.yaml --
+paths: {skills: kit}
+-- kit/a/SKILL.md --
+-- kit/b/SKILL.md --
+-- own/SKILL.md --
+-- own/evals/eval.yaml --
+name: x
+skill: own
+tasks: [{prompt: a}, {id: named, prompt: b, skill_directories: [../../kit/a]}]
+-- evals/eval.yaml --
+name: y
+tasks: [{prompt: a}]
+`)))
+	at := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(dir, filepath.FromSlash(name)))
+		}
+		return paths
+	}
+	s, diags, err := eval.Load(filepath.Join(dir, "own", "evals"), eval.Options{})
+	require.NoError(t, err)
+	require.False(t, diags.HasErrors())
+	require.Equal(t, at("own", "kit/a", "kit/b"), s.Task("task-1").Skills)
+	require.Equal(t, at("kit/a"), s.Task("named").Skills)
+	s, _, err = eval.Load(filepath.Join(dir, "evals"), eval.Options{})
+	require.NoError(t, err)
+	require.Equal(t, at("kit/a", "kit/b"), s.Task("task-1").Skills)
+}
+
+// A project can choose its own names for suites and tasks.
+func TestNamesOfTheProject(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte(`-- .waza.yaml --
+files: {evalFile: evaluation.yaml, taskGlob: 'cases/*.yaml'}
+-- a/evaluation.yaml --
+name: a
+-- a/cases/one.yaml --
+{id: one, prompt: x}
+-- b/eval.yaml --
+name: b
+tasks: [{id: two, prompt: x}]
+-- within/.waza.yaml --
+-- within/evaluation.yaml --
+name: none
+`)))
+	found, err := discover.Suites(dir, files.View{})
+	require.NoError(t, err)
+	var names []string
+	for _, s := range found.Suites {
+		names = append(names, s.Name)
+	}
+	require.Equal(t, []string{"a", "b"}, names)
+	s, diags, err := eval.Load(filepath.Join(dir, "a"), eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, diags.Errors())
+	require.NotNil(t, s.Task("one"))
+	require.Equal(t, []string{filepath.Join(dir, "a", "evaluation.yaml")}, discover.Above(filepath.Join(dir, "a", "cases", "one.yaml"), files.View{}))
+	require.True(t, discover.IsSuiteIn(filepath.Join(dir, "a", "evaluation.yaml"), files.View{}))
+	require.False(t, discover.IsSuiteIn(filepath.Join(dir, "within", "evaluation.yaml"), files.View{}))
 }

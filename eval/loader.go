@@ -5,12 +5,13 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/reach"
 )
 
-// loader is shared by all that reads one suite: its options, its findings, and the
-// paths and files that they are about. What is loaded has a type of its own that
-// embeds it: [graderLoader], [executorLoader], [matrixLoader], [skillLoader],
-// [taskSet] and so on. [loader.load] calls them in their order.
+// A loader is shared by everything that reads one suite. It holds the options, the findings, and
+// the paths and files that they refer to. Types such as [graderLoader], [executorLoader],
+// [matrixLoader], [skillLoader] and [taskSet] embed it and load one part each. [loader.load]
+// calls them in order.
 type loader struct {
 	decode.Findings
 	options  Options
@@ -20,44 +21,47 @@ type loader struct {
 	skills   *skillLoader
 	matrix   map[string]matrixNodes
 	texts    []string // of the YAML files that were read
+
+	fixtures     map[string]string // texts of fixtures in prompts, by path
+	fixtureBytes int               // of all of them
 }
 
-// looked tells the caller of what the suite depends on.
-func (l *loader) looked(paths ...string) {
+// dependsOn reports the paths that the suite depends on to the caller of Load.
+func (l *loader) dependsOn(paths ...string) {
 	l.options.view().Note(paths...)
 }
 
-// MaxFixtureBytes is the largest file that is put into a workspace, and
-// maxTaskFixtures bounds all files of one task. Every trial copies them.
+// MaxFixtureBytes limits a file that is put into a workspace, maxTaskFixtures all such files of
+// one task. Every trial copies them.
 const (
 	MaxFixtureBytes = 1 << 30
 	maxTaskFixtures = 4 << 30
 )
 
-// The largest files that are read. A file is refused by its size before its
-// first byte is.
+// Size limits of the files that are read. A file that is too large is refused before its first
+// byte is read.
 const (
 	maxYAMLBytes    = decode.MaxTextBytes
 	maxPromptBytes  = decode.MaxTextBytes
 	maxDatasetBytes = 64 << 20
 )
 
-// readFile returns the content of a file of the suite of at most limit bytes, or of
-// the editor's unsaved copy of it. See [Suite.Open] for what is refused.
+// readFile returns the content of a file of the suite of at most limit bytes, or of the editor's
+// unsaved copy of it. [reach.Places.Open] documents the files that it refuses.
 func (l *loader) readFile(path string, limit int64) ([]byte, error) {
 	return l.read(path, limit, l.suite.ReadFile)
 }
 
-// readSkill is readFile for a file of a skill.
+// readSkill is like readFile, for the files of a skill.
 func (l *loader) readSkill(path string, limit int64) ([]byte, error) {
 	return l.read(path, limit, l.suite.ReadSkill)
 }
 
-// readNear is readFile for a file above the suite, which no link may lead out of its
-// directory.
+// readNear is like readFile, for a file above the suite. It refuses a link that leads out of the
+// file's directory.
 func (l *loader) readNear(path string, limit int64) ([]byte, error) {
 	return l.read(path, limit, func(path string, limit int64) ([]byte, error) {
-		if within(l.root(), path) {
+		if reach.Within(l.root(), path) {
 			return l.suite.ReadFile(path, limit)
 		}
 		f, err := files.OpenNamed(filepath.Dir(path), "its directory", path)
@@ -69,8 +73,8 @@ func (l *loader) read(path string, limit int64, read func(path string, limit int
 	return l.options.view().Read(path, limit, read)
 }
 
-// display gives an absolute path as the caller of Load would write it: relative
-// to where the caller said the suite is.
+// display returns an absolute path as the caller of Load would write it: relative to the
+// caller's path of the suite.
 func (l *loader) display(abs string) string {
 	rel, err := filepath.Rel(l.suite.Dir, abs)
 	if err != nil {
@@ -86,7 +90,7 @@ func (l *loader) parse(path string, data []byte) *decode.Source {
 	return src
 }
 
-// decoder decodes what stands in a file of the suite.
+// decoder returns a decoder for the content of a file of the suite.
 func (l *loader) decoder(src *decode.Source) *decode.Decoder {
 	d := decode.NewDecoder(src, &l.Findings)
 	d.Context, d.WithoutEffect = l, withoutEffect

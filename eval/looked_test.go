@@ -12,8 +12,8 @@ import (
 	"waza/eval"
 )
 
-// Whoever watches a suite is told of all that it was made of: what was read, what
-// was looked for in vain, and where.
+// Looked gets every path that a suite depends on: files that were read, and the places where
+// files were looked for in vain.
 func TestLooked(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -52,7 +52,7 @@ x
 	}
 	look := func() map[string]bool {
 		looked := map[string]bool{}
-		_, _, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Looked: func(path string) {
+		_, _, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Accessed: func(path string) {
 			require.True(t, filepath.IsAbs(path), path)
 			rel, err := filepath.Rel(dir, path)
 			require.NoError(t, err)
@@ -68,7 +68,7 @@ x
 		require.True(t, looked[path], "%s is not among %v", path, looked)
 	}
 
-	// Also of a suite that is none.
+	// This also holds for a file that is not a valid suite.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/eval.yaml"), []byte("tasks: ["), 0o644))
 	require.True(t, look()["evals/eval.yaml"])
 }

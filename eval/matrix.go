@@ -15,20 +15,20 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Matrix are parameters with the values that each takes, in the order of the
-// suite. Every combination of values is run.
+// Matrix is a list of parameters with their values, in the order of the suite. A run covers
+// every combination of values.
 type Matrix []MatrixParam
 
-// MatrixParam is a parameter and its values: texts, numbers and truth values.
+// A MatrixParam is a parameter and its values: texts, numbers and booleans.
 type MatrixParam struct {
 	Name   string
 	Values []any
 }
 
-// MaxCombinations bounds the combinations of a matrix, models included.
+// MaxCombinations limits the combinations of a matrix, including models.
 const MaxCombinations = 1000
 
-// MarshalJSON writes an object, its members in the order of the parameters.
+// MarshalJSON returns an object with its members in the order of the parameters.
 func (m Matrix) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -50,7 +50,7 @@ func (m Matrix) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and keeps the order.
+// UnmarshalJSON decodes the output of MarshalJSON, and keeps the order.
 func (m *Matrix) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -64,12 +64,12 @@ func (m *Matrix) UnmarshalJSON(data []byte) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("matrix: an object is wanted: %w", err)
+		return fmt.Errorf("matrix must be a JSON object: %w", err)
 	}
 	return nil
 }
 
-// DecodeShape takes a map from parameter to a list of values.
+// DecodeShape decodes a map from parameter to a list of values.
 func (m *Matrix) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, "a map from parameter to a list of values")
@@ -88,7 +88,7 @@ func (m *Matrix) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	}
 }
 
-// matrixNodes are where a parameter and each of its values stand.
+// matrixNodes are the nodes of a parameter and of each of its values.
 type matrixNodes struct {
 	key    *yaml.Node
 	values []*yaml.Node
@@ -110,7 +110,7 @@ func matrixValues(d *decode.Decoder, n *yaml.Node, p *MatrixParam, nodes *matrix
 		case value.Kind != yaml.ScalarNode || decode.IsNull(value):
 			d.WrongType(value, "a text, a number, true or false")
 		case slices.Contains(p.Values, decode.ScalarOf(value)):
-			d.Report(c, decode.Warning, decode.CodeNoEffect, "", "%s has no effect: %s stands there already", d.Here(), decode.Describe(value))
+			d.Report(c, decode.Warning, decode.CodeNoEffect, "", "%s has no effect: %s is already in the list", d.Here(), decode.Describe(value))
 		default:
 			p.Values = append(p.Values, decode.ScalarOf(value))
 			nodes.values = append(nodes.values, c)
@@ -118,11 +118,11 @@ func matrixValues(d *decode.Decoder, n *yaml.Node, p *MatrixParam, nodes *matrix
 		d.Pop()
 	}
 	if len(list.Content) == 0 {
-		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must hold at least one value", d.Here())
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must contain at least one value", d.Here())
 	}
 }
 
-// The parameters that choose what does the trials.
+// The parameters that choose who does the trials.
 const (
 	ParamExecutor = "executor"
 	ParamAgent    = agentKey
@@ -136,17 +136,17 @@ type matrixLoader struct {
 	effective map[string]bool // parameters that have an effect
 }
 
-// check looks for faults of models and matrix, and puts the models that the
-// matrix lists where models are.
+// check looks for faults in models and matrix, and moves the models of the matrix to
+// config.models.
 func (l *matrixLoader) check() {
 	c := &l.suite.Config
-	l.models()
+	l.checkModels()
 	c.Matrix = slices.DeleteFunc(c.Matrix, func(p MatrixParam) bool {
-		return len(p.Values) == 0 || // a fault that was reported
+		return len(p.Values) == 0 || // already reported
 			p.Name == ParamExecutor && l.options.Executor != "" || p.Name == ParamAgent && l.options.Agent != "" ||
-			p.Name == paramModel && l.modelsOf(p)
+			p.Name == paramModel && l.useModels(p)
 	})
-	l.propose()
+	l.addProposals()
 	names := map[string]string{}
 	for _, p := range c.Matrix {
 		if why := l.badParam(p.Name); why != "" {
@@ -157,41 +157,42 @@ func (l *matrixLoader) check() {
 		}
 		names[EnvName(p.Name)] = p.Name
 	}
-	// Divided rather than multiplied: the product may overflow.
+	// Dividing avoids the overflow of a product.
 	left := MaxCombinations / max(1, len(c.Models))
 	for _, p := range c.Matrix {
 		left /= len(p.Values)
 	}
 	if left == 0 {
-		l.at(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"), "config.matrix has more than %d combinations, models included", MaxCombinations)
+		l.reportAt(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"), "config.matrix has more than %d combinations, including models", MaxCombinations)
 		c.Matrix = nil
 	}
 }
 
-func (l *matrixLoader) models() {
+func (l *matrixLoader) checkModels() {
 	c := &l.suite.Config
 	var models []string
 	for i, m := range c.Models {
 		switch {
 		case strings.TrimSpace(m) == "":
-			l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "models", i), "config.models[%d] is empty", i)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "models", i), "config.models[%d] is empty", i)
 		case slices.Contains(models, m):
-			l.at(decode.Warning, decode.CodeNoEffect, decode.At("config", "models", i), "config.models[%d] has no effect: %q stands there already", i, m)
+			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "models", i), "config.models[%d] has no effect: %q is already in the list", i, m)
 		default:
 			models = append(models, m)
 		}
 	}
 	if len(models) > 0 && decode.Lookup(decode.Lookup(l.src.Root, "config"), paramModel) != nil {
-		l.at(decode.Info, decode.CodeNoEffect, decode.At("config", paramModel), "config.model has no effect on trials beside models; judges that name no model ask it")
+		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", paramModel), "config.model has no effect on trials because config.models is set; only judges without a model use it")
 	}
 	c.Models = models
 }
 
-// modelsOf takes matrix.model for models; it is no parameter then.
-func (l *matrixLoader) modelsOf(p MatrixParam) bool {
+// useModels moves the values of matrix.model to config.models. It returns whether the parameter
+// is to be dropped.
+func (l *matrixLoader) useModels(p MatrixParam) bool {
 	c := &l.suite.Config
 	if len(c.Models) > 0 {
-		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix.model and config.models mean the same; give one")
+		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix.model and config.models mean the same; use only one")
 		return true
 	}
 	for i, v := range p.Values {
@@ -203,25 +204,25 @@ func (l *matrixLoader) modelsOf(p MatrixParam) bool {
 	return true
 }
 
-// badParam says why a parameter cannot have that name; "" if it can.
+// badParam returns why a parameter cannot have a name; "" if it can.
 func (l *matrixLoader) badParam(name string) string {
 	config := fields.Find(decode.FieldsOf(configType), name)
 	switch {
 	case name == ParamExecutor || name == ParamAgent:
 		return ""
 	case !variableName().MatchString(name):
-		return "names are letters, digits, '_' and '-'"
+		return "names consist of letters, digits, '_' and '-'"
 	case isBuiltin(name):
-		return "it is a template variable of its own"
+		return "it is a built-in template variable"
 	case l.suite.Inputs[name] != "":
-		return "it is an input of the suite, too"
-	case config != nil && config.Name != "max_tokens": // which model APIs call so, too
+		return "it is also an input of the suite"
+	case config != nil && config.Name != "max_tokens": // model APIs use this name, too
 		return "config." + config.Name + " is the same for all combinations"
 	}
 	return ""
 }
 
-// ParamText is the value of a parameter as texts and programs get it.
+// ParamText returns the value of a parameter as texts and programs get it.
 func ParamText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -238,7 +239,7 @@ func ParamText(value any) string {
 	return string(b)
 }
 
-// EnvName is the environment variable in which programs find a parameter.
+// EnvName returns the environment variable that passes a parameter to programs.
 func EnvName(param string) string {
 	return "WAZA_PARAM_" + strings.Map(func(r rune) rune {
 		switch {
@@ -251,7 +252,7 @@ func EnvName(param string) string {
 	}, param)
 }
 
-// names are the names of the parameters, as variables that have a value.
+// names returns the parameters as template variables that have a value.
 func (m Matrix) names() map[string]string {
 	params := map[string]string{}
 	for _, p := range m {

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The metrics that are not the mean score of graders of their name.
+// The metrics that are not the mean score of the graders with their name.
 const (
 	metricTaskCompletion  = "task_completion"
 	metricTriggerAccuracy = "trigger_accuracy"
@@ -18,11 +18,11 @@ const (
 	metricBehaviorQuality = "behavior_quality" // the mean score of graders of the type behavior
 )
 
-// measured reports thresholds of metrics that nothing in the suite measures: such a
-// metric neither passes nor fails, so the threshold stops no run.
-func (l suiteCheck) measured() {
+// checkThresholds reports thresholds of metrics that nothing in the suite measures. Such a metric
+// neither passes nor fails, so its threshold never fails a run.
+func (l suiteCheck) checkThresholds() {
 	if l.Errors() > 0 {
-		return // what is missing may be what measures them
+		return // the faulty parts may be what measures them
 	}
 	measured := measuredBy(l.suite)
 	for i, m := range l.suite.Metrics.List {
@@ -36,7 +36,7 @@ func (l suiteCheck) measured() {
 		case metricTaskCompletion, metricComposite:
 			why = "the suite has no tasks"
 		case metricBehaviorQuality:
-			why = "no task of the suite has a grader of the type behavior"
+			why = "no task of the suite has a grader of type behavior"
 		}
 		name := l.metricName(i)
 		d := l.src.Diagnostic(name, decode.Warning, decode.CodeUnmeasuredMetric, "")
@@ -46,7 +46,7 @@ func (l suiteCheck) measured() {
 	}
 }
 
-// metricName is where the name of the i-th metric is written, in either shape of metrics.
+// metricName returns the node with the name of the i-th metric, in both shapes of metrics.
 func (l suiteCheck) metricName(i int) *yaml.Node {
 	metrics := decode.Follow(decode.Lookup(l.src.Root, "metrics"))
 	if metrics != nil && metrics.Kind == yaml.MappingNode {
@@ -56,7 +56,7 @@ func (l suiteCheck) metricName(i int) *yaml.Node {
 	return decode.Place(l.src.Root, "metrics", i, "name")
 }
 
-// measuredBy are the names of metrics that the suite has something to measure by.
+// measuredBy returns the names of the metrics that the suite can measure.
 func measuredBy(s *Suite) map[string]bool {
 	all := map[string]bool{}
 	if len(s.Tasks) > 0 {
@@ -83,7 +83,7 @@ func measuredBy(s *Suite) map[string]bool {
 	return all
 }
 
-// graders are the names and types of the graders that check expectations.
+// graders returns the names and types of the graders that check expectations.
 func (e *Expected) graders() []string {
 	if e == nil {
 		return nil
@@ -100,6 +100,7 @@ func (e *Expected) graders() []string {
 		{e.Behavior != nil, "_behavior", "behavior"},
 		{e.ToolCalls != nil, "_tool_calls", "tool_calls"},
 		{e.ShouldTrigger != nil, "_should_trigger", "skill_invocation"},
+		{e.Recipients != nil, "_recipients", "skill_invocation"},
 		{len(e.Outcomes) > 0, "_outcomes", "outcomes"},
 	} {
 		if x.given {

@@ -9,50 +9,51 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The limits of [PromptTuning], which its tags repeat.
+// The limits of [PromptTuning]; its tags repeat them.
 const (
 	mostGenerations = 10
 	mostPrompts     = 20
 )
 
-// PromptTuning says how a model proposes system prompts. Those of config.matrix.system_prompt
-// are generation 0; each further generation is proposed by how those before it did.
+// PromptTuning controls how a model proposes system prompts. The prompts of
+// config.matrix.system_prompt are generation 0. The results of all generations so far guide the
+// next one.
 type PromptTuning struct {
-	// How often prompts are proposed, each time by how those before did.
+	// Number of generations of proposed prompts. The model sees the scores of all earlier prompts.
 	Generations int `yaml:"generations" json:"generations" jsonschema:"minimum=0,maximum=10"`
-	// How many prompts are proposed each time.
+	// Number of prompts in each generation.
 	Prompts int `yaml:"prompts" json:"prompts" jsonschema:"minimum=1,maximum=20,default=4"`
-	// Model that proposes them; the model of judges when absent.
+	// Model that proposes the prompts; the judges' model when absent.
 	Model string `yaml:"model" json:"model,omitempty"`
 }
 
-// SetDefaults asks for four prompts.
+// SetDefaults sets four prompts per generation.
 func (p *PromptTuning) SetDefaults() { p.Prompts = 4 }
 
-// Proposal is the place of a system prompt that a model is going to propose. Number counts
-// from 1 in its generation. The zero value is the place of none.
+// A Proposal is the position of a system prompt that a model will propose. Number starts at 1 in
+// each generation. The zero value means no proposal.
 type Proposal struct{ Generation, Number int }
 
-// MarshalText writes the place as people read it.
+// MarshalText returns the position in readable form.
 func (p Proposal) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 func (p Proposal) String() string {
 	return fmt.Sprintf("generation %d, prompt %d", p.Generation, p.Number)
 }
 
-// propose adds places for the prompts that a model is going to propose to the matrix. An
-// executor's option is a template variable there, whose value the run sets.
-func (l *matrixLoader) propose() {
+// addProposals adds placeholders to the matrix for the prompts that a model will propose. An
+// executor's option is a template variable there; the run sets its value.
+func (l *matrixLoader) addProposals() {
 	c := &l.suite.Config
 	nodes := l.matrix[ParamSystemPrompt]
 	if l.suite.Kind != PromptTune || len(nodes.values) == 0 {
 		if c.PromptTune.Generations > 0 && l.suite.Kind != PromptTune {
-			l.at(decode.Warning, decode.CodeNoEffect, decode.At("config", "prompt_tune"), "config.prompt_tune has no effect without kind: prompt_tune")
+			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "prompt_tune"), "config.prompt_tune has no effect without `kind: prompt_tune`")
 		}
 		return
 	}
 	if c.PromptTune.Generations > mostGenerations || c.PromptTune.Prompts > mostPrompts {
-		return // which is a fault of its own
+		return // reported elsewhere
 	}
 	i := slices.IndexFunc(c.Matrix, func(p MatrixParam) bool { return p.Name == ParamSystemPrompt })
 	for g := range c.PromptTune.Generations {
@@ -66,8 +67,8 @@ func (l *matrixLoader) propose() {
 	l.matrix[ParamSystemPrompt] = nodes
 }
 
-// given is how many values the suite lists for a parameter.
-func (m Matrix) given(param string) (n int) {
+// listed returns the number of values that the suite lists for a parameter.
+func (m Matrix) listed(param string) (n int) {
 	for _, p := range m {
 		for _, v := range p.Values {
 			if _, proposed := v.(Proposal); p.Name == param && !proposed {

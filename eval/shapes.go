@@ -10,26 +10,23 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// SetDefaults fills in what config means when it says nothing.
+// SetDefaults sets the defaults of config.
 func (c *Config) SetDefaults() {
 	*c = Config{TrialsPerTask: 1, TimeoutSeconds: 300, Workers: 4, MaxAttempts: 1, RetryErrors: 1,
 		Executor: "mock", InjectSkillBody: true, GradeExpected: GradeExpectedAuto}
 }
 
-// SetDefaults makes the metric one that is measured.
+// SetDefaults sets weight 1 and enables the metric.
 func (m *Metric) SetDefaults() { m.Weight, m.Enabled = 1, true }
-
-// SetDefaults lets exit code 0 alone count as success.
-func (h *Hook) SetDefaults() { h.ExitCodes = []int{0} }
 
 // SetDefaults enables the task.
 func (t *Task) SetDefaults() { t.Enabled = true }
 
-// SetDefaults asks for one call.
+// SetDefaults sets a count of one call.
 func (c *ExpectedToolCall) SetDefaults() { c.Count = 1 }
 
-// DecodeShape takes a list of metrics, or a map from name to metric in which a
-// number stands for a metric's threshold and pass_threshold for the suite's.
+// DecodeShape decodes a list of metrics, or a map from name to metric. In a map, a number is the
+// metric's threshold and pass_threshold is the suite's.
 func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.SequenceNode {
 		d.Value(n, reflect.ValueOf(&m.List).Elem())
@@ -53,7 +50,7 @@ func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 func (m *Metrics) passThreshold(d *decode.Decoder, n *yaml.Node) {
 	d.Into(n, &m.PassThreshold)
 	if t := m.PassThreshold; t != nil && (*t < 0 || *t > 1) {
-		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.Here(), decode.Describe(decode.Follow(n)))
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, got %s", d.Here(), decode.Describe(decode.Follow(n)))
 	}
 }
 
@@ -64,11 +61,11 @@ func namedMetric(d *decode.Decoder, p decode.Pair) Metric {
 	if value != nil && value.Kind == yaml.ScalarNode && !decode.IsNull(value) {
 		d.Into(value, &m.Threshold)
 		if m.Threshold < 0 || m.Threshold > 1 {
-			d.Report(value, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, not %s", d.Here(), decode.Describe(value))
+			d.Report(value, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, got %s", d.Here(), decode.Describe(value))
 		}
 		return m
 	}
-	// The name is required only in a list, so it is put where the list has it.
+	// A metric of a list needs a name, so the key is inserted as its name.
 	if value != nil && value.Kind == yaml.MappingNode && decode.Lookup(value, "name") == nil {
 		named := *value
 		named.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "name"}, p.Key}, value.Content...)
@@ -78,16 +75,7 @@ func namedMetric(d *decode.Decoder, p decode.Pair) Metric {
 	return m
 }
 
-// DecodeShape takes a command, or a map.
-func (h *Hook) DecodeShape(d *decode.Decoder, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		h.Command = n.Value
-		return
-	}
-	d.Structure(n, reflect.ValueOf(h).Elem(), nil)
-}
-
-// DecodeShape takes a path, or a map with path and content.
+// DecodeShape decodes a path, or a map with path and content.
 func (f *InputFile) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		f.Path = n.Value
@@ -96,19 +84,19 @@ func (f *InputFile) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	d.Structure(n, reflect.ValueOf(f).Elem(), nil)
 }
 
-// DecodeShape takes a prompt, or a map.
+// DecodeShape decodes a prompt, or a map.
 func (t *TriggerPrompt) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		t.Prompt = n.Value
 		if strings.TrimSpace(t.Prompt) == "" {
-			d.Report(n, decode.Error, decode.CodeMissingPrompt, "", "%s is no prompt", d.Here())
+			d.Report(n, decode.Error, decode.CodeMissingPrompt, "", "%s is an empty prompt", d.Here())
 		}
 		return
 	}
 	d.Structure(n, reflect.ValueOf(t).Elem(), nil)
 }
 
-// DecodeShape takes true, false, a confidence, or a map.
+// DecodeShape decodes true, false, a confidence, or a map.
 func (s *Stopping) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if b, ok := decode.BoolOf(n); ok && n.Kind == yaml.ScalarNode {
 		if b {
@@ -126,13 +114,13 @@ func (s *Stopping) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	case n.Kind != yaml.ScalarNode || !ok:
 		d.WrongType(n, "true, false, a confidence or a map")
 	case f < 0.5 || f > 1:
-		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0.5 and 1, not %s", d.Here(), decode.Describe(n))
+		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0.5 and 1, got %s", d.Here(), decode.Describe(n))
 	default:
 		s.Confidence = f
 	}
 }
 
-// DecodeShape takes true, false or auto.
+// DecodeShape decodes true, false or auto.
 func (g *GradeExpected) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if b, ok := decode.BoolOf(n); ok && n.Kind == yaml.ScalarNode {
 		*g = GradeExpectedFalse
@@ -148,12 +136,12 @@ func (g *GradeExpected) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	d.WrongType(n, "true, false or auto")
 }
 
-// DecodeShape takes the grader's own keys and keeps the rest for when the
-// grader's kind is known.
+// DecodeShape decodes the grader's own keys. It keeps the others until the grader's kind is
+// known.
 func (g *Grader) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, "a map")
-		return // without its node it is no grader
+		return // without its node it is not a grader
 	}
 	g.src, g.node = d.Source, n
 	g.File, g.Line, g.Column = d.Source.Path, n.Line, n.Column
@@ -167,42 +155,24 @@ func (g *Grader) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	})
 }
 
-// withoutEffect holds keys of other generations and tools of the format that
-// are understood and do nothing here. They get a sentence instead of a guess at
-// a typing error. Older names of keys that do have an effect are `alias` tags of
-// their fields.
+// withoutEffect holds keys of other generations and tools of the format that waza accepts and
+// ignores. A finding explains each of them, because a guess at a typing error would mislead.
+// Older names of keys that have an effect are `alias` tags of their fields.
 var withoutEffect = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Suite](): {
-		"mcp_mocks":     "mocked MCP servers are not supported",
-		"command_mocks": "mocked commands are not supported",
-		"adversarial":   "fault injection is not supported",
-		"scenario":      "suites are known by their name and skill",
-		"checkpoints":   "graders run once, at the end of a trial",
+		"command_mocks": "mocked commands are not supported; put scripts with these names into a folder, and the folder first in the PATH of inputs.environment",
+		"adversarial":   "fault injection is not supported; use error_rate of executor mock to make trials fail",
+		"scenario":      "only tasks have tags; suites are selected by name and skill",
+		"checkpoints":   "checkpoints belong to tasks",
 	},
 	reflect.TypeFor[Config](): {
-		"reasoning_effort":       "executors take it among their own parameters",
-		"judge_reasoning_effort": "judges take it among their own parameters",
-		"trigger_skill_routing":  "prompts are sent as they are written",
-	},
-	reflect.TypeFor[Task](): {
-		"golden":                      "every task counts the same",
-		"first_event_timeout_seconds": "it is set for the whole suite, in config",
-		"instruction_files":           "they are set for the whole suite, in config",
-		"checkpoints":                 "graders run once, at the end of a trial",
-		"responder":                   "write the further prompts in follow_up_prompts",
+		"trigger_skill_routing": "agents choose their skills themselves; use trigger_tests.yaml to measure how well",
 	},
 	reflect.TypeFor[ExpectedOutcome](): {
-		"value":     "an outcome is met or not",
-		"condition": "an outcome is met or not",
-		"tool_name": "write the tool under tool_calls",
-	},
-	reflect.TypeFor[Inputs](): {
-		"repos":     "put the files under files",
-		"workdir":   "the agent starts in the workspace",
-		"responder": "write the further prompts in follow_up_prompts",
+		"condition": "an outcome is met or not; use matches or graders to check an output",
 	},
 }
 
-// WithoutEffect returns the keys of a type of this package that are understood
-// and do nothing, each with the reason. The caller owns the map.
+// WithoutEffect returns the keys of a type of this package that waza accepts and ignores, each
+// with the reason. The caller owns the map.
 func WithoutEffect(t reflect.Type) map[string]string { return maps.Clone(withoutEffect[t]) }

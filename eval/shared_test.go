@@ -13,7 +13,7 @@ import (
 	"waza/eval/files"
 )
 
-// sharedSuites finds the suites that other people have written, beside the checkout.
+// sharedSuites finds the suites by other authors, beside the checkout.
 func sharedSuites(t *testing.T) *discover.Found {
 	dir := filepath.Join("..", "..", "shared", "suites")
 	if _, err := os.Stat(dir); err != nil {
@@ -24,7 +24,7 @@ func sharedSuites(t *testing.T) *discover.Found {
 	return found
 }
 
-func TestSuitesOfTheFieldLoadUnchanged(t *testing.T) {
+func TestSharedSuitesLoad(t *testing.T) {
 	t.Parallel()
 	found := sharedSuites(t)
 	require.Empty(t, found.Problems)

@@ -7,62 +7,47 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/skill"
 )
 
-// skill is a directory with a SKILL.md. It goes by its directory's name and by
-// the name that the file gives.
-type skill struct {
-	dir   string
-	names []string
-}
-
-// SkillNames returns the names by which agents may call a skill of the suite: that
-// of its directory, and the one that its SKILL.md gives. A name that no skill of
-// the suite has stands for itself.
+// SkillNames returns the names that agents can use for a skill of the suite: its directory's
+// name, and the one in its SKILL.md. It returns a name unchanged if no skill of the suite has
+// it.
 func (s *Suite) SkillNames(name string) []string {
 	for _, sk := range s.skills {
-		if slices.Contains(sk.names, name) {
-			return sk.names
+		if slices.Contains(sk.Names, name) {
+			return sk.Names
 		}
 	}
 	return []string{name}
 }
 
-// maxSkillFile bounds what is read of a SKILL.md for its name.
-const maxSkillFile = 1 << 20
-
-// maxFrontMatter bounds the keys and items of the YAML at its head.
-const maxFrontMatter = 100_000
-
 // skillLoader finds skills. It reads each directory once.
 type skillLoader struct {
 	*loader
-	found map[string][]skill // by the path of the directory
-	usual *[]string          // what usualDirectory found; nil before
+	found map[string][]SkillIn // by the path of the directory
+	usual *[]string            // the result of usualDirectories; nil before
 }
 
-// of returns the directories of the skills that a task's agent is given,
-// and reports what is missing.
-func (l *skillLoader) of(t *Task, c *taskCheck) []string {
+// forTask returns the directories of the skills that a task's agent gets, and reports missing ones.
+func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 	dirs, own := l.suite.Config.SkillDirectories, false
 	if t.SkillDirectories != nil {
 		dirs, own = t.SkillDirectories, true
 	}
 	if len(dirs) == 0 && !own {
 		if l.usual == nil {
-			found := l.usualDirectory()
+			found := l.usualDirectories()
 			l.usual = &found
 		}
 		dirs = *l.usual
 	}
-	var found []skill
+	var found []SkillIn
 	for i, dir := range dirs {
 		abs := l.fromSuite(dir)
-		here := l.in(abs)
+		here := l.skillsIn(abs)
 		found = append(found, here...)
 		if len(here) > 0 {
 			continue
@@ -71,24 +56,42 @@ func (l *skillLoader) of(t *Task, c *taskCheck) []string {
 		if own {
 			path, src, node = decode.At("skill_directories", i), c.src, c.node
 		}
-		what := "holds no SKILL.md, directly or one level down"
+		what := "contains no SKILL.md, directly or one level down"
 		if !files.IsDir(abs) {
 			what = "is not a directory"
 		}
 		l.Reportf(src, decode.Place(node, path...), decode.Warning, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
 	}
-	l.required(found, dirs)
+	if l.options.NoSkills {
+		return nil
+	}
+	l.checkRequired(found, dirs)
 	var out []string
 	for _, s := range found {
-		if !l.disabled(s) && !slices.Contains(out, s.dir) {
-			out = append(out, s.dir)
+		if !l.disabled(s) && !slices.Contains(out, s.Dir) {
+			out = append(out, s.Dir)
 		}
 	}
 	return out
 }
 
-// usualDirectory finds the skill under test where the suite names no
-// directory: beside the suite, above it, or among the repository's skills.
+// usualDirectories returns the skill directories of a suite that names none: the one of the
+// skill under test, wherever it is, and those of the project.
+func (l *skillLoader) usualDirectories() []string {
+	dirs := l.usualDirectory()
+	p := l.suite.Project
+	if p == nil || p.Paths.Skills == "" || !filepath.IsLocal(filepath.FromSlash(p.Paths.Skills)) {
+		return dirs
+	}
+	all := filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Skills))
+	if l.skillsIn(all) == nil || slices.Contains(dirs, all) {
+		return dirs
+	}
+	return append(dirs, all)
+}
+
+// usualDirectory finds the skill under test for a suite that names no directory: beside the
+// suite, above it, or among the repository's skills.
 func (l *skillLoader) usualDirectory() []string {
 	name := l.suite.Skill
 	if name == "" || !filepath.IsLocal(name) {
@@ -102,20 +105,20 @@ func (l *skillLoader) usualDirectory() []string {
 		candidates = append(candidates, filepath.Join(root, "skills", name), filepath.Join(root, ".github", "skills", name))
 	}
 	for _, dir := range candidates {
-		if s, ok := l.skillAt(dir); ok && slices.Contains(s.names, name) {
+		if s, ok := l.skillAt(dir); ok && slices.Contains(s.Names, name) {
 			return []string{dir}
 		}
 	}
 	return nil
 }
 
-// in returns the skills of a directory: its own, or those one level down.
-func (l *skillLoader) in(dir string) []skill {
-	l.looked(dir)
+// skillsIn returns the skills of a directory: the directory itself, or those one level down.
+func (l *skillLoader) skillsIn(dir string) []SkillIn {
+	l.dependsOn(dir)
 	if known, ok := l.found[dir]; ok {
 		return known
 	}
-	var out []skill
+	var out []SkillIn
 	if s, ok := l.skillAt(dir); ok {
 		out = append(out, s)
 	} else if entries, err := os.ReadDir(dir); err == nil {
@@ -129,64 +132,42 @@ func (l *skillLoader) in(dir string) []skill {
 	return out
 }
 
-func (l *skillLoader) skillAt(dir string) (skill, bool) {
-	file := filepath.Join(dir, "SKILL.md")
-	l.looked(file)
+func (l *skillLoader) skillAt(dir string) (SkillIn, bool) {
+	file := filepath.Join(dir, skill.FileName)
+	l.dependsOn(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !files.IsRegular(file) {
-		return skill{}, false
+		return SkillIn{}, false
 	}
-	s := skill{dir: dir, names: []string{filepath.Base(dir)}}
-	data, err := l.readSkill(file, maxSkillFile)
+	s := SkillIn{Dir: dir, Names: []string{filepath.Base(dir)}}
+	data, err := l.readSkill(file, skill.MaxBytes)
 	if errors.Is(err, files.ErrEscapes) {
-		l.unreadable(file, nil, nil, err)
-		return skill{}, false
+		l.reportUnreadable(file, nil, nil, err)
+		return SkillIn{}, false
 	}
-	if name := frontMatterName(string(data)); name != "" && name != s.names[0] {
-		s.names = append(s.names, name)
+	if name := skill.Parse(file, data).Name; name != "" && name != s.Names[0] {
+		s.Names = append(s.Names, name)
 	}
 	return s, true
 }
 
-// frontMatterName returns the name in the YAML between the two lines of dashes
-// that a SKILL.md begins with.
-func frontMatterName(text string) string {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
-	head, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return ""
-	}
-	head, _, ok = strings.Cut(head, "\n---")
-	if !ok || decode.Large(head, maxFrontMatter) {
-		return ""
-	}
-	var doc yaml.Node
-	if yaml.Unmarshal([]byte(head), &doc) != nil || len(doc.Content) == 0 {
-		return ""
-	}
-	if n := decode.Follow(decode.Lookup(doc.Content[0], "name")); n != nil && n.Kind == yaml.ScalarNode {
-		return n.Value
-	}
-	return ""
-}
-
-func (l *skillLoader) disabled(s skill) bool {
+func (l *skillLoader) disabled(s SkillIn) bool {
 	for _, name := range l.suite.Config.DisabledSkills {
-		if name == "*" || slices.Contains(s.names, name) {
+		if name == "*" || slices.Contains(s.Names, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// required reports the required skills that were not found.
-func (l *skillLoader) required(found []skill, dirs []string) {
+// checkRequired reports the required skills that were not found.
+func (l *skillLoader) checkRequired(found []SkillIn, dirs []string) {
 	var missing, names []string
 	for _, s := range found {
-		names = append(names, s.names[len(s.names)-1])
+		names = append(names, s.Names[len(s.Names)-1])
 	}
 	first := -1
 	for i, want := range l.suite.Config.RequiredSkills {
-		if !slices.ContainsFunc(found, func(s skill) bool { return slices.Contains(s.names, want) }) {
+		if !slices.ContainsFunc(found, func(s SkillIn) bool { return slices.Contains(s.Names, want) }) {
 			missing = append(missing, want)
 			if first < 0 {
 				first = i
@@ -200,7 +181,7 @@ func (l *skillLoader) required(found []skill, dirs []string) {
 	for i, dir := range dirs {
 		searched[i] = l.display(l.fromSuite(dir))
 	}
-	l.at(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
+	l.reportAt(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
 		strings.Join(missing, ", "), orNothing(searched), orNothing(names))
 }
 

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"waza/eval/discover"
-
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/files"
+	"waza/eval/project"
+	"waza/eval/scene"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -19,77 +20,79 @@ import (
 
 var schemaVersionForm = text.Pattern(`^(\d+)\.(\d+)$`)
 
-// suiteCheck looks at the settings of a suite, and after its tasks are loaded at
-// what they do together.
+// suiteCheck checks the settings of a suite, and once its tasks are loaded, how they work
+// together.
 type suiteCheck struct{ *loader }
 
-// settings looks for faults of the suite's own settings, and puts defaults in
-// place of values that mean them.
-func (l suiteCheck) settings() {
+// checkSettings looks for faults in the suite's own settings, and replaces values that mean a
+// default.
+func (l suiteCheck) checkSettings() {
 	s := l.suite
-	l.schemaVersion()
+	l.checkSchemaVersion()
 	if dir := l.options.ContextDir; dir != "" && !files.IsDir(dir) {
 		if abs, err := filepath.Abs(dir); err == nil {
-			l.looked(abs)
+			l.dependsOn(abs)
 		}
 		l.Reportf(l.src, nil, decode.Error, decode.CodeMissingFile, "no such fixture directory: %s", dir)
 	}
 	if s.Config.TimeoutSeconds == 0 {
 		s.Config.TimeoutSeconds = 300
 	}
-	l.workers()
-	l.stopping()
-	l.environment()
-	l.windows()
+	l.checkWorkers()
+	l.checkEffort()
+	l.suite.MCPMocks = loadMocks(l.loader, l.src, l.src.Root, l.suite.MCPMocks)
+	l.checkStopping()
+	l.checkEnvironment()
+	l.checkWindows()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
 	for i := range s.Metrics.List {
-		l.metric(i)
+		l.checkMetric(i)
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics.List {
 		if seen[m.Name] && m.Name != "" {
-			l.at(decode.Warning, decode.CodeNoEffect, []any{"metrics", i, "name"}, "metric %q stands twice; the first counts", m.Name)
+			l.reportAt(decode.Warning, decode.CodeNoEffect, []any{"metrics", i, "name"}, "duplicate metric %q; the first one counts", m.Name)
 		}
 		seen[m.Name] = true
 	}
 	for _, h := range []struct {
 		key  string
-		list []Hook
+		list []scene.Hook
 	}{{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask}, {"after_task", s.Hooks.AfterTask}} {
 		for i, hook := range h.list {
-			l.hook(h.key, i, hook)
+			l.checkHook(h.key, i, hook)
 		}
 	}
-	l.inputNames()
+	l.checkInputNames()
 	if s.Range != nil && s.TasksFrom == "" {
-		l.at(decode.Warning, decode.CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
+		l.reportAt(decode.Warning, decode.CodeNoEffect, []any{"range"}, "range has no effect without tasks_from")
 	}
 	for i, f := range s.Config.InstructionFiles {
-		path, tried, ok := s.Resolve(f)
-		l.looked(tried...)
+		path, tried, ok := s.Resolve(f, "")
+		l.dependsOn(tried...)
 		if !ok {
 			path, ok = l.inContextDir(f)
 		}
 		s.Instructions = append(s.Instructions, InstructionFile{Name: f, Path: path})
 		if err := s.Allows(path); ok && err != nil {
-			l.at(decode.Error, decode.CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
+			l.reportAt(decode.Error, decode.CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
 		}
 		if !ok {
-			l.at(decode.Warning, decode.CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
+			l.reportAt(decode.Warning, decode.CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
 		}
 	}
 }
 
-// workers reports a number of workers for trials that run one at a time all
-// the same. Who writes parallel: false knows.
-func (l suiteCheck) workers() {
+// checkWorkers reports a number of workers when trials run one at a time anyway. It accepts an
+// explicit parallel: false.
+func (l suiteCheck) checkWorkers() {
 	config := decode.Lookup(l.src.Root, "config")
 	key, n := decode.LookupPair(config, "workers")
 	if n == nil {
 		key, n = decode.LookupPair(config, "max_workers")
 	}
 	parallel := decode.Lookup(config, "parallel")
-	defaults := ProjectDefaults{}
+	defaults := project.Defaults{}
 	if p := l.suite.Project; p != nil {
 		defaults = p.Defaults
 	}
@@ -97,33 +100,61 @@ func (l suiteCheck) workers() {
 	switch c := l.suite.Config; {
 	case c.Parallel || c.Workers < 0 || c.Workers == 1 || parallel != nil:
 	case n != nil && decode.Follow(n).Tag != "!!null":
-		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without parallel: true: trials run one at a time", key.Value)
+		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without `parallel: true`: trials run one at a time", key.Value)
 	}
 }
 
-// windows checks config.context_windows.
-func (l suiteCheck) windows() {
+// checkEffort reports a reasoning effort that no executor takes.
+func (l suiteCheck) checkEffort() {
+	if without, takers := withoutKind(l.loader, func(k Kind) bool { return k.TakesEffort }); without != "" && l.suite.Config.ReasoningEffort != "" {
+		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"), "reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
+	}
+}
+
+// withoutKind returns the names of the suite's executors if none of their kinds takes something,
+// and the names of all kinds that do.
+func withoutKind(l *loader, takes func(Kind) bool) (names, takers string) {
+	v, used := l.options.Vocabulary, executorsOf(l)
+	if v == nil || l.options.Executor != "" { // trying another executor is not a fault
+		return "", ""
+	}
+	var some []string
+	for _, name := range used {
+		if k, ok := v.Executor(name); !ok || takes(k) {
+			return "", "" // unknown ones are reported elsewhere
+		}
+	}
+	for _, k := range v.Executors {
+		if takes(k) {
+			some = append(some, k.Name)
+		}
+	}
+	return text.Clip(strings.Join(used, ", "), 60), strings.Join(some, ", ")
+}
+
+// checkWindows checks config.context_windows.
+func (l suiteCheck) checkWindows() {
 	for _, model := range slices.Sorted(maps.Keys(l.suite.Config.ContextWindows)) {
 		if n := l.suite.Config.ContextWindows[model]; n <= 0 {
-			l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "context_windows", model), "config.context_windows: the window of %q must be at least 1 token, got %d", text.Clip(model, 60), n)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "context_windows", model), "config.context_windows: the window of %q must be at least 1 token, got %d", text.Clip(model, 60), n)
 		}
 	}
 }
 
-// stopping tells of stopping that stops nothing.
-func (l suiteCheck) stopping() {
+// checkStopping reports a stopping rule that has no effect.
+func (l suiteCheck) checkStopping() {
 	c := l.suite.Config
 	switch {
 	case c.Stopping.Confidence == 0:
 	case l.suite.Baseline:
-		l.at(decode.Warning, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect on tasks that are compared with a baseline: all their trials are done, for how large the difference is takes both sides")
+		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect on tasks with a baseline: the comparison needs all trials of both sides")
 	case c.TrialsPerTask == 1:
-		l.at(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect with one trial per task; --trials gives more for one run")
+		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect with one trial per task; use --trials to run more")
 	}
 }
 
-// at reports a finding at a place of the suite file.
-func (l *loader) at(severity decode.Severity, code decode.Code, path decode.Path, format string, args ...any) {
+// reportAt reports a finding at a place in the suite file.
+func (l *loader) reportAt(severity decode.Severity, code decode.Code, path decode.Path, format string, args ...any) {
 	l.Reportf(l.src, decode.Place(l.src.Root, path...), severity, code, format, args...)
 }
 
@@ -142,14 +173,14 @@ func (l suiteCheck) inContextDir(rel string) (path string, ok bool) {
 		dir = l.options.ContextDir
 	}
 	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(rel)))
-	l.looked(path)
+	l.dependsOn(path)
 	if err != nil || !files.IsRegular(path) {
 		return "", false
 	}
 	return path, true
 }
 
-func (l suiteCheck) schemaVersion() {
+func (l suiteCheck) checkSchemaVersion() {
 	v := l.suite.SchemaVersion
 	if v == "" {
 		return
@@ -157,21 +188,21 @@ func (l suiteCheck) schemaVersion() {
 	m := schemaVersionForm().FindStringSubmatch(v)
 	switch {
 	case m == nil:
-		l.at(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, as in \"1.0\", not %q", text.Clip(v, 40))
+		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, such as \"1.0\", got %q", text.Clip(v, 40))
 	case m[1] != "1":
-		l.at(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "the suite asks for version %s of the format; waza reads version 1", v)
+		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion %s is not supported; waza reads version 1", v)
 	}
 }
 
-func (l suiteCheck) metric(i int) {
+func (l suiteCheck) checkMetric(i int) {
 	m := &l.suite.Metrics.List[i]
 	if m.Weight <= 0 || math.IsNaN(m.Weight) {
-		l.at(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: a weight of %v counts as 1; use `enabled: false` to leave a metric out", m.Name, m.Weight)
+		l.reportAt(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: weight %v counts as 1, because it is not positive; use `enabled: false` to leave the metric out", m.Name, m.Weight)
 		m.Weight = 1
 	}
 }
 
-// metricPath leads to a key of the i-th metric in either shape of metrics.
+// metricPath returns the path of a key of the i-th metric, in both shapes of metrics.
 func (l suiteCheck) metricPath(i int, key string) decode.Path {
 	if n := decode.Follow(decode.Lookup(l.src.Root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
 		return decode.At("metrics", l.suite.Metrics.List[i].Name, key)
@@ -179,51 +210,53 @@ func (l suiteCheck) metricPath(i int, key string) decode.Path {
 	return decode.At("metrics", i, key)
 }
 
-func (l suiteCheck) hook(key string, i int, h Hook) {
+func (l suiteCheck) checkHook(key string, i int, h scene.Hook) {
 	path := []any{"hooks", key, i}
 	if strings.TrimSpace(h.Command) == "" {
-		return // a missing command is reported where it is decoded
+		return // the decoder reports a missing command
 	}
 	if h.WorkingDirectory != "" && !files.IsDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
-		// Later hooks may run in directories that earlier ones make.
-		l.at(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
+		// Later hooks can run in directories that earlier ones make.
+		l.reportAt(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
 	}
 	for j, code := range h.ExitCodes {
 		if code < 0 || code > 255 {
-			l.at(decode.Error, decode.CodeInvalidValue, append(path, "exit_codes", j), "an exit code is between 0 and 255, not %d", code)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, append(path, "exit_codes", j), "exit code must be between 0 and 255, got %d", code)
 		}
 	}
 }
 
-// fromSuite makes a path absolute that is relative to the suite's directory.
+// fromSuite returns the absolute path for a path relative to the suite's directory.
 func (l *loader) fromSuite(path string) string {
 	return l.suite.Path(path)
 }
 
-func (l suiteCheck) inputNames() {
+func (l suiteCheck) checkInputNames() {
 	for name := range l.suite.Inputs {
 		if !variableName().MatchString(name) {
-			l.at(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be used as a template variable; names are letters, digits, '_' and '-'", text.Clip(name, 60))
+			l.reportAt(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be a template variable; names consist of letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}
 }
 
-// baseline tells of a comparison whose two sides are the same.
-func (l suiteCheck) baseline() {
+// checkBaseline reports a comparison of two equal sides.
+func (l suiteCheck) checkBaseline() {
 	s := l.suite
 	if !s.Baseline || len(s.Tasks) == 0 || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
 		return
 	}
-	l.at(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task is given a skill, so the agent works the same with and without")
+	if l.options.Baseline {
+		s.Baseline = false // like other tools, skip suites without skills
+	}
+	l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task has a skill, so both sides are the same")
 }
 
-// basicEnvironment are the variables that hardly any program works without, and those
-// by which waza finds the processes that it has to end.
+// basicEnvironment lists the variables that almost every program needs, and those that help waza
+// to find the processes that it must end.
 var basicEnvironment = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "LANG", "LC_*", "TMPDIR", "WAZA_MARK_*"}
 
-// Inherited returns those variables of an environment that the programs of a suite
-// get: agents, graders and hooks. The result is environ itself where the suite says
-// nothing of it.
+// Inherited returns the variables of an environment that the programs of a suite get: agents,
+// graders and hooks. Without config.environment, the result is environ itself.
 func (c *Config) Inherited(environ []string) []string {
 	if c.Environment == nil {
 		return environ
@@ -244,18 +277,18 @@ func (c *Config) Inherited(environ []string) []string {
 	return list
 }
 
-// environment reports what cannot be the name of a variable.
-func (l suiteCheck) environment() {
+// checkEnvironment reports texts that cannot be the name of a variable.
+func (l suiteCheck) checkEnvironment() {
 	for i, name := range l.suite.Config.Environment {
 		at := decode.At("config", "environment", i)
 		_, err := discover.CompileGlob(name)
 		switch {
 		case err != nil:
-			l.at(decode.Error, decode.CodeInvalidValue, at, "%q is no pattern: %s", name, err)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, at, "invalid pattern %q: %s", name, err)
 		case name == "":
-			l.at(decode.Error, decode.CodeInvalidValue, at, "the name of a variable is empty")
+			l.reportAt(decode.Error, decode.CodeInvalidValue, at, "a variable name must not be empty")
 		case strings.Contains(name, "="):
-			l.at(decode.Error, decode.CodeInvalidValue, at, "%q is no name of a variable: list names here; a task's inputs.environment sets values", name)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, at, "%q must be a variable name without a value; set values in a task's inputs.environment", name)
 		}
 	}
 }

@@ -7,56 +7,57 @@ import (
 	"waza/eval/decode"
 )
 
-// SuiteKind says what a suite measures. Clients of the job stream know it as the type of a job.
+// A SuiteKind is what a suite measures. Clients of the job stream see it as the type of a job.
 type SuiteKind string
 
 // The kinds of suites.
 const (
-	// ToolEval asks how well agents and models do tasks and choose their tools.
+	// ToolEval measures how well agents and models do tasks and choose their tools.
 	ToolEval SuiteKind = "tool_eval"
-	// Benchmark asks how fast models answer and what they cost, by the length of their context.
+	// Benchmark measures how fast models answer and what they cost, by the length of their
+	// context.
 	Benchmark SuiteKind = "benchmark"
-	// ParamTune looks for the best parameters of a model.
+	// ParamTune finds the best parameters of a model.
 	ParamTune SuiteKind = "param_tune"
-	// PromptTune looks for the best system prompt.
+	// PromptTune finds the best system prompt.
 	PromptTune SuiteKind = "prompt_tune"
-	// Judge lets a model judge answers, and compare two models.
+	// Judge lets a model rate answers, and compares two models.
 	Judge SuiteKind = "judge"
 )
 
-// kindChecks say what each kind asks of a suite beyond what all need. The tasks are
-// complete when they are called, and so are the combinations of the matrix.
+// kindChecks are the additional checks of each kind of suite. They are called when the tasks and
+// the combinations of the matrix are complete.
 var kindChecks = map[SuiteKind]func(l suiteCheck){
 	ParamTune: func(l suiteCheck) {
-		l.compares()
-		if l.suite.Config.Matrix.values() < 2 {
-			l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
+		l.checkComparison()
+		if l.suite.Config.Matrix.combinations() < 2 {
+			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
 				"a suite of the kind param_tune compares parameters: list at least two values in config.matrix, such as temperature: [0, 0.7]")
 		}
 	},
 	PromptTune: func(l suiteCheck) {
-		l.compares()
+		l.checkComparison()
 		c := l.suite.Config
-		switch given := c.Matrix.given(ParamSystemPrompt); {
+		switch given := c.Matrix.listed(ParamSystemPrompt); {
 		case c.PromptTune.Generations > 0 && given == 0:
-			l.at(decode.Error, decode.CodeMissingField, decode.At("config", "prompt_tune"), "config.prompt_tune starts from a system prompt: list at least one in config.matrix.system_prompt")
+			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("config", "prompt_tune"), "config.prompt_tune starts from a system prompt: list at least one in config.matrix.system_prompt")
 		case c.PromptTune.Generations == 0 && given < 2:
-			l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
+			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
 				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, or let a model propose them with config.prompt_tune")
 		}
 	},
-	Judge:     suiteCheck.judges,
-	Benchmark: suiteCheck.measures,
+	Judge:     suiteCheck.checkJudges,
+	Benchmark: suiteCheck.checkSpeed,
 }
 
-// measures checks that the speed of all models is measured, in all trials.
-func (l suiteCheck) measures() {
+// checkSpeed checks that the executors measure speed, in all trials.
+func (l suiteCheck) checkSpeed() {
 	c, v := l.suite.Config, l.options.Vocabulary
 	if c.Stopping.Confidence != 0 {
-		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind benchmark measures all trials; remove config.stopping")
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind benchmark measures all trials; remove config.stopping")
 	}
 	if c.GroupBy != "" {
-		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
 	}
 	if v == nil {
 		return
@@ -69,23 +70,23 @@ func (l suiteCheck) measures() {
 		executors = executors[1:]
 	}
 	severity := decode.Error
-	if l.options.Executor != "" { // to try a suite out with another executor is no fault
+	if l.options.Executor != "" { // trying a suite with another executor is not a fault
 		severity = decode.Warning
 	}
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, name := range executors {
 		kind, ok := v.Executor(name)
-		if !ok || kind.MeasuresSpeed || said[kind.Name] {
+		if !ok || kind.MeasuresSpeed || reported[kind.Name] {
 			continue
 		}
-		said[kind.Name] = true
-		l.at(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
-			"a suite of the kind benchmark measures speed, which the executor %s does not report; set config.executor to %s",
+		reported[kind.Name] = true
+		l.reportAt(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
+			"a suite of the kind benchmark measures speed, which executor %s does not report; set config.executor to %s",
 			kind.Name, strings.Join(measuring(v), " or "))
 	}
 }
 
-// measuring are the executors that report speed.
+// measuring returns the executors that report speed.
 func measuring(v *Vocabulary) (names []string) {
 	for _, kind := range v.Executors {
 		if kind.MeasuresSpeed {
@@ -95,41 +96,40 @@ func measuring(v *Vocabulary) (names []string) {
 	return names
 }
 
-// ParamSystemPrompt is the parameter of the matrix that prompt_tune varies.
+// ParamSystemPrompt is the matrix parameter that prompt_tune varies.
 const ParamSystemPrompt = "system_prompt"
 
-// compares checks a suite that is run to find the best cell of its matrix.
-func (l suiteCheck) compares() {
+// checkComparison checks a suite that searches for the best cell of its matrix.
+func (l suiteCheck) checkComparison() {
 	c := l.suite.Config
 	if c.GroupBy != "" {
-		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
 	}
 	if c.FailFast {
-		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "fail_fast"), "a suite of the kind %s compares scores, which needs all trials; remove config.fail_fast", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "fail_fast"), "a suite of the kind %s compares scores, which needs all trials; remove config.fail_fast", l.suite.Kind)
 	}
 	if c.Stopping.Confidence != 0 {
-		l.at(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
 	}
 }
 
-// judges checks that there is a model for each grader that asks one.
-func (l suiteCheck) judges() {
-	if l.suite.Config.JudgeModel != "" {
+// checkJudges checks that each grader that asks a model has one.
+func (l suiteCheck) checkJudges() {
+	if l.suite.Config.JudgeModel != "" || l.suite.Config.Judge.Agent != "" {
 		return
 	}
 	for _, t := range l.suite.Tasks {
 		for _, g := range t.Effective {
 			if o, ok := g.Options.(JudgeNamer); ok && !o.NamesJudge() {
-				l.at(decode.Error, decode.CodeMissingField, decode.At("kind"),
-					"a suite of the kind judge needs a judge: set config.judge_model, or a model in each prompt grader and a prompt grader for each task")
+				l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
+					"a suite of the kind judge needs a judge: set config.judge_model or config.judge.agent, or a model in each prompt grader and a prompt grader for each task")
 				return
 			}
 		}
 	}
 }
 
-// judgeAll gives the tasks of a suite of the kind judge a grader that asks a model, unless
-// they have one.
+// judgeAll adds a judge to each task without one, in a suite of the kind judge.
 func (l *loader) judgeAll(tasks []*Task) {
 	v := l.options.Vocabulary
 	if l.suite.Kind != Judge || v == nil {
@@ -159,15 +159,15 @@ func (l *loader) judgeAll(tasks []*Task) {
 	}
 }
 
-// kind checks that the suite has what its kind needs.
-func (l suiteCheck) kind() {
+// checkKind runs the checks of the suite's kind.
+func (l suiteCheck) checkKind() {
 	if check := kindChecks[l.suite.Kind]; check != nil {
 		check(l)
 	}
 }
 
-// values is how many combinations of values there are; 0 without parameters.
-func (m Matrix) values() int {
+// combinations returns the number of combinations of values; 0 without parameters.
+func (m Matrix) combinations() int {
 	if len(m) == 0 {
 		return 0
 	}

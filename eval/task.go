@@ -1,159 +1,237 @@
 package eval
 
-// Task is one case of a suite. It is immutable after [Load].
+import (
+	"cmp"
+	"slices"
+
+	"waza/eval/scene"
+)
+
+// A Task is one case of a suite. It is immutable after [Load].
 type Task struct {
-	// File is the absolute path of the file that declares the task: its own,
-	// the suite (inline tasks) or the dataset. RelFile is the same relative
-	// to the suite's directory, slash-separated. Line is where it begins.
-	File    string `yaml:"-"`
+	// File is the absolute path of the file that declares the task: a task file, the suite file
+	// or the dataset. RelFile is its path relative to the suite's directory, with slashes. Line
+	// is the line where the task starts.
+	File    string `yaml:"-" path:"file"`
 	RelFile string `yaml:"-"`
 	Line    int    `yaml:"-"`
 
-	// Unique name of the task within its suite; the file's stem when absent.
+	// Unique name of the task in its suite; the file name without extension when absent.
 	ID string `yaml:"id" jsonschema_extras:"x-refers=task-id"`
 	// Title of the task; the id when absent.
 	Name string `yaml:"name"`
-	// What the task is about.
+	// Description of the task.
 	Description string `yaml:"description"`
 	// Whether the task is run.
 	Enabled bool `yaml:"enabled"`
-	// Words to select and group tasks by.
+	// Words for selecting and grouping tasks.
 	Tags []string `yaml:"tags"`
-	// Overrides config.timeout_seconds; 0 means the suite's.
+	// Whether the task must never fail. Results mark golden tasks, so that a comparison can apply stricter rules to them.
+	Golden bool `yaml:"golden"`
+	// Overrides config.timeout_seconds; 0 means the suite's value.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
 	// Fixture directory, relative to the suite, else to the task file; fixtures/ beside the suite when absent.
-	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
+	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
 	// Replaces the suite's skill_directories; relative to the suite, else to the task file.
-	SkillDirectories []string `yaml:"skill_directories" jsonschema_extras:"x-refers=suite-directory"`
-	// What the agent is given.
+	SkillDirectories []string `yaml:"skill_directories" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
+	// Instruction files of this task, in addition to the suite's. Paths are relative to the fixture directory, else to the suite, else to the task file.
+	InstructionFiles []string `yaml:"instruction_files" jsonschema_extras:"x-refers=fixture" path:"maybe"`
+	// Overrides config.first_event_timeout_seconds; 0 means no limit.
+	FirstEventTimeoutSeconds *float64 `yaml:"first_event_timeout_seconds" jsonschema:"minimum=0"`
+	// MCP servers that waza simulates for the agent, in addition to the suite's; a server replaces the suite's server of the same name.
+	MCPMocks []scene.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
+	// Inputs of the agent.
 	Inputs Inputs `yaml:"inputs"`
-	// What a good outcome shows, graded by waza itself.
+	// Expected outcome, graded by waza itself.
 	Expected *Expected `yaml:"expected"`
-	// Graders of this task; one named like a suite's grader replaces it.
-	Graders []*Grader `yaml:"graders" json:"-"`
+	// Graders of this task; a grader replaces the suite's grader of the same name.
+	Graders []*Grader `yaml:"graders" json:"-" path:"-"`
 
-	// Vars are the template variables of this task: the suite's inputs and,
-	// over them, its dataset row.
+	// Vars are the template variables of this task: the suite's inputs, overridden by its
+	// dataset row.
 	Vars map[string]string `yaml:"-"`
-	// Effective are the graders that apply, in order: the suite's, with
-	// those replaced that the task names anew, then the task's own.
+	// Effective are the graders that apply, in order: the suite's, or the task's graders of the
+	// same names, then the other graders of the task.
 	Effective []*Grader `yaml:"-"`
-	// Skills are the directories that hold a SKILL.md for this task, absolute.
-	Skills []string `yaml:"-"`
+	// Skills are the absolute paths of the directories with a SKILL.md for this task.
+	Skills []string `yaml:"-" path:"file"`
+	// Instructions are the resolved InstructionFiles.
+	Instructions []InstructionFile `yaml:"-"`
+	// Mocks are the effective mcp_mocks, see [scene.MergeMocks].
+	Mocks []scene.MCPMock `yaml:"-"`
 }
 
-// Inputs are what a task gives to the agent.
+// Inputs are the prompt, the files and the settings that a task gives to the agent.
 type Inputs struct {
-	// What the agent is asked. May use template variables.
+	// Prompt for the agent. It can use template variables: {{name}} is an input of the suite or a column of the dataset, {{context.key}} a value of context, {{fixture:FILE}} the text of a fixture of at most 1 MiB. Built-in variables are run_id, timestamp, trial, attempt, task_id, task_name and model.
 	Prompt string `yaml:"prompt"`
-	// File with the prompt, relative to the task file, inside the suite's directory.
-	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour"`
-	// Further prompts, in the same session and workspace.
+	// File that contains the prompt, relative to the task file and inside the suite's directory.
+	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour" path:"maybe"`
+	// More prompts, sent in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
-	// Tool that a remote agent is to use; chat when absent. May use template variables. This key and the next three have an effect with executor remote only.
+	// Model that replies to the agent like its user, in place of follow_up_prompts.
+	Responder *scene.Responder `yaml:"responder"`
+	// Graders that run after a turn, while the agent waits.
+	Checkpoints []Checkpoint `yaml:"checkpoints"`
+	// Tool that a remote agent must use; chat when absent. It can use template variables. This key and the next three have an effect only with executor remote.
 	Tool string `yaml:"tool"`
-	// Address that the tool of a remote agent is to work on. May use template variables.
+	// Address that the tool of a remote agent works on. It can use template variables.
 	URL string `yaml:"url"`
-	// What the tool of a remote agent is given: any value, whose texts may use template variables; {message: PROMPT} when absent.
+	// Input for the tool of a remote agent: any value, whose texts can use template variables; {message: PROMPT} when absent.
 	Input any `yaml:"input"`
-	// How soon remote agents are given the task, compared with others that wait; normal when absent.
+	// Priority of the task among the tasks that wait for remote agents; normal when absent.
 	Priority string `yaml:"priority" jsonschema:"enum=low,enum=normal,enum=high"`
-	// Files put into the workspace.
+	// Confidence of speech recognition in the prompt, 0 to 1. With a value, the prompt is sent as spoken, else as typed. It overrides config.router.voice and has an effect only with executor router.
+	Voice *float64 `yaml:"voice" jsonschema:"minimum=0,maximum=1"`
+	// Files to put into the workspace.
 	Files []InputFile `yaml:"files"`
-	// Facts for templates and graders.
+	// Git repositories of this machine to put into the workspace, before files.
+	Repos []scene.Repo `yaml:"repos"`
+	// Folder of the workspace where the agent starts; the workspace itself when absent. waza creates the folder if it does not exist.
+	Workdir string `yaml:"workdir"`
+	// Values for templates and graders. waza puts the file that fixture names, relative to the suite, into the workspace under its base name. If fixture names a folder, waza puts all its files there.
 	Context map[string]any `yaml:"context"`
 	// Environment variables of the agent's process and of hooks.
-	Environment map[string]string `yaml:"environment"`
+	Environment map[string]string `yaml:"environment" path:"maybe"`
 }
 
-// InputFile is a file put into the workspace before a trial. In YAML it is a
-// path, or a map with path and content.
+// A Checkpoint grades a trial between two prompts, or after the last one. Its graders do not
+// count in the trial's score, but a trial passes only if all of them pass.
+type Checkpoint struct {
+	// Number of the prompt after whose answer the graders run; 1 is the first.
+	AfterTurn int `yaml:"after_turn" jsonschema:"required,minimum=1"`
+	// Graders to run after that turn.
+	Graders []*Grader `yaml:"graders" jsonschema:"required"`
+	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails at once, without further prompts and graders.
+	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,default=continue"`
+}
+
+// The values of on_failure of a checkpoint; "" means continue.
+const (
+	CheckpointContinue = "continue"
+	CheckpointStop     = "stop"
+)
+
+// Turns returns the maximum number of prompts that the task sends.
+func (t *Task) Turns() int {
+	if r := t.Inputs.Responder; r != nil {
+		return 1 + r.MaxFollowups
+	}
+	return 1 + len(t.Inputs.FollowUpPrompts)
+}
+
+// AllGraders returns the graders of the task: those that apply at its end, then those of its
+// checkpoints. The caller owns the slice.
+func (t *Task) AllGraders() []*Grader {
+	all := slices.Clone(t.Effective)
+	for _, c := range t.Inputs.Checkpoints {
+		all = append(all, c.Graders...)
+	}
+	return all
+}
+
+// An InputFile is a file that waza puts into the workspace before a trial. In YAML it is a path,
+// or a map with path and content.
 type InputFile struct {
-	// Path in the workspace and, without content, in the fixture directory, else relative to the task file.
+	// Path in the workspace. Without content, it is also the path of the fixture, in the fixture directory, else relative to the task file.
 	Path string `yaml:"path" jsonschema_extras:"x-refers=fixture"`
-	// Text of the file; the fixture of that path when absent.
+	// Text of the file; the text of the fixture when absent.
 	Content *string `yaml:"content"`
 	// Source is the absolute path of the fixture; empty for inline content.
-	Source string `yaml:"-"`
+	Source string `yaml:"-" path:"file"`
 }
 
-// Expected is what a good outcome shows.
+// Expected describes a good outcome.
 type Expected struct {
-	// Texts the output must contain, in any letter case.
+	// Texts that the output must contain, in any letter case.
 	OutputContains []string `yaml:"output_contains"`
-	// Texts the output must not contain, in any letter case.
+	// Texts that the output must not contain, in any letter case.
 	OutputNotContains []string `yaml:"output_not_contains"`
-	// Texts of which the output must contain one, in any letter case.
+	// Texts, at least one of which the output must contain, in any letter case.
 	OutputContainsAny []string `yaml:"output_contains_any"`
-	// Regular expressions (RE2, any letter case) the output must match.
+	// Regular expressions (RE2, any letter case) that the output must match.
 	Matches []string `yaml:"matches"`
-	// Limits on how the agent works.
+	// Limits on the agent's steps, tools, tokens and time.
 	Behavior *ExpectedBehavior `yaml:"behavior"`
-	// Tool calls the agent must or must not make.
+	// Tool calls that the agent must or must not make.
 	ToolCalls *ExpectedToolCalls `yaml:"tool_calls"`
 	// Whether the agent should use the skill under test.
 	ShouldTrigger *bool `yaml:"should_trigger"`
-	// Outcomes to reach.
+	// Clients that must receive the message, in any order and letter case, and no others. An empty list means that no client may receive it. It has an effect only with executor router.
+	Recipients []string `yaml:"recipients" json:",omitzero" jsonschema_extras:"x-refers=client"`
+	// Outcomes that the agent must reach.
 	Outcomes []ExpectedOutcome `yaml:"outcomes"`
 }
 
-// ExpectedBehavior limits how the agent works; absent limits are not checked.
+// ExpectedBehavior limits the agent's work. waza does not check absent limits.
 type ExpectedBehavior struct {
-	// Most tool calls.
+	// Maximum number of tool calls.
 	MaxToolCalls *int `yaml:"max_tool_calls" jsonschema:"minimum=0"`
-	// Most turns of the agent.
+	// Maximum number of turns of the agent.
 	MaxIterations *int `yaml:"max_iterations" jsonschema:"minimum=0"`
-	// Most tokens, input and output together.
+	// Maximum number of tokens, input and output together.
 	MaxTokens *int `yaml:"max_tokens" jsonschema:"minimum=0"`
-	// Most milliseconds from prompt to answer.
+	// Maximum time from prompt to answer in milliseconds.
 	MaxResponseTimeMS *int64 `yaml:"max_response_time_ms" jsonschema:"minimum=0"`
-	// Tools that must be used.
+	// Tools that the agent must use.
 	RequiredTools []string `yaml:"required_tools"`
-	// Tools that must not be used.
+	// Tools that the agent must not use.
 	ForbiddenTools []string `yaml:"forbidden_tools"`
 }
 
-// ExpectedToolCalls are tool calls the agent must or must not make.
+// ExpectedToolCalls lists tool calls that the agent must or must not make.
 type ExpectedToolCalls struct {
-	// Calls that must be made, at most 200. The tool scores of a trial say how many of them were made, and how many of their arguments are right.
+	// Calls that the agent must make, at most 200. The tool scores of a trial show how many of them it made, and how many of their arguments are right.
 	Required []ExpectedToolCall `yaml:"required"`
-	// Calls that must not be made.
+	// Calls that the agent must not make.
 	Forbidden []ExpectedToolCall `yaml:"forbidden"`
 }
 
-// MaxExpectedCalls bounds the calls that a list of expected calls asks for.
+// MaxExpectedCalls limits the number of calls that a list of expected calls requires.
 const MaxExpectedCalls = 200
 
-// ExpectedToolCall matches tool calls.
+// An ExpectedToolCall matches tool calls.
 type ExpectedToolCall struct {
-	// Exact name of the tool. May use template variables.
+	// Exact name of the tool. It can use template variables.
 	Tool string `yaml:"tool"`
-	// What arguments must be, by their names; a name with dots leads into maps. They are compared as JSON values, numbers by
-	// value. Texts may use template variables. Arguments that are not listed may have any value.
+	// Values of arguments by name; a name with dots leads into maps. waza compares them as JSON values, numbers by value. Texts can use template variables. Arguments that are not listed can have any value.
 	Arguments map[string]any `yaml:"arguments"`
-	// Regular expression on the tool's name, any letter case.
+	// Regular expression for the tool's name, in any letter case.
 	Pattern string `yaml:"pattern"`
-	// Regular expression on the arguments as JSON text, any letter case.
+	// Regular expression for the arguments as JSON text, in any letter case.
 	ArgsPattern string `yaml:"args_pattern"`
-	// Least number of such calls.
+	// Minimum number of such calls.
 	Count int `yaml:"count" jsonschema:"minimum=1"`
 }
 
-// ExpectedOutcome is an outcome to reach.
+// An ExpectedOutcome is an outcome that the agent must reach.
 type ExpectedOutcome struct {
-	// task_completed: the executor ended normally.
+	// task_completed: the executor ended normally. tool_called: the agent called a tool.
 	Type string `yaml:"type" jsonschema:"required"`
+	// Exact name of the tool for tool_called.
+	ToolName string `yaml:"tool_name"`
+	// The same as tool_name.
+	Value string `yaml:"value"`
 }
 
-// TrialVars are the template variables that change from trial to trial.
+// The outcomes that waza grades.
+const (
+	OutcomeCompleted  = "task_completed"
+	OutcomeToolCalled = "tool_called"
+)
+
+// CalledTool returns the tool that an outcome of type [OutcomeToolCalled] requires.
+func (o *ExpectedOutcome) CalledTool() string { return cmp.Or(o.ToolName, o.Value) }
+
+// TrialVars are the template variables that differ between trials.
 type TrialVars struct {
 	RunID   string
 	Trial   int // 1-based
 	Attempt int // 1-based
-	// Model and Params are those of the trial's combination of config.models and
-	// config.matrix; Model may be empty.
+	// Model and Params are from the trial's combination of config.models and config.matrix;
+	// Model can be empty.
 	Model  string
 	Params map[string]string
 }

@@ -15,41 +15,43 @@ import (
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
+	"waza/eval/project"
+	"waza/eval/reach"
 	"waza/eval/text"
 )
 
-// pattern reads the task files that a pattern of the suite matches, in the order
-// of their paths. Patterns may lead out of the suite's directory, as some do to
-// share tasks between suites, but not out of its repository.
-func (ts *taskSet) pattern(src *decode.Source, at *yaml.Node, text string) {
-	for _, f := range ts.find(src, at, text) {
-		ts.file(f, src, at)
+// addPattern reads the task files that match a pattern of the suite, in the order of their paths. A
+// pattern can lead out of the suite's directory, to share tasks between suites, but not out of
+// its repository.
+func (ts *taskSet) addPattern(src *decode.Source, at *yaml.Node, text string) {
+	for _, f := range ts.findFiles(src, at, text) {
+		ts.addFile(f, src, at)
 	}
 }
 
-// find returns the files that a pattern matches and that may be read.
-func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []string {
+// findFiles returns the files that match a pattern and that the suite may read.
+func (ts *taskSet) findFiles(src *decode.Source, at *yaml.Node, pattern string) []string {
 	l := ts.loader
 	p := filepath.ToSlash(strings.TrimSpace(pattern))
 	switch {
 	case p == "":
-		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "the file pattern is empty")
+		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "a file pattern must not be empty")
 		return nil
 	case len(p) > discover.LongestGlob || !doublestar.ValidatePattern(p):
 		l.Reportf(src, at, decode.Error, decode.CodeBadGlob, "malformed file pattern %q", text.Clip(p, 80))
 		return nil
 	case path.IsAbs(p):
-		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "the file pattern %q must be relative to the suite", text.Clip(p, 80))
+		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "file pattern %q must be relative to the suite", text.Clip(p, 80))
 		return nil
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(p))
 	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
-	if !within(l.root(), dir) {
-		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "the file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
+	if !reach.Within(l.root(), dir) {
+		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
 		return nil
 	}
 	if !hasMeta(rest) {
-		return ts.named(src, at, filepath.Join(dir, rest))
+		return ts.namedFile(src, at, filepath.Join(dir, rest))
 	}
 	glob, err := discover.CompileGlob(rest)
 	if err != nil {
@@ -63,7 +65,7 @@ func (ts *taskSet) find(src *decode.Source, at *yaml.Node, pattern string) []str
 	return slices.DeleteFunc(found, func(f string) bool { return ts.escapes(f, src, at) })
 }
 
-// escapes reports a file that is a link to somewhere else.
+// escapes reports a file that is a link to a place outside the root.
 func (ts *taskSet) escapes(file string, src *decode.Source, at *yaml.Node) bool {
 	l := ts.loader
 	if files.Within(l.root(), file) {
@@ -73,10 +75,10 @@ func (ts *taskSet) escapes(file string, src *decode.Source, at *yaml.Node) bool 
 	return true
 }
 
-// named is the file that a pattern without wildcards names.
-func (ts *taskSet) named(src *decode.Source, at *yaml.Node, file string) []string {
+// namedFile returns the file that a pattern without wildcards names.
+func (ts *taskSet) namedFile(src *decode.Source, at *yaml.Node, file string) []string {
 	l := ts.loader
-	l.looked(file)
+	l.dependsOn(file)
 	if _, unsaved := l.options.Overlay[file]; !unsaved && !exists(file) {
 		l.Reportf(src, at, decode.Error, decode.CodeMissingFile, "no such file: %s", l.display(file))
 		return nil
@@ -87,7 +89,7 @@ func (ts *taskSet) named(src *decode.Source, at *yaml.Node, file string) []strin
 	return []string{file}
 }
 
-// emptyGlobSeverity is Error when the suite has nothing but that one pattern.
+// emptyGlobSeverity returns Error if the suite has only that one pattern, else Warning.
 func (ts *taskSet) emptyGlobSeverity(src *decode.Source) decode.Severity {
 	list := decode.Follow(decode.Lookup(src.Root, "tasks"))
 	if ts.loader.suite.TasksFrom == "" && (list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 1) {
@@ -96,14 +98,13 @@ func (ts *taskSet) emptyGlobSeverity(src *decode.Source) decode.Severity {
 	return decode.Warning
 }
 
-// matches returns the files below dir that match a pattern, sorted. It does not
-// follow links to directories, so that it ends where they lead in circles, and
-// keeps out of .git and node_modules.
+// matches returns the sorted files below dir that match a pattern. It does not follow links to
+// directories, so that it ends even if they form a cycle. It skips .git and node_modules.
 func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []string {
 	matches, whole := discover.Match(pattern, dir, depth, ts.loader.options.view())
 	if !whole {
 		ts.loader.Report(decode.Diagnostic{File: ts.loader.display(dir), Severity: decode.Error, Code: decode.CodeTooLarge,
-			Message: fmt.Sprintf("a pattern of tasks looks through more than %d files here", discover.MostMatched)})
+			Message: fmt.Sprintf("a task pattern has to search more than %d files in this directory", discover.MostMatched)})
 	}
 	found := slices.Concat(matches, ts.unsaved(pattern, dir, matches))
 	out := slices.DeleteFunc(found, func(f string) bool { return isCompanion(f, ts.loader.suite.File) })
@@ -111,7 +112,7 @@ func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []stri
 	return out
 }
 
-// unsaved returns the files that match and that only the editor has.
+// unsaved returns the matching files that exist only in the editor.
 func (ts *taskSet) unsaved(pattern *regexp.Regexp, dir string, saved []string) []string {
 	var found []string
 	for file := range ts.loader.options.Overlay {
@@ -123,22 +124,22 @@ func (ts *taskSet) unsaved(pattern *regexp.Regexp, dir string, saved []string) [
 	return found
 }
 
-// isCompanion reports whether a file that a pattern matches is the suite itself
-// or its trigger tests, and so no task.
+// isCompanion reports whether a matching file is the suite itself, its trigger tests or its
+// .waza.yaml, and therefore not a task.
 func isCompanion(file, suite string) bool {
 	if file == suite {
 		return true
 	}
 	name := filepath.Base(file)
-	return filepath.Dir(file) == filepath.Dir(suite) && (slices.Contains(triggerTestsNames, name) || name == projectFile)
+	return filepath.Dir(file) == filepath.Dir(suite) && (slices.Contains(triggerTestsNames, name) || name == project.Name)
 }
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
-// root is the directory that the suite's files must stay in.
+// root returns the directory that must contain the suite's files.
 func (l *loader) root() string { return l.suite.Root() }
 
-func (l *loader) rootWord() string { return l.suite.rootWord() }
+func (l *loader) rootWord() string { return l.suite.RootWord() }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

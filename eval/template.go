@@ -1,9 +1,7 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,123 +10,47 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
-	"waza/eval/files"
+	"waza/eval/template"
 	"waza/eval/text"
 )
 
-// Texts of a suite may use variables in double braces. What may stand between
-// them is the union of what suites write:
+// Texts of a suite can contain variables in double braces, see package template. waza accepts
+// the spellings of several tools:
 //
 //	{{name}} {{ .name }} {{.Vars.name}} {{inputs.name}}   a column of the dataset, or an input of the suite
 //	{{context.key.key}}                                    a value of the task's inputs.context
 //	{{task_id}} {{task_name}} {{.TaskName}}                the task
-//	{{run_id}} {{.JobID}} {{trial}} {{.Iteration}} {{attempt}}   the trial
-//	{{model}}                                              the model that is asked for
+//	{{fixture:file}}                                       the text of a fixture, in prompts
+//	{{run_id}} {{.JobID}} {{timestamp}} {{trial}} {{.Iteration}} {{attempt}}   the trial
+//	{{model}}                                              the requested model
 //	{{name}} {{params.name}}                               a parameter of config.matrix
 //
-// Nothing is computed, and a value that holds braces is not expanded again. A
-// variable of the suite comes before a built-in one of the same name. Braces
-// around anything else stay as they are, since a prompt may well ask about
-// another template language; of those, only what looks like a variable that was
-// forgotten or misspelt gets a warning.
+// A variable of the suite overrides a built-in one of the same name. A text that looks like a
+// variable and has no value gets a warning.
 
-var (
-	variableName = text.Pattern(`^[\pL_][\pL\pN_-]*$`)
-	variableForm = text.Pattern(`^\.?[\pL_][\pL\pN_-]*(\.[\pL\pN_-]+)*$`)
-)
+var variableName = text.Pattern(`^[\pL_][\pL\pN_-]*$`)
 
-// longestVariable bounds the text between two pairs of braces.
-const longestVariable = 200
-
-// MaxExpandedBytes is how long a text of a suite may become by its template
-// variables. A short suite can name a long variable many times, and the result of
-// that is larger than any memory.
+// MaxExpandedBytes is the maximum length of a text after template variables are replaced. A
+// short suite can use a long variable many times, and the result could exceed any memory.
 const MaxExpandedBytes = decode.MaxTextBytes
 
-// ExpansionError says that a text becomes too long by its template variables.
-type ExpansionError struct {
-	Text  string // as the suite has it
-	Limit int    // in bytes
-}
-
-func (e *ExpansionError) Error() string {
-	return fmt.Sprintf("the text %q becomes longer than %s by its template variables; shorten the variables or use them less often",
-		text.Clip(e.Text, 60), files.Size(int64(e.Limit)))
-}
-
-// Expand puts the values of template variables into a text of the suite. A text
-// without variables is returned as it is. A text that would become longer than
-// limit bytes is an [*ExpansionError]; no more than the limit is ever made of it.
+// Expand replaces the template variables in a text of the suite with their values. It returns a
+// text without variables unchanged. If the result would be longer than limit bytes, it returns a
+// [*template.TooLongError] without building more than the limit.
 func (t *Task) Expand(text string, v TrialVars, limit int) (string, error) {
-	if !strings.Contains(text, "{{") {
-		return text, nil
-	}
-	var b strings.Builder
-	for piece := range t.pieces(text, v) {
-		if b.Len()+len(piece) > limit {
-			return "", &ExpansionError{Text: text, Limit: limit}
-		}
-		b.WriteString(piece)
-	}
-	return b.String(), nil
+	return template.Expand(text, t.values(v), limit)
 }
 
-// fits reports whether a text becomes no longer than [MaxExpandedBytes]. It makes
-// nothing of it.
-func (t *Task) fits(text string, v TrialVars) bool {
-	n := 0
-	for piece := range t.pieces(text, v) {
-		if n += len(piece); n > MaxExpandedBytes {
-			return false
-		}
-	}
-	return true
+func (t *Task) values(v TrialVars) template.Values {
+	return func(expr string) (string, bool) { return t.variable(expr, v) }
 }
 
-// pieces gives the parts of an expanded text, one by one.
-func (t *Task) pieces(text string, v TrialVars) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for {
-			before, expr, after, ok := nextVariable(text)
-			if !ok {
-				yield(text)
-				return
-			}
-			value, known := t.variable(expr, v)
-			if !known {
-				value = text[len(before) : len(text)-len(after)]
-			}
-			if !yield(before) || !yield(value) {
-				return
-			}
-			text = after
-		}
-	}
+// fits reports whether an expanded text is at most [MaxExpandedBytes] long.
+func (t *Task) fits(text string) bool {
+	return template.Fits(text, t.values(TrialVars{}), MaxExpandedBytes)
 }
 
-// nextVariable splits text at its first pair of double braces that holds no
-// other: what is before it, the trimmed text in it, what is after it.
-func nextVariable(text string) (before, expr, after string, ok bool) {
-	from := 0
-	for {
-		open := strings.Index(text[from:], "{{")
-		if open < 0 {
-			return "", "", "", false
-		}
-		open += from
-		for strings.HasPrefix(text[open+1:], "{{") {
-			open++ // of three braces the inner two count
-		}
-		inside := text[open+2 : min(len(text), open+2+longestVariable)]
-		end := strings.Index(inside, "}}")
-		if end >= 0 && !strings.Contains(inside[:end], "{{") {
-			return text[:open], strings.TrimSpace(inside[:end]), text[open+2+end+2:], true
-		}
-		from = open + 2
-	}
-}
-
-// variable returns the value of what stands between braces.
+// variable returns the value of the expression between the braces.
 func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 	if value, known = t.Vars[expr]; known {
 		return value, true
@@ -154,7 +76,7 @@ func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 		}
 	case "context":
 		if dotted {
-			return fromContext(t.Inputs.Context, strings.Split(rest, "."))
+			return template.Lookup(t.Inputs.Context, strings.Split(rest, "."))
 		}
 	}
 	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
@@ -162,6 +84,8 @@ func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 		return v.RunID, true
 	case "trial", "iteration":
 		return strconv.Itoa(v.Trial), true
+	case "timestamp":
+		return template.Timestamp(v.RunID), true
 	case "attempt":
 		return strconv.Itoa(v.Attempt), true
 	case "taskid":
@@ -174,7 +98,7 @@ func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
 	return "", false
 }
 
-// isBuiltin reports whether a name means something in every suite.
+// isBuiltin reports whether a name is a variable in every suite.
 func isBuiltin(name string) bool {
 	if _, known := (&Task{}).variable(name, TrialVars{}); known {
 		return true
@@ -186,29 +110,7 @@ func isBuiltin(name string) bool {
 	return false
 }
 
-func fromContext(value any, keys []string) (string, bool) {
-	for _, k := range keys {
-		m, ok := value.(map[string]any)
-		if !ok {
-			return "", false
-		}
-		if value, ok = m[k]; !ok {
-			return "", false
-		}
-	}
-	switch x := value.(type) {
-	case nil:
-		return "", true
-	case string:
-		return x, true
-	case map[string]any, []any:
-		data, err := json.Marshal(x)
-		return string(data), err == nil
-	}
-	return fmt.Sprint(value), true
-}
-
-// variableNames lists what may be used, for suggestions.
+// variableNames returns the available variables, for suggestions.
 func (t *Task) variableNames(params map[string]string) []string {
 	names := BuiltinVariables()
 	for k := range t.Vars {
@@ -223,52 +125,45 @@ func (t *Task) variableNames(params map[string]string) []string {
 	return names
 }
 
-// unknownVariables lists what looks like a variable and has no value, each once,
-// as it is written, with its braces.
+// unknownVariables calls [template.Unknown] with the task's variables and params.
 func (t *Task) unknownVariables(text string, params map[string]string) (written, exprs []string) {
-	seen := map[string]bool{}
-	for {
-		before, expr, after, ok := nextVariable(text)
-		if !ok {
-			return written, exprs
-		}
-		if _, known := t.variable(expr, TrialVars{Params: params}); !known && variableForm().MatchString(expr) && !seen[expr] {
-			seen[expr] = true
-			written = append(written, text[len(before):len(text)-len(after)])
-			exprs = append(exprs, expr)
-		}
-		text = after
-	}
+	return template.Unknown(text, t.values(TrialVars{Params: params}))
 }
 
-// templates checks the variables of the task's prompts, and how long they and the
-// task's files become.
-func (c *taskCheck) templates() {
+// checkTemplates checks the variables of the task's prompts, and the lengths of the expanded
+// prompts and files.
+func (c *taskCheck) checkTemplates() {
 	in := &c.task.Inputs
 	if in.PromptFile != "" {
+		setFixtureTexts(c, in.Prompt, c.inputPath("prompt_file"))
 		file := c.promptPath()
-		c.template(decode.NewSource(file, c.loader.display(file), in.Prompt), nil, in.Prompt)
+		c.checkTemplate(decode.NewSource(file, c.loader.display(file), in.Prompt), nil, in.Prompt)
 	} else {
-		c.template(c.src, decode.Place(c.node, c.input("prompt")...), in.Prompt)
+		setFixtureTexts(c, in.Prompt, c.inputPath("prompt"))
+		c.checkTemplate(c.src, decode.Place(c.node, c.inputPath("prompt")...), in.Prompt)
 	}
-	checkTexts(c, in.Tool, c.input("tool"))
-	checkTexts(c, in.URL, c.input("url"))
-	checkTexts(c, in.Input, c.input("input"))
+	checkTexts(c, in.Tool, c.inputPath("tool"))
+	checkTexts(c, in.URL, c.inputPath("url"))
+	if in.Responder != nil {
+		checkTexts(c, in.Responder.Instructions, c.inputPath("responder", "instructions"))
+	}
+	checkTexts(c, in.Input, c.inputPath("input"))
 	for i, p := range in.FollowUpPrompts {
-		c.template(c.src, decode.Place(c.node, c.input("follow_up_prompts", i)...), p)
+		setFixtureTexts(c, p, c.inputPath("follow_up_prompts", i))
+		c.checkTemplate(c.src, decode.Place(c.node, c.inputPath("follow_up_prompts", i)...), p)
 	}
 	for i, f := range in.Files {
 		if f.Content != nil {
-			c.length(c.src, decode.Place(c.node, c.input("files", i, "content")...), *f.Content)
+			c.checkLength(c.src, decode.Place(c.node, c.inputPath("files", i, "content")...), *f.Content)
 		}
 	}
 }
 
-// checkTexts checks the variables of all texts in a value that stands at a place of the task.
+// checkTexts checks the variables of all texts in a value at a place in the task.
 func checkTexts(c *taskCheck, value any, at decode.Path) {
 	switch v := value.(type) {
 	case string:
-		c.template(c.src, decode.Place(c.node, at...), v)
+		c.checkTemplate(c.src, decode.Place(c.node, at...), v)
 	case []any:
 		for i, one := range v {
 			checkTexts(c, one, append(at[:len(at):len(at)], i))
@@ -280,39 +175,17 @@ func checkTexts(c *taskCheck, value any, at decode.Path) {
 	}
 }
 
-// ExpandTexts returns a value as JSON has it with each text in it, keys aside, put
-// through expand. The value stays as it is.
-func ExpandTexts(value any, expand func(text string) string) any {
-	switch v := value.(type) {
-	case string:
-		return expand(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, one := range v {
-			list[i] = ExpandTexts(one, expand)
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, one := range v {
-			m[key] = ExpandTexts(one, expand)
-		}
-		return m
-	}
-	return value
-}
-
-// template reports the unknown variables of a text that stands at a node, or is
-// the whole of src when the node is nil.
-func (c *taskCheck) template(src *decode.Source, at *yaml.Node, text string) {
+// checkTemplate reports the unknown variables of a text. The text is at a node, or is the whole src
+// when the node is nil.
+func (c *taskCheck) checkTemplate(src *decode.Source, at *yaml.Node, text string) {
 	if !strings.Contains(text, "{{") {
 		return
 	}
-	c.length(src, at, text)
+	c.checkLength(src, at, text)
 	params := c.loader.suite.Config.Matrix.names()
 	written, exprs := c.task.unknownVariables(text, params)
 	for i, expr := range exprs {
-		d := src.Diagnostic(at, decode.Warning, decode.CodeUnknownVariable, fmt.Sprintf("no variable %q; the text is sent as it stands", expr))
+		d := src.Diagnostic(at, decode.Warning, decode.CodeUnknownVariable, fmt.Sprintf("unknown variable %q; the text is sent unchanged", expr))
 		if near := decode.Nearest(strings.TrimPrefix(expr, "."), c.task.variableNames(params)); near != "" {
 			d.Suggestion = "{{" + near + "}}"
 		}
@@ -321,9 +194,9 @@ func (c *taskCheck) template(src *decode.Source, at *yaml.Node, text string) {
 	}
 }
 
-// length reports a text that becomes too long.
-func (c *taskCheck) length(src *decode.Source, at *yaml.Node, text string) {
-	if !c.task.fits(text, TrialVars{}) {
-		c.loader.Reportf(src, at, decode.Error, decode.CodeTooLarge, "%s", &ExpansionError{Text: text, Limit: MaxExpandedBytes})
+// checkLength reports a text that is too long when expanded.
+func (c *taskCheck) checkLength(src *decode.Source, at *yaml.Node, text string) {
+	if !c.task.fits(text) {
+		c.loader.Reportf(src, at, decode.Error, decode.CodeTooLarge, "%s", &template.TooLongError{Text: text, Limit: MaxExpandedBytes})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/template"
 )
 
 var templateTask = &eval.Task{
@@ -19,7 +20,7 @@ var templateTask = &eval.Task{
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	vars := eval.TrialVars{RunID: "r1", Trial: 2, Attempt: 3}
+	vars := eval.TrialVars{RunID: "20260102-030405.678-r1", Trial: 2, Attempt: 3}
 	for text, want := range map[string]string{
 		"": "", "plain": "plain", "{name}": "{name}",
 		"{{name}} {{ name }} {{.name}} {{ .name }}":           "Ada Ada Ada Ada",
@@ -27,7 +28,8 @@ func TestExpand(t *testing.T) {
 		"{{.Inputs.name}} {{full name}} {{größe}}":            "Ada Ada L. L",
 		"{{context.a.b}} {{.Context.a.list}} {{context.a}}":   `1.5 [1,"x"] {"b":1.5,"list":[1,"x"]}`,
 		"{{context.nothing}}|{{context.yes}}":                 "|true",
-		"{{run_id}} {{.JobID}} {{.RunID}}":                    "r1 r1 r1",
+		"{{run_id}} {{.JobID}} {{.RunID}}":                    "20260102-030405.678-r1 20260102-030405.678-r1 20260102-030405.678-r1",
+		"{{.Timestamp}} {{timestamp}}":                        "2026-01-02T03:04:05Z 2026-01-02T03:04:05Z",
 		"{{.Iteration}} {{iteration}} {{trial}} {{.Trial}}":   "2 2 court 2",
 		"{{attempt}} {{.Attempt}}":                            "3 3",
 		"{{task_id}} {{.TaskID}} {{.TaskName}} {{task_name}}": "t1 t1 Task one Task one",
@@ -45,8 +47,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A suite of a megabyte could make a prompt of many gigabytes, and all of it was
-// made. The limit holds while the text is made: its memory is never used.
+// A suite of one megabyte can describe a prompt of many gigabytes. The limit applies while the
+// text is built, so the memory is never used.
 func TestExpandStopsAtItsLimit(t *testing.T) {
 	task := &eval.Task{Vars: map[string]string{"a": strings.Repeat("x", 500<<10)},
 		Inputs: eval.Inputs{Context: map[string]any{"a": map[string]any{"b": strings.Repeat("y", 500<<10)}}}}
@@ -55,7 +57,7 @@ func TestExpandStopsAtItsLimit(t *testing.T) {
 	for _, variable := range []string{"{{a}}", "{{context.a.b}}", "{{context.a}}"} {
 		text := strings.Repeat(variable, 500<<10/len(variable))
 		out, err := task.Expand(text, eval.TrialVars{}, eval.MaxExpandedBytes)
-		var tooLong *eval.ExpansionError
+		var tooLong *template.TooLongError
 		require.ErrorAs(t, err, &tooLong)
 		require.Empty(t, out)
 		require.ErrorContains(t, err, variable)
@@ -79,13 +81,13 @@ func FuzzTemplate(f *testing.F) {
 	bare := &eval.Task{}
 	f.Fuzz(func(t *testing.T, text string) {
 		out, err := templateTask.Expand(text, eval.TrialVars{}, 1000)
-		if tooLong := (*eval.ExpansionError)(nil); len(out) > 1000 && strings.Contains(text, "{{") || err != nil && !errors.As(err, &tooLong) {
+		if tooLong := (*template.TooLongError)(nil); len(out) > 1000 && strings.Contains(text, "{{") || err != nil && !errors.As(err, &tooLong) {
 			t.Fatalf("%q became %d bytes, %v", text, len(out), err)
 		}
 		if !strings.Contains(text, "{{") && out != text {
 			t.Fatalf("%q became %q", text, out)
 		}
-		// What no variable stands for is left as it is.
+		// Unknown variables stay unchanged.
 		if out, _ := bare.Expand(text, eval.TrialVars{}, eval.MaxExpandedBytes); len(out) < len(text) && !strings.Contains(text, "}}") {
 			t.Fatalf("%q became %q", text, out)
 		}

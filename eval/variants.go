@@ -6,50 +6,50 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/template"
 
 	"gopkg.in/yaml.v3"
 )
 
 var configType = reflect.TypeFor[Config]()
 
-// Variant is a combination of the parameters of config.matrix.
+// A Variant is a combination of the parameters of config.matrix.
 type Variant struct {
 	Params []Param // in the order of the suite
-	// Executor is the canonical name of what does the trials.
+	// Executor is the canonical name of the executor that does the trials.
 	Executor string
-	// Options are its options with the parameters in them, of the type its
-	// Kind.Options returns; nil if it takes none.
+	// Options are the executor's options, including the parameters, of the type that
+	// Kind.Options returns; nil for executors without options.
 	Options any
 }
 
-// Param is a parameter with the value that it has in a combination: a text, a
-// number or a truth value.
+// A Param is a parameter with its value in a combination: a text, a number or a boolean.
 type Param struct {
 	Name  string
 	Value any
 }
 
-// ParamUse says what becomes of a parameter of config.matrix that is none of an
-// executor's options. A template variable it is in any case.
+// ParamUse is how an executor uses a parameter of config.matrix that is not one of its options.
+// In any case the parameter is also a template variable.
 type ParamUse int
 
 // The uses of parameters.
 const (
-	// ParamsInTexts: it is a template variable and nothing else.
+	// ParamsInTexts uses a parameter as a template variable only.
 	ParamsInTexts ParamUse = iota
-	// ParamsInEnvironment: the agent finds it in its environment, see [EnvName].
+	// ParamsInEnvironment sets an environment variable of the agent, see [EnvName].
 	ParamsInEnvironment
-	// ParamsInOption: it goes into the option params, a map, unless a text of the
-	// suite uses it as a variable and the suite's params do not name it.
+	// ParamsInOption adds the parameter to the option params, a map, unless a text of the suite
+	// uses it as a variable and the suite's params do not name it.
 	ParamsInOption
 )
 
 // optionParams is the option of [ParamsInOption].
 const optionParams = "params"
 
-// combine fills in the combinations of the matrix, the last parameter changing
-// fastest. What is wrong with one is found as for the options of a suite, and
-// located at the value in the matrix. The tasks must be complete.
+// combine fills in the combinations of the matrix. The last parameter changes fastest. It checks
+// each combination like the options of a suite, and reports faults at the value in the matrix.
+// The tasks must be complete.
 func (l *matrixLoader) combine() {
 	s := l.suite
 	if len(s.Config.Matrix) == 0 || l.options.Vocabulary == nil {
@@ -57,7 +57,7 @@ func (l *matrixLoader) combine() {
 	}
 	for _, p := range s.Config.Matrix {
 		if slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, clash := t.Vars[p.Name]; return clash }) && s.Inputs[p.Name] == "" {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is a column of the dataset, too", p.Name)
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is also a column of the dataset", p.Name)
 		}
 	}
 	l.used, l.effective = l.usedVariables(), map[string]bool{}
@@ -66,13 +66,13 @@ func (l *matrixLoader) combine() {
 	}
 	for _, p := range s.Config.Matrix {
 		if !l.effective[p.Name] && p.Name != ParamAgent {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does nothing with it, and no text of the suite uses {{%s}}",
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does not use it, and no text of the suite contains {{%s}}",
 				p.Name, s.Variants[0].Executor, p.Name)
 		}
 	}
 }
 
-// next counts on: the index of each parameter's value, nil after the last combination.
+// next returns the following index of each parameter's value; nil after the last combination.
 func next(at []int, m Matrix) []int {
 	at = slices.Clone(at)
 	for i := len(at) - 1; i >= 0; i-- {
@@ -84,7 +84,7 @@ func next(at []int, m Matrix) []int {
 	return nil
 }
 
-// variant makes one combination, and notes which parameters have an effect in it.
+// variant returns one combination, and notes which parameters have an effect in it.
 func (l *matrixLoader) variant(at []int) Variant {
 	s := l.suite
 	var v Variant
@@ -106,9 +106,9 @@ func (l *matrixLoader) variant(at []int) Variant {
 	}
 	if !ok {
 		if n := nodes[ParamExecutor]; n != nil {
-			l.unknown(v.Executor, l.src, n)
+			l.reportUnknown(v.Executor, l.src, n)
 		}
-		return v // the suite's own was reported
+		return v // the suite's own executor was reported before
 	}
 	v.Executor = kind.Name
 	if l.noAgent(kind, nodes[ParamAgent]) {
@@ -125,8 +125,8 @@ func (l *matrixLoader) variant(at []int) Variant {
 	return v
 }
 
-// noAgent reports a parameter that chooses an agent for an executor that drives
-// none. To try a suite out with another executor than its own is no fault.
+// noAgent reports a parameter that chooses an agent for an executor that drives none. It only
+// warns if the caller of Load chose the executor.
 func (l *matrixLoader) noAgent(kind Kind, at *yaml.Node) bool {
 	if at == nil || drives(kind) {
 		return false
@@ -135,12 +135,12 @@ func (l *matrixLoader) noAgent(kind Kind, at *yaml.Node) bool {
 	if l.options.Executor != "" {
 		severity = decode.Warning
 	}
-	l.Reportf(l.src, at, severity, decode.CodeNoEffect, "executor %s drives no agent, so it cannot be %s; those that do: %s",
+	l.Reportf(l.src, at, severity, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent %s; executors that drive one: %s",
 		kind.Name, decode.Describe(decode.Follow(at)), strings.Join(l.drivers(), ", "))
 	return true
 }
 
-// withParam is config with a parameter where the executor takes it.
+// withParam returns config with a parameter, if the executor takes it.
 func (l *matrixLoader) withParam(config *yaml.Node, kind Kind, name string, value *yaml.Node) *yaml.Node {
 	if name == ParamExecutor || value == nil {
 		return config
@@ -160,7 +160,7 @@ func (l *matrixLoader) withParam(config *yaml.Node, kind Kind, name string, valu
 	return config
 }
 
-// withKey is a map with a key set, in place of what it may have there.
+// withKey returns a copy of a map with a key added or replaced.
 func withKey(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 	with := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	if n := decode.Follow(n); n != nil && n.Kind == yaml.MappingNode {
@@ -176,8 +176,8 @@ func withKey(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 	return with
 }
 
-// usedVariables are the template variables that texts of the suite use: its
-// prompts and all else that stands in its files.
+// usedVariables returns the template variables in all texts of the suite: its prompts and its
+// files.
 func (l *matrixLoader) usedVariables() map[string]bool {
 	used := map[string]bool{}
 	for _, text := range l.texts {
@@ -193,16 +193,11 @@ func (l *matrixLoader) usedVariables() map[string]bool {
 }
 
 func noteVariables(text string, used map[string]bool) {
-	for {
-		_, expr, after, ok := nextVariable(text)
-		if !ok {
-			return
-		}
+	for expr := range template.Variables(text) {
 		name := strings.TrimPrefix(expr, ".")
 		if space, rest, dotted := strings.Cut(name, "."); dotted && strings.EqualFold(space, "params") {
 			name = rest
 		}
 		used[name] = true
-		text = after
 	}
 }

@@ -23,28 +23,28 @@ import (
 	"waza/rpc"
 )
 
-// A hop is a line of a drawing in docs/architecture.md.
+// A hop is a line of a diagram in docs/architecture.md.
 type hop struct {
 	name   string // package.Function or package.Type.Method
 	depth  int
-	caller string // the line that it is below, if any
+	caller string // name in the line above it, if any
 }
 
-// maxHops is the limit of the functions between the bytes of eval.run and its reply.
+// maxHops limits the functions between the bytes of eval.run and its reply.
 const maxHops = 25
 
-// calledAs are the functions that are called by another name, that of a field or a
+// calledAs maps functions that are called by another name to that name, the name of a field or a
 // parameter.
 var calledAs = map[string]string{"dispatch.Define": "Serve", "rpc.runSuite": "handler"}
 
-// hops reads the drawing of a section.
+// hops parses the diagram of a section.
 func hops(t *testing.T, title string) []hop {
 	t.Helper()
 	text, err := os.ReadFile("../docs/architecture.md")
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(text), "## "+title+"\n")
 	require.True(t, ok)
-	_, drawing, ok := strings.Cut(section, "```\n")
+	_, drawing, ok := strings.Cut(section, "```text\n")
 	require.True(t, ok)
 	drawing, _, _ = strings.Cut(drawing, "```")
 	var list []hop
@@ -61,13 +61,12 @@ func hops(t *testing.T, title string) []hop {
 	return list
 }
 
-// functions gives the bodies of the functions of some packages, by package.Function
-// and package.Type.Method.
+// functions returns the functions of some packages, by package.Function and package.Type.Method.
 func functions(t *testing.T, dirs ...string) map[string]*ast.FuncDecl {
 	t.Helper()
 	found := map[string]*ast.FuncDecl{}
 	for _, dir := range dirs {
-		packages, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // files of other systems are no matter
+		packages, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // files of other systems do not matter
 		require.NoError(t, err)
 		for name, pkg := range packages {
 			for _, file := range pkg.Files {
@@ -82,7 +81,7 @@ func functions(t *testing.T, dirs ...string) map[string]*ast.FuncDecl {
 	return found
 }
 
-// receiver is "Type." of a method.
+// receiver returns "Type." for a method.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -102,7 +101,7 @@ func receiver(f *ast.FuncDecl) string {
 	}
 }
 
-// calls reports whether a function calls another by its last name.
+// calls reports whether a function calls another one, compared by its last name.
 func calls(f *ast.FuncDecl, name string) bool {
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -119,8 +118,8 @@ func calls(f *ast.FuncDecl, name string) bool {
 	return found
 }
 
-// The drawings say what the code does: every function is there and calls the one below
-// it, and there are not too many.
+// The diagrams match the code: every function exists and calls the one below it, and there are
+// not too many.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	known := functions(t, ".", "wire", "dispatch", "../runner", "../runner/plan", "../runner/replay", "../runner/journal",
@@ -130,7 +129,7 @@ func TestArchitecture(t *testing.T) {
 		require.Less(t, len(list), maxHops)
 		require.Greater(t, len(list), maxHops/2)
 		for _, h := range list {
-			require.Contains(t, known, h.name)
+			require.NotNil(t, known[h.name], "docs/architecture.md: no function is named %s", h.name)
 			if h.caller == "" {
 				continue
 			}
@@ -143,8 +142,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// seen gathers the functions of packages wire, dispatch and rpc that are on the stack
-// when bytes of eval.run are read, its reply is made and written.
+// seen collects the functions of packages wire, dispatch and rpc that are on the stack while
+// bytes of eval.run are read, and its reply is made and written.
 type seen struct {
 	mu    sync.Mutex // guards names
 	names map[string]bool
@@ -199,7 +198,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// The drawing leaves out no function that a request really passes.
+// The diagram contains every function on the path of a request.
 func TestArchitectureIsComplete(t *testing.T) {
 	t.Parallel()
 	s := &seen{names: map[string]bool{}}
@@ -215,6 +214,6 @@ func TestArchitectureIsComplete(t *testing.T) {
 	}
 	require.True(t, s.names["wire.framer.line"] && s.names["dispatch.answer"] && s.names["wire.writer.run"], "%v", s.names)
 	for name := range s.names {
-		require.True(t, drawn[name], "a request passes %s, which docs/architecture.md does not draw", name)
+		require.True(t, drawn[name], "a request passes %s, which is missing in docs/architecture.md", name)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"waza/rpc/wire"
 )
 
-// MinToken is the least length of Options.Token, in bytes: shorter tokens can be
-// guessed.
+// MinToken is the minimum length of Options.Token in bytes. Shorter tokens can be guessed.
 const MinToken = 16
 
 func checkToken(token string) error {
@@ -20,16 +19,16 @@ func checkToken(token string) error {
 	return nil
 }
 
-// authorise compares the token, which each connection may show once.
+// authorize checks the token. A connection can show a token only once.
 func authorise(c *call, token string) error {
 	if c.conn.isAuthorised() {
 		return nil
 	}
 	if !access.SameSecret(token, c.server.o.Token) {
-		return turnAway(c)
+		return rejectToken(c)
 	}
 	if err := c.server.clients.promote(c.conn); err != nil {
-		leaveAfterReply(c)
+		closeAfterReply(c)
 		return dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
 	}
 	c.conn.mu.Lock()
@@ -39,9 +38,9 @@ func authorise(c *call, token string) error {
 	return nil
 }
 
-// turnAway ends the connection after a delay. The reader waits with it, and nothing
-// that it has read or will read is carried out.
-func turnAway(c *call) error {
+// rejectToken ends the connection after a delay. The reader waits as well, and no message that it
+// has read or will read is carried out.
+func rejectToken(c *call) error {
 	c.conn.mu.Lock()
 	c.conn.turnedAway = true
 	c.conn.mu.Unlock()
@@ -54,19 +53,19 @@ func turnAway(c *call) error {
 	case <-c.conn.ctx.Done():
 	case <-c.conn.stream.Done():
 	}
-	leaveAfterReply(c)
+	closeAfterReply(c)
 	return dispatch.ErrWrongToken
 }
 
-// leaveAfterReply ends the connection once the reply to this call is on its way.
-func leaveAfterReply(c *call) {
+// closeAfterReply ends the connection once the reply to this call is queued.
+func closeAfterReply(c *call) {
 	replied := c.Replied()
 	if replied == nil {
 		c.conn.leave()
 		return
 	}
 	c.conn.requests.Go(func() {
-		<-replied // closed, too, when the stream ends
+		<-replied // also closed when the stream ends
 		c.conn.leave()
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trees is a suite of 50 trials at once, each a tree of five sleepers: children
-// and grandchildren, two that ignore SIGTERM, one in a session of its own. The mark
-// is how long they sleep, by which they are known.
+// trees returns a suite of 50 concurrent trials, each a tree of five sleepers: children and
+// grandchildren, two that ignore SIGTERM, one in its own session. The mark is the duration of
+// their sleep, which identifies them.
 func trees(t testing.TB, mark string) string {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
-		t.Skip("processes are looked up in /proc")
+		t.Skip("needs /proc to find processes")
 	}
 	session := "setsid"
 	if _, err := exec.LookPath(session); err != nil {
@@ -48,26 +48,26 @@ tasks:
 
 const treesSleepers = 50 * 5
 
-// newMark is a time to sleep that nobody else asks for, in seconds.
+// newMark returns a unique duration for sleep, in seconds.
 func newMark() string {
 	return fmt.Sprintf("%d.%d", 600+os.Getpid()%100, time.Now().UnixNano()%1_000_000_000)
 }
 
-// Cancelling ends every process of a run, however many, wherever they went and
-// whatever they ignore. A second is what it may take; the limit here is wider,
-// for the machine may be busy.
+// Cancelling ends every process of a run, however many there are, wherever they are and whatever
+// signals they ignore. It must take at most a second; the limit here is higher, because the
+// machine may be busy.
 func TestCancelProcessTrees(t *testing.T) {
 	t.Parallel()
 	mark := newMark()
 	p := spawn(t, t.TempDir(), "stdio")
 	id := p.start(map[string]any{"path": trees(t, mark)})
 	require.Eventually(t, func() bool { return sleepers(mark) == treesSleepers }, patience, 20*time.Millisecond)
-	began := time.Now()
+	started := time.Now()
 	list := p.cancel(id)
-	told := time.Since(began)
+	reported := time.Since(started)
 	require.Eventually(t, func() bool { return sleepers(mark) == 0 }, patience, 5*time.Millisecond)
-	took := time.Since(began)
-	t.Logf("eval.complete after %v, all processes gone after %v", told, took)
+	took := time.Since(started)
+	t.Logf("eval.complete after %v, all processes gone after %v", reported, took)
 	require.Less(t, took, 5*time.Second)
 	last := list[len(list)-1]
 	require.Equal(t, "eval.complete", last.Method)
@@ -77,22 +77,22 @@ func TestCancelProcessTrees(t *testing.T) {
 	require.Equal(t, 0, p.code())
 }
 
-// BenchmarkCancel gives the time from run.cancel to the end of all processes of 50
-// trials, each a tree of five that do not want to end, and to eval.complete.
+// BenchmarkCancel measures the time from run.cancel to the end of all processes of 50 trials,
+// each a tree of five that ignore signals, and to eval.complete.
 func BenchmarkCancel(b *testing.B) {
-	var gone, told time.Duration
+	var gone, reported time.Duration
 	for b.Loop() {
 		mark := newMark()
 		p := spawn(b, b.TempDir(), "stdio")
 		id := p.start(map[string]any{"path": trees(b, mark)})
 		require.Eventually(b, func() bool { return sleepers(mark) == treesSleepers }, patience, 10*time.Millisecond)
-		began := time.Now()
+		started := time.Now()
 		p.cancel(id)
-		told += time.Since(began)
+		reported += time.Since(started)
 		require.Eventually(b, func() bool { return sleepers(mark) == 0 }, patience, time.Millisecond)
-		gone += time.Since(began)
+		gone += time.Since(started)
 	}
 	b.ReportMetric(gone.Seconds()*1000/float64(b.N), "ms-gone")
-	b.ReportMetric(told.Seconds()*1000/float64(b.N), "ms-told")
+	b.ReportMetric(reported.Seconds()*1000/float64(b.N), "ms-noticed")
 	b.ReportMetric(0, "ns/op")
 }

@@ -24,21 +24,21 @@ import (
 	"waza/runner/record"
 )
 
-// commandTable lists the commands of workspace/executeCommand. They are methods
-// but for how they are called.
+// commandTable lists the commands of workspace/executeCommand. They are methods, except that
+// they are called differently.
 func commandTable() []*method {
 	return []*method{
 		dispatch.Define(lsp.CommandRun, dispatch.Heavy,
-			"Start a run, as eval.run does: its notifications follow the reply, and it is the client's. "+
-				"How it goes on is shown as a work done progress, which can be cancelled; a client without gets a message when it has ended.", commandRun),
-		dispatch.Define(lsp.CommandDebug, dispatch.Heavy, "Start a run of one trial of each task, one after the other, with verbose logs.", commandDebug),
-		dispatch.Define(lsp.CommandCancel, dispatch.Long, "Cancel a run or, without runId, all that this client has started.", commandCancel),
-		dispatch.Define(lsp.CommandCompare, dispatch.Heavy, "Compare two runs, as run.compare does: those that are named, or the last two of a suite.", commandCompare),
-		dispatch.Define(lsp.CommandShowRun, dispatch.Heavy, "Write the HTML report of a run and let the client show it; a client that does not show documents gets a message that names the file.", commandShowRun),
+			"Start a run like eval.run: the reply comes first, then the notifications of the run. The run belongs to the client. "+
+				"A work done progress, which can be cancelled, shows the run. A client without progress support gets a message when the run ends.", commandRun),
+		dispatch.Define(lsp.CommandDebug, dispatch.Heavy, "Start a run of one trial of each task, one at a time, with verbose logs.", commandDebug),
+		dispatch.Define(lsp.CommandCancel, dispatch.Long, "Cancel a run or, without runId, all runs that this client started.", commandCancel),
+		dispatch.Define(lsp.CommandCompare, dispatch.Heavy, "Compare two runs like run.compare: the given runs, or the last two of a suite.", commandCompare),
+		dispatch.Define(lsp.CommandShowRun, dispatch.Heavy, "Write the HTML report of a run and ask the client to show it; a client that cannot show documents gets a message with the file name.", commandShowRun),
 	}
 }
 
-// execute carries out a command.
+// execute executes a command.
 func (c *call) execute(ctx context.Context, command string, argument json.RawMessage) (json.RawMessage, error) {
 	for _, m := range commandTable() {
 		if m.Name == command {
@@ -50,11 +50,11 @@ func (c *call) execute(ctx context.Context, command string, argument json.RawMes
 		}
 	}
 	known := lsp.Commands()
-	return nil, &dispatch.ParamError{Parameter: "command", Message: "no such command: " + dispatch.Clip(command),
+	return nil, &dispatch.ParamError{Parameter: "command", Message: "unknown command: " + dispatch.Clip(command),
 		Data: map[string]any{"known": known, "suggestion": decode.Nearest(command, known)}}
 }
 
-// commandRunParams are those of waza.run and waza.debug.
+// commandRunParams are the parameters of waza.run and waza.debug.
 type commandRunParams struct {
 	Path  string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
 	Tasks []string `json:"tasks" doc:"Run only these tasks: ids, or globs that match an id or name."`
@@ -70,8 +70,8 @@ func commandDebug(ctx context.Context, c *call, p *commandRunParams) (*runStarte
 	return runByCommand(ctx, c, p, 1)
 }
 
-// runByCommand starts a run, and shows the client how it goes on. A trial other
-// than 0 is the only one of each task.
+// runByCommand starts a run and shows its progress to the client. If trial is not 0, only that
+// trial of each task runs.
 func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) (*runStarted, error) {
 	r, err := start(ctx, c, p.Path, record.Request{Trial: trial}, &p.RunOptions, func(suite *eval.Suite, req *record.Request) error {
 		req.Tasks = lsp.RunArgument{Tasks: p.Tasks}.Patterns(suite)
@@ -87,11 +87,11 @@ func runByCommand(ctx context.Context, c *call, p *commandRunParams, trial int) 
 }
 
 type commandCancelParams struct {
-	RunID string `json:"runId" doc:"Run to cancel, whoever has started it; all of this client when absent."`
+	RunID string `json:"runId" doc:"Run to cancel, no matter which client started it; all runs of this client when absent."`
 }
 
 type commandCancelled struct {
-	RunIDs []string `json:"runIds" doc:"The runs that went on until now."`
+	RunIDs []string `json:"runIds" doc:"The runs that were still active."`
 }
 
 func commandCancel(ctx context.Context, c *call, p *commandCancelParams) (*commandCancelled, error) {
@@ -114,21 +114,21 @@ func commandCancel(ctx context.Context, c *call, p *commandCancelParams) (*comma
 }
 
 type commandCompareParams struct {
-	Base string `json:"base" doc:"The run to compare with; the one before run, of the same suite, when absent."`
-	Run  string `json:"run" doc:"The run to compare: an id, the beginning of one, or latest; the last of the suite when absent."`
-	Path string `json:"path" doc:"Suite file whose last two runs are compared where none is named."`
+	Base string `json:"base" doc:"The run to compare with; when absent, the previous run of the same suite."`
+	Run  string `json:"run" doc:"The run to compare: an id, the start of an id, or latest; when absent, the last run of the suite."`
+	Path string `json:"path" doc:"Suite file whose last two runs are compared when no run is given."`
 }
 
 func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*compare.Comparison, error) {
-	refs, err := compared(c, p)
+	refs, err := comparedRuns(c, p)
 	if err != nil {
 		return nil, err
 	}
 	return compareRuns(ctx, c, &compareParams{RunIDs: refs})
 }
 
-// compared names the two runs to compare, the reference first.
-func compared(c *call, p *commandCompareParams) ([]string, error) {
+// comparedRuns returns the references of the two runs to compare, the base first.
+func comparedRuns(c *call, p *commandCompareParams) ([]string, error) {
 	if p.Run == "" && p.Path == "" {
 		return nil, &dispatch.ParamError{Parameter: "run", Message: `parameter "run" is missing (or give "path")`}
 	}
@@ -143,7 +143,7 @@ func compared(c *call, p *commandCompareParams) ([]string, error) {
 			return nil, err
 		}
 		if len(runs) < 2 {
-			return nil, &dispatch.RunFailedError{Err: errors.New("there are not two runs of this suite to compare yet; run it again")}
+			return nil, &dispatch.RunFailedError{Err: errors.New("this suite has fewer than two runs to compare; run it again")}
 		}
 		run = runs[0].RunID
 	}
@@ -156,8 +156,8 @@ func compared(c *call, p *commandCompareParams) ([]string, error) {
 
 type commandShowParams struct {
 	RunID  string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	Path   string `json:"path" doc:"Suite file of the run; of use to clients that show runs themselves."`
-	TaskID string `json:"taskId" doc:"Task to show of it."`
+	Path   string `json:"path" doc:"Suite file of the run, for clients that show runs themselves."`
+	TaskID string `json:"taskId" doc:"Task to show in the report."`
 }
 
 type commandShown struct {
@@ -181,7 +181,7 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 	}
 	u := string(uri.File(r.File))
 	if p.TaskID != "" {
-		u += "#task/" + url.PathEscape(p.TaskID) // the report goes there
+		u += "#task/" + url.PathEscape(p.TaskID) // the report opens this task
 	}
 	if r.Shown = c.conn.editor.ShowDocument(ctx, u); !r.Shown {
 		c.conn.editor.ShowMessage(protocol.MessageTypeInfo, fmt.Sprintf("waza: %s: %s. The report: %s", h.Record().Suite.Name, progressText(h), r.File))
@@ -189,7 +189,7 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 	return r, nil
 }
 
-// progressText says in a few words what became of a run.
+// progressText describes the result of a run in a few words.
 func progressText(h record.Handle) string {
 	p, err := h.Progress()
 	if err != nil {
@@ -202,11 +202,11 @@ func progressText(h record.Handle) string {
 	return text
 }
 
-// maxReports is how many reports are kept for clients to show: the newest.
+// maxReports limits the reports that are kept for clients to show. The newest are kept.
 const maxReports = 20
 
-// reportDir is where, below the state directory, reports are written for clients to
-// show. Old ones go.
+// reportDir returns the directory, below the state directory, for reports that clients show. It
+// deletes old reports.
 func reportDir(state string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(state, "reports"))
 	if err != nil {
@@ -217,7 +217,7 @@ func reportDir(state string) (string, error) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) < maxReports {
-		return dir, nil //nolint:nilerr // what cannot be listed is not made less, and can be written all the same
+		return dir, nil //nolint:nilerr // without a list nothing is deleted, but reports can still be written
 	}
 	var files []os.FileInfo
 	for _, e := range entries {
@@ -227,7 +227,7 @@ func reportDir(state string) (string, error) {
 	}
 	slices.SortFunc(files, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
 	for _, old := range files[min(len(files), maxReports-1):] {
-		_ = os.Remove(filepath.Join(dir, old.Name())) // one that stays is tried again the next time
+		_ = os.Remove(filepath.Join(dir, old.Name())) // a file that cannot be deleted is tried again next time
 	}
 	return dir, nil
 }

@@ -17,26 +17,26 @@ import (
 func compareMethods() []*method {
 	return []*method{
 		dispatch.Define("run.compare", dispatch.Heavy,
-			"Tell what became better or worse from the first run to each further one, task by task and in all, and what may be chance. "+
-				"Of a run that goes on, what has ended is compared. One run alone is compared by the cells of its matrix, each with the first.", compareRuns),
+			"Report what improved or regressed from the first run to each other run, per task and overall, and which differences may be chance. "+
+				"Only the ended trials of an active run are compared. A single run is compared by the cells of its matrix, each with the first.", compareRuns),
 		dispatch.Define("task.history", dispatch.Heavy,
-			"Tell what became of the tasks of a suite over its recorded runs, the flakiest first: verdicts, trials, and where each change of verdict comes from.", getHistory),
+			"Report the history of a suite's tasks over its recorded runs, the flakiest first: verdicts, trials, and the cause of each change of verdict.", getHistory),
 	}
 }
 
 type compareParams struct {
-	RunIDs     []string `json:"runIds" jsonschema:"required" doc:"The runs, the reference first: ids, the beginnings of ids, latest, or latest~1 for the one before it of the same suite."`
-	Tasks      []string `json:"tasks" doc:"Globs; only tasks whose id or name matches one are compared."`
-	Confidence float64  `json:"confidence" jsonschema:"minimum=0.5,maximum=0.999" doc:"Of intervals, and of what is called improved or regressed in all tasks together; 0.95 when absent."`
-	Margin     float64  `json:"margin" jsonschema:"minimum=0.001,maximum=1" doc:"By how much pass rates and scores may differ and still be the same; 0.1 when absent."`
+	RunIDs     []string `json:"runIds" jsonschema:"required" doc:"The runs, the reference first: ids, starts of ids, latest, or latest~1 for the run before it of the same suite."`
+	Tasks      []string `json:"tasks" doc:"Compare only tasks whose id or name matches one of these globs."`
+	Confidence float64  `json:"confidence" jsonschema:"minimum=0.5,maximum=0.999" doc:"Confidence level of intervals, and of calling all tasks together improved or regressed; 0.95 when absent."`
+	Margin     float64  `json:"margin" jsonschema:"minimum=0.001,maximum=1" doc:"Largest difference of pass rates and scores that counts as unchanged; 0.1 when absent."`
 }
 
-// maxCompared bounds the runs of one comparison.
+// maxCompared limits the runs of one comparison.
 const maxCompared = 20
 
 func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Comparison, error) {
 	if len(p.RunIDs) == 0 || len(p.RunIDs) > maxCompared {
-		return nil, &dispatch.ParamError{Parameter: "runIds", Message: fmt.Sprintf(`parameter "runIds" must name 1 to %d runs`, maxCompared)}
+		return nil, &dispatch.ParamError{Parameter: "runIds", Message: fmt.Sprintf(`parameter "runIds" must contain 1 to %d runs`, maxCompared)}
 	}
 	var sources []compare.Source
 	for _, ref := range p.RunIDs {
@@ -47,7 +47,7 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 		if len(p.RunIDs) > 1 {
 			sources = append(sources, compare.FromRun(h))
 		} else if sources = compare.FromCells(h); len(sources) < 2 {
-			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" names one run, and that has no matrix to compare`, Data: map[string]any{"runId": h.ID()}}
+			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" contains one run, which has no matrix; give a second run to compare`, Data: map[string]any{"runId": h.ID()}}
 		}
 	}
 	result, err := compare.Compare(ctx, sources, compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks})
@@ -57,13 +57,13 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 	return result, err
 }
 
-// findRef gives the run that a parameter names in any way that people may.
+// findRef returns the run for a reference in any of the forms that people use.
 func findRef(c *call, parameter, ref string) (record.Handle, error) {
 	h, err := c.conn.runner.Catalog().Find(ref)
 	var several *catalog.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
-		return nil, &dispatch.ParamError{Parameter: parameter, Message: fmt.Sprintf("%q fits %d runs", dispatch.Clip(ref), len(several.RunIDs)), Data: map[string]any{"known": dispatch.Some(several.RunIDs)}}
+		return nil, &dispatch.ParamError{Parameter: parameter, Message: fmt.Sprintf("%q matches %d runs", dispatch.Clip(ref), len(several.RunIDs)), Data: map[string]any{"known": dispatch.FirstNames(several.RunIDs)}}
 	case errors.Is(err, record.ErrRunNotFound):
 		reason := strings.TrimPrefix(err.Error(), record.ErrRunNotFound.Error()+": ")
 		if reason == ref {
@@ -75,9 +75,9 @@ func findRef(c *call, parameter, ref string) (record.Handle, error) {
 }
 
 type historyParams struct {
-	Path   string `json:"path" jsonschema:"required" doc:"Suite file, the directory that holds it, or the name of the suite; it need not be there any more."`
-	TaskID string `json:"taskId" doc:"Only this task; a glob may stand for several."`
-	Limit  int    `json:"limit" jsonschema:"minimum=1,maximum=1000" doc:"Most runs, the newest; 20 when absent."`
+	Path   string `json:"path" jsonschema:"required" doc:"Suite file, the directory that holds it, or the name of the suite; the file need not exist any more."`
+	TaskID string `json:"taskId" doc:"Only this task; a glob can match several."`
+	Limit  int    `json:"limit" jsonschema:"minimum=1,maximum=1000" doc:"Maximum number of runs, the newest first; 20 when absent."`
 }
 
 func getHistory(ctx context.Context, c *call, p *historyParams) (*history.History, error) {

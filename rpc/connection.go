@@ -11,6 +11,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"waza/rpc/dispatch"
+	"waza/rpc/doors"
 	"waza/rpc/host"
 	"waza/rpc/language"
 	"waza/rpc/wire"
@@ -21,71 +22,71 @@ import (
 
 // A connection is one client: its requests, the runs it started and those it receives.
 //
-// Its goroutines, and who ends them:
+// Its goroutines, and how they end:
 //   - the reader and the writer, which belong to the wire.Stream and end with it.
 //     The reader calls the handlers of quick methods;
-//   - one for each long request: ends by itself, early when ctx is cancelled;
+//   - one for each long request: it ends on its own, early when ctx is cancelled;
 //   - those of the language.Editor;
-//   - one follower for each run that is received: ends after eval.complete, or
+//   - one follower for each run that the client receives: ends after eval.complete, or
 //     when its ctx is cancelled;
-//   - one for each suite that is watched: ends with eval.unwatch, and when the
+//   - one for each watched suite: ends with eval.unwatch, and when the
 //     client's input has ended;
-//   - one that sends changes of agents, where the client wants them: ends like those;
-//   - of the owner, one that watches the output and one that watches the process of
+//   - one that sends changes of agents, if the client subscribed: ends in the same way;
+//   - for the owner, one that watches the output and one that watches the process of
 //     initialize: serve ends both.
 //
-// Whoever calls serve owns all of them: when it returns they have ended, but for
-// a reader that is stuck in a blocking descriptor.
+// The caller of serve owns all of them: when serve returns they have ended, except a reader that
+// is stuck in a blocking descriptor.
 type connection struct {
 	server  *Server
-	runner  *runner.Runner // as the client sees it
-	owner   bool           // the client owns this process, and its runs end with it
-	counted bool           // among the server's clients; guarded by the clients' mu
+	runner  *runner.Runner // the client's view of the runner
+	owner   bool           // the client owns this process: its runs end with the client
+	counted bool           // counts among the server's clients; guarded by the clients' mu
 	stream  *wire.Stream
 	rpc     *jsonrpc2.Conn
 
 	ctx      context.Context // of requests and followers
 	cancel   context.CancelFunc
 	requests *dispatch.Requests[*call]
-	sending  dispatch.Group // goroutines that send what no reply is
+	sending  dispatch.Group // goroutines that send notifications
 
 	ready    chan struct{} // closed when rpc is set
 	exits    chan struct{} // closed by the method exit
 	exitOnce sync.Once
-	ended    chan struct{} // closed when end has done its work
+	ended    chan struct{} // closed when end has finished
 	endOnce  sync.Once
 
-	runs          ownRuns
+	runs          ownedRuns
 	subscriptions subscriptions
 	watches       watches
-	agents        agentWatch
+	doors         *doors.Client
 	editor        *language.Editor
 
 	mu         sync.Mutex // guards the fields below
 	authorised bool
-	turnedAway bool     // the client has shown a wrong token
+	turnedAway bool     // the client sent a wrong token
 	shutdown   bool     // the method shutdown was called
 	folders    []string // workspace folders, absolute
-	stopWatch  func()   // ends the watch over the process of initialize; may be nil
+	stopWatch  func()   // stops watching the process of initialize; may be nil
 }
 
 var (
-	// ErrClientGone says that the client reads no more or, of ServeStdio, that
-	// the process it named has ended.
-	ErrClientGone = errors.New("the client is gone")
-	// ErrExit says that the client of ServeStdio called exit without shutdown.
+	// ErrClientGone means that the client no longer reads or, for ServeStdio, that the process
+	// it named has ended.
+	ErrClientGone = errors.New("client disconnected")
+	// ErrExit means that the client of ServeStdio called exit without shutdown.
 	ErrExit = errors.New("the client called exit without shutdown")
 
 	errTooManyClients = errors.New("too many connections")
 )
 
-// notifyQueued is how many bytes of notifications may wait before a reply:
-// enough to keep the writer busy, and not more, because whoever asks for the status
-// of a busy run waits for them.
+// notifyQueued is the number of bytes of notifications that can wait before a reply. It is
+// enough to keep the writer busy, and small so that status requests of a busy run are not
+// delayed.
 const notifyQueued = 8 << 10
 
-// connect makes the connection of a client and starts to read. The owner of the
-// process is authorised.
+// connect makes the connection of a client and starts to read. The owner of the process is
+// authorized.
 func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*connection, error) {
 	c := &connection{
 		server: s, runner: s.runner.View(who.View), owner: owner, authorised: who.Authorised,
@@ -104,34 +105,38 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	}
 	c.stream = wire.NewStream(r, w, o)
 	c.subscriptions = subscriptions{ctx: c.ctx, stream: c.stream, sending: &c.sending, log: s.log, byRun: map[string]*follower{}}
+	c.doors = doors.New(doors.Options{
+		Context: c.ctx, Agents: s.o.Agents, Browsers: s.o.Browsers, Office: s.o.Office, Restricted: who.View.Sees != nil && who.View.User != "",
+		Notify: c.stream.Notify, Sending: &c.sending, Log: s.log,
+	})
 	standings := &s.standings
 	if who.View.Sees != nil {
-		standings = &language.Standings{} // others see other runs
+		standings = &language.Standings{} // other users see other runs
 	}
 	c.editor = language.New(c.ctx, language.Options{
 		Client: c.stream, Suites: suites{c.runner.Catalog(), c.runner.Planner()}, Log: s.log, Standings: standings,
 		Turn: s.dispatcher.Turn, Sent: c.subscriptions.ended, Failure: failure,
 	})
-	c.requests = s.dispatcher.Connect(dispatch.Connection[*call]{Context: c.ctx, Stream: c.stream, Admit: c.admit, Begin: c.begin})
+	c.requests = s.dispatcher.Connect(dispatch.Connection[*call]{Context: c.ctx, Stream: c.stream, Admit: c.admit, NewCall: c.newCall})
 	c.rpc = c.stream.Connect(context.Background(), c.requests)
 	close(c.ready)
 	return c, nil
 }
 
-// suites are what the language server knows of suites and their runs.
+// suites holds the language server's data about suites and their runs.
 type suites struct {
 	*catalog.Catalog
 	*plan.Planner
 }
 
-// begin gives what the handler of a request gets.
-func (c *connection) begin(d *dispatch.Call) *call {
+// newCall returns the call for the handler of a request.
+func (c *connection) newCall(d *dispatch.Call) *call {
 	asked := &call{Call: d, server: c.server, conn: c, asked: c.editor.Request(d.Request.Method)}
 	asked.asked.Execute = asked.execute
 	return asked
 }
 
-// admit says whether this client may call a method now.
+// admit reports whether this client can call a method now.
 func (c *connection) admit(method string, exists bool) error {
 	c.mu.Lock()
 	authorised, turnedAway, shutdown := c.authorised, c.turnedAway, c.shutdown
@@ -149,14 +154,14 @@ func (c *connection) admit(method string, exists bool) error {
 	return nil
 }
 
-// finish waits, after the input has ended, for what the client is still to get:
-// the notifications of its runs and, where the process ends with the client, the
-// runs themselves. ctx ends when the client goes.
+// finish waits, after the input has ended, for the output that the client still expects: the
+// notifications of its runs. If the process ends with the client, it also waits for the runs
+// themselves. ctx ends when the client is gone.
 func (c *connection) finish(ctx context.Context) {
 	c.requests.Wait(ctx)
 	c.editor.Settle(ctx)
 	c.watches.close()
-	c.agents.close()
+	c.doors.Close()
 	c.editor.End()
 	if c.owner {
 		c.runs.wait(ctx)
@@ -165,14 +170,14 @@ func (c *connection) finish(ctx context.Context) {
 	c.editor.Wait(ctx)
 }
 
-// ServeStdio serves one client, which is the owner of this process: until its
-// input ends and all its runs have told their last, or until it goes. It is nil
-// when the client ended well: by the end of its input, or by shutdown and exit.
-// Otherwise its runs are cancelled, and ended or left after Options.CleanupTimeout;
-// the error is [ErrClientGone], [ErrExit], [ErrServerClosed] or the cause of ctx.
+// ServeStdio serves one client, which owns this process, until the client is gone, or until its
+// input has ended and all its runs have sent their last event. It returns nil if the client
+// ended properly: by closing its input, or by shutdown and exit. Otherwise it cancels the
+// client's runs and waits at most Options.CleanupTimeout for them; the error is [ErrClientGone],
+// [ErrExit], [ErrServerClosed] or the cause of ctx.
 //
-// Both in and out are closed when they are io.Closers. An out that is an
-// *os.File is watched, so that a client which goes is noticed without writing.
+// ServeStdio closes in and out if they are io.Closers. If out is an *os.File, ServeStdio notices
+// that the client is gone without writing to it.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c, err := s.connect(in, out, true, Client{Authorised: true})
 	if err != nil {
@@ -184,29 +189,28 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer c.watchProcess(0)
 	err = c.serve(ctx)
 	if errors.Is(err, ErrClientGone) {
-		s.log.Info("client is gone", "cause", c.stream.Err())
+		s.log.Info("client disconnected", "cause", c.stream.Err())
 	}
 	return err
 }
 
-// Client is who speaks at the other end of a stream. The zero value must show
-// Options.Token, and sees all runs.
+// A Client describes the client of a stream. The zero value must send Options.Token, and sees
+// all runs.
 type Client struct {
-	// Authorised says that the client need not show Options.Token, because it has proved
-	// who it is in another way.
+	// Authorized means that the client need not send Options.Token, because it has proved its
+	// identity in another way.
 	Authorised bool
-	// View is what the client sees of the runs, and who those belong to that it starts.
+	// View restricts the runs that the client sees, and names the owner of runs it starts.
 	View runner.View
 }
 
-// ServeStream serves one client over a stream of bytes, such as a socket, until it
-// leaves, ctx ends, or Shutdown is called; it closes the stream. Its runs continue when it
-// has left.
+// ServeStream serves one client over a stream of bytes, such as a socket, until the client
+// leaves, ctx ends, or Shutdown is called. It closes the stream. The client's runs continue
+// after it has left.
 //
-// It is nil when the client ended well. Otherwise the error is [ErrClientGone], the
-// cause of ctx, or [ErrServerClosed], which is also the answer to a client that comes
-// after Shutdown; or it says that there are too many clients, which the client is
-// told, too.
+// ServeStream returns nil if the client ended properly. Otherwise the error is [ErrClientGone]
+// or the cause of ctx. It is [ErrServerClosed] during and after Shutdown. If there are too many
+// clients, ServeStream sends the client an error and returns it.
 func (s *Server) ServeStream(ctx context.Context, stream io.ReadWriteCloser, who Client) error {
 	who.Authorised = who.Authorised || s.o.Token == ""
 	c, err := s.connect(stream, stream, false, who)
@@ -217,9 +221,8 @@ func (s *Server) ServeStream(ctx context.Context, stream io.ReadWriteCloser, who
 	return c.serve(ctx)
 }
 
-// serve serves the client until it leaves or has gone, is late with its token, or ctx
-// ends, and takes the connection down. An owner that does not end well takes its runs
-// with it.
+// serve serves the client until it leaves, is gone or is late with its token, or until ctx ends.
+// Then it closes the connection. It cancels the runs of an owner that does not end properly.
 func (c *connection) serve(ctx context.Context) error {
 	var late <-chan time.Time
 	if !c.isAuthorised() {
@@ -233,7 +236,7 @@ func (c *connection) serve(ctx context.Context) error {
 		open = false
 		select {
 		case <-c.stream.Done():
-			err = c.whyDone()
+			err = c.doneReason()
 		case <-c.exits:
 			exited = true
 			if c.owner && !c.isShutdown() {
@@ -257,8 +260,8 @@ func (c *connection) serve(ctx context.Context) error {
 	return err
 }
 
-// whyDone says why the stream is done: nil when the input had ended.
-func (c *connection) whyDone() error {
+// doneReason returns the reason why the stream is done: nil when the input has ended.
+func (c *connection) doneReason() error {
 	switch {
 	case !errors.Is(c.stream.Err(), wire.ErrClosed):
 		return ErrClientGone
@@ -268,8 +271,8 @@ func (c *connection) whyDone() error {
 	return nil
 }
 
-// end lets the connection's runs that were cancelled tell their end, as far as
-// ctx allows, and takes the connection down. Every call returns when that is done.
+// end waits, until ctx ends, for the notifications of the connection's cancelled runs, and
+// closes the connection. Every call returns after that.
 func (c *connection) end(ctx context.Context) {
 	c.endOnce.Do(func() {
 		defer close(c.ended)
@@ -279,7 +282,7 @@ func (c *connection) end(ctx context.Context) {
 		c.requests.Wait(ctx)
 		c.editor.Settle(ctx)
 		c.watches.close()
-		c.agents.close()
+		c.doors.Close()
 		if c.runs.cancelled() || c.server.clients.isClosing() {
 			c.waitRuns(ctx)
 		}
@@ -294,8 +297,8 @@ func (c *connection) end(ctx context.Context) {
 	<-c.ended
 }
 
-// waitRuns waits for the runs that were cancelled to end, and for the client to have
-// been sent that.
+// waitRuns waits until the cancelled runs have ended and their notifications are sent to the
+// client.
 func (c *connection) waitRuns(ctx context.Context) {
 	followers := c.subscriptions.live()
 	c.runs.wait(ctx)
@@ -310,7 +313,7 @@ func (c *connection) waitRuns(ctx context.Context) {
 	}
 }
 
-// leave lets serve end the connection.
+// leave makes serve end the connection.
 func (c *connection) leave() { c.exitOnce.Do(func() { close(c.exits) }) }
 
 func (c *connection) isAuthorised() bool {
@@ -325,7 +328,7 @@ func (c *connection) isShutdown() bool {
 	return c.shutdown
 }
 
-// setFolders notes the folders of the client. None leaves those it has.
+// setFolders sets the folders of the client. An empty list changes nothing.
 func (c *connection) setFolders(paths []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,8 +337,8 @@ func (c *connection) setFolders(paths []string) {
 	}
 }
 
-// resolve gives the absolute path that a parameter means: from the client's
-// workspace folder or, where it has none, from the process's directory.
+// resolve returns the absolute path for a parameter, relative to the client's first workspace
+// folder or, without one, to the process's directory.
 func (c *connection) resolve(parameter, given string) (string, error) {
 	c.mu.Lock()
 	folder := ""
@@ -346,8 +349,8 @@ func (c *connection) resolve(parameter, given string) (string, error) {
 	return absolute(parameter, given, folder)
 }
 
-// watchProcess lets the client be gone when the process pid is; it replaces an
-// earlier watch, and only does that when pid is 0.
+// watchProcess treats the client as gone when the process pid ends. It replaces an earlier
+// watch; a pid of 0 only ends that.
 func (c *connection) watchProcess(pid int) {
 	stop := func() {}
 	if pid > 0 {

@@ -24,11 +24,11 @@ import (
 	"waza/rpc/host"
 )
 
-// daemonEnv makes the test binary a daemon: "stdio", or the path of a socket.
+// daemonEnv turns the test binary into a daemon: "stdio", or the path of a socket.
 const daemonEnv = "WAZA_RPC_TEST_DAEMON"
 
-// daemon is the daemon as the command line runs it. It writes to its standard
-// output what has no business there.
+// daemon runs the daemon like the command line. It also writes text to its standard output that
+// clients must not see.
 func daemon() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -46,11 +46,11 @@ func daemon() int {
 	return rpc.Main(ctx, os.Stdin, out, os.Stderr, rpc.Options{}, d)
 }
 
-// A process is a daemon and the client's ends of its pipes.
+// A process is a daemon with the client's ends of its pipes.
 type process struct {
 	*client
 	cmd    *exec.Cmd
-	reap   func() error // may be called more than once
+	reap   func() error // can be called several times
 	stderr *syncBuffer
 }
 
@@ -98,7 +98,7 @@ func spawn(t testing.TB, state, door string) *process {
 	return p
 }
 
-// code waits for the process to end, and gives its exit code.
+// code waits for the process to end and returns its exit code.
 func (p *process) code() int {
 	p.Helper()
 	done := make(chan struct{})
@@ -109,12 +109,12 @@ func (p *process) code() int {
 	select {
 	case <-done:
 	case <-time.After(patience):
-		require.Fail(p, "the process does not end", p.stderr.String())
+		require.Fail(p, "the process did not end", p.stderr.String())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Whatever else is written to standard output, the client sees protocol only.
+// The client sees only protocol messages, whatever else is written to standard output.
 func TestStdoutIsProtocol(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, t.TempDir(), "stdio")
@@ -152,11 +152,11 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// When the client is killed, nothing of ours is left, however many agents sleep.
+// After the client is killed, no process remains, however many agents sleep.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
-		t.Skip("processes are looked up in /proc")
+		t.Skip("needs /proc to find processes")
 	}
 	mark := newMark()
 	path := suite(t, `
@@ -179,7 +179,7 @@ tasks:
 	p.w.Close()
 	p.r.Close()
 	require.Equal(t, 1, p.code(), p.stderr.String())
-	// They have been killed by now, but on a busy machine may still be about to die.
+	// They have been killed, but on a busy machine they may not have ended yet.
 	require.Eventually(t, func() bool { return sleepers(mark) == 0 }, patience, 20*time.Millisecond)
 }
 
@@ -195,8 +195,7 @@ func sleepers(mark string) int {
 	return n
 }
 
-// A daemon that was killed leaves runs that another one knows as interrupted,
-// and whose subscribers are told so.
+// Other daemons list the runs of a killed daemon as interrupted, and report that to subscribers.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -206,12 +205,12 @@ func TestInterrupted(t *testing.T) {
 
 	second := spawn(t, state, "stdio")
 	second.must("run.subscribe", map[string]any{"runId": id}, nil)
-	begun := []message{second.next()}
-	for begun[len(begun)-1].Params.Event != "trial_start" {
-		begun = append(begun, second.next())
+	started := []message{second.next()}
+	for started[len(started)-1].Params.Event != "trial_start" {
+		started = append(started, second.next())
 	}
 	require.NoError(t, first.cmd.Process.Kill())
-	list := slices.Concat(begun, second.follow(id))
+	list := slices.Concat(started, second.follow(id))
 	consecutive(t, 1, list)
 	last := list[len(list)-1].Params
 	require.Equal(t, "interrupted", last.Status)
@@ -237,8 +236,8 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 0, second.code())
 }
 
-// A run is cancelled from any daemon of the same user: the one that carries it
-// out tells its client of the end, and the other one's client can ask for it.
+// Any daemon of the same user can cancel a run. The daemon that executes it reports the end to
+// its client, and the other daemon's client can query it.
 func TestCancelRunOfAnotherDaemon(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -263,7 +262,7 @@ func TestCancelRunOfAnotherDaemon(t *testing.T) {
 	first.follow(id)
 }
 
-// A process that cannot answer is named in the error.
+// The error names a process that cannot answer.
 func TestCancelRunOfAHaltedDaemon(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -276,11 +275,11 @@ func TestCancelRunOfAHaltedDaemon(t *testing.T) {
 	require.EqualValues(t, -32002, fault.Code)
 	require.Contains(t, fault.Message, fmt.Sprintf("process %d", first.cmd.Process.Pid))
 	require.NoError(t, first.cmd.Process.Signal(syscall.SIGCONT))
-	list := first.follow(id) // it was asked, and does it now
+	list := first.follow(id) // the process now handles the earlier request
 	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
 }
 
-// The daemon on a socket ends by a signal, its runs with it.
+// A signal ends the daemon on a socket and its runs.
 func TestSocketDaemon(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
@@ -290,7 +289,7 @@ func TestSocketDaemon(t *testing.T) {
 	id := c.start(map[string]any{"path": suite(t, slow)})
 	c.wait("trial_start")
 
-	other := spawn(t, t.TempDir(), path) // it does not take the place
+	other := spawn(t, t.TempDir(), path) // another daemon cannot take over the socket
 	require.Equal(t, 2, other.code())
 	require.Contains(t, other.stderr.String(), "another server")
 
@@ -302,8 +301,8 @@ func TestSocketDaemon(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-// A signal ended an idle daemon of listeners with the code of an interrupted run,
-// which service managers take for a failure.
+// A signal ended an idle daemon of listeners with the exit code of an interrupted run, which
+// service managers report as a failure.
 func TestSignalEndsIdleDaemon(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, t.TempDir(), filepath.Join(t.TempDir(), "s"))
@@ -312,8 +311,8 @@ func TestSignalEndsIdleDaemon(t *testing.T) {
 	require.Zero(t, p.code(), p.stderr.String())
 }
 
-// The client of the protocol document takes the line after a request for its
-// reply, and then reads up to eval.complete.
+// The client of the protocol document treats the line after a request as its reply, and then
+// reads up to eval.complete.
 func TestNextLineIsTheReply(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, t.TempDir(), "stdio")

@@ -16,25 +16,24 @@ import (
 	"waza/rpc"
 )
 
-var update = flag.Bool("update", false, "rewrite the dialogues in testdata as the server speaks them")
+var update = flag.Bool("update", false, "rewrite the server's lines of the dialogues in testdata")
 
-// TestDialogues plays the two-sided dialogues of testdata/dialogues. Each is a
-// txtar archive: files that the suite needs and one named dialogue, of lines
+// TestDialogues plays the two-sided dialogues of testdata/dialogues. Each is a txtar archive
+// with the files of the suite and one named dialogue, which consists of the lines
 //
-//	> text       the client sends a line, and waits for what it is owed: the
-//	             reply to a request, nothing after a notification
-//	>> text      the client sends a line and goes on
+//	> text       the client sends a line and waits for the reply, unless the line
+//	             is a notification
+//	>> text      the client sends a line and does not wait
 //	await NAME   the client reads up to a notification of that method
-//	move A B     a file of the suite gets another name
-//	close        the client ends its input
-//	< text       what the server is to say, in order
+//	move A B     renames a file of the suite
+//	close        the client closes its input
+//	< text       a line from the server, in order
 //	# text       a comment
 //
-// The archive's comment may hold "transports: stdio", "token: TEXT" or "agents: TEXT", which
-// is about the server of [directory]. What
-// differs from run to run is written $DIR, $RUN1, $TIME and so on, and so is the
-// long list of methods. With -update,
-// the server's lines are written anew.
+// The archive's comment can contain "transports: stdio", "token: TEXT", "agents: TEXT", "office:
+// TEXT" or "browsers: TEXT". The last three use the servers of [directory], [desk] and
+// [browsers]. Values that differ from run to run are written $DIR, $RUN1, $TIME and so on, and
+// so is the long list of methods. With -update, the test rewrites the server's lines.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "dialogues", "*.txtar"))
@@ -56,6 +55,12 @@ func TestDialogues(t *testing.T) {
 				if setting(archive, "agents") != "" {
 					o.Agents = &directory{}
 				}
+				if setting(archive, "office") != "" {
+					o.Office = &desk{}
+				}
+				if setting(archive, "browsers") != "" {
+					o.Browsers = browsers{}
+				}
 				d.client = connect(t, newServer(t, o))
 				script := content(archive, "dialogue")
 				got := d.play(script)
@@ -64,7 +69,7 @@ func TestDialogues(t *testing.T) {
 					return
 				}
 				if diff := cmp.Diff(strings.Split(script, "\n"), strings.Split(got, "\n")); diff != "" {
-					t.Errorf("the dialogue is another (-want +got):\n%s", diff)
+					t.Errorf("the dialogue differs (-want +got):\n%s", diff)
 				}
 			})
 		}
@@ -103,12 +108,12 @@ type dialogue struct {
 	client  *client
 	dir     string
 	schemas *schemas
-	runs    []string          // ids, in the order in which they came
-	methods map[string]string // of requests, by id
+	runs    []string          // ids, in order of appearance
+	methods map[string]string // method of each request, by id
 	out     strings.Builder
 }
 
-// play speaks the client's part of a script, and gives the whole dialogue.
+// play plays the client's part of a script and returns the whole dialogue.
 func (d *dialogue) play(script string) string {
 	d.methods = map[string]string{}
 	for line := range strings.Lines(script) {
@@ -142,7 +147,7 @@ func (d *dialogue) play(script string) string {
 	return d.out.String()
 }
 
-// owed says which message answers what the client has sent; nil for none.
+// owed returns a function that recognizes the reply to the client's line, or nil.
 func (d *dialogue) owed(sent string) func(message) bool {
 	var req struct {
 		ID     json.RawMessage
@@ -158,22 +163,22 @@ func (d *dialogue) owed(sent string) func(message) bool {
 	return func(m message) bool { return m.Method == "" && string(m.ID) == string(req.ID) }
 }
 
-// hear reads lines up to one that is wanted.
+// hear reads lines up to a wanted one.
 func (d *dialogue) hear(wanted func(message) bool) {
 	for wanted != nil {
 		line, ok := d.client.line()
 		require.True(d, ok, "the output has ended; so far:\n%s", d.out.String())
 		d.heard(line)
 		var m message
-		_ = json.Unmarshal([]byte(line), &m) // a batch is no single message, and wanted as it is
+		_ = json.Unmarshal([]byte(line), &m) // fails for a batch, which is then wanted as the zero message
 		if wanted(m) {
 			return
 		}
 	}
 }
 
-// heard writes a line of the server's down, and checks that it is of the shape
-// that rpc.discover promises.
+// heard records a line of the server, and checks that it has the form that rpc.discover
+// documents.
 func (d *dialogue) heard(line string) {
 	d.schemas.check(d, line, d.methods)
 	d.out.WriteString("< " + d.simplify(line) + "\n")
@@ -189,7 +194,7 @@ var (
 	hashes   = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)
 )
 
-// simplify replaces what differs from run to run.
+// simplify replaces values that differ from run to run.
 func (d *dialogue) simplify(line string) string {
 	line = strings.ReplaceAll(line, d.dir, "$DIR")
 	line = runID.ReplaceAllStringFunc(line, d.nameRun)
@@ -213,7 +218,7 @@ func (d *dialogue) nameRun(id string) string {
 
 func runName(i int) string { return "$RUN" + string(rune('1'+i)) }
 
-// fill puts in what the script leaves open.
+// fill replaces the variables of a script.
 func (d *dialogue) fill(line string) string {
 	line = strings.ReplaceAll(line, "$DIR", d.dir)
 	for i, id := range d.runs {

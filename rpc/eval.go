@@ -22,31 +22,35 @@ func evalMethods() []*method {
 		dispatch.Define("eval.run", dispatch.Heavy,
 			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.", runSuite),
 		dispatch.Define("eval.list", dispatch.Heavy, "List the suites below a directory.", listSuites),
-		dispatch.Define("eval.get", dispatch.Heavy, "Tell what a suite says of itself.", getSuite),
+		dispatch.Define("eval.get", dispatch.Heavy, "Return the settings of a suite.", getSuite),
 		dispatch.Define("eval.validate", dispatch.Heavy,
-			"Check a suite and all it refers to without running it, and whether this machine has what it needs.", validateSuite),
+			"Check a suite and all files it refers to without running it, and whether this machine meets its requirements.", validateSuite),
 	}
 }
 
 // RunOptions are the parameters that eval.run and task.run share.
 type RunOptions struct {
 	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
-	Agent          string   `json:"agent" doc:"Agent to drive instead of the suite's, by the executor acp unless executor says otherwise."`
-	Model          names    `json:"model" alias:"models" doc:"Model to ask for instead of the suite's, or a list: then the suite is run with each."`
+	Agent          string   `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
+	Model          names    `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
+	JudgeModel     string   `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent     string   `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools     bool     `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
 	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=500000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 500000 trials of all tasks together."`
-	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Trials to run at once, instead of the suite's setting."`
-	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Seconds that one attempt at a trial may take, instead of the timeouts of suite and tasks."`
+	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
+	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
+	Fleet          string   `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
 	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
 	Verbose        bool     `json:"verbose" doc:"Send more eval.log notifications."`
 	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
-	Cache          bool     `json:"cache" doc:"Take trials over that an earlier run has done, instead of doing them: where only graders have changed, they grade what was recorded."`
-	Stopping       *float64 `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 with which a task is decided before all its trials are started, instead of the suite's config.stopping; 0 does them all."`
+	Cache          bool     `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
+	Stopping       *float64 `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
 }
 
-// names are one name, or a list of some.
+// names is one name or a list of names.
 type names []string
 
-// UnmarshalJSON takes both shapes; an empty name is none.
+// UnmarshalJSON accepts both forms. An empty name means no name.
 func (n *names) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -72,7 +76,7 @@ func (n *names) UnmarshalJSON(data []byte) error {
 
 func (*names) Expected() string { return "a string or a list of strings, none of them empty" }
 
-// JSONSchema describes both shapes.
+// JSONSchema describes both forms.
 func (names) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}}
 }
@@ -85,18 +89,17 @@ type evalRunParams struct {
 }
 
 type runStarted struct {
-	RunID  string        `json:"runId" doc:"Id of the run."`
-	Status record.Status `json:"status" doc:"Always running."`
-	// Diagnostics are only there when there is something to tell.
-	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the run; absent when nothing."`
+	RunID       string             `json:"runId" doc:"Id of the run."`
+	Status      record.Status      `json:"status" doc:"Always running."`
+	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"Requirements of the run that this machine lacks; absent if it lacks none."`
 }
 
 func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {
 	return start(ctx, c, p.Path, record.Request{Tasks: p.Tasks, Tags: p.Tags}, &p.RunOptions, nil)
 }
 
-// executorFor is the executor asked for; who names only an agent means the one
-// that drives agents.
+// executorFor returns the requested executor. If only an agent is given, it is the executor that
+// drives agents.
 func executorFor(executor, agent string) string {
 	if executor == "" && agent != "" {
 		return plan.AgentExecutor
@@ -104,9 +107,9 @@ func executorFor(executor, agent string) string {
 	return executor
 }
 
-// start starts a run of a suite, as req and the options say, and lets the client follow
-// it. path is how the client names the suite; choose, unless nil, completes the request
-// when the suite is known.
+// start starts a run of a suite with req and the options, and lets the client follow it. path is
+// the suite's path as given by the client. choose, unless nil, completes the request when the
+// suite is loaded.
 func start(ctx context.Context, c *call, path string, req record.Request, o *RunOptions, choose func(*eval.Suite, *record.Request) error) (*runStarted, error) {
 	if err := complete(c, &req, o); err != nil {
 		return nil, err
@@ -125,14 +128,14 @@ func start(ctx context.Context, c *call, path string, req record.Request, o *Run
 	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: p.Lacking}, nil
 }
 
-// prepare makes a suite ready to run. Its errors are those of the suite or of this
-// machine as well. The caller starts the plan, or closes it.
+// prepare makes a suite ready to run. Its error describes the suite or what this machine lacks.
+// The caller starts or closes the plan.
 func prepare(ctx context.Context, c *call, given string, req record.Request, choose func(*eval.Suite, *record.Request) error) (*plan.Prepared, error) {
 	path, err := c.conn.resolve("path", given)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.Reading{Complete: choose})
+	p, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.PrepareOptions{Complete: choose})
 	switch {
 	case err != nil && p.Suite == nil:
 		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
@@ -144,7 +147,7 @@ func prepare(ctx context.Context, c *call, given string, req record.Request, cho
 	return p, nil
 }
 
-// complete puts the common options into a request.
+// complete copies the common options into a request.
 func complete(c *call, req *record.Request, o *RunOptions) error {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
@@ -156,6 +159,8 @@ func complete(c *call, req *record.Request, o *RunOptions) error {
 	if req.Models = o.Model; len(o.Model) == 1 {
 		req.Model, req.Models = o.Model[0], nil
 	}
+	req.JudgeModel, req.JudgeAgent = o.JudgeModel, o.JudgeAgent
+	req.ExactTools, req.Fleet = o.ExactTools, o.Fleet
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
@@ -172,13 +177,12 @@ func complete(c *call, req *record.Request, o *RunOptions) error {
 }
 
 type evalListParams struct {
-	Directory string `json:"directory" alias:"dir" doc:"Where to search; the workspace folder or the process's directory when absent."`
+	Directory string `json:"directory" alias:"dir" doc:"Directory to search; when absent, the workspace folder or the directory of the daemon's process."`
 }
 
 type evalListResult struct {
-	Evals []discover.Summary `json:"evals" doc:"The suites, by path."`
-	// Problems are only there when there is something to tell.
-	Problems decode.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent when none."`
+	Evals    []discover.Summary `json:"evals" doc:"The suites, by path."`
+	Problems decode.Diagnostics `json:"problems,omitempty" doc:"Suites and directories that could not be read; absent if all could."`
 }
 
 func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResult, error) {
@@ -190,7 +194,7 @@ func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResul
 	if err != nil {
 		return nil, err
 	}
-	found, err := discover.Suites(dir, files.View{})
+	found, err := eval.List(dir, files.View{})
 	if err != nil {
 		return nil, &dispatch.SuiteError{Given: given, Path: dir, Err: err}
 	}
@@ -202,19 +206,20 @@ func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResul
 }
 
 type evalDetails struct {
-	Path        string      `json:"path" doc:"Absolute path of the suite file."`
-	Name        string      `json:"name"`
-	Description string      `json:"description,omitempty"`
-	Skill       string      `json:"skill"`
-	Version     string      `json:"version"`
-	Config      eval.Config `json:"config"`
-	Metrics     metrics     `json:"metrics" doc:"pass_threshold, where the suite sets it, and each metric by its name."`
+	Path        string        `json:"path" doc:"Absolute path of the suite file."`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Skill       string        `json:"skill"`
+	Version     string        `json:"version"`
+	Config      eval.Config   `json:"config"`
+	Metrics     metrics       `json:"metrics" doc:"pass_threshold, if the suite sets it, and each metric by its name."`
+	Graders     []graderShown `json:"graders" doc:"The graders of the suite, which apply to all tasks."`
 }
 
-// metrics are a suite's metrics by name, and pass_threshold among them.
+// metrics contains a suite's metrics by name, and pass_threshold.
 type metrics map[string]any
 
-// JSONSchema describes what metricsOf makes.
+// JSONSchema describes the result of metricsOf.
 func (metrics) JSONSchema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	s.Properties.Set("pass_threshold", &jsonschema.Schema{Type: "number"})
@@ -240,13 +245,17 @@ func getSuite(ctx context.Context, c *call, p *suiteParams) (*evalDetails, error
 	if err != nil {
 		return nil, err
 	}
-	return &evalDetails{
+	d := &evalDetails{
 		Path: suite.File, Name: suite.Name, Description: suite.Description, Skill: suite.Skill, Version: suite.Version,
-		Config: configOf(suite), Metrics: metricsOf(suite),
-	}, nil
+		Config: configOf(suite), Metrics: metricsOf(suite), Graders: []graderShown{},
+	}
+	for _, g := range suite.Graders {
+		d.Graders = append(d.Graders, showGrader(g))
+	}
+	return d, nil
 }
 
-// configOf is the suite's config as JSON can hold it.
+// configOf returns the suite's config in a form that JSON can represent.
 func configOf(suite *eval.Suite) eval.Config {
 	config := suite.Config
 	if config.MCPServers != nil {
@@ -257,21 +266,23 @@ func configOf(suite *eval.Suite) eval.Config {
 
 type evalValidateParams struct {
 	Path       string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
-	Executor   string `json:"executor" doc:"Check for a run with this executor instead of the suite's."`
-	Agent      string `json:"agent" doc:"Check for a run with this agent instead of the suite's."`
-	ContextDir string `json:"context_dir" doc:"Check for a run with this fixture directory instead of every task's."`
+	Executor   string `json:"executor" doc:"Executor to check for instead of the suite's."`
+	Agent      string `json:"agent" doc:"Agent to check for instead of the suite's."`
+	ContextDir string `json:"context_dir" doc:"Fixture directory to check with instead of every task's."`
+	JudgeModel string `json:"judge_model" doc:"Judge model to check for instead of the suite's."`
+	JudgeAgent string `json:"judge_agent" doc:"Agent to check for as the judge."`
 }
 
 type evalValidation struct {
-	Valid       bool               `json:"valid" doc:"Whether the suite can be run."`
-	Name        *string            `json:"name,omitempty" doc:"Name of the suite, when it is valid."`
-	Skill       *string            `json:"skill,omitempty" doc:"Skill under test, when the suite is valid."`
-	Errors      []string           `json:"errors,omitempty" doc:"What keeps the suite from running, one line each; absent when it is valid."`
-	Diagnostics decode.Diagnostics `json:"diagnostics" doc:"All findings, warnings included."`
+	Valid       bool               `json:"valid" doc:"Whether the suite is valid and can run."`
+	Name        *string            `json:"name,omitempty" doc:"Name of the suite, if it is valid."`
+	Skill       *string            `json:"skill,omitempty" doc:"Skill under test, if the suite is valid."`
+	Errors      []string           `json:"errors,omitempty" doc:"Reasons why the suite cannot run, one line each; absent when it is valid."`
+	Diagnostics decode.Diagnostics `json:"diagnostics" doc:"All findings, including warnings."`
 }
 
 func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
-	req := record.Request{Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent}
+	req := record.Request{Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent, Fleet: record.FleetSuite}
 	if req.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(req.Executor); err != nil {
 			return nil, err
@@ -286,13 +297,13 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 			return nil, err
 		}
 	}
-	found, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.Reading{})
-	defer found.Close() //nolint:staticcheck // Prepare returns what it has beside an error as well
+	found, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.PrepareOptions{})
+	defer found.Close() //nolint:staticcheck // Prepare also returns found together with an error
 	var selection *record.SelectionError
 	switch {
 	case err != nil && found.Suite == nil:
 		return nil, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
-	case errors.As(err, &selection): // trigger tests alone, and an executor that cannot measure them
+	case errors.As(err, &selection): // the suite has only trigger tests, and the executor cannot measure them
 	case err != nil:
 		return nil, err
 	}

@@ -19,13 +19,13 @@ import (
 func watchMethods() []*method {
 	return []*method{
 		dispatch.Define("eval.watch", dispatch.Heavy,
-			"Run a suite, and again whenever it has changed, as far as it has: each time eval.changed tells of it, and the notifications of the run, if there is one, follow. "+
-				"A run whose tasks have changed before they were done is cancelled for the next. It ends with eval.unwatch or with the connection.", watchSuite),
-		dispatch.Define("eval.unwatch", dispatch.Long, "Watch a suite no more: no eval.changed of it follows the reply. A run that goes on does so.", unwatchSuite),
+			"Run a suite, and run its changed tasks again whenever it changes. Each time eval.changed reports the change, and the notifications of the run, if there is one, follow. "+
+				"If tasks of an unfinished run change, the run is cancelled and the next one starts. The watch ends with eval.unwatch or with the connection.", watchSuite),
+		dispatch.Define("eval.unwatch", dispatch.Long, "Stop watching a suite: no eval.changed of it follows the reply. An active run continues.", unwatchSuite),
 	}
 }
 
-// maxWatches bounds the suites that one connection watches.
+// maxWatches limits the suites that one connection watches.
 const maxWatches = 16
 
 type evalWatchParams struct {
@@ -36,36 +36,35 @@ type evalWatchParams struct {
 }
 
 type watchStarted struct {
-	WatchID string `json:"watchId" doc:"Id of the watch, among those of the connection."`
+	WatchID string `json:"watchId" doc:"Id of the watch, unique in the connection."`
 }
 
 type changedParams struct {
-	WatchID string   `json:"watchId"`
-	RunID   string   `json:"runId,omitempty" doc:"Id of the run that does what is due; absent when nothing is run."`
-	Files   []string `json:"files" doc:"Absolute paths of the files that have changed, are new or gone; none the first time."`
-	Tasks   []string `json:"tasks" doc:"Ids of the tasks that are run, those of trigger tests included: the ones whose trials are others by their content, or were not finished."`
-	Total   int      `json:"totalTasks" doc:"How many tasks there are, run or not; 0 when the suite cannot be read."`
-	// Diagnostics and Error are only there when there is something to tell.
-	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"Findings about the suite and this machine; with errors among them nothing is run until the next change. Absent when none."`
-	Error       string             `json:"error,omitempty" doc:"What keeps the suite from being run, or its files from being watched, besides; absent when nothing does."`
+	WatchID     string             `json:"watchId"`
+	RunID       string             `json:"runId,omitempty" doc:"Id of the run that starts; absent when there is nothing to run."`
+	Files       []string           `json:"files" doc:"Absolute paths of the files that were changed, added or deleted; none the first time."`
+	Tasks       []string           `json:"tasks" doc:"Ids of the tasks to run, including those of trigger tests: the tasks whose content changed or whose trials were not finished."`
+	Total       int                `json:"totalTasks" doc:"Number of all tasks of the suite; 0 when the suite cannot be read."`
+	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"Findings about the suite and this machine. If they contain errors, nothing runs until the next change. Absent if empty."`
+	Error       string             `json:"error,omitempty" doc:"Any other reason why the suite cannot be run or its files cannot be watched."`
 }
 
-// watches are the suites that a connection watches, each with a goroutine that sends
-// its rounds.
+// watches holds the suites that a connection watches. Each has a goroutine that sends its
+// rounds.
 type watches struct {
 	mu     sync.Mutex // guards the fields below
-	number int        // of the last
+	number int        // number of the last watch
 	closed bool
 	byID   map[string]*watching
 }
 
 type watching struct {
 	watch  *watch.Watch
-	cancel context.CancelFunc // of what is being sent
-	done   chan struct{}      // closed when no round is sent any more
+	cancel context.CancelFunc // cancels sending
+	done   chan struct{}      // closed after the last round is sent
 }
 
-// end waits until nothing more is sent, and no run started.
+// end stops the watch and waits until it sends nothing more and starts no more runs.
 func (g *watching) end() {
 	g.cancel()
 	g.watch.Close()
@@ -87,8 +86,7 @@ func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted
 	return &watchStarted{WatchID: id}, nil
 }
 
-// watchOptions finds the suite. What is wrong with it is told later, and again with
-// each change.
+// watchOptions finds the suite. Errors in the suite are reported later, with each change.
 func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
@@ -110,7 +108,7 @@ func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 	return o, nil
 }
 
-// start begins to watch, and sends what there is to tell once ready is closed.
+// start starts a watch, and sends its rounds once ready is closed.
 func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (id string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +122,7 @@ func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (
 	watch, err := watch.New(ctx, c.runner, o)
 	if err != nil {
 		cancel()
-		return "", &dispatch.RunFailedError{Err: errors.New(watchText(err))}
+		return "", &dispatch.RunFailedError{Err: errors.New(watchErrorText(err))}
 	}
 	if w.byID == nil {
 		w.byID = map[string]*watching{}
@@ -137,13 +135,13 @@ func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (
 		defer close(g.done)
 		defer watch.Close()
 		defer cancel()
-		c.rounds(ctx, id, watch, ready)
+		c.sendRounds(ctx, id, watch, ready)
 	})
 	return id, nil
 }
 
-// watchText is the error of a watch with what to do about it.
-func watchText(err error) string {
+// watchErrorText returns the error of a watch with advice on how to fix it.
+func watchErrorText(err error) string {
 	var e *watch.Error
 	if errors.As(err, &e) && e.Hint != "" {
 		return err.Error() + "; " + e.Hint
@@ -151,9 +149,9 @@ func watchText(err error) string {
 	return err.Error()
 }
 
-// rounds sends the rounds of a watch until it ends. A run is the client's before
-// anything is sent of it.
-func (c *connection) rounds(ctx context.Context, id string, watch *watch.Watch, ready <-chan struct{}) {
+// sendRounds sends the rounds of a watch until it ends. A run belongs to the client before any
+// notification of it is sent.
+func (c *connection) sendRounds(ctx context.Context, id string, watch *watch.Watch, ready <-chan struct{}) {
 	if ready != nil {
 		select {
 		case <-ready:
@@ -168,7 +166,7 @@ func (c *connection) rounds(ctx context.Context, id string, watch *watch.Watch, 
 		}
 		p := &changedParams{WatchID: id, Files: list(round.Files), Tasks: list(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics}
 		if round.Err != nil {
-			p.Error = watchText(round.Err)
+			p.Error = watchErrorText(round.Err)
 		}
 		if round.Run != nil {
 			p.RunID = round.Run.ID()
@@ -184,7 +182,7 @@ func (c *connection) rounds(ctx context.Context, id string, watch *watch.Watch, 
 	}
 }
 
-// list is a list that JSON shows as one, also when it is empty.
+// list returns texts, or an empty list instead of nil, which JSON would write as null.
 func list(texts []string) []string {
 	if texts == nil {
 		return []string{}
@@ -192,8 +190,7 @@ func list(texts []string) []string {
 	return texts
 }
 
-// close lets go of all suites that are watched, and waits until no further run
-// is started.
+// close ends all watches, and waits until they start no more runs.
 func (w *watches) close() {
 	w.mu.Lock()
 	w.closed = true
@@ -214,7 +211,7 @@ type unwatchParams struct {
 
 type unwatched struct {
 	WatchID string `json:"watchId"`
-	Watched bool   `json:"watched" doc:"Whether there was such a watch."`
+	Watched bool   `json:"watched" doc:"Whether the watch existed."`
 }
 
 func unwatchSuite(_ context.Context, c *call, p *unwatchParams) (*unwatched, error) {

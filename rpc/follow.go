@@ -16,9 +16,8 @@ import (
 	"waza/runner/record"
 )
 
-// subscriptions are the runs that a connection receives, each by a follower. Each
-// follower has a goroutine in sending, which ends after eval.complete, or when ctx
-// does.
+// subscriptions holds the runs that a connection receives, one follower for each. Each follower
+// has a goroutine in sending, which ends after eval.complete or with ctx.
 type subscriptions struct {
 	ctx     context.Context
 	stream  *wire.Stream
@@ -29,33 +28,32 @@ type subscriptions struct {
 	byRun map[string]*follower
 }
 
-// A follower sends the notifications of one run to one connection, each once. Its
-// goroutine blocks while the client does not read, which costs no memory: what
-// it will need it finds in the run's journal.
+// A follower sends the notifications of one run to one connection, each once. Its goroutine
+// blocks while the client does not read. That needs no memory, because it reads the events from
+// the run's journal.
 type follower struct {
 	run    record.Handle
-	live   bool  // the run goes on in this process
-	first  int64 // number of the first event it sends
+	live   bool  // the run is active in this process
+	first  int64 // number of the first event to send
 	next   atomic.Int64
-	skip   []span // the client had these already
+	skip   []span // already sent to the client
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it has ended
+	done   chan struct{} // closed when the follower has ended
 }
 
-// span is a range of events: from is in it, to is not.
+// span is a range of events that includes from and excludes to.
 type span struct{ from, to int64 }
 
-// had says whether the client was sent the event before this follower began.
-func (f *follower) had(seq int64) bool {
+// received reports whether the client received the event before this follower started.
+func (f *follower) received(seq int64) bool {
 	return slices.ContainsFunc(f.skip, func(s span) bool { return s.from <= seq && seq < s.to })
 }
 
-// follow lets the client receive a run from the event seq on, once ready is
-// closed, and tells which event comes first.
+// follow sends the events of a run to the client, from the event seq and once ready is closed.
+// It returns the number of the first event that it sends.
 //
-// A client receives a run once. When it does so already, nothing that it was
-// sent is sent again: the follower goes on or, when seq is further back than
-// what it began with, sends what was left out and then goes on.
+// A client receives each run once. If it already does, no event is sent again: the follower
+// continues. If seq is before the follower's first event, it first sends the events in between.
 func (s *subscriptions) follow(run record.Handle, seq int64, ready <-chan struct{}) int64 {
 	seq = max(1, seq)
 	var skip []span
@@ -70,8 +68,8 @@ func (s *subscriptions) follow(run record.Handle, seq int64, ready <-chan struct
 	return seq
 }
 
-// followOn lets the client receive a run that it has just taken up again: its new
-// events and, before them, what it was still to be sent of those before.
+// followOn sends a run that the client has just resumed: first the earlier events that the
+// client has not received yet, then the new events.
 func (s *subscriptions) followOn(run *runner.Run, ready <-chan struct{}) {
 	seq, skip := run.First(), []span(nil)
 	if old := s.follower(run.ID()); old != nil {
@@ -81,7 +79,7 @@ func (s *subscriptions) followOn(run *runner.Run, ready <-chan struct{}) {
 	s.pumpFrom(run, seq, skip, ready)
 }
 
-// sent is what the client was sent by this follower and those before it.
+// sent returns the events that this follower and those before it sent.
 func (f *follower) sent() []span {
 	return append(slices.Clone(f.skip), span{f.first, f.next.Load()})
 }
@@ -110,8 +108,8 @@ func (s *subscriptions) follower(runID string) *follower {
 	return s.byRun[runID]
 }
 
-// ended gives a channel that is closed when a run is received no more; nil when it is
-// not received.
+// ended returns a channel that is closed when the client stops receiving the run, or nil if it
+// does not receive it.
 func (s *subscriptions) ended(runID string) <-chan struct{} {
 	if f := s.follower(runID); f != nil {
 		return f.done
@@ -119,7 +117,7 @@ func (s *subscriptions) ended(runID string) <-chan struct{} {
 	return nil
 }
 
-// forget takes a follower that has ended off the list.
+// forget removes a follower that has ended.
 func (s *subscriptions) forget(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +126,8 @@ func (s *subscriptions) forget(f *follower) {
 	}
 }
 
-// unfollow ends the follower of a run. It says whether there was one. Nothing
-// of the run is sent after it has returned.
+// unfollow ends the follower of a run and reports whether there was one. Nothing of the run is
+// sent after unfollow has returned.
 func (s *subscriptions) unfollow(runID string) bool {
 	s.mu.Lock()
 	f := s.byRun[runID]
@@ -143,7 +141,7 @@ func (s *subscriptions) unfollow(runID string) bool {
 	return true
 }
 
-// pump sends the events of the follower's run until they end, or ctx does.
+// pump sends the events of the follower's run until the last one, or until ctx ends.
 func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan struct{}) {
 	if ready != nil {
 		select {
@@ -156,17 +154,17 @@ func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan stru
 	for {
 		events, err := sub.Next(ctx)
 		if err != nil {
-			s.closing(ctx, f, err)
+			s.sendMissingEnd(ctx, f, err)
 			return
 		}
 		for _, e := range events {
-			if f.had(e.Seq) {
+			if f.received(e.Seq) {
 				f.next.Store(e.Seq + 1)
 				continue
 			}
 			method, params := notificationOf(f.run.ID(), e)
 			if s.stream.Notify(ctx, method, params) != nil {
-				return // the client is gone, or has unsubscribed
+				return // the client is gone or has unsubscribed
 			}
 			f.next.Store(e.Seq + 1)
 			if e.Type == record.End {
@@ -176,9 +174,9 @@ func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan stru
 	}
 }
 
-// closing sends the eval.complete of a run whose events end without one: its
-// process was killed, or its journal cannot be read.
-func (s *subscriptions) closing(ctx context.Context, f *follower, err error) {
+// sendMissingEnd sends the eval.complete of a run that has no last event: its process was
+// killed, or its journal cannot be read.
+func (s *subscriptions) sendMissingEnd(ctx context.Context, f *follower, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -189,26 +187,26 @@ func (s *subscriptions) closing(ctx context.Context, f *follower, err error) {
 			return // the client asked for events beyond the last
 		}
 	} else {
-		s.log.Error("run cannot be followed", "run", f.run.ID(), "error", err)
-		e.Status, e.Error = record.StatusFailed, fmt.Sprintf("its events cannot be read: %v", err)
+		s.log.Error("cannot send the events of a run", "run", f.run.ID(), "error", err)
+		e.Status, e.Error = record.StatusFailed, fmt.Sprintf("cannot read the events of the run: %v", err)
 	}
 	method, params := notificationOf(f.run.ID(), e)
 	_ = s.stream.Notify(ctx, method, params)
 }
 
-// isOver says whether a run has told its last event.
+// isOver reports whether a run has sent its last event.
 func isOver(status record.Status) bool {
 	return status == record.StatusCompleted || status == record.StatusFailed || status == record.StatusCancelled
 }
 
-// count is how many runs the client receives.
+// count returns the number of runs that the client receives.
 func (s *subscriptions) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.byRun)
 }
 
-// live lists the followers of runs that this process carries out.
+// live lists the followers of runs that this process executes.
 func (s *subscriptions) live() []*follower {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,31 +17,34 @@ import (
 func gradeMethods() []*method {
 	return []*method{
 		dispatch.Define("run.grade", dispatch.Long,
-			"Score the recorded trials of a run that is over with today's graders, and record what has changed. Nothing is executed, and models are asked only where a judge would be asked something else than before. "+
-				"The reply comes when all is done; `$/cancelRequest` ends it, and what was done until then stays. Nobody is notified: run.status, run.list and run.result tell how the run stands.", gradeRun),
+			"Grade the recorded trials of a run that is over with today's graders, and record the changes. Nothing is executed, and a model is asked only if its judge prompt changed. "+
+				"The reply comes when all trials are graded. `$/cancelRequest` stops the grading; completed changes stay. There are no notifications: run.status, run.list and run.result return the new results.", gradeRun),
 	}
 }
 
 type gradeParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	Path    string `json:"path" doc:"Suite file to take graders, thresholds and metrics from, or a directory that holds one suite; the run's own suite file when absent."`
-	Rejudge bool   `json:"rejudge" doc:"Ask models also where they were asked the same before."`
+	Path    string `json:"path" doc:"Suite file, or a directory that holds one suite, with the graders, thresholds and metrics to use; the run's own suite file when absent."`
+	Rejudge bool   `json:"rejudge" doc:"Ask models again even if they were asked the same before."`
+
+	JudgeModel string `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent string `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools bool   `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names."`
 }
 
 type runGraded struct {
-	RunID        string           `json:"runId"`
-	Status       record.Status    `json:"status" doc:"That of the run, as it was."`
-	Graded       int              `json:"graded" doc:"Trials that were graded."`
-	Kept         int              `json:"kept" doc:"Trials that stay as they are: their executor did not end normally, or their task is no longer in the suite."`
-	Changed      []regrade.Change `json:"changed" doc:"Trials whose verdict or score is another now, in the order of the suite; 1000 at most."`
-	TotalChanged int              `json:"totalChanged" doc:"How many there are."`
-	Summary      *record.Summary  `json:"summary" doc:"The summary of the run now; null where a run that did not complete was never graded anew."`
-	// Warnings and Diagnostics are only there when there is something to tell.
-	Warnings    []string           `json:"warnings,omitempty" doc:"How suite and run differ; absent when in nothing that matters."`
-	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"What this machine lacks for the graders; absent when nothing."`
+	RunID        string             `json:"runId"`
+	Status       record.Status      `json:"status" doc:"Status of the run, which does not change."`
+	Graded       int                `json:"graded" doc:"Number of trials that were graded."`
+	Kept         int                `json:"kept" doc:"Number of trials that were not graded: their executor did not end normally, or their task is no longer in the suite."`
+	Changed      []regrade.Change   `json:"changed" doc:"Trials whose verdict or score changed, in the order of the suite; at most 1000."`
+	TotalChanged int                `json:"totalChanged" doc:"Number of all trials that changed."`
+	Summary      *record.Summary    `json:"summary" doc:"The new summary of the run; null if the run did not complete and was never graded again."`
+	Warnings     []string           `json:"warnings,omitempty" doc:"Differences between suite and run that matter; absent if empty."`
+	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty" doc:"Requirements of the graders that this machine lacks; absent if it lacks none."`
 }
 
-// maxChanges bounds the changes of one reply.
+// maxChanges limits the changes in one reply.
 const maxChanges = 1000
 
 func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) {
@@ -48,7 +52,7 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	if err != nil {
 		return nil, err
 	}
-	suite, err := suiteOf(ctx, c, h.Record(), p.Path)
+	suite, err := suiteOf(ctx, c, h.Record(), p)
 	if err != nil {
 		return nil, err
 	}
@@ -66,23 +70,25 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	return r, nil
 }
 
-// suiteOf reads the suite that a run is graded with: for the run's executor, agent
-// and fixtures. It takes one of the slots of heavy requests, which the grading, that
-// may take hours, does not.
-func suiteOf(ctx context.Context, c *call, rec *record.Run, path string) (*eval.Suite, error) {
+// suiteOf loads the suite for grading a run, with the run's executor, agent and fixtures. It
+// uses one of the slots of heavy requests. The grading itself does not, because it can take
+// hours.
+func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*eval.Suite, error) {
 	release, err := c.server.dispatcher.Turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if path == "" {
-		path = rec.Suite.Path
-	}
+	path := cmp.Or(p.Path, rec.Suite.Path)
 	executor, agent := rec.Overrides()
-	return loadValid(ctx, c, path, loadOptions{executor: executor, agent: agent, contextDir: rec.Config.ContextDir})
+	return loadValid(ctx, c, path, loadOptions{
+		executor: executor, agent: agent, contextDir: rec.Config.ContextDir,
+		judgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), judgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
+		exactTools: p.ExactTools || rec.Asked.ExactTools,
+	})
 }
 
-// gradeFault says why a run was not graded, or not to the end.
+// gradeFault explains why a run was not graded, or only in part.
 func gradeFault(ctx context.Context, id, path string, g *regrade.Grading, err error) error {
 	var (
 		busy       *record.BusyError
@@ -107,9 +113,9 @@ func gradeFault(ctx context.Context, id, path string, g *regrade.Grading, err er
 func reviewMethods() []*method {
 	return []*method{
 		dispatch.Define("run.review", dispatch.Heavy,
-			"Record a person's score of a trial of a run that is over, for a grader of type human or human_calibration. "+
-				"The verdict of the trial and the run's summary follow it at once; there is no notification of it. It may be given again: the last one counts.", reviewTrial),
-		dispatch.Define("run.pending", dispatch.Heavy, "List the scores that a run waits for.", listPending),
+			"Record a person's score for a trial of a run that is over, for a grader of type human or human_calibration. "+
+				"The score updates the trial's verdict and the run's summary at once, without a notification. A trial can be scored several times: the last score counts.", reviewTrial),
+		dispatch.Define("run.pending", dispatch.Heavy, "List the scores that a run still needs from people.", listPending),
 	}
 }
 
@@ -117,10 +123,10 @@ type reviewParams struct {
 	RunID    string  `json:"runId" jsonschema:"required" doc:"Id of the run."`
 	TaskID   string  `json:"taskId" jsonschema:"required" doc:"Id of the task."`
 	Trial    int     `json:"trial" alias:"trialNum" jsonschema:"required,minimum=1" doc:"Number of the trial in its task, from 1."`
-	Grader   string  `json:"grader" doc:"Name of the grader that asks; may be absent where only one does."`
-	Score    float64 `json:"score" jsonschema:"required,minimum=0,maximum=1" doc:"The score, 0 to 1. Whether it passes, the grader's threshold says."`
-	Comment  string  `json:"comment" doc:"Why; becomes the feedback of the grader."`
-	Reviewer string  `json:"reviewer" doc:"Who gives the score."`
+	Grader   string  `json:"grader" doc:"Name of the grader; can be absent if only one grader asks for a score."`
+	Score    float64 `json:"score" jsonschema:"required,minimum=0,maximum=1" doc:"The score, 0 to 1. The grader's threshold decides whether it passes."`
+	Comment  string  `json:"comment" doc:"Reason for the score; becomes the feedback of the grader."`
+	Reviewer string  `json:"reviewer" doc:"Name of the person who gives the score."`
 }
 
 func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*regrade.Reviewed, error) {
@@ -134,14 +140,14 @@ func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*regrade.Review
 
 type pendingParams struct {
 	RunID string `json:"runId" jsonschema:"required" doc:"Id of the run."`
-	All   bool   `json:"all" doc:"List also what has its score, and what could change nothing because the trial failed anyway or is an error."`
-	Limit int    `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Most to list; 1000 when absent."`
+	All   bool   `json:"all" doc:"Also list scores that were given, and those that could not change anything because the trial failed anyway or is an error."`
+	Limit int    `json:"limit" jsonschema:"minimum=1,maximum=10000" doc:"Maximum number of scores; 1000 when absent."`
 }
 
 type pendingResult struct {
 	RunID string             `json:"runId"`
-	Total int                `json:"total" doc:"How many there are, also those beyond the limit."`
-	List  []regrade.Question `json:"pending" doc:"In the order of tasks, trials and graders."`
+	Total int                `json:"total" doc:"Number of all scores, including those beyond the limit."`
+	List  []regrade.Question `json:"pending" doc:"The scores, in the order of tasks, trials and graders."`
 }
 
 func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult, error) {

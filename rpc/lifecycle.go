@@ -15,40 +15,40 @@ import (
 	"waza/rpc/lsp"
 )
 
-// protocolVersion is that of the methods and notifications as a whole. It
-// changes its first number when a client could break.
+// protocolVersion is the version of the methods and notifications. A change that can break
+// clients increments its first number.
 const protocolVersion = "1.0"
 
 func lifecycleMethods() []*method {
 	return []*method{
 		dispatch.Define("initialize", dispatch.Quick,
-			"Tell who the client is. Optional, but where the server asks for a token it must be the first call. "+
-				"Relative paths are then meant from the first workspace folder. "+
+			"Identify the client. Optional, unless the server requires a token: then it must be the first call. "+
+				"Afterwards, relative paths are resolved against the first workspace folder. "+
 				"On stdio, the daemon ends its runs and itself when the process processId ends.", initialize),
 		dispatch.Define("shutdown", dispatch.Quick,
-			"Prepare to end: further requests but `exit` get -32007. On stdio the client's runs are cancelled; "+
-				"runs of a client that is connected to a socket go on.", shutDown),
+			"Prepare to end: further requests except `exit` get -32007. On stdio the client's runs are cancelled; "+
+				"runs of a client that is connected to a socket continue.", shutDown),
 		dispatch.Define("exit", dispatch.Quick,
 			"End the connection. On stdio the process ends, with exit code 0 after `shutdown` and 1 without.", exit),
 		dispatch.Define("ping", dispatch.Quick, "Answer `pong`.", ping),
 		dispatch.Define("$/cancelRequest", dispatch.Quick,
-			"Cancel a request that has no reply yet; it is then answered with -32800, or with its result if that was quicker. "+
-				"A run that eval.run has started is cancelled with run.cancel.", cancelRequest),
+			"Cancel a request that has no reply yet. The server then replies with -32800, or with the result if it was ready first. "+
+				"To cancel a run that eval.run started, use run.cancel.", cancelRequest),
 	}
 }
 
 type noParams struct{}
 
 type initializeParams struct {
-	Token            string            `json:"token" doc:"What the server was told to ask for."`
-	ProcessID        int               `json:"processId" jsonschema:"minimum=0" doc:"Process whose end is the client's end; null or 0 for none. Only heeded on stdio."`
+	Token            string            `json:"token" doc:"Token of the server, if it requires one."`
+	ProcessID        int               `json:"processId" jsonschema:"minimum=0" doc:"The client is gone when this process ends; null or 0 for none. Only used on stdio."`
 	ClientInfo       clientInfo        `json:"clientInfo" doc:"Name and version of the client."`
-	WorkspaceFolders []workspaceFolder `json:"workspaceFolders" doc:"Directories the client works in; relative paths are meant from the first."`
+	WorkspaceFolders []workspaceFolder `json:"workspaceFolders" doc:"Directories that the client works in; relative paths are resolved against the first."`
 
-	// What clients of the Language Server Protocol send beside.
-	RootURI               string          `json:"rootUri" doc:"Taken as the workspace folder when there is no other."`
-	RootPath              string          `json:"rootPath" doc:"Taken as the workspace folder when there is no other."`
-	Capabilities          json.RawMessage `json:"capabilities" doc:"Those of a client of the Language Server Protocol, which has textDocument among them; else ignored."`
+	// Members that clients of the Language Server Protocol also send.
+	RootURI               string          `json:"rootUri" doc:"The workspace folder when no other is given."`
+	RootPath              string          `json:"rootPath" doc:"The workspace folder when no other is given."`
+	Capabilities          json.RawMessage `json:"capabilities" doc:"Capabilities of a client of the Language Server Protocol, which include textDocument; otherwise ignored."`
 	InitializationOptions any             `json:"initializationOptions" doc:"Ignored."`
 	Locale                any             `json:"locale" doc:"Ignored."`
 	Trace                 any             `json:"trace" doc:"Ignored."`
@@ -60,7 +60,7 @@ type clientInfo struct {
 	Version string `json:"version,omitempty"`
 }
 
-// workspaceFolder is a path, a file URI, or an object that holds one.
+// workspaceFolder is a path, a file URI, or an object that contains one.
 type workspaceFolder struct{ path string }
 
 func (w *workspaceFolder) UnmarshalJSON(b []byte) error {
@@ -79,7 +79,7 @@ func (w *workspaceFolder) UnmarshalJSON(b []byte) error {
 
 func (*workspaceFolder) Expected() string { return "a path, a file URI, or an object with uri or path" }
 
-// JSONSchema describes what UnmarshalJSON takes.
+// JSONSchema describes what UnmarshalJSON accepts.
 func (workspaceFolder) JSONSchema() *jsonschema.Schema {
 	o := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	for _, name := range []string{"uri", "path", "name"} {
@@ -103,11 +103,12 @@ type capabilities struct {
 	Methods       []string `json:"methods"`
 	Notifications []string `json:"notifications"`
 	Executors     []string `json:"executors"`
-	// language is what clients of the Language Server Protocol are offered beside; nil for others.
+	// language contains the capabilities for clients of the Language Server Protocol; nil for
+	// others.
 	language *protocol.ServerCapabilities
 }
 
-// MarshalJSON writes the members of language among its own.
+// MarshalJSON writes the members of language next to its own.
 func (c capabilities) MarshalJSON() ([]byte, error) {
 	type plain capabilities
 	own, err := json.Marshal(plain(c))
@@ -141,14 +142,14 @@ func initialize(_ context.Context, c *call, p *initializeParams) (*initializeRes
 	c.server.log.Info("client", "name", p.ClientInfo.Name, "version", p.ClientInfo.Version, "processId", p.ProcessID, "editor", isEditor)
 	r := c.server.describe()
 	if isEditor {
-		c.conn.editor.Begin(client)
+		c.conn.editor.SetClient(client)
 		r.Capabilities.language = client.ServerCapabilities()
 	}
 	return r, nil
 }
 
-// lenient says that clients of the Language Server Protocol may send members that
-// are not listed: it grows.
+// Lenient reports whether the client speaks the Language Server Protocol. Its clients can send
+// unlisted members, because that protocol grows.
 func (p *initializeParams) Lenient(given []dispatch.Member) bool {
 	for _, m := range given {
 		if m.Name == "capabilities" {
@@ -159,8 +160,8 @@ func (p *initializeParams) Lenient(given []dispatch.Member) bool {
 	return false
 }
 
-// folders are those that the client works in. An editor may have some that are no
-// directories of this machine, which it cannot help.
+// folders returns the client's directories. It ignores folders of an editor that are not on this
+// machine, such as those of a virtual workspace.
 func (p *initializeParams) folders(isEditor bool) []string {
 	given := []string{}
 	for _, w := range p.WorkspaceFolders {
@@ -207,7 +208,7 @@ func shutDown(_ context.Context, c *call, _ *noParams) (any, error) {
 }
 
 func exit(_ context.Context, c *call, _ *noParams) (any, error) {
-	leaveAfterReply(c)
+	closeAfterReply(c)
 	return nil, nil
 }
 
@@ -217,7 +218,7 @@ type cancelParams struct {
 	ID requestID `json:"id" jsonschema:"required" doc:"Id of the request, a string or a number."`
 }
 
-// requestID is the client's id of a request as it wrote it.
+// requestID is the client's id of a request, exactly as written.
 type requestID struct{ raw json.RawMessage }
 
 func (r *requestID) UnmarshalJSON(b []byte) error {
@@ -235,7 +236,7 @@ func (r *requestID) UnmarshalJSON(b []byte) error {
 
 func (*requestID) Expected() string { return "a string or a number" }
 
-// JSONSchema describes what UnmarshalJSON takes.
+// JSONSchema describes what UnmarshalJSON accepts.
 func (requestID) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
 }

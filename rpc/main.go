@@ -12,14 +12,13 @@ import (
 	"waza/rpc/host"
 )
 
-// Door says where the clients of [Main] come in. The zero value is stdio: one
-// client, which owns the process.
+// Door configures how clients of [Main] connect. The zero value is stdio: one client, which owns
+// the process.
 type Door struct {
-	// TCP is an address to listen on, Socket the path of a socket; either, or
-	// both. Empty means not to.
+	// TCP is an address to listen on, Socket the path of a socket. Both can be set. If both are
+	// empty, Main uses stdio.
 	TCP, Socket string
-	// Metrics is an address to serve Options.Metrics at, by HTTP at /metrics.
-	// Empty means not to.
+	// Metrics is the HTTP address for Options.Metrics, served at /metrics. Empty means none.
 	Metrics string
 	// Listening, if not nil, is called with the address of each listener.
 	Listening func(net.Addr)
@@ -29,28 +28,33 @@ type Door struct {
 const (
 	exitOK          = 0
 	exitClientGone  = 1 // its runs were cancelled
-	exitUsage       = 2 // the server cannot be set up as asked
+	exitUsage       = 2 // the options are invalid
 	exitFailed      = 3 // a listener failed
 	exitInterrupted = 130
 )
 
 const (
-	// shutdownTime is how long the daemon of listeners takes to clean up.
+	// shutdownTime limits the cleanup of a daemon with listeners.
 	shutdownTime = 4 * time.Second
-	// afterwards is how long Main waits for what is left after ServeStdio, or
-	// after that, has had its time.
-	afterwards = 500 * time.Millisecond
+	// remainingTime limits how long Main waits for remaining work after ServeStdio, or after
+	// shutdownTime.
+	remainingTime = 500 * time.Millisecond
 )
 
-// Main is the daemon as a program. It serves until its clients or ctx say
-// otherwise, and returns the exit code: 0 when the client of stdio ended well, 1
-// when it was gone, 2 when the daemon cannot be set up as asked, 3 when a
-// listener failed, 130 when ctx ended first, but 0 when that ended a daemon of
-// listeners while no run was active. All runs have ended then, as far as
-// they could within seconds.
+// Main is the main function of the daemon. It serves until its clients leave or ctx ends, and
+// returns the exit code:
 //
-// On stdio, in and out belong to Main. Get out from [host.TakeStdout], so that nothing
-// but protocol is ever written there. stderr takes what people should know.
+//   - 0: the client of stdio ended properly, or ctx ended a daemon with listeners
+//     while no run was active
+//   - 1: the client of stdio is gone, and its runs were cancelled
+//   - 2: the daemon could not be set up with these options
+//   - 3: a listener failed
+//   - 130: ctx ended first
+//
+// Before it returns, Main waits some seconds for all runs to end.
+//
+// On stdio, Main owns in and out. Get out from [host.TakeStdout], so that only protocol messages
+// are written to it. Main writes messages for people to stderr.
 func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d Door) int {
 	host.IgnoreBrokenPipe()
 	s, err := New(o)
@@ -79,15 +83,15 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d 
 		}
 		err = s.serveAll(ctx, listeners)
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainingTime)
 	defer cancel()
 	if serr := s.Shutdown(limit); serr != nil {
-		fmt.Fprintf(stderr, "waza: some runs had not ended in time: %v\n", serr)
+		fmt.Fprintf(stderr, "waza: some runs did not end in time: %v\n", serr)
 	}
 	return exitCode(ctx, err, stderr)
 }
 
-// errIdle says that ctx ended a daemon of listeners while no run was active.
+// errIdle means that ctx ended a daemon with listeners while no run was active.
 var errIdle = errors.New("ended while idle")
 
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {
@@ -99,7 +103,7 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	case errors.Is(err, ErrExit):
 		return exitClientGone
 	case errors.Is(err, ErrClientGone):
-		fmt.Fprintf(stderr, "waza: %v\n", err) // stderr may be gone with it
+		fmt.Fprintf(stderr, "waza: %v\n", err) // stderr may be closed, too
 		return exitClientGone
 	}
 	fmt.Fprintf(stderr, "waza: %v\n", err)
@@ -139,8 +143,8 @@ func (s *Server) open(d Door) (listeners []net.Listener, err error) {
 	return listeners, nil
 }
 
-// serveAll serves the clients of all listeners until ctx ends, which shuts the
-// server down in order, or one of them fails.
+// serveAll serves the clients of all listeners until ctx ends or one of them fails. When ctx
+// ends, it shuts the server down.
 func (s *Server) serveAll(ctx context.Context, listeners []net.Listener) error {
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
@@ -159,7 +163,7 @@ func (s *Server) serveAll(ctx context.Context, listeners []net.Listener) error {
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
-	_ = s.Shutdown(limit) // Main tells of what did not end, when it calls it again
+	_ = s.Shutdown(limit) // Main calls Shutdown again and reports what did not end
 	for ; ended < len(listeners); ended++ {
 		if ferr := <-failed; err == nil {
 			err = ferr

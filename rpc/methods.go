@@ -7,14 +7,15 @@ import (
 	"sync"
 
 	"waza/rpc/dispatch"
+	"waza/rpc/doors"
 	"waza/rpc/language"
 )
 
-// A method is an entry of the table of methods. A handler is a function of the
-// context, which ends when the request is cancelled, the call and its parameters.
+// A method is an entry of the method table. Its handler gets a context, which ends when the
+// request is cancelled, the call and the parameters.
 type method = dispatch.Method[*call]
 
-// A call is a request, or a notification, on its way to its reply.
+// A call is a request or notification until the server has replied to it.
 type call struct {
 	*dispatch.Call
 	server *Server
@@ -22,13 +23,18 @@ type call struct {
 	asked  *language.Request
 }
 
-// table lists all methods, in the order of the reference documents. It is a
-// function because rpc.discover describes the table it is in.
+// table lists all methods, in the order of the reference documents. It is a function because
+// rpc.discover describes the table that contains it.
 func table() []*method {
 	return slices.Concat(
 		evalMethods(), watchMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(),
-		trialMethods(), compareMethods(), exportMethods(), pageMethods(), agentMethods(), lifecycleMethods(), discoverMethods(),
+		trialMethods(), compareMethods(), exportMethods(), pageMethods(), doorMethods(), lifecycleMethods(), discoverMethods(),
 	)
+}
+
+// doorMethods lists the methods for clients of waza serve.
+func doorMethods() []*method {
+	return dispatch.Adapt(doors.Methods(), func(c *call) *doors.Request { return &doors.Request{Call: c.Call, Client: c.conn.doors} })
 }
 
 // languageTable lists the methods of the Language Server Protocol.
@@ -48,8 +54,8 @@ func describeProtocol(_ context.Context, c *call, _ *noParams) (json.RawMessage,
 
 var discoveries sync.Map // version → json.RawMessage
 
-// OpenRPC describes the protocol as an OpenRPC document. version is that of the
-// program. The caller must not change it.
+// OpenRPC describes the protocol as an OpenRPC document. version is that of the program. The
+// caller must not change the result.
 func OpenRPC(version string) (json.RawMessage, error) {
 	if raw, ok := discoveries.Load(version); ok {
 		return raw.(json.RawMessage), nil
@@ -62,7 +68,7 @@ func OpenRPC(version string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Reference gives the reference document of the protocol in Markdown.
+// Reference returns the reference document of the protocol in Markdown.
 func Reference() string { return protocolEntries().Reference() }
 
 func protocolEntries() *dispatch.Protocol {

@@ -1,19 +1,19 @@
-// Package rpc is the daemon: it serves the methods and notifications of waza's
-// JSON-RPC protocol to editors, scripts and dashboards.
+// Package rpc is the daemon: it serves the methods and notifications of waza's JSON-RPC protocol
+// to editors, scripts and dashboards.
 //
-// The command line calls [Main]. Other programs make a [Server] with [New] and let it
-// serve a pair of pipes ([Server.ServeStdio]), a listener ([Server.Serve]) or any
-// stream of bytes ([Server.ServeStream]).
+// The command line calls [Main]. Other programs make a [Server] with [New]. They let it serve a
+// pair of pipes ([Server.ServeStdio]), a listener ([Server.Serve]) or any stream of bytes
+// ([Server.ServeStream]).
 //
 //	bytes ─► rpc/wire ─► rpc/dispatch ─► handler ─► eval, runner
 //	                          │ one table: methods.go lists the families,
-//	                          │ one file each; rpc/language has what editors ask
+//	                          │ one file each; rpc/language serves editors
 //	bytes ◄─ rpc/wire ◄─ reply ◄──────────┘
 //	   ▲
 //	   └──── follower, one for each run that a connection receives ◄─ run's events
 //
-// A new method is one entry in the file of its family. Its parameters, result,
-// checks and documentation ([OpenRPC], [Reference]) all follow from the Go types.
+// A new method is one entry in the file of its family. Its parameters, result, checks and
+// documentation ([OpenRPC], [Reference]) are derived from the Go types.
 package rpc
 
 import (
@@ -31,46 +31,53 @@ import (
 	"waza/rpc/dispatch"
 	"waza/rpc/language"
 	"waza/runner"
+	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
 	"waza/runner/report/formats"
+	"waza/runner/routing"
 )
 
-// Options say how a [Server] works. The zero value works.
+// Options configure a [Server]. The zero value is valid.
 type Options struct {
-	// Runner starts and finds runs. Nil means one with the default state
-	// directory, whose runs have the reports that all have. [Server.Shutdown] closes it in either case.
+	// Runner starts and finds runs. Nil means a runner with the default state directory, whose
+	// runs get the default reports. [Server.Shutdown] closes the runner in either case.
 	Runner *runner.Runner
-	// Logger takes what concerns people, never protocol; nil discards it.
+	// Logger receives messages for people, never protocol messages; nil discards them.
 	Logger *slog.Logger
-	// Version of the program, as initialize tells it; empty means "dev".
+	// Version is the version of the program in the result of initialize; empty means "dev".
 	Version string
 
-	// Metrics, unless nil, takes what the server counts. [Main] serves it where
-	// Door.Metrics says.
+	// Metrics, unless nil, is the registry for the server's metrics. [Main] serves it at the
+	// address Door.Metrics.
 	Metrics *prometheus.Registry
 
-	// Agents lists the agents of `waza serve`; nil means that there are none.
+	// Agents lists the agents of `waza serve`; nil means none.
 	Agents remote.Directory
 
-	// Token is what clients of a listener must send as their first call,
-	// initialize {token}. Empty means that none is asked for. Stdio needs none:
-	// whoever holds the pipes has started the daemon. It has at least MinToken bytes.
+	// Office sends messages to the clients of the message router; nil means no router.
+	Office routing.Office
+
+	// Browsers lists the browser assistants and extensions of `waza serve`; nil means none.
+	Browsers browser.Directory
+
+	// Token is the token that clients of a listener must send in their first call, initialize
+	// {token}. It has at least MinToken bytes. Empty means that clients need no token. A client
+	// of stdio never needs one, because it started the daemon.
 	Token string
-	// AllowRemote lets [Server.ListenTCP] take addresses that other machines
-	// can reach, provided that there is a Token.
+	// AllowRemote allows [Server.ListenTCP] addresses that other machines can reach, provided
+	// that Token is set.
 	AllowRemote bool
 
-	// MaxConnections is how many clients of all listeners are served at once;
-	// further ones are told so and closed. 0 means 64.
+	// MaxConnections limits the clients of all listeners together. The server sends further
+	// clients an error and closes their connections. 0 means 64.
 	MaxConnections int
-	// AuthTimeout is how long a client may take to show its token. 0 means 5 s.
+	// AuthTimeout limits the time for a client to send its token. 0 means 5 s.
 	AuthTimeout time.Duration
-	// WriteTimeout is how long a client of a listener may leave a message
-	// unread before its connection is given up. 0 means 60 s.
+	// WriteTimeout limits how long a client of a listener can leave a message unread before its
+	// connection is closed. 0 means 60 s.
 	WriteTimeout time.Duration
-	// CleanupTimeout is how long cancelled runs may take to end their processes
-	// when a client or the server goes. 0 means 3 s, which leaves time to exit
-	// within 5.
+	// CleanupTimeout limits the time for cancelled runs to end their processes when a client
+	// leaves or the server shuts down. 0 means 3 s, which leaves time to exit within 5 s.
 	CleanupTimeout time.Duration
 }
 
@@ -86,10 +93,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Server serves clients. All its methods may be called from any goroutine.
+// A Server serves clients. Its methods are safe for concurrent use.
 //
-// Its goroutines are one per client of a listener, which Serve starts and waits
-// for; all others belong to a connection (see there), and end with it.
+// Serve starts one goroutine per client of a listener, and waits for it. All other goroutines
+// belong to a connection (see there), and end with it.
 type Server struct {
 	o      Options
 	runner *runner.Runner
@@ -101,11 +108,11 @@ type Server struct {
 	clients    *clients
 }
 
-// ErrServerClosed is what Serve returns after Shutdown.
+// ErrServerClosed is the error of Serve after Shutdown.
 var ErrServerClosed = errors.New("the server is shut down")
 
-// New makes a server. The error is that of making a runner, when o has none, or
-// says that the token is too short.
+// New returns a server. It fails if it cannot make a runner, when o has none, or if the token is
+// too short.
 func New(o Options) (*Server, error) {
 	if err := checkToken(o.Token); err != nil {
 		return nil, err
@@ -129,9 +136,9 @@ func (s *Server) newDispatcher(methods []*method) *dispatch.Dispatcher[*call] {
 	})
 }
 
-// Shutdown takes no more clients and requests, cancels all runs, waits until
-// they have ended and their clients know, and closes all connections. When ctx
-// ends first it closes them all the same and returns the cause.
+// Shutdown accepts no more clients and requests, cancels all runs, waits until they have ended
+// and their clients are notified, and closes all connections. If ctx ends first, Shutdown closes
+// them at once and returns the cause.
 func (s *Server) Shutdown(ctx context.Context) error {
 	connections := s.clients.close()
 	err := s.runner.Close(ctx)
@@ -146,7 +153,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// announce lets every client that shows results of the run know when it has ended.
+// announce notifies every client that shows results of the run when it has ended.
 func (s *Server) announce(run *runner.Run) {
 	for _, c := range s.clients.list() {
 		if c.runner.Sees(run.ID()) {

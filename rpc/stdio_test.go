@@ -20,7 +20,7 @@ import (
 	"waza/runner/record"
 )
 
-// One line by a pipe: the reply, all notifications and eval.complete come back
+// After a single line over a pipe, the reply, all notifications and eval.complete come back
 // before the end.
 func TestRunThenEOF(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestRunThenEOF(t *testing.T) {
 	})
 }
 
-// As a notification, too, eval.run runs, though it is owed no reply.
+// eval.run also works as a notification, without a reply.
 func TestRunAsNotification(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -56,8 +56,8 @@ func TestEmptyInput(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// gone starts a run, lets the client go by some means, and checks that the run
-// is cancelled and the server ends with err.
+// gone starts a run, makes the client leave, and checks that the run is cancelled and the server
+// ends with the error want.
 func gone(t *testing.T, leave func(c *client), want error) {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -74,8 +74,8 @@ func gone(t *testing.T, leave func(c *client), want error) {
 	require.Equal(t, record.StatusCancelled, p.Status)
 }
 
-// The server notices that nobody reads any more though it has nothing to write
-// and its input is open.
+// The server notices that nobody reads its output, even if it has nothing to write and its input
+// is open.
 func TestOutputGone(t *testing.T) {
 	t.Parallel()
 	gone(t, func(c *client) { c.r.Close() }, rpc.ErrClientGone)
@@ -114,22 +114,22 @@ func TestExitWithoutShutdown(t *testing.T) {
 	gone(t, func(c *client) { c.send(`{"jsonrpc":"2.0","method":"exit"}` + "\n") }, rpc.ErrExit)
 }
 
-// shutdown cancels the client's runs; it is told of their end, then exit ends
-// the process well.
+// shutdown cancels the client's runs and the client is notified of their end; then exit ends the
+// process with code 0.
 func TestShutdownThenExit(t *testing.T) {
 	t.Parallel()
 	gone(t, func(c *client) {
-		_, told := c.collect(c.request("shutdown", nil))
+		_, reported := c.collect(c.request("shutdown", nil))
 		refused, more := c.collect(c.request("ping", nil))
 		require.EqualValues(t, -32007, refused.Error.Code)
-		told = append(told, more...)
+		reported = append(reported, more...)
 		c.send(`{"jsonrpc":"2.0","method":"exit"}` + "\n")
 		for _, line := range c.rest() {
 			var m message
 			require.NoError(t, json.Unmarshal([]byte(line), &m))
-			told = append(told, m)
+			reported = append(reported, m)
 		}
-		last := told[len(told)-1]
+		last := reported[len(reported)-1]
 		require.Equal(t, "eval.complete", last.Method)
 		require.Equal(t, "cancelled", last.Params.Status)
 	}, nil)
@@ -151,12 +151,12 @@ func TestContextOfStdio(t *testing.T) {
 	c.wait("trial_start")
 	why := errors.New("a signal")
 	cancel(why)
-	list := c.follow(id) // it is told before the end
+	list := c.follow(id) // the client is notified before the end
 	require.Equal(t, "cancelled", list[len(list)-1].Params.Status)
 	require.ErrorIs(t, <-ended, why)
 }
 
-// Framed by Content-Length, as clients of language servers speak.
+// Messages framed by Content-Length, as language clients send them.
 func TestContentLength(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
@@ -169,13 +169,13 @@ func TestContentLength(t *testing.T) {
 	require.Equal(t, "Content-Length: 40\r\n\r\n"+`{"jsonrpc":"2.0","id":1,"result":"pong"}`, string(got))
 }
 
-// Language clients send "params": null with shutdown and exit. Both were refused,
-// and the language server stayed.
+// Language clients send "params": null with shutdown and exit. The server refused both and kept
+// running.
 func TestNullParamsEndServer(t *testing.T) {
 	t.Parallel()
 	c := stdio(t, newServer(t, rpc.Options{}))
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}` + "\n")
-	require.EqualValues(t, -32600, c.next().Error.Code, "JSON-RPC has no such params")
+	require.EqualValues(t, -32600, c.next().Error.Code, "JSON-RPC does not allow these params")
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"shutdown","params":null}` + "\n")
 	require.Nil(t, c.next().Error)
 	c.send(`{"jsonrpc":"2.0","method":"exit","params":null}` + "\n")

@@ -13,16 +13,22 @@ import (
 	"waza/rpc"
 )
 
-// pipe serves a client over a stream that is neither a socket nor a file, as a door
-// for WebSockets does. ended gives what ServeStream returned.
+// pipe serves a client over a stream that is neither a socket nor a file, like a WebSocket.
+// ended receives the result of ServeStream.
 func pipe(ctx context.Context, t *testing.T, s *rpc.Server, authorised bool) (*client, <-chan error) {
+	t.Helper()
+	return pipeOf(ctx, t, s, rpc.Client{Authorised: authorised})
+}
+
+// pipeOf is like pipe, but takes the description of the client.
+func pipeOf(ctx context.Context, t *testing.T, s *rpc.Server, who rpc.Client) (*client, <-chan error) {
 	t.Helper()
 	here, there := net.Pipe()
 	ended := make(chan error, 1)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		ended <- s.ServeStream(ctx, there, rpc.Client{Authorised: authorised})
+		ended <- s.ServeStream(ctx, there, who)
 	}()
 	t.Cleanup(func() {
 		here.Close()
@@ -32,21 +38,21 @@ func pipe(ctx context.Context, t *testing.T, s *rpc.Server, authorised bool) (*c
 	return &client{TB: t, w: here, r: here, scan: bufio.NewReaderSize(here, 1<<20)}, ended
 }
 
-// A run outlives the stream that started it, and another client follows it.
+// A run continues after the stream that started it has ended, and another client follows it.
 func TestServeStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
 	first, ended := pipe(t.Context(), t, s, true)
 	id := first.start(map[string]any{"path": suite(t, slow)})
 	require.NoError(t, first.w.Close())
-	require.ErrorIs(t, <-ended, rpc.ErrClientGone, "it did not read all that it was sent")
+	require.ErrorIs(t, <-ended, rpc.ErrClientGone, "the client did not read everything")
 	second, _ := pipe(t.Context(), t, s, true)
 	second.must("run.subscribe", map[string]any{"runId": id}, nil)
 	second.wait("trial_start")
 	second.cancel(id)
 }
 
-// Whoever opens the stream says whether the client must still show the token.
+// The caller of ServeStream decides whether the client must still send the token.
 func TestServeStreamAsksForTheToken(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{Token: goodToken})
@@ -75,7 +81,7 @@ func TestServeStreamEnds(t *testing.T) {
 	require.ErrorIs(t, <-ended, io.ErrNoProgress)
 	require.Empty(t, c.rest())
 
-	// A client that does not even read why it is not served is not waited for.
+	// Shutdown does not wait for a client that does not read why it is refused.
 	require.NoError(t, s.Shutdown(t.Context()))
 	silent, late := pipe(t.Context(), t, s, true)
 	require.ErrorIs(t, <-late, rpc.ErrServerClosed)

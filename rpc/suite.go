@@ -12,7 +12,7 @@ import (
 	"waza/rpc/dispatch"
 )
 
-// suiteParams name a suite.
+// suiteParams names a suite.
 type suiteParams struct {
 	Path string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
 }
@@ -26,7 +26,7 @@ func absolute(parameter, given, folder string) (string, error) {
 		}
 	}
 	if strings.ContainsRune(path, 0) {
-		return "", &dispatch.ParamError{Parameter: parameter, Message: "parameter \"" + parameter + "\" holds a NUL character"}
+		return "", &dispatch.ParamError{Parameter: parameter, Message: "parameter \"" + parameter + "\" contains a NUL character"}
 	}
 	if folder != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
@@ -38,7 +38,7 @@ func absolute(parameter, given, folder string) (string, error) {
 	return abs, nil
 }
 
-// filePath gives the path of a file URI.
+// filePath returns the path of a file URI.
 func filePath(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Opaque != "" || u.Path == "" || u.Host != "" && u.Host != "localhost" {
@@ -52,16 +52,19 @@ func filePath(uri string) (string, bool) {
 }
 
 // loadOptions are the options of eval.Load that a request can set.
-type loadOptions struct{ executor, agent, contextDir string }
+type loadOptions struct {
+	executor, agent, contextDir, judgeModel, judgeAgent string
+	exactTools                                          bool
+}
 
-// load reads a suite. The error says why there is none to read; what is wrong
-// with one that is there, the diagnostics say.
+// load reads a suite. It returns an error if no suite can be read; the diagnostics describe the
+// errors in a suite.
 func load(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Suite, decode.Diagnostics, error) {
 	path, err := c.conn.resolve("path", given)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := eval.Options{Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent}
+	o := eval.Options{Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent, JudgeModel: lo.judgeModel, JudgeAgent: lo.judgeAgent, ExactTools: lo.exactTools}
 	if lo.contextDir != "" {
 		if o.ContextDir, err = c.conn.resolve("context_dir", lo.contextDir); err != nil {
 			return nil, nil, err
@@ -74,7 +77,7 @@ func load(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Sui
 	return suite, ds, ctx.Err()
 }
 
-// loadValid reads a suite that has no errors.
+// loadValid is like load, but fails if the suite has errors.
 func loadValid(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Suite, error) {
 	suite, ds, err := load(ctx, c, given, lo)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 func taskMethods() []*method {
 	return []*method{
 		dispatch.Define("task.list", dispatch.Heavy, "List the tasks of a suite.", listTasks),
-		dispatch.Define("task.get", dispatch.Heavy, "Tell what a task is given and how it is graded.", getTask),
+		dispatch.Define("task.get", dispatch.Heavy, "Return the prompt, inputs and graders of a task.", getTask),
 		dispatch.Define("task.run", dispatch.Heavy,
-			"Start a run of some tasks of a suite, or of one trial of them. Reply and notifications are those of eval.run.", runTasks),
+			"Start a run of some tasks of a suite, or of one trial of them. Reply and notifications are like those of eval.run.", runTasks),
 	}
 }
 
@@ -32,8 +32,9 @@ type taskLine struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	File        string   `json:"file" doc:"File that declares the task, relative to the suite's directory."`
-	Line        int      `json:"line" doc:"Line where the task begins, from 1."`
+	Line        int      `json:"line" doc:"Line where the task starts, from 1."`
 	Tags        []string `json:"tags,omitempty"`
+	Golden      bool     `json:"golden,omitempty" doc:"The task must never fail."`
 }
 
 func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
@@ -49,7 +50,7 @@ func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, e
 }
 
 func lineOf(t *eval.Task) taskLine {
-	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Line: t.Line, Tags: t.Tags}
+	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden}
 }
 
 type taskParams struct {
@@ -61,31 +62,32 @@ type taskDetails struct {
 	ID              string        `json:"id"`
 	Name            string        `json:"name"`
 	Description     string        `json:"description"`
-	Prompt          string        `json:"prompt" doc:"What the agent is asked; template variables are not filled in."`
+	Prompt          string        `json:"prompt" doc:"Prompt for the agent; template variables are not filled in."`
 	FollowUpPrompts []string      `json:"follow_up_prompts,omitempty"`
-	Tool            string        `json:"tool,omitempty" doc:"Tool that a remote agent is to use."`
-	URL             string        `json:"url,omitempty" doc:"Address that a remote agent is to work on."`
-	Input           any           `json:"input,omitempty" doc:"What the tool of a remote agent is given; template variables are not filled in."`
-	Priority        string        `json:"priority,omitempty" doc:"low, normal or high: how soon remote agents are given the task."`
-	Graders         []graderShown `json:"graders" doc:"The graders that apply to the task, those of the suite included."`
+	Tool            string        `json:"tool,omitempty" doc:"Tool that a remote agent uses."`
+	URL             string        `json:"url,omitempty" doc:"Address that a remote agent works on."`
+	Input           any           `json:"input,omitempty" doc:"Input for the tool of a remote agent; template variables are not filled in."`
+	Priority        string        `json:"priority,omitempty" doc:"Priority of the task for remote agents: low, normal or high."`
+	Graders         []graderShown `json:"graders" doc:"The graders that apply to the task, including those of the suite."`
 	File            string        `json:"file" doc:"File that declares the task, relative to the suite's directory."`
-	Line            int           `json:"line" doc:"Line where the task begins, from 1."`
+	Line            int           `json:"line" doc:"Line where the task starts, from 1."`
 	Tags            []string      `json:"tags,omitempty"`
-	TimeoutSeconds  float64       `json:"timeout_seconds,omitempty" doc:"The task's own timeout; absent when the suite's holds."`
+	Golden          bool          `json:"golden,omitempty" doc:"The task must never fail."`
+	TimeoutSeconds  float64       `json:"timeout_seconds,omitempty" doc:"The task's own timeout; absent when the suite's timeout applies."`
 }
 
-// graderShown is a grader: name, type, weight and config, and beside them the
-// members of config whose names are not taken.
+// graderShown is a grader: name, type, weight and config. Members of config whose names are free
+// are also members of the grader.
 type graderShown map[string]any
 
-// JSONSchema describes what showGrader makes.
+// JSONSchema describes the result of showGrader.
 func (graderShown) JSONSchema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"name", "type", "weight", "config"}}
 	s.Properties.Set("name", &jsonschema.Schema{Type: "string"})
 	s.Properties.Set("type", &jsonschema.Schema{Type: "string", Description: "As the suite writes it."})
-	s.Properties.Set("kind", &jsonschema.Schema{Type: "string", Description: "The type's first name, where the suite uses another."})
+	s.Properties.Set("kind", &jsonschema.Schema{Type: "string", Description: "The type's canonical name, if the suite uses an alias."})
 	s.Properties.Set("weight", &jsonschema.Schema{Type: "number"})
-	s.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "The options as the suite writes them; they stand beside it, too, where their names are free."})
+	s.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "The options as written in the suite; they are also members of the grader itself if their names are free."})
 	s.AdditionalProperties = jsonschema.TrueSchema
 	return s
 }
@@ -102,7 +104,7 @@ func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) 
 	d := &taskDetails{
 		ID: t.ID, Name: t.Name, Description: t.Description, Prompt: t.Inputs.Prompt, FollowUpPrompts: t.Inputs.FollowUpPrompts,
 		Tool: t.Inputs.Tool, URL: t.Inputs.URL, Input: t.Inputs.Input, Priority: t.Inputs.Priority,
-		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, TimeoutSeconds: t.TimeoutSeconds,
+		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden, TimeoutSeconds: t.TimeoutSeconds,
 	}
 	for _, g := range t.Effective {
 		d.Graders = append(d.Graders, showGrader(g))
@@ -135,7 +137,7 @@ func showGrader(g *eval.Grader) graderShown {
 	return shown
 }
 
-// plainMap makes a map of a suite's values into one that JSON can hold.
+// plainMap converts a map of a suite's values for JSON.
 func plainMap(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {
@@ -144,8 +146,8 @@ func plainMap(m map[string]any) map[string]any {
 	return out
 }
 
-// plain makes a value of a suite into one that JSON can hold: keys become
-// strings, and what JSON has no form for is written out.
+// plain converts a value of a suite for JSON: keys become strings, and values without a JSON
+// form become text.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -176,8 +178,8 @@ func plain(v any) any {
 type taskRunParams struct {
 	Path   string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
 	TaskID string   `json:"taskId" doc:"Id of the task to run. Either this or tasks is required."`
-	Tasks  []string `json:"tasks" doc:"Globs; the tasks to run are those whose id or name matches one."`
-	Trial  int      `json:"trial" jsonschema:"minimum=1" doc:"Run only the trial of this number, from 1."`
+	Tasks  []string `json:"tasks" doc:"Run only tasks whose id or name matches one of these globs."`
+	Trial  int      `json:"trial" jsonschema:"minimum=1" doc:"Run only the trial with this number, from 1."`
 	RunOptions
 }
 
@@ -190,7 +192,7 @@ func runTasks(ctx context.Context, c *call, p *taskRunParams) (*runStarted, erro
 	}
 	req := record.Request{Tasks: p.Tasks, Task: p.TaskID, Trial: p.Trial}
 	return start(ctx, c, p.Path, req, &p.RunOptions, func(suite *eval.Suite, _ *record.Request) error {
-		// That of a task in a combination of a matrix, the plan knows.
+		// the plan checks ids of tasks in a combination of a matrix
 		if p.TaskID != "" && suite.Task(p.TaskID) == nil && !strings.HasSuffix(p.TaskID, "]") {
 			return noTask(suite, p.TaskID)
 		}

@@ -14,10 +14,10 @@ import (
 	"waza/runner/runnertest"
 )
 
-// gate is an executor whose agents come when the test lets them.
+// gate is an executor whose agents become available when the test opens it.
 type gate struct {
-	waits chan struct{} // one for each trial that waits
-	open  chan struct{} // one for each that is admitted
+	waits chan struct{} // one value per waiting trial
+	open  chan struct{} // one value per admitted trial
 	err   error         // of all trials
 }
 
@@ -39,7 +39,7 @@ func (g *gate) Execute(context.Context, *executor.Trial) (executor.Outcome, erro
 
 func (g *gate) Close() error { return nil }
 
-// startGated starts four trials at once, of two tasks, and returns when all wait.
+// startGated starts four parallel trials of two tasks, and returns when all wait.
 func startGated(t *testing.T, g *gate, config string) *runner.Run {
 	t.Helper()
 	g.waits, g.open = make(chan struct{}, 100), make(chan struct{}, 100)
@@ -59,7 +59,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	return live
 }
 
-// kinds gives the events of trials, in order.
+// kinds returns the events of trials, in order.
 func kinds(t *testing.T, live *runner.Run) (list []string) {
 	t.Helper()
 	for _, e := range runnertest.Follow(t, live, 1) {
@@ -73,7 +73,7 @@ func kinds(t *testing.T, live *runner.Run) (list []string) {
 	return list
 }
 
-// A trial is announced when it is admitted, not when it begins to wait.
+// A trial is announced when it is admitted, not when it starts to wait.
 func TestTrialsStartWhenTheyAreAdmitted(t *testing.T) {
 	t.Parallel()
 	g := &gate{}
@@ -100,12 +100,12 @@ func TestStopWhileTrialsWait(t *testing.T) {
 	require.Equal(t, []string{waiting, waiting, waiting, waiting}, kinds(t, live))
 }
 
-// fail_fast ends the waiting, too.
+// fail_fast also ends the wait.
 func TestFailFastWhileTrialsWait(t *testing.T) {
 	t.Parallel()
-	g := &gate{err: &executor.FailedError{Why: "cannot"}}
+	g := &gate{err: &executor.FailedError{Reason: "cannot"}}
 	live := startGated(t, g, "fail_fast: true")
-	for range 3 { // one task is over for certain
+	for range 3 { // one task is certainly over
 		g.open <- struct{}{}
 	}
 	failed := 0

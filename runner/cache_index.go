@@ -5,34 +5,34 @@ import (
 	"waza/runner/plan"
 )
 
-// indexDelay is how long finished trials may be unknown to the cache: noting many
-// at once costs less.
+// indexDelay is how long the cache may miss finished trials. Noting many trials at once is
+// cheaper.
 const indexDelay = time.Second
 
-// indexer notes in the index of the store which executions its run holds. It has
-// one goroutine, off the scheduler's path, which ends with close.
+// indexer records the executions of its run in the index of the store. It has one goroutine,
+// separate from the scheduler, which ends with close.
 type indexer struct {
 	run   *Run
 	tasks chan string // hashes of executions
 	done  chan struct{}
 }
 
-// newIndexer makes room for all the tasks of the run, so that note never waits.
+// newIndexer allocates space for all tasks of the run, so that note never blocks.
 func newIndexer(r *Run) *indexer {
 	x := &indexer{run: r, tasks: make(chan string, len(r.plan.Tasks)), done: make(chan struct{})}
 	go x.work()
 	return x
 }
 
-// note is called once for each task of which a trial has ended that later runs may
-// take over. Later runs propose other system prompts than this one.
+// note is called once for each task with an ended trial that later runs can reuse. It skips
+// tasks with proposed system prompts, because later runs propose different ones.
 func (x *indexer) note(t *plan.Task) {
 	if t.Cell == nil || t.Cell.Generation == 0 {
 		x.tasks <- t.Execution
 	}
 }
 
-// close notes what is left, and waits until that is done.
+// close records the remaining tasks and waits until that is done.
 func (x *indexer) close() {
 	close(x.tasks)
 	<-x.done
@@ -58,8 +58,8 @@ func (x *indexer) work() {
 			}
 		}
 		timer.Stop()
-		if err := x.run.runner.store.Remember(x.run.ID(), batch); err != nil {
-			x.run.runner.log.Warn("later runs cannot take trials over from this one", "run", x.run.ID(), "error", err)
+		if err := x.run.runner.store.AddToIndex(x.run.ID(), batch); err != nil {
+			x.run.runner.log.Warn("later runs cannot reuse trials of this run", "run", x.run.ID(), "error", err)
 		}
 	}
 }

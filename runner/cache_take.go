@@ -11,16 +11,16 @@ import (
 	"waza/runner/workspace"
 )
 
-// takeOver is a trial that an earlier run did, as this run records it: whole, so
-// that it needs the other no more.
-func takeOver(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
+// reuseTrial returns a reused trial as this run records it. The record is complete, so that it
+// does not depend on the earlier run.
+func reuseTrial(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	r := s.run
 	rec := e.Record()
 	old, err := rec.Trial()
 	if err != nil {
 		return &record.Trial{
 			TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: record.Errored, Graders: []record.Grade{}, Transcript: []record.Entry{},
-			Error: fmt.Sprintf("the trial cannot be taken over from run %s any more: %v; run it without the cache", rec.From.ID, err),
+			Error: fmt.Sprintf("cannot reuse the trial of run %s: %v; run without the cache", rec.From.ID, err),
 		}
 	}
 	res := *old
@@ -28,31 +28,31 @@ func takeOver(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	if !e.AsIs() {
 		a := gradeAgain(s, t, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
+		res.Routing = a.Routing
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
-	res.Workspace = workspace.Copied(res.Workspace, rec.From.Blobs, &workspace.Snapshooter{Blobs: r.log.Blobs(), Secrets: r.plan.Pool.Redactor()})
+	res.Workspace = workspace.CopySnapshot(res.Workspace, rec.From.Blobs, &workspace.Snapshotter{Blobs: r.log.Blobs(), Secrets: r.plan.Pool.Redactor()})
 	return &res
 }
 
-// gradeAgain lets today's graders score a trial that an earlier run did. One whose
-// graders could not do their work is tried again as others in error are: that
-// executes nothing.
+// gradeAgain grades a trial of an earlier run with the current graders. If graders fail, it
+// tries again like other trials in error; that executes no agent.
 func gradeAgain(s *scheduler, t *taskRun, old *record.Trial, e *cache.Hit) *trial.Attempt {
 	r := s.run
 	o := s.order(t, old.TrialNum)
 	o.RunID = e.Record().Origin
-	again := &trial.Recorded{Order: o, Env: s.env, Blobs: e.Record().From.Blobs, Dir: r.log.WorkDir()}
+	again := &trial.RecordedTrial{Order: o, Env: s.env, Blobs: e.Record().From.Blobs, Dir: r.log.WorkDir()}
 	for _, earlier := range e.Records {
 		again.Before = slices.Concat(again.Before, earlier.Grades())
 	}
 	errs := r.plan.Config.RetryErrors
-	var judged *record.Usage // by all tries
+	var judged *record.Usage // of all tries
 	for n := 1; ; n++ {
 		a, left := again.Grade(r.ctx, old)
 		judged = record.AddUsage(judged, a.Judged)
 		a.Judged = judged
 		if left != nil {
-			r.logTask(t, "warning", "workspace not removed: %v", left)
+			r.logTask(t, "warning", "cannot remove workspace: %v", left)
 		}
 		if why := executor.AsStop(a.Cause); why != nil {
 			r.halt(why)

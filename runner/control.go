@@ -12,30 +12,29 @@ import (
 	"waza/runner/replay"
 )
 
-// A run is steered by the process that carries it out. Others ask that process by
-// a file in the run's directory, see [journal.Run.Ask]; one goroutine of each
-// runner, the listener, looks for such files as long as runs of it go on.
+// Only the process that executes a run controls it. Other processes send requests through a file
+// in the run's directory, see [journal.Run.SendRequest]. One goroutine of each runner, the
+// listener, looks for such files while its runs are active.
 //
-// Looking is polling: two failed lookups of a name, some microseconds, for each
-// run and interval. What a kernel would tell is told differently by each, and
-// costs a descriptor per run for something that happens once in a run, if ever.
+// The listener polls: two failed file lookups, some microseconds, for each run and interval.
+// Kernel notifications differ between systems and cost a descriptor per run, for something that
+// happens at most once in a run.
 
-// What other processes may ask for.
+// The requests of other processes.
 const (
 	askCancel = "cancel"
 	askStop   = "stop"
 )
 
-// listenInterval is how long a request may wait to be noticed.
+// listenInterval is the maximum delay before a request is noticed.
 const listenInterval = 50 * time.Millisecond
 
-// answerTimeout is how long the process of a run may take to answer, unless
-// Options say otherwise: a hundred times what it needs.
+// answerTimeout is how long the process of a run has to answer, unless Options set another
+// limit. It is a hundred times what the process needs.
 const answerTimeout = 5 * time.Second
 
-// SilentError says that the process which carries out a run did not answer in
-// time. It is halted, perhaps; what was asked of it stands, and is done when it
-// goes on.
+// A SilentError reports that the process of a run did not answer a request in time. The process
+// may be suspended. The request remains and takes effect when the process continues.
 type SilentError struct {
 	RunID  string
 	PID    int
@@ -43,17 +42,17 @@ type SilentError struct {
 }
 
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("run %s belongs to process %d, which has not answered within %s; it is still asked to", e.RunID, e.PID, e.Waited)
+	return fmt.Sprintf("run %s: process %d did not answer within %s; the request remains pending", e.RunID, e.PID, e.Waited)
 }
 
-// listener is the goroutine that looks for what other processes ask.
+// listener is the goroutine that looks for requests of other processes.
 type listener struct {
-	stop chan struct{} // closed to end it
-	done chan struct{} // closed when it has ended
+	stop chan struct{} // closed to stop it
+	done chan struct{} // closed when it has stopped
 }
 
-// adoptLocked counts a run among those that go on. The lock is r.mu.
-func adoptLocked(r *Runner, run *Run) {
+// addRunLocked adds a run to the active runs. The caller holds r.mu.
+func addRunLocked(r *Runner, run *Run) {
 	r.live[run.ID()] = run
 	if r.listener == nil {
 		r.listener = &listener{stop: make(chan struct{}), done: make(chan struct{})}
@@ -61,8 +60,8 @@ func adoptLocked(r *Runner, run *Run) {
 	}
 }
 
-// forget ends the listener with the last run, and waits for it.
-func forget(r *Runner, run *Run) {
+// removeRun removes a run. With the last run it stops the listener and waits for it.
+func removeRun(r *Runner, run *Run) {
 	r.mu.Lock()
 	delete(r.live, run.ID())
 	var last *listener
@@ -79,9 +78,9 @@ func forget(r *Runner, run *Run) {
 		left = Closed
 	}
 	r.gate.Leave(run.ID(), left)
-	for _, what := range []string{askCancel, askStop} { // came too late: the run is over
-		if err := run.log.Run().Answer(what); err != nil {
-			r.log.Warn("request not answered", "run", run.ID(), "error", err)
+	for _, what := range []string{askCancel, askStop} { // the request came too late: the run is over
+		if err := run.log.Run().RemoveRequest(what); err != nil {
+			r.log.Warn("cannot answer a request", "run", run.ID(), "error", err)
 		}
 	}
 }
@@ -97,50 +96,49 @@ func listen(r *Runner, l *listener) {
 			return
 		}
 		for _, run := range liveRuns(r) {
-			hear(run)
+			handleRequests(run)
 		}
 	}
 }
 
-// hear does what another process asks for.
-func hear(r *Run) {
+// handleRequests executes a request of another process.
+func handleRequests(r *Run) {
 	for _, ask := range []struct {
 		what string
 		do   func()
 	}{{askCancel, r.Cancel}, {askStop, r.Stop}} {
-		if !r.log.Run().Asked(ask.what) {
+		if !r.log.Run().HasRequest(ask.what) {
 			continue
 		}
 		r.asked.Store(true)
 		ask.do()
-		if err := r.log.Run().Answer(ask.what); err != nil {
-			r.runner.log.Warn("request not answered", "run", r.ID(), "error", err)
+		if err := r.log.Run().RemoveRequest(ask.what); err != nil {
+			r.runner.log.Warn("cannot answer a request", "run", r.ID(), "error", err)
 		}
 	}
 }
 
-// Cancel ends a run, be it of this process or of another: what runs is killed,
-// what was not started stays so. It returns when the run's process does that, and
-// not when all is over; [Runner.Wait] waits for that. The status is
-// [StatusCancelled] then, or what it was when the run was over already. The error
-// is [record.ErrRunNotFound], a [*SilentError], or the cause of ctx, with which the
-// request is taken back.
+// Cancel cancels a run of this or another process. Running trials are killed; pending trials do
+// not start. Cancel returns when the process of the run has accepted the request; [Runner.Wait]
+// waits for the end of the run. The returned status is [record.StatusCancelled], or the final
+// status of a run that was already over. The error is [record.ErrRunNotFound], a [*SilentError],
+// or the cause of ctx; in the last case, the request is withdrawn.
 func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
-	status, err := ask(ctx, r, id, askCancel, (*Run).Cancel)
+	status, err := sendRequest(ctx, r, id, askCancel, (*Run).Cancel)
 	if err == nil && status == record.StatusRunning {
 		status = record.StatusCancelled
 	}
 	return status, err
 }
 
-// Stop lets no more trials of a run start; those that run may end. It is like
-// [Runner.Cancel] otherwise; the status of a run that goes on is [StatusRunning].
+// Stop starts no more trials of a run; running trials can finish. Otherwise it is like
+// [Runner.Cancel]. The returned status of an active run is [record.StatusRunning].
 func (r *Runner) Stop(ctx context.Context, id string) (record.Status, error) {
-	return ask(ctx, r, id, askStop, (*Run).Stop)
+	return sendRequest(ctx, r, id, askStop, (*Run).Stop)
 }
 
-// ask has a run steered by its process.
-func ask(ctx context.Context, r *Runner, id, what string, own func(*Run)) (record.Status, error) {
+// sendRequest passes a request to the process of a run.
+func sendRequest(ctx context.Context, r *Runner, id, what string, own func(*Run)) (record.Status, error) {
 	if run := r.Live(id); run != nil {
 		own(run)
 		return run.Status(), nil
@@ -153,7 +151,7 @@ func ask(ctx context.Context, r *Runner, id, what string, own func(*Run)) (recor
 	if err != nil || status != record.StatusRunning {
 		return status, err
 	}
-	if err := run.Run.Ask(what); err != nil {
+	if err := run.Run.SendRequest(what); err != nil {
 		if errors.Is(err, journal.ErrNotFound) {
 			return "", fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
 		}
@@ -165,22 +163,21 @@ func ask(ctx context.Context, r *Runner, id, what string, own func(*Run)) (recor
 	return run.Status()
 }
 
-// awaitAnswer waits until the process of a run has answered, or has ended.
-func awaitAnswer(ctx context.Context, r *Runner, run *replay.Recorded, what string) error {
+// awaitAnswer waits until the process of a run has answered or ended.
+func awaitAnswer(ctx context.Context, r *Runner, run *replay.RecordedRun, what string) error {
 	limit := cmp.Or(r.answerTimeout, answerTimeout)
 	silent := &SilentError{RunID: run.ID(), PID: run.Rec.PID, Waited: limit}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, silent)
 	defer cancel()
-	err := replay.Poll(limited, func() bool { return !run.Run.Asked(what) || !run.Run.Alive() })
-	if !errors.Is(err, silent) { // else it stands
-		err = errors.Join(err, run.Run.Answer(what))
+	err := replay.Poll(limited, func() bool { return !run.Run.HasRequest(what) || !run.Run.Alive() })
+	if !errors.Is(err, silent) { // otherwise the request remains
+		err = errors.Join(err, run.Run.RemoveRequest(what))
 	}
 	return err
 }
 
-// Wait returns when no process carries out the run any more: its last event is
-// recorded, its processes have ended. The error is [record.ErrRunNotFound] or the cause
-// of ctx.
+// Wait waits until no process executes the run: its last event is recorded and its processes
+// have ended. The error is [record.ErrRunNotFound] or the cause of ctx.
 func (r *Runner) Wait(ctx context.Context, id string) error {
 	if run := r.Live(id); run != nil {
 		select {

@@ -26,9 +26,9 @@ func TestCancelOfAnotherProcess(t *testing.T) {
 	require.NoError(t, other.Wait(t.Context(), live.ID()))
 	events := runnertest.Follow(t, live, 1)
 	require.Equal(t, record.StatusCancelled, events[len(events)-1].Status)
-	require.Contains(t, runnertest.Logs(events), "Another process asked the run to end")
+	require.Contains(t, runnertest.Logs(events), "Another process requested the end of the run")
 
-	for _, r := range []*runner.Runner{owner, other} { // again, in vain
+	for _, r := range []*runner.Runner{owner, other} { // again, without effect
 		status, err = r.Cancel(t.Context(), live.ID())
 		require.NoError(t, err)
 		require.Equal(t, record.StatusCancelled, status)
@@ -37,7 +37,7 @@ func TestCancelOfAnotherProcess(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
-// Stopping from elsewhere lets what runs end, and starts nothing more.
+// Stopping from another process lets running trials finish, and starts no more.
 func TestStopOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	owner, other := runnertest.Two(t, runner.Options{})
@@ -59,8 +59,8 @@ tasks: [{id: a, prompt: x}]
 	require.Zero(t, p.Trials.Cancelled)
 }
 
-// recordedAlive makes a run whose process is alive and deaf: this one, which
-// holds the lock of its journal and does nothing.
+// recordedAlive creates a run whose process is alive but ignores requests: this process, which
+// holds the lock of the journal and does nothing.
 func recordedAlive(t *testing.T, dir string) *journal.Writer {
 	t.Helper()
 	w, err := journal.NewStore(dir).Create("20200101-000000.000-deafdeafde", []byte(`{"runId":"20200101-000000.000-deafdeafde","pid":4711,"tasks":[]}`))
@@ -68,7 +68,7 @@ func recordedAlive(t *testing.T, dir string) *journal.Writer {
 	return w
 }
 
-// A process that does not answer is named, and what was asked of it stands.
+// The error names a process that does not answer, and the request remains.
 func TestSilentProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -81,10 +81,10 @@ func TestSilentProcess(t *testing.T) {
 	require.ErrorAs(t, err, &silent)
 	require.Equal(t, 4711, silent.PID)
 	require.ErrorContains(t, err, "process 4711")
-	require.True(t, w.Run().Asked("cancel"))
+	require.True(t, w.Run().HasRequest("cancel"))
 }
 
-// Who does not want to wait any longer takes back what it asked for.
+// A caller whose context ends withdraws its request.
 func TestAskTakenBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func TestAskTakenBack(t *testing.T) {
 	cancel()
 	_, err = r.Stop(ctx, filepath.Base(w.Dir()))
 	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, w.Run().Asked("stop"))
+	require.False(t, w.Run().HasRequest("stop"))
 	require.ErrorIs(t, r.Wait(ctx, filepath.Base(w.Dir())), context.Canceled)
 }
 
@@ -116,16 +116,16 @@ func TestDeathIsAnAnswer(t *testing.T) {
 		status, err := r.Cancel(t.Context(), filepath.Base(w.Dir()))
 		answers <- answer{status, err}
 	}()
-	require.Eventually(t, func() bool { return w.Run().Asked("cancel") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Run().HasRequest("cancel") }, time.Minute, time.Millisecond)
 	require.NoError(t, w.Close())
 	require.Equal(t, answer{record.StatusInterrupted, nil}, <-answers)
-	require.False(t, w.Run().Asked("cancel"))
+	require.False(t, w.Run().HasRequest("cancel"))
 	status, err := r.Cancel(t.Context(), filepath.Base(w.Dir()))
 	require.NoError(t, err)
 	require.Equal(t, record.StatusInterrupted, status)
 }
 
-// A request that comes when the run is over leaves nothing in its directory.
+// A request that arrives when the run is over leaves nothing in its directory.
 func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,9 +135,9 @@ func TestLateRequest(t *testing.T) {
 	asked, err := journal.NewStore(dir).Open(live.ID())
 	require.NoError(t, err)
 	live.Cancel()
-	require.NoError(t, asked.Ask("stop"))
+	require.NoError(t, asked.SendRequest("stop"))
 	<-live.Done()
-	require.False(t, asked.Asked("stop"))
+	require.False(t, asked.HasRequest("stop"))
 	require.NoError(t, os.RemoveAll(asked.Dir()))
-	require.ErrorIs(t, asked.Ask("stop"), journal.ErrNotFound)
+	require.ErrorIs(t, asked.SendRequest("stop"), journal.ErrNotFound)
 }

@@ -12,7 +12,7 @@ import (
 	"waza/runner/record"
 )
 
-// A suite is prepared, started and followed to its end.
+// This example prepares a suite, starts it and follows it to its end.
 func Example() {
 	ctx := context.Background()
 	state, _ := os.MkdirTemp("", "waza")
@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	defer r.Close(ctx)
-	p, err := r.Planner().Prepare(ctx, "../testdata/suites/dataset/csv/eval.yaml", record.Request{}, plan.Reading{})
+	p, err := r.Planner().Prepare(ctx, "../testdata/suites/dataset/csv/eval.yaml", record.Request{}, plan.PrepareOptions{})
 	if err != nil || p.Plan == nil {
 		panic(fmt.Sprint(err, p.All()))
 	}

@@ -14,48 +14,47 @@ import (
 )
 
 const (
-	// maxPending and maxPendingBytes bound the events that are not recorded yet,
-	// those being written included. When the disk is that far behind, emitting waits
-	// for it. One event of any size fits when there is no other.
+	// maxPending and maxPendingBytes limit the events that are not recorded yet, including those
+	// being written. At the limit, emit blocks until the disk catches up. A single event of any
+	// size fits when there is no other.
 	maxPending      = 4096
 	maxPendingBytes = 16 << 20
-	// tailEvents and tailBytes bound the recorded events kept in memory for
-	// subscribers that keep up. Those who do not read the journal.
+	// tailEvents and tailBytes limit the recorded events that are kept in memory for fast
+	// subscribers. Slow subscribers read the journal.
 	tailEvents = 2048
 	tailBytes  = 2 << 20
 )
 
-// feed takes a run's events from the scheduler, records them and hands them on:
+// feed receives a run's events from the scheduler, records them and delivers them:
 //
 //	emit ─► pending ─► commit ─► journal ─► tail ─► Subscription.Next
 //
-// Numbering happens in emit, so that the order of calls is the order of events.
-// A subscriber holds no queue here, only the number of the event it wants next:
-// it finds it in the tail or, when it fell behind, in the journal. So none can
-// slow the run, none loses anything, and what a subscriber costs does not
-// depend on how slow it is. One goroutine, commit, belongs to the feed; close
-// ends it.
+// emit numbers the events, so the order of calls is the order of events. A subscriber has no
+// queue here. It has only the number of its next event, and finds that event in the tail or,
+// when it fell behind, in the journal. Therefore no subscriber slows the run, none loses events,
+// and the cost of a subscriber does not depend on its speed. The goroutine commit belongs to the
+// feed; close ends it.
 type feed struct {
 	log       *journal.Writer
 	fold      *replay.Fold
-	secrets   *provider.Redactor // nil when there can be none
-	onFailure func(error)        // called once, when the journal can take no more
-	first     int64              // number of the first event that is the feed's
+	secrets   *provider.Redactor // nil when there are no secrets
+	onFailure func(error)        // called once, when writing to the journal fails
+	first     int64              // number of the first event of this feed
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
 	pending  []*record.Event
 	queued   int   // bytes of pending
-	writing  int   // bytes of the events that are being recorded
-	lastSeq  int64 // of the last emitted event
+	writing  int   // bytes of the events that are being written
+	lastSeq  int64 // number of the last emitted event
 	closing  bool
-	err      error // the journal's, kept: nothing is recorded after it
-	recorded int64 // of the last recorded event
+	err      error // permanent error of the journal: nothing is recorded after it
+	recorded int64 // number of the last recorded event
 	tail     []tailEvent
 	tailSize int
 	news     chan struct{} // closed and replaced when recorded or ended changes
 	ended    bool          // nothing more will be recorded
-	lost     *record.Event // the end event, when the journal could not take it
+	lost     *record.Event // the end event, when the journal could not record it
 
 	done chan struct{} // closed when commit has returned
 }
@@ -68,14 +67,14 @@ type tailEvent struct {
 func newFeed(log *journal.Writer, fold *replay.Fold, secrets *provider.Redactor, onFailure func(error)) *feed {
 	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
 	f.changed = sync.NewCond(&f.mu)
-	f.first = log.Number() // not 1, when the run is taken up again
+	f.first = log.Number() // greater than 1 when the run was resumed
 	f.lastSeq, f.recorded = f.first-1, f.first-1
 	go f.commit()
 	return f
 }
 
-// emit numbers an event, queues it for the journal and returns its number. One without
-// a time happens now. The event is the feed's from then on.
+// emit numbers an event, queues it for the journal and returns its number. It sets the time of
+// an event without one. The feed owns the event afterwards.
 func (f *feed) emit(e *record.Event) (seq int64) {
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
@@ -94,12 +93,12 @@ func (f *feed) emit(e *record.Event) (seq int64) {
 	return e.Seq
 }
 
-// fullLocked reports whether an event of that size has to wait.
+// fullLocked reports whether an event of the given size has to wait.
 func (f *feed) fullLocked(size int) bool {
 	return len(f.pending) >= maxPending || f.queued+f.writing > 0 && f.queued+f.writing+size > maxPendingBytes
 }
 
-// close records what is queued, closes the journal and waits until that is done.
+// close records the queued events, closes the journal and waits until that is done.
 func (f *feed) close() {
 	f.mu.Lock()
 	f.closing = true
@@ -108,7 +107,7 @@ func (f *feed) close() {
 	<-f.done
 }
 
-// failure returns the journal's error, if it had one.
+// failure returns the error of the journal, if any.
 func (f *feed) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,7 +121,7 @@ func (f *feed) sync() error {
 	return f.awaitLocked(f.lastSeq)
 }
 
-// await waits until the event of that number is recorded.
+// await waits until the event with the given number is recorded.
 func (f *feed) await(seq int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +139,7 @@ func (f *feed) commit() {
 	defer close(f.done)
 	enc := replay.NewEncoder()
 	for {
-		batch, more := f.take()
+		batch, more := f.nextBatch()
 		if !more {
 			return
 		}
@@ -149,8 +148,8 @@ func (f *feed) commit() {
 	}
 }
 
-// take waits for events and takes all there are.
-func (f *feed) take() (batch []*record.Event, more bool) {
+// nextBatch waits for events and returns all pending ones.
+func (f *feed) nextBatch() (batch []*record.Event, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 && !f.closing {
@@ -166,7 +165,7 @@ func (f *feed) take() (batch []*record.Event, more bool) {
 	return batch, true
 }
 
-// record writes a batch to the journal and tells the fold where each line is.
+// record writes a batch to the journal and passes the position of each line to the fold.
 func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, err error) {
 	if err := f.failure(); err != nil {
 		return nil, err
@@ -192,7 +191,7 @@ func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, 
 	return sizes, nil
 }
 
-// publish lets subscribers have a recorded batch, or notes that the journal failed.
+// publish makes a recorded batch available to subscribers, or notes that the journal failed.
 func (f *feed) publish(batch []*record.Event, sizes []int, err error) {
 	f.mu.Lock()
 	f.writing = 0
@@ -220,8 +219,8 @@ func (f *feed) publish(batch []*record.Event, sizes []int, err error) {
 	}
 }
 
-// endUnrecorded is the end of a run as its subscribers are told when the journal
-// could not take it. What came before it is lost, so it takes the next number.
+// endUnrecorded returns the end event for subscribers when the journal could not record it. The
+// unrecorded events before it are lost, so it takes the next number.
 func endUnrecorded(end *record.Event, seq int64, err error) *record.Event {
 	e := *end
 	e.Seq, e.Status = seq, record.StatusFailed
@@ -231,10 +230,10 @@ func endUnrecorded(end *record.Event, seq int64, err error) *record.Event {
 	return &e
 }
 
-func unrecorded(err error) error { return fmt.Errorf("the run cannot be recorded: %w", err) }
+func unrecorded(err error) error { return fmt.Errorf("cannot record the run: %w", err) }
 
-// trimLocked shortens the tail once it is twice as long as it need be, so that
-// moving what stays costs little per event.
+// trimLocked shortens the tail once it has twice the required length, so that moving the
+// remaining events costs little per event.
 func (f *feed) trimLocked() {
 	if len(f.tail) < 2*tailEvents && f.tailSize < 2*tailBytes {
 		return
@@ -250,10 +249,10 @@ func (f *feed) trimLocked() {
 	}
 }
 
-// next returns the events from seq on that are at hand, or waits for them.
+// next returns the available events from seq on, or waits for them.
 func (f *feed) next(ctx context.Context, seq int64) ([]*record.Event, error) {
 	for {
-		events, news, err := f.look(seq)
+		events, news, err := f.available(seq)
 		if events != nil || err != nil {
 			return events, err
 		}
@@ -265,8 +264,8 @@ func (f *feed) next(ctx context.Context, seq int64) ([]*record.Event, error) {
 	}
 }
 
-// look returns events from seq on, or a channel that is closed when there may be some.
-func (f *feed) look(seq int64) ([]*record.Event, <-chan struct{}, error) {
+// available returns events from seq on, or a channel that is closed when there may be some.
+func (f *feed) available(seq int64) ([]*record.Event, <-chan struct{}, error) {
 	f.mu.Lock()
 	news, behind, last := f.news, false, f.recorded
 	var events []*record.Event
@@ -294,8 +293,7 @@ func (f *feed) look(seq int64) ([]*record.Event, <-chan struct{}, error) {
 	return events, news, nil
 }
 
-// reread lifts events out of the journal, of which those up to end are there and
-// no more in the tail.
+// reread reads events up to end from the journal that are no longer in the tail.
 func (f *feed) reread(seq, end int64) ([]*record.Event, error) {
 	r, err := f.log.Lines(seq)
 	if err != nil {

@@ -25,19 +25,19 @@ func newTestFeed(t *testing.T, onFailure func(error)) (*feed, *journal.Writer) {
 	return newFeed(log, replay.NewFold(rec), nil, onFailure), log
 }
 
-// What the journal cannot take is not announced; only the end is, so that
-// nobody waits for it forever, with the number that comes next.
+// Events that the journal cannot record are not announced. Only the end is, with the next
+// number, so that no subscriber waits forever.
 func TestFeedJournalFails(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	f, log := newTestFeed(t, func(err error) { failed <- err })
 	f.emit(&record.Event{Type: record.RunStart})
 	require.NoError(t, f.sync())
-	require.NoError(t, log.Close()) // from here on every write fails
+	require.NoError(t, log.Close()) // every write fails from here on
 	f.emit(&record.Event{Type: record.TaskStart})
 	require.Error(t, <-failed)
 	require.Error(t, f.sync())
-	for range 2 * maxPending { // nobody is blocked by it either
+	for range 2 * maxPending { // none of these calls blocks either
 		f.emit(&record.Event{Type: record.Log})
 	}
 	f.emit(&record.Event{Type: record.End, Status: record.StatusCompleted})
@@ -55,7 +55,7 @@ func TestFeedJournalFails(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"1 run_start", "2 end"}, got)
-	// The state said that the run went on, and so did its result, for ever.
+	// The state and the result used to show the run as running forever.
 	p := f.fold.Progress()
 	require.Equal(t, record.StatusFailed, p.Status)
 	require.NotNil(t, p.EndedAt)
@@ -66,7 +66,7 @@ func TestFeedJournalFails(t *testing.T) {
 	}
 }
 
-// Memory for subscribers is bounded by the tail, whether they read or not.
+// The tail limits memory for subscribers, whether they read or not.
 func TestFeedTailIsBounded(t *testing.T) {
 	t.Parallel()
 	f, log := newTestFeed(t, nil)
@@ -82,7 +82,7 @@ func TestFeedTailIsBounded(t *testing.T) {
 	require.Less(t, kept, 100)
 	f.close()
 	require.NoError(t, log.Close())
-	sub := &liveSubscription{feed: f, next: 3} // long gone from the tail
+	sub := &liveSubscription{feed: f, next: 3} // no longer in the tail
 	events, err := sub.Next(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3, events[0].Seq)
@@ -93,22 +93,21 @@ func TestFeedNextEndsWithContext(t *testing.T) {
 	t.Parallel()
 	f, log := newTestFeed(t, nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	because := errors.New("because")
+	cause := errors.New("because")
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
 			_, err := f.next(ctx, 1)
-			require.ErrorIs(t, err, because)
+			require.ErrorIs(t, err, cause)
 		})
 	}
-	cancel(because)
+	cancel(cause)
 	wg.Wait()
 	f.close()
 	require.NoError(t, log.Close())
 }
 
-// A journal that is damaged while its run goes on costs what stood there: nobody
-// waits for it forever.
+// Damage of a journal during its run loses only the damaged events: no subscriber waits forever.
 func TestFeedOfDamagedJournal(t *testing.T) {
 	t.Parallel()
 	f, log := newTestFeed(t, nil)
@@ -121,7 +120,7 @@ func TestFeedOfDamagedJournal(t *testing.T) {
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	clear(b[len(b)/10 : len(b)/9])
-	require.NoError(t, os.WriteFile(path, b[:len(b)/8], 0o600)) // and the rest is gone
+	require.NoError(t, os.WriteFile(path, b[:len(b)/8], 0o600)) // and the rest is lost
 	sub := &liveSubscription{feed: f, next: 1}
 	lost := 0
 	for seq := int64(1); seq <= total; {
@@ -142,8 +141,8 @@ func TestFeedOfDamagedJournal(t *testing.T) {
 	require.NoError(t, log.Close())
 }
 
-// The queue was bounded by 4,096 events: trials with 4 MB of output took gigabytes of
-// memory, and all that waited was lost with the process.
+// The queue was limited only to 4,096 events: trials with 4 MB of output took gigabytes of
+// memory, and all waiting events were lost with the process.
 func TestAttackFeedBoundsBytes(t *testing.T) {
 	t.Parallel()
 	f, log := newTestFeed(t, nil)
@@ -152,7 +151,7 @@ func TestAttackFeedBoundsBytes(t *testing.T) {
 		res := &record.Trial{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: strings.Repeat("x", size)}
 		f.emit(&record.Event{Type: record.TrialComplete, TaskID: "a", TaskNum: 1, TrialNum: 1, Verdict: record.Passed, Trial: res})
 	}
-	f.fold.Mu.RLock() // nothing is recorded meanwhile
+	f.fold.Mu.RLock() // nothing is recorded in the meantime
 	for range maxPendingBytes/size - 1 {
 		emit()
 	}

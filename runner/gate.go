@@ -1,41 +1,41 @@
 package runner
 
-// Gate decides when the runs of a [Runner] begin. It is safe for concurrent use.
+// A Gate decides when the runs of a [Runner] start. It is safe for concurrent use.
 type Gate interface {
-	// Enter is called with the id of each run before it is recorded, or resumed if that
-	// is set, and with [View.User]. Nobody sees a new run before Enter has returned. An
-	// error keeps it from being started; otherwise Leave follows.
+	// Enter is called with the id of each run before it is recorded, or before it is resumed if
+	// resumed is set, and with [View.User]. A new run is invisible until Enter has returned. An
+	// error keeps the run from being started; otherwise Leave follows.
 	Enter(runID, user string, resumed bool) error
-	// Turn returns a channel that is closed when the run may do its first hook or trial.
+	// Turn returns a channel that is closed when the run may start its first hook or trial.
 	Turn(runID string) <-chan struct{}
-	// Leave is called when nothing of the run is left to do.
-	Leave(runID string, how Left)
+	// Leave is called when the run has nothing left to do.
+	Leave(runID string, how Departure)
 }
 
-// Left says how a run leaves its [Gate].
-type Left int
+// Departure states how a run left its [Gate].
+type Departure int
 
-// The ways in which runs leave.
+// The values of Departure.
 const (
-	Over       Left = iota // it has ended, or cannot be resumed
-	Unrecorded             // it could not be recorded and does not exist
-	Closed                 // [Runner.Close] has ended it
+	Over       Departure = iota // the run has ended or cannot be resumed
+	Unrecorded                  // the run could not be recorded and does not exist
+	Closed                      // [Runner.Close] ended the run
 )
 
-// open is the gate of those that have none.
-type open struct{}
+// openGate is the gate of runners without one. It never blocks.
+type openGate struct{}
 
-func (open) Enter(string, string, bool) error { return nil }
+func (openGate) Enter(string, string, bool) error { return nil }
 
-func (open) Turn(string) <-chan struct{} {
+func (openGate) Turn(string) <-chan struct{} {
 	now := make(chan struct{})
 	close(now)
 	return now
 }
 
-func (open) Leave(string, Left) {}
+func (openGate) Leave(string, Departure) {}
 
-// awaitTurn waits until the run may begin. It is false when the run is to end before.
+// awaitTurn waits until the run may start. It returns false if the run ends before.
 func awaitTurn(r *Run) bool {
 	turn := r.runner.gate.Turn(r.ID())
 	select {

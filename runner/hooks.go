@@ -9,17 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"waza/eval"
+	"waza/eval/scene"
 	"waza/runner/proc"
 )
 
-// maxHookOutput bounds what is kept of a hook's output for the log.
+// maxHookOutput limits how much of a hook's output is kept for the log.
 const maxHookOutput = 8 << 10
 
-// runHooks runs a list of hooks in order, each within timeout, and stops at one
-// that fails and must not: its error is returned. The failure of any other is
-// logged.
-func runHooks(ctx context.Context, r *Run, when string, list []eval.Hook, env []string, timeout time.Duration) error {
+// runHooks runs the hooks in order, each within timeout. It stops at the first failed hook that
+// must not fail and returns its error. Failures of other hooks are logged.
+func runHooks(ctx context.Context, r *Run, when string, list []scene.Hook, env []string, timeout time.Duration) error {
 	for _, h := range list {
 		err := runHook(ctx, r, when, h, env, timeout)
 		if err == nil {
@@ -33,7 +32,7 @@ func runHooks(ctx context.Context, r *Run, when string, list []eval.Hook, env []
 	return nil
 }
 
-func runHook(ctx context.Context, r *Run, when string, h eval.Hook, env []string, timeout time.Duration) error {
+func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
 	defer cancel()
 	dir := r.plan.Suite.Dir
@@ -67,7 +66,7 @@ func runHook(ctx context.Context, r *Run, when string, h eval.Hook, env []string
 	return nil
 }
 
-// outputTail gives the last lines of a program's output for an error message.
+// outputTail returns the last lines of a program's output for an error message.
 func outputTail(text string) string {
 	if text == "" {
 		return ""

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,7 +21,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Tasks without a prompt grader are judged by a general rubric, and the others by theirs.
+// Tasks without a prompt grader are judged by a general rubric, and the others by their graders.
 func TestJudgeRun(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
@@ -46,7 +47,7 @@ func TestJudgeRun(t *testing.T) {
 	require.Equal(t, "C+", j.Report.OverallGrade)
 }
 
-// twoModels is a suite of two models, whose answers to a case are the first and the second
+// twoModels returns a suite of two models, whose answers to a case are the first and the second
 // word of its prompt.
 func twoModels(t *testing.T, jury *runnertest.Jury, config, tasks string) string {
 	t.Helper()
@@ -62,7 +63,7 @@ const sixCases = `
   - {id: b, prompt: poor good}
   - {id: c, prompt: fair fair}`
 
-// Two models are compared in both orders, and a judge that goes by the order is for a tie.
+// Two models are compared in both orders. A judge that prefers a position produces a tie.
 func TestJudgeCompares(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
@@ -125,7 +126,7 @@ func TestJudgeComparesWithFirst(t *testing.T) {
 	require.Equal(t, []any{"m-1", "m-3", 0, 1}, []any{pairs[1].ModelA, pairs[1].ModelB, pairs[1].Wins, pairs[1].Losses})
 }
 
-// A run makes a bounded number of comparisons, and says how many it leaves out.
+// A run makes a limited number of comparisons, and reports how many it leaves out.
 func TestJudgeComparesAtMost(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -138,10 +139,10 @@ func TestJudgeComparesAtMost(t *testing.T) {
 	require.Zero(t, j.Missing)
 	require.Equal(t, judging.MaxComparisons, j.Comparisons[0].Wins)
 	require.Equal(t, 2*judging.MaxComparisons, jury.Asked()["submit_comparison"])
-	require.Contains(t, runnertest.Logs(events), "3 comparisons are left out")
+	require.Contains(t, runnertest.Logs(events), "3 comparisons omitted")
 }
 
-// A run that is killed anywhere after its trials asks what is missing, and nothing twice.
+// A run that is killed anywhere after its trials asks the missing questions, and none twice.
 func TestJudgeResumes(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
@@ -171,15 +172,15 @@ func TestJudgeResumes(t *testing.T) {
 	}
 }
 
-// A judge that cannot be reached after the trials is an error of the questions, which a
-// resumed run asks again.
+// If a judge is unreachable after the trials, the questions end in error, and a resumed run asks
+// them again.
 func TestJudgeUnreachable(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
 	down.Store(true)
-	jury := &runnertest.Jury{Before: func(tool, _ string) int {
+	jury := &runnertest.Jury{Before: func(_ context.Context, tool, _ string) int {
 		if down.Load() && tool != "submit_verdict" {
-			return http.StatusBadRequest // which is not tried again
+			return http.StatusBadRequest // not retried
 		}
 		return 0
 	}}
@@ -206,8 +207,8 @@ func TestJudgeUnreachable(t *testing.T) {
 	require.Equal(t, verdicts, jury.Asked()["submit_verdict"])
 }
 
-// Verdicts that change when a run is graded again change its grade, and make its strengths
-// and weaknesses stale until the run is resumed. Comparisons stay.
+// Grading a run again changes its grade, and makes its strengths and weaknesses stale until the
+// run is resumed. Comparisons remain.
 func TestJudgeGradedAgain(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
@@ -236,7 +237,7 @@ func TestJudgeGradedAgain(t *testing.T) {
 	require.Equal(t, asked, jury.Asked())
 }
 
-// A task whose answers are done again is compared again, and no other.
+// Only a task whose trials run again is compared again.
 func TestJudgeResumesChangedTask(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
@@ -260,7 +261,7 @@ func TestJudgeResumesChangedTask(t *testing.T) {
 func TestJudgeCancelled(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}, 10), make(chan struct{})
-	jury := &runnertest.Jury{Before: func(tool, _ string) int {
+	jury := &runnertest.Jury{Before: func(_ context.Context, tool, _ string) int {
 		if tool == "submit_comparison" {
 			asked <- struct{}{}
 			<-release
@@ -279,11 +280,11 @@ func TestJudgeCancelled(t *testing.T) {
 	require.Equal(t, 6, res.Summary.Trials.Counted())
 }
 
-// A run whose budget is spent makes no further comparison, and says why.
+// A run with an exhausted budget makes no more comparisons, and reports the reason.
 func TestJudgeBudget(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
-	// Each question costs $0.08, and may cost more than $1 as far as is known before.
+	// Each question costs $0.08, but may cost more than $1 by the estimate.
 	res, _ := runnertest.Run(t, twoModels(t, jury, "  models: [m-1, m-2]\n  max_cost: 1.8", sixCases), record.Request{})
 	require.Equal(t, record.StatusCancelled, res.Status)
 	require.Contains(t, res.Error, "config.max_cost of $1.8")
@@ -292,7 +293,7 @@ func TestJudgeBudget(t *testing.T) {
 	require.NotEmpty(t, res.Summary.Judged.Report.Missing)
 }
 
-// A suite of the kind judge says which model judges.
+// A suite of kind judge must name a judge model.
 func TestJudgeNeedsModel(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)

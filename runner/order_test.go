@@ -14,15 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/relocate"
 	"waza/runner"
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/runnertest"
 	"waza/runner/trial"
 )
 
-// elsewhere does trials as another process would: all it knows of a trial is its
-// order, encoded as JSON.
+// elsewhere executes trials like another process: it receives only the order of a trial, encoded
+// as JSON.
 type elsewhere struct {
 	mu   sync.Mutex
 	envs map[string]*trial.Env // by run
@@ -41,14 +43,14 @@ func (w *elsewhere) do(ctx context.Context, env *trial.Env, o *record.Order) *re
 	if err != nil {
 		return trial.Broken(ctx, o, err)
 	}
-	// What a trial leaves and says comes back to the run.
+	// The workspace and the messages of a trial return to the run.
 	w.mu.Lock()
-	there.Blobs, there.Dir, there.Log, there.Halt, there.Stopping, there.Begin = env.Blobs, env.Dir, env.Log, env.Halt, env.Stopping, env.Begin
+	there.Blobs, there.Dir, there.Log, there.Halt, there.Stopping, there.Start = env.Blobs, env.Dir, env.Log, env.Halt, env.Stopping, env.Start
 	w.mu.Unlock()
 	return trial.Do(ctx, there, sent)
 }
 
-// trialEnv is that of the run that an encoded order belongs to.
+// env returns the environment of the run that an encoded order belongs to.
 func (w *elsewhere) env(b []byte) (*trial.Env, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,14 +73,14 @@ func (w *elsewhere) close() {
 	}
 }
 
-// changing is what differs between any two runs of a suite: times, checksums, ids of
-// runs and processes.
+// changing matches what differs between any two runs of a suite: times, checksums, ids of runs
+// and processes, and the order of stored files.
 var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|crc)":"[^"]*",?|` +
-	`"(\w*Ms|\w*_ms|duration\w*|speed|pid)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
+	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
 	`child [0-9]+|[0-9]{8}-[0-9]{6}\.[0-9]{3}-[a-z0-9]{10}`)
 
-// recordsOf runs a suite and returns the lines of its journal and its result, without
-// times and ids.
+// recordsOf runs a suite and returns the lines of its journal and its result, without times and
+// ids.
 func recordsOf(t *testing.T, path string, do func(context.Context, *trial.Env, *record.Order) *record.Trial) string {
 	t.Helper()
 	state := t.TempDir()
@@ -90,6 +92,12 @@ func recordsOf(t *testing.T, path string, do func(context.Context, *trial.Env, *
 	}
 	p, err := r.Planner().Plan(t.Context(), suite, record.Request{Workers: 1})
 	require.NoError(t, err)
+	return recordsIn(t, r, p, state, strings.NewReplacer())
+}
+
+// recordsIn runs a plan and returns its records, after replacing names in them.
+func recordsIn(t *testing.T, r *runner.Runner, p *plan.Plan, state string, names *strings.Replacer) string {
+	t.Helper()
 	run, err := r.Start(p)
 	require.NoError(t, err)
 	<-run.Done()
@@ -97,15 +105,29 @@ func recordsOf(t *testing.T, path string, do func(context.Context, *trial.Env, *
 	for _, name := range []string{"journal.jsonl", "result.json"} {
 		b, err := os.ReadFile(filepath.Join(state, "runs", run.ID(), name))
 		require.NoError(t, err)
-		all.Write(b)
+		all.WriteString(names.Replace(string(b)))
 	}
 	return changing.ReplaceAllString(strings.ReplaceAll(all.String(), state, "STATE"), "")
 }
 
-// A trial can travel: whole suites that are done by orders which were encoded and
-// decoded leave the same records.
+// Trials can be executed elsewhere: whole suites that are executed from encoded and decoded
+// orders leave the same records.
 func TestOrdersTravel(t *testing.T) {
 	t.Parallel()
+	for _, path := range allSuites(t) {
+		t.Run(nameOf(path), func(t *testing.T) {
+			t.Parallel()
+			here := recordsOf(t, path, nil)
+			w := &elsewhere{envs: map[string]*trial.Env{}}
+			defer w.close()
+			require.Empty(t, cmp.Diff(strings.Split(here, "\n"), strings.Split(recordsOf(t, path, w.do), "\n")))
+		})
+	}
+}
+
+// allSuites returns the suites of this repository and of the neighboring ones.
+func allSuites(t *testing.T) []string {
+	t.Helper()
 	var suites []string
 	for _, root := range []string{"../testdata", "../eval/testdata", "../cmd/waza/testdata", "../../shared/suites"} {
 		_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -116,13 +138,78 @@ func TestOrdersTravel(t *testing.T) {
 		})
 	}
 	require.NotEmpty(t, suites)
-	for _, path := range suites {
-		t.Run(strings.ReplaceAll(strings.TrimPrefix(path, "../"), "/", "_"), func(t *testing.T) {
+	return suites
+}
+
+// nameOf returns the name of the test of a suite.
+func nameOf(path string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(path, "../"), "/", "_")
+}
+
+// An order for another machine contains no path of this one: every path is relocated.
+func TestRelocatedOrdersNameNothingHere(t *testing.T) {
+	t.Parallel()
+	here, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	away := func(text string) (string, error) { return strings.ReplaceAll(text, here, "AWAY"), nil }
+	for _, path := range allSuites(t) {
+		t.Run(nameOf(path), func(t *testing.T) {
 			t.Parallel()
-			here := recordsOf(t, path, nil)
-			w := &elsewhere{envs: map[string]*trial.Env{}}
-			defer w.close()
-			require.Empty(t, cmp.Diff(strings.Split(here, "\n"), strings.Split(recordsOf(t, path, w.do), "\n")))
+			r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+			require.NoError(t, err)
+			suite, ds, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
+			if err != nil || ds.HasErrors() {
+				t.Skip("not a suite that runs")
+			}
+			p, err := r.Planner().Plan(t.Context(), suite, record.Request{Workers: 1})
+			require.NoError(t, err)
+			defer p.Close()
+			c := &relocate.Copier{File: away, Repo: away, Maybe: away, Words: away}
+			for i, task := range p.Tasks {
+				o := p.Order(task, "run", i+1)
+				before, err := json.Marshal(&o)
+				require.NoError(t, err)
+				moved, err := o.Relocate(c)
+				require.NoError(t, err)
+				b, err := json.Marshal(moved)
+				require.NoError(t, err)
+				require.NotContains(t, string(b), here)
+				require.Equal(t, strings.ReplaceAll(string(before), here, "AWAY"), string(b), "and nothing else changes")
+				require.Equal(t, o.Task.Inputs.Prompt, moved.Task.Inputs.Prompt)
+			}
 		})
 	}
+}
+
+// A transferred order finds files beside a task file, and agents of .waza.yaml.
+func TestOrdersTravelWithTheirSurroundings(t *testing.T) {
+	t.Parallel()
+	suite := runnertest.Load(t, runnertest.NewRunner(t), `
+-- .waza.yaml --
+agents:
+  ours: {command: [./agent.sh]}
+-- agent/agent.sh --
+#!/bin/sh
+echo "the agent of the project was started" >&2
+exit 1
+-- tasks/one/check.sh --
+exit 0
+-- tasks/one/task.yaml --
+id: a
+inputs: {prompt: hello}
+graders:
+  - {type: program, config: {script: check.sh}}
+-- eval.yaml --
+name: surroundings
+config: {executor: mock}
+tasks: [tasks/*/task.yaml]
+-- agent/eval.yaml --
+name: agent
+config: {executor: acp, agent: ours}
+tasks: [{id: a, inputs: {prompt: x}}]
+`).File
+	w := &elsewhere{envs: map[string]*trial.Env{}}
+	defer w.close()
+	require.Contains(t, recordsOf(t, suite, w.do), `"verdict":"passed"`)
+	require.Contains(t, recordsOf(t, filepath.Join(filepath.Dir(suite), "agent/eval.yaml"), w.do), "the agent of the project was started")
 }

@@ -16,23 +16,23 @@ import (
 	"waza/runner/runnertest"
 )
 
-// modelServer is an OpenAI-compatible API. busy says how long it rejects every
-// request; status, if not 0, is all it ever answers.
+// modelServer is an OpenAI-compatible API. It rejects all requests for the time busy. A status
+// other than 0 is its only answer.
 type modelServer struct {
 	busy     time.Duration
 	status   int
 	requests atomic.Int64
-	begun    atomic.Int64 // unix nanoseconds of the first request
+	started  atomic.Int64 // Unix nanoseconds of the first request
 }
 
 func (s *modelServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.requests.Add(1)
-	s.begun.CompareAndSwap(0, time.Now().UnixNano())
+	s.started.CompareAndSwap(0, time.Now().UnixNano())
 	switch {
 	case s.status != 0:
 		w.WriteHeader(s.status)
 		fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, runnertest.SecretKey)
-	case time.Since(time.Unix(0, s.begun.Load())) < s.busy:
+	case time.Since(time.Unix(0, s.started.Load())) < s.busy:
 		w.Header().Set("Retry-After-Ms", "100")
 		w.WriteHeader(http.StatusTooManyRequests)
 	default:
@@ -41,7 +41,7 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// modelSuite is a suite that asks the server, with further lines of config.
+// modelSuite returns a suite that asks the server, with further lines of config.
 func modelSuite(t *testing.T, s *modelServer, config string) string {
 	t.Helper()
 	srv := httptest.NewServer(s)
@@ -61,7 +61,7 @@ tasks:
 `, srv.URL, runnertest.SecretKey, config)
 }
 
-// A provider that is too busy for a while costs a few requests and no trial.
+// A provider that is temporarily overloaded costs a few requests and no trial.
 func TestBusyProvider(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{busy: 2 * time.Second}
@@ -73,7 +73,7 @@ func TestBusyProvider(t *testing.T) {
 	require.Positive(t, res.Summary.Usage.CostUSD)
 }
 
-// A key that is refused ends the run at once, with one message.
+// A rejected key ends the run at once, with one message.
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{status: http.StatusUnauthorized}
@@ -94,7 +94,7 @@ func TestMissingKey(t *testing.T) {
 	require.Zero(t, s.requests.Load())
 }
 
-// A run stops before it goes over its budget; what it did stays.
+// A run stops before it exceeds its budget. Its results remain.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{}
@@ -106,7 +106,7 @@ func TestBudget(t *testing.T) {
 	require.LessOrEqual(t, res.Summary.Usage.Total(), int64(1000))
 }
 
-// What an agent says it spent counts, though only afterwards.
+// The reported cost of an agent counts, although it is only known afterwards.
 func TestBudgetOfAgents(t *testing.T) {
 	t.Parallel()
 	suite := `
@@ -125,7 +125,7 @@ tasks: [{id: a, prompt: x}]
 	}{
 		{"any", "max_tokens: 1000", "config.max_tokens of 1000", 10},
 		{"any", "max_cost: 0.01\n  prices: {any: {input: 10, output: 10}}", "config.max_cost of $0.01", 10},
-		{"none-knows", "max_cost: 1", `no price is known for model "none-knows"`, 1},
+		{"none-knows", "max_cost: 1", `config.max_cost requires a price for model "none-knows"`, 1},
 	} {
 		res, _ := runnertest.Run(t, fmt.Sprintf(suite, c.model, c.limit), record.Request{})
 		require.Equal(t, record.StatusCancelled, res.Status)
@@ -135,8 +135,8 @@ tasks: [{id: a, prompt: x}]
 	}
 }
 
-// Nothing that a run leaves on disk or tells its followers holds the key, even
-// when the model says it, and a program of the suite prints it.
+// No file and no event of a run contains the key, even when the model repeats it and a program
+// of the suite prints it.
 func TestNoKeyLeftBehind(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

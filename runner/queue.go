@@ -8,45 +8,44 @@ import (
 	"waza/runner/trial"
 )
 
-// queue hands out the trials of a run that are to be done, in the order of the
-// plan, each once. Most may begin at any time; those of a task that is compared
-// with its baseline come after it:
+// queue hands out the pending trials of a run in the order of the plan, each once. Most trials
+// can start at any time. Trials of a task that is compared with its baseline start after it:
 //
-//	baseline  1 ✓   2 ✓   3 …             trial n of the task begins when trial n of
-//	               │     └─ task 3 waits  its baseline is over; where there are task
-//	task      1 ✓  └─ 2 …                 hooks, when the whole baseline is
+//	baseline  1 ✓   2 ✓   3 …             trial n of the task starts when trial n of
+//	               │     └─ task 3 waits  its baseline is over; with task hooks,
+//	task      1 ✓  └─ 2 …                 when the whole baseline is over
 //
-// Whoever would have to wait takes a trial of a later task instead. Only when
-// there is none does it wait, and never in vain: a baseline stands before its
-// task and waits for nothing, so what is waited for runs, and ends.
+// If the next trial would have to wait, the queue hands out a trial of a later task. claim waits
+// only when no other is ready. It never waits forever: a baseline precedes its task and waits for
+// nothing, so every awaited trial is running and ends.
 type queue struct {
 	mu    sync.Mutex // guards the fields below and those of the tasks' queued
-	over  *sync.Cond // something that is waited for may be over
-	tasks []*taskRun // those of which no trial was handed out yet, or not all
-	aside []*taskRun // those before, whose next trial had to wait: at most one for each worker
-	held  []*taskRun // those that are not to begin; rest returns their trials
-	later []*taskRun // those whose system prompt has yet to be proposed
+	over  *sync.Cond // signaled when an awaited trial may be over
+	tasks []*taskRun // tasks that still have trials to hand out
+	aside []*taskRun // earlier tasks whose next trial had to wait: at most one per worker
+	held  []*taskRun // tasks that must not start; rest returns their trials
+	later []*taskRun // tasks whose system prompt is not proposed yet
 }
 
 // queued is the state of a task in the queue.
 type queued struct {
-	next int // index of the next trial to hand out; Trials when there is none
-	// after says what a trial of the task waits for.
-	after after
-	// left holds what trials of an awaited baseline left, by number from the first;
-	// nil as long as one is not over, and once it was compared with.
+	next int // index of the next trial to hand out; Trials when none is left
+	// what a trial of the task waits for
+	after waitKind
+	// left holds the results of an awaited baseline's trials, by index. An element is nil until
+	// its trial is over, and after the comparison.
 	left []*record.Baseline
-	// done: all trials of the task are over, and its hooks.
+	// done reports whether all trials and hooks of the task are over.
 	done bool
 }
 
-// after says what a trial waits for.
-type after int
+// waitKind states what a trial waits for.
+type waitKind int
 
 const (
-	afterNothing  after = iota
-	afterTrial          // the baseline's trial of the same number
-	afterBaseline       // the whole baseline, for hooks of both would get in each other's way
+	afterNothing  waitKind = iota
+	afterTrial             // the trial of the baseline with the same number
+	afterBaseline          // the whole baseline, because the hooks of both would conflict
 )
 
 func newQueue(tasks []*taskRun, hooks bool) *queue {
@@ -83,8 +82,8 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 	return q
 }
 
-// claim returns the next trial that may begin, waiting for one if need be; nil
-// when there is none or closed says that no more are to begin.
+// claim returns the next trial that can start, and waits for one if necessary. It returns nil
+// when none is left or when closed reports that no more trials start.
 func (q *queue) claim(closed func() bool) (*taskRun, int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +99,7 @@ func (q *queue) claim(closed func() bool) (*taskRun, int) {
 	return nil, 0
 }
 
-// release lets the tasks of a generation of system prompts begin.
+// release allows the tasks of a generation of system prompts to start.
 func (q *queue) release(generation int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,7 +113,7 @@ func (q *queue) release(generation int) {
 	q.over.Broadcast()
 }
 
-// wake lets those that wait look whether more is to begin.
+// wake makes waiting workers check again whether a trial can start.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,14 +145,14 @@ func (q *queue) nextLocked() (*taskRun, int) {
 	return nil, 0
 }
 
-// empty reports whether there is no trial to begin.
+// empty reports whether no trial is left to start.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.tasks)+len(q.aside)+len(q.later) == 0
 }
 
-// rest returns any trial that was not handed out, nil when there is none.
+// rest returns any trial that was not handed out; nil when none is left.
 func (q *queue) rest() (*taskRun, int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,8 +170,7 @@ func (q *queue) rest() (*taskRun, int) {
 	return nil, 0
 }
 
-// drop takes the trials of a task that were not handed out away, and returns their
-// numbers.
+// drop removes the trials of a task that were not handed out, and returns their numbers.
 func (q *queue) drop(t *taskRun) []int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -194,33 +192,32 @@ func (t *taskRun) takeLocked() int {
 	return num
 }
 
-// skipLocked passes over trials that are not to be done.
+// skipLocked skips trials that need no execution.
 func (t *taskRun) skipLocked() {
 	for t.queued.next < t.Trials && t.isKept(t.queued.next) {
 		t.queued.next++
 	}
 }
 
-// readyLocked reports whether the next trial of a task may begin.
+// readyLocked reports whether the next trial of a task can start.
 func (t *taskRun) readyLocked() bool {
 	switch t.queued.after {
 	case afterTrial:
 		return t.baseline.leftLocked(t.queued.next)
 	case afterBaseline:
 		b := &t.baseline.queued
-		// The last trial may tell of its end before another does.
+		// The last trial may report its end before another one does.
 		return b.done && (b.left == nil || t.baseline.leftLocked(t.queued.next))
 	}
 	return true
 }
 
-// leftLocked reports whether what the trial at an index left is there to be
-// compared with.
+// leftLocked reports whether the result of the trial at the index is available for a comparison.
 func (t *taskRun) leftLocked(index int) bool {
 	return t.isKept(index) || t.queued.left[index] != nil
 }
 
-// ended tells that a trial is over, and whether its task is.
+// ended records that a trial is over, and whether its task is.
 func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 	if t.awaiting == nil && !(t.Compares && t.baseline != nil) {
 		return
@@ -238,8 +235,8 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 	q.over.Broadcast()
 }
 
-// baseline returns what a trial of a task is compared with; nil when its task has
-// no baseline, or that trial of it was kept.
+// baseline returns the trial to compare a trial of a task with. It is nil when the task has no
+// baseline, or when the baseline's trial was kept.
 func (q *queue) baseline(t *taskRun, num int) *record.Baseline {
 	if t.baseline == nil || !t.Compares {
 		return nil

@@ -8,22 +8,22 @@ import (
 	"waza/runner/record"
 )
 
-// Report is a file that each run has beside its result, whatever became of it.
-type Report struct {
-	// File is its name in the run's directory.
+// ReportFile is a file that waza writes for each run beside its result.
+type ReportFile struct {
+	// File is the file name in the run's directory.
 	File string
-	// Write writes it. It is called when a run has ended and each time its record
-	// was amended; what it costs delays nobody but those who wait for [Run.Done].
-	// When it fails the file stays as it was.
+	// Write writes the report. It is called when a run has ended, however it ended, and each
+	// time its record was amended. Only callers that wait for [Run.Done] wait for it. If it
+	// fails, the file keeps its previous content.
 	Write func(w io.Writer, h record.Handle) error
 }
 
-// writeReports writes all reports of a run. That one fails is no failure of the run.
+// writeReports writes all reports of a run. A failed report does not fail the run.
 func (r *Runner) writeReports(log *journal.Writer, h record.Handle) {
 	for _, rep := range r.reports {
 		err := log.WriteReport(rep.File, func(w io.Writer) error { return rep.write(w, h) })
 		if err != nil {
-			r.log.Warn("report not written", "run", h.ID(), "file", rep.File, "error", err)
+			r.log.Warn("cannot write report", "run", h.ID(), "file", rep.File, "error", err)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func reportFiles(r *Runner) []string {
 	return names
 }
 
-func (rep Report) write(w io.Writer, h record.Handle) (err error) {
+func (rep ReportFile) write(w io.Writer, h record.Handle) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

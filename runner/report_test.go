@@ -17,7 +17,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// tally is a report that tells how a run stands, and how its trials ended.
+// writeTally writes a report with the status of a run and the verdicts of its trials.
 func writeTally(w io.Writer, h record.Handle) error {
 	p, err := h.Progress()
 	if err != nil {
@@ -30,8 +30,8 @@ func writeTally(w io.Writer, h record.Handle) error {
 	})
 }
 
-// reporting makes a runner with reports, and tells what it logs and where runs are.
-func reporting(t *testing.T, reports ...runner.Report) (r *runner.Runner, logged *bytes.Buffer, dirOf func(record.Handle) string) {
+// reporting returns a runner with reports, its log, and the directory of its runs.
+func reporting(t *testing.T, reports ...runner.ReportFile) (r *runner.Runner, logged *bytes.Buffer, dirOf func(record.Handle) string) {
 	t.Helper()
 	state := t.TempDir()
 	logged = new(bytes.Buffer)
@@ -40,7 +40,7 @@ func reporting(t *testing.T, reports ...runner.Report) (r *runner.Runner, logged
 	return r, logged, func(h record.Handle) string { return filepath.Join(state, "runs", h.ID()) }
 }
 
-// contentOf is what a file holds, "none" when it is not there.
+// contentOf returns the content of a file, "none" when it does not exist.
 func contentOf(t *testing.T, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
@@ -53,7 +53,7 @@ func contentOf(t *testing.T, dir, name string) string {
 
 func TestReportsOfEachRun(t *testing.T) {
 	t.Parallel()
-	r, _, dirOf := reporting(t, runner.Report{File: "tally.txt", Write: writeTally})
+	r, _, dirOf := reporting(t, runner.ReportFile{File: "tally.txt", Write: writeTally})
 
 	done := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
 	<-done.Done()
@@ -81,22 +81,22 @@ tasks: [{id: a, prompt: x}]
 	require.Regexp(t, "^failed:", contentOf(t, dirOf(failed), "tally.txt"))
 }
 
-// What reports do wrong is told, and is nobody's fault but theirs.
+// Errors of reports are logged and affect nothing else.
 func TestReportsThatFail(t *testing.T) {
 	t.Parallel()
 	fail := false
 	r, logged, dirOf := reporting(t,
-		runner.Report{File: "half.txt", Write: func(w io.Writer, _ record.Handle) error {
+		runner.ReportFile{File: "half.txt", Write: func(w io.Writer, _ record.Handle) error {
 			fmt.Fprint(w, "whole")
 			if fail {
 				return errors.New("no more ink")
 			}
 			return nil
 		}},
-		runner.Report{File: "panic.txt", Write: func(io.Writer, record.Handle) error { panic("oh") }},
-		runner.Report{File: "../out.txt", Write: writeTally},
-		runner.Report{File: "result.json", Write: writeTally},
-		runner.Report{File: "last.txt", Write: writeTally},
+		runner.ReportFile{File: "panic.txt", Write: func(io.Writer, record.Handle) error { panic("oh") }},
+		runner.ReportFile{File: "../out.txt", Write: writeTally},
+		runner.ReportFile{File: "result.json", Write: writeTally},
+		runner.ReportFile{File: "last.txt", Write: writeTally},
 	)
 	live := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
 	<-live.Done()

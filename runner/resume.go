@@ -16,41 +16,40 @@ import (
 	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/trial"
 	"waza/runner/workspace"
 )
 
-// A run is taken up again in steps, none of which is lost work when the process
-// dies after it:
+// A run is resumed in steps. No step loses work if the process dies after it:
 //
-//	locks of the journal and of amendments   nobody else writes
-//	processes and workspaces that are left   ended, removed
-//	result.json and reports removed          the journal tells all there was in it
-//	run.json replaced                        tells that the run is about to go on; until
-//	                                         the next step it counts as interrupted
-//	run_resumed                              what is kept, and that the rest counts no more
+//	lock the journal and the amendments      nobody else writes
+//	end and remove leftovers                 processes and workspaces of the earlier run
+//	remove result.json and reports           the journal contains everything in them
+//	replace run.json                         the run is about to continue; until the next
+//	                                         step it counts as interrupted
+//	write run_resumed                        lists the kept trials; all others are void
 //
-// From then on it is a run as any other, whose tallies begin with what is kept.
+// From then on it is a normal run whose tallies start with the kept trials.
 
-// NothingLeftError says that a run has nothing left to run.
+// A NothingLeftError reports that a run has nothing left to run.
 type NothingLeftError struct {
 	RunID  string
 	Status record.Status
 }
 
 func (e *NothingLeftError) Error() string {
-	return fmt.Sprintf("run %s has nothing left to run: it is %s", e.RunID, e.Status)
+	return fmt.Sprintf("run %s has nothing left to run: its status is %s", e.RunID, e.Status)
 }
 
-// Resume takes a run of the past up again, as planned: with its own suite as that
-// is today, and [record.Run.Asked]. Trials that passed, failed, took too long or wait
-// for a person are kept if the content they are known by is the same; all others
-// are done, and the run ends as if it had never been cut short. It keeps its id,
-// its events go on counting, and the first of them is run_resumed.
+// Resume resumes an earlier run according to a plan. The plan uses the run's suite as it is now,
+// and [record.Run.Asked]. Resume keeps trials that passed, failed, timed out or wait for a
+// person, if the hash of their content is unchanged. All other trials run again, and the run
+// ends as if it had never been interrupted. It keeps its id, and the numbers of its events
+// continue. The first new event is run_resumed.
 //
-// The plan is the run's from then on, and closed when there is an error. That is
-// [record.ErrRunNotFound], a [*record.BusyError] when the run goes on, in whatever process, or
-// is being graded or reviewed, a [*NothingLeftError], the cause of ctx, or tells
-// why the record cannot be read or written.
+// The run owns the plan; on an error, Resume closes it. The error is [record.ErrRunNotFound], a
+// [*NothingLeftError], the cause of ctx, or the reason why the record cannot be read or written.
+// It is a [*record.BusyError] when any process executes, grades or reviews the run.
 func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, error) {
 	run, err := takeUp(ctx, r, id, p)
 	if err != nil {
@@ -62,7 +61,7 @@ func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, err
 }
 
 func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, err error) {
-	ctx, done, err := r.beginAmend(ctx)
+	ctx, done, err := r.startAmend(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +75,9 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 	h, err := replay.Open(r.store, id)
 	if err != nil {
 		return nil, err
+	}
+	if h.Rec.Imported != nil {
+		return nil, fmt.Errorf("run %s was imported and cannot be resumed: it has no trials to execute", id)
 	}
 	was, err := h.Progress()
 	if err != nil {
@@ -109,7 +111,7 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 			r.gate.Leave(id, Over)
 		}
 	}()
-	if err := errors.Join(clearUp(id, log), log.ForgetEnd(reportFiles(r)...)); err != nil {
+	if err := errors.Join(clearUp(id, log), log.RemoveEnd(reportFiles(r)...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	if !e.ended {
@@ -127,55 +129,55 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 	}
 	run := newRun(r, p, e.rec, log, &replay.Fold{State: *e.state})
 	run.earlier = e
-	adoptLocked(r, run)
+	addRunLocked(r, run)
 	return run, nil
 }
 
-// lingering is how long the lock of a process that is gone may be held yet, by a
-// child that it had forked and that has not come to its own program.
+// lingering is how long the lock of a dead process can remain, held by a forked child that has
+// not yet executed its own program.
 const lingering = 2 * time.Second
 
-// patientPause is the pause after which a run whose record somebody changes is not
+// patientPause is the pause after which a locked run is considered to be changing rather than
 // being resumed.
 const patientPause = 5 * time.Millisecond
 
-// reopen takes the locks of a run.
+// reopen acquires the locks of a run.
 func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
 	for wait := replay.LeastPause; ; wait = replay.NextPause(wait) {
-		rec, _, err := replay.ReadRecord(run) // again: another process may have resumed the run just now
+		rec, _, err := replay.ReadRecord(run) // read again: another process may have just resumed the run
 		if err != nil {
 			return nil, err
 		}
 		log, err := run.Reopen()
-		pid := cmp.Or(run.Resumer(), rec.PID)
+		pid := cmp.Or(run.ResumerPID(), rec.PID)
 		switch {
 		case err == nil:
 			return log, nil
 		case !errors.Is(err, journal.ErrAmended) && !errors.Is(err, journal.ErrRecorded):
 			return nil, fmt.Errorf("run %s: %w", rec.RunID, err)
 		case errors.Is(err, journal.ErrAmended) && !run.Alive():
-			// By who resumes the run the lock of amendments is held for a moment only.
+			// A resuming process holds the lock of amendments only for a moment.
 			if wait < patientPause && pause.For(late, wait) == nil {
 				continue
 			}
 			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID})
 		case proc.Exists(pid) || pause.For(late, wait) != nil:
-			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID, GoesOn: true, PID: pid})
+			return nil, cmp.Or[error](context.Cause(ctx), &record.BusyError{RunID: rec.RunID, Running: true, PID: pid})
 		}
 	}
 }
 
-// recordEnd writes the end of a session that could not do so itself. Its subscribers
-// got that end with the number after the last event, which therefore must not be the
-// number of the next event.
+// recordEnd writes the end event of a run session that could not write it itself. Subscribers of
+// that session received the end with the number after the last event. The next event must
+// therefore not use this number.
 func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 	if at.IsZero() {
 		at = was.StartedAt
 	}
 	e := &record.Event{Seq: log.Number(), Time: at, Type: record.End, Status: record.StatusInterrupted}
-	if was.Status != record.StatusRunning { // as its result has it
+	if was.Status != record.StatusRunning { // the result contains the end
 		e.Status, e.Error = was.Status, was.Error
 	}
 	line, _, err := replay.NewEncoder().Line(e, nil)
@@ -186,18 +188,18 @@ func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 	return log.Flush()
 }
 
-// clearUp removes what the session before left, and what was asked of it. That goes
-// by the id of the run, which is that of this session as well: nothing of it may
-// have been started.
+// clearUp removes leftovers of the previous run session, including requests of other processes.
+// It finds them by the run's id, which the new session shares, so nothing of the new session may
+// be started yet.
 func clearUp(id string, log *journal.Writer) error {
-	proc.Sweep("WAZA_RUN_ID=" + id)
+	proc.SweepBut("WAZA_RUN_ID="+id, trial.WorkerVariable)
 	if err := workspace.RemoveAll(log.WorkDir()); err != nil {
-		return fmt.Errorf("workspaces that are left: %w", err)
+		return fmt.Errorf("remove leftover workspaces: %w", err)
 	}
-	return errors.Join(log.Run().Answer(askCancel), log.Run().Answer(askStop))
+	return errors.Join(log.Run().RemoveRequest(askCancel), log.Run().RemoveRequest(askStop))
 }
 
-// marshalRecord is run.json of a record, from which secrets are taken.
+// marshalRecord encodes a record as run.json, without secrets.
 func marshalRecord(p *plan.Plan, rec *record.Run) ([]byte, error) {
 	b, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -209,7 +211,7 @@ func marshalRecord(p *plan.Plan, rec *record.Run) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// runTime is how long the run goes on, sessions before this one included.
+// runTime returns how long the run has been running, including earlier run sessions.
 func runTime(r *Run, since time.Time) time.Duration {
 	took := time.Since(since)
 	if r.earlier != nil {
@@ -218,11 +220,11 @@ func runTime(r *Run, since time.Time) time.Duration {
 	return took
 }
 
-// First is the number of the first event of the run that is of this process: 1
-// unless it was taken up again.
+// First returns the number of the first event of the run in this process: 1 unless the run was
+// resumed.
 func (r *Run) First() int64 { return r.feed.first }
 
-// announce emits the first event of the session.
+// announce emits the first event of the run session.
 func announce(r *Run) {
 	if r.earlier == nil {
 		r.feed.emit(&record.Event{Type: record.RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})

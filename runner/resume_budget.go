@@ -12,8 +12,8 @@ import (
 	"waza/runner/trial"
 )
 
-// chargeEarlier counts what earlier sessions spent, kept or not, for the budget is
-// the run's. The error says why no more should be spent, or why it cannot be known.
+// chargeEarlier charges the cost of earlier run sessions to the budget, because the budget
+// covers the whole run. The error explains why no more may be spent, or why the cost is unknown.
 func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 	if p.Pool.Budget() == nil {
 		return nil
@@ -31,10 +31,10 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 		if spent.Agent != nil {
 			agents[model] = agents[model].Add(trial.ProviderUsage(spent.Agent))
 		}
-		judges = judges.Add(trial.ProviderUsage(spent.Judges))
+		judges = judges.Add(trial.ProviderUsage(spent.Judges)).Add(trial.ProviderUsage(spent.Responder))
 	})
 	if err == nil {
-		err = p.Pool.Budget().Spend(judges) // whose costs are known
+		err = p.Pool.Budget().Spend(judges) // their costs are known
 	}
 	for model, u := range agents {
 		if cerr := p.Pool.Charge(model, u); err == nil {
@@ -44,8 +44,8 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 	return err
 }
 
-// eachSpending visits what this run spent on each trial that was ever recorded and, without
-// a task, on proposals for system prompts and on questions to judges after the trials.
+// eachSpending visits what this run spent on each recorded trial. With an empty task, it visits
+// proposals of system prompts, and questions to judges after the trials.
 func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger)) error {
 	r, err := run.Journal()
 	if err != nil {
@@ -54,7 +54,7 @@ func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger
 	defer r.Close()
 	var l replay.Lifter
 	for {
-		line, _, _, err := r.NextWhole()
+		line, _, _, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -74,7 +74,7 @@ func eachSpending(run *journal.Run, visit func(task string, spent *record.Ledger
 		if err != nil || e.Type != record.TrialComplete {
 			continue
 		}
-		var t replay.Lean
+		var t replay.LeanTrial
 		if t.Lift(line[at.Off:at.Off+int64(at.Size)]) != nil {
 			continue
 		}

@@ -18,8 +18,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Nobody takes up a run that goes on, be it here or in another process, nor one that
-// is being graded; of many who try at once one does.
+// A run that is active in any process, or being graded, cannot be resumed. If many callers try
+// at once, one succeeds.
 func TestResumeBusy(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -30,14 +30,14 @@ func TestResumeBusy(t *testing.T) {
 	for _, r := range []*runner.Runner{s.r, other} {
 		_, err := runnertest.Resume(t, r, s.id)
 		require.ErrorAs(t, err, &busy)
-		require.EqualError(t, err, fmt.Sprintf("run %s still goes on, in process %d", s.id, os.Getpid()))
+		require.EqualError(t, err, fmt.Sprintf("run %s is still running in process %d", s.id, os.Getpid()))
 	}
 	s.cancelHanging(run)
 	<-run.Done()
 	require.NoError(t, s.r.Amender().Amend(t.Context(), s.id, func(context.Context, *regrade.Amendment) error {
 		_, err := runnertest.Resume(t, other, s.id)
 		require.ErrorAs(t, err, &busy)
-		require.Contains(t, err.Error(), "is being graded or reviewed already")
+		require.Contains(t, err.Error(), "is already being graded or reviewed")
 		return nil
 	}))
 	s.set(s.hang)
@@ -64,7 +64,7 @@ func TestResumeBusy(t *testing.T) {
 			var busy *record.BusyError
 			var nothing *runner.NothingLeftError
 			switch {
-			case errors.As(err, &busy) && busy.GoesOn && busy.PID == os.Getpid(): // not: being graded or reviewed
+			case errors.As(err, &busy) && busy.Running && busy.PID == os.Getpid(): // not: being graded or reviewed
 			case !errors.As(err, &nothing):
 				t.Error(err)
 			}
@@ -81,14 +81,14 @@ func TestResumeBusy(t *testing.T) {
 	require.ErrorIs(t, err, runner.ErrClosed)
 }
 
-// The process may be killed while a run is being taken up. Whatever it had done by
-// then, the run is one that was interrupted, and the next attempt finds all there was.
+// The process may be killed while it resumes a run. After any step, the run is interrupted, and
+// the next attempt finds everything.
 func TestResumeKilledWhileTakingUp(t *testing.T) {
 	t.Parallel()
 	want, s, id := wholeRun(t)
 	was := s
 	was.journal = s.journal[:len(s.journal)/2]
-	again := was.takesUp(t, id, want) // its record tells of the second session
+	again := was.takesUp(t, id, want) // its record belongs to the second session
 	at := strings.Index(string(again.journal), `"type":"run_resumed"`)
 	begin := strings.LastIndexByte(string(again.journal[:at]), '\n') + 1
 	announced := begin + strings.IndexByte(string(again.journal[begin:]), '\n') + 1
@@ -114,7 +114,7 @@ func TestResumeKilledWhileTakingUp(t *testing.T) {
 	require.Nil(t, p.Summary)
 }
 
-// Workspaces of the session before are gone before the run goes on.
+// Workspaces of the previous session are removed before the run continues.
 func TestResumeClearsUp(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

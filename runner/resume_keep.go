@@ -20,43 +20,42 @@ import (
 	"waza/runner/trial"
 )
 
-// earlier is what a run that is taken up again has of its sessions before.
+// earlier holds what a resumed run reuses from its earlier run sessions.
 type earlier struct {
 	plan  *plan.Plan
-	rec   *record.Run   // of the run from now on
-	state *replay.State // what is kept, by that record
+	rec   *record.Run   // the new record of the run
+	state *replay.State // the kept state, according to rec
 	ran   time.Duration
-	ended bool          // the last session recorded its end
-	last  time.Time     // of the last event; zero without any
-	tasks []earlierTask // of the plan
-	tally *tally.Run    // of what is kept
+	ended bool          // the previous session recorded its end
+	last  time.Time     // time of the last event; zero without events
+	tasks []earlierTask // the tasks of the plan
+	tally *tally.Run    // of the kept trials
 
-	// kept, changed and again count trials that were recorded: those whose
-	// results stand, those that are not known by the same content any more, and
-	// those whose verdict does not say what became of them.
+	// kept, changed and again count recorded trials: those whose results are kept, those whose
+	// content hash changed, and those whose verdict is not final.
 	kept, changed, again int
 	added, gone          []string // ids of tasks
-	overBudget           error    // what was spent is too much to go on; nil when it is not
+	overBudget           error    // the earlier cost exhausts the budget; nil otherwise
 }
 
-// earlierTask is a task of the plan as earlier sessions left it.
+// earlierTask is a task of the plan as earlier run sessions left it.
 type earlierTask struct {
-	kept   []bool // by index; nil when nothing is
-	n      int    // how many are
-	again  int    // trials whose verdict does not say what became of them
+	kept   []bool // by index; nil when no trial is kept
+	n      int    // number of kept trials
+	again  int    // number of trials whose verdict is not final
 	tally  tally.Task
 	result *record.Task // nil when the task had not ended
-	held   bool         // a task before it failed, and fail_fast is on
+	held   bool         // an earlier task failed, and fail_fast is on
 }
 
-// readEarlier finds out what of a run that is locked is to be kept by a plan.
+// readEarlier determines which parts of a locked run a plan keeps.
 func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier, error) {
 	was, _, err := replay.ReadRecord(run)
 	if err != nil {
 		return nil, err
 	}
 	e := &earlier{plan: p, rec: p.Record(was.RunID, was.CreatedAt, os.Getpid()), tasks: make([]earlierTask, len(p.Tasks))}
-	if _, err := marshalRecord(p, e.rec); err != nil { // takes secrets out
+	if _, err := marshalRecord(p, e.rec); err != nil { // removes secrets
 		return nil, err
 	}
 	if e.state, err = replay.FoldJournal(run, e.rec); err != nil {
@@ -69,7 +68,7 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	}
 	e.compareTasks(was)
 	e.holdTasks()
-	// Of a run that somebody was about to take up again, the end counts no more.
+	// If another process was about to resume the run, the recorded end is void.
 	over := e.state.Progress.EndedAt != nil && was.Resumed <= e.state.Resumed
 	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() && !judging.IsOpen(e.state.Progress.Summary) {
 		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
@@ -84,19 +83,19 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	return e, nil
 }
 
-// candidate is the place of a trial that may be kept, and what decoding it gave.
+// candidate is the position of a trial that may be kept, with its decoded record.
 type candidate struct {
 	task, index int
 	at          replay.Place
-	res         replay.Lean
+	res         replay.LeanTrial
 	err         error
 }
 
-// batchSize is how many trials are decoded at once.
+// batchSize is the number of trials that are decoded at once.
 const batchSize = 1024
 
-// choose looks at every trial that was recorded, in the order of the plan, and
-// counts those that are kept. All processors decode, for that takes the time.
+// choose checks every recorded trial in the order of the plan and counts the kept ones. It
+// decodes on all processors, because decoding takes most of the time.
 func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 	files, err := replay.OpenTrials(run)
 	if err != nil {
@@ -136,7 +135,7 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return err
 	}
 	for i := range e.tasks {
-		if e.tasks[i].tally.Early.Decided == nil { // what was left out stays so
+		if e.tasks[i].tally.Early.Decided == nil { // skipped trials remain skipped
 			e.again += e.tasks[i].again
 		}
 	}
@@ -157,8 +156,8 @@ func decodeAll(files *replay.Trials, batch []candidate) {
 	all.Wait()
 }
 
-// take keeps a trial if its content is what it was. One that cannot be read is done
-// again, as is one that was compared with a baseline that is.
+// take keeps a trial if its content hash is unchanged. An unreadable trial runs again, and so
+// does a trial whose baseline runs again.
 func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 	t, et := e.plan.Tasks[c.task], &e.tasks[c.task]
 	res, num := &c.res.Trial, t.First+c.index
@@ -186,14 +185,14 @@ func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 
 func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[index] }
 
-// whole reports whether nothing of a task is to be done: all its trials are kept, or
-// they decide its verdict.
+// whole reports whether a task needs no execution: all its trials are kept, or the kept ones
+// decide its verdict.
 func (e *earlier) whole(task int) bool {
 	et := &e.tasks[task]
 	return et.n == e.plan.Tasks[task].Trials || et.tally.Early.Decided != nil
 }
 
-// verdict is that of a task of which nothing is to be done.
+// verdict returns the verdict of a task that needs no execution.
 func (t *earlierTask) verdict(threshold float64) record.Verdict {
 	if d := t.tally.Early.Decided; d != nil && t.broken() == "" {
 		return d.Verdict
@@ -201,7 +200,7 @@ func (t *earlierTask) verdict(threshold float64) record.Verdict {
 	return tally.TaskVerdict(t.tally.Counts, threshold, t.broken() != "")
 }
 
-// compareTasks finds out which tasks came and went.
+// compareTasks determines which tasks were added and removed.
 func (e *earlier) compareTasks(was *record.Run) {
 	before := make(map[string]bool, len(was.Tasks))
 	for _, t := range was.Tasks {
@@ -220,8 +219,8 @@ func (e *earlier) compareTasks(was *record.Run) {
 	}
 }
 
-// holdTasks keeps what comes after a task that failed from beginning, where
-// fail_fast is on. What comes before it had begun by then.
+// holdTasks prevents the tasks after a failed task from starting, where fail_fast is on. Tasks
+// before it had already started.
 func (e *earlier) holdTasks() {
 	failed := false
 	for i, t := range e.plan.Tasks {
@@ -233,7 +232,7 @@ func (e *earlier) holdTasks() {
 	}
 }
 
-// broken is why the task is an error whatever its trials are; empty when it is none.
+// broken returns the reason why the task ends in error whatever its trials are; empty otherwise.
 func (t *earlierTask) broken() string {
 	if t.result == nil {
 		return ""
@@ -241,7 +240,7 @@ func (t *earlierTask) broken() string {
 	return t.result.Error
 }
 
-// nothingLeft reports whether no trial would be done.
+// nothingLeft reports whether no trial needs execution.
 func (e *earlier) nothingLeft() bool {
 	for i := range e.tasks {
 		if !e.tasks[i].held && !e.whole(i) {
@@ -251,7 +250,7 @@ func (e *earlier) nothingLeft() bool {
 	return true
 }
 
-// ranges are the trials that are kept, by the id of their task.
+// ranges returns the kept trials by the id of their task.
 func (e *earlier) ranges() map[string][]record.TrialRange {
 	kept := map[string][]record.TrialRange{}
 	for i, t := range e.rec.Tasks {
@@ -273,7 +272,7 @@ func (e *earlier) ranges() map[string][]record.TrialRange {
 	return kept
 }
 
-// event is the one that begins the session.
+// event returns the first event of the run session.
 func (e *earlier) event() *record.Event {
 	total := e.plan.TotalTrials()
 	return &record.Event{
@@ -283,21 +282,21 @@ func (e *earlier) event() *record.Event {
 }
 
 func (e *earlier) message(total int) string {
-	text := fmt.Sprintf("the run is taken up again: %d of %d trials are kept", e.kept, total)
+	text := fmt.Sprintf("run resumed: %d of %d trials kept", e.kept, total)
 	if e.changed > 0 {
-		text += fmt.Sprintf("; %d are done anew, for their task has changed", e.changed)
+		text += fmt.Sprintf("; %d run again because their task changed", e.changed)
 	}
 	if e.again > 0 {
-		text += fmt.Sprintf("; %d are done again that were in error, cancelled or skipped", e.again)
+		text += fmt.Sprintf("; %d run again because they were in error, cancelled or skipped", e.again)
 	}
 	return text
 }
 
-// differences say in which tasks the suite differs from what it was.
+// differences lists the tasks that were added to or removed from the suite.
 func (e *earlier) differences() []string {
 	var list []string
 	if len(e.gone) > 0 {
-		list = append(list, "no longer in the suite, and left out: "+text.Names(e.gone))
+		list = append(list, "no longer in the suite (skipped): "+text.Names(e.gone))
 	}
 	if len(e.added) > 0 {
 		list = append(list, "new in the suite: "+text.Names(e.added))
@@ -305,7 +304,7 @@ func (e *earlier) differences() []string {
 	return list
 }
 
-// carryOver lets tasks begin with what earlier sessions did of them.
+// carryOver initializes tasks with their kept trials.
 func carryOver(s *scheduler, e *earlier) {
 	s.tally = e.tally
 	for i, t := range s.tasks {
@@ -315,10 +314,10 @@ func carryOver(s *scheduler, e *earlier) {
 	}
 }
 
-// settle ends the tasks of which nothing is to be done: without a word those whose
-// result stands in the journal, and anew those whose threshold has changed, whose
-// end the process did not live to tell, or whose verdict was decided before all
-// trials were started. Hooks do not run, for nothing does.
+// settle ends the tasks that need no execution. It emits no event for results that are already
+// in the journal. It emits new results for three kinds of tasks: those whose threshold changed,
+// those whose end was not recorded before the process died, and those whose verdict was decided
+// before all trials were started. Hooks do not run, because nothing is executed.
 func settle(s *scheduler) {
 	e := s.run.earlier
 	if e == nil {
@@ -345,8 +344,8 @@ func settle(s *scheduler) {
 	}
 }
 
-// sameResult reports whether a result is the one that was recorded, but for
-// statistics, which follow from the rest.
+// sameResult reports whether a result equals the recorded one. It ignores statistics, which
+// follow from the rest.
 func sameResult(a, recorded *record.Task) bool {
 	return recorded != nil && a.Verdict == recorded.Verdict && a.Trials.Counts == recorded.Trials.Counts && a.Error == recorded.Error && sameScore(a.Score, recorded.Score)
 }
@@ -355,8 +354,7 @@ func sameScore(a, b *record.ScoreStats) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// keptBaseline is what a trial without skills left that was done in an earlier
-// session.
+// keptBaseline returns the result of a trial without skills from an earlier run session.
 func keptBaseline(s *scheduler, b *taskRun, num int) *record.Baseline {
 	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
 	res := new(record.Trial)

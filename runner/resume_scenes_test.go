@@ -24,21 +24,21 @@ import (
 	"waza/runner/runnertest"
 )
 
-// scene is a run of an agent that is cut short and taken up again, and what the
-// agent was asked to do.
+// scene is a run of an agent that is interrupted and resumed, with the trials that the agent
+// executed.
 type scene struct {
 	t     *testing.T
 	state string
 	r     *runner.Runner
 	suite string // its file
 	id    string
-	pairs bool // tasks are done with skills and without
+	pairs bool // tasks run with skills and without
 
 	mu  sync.Mutex // guards the fields below
 	did []string
-	// fail are trials in error, hang those that go on until they are cancelled.
+	// fail contains trials in error, hang those that run until they are cancelled.
 	fail, hang map[string]bool
-	hangs      chan struct{} // a value for each trial that hangs
+	hangs      chan struct{} // one value per hanging trial
 }
 
 func newScene(t *testing.T) *scene {
@@ -67,7 +67,7 @@ func (s *scene) do(ctx context.Context, t *executor.Trial) (string, error) {
 	return runnertest.Says(ctx, t)
 }
 
-// done returns what was done since it was last called.
+// done returns the trials that were executed since its last call.
 func (s *scene) done() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *scene) done() string {
 	return list
 }
 
-// set says what becomes of trials from now on.
+// set sets the trials that fail or hang from now on.
 func (s *scene) set(trials map[string]bool, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *scene) start(files string, req record.Request) *runner.Run {
 	return run
 }
 
-// run runs a suite to its end; where some trial hangs, it is cancelled then.
+// run runs a suite to its end. If a trial hangs, it cancels the run.
 func (s *scene) run(files string) (runnertest.Result, string) {
 	s.t.Helper()
 	run := s.start(files, record.Request{})
@@ -106,10 +106,10 @@ func (s *scene) run(files string) (runnertest.Result, string) {
 	return runnertest.ResultOf(s.t, run), s.done()
 }
 
-// cancelHanging cancels a run as soon as all there is to hang does.
+// cancelHanging cancels a run as soon as all hanging trials have started.
 func (s *scene) cancelHanging(run *runner.Run) {
 	s.t.Helper()
-	for range len(s.hang) { // that a trial starts is announced before its agent does
+	for range len(s.hang) { // a trial is announced before its agent starts
 		select {
 		case <-s.hangs:
 		case <-run.Done():
@@ -118,7 +118,7 @@ func (s *scene) cancelHanging(run *runner.Run) {
 	run.Cancel()
 }
 
-// edit replaces text in the suite's file, which must hold it.
+// edit replaces text in the suite's file, which must contain it.
 func (s *scene) edit(old, text string) {
 	s.t.Helper()
 	b, err := os.ReadFile(s.suite)
@@ -127,7 +127,7 @@ func (s *scene) edit(old, text string) {
 	require.NoError(s.t, os.WriteFile(s.suite, []byte(strings.ReplaceAll(string(b), old, text)), 0o600))
 }
 
-// resume takes the run up again to its end.
+// resume resumes the run and waits for its end.
 func (s *scene) resume() (runnertest.Result, []*record.Event, string) {
 	s.t.Helper()
 	s.done()
@@ -145,8 +145,7 @@ tasks:
   - {id: c, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}
 `
 
-// A run that was cancelled goes on where it was; to who replays it all it is one
-// run with one end.
+// A cancelled run continues where it was. Replayed from the start, it is one run with one end.
 func TestResumeCancelled(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -154,13 +153,13 @@ func TestResumeCancelled(t *testing.T) {
 	before, _ := s.run(threeTasks)
 	require.Equal(t, record.StatusCancelled, before.Status)
 	s.set(s.hang)
-	require.NoError(t, os.WriteFile(filepath.Join(s.state, "runs", s.id, "cancel.request"), nil, 0o600)) // came too late
+	require.NoError(t, os.WriteFile(filepath.Join(s.state, "runs", s.id, "cancel.request"), nil, 0o600)) // the request came too late
 	res, events, did := s.resume()
 	require.Equal(t, "b/2 c/1 c/2", did)
 	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 6, res.Summary.Trials.Passed)
 	require.Equal(t, 6, res.Summary.Trials.Total)
-	require.Contains(t, events[0].Message, "3 of 6 trials are kept; 3 are done again")
+	require.Contains(t, events[0].Message, "3 of 6 trials kept; 3 run again")
 	require.GreaterOrEqual(t, res.Summary.DurationMS, before.Summary.DurationMS)
 
 	all := runnertest.Follow(t, runnertest.Reopened(t, s.r, s.id), 1)
@@ -169,10 +168,10 @@ func TestResumeCancelled(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(runnertest.Outline(all), "run_complete"))
 	require.True(t, strings.HasSuffix(runnertest.Outline(all), "run_complete completed\nend completed\n"))
-	require.Contains(t, runnertest.Logs(all), "the run ended here (cancelled), and was taken up again later")
+	require.Contains(t, runnertest.Logs(all), "the run ended here (cancelled) and was resumed later")
 }
 
-// Trials in error run again, also of a run that completed; nothing is left after that.
+// Trials in error run again, even in a run that completed. Nothing is left to run after that.
 func TestResumeErrors(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -191,12 +190,12 @@ func TestResumeErrors(t *testing.T) {
 	require.Equal(t, 6, res.Summary.Trials.Passed)
 	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c passed\nrun_complete completed\nend completed\n", runnertest.Outline(events))
 	_, err := runnertest.Resume(t, s.r, s.id)
-	require.EqualError(t, err, "run "+s.id+" has nothing left to run: it is completed")
+	require.EqualError(t, err, "run "+s.id+" has nothing left to run: its status is completed")
 	require.Equal(t, record.StatusCompleted, runnertest.ResultOf(t, runnertest.Reopened(t, s.r, s.id)).Status, "and it is as it was")
 }
 
-// What has changed in the suite runs anew, what is new is added, what is gone is left
-// out, and who goes on is told; tasks in another order are the same tasks.
+// Changed tasks run again, new ones are added, removed ones are skipped, and the log reports it.
+// Reordered tasks are the same tasks.
 func TestResumeChangedSuite(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -208,8 +207,8 @@ func TestResumeChangedSuite(t *testing.T) {
 	s.edit("  - {id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}\n", "")
 	res, events, did := s.resume()
 	require.Equal(t, "a/1 a/2 c/1 c/2 new/1 new/2", did)
-	require.Contains(t, events[0].Message, "0 of 6 trials are kept; 2 are done anew, for their task has changed; 2 are done again")
-	require.Contains(t, runnertest.Logs(events), "warning no longer in the suite, and left out: b\nwarning new in the suite: new\n")
+	require.Contains(t, events[0].Message, "0 of 6 trials kept; 2 run again because their task changed; 2 run again")
+	require.Contains(t, runnertest.Logs(events), "warning no longer in the suite (skipped): b\nwarning new in the suite: new\n")
 	require.Equal(t, 3, res.Summary.Total)
 	require.Equal(t, 6, res.Summary.Trials.Total)
 	require.Equal(t, []string{"new", "c", "a"}, recordtest.IDs(res.Tasks)[:3])
@@ -222,8 +221,8 @@ func TestResumeChangedSuite(t *testing.T) {
 	require.Equal(t, 6, p.Trials.Total)
 }
 
-// A threshold is no part of what a trial is known by, and neither is how many there
-// are: verdicts of tasks follow, without anything being done.
+// The hash of a trial covers neither the threshold nor the number of trials. Verdicts of tasks
+// change without execution.
 func TestResumeThresholdAndTrials(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -239,15 +238,15 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	require.Contains(t, runnertest.Outline(events), "task_complete a passed")
 	require.NotContains(t, runnertest.Outline(events), "task_complete b")
 
-	runnertest.Cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	runnertest.CutRun(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
 	s.edit("trials_per_task: 2", "trials_per_task: 1")
 	res, events, did = s.resume()
 	require.Empty(t, did)
 	require.Equal(t, 3, res.Summary.Trials.Total)
 	require.Len(t, res.Task(t, "c").Trials, 1)
-	require.Equal(t, 3, strings.Count(runnertest.Outline(events), "task_complete"), "each is told anew")
+	require.Equal(t, 3, strings.Count(runnertest.Outline(events), "task_complete"), "each is reported again")
 
-	runnertest.Cut(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
+	runnertest.CutRun(t, filepath.Join(s.state, "runs", s.id), before2(`"run_complete"`))
 	s.edit("trials_per_task: 1", "trials_per_task: 3")
 	res, _, did = s.resume()
 	require.Equal(t, "a/2 a/3 b/2 b/3 c/2 c/3", did, "those that were left out are forgotten")
@@ -255,7 +254,7 @@ func TestResumeThresholdAndTrials(t *testing.T) {
 	require.Equal(t, record.Failed, res.Task(t, "a").Verdict, "one of three passed")
 }
 
-// before2 keeps all lines but the last that hold the text, and those after it.
+// before2 removes the last line that contains the text, and all lines after it.
 func before2(text string) func(string) bool {
 	resumed := false
 	return func(line string) bool {
@@ -264,8 +263,8 @@ func before2(text string) func(string) bool {
 	}
 }
 
-// What fail_fast had stopped stays so as long as the task that failed is kept; what
-// stood before it in the suite is done.
+// Tasks that fail_fast stopped remain stopped while the failed task is kept. Tasks before it in
+// the suite run.
 func TestResumeFailFast(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -291,7 +290,8 @@ func TestResumeFailFast(t *testing.T) {
 	require.Equal(t, 3, res.Summary.Passed)
 }
 
-// Hooks run around what runs: those of the run, and of tasks of which something is done.
+// Hooks run only for executed trials: those of the run, and those of tasks with executed
+// trials.
 func TestResumeHooks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -311,8 +311,8 @@ tasks:`, 1))
 	require.Equal(t, "before run\nbefore b\nafter b\nbefore c\nafter c\nafter run\n", string(b))
 }
 
-// A trial is compared with what its baseline left in the session before; one whose
-// baseline is done again was compared with something else, and is too.
+// A trial is compared with the result of its baseline from the previous session. If the baseline
+// runs again, the trial was compared with something else and runs again, too.
 func TestResumePairwise(t *testing.T) {
 	t.Parallel()
 	for _, hooks := range []string{"", "hooks: {before_task: [{command: 'true'}]}\n"} {
@@ -333,8 +333,8 @@ func TestResumePairwise(t *testing.T) {
 	}
 }
 
-// An amendment stays, whether it came to its end or not; a run that was graded while
-// it was cut short is one run all the same.
+// An amendment remains, complete or not. A run that was graded while it was interrupted is still
+// one run.
 func TestResumeAmended(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -364,7 +364,7 @@ func TestResumeAmended(t *testing.T) {
 	require.Equal(t, 1, strings.Count(runnertest.Outline(all), "\nend "))
 }
 
-// What sessions before spent counts: the budget is the run's.
+// The cost of earlier sessions counts, because the budget covers the whole run.
 func TestResumeBudget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -385,7 +385,7 @@ func TestResumeBudget(t *testing.T) {
 	require.Equal(t, record.StatusCompleted, res.Status)
 }
 
-// A run lasts as long as its sessions together, not as long as it lay between them.
+// The duration of a run is the sum of its sessions, without the time between them.
 func TestResumeDuration(t *testing.T) {
 	t.Parallel()
 	want, s, id := wholeRun(t)
@@ -394,12 +394,12 @@ func TestResumeDuration(t *testing.T) {
 	half := strings.SplitAfter(string(s.journal), "\n")
 	sealed := regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}\n$`)
 	for i, line := range half[:len(half)/2] {
-		line = sealed.ReplaceAllString(line, "}\n") // as lines were before they had checksums
+		line = sealed.ReplaceAllString(line, "}\n") // in the format from before checksums
 		var e map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		at, err := json.Marshal(long.Add(time.Duration(i) * time.Second))
 		require.NoError(t, err)
-		line = strings.Replace(line, `,"crc":`+string(e["crc"]), "", 1) // as older journals are
+		line = strings.Replace(line, `,"crc":`+string(e["crc"]), "", 1) // like in older journals
 		lines = append(lines, strings.Replace(line, string(e["time"]), string(at), 1))
 	}
 	left := state{s.record, []byte(strings.Join(lines, "")), nil}
@@ -411,7 +411,7 @@ func TestResumeDuration(t *testing.T) {
 	require.Less(t, res.Summary.DurationMS, before+int64(time.Hour/time.Millisecond))
 }
 
-// The newest run that did not come to its end is found, of one suite or of any.
+// The newest unfinished run is found, of one suite or of any.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

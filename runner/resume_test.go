@@ -14,7 +14,7 @@ func TestResume(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
 	whole := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	runnertest.Cut(t, dir, runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":2`))
+	runnertest.CutRun(t, dir, runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":2`))
 	h := runnertest.Reopened(t, r, id)
 	p, err := h.Progress()
 	require.NoError(t, err)

@@ -28,13 +28,13 @@ import (
 
 var errCancelled = errors.New("the run was cancelled")
 
-// hookGrace bounds the hooks that clean up after a run that was cancelled.
+// hookGrace limits the hooks that clean up after a cancelled run.
 const hookGrace = 3 * time.Second
 
-// Run is one execution of a suite in this process. Its goroutines are main,
-// which owns the others: the scheduler's workers, the feed's, and one that
-// sweeps up after killed runs. The runner's listener tells it what other
-// processes ask for. All methods are safe for concurrent use.
+// Run is one execution of a suite in this process. Its main goroutine owns the others: the
+// workers of the scheduler, the goroutine of the feed, and one that cleans up after killed runs.
+// The listener of the runner passes requests of other processes to it. All methods are safe for
+// concurrent use.
 type Run struct {
 	runner *Runner
 	plan   *plan.Plan
@@ -42,20 +42,19 @@ type Run struct {
 	log    *journal.Writer
 	fold   *replay.Fold
 	feed   *feed
-	// earlier is what is kept of the sessions before; nil unless the run was
-	// taken up again.
+	// earlier holds the kept parts of earlier run sessions; nil unless the run was resumed.
 	earlier *earlier
 
 	ctx    context.Context // ends when the run is cancelled
 	cancel context.CancelCauseFunc
-	stop   atomic.Bool                        // start no more trials
+	stop   atomic.Bool                        // no more trials start
 	stops  chan struct{}                      // closed when stop is set
-	asked  atomic.Bool                        // to end, by another process
-	halted atomic.Pointer[executor.StopError] // why, when it was not asked for
+	asked  atomic.Bool                        // another process requested the end
+	halted atomic.Pointer[executor.StopError] // the reason of an end that nobody requested
 
-	hooked *proc.Scope // of what hooks start: it may stay until the run ends
+	hooked *proc.Scope // processes that hooks start; they can run until the run ends
 
-	done chan struct{} // closed when nothing of the run is left to do
+	done chan struct{} // closed when the run has nothing left to do
 }
 
 func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state *replay.Fold) *Run {
@@ -63,40 +62,40 @@ func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.ctx, run.hooked = proc.WithScope(run.ctx)
 	run.feed = newFeed(log, run.fold, p.Pool.Redactor(), func(err error) {
-		r.log.Error("run cannot be recorded", "event", "record_failed", "run", rec.RunID, "error", err)
+		r.log.Error("cannot record run", "event", "record_failed", "run", rec.RunID, "error", err)
 		run.cancel(unrecorded(err))
 	})
 	return run
 }
 
-// ID is the run's id.
+// ID returns the id of the run.
 func (r *Run) ID() string { return r.rec.RunID }
 
-// Record is what was asked.
+// Record returns the record of the run. The caller must not change it.
 func (r *Run) Record() *record.Run { return r.rec }
 
-// Progress is how far the run has come; the error is always nil.
+// Progress returns the current state of the run. The error is always nil.
 func (r *Run) Progress() (record.Progress, error) { return r.fold.Progress(), nil }
 
-// Results are those of the tasks so far; the error is always nil.
+// Results returns the results of the tasks so far. The error is always nil.
 func (r *Run) Results() ([]*record.Task, error) { return r.fold.Snapshot().Results(), nil }
 
-// State is a copy of the run's state so far; the error is always nil.
+// State returns a copy of the run's current state. The error is always nil.
 func (r *Run) State() (*replay.State, error) { return r.fold.Snapshot(), nil }
 
-// Files is the directory of the run's record.
+// Files returns the directory of the run's record.
 func (r *Run) Files() *journal.Run { return r.log.Run() }
 
-// Stop starts no more trials, and no further attempts at those that run; these may
-// end. What was not started is skipped.
+// Stop starts no more trials and no further attempts at running trials. Running attempts can
+// finish. Pending trials are skipped.
 func (r *Run) Stop() {
 	if r.stop.CompareAndSwap(false, true) {
 		close(r.stops)
 	}
 }
 
-// halt ends the run because no further trial would fare better: in an orderly
-// way, or at once.
+// halt ends the run because all further trials would fail for the same reason. It stops or
+// cancels the run, depending on why.
 func (r *Run) halt(why *executor.StopError) {
 	if !why.Orderly {
 		r.cancel(why)
@@ -105,15 +104,15 @@ func (r *Run) halt(why *executor.StopError) {
 	}
 }
 
-// Cancel ends the run: what runs is killed, what was not started stays so. It
-// returns at once; the run's events tell when all is over.
+// Cancel cancels the run: running trials are killed, pending trials do not start. It returns at
+// once; the events of the run report the end.
 func (r *Run) Cancel() { r.cancel(errCancelled) }
 
-// Cancelled reports whether the run was cancelled, be it over yet or not.
+// Cancelled reports whether the run was cancelled. The run may still be ending.
 func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), errCancelled) }
 
-// Status is that of Progress but for a run that was cancelled: it is, from then
-// on, even while its processes are being ended.
+// Status returns the status of Progress, except for a cancelled run: it is cancelled from that
+// moment on, even while its processes are ending.
 func (r *Run) Status() record.Status {
 	status := r.fold.Progress().Status
 	if status == record.StatusRunning && r.Cancelled() {
@@ -122,11 +121,11 @@ func (r *Run) Status() record.Status {
 	return status
 }
 
-// Done is closed when the run has ended, its result is written and nothing of
-// it is left running.
+// Done returns a channel that is closed when the run has ended, its result is written and none
+// of its processes is running.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Subscribe follows the run.
+// Subscribe returns a subscription to the events of the run, starting at fromSeq.
 func (r *Run) Subscribe(fromSeq int64) record.Subscription {
 	return &liveSubscription{feed: r.feed, next: max(1, fromSeq)}
 }
@@ -145,7 +144,7 @@ func (s *liveSubscription) Next(ctx context.Context) ([]*record.Event, error) {
 	return events, nil
 }
 
-// WriteResult writes the result as far as the run has come.
+// WriteResult writes the result so far.
 func (r *Run) WriteResult(w io.Writer) error {
 	damage, err := r.Damage()
 	if err != nil {
@@ -168,7 +167,7 @@ func (r *Run) Trials(visit func(task int, t *record.Trial) error) error {
 	return replay.VisitTrials(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
-// Damage tells of what was lost of the journal before the run was gone on with.
+// Damage describes what the journal lost before the run was resumed.
 func (r *Run) Damage() (*record.Damage, error) {
 	d, _, err := replay.DamageOf(r.log.Run())
 	if err != nil {
@@ -177,14 +176,15 @@ func (r *Run) Damage() (*record.Damage, error) {
 	return d.OrNil(), nil
 }
 
-// Blobs opens what trials have left so far; what comes later it may not find.
+// Blobs opens the workspace contents of trials that have ended so far. It may miss later
+// contents.
 func (r *Run) Blobs() (record.Blobs, error) { return r.log.Run().Blobs() }
 
 func (r *Run) logf(level, format string, args ...any) {
 	r.logTask(nil, level, format, args...)
 }
 
-// maxLogBytes bounds the message of one log event.
+// maxLogBytes limits the message of one log event.
 const maxLogBytes = 16 << 10
 
 func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
@@ -193,7 +193,7 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	}
 }
 
-// trialEnv is what this process offers to the run's trials.
+// trialEnv returns the environment that this process provides for the run's trials.
 func trialEnv(r *Run) *trial.Env {
 	env := r.plan.Env()
 	env.Blobs, env.Dir, env.Halt, env.Stopping, env.Logger = r.log.Blobs(), r.log.WorkDir(), r.halt, r.stops, r.runner.log
@@ -213,14 +213,14 @@ func trialEnv(r *Run) *trial.Env {
 	return env
 }
 
-// logTrial logs why a trial is in error.
+// logTrial logs why a trial ended in error.
 func logTrial(r *Run, t *taskRun, res *record.Trial) {
 	e := logEvent(t, "error", fmt.Sprintf("task %s, trial %d: %s", t.ID, res.TrialNum, cmp.Or(res.Error, "error")))
 	e.TrialNum, e.Verdict = res.TrialNum, res.Verdict
 	r.feed.emit(e)
 }
 
-// clipReason bounds what an event says of a reason, of which the trial's result has all.
+// clipReason shortens a reason for an event. The result of the trial contains all of it.
 func clipReason(reason string) string {
 	if len(reason) <= maxLogBytes {
 		return reason
@@ -236,10 +236,10 @@ func logEvent(t *taskRun, level, msg string) *record.Event {
 	return e
 }
 
-// carryOut is the run from its first event to its last.
+// carryOut executes the run from its first event to its last.
 func carryOut(r *Run) {
 	defer close(r.done)
-	defer forget(r.runner, r)
+	defer removeRun(r.runner, r)
 	defer r.plan.Close()
 	var sweep sync.WaitGroup
 	defer sweep.Wait()
@@ -247,8 +247,8 @@ func carryOut(r *Run) {
 	announce(r)
 	admitted := awaitTurn(r)
 	start := time.Now()
-	if n := plan.GenerallyJudged(r.plan); n > 0 {
-		r.logf("info", "%s no prompt grader: the judge goes by a general rubric, how correct and complete the answer is", text.Count(n, "task has", "tasks have"))
+	if n := plan.CountGenerallyJudged(r.plan); n > 0 {
+		r.logf("info", "%s no prompt grader: the judge uses a general rubric for correctness and completeness", text.Count(n, "task has", "tasks have"))
 	}
 
 	s := newScheduler(r)
@@ -275,25 +275,25 @@ func carryOut(r *Run) {
 		}
 	}
 	if r.asked.Load() {
-		r.logf("info", "Another process asked the run to end")
+		r.logf("info", "Another process requested the end of the run")
 	}
 	s.skipRest(status)
 	s.index.close()
 	finish(r, status, err, s.summary(runTime(r, start)))
 }
 
-// execute opens the executor and lets the workers do the trials, hooks around
-// them; neither where all trials are taken over. An error means that the run
-// itself could not go on.
+// execute opens the executor and lets the workers execute the trials, with hooks before and
+// after them. It does neither when all trials are reused. An error means that the run itself
+// could not continue.
 func execute(r *Run, s *scheduler) (err error) {
 	p := r.plan
 	env := append(slices.Clone(p.Inherited()), "WAZA_RUN_ID="+r.ID())
 	timeout := plan.Seconds(p.Config.TimeoutSeconds)
 	before := proc.Started()
 	defer func() {
-		if proc.Started() != before { // looking at every process takes milliseconds
+		if proc.Started() != before { // checking every process takes milliseconds
 			r.hooked.End()
-			proc.Sweep("WAZA_RUN_ID=" + r.ID()) // what got away from every other net
+			proc.SweepBut("WAZA_RUN_ID="+r.ID(), trial.WorkerVariable) // processes that escaped all other nets
 		}
 	}()
 	defer func() {
@@ -302,7 +302,7 @@ func execute(r *Run, s *scheduler) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if !s.executes() { // then nothing needs what hooks prepare
+	if !s.executes() { // nothing needs the hooks
 		if err := s.bind(); err != nil {
 			return err
 		}
@@ -338,7 +338,7 @@ func execute(r *Run, s *scheduler) (err error) {
 	return nil
 }
 
-// askJudges asks what a run of the kind judge asks after its trials.
+// askJudges asks the judges of a run of kind judge after its trials.
 func askJudges(r *Run, s *scheduler) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -357,8 +357,8 @@ func askJudges(r *Run, s *scheduler) (err error) {
 	return j.Do(r.ctx)
 }
 
-// contextAfter is for what must happen also when the run was cancelled: it goes on
-// for hookGrace after that, be it cancelled already or later.
+// contextAfter returns a context for work that must also happen after cancellation. It ends
+// hookGrace after the run is cancelled, now or later.
 func contextAfter(r *Run) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.ctx))
 	stop := context.AfterFunc(r.ctx, func() {
@@ -371,8 +371,8 @@ func contextAfter(r *Run) (context.Context, context.CancelFunc) {
 	}
 }
 
-// finish writes the result once all that happened is recorded, and then emits the last
-// event: who saw that finds the result.
+// finish writes the result once all events are recorded, and then emits the last event. The
+// result therefore exists when a subscriber receives that event.
 func finish(r *Run, status record.Status, err error, sum *record.Summary) {
 	msg := ""
 	if err != nil {
@@ -387,16 +387,16 @@ func finish(r *Run, status record.Status, err error, sum *record.Summary) {
 	st := r.fold.Snapshot()
 	st.Apply(end, replay.Place{})
 	if werr := r.log.WriteResult(func(w io.Writer) error { return writeResult(r, w, st, replay.ResultOptions{Stored: true}) }); werr != nil {
-		r.runner.log.Error("result not written", "event", "record_failed", "run", r.ID(), "error", werr)
+		r.runner.log.Error("cannot write result", "event", "record_failed", "run", r.ID(), "error", werr)
 	}
 	r.feed.emit(end)
 	r.feed.close()
 	r.runner.writeReports(r.log, r)
 	if cerr := r.log.Close(); cerr != nil {
-		r.runner.log.Error("journal not closed", "run", r.ID(), "error", cerr)
+		r.runner.log.Error("cannot close journal", "run", r.ID(), "error", cerr)
 	}
 	if rerr := workspace.RemoveAll(r.log.WorkDir()); rerr != nil {
-		r.runner.log.Warn("workspaces not removed", "run", r.ID(), "error", rerr)
+		r.runner.log.Warn("cannot remove workspaces", "run", r.ID(), "error", rerr)
 	}
 	r.cancel(nil)
 }

@@ -1,9 +1,9 @@
-// Package runner runs suites, resumes runs and ends them. Make a [Runner] with [New],
-// prepare a suite, start its plan, and follow the [Run]:
+// Package runner starts, resumes and ends runs of suites. Make a [Runner] with [New], prepare a
+// suite, start its plan, and follow the [Run]:
 //
 //	r, err := runner.New(runner.Options{})
 //	defer r.Close(ctx)
-//	p, err := r.Planner().Prepare(ctx, "eval.yaml", record.Request{}, plan.Reading{})
+//	p, err := r.Planner().Prepare(ctx, "eval.yaml", record.Request{}, plan.PrepareOptions{})
 //	run, err := r.Start(p.Plan) // p.Plan is nil when p.All() has errors
 //	for events := run.Subscribe(1); ; {
 //		batch, err := events.Next(ctx) // io.EOF after the last
@@ -11,8 +11,8 @@
 //	}
 //	run.WriteResult(os.Stdout)
 //
-// Everything anyone sees of a run is derived from its numbered events, and an event
-// is recorded before it is seen:
+// All visible information about a run is derived from its numbered events. Each event is
+// recorded before it is delivered:
 //
 //	plan ─► Start ─► workers ─► trial.Do: workspace ─► executor ─► graders ─► verdict
 //	                    └─► events ─► journal ─► subscribers
@@ -44,32 +44,34 @@ import (
 	"waza/runner/workspace"
 )
 
-// Options say how a [Runner] works. The zero value works.
+// Options configure a [Runner]. The zero value is valid.
 type Options struct {
-	// StateDir is where runs are recorded; empty means journal.DefaultDir.
+	// StateDir is the directory where runs are recorded; empty means journal.DefaultDir.
 	StateDir string
-	// Sync says what of the record a power failure may cost; the zero value is
+	// Sync determines how much of the record a power failure can destroy. The zero value is
 	// journal.SyncGroup.
 	Sync journal.Sync
-	// Executors and Graders are what suites may name; nil means the built-in ones.
+	// Executors and Graders are those that suites can name; nil means the built-in ones.
 	Executors *executor.Registry
 	Graders   *grader.Registry
-	// Reports are written into the directory of each run that ends or is amended;
-	// nil means none.
-	Reports []Report
-	// Do does the trials; nil means [trial.Do], which does them in this process. It is
-	// called by many workers at once, and calls env.Begin as trial.Do does.
+	// Reports are written into the directory of each run that ends or is amended; nil means
+	// none.
+	Reports []ReportFile
+	// Do executes trials; nil means [trial.Do], which executes them in this process. Many
+	// workers call it at the same time. It calls env.Start like trial.Do does.
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
-	// Logger takes what has no place in a run's own events; nil discards it.
+	// Remote executes the trials of plans that name a fleet; nil rejects such plans.
+	Remote trial.RemoteBackend
+	// Logger logs what does not belong in a run's own events; nil discards it.
 	Logger *slog.Logger
-	// AnswerTimeout bounds how long the process of a run may take to answer when
-	// another asks it to cancel or stop; 0 means 5 s.
+	// AnswerTimeout limits how long the process of a run has to answer a request of another
+	// process to cancel or stop; 0 means 5 s.
 	AnswerTimeout time.Duration
-	// Gate decides when runs begin; nil lets all begin at once.
+	// Gate decides when runs start; nil starts all at once.
 	Gate Gate
 }
 
-// Runner starts runs and finds those of the past. It is safe for concurrent use.
+// A Runner starts runs and finds earlier ones. It is safe for concurrent use.
 type Runner struct {
 	*shared
 	view    View
@@ -79,13 +81,14 @@ type Runner struct {
 	store   *journal.Store
 }
 
-// shared is what the views of a Runner have in common.
+// shared is the state that all views of a Runner share.
 type shared struct {
-	reports []Report
+	reports []ReportFile
 	do      func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
+	away    trial.RemoteBackend // nil without a fleet
 	log     *slog.Logger
 	gate    Gate
-	// answerTimeout is that of Options.
+	// answerTimeout is the value of Options.AnswerTimeout.
 	answerTimeout time.Duration
 
 	ctx    context.Context // ends with Close
@@ -93,23 +96,23 @@ type shared struct {
 
 	mu       sync.Mutex // guards the fields below
 	live     map[string]*Run
-	starts   *start                     // the link that the next run fills, see Starts
-	listener *listener                  // nil when no run goes on
+	starts   *start                     // the link that the next run sets, see Starts
+	listener *listener                  // nil when no run is active
 	amends   map[chan struct{}]struct{} // closed when each amendment is over
 	closed   bool
 }
 
-// ErrClosed says that the runner takes no more runs.
-var ErrClosed = errors.New("shutting down: no more runs are started")
+// ErrClosed reports that the runner starts no more runs.
+var ErrClosed = errors.New("shutting down: cannot start new runs")
 
-// New makes a runner.
+// New returns a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{shared: &shared{
-		reports: o.Reports, do: o.Do, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
+		reports: o.Reports, do: o.Do, away: o.Remote, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
 	}}
 	if r.gate == nil {
-		r.gate = open{}
+		r.gate = openGate{}
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.do == nil {
@@ -125,7 +128,7 @@ func New(o Options) (*Runner, error) {
 			return nil, err
 		}
 	}
-	dir, err := filepath.Abs(dir) // workspaces are below it, and programs run elsewhere
+	dir, err := filepath.Abs(dir) // workspaces are below it, and programs have other working directories
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -137,19 +140,19 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Catalog finds and lists runs, those of the past and of other processes included.
+// Catalog finds and lists runs, including earlier runs and runs of other processes.
 func (r *Runner) Catalog() *catalog.Catalog { return r.catalog }
 
-// Planner makes suites ready to run.
+// Planner prepares suites for running.
 func (r *Runner) Planner() *plan.Planner { return r.planner }
 
-// Amender grades recorded runs again and takes persons' scores.
+// Amender grades recorded runs again and records people's scores.
 func (r *Runner) Amender() *regrade.Amender { return r.amender }
 
-// Start records the plan as a run and begins it. The run goes on by itself; it
-// ends by itself, by [Run.Stop] or [Run.Cancel], or with [Runner.Close].
+// Start records the plan as a run and starts it. The run ends by itself, by [Run.Stop] or
+// [Run.Cancel], or with [Runner.Close].
 func (r *Runner) Start(p *plan.Plan) (*Run, error) {
-	run, err := begin(r, p)
+	run, err := createRun(r, p)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -158,9 +161,9 @@ func (r *Runner) Start(p *plan.Plan) (*Run, error) {
 	return run, nil
 }
 
-// begin records what is asked. The lock is not held while it writes, so the
-// runner may be closed meanwhile.
-func begin(r *Runner, p *plan.Plan) (_ *Run, err error) {
+// createRun records the request. It does not hold the lock while it writes, so the runner may be
+// closed in the meantime.
+func createRun(r *Runner, p *plan.Plan) (_ *Run, err error) {
 	if isClosed(r) {
 		return nil, ErrClosed
 	}
@@ -188,14 +191,15 @@ func begin(r *Runner, p *plan.Plan) (_ *Run, err error) {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
 	run := newRun(r, p, rec, log, replay.NewFold(rec))
-	adoptLocked(r, run)
+	addRunLocked(r, run)
 	return run, nil
 }
 
-// Recorded is how many lines and bytes this process has written to journals.
-func (r *Runner) Recorded() (lines, bytes int64) { return r.store.Written() }
+// JournalWritten returns how many lines and bytes this process has written to journals.
+func (r *Runner) JournalWritten() (lines, bytes int64) { return r.store.Written() }
 
-// Closing is closed when the runner takes no more runs, see [Runner.Close].
+// Closing returns a channel that is closed when the runner starts no more runs, see
+// [Runner.Close].
 func (r *Runner) Closing() <-chan struct{} { return r.ctx.Done() }
 
 func isClosed(r *Runner) bool {
@@ -208,18 +212,18 @@ func isClosed(r *Runner) bool {
 func (r *Runner) sweep() {
 	for _, dir := range r.store.Leftovers() {
 		if err := workspace.RemoveAll(dir); err != nil {
-			r.log.Warn("workspaces of a killed run not removed", "dir", dir, "error", err)
+			r.log.Warn("cannot remove workspaces of a killed run", "dir", dir, "error", err)
 		}
 	}
 }
 
-// newRunID gives an id that begins with the time, so that ids sort by age, and
-// ends in enough chance to be unique across processes and restarts.
+// newRunID returns an id that starts with the time, so that ids sort by age. It ends with enough
+// random bits to be unique across processes and restarts.
 func newRunID(now time.Time) string {
 	return now.Format(record.IDTime) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
-// Live returns the run with that id if it goes on in this process, else nil.
+// Live returns the run with the given id if it is active in this process, else nil.
 func (r *Runner) Live(id string) *Run {
 	if !r.Sees(id) {
 		return nil
@@ -229,7 +233,7 @@ func (r *Runner) Live(id string) *Run {
 	return r.live[id]
 }
 
-// liveRun is Live for the catalog.
+// liveRun is like Live, but returns the type that the catalog needs.
 func (r *Runner) liveRun(id string) catalog.Live {
 	if run := r.Live(id); run != nil {
 		return run
@@ -250,8 +254,8 @@ func liveRuns(r *Runner) []*Run {
 	return slices.Collect(maps.Values(r.live))
 }
 
-// Close cancels the runs that go on, ends what grades recorded ones, and waits
-// until all that is over, or ctx has ended.
+// Close cancels active runs, ends the grading of recorded runs, and waits until both have ended
+// or ctx has ended.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -282,8 +286,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	return nil
 }
 
-// beginAmend lets Close end and await the amendment.
-func (r *Runner) beginAmend(ctx context.Context) (context.Context, func(), error) {
+// startAmend registers an amendment, so that Close can end it and wait for it.
+func (r *Runner) startAmend(ctx context.Context) (context.Context, func(), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -15,9 +15,9 @@ import (
 	"waza/runner/trial"
 )
 
-// scheduler hands the trials of a run to its workers, in the order of the
-// plan, and gathers what becomes of them. Trials of a task may run at once;
-// the task begins before its first and ends after its last.
+// scheduler hands the trials of a run to its workers in the order of the plan, and collects the
+// results. Trials of a task can run in parallel. The task starts before its first trial and ends
+// after its last.
 type scheduler struct {
 	run   *Run
 	env   *trial.Env
@@ -26,9 +26,11 @@ type scheduler struct {
 	queue *queue
 	index *indexer
 	tuner *tuner // nil where no model proposes system prompts
+	// away executes the trials; nil when this process does. It is set before the workers start.
+	away trial.RemoteTrials
 
-	failFast atomic.Bool // a task failed and the suite wants to stop at that
-	// closed is closed when failFast is set: trials that wait to be admitted do not begin.
+	failFast atomic.Bool // a task failed and the suite sets fail_fast
+	// closed is closed when failFast is set: trials that wait for admission then do not start.
 	closed chan struct{}
 }
 
@@ -36,40 +38,41 @@ type scheduler struct {
 type taskRun struct {
 	*plan.Task
 	num int // 1-based
-	// order is what the trials of the task have in common.
+	// order is the common part of the orders of the task's trials.
 	order record.Order
-	// baseline is the task as an agent without skills does it; nil when that
-	// is not done. awaiting is, of a baseline, the task that may have to wait for it.
+	// baseline is the same task without skills; nil without a comparison. awaiting, in a
+	// baseline, is the task that may have to wait for it.
 	baseline, awaiting *taskRun
-	// kept says of which trials, by index, the results of an earlier session
-	// stand: they are not done again. nil means of none.
+	// kept marks, by index, the trials whose earlier results are kept and which do not run
+	// again. nil marks none.
 	kept []bool
-	// held: no trial of the task is to begin, for a task before it failed in an
-	// earlier session and fail_fast is on.
+	// held reports whether no trial of the task may start, because an earlier task failed in an
+	// earlier run session and fail_fast is on.
 	held   bool
 	queued queued
 
-	begin sync.Once // sets the two fields below
-	// env is the environment of the task's processes; never appended to in place.
+	starting sync.Once // sets the two fields below
+	// env is the environment of the task's processes. It is never appended to in place.
 	env []string
-	// broken is why no trial of the task can run.
+	// broken is the reason why no trial of the task can run.
 	broken error
-	// unproposed is why there is no system prompt for the task. It is set before the
-	// queue releases the task.
+	// unproposed is the reason why the task has no system prompt. It is set before the queue
+	// releases the task.
 	unproposed error
-	// prompted: the system prompt was proposed, and is among the order's parameters.
+	// prompted reports whether the system prompt was proposed and is among the order's
+	// parameters.
 	prompted bool
 
-	mu    sync.Mutex // guards the fields below
-	tally tally.Task
-	left  int          // trials that have not ended
-	begun map[int]bool // the numbers of those that have begun and not ended
-	noted bool         // in the index of what later runs may take over
+	mu      sync.Mutex // guards the fields below
+	tally   tally.Task
+	left    int          // trials that have not ended
+	started map[int]bool // the numbers of running trials
+	noted   bool         // recorded in the index of reusable trials
 }
 
 func newScheduler(r *Run) *scheduler {
 	s := &scheduler{run: r, env: trialEnv(r), tally: tally.NewRun(r.rec), index: newIndexer(r), closed: make(chan struct{})}
-	s.env.Begin, s.env.Closed = s.begin, s.closed
+	s.env.Start, s.env.Closed = s.checkStart, s.closed
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
@@ -90,7 +93,7 @@ func newScheduler(r *Run) *scheduler {
 	return s
 }
 
-// isKept reports whether the trial at an index is not to be done again.
+// isKept reports whether the trial at the index is kept and does not run again.
 func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index] }
 
 // executes reports whether a trial of the task has to be executed.
@@ -105,8 +108,11 @@ func (t *taskRun) executes() bool {
 
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
-// open opens the executors of the trials that are to be done.
+// open opens the executors of the trials to execute, or the fleet that executes them.
 func (s *scheduler) open(ctx context.Context) error {
+	if s.run.plan.Fleet != nil {
+		return openAway(ctx, s)
+	}
 	for _, t := range s.tasks {
 		if !t.executes() {
 			continue
@@ -119,13 +125,21 @@ func (s *scheduler) open(ctx context.Context) error {
 }
 
 func (s *scheduler) close() {
+	if s.away != nil {
+		if err := s.away.Close(); err != nil {
+			s.run.logf("warning", "%v", err)
+		}
+	}
 	if err := s.env.Close(); err != nil {
 		s.run.logf("warning", "%v", err)
 	}
 }
 
-// bind builds the graders of all tasks.
+// bind builds the graders of all tasks that this process grades.
 func (s *scheduler) bind() error {
+	if s.away != nil {
+		return nil
+	}
 	for _, t := range s.tasks {
 		if !t.Grades() {
 			continue
@@ -137,7 +151,7 @@ func (s *scheduler) bind() error {
 	return nil
 }
 
-// work does all trials and returns when the last has ended.
+// work executes all trials and returns when the last has ended.
 func (s *scheduler) work() {
 	var workers sync.WaitGroup
 	for range min(s.run.plan.Config.ActualWorkers, s.run.plan.TotalTrials()) {
@@ -154,17 +168,16 @@ func (s *scheduler) work() {
 	workers.Wait()
 }
 
-// claim returns the next trial to start, or nil when there is none or no more
-// are to be started. It waits while every trial that is left has to wait for one
-// that runs.
+// claim returns the next trial to start. It returns nil when none is left or no more trials
+// start. It blocks while every remaining trial has to wait for a running one.
 func (s *scheduler) claim() (*taskRun, int) {
 	return s.queue.claim(func() bool {
 		return s.run.ctx.Err() != nil || s.run.stop.Load() || s.failFast.Load()
 	})
 }
 
-// skipRest gives every trial that was not started its verdict, so that each
-// trial of a run has exactly one.
+// skipRest sets the verdict of every trial that was not started, so that each trial of a run has
+// exactly one.
 func (s *scheduler) skipRest(status record.Status) {
 	verdict, reason := record.Skipped, failedFast
 	switch {
@@ -191,7 +204,7 @@ func (s *scheduler) skipRest(status record.Status) {
 
 const failedFast = "not started: an earlier task failed and fail_fast is on"
 
-// notStarted is the result of a trial that never began.
+// notStarted returns the result of a trial that never started.
 func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *record.Trial {
 	return &record.Trial{
 		TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: verdict, Error: reason,
@@ -199,10 +212,10 @@ func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *re
 	}
 }
 
-// start begins the task of a trial, if it is the first: it announces the task
-// and runs its hooks, while other workers with trials of the task wait.
+// start starts the task of a trial if it is the first: it announces the task and runs its hooks.
+// Other workers with trials of the task wait.
 func (s *scheduler) start(t *taskRun) {
-	t.begin.Do(func() {
+	t.starting.Do(func() {
 		r := s.run
 		t.env = trial.Environ(r.plan.Inherited(), &t.order)
 		r.feed.emit(&record.Event{
@@ -222,47 +235,54 @@ func (s *scheduler) start(t *taskRun) {
 	})
 }
 
-// hooked reports whether hooks run around the task: they are written for tasks of
-// the suite, and for their execution.
+// hooked reports whether hooks run before and after the task. Hooks are written for the
+// execution of tasks of the suite.
 func (t *taskRun) hooked() bool { return t.Role != record.RoleTrigger && t.executes() }
 
-// trial does one trial from its start to its record: a worker whose process is killed
-// loses at most the trial that it is about to record.
+// trial executes one trial from its start to its record. A worker whose process is killed
+// therefore loses at most one trial.
 func (s *scheduler) trial(t *taskRun, num int) {
-	_ = s.run.feed.await(s.doTrial(t, num)) // the feed reports what went wrong
+	err := s.run.feed.await(s.doTrial(t, num)) // the feed reports errors
+	if s.away != nil && err == nil {
+		s.away.Recorded(&record.Order{TaskNum: t.num, Num: num, Hash: t.TrialHash(num)})
+	}
 }
 
-// doTrial does one trial from its start to its verdict, or takes it over. It returns
-// the number of the event that announces how it ended.
+// doTrial executes or reuses one trial, up to its verdict. It returns the number of the event
+// that announces the result.
 func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	s.start(t)
-	if s.run.stop.Load() && s.run.ctx.Err() == nil { // while hooks ran
+	if s.run.stop.Load() && s.run.ctx.Err() == nil { // stopped while hooks ran
 		return s.complete(t, t.notStarted(num, record.Skipped, trial.Stopped))
 	}
 	if e := t.Earlier[num]; e != nil {
 		s.announce(t, num)
-		return s.complete(t, takeOver(s, t, num, e))
+		return s.complete(t, reuseTrial(s, t, num, e))
 	}
 	if t.broken != nil {
 		s.announce(t, num)
 		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
 	}
-	res := s.run.runner.do(s.run.ctx, s.env, s.order(t, num))
+	do := s.run.runner.do
+	if s.away != nil {
+		do = s.away.Do
+	}
+	res := do(s.run.ctx, s.env, s.order(t, num))
 	if !res.StartedAt.IsZero() {
-		s.announce(t, num) // unless it was
+		s.announce(t, num) // unless it is announced already
 	}
 	return s.complete(t, res)
 }
 
-// begin is [trial.Env.Begin] of the run: what became known while the trial waited to be
-// admitted may keep it from beginning.
-func (s *scheduler) begin(o *record.Order) (skip string) {
+// checkStart implements [trial.Env.Start]: it checks whether anything that happened while the trial
+// waited for admission prevents its start.
+func (s *scheduler) checkStart(o *record.Order) (skip string) {
 	t := s.tasks[o.TaskNum-1]
 	t.mu.Lock()
 	decided := t.tally.Early.Decided
 	t.mu.Unlock()
 	switch {
-	case s.run.ctx.Err() != nil: // what it is to be called depends on why
+	case s.run.ctx.Err() != nil: // the verdict depends on the reason
 	case s.failFast.Load():
 		return failedFast
 	case s.run.stop.Load():
@@ -274,16 +294,16 @@ func (s *scheduler) begin(o *record.Order) (skip string) {
 	return ""
 }
 
-// announce reports that a trial begins, once.
+// announce reports once that a trial starts.
 func (s *scheduler) announce(t *taskRun, num int) {
 	t.mu.Lock()
-	begun := t.begun[num]
-	if t.begun == nil {
-		t.begun = map[int]bool{}
+	hasStarted := t.started[num]
+	if t.started == nil {
+		t.started = map[int]bool{}
 	}
-	t.begun[num] = true
+	t.started[num] = true
 	t.mu.Unlock()
-	if begun {
+	if hasStarted {
 		return
 	}
 	s.run.feed.emit(&record.Event{
@@ -292,15 +312,15 @@ func (s *scheduler) announce(t *taskRun, num int) {
 	})
 }
 
-// order is the order of one trial of a task.
+// order returns the order of one trial of a task.
 func (s *scheduler) order(t *taskRun, num int) *record.Order {
 	o := t.order
 	o.Num, o.Hash, o.Baseline = num, t.TrialHash(num), s.compareWith(t, num)
 	return &o
 }
 
-// compareWith is what pairwise judges compare a trial with; nil when the suite
-// asks for no baseline.
+// compareWith returns the baseline that pairwise judges compare a trial with; nil when the suite
+// requests no baseline.
 func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 	if why := t.Setup.Baselines; why != "" && s.run.rec.Baseline != nil {
 		return &record.Baseline{Missing: "the baseline is " + why}
@@ -311,8 +331,8 @@ func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 	return s.queue.baseline(t, num)
 }
 
-// complete announces how a trial ended and, after the task's last, the task. It
-// returns the number of the trial's event.
+// complete announces the result of a trial and, after the task's last trial, that of the task.
+// It returns the number of the trial's event.
 func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	if res.Verdict == record.Errored {
 		logTrial(s.run, t, res)
@@ -328,7 +348,7 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	decided := t.tally.Early.Add(res.TrialNum-t.First, res.Verdict)
 	why := t.tally.Early.Decided
 	t.left--
-	delete(t.begun, res.TrialNum)
+	delete(t.started, res.TrialNum)
 	last := t.left == 0
 	note := !t.noted && res.Verdict.Cacheable()
 	t.noted = t.noted || note
@@ -348,9 +368,9 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 
 func (s *scheduler) completeTask(t *taskRun) {
 	r := s.run
-	began := true
-	t.begin.Do(func() { began = false })
-	if began && t.hooked() {
+	hasStarted := true
+	t.starting.Do(func() { hasStarted = false })
+	if hasStarted && t.hooked() {
 		ctx, cancel := contextAfter(r)
 		defer cancel()
 		if err := runHooks(ctx, r, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
@@ -359,7 +379,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 		}
 	}
 	res := t.tally.Result(t.Threshold)
-	t.tally, t.env = tally.Task{}, nil // not needed any more, and there may be many tasks
+	t.tally, t.env = tally.Task{}, nil // no longer needed, and there may be many tasks
 	if r.plan.FailsFast(t.Task, res.Verdict) {
 		if s.failFast.CompareAndSwap(false, true) {
 			close(s.closed)
@@ -368,7 +388,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 	s.announceTask(t, res)
 }
 
-// announceTask tells how a task ended.
+// announceTask reports the result of a task.
 func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 	s.addResult(t, res)
 	e := &record.Event{
@@ -396,8 +416,8 @@ func (s *scheduler) summary(took time.Duration) *record.Summary {
 	return sum
 }
 
-// skipDecided skips the trials of a task that are not started yet, for its verdict is
-// decided. Those that run may end.
+// skipDecided skips the trials of a task that have not started, because its verdict is decided.
+// Running trials can finish.
 func (s *scheduler) skipDecided(t *taskRun, why *record.Decided) {
 	nums := s.queue.drop(t)
 	if len(nums) == 0 {

@@ -17,24 +17,24 @@ import (
 	"waza/runner/tally"
 )
 
-// tuner lets a model propose system prompts, generation by generation:
+// tuner asks a model for system prompts, generation by generation:
 //
-//	tasks of generation 0 end ─► prompts of 1 are proposed ─► tasks of 1 begin … ─► prompts of 2
+//	tasks of generation 0 end ─► prompts of 1 are proposed ─► tasks of 1 start … ─► prompts of 2
 //
-// A proposal is recorded before a trial uses it, so that a run that is resumed has the same
-// prompts. A nil tuner does nothing.
+// A proposal is recorded before a trial uses it, so that a resumed run has the same prompts. A
+// nil tuner does nothing.
 type tuner struct {
 	s     *scheduler
-	known map[eval.Proposal]bool // belongs to the goroutine of work, and to newTuner before
+	known map[eval.Proposal]bool // used by newTuner, then only by the goroutine of work
 
 	mu      sync.Mutex // guards the fields below
 	results map[*taskRun]*record.Task
-	left    []int           // by generation: tasks that have not ended
-	over    []chan struct{} // by generation: closed when none is left
+	left    []int           // by generation: number of tasks that have not ended
+	over    []chan struct{} // by generation: closed when no task is left
 }
 
-// newTuner is nil where the run has no cells for prompts that are proposed. It gives the
-// tasks the prompts that earlier sessions recorded.
+// newTuner returns nil where the run has no cells for proposed prompts. It assigns the prompts
+// that earlier run sessions recorded to their tasks.
 func newTuner(s *scheduler) *tuner {
 	generations := 0
 	for _, t := range s.tasks {
@@ -56,13 +56,13 @@ func newTuner(s *scheduler) *tuner {
 	}
 	if e := s.run.earlier; e != nil {
 		for i := range e.state.Prompts {
-			u.know(&e.state.Prompts[i])
+			u.setPrompt(&e.state.Prompts[i])
 		}
 	}
 	return u
 }
 
-// place is where the system prompt of the task is among those that a model proposes.
+// place returns the position of the task's system prompt among the proposed ones.
 func (t *taskRun) place() eval.Proposal {
 	if t.Cell == nil {
 		return eval.Proposal{}
@@ -70,11 +70,11 @@ func (t *taskRun) place() eval.Proposal {
 	return eval.Proposal{Generation: t.Cell.Generation, Number: t.Cell.Proposal}
 }
 
-// awaitsPrompt reports whether the system prompt of the task has yet to be proposed.
+// awaitsPrompt reports whether the system prompt of the task is not proposed yet.
 func (t *taskRun) awaitsPrompt() bool { return t.place().Generation > 0 && !t.prompted }
 
-// know gives a prompt to its tasks, none of which has begun.
-func (u *tuner) know(p *record.Prompt) {
+// setPrompt assigns a prompt to its tasks. None of them has started.
+func (u *tuner) setPrompt(p *record.Prompt) {
 	at := eval.Proposal{Generation: p.Generation, Number: p.Number}
 	u.known[at] = true
 	for _, t := range u.s.tasks {
@@ -86,7 +86,7 @@ func (u *tuner) know(p *record.Prompt) {
 	}
 }
 
-// ended takes the result of a task that has ended.
+// ended records the result of a task that has ended.
 func (u *tuner) ended(t *taskRun, res *record.Task) {
 	if u == nil {
 		return
@@ -103,8 +103,7 @@ func (u *tuner) ended(t *taskRun, res *record.Task) {
 	}
 }
 
-// work proposes prompts until all generations have theirs, no more trials are to begin, or
-// ctx ends.
+// work proposes prompts until all generations have theirs, no more trials start, or ctx ends.
 func (u *tuner) work(ctx context.Context) {
 	if u == nil {
 		return
@@ -128,7 +127,7 @@ func (u *tuner) work(ctx context.Context) {
 			if why := executor.AsStop(err); why != nil {
 				r.halt(why)
 			}
-			r.logf("error", "no system prompts for generation %d: %v", g, err)
+			r.logf("error", "cannot propose system prompts for generation %d: %v", g, err)
 			u.giveUp(g, err)
 			return
 		}
@@ -136,7 +135,7 @@ func (u *tuner) work(ctx context.Context) {
 	}
 }
 
-// propose asks for the prompts of a generation that are not known.
+// propose requests the missing prompts of a generation.
 func (u *tuner) propose(ctx context.Context, g int) error {
 	r, missing := u.s.run, u.missing(g)
 	if len(missing) == 0 {
@@ -164,12 +163,12 @@ func (u *tuner) propose(ctx context.Context, g int) error {
 			return err
 		}
 		u.s.tally.AddPrompts(*p)
-		u.know(p)
+		u.setPrompt(p)
 	}
 	return nil
 }
 
-// missing are the places of a generation without a prompt.
+// missing returns the positions of a generation that have no prompt.
 func (u *tuner) missing(g int) (list []eval.Proposal) {
 	for _, t := range u.s.tasks {
 		if at := t.place(); at.Generation == g && !u.known[at] && !slices.Contains(list, at) {
@@ -180,11 +179,11 @@ func (u *tuner) missing(g int) (list []eval.Proposal) {
 	return list
 }
 
-// giveUp ends the tasks from a generation on in error, but for those with a prompt.
+// giveUp ends the tasks without a prompt, from generation g on, in error.
 func (u *tuner) giveUp(g int, err error) {
 	for _, t := range u.s.tasks {
 		if t.awaitsPrompt() {
-			t.unproposed = executor.Permanent(fmt.Errorf("there is no system prompt: %w", err))
+			t.unproposed = executor.Permanent(fmt.Errorf("no system prompt: %w", err))
 		}
 	}
 	for ; g < len(u.left); g++ {
@@ -192,8 +191,8 @@ func (u *tuner) giveUp(g int, err error) {
 	}
 }
 
-// tried are the prompts whose tasks have ended, the best first, with what most often went
-// wrong.
+// tried returns the prompts whose tasks have ended, best first, with their most frequent
+// failures.
 func (u *tuner) tried() []propose.Tried {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -221,7 +220,7 @@ func (u *tuner) tried() []propose.Tried {
 	return list
 }
 
-// failuresOf says what kept trials of tasks from passing, the most frequent first.
+// failuresOf returns the reasons why trials of the tasks did not pass, most frequent first.
 func failuresOf(tasks []*record.Task) (list []string) {
 	var reasons []record.Reason
 	for _, res := range tasks {
@@ -236,7 +235,7 @@ func failuresOf(tasks []*record.Task) (list []string) {
 	return list
 }
 
-// tasks are the prompts of the suite's tasks.
+// tasks returns the prompts of the suite's tasks.
 func (u *tuner) tasks() (list []string) {
 	for _, t := range u.s.run.plan.Suite.Tasks {
 		list = append(list, t.Inputs.Prompt)

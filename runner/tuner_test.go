@@ -15,8 +15,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// tunedModel proposes the prompts "1a", "1b", "2a", "2b" and answers the task with what is
-// good in them: of a prompt with the letter b, more.
+// tunedModel proposes the prompts "1a", "1b", "2a", "2b". It answers the task better with a
+// prompt that contains the letter b.
 func tunedModel(t *testing.T, proposals *atomic.Int64) *runnertest.Model {
 	t.Helper()
 	return runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
@@ -59,7 +59,7 @@ func TestProposedPrompts(t *testing.T) {
 	model := tunedModel(t, &proposals)
 	res, events := runnertest.Run(t, tuningSuite(model.URL, "  parallel: true\n  workers: 3"), record.Request{})
 	require.Equal(t, record.StatusCompleted, res.Status)
-	// Each prompt was used, as it was proposed, for each task, after it was recorded.
+	// Each prompt was used as proposed, for each task, after it was recorded.
 	used := map[string]int{}
 	var order []string
 	for _, a := range model.Requests() {
@@ -77,7 +77,7 @@ func TestProposedPrompts(t *testing.T) {
 	require.Equal(t, "b,propose,1,propose,2", strings.Join(slices.Compact(order), ","))
 	tune := res.Summary.Tune
 	require.Equal(t, "system_prompt=generation 1, prompt 2", tune.Best)
-	require.Len(t, tune.Rivals, 4) // two tasks say little
+	require.Len(t, tune.Rivals, 4) // two tasks are not enough to separate them
 	require.Equal(t, []record.Prompt{
 		{Generation: 1, Number: 1, Style: "terse", Text: "1a", Usage: &record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: tune.Prompts[0].Usage.CostUSD}},
 		{Generation: 1, Number: 2, Style: "step by step", Text: "1b {{prompt}}"},
@@ -97,13 +97,12 @@ func TestProposedPrompts(t *testing.T) {
 	require.Equal(t, 4, proposed)
 }
 
-// A run that is resumed keeps the prompts that were proposed, and asks for those
-// that were not.
+// A resumed run keeps the proposed prompts, and requests only the missing ones.
 func TestProposedPromptsAreKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before    string // what the journal holds is before the first line with it
-		proposals int64  // in all
+		before    string // the journal ends before the first line with it
+		proposals int64  // in total
 	}{
 		"before the first proposal":   {`"type":"prompt_proposed"`, 4},
 		"between two proposals":       {`"number":2,"style":"step by step","text":"1b`, 4},
@@ -120,7 +119,7 @@ func TestProposedPromptsAreKept(t *testing.T) {
 			run := runnertest.Start(t, r, tuningSuite(model.URL, ""), record.Request{})
 			<-run.Done()
 			dir := run.Files().Dir()
-			runnertest.Cut(t, dir, runnertest.Before(c.before))
+			runnertest.CutRun(t, dir, runnertest.Before(c.before))
 			kept := 0
 			for _, line := range runnertest.JournalLines(t, dir) {
 				if strings.Contains(string(line), `"type":"prompt_proposed"`) {
@@ -141,7 +140,7 @@ func TestProposedPromptsAreKept(t *testing.T) {
 	}
 }
 
-// Trials without a system prompt are in error when the model does not propose one.
+// Trials without a system prompt end in error when the model proposes none.
 func TestNoProposal(t *testing.T) {
 	t.Parallel()
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
@@ -154,7 +153,7 @@ func TestNoProposal(t *testing.T) {
 	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 2, res.Summary.Trials.Passed)
 	require.Equal(t, 8, res.Summary.Trials.Errors)
-	require.Contains(t, runnertest.Logs(events), "no system prompts for generation 1: ")
+	require.Contains(t, runnertest.Logs(events), "cannot propose system prompts for generation 1: ")
 	require.Len(t, slices.DeleteFunc(model.Requests(), func(a runnertest.Asked) bool { return len(a.Tools) == 0 }), 1)
 }
 
@@ -183,7 +182,7 @@ func TestProposalsEndWithTheRun(t *testing.T) {
 	}
 }
 
-// What proposals cost counts for the budget of the run, and of the run that is resumed.
+// The cost of proposals counts for the budget of the run, also after it is resumed.
 func TestProposalsSpendTheBudget(t *testing.T) {
 	t.Parallel()
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
@@ -198,7 +197,7 @@ func TestProposalsSpendTheBudget(t *testing.T) {
 	run := runnertest.Start(t, r, tuningSuite(model.URL, "  max_tokens: 4000"), record.Request{})
 	<-run.Done()
 	require.Equal(t, record.StatusCancelled, run.Status())
-	require.Len(t, model.Requests(), 3) // two trials and the proposal, which was too much
+	require.Len(t, model.Requests(), 3) // two trials and the proposal, which exceeded the budget
 	again, _ := runnertest.Resumed(t, r, run.ID())
 	require.Equal(t, record.StatusCancelled, again.Status)
 	require.Len(t, model.Requests(), 3)

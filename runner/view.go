@@ -6,19 +6,19 @@ import (
 	"waza/runner/regrade"
 )
 
-// View is what somebody sees of the runs of a [Runner].
+// A View restricts a [Runner] to the runs that one user can see.
 type View struct {
-	// User is who the runs belong to that are started; see [Gate]. Empty means the user of
+	// User owns the runs that are started through the view, see [Gate]. Empty means the user of
 	// this process.
 	User string
-	// Sees reports whether a run is known to the user; nil means that all are. It is safe
-	// for concurrent use, and quick.
+	// Sees reports whether the user can see a run; nil means all runs. It must be fast and safe
+	// for concurrent use.
 	Sees func(runID string) bool
 }
 
-// View returns r as somebody sees it: it finds, lists, steers, grades, reuses and deletes
-// the runs of the view, and answers for all others as if they did not exist. Everything else
-// is shared with r, closing included. The zero View is r itself, and r must not be a view.
+// View returns r restricted to a view. The result finds, lists, controls, grades, reuses and
+// deletes only the runs of the view, and treats all others as if they did not exist. Everything
+// else is shared with r, including Close. The zero View returns r itself. r must not be a view.
 func (r *Runner) View(v View) *Runner {
 	w := *r
 	w.view = v
@@ -32,9 +32,9 @@ func (r *Runner) View(v View) *Runner {
 	return &w
 }
 
-// Sees reports whether a run may be known through r, if it exists.
+// Sees reports whether the run, if it exists, is visible through r.
 func (r *Runner) Sees(runID string) bool { return r.view.Sees == nil || r.view.Sees(runID) }
 
 func newAmender(r *Runner) *regrade.Amender {
-	return &regrade.Amender{Catalog: r.catalog, Planner: r.planner, Begin: r.beginAmend, Ended: r.writeReports, Log: r.log}
+	return &regrade.Amender{Catalog: r.catalog, Planner: r.planner, Admit: r.startAmend, Ended: r.writeReports, Log: r.log}
 }

@@ -23,24 +23,26 @@ import (
 	"waza/runner/record/recordtest"
 )
 
-// apiKey is what nothing may print or leave on disk.
+// apiKey must not be printed or left on disk.
 const apiKey = "sk-waza-f3a91c07d5e84b62"
 
-// realAgent is an agent as its user has set it up.
+// realAgent is an agent with a user's configuration.
 type realAgent struct {
 	name, npm string
-	// chosen is what makes waza run use it.
+	// chosen are the flags that select it.
 	chosen []string
-	// setUp is the agent's environment, for a home and a model's address.
+	// setUp returns the agent's environment, for a home and a model's address.
 	setUp func(home, url string) []string
-	// skills is where in the user's home it finds skills.
+	// skills is its directory for skills in the user's home.
 	skills string
-	// tools and arguments are its names for what Copilot calls differently.
+	// judge is its prefix for names of judge tools.
+	judge string
+	// tools and arguments are its names where they differ from Copilot's.
 	tools, arguments map[string]string
 }
 
 var opencode = realAgent{
-	name: "opencode", npm: "opencode-ai", chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
+	name: "opencode", npm: "opencode-ai", judge: "waza_judge_", chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
 	setUp: func(_, url string) []string {
 		return []string{
 			`OPENCODE_CONFIG_CONTENT={"autoupdate":false,"share":"disabled","model":"local/gpt-4","small_model":"local/gpt-4","provider":{"local":` +
@@ -53,7 +55,7 @@ var opencode = realAgent{
 }
 
 var copilot = realAgent{
-	name: "copilot", npm: "@github/copilot", chosen: []string{"--executor", "copilot-sdk"}, skills: ".copilot/skills",
+	name: "copilot", npm: "@github/copilot", judge: "waza_judge-", chosen: []string{"--executor", "copilot-sdk"}, skills: ".copilot/skills",
 	setUp: func(home, url string) []string {
 		return []string{
 			"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + url, "COPILOT_PROVIDER_API_KEY=" + apiKey,
@@ -62,8 +64,8 @@ var copilot = realAgent{
 	},
 }
 
-// programs is where the agent and the mock model server are. What is missing is
-// skipped, and says so.
+// programs returns the directory of the agent and the mock model server. It skips the test if
+// one is missing.
 func programs(t *testing.T, a realAgent) string {
 	t.Helper()
 	dir := os.Getenv("WAZA_AGENTS")
@@ -83,21 +85,21 @@ func programs(t *testing.T, a realAgent) string {
 	return bin
 }
 
-// user is someone with a home, an agent and records of runs.
+// user has a home, an agent and records of runs.
 type user struct {
 	home, state string
 	env         []string
 }
 
-// userOf makes a user of an agent, or with the zero one of none, whose model
-// follows a script of testdata/agents.
+// userOf makes a user of an agent whose model follows a script of testdata/agents. The zero
+// agent means none.
 func userOf(t *testing.T, a realAgent, script string, more ...string) *user {
 	t.Helper()
 	bin := programs(t, a)
 	u := &user{home: t.TempDir(), state: t.TempDir()}
 	url := startModel(t, bin, a.script(t, script))
 	for _, kv := range os.Environ() {
-		// A tester's own settings would change what agents do.
+		// The tester's own settings would affect the agents.
 		if !strings.HasPrefix(kv, "XDG_") && !strings.HasPrefix(kv, "OPENCODE_") && !strings.HasPrefix(kv, "COPILOT_") {
 			u.env = append(u.env, kv)
 		}
@@ -111,14 +113,14 @@ func userOf(t *testing.T, a realAgent, script string, more ...string) *user {
 	return u
 }
 
-// run runs a suite, and checks that the key stands nowhere.
+// run runs a suite, and checks that the key is not in any output.
 func (u *user) run(t *testing.T, args ...string) (*recordtest.Result, int) {
 	t.Helper()
 	out, code := u.waza(t, append([]string{"run", "--json", "--verbose"}, args...)...)
 	return recordtest.Decode(t, out), code
 }
 
-// waza runs a command of waza's.
+// waza runs a command of waza.
 func (u *user) waza(t *testing.T, args ...string) (stdout []byte, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "waza", args...)
@@ -137,7 +139,7 @@ func (u *user) waza(t *testing.T, args ...string) (stdout []byte, code int) {
 	return stdout, cmd.ProcessState.ExitCode()
 }
 
-// requireNoKey looks for the key in all that waza has written.
+// requireNoKey checks that no file of waza contains the key.
 func (u *user) requireNoKey(t *testing.T) {
 	t.Helper()
 	read := 0
@@ -165,7 +167,7 @@ type line struct {
 	Tokens int    `yaml:"tokens"`
 }
 
-// script reads a model's script and makes fixtures of the mock model server of it.
+// script converts a model's script to fixtures of the mock model server.
 func (a realAgent) script(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "agents", name))
@@ -185,7 +187,7 @@ func (a realAgent) script(t *testing.T, name string) []byte {
 	return out
 }
 
-// fixture is the answer to a prompt after so many answers.
+// fixture returns the answer to a prompt after a number of answers.
 func fixture(prompt string, turn int, response map[string]any) any {
 	return map[string]any{"match": map[string]any{"userMessage": prompt, "turnIndex": turn}, "response": response}
 }
@@ -209,11 +211,11 @@ func (a realAgent) fixtures(t *testing.T, prompt string, l line) []any {
 	return append(all, fixture(prompt, len(l.Calls), map[string]any{"content": l.Says, "usage": usage}))
 }
 
-// call is the nth of like calls of a tool, by the agent's name for it.
+// call returns the nth identical call of a tool, by the agent's name for it.
 func (a realAgent) call(t *testing.T, name string, arguments map[string]any, n int) any {
 	own := maps.Clone(arguments)
 	for from, to := range a.arguments {
-		if v, ok := own[from]; ok {
+		if v, ok := own[from]; ok && !strings.HasPrefix(name, "waza_") { // these are the same for all agents
 			delete(own, from)
 			own[to] = v
 		}
@@ -223,8 +225,11 @@ func (a realAgent) call(t *testing.T, name string, arguments map[string]any, n i
 	return map[string]any{"name": a.tool(name), "arguments": strings.ReplaceAll(string(text), "NUMBER", strconv.Itoa(n))}
 }
 
-// tool is the agent's name for a tool of Copilot's.
+// tool returns the agent's name for a tool of Copilot.
 func (a realAgent) tool(name string) string {
+	if tool, ok := strings.CutPrefix(name, "judge:"); ok {
+		return a.judge + tool
+	}
 	if own, ok := a.tools[name]; ok {
 		return own
 	}

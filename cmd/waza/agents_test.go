@@ -25,7 +25,7 @@ var (
 	showcaseSuite = filepath.Join("..", "..", "..", "shared", "suites", "microsoft-waza", "grader-showcase", "eval.yaml")
 )
 
-// showcaseGraders are the graders of each task of the grader showcase.
+// showcaseGraders lists the graders of each task of the grader showcase.
 var showcaseGraders = map[string][]string{
 	"action-sequence-demo-001": {"has_output", "no_critical_errors", "expected_workflow", "_outcomes"},
 	"behavior-demo-001":        {"has_output", "no_critical_errors", "efficient_behavior", "_output_contains"},
@@ -36,9 +36,9 @@ var showcaseGraders = map[string][]string{
 		"required_skills_check", "mentions_deployment"},
 }
 
-// showcaseFails are the graders that fail when the model says what fails.yaml
-// tells. Between them they are all graders of the suite but _outcomes: a trial
-// that does not meet that one is an error, and not graded.
+// showcaseFails lists the graders that fail with the model script fails.yaml. Together they are
+// all graders of the suite except _outcomes: a trial that does not meet that one is an error,
+// and is not graded.
 var showcaseFails = map[string][]string{
 	"action-sequence-demo-001": {"has_output", "expected_workflow"},
 	"behavior-demo-001":        {"efficient_behavior", "_output_contains"},
@@ -48,22 +48,25 @@ var showcaseFails = map[string][]string{
 	"skill-invocation-001":     {"exact_orchestration_flow", "flexible_orchestration_flow", "required_skills_check", "mentions_deployment"},
 }
 
-// A published suite that uses every grader, as it is, with real agents: every
-// grader passes what is right and fails what is wrong.
+// Real agents run a published suite that uses every grader, without changes. Every grader passes
+// right answers and fails wrong ones.
 func TestAgentsShowcase(t *testing.T) {
 	if _, err := os.Stat(showcaseSuite); err != nil {
 		t.Skip("skipped: the suite grader-showcase is not beside this checkout")
 	}
-	// The suite names Copilot's tools, so what asks for view never passes with
-	// an agent that calls it read.
-	byName := map[string][]string{"action-sequence-demo-001": {"expected_workflow"}, "behavior-demo-001": {"efficient_behavior"}}
+	// The suite names Copilot's tools; waza translates opencode's tools.
 	for _, a := range []struct {
 		realAgent
-		failsAnyway map[string][]string
-	}{{copilot, nil}, {opencode, byName}} {
+		taken map[string]string
+	}{{copilot, nil}, {opencode, map[string]string{"view": "read"}}} {
 		t.Run(a.name+"/passes", func(t *testing.T) {
-			r := runShowcase(t, a.realAgent, "showcase/passes.yaml", a.failsAnyway)
+			r := runShowcase(t, a.realAgent, "showcase/passes.yaml", nil)
 			requireShowcaseTranscripts(t, a.realAgent, r)
+			for _, g := range r["behavior-demo-001"].Graders {
+				if g.Name == "efficient_behavior" {
+					require.Equal(t, a.taken, g.ToolNames)
+				}
+			}
 		})
 		t.Run(a.name+"/fails", func(t *testing.T) {
 			r := runShowcase(t, a.realAgent, "showcase/fails.yaml", showcaseFails)
@@ -72,7 +75,7 @@ func TestAgentsShowcase(t *testing.T) {
 	}
 }
 
-// runShowcase runs the suite and checks that just the given graders fail.
+// runShowcase runs the suite and checks that exactly the given graders fail.
 func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]string) map[string]*record.Trial {
 	t.Helper()
 	u := userOf(t, a, script)
@@ -113,11 +116,11 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 	return trials
 }
 
-// requireInTime ends the test where an agent was slower than the suite allows:
-// that says something of the machine, and nothing of graders.
+// requireInTime skips the test if an agent was slower than the suite allows, because the cause
+// is a slow machine and not a grader.
 func requireInTime(t *testing.T, r *recordtest.Result) {
 	t.Helper()
-	const allowed = 30_000 // by output_validation
+	const allowed = 30_000 // limit of output_validation
 	for _, task := range r.Tasks {
 		require.Len(t, task.Trials, 1)
 		if ms := task.Trial(t, 1).DurationMS; task.ID == "code-demo-001" && ms >= allowed {
@@ -135,7 +138,7 @@ func logTrials(t *testing.T, r *recordtest.Result) {
 	}
 }
 
-// requireShowcaseTranscripts checks what the agent is recorded to have done.
+// requireShowcaseTranscripts checks the recorded actions of the agent.
 func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*record.Trial) {
 	t.Helper()
 	got, want := map[string][]string{}, map[string][]string{}
@@ -173,7 +176,7 @@ func requireShowcaseTranscripts(t *testing.T, a realAgent, trials map[string]*re
 	require.NotNil(t, trials["code-demo-001"].Usage)
 }
 
-// requireShowcaseReasons checks that graders of several rules fail by each.
+// requireShowcaseReasons checks that graders with several rules can fail by each rule.
 func requireShowcaseReasons(t *testing.T, a realAgent, trials map[string]*record.Trial) {
 	t.Helper()
 	feedback := func(task, name string) string {
@@ -207,8 +210,8 @@ func callsOf(trial *record.Trial) []*record.ToolCall {
 	return calls
 }
 
-// Only the lines executor and agent move a suite from one kind of executor to
-// another: each passes what is right and fails what is wrong.
+// Changing the lines executor and agent is enough to run a suite with another kind of executor.
+// Each passes right answers and fails wrong ones.
 func TestAgentsMove(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(agentSuites, "moves", "eval.yaml"))
 	require.NoError(t, err)
@@ -247,8 +250,8 @@ func TestAgentsMove(t *testing.T) {
 	}
 }
 
-// A daemon that is killed in mid-trial leaves no agent behind, nor what its
-// tools started, and its run is one that was interrupted.
+// A daemon that is killed during a trial leaves no agent behind and no process of its tools. Its
+// run is interrupted.
 func TestAgentsDaemonKilled(t *testing.T) {
 	for _, a := range []realAgent{copilot, opencode} {
 		t.Run(a.name, func(t *testing.T) {
@@ -281,7 +284,7 @@ func TestAgentsDaemonKilled(t *testing.T) {
 	}
 }
 
-// processesWith are the processes whose environment holds a variable.
+// processesWith returns the processes with a variable in their environment.
 func processesWith(name string) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -293,9 +296,9 @@ func processesWith(name string) []string {
 	return found
 }
 
-// Two workers start no more than two agents for ten trials, which the project's
-// own entry in .waza.yaml starts through a script that counts.
-// The second agent is for those who do not have the first: its trials take long.
+// Two workers start at most two agents for ten trials. The project's entry in .waza.yaml starts
+// them through a script that counts. The second agent serves the other worker, because its
+// trials take long.
 func TestAgentsStarts(t *testing.T) {
 	done := false
 	for _, a := range []realAgent{copilot, opencode} {
@@ -331,8 +334,8 @@ func TestAgentsStarts(t *testing.T) {
 	}
 }
 
-// The key of a provider gets neither on disk nor on the screen, whoever tells
-// it: a tool, the model, a grader, the provider. [user.waza] looks for it.
+// The key of a provider gets neither on disk nor on the screen, even if a tool, the model, a
+// grader or the provider prints it. [user.waza] checks for it.
 func TestAgentsSecrets(t *testing.T) {
 	for _, a := range []realAgent{copilot, opencode} {
 		t.Run(a.name, func(t *testing.T) {
@@ -349,6 +352,88 @@ func TestAgentsSecrets(t *testing.T) {
 			require.Contains(t, r.Trial(t, "refused", 1).Error, "[redacted]")
 			u.waza(t, "runs", "show", r.RunID)
 			u.waza(t, "runs", "show", "--json", r.RunID)
+		})
+	}
+}
+
+// An agent starts waza mcp, runs a suite and reads its failures through the tools. Its run is
+// recorded beside the run of the suite that the agent works for.
+func TestAgentsMCP(t *testing.T) {
+	u := userOf(t, opencode, "mcp/model.yaml")
+	r, code := u.run(t, append(slices.Clone(opencode.chosen), filepath.Join(agentSuites, "mcp", "eval.yaml"))...)
+	trial := r.Trial(t, "reads-failures", 1)
+	if code != 0 {
+		logTrials(t, r)
+	}
+	require.Zero(t, code, trial.Error)
+	calls := callsOf(trial)
+	require.Len(t, calls, 3)
+	for i, says := range []string{`\"valid\":true`, "does not contain", "The capital of Australia is Sydney."} {
+		require.Equal(t, "completed", calls[i].Status, "%s", calls[i].Result)
+		require.Contains(t, string(calls[i].Result), says)
+	}
+	out, code := u.waza(t, "runs", "--json")
+	require.Zero(t, code)
+	var list struct {
+		Runs []catalog.Info `json:"runs"`
+	}
+	require.NoError(t, json.Unmarshal(out, &list))
+	status := map[string]record.Status{}
+	for _, run := range list.Runs {
+		status[run.Suite.Name] = run.Status
+	}
+	require.Equal(t, map[string]record.Status{"mcp": record.StatusCompleted, "capitals": record.StatusCompleted}, status)
+}
+
+// Agents judge like models: by criteria, by one verdict, and by a verdict that they only write
+// down.
+func TestAgentsJudge(t *testing.T) {
+	for _, j := range []struct {
+		name string
+		user realAgent
+		args []string
+	}{
+		{"model", realAgent{}, []string{"--judge-model", "gpt-4"}},
+		{"copilot", copilot, []string{"--judge-agent", "copilot", "--judge-model", "gpt-4"}},
+		{"opencode", opencode, []string{"--judge-agent", "opencode"}},
+	} {
+		t.Run(j.name, func(t *testing.T) {
+			u := userOf(t, j.user, "judged/model.yaml")
+			r, code := u.run(t, append(j.args, filepath.Join(agentSuites, "judged", "eval.yaml"))...)
+			type grade struct {
+				Verdict  record.Verdict
+				Score    float64
+				Feedback string
+			}
+			judge := j.name
+			switch j.name {
+			case "model":
+				judge = "gpt-4"
+			case "copilot":
+				judge = "copilot:gpt-4"
+			case "opencode":
+				judge = "opencode:local/gpt-4"
+			}
+			want := map[string]grade{
+				"kept":    {record.Passed, 1, ""},
+				"broken":  {record.Failed, 0.5, "fail: three lines: it is one line"},
+				"verdict": {record.Passed, 0.75, ""},
+				"written": {record.Failed, 0.25, judge + " (0.25): it is cold"},
+			}
+			got := map[string]grade{}
+			for _, task := range r.Tasks {
+				trial := task.Trial(t, 1)
+				require.Len(t, trial.Graders, 1, trial.Error)
+				g := trial.Graders[0]
+				got[task.ID] = grade{trial.Verdict, g.Score, g.Feedback}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("grades (-want +got):\n%s", diff)
+				logTrials(t, r)
+			}
+			require.NotNil(t, r.Summary.UsageByRole)
+			require.Positive(t, r.Summary.UsageByRole.Judges.InputTokens)
+			require.Equal(t, 1, code)
 		})
 	}
 }

@@ -9,16 +9,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/complete"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/schemas"
 )
 
-// run is the whole program. It returns its exit code, see [exit.Codes].
+// run executes the whole program and returns its exit code, see [exit.Codes].
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// A pipe that is closed at the other end is an error of the write to it,
-	// so that there is time to clean up. Being notified rather than ignoring
-	// keeps the default for the programs that are started.
+	// When the reader closes a pipe, the write fails and waza has time to clean up. Notify
+	// rather than Ignore keeps the default handling in the programs that waza starts.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	e := newEnv(stdin, stdout, stderr)
@@ -38,10 +39,11 @@ func newApp(e *env) *cli.App {
 		Name:     "waza",
 		HelpName: "waza",
 		Usage:    "evaluate AI agents with suites of tasks",
-		Description: `A suite is a file named eval.yaml that holds tasks and says how the outcome is
-graded. waza lets an agent do each task, grades what came out, and tells.
+		Description: `A suite is a file named eval.yaml with tasks and the graders for their outcome.
+waza lets an agent do each task, grades the outcome, and reports the results.
 
 Examples:
+  waza init demo                     create a first project
   waza run evals/demo/eval.yaml      run a suite
   waza validate                      check every suite below this directory
   waza jsonrpc                       serve an editor on stdin and stdout`,
@@ -51,9 +53,9 @@ Examples:
 		ErrWriter:                 e.stderr,
 		Reader:                    e.stdin,
 		DisableSliceFlagSeparator: true,
-		ExitErrHandler:            func(*cli.Context, error) {}, // run does it
+		ExitErrHandler:            func(*cli.Context, error) {}, // run handles it
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "version", Usage: "print the version, as `waza version` does"},
+			&cli.BoolFlag{Name: "version", Usage: "print the version, like `waza version`"},
 		},
 		Action: e.do(noCommand),
 	}
@@ -61,15 +63,15 @@ Examples:
 		runCommand(e), validateCommand(e), listCommand(e), tasksCommand(e),
 		runsCommand(e), compareCommand(e), historyCommand(e), gradeCommand(e), reviewCommand(e),
 		jsonrpcCommand(e), lspCommand(e), serveCommand(e), tokenCommand(e), agentsCommand(e), agentCommand(e),
-		schemaCommand(e), completionCommand(e), versionCommand(e), helpCommand(e),
+		schemas.Command(e.stdout), complete.ScriptCommand(e.stdout), versionCommand(e), helpCommand(e),
 		guardCommand(e), completeCommand(e),
 	}
-	app.Setup() // once, and before the names it gives are replaced
+	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, e.stdout)
 	return app
 }
 
-// prepare gives every command what all have: --help, and errors of our own.
+// prepare gives every command --help and waza's own error messages.
 func prepare(app *cli.App, stdout io.Writer) {
 	app.Flags = append(app.Flags, helpFlag())
 	app.OnUsageError = flags.UsageError(app.Name)
@@ -107,7 +109,7 @@ func orHelp(action cli.ActionFunc, help func()) cli.ActionFunc {
 	}
 }
 
-// noCommand is what waza does when no command is named, or one that is not there.
+// noCommand handles a call that names no command or an unknown one.
 func noCommand(e *env, c *cli.Context) error {
 	if c.Bool("version") {
 		return printVersion(e, false)

@@ -23,11 +23,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemon is a `waza jsonrpc` process with its own state directory. Lines of its
-// stderr come on errors.
+// daemon is a `waza jsonrpc` process with its own state directory. errors receives the lines of
+// its stderr.
 type daemon struct {
 	cmd    *exec.Cmd
-	wait   func() error // may be called more than once
+	wait   func() error // can be called more than once
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stdout io.ReadCloser
@@ -39,7 +39,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	return startDaemonWith(t, nil, args...)
 }
 
-// startDaemonWith starts it with more variables in its environment.
+// startDaemonWith starts a daemon with additional environment variables.
 func startDaemonWith(t *testing.T, env []string, args ...string) *daemon {
 	t.Helper()
 	cmd := exec.Command("waza", append([]string{"jsonrpc"}, args...)...)
@@ -91,8 +91,8 @@ func readMessage(t *testing.T, r *bufio.Reader) message {
 	return m
 }
 
-// sleepers is a suite of n command trials at once, each of which starts a tree
-// of processes that sleep and write their ids into pids.
+// sleepers returns a suite of n concurrent command trials. Each starts a tree of sleeping
+// processes that write their ids to the file pids.
 func sleepers(t *testing.T, n int) (suite, pids string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -165,7 +165,7 @@ func (d *daemon) exitCode(t *testing.T) int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
-// Nothing to read is nothing to do.
+// With an empty input, the daemon ends without work.
 func TestDaemonEmptyInput(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -176,7 +176,7 @@ func TestDaemonEmptyInput(t *testing.T) {
 	require.Equal(t, 0, d.exitCode(t))
 }
 
-// A client that is killed, so that both pipes close, leaves nothing behind.
+// When a client is killed and both pipes close, the daemon leaves nothing behind.
 func TestDaemonClientKilled(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -191,7 +191,7 @@ func TestDaemonClientKilled(t *testing.T) {
 	requireAllGone(t, ids)
 }
 
-// Nor does a daemon that is killed without a chance to clean up.
+// A daemon that is killed leaves nothing behind either.
 func TestDaemonKilled(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -203,7 +203,7 @@ func TestDaemonKilled(t *testing.T) {
 	requireAllGone(t, ids)
 }
 
-// SIGTERM cancels, tells the client, cleans up and exits.
+// After SIGTERM, the daemon cancels runs, notifies the client, cleans up and exits.
 func TestDaemonTerminated(t *testing.T) {
 	t.Parallel()
 	const n = 5
@@ -223,8 +223,8 @@ func TestDaemonTerminated(t *testing.T) {
 	requireAllGone(t, ids)
 }
 
-// The variable of --token-env was in the environment of every agent, so that one
-// that printed it put the token into the records.
+// Agents inherited the variable of --token-env. An agent that printed its environment put the
+// token into the records.
 func TestDaemonTokenNotInherited(t *testing.T) {
 	t.Parallel()
 	const token = "this-is-not-for-agents"
@@ -236,7 +236,7 @@ config: {executor: command, command: "echo seen=${WAZA_TEST_TOKEN-nothing}"}
 tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=nothing"]}}]}]
 `), 0o600))
 	d := startDaemonWith(t, []string{"WAZA_TEST_TOKEN=" + token}, "--socket", socket, "--token-env", "WAZA_TEST_TOKEN")
-	_, err := d.errors.ReadString('\n') // it listens
+	_, err := d.errors.ReadString('\n') // the line that it listens
 	require.NoError(t, err)
 	conn, err := net.Dial("unix", socket)
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=no
 	}
 }
 
-// run.cancel is answered, the trees are gone, and eval.complete tells.
+// run.cancel is answered, the process trees are gone, and eval.complete reports it.
 func TestDaemonCancel(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -272,7 +272,7 @@ func TestDaemonCancel(t *testing.T) {
 	require.NoError(t, json.Unmarshal(readMessage(t, d.out).Result, &reply))
 	ids := sleeping(t, pids, n)
 	d.send(t, `{"jsonrpc":"2.0","id":2,"method":"run.cancel","params":{"runId":%q}}`, reply.RunID)
-	for answered, told := false, false; !answered || !told; {
+	for answered, reported := false, false; !answered || !reported; {
 		m := readMessage(t, d.out)
 		if string(m.ID) == "2" {
 			require.JSONEq(t, fmt.Sprintf(`{"runId":%q,"status":"cancelled"}`, reply.RunID), string(m.Result))
@@ -280,14 +280,14 @@ func TestDaemonCancel(t *testing.T) {
 		}
 		if m.Method == "eval.complete" {
 			require.Equal(t, "cancelled", m.Params.Status)
-			told = true
+			reported = true
 		}
 	}
 	requireAllGone(t, ids)
 }
 
-// The Python client printed in the protocol document works as it is: only the
-// path stands for something, and the executor is that of this machine.
+// The Python client in the protocol document works. The test replaces only the path, and uses
+// the executor of this machine.
 func TestDaemonDocumentedPythonClient(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -318,8 +318,8 @@ func TestDaemonDocumentedPythonClient(t *testing.T) {
 	}
 }
 
-// A request piped in is answered and its run followed to the end, on stdin and
-// through a half-closed TCP connection, here with nc where there is one.
+// The daemon answers a piped request and reports its run to the end, on stdin and through a
+// half-closed TCP connection, here with nc if it is installed.
 func TestDaemonPipedRequest(t *testing.T) {
 	t.Parallel()
 	request := `{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"../../testdata/suites/hello/eval.yaml"}}` + "\n"
@@ -352,8 +352,8 @@ func TestDaemonPipedRequest(t *testing.T) {
 	}
 }
 
-// requireWholeRun reads a reply, then the notifications of its run without a
-// gap, of which eval.complete is the last before the end of the stream.
+// requireWholeRun reads a reply, then all notifications of its run in order. The last one before
+// the end of the stream is eval.complete.
 func requireWholeRun(t *testing.T, r *bufio.Reader) {
 	t.Helper()
 	require.JSONEq(t, "1", string(readMessage(t, r).ID))
@@ -371,7 +371,7 @@ func requireWholeRun(t *testing.T, r *bufio.Reader) {
 
 var listensAt = regexp.MustCompile(`address="?([0-9.]+:[0-9]+)`)
 
-// address is where the daemon says that it listens, by TCP.
+// address returns the TCP address that the daemon logs.
 func (d *daemon) address(t *testing.T) string {
 	t.Helper()
 	line, err := d.errors.ReadString('\n')
@@ -381,14 +381,14 @@ func (d *daemon) address(t *testing.T) string {
 	return found[1]
 }
 
-// Nobody learned that every process of the user could run programs by way of the daemon.
+// The log did not warn that every process of the user could run programs through the daemon.
 func TestDaemonSaysWhoCanConnect(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600))
 	for want, args := range map[string][]string{
 		`level=WARN msg=listening .* clients="every process of this user, and each can run programs as this user; --token-file FILE or --token-env NAME requires a token"`: {"--tcp", "localhost:0"},
-		`level=INFO msg=listening .* clients="those that show the token"`:                                                                                                  {"--tcp", "localhost:0", "--token-file", token},
+		`level=INFO msg=listening .* clients="clients that present the token"`:                                                                                             {"--tcp", "localhost:0", "--token-file", token},
 		`level=INFO msg=listening network=unix .* clients="every process of this user"`:                                                                                    {"--socket", filepath.Join(t.TempDir(), "s")},
 	} {
 		d := startDaemon(t, args...)

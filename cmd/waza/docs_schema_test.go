@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,7 +19,7 @@ import (
 	"waza/eval"
 )
 
-// schemaNode is as much of a JSON Schema as the documents tell.
+// schemaNode is the part of a JSON Schema that the documents show.
 type schemaNode struct {
 	Ref         string                 `json:"$ref"`
 	Type        any                    `json:"type"`
@@ -34,7 +36,7 @@ type schemaNode struct {
 	Defs        map[string]*schemaNode `json:"$defs"`
 }
 
-// orderedNodes are properties in the order in which they are written.
+// orderedNodes are properties in their written order.
 type orderedNodes []namedNode
 
 type namedNode struct {
@@ -81,8 +83,8 @@ func newWriter(s *schemaNode) *writer { return &writer{defs: s.Defs, done: map[s
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 
-// object is the node that holds the properties of a definition: itself, or the
-// one of its alternatives that is a map.
+// object returns the node with the properties of a definition: the definition, or its
+// alternative that is a map.
 func (w *writer) object(name string) *schemaNode {
 	def := w.defs[name]
 	if def == nil {
@@ -98,12 +100,12 @@ func (w *writer) object(name string) *schemaNode {
 
 func refOf(n *schemaNode) string { return strings.TrimPrefix(n.Ref, "#/$defs/") }
 
-// title is how a definition is called in the text.
+// title returns the name of a definition in the text.
 func title(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 func anchor(name string) string { return strings.ToLower(title(name)) }
 
-// kind says of what type a value is.
+// kind describes the type of a value.
 func (w *writer) kind(n *schemaNode) string {
 	switch {
 	case n == nil:
@@ -162,7 +164,7 @@ func (w *writer) plainKind(n *schemaNode) string {
 	return fmt.Sprint(n.Type)
 }
 
-// keys writes a table of properties, and below it those of the past.
+// keys writes a table of properties, then one of deprecated properties.
 func (w *writer) keys(nodes []namedNode, required []string) {
 	w.printf("| key | type | meaning |\n|---|---|---|\n")
 	var past []string
@@ -185,7 +187,7 @@ func (w *writer) keys(nodes []namedNode, required []string) {
 	}
 }
 
-// section writes about a definition, unless that has been done.
+// section writes about a definition, once.
 func (w *writer) section(level, name string) {
 	o := w.object(name)
 	if w.done[name] || o == nil {
@@ -208,7 +210,7 @@ func (w *writer) mentioned(level string) {
 	}
 }
 
-// optionsName is the definition of a kind's options.
+// optionsName returns the name of the definition of a kind's options.
 func optionsName(k eval.Kind) string {
 	if k.Options == nil {
 		return ""
@@ -228,28 +230,6 @@ func writeKind(w *writer, k eval.Kind) {
 func gradersDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
 	t.Helper()
 	w := newWriter(parseSchema(t, suite))
-	w.printf(`# Graders
-
-A grader gives a finished trial a score from 0 to 1 and says whether it passed. A suite lists graders under ` + "`graders`" + `,
-which apply to all its tasks, and so does a task. Their options are in ` + "`config`" + `.
-
-## Failed or error
-
-A trial is *failed* when a grader looked at what the agent left and was not satisfied. It is an *error*, which counts
-neither as failed nor as passed, when a grader could not look. One rule decides for all graders:
-
-| what happened | verdict |
-|---|---|
-| an assertion or a program takes longer than its own limit, takes too much memory or crashes | failed |
-| the time of the whole trial (` + "`timeout_seconds`" + `) is up while graders still run | timeout, which counts as not passed; error when a recorded trial is graded again, since the agent was in time |
-| an interpreter, a program or a file of the suite is missing, a judge does not answer, tokens are not known | error |
-| somebody else kills the program or the interpreter, the system that is short of memory for example | error |
-| the agent deleted its workspace, or replaced it by a link, a file or another directory | failed, with score 0, whatever graders would say |
-| a check depends on what waza did not keep: a part of the output beyond 4 MiB, entries of the transcript beyond its limit, a file of a recorded workspace | error, unless another check of the grader failed for certain |
-
-Programs and assertions run over the agent's work, so an agent whose work makes them hang has failed, and cannot leave
-the pass rate that way. Raise the limit where a machine is slow.
-`)
 	for _, k := range v.Graders {
 		writeKind(w, k)
 		name := optionsName(k)
@@ -260,7 +240,7 @@ the pass rate that way. Raise the limit where a machine is slow.
 			w.mentioned("###")
 		}
 	}
-	return w.String()
+	return handwritten(t, "docs/graders.md", w.String())
 }
 
 func executorsDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
@@ -268,7 +248,6 @@ func executorsDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
 	w := newWriter(parseSchema(t, suite))
 	config := w.object("Config")
 	require.NotNil(t, config)
-	w.printf("# Executors\n\nAn executor does the trials. `config.executor` names it; its options stand beside that, in `config`.\n")
 	for _, k := range v.Executors {
 		writeKind(w, k)
 		var nodes []namedNode
@@ -285,16 +264,16 @@ func executorsDocument(t *testing.T, v *eval.Vocabulary, suite []byte) string {
 			w.mentioned("###")
 		}
 	}
-	return w.String()
+	return handwritten(t, "docs/executors.md", w.String())
 }
 
-// optionKeys are the keys of config that a kind takes.
+// optionKeys returns the keys of config that a kind accepts.
 func optionKeys(k eval.Kind) []string {
 	if k.Options == nil {
 		return nil
 	}
 	var keys []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(k.Options()).Elem()) { // those of inlined structs, too
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(k.Options()).Elem()) { // includes inlined structs
 		if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" && key != "-" {
 			keys = append(keys, key)
 		}
@@ -306,62 +285,63 @@ func suiteDocument(t *testing.T, v *eval.Vocabulary, suite, triggers []byte) str
 	t.Helper()
 	w := newWriter(parseSchema(t, suite))
 	for _, k := range v.Executors {
-		own := optionKeys(k) // they are in the executors' document
+		own := optionKeys(k) // these are in the document about executors
 		config := w.object("Config")
 		config.Properties = slices.DeleteFunc(config.Properties, func(n namedNode) bool { return slices.Contains(own, n.name) })
 	}
-	w.printf(`# The suite format
-
-A suite is a file named eval.yaml, eval.<word>.yaml, eval-<word>.yaml or <word>.eval.yaml. Spellings of older generations
-of the format are taken as well. Executors and graders have documents of their own: [executors](executors.md),
-[graders](graders.md). What is wrong with a suite is told by [findings](diagnostics.md).
-`)
 	w.section("##", "Suite")
 	w.mentioned("##")
 	w.section("##", "Task")
 	w.mentioned("##")
 	tests := newWriter(parseSchema(t, triggers))
-	tests.printf("\nTrigger tests stand in trigger_tests.yaml beside the suite.\n")
 	tests.section("##", "TriggerTests")
 	tests.mentioned("##")
-	return w.String() + tests.String()
+	return handwritten(t, "docs/suite.md", w.String(), tests.String())
+}
+
+func projectDocument(t *testing.T, project []byte) string {
+	t.Helper()
+	w := newWriter(parseSchema(t, project))
+	w.section("##", "Project")
+	w.mentioned("##")
+	return handwritten(t, "docs/project.md", w.String())
 }
 
 func configurationDocument(t *testing.T, configuration []byte) string {
 	t.Helper()
 	w := newWriter(parseSchema(t, configuration))
-	w.printf(`# The configuration of waza serve
-
-`+"`waza serve --config FILE`"+` reads a YAML or JSON file, `+"`waza serve --check --config FILE`"+` reports what is wrong with it and
-lists the doors. Each door has a block; a key that is left out has its default. `+"`waza schema serve`"+` prints the JSON Schema of
-the file. What the doors do: [serve.md](serve.md).
-
-`+"```yaml"+`
-agents:
-  listen: 127.0.0.1:8080
-  keys_file: keys.yaml      # mode 0600, a line per agent: its client id, a colon and its key
-jobs:
-  listen: off
-`+"```"+`
-
-Names of files are relative to the directory of the configuration. Times are written as `+"`90s`, `5m` or `1h30m`"+`. `+"`listen: off`"+`
-closes a door. A key that waza does not know is an error.
-
-A variable of the environment overrides a key: `+"`%s`"+` overrides `+"`listen`"+` of `+"`agents`"+`. A list
-is separated by commas there. The flags of `+"`waza serve`"+` override both. The variable `+"`WAZA_AGENT_KEY`"+` is the key that all
-agents must show which have none of their own in `+"`keys_file`"+`. waza removes it from its environment, so that agents and
-graders do not inherit it.
-`, config.Variable("agents", "listen"))
 	for _, block := range w.object("config.Config").Properties {
 		o := w.object(refOf(block.schemaNode))
 		require.NotNil(t, o, block.name)
 		w.printf("\n## %s\n\n%s\n\n", block.name, strings.Join(strings.Fields(block.Description), " "))
 		w.keys(o.Properties, o.Required)
 	}
-	return w.String()
+	text := handwritten(t, "docs/configuration.md", w.String())
+	require.Contains(t, text, "`"+config.Variable("agents", "listen")+"`")
+	return text
 }
 
-// defaultText writes a value as a person would write it in YAML: 8388608, not 8.388608e+06.
+// handwritten returns a handwritten page and replaces its parts between the marks "generated"
+// and "end of generated".
+func handwritten(t *testing.T, page string, parts ...string) string {
+	t.Helper()
+	const start, end = "<!-- generated: make docs writes what follows -->\n", "<!-- end of generated -->\n"
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, filepath.FromSlash(page)))
+	require.NoError(t, err)
+	var b strings.Builder
+	rest := string(text)
+	for _, part := range parts {
+		before, after, ok := strings.Cut(rest, start)
+		require.True(t, ok, "%s has fewer than %d generated parts", page, len(parts))
+		_, rest, ok = strings.Cut(after, end)
+		require.True(t, ok, "%s has a generated part without end", page)
+		b.WriteString(before + start + "\n" + strings.Trim(part, "\n") + "\n\n" + end)
+	}
+	require.NotContains(t, rest, start, "%s has more than %d generated parts", page, len(parts))
+	return b.String() + rest
+}
+
+// defaultText formats a value as people write it in YAML: 8388608, not 8.388608e+06.
 func defaultText(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)

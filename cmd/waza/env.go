@@ -11,19 +11,23 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/serving"
 	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
+	"waza/rpc/gateway/link"
 	"waza/runner"
+	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
+	"waza/runner/executor/router"
 	"waza/runner/plan"
 	"waza/runner/report"
 	"waza/runner/report/formats"
 )
 
-// env is what all commands share. What goes where:
+// env is the environment that all commands share. Output is split as follows:
 //
-//   - stdout gets what was asked for: a table, a document, the protocol. With
-//     --json it gets JSON and nothing else.
+//   - stdout gets the result: a table, a document, the protocol. With --json it
+//     gets JSON and nothing else.
 //   - stderr is for people: progress, findings, logs, errors.
 type env struct {
 	stdin  io.Reader
@@ -36,26 +40,31 @@ func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
 	return &env{stdin: stdin, stdout: output.New(stdout), stderr: stderr, now: time.Now}
 }
 
-// do makes a command's action of a function over the environment.
+// do turns a function over the environment into a command's action.
 func (e *env) do(f func(*env, *cli.Context) error) cli.ActionFunc {
 	return func(c *cli.Context) error { return f(e, c) }
 }
 
-// newRunner makes the runner of commands that only look; what it has to say
-// outside of a run's own events goes to stderr.
+// newRunner makes the runner of read-only commands. Messages that are not events of a run go to
+// stderr.
 func (e *env) newRunner() (*runner.Runner, error) {
 	return runner.New(e.runnerOptions())
 }
 
-// runnerOptions reach remote agents by the server of the state directory, to which
-// nothing connects before a suite needs it.
+// runnerOptions returns options that reach agents and browsers through the server of the state
+// directory. Nothing connects to it before a suite needs it.
 func (e *env) runnerOptions() runner.Options {
-	return e.runnerOptionsWith(serverLink(), e.logger(slog.LevelWarn, false))
+	return e.runnerOptionsWith(hubsOf(serverLink()), e.logger(slog.LevelWarn, false))
 }
 
-// runnerOptionsWith are those of all runners of the program. hub has the remote agents.
-func (e *env) runnerOptionsWith(hub remote.Hub, log *slog.Logger) runner.Options {
-	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hub)), Logger: log}
+// hubsOf returns hubs that reach the clients of a server in another process.
+func hubsOf(c *link.Client) serving.Hubs {
+	return serving.Hubs{Agents: c, Browsers: c.Browsers(), Office: c.Office()}
+}
+
+// runnerOptionsWith returns the options common to all runners of the program.
+func (e *env) runnerOptionsWith(hubs serving.Hubs, log *slog.Logger) runner.Options {
+	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Office))}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {
@@ -66,20 +75,19 @@ func (e *env) logger(level slog.Level, json bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.stderr, o))
 }
 
-// printDiagnostics prints findings to stderr, where they are beside the point
-// of the command.
+// printDiagnostics prints findings to stderr, for commands whose result is something else.
 func (e *env) printDiagnostics(ds decode.Diagnostics) error {
 	return report.Diagnostics(e.stderr, ds, terminal.Options(e.stderr))
 }
 
-// fail says what went wrong, if anything did, and returns the exit code.
+// fail prints err, if it is not nil, and returns the exit code.
 func (e *env) fail(err error) int {
 	if err == nil {
 		return exit.Passed
 	}
 	pr := exit.ProblemOf(err)
 	if errors.Is(err, output.ErrBrokenPipe) && errors.Is(e.stdout.Err(), output.ErrBrokenPipe) {
-		return exit.Pipe // the reader has what it wanted
+		return exit.Pipe // the reader closed the pipe
 	}
 	if pr.Err != nil {
 		fmt.Fprintf(e.stderr, "waza: %s\n", output.Clean(pr.Err.Error()))

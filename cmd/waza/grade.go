@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/importing"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/decode"
@@ -29,32 +32,40 @@ func gradeCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "grade", Category: help.Runs,
 		Usage:     "score a recorded run with today's graders",
-		ArgsUsage: "RUN",
-		Description: `Nothing is executed: what the agent did is in the record, files it left included.
-Graders, weights, thresholds and metrics are those of the suite as it is now, and
-what comes out takes the place of what was recorded. A model is asked only where a
-judge would be asked something else than before, or could not answer then. latest
-means the newest run.
+		ArgsUsage: "RUN|SUITE",
+		Description: `waza executes nothing: the record holds the agent's actions and the files it left.
+It uses the graders, weights, thresholds and metrics of the suite as it is now, and
+the new scores replace the recorded ones. It asks a model again only if the question
+to the judge changed, or if the judge could not answer before. latest means the
+newest run.
 
-Ctrl-C ends it; what was graded until then stays.
+Ctrl-C stops it; grades given until then are kept.
+
+With --results, the argument is a suite. Its graders score the outputs and tool calls in
+a results.json of microsoft/waza, or of waza's format results. Nothing is recorded. JSON
+contains overall_score, passed and tasks. Graders that need data missing from the file,
+such as the files that the agent left, fail with an error and are listed as missing.
 
 Examples:
   waza grade latest                        after an edit of the suite
-  waza grade RUN --suite strict/eval.yaml  by another suite with the same tasks
+  waza grade RUN --suite strict/eval.yaml  with another suite that has the same tasks
+  waza grade RUN --judge-agent copilot     let an agent judge the recorded run
+  waza grade evals/demo --results old.json
 
-Exit codes: as of waza run, by how the run stands now.
+Exit codes: those of waza run, for the run's new results.
 ` + exit.Codes,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
-			&cli.BoolFlag{Name: "rejudge", Usage: "ask models also where they were asked the same before"},
-			failOnFlag(""),
-			flags.JSON("print what has changed as JSON"),
-		},
+			&cli.BoolFlag{Name: "rejudge", Usage: "ask models again even if the question is unchanged"},
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""),
+			runflags.FailOnFlag(""),
+			flags.JSON("print the changes as JSON"),
+		}, importing.GradeFlags()...),
 		Action: e.do(gradeRun),
 	}
 }
 
-// graded is what `waza grade --json` prints.
+// graded is the output of `waza grade --json`.
 type graded struct {
 	RunID        string             `json:"runId"`
 	Status       record.Status      `json:"status"`
@@ -65,16 +76,22 @@ type graded struct {
 	Summary      *record.Summary    `json:"summary"`
 	Warnings     []string           `json:"warnings,omitempty"`
 	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty"`
-	// Error says why it ended before all was graded.
+	// Error is the reason why grading ended early.
 	Error string `json:"error,omitempty"`
 }
 
 func gradeRun(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return exit.Usagef("waza runs lists the runs", "waza grade takes one run, not %d", c.NArg())
+		return exit.Usagef("waza runs lists the runs", "waza grade takes one run, got %d", c.NArg())
 	}
-	if err := checkFailOn(c); err != nil {
+	if err := runflags.CheckFailOn(c); err != nil {
 		return err
+	}
+	if err := importing.CheckGradeFlags(c); err != nil {
+		return err
+	}
+	if c.IsSet("results") {
+		return gradeFile(e, c)
 	}
 	rn, err := e.newRunner()
 	if err != nil {
@@ -84,7 +101,7 @@ func gradeRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	suite, err := suiteToGrade(e, rn, h.Record(), c.String("suite"))
+	suite, err := suiteToGrade(e, rn, h.Record(), c)
 	if err != nil {
 		return err
 	}
@@ -106,25 +123,56 @@ func gradeRun(e *env, c *cli.Context) error {
 	}
 	switch {
 	case ctx.Err() != nil && c.Context.Err() == nil:
-		return exit.New(exit.Interrupted, errors.New("interrupted; what was graded until then is recorded"), "")
+		return exit.New(exit.Interrupted, errors.New("interrupted; grades given until then are recorded"), "")
 	case err != nil:
-		return exit.New(exit.Error, err, "what was graded until then is recorded; waza grade goes on from there")
+		return exit.New(exit.Error, err, "grades given until then are recorded; waza grade continues from there")
 	}
-	return exit.With(failOn(c.String("fail-on"), exit.OfRun(g.Status, g.Error, g.Summary), g.Summary))
+	return exit.With(runflags.FailOn(c.String("fail-on"), exit.OfRun(g.Status, g.Error, g.Summary), g.Summary))
+}
+
+// gradeFile grades the results in a file.
+func gradeFile(e *env, c *cli.Context) error {
+	return importing.Grade(c, c.Args().First(), importing.GradeOptions{
+		Stdout: e.stdout, Stderr: e.stderr,
+		Runner: func(dir string) (*runner.Runner, error) {
+			o := e.runnerOptions()
+			o.StateDir = dir
+			return runner.New(o)
+		},
+		Load: func(rn *runner.Runner, rec *record.Run, path string) (*eval.Suite, error) {
+			return loadToGrade(e, rn, rec, path, c)
+		},
+		Invalid: func(path string, err *regrade.UngradableError) error {
+			if perr := e.printDiagnostics(err.Diagnostics); perr != nil {
+				return perr
+			}
+			return invalidToGrade(path, err.Diagnostics)
+		},
+	})
 }
 
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
-func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, path string) (*eval.Suite, error) {
+func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
+	path := cmp.Or(c.String("suite"), rec.Suite.Path)
 	if path == "" {
-		path = rec.Suite.Path
+		return nil, exit.Usagef("give its suite with --suite FILE", "run %s was imported, so its suite is unknown", rec.RunID)
 	}
+	return loadToGrade(e, rn, rec, path, c)
+}
+
+func loadToGrade(e *env, rn *runner.Runner, rec *record.Run, path string, c *cli.Context) (*eval.Suite, error) {
 	executor, agent := rec.Overrides()
+	if rec.Imported != nil { // the suite may belong to another tool
+		executor, agent = "", ""
+	}
 	suite, ds, err := eval.Load(path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
+		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
+		ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools,
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
-		return nil, exit.Usagef("--suite FILE says where the suite is now", "the suite of run %s is not there any more: %w", rec.RunID, err)
+		return nil, exit.Usagef("if the suite has moved, give its file with --suite FILE", "the suite of run %s no longer exists: %w", rec.RunID, err)
 	}
 	if err != nil {
 		return nil, err
@@ -145,16 +193,16 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, path string) (*eva
 }
 
 func invalidToGrade(path string, ds decode.Diagnostics) error {
-	return exit.Usagef("waza validate "+path+" tells all findings",
+	return exit.Usagef("waza validate "+path+" lists all findings",
 		"%s: the suite is invalid and nothing was graded: %s", path, report.DiagnosticsSummary(ds.Errors()))
 }
 
-// gradeProgress tells now and then how far it is, of what takes long.
+// gradeProgress returns a function that reports progress from time to time.
 func gradeProgress(e *env) func(done, total int) {
-	told := e.now()
+	reported := e.now()
 	return func(done, total int) {
-		if now := e.now(); now.Sub(told) > 2*time.Second && done < total {
-			told = now
+		if now := e.now(); now.Sub(reported) > 2*time.Second && done < total {
+			reported = now
 			fmt.Fprintf(e.stderr, "graded %d of %d trials\n", done, total)
 		}
 	}
@@ -188,7 +236,7 @@ func printGrading(e *env, h record.Handle, g *regrade.Grading, why error, asJSON
 	return rep.Write(e.stdout, terminal.Options(e.stdout))
 }
 
-// mostChanges bounds the changes that are printed one by one; --json has more.
+// mostChanges limits the changes that are printed one by one; --json prints all.
 const mostChanges = 50
 
 func printChanges(e *env, g *regrade.Grading) {
@@ -208,12 +256,12 @@ func printChanges(e *env, g *regrade.Grading) {
 	}
 	kept := ""
 	if g.Kept > 0 {
-		kept = "; " + text.Count(g.Kept, "stays as it was", "stay as they were")
+		kept = "; " + text.Count(g.Kept, "is unchanged", "are unchanged")
 	}
 	fmt.Fprintf(e.stdout, "%s graded, %d changed%s\n\n", text.Count(g.Graded, "trial", "trials"), g.Changed, kept)
 }
 
-// firstLines are those of a text, n at most.
+// firstLines returns at most n lines of a text.
 func firstLines(text string, n int) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil

@@ -26,51 +26,66 @@ const (
 // largeRooms are the packages that may exceed a limit, and why.
 var largeRooms = map[string]struct {
 	files, lines int
-	because      string
+	reason       string
 }{
-	"cmd/waza": {files: 60, lines: mostLines, because: "it has one file per subcommand"},
-	"eval":     {files: 31, lines: 5000, because: "a suite has many parts, and each part is a file with its type, defaults and checks"},
+	"cmd/waza": {files: 60, lines: mostLines, reason: "it has one file per subcommand"},
+	"eval":     {files: 31, lines: 5000, reason: "a suite has many parts, and each part is a file with its type, defaults and checks"},
 }
 
 // largeTypes are the types that may have more methods, and why. The number is
 // the most they may have, so that none grows unnoticed.
 var largeTypes = map[string]struct {
 	methods int
-	because string
+	reason  string
 }{
-	"eval.Suite":                 {22, "callers ask a suite for its files, vocabulary and encoded form"},
-	"eval/assist.scanner":        {45, "a scanner of YAML has a method per token, and all share its position"},
-	"eval/assist.query":          {42, "a question about a place of a suite has a method per kind of place"},
-	"eval/assist.completer":      {30, "a completion has a method per kind of value"},
-	"eval/decode.Decoder":        {21, "a decoder has a method per kind of value"},
-	"rpc/gateway/agents/hub.Hub": {40, "one mutex guards agents, their room and those who wait, which change together"},
-	"rpc/wire.Stream":            {25, "reading, writing and questions share one connection and its end"},
-	"runner/journal.Run":         {33, "a run's directory has readers and writers per file"},
-	"runner/journal.Store":       {26, "the state directory has a method per thing kept in it"},
+	"eval/assist.scanner":                      {45, "a scanner of YAML has a method per token, and all share its position"},
+	"eval/assist.query":                        {42, "a question about a place of a suite has a method per kind of place"},
+	"eval/assist.completer":                    {31, "a completion has a method per kind of value"},
+	"eval/decode.Decoder":                      {21, "a decoder has a method per kind of value"},
+	"rpc/gateway/browser/assistant.Assistants": {44, "one mutex guards assistants, queues, extensions and trials, which change together"},
+	"rpc/gateway/agents/hub.Hub":               {40, "one mutex guards agents, their room and those who wait, which change together"},
+	"rpc/wire.Stream":                          {25, "reading, writing and questions share one connection and its end"},
+	"runner/journal.Run":                       {33, "a run's directory has readers and writers per file"},
+	"runner/journal.Store":                     {26, "the state directory has a method per thing kept in it"},
 }
 
 // rooms are the packages of eval, runner and rpc: what each is for. A new folder
 // needs a line here and one in CONTRIBUTING.md.
 var rooms = map[string]string{
-	"eval":          "what a suite says",
-	"eval/assist":   "completion, hover and links in suites",
-	"eval/dataset":  "rows of CSV and JSON Lines files",
-	"eval/decode":   "YAML into Go values, with positions and findings",
-	"eval/discover": "finds suites; .gitignore and globs",
-	"eval/fields":   "struct tags of options and parameters",
-	"eval/files":    "opens and replaces files, within a directory and a limit",
-	"eval/jsonwalk": "walks over JSON",
-	"eval/schema":   "JSON Schemas of suites and tasks",
-	"eval/text":     "shortens texts, counts nouns",
+	"eval":             "what a suite says",
+	"eval/assist":      "completion, hover and links in suites",
+	"eval/dataset":     "rows of CSV and JSON Lines files",
+	"eval/decode":      "YAML into Go values, with positions and findings",
+	"eval/discover":    "finds suites; .gitignore and globs",
+	"eval/fields":      "struct tags of options and parameters",
+	"eval/files":       "opens and replaces files, within a directory and a limit",
+	"eval/fleetaddr":   "which servers the trials of a run travel over",
+	"eval/jsonwalk":    "walks over JSON",
+	"eval/project":     "what .waza.yaml says",
+	"eval/reach":       "which files a suite may read, and where they are",
+	"eval/scene":       "what surrounds an agent besides files: repositories, a user who replies, mocks of MCP servers, hooks",
+	"eval/schemafiles": "the JSON Schemas themselves",
+	"eval/schema":      "JSON Schemas of suites and tasks",
+	"eval/skill":       "reads SKILL.md files and finds skills",
+	"eval/template":    "variables in texts of suites",
+	"eval/readiness":   "whether a skill is ready for use",
+	"eval/tokens":      "counts tokens of texts",
+	"eval/text":        "shortens texts, counts nouns",
+	"eval/relocate":    "copies values with the paths in them changed",
+	"eval/registry":    "finds executors and graders by name",
 
 	"runner":            "prepares, starts and follows runs",
 	"runner/cache":      "reuses unchanged trials of earlier runs",
 	"runner/catalog":    "finds, lists, cleans up and deletes runs",
+	"runner/checkout":   "a commit of a git repository into a directory",
 	"runner/compare":    "what changed between runs",
 	"runner/figure":     "numbers as people read them",
 	"runner/history":    "how tasks fared over runs",
+	"runner/importing":  "results of other tools as runs",
 	"runner/journal":    "the durable record of runs",
 	"runner/judging":    "what judges are asked after the trials",
+	"runner/mcpmock":    "MCP servers that waza plays for agents",
+	"runner/mcptools":   "tools for agents whose functions are in the waza process",
 	"runner/pause":      "waits for a time or the end of a context",
 	"runner/plan":       "a suite to tasks and trials",
 	"runner/propose":    "asks a model for better system prompts",
@@ -79,6 +94,8 @@ var rooms = map[string]string{
 	"runner/record":     "the nouns: Run, Task, Trial, Event, Verdict, Summary",
 	"runner/regrade":    "grades recorded trials again, takes reviews",
 	"runner/replay":     "events to the state of a run",
+	"runner/responder":  "a model that plays the user of an agent",
+	"runner/routing":    "how messages find clients",
 	"runner/stats":      "intervals, tests, pass@k, pass^k",
 	"runner/tally":      "verdicts to numbers",
 	"runner/telemetry":  "traces and metrics of runs",
@@ -87,11 +104,24 @@ var rooms = map[string]string{
 	"runner/workspace":  "the directory of a trial",
 	"runner/runnertest": "helps to test runs",
 
+	"runner/fleet":           "trials done by workers elsewhere: messages, and the owner of a run",
+	"runner/fleet/worker":    "does the trials of runs whose owners are elsewhere",
+	"runner/fleet/bundle":    "files of runs and trials, moved by content",
+	"runner/fleet/engine":    "connections to NATS servers, and the one in the process",
+	"runner/fleet/fleettest": "NATS servers for tests",
+	"runner/fleet/limits":    "rate limits of providers that processes respect together",
+	"runner/fleet/offer":     "what machines offer, and what trials need of them",
+	"runner/fleet/seal":      "signs orders and checks them",
+	"runner/fleet/survey":    "the state of a fleet: workers, orders, runs",
+	"runner/fleet/sim":       "simulates fleets by measured costs",
+
 	"runner/executor":         "what does a trial; one package below it per executor",
 	"runner/executor/acp":     "agents that speak the Agent Client Protocol",
+	"runner/executor/browser": "browser assistants, and how they reach extensions",
 	"runner/executor/command": "a program as an agent",
 	"runner/executor/mock":    "canned answers",
 	"runner/executor/remote":  "agents that connect to waza serve",
+	"runner/executor/router":  "messages to clients that the suite describes",
 	"runner/executor/model":   "a model with tools",
 
 	"runner/grader":            "what scores a trial: the contract and the registry",
@@ -108,20 +138,29 @@ var rooms = map[string]string{
 	"runner/record/recordtest": "finds tasks and trials by id in tests",
 	"runner/stats/simulation":  "measures how often the statistics err",
 
-	"runner/report":            "runs, comparisons and findings as text, Markdown, JUnit and CSV",
-	"runner/report/formats":    "the list of formats, and files of them",
-	"runner/report/page":       "the HTML page",
-	"runner/report/reporttest": "helps to test reports",
-	"runner/report/results":    "results.json, as other tools read it",
-	"runner/report/sarif":      "SARIF for code scanning",
+	"runner/report":             "runs, comparisons and findings as text, Markdown and JUnit",
+	"runner/report/annotations": "comparisons as annotations of GitHub",
+	"runner/report/formats":     "the list of formats, and files of them",
+	"runner/report/page":        "the HTML page",
+	"runner/report/reporttest":  "helps to test reports",
+	"runner/report/results":     "results.json, as other tools read it",
+	"runner/report/sarif":       "SARIF for code scanning",
+	"runner/report/spreadsheet": "CSV, with a row per trial",
 
 	"rpc":          "the JSON-RPC daemon: server, connections, one file per method family",
 	"rpc/access":   "compares secrets, delays guesses",
+	"rpc/doors":    "methods about the clients of waza serve",
 	"rpc/dispatch": "the method table, parameters, error codes",
 	"rpc/host":     "the process around a connection",
 	"rpc/language": "the language server",
 	"rpc/lsp":      "texts, places and findings as language servers speak of them",
+	"rpc/mcp":      "tools, resources and prompts for agents, by the Model Context Protocol",
 	"rpc/wire":     "bytes in, valid requests out",
+
+	"rpc/gateway/browser":           "the door of browser assistants",
+	"rpc/gateway/browser/assistant": "assistants, their sessions and commands, and the loop with tools",
+	"rpc/gateway/browser/chromium":  "carries out the tools of browser assistants in Chromium",
+	"rpc/gateway/browser/extension": "an extension that connects to a server",
 
 	"rpc/gateway/agents":         "the door of evaluation agents",
 	"rpc/gateway/agents/hub":     "gives evaluations to agents",
@@ -131,10 +170,14 @@ var rooms = map[string]string{
 	"rpc/gateway/jobs/board":     "the runs of all processes as jobs",
 	"rpc/gateway/jobs/dashboard": "the pages for people",
 	"rpc/gateway/jobs/token":     "makes and checks the tokens of its clients",
+	"rpc/gateway/router":         "the door of the message router",
+	"rpc/gateway/router/desktop": "shows notifications to the user",
 	"rpc/gateway/door":           "what the WebSocket doors of waza serve share",
+	"rpc/gateway/message":        "reads and checks messages of doors",
 	"rpc/gateway/doortest":       "helps to test doors",
+	"rpc/gateway/echo":           "a door for tests of protocols",
 	"rpc/gateway/link":           "how other processes reach the server",
-	"rpc/gateway/owned":          "whose the runs of the server are, when they begin, which the next server takes up",
+	"rpc/gateway/owned":          "the owners of the server's runs, their queue, and runs to resume",
 }
 
 // house is what the limits apply to: the size of each package and type.

@@ -16,26 +16,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repositoryRoot is where this package's directory stands in.
+// repositoryRoot is the root of the repository, relative to this package.
 const repositoryRoot = "../.."
 
-// importRules are the rules of the house, read from left to right. A pattern
-// that ends in /... also means all below it. Rules of layers hold for tests
-// too; what a package must not do itself, its tests may.
+// importRules are the rules for imports, read from left to right. A pattern that ends in /...
+// also matches everything below it. Rules between layers apply to tests, too; tests can do what
+// a rule forbids to the package itself.
 var importRules = []struct {
 	who          string
 	mayNotImport []string
-	because      string
+	reason       string
 	inTests      bool
 }{
-	{"eval/...", waza("runner/...", "rpc/...", "cmd/..."), "it says what a suite says, and stands at the bottom", true},
-	{"runner/...", waza("rpc/...", "cmd/..."), "it runs suites for whoever asks", true},
+	{"eval/...", waza("runner/...", "rpc/...", "cmd/..."), "it contains the content of suites, and is the lowest layer", true},
+	{"runner/...", waza("rpc/...", "cmd/..."), "it runs suites for any caller", true},
 	{"rpc/...", waza("cmd/..."), "the command line is one of its users", true},
 	{"editors/...", waza("cmd/..."), "nothing imports cmd", true},
 	{"cmd/waza/...", waza("cmd/waza"), "the program is at the top; what commands share is below it", true},
 	{"cmd/waza/exit", waza("cmd/waza/..."), "all commands end with its codes", true},
 	{"cmd/waza/terminal", waza("cmd/waza/..."), "it knows terminals only", true},
-	{"cmd/waza/output", waza("cmd/waza/flags", "cmd/waza/help", "cmd/waza/interrupt", "cmd/waza/progress", "cmd/waza/reports", "cmd/waza/review"), "all that is printed goes through it", true},
+	{"cmd/waza/output", waza("cmd/waza/flags", "cmd/waza/help", "cmd/waza/interrupt", "cmd/waza/progress", "cmd/waza/reports", "cmd/waza/review"), "all output goes through it", true},
 
 	{"eval/...", []string{"os/exec", "plugin"}, "it starts nothing", false},
 	{"eval/...", []string{"net/..."}, "it uses no network", false},
@@ -43,19 +43,24 @@ var importRules = []struct {
 	{"eval/text", waza("eval/..."), "it knows texts only", false},
 	{"eval/fields", waza("eval/..."), "it knows structs only", false},
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
+	{"eval/project", waza("eval", "eval/assist", "eval/discover", "eval/schema"), "eval and eval/discover read suites by what it says", false},
 	{"eval/discover", waza("eval", "eval/assist", "eval/schema"), "eval loads what it finds", false},
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
 	{"rpc/language", append(waza("rpc", "rpc/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
 	{"rpc/dispatch", append(waza("rpc", "rpc/host", "rpc/lsp", "rpc/language"), "go.lsp.dev/...", "net/..."), "it calls handlers, whatever they do", true},
+	{"rpc/doors", waza("rpc", "rpc/host", "rpc/lsp", "rpc/language", "runner"), "it reaches agents and the router by interfaces", true},
 	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
 	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
-	{"runner/... except runner/runnertest", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"runner/... except runner/runnertest", waza("runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"rpc/... except rpc/gateway/doortest", waza("rpc/gateway/doortest"), "it is for tests", false},
-	{"rpc/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
-	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"...", waza("rpc/gateway/echo"), "it is for tests", false},
+	{"rpc/...", waza("runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"runner/routing", append(waza("eval", "runner/executor/...", "runner/grader/...", "runner/journal"), "net/...", "os/exec"), "it reaches clients by an interface", false},
+	{"runner/fleet/seal", append(waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "net/...", "os/exec"), "it knows keys and bytes only", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},
@@ -67,15 +72,17 @@ var importRules = []struct {
 	{"runner/history", waza("runner/report/...", "runner/watch"), "it reads runs, wherever they are shown", false},
 	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},
 	{"runner/report/...", waza("runner/watch", "runner/telemetry"), "it shows runs and starts none", true},
-	{"runner/report", waza("runner/report/..."), "formats, above all of them, lists what is below it", false},
+	{"runner/report", waza("runner/report/..."), "formats is above the others and lists them", false},
 	{"runner/grader", waza("runner/grader/match", "runner/grader/gradertest"), "it is the contract that families of graders fulfil", false},
 	{"runner/grader/... except runner/grader/builtin", waza("runner/grader/behavior", "runner/grader/builtin", "runner/grader/judge", "runner/grader/output", "runner/grader/person", "runner/grader/program"), "a family of graders does not know the others", false},
 	{"runner/executor", waza("runner/executor/..."), "it is the contract that executors fulfil", false},
-	{"runner/executor/acp", waza("runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote"), "an executor does not know the others", false},
-	{"runner/executor/command", waza("runner/executor/acp", "runner/executor/mock", "runner/executor/model", "runner/executor/remote"), "an executor does not know the others", false},
-	{"runner/executor/mock", waza("runner/executor/acp", "runner/executor/command", "runner/executor/model", "runner/executor/remote"), "an executor does not know the others", false},
-	{"runner/executor/remote", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model"), "net/...", "os/exec"), "it reaches agents by an interface", false},
-	{"runner/executor/model", waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/remote"), "an executor does not know the others", false},
+	{"runner/executor/acp", waza("runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
+	{"runner/executor/command", waza("runner/executor/acp", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
+	{"runner/executor/mock", waza("runner/executor/acp", "runner/executor/command", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
+	{"runner/executor/remote", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/browser", "runner/executor/router"), "net/...", "os/exec"), "it reaches agents by an interface", false},
+	{"runner/executor/browser", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/router"), "net/...", "os/exec"), "it reaches extensions by an interface", false},
+	{"runner/executor/router", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser"), "net/...", "os/exec"), "it routes among clients that the suite describes", false},
+	{"runner/executor/model", waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
 	{"rpc/access", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows secrets and names of hosts only", false},
 	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it knows messages, whatever they ask for", false},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza ties the daemon and the doors together", false},
@@ -92,7 +99,7 @@ var importRules = []struct {
 	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
 }
 
-// topLevel are the folders that a newcomer finds, besides those with a dot.
+// topLevel are the visible folders of the repository.
 var topLevel = []string{"cmd", "docs", "editors", "eval", "rpc", "runner", "testdata"}
 
 func waza(patterns ...string) []string {
@@ -102,9 +109,8 @@ func waza(patterns ...string) []string {
 	return patterns
 }
 
-// goFile is what the rules look at: its package and what it imports. Files are
-// parsed rather than listed by the go command, so that those of other operating
-// systems are held to the rules as well.
+// goFile is the input of the rules: a package and its imports. Files are parsed rather than
+// listed by the go command, so that the rules also apply to files of other operating systems.
 type goFile struct {
 	path    string // slash-separated, from the repository's root
 	pkg     string // name in the package clause
@@ -151,7 +157,7 @@ func goFiles(t *testing.T) []goFile {
 	return files
 }
 
-// matches reports whether an import path or directory is one that pattern means.
+// matches reports whether a pattern matches an import path or directory.
 func matches(pattern, name string) bool {
 	if pattern, exceptions, ok := strings.Cut(pattern, " except "); ok {
 		return matches(pattern, name) && !slices.ContainsFunc(strings.Fields(exceptions), func(e string) bool { return matches(e, name) })
@@ -172,7 +178,7 @@ func violations(files []goFile) []string {
 			}
 			for _, imported := range file.imports {
 				if slices.ContainsFunc(rule.mayNotImport, func(p string) bool { return matches(p, imported) }) {
-					found = append(found, fmt.Sprintf("%s: %s may not import %s: %s", file.path, rule.who, imported, rule.because))
+					found = append(found, fmt.Sprintf("%s: %s may not import %s: %s", file.path, rule.who, imported, rule.reason))
 				}
 			}
 		}
@@ -187,7 +193,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// A rule that nothing can break holds nothing.
+// Every rule must be able to fail.
 func TestImportRulesBite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -250,7 +256,7 @@ func TestEachImportRuleBites(t *testing.T) {
 			if !strings.HasSuffix(who, "/...") {
 				file.path = who + "/f.go"
 			}
-			require.Contains(t, strings.Join(violations([]goFile{file}), "\n"), rule.because, "%s imports %s", file.path, pattern)
+			require.Contains(t, strings.Join(violations([]goFile{file}), "\n"), rule.reason, "%s imports %s", file.path, pattern)
 		}
 	}
 }
@@ -271,7 +277,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 			continue
 		}
 		require.True(t, strings.HasPrefix(docs[dir], "Package "+name+" "),
-			"%s: wants a package comment that begins with %q", dir, "Package "+name)
+			"%s: needs a package comment that starts with %q", dir, "Package "+name)
 	}
 }
 

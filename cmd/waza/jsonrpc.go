@@ -21,32 +21,32 @@ import (
 var logLevels = []string{"debug", "info", "warn", "error"}
 
 func jsonrpcCommand(e *env) *cli.Command {
-	const where = "Where it listens"
+	const where = "Listening"
 	return &cli.Command{
 		Name: "jsonrpc", Category: help.Daemon,
-		Usage: "serve editors and scripts by JSON-RPC",
-		Description: `One JSON-RPC 2.0 message a line, on stdin and stdout unless told to listen. It
-ends when its input does and the runs asked for are over. SIGINT and SIGTERM
-cancel the runs, clean up and end it; a second one ends it at once.
+		Usage: "serve editors and scripts over JSON-RPC",
+		Description: `Speaks JSON-RPC 2.0, one message per line, on stdin and stdout unless a flag makes
+it listen. It ends when its input ends and the requested runs are over. SIGINT and
+SIGTERM cancel the runs, clean up and end it; a second signal ends it at once.
 
-Exit codes: 0 when the client ended well, or when a signal ended a daemon that
-listens while no run was active; 1 when the client was gone, 2 for wrong usage, 3
-when a listener failed, 130 when a signal cancelled runs or ended stdin and stdout.
+Exit codes: 0 when the client closed its input, or when a signal ended a listening
+daemon without active runs; 1 when the client was gone, 2 for wrong usage, 3 when a
+listener failed, 130 when a signal cancelled runs or ended a daemon on stdin and stdout.
 
 Examples:
   echo '{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"evals/demo/eval.yaml"}}' | waza jsonrpc
   waza jsonrpc --tcp localhost:9000
   waza jsonrpc --socket /run/user/1000/waza.sock`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen at `ADDR`, such as localhost:9000; no host means localhost", DefaultText: "stdin and stdout"},
-			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen at the unix socket `PATH`, for this user alone", DefaultText: "stdin and stdout"},
-			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics take addresses that other machines reach; wants a token"},
-			&cli.StringFlag{Name: "token-file", Category: where, Usage: "ask clients that connect for the token in `FILE`: 16 characters or more, mode 0600", DefaultText: "none is asked for"},
-			&cli.StringFlag{Name: "token-env", Category: where, Usage: "ask clients that connect for the token in the environment variable `NAME`: 16 characters or more", DefaultText: "none is asked for"},
-			&cli.StringFlag{Name: "metrics", Category: where, Usage: "tell Prometheus at `ADDR`, such as localhost:9464, how runs and requests go", DefaultText: "off"},
+			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen on `ADDR`, such as localhost:9000; no host means localhost", DefaultText: "stdin and stdout"},
+			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen on the Unix socket `PATH`, which only this user can open", DefaultText: "stdin and stdout"},
+			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics use addresses that other machines can reach; requires a token"},
+			&cli.StringFlag{Name: "token-file", Category: where, Usage: "require clients to present the token in `FILE`: 16 characters or more, mode 0600", DefaultText: "no token"},
+			&cli.StringFlag{Name: "token-env", Category: where, Usage: "require clients to present the token in the environment variable `NAME`: 16 characters or more", DefaultText: "no token"},
+			&cli.StringFlag{Name: "metrics", Category: where, Usage: "serve metrics of runs and requests to Prometheus at `ADDR`, such as localhost:9464", DefaultText: "off"},
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
-			flags.JSON("log as lines of JSON; the protocol is JSON in any case"),
+			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: e.do(serve),
 	}
@@ -82,24 +82,24 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
 	switch {
 	case c.IsSet("tcp") && d.TCP == "":
-		return o, d, nil, exit.Usagef("give one, such as localhost:9000, or leave --tcp out to serve stdin and stdout", "--tcp: the address is empty")
+		return o, d, nil, exit.Usagef("give an address such as localhost:9000, or omit --tcp to serve stdin and stdout", "--tcp must not be empty")
 	case c.IsSet("socket") && d.Socket == "":
-		return o, d, nil, exit.Usagef("give one, or leave --socket out to serve stdin and stdout", "--socket: the path is empty")
+		return o, d, nil, exit.Usagef("give a path, or omit --socket to serve stdin and stdout", "--socket must not be empty")
 	case c.IsSet("metrics") && c.String("metrics") == "":
-		return o, d, nil, exit.Usagef("give one, such as localhost:9464, or leave --metrics out", "--metrics: the address is empty")
+		return o, d, nil, exit.Usagef("give an address such as localhost:9464, or omit --metrics", "--metrics must not be empty")
 	case o.AllowRemote && d.TCP == "" && !c.IsSet("metrics"):
-		return o, d, nil, exit.Usagef("add --tcp ADDR, or leave it out", "--allow-remote is about --tcp and --metrics, which are not there")
+		return o, d, nil, exit.Usagef("add --tcp ADDR, or omit --allow-remote", "--allow-remote requires --tcp or --metrics")
 	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "" && !c.IsSet("metrics"):
-		return o, d, nil, exit.Usagef("add --tcp ADDR or --socket PATH", "a token is for clients that connect; on stdin there are none")
+		return o, d, nil, exit.Usagef("add --tcp ADDR or --socket PATH", "--token-file and --token-env require --tcp, --socket or --metrics")
 	}
 	if o.Token, err = token(c); err != nil {
 		return o, d, nil, err
 	}
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
-	agents := serverLink()
-	o.Agents = agents
-	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(agents, o.Logger)); err != nil {
+	server := serverLink()
+	o.Agents, o.Browsers, o.Office = server, server.Browsers(), server.Office()
+	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(hubsOf(server), o.Logger)); err != nil {
 		return o, d, nil, err
 	}
 	o.Metrics = w.registry()
@@ -113,11 +113,11 @@ func logLevel(c *cli.Context) (level slog.Level, err error) {
 	return level, level.UnmarshalText([]byte(c.String("log-level")))
 }
 
-// listening logs each listener in one line that says who can connect. Without a
-// token it is a warning, as a connection can run any program.
+// listening returns a function that logs a listener and who can connect. Without a token it logs
+// a warning, because a client can run any program.
 func listening(log *slog.Logger, token bool) func(net.Addr) {
 	return func(a net.Addr) {
-		level, clients := slog.LevelInfo, "those that show the token"
+		level, clients := slog.LevelInfo, "clients that present the token"
 		switch {
 		case token:
 		case a.Network() == "unix":
@@ -130,23 +130,23 @@ func listening(log *slog.Logger, token bool) func(net.Addr) {
 	}
 }
 
-// token is what clients have to show; empty when they need not. It is not a
-// flag itself, as everybody can read those of running programs.
+// token returns the token that clients must present, empty when none is required. It is read
+// from a file or a variable because other users can see the flags of a process.
 func token(c *cli.Context) (string, error) {
 	file, env := c.String("token-file"), c.String("token-env")
 	switch {
 	case c.IsSet("token-file") && c.IsSet("token-env"):
-		return "", exit.Usagef("name one of them", "--token-file and --token-env do not go together")
+		return "", exit.Usagef("omit one of them", "--token-file and --token-env cannot be combined")
 	case c.IsSet("token-file"):
 		return secret.TokenFile("--token-file", file, rpc.MinToken)
 	case c.IsSet("token-env"):
-		return secret.Token("--token-env "+env, secret.Take(env), rpc.MinToken)
+		return secret.Token("--token-env "+env, secret.Unset(env), rpc.MinToken)
 	}
 	return "", nil
 }
 
-// protocolFiles are what the protocol is spoken on. Nothing but the daemon can
-// write to its stdout any more.
+// protocolFiles returns the files that carry the protocol. From then on, only the daemon can
+// write to its stdout.
 func protocolFiles(e *env) (in, out *os.File, err error) {
 	in, inOK := e.stdin.(*os.File)
 	out, outOK := e.stdout.Unwrap().(*os.File)

@@ -10,6 +10,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
+	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
@@ -22,7 +23,7 @@ func listCommand(e *env) *cli.Command {
 		Usage:     "list the suites below a directory",
 		ArgsUsage: "[DIR]",
 		Description: `Files named eval.yaml, eval.<word>.yaml, eval-<word>.yaml and <word>.eval.yaml are
-suites. What version control ignores is not searched.
+suites. Files that version control ignores are not searched.
 
 Examples:
   waza list
@@ -32,7 +33,7 @@ Examples:
 	}
 }
 
-// listing is what `waza list --json` prints.
+// listing is the output of `waza list --json`.
 type listing struct {
 	Suites   []discover.Summary `json:"suites"`
 	Problems decode.Diagnostics `json:"problems"`
@@ -47,9 +48,9 @@ func listSuites(e *env, c *cli.Context) error {
 		dir = "."
 	}
 	if flags.IsFile(dir) {
-		return exit.Usagef("waza tasks "+dir+" lists the tasks of a suite", "%s: not a directory", dir)
+		return exit.Usagef("waza tasks "+dir+" lists the tasks of a suite", "%s is not a directory", dir)
 	}
-	found, err := discover.Suites(dir, files.View{})
+	found, err := eval.List(dir, files.View{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func listSuites(e *env, c *cli.Context) error {
 		return err
 	}
 	if len(found.Suites) == 0 {
-		fmt.Fprintf(e.stderr, "waza: %s: no suite in this directory or below it\n", output.Clean(dir))
+		fmt.Fprintf(e.stderr, "waza: no suites found in %s or below it\n", output.Clean(dir))
 		return nil
 	}
 	rows := [][]string{{"Suite", "Name", "Skill", "Executor"}}

@@ -9,28 +9,32 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waza/runner/grader/assertion"
+	"waza/runner/mcptools"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
 
-// TestMain makes waza a command of scripts and of tests that start it: this
-// binary, under that name, is the program.
+// TestMain makes waza a command for scripts and tests: this binary is the program under that
+// name.
 func TestMain(m *testing.M) {
 	assertion.Main()
+	mcptools.Main()
 	os.Setenv("GORACE", raceOptions(os.Getenv("GORACE")))
 	testscript.Main(m, map[string]func(){"waza": main})
 }
 
-// raceOptions keeps programs that were built with the race detector from
-// sleeping for a second before they exit, which added up to minutes.
+// raceOptions removes the sleep of a second at the exit of programs that were built with the
+// race detector. It added up to minutes.
 func raceOptions(given string) string {
 	if strings.Contains(given, "atexit_sleep_ms") {
 		return given
@@ -38,13 +42,12 @@ func raceOptions(given string) string {
 	return strings.TrimSpace(given + " atexit_sleep_ms=0")
 }
 
-// patience is how long a test waits for what must come. It is long because
-// machines are busy, and there at all so that a test which waits in vain says so
-// and does not keep all others until the time is up.
+// patience limits how long a test waits for an event. It is long because machines can be busy.
+// It exists so that a test that waits in vain fails by itself, before the time of all tests is
+// up.
 const patience = 3 * time.Minute
 
-// within bounds waiting for something that must come: it fails the test when
-// wait does not return in time.
+// within calls wait, and fails the test when wait does not return in time.
 func within(t *testing.T, what string, wait func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -59,15 +62,20 @@ func within(t *testing.T, what string, wait func()) {
 	}
 }
 
-// TestScript runs the scripts of testdata/script. Beside the usual commands
-// they have:
+// TestScript runs the scripts of testdata/script. They have these additional commands:
 //
 //	code N program args...    the program must end with that exit code
-//	jsonline N path value     what stands at a path of the nth JSON document of stdout
+//	jsonline N path value     the value at a path of the nth JSON document of stdout
+//	until REGEXP program args...  repeats the program until its output matches
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scripts("testdata/script"))
+}
+
+// scripts returns the parameters for scripts in a directory.
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
@@ -83,8 +91,9 @@ func TestScript(t *testing.T) {
 			"code":     exitCodeCmd,
 			"jsonline": jsonLineCmd,
 			"lines":    linesCmd,
+			"until":    untilCmd,
 		},
-	})
+	}
 }
 
 func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
@@ -106,8 +115,25 @@ func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// linesCmd checks how many lines a file has: what a program appends a line to
-// tells how often it ran.
+// untilCmd repeats a program until its output matches, to wait for background processes.
+func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP program args...")
+	}
+	want := regexp.MustCompile("(?m)" + args[0])
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("waited in vain for %s; the last answer: %s (%v)", args[0], ts.ReadFile("stdout"), err)
+		}
+	}
+}
+
+// linesCmd checks the number of lines of a file. A program that appends a line per run counts
+// its runs this way.
 func linesCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: lines FILE N")
@@ -163,7 +189,7 @@ func lookup(doc any, path string) any {
 	return doc
 }
 
-// wazaPath is the program, as TestMain has put it on PATH.
+// wazaPath returns the program that TestMain put on PATH.
 func wazaPath(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("waza")
@@ -173,21 +199,27 @@ func wazaPath(t *testing.T) string {
 	return path
 }
 
-// environment is this process's, with the given variables and a state
-// directory of the test's own.
+// environment returns the environment of this process with additional variables and a separate
+// state directory.
 func environment(t *testing.T, more ...string) []string {
 	t.Helper()
-	env := append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=")
+	env := append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=",
+		"WAZA_SERVE_BROWSER_LISTEN=off", "WAZA_SERVE_ROUTER_LISTEN=off", // their ports are fixed, and tests run in parallel
+		"WAZA_SERVE_ROUTER_DESKTOP=false")
 	return append(env, more...)
 }
 
-// freeAddress is a loopback address that was free a moment ago: a server that is
-// started again needs the one it had. Systems give ports from 32768 on to clients, which
-// could take one while no server has it.
+// freeAddress returns a free loopback address, because a restarted server needs its old one.
+// Systems give clients ports from 32768 up, so the port is below: otherwise a client could take
+// it while the server is down.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		port := 20000 + rand.IntN(12000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			l.Close()
 			return l.Addr().String()
@@ -196,3 +228,6 @@ func freeAddress(t *testing.T) string {
 	t.Fatal("no port is free")
 	return ""
 }
+
+// givenPorts are the ports that freeAddress returned. Two doors of one server once got the same.
+var givenPorts sync.Map

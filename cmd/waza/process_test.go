@@ -21,16 +21,15 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// held is a suite whose trials hold on to something: each opens the fifo
-// "alive", writes a line to it, and then waits, with a child that waits as well,
-// until it can read a line from the fifo "go". So a test knows when trials run
-// and, when "alive" comes to its end, that nothing of them does any more.
+// held is a suite whose trials block: each opens the fifo "alive", writes a line to it, and
+// waits, together with a child, until it can read a line from the fifo "go". So a test can see
+// when trials run and, at the end of "alive", that none of their processes is left.
 type held struct {
 	t     *testing.T
 	suite string
 	alive *bufio.Reader
 	goOn  string
-	// keeper keeps "alive" from ending between two trials, until gone closes it.
+	// keeper keeps "alive" open between two trials, until gone closes it.
 	keeper *os.File
 }
 
@@ -51,8 +50,8 @@ tasks:
   - {id: first, inputs: {prompt: "1"}}
   - {id: second, inputs: {prompt: "2"}}
 `), 0o600))
-	// cat rather than this process, because it can be waited for: opening a
-	// fifo blocks until there is a writer.
+	// cat rather than this process, because a test can wait for it: opening a fifo blocks until
+	// there is a writer.
 	cat := exec.Command("cat", alive)
 	out, err := cat.StdoutPipe()
 	require.NoError(t, err)
@@ -60,7 +59,7 @@ tasks:
 	var keeper *os.File
 	within(t, "cat does not open the fifo", func() { keeper, err = os.OpenFile(alive, os.O_WRONLY, 0) })
 	require.NoError(t, err)
-	// Whoever waits in vain is told so, rather than hanging with all other tests.
+	// A test that waits in vain fails instead of blocking all others.
 	require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))
 	h := &held{t: t, suite: suite, alive: bufio.NewReader(out), goOn: goOn, keeper: keeper}
 	t.Cleanup(func() {
@@ -85,10 +84,10 @@ func (h *held) started(n int) {
 	}
 }
 
-// release lets one trial go on.
+// release lets one trial continue.
 func (h *held) release() {
 	h.t.Helper()
-	// For reading as well, because opening a fifo for writing alone waits for a reader.
+	// Open it for reading as well, because opening a fifo only for writing waits for a reader.
 	f, err := os.OpenFile(h.goOn, os.O_RDWR, 0)
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { f.Close() })
@@ -170,9 +169,9 @@ func TestFirstInterruptWaitsForWhatRuns(t *testing.T) {
 	h.release()
 	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	h.gone()
-	require.Regexp(t, `name="first \(trial 1\)" time="[0-9.]+">\s+<system-out>go`, reportAt(t, out), "what had finished is told")
+	require.Regexp(t, `name="first \(trial 1\)" time="[0-9.]+">\s+<system-out>go`, reportAt(t, out), "finished tasks are reported")
 	require.Contains(t, reportAt(t, out), `<skipped message="skipped: `)
-	require.Contains(t, reportAt(t, out), "the run did not complete: it is cancelled")
+	require.Contains(t, reportAt(t, out), "the run did not complete: its status is cancelled")
 	require.Regexp(t, `(?m)^first +passed +1/1`, c.out.String())
 	require.Regexp(t, `(?m)^second +skipped +0/0, 1 skipped`, c.out.String())
 	require.Contains(t, c.out.String(), "The run was interrupted")
@@ -188,11 +187,11 @@ func TestSecondInterruptCancels(t *testing.T) {
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "interrupted: waiting for 2 trials, at most ")
 	require.NoError(t, c.Process.Signal(os.Interrupt))
-	c.says(t, "are cancelled")
+	c.says(t, "cancelling running trials")
 	h.gone()
 	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.Equal(t, 2, strings.Count(reportAt(t, out), `<skipped message="cancelled: `))
-	require.Contains(t, reportAt(t, out), "the run did not complete: it is cancelled")
+	require.Contains(t, reportAt(t, out), "the run did not complete: its status is cancelled")
 	require.Regexp(t, `(?m)^first +cancelled`, c.out.String())
 	require.Contains(t, c.out.String(), "0 of 2 tasks passed, 2 cancelled")
 }
@@ -203,15 +202,15 @@ func TestThirdInterruptLeavesAtOnceAndNothingBehind(t *testing.T) {
 	c := startWaza(t, h.env(), "run", h.suite)
 	h.started(1)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM)) // counts as two
-	c.says(t, "are cancelled")
-	h.started(1) // the hook after the run, which would be waited for
+	c.says(t, "cancelling running trials")
+	h.started(1) // the hook after the run, for which the run would wait
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	require.Equal(t, exit.Interrupted, c.exitCode(t))
 	require.NotContains(t, c.out.String(), "passed")
 	h.gone()
 }
 
-// Of a list of suites none is begun after an interrupt, and JSON still comes.
+// After an interrupt, no further suite of the list starts, and JSON is still printed.
 func TestInterruptEndsTheList(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -223,7 +222,7 @@ func TestInterruptEndsTheList(t *testing.T) {
 	require.Contains(t, c.out.String(), `"status":"cancelled"`)
 }
 
-// Looking at a run that goes on in another process does not wait for its end.
+// Showing an active run of another process does not wait for its end.
 func TestShowOfARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -258,7 +257,7 @@ func TestKilledWazaLeavesNoProcess(t *testing.T) {
 	_ = c.Wait()
 }
 
-// The guard gets the signals of a terminal's group as well, and must not mind.
+// The guard also gets the signals of a terminal's process group, and must ignore them.
 func TestGuardOutlivesSignals(t *testing.T) {
 	t.Parallel()
 	guard := exec.Command(wazaPath(t), "guard")
@@ -269,9 +268,8 @@ func TestGuardOutlivesSignals(t *testing.T) {
 	victim.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, victim.Start())
 	pgid := victim.Process.Pid
-	// The guard reads a line at a time; that it has read one shows that it is
-	// deaf to signals by then, as that comes first. Filling the pipe shows it:
-	// a write of more than the pipe holds returns when the guard reads.
+	// The guard reads line by line, and starts after it has disabled signals. A write of more
+	// than the pipe holds returns only when the guard reads.
 	_, err = io.WriteString(in, strings.Repeat("-1\n", 64<<10))
 	require.NoError(t, err)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -286,7 +284,7 @@ func TestGuardOutlivesSignals(t *testing.T) {
 	require.ErrorContains(t, err, "killed")
 }
 
-// The daemon that is told to end cancels its runs and leaves nothing behind.
+// On a signal, the daemon cancels its runs and leaves nothing behind.
 func TestDaemonEndsOnSignal(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "  parallel: true")
@@ -325,7 +323,7 @@ func TestDaemonListens(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// shortDir is a directory whose path leaves room for the name of a socket.
+// shortDir returns a directory with a short path, because names of sockets are limited.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "w")
@@ -355,33 +353,18 @@ complete -p waza`
 	require.Equal(t, `validate
 --fail-fast --fail-on
 mock
-mock command acp copilot-sdk openai anthropic remote
+mock command acp copilot-sdk claude-cli codex openai anthropic remote browser router
 
 complete -o bashdefault -o default -F _waza waza
 `, string(out))
 }
 
-// Scripts of other shells are checked by those shells, where there are any.
-func TestCompletionScriptsParse(t *testing.T) {
-	t.Parallel()
-	for shell, script := range map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion} {
-		path, err := exec.LookPath(shell)
-		if err != nil {
-			continue
-		}
-		cmd := exec.Command(path, "-n")
-		cmd.Stdin = strings.NewReader(script)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s: %s", shell, out)
-	}
-}
-
-// A reader that goes away is no reason to print or to go on.
+// When the reader of the output is gone, waza prints nothing and stops.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	r.Close() // so that whatever is written first meets a closed pipe
+	r.Close() // so that the first write fails
 	cmd := exec.Command(wazaPath(t), "schema")
 	cmd.Env = environment(t)
 	cmd.Stdout = w

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,44 +12,15 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/cmd/waza/config"
-	"waza/cmd/waza/exit"
+	"waza/runner/record"
 )
 
-// The example of stopping in README matched no threshold.
-func TestReadmeExampleOfStopping(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(readme), "## Fewer trials")
-	require.True(t, ok)
-	section, _, _ = strings.Cut(section, "\n## ")
-	require.Contains(t, section, "50 trials and\n`pass_threshold: 0.8`")
-
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "eval.yaml"), []byte(`
-name: fewer
-config: {trials_per_task: 50, stopping: true, mock: {replies: [{output: fine}]}}
-pass_threshold: 0.8
-tasks:
-  - {id: easy, prompt: x, graders: [{type: text, config: {contains: [fine]}}]}
-  - {id: hard, prompt: x, graders: [{type: text, config: {contains: [better]}}]}
-`), 0o600))
-	out, code := waza(t, environment(t), "run", dir)
-	require.Equal(t, exit.Failed, code)
-	untimed := func(table string) string {
-		return regexp.MustCompile(`(?m)  [^ ]+ m?s$`).ReplaceAllString(table, "  TIME")
-	}
-	_, example, _ := strings.Cut(section, "```\n")
-	example, _, _ = strings.Cut(example, "```")
-	require.Contains(t, untimed(out), untimed(example))
-}
-
-// fenced returns the blocks of a document in a language that begin with a text.
+// fenced returns the blocks of a document in a language that start with a text.
 func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(document)))
 	require.NoError(t, err)
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"(?: [^\n]*)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		if strings.HasPrefix(m[1], begin) {
 			blocks = append(blocks, m[1])
 		}
@@ -56,16 +28,10 @@ func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 	return blocks
 }
 
+// The configurations of the pages have no mistakes, except that their files do not exist.
 func TestServeExamples(t *testing.T) {
 	t.Parallel()
-	const command = "$ waza serve --check\n"
-	examples := fenced(t, "docs/serve.md", "console", command)
-	require.Len(t, examples, 1)
-	out, code := waza(t, environment(t), "serve", "--check")
-	require.Equal(t, exit.Passed, code)
-	require.Equal(t, strings.TrimPrefix(examples[0], command), out)
-
-	examples = append(fenced(t, "docs/serve.md", "yaml", "agents:"), fenced(t, "docs/configuration.md", "yaml", "agents:")...)
+	examples := append(fenced(t, "docs/serve.md", "yaml", "# public.yaml\nagents:"), fenced(t, "docs/configuration.md", "yaml", "# serve.yaml\nagents:")...)
 	require.Len(t, examples, 2)
 	for _, example := range examples {
 		file := filepath.Join(t.TempDir(), "waza.yaml")
@@ -77,7 +43,8 @@ func TestServeExamples(t *testing.T) {
 	}
 }
 
-// Two suites of docs/kinds.md were no YAML: a question mark ends a plain text within braces.
+// Two suites of docs/kinds.md were not valid YAML: a question mark ends a plain scalar in
+// braces.
 func TestExamplesAreYAML(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
@@ -91,4 +58,18 @@ func TestExamplesAreYAML(t *testing.T) {
 		}
 	}
 	require.Greater(t, blocks, 10)
+}
+
+// The second description of docs/examples/routing is better than the first.
+func TestRoutingExample(t *testing.T) {
+	t.Parallel()
+	out, code := waza(t, environment(t), "run", filepath.Join("..", "..", "docs", "examples", "routing"), "--json")
+	require.Equal(t, 1, code)
+	var res struct{ Summary record.Summary }
+	require.NoError(t, json.Unmarshal([]byte(out), &res))
+	require.Len(t, res.Summary.Groups, 2)
+	short, long := res.Summary.Groups[0].Routing, res.Summary.Groups[1].Routing
+	require.Equal(t, []float64{0.4, 0.25, 1, 1}, []float64{*short.Accuracy, *short.Recall, *long.Accuracy, *long.Recall})
+	require.Equal(t, res.Summary.Groups[1].Group, res.Summary.Tune.Best)
+	require.Len(t, res.Summary.Routing.Misroutes, 3)
 }

@@ -17,25 +17,25 @@ import (
 	"waza/runner/telemetry"
 )
 
-// Flags of the commands that record runs, and what they make.
+// Flags of the commands that record runs, and their runners and watchers.
 
 func fsyncFlag(category string) cli.Flag {
 	names := journal.SyncNames()
 	return &cli.StringFlag{
 		Name: "fsync", Category: category, Value: names[0], DefaultText: names[0],
-		Usage: "bring the record to the disk by `POLICY`: group puts 20 ms of work at risk from a power failure, always none, never leaves it to the system",
+		Usage: "sync the record to disk by `POLICY`: with group, a power failure can lose 20 ms of work, with always none; never leaves syncing to the system",
 	}
 }
 
 func tracesFlag(category string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "traces", Category: category, DefaultText: "off",
-		Usage: "send OpenTelemetry traces to the collector at `URL`, such as http://localhost:4318, or, for env, where OTEL_EXPORTER_OTLP_ENDPOINT says",
+		Usage: "send OpenTelemetry traces to the collector at `URL`, such as http://localhost:4318; env means the address in OTEL_EXPORTER_OTLP_ENDPOINT",
 	}
 }
 
-// newRecordingRunner makes the runner of a command that has these flags, and what
-// watches its runs.
+// newRecordingRunner makes the runner of a command that has these flags, and the watchers of its
+// runs.
 func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watchers, error) {
 	if err := flags.OneOf("fsync", c.String("fsync"), journal.SyncNames()...); err != nil {
 		return nil, nil, err
@@ -64,12 +64,15 @@ func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watc
 		w.traces.Watch(rn)
 	}
 	if w.metrics != nil {
+		if counts, ok := o.Remote.(interface{ Register(prometheus.Registerer) }); ok {
+			counts.Register(w.metrics.Registry())
+		}
 		w.metrics.Watch(rn)
 	}
 	return rn, w, nil
 }
 
-// What OpenTelemetry says in the environment of every program.
+// sdkDisabled reports whether the environment disables OpenTelemetry.
 func sdkDisabled() bool { return envTrue("OTEL_SDK_DISABLED") }
 
 func captureContents() bool { return envTrue("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT") }
@@ -79,14 +82,14 @@ func envTrue(name string) bool {
 	return err == nil && yes
 }
 
-// watchers follow runs to tell others how they go. The zero value tells nobody.
+// watchers export the progress of runs. The zero value exports nothing.
 type watchers struct {
 	traces  *telemetry.Traces
 	metrics *telemetry.Metrics
 	left    bool
 }
 
-// registry is what the daemon adds its own metrics to; nil without metrics.
+// registry is where the daemon registers its own metrics; nil without metrics.
 func (w *watchers) registry() *prometheus.Registry {
 	if w.metrics == nil {
 		return nil
@@ -94,13 +97,13 @@ func (w *watchers) registry() *prometheus.Registry {
 	return w.metrics.Registry()
 }
 
-// leave lets close wait for nothing.
+// leave makes close return without waiting.
 func (w *watchers) leave() { w.left = true }
 
-// watchTime is how long the end of a command waits for a collector.
+// watchTime limits how long a command waits for a collector at its end.
 const watchTime = 5 * time.Second
 
-// close sends what is not sent yet.
+// close sends pending data.
 func (w *watchers) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), watchTime)
 	defer cancel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/runflags"
 	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -18,11 +20,11 @@ import (
 
 func runsResumeCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "go on with a run that was cut short", ArgsUsage: "[RUN|SUITE]",
-		Description: `Trials that passed, failed, took too long or wait for a person are kept as long as
-their task is what it was. What was never begun, was cut off, cancelled or skipped,
-was in error or has changed is done, and the run ends as if nothing had happened. It
-is carried out as it was asked for, by its suite as that is now; it keeps its id.
+		Name: "resume", Usage: "resume a run that was interrupted", ArgsUsage: "[RUN|SUITE]",
+		Description: `Trials that passed, failed, timed out or wait for review are kept unless their task
+changed. Trials that did not start, were cut off, cancelled or skipped, ended with an
+error or have a changed task are run. The run keeps its id and the flags of its first
+call, and uses the suite as it is now. It ends like a run without interruption.
 
 latest means the newest run. A suite means the newest run of it that was
 interrupted, cancelled or failed; no argument means the newest such run of all. waza
@@ -33,26 +35,26 @@ Examples:
   waza runs resume evals/demo/eval.yaml
   waza run --resume RUN --json
 
-Exit codes: as of waza run.
+Exit codes: those of waza run.
 ` + exit.Codes,
-		Flags:  append(printFlags(""), fsyncFlag(""), tracesFlag("")),
+		Flags:  append(runflags.Printing(""), runflags.FleetFlag(""), fsyncFlag(""), tracesFlag("")),
 		Action: e.do(resumeRun),
 	}
 }
 
-// goesWithResume are the flags of waza run that do not change what is asked for.
-var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard"}
+// goesWithResume are the flags of waza run that do not change the request.
+var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard", "fleet"}
 
 func resumeRun(e *env, c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
 		if f := flagOf(c, name); !slices.Contains(goesWithResume, f) {
-			return exit.Usagef("waza run SUITE makes a run of its own", "--%s does not go with --resume: a run goes on as it was asked for", f)
+			return exit.Usagef("waza run SUITE starts a new run", "--%s cannot be combined with --resume: a resumed run keeps its flags", f)
 		}
 	}
 	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
-	o, err := runOptionsOf(c)
+	o, err := runflags.Parse(c)
 	if err != nil {
 		return err
 	}
@@ -66,13 +68,18 @@ func resumeRun(e *env, c *cli.Context) error {
 		return err
 	}
 	rec := h.Record()
-	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
-		return exit.Usagef("a run goes on with its own suite; waza run SUITE makes a run of another", "the suite of run %s is not there any more: %s", rec.RunID, rec.Suite.Path)
+	if rec.Imported != nil {
+		return exit.Usagef("waza run SUITE starts a new run", "run %s was imported and cannot be resumed", rec.RunID)
 	}
-	o.request = rec.Asked
-	o.request.Verbose = o.request.Verbose || o.verbose
-	return inSession(c.Context, e, rn, watch, o, func(s *session) int {
-		code, err := s.goOn(h)
+	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
+		return exit.Usagef("a run can be resumed only with its own suite; waza run SUITE starts a new run", "the suite of run %s no longer exists: %s", rec.RunID, rec.Suite.Path)
+	}
+	fleet := o.Request.Fleet
+	o.Request = rec.Asked
+	o.Request.Verbose = o.Request.Verbose || o.Verbose
+	o.Request.Fleet = cmp.Or(fleet, o.Request.Fleet)
+	return inSession(c.Context, e, rn, watch, o, func(s *runSession) int {
+		code, err := s.resume(h)
 		if err != nil {
 			return s.refuse(rec.Suite.Path, nil, err)
 		}
@@ -80,7 +87,7 @@ func resumeRun(e *env, c *cli.Context) error {
 	})
 }
 
-// flagOf is the long name of a flag that was given by any of its names.
+// flagOf returns the long name of a flag that was given by any of its names.
 func flagOf(c *cli.Context, name string) string {
 	for _, f := range c.Command.Flags {
 		if slices.Contains(f.Names(), name) {
@@ -90,9 +97,8 @@ func flagOf(c *cli.Context, name string) string {
 	return name
 }
 
-// goOn takes a run up again and shows it. One that has nothing left to run is told
-// of as it stands.
-func (s *session) goOn(h record.Handle) (int, error) {
+// resume resumes a run and shows it. If nothing is left to run, it reports the run as it is.
+func (s *runSession) resume(h record.Handle) (int, error) {
 	code, err := s.carryOut(h.Record().Suite.Path, func(plan *plan.Plan) (*runner.Run, error) {
 		return s.runner.Resume(s.stop.Context(), h.ID(), plan)
 	})
@@ -100,37 +106,37 @@ func (s *session) goOn(h record.Handle) (int, error) {
 	switch {
 	case errors.As(err, &nothing):
 		fmt.Fprintf(s.stderr, "waza: %s\n", nothing)
-		return s.tell(h)
+		return s.printEnded(h)
 	case err != nil && s.stop.Level() > 0:
 		return exit.Interrupted, nil
 	}
 	return code, err
 }
 
-// runToResume finds the run that an argument means, which may be empty.
+// runToResume finds the run that an argument means; the argument can be empty.
 func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
 	if arg == "" {
-		return newestUnfinished(rn, "", "no run was cut short")
+		return newestUnfinished(rn, "", "no run to resume")
 	}
 	h, err := findRun(rn, arg)
 	if !errors.Is(err, record.ErrRunNotFound) {
 		return h, err
 	}
 	if _, serr := os.Stat(arg); serr != nil {
-		return nil, exit.Usagef("waza runs lists the runs", "%s: neither a run nor a suite", arg)
+		return nil, exit.Usagef("waza runs lists the runs", "%s is neither a run nor a suite", arg)
 	}
 	paths, err := findSuites(e, []string{arg})
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) > 1 {
-		return nil, exit.Usagef("name one of them", "%s: there are %d suites below it, and one run is resumed", arg, len(paths))
+		return nil, exit.Usagef("name one of them", "--resume resumes one run, but there are %[2]d suites below %[1]s", arg, len(paths))
 	}
 	path, err := filepath.Abs(paths[0])
 	if err != nil {
 		return nil, err
 	}
-	return newestUnfinished(rn, path, paths[0]+": no run of this suite was cut short")
+	return newestUnfinished(rn, path, paths[0]+": no run of this suite to resume")
 }
 
 func newestUnfinished(rn *runner.Runner, suite, none string) (record.Handle, error) {
@@ -139,7 +145,7 @@ func newestUnfinished(rn *runner.Runner, suite, none string) (record.Handle, err
 		return nil, err
 	}
 	if id == "" {
-		return nil, exit.Usagef("waza runs lists the runs; one that completed is resumed by its id", "%s", none)
+		return nil, exit.Usagef("waza runs lists the runs; give the id of a completed run to resume it", "%s", none)
 	}
 	return rn.Catalog().Run(id)
 }

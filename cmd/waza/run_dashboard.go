@@ -16,9 +16,9 @@ func dashboardFlag(category string) cli.Flag {
 	return &cli.BoolFlag{Name: "dashboard", Category: category, Usage: "print a link to the run on the dashboard of waza serve to stderr"}
 }
 
-// linkDashboard prints a link that shows a run while it happens. Without a server, the
-// run continues all the same.
-func (s *session) linkDashboard(runID string) {
+// linkDashboard prints a link that shows a run while it happens. Without a server it prints a
+// warning, and the run continues.
+func (s *runSession) linkDashboard(runID string) {
 	at, err := func() (string, error) {
 		dir, err := stateDir()
 		if err != nil {
@@ -30,7 +30,7 @@ func (s *session) linkDashboard(runID string) {
 	}()
 	switch {
 	case errors.Is(err, remote.ErrNoServer):
-		fmt.Fprintln(s.stderr, "waza: --dashboard: there is no server; start waza serve in another terminal to see runs in a browser")
+		fmt.Fprintln(s.stderr, "waza: --dashboard: waza serve is not running; start it in another terminal to see runs in a browser")
 	case err != nil:
 		fmt.Fprintf(s.stderr, "waza: --dashboard: %s\n", output.Clean(err.Error()))
 	default:

@@ -7,28 +7,30 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/importing"
 	"waza/runner"
 	"waza/runner/record"
 )
 
-// runsCommand holds what is done with recorded runs, one file per subcommand.
+// runsCommand holds the commands for recorded runs, one file per subcommand.
 func runsCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "runs", Category: help.Runs,
-		Usage: "list, show, follow, cancel, resume and remove runs",
+		Usage: "list, show, follow, cancel, resume, import and remove runs",
 		Description: `Runs are recorded in the state directory: $WAZA_STATE, else waza below
 $XDG_STATE_HOME, else ~/.local/state/waza.
 
 Examples:
   waza runs                    the newest runs
   waza runs show RUN           the table of one, as waza run printed it
-  waza runs show latest        that of the newest
-  waza runs show RUN --json    all of it, transcripts included
-  waza runs follow latest      what goes on in the newest, as waza run shows it
-  waza runs cancel RUN         end one, whichever process carries it out
-  waza runs export RUN         all of it, or a report in another format
-  waza runs resume RUN         go on with one that was cut short
-  waza runs gc --keep 100      delete old ones, and what killed processes left`,
+  waza runs show latest        the table of the newest
+  waza runs show RUN --json    the whole result, transcripts included
+  waza runs follow latest      the progress of the newest, as waza run shows it
+  waza runs cancel RUN         end one, in any process
+  waza runs export RUN         the whole result, or a report in another format
+  waza runs resume RUN         resume one that was interrupted
+  waza runs import FILE        record results of another tool
+  waza runs gc --keep 100      delete old ones, and leftovers of killed processes`,
 		Flags:  runsListFlags(),
 		Action: e.do(listRuns),
 		Subcommands: []*cli.Command{
@@ -40,6 +42,7 @@ Examples:
 			runsCollectCommand(e),
 			runsExportCommand(e),
 			runsResumeCommand(e),
+			importing.Command(importing.Options{Stdout: e.stdout, Runner: e.newRunner}),
 		},
 	}
 }
@@ -47,7 +50,7 @@ Examples:
 // oneRun finds the run that is the only argument of a command.
 func oneRun(e *env, c *cli.Context) (*runner.Runner, record.Handle, error) {
 	if c.NArg() != 1 {
-		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, not %d", c.Command.HelpName, c.NArg())
+		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, got %d", c.Command.HelpName, c.NArg())
 	}
 	rn, runs, err := someRuns(e, c)
 	if err != nil {
@@ -59,7 +62,7 @@ func oneRun(e *env, c *cli.Context) (*runner.Runner, record.Handle, error) {
 // someRuns finds the runs that are the arguments of a command, each once.
 func someRuns(e *env, c *cli.Context) (*runner.Runner, []record.Handle, error) {
 	if c.NArg() == 0 {
-		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run or more", c.Command.HelpName)
+		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one or more runs", c.Command.HelpName)
 	}
 	rn, err := e.newRunner()
 	if err != nil {

@@ -19,38 +19,38 @@ import (
 
 func runsCancelCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "cancel", Usage: "end runs, whichever process carries them out", ArgsUsage: "RUN…",
-		Description: `What runs is killed, what was not started is not. The command waits until the runs
-are over, and tells what became of them. latest means the newest run.
+		Name: "cancel", Usage: "end runs, in any process", ArgsUsage: "RUN…",
+		Description: `Running trials are killed; pending ones are skipped. The command waits until the runs
+are over, and prints how they ended. latest means the newest run.
 
-Ctrl-C ends the waiting; what was asked for is done all the same.
+Ctrl-C ends the waiting; the runs are still cancelled.
 
 Examples:
   waza runs cancel latest
-  waza runs cancel RUN --finish-running    let the trials that run end
+  waza runs cancel RUN --finish-running    let running trials finish
 
 Exit codes:
-  0    none of the runs goes on any more; also where one was over already
+  0    all of the runs are over; also if one was over already
   2    wrong usage, or no such run
   3    a process did not answer within 5 s, or a run was not over in time
   130  interrupted`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "finish-running", Usage: "start no more trials, but let those that run end"},
-			&cli.DurationFlag{Name: "wait", Usage: "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait", DefaultText: "1m, or with --finish-running as long as it takes"},
-			flags.JSON("print what became of the runs as JSON"),
+			&cli.BoolFlag{Name: "finish-running", Usage: "start no more trials, but let running ones finish"},
+			flags.Time("wait", "", "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait", "1m; no limit with --finish-running"),
+			flags.JSON("print how the runs ended as JSON"),
 		},
 		Action: e.do(cancelRuns),
 	}
 }
 
-// defaultCancelWait is how long a run that was cancelled may take to end: its
-// processes are killed at once, hooks that clean up have some seconds.
+// defaultCancelWait limits how long a cancelled run can take to end. Its processes are killed at
+// once; hooks that clean up have a few seconds.
 const defaultCancelWait = time.Minute
 
-// ended is what became of a run that was to end.
+// ended is the outcome for a run that was cancelled.
 type ended struct {
 	RunID string `json:"runId"`
-	// Was is its status before, Status afterwards.
+	// Was is the status before, Status the one afterwards.
 	Was    record.Status `json:"was"`
 	Status record.Status `json:"status"`
 	Tasks  record.Counts `json:"tasks"`
@@ -60,8 +60,8 @@ type ended struct {
 }
 
 func cancelRuns(e *env, c *cli.Context) error {
-	if c.IsSet("wait") && c.Duration("wait") < 0 {
-		return exit.Usagef("0 does not wait", "--wait: %s is no time", c.Duration("wait"))
+	if c.IsSet("wait") && flags.TimeOf(c, "wait") < 0 {
+		return exit.Usagef("0 does not wait", "--wait must not be negative, got %s", flags.TimeOf(c, "wait"))
 	}
 	rn, runs, err := someRuns(e, c)
 	if err != nil {
@@ -71,13 +71,13 @@ func cancelRuns(e *env, c *cli.Context) error {
 	defer stop()
 	end := canceller{runner: rn, gently: c.Bool("finish-running"), wait: defaultCancelWait, bounded: true}
 	if c.IsSet("wait") {
-		end.wait = c.Duration("wait")
+		end.wait = flags.TimeOf(c, "wait")
 	} else if end.gently {
 		end.bounded = false
 	}
 	list := make([]ended, len(runs))
 	var all sync.WaitGroup
-	for i, h := range runs { // at once: each may take its time
+	for i, h := range runs { // in parallel, because each can take a while
 		all.Go(func() { list[i] = end.end(ctx, h) })
 	}
 	all.Wait()
@@ -89,7 +89,7 @@ type canceller struct {
 	runner  *runner.Runner
 	gently  bool
 	wait    time.Duration
-	bounded bool // whether wait holds
+	bounded bool // whether wait applies
 }
 
 func (o *canceller) end(ctx context.Context, h record.Handle) ended {
@@ -124,7 +124,7 @@ func (o *canceller) try(ctx context.Context, h record.Handle, e *ended) error {
 	}
 	err = o.runner.Wait(ctx, e.RunID)
 	if errors.Is(err, late) && o.wait == 0 {
-		err = nil // nobody wanted to wait
+		err = nil // the user asked not to wait
 	}
 	after, perr := h.Progress()
 	if perr != nil {
@@ -151,17 +151,17 @@ func printEnded(e *env, list []ended, json, interrupted bool) error {
 		}
 	}
 	if interrupted {
-		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs tells which runs go on"), "")
+		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs lists the runs that are still active"), "")
 	}
 	return failed
 }
 
-// text tells what became of a run.
+// text describes the outcome in a line.
 func (e *ended) text() string {
 	trials := progress.Counts(e.Trials, "trial", "trials")
 	switch {
 	case e.Was == record.StatusInterrupted:
-		return fmt.Sprintf("run %s was interrupted, its process ended before it did: %s", e.RunID, trials)
+		return fmt.Sprintf("run %s was interrupted because its process ended: %s", e.RunID, trials)
 	case e.Was != record.StatusRunning:
 		return fmt.Sprintf("run %s was over already: %s, %s", e.RunID, e.Was, trials)
 	case e.Status == record.StatusRunning:

@@ -19,28 +19,27 @@ import (
 
 func runsCollectCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "gc", Usage: "delete what nobody needs, and old runs if asked to",
-		Description: `Without flags no run is deleted, only what is left of runs whose process was killed:
-workspaces, and files that were not finished. With --keep, --older-than or --status
-runs are deleted, too: those of which every flag that is given says so. A run that
-goes on is never deleted.
+		Name: "gc", Usage: "delete leftovers, and old runs if asked to",
+		Description: `Without flags, it deletes no runs, only leftovers of runs whose process was killed:
+workspaces and unfinished files. With --keep, --older-than or --status, it also
+deletes the runs that match all given flags. It never deletes an active run.
 
 Examples:
   waza runs gc
-  waza runs gc --older-than 30d --keep 100    old ones, but the newest 100 stay
+  waza runs gc --older-than 30d --keep 100    old ones, but keep the newest 100
   waza runs gc --status cancelled --status interrupted --dry-run
 
 Exit codes:
-  0    all of it is deleted
+  0    everything is deleted
   2    wrong usage
   3    something could not be deleted
-  130  interrupted; what was deleted until then is`,
+  130  interrupted; things deleted until then stay deleted`,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "keep", Usage: "delete runs but the newest `N`, of those with a --status", DefaultText: "all are kept"},
+			&cli.IntFlag{Name: "keep", Usage: "delete all but the newest `N` runs; with --status, of those runs", DefaultText: "all are kept"},
 			&cli.StringFlag{Name: "older-than", Usage: "delete runs that ended longer ago than `AGE`, such as 30d or 12h", DefaultText: "any age"},
 			&cli.StringSliceFlag{Name: "status", Usage: "delete runs of `STATUS` only: completed, failed, cancelled or interrupted; repeatable", DefaultText: "any"},
-			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and tell what would be"},
-			flags.JSON("print what was deleted as JSON"),
+			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and list what would be deleted"},
+			flags.JSON("print the deleted things as JSON"),
 		},
 		Action: e.do(collectRuns),
 	}
@@ -51,7 +50,7 @@ func retentionOf(c *cli.Context) (catalog.Retention, error) {
 	if c.IsSet("keep") {
 		n := c.Int("keep")
 		if n < 0 {
-			return o, exit.Usagef("0 keeps none", "--keep: %d is not a number of runs", n)
+			return o, exit.Usagef("0 keeps no run", "--keep must not be negative, got %d", n)
 		}
 		o.Keep = &n
 	}
@@ -63,7 +62,7 @@ func retentionOf(c *cli.Context) (catalog.Retention, error) {
 	}
 	for _, s := range c.StringSlice("status") {
 		if !slices.Contains(record.EndStatuses(), record.Status(s)) {
-			return o, exit.Usagef("known are completed, failed, cancelled and interrupted", "--status: unknown value %q", s)
+			return o, exit.Usagef("known values are completed, failed, cancelled and interrupted", "--status: unknown value %q", s)
 		}
 		o.Statuses = append(o.Statuses, record.Status(s))
 	}
@@ -97,7 +96,7 @@ func collectRuns(e *env, c *cli.Context) error {
 		printRemoved(e, list, dry)
 	}
 	if ctx.Err() != nil && c.Context.Err() == nil {
-		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs gc goes on from there"), "")
+		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs gc continues from there"), "")
 	}
 	return err
 }
@@ -109,7 +108,7 @@ func bytesOf(list []catalog.Removed) (sum int64) {
 	return sum
 }
 
-// printRemoved lists the runs, and counts what is no run.
+// printRemoved lists the removed runs, and counts everything else.
 func printRemoved(e *env, list []catalog.Removed, dry bool) {
 	verb := "removed"
 	if dry {
@@ -117,9 +116,9 @@ func printRemoved(e *env, list []catalog.Removed, dry bool) {
 	}
 	counts, sums := map[string]int{}, map[string]int64{}
 	for _, what := range list {
-		counts[what.What]++
-		sums[what.What] += what.Bytes
-		if what.What == catalog.RemovedRun {
+		counts[what.Kind]++
+		sums[what.Kind] += what.Bytes
+		if what.Kind == catalog.RemovedRun {
 			fmt.Fprintf(e.stdout, "%s run %s of %s, %s, %s\n", verb, output.Clean(what.RunID), what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, output.Size(what.Bytes))
 		}
 	}
@@ -127,8 +126,8 @@ func printRemoved(e *env, list []catalog.Removed, dry bool) {
 	for _, kind := range []struct{ what, one, many string }{
 		{catalog.RemovedRun, "run", "runs"},
 		{"workspaces", "run's workspaces", "runs' workspaces"},
-		{"trash", "run that was removed by half", "runs that were removed by half"},
-		{"unrecorded", "run that never began", "runs that never began"},
+		{"trash", "partly removed run", "partly removed runs"},
+		{"unrecorded", "run that never started", "runs that never started"},
 		{"file", "unfinished file", "unfinished files"},
 		{catalog.RemovedIndex, "cache index tidied up", "cache indexes tidied up"},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,12 +23,35 @@ func runsListCommand(e *env) *cli.Command {
 	}
 }
 
-// runsListFlags are those of waza runs list, which waza runs is short for.
+// runsListFlags returns the flags of waza runs list, for which waza runs is short.
 func runsListFlags() []cli.Flag {
 	return []cli.Flag{
+		&cli.StringFlag{Name: "status", Usage: "list runs of `STATUS` only: running, completed, failed, cancelled or interrupted", DefaultText: "any"},
+		&cli.StringFlag{Name: "suite", Usage: "list runs of the suite in `FILE` only", DefaultText: "all"},
 		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "list at most `N`", Value: 20, DefaultText: "20"},
 		flags.JSON("print the runs as JSON"),
 	}
+}
+
+// runsFilter returns a filter for the runs that the flags ask for.
+func runsFilter(c *cli.Context) (f catalog.Filter, err error) {
+	f.Limit = max(0, c.Int("limit"))
+	if status := c.String("status"); status != "" {
+		words := []string{string(record.StatusRunning)}
+		for _, s := range record.EndStatuses() {
+			words = append(words, string(s))
+		}
+		if err := flags.OneOf("status", status, words...); err != nil {
+			return f, err
+		}
+		f.Status = record.Status(status)
+	}
+	if suite := c.String("suite"); suite != "" {
+		if f.Path, err = filepath.Abs(suite); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
 }
 
 func listRuns(e *env, c *cli.Context) error {
@@ -41,7 +65,11 @@ func listRuns(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	infos, err := rn.Catalog().List(max(0, c.Int("limit")))
+	filter, err := runsFilter(c)
+	if err != nil {
+		return err
+	}
+	infos, err := rn.Catalog().ListBy(filter)
 	if err != nil {
 		return err
 	}
@@ -49,7 +77,11 @@ func listRuns(e *env, c *cli.Context) error {
 		return e.stdout.JSON(map[string]any{"runs": infos})
 	}
 	if len(infos) == 0 {
-		fmt.Fprintln(e.stderr, "waza: no runs are recorded")
+		if filter.Status != "" || filter.Path != "" {
+			fmt.Fprintln(e.stderr, "waza: no recorded run matches")
+		} else {
+			fmt.Fprintln(e.stderr, "waza: no runs are recorded")
+		}
 		return nil
 	}
 	rows := [][]string{{"Run", "Suite", "Status", "Started", "Executor", "Tasks passed"}}
@@ -60,12 +92,10 @@ func listRuns(e *env, c *cli.Context) error {
 		})
 		warnDamage(e, i.RunID, i.Damage)
 		if i.Ahead {
-			fmt.Fprintf(e.stderr, "waza: warning: run %s is dated in the future, so it is listed last and runs gc keeps it; waza runs rm removes it\n", output.Clean(i.RunID))
+			fmt.Fprintf(e.stderr, "waza: warning: run %s has a date in the future, so it is listed last and waza runs gc keeps it; waza runs rm removes it\n", output.Clean(i.RunID))
 		}
 	}
-	o := terminal.Options(e.stdout)
-	o.Width = 0 // an id that is cut off is of no use
-	return report.Table(e.stdout, rows, o)
+	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }
 
 // warnDamage reports that the record of a run is damaged.
@@ -75,11 +105,14 @@ func warnDamage(e *env, id string, damage *record.Damage) {
 	}
 }
 
-// doneBy is the executor of a run with its agent, and how many models did it.
+// doneBy names the executor of a run with its agent, and counts the models.
 func doneBy(i catalog.Info) string {
 	text := strings.TrimSpace(i.Executor + " " + i.Agent)
 	if n := len(i.Models); n > 0 {
 		text += fmt.Sprintf(" (%d models)", n)
+	}
+	if i.Imported {
+		text += " (imported)"
 	}
 	return text
 }

@@ -17,27 +17,27 @@ import (
 
 func runsRemoveCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "rm", Usage: "delete runs with all they recorded", ArgsUsage: "RUN…",
-		Description: `A run that goes on, or whose record is being changed, is refused. latest means the
-newest run.
+		Name: "rm", Usage: "delete runs and their records", ArgsUsage: "RUN…",
+		Description: `It refuses to delete a run that is active or that another process changes. latest
+means the newest run.
 
 Examples:
   waza runs rm RUN
-  waza runs gc --older-than 30d    all that are older
+  waza runs gc --older-than 30d    all older runs
 
 Exit codes:
   0    all of the runs are deleted
-  2    wrong usage, no such run, and then none is deleted; or one goes on, and then
-       the others are
-  3    a run could not be deleted to the end; waza runs gc tries it again`,
-		Flags:  []cli.Flag{flags.JSON("print what was deleted as JSON")},
+  2    wrong usage, or no such run: none is deleted; or one is active: the others
+       are deleted
+  3    a run could not be deleted completely; waza runs gc tries again`,
+		Flags:  []cli.Flag{flags.JSON("print the deleted runs as JSON")},
 		Action: e.do(removeRuns),
 	}
 }
 
 func removeRuns(e *env, c *cli.Context) error {
 	if c.NArg() == 0 {
-		return exit.Usagef("waza runs lists the runs", "waza runs rm takes one run or more")
+		return exit.Usagef("waza runs lists the runs", "waza runs rm takes one or more runs")
 	}
 	rn, err := e.newRunner()
 	if err != nil {
@@ -54,7 +54,7 @@ func removeRuns(e *env, c *cli.Context) error {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		removed = append(removed, catalog.Removed{What: catalog.RemovedRun, RunID: id, Bytes: bytes})
+		removed = append(removed, catalog.Removed{Kind: catalog.RemovedRun, RunID: id, Bytes: bytes})
 		if !c.Bool("json") {
 			fmt.Fprintf(e.stdout, "removed run %s, %s\n", output.Clean(id), output.Size(bytes))
 		}
@@ -67,8 +67,8 @@ func removeRuns(e *env, c *cli.Context) error {
 	return failed
 }
 
-// idsOf returns the ids of the runs that are named, each once. A run need not be
-// readable to be deleted.
+// idsOf returns the ids of the named runs, each once. A run can be deleted even if it cannot be
+// read.
 func idsOf(rn *runner.Runner, names []string) ([]string, error) {
 	var ids []string
 	for _, id := range names {

@@ -13,7 +13,7 @@ import (
 
 func runsShowCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "show", Usage: "show how a run went", ArgsUsage: "RUN",
+		Name: "show", Usage: "show the result of a run", ArgsUsage: "RUN",
 		Flags:  []cli.Flag{flags.JSON("print the whole result as JSON")},
 		Action: e.do(showRun),
 	}
@@ -46,6 +46,9 @@ func showRun(e *env, c *cli.Context) error {
 	amended := ""
 	if at := progress.AmendedAt; at != nil {
 		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")
+	}
+	if i := rec.Imported; i != nil {
+		amended = ", imported from " + output.Clean(i.File) + amended
 	}
 	fmt.Fprintf(e.stdout, "%s, run %s of %s%s\n\n", output.Clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
 	return rep.Write(e.stdout, terminal.Options(e.stdout))

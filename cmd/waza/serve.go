@@ -9,7 +9,6 @@ import (
 	"waza/cmd/waza/serving"
 	"waza/cmd/waza/tokens"
 	"waza/runner"
-	"waza/runner/executor/remote"
 )
 
 func serveCommand(e *env) *cli.Command {
@@ -17,14 +16,14 @@ func serveCommand(e *env) *cli.Command {
 		Stdout: e.stdout, Stderr: e.stderr, Version: buildVersion().Version, StateDir: stateDir,
 		Flags: []cli.Flag{
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr from `LEVEL` on: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
 		},
 		Logger: func(c *cli.Context) (*slog.Logger, error) {
 			level, err := logLevel(c)
 			return e.logger(level, c.Bool("json")), err
 		},
-		NewRunner: func(c *cli.Context, hub remote.Hub, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
-			o := e.runnerOptionsWith(hub, log)
+		NewRunner: func(c *cli.Context, hubs serving.Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
+			o := e.runnerOptionsWith(hubs, log)
 			o.Gate = gate
 			rn, w, err := newRecordingRunner(c, o)
 			if err != nil {

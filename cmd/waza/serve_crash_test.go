@@ -23,7 +23,7 @@ import (
 	"waza/runner/record"
 )
 
-// serveSize says how often a server or its caller is ended, and how many agents it has.
+// serveSize returns how often a server or its caller is ended, and the number of agents.
 func serveSize() (kills, agents int) {
 	switch os.Getenv("WAZA_TEST_CRASH") {
 	case "":
@@ -60,8 +60,8 @@ func worker(n, most int, longest time.Duration) *wireAgent {
 	}}
 }
 
-// A server that is killed or stopped over and over, while agents work, loses no trial and counts none twice, be the run its own or that of another
-// process, which is killed as well.
+// A server that is killed or stopped repeatedly while agents work loses no trial and counts none
+// twice. The run is the server's own, or of another process that is also killed.
 func TestCrashServe(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []string{"server", "waza run"} {
@@ -95,7 +95,7 @@ func TestCrashServe(t *testing.T) {
 					during++
 				}
 				switch what := rand.IntN(4); {
-				case what == 0 && run != nil && s.begun():
+				case what == 0 && run != nil && s.started():
 					require.NoError(t, run.Process.Kill())
 					_ = run.Wait() // killed
 					runs("--resume", suite)
@@ -123,8 +123,8 @@ func TestCrashServe(t *testing.T) {
 	}
 }
 
-// begun reports whether there is a run.
-func (s *served) begun() bool {
+// started reports whether a run exists.
+func (s *served) started() bool {
 	s.Helper()
 	files, err := filepath.Glob(filepath.Join(s.state, "runs", "*", "journal.jsonl"))
 	require.NoError(s, err)

@@ -127,9 +127,9 @@ func (s *served) agentsKnown() map[string]string {
 	return states
 }
 
-// Three agents, each with a tool of its own, do a suite. One is killed during a trial
-// and started again, one loses its network for five seconds, and the server is killed
-// and started again. Each trial counts once.
+// Three agents, each with its own tool, do a suite. One is killed during a trial and restarted,
+// one loses its network for five seconds, and the server is killed and restarted. Each trial
+// counts once.
 func TestServeFaults(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []string{"server", "waza run"} {
@@ -138,10 +138,10 @@ func TestServeFaults(t *testing.T) {
 			s := newServed(t, wazaPath(t))
 			s.start()
 			network := newProxy(t, s.agents)
-			log := filepath.Join(t.TempDir(), "begun")
-			program := fmt.Sprintf("read -r prompt; echo begun >>%s; sleep 0.3; echo fine: $prompt", log)
-			begun := func() int {
-				b, _ := os.ReadFile(log) // it is not there at first
+			log := filepath.Join(t.TempDir(), "startedTrials")
+			program := fmt.Sprintf("read -r prompt; echo startedTrials >>%s; sleep 0.3; echo fine: $prompt", log)
+			startedTrials := func() int {
+				b, _ := os.ReadFile(log) // it does not exist at first
 				return bytes.Count(b, []byte("\n"))
 			}
 			first := s.agentProcess(1, s.agents, program, "--tools", "alpha")
@@ -172,18 +172,18 @@ tasks:
 				run.Env, run.Stdout, run.Stderr = s.env, &out, &out
 				require.NoError(t, run.Start())
 				go func() {
-					_ = run.Wait() // its code says how it ended
+					_ = run.Wait() // the exit code depends on the results
 					ended <- run.ProcessState.ExitCode()
 				}()
 			}
-			s.until("trials have begun", func() bool { return begun() >= 3 })
+			s.until("trials have started", func() bool { return startedTrials() >= 3 })
 			require.NoError(t, first.Process.Kill())
 			_ = first.Wait() // killed
 			network.network(false)
 			back := time.AfterFunc(5*time.Second, func() { network.network(true) })
 			defer back.Stop()
-			so := begun()
-			s.until("the third agent continues", func() bool { return begun() > so })
+			so := startedTrials()
+			s.until("the third agent continues", func() bool { return startedTrials() > so })
 			s.kill()
 			require.NoError(t, pause.For(t.Context(), 200*time.Millisecond)) // without a server
 			s.start()
@@ -210,7 +210,7 @@ tasks:
 	}
 }
 
-// Without a server or an agent, a run says what it waits for, and can be cancelled.
+// Without a server or an agent, a run prints what it waits for, and can be cancelled.
 func TestRunWithoutAgents(t *testing.T) {
 	t.Parallel()
 	s := newServed(t, wazaPath(t))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/skillsuite"
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
@@ -13,11 +14,11 @@ import (
 	"waza/runner/report"
 )
 
-// suitesArg is how commands that take suites say so.
-const suitesArg = "[SUITE|DIR…]"
+// suitesArg describes the arguments of commands that take suites.
+const suitesArg = "[SUITE|DIR|SKILL…]"
 
-// findSuites turns the arguments of a command into suite files: a directory
-// means every suite below it, and no argument the directory waza is called in.
+// findSuites turns the arguments of a command into suite files. A directory means every suite
+// below it, a skill's name its suite, no argument the current directory.
 func findSuites(e *env, args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -25,8 +26,16 @@ func findSuites(e *env, args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		info, err := os.Stat(arg)
+		if err != nil && skillsuite.IsName(arg) {
+			path, err := skillsuite.Find(arg)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+			continue
+		}
 		if err != nil || !info.IsDir() {
-			paths = append(paths, arg) // what is wrong with it, loading tells
+			paths = append(paths, arg) // loading it reports the problem
 			continue
 		}
 		found, err := discover.Suites(arg, files.View{})
@@ -37,8 +46,8 @@ func findSuites(e *env, args []string) ([]string, error) {
 			return nil, err
 		}
 		if len(found.Suites) == 0 {
-			return nil, exit.Usagef("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name one, or a directory above it",
-				"%s: no suite in this directory or below it", arg)
+			return nil, exit.Usagef("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name a suite, or a directory above one",
+				"no suites found in %s or below it", arg)
 		}
 		for _, s := range found.Suites {
 			paths = append(paths, s.Path)
@@ -47,7 +56,7 @@ func findSuites(e *env, args []string) ([]string, error) {
 	return dropRepeated(paths), nil
 }
 
-// notOf leaves out what is about the suites themselves: loading them tells it.
+// notOf drops findings about the suites themselves, because loading reports those.
 func notOf(suites []discover.Summary, ds decode.Diagnostics) decode.Diagnostics {
 	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool {
 		return slices.ContainsFunc(suites, func(s discover.Summary) bool { return s.Path == d.File })
@@ -63,8 +72,8 @@ func dropRepeated(paths []string) []string {
 	})
 }
 
-// checkExecutor finds a slip in --executor before any suite is looked at, as it
-// is none of theirs.
+// checkExecutor reports a typo in --executor before any suite is loaded, because it is not a
+// finding about a suite.
 func checkExecutor(rn *runner.Runner, name string) error {
 	if name == "" {
 		return nil
@@ -72,8 +81,7 @@ func checkExecutor(rn *runner.Runner, name string) error {
 	return rn.Planner().CheckExecutor(name)
 }
 
-// loadOne loads the suite that a command which takes one was given, and fails
-// when it has errors.
+// loadOne loads the suite of a command that takes one, and fails when it has errors.
 func loadOne(e *env, rn *runner.Runner, path string) (*eval.Suite, error) {
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	if err != nil {
@@ -83,7 +91,7 @@ func loadOne(e *env, rn *runner.Runner, path string) (*eval.Suite, error) {
 		if err := e.printDiagnostics(ds.Errors()); err != nil {
 			return nil, err
 		}
-		return nil, exit.Usagef("waza validate "+path+" tells all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
+		return nil, exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
 	}
 	return suite, nil
 }

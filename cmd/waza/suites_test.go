@@ -1,8 +1,8 @@
 package main_test
 
 import (
+	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,12 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"waza/eval"
-	"waza/runner"
+	"waza/cmd/waza/exit"
 	"waza/runner/record"
 )
 
-// patience is how long a test waits for what must come.
+// patience limits how long a test waits for an event.
 const patience = 3 * time.Minute
 
 // TestSuites runs every suite of testdata/suites and compares the verdicts of
@@ -28,8 +27,6 @@ const patience = 3 * time.Minute
 func TestSuites(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(filepath.FromSlash(repositoryRoot), "testdata", "suites")
-	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
-	require.NoError(t, err)
 	for _, dir := range suiteDirs(t, root) {
 		name, err := filepath.Rel(root, dir)
 		require.NoError(t, err)
@@ -41,7 +38,7 @@ func TestSuites(t *testing.T) {
 				}
 			}
 			want := expectedVerdicts(t, filepath.Join(dir, "expected.txt"))
-			got, trials := runSuite(t, r, dir)
+			got, trials := runSuite(t, dir)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)
 				for _, trial := range trials {
@@ -84,8 +81,7 @@ func expectedVerdicts(t *testing.T, file string) map[string]record.Verdict {
 	return verdicts
 }
 
-// wantsPython reports whether a suite asks for an interpreter that not every
-// machine has.
+// wantsPython reports whether a suite needs an interpreter that some machines lack.
 func wantsPython(t *testing.T, dir string) bool {
 	t.Helper()
 	found := false
@@ -101,43 +97,36 @@ func wantsPython(t *testing.T, dir string) bool {
 	return found
 }
 
-// runSuite runs a suite to its end and returns the verdict of each task.
-func runSuite(t *testing.T, r *runner.Runner, dir string) (map[string]record.Verdict, []*record.Trial) {
+// runSuite runs a suite to its end and returns the verdict of each task. It uses a separate
+// process. Otherwise programs of other tests could inherit the mark of an agent that starts at
+// the same time, and be killed with it.
+func runSuite(t *testing.T, dir string) (map[string]record.Verdict, []*record.Trial) {
 	t.Helper()
-	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
-	require.NoError(t, err)
-	require.False(t, found.HasErrors(), "%v", found)
-	plan, err := r.Planner().Plan(t.Context(), suite, record.Request{})
-	require.NoError(t, err)
-	findings := plan.Preflight(t.Context())
-	require.False(t, findings.HasErrors(), "%v", findings)
-	run, err := r.Start(plan)
-	require.NoError(t, err)
-	t.Cleanup(func() { run.Cancel(); <-run.Done() })
-
+	cmd := exec.CommandContext(t.Context(), "waza", "run", filepath.Join(dir, "eval.yaml"), "--events")
+	cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() == exit.Usage) {
+		t.Fatalf("waza run: %v\n%s", err, stderr.String())
+	}
 	verdicts := map[string]record.Verdict{}
 	var trials []*record.Trial
-	for events := run.Subscribe(1); ; {
-		batch, err := events.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		for _, e := range batch {
-			switch {
-			case e.Type == record.TaskComplete:
-				verdicts[e.TaskID] = e.Verdict
-			case e.Trial != nil:
-				trials = append(trials, e.Trial)
-			}
+	for line := range strings.Lines(string(out)) {
+		var e record.Event
+		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
+		switch {
+		case e.Type == record.TaskComplete:
+			verdicts[e.TaskID] = e.Verdict
+		case e.Trial != nil:
+			trials = append(trials, e.Trial)
 		}
 	}
-	<-run.Done()
 	return verdicts, trials
 }
 
-// requireChildrenGone looks for the processes whose numbers the agents of the
-// suite reported.
+// requireChildrenGone checks that the processes that the agents of the suite reported are gone.
 func requireChildrenGone(t *testing.T, trials []*record.Trial) {
 	t.Helper()
 	child := regexp.MustCompile(`^child (\d+)$`)
@@ -151,13 +140,12 @@ func requireChildrenGone(t *testing.T, trials []*record.Trial) {
 					"task %s: child %s still runs", trial.TaskID, m[1])
 			}
 		}
-		// On a very slow machine the time may be up before the agent has come so far.
+		// On a very slow machine, the trial can time out before the agent reports.
 		require.True(t, reported || trial.Verdict == record.TimedOut, "task %s: the agent reported no child", trial.TaskID)
 	}
 }
 
-// sleeps reports whether a sleep with that process number runs; one that has
-// ended and whose parent has not looked at it yet does not.
+// sleeps reports whether a sleep with that process id runs. A zombie does not count.
 func sleeps(t *testing.T, pid string) bool {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/stat"); err == nil {

@@ -23,7 +23,7 @@ func tasksCommand(e *env) *cli.Command {
 		Name: "tasks", Category: help.Suites,
 		Usage:     "list the tasks of a suite",
 		ArgsUsage: "SUITE",
-		Description: `With --task and --tag it shows what waza run would run with the same flags.
+		Description: `With --task and --tag, it lists the tasks that waza run would run with those flags.
 
 Examples:
   waza tasks evals/demo/eval.yaml
@@ -37,21 +37,22 @@ Examples:
 }
 
 func taskFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Category: "Which trials",
+	return &cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Category: "Selection",
 		Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"}
 }
 
 func tagFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "tag", Category: "Which trials",
+	return &cli.StringSliceFlag{Name: "tag", Category: "Selection",
 		Usage: "only tasks with a tag that matches `GLOB`; repeatable", DefaultText: "all"}
 }
 
-// taskInfo is a task as `waza tasks --json` prints it.
+// taskInfo is a task in the output of `waza tasks --json`.
 type taskInfo struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags"`
+	Golden      bool     `json:"golden,omitempty"`
 	File        string   `json:"file"`
 	Line        int      `json:"line,omitempty"`
 	Trials      int      `json:"trials"`
@@ -59,7 +60,7 @@ type taskInfo struct {
 	Graders     []string `json:"graders"`
 }
 
-// taskListing is what `waza tasks --json` prints.
+// taskListing is the output of `waza tasks --json`.
 type taskListing struct {
 	Path  string     `json:"path"`
 	Name  string     `json:"name"`
@@ -68,7 +69,7 @@ type taskListing struct {
 
 func listTasks(e *env, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return exit.Usagef("waza list shows what suites there are", "waza tasks takes one suite, not %d", c.NArg())
+		return exit.Usagef("waza list lists the suites", "waza tasks takes one suite, got %d", c.NArg())
 	}
 	rn, err := e.newRunner()
 	if err != nil {
@@ -96,7 +97,7 @@ func listTasks(e *env, c *cli.Context) error {
 	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }
 
-// taskInfos asks the plan of a run, so that what is shown is what would be run.
+// taskInfos reads the plan of a run, so that it lists exactly what a run would do.
 func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req record.Request) ([]taskInfo, error) {
 	if len(suite.Tasks) == 0 {
 		return nil, nil
@@ -116,7 +117,7 @@ func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req re
 			continue
 		}
 		info := taskInfo{
-			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), File: t.RelFile, Line: t.Line,
+			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden, File: t.RelFile, Line: t.Line,
 			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
 		}
 		for _, g := range t.Effective {

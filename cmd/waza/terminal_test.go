@@ -19,9 +19,10 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/terminal"
+	"waza/runner/report"
 )
 
-// console is a program that runs on a terminal of its own.
+// console is a program that runs on its own terminal.
 type console struct {
 	*exec.Cmd
 	master *os.File
@@ -46,6 +47,12 @@ func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
+	// Ctrl-C sends the signal first and then discards unread output, which would include the
+	// program's reaction.
+	settings, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	require.NoError(t, err)
+	settings.Lflag |= unix.NOFLSH
+	require.NoError(t, unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, settings))
 	term := &console{Cmd: exec.Command(wazaPath(t), args...), master: master, more: make(chan struct{}, 1), done: make(chan struct{})}
 	term.resize(t, columns, rows)
 	term.Env = env
@@ -61,7 +68,7 @@ func (s *console) read() {
 	defer close(s.done)
 	b := make([]byte, 4096)
 	for {
-		n, err := s.master.Read(b) // an error when the last program has let go
+		n, err := s.master.Read(b) // an error after the last program has closed the terminal
 		s.mu.Lock()
 		s.seen.Write(b[:n])
 		s.mu.Unlock()
@@ -126,7 +133,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	require.Contains(t, seen, "0/2 trials")
 	require.Contains(t, seen, "\x1b[2m")
 
-	term.resize(t, 20, 10) // a block for 80 columns would be broken here
+	term.resize(t, 20, 10) // a block for 80 columns would wrap here
 	term.shows(t, "trials  ")
 	h.release()
 	h.started(1)
@@ -162,7 +169,7 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 	term := onTerminal(t, h.env(), 80, 24, "run", h.suite)
 	h.started(1)
 	term.shows(t, "trial 1 of 1")
-	for _, text := range []string{"waiting for 1 trial", "are cancelled"} {
+	for _, text := range []string{"waiting for 1 trial", "cancelling running trials"} {
 		term.types(t, "\x03")
 		term.shows(t, text)
 	}
@@ -174,8 +181,7 @@ func TestLeavingBringsTheCursorBack(t *testing.T) {
 	h.gone()
 }
 
-// Whoever wants no colours gets the block all the same; who has a terminal that
-// cannot move the cursor gets lines.
+// Without colors, the block is still drawn. A terminal that cannot move the cursor gets lines.
 func TestTerminalsThatWantLess(t *testing.T) {
 	t.Parallel()
 	h := holdingSuite(t, "")
@@ -195,4 +201,38 @@ tasks: [{id: one, inputs: {prompt: hi}, graders: [{type: text, config: {contains
 	require.Equal(t, exit.Passed, code)
 	require.NotContains(t, out, "\x1b")
 	require.Contains(t, out, "passed     1/1  one")
+}
+
+// On a terminal of 40 columns, lines of help are not longer, except commands for copying.
+func TestHelpOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"help"}, {"run", "--help"}, {"compare", "--help"}} {
+		out, code := onTerminal(t, environment(t), 40, 24, args...).end(t)
+		require.Equal(t, exit.Passed, code)
+		wide, code := onTerminal(t, environment(t), 200, 24, args...).end(t)
+		require.Equal(t, exit.Passed, code)
+		require.Equal(t, strings.Fields(wide), strings.Fields(out), "all words are printed")
+		for line := range strings.Lines(out) {
+			line = strings.TrimRight(line, "\r\n")
+			if !strings.HasPrefix(line, "  waza ") {
+				require.LessOrEqual(t, report.Columns(line), 40, line)
+			}
+		}
+		for line := range strings.Lines(wide) {
+			require.LessOrEqual(t, report.Columns(strings.TrimRight(line, "\r\n")), 100, line)
+		}
+	}
+}
+
+// A list contains the whole path of a suite, however narrow the terminal is.
+func TestListOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(strings.Repeat("a-long-name/", 5), "eval.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte("name: demo\nconfig: {executor: mock}\ntasks: [{id: a, prompt: hi}]\n"), 0o644))
+	out, code := onTerminal(t, environment(t), 40, 24, "list", dir).end(t)
+	require.Equal(t, exit.Passed, code)
+	require.Contains(t, out, path+"\r\n")
+	require.Contains(t, out, "\x1b[1mExecutor\x1b[0m  mock\r\n")
 }

@@ -15,7 +15,7 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// sleepersOf counts the processes that sleep for a time which nobody else asks for.
+// sleepersOf counts the processes that sleep for a unique time.
 func sleepersOf(mark string) int {
 	n := 0
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -27,9 +27,9 @@ func sleepersOf(mark string) int {
 	return n
 }
 
-// The second Ctrl-C ends every process of 50 trials: children and grandchildren,
-// some deaf to signals, some in sessions of their own. A second is what it may
-// take; the limit here is wider, for the machine may be busy.
+// The second Ctrl-C ends every process of 50 trials: children and grandchildren, some of which
+// ignore signals or have their own session. It may take one second; the limit here is longer
+// because the machine can be busy.
 func TestInterruptEndsProcessTrees(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -58,10 +58,10 @@ tasks: [{id: a, prompt: sleep, graders: [{type: text, config: {regex_match: ["."
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	c.says(t, "waiting for 50 trials, at most ")
 	require.Equal(t, 50*4, sleepersOf(mark), "the first Ctrl-C ends nothing")
-	began := time.Now()
+	started := time.Now()
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	require.Eventually(t, func() bool { return sleepersOf(mark) == 0 }, patience, 5*time.Millisecond)
-	took := time.Since(began)
+	took := time.Since(started)
 	t.Logf("all processes gone after %v", took)
 	require.Less(t, took, 5*time.Second)
 	require.Equal(t, exit.Interrupted, c.exitCode(t))

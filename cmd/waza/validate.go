@@ -12,6 +12,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
 	"waza/eval/text"
@@ -24,26 +25,26 @@ import (
 
 func validateCommand(e *env) *cli.Command {
 	return &cli.Command{
-		Name: "validate", Aliases: []string{"check"}, Category: help.Suites,
+		Name: "validate", Category: help.Suites,
 		Usage:     "check suites without running them",
 		ArgsUsage: suitesArg,
-		Description: `Each finding is printed with its place, the line it is about and, where something
-near is known, a suggestion. That python3 or a program is missing on this
-machine is a finding, too. A directory means all suites below it; no argument
-means this directory.
+		Description: `It prints each finding with its position, the line in question and, if a known name
+is similar, a suggestion. A missing python3 or other program on this machine is a
+finding, too. A directory means all suites below it; no argument means this directory.
 
 Examples:
   waza validate                        check every suite below this directory
   waza validate evals/demo/eval.yaml   check one
-  waza validate --strict --json        for a build machine
-  waza validate --format sarif         for code scanning, which shows findings in place
+  waza validate --strict --json        in CI
+  waza validate --format sarif         for code scanning
 
-Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
+Exit codes: 0 without errors (with --strict: and warnings), 2 otherwise.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "executor", Usage: "check as if run with the executor `NAME`", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Usage: "check as if run with the agent `NAME`", DefaultText: "the suite's"},
-			&cli.StringFlag{Name: "context-dir", Usage: "take fixtures from `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
-			&cli.BoolFlag{Name: "strict", Usage: "let warnings fail, too"},
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""),
+			&cli.StringFlag{Name: "context-dir", Usage: "use the fixtures in `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
+			&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
 			&cli.StringFlag{Name: "format", Usage: "print the findings as `FORMAT`: text, json or sarif", Value: "text", DefaultText: "text"},
 			flags.JSON("the same as --format json"),
 		},
@@ -51,20 +52,19 @@ Exit codes: 0 no errors (with --strict: nor warnings), 2 otherwise.`,
 	}
 }
 
-// validation is what came out for one suite.
+// validation is the outcome for one suite.
 type validation struct {
-	Path  string `json:"path"`
-	Name  string `json:"name"`
-	Skill string `json:"skill"`
-	Valid bool   `json:"valid"`
-	// Tasks is the number of tasks.
+	Path        string             `json:"path"`
+	Name        string             `json:"name"`
+	Skill       string             `json:"skill"`
+	Valid       bool               `json:"valid"`
 	Tasks       int                `json:"tasks"`
 	Diagnostics decode.Diagnostics `json:"diagnostics"`
-	// Error says why the file could not be read at all.
+	// Error is the reason why the file could not be read at all.
 	Error string `json:"error,omitempty"`
 }
 
-// validations is what `waza validate --json` prints.
+// validations is the output of `waza validate --json`.
 type validations struct {
 	Valid    bool         `json:"valid"`
 	Errors   int          `json:"errors"`
@@ -72,9 +72,12 @@ type validations struct {
 	Suites   []validation `json:"suites"`
 }
 
-// validateFormat is how the findings are printed.
+// validateFormat returns the format in which to print the findings.
 func validateFormat(c *cli.Context) (string, error) {
 	format := c.String("format")
+	if format == "human" { // the name that waza preflight of other tools uses
+		format = "text"
+	}
 	if err := flags.OneOf("format", format, "text", "json", "sarif"); err != nil {
 		return "", err
 	}
@@ -82,7 +85,7 @@ func validateFormat(c *cli.Context) (string, error) {
 		return format, nil
 	}
 	if c.IsSet("format") && format != "json" {
-		return "", exit.Usagef("leave one of them out", "--json and --format %s do not go together", format)
+		return "", exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
 	}
 	return "json", nil
 }
@@ -96,7 +99,7 @@ func validateSuites(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req := record.Request{Executor: executorOf(c), Agent: c.String("agent"), ContextDir: c.String("context-dir")}
+	req := record.Request{Executor: runflags.Executor(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"), JudgeModel: c.String("judge-model"), JudgeAgent: c.String("judge-agent"), Fleet: record.FleetSuite}
 	if err := checkExecutor(rn, req.Executor); err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func validateSuites(e *env, c *cli.Context) error {
 	return err
 }
 
-// count counts the findings; a file that cannot be read is an error.
+// count returns the numbers of findings; a file that cannot be read is an error.
 func (v validation) count() (errors, warnings int) {
 	if v.Error != "" {
 		errors++
@@ -148,8 +151,8 @@ func (v validation) count() (errors, warnings int) {
 
 func validateOne(ctx context.Context, rn *runner.Runner, path string, req record.Request) validation {
 	v := validation{Path: path, Diagnostics: decode.Diagnostics{}}
-	p, err := rn.Planner().Prepare(ctx, path, req, plan.Reading{})
-	defer p.Close() //nolint:staticcheck // Prepare returns what it has beside an error as well
+	p, err := rn.Planner().Prepare(ctx, path, req, plan.PrepareOptions{})
+	defer p.Close() //nolint:staticcheck // on an error, Prepare returns a preparation as well
 	if err != nil && p.Suite == nil {
 		v.Error = err.Error()
 		return v
@@ -161,7 +164,7 @@ func validateOne(ctx context.Context, rn *runner.Runner, path string, req record
 			d.Code = decode.CodeInvalidValue
 		}
 		ds = append(ds, d)
-	} // else there are trigger tests alone, and an executor that cannot measure them
+	} // otherwise the suite has only trigger tests and an executor that cannot measure them
 	if p.Suite != nil {
 		v.Name, v.Skill, v.Tasks = p.Suite.Name, p.Suite.Skill, len(p.Suite.Tasks)
 		plan.SortDiagnostics(ds)
@@ -187,7 +190,7 @@ func printSARIF(e *env, all validations) error {
 	return sarif.Diagnostics(e.stdout, ds, dir)
 }
 
-// printValidations prints the findings, then one line that sums up.
+// printValidations prints the findings, then a summary in one line.
 func printValidations(e *env, all validations) error {
 	o := terminal.Options(e.stdout)
 	var ds decode.Diagnostics

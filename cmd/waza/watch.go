@@ -12,28 +12,29 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/runflags"
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/text"
 	"waza/runner/watch"
 )
 
-// checkWatch refuses what makes no sense for runs without an end.
-func checkWatch(o runOptions, paths []string) error {
+// checkWatch rejects flags that make no sense for runs without an end.
+func checkWatch(o runflags.Options, paths []string) error {
 	switch {
-	case o.output != "":
-		return exit.Usagef("--json prints the result of each run as a line", "--watch and --output do not go together")
+	case o.Output != "":
+		return exit.Usagef("--json prints the result of each run as one line", "--watch and --output cannot be combined")
 	case len(paths) != 1:
-		return exit.Usagef("name one: waza run --watch "+paths[0], "--watch watches one suite, not %d", len(paths))
+		return exit.Usagef("name one suite: waza run --watch "+paths[0], "--watch watches one suite, got %d", len(paths))
 	}
 	_, err := discover.Find(paths[0], files.View{})
 	return err
 }
 
-// watch runs a suite, and what has changed of it with each change, until somebody
-// interrupts it. That is how it ends well, and yet no success.
-func (s *session) watch(path string) int {
-	w, err := watch.New(s.stop.Context(), s.runner, watch.Options{Path: path, Request: s.options.request})
+// watch runs a suite, and reruns the affected tasks after each change, until a signal interrupts
+// it. The code is then [exit.Interrupted], although nothing failed.
+func (s *runSession) watch(path string) int {
+	w, err := watch.New(s.stop.Context(), s.runner, watch.Options{Path: path, Request: s.options.Request})
 	if err != nil {
 		return s.refuse(path, nil, watchProblem(err))
 	}
@@ -53,17 +54,17 @@ func (s *session) watch(path string) int {
 	}
 }
 
-// endWatch waits for a run that was started and not shown yet.
-func (s *session) endWatch(w *watch.Watch) {
+// endWatch waits for a run that was started but not yet shown.
+func (s *runSession) endWatch(w *watch.Watch) {
 	w.Close()
 	if s.stop.Level() < interrupt.Leave {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
 		defer cancel()
-		_ = s.runner.Close(ctx) // what is left is ended by the guard
+		_ = s.runner.Close(ctx) // the guard ends the rest
 	}
 }
 
-// watchProblem says what to do where files cannot be watched.
+// watchProblem adds a hint to an error of watching files.
 func watchProblem(err error) error {
 	var e *watch.Error
 	if errors.As(err, &e) {
@@ -72,12 +73,12 @@ func watchProblem(err error) error {
 	return err
 }
 
-// round tells what has changed, and shows the run of it.
-func (s *session) round(path string, r *watch.Round) int {
+// round prints the changes, and shows the run that they cause.
+func (s *runSession) round(path string, r *watch.Round) int {
 	if len(r.Files) > 0 {
 		fmt.Fprintln(s.stderr, output.Clean(changed(r)))
 	}
-	if err := s.printDiagnostics(s.worthTelling(r.Diagnostics)); err != nil {
+	if err := s.printDiagnostics(s.notable(r.Diagnostics)); err != nil {
 		return exit.Error
 	}
 	switch {
@@ -92,18 +93,18 @@ func (s *session) round(path string, r *watch.Round) int {
 		return exitLeft
 	}
 	<-r.Run.Done()
-	if r.Run.Cancelled() && s.stop.Level() == 0 && !s.options.json {
-		fmt.Fprintln(s.stderr, "waza: cancelled, for what was to be run has changed")
+	if r.Run.Cancelled() && s.stop.Level() == 0 && !s.options.JSON {
+		fmt.Fprintln(s.stderr, "waza: cancelled because the suite changed")
 		return exit.Passed
 	}
-	code, err := s.tell(r.Run)
+	code, err := s.printEnded(r.Run)
 	if err != nil {
 		return s.refuse(path, nil, err)
 	}
 	return code
 }
 
-// changed tells of a round in one line.
+// changed describes a round in one line.
 func changed(r *watch.Round) string {
 	const most = 3
 	var names []string
@@ -124,7 +125,7 @@ func changed(r *watch.Round) string {
 	return line
 }
 
-// fromHere is a path as one types it in this directory.
+// fromHere returns a path as one types it in this directory.
 func fromHere(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

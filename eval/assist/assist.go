@@ -1,16 +1,14 @@
-// Package assist answers what editors ask about the text of a suite while it is
-// written: what may stand here, what does this mean, where is that. Make an
-// [Assistant] with [New] once, and ask it about a [Document] as often as keys are
-// struck.
+// Package assist answers editors' questions about the text of a suite while it is written: what
+// is allowed here, what does this mean, where is it defined. Make an [Assistant] with [New]
+// once, and ask it about a [Document] at every key stroke.
 //
-// All that it knows comes from elsewhere: keys, values and their meaning from the
-// JSON Schemas of package eval, graders and executors from the vocabulary, files
-// from the disk. What a value refers to, the schema says by the word x-refers; see
-// [refers].
+// Its knowledge comes from elsewhere: keys, values and their meaning from the JSON Schemas of
+// package eval, graders and executors from the vocabulary, files from the disk. The keyword
+// x-refers of the schema declares what a value refers to; see [refers].
 //
-// Texts are often broken while they are written, so they are scanned with much
-// tolerance (scan.go); what is wrong with them is for eval.Load to say. Nothing is
-// kept between questions but the schemas. Positions are byte offsets.
+// Texts are often broken while they are written, so a tolerant scanner (scan.go) reads them;
+// eval.Load reports their faults. An assistant keeps nothing between questions except the
+// schemas. Positions are byte offsets.
 package assist
 
 import (
@@ -21,17 +19,19 @@ import (
 
 	"waza/eval"
 	"waza/eval/discover"
+	"waza/eval/reach"
+	"waza/eval/schemafiles"
 )
 
-// Options say what an assistant knows. The zero value knows no grader and no
-// executor but by name.
+// Options configure an assistant. With the zero value it has only the names of graders and
+// executors.
 type Options struct {
-	// Vocabulary describes the graders and executors. Nil means that only their
-	// names are known, from the schema.
+	// Vocabulary describes the graders and executors. Nil means that only their names are known,
+	// from the schema.
 	Vocabulary *eval.Vocabulary
 }
 
-// Assistant answers questions about documents. It is safe for concurrent use.
+// An Assistant answers questions about documents. It is safe for concurrent use.
 type Assistant struct {
 	o      Options
 	guides guides
@@ -40,15 +40,14 @@ type Assistant struct {
 // New returns an assistant.
 func New(o Options) *Assistant { return &Assistant{o: o, guides: loadGuides()} }
 
-// Document is a text in an editor.
+// A Document is a text in an editor.
 type Document struct {
-	// Path is absolute. What sort of file it is follows from it and Suite.
+	// Path is absolute. Path and Suite determine the type of the file.
 	Path string
-	// Text as it stands in the editor: UTF-8.
+	// Text is the current text in the editor: UTF-8.
 	Text string
-	// Suite is the one that the document belongs to, or is, as it was last
-	// loaded. Nil means that none could be: a file that is called as suites are
-	// gets help all the same, a task file does not.
+	// Suite is the suite of the document, as it was last loaded. Nil means that it could not be
+	// loaded. Then a file with a name of suites still gets help, but a task file does not.
 	Suite *eval.Suite
 	// Overlay holds unsaved files, by absolute path; nil for none.
 	Overlay map[string][]byte
@@ -57,10 +56,10 @@ type Document struct {
 // guides are the schemas of the files of a suite.
 type guides struct{ suite, task, triggers, dataset *guide }
 
-// loadGuides parses the schemas once. They are part of the program, and its tests
-// parse them, so what does not parse is left empty.
+// loadGuides parses the schemas once. They are part of the program, and tests check that they
+// are valid, so an invalid schema is simply left empty.
 var loadGuides = sync.OnceValue(func() guides {
-	g := guides{suite: guideOf(eval.SuiteSchema()), task: guideOf(eval.TaskSchema()), triggers: guideOf(eval.TriggerTestsSchema())}
+	g := guides{suite: guideOf(schemafiles.Suite()), task: guideOf(schemafiles.Task()), triggers: guideOf(schemafiles.TriggerTests())}
 	g.dataset = &guide{root: &schema{Defs: g.suite.root.Defs}}
 	if suite := g.suite.root.Defs["Suite"]; suite != nil {
 		tasks := suite.Properties.get("tasks")
@@ -77,19 +76,19 @@ func guideOf(data []byte) *guide {
 	return g
 }
 
-// query is a document that a question is about.
+// A query is a document and what a question about it needs.
 type query struct {
 	*Assistant
 	Document
 	guide *guide
 	tree  *tree
-	// suite is never nil: where none could be loaded it has its paths only.
+	// suite is never nil: if it could not be loaded, it contains only its paths.
 	suite *eval.Suite
-	// suiteTree is the text of the suite: the document's tree, if it is one.
+	// suiteTree is the tree of the suite's text: the document's tree, if it is the suite.
 	suiteTree *tree
 }
 
-// ask prepares a question; nil when the document is none of a suite's.
+// ask prepares a question; nil if the document does not belong to a suite.
 func (a *Assistant) ask(d Document) *query {
 	q := &query{Assistant: a, Document: d, suite: d.Suite}
 	switch {
@@ -105,7 +104,7 @@ func (a *Assistant) ask(d Document) *query {
 		return nil
 	}
 	if q.suite == nil {
-		q.suite = &eval.Suite{File: d.Path, Dir: filepath.Dir(d.Path)}
+		q.suite = &eval.Suite{Places: reach.Places{File: d.Path, Dir: filepath.Dir(d.Path)}}
 	}
 	return q
 }
@@ -117,7 +116,7 @@ func (q *query) options() eval.Options {
 	return eval.Options{Vocabulary: q.o.Vocabulary, Overlay: q.Overlay}
 }
 
-// scanned is the text's tree.
+// scanned returns the tree of the document's text.
 func (q *query) scanned() *tree {
 	if q.tree == nil {
 		q.tree = scan(q.Text)
@@ -125,7 +124,7 @@ func (q *query) scanned() *tree {
 	return q.tree
 }
 
-// ofSuite is the tree of the suite's text; one without a root if it cannot be read.
+// ofSuite returns the tree of the suite's text; one without a root if it cannot be read.
 func (q *query) ofSuite() *tree {
 	if q.isSuite() {
 		return q.scanned()
@@ -137,8 +136,7 @@ func (q *query) ofSuite() *tree {
 	return q.suiteTree
 }
 
-// within moves an offset to the begin of the character that it is in, or to the
-// nearest end of the text.
+// within moves an offset to the start of its character, or to the nearest end of the text.
 func within(text string, offset int) int {
 	offset = max(0, min(offset, len(text)))
 	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"waza/eval"
+	"waza/eval/reach"
 )
 
-// largeSuite is a suite of about 2,000 lines, with its tasks in it.
+// largeSuite returns a suite of about 2,000 lines, with inline tasks.
 func largeSuite() string {
 	var b strings.Builder
 	b.WriteString("name: large\nconfig:\n  executor: mock\n  workers: 4\ngraders:\n  - type: text\n    name: polite\n    config:\n      contains: [please]\ntasks:\n")
@@ -19,11 +20,11 @@ func largeSuite() string {
 	return b.String()
 }
 
-// BenchmarkAssist asks about the last line of a suite of 2,000 lines.
+// BenchmarkAssist asks questions about the last line of a suite of 2,000 lines.
 func BenchmarkAssist(b *testing.B) {
 	text := largeSuite() + "      - type: text\n        con"
 	dir := b.TempDir()
-	d := Document{Path: filepath.Join(dir, "eval.yaml"), Text: text, Suite: &eval.Suite{File: filepath.Join(dir, "eval.yaml"), Dir: dir}}
+	d := Document{Path: filepath.Join(dir, "eval.yaml"), Text: text, Suite: &eval.Suite{Places: reach.Places{File: filepath.Join(dir, "eval.yaml"), Dir: dir}}}
 	a := New(Options{Vocabulary: vocabulary()})
 	for name, ask := range map[string]func() bool{
 		"completion": func() bool { return len(a.Complete(d, len(text), true).Items) > 0 },

@@ -2,8 +2,8 @@ package assist
 
 import "strings"
 
-// block scans the node that comes next if it stands at least at a column; nil
-// otherwise. outer is the column of the map or list that it belongs to.
+// block scans the next node if its column is at least column; nil otherwise. outer is the column
+// of the map or list that contains it.
 func (s *scanner) block(column, outer int) *node {
 	if s.skip() || s.column() < column || s.depth >= maxDepth {
 		return nil
@@ -26,8 +26,8 @@ func (s *scanner) block(column, outer int) *node {
 	return s.inline(outer)
 }
 
-// keyBelow reports whether this line is a key that is being typed: the next one
-// goes on with a key at its column, or with what may stand below a key.
+// keyBelow reports whether this line is an incomplete key: whether the next line has a key at
+// the same column, or can be the value of a key.
 func (s *scanner) keyBelow() bool {
 	if c := s.text[s.pos]; strings.IndexByte("[{\"'|>*", c) >= 0 {
 		return false
@@ -45,7 +45,7 @@ func (s *scanner) keyBelow() bool {
 
 // mapping scans the pairs at a column.
 func (s *scanner) mapping(column int) *node {
-	n := s.begin(mapping, column)
+	n := s.startNode(mapping, column)
 	for {
 		before := s.pos
 		if s.skip() || s.column() < column {
@@ -64,8 +64,7 @@ func (s *scanner) mapping(column int) *node {
 	return n
 }
 
-// stray takes lines that belong to no key: as the value of the last one, if that
-// has none.
+// stray adds lines that belong to no key: as the value of the last key, if that has none.
 func (s *scanner) stray(n *node, column int) {
 	value := s.block(column, column)
 	if value == nil {
@@ -98,7 +97,7 @@ func (s *scanner) entry(column int) *pair {
 	return p
 }
 
-// value scans what belongs to a key at a column.
+// value scans the value of a key at a column.
 func (s *scanner) value(column int) *node {
 	s.anchor = ""
 	s.properties()
@@ -114,10 +113,10 @@ func (s *scanner) value(column int) *node {
 	return s.block(column+1, column)
 }
 
-// sequence scans the items whose dashes stand at a column. When that is the
-// column of the keys around it, a line without a dash is the next key.
+// sequence scans the items whose dashes are at a column. If the keys around it have the same
+// column, a line without a dash is the next key.
 func (s *scanner) sequence(column, outer int) *node {
-	n := s.begin(sequence, column)
+	n := s.startNode(sequence, column)
 	for {
 		before := s.pos
 		if s.skip() || s.column() < column {

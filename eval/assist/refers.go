@@ -8,27 +8,28 @@ import (
 	"waza/eval/files"
 )
 
-// refers says what the value of a key is the name of. It is the word x-refers of
-// the schema, which comes from a tag of the field.
+// refers is the type of thing that the value of a key names. It is the keyword x-refers of the
+// schema, which comes from a tag of the field.
 type refers string
 
 const (
 	toTaskFiles refers = "task-files"          // patterns of task files, relative to the suite
 	toDataset   refers = "dataset"             // a file, relative to the suite
-	toFile      refers = "suite-file"          // a file, relative to the suite, its repository or the process
+	toFile      refers = "suite-file"          // a file, relative to the suite, its repository or the current directory
 	toProgram   refers = "program"             // the same, or a program on PATH
 	toDirectory refers = "suite-directory"     // a directory, relative to the suite
 	toNeighbour refers = "task-file-neighbour" // a file, relative to the task file
 	toFixture   refers = "fixture"             // a file, relative to the task's fixture directory
-	toSnapshot  refers = "snapshot"            // a file, relative to the grader's context_dir, or as fixture or suite-file
+	toSnapshot  refers = "snapshot"            // a file, relative to the grader's context_dir, else like fixture or suite-file
 	toSkill     refers = "skill"               // a skill, by name
+	toClient    refers = "client"              // a client that receives messages, by name
 	toGrader    refers = "grader"              // a grader of the suite, by name or type
-	toNamesake  refers = "grader-name"         // the name of a grader; in a task perhaps that of one of the suite's
+	toNamesake  refers = "grader-name"         // the name of a grader; in a task it can be the name of one of the suite's graders
 	toTaskID    refers = "task-id"             // the task's own id
 	toAgent     refers = "agent"               // an agent, by name
 )
 
-// isFile reports whether what is referred to is one file or directory.
+// isFile reports whether the value names one file or directory.
 func (r refers) isFile() bool {
 	switch r {
 	case toDataset, toFile, toProgram, toDirectory, toNeighbour, toFixture, toSnapshot:
@@ -37,11 +38,10 @@ func (r refers) isFile() bool {
 	return false
 }
 
-// mayBeElse reports whether a value that names no file is no fault: it may be a
-// text, or a program.
+// mayBeElse reports whether a value that names no file can be valid: as a text, or as a program.
 func (r refers) mayBeElse() bool { return r == toProgram }
 
-// refersTo is what a scalar is the name of, "" if nothing.
+// refersTo returns what a scalar names, "" if nothing.
 func refersTo(views []view) refers {
 	for _, v := range views {
 		if v.refers != "" && !v.isObject() {
@@ -51,8 +51,8 @@ func refersTo(views []view) refers {
 	return ""
 }
 
-// bases are the directories that a path is relative to, the first that has it
-// counting.
+// bases returns the directories that a path can be relative to. The first one that contains it
+// counts.
 func (q *query) bases(n *node, to refers) []string {
 	switch to {
 	case toNeighbour:
@@ -71,8 +71,8 @@ func (q *query) bases(n *node, to refers) []string {
 	return []string{q.suite.Dir}
 }
 
-// beside is where files that a task file names are looked for after all bases. What
-// is there is not proposed, because most of it is other tasks.
+// beside returns the directory to try after all bases, for files that a task file names. Its
+// files are not proposed, because most of them are other tasks.
 func (q *query) beside(to refers) []string {
 	switch to {
 	case toFile, toProgram, toDirectory, toFixture, toSnapshot:
@@ -90,7 +90,7 @@ func (q *query) repository() []string {
 	return nil
 }
 
-// fixtures is the fixture directory of the task that a node stands in.
+// fixtures returns the fixture directory of the task that contains a node.
 func (q *query) fixtures(n *node) string {
 	for ; n != nil; n = n.parent {
 		if dir := q.tree.value(n, "context_dir"); dir != nil && (n.parent == nil || n.item != nil) && q.tree.value(n, "type") == nil {
@@ -100,7 +100,7 @@ func (q *query) fixtures(n *node) string {
 	return q.suite.FixtureDir("")
 }
 
-// ownContext is the context_dir of the grader whose snapshots a node lists.
+// ownContext returns the context_dir of the grader whose snapshots include a node.
 func (q *query) ownContext(n *node) string {
 	for ; n != nil; n = n.parent {
 		if dir := q.tree.value(n, "context_dir"); dir != nil {
@@ -113,8 +113,8 @@ func (q *query) ownContext(n *node) string {
 	return ""
 }
 
-// file is what a scalar that refers to one file names. tried are the places it
-// was looked for; path is "" when it is in none of them.
+// file returns the file that a scalar names. tried are the paths that were tried; path is "" if
+// none of them exists.
 func (q *query) file(n *node, to refers) (path string, tried []string) {
 	text := n.text()
 	if text == "" || to == toFixture && q.hasContent(n) {
@@ -136,8 +136,8 @@ func (q *query) file(n *node, to refers) (path string, tried []string) {
 	return "", tried
 }
 
-// hasContent reports whether the text of a file stands beside its path, so that
-// it is no fixture.
+// hasContent reports whether the content of a file is beside its path, so that the path names no
+// fixture.
 func (q *query) hasContent(n *node) bool {
 	return n.pair != nil && q.tree.value(n.parent, "content") != nil
 }
@@ -150,7 +150,7 @@ func (q *query) exists(path string) bool {
 	return err == nil
 }
 
-// graders are those of a map, each with the name that it goes by.
+// graders returns the graders of a map, each with its effective name.
 func (q *query) graders(t *tree, n *node) []namedGrader {
 	var out []namedGrader
 	for _, it := range t.value(n, "graders").values() {
@@ -174,7 +174,7 @@ type namedGrader struct {
 	name, kind string
 }
 
-// suiteGraders are those that the suite defines.
+// suiteGraders returns the graders that the suite defines.
 func (q *query) suiteGraders() []namedGrader {
 	t := q.ofSuite()
 	return q.graders(t, t.root)

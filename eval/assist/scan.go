@@ -2,49 +2,48 @@ package assist
 
 import "strings"
 
-// The text is scanned by lines and indentation, as a person reads it, and not by
-// the rules of YAML: while somebody types it is broken more often than not, and
-// a parser that gives up at the first fault is of no help then. Of a text that is
-// well-formed it makes the same tree as the parser does; of any other it keeps
-// what can be made out:
+// The scanner reads a text by lines and indentation, like a person, and not by the rules of
+// YAML. While somebody types, the text is usually broken, and a parser that stops at the first
+// fault would not help. For a well-formed text, the scanner makes the same tree as the parser.
+// Otherwise it keeps what it recognizes:
 //
 //	graders:
 //	  - type: text
 //	    con|              a key without a colon is a pair without a value
-//	  |                   a line where a dash should be is an item without a dash
-//	    "contains         a quote that never ends ends with its line
+//	  |                   a line without its dash is an item without a dash
+//	    "contains         an unclosed quote ends with its line
 //
-// Every step moves on by at least one byte or returns, and what is looked at in
-// advance is bounded, so the time is about linear in the length of the text.
+// Every step advances by at least one byte or returns, and lookahead is bounded, so the time is
+// roughly linear in the length of the text.
 
-// maxDepth bounds nesting, as that of a suite is bounded.
+// maxDepth limits nesting, like in package decode.
 const maxDepth = 100
 
-// mark is put into the text where the cursor stands, so that there is something
-// to find. It is a character of no meaning (private use).
+// mark is inserted into the text at the cursor, so that the scanner always finds a node there.
+// It is a character without meaning (private use).
 const mark = "\uE000"
 
 type scanner struct {
 	text    string
 	pos     int
-	line    int // offset of the line that pos is in
-	end     int // where the document ends
-	mark    int // offset of the mark; -1 when there is none
+	line    int // offset of the line of pos
+	end     int // end of the document
+	mark    int // offset of the mark; -1 without a mark
 	found   *node
 	depth   int
 	anchors map[string]*node
-	anchor  string // of the node that comes next
-	step    int    // the first indentation that was met
-	// known is a part of a line up to its end: long lines would be searched for
-	// their end over and over.
+	anchor  string // of the next node
+	step    int    // the first indentation in the text
+	// known is a part of a line up to its end. It avoids repeated searches for the end of long
+	// lines.
 	known Range
 }
 
-// scan makes a tree of a text.
+// scan returns the tree of a text.
 func scan(text string) *tree { return scanMarked(text, -1).tree() }
 
-// scanAt makes a tree of a text with a mark at an offset, and returns the node
-// that holds the mark; nil where the mark is in a comment.
+// scanAt returns the tree of a text with a mark at an offset, and the node that contains the
+// mark; nil if the mark is in a comment.
 func scanAt(text string, offset int) (*tree, *node) {
 	s := scanMarked(text[:offset]+mark+text[offset:], offset)
 	return s.tree(), s.found
@@ -65,8 +64,8 @@ func (s *scanner) tree() *tree {
 	return &tree{text: s.text, root: root, anchors: s.anchors, step: s.step}
 }
 
-// document scans the first document. What stands at the left of its first line,
-// and so outside of what began there, is taken in.
+// document scans the first document. It adds the pairs of further top-level maps to the first
+// one, such as lines to the left of the first line.
 func (s *scanner) document() *node {
 	var root *node
 	for {
@@ -105,8 +104,8 @@ func (n *node) addItem(it *item) {
 	}
 }
 
-// skip moves to the next character that is no space, comment or marker of a
-// document. It reports whether there is none.
+// skip advances to the next character that is not a space, comment or document marker. It
+// reports whether the text has ended.
 func (s *scanner) skip() (ended bool) {
 	for s.pos < s.end {
 		switch c := s.text[s.pos]; {
@@ -134,8 +133,7 @@ func (s *scanner) skip() (ended bool) {
 	return true
 }
 
-// onlyComments reports whether nothing but comments and directives stands before
-// the position.
+// onlyComments reports whether only comments and directives precede the position.
 func (s *scanner) onlyComments() bool {
 	for line := range strings.Lines(s.text[:s.pos]) {
 		if t := strings.TrimSpace(strings.TrimPrefix(line, "\uFEFF")); t != "" && t[0] != '#' && t[0] != '%' {
@@ -162,7 +160,7 @@ func (s *scanner) nextLine() {
 	}
 }
 
-// lineEnd is the offset of the end of the line that i is in, without "\n".
+// lineEnd returns the offset of the end of the line of i, without "\n".
 func (s *scanner) lineEnd(i int) int {
 	if s.known.Start <= i && i <= s.known.End && s.known.End <= s.end {
 		return s.known.End
@@ -176,7 +174,7 @@ func (s *scanner) lineEnd(i int) int {
 
 func (s *scanner) column() int { return s.pos - s.line }
 
-// spaces moves over spaces and reports whether something of this line is left.
+// spaces skips spaces and reports whether this line has more text.
 func (s *scanner) spaces() bool {
 	for s.pos < s.end && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t' || s.text[s.pos] == '\r') {
 		s.pos++
@@ -184,8 +182,8 @@ func (s *scanner) spaces() bool {
 	return s.pos < s.end && s.text[s.pos] != '\n' && !s.commentAt(s.pos)
 }
 
-// breaksAfter reports whether the character at i ends a word as a space does:
-// after a dash or a colon.
+// breaksAfter reports whether the character at i ends a word like a space does, after a dash or
+// a colon.
 func (s *scanner) breaksAfter(i int) bool {
 	return i >= s.end || i == s.mark || strings.IndexByte(" \t\r\n", s.text[i]) >= 0
 }
@@ -194,14 +192,14 @@ func (s *scanner) dash() bool {
 	return s.pos < s.end && s.text[s.pos] == '-' && s.breaksAfter(s.pos+1)
 }
 
-// begin makes a map or list that begins here.
-func (s *scanner) begin(k kind, column int) *node {
+// startNode makes a map or list that starts at the position.
+func (s *scanner) startNode(k kind, column int) *node {
 	n := &node{kind: k, column: column, span: Range{s.pos, s.pos}}
 	s.name(n)
 	return n
 }
 
-// name notes a node by its anchor.
+// name registers a node under its anchor.
 func (s *scanner) name(n *node) {
 	if s.anchor != "" {
 		s.anchors[s.anchor] = n
@@ -209,8 +207,7 @@ func (s *scanner) name(n *node) {
 	}
 }
 
-// properties moves over tags and an anchor, which [scanner.name] gives to the node
-// that comes next.
+// properties skips tags and an anchor. [scanner.name] gives the anchor to the next node.
 func (s *scanner) properties() {
 	for s.spaces() && (s.text[s.pos] == '!' || s.text[s.pos] == '&') {
 		end := s.pos + 1

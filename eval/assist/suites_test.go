@@ -13,9 +13,9 @@ import (
 	"waza/eval"
 )
 
-// Whatever a suite of the repository says would have been proposed where it says
-// it: each key, and each value of those that are allowed.
-func TestWhatSuitesSayIsProposed(t *testing.T) {
+// Everything that the repository's suites contain would have been proposed: each key, and each
+// value with a limited choice.
+func TestSuiteContentIsProposed(t *testing.T) {
 	t.Parallel()
 	var files []string
 	for _, pattern := range []string{"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/*/eval.yaml", "../../testdata/suites/*/*/*/*.yaml"} {
@@ -54,7 +54,7 @@ func TestWhatSuitesSayIsProposed(t *testing.T) {
 	require.Greater(t, asked, 300)
 }
 
-// suiteDir is where the suite of a file of it is.
+// suiteDir returns the directory of the suite that a file belongs to.
 func suiteDir(file string) string {
 	dir := filepath.Dir(file)
 	if _, err := os.Stat(filepath.Join(dir, "eval.yaml")); err != nil {
@@ -67,8 +67,8 @@ func hasProperty(shapes []view, key string) bool {
 	return slices.ContainsFunc(shapes, func(v view) bool { return v.Properties.get(key) != nil })
 }
 
-// usedNested reports whether a key stands beside the map that it better belongs
-// into, or is an option of an executor that the suite does not name.
+// usedNested reports whether a key should be in a map beside it, or is an option of an executor
+// that the suite does not name.
 func usedNested(p *pair) bool {
 	m := p.key.parent
 	return m.get("config") != nil || m.get("inputs") != nil || m.get("executor") != nil || m.get("engine") != nil
@@ -89,7 +89,7 @@ func eachPair(n *node, f func(*pair)) {
 	}
 }
 
-// Texts that are made to take long do not.
+// Texts that are designed to be slow are not.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	a := New(Options{Vocabulary: vocabulary()})
@@ -118,7 +118,7 @@ func TestHostileTexts(t *testing.T) {
 		}
 		a.Symbols(d)
 		a.Links(d)
-		require.Less(t, time.Since(begin), 60*time.Second, name) // quadratic ones take hours
+		require.Less(t, time.Since(begin), 60*time.Second, name) // quadratic time would be hours
 		t.Log(name, time.Since(begin))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"waza/eval"
 )
 
-// values proposes values of a scalar.
+// values proposes values for a scalar.
 func (c *completer) values(views []view) {
 	for _, v := range views {
 		if kinds, sort := c.kinds(v); kinds != nil {
@@ -39,7 +39,7 @@ func (c *completer) values(views []view) {
 	}
 }
 
-// kinds are the graders or executors that a list of allowed values stands for.
+// kinds returns the graders or executors in a list of allowed values.
 func (q *query) kinds(v view) ([]eval.Kind, string) {
 	if q.o.Vocabulary == nil || len(v.Enum) == 0 {
 		return nil, ""
@@ -61,13 +61,16 @@ func (c *completer) named(kinds []eval.Kind, word string) {
 	}
 }
 
-// referred proposes the names of what a value refers to.
+// referred proposes the names of things that a value can refer to.
 func (c *completer) referred(to refers) {
 	switch to {
 	case toTaskFiles:
 		c.taskFiles()
 	case toSkill:
 		c.skills()
+		c.clients() // for graders, the names of clients are skills
+	case toClient:
+		c.clients()
 	case toGrader:
 		c.graderNames(true)
 	case toNamesake:
@@ -87,10 +90,10 @@ func (c *completer) referred(to refers) {
 	}
 }
 
-// text proposes a text, in quotes where YAML wants them.
+// text proposes a text, in quotes where YAML needs them.
 func (c *completer) text(it Item) {
 	if c.node.item != nil && slices.ContainsFunc(c.node.parent.values(), func(n *node) bool { return n.text() == it.Label }) {
-		return // the list has it
+		return // already in the list
 	}
 	it.Insert = it.Label
 	if c.node.style == plain {
@@ -99,7 +102,7 @@ func (c *completer) text(it Item) {
 	c.add(it)
 }
 
-// quoted writes a text as YAML does: in quotes if it must be.
+// quoted returns a text as YAML: in quotes if it must be.
 func quoted(text string) string {
 	if b, err := yaml.Marshal(text); err == nil && !strings.Contains(strings.TrimSpace(string(b)), "\n") {
 		return strings.TrimSpace(string(b))
@@ -113,8 +116,18 @@ func (c *completer) skills() {
 	}
 }
 
-// graderNames proposes the names of the suite's graders, and if types is set
-// those of their types and of the metrics that need none.
+// clients proposes the clients that the suite describes for its router.
+func (c *completer) clients() {
+	t := c.ofSuite()
+	for _, it := range t.value(t.value(t.value(t.root, "config"), "router"), "clients").values() {
+		if name := t.value(t.follow(it), "name").text(); name != "" {
+			c.text(Item{Label: name, Sort: Name, Detail: "client"})
+		}
+	}
+}
+
+// graderNames proposes the names of the suite's graders. With types, it also proposes their
+// types and the metrics that need no grader.
 func (c *completer) graderNames(types bool) {
 	own := ""
 	if c.node.parent != nil {
@@ -123,7 +136,7 @@ func (c *completer) graderNames(types bool) {
 	var kinds []string
 	for _, g := range c.suiteGraders() {
 		if g.node.extent().holds(c.offset) && c.isSuite() {
-			continue // the one that is being written
+			continue // the one that is being typed
 		}
 		if types || own == "" || own == g.kind {
 			c.text(Item{Label: g.name, Sort: Name, Detail: "grader of the suite, " + g.kind})

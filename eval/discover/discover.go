@@ -1,8 +1,7 @@
-// Package discover finds suites by the names of their files. Call [Suites] for all
-// below a directory and [Find] for the only one; [Above] gives those that a file may
-// belong to.
+// Package discover finds suites by the names of their files. Call [Suites] for all suites below
+// a directory and [Find] for the only one. [Above] returns those that a file may belong to.
 //
-// It reads of a suite only what a list shows. Package eval loads suites.
+// It reads only the parts of a suite that a list shows. Package eval loads suites.
 package discover
 
 import (
@@ -21,39 +20,39 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/project"
 	"waza/eval/text"
 )
 
-// The bounds of a search.
+// Limits of a search.
 const (
 	maxDiscoverDepth = 32
 	maxDiscoverDirs  = 100_000
 	maxDiscovered    = 10_000
 )
 
-// Summary is what a suite says about itself.
+// A Summary describes a suite in a list.
 type Summary struct {
-	Path        string `json:"path"` // below the directory as the caller named it
+	Path        string `json:"path"` // starts with the directory as the caller named it
 	Name        string `json:"name"`
 	Skill       string `json:"skill"`
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
-	Executor    string `json:"executor,omitempty"` // empty when the suite names none
+	Executor    string `json:"executor,omitempty"` // empty when the suite names none; eval.List fills it in
 }
 
-// Found is what [Suites] found.
+// Found is the result of [Suites].
 type Found struct {
-	Suites []Summary // by path
-	// Problems are the suites and directories that could not be read.
+	Suites []Summary // sorted by path
+	// Problems are findings about suites and directories that could not be read.
 	Problems decode.Diagnostics
 }
 
-// Suites finds the suites below a directory, by the names of their files
-// (eval.yaml, eval.yml, eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It
-// keeps out of version control, workflows of CI, installed packages and what
-// .gitignore names, and does not follow links to directories. Of each suite it reads only what
-// [Summary] tells; use eval.Load for findings about the rest. The error is a
-// [*NotFoundError], or says why dir cannot be read.
+// Suites finds the suites below a directory by the names of their files (eval.yaml, eval.yml,
+// eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It skips the directories of version
+// control, CI workflows and installed packages, and everything in .gitignore. It does not follow
+// links to directories. It reads only the [Summary] of each suite; use eval.Load for further
+// findings. The error is a [*NotFoundError], or the reason why dir cannot be read.
 func Suites(dir string, v files.View) (*Found, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -73,8 +72,9 @@ func Suites(dir string, v files.View) (*Found, error) {
 		dir:     abs,
 		found:   &Found{},
 		ignored: ignoresAbove(abs),
+		named:   evalFile(abs, v),
 	}
-	w.directory(abs, dir, 0)
+	w.searchDirectory(abs, dir, 0)
 	slices.SortFunc(w.found.Suites, func(a, b Summary) int { return strings.Compare(a.Path, b.Path) })
 	w.found.Problems = w.Diagnostics()
 	return w.found, nil
@@ -82,22 +82,43 @@ func Suites(dir string, v files.View) (*Found, error) {
 
 var suiteName = text.Pattern(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
 
-// IsSuite reports whether a file is a suite by its name, and by where it is: GitHub
-// and its likes keep workflows in a directory of their own, and those that run suites
-// are called eval.yml as a rule.
+// evalFile returns the name for suite files in the project of a directory; empty for none. It
+// does not report the project's faults, because loading a suite does that.
+func evalFile(dir string, v files.View) string {
+	p, _, err := project.Find(dir, v)
+	if err != nil || p == nil {
+		return ""
+	}
+	return p.Files.EvalFile
+}
+
+// isSuiteNamed is like [IsSuite], but also accepts the project's name for suite files.
+func isSuiteNamed(path, named string) bool {
+	return IsSuite(path) || named != "" && filepath.Base(path) == named
+}
+
+// IsSuiteIn is like [IsSuite], but also accepts the name for suite files in the file's project.
+func IsSuiteIn(path string, v files.View) bool {
+	ext := filepath.Ext(path)
+	return IsSuite(path) || (ext == ".yaml" || ext == ".yml") && filepath.Base(path) == evalFile(filepath.Dir(path), v)
+}
+
+// IsSuite reports whether the name and place of a file are those of a suite. GitHub and similar
+// sites keep workflows in their own directory, and workflows that run suites are usually called
+// eval.yml.
 func IsSuite(path string) bool {
 	return suiteName().MatchString(filepath.Base(path)) && !workflowPath().MatchString(filepath.ToSlash(path))
 }
 
 var workflowPath = text.Pattern(`(^|/)\.(github|gitea|forgejo)/workflows/`)
 
-// IsWorkflow reports whether a document has the shape of a workflow, wherever it is.
+// IsWorkflow reports whether a document has the shape of a workflow, in any directory.
 func IsWorkflow(root *yaml.Node) bool {
 	return decode.Lookup(root, "on") != nil && decode.Lookup(root, "jobs") != nil && decode.Lookup(root, "tasks") == nil && decode.Lookup(root, "tasks_from") == nil
 }
 
-// isWorkflowFile is isWorkflow for a file; false for one that cannot be read. Only a
-// file that may be one is parsed.
+// isWorkflowFile is like IsWorkflow, but reads a file; false if that fails. It parses only files
+// that can be workflows.
 func isWorkflowFile(path string, v files.View) bool {
 	data, err := v.Read(path, decode.MaxTextBytes, readFile)
 	if err != nil || !bytes.Contains(data, []byte("jobs")) {
@@ -107,20 +128,20 @@ func isWorkflowFile(path string, v files.View) bool {
 	return root != nil && IsWorkflow(decode.Follow(root))
 }
 
-// isFound reports whether a file in a directory of that root is a suite that a search
-// finds. No link leads such a file out of the root.
-func isFound(path, root string, v files.View) bool {
-	return IsSuite(path) && files.IsRegular(path) && files.Within(root, path) && !isWorkflowFile(path, v)
+// isFound reports whether a search finds a file in a directory of root as a suite. A link that
+// leads out of root does not count.
+func isFound(path, root, named string, v files.View) bool {
+	return isSuiteNamed(path, named) && files.IsRegular(path) && files.Within(root, path) && !isWorkflowFile(path, v)
 }
 
-// Above returns the suite files in the directory of a file and in those above it,
-// the nearest first: those to which the file may belong. It goes up to the root of
-// the repository, or ten levels where there is none. Files of the overlay count.
+// Above returns the suite files to which a file may belong: those in its directory and in the
+// directories above it, the nearest first. It stops at the root of the repository, or after ten
+// levels without one. Files of the overlay count.
 func Above(path string, v files.View) []string {
 	var found []string
 	dir := filepath.Dir(path)
 	root := files.RepositoryRoot(dir)
-	for range MaxLevelsUp {
+	for range project.MaxLevelsUp {
 		found = append(found, suitesIn(dir, v)...)
 		up := filepath.Dir(dir)
 		if dir == root || up == dir {
@@ -131,22 +152,18 @@ func Above(path string, v files.View) []string {
 	return found
 }
 
-// MaxLevelsUp is how far above a file its suite and its project are looked for
-// where no repository ends the search.
-const MaxLevelsUp = 10
-
-// suitesIn lists the suite files of one directory, those of the overlay included.
+// suitesIn returns the suite files of one directory, including those of the overlay.
 func suitesIn(dir string, v files.View) []string {
 	var found []string
-	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
-	root := files.RootOf(dir)
+	entries, _ := os.ReadDir(dir) // a directory that cannot be listed contains no suites
+	root, named := files.RootOf(dir), evalFile(dir, v)
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); isFound(path, root, v) {
+		if path := filepath.Join(dir, e.Name()); isFound(path, root, named, v) {
 			found = append(found, path)
 		}
 	}
 	for path := range v.Overlay {
-		if filepath.Dir(path) == dir && IsSuite(path) && !slices.Contains(found, path) && !isWorkflowFile(path, v) {
+		if filepath.Dir(path) == dir && isSuiteNamed(path, named) && !slices.Contains(found, path) && !isWorkflowFile(path, v) {
 			found = append(found, path)
 		}
 	}
@@ -154,7 +171,7 @@ func suitesIn(dir string, v files.View) []string {
 	return found
 }
 
-// skippedDirs hold other people's files, or none that were written by hand.
+// skippedDirs contain other people's files, or only generated ones.
 var skippedDirs = map[string]bool{
 	".git": true, ".hg": true, ".svn": true, "node_modules": true, "bower_components": true, "vendor": true,
 	".venv": true, "venv": true, "__pycache__": true, ".tox": true, ".cache": true, ".terraform": true,
@@ -168,13 +185,14 @@ type walker struct {
 	ignored ignores
 	dirs    int
 	full    bool
+	named   string // the project's name for suite files; empty for none
 }
 
-// directory looks through one directory and those in it. shown is its name as
-// the caller would write it.
-func (w *walker) directory(abs, shown string, depth int) {
+// searchDirectory searches a directory and those in it. shown is its name as the caller would write
+// it.
+func (w *walker) searchDirectory(abs, shown string, depth int) {
 	if w.dirs++; w.dirs > maxDiscoverDirs || depth > maxDiscoverDepth || len(w.found.Suites) >= maxDiscovered {
-		w.tooMuch(shown)
+		w.reportLimit(shown)
 		return
 	}
 	entries, err := os.ReadDir(abs)
@@ -184,29 +202,34 @@ func (w *walker) directory(abs, shown string, depth int) {
 	}
 	before := len(w.ignored)
 	w.ignored = w.ignored.with(abs)
+	named := w.named
+	if depth > 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == project.Name }) {
+		w.named = evalFile(abs, w.view) // a nested project
+	}
 	for _, e := range entries {
 		path, name := filepath.Join(abs, e.Name()), filepath.Join(shown, e.Name())
 		switch {
 		case e.IsDir():
 			if !skippedDirs[e.Name()] && !w.ignored.match(path, true) {
-				w.directory(path, name, depth+1)
+				w.searchDirectory(path, name, depth+1)
 			}
-		case IsSuite(path) && !w.ignored.match(path, false):
-			w.suite(path, name)
+		case isSuiteNamed(path, w.named) && !w.ignored.match(path, false):
+			w.addSuite(path, name)
 		}
 	}
 	w.ignored = w.ignored[:before]
+	w.named = named
 }
 
-func (w *walker) tooMuch(shown string) {
+func (w *walker) reportLimit(shown string) {
 	if !w.full {
 		w.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeTooLarge,
-			Message: "the search stops here; name a directory nearer to the suites"})
+			Message: "the search stops here; choose a directory nearer to the suites"})
 	}
 	w.full = true
 }
 
-// head is what is read of a suite to list it.
+// head is the part of a suite that a list needs.
 type head struct {
 	Name        string     `yaml:"name" jsonschema:"required"`
 	Skill       string     `yaml:"skill"`
@@ -225,11 +248,10 @@ func (c *headConfig) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	}
 }
 
-// read returns the content of a suite file that was found. Nobody named it, so no
-// link may lead out of its repository or, where it is in none, of the directory that
-// is searched.
-func (w *walker) read(path string, limit int64) ([]byte, error) {
-	dir, name := w.dir, "the directory that is searched"
+// readSuite returns the content of a suite file that was found. A user did not name it, so no link
+// may lead out of its repository, or without one, out of the directory that is searched.
+func (w *walker) readSuite(path string, limit int64) ([]byte, error) {
+	dir, name := w.dir, "the searched directory"
 	if root := files.RepositoryRoot(filepath.Dir(path)); root != "" {
 		dir, name = root, "its repository"
 	}
@@ -237,11 +259,11 @@ func (w *walker) read(path string, limit int64) ([]byte, error) {
 	return files.ReadOpened(f, err, limit)
 }
 
-// suite reads the head of one suite. What has a name is listed; what has a
-// fault is among the problems too.
-func (w *walker) suite(path, shown string) {
+// addSuite reads the head of one suite. Suites with faults are listed, too, if they are maps, and
+// the faults are among the problems.
+func (w *walker) addSuite(path, shown string) {
 	name := filepath.ToSlash(shown)
-	data, err := w.view.Read(path, decode.MaxTextBytes, w.read)
+	data, err := w.view.Read(path, decode.MaxTextBytes, w.readSuite)
 	if err != nil {
 		w.Unreadable(name, nil, nil, err)
 		return
@@ -252,14 +274,14 @@ func (w *walker) suite(path, shown string) {
 	}
 	root := decode.Follow(src.Root)
 	if root.Kind != yaml.MappingNode {
-		w.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, not %s", decode.Describe(root))
+		w.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return
 	}
 	if IsWorkflow(root) {
 		return
 	}
 	if tool, at := OtherTool(root); tool != "" {
-		w.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is written for %s, which uses the same file name; waza does not read it", tool)
+		w.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is for %s, which uses the same file name; waza cannot read it", tool)
 		return
 	}
 	var h head
@@ -269,7 +291,7 @@ func (w *walker) suite(path, shown string) {
 		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
 }
 
-// readFile reads a file that nothing holds in.
+// readFile reads a file in any place.
 func readFile(path string, limit int64) ([]byte, error) {
 	f, err := files.Open(path)
 	return files.ReadOpened(f, err, limit)

@@ -115,7 +115,7 @@ func TestDiscoverUnreadableDirectory(t *testing.T) {
 	require.Equal(t, []string{"a unreadable-file"}, problems)
 }
 
-// Links that lead in circles are not followed, by Suites or by patterns.
+// Neither Suites nor patterns follow links that form cycles.
 func TestCyclicLinks(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ntasks: ['**/*.yaml']\n-- tasks/a.yaml --\nprompt: hi\n-- tasks/up -> .. --\n-- loop -> loop --\n-- eval.x.yaml -> eval.x.yaml --\n")))
@@ -150,7 +150,7 @@ eval.local.yaml
 	require.Equal(t, []string{"brace{1}/eval.yaml", "c/a/b/eval.yaml", "keep.tmp/eval.yaml", "sub/build/eval.yaml", "sub/top/eval.yaml"}, paths)
 	require.Empty(t, problems)
 
-	// What is above the directory counts too.
+	// Patterns of the directories above count, too.
 	paths, _ = search(t, filepath.Join(dir, "c"))
 	require.Equal(t, []string{"a/b/eval.yaml"}, paths)
 	paths, _ = search(t, filepath.Join(dir, "deep"))
@@ -167,10 +167,9 @@ func TestDiscoverErrors(t *testing.T) {
 	require.ErrorContains(t, err, "not a directory")
 }
 
-// A workflow that runs suites is called eval.yml as a rule. It was listed among the
-// suites, or as one with errors, and a directory of one suite and one workflow was
-// ambiguous.
-func TestWorkflowsAreNoSuites(t *testing.T) {
+// A workflow that runs suites is usually called eval.yml. It used to be listed among the suites,
+// or reported with errors, and a directory of one suite and one workflow was ambiguous.
+func TestWorkflowsAreNotSuites(t *testing.T) {
 	t.Parallel()
 	const workflow = "name: Eval\non:\n  pull_request:\njobs:\n  eval:\n    runs-on: ubuntu-latest\n    steps: [{run: waza run}]\n"
 	dir := unpack(t, txtar.Parse([]byte(`

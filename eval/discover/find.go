@@ -12,16 +12,15 @@ import (
 	"waza/eval/files"
 )
 
-// NotFoundError says that a suite file, or the directory to search, is not there.
+// A NotFoundError means that a suite file, or the directory to search, does not exist.
 type NotFoundError struct{ Path string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s: no such file or directory", e.Path) }
 
-// AmbiguousError says that a directory was named where a suite is wanted, and
-// it does not hold exactly one.
+// An AmbiguousError means that a directory does not contain exactly one suite.
 type AmbiguousError struct {
 	Dir    string
-	Suites []string // those found, possibly none
+	Suites []string // the suites in it; possibly empty
 }
 
 func (e *AmbiguousError) Error() string {
@@ -33,12 +32,12 @@ func (e *AmbiguousError) Error() string {
 	if len(list) > most {
 		list, rest = list[:most], fmt.Sprintf(" and %d more", len(e.Suites)-most)
 	}
-	return fmt.Sprintf("%s: several suites in this directory, name one: %s%s", e.Dir, strings.Join(list, ", "), rest)
+	return fmt.Sprintf("%s: several suites in this directory; choose one: %s%s", e.Dir, strings.Join(list, ", "), rest)
 }
 
-// Find returns the suite file that path means: itself or, where it is a directory,
-// the only suite below it. The error is a [*NotFoundError], an [*AmbiguousError]
-// or what kept it from being looked for.
+// Find returns the suite file for path: path itself, or the only suite below it if it is a
+// directory. The error is a [*NotFoundError], an [*AmbiguousError] or the reason why the search
+// failed.
 func Find(path string, v files.View) (string, error) {
 	if abs, err := filepath.Abs(path); err == nil && v.Overlay[abs] != nil {
 		return path, nil
@@ -71,19 +70,20 @@ func Find(path string, v files.View) (string, error) {
 	return suites[0], nil
 }
 
-// suitesAt lists the suite files of a directory. One that is a link out of the
-// directory's repository is an error: nobody has named it.
+// suitesAt returns the suite files of a directory. One that is a link out of the directory's
+// repository is an error, because no user named it.
 func suitesAt(dir string, v files.View) ([]string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	entries, _ := os.ReadDir(dir) // what cannot be listed holds no suite to find
+	entries, _ := os.ReadDir(dir) // a directory that cannot be listed contains no suites
 	var suites []string
+	named := evalFile(abs, v)
 	for _, e := range entries {
 		file, path := filepath.Join(dir, e.Name()), filepath.Join(abs, e.Name())
 		switch root := files.RootOf(abs); {
-		case !IsSuite(path) || !files.IsRegular(path):
+		case !isSuiteNamed(path, named) || !files.IsRegular(path):
 		case !files.Within(root, path):
 			return nil, fmt.Errorf("%s: %w", file, &files.OutsideError{Path: file, Place: rootWordOf(root, abs)})
 		case !isWorkflowFile(path, v):
@@ -93,7 +93,7 @@ func suitesAt(dir string, v files.View) ([]string, error) {
 	return suites, nil
 }
 
-// rootWordOf says what a directory calls its root in messages.
+// rootWordOf returns the name of a directory's root in messages.
 func rootWordOf(root, dir string) string {
 	if root == dir {
 		return "its directory"

@@ -11,15 +11,15 @@ import (
 	"waza/eval/files"
 )
 
-// MostMatched bounds the files that one search by a pattern looks at.
+// MostMatched limits the number of files that one search by a pattern visits.
 const MostMatched = 500_000
 
-// Match returns the regular files below dir whose path matches a pattern, and whether
-// it looked at all of them. It goes as many levels deep as depth says, does not follow
-// links to directories, and keeps out of .git and node_modules.
+// Match returns the regular files below dir whose path matches a pattern, and whether it visited
+// all files. It visits depth levels, does not follow links to directories, and skips .git and
+// node_modules.
 func Match(pattern *regexp.Regexp, dir string, depth int, v files.View) (found []string, whole bool) {
 	w := &globWalk{pattern: pattern, dir: dir, view: v}
-	w.directory("", depth)
+	w.searchDirectory("", depth)
 	return w.found, w.seen <= MostMatched
 }
 
@@ -31,14 +31,13 @@ type globWalk struct {
 	found   []string
 }
 
-// directory looks through a directory given by its path below w.dir, and depth
-// levels of those in it.
-func (w *globWalk) directory(rel string, depth int) {
+// searchDirectory searches a directory, given by its path below w.dir, and depth levels below it.
+func (w *globWalk) searchDirectory(rel string, depth int) {
 	dir := filepath.Join(w.dir, filepath.FromSlash(rel))
 	w.view.Note(dir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // what cannot be listed matches nothing
+		return // a directory that cannot be listed matches nothing
 	}
 	for _, e := range entries {
 		if w.seen++; w.seen > MostMatched {
@@ -49,7 +48,7 @@ func (w *globWalk) directory(rel string, depth int) {
 		switch {
 		case e.IsDir():
 			if depth > 0 && e.Name() != ".git" && e.Name() != "node_modules" {
-				w.directory(name, depth-1)
+				w.searchDirectory(name, depth-1)
 			}
 		case w.pattern.MatchString(name) && files.IsRegular(full):
 			w.found = append(w.found, full)
@@ -57,7 +56,7 @@ func (w *globWalk) directory(rel string, depth int) {
 	}
 }
 
-// Depth is how many directories deep a pattern may match.
+// Depth returns how many directory levels a pattern can match.
 func Depth(pattern string) int {
 	if strings.Contains(pattern, "**") {
 		return decode.MaxDepth

@@ -23,9 +23,9 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// Opening a named pipe waited for a writer, for ever as a rule. That there was a
-// regular file a moment ago does not help: it may have been replaced.
-func TestOpenWaitsForNobody(t *testing.T) {
+// Opening a named pipe used to wait for a writer, usually forever. An earlier check is not
+// enough, because the regular file may have been replaced meanwhile.
+func TestOpenNeverBlocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -46,7 +46,7 @@ func TestOpenWaitsForNobody(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// shortDir is a directory whose path leaves room for the name of a socket.
+// shortDir returns a directory with a path short enough for the name of a socket.
 func shortDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "f")
 	require.NoError(t, err)
@@ -111,8 +111,8 @@ func TestReadAllRefusesByTheSize(t *testing.T) {
 	require.EqualError(t, err, "file too large: 214748364800 bytes, the limit is 8 MiB")
 }
 
-// A sparse file of hundreds of gigabytes takes no room on a disk, and was read to
-// its end whatever became of who asked for it.
+// A sparse file of hundreds of gigabytes takes no space on a disk. It used to be read to its
+// end, even after the caller had gone away.
 func TestCopyEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := write(t, filepath.Join(t.TempDir(), "f"), "")
@@ -139,7 +139,7 @@ type writer func(b []byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-func TestCopyIsWhole(t *testing.T) {
+func TestCopyIsComplete(t *testing.T) {
 	t.Parallel()
 	text := bytes.Repeat([]byte("0123456789"), 50_000)
 	path := write(t, filepath.Join(t.TempDir(), "f"), string(text))

@@ -1,10 +1,9 @@
-// Package files opens, copies and replaces files that somebody else named: a
-// suite, or the user who asked for a report. [OpenWithin] reads a file of a suite,
-// [Open] any other, [Copy] copies one, and [Replace] writes one. A [View] is the disk
-// with the unsaved files of an editor over it.
+// Package files opens, copies and replaces files that a suite or a user names. [OpenWithin]
+// opens a file of a suite, [Open] any other, [Copy] copies one, and [Replace] writes one. A
+// [View] is the disk with the unsaved files of an editor over it.
 //
-// Nothing here waits for another process, follows a link out of its directory, or
-// reads without end.
+// The functions never wait for another process, follow a link out of its directory, or read
+// without a limit.
 package files
 
 import (
@@ -16,25 +15,24 @@ import (
 	"syscall"
 )
 
-// The reasons why a file is refused. Errors of this package wrap them.
+// The reasons for refusing a file. Errors of this package wrap them.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("file too large")
-	ErrEscapes    = errors.New("leads out of the directory it must stay in")
+	ErrEscapes    = errors.New("leads out of the directory that must contain it")
 )
 
-// Open opens a regular file for reading. It returns at once whatever is at path: a
-// pipe, which would otherwise wait for a writer, a device and a socket are
-// [ErrNotRegular]. The type is that of the open file, so that replacing the file
-// between two steps makes no difference. The caller closes the file.
+// Open opens a regular file for reading. It returns at once for any file at path: a pipe, which
+// would otherwise wait for a writer, a device and a socket give [ErrNotRegular]. It checks the
+// type of the open file, so that replacing the file between two steps has no effect. The caller
+// closes the file.
 func Open(path string) (*os.File, error) {
 	return open(path, os.Stat, os.OpenFile)
 }
 
-// OpenWithin is [Open] for a file that must be dir or below it after all symbolic
-// links are followed; any other is [ErrEscapes]. Links may be absolute as long as
-// they lead back into dir. dir itself may be reached through links. The caller
-// closes the file.
+// OpenWithin is like [Open], but returns [ErrEscapes] if path, after all symbolic links are
+// followed, is neither dir nor below it. Links can be absolute if they lead back into dir. dir
+// itself can be reached through links. The caller closes the file.
 func OpenWithin(dir, path string) (*os.File, error) {
 	root, rel, err := openRoot(dir, path)
 	if err != nil {
@@ -44,15 +42,14 @@ func OpenWithin(dir, path string) (*os.File, error) {
 	return OpenIn(root, rel)
 }
 
-// OpenIn is [Open] for a file below an open root, which refuses links that lead out
-// of it.
+// OpenIn is like [Open], for a file below an open root, which refuses links that lead out of it.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
 
-// openRoot opens dir, and returns the path of a file below it without links. That
-// path is resolved first because an os.Root refuses absolute links. A link that is
-// put into the path afterwards cannot lead out of the root.
+// openRoot opens dir, and returns the path of a file below it without links. It resolves that
+// path first because an os.Root refuses absolute links. A link that is added to the path
+// afterwards cannot lead out of the root.
 func openRoot(dir, path string) (root *os.Root, rel string, err error) {
 	realDir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -70,8 +67,8 @@ func openRoot(dir, path string) (root *os.Root, rel string, err error) {
 	return root, rel, err
 }
 
-// open looks at a file before it opens it, because opening a device can have
-// effects, and again afterwards, because it may have been replaced meanwhile.
+// open checks a file before it opens it, because opening a device can have effects. It checks
+// again afterwards, because the file may have been replaced meanwhile.
 func open(path string, stat func(string) (os.FileInfo, error), openFile func(string, int, os.FileMode) (*os.File, error)) (*os.File, error) {
 	info, err := stat(path)
 	if err == nil {
@@ -104,7 +101,7 @@ func checkRegular(info os.FileInfo) error {
 	return nil
 }
 
-// TypeOf names the type of a file that is not a regular one, for messages.
+// TypeOf returns the type of a file that is not regular, for messages.
 func TypeOf(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -119,11 +116,10 @@ func TypeOf(m fs.FileMode) string {
 	return "a special file"
 }
 
-// Within reports whether path is dir or below it, first as it is written and then
-// after all symbolic links are followed. A path that does not exist counts as it
-// is written.
+// Within reports whether path is dir or below it, both literally and after all symbolic links
+// are followed. A path that does not exist is compared literally.
 func Within(dir, path string) bool {
-	if !local(dir, path) {
+	if !isBelow(dir, path) {
 		return false
 	}
 	realDir, err := filepath.EvalSymlinks(dir)
@@ -131,17 +127,16 @@ func Within(dir, path string) bool {
 		return true
 	}
 	real, err := filepath.EvalSymlinks(path)
-	return err != nil || local(realDir, real)
+	return err != nil || isBelow(realDir, real)
 }
 
-// local reports whether path is dir or below it as both are written.
-func local(dir, path string) bool {
+// isBelow reports whether path is dir or below it, literally.
+func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Reason returns what an error of the file system says, without the path that it
-// repeats.
+// Reason returns the text of a file system error without the path.
 func Reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

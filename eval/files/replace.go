@@ -11,9 +11,8 @@ import (
 	"waza/eval/text"
 )
 
-// Replacement is a file that appears under its name whole or not at all. What it
-// replaces stays as it is until [Replacement.Commit]. It must not be used by
-// several goroutines at once.
+// A Replacement is a new file that gets its name only when it is complete. The old file stays
+// unchanged until [Replacement.Commit]. A Replacement is not safe for concurrent use.
 type Replacement struct {
 	path string // for messages
 	root *os.Root
@@ -22,39 +21,39 @@ type Replacement struct {
 	f    *os.File
 }
 
-// Replace begins a file that replaces the one at path, or makes it; its directory
-// must exist. The caller calls [Replacement.Commit] or [Replacement.Discard].
+// Replace starts a file that replaces or creates the one at path; its directory must exist. The
+// caller calls [Replacement.Commit] or [Replacement.Discard].
 //
-// A file that replaces a regular one gets its permissions. A new one gets those
-// that the process's umask leaves of 0666. A link is replaced, not followed.
+// A file that replaces a regular one keeps its permissions. A new one has the permissions 0666
+// without the process's umask. A link is replaced, not followed.
 func Replace(path string) (*Replacement, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return nil, at(path, err)
+		return nil, withPath(path, err)
 	}
-	return replace(path, root, filepath.Base(path))
+	return newReplacement(path, root, filepath.Base(path))
 }
 
-// ReplaceWithin is [Replace] for a file below dir, whose directories it makes. A
-// path that links lead out of dir is [ErrEscapes].
+// ReplaceWithin is like [Replace], for a file below dir, whose directories it creates. It
+// returns [ErrEscapes] for a path with links that lead out of dir.
 func ReplaceWithin(dir, path string) (*Replacement, error) {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return nil, at(path, ErrEscapes)
+		return nil, withPath(path, ErrEscapes)
 	}
 	parent := filepath.Dir(path)
 	if err := makeWithin(dir, parent); err != nil {
-		return nil, at(path, err)
+		return nil, withPath(path, err)
 	}
 	root, below, err := openRoot(dir, parent)
 	if err != nil {
-		return nil, at(path, err)
+		return nil, withPath(path, err)
 	}
-	return replace(path, root, filepath.Join(below, filepath.Base(path)))
+	return newReplacement(path, root, filepath.Join(below, filepath.Base(path)))
 }
 
-// makeWithin makes a directory and those above it, up to dir. The first one that
-// exists decides where the others are made.
+// makeWithin creates a directory and those above it, up to dir. The first one that exists
+// determines where the others are created.
 func makeWithin(dir, path string) error {
 	missing := ""
 	for !exists(path) {
@@ -77,8 +76,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// replace owns root, also when it fails.
-func replace(path string, root *os.Root, name string) (*Replacement, error) {
+// newReplacement takes ownership of root, even if it fails.
+func newReplacement(path string, root *os.Root, name string) (*Replacement, error) {
 	r := &Replacement{path: path, root: root, name: name}
 	create, keep := fs.FileMode(0o666), fs.FileMode(0)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -90,15 +89,15 @@ func replace(path string, root *os.Root, name string) (*Replacement, error) {
 	}
 	if err != nil {
 		r.Discard()
-		return nil, at(path, err)
+		return nil, withPath(path, err)
 	}
 	return r, nil
 }
 
-// mostName leaves room for what is put around a name, which may have 255 bytes in all.
+// mostName leaves space for the additions to a name, which can have 255 bytes in all.
 const mostName = 200
 
-// create makes the temporary file.
+// create creates the temporary file.
 func (r *Replacement) create(mode fs.FileMode) (err error) {
 	for range 1000 {
 		r.temp = filepath.Join(filepath.Dir(r.name), fmt.Sprintf(".%s-%d", text.Head(filepath.Base(r.name), mostName), rand.Uint32()))
@@ -109,13 +108,13 @@ func (r *Replacement) create(mode fs.FileMode) (err error) {
 	return err
 }
 
-// Write adds to the file.
+// Write appends to the file.
 func (r *Replacement) Write(b []byte) (int, error) {
 	n, err := r.f.Write(b)
-	return n, at(r.path, err)
+	return n, withPath(r.path, err)
 }
 
-// Commit gives the file its name. After an error everything is as before.
+// Commit gives the file its name. After an error the old file is unchanged.
 func (r *Replacement) Commit() error {
 	err := r.f.Close()
 	if err == nil {
@@ -125,10 +124,10 @@ func (r *Replacement) Commit() error {
 		_ = r.root.Remove(r.temp)
 	}
 	r.root.Close()
-	return at(r.path, err)
+	return withPath(r.path, err)
 }
 
-// Discard removes what was written. It does nothing after Commit.
+// Discard removes the temporary file. It does nothing after Commit.
 func (r *Replacement) Discard() {
 	if r.f != nil && r.f.Close() == nil {
 		_ = r.root.Remove(r.temp)
@@ -136,8 +135,9 @@ func (r *Replacement) Discard() {
 	r.root.Close()
 }
 
-// at names the path that was asked for in an error: nobody knows the temporary one.
-func at(path string, err error) error {
+// withPath puts the requested path into an error, because the caller does not know the temporary
+// one.
+func withPath(path string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {

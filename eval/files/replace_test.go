@@ -13,7 +13,7 @@ import (
 	"waza/eval/files"
 )
 
-// TestMain lets a test start this binary under another umask, which belongs to a
+// TestMain lets a test start this binary with a different umask, because the umask belongs to a
 // whole process.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("FILES_TEST_REPLACE"); path != "" {
@@ -36,8 +36,8 @@ func replaceWith(path, text string) error {
 	return f.Commit()
 }
 
-// Every file that was written for a user had the permissions 0644, whatever the
-// umask said and whatever the file that it replaced had.
+// All files written for a user used to have the permissions 0644, regardless of the umask and of
+// the replaced file.
 func TestReplaceHonoursPermissions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -68,7 +68,7 @@ func TestReplaceHonoursPermissions(t *testing.T) {
 	}
 }
 
-func TestReplaceIsWholeOrNothing(t *testing.T) {
+func TestReplaceIsAtomic(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "f"), "old")
@@ -88,7 +88,7 @@ func TestReplaceIsWholeOrNothing(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	var pe *fs.PathError
 	require.True(t, errors.As(err, &pe))
-	require.Equal(t, filepath.Join(dir, "none", "f"), pe.Path, "the path that was asked for")
+	require.Equal(t, filepath.Join(dir, "none", "f"), pe.Path, "the requested path")
 
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	require.Error(t, replaceWith(filepath.Join(dir, "d"), "text"))
@@ -106,7 +106,7 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-// A directory of a suite may be a link to anywhere, and so may one below it.
+// A directory of a suite can be a link to anywhere, and so can one below it.
 func TestReplaceWithinStaysInTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

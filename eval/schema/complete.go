@@ -11,11 +11,12 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/scene"
 )
 
-// complete adds what the Go types do not tell: shapes, the options of the
-// vocabulary, keys without effect.
-func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definitions, of any) {
+// completeSchema adds what the Go types lack: shapes, the options of the vocabulary, keys without
+// effect.
+func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Definitions, of any) {
 	add := func(v any) *jsonschema.Schema {
 		s := r.Reflect(v)
 		for name, def := range s.Definitions {
@@ -33,14 +34,14 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 		defs["NamedMetric"] = &named
 		suiteTasks(defs["Suite"])
 	}
-	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &eval.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
+	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &scene.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
 		v.SetDefaults()
 		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}
 	for _, t := range []reflect.Type{reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.Inputs](), reflect.TypeFor[eval.ExpectedOutcome]()} {
-		idleKeys(defs[t.Name()], t)
+		addIdleKeys(defs[t.Name()], t)
 	}
-	for _, name := range []string{"Hook", "InputFile", "TriggerPrompt"} {
+	for _, name := range []string{"Fleet", "Hook", "InputFile", "TriggerPrompt"} {
 		if def := defs[name]; def != nil {
 			whole := *def
 			*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, &whole}}
@@ -60,10 +61,10 @@ func (g *generator) complete(r *jsonschema.Reflector, defs jsonschema.Definition
 		}
 	}
 	if def := defs["Grader"]; def != nil {
-		g.graders(def, add)
+		g.addGraderOptions(def, add)
 	}
 	if def := defs["Config"]; def != nil {
-		g.executors(def, defs, add)
+		g.addExecutorOptions(def, defs, add)
 	}
 }
 
@@ -74,13 +75,12 @@ func setMissing(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 	}
 }
 
-// refers marks a value as the name of something else, for editors. They complete
-// it, show what it leads to and open that. Fields say so by a tag; see package
-// assist for what each word means.
+// refers marks a value as the name of something, for editors. They complete it, describe its
+// target and open that. Fields use a tag for this; package assist documents each word.
 func refers(to string) map[string]any { return map[string]any{"x-refers": to} }
 
-// defaults adds what a key means when it is absent: what a fresh struct holds
-// where that is not zero, unless the schema says so already.
+// defaults adds the meaning of absent keys: the values in a fresh struct that are not zero,
+// unless the schema already contains a default.
 func defaults(s *jsonschema.Schema, fresh any) {
 	if s == nil || s.Properties == nil {
 		return
@@ -94,12 +94,12 @@ func defaults(s *jsonschema.Schema, fresh any) {
 	}
 }
 
-// fill adds the defaults of a struct and of the structs in it.
-func fill(defs jsonschema.Definitions, v reflect.Value) {
+// fillDefaults adds the defaults of a struct and of the structs in it.
+func fillDefaults(defs jsonschema.Definitions, v reflect.Value) {
 	defaults(defs[typeName(v.Type())], v.Addr().Interface())
 	for _, f := range decode.FieldsOf(v.Type()) {
 		if child := v.FieldByIndex(f.Index); child.Kind() == reflect.Struct {
-			fill(defs, child)
+			fillDefaults(defs, child)
 		}
 	}
 }
@@ -116,14 +116,14 @@ func isPlain(v reflect.Value) bool {
 func suiteTasks(suite *jsonschema.Schema) {
 	item := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Ref: "#/$defs/Task"}}}
 	suite.Properties.Set("tasks", &jsonschema.Schema{
-		Description: "Patterns of task files, relative to the suite, and tasks themselves.",
+		Description: "File patterns of tasks, relative to the suite, and inline tasks.",
 		Extras:      refers("task-files"),
 		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: item}},
 	})
 }
 
-// idleKeys adds the keys that are understood and have no effect.
-func idleKeys(def *jsonschema.Schema, t reflect.Type) {
+// addIdleKeys adds the keys that are accepted and ignored.
+func addIdleKeys(def *jsonschema.Schema, t reflect.Type) {
 	if def == nil {
 		return
 	}
@@ -133,13 +133,13 @@ func idleKeys(def *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// graders lets the options of a grader depend on its type. They stand in config,
-// or beside it.
-func (g *generator) graders(def *jsonschema.Schema, add func(any) *jsonschema.Schema) {
+// addGraderOptions makes the options of a grader depend on its type. They can be in config, or
+// beside it.
+func (g *generator) addGraderOptions(def *jsonschema.Schema, add func(any) *jsonschema.Schema) {
 	def.AdditionalProperties = nil
 	def.Extras = map[string]any{"unevaluatedProperties": false}
 	def.Required = []string{"type"}
-	def.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "Options of the grader, by its type."})
+	def.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "Options of the grader; they depend on its type."})
 	def.Properties.Set("assertions", &jsonschema.Schema{Description: "The same as config.assertions."})
 	if g.vocabulary == nil || len(g.vocabulary.Graders) == 0 {
 		delete(def.Extras, "unevaluatedProperties")
@@ -160,7 +160,7 @@ func (g *generator) graders(def *jsonschema.Schema, add func(any) *jsonschema.Sc
 		then := jsonschema.NewProperties()
 		then.Set("config", &jsonschema.Schema{Ref: options.Ref, Description: strings.TrimSpace(k.Summary)})
 		if o := options.Definitions[refName(options.Ref)]; o != nil {
-			o.Required = nil // an option may stand in config or beside it
+			o.Required = nil // an option can be in config or beside it
 			for p := o.Properties.Oldest(); p != nil; p = p.Next() {
 				if _, own := def.Properties.Get(p.Key); !own || p.Key == "assertions" {
 					then.Set(p.Key, p.Value)
@@ -176,9 +176,9 @@ func (g *generator) graders(def *jsonschema.Schema, add func(any) *jsonschema.Sc
 	}
 }
 
-// executors adds the options of all executors to config: which of them are used
-// may be decided on the command line.
-func (g *generator) executors(config *jsonschema.Schema, defs jsonschema.Definitions, add func(any) *jsonschema.Schema) {
+// addExecutorOptions adds the options of all executors to config, because the command line can
+// choose which executor is used.
+func (g *generator) addExecutorOptions(config *jsonschema.Schema, defs jsonschema.Definitions, add func(any) *jsonschema.Schema) {
 	if g.vocabulary == nil || len(g.vocabulary.Executors) == 0 {
 		config.AdditionalProperties = nil
 		return
@@ -206,8 +206,7 @@ func (g *generator) executors(config *jsonschema.Schema, defs jsonschema.Definit
 	}
 }
 
-// merge sets a property, or lets it be the one or the other when two executors
-// have options of the same name.
+// merge sets a property. If two executors have an option of the same name, it allows both types.
 func merge(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 	before, ok := s.Properties.Get(key)
 	if !ok || same(before, value) {
@@ -225,8 +224,8 @@ func same(a, b *jsonschema.Schema) bool {
 
 func refName(ref string) string { return strings.TrimPrefix(ref, "#/$defs/") }
 
-// relax lets numbers and truth values stand for texts, as the decoder does:
-// `version: 1.0` is a text that YAML takes for a number.
+// relax allows numbers and booleans in place of texts, like the decoder: `version: 1.0` is a
+// text that YAML reads as a number.
 func relax(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -251,7 +250,7 @@ func relax(s *jsonschema.Schema) {
 	}
 }
 
-// prune drops the definitions that nothing refers to.
+// prune removes unreferenced definitions.
 func prune(s *jsonschema.Schema) {
 	for {
 		data, err := json.Marshal(s)

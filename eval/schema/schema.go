@@ -1,6 +1,6 @@
 // Package schema generates the JSON Schemas (2020-12) of the files that package
 // eval reads, from its Go types and their comments. Call [Generate]; its files
-// are checked in beside this one and embedded by package eval, so that programs
+// are checked in and embedded by package schemafiles, so that programs
 // need neither this package nor Go sources.
 package schema
 
@@ -25,12 +25,12 @@ const (
 	SuiteFile        = "eval.schema.json"
 	TaskFile         = "task.schema.json"
 	TriggerTestsFile = "trigger_tests.schema.json"
+	ProjectFile      = "project.schema.json"
 )
 
-// Generate returns the schema files by name. The options of executors and
-// graders are those of the vocabulary; descriptions are the comments of the
-// fields, read from the Go sources below root, the directory of the module. An
-// empty root leaves descriptions out.
+// Generate returns the schema files by name. The options of executors and graders are those of
+// the vocabulary. Descriptions are the comments of the fields, read from the Go sources below
+// root, the directory of the module. An empty root leaves descriptions out.
 func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
 	g, err := newGenerator(v, root)
 	if err != nil {
@@ -44,6 +44,7 @@ func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
 		{SuiteFile, "A suite of waza (eval.yaml)", eval.Suite{}},
 		{TaskFile, "A task of a suite of waza", eval.Task{}},
 		{TriggerTestsFile, "Trigger tests of a suite of waza (trigger_tests.yaml)", eval.TriggerTests{}},
+		{ProjectFile, "A project of waza (.waza.yaml)", eval.Project{}},
 	} {
 		data, err := g.file(file.title, file.of)
 		if err != nil {
@@ -54,9 +55,9 @@ func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Of returns the schema of a file that defaults, a pointer to a struct, is decoded
-// into. What the struct and the structs in it hold are the defaults of their keys; root
-// is that of [Generate].
+// Of returns the schema of a file that is decoded into defaults, a pointer to a struct. The
+// values in the struct and its inner structs are the defaults of their keys. root is like in
+// [Generate].
 func Of(title string, defaults any, root string) ([]byte, error) {
 	g, err := newGenerator(nil, root)
 	if err != nil {
@@ -65,7 +66,7 @@ func Of(title string, defaults any, root string) ([]byte, error) {
 	r := g.reflector()
 	s := r.Reflect(defaults)
 	s.Title = title
-	fill(s.Definitions, reflect.ValueOf(defaults).Elem())
+	fillDefaults(s.Definitions, reflect.ValueOf(defaults).Elem())
 	return encode(s)
 }
 
@@ -87,14 +88,14 @@ func (g *generator) file(title string, of any) ([]byte, error) {
 	r := g.reflector()
 	s := r.Reflect(of)
 	s.Title = title
-	g.complete(r, s.Definitions, of)
+	g.completeSchema(r, s.Definitions, of)
 	for _, def := range s.Definitions {
 		relax(def)
 	}
 	return encode(s)
 }
 
-// encode finishes a schema and writes it.
+// encode completes a schema and returns it as JSON.
 func encode(s *jsonschema.Schema) ([]byte, error) {
 	prune(s)
 	var b bytes.Buffer
@@ -120,15 +121,17 @@ func (g *generator) reflector() *jsonschema.Reflector {
 	}
 }
 
-// typeName keeps the types of different packages apart.
+// typeName returns a name that is unique across packages. The types of eval and the packages
+// below it share one namespace.
 func typeName(t reflect.Type) string {
-	if t.Name() == "" || t.PkgPath() == "" || t.PkgPath() == reflect.TypeFor[eval.Suite]().PkgPath() {
+	own := reflect.TypeFor[eval.Suite]().PkgPath()
+	if t.Name() == "" || t.PkgPath() == "" || t.PkgPath() == own || strings.HasPrefix(t.PkgPath(), own+"/") {
 		return t.Name()
 	}
 	return path.Base(t.PkgPath()) + "." + t.Name()
 }
 
-// keyName gives a field without a tag the key that the decoder gives it.
+// keyName returns the decoder's key for a field without a tag.
 func keyName(name string) string {
 	if name != "" && name[0] >= 'A' && name[0] <= 'Z' {
 		return strings.ToLower(name)
@@ -136,7 +139,8 @@ func keyName(name string) string {
 	return name
 }
 
-// aliasFields adds the older names of a type's keys and its keys without effect.
+// aliasFields returns fields for the older names of a type's keys and for its keys without
+// effect.
 func aliasFields(t reflect.Type) []reflect.StructField {
 	var out []reflect.StructField
 	for _, f := range decode.FieldsOf(t) {
@@ -148,7 +152,7 @@ func aliasFields(t reflect.Type) []reflect.StructField {
 	return out
 }
 
-// shape gives the schemas of types that decode themselves; nil for all others.
+// shape returns the schemas of types that decode themselves; nil for all others.
 func shape(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[eval.GradeExpected]():
@@ -170,7 +174,7 @@ func shape(t reflect.Type) *jsonschema.Schema {
 	own := t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()) ||
 		t.Implements(reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }]())
 	if !own && reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) {
-		return &jsonschema.Schema{} // it may be written in any way
+		return &jsonschema.Schema{} // any form is allowed
 	}
 	return nil
 }

@@ -15,9 +15,10 @@ import (
 
 	"waza/eval"
 	"waza/eval/schema"
+	"waza/eval/schemafiles"
 )
 
-// compile also checks a schema against the schema of schemas.
+// compile also validates a schema against the schema of schemas.
 func compile(t *testing.T, data []byte) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
@@ -29,7 +30,7 @@ func compile(t *testing.T, data []byte) *jsonschema.Schema {
 	return s
 }
 
-// document reads YAML as a JSON document.
+// document decodes YAML as a JSON document.
 func document(t *testing.T, text []byte) any {
 	t.Helper()
 	var doc any
@@ -41,13 +42,13 @@ func document(t *testing.T, text []byte) any {
 	return out
 }
 
-func TestSuitesOfTheFieldConform(t *testing.T) {
+func TestSharedSuitesMatchTheSchema(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..", "shared", "suites")
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("no shared suites beside the checkout")
 	}
-	suite, task, triggers := compile(t, eval.SuiteSchema()), compile(t, eval.TaskSchema()), compile(t, eval.TriggerTestsSchema())
+	suite, task, triggers := compile(t, schemafiles.Suite()), compile(t, schemafiles.Task()), compile(t, schemafiles.TriggerTests())
 	seen := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".yaml") {
@@ -123,6 +124,8 @@ func TestDocumentsAgainstTheSchema(t *testing.T) {
 		{"name: x\ncolour: red", false},
 		{"name: x\ngolden: true", false},
 		{"name: x\nmcp_mocks: []", true},
+		{"name: x\nmcp_mocks: [{name: a, tools: {t: {responses: [{match: {n: 1}, return: [1]}, {match_regex: x, error: no}]}}}]", true},
+		{"name: x\nmcp_mocks: [{tools: {}}]", false},
 		{"name: x\nconfig: {max_workers: 3, workers: 2}", true},
 		{"name: x\nconfig: {trials_per_task: 0}", false},
 		{"name: x\nconfig: {executor: mock, any: [{}], command: [a]}", true},
@@ -160,26 +163,26 @@ func TestDocumentsAgainstTheSchema(t *testing.T) {
 	}
 }
 
-// Whatever the vocabulary, the schemas that are checked in know every key of the
-// types and say the same of it.
-func TestCheckedInSchemasKnowEveryKey(t *testing.T) {
+// The checked-in schemas contain every key of the types, with the same descriptions, for any
+// vocabulary.
+func TestCheckedInSchemasHaveEveryKey(t *testing.T) {
 	t.Parallel()
 	files, err := schema.Generate(nil, filepath.Join("..", ".."))
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 4)
 	for name, want := range files {
-		checkedIn, err := os.ReadFile(name)
+		checkedIn, err := os.ReadFile(filepath.Join("..", "schemafiles", name))
 		require.NoError(t, err)
 		for def, keys := range properties(t, want) {
 			have := properties(t, checkedIn)[def]
 			for key, about := range keys {
-				require.Equal(t, about, have[key], "%s: %s.%s lags behind the Go types", name, def, key)
+				require.Equal(t, about, have[key], "%s: %s.%s is out of date; regenerate the schemas", name, def, key)
 			}
 		}
 	}
 }
 
-// properties gives the description of each key of each definition.
+// properties returns the description of each key of each definition.
 func properties(t *testing.T, data []byte) map[string]map[string]string {
 	t.Helper()
 	type definition struct {
@@ -208,7 +211,7 @@ func properties(t *testing.T, data []byte) map[string]map[string]string {
 }
 
 type limits struct {
-	// Time a client may be silent.
+	// Maximum time of silence of a client.
 	Idle pause `yaml:"idle"`
 	Most int   `yaml:"most" jsonschema:"minimum=1"`
 }
@@ -217,7 +220,7 @@ type serverFile struct {
 	Limits limits `yaml:"limits"`
 }
 
-// pause is a time that is written as a text.
+// pause is a duration that is written as a text.
 type pause int
 
 func (p *pause) UnmarshalText([]byte) error  { *p = 1; return nil }

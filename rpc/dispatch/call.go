@@ -13,22 +13,22 @@ import (
 	"waza/rpc/wire"
 )
 
-// A Call is a request, or a notification, on its way to its reply. Only its handler
-// uses it.
+// A Call is a request or notification until the server has replied to it. Only its handler uses
+// it.
 type Call struct {
-	// Request is what the client sent. Its ID is not the client's.
+	// Request is the message of the client. Its ID is an internal one, not the client's.
 	Request *jsonrpc2.Request
 
-	shared *shared
-	stream *wire.Stream
-	large  chan struct{} // of the connection, see Alone
-	known  bool          // a method has its name
-	after  func()        // called once the reply is given; may be nil
+	shared       *shared
+	stream       *wire.Stream
+	large        chan struct{} // token of the connection, see Alone
+	methodExists bool          // a method with this name exists
+	onReplied    func()        // called after the reply; may be nil
 }
 
-// Replied gives a channel that is closed once the reply is on its way, before anything
-// that is sent from then on, or once the stream has ended. It is nil for notifications.
-// Ask before the reply is given.
+// Replied returns a channel that is closed once the reply is queued or the stream has ended.
+// Later messages follow the reply. The channel is nil for notifications. Call
+// Replied before the handler returns.
 func (c *Call) Replied() <-chan struct{} {
 	if c.Request.Notif {
 		return nil
@@ -36,8 +36,8 @@ func (c *Call) Replied() <-chan struct{} {
 	return c.stream.Replied(c.Request.ID)
 }
 
-// answer calls the handler and replies. What panics becomes an error that tells the
-// client nothing; the log gets the stack.
+// answer calls the handler and replies. A panic becomes an internal error without details for
+// the client; the stack goes to the log.
 func answer[C any](ctx context.Context, c *Call, m *Method[C], of C) {
 	begin := time.Now()
 	var result any
@@ -48,8 +48,8 @@ func answer[C any](ctx context.Context, c *Call, m *Method[C], of C) {
 			result, err = nil, errPanicked
 		}
 		c.reply(result, err)
-		if c.after != nil {
-			c.after()
+		if c.onReplied != nil {
+			c.onReplied()
 		}
 		c.shared.log.Debug("served", "method", c.Request.Method, "took", time.Since(begin), "error", err)
 	}()
@@ -70,7 +70,7 @@ func answer[C any](ctx context.Context, c *Call, m *Method[C], of C) {
 	result, err = m.Serve(ctx, of, params)
 }
 
-// reply answers the request; a notification is owed nothing.
+// reply answers a request; it does nothing for a notification.
 func (c *Call) reply(result any, err error) {
 	var raw json.RawMessage
 	var body *wire.Body
@@ -97,7 +97,7 @@ func (c *Call) reply(result any, err error) {
 	}
 	if c.shared.served != nil {
 		name := Unknown
-		if c.known {
+		if c.methodExists {
 			name = c.Request.Method
 		}
 		c.shared.served(name, code)
@@ -109,11 +109,11 @@ func (c *Call) reply(result any, err error) {
 	if fault != nil {
 		resp.Result, resp.Error = nil, fault.Reply()
 	}
-	// It fails only when the client is gone, which the connection notices itself.
+	// Fails only if the client is gone, which the connection notices itself.
 	_ = c.stream.Reply(resp)
 }
 
-// runAsked names the run of the request, of which it turned out later that it is gone.
+// runAsked returns the run id in the request, for an error about a run that no longer exists.
 func (c *Call) runAsked() map[string]any {
 	var p struct {
 		RunID string `json:"runId"`
@@ -124,12 +124,12 @@ func (c *Call) runAsked() map[string]any {
 	return map[string]any{"runId": Clip(p.RunID)}
 }
 
-// Encoded is a result that is JSON already: bytes, or a body where there are many.
+// Encoded is a result that is already JSON: bytes, or a body if it is large.
 type Encoded interface {
 	Encoded() (json.RawMessage, *wire.Body)
 }
 
-// encode gives a result as JSON; one that is JSON already is not copied.
+// encode returns a result as JSON. It does not copy a result that is already JSON.
 func encode(result any) (json.RawMessage, *wire.Body, error) {
 	if r, ok := result.(Encoded); ok {
 		raw, body := r.Encoded()

@@ -1,11 +1,9 @@
-// Package dispatch calls the handlers of valid requests: it finds the method in a
-// table, checks the parameters, bounds what is served at once, and makes what the
-// handler returns the reply. Make the entries of the table with [Define], one
-// [Dispatcher] for a server with [New], and call [Dispatcher.Connect] for each
-// connection.
+// Package dispatch calls the handlers of valid requests. It finds the method in a table, checks
+// the parameters, limits the number of requests served at once, and turns the handler's result
+// into the reply. Make the entries of the table with [Define], make one [Dispatcher] for a
+// server with [New], and call [Dispatcher.Connect] for each connection.
 //
-// Every error that a handler returns becomes a code and a message in one place,
-// [FaultOf].
+// [FaultOf] maps every error that a handler returns to a code and a message.
 package dispatch
 
 import (
@@ -22,41 +20,40 @@ import (
 	"waza/rpc/wire"
 )
 
-// Options say how a [Dispatcher] works.
+// Options configure a [Dispatcher].
 type Options[C any] struct {
-	// Methods are the table. Names are unique.
+	// Methods is the method table. Names are unique.
 	Methods []*Method[C]
-	// Log takes what concerns people; it must not be nil.
+	// Log receives messages for people; it must not be nil.
 	Log *slog.Logger
-	// BodyDir is where large replies wait for their clients, in files. It is made when
-	// it is needed.
+	// BodyDir is the directory for files of large replies that wait for their clients. It is
+	// created when needed.
 	BodyDir string
 	// Served, unless nil, is called after each request with the name of its method, or
-	// [Unknown], and the code of its error, 0 for none. It must not block.
+	// [Unknown], and its error code, 0 for success. It must not block.
 	Served func(method string, code int64)
 }
 
-// Unknown stands for all names that are none of a method, because there may be any
-// number of them.
+// Unknown replaces all names that are not methods, because clients can send any number of them.
 const Unknown = "unknown"
 
-// A Dispatcher serves the requests of all connections of a server. Its methods may
-// be called from any goroutine.
+// A Dispatcher serves the requests of all connections of a server. Its methods are safe for
+// concurrent use.
 type Dispatcher[C any] struct {
 	methods map[string]*Method[C]
 	shared
 }
 
-// shared is what the requests of all connections share.
+// shared is the state that the requests of all connections share.
 type shared struct {
 	log    *slog.Logger
 	served func(method string, code int64)
-	slots  chan struct{} // taken by heavy requests, so that a flood of them cannot exhaust memory
+	slots  chan struct{} // held by heavy requests, so that a flood of them cannot exhaust memory
 	bodies *wire.Bodies
-	making chan struct{} // taken while a large reply is made
+	making chan struct{} // held while a large reply is made
 }
 
-// New makes a dispatcher. It has no goroutines but those of requests.
+// New returns a dispatcher. Only requests start goroutines.
 func New[C any](o Options[C]) *Dispatcher[C] {
 	d := &Dispatcher[C]{methods: map[string]*Method[C]{}, shared: shared{
 		log: o.Log, served: o.Served,
@@ -70,8 +67,8 @@ func New[C any](o Options[C]) *Dispatcher[C] {
 	return d
 }
 
-// Turn waits for one of the slots of heavy requests, or for the end of ctx, which is
-// an error. release frees the slot.
+// Turn waits for one of the slots of heavy requests. It returns an error if ctx ends first.
+// release frees the slot.
 func (s *shared) Turn(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -81,22 +78,22 @@ func (s *shared) Turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Connection is what a [Dispatcher] needs of a connection.
+// A Connection contains what a [Dispatcher] needs from a connection.
 type Connection[C any] struct {
 	// Context ends the requests of the connection.
 	Context context.Context
-	// Stream takes the replies.
+	// Stream sends the replies.
 	Stream *wire.Stream
-	// Admit says whether the client may call a method now: its error is the reply.
-	// exists is false for names of no method, which are refused in any case.
+	// Admit reports whether the client can call a method now: its error is the reply. exists is
+	// false for unknown names, which are refused in any case.
 	Admit func(method string, exists bool) error
-	// Begin gives what the handler gets, at the time when the request comes.
-	Begin func(*Call) C
+	// NewCall returns the first argument for the handler, when the request arrives.
+	NewCall func(*Call) C
 }
 
-// Requests are the requests of one connection. Each one that is not quick has a
-// goroutine, which ends by itself, early when it is cancelled. [Requests.Wait] waits
-// for them.
+// Requests are the requests of one connection. Each request of a long or heavy method has a
+// goroutine, which ends on its own, early if the request is cancelled. [Requests.Wait] waits for
+// them.
 type Requests[C any] struct {
 	d       *Dispatcher[C]
 	conn    Connection[C]
@@ -108,18 +105,17 @@ type Requests[C any] struct {
 	inFlight   map[jsonrpc2.ID]context.CancelFunc
 }
 
-// Connect makes the handler of a connection's requests, for wire.Stream.Connect.
+// Connect returns the handler for a connection's requests, for wire.Stream.Connect.
 func (d *Dispatcher[C]) Connect(conn Connection[C]) *Requests[C] {
 	return &Requests[C]{d: d, conn: conn, large: make(chan struct{}, 1), inFlight: map[jsonrpc2.ID]context.CancelFunc{}}
 }
 
-// Handle takes the next request. The reader calls it; it does not block but for what
-// quick methods do.
+// Handle serves the next request. The reader calls it; it blocks only while a quick method runs.
 func (r *Requests[C]) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	c := &Call{Request: req, shared: &r.d.shared, stream: r.conn.Stream, large: r.large}
 	m := r.d.methods[req.Method]
-	c.known = m != nil
-	err := r.conn.Admit(req.Method, c.known)
+	c.methodExists = m != nil
+	err := r.conn.Admit(req.Method, c.methodExists)
 	if err == nil && m == nil {
 		err = &unknownMethodError{req.Method, decode.Nearest(req.Method, slices.Collect(maps.Keys(r.d.methods)))}
 	}
@@ -127,7 +123,7 @@ func (r *Requests[C]) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.
 		c.reply(nil, err)
 		return
 	}
-	of := r.conn.Begin(c)
+	of := r.conn.NewCall(c)
 	if m.Class == Quick {
 		answer(r.conn.Context, c, m, of)
 		return
@@ -137,19 +133,19 @@ func (r *Requests[C]) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.
 		r.d.log.Warn("notification dropped: too many are being served", "method", req.Method)
 		return
 	}
-	r.running.Begin()
+	r.running.Add()
 	go func() {
-		defer r.running.End()
+		defer r.running.Done()
 		defer done()
 		answer(ctx, c, m, of)
 	}()
 }
 
-// MaxUnanswered bounds the long notifications being served. Requests are bounded
-// by the stream, but it cannot count what is owed no reply.
+// MaxUnanswered limits the long notifications being served. The stream limits requests, but it
+// cannot count notifications, which get no reply.
 const MaxUnanswered = 16
 
-// track gives the context of a long request, which Cancel can end.
+// track returns the context of a long request, which Cancel can end.
 func (r *Requests[C]) track(req *jsonrpc2.Request) (ctx context.Context, done func(), ok bool) {
 	ctx, cancel := context.WithCancel(r.conn.Context)
 	r.mu.Lock()
@@ -176,8 +172,8 @@ func (r *Requests[C]) track(req *jsonrpc2.Request) (ctx context.Context, done fu
 	}, true
 }
 
-// Cancel ends the contexts of the requests that the client gave this id, as it wrote
-// it, and that have no reply yet.
+// Cancel ends the contexts of the unanswered requests to which the client gave this id, written
+// exactly like this.
 func (r *Requests[C]) Cancel(clientID []byte) {
 	ids := r.conn.Stream.Lookup(clientID)
 	r.mu.Lock()
@@ -198,15 +194,15 @@ func (r *Requests[C]) CancelAll() {
 	}
 }
 
-// InFlight is how many requests are being served, quick ones not counted.
+// InFlight returns how many requests are being served, without those of quick methods.
 func (r *Requests[C]) InFlight() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.inFlight)
 }
 
-// Go runs f in a goroutine that [Requests.Wait] waits for, as it does for requests.
+// Go runs f in a goroutine. [Requests.Wait] waits for it, as for requests.
 func (r *Requests[C]) Go(f func()) { r.running.Go(f) }
 
-// Wait waits until no request is being served, or ctx ends.
+// Wait waits until no request is being served or ctx ends.
 func (r *Requests[C]) Wait(ctx context.Context) { r.running.Wait(ctx) }

@@ -15,71 +15,72 @@ import (
 	"waza/runner/regrade"
 )
 
-// CodeDoc is an error code with its message and one sentence for documents.
+// CodeDoc is an error code with its message and a sentence that documents it.
 type CodeDoc struct {
 	Code    int64
 	Message string
 	Doc     string
 }
 
-// Codes are all codes of error replies, in the order of the reference document.
-// The messages of the first eight are fixed by the protocol.
+// Codes lists the codes of all error replies, in the order of the reference document. The
+// protocol prescribes the messages of the first eight.
 var Codes = []CodeDoc{
 	{wire.CodeParseError, "Parse error", "The message is not JSON, or not UTF-8."},
-	{wire.CodeInvalidRequest, "Invalid request", "The message is JSON but no request of JSON-RPC 2.0, or too long or too deep to be read as one."},
-	{wire.CodeMethodNotFound, "Method not found", "No method has this name; `data.suggestion` is the one that is near, if any."},
-	{wire.CodeInvalidParams, "Invalid params", "The method does not take these parameters; `data.parameter` names the one at fault."},
-	{wire.CodeInternalError, "Internal error", "waza itself is at fault; its log says more."},
+	{wire.CodeInvalidRequest, "Invalid request", "The message is JSON, but not a request of JSON-RPC 2.0, or it is too long or too deeply nested."},
+	{wire.CodeMethodNotFound, "Method not found", "No method has this name; `data.suggestion` is a method with a similar name, if there is one."},
+	{wire.CodeInvalidParams, "Invalid params", "The method does not accept these parameters; `data.parameter` names the wrong one."},
+	{wire.CodeInternalError, "Internal error", "waza itself failed; its log has the details."},
 	{wire.CodeEvalNotFound, "Eval not found", "There is no suite, or no directory, at `data.path`."},
-	{wire.CodeValidationFailed, "Validation failed", "The suite is invalid; `data.diagnostics` says why, and `data.errors` in one line each."},
-	{wire.CodeRunFailed, "Run failed", "The run could not be started or controlled; `data.reason` says why."},
+	{wire.CodeValidationFailed, "Validation failed", "The suite is invalid; `data.diagnostics` contains the reasons, and `data.errors` one line for each."},
+	{wire.CodeRunFailed, "Run failed", "The run could not be started or controlled; `data.reason` contains the reason."},
 	{wire.CodeRunNotFound, "Run not found", "No run has the id `data.runId`."},
-	{wire.CodeTaskNotFound, "Task not found", "The suite has no task `data.taskId`; `data.known` lists those it has."},
+	{wire.CodeTaskNotFound, "Task not found", "The suite has no task `data.taskId`; `data.known` lists its tasks."},
 	{wire.CodeBusy, "Server busy or limit exceeded", "The server is busy or a limit is exceeded; `data.limit` names it."},
-	{wire.CodeUnauthorised, "Unauthorised", "The connection must first call `initialize` with the right token."},
-	{wire.CodeShuttingDown, "Shutting down", "The server is about to end and takes no new work."},
+	{wire.CodeUnauthorised, "Unauthorised", "The connection must first call `initialize` with the right token, or this user cannot call the method; `data.hint` says which."},
+	{wire.CodeShuttingDown, "Shutting down", "The server is shutting down and accepts no new requests."},
+	{wire.CodeNoServer, "No server", "The request needs `waza serve`, which is not running or does not accept requests now; `data.reason` contains the reason."},
 	{wire.CodeCancelled, "Request cancelled", "The client cancelled this request with `$/cancelRequest`."},
 }
 
-// maxKnown bounds the names that an error lists.
+// maxKnown limits the names that an error lists.
 const maxKnown = 100
 
 var (
-	// ErrUnauthorised says that the token is still to be shown.
+	// ErrUnauthorised means that the client has not shown the token yet.
 	ErrUnauthorised = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
 		Data: map[string]any{"hint": "call initialize {token} first"}}
-	// ErrWrongToken says that the token is missing or wrong.
+	// ErrWrongToken means that the token is missing or wrong.
 	ErrWrongToken = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
 		Data: map[string]any{"hint": "the token is missing or wrong"}}
-	// ErrShuttingDown says that the server takes no new work.
+	// ErrShuttingDown means that the server accepts no new requests.
 	ErrShuttingDown = &wire.Error{Code: wire.CodeShuttingDown, Message: "Shutting down"}
 	errPanicked     = &wire.Error{Code: wire.CodeInternalError, Message: "Internal error"}
 )
 
-// unknownMethodError says that no method has the name.
+// unknownMethodError means that no method has the name; near is a similar name or empty.
 type unknownMethodError struct{ name, near string }
 
 func (e *unknownMethodError) Error() string { return "unknown method " + e.name }
 
-// ParamError says what is wrong with a parameter.
+// A ParamError describes a wrong parameter.
 type ParamError struct {
-	Parameter string // empty when it is about all
+	Parameter string // empty if the error is about all parameters
 	Message   string
 	Data      map[string]any // more details; may be nil
 }
 
 func (e *ParamError) Error() string { return e.Message }
 
-// SuiteError says that a suite cannot be read at a path.
+// A SuiteError means that there is no readable suite at a path.
 type SuiteError struct {
-	Given, Path string // as the client wrote it, and what that means
+	Given, Path string // the path as the client wrote it, and resolved
 	Err         error
 }
 
 func (e *SuiteError) Error() string { return e.Err.Error() }
 func (e *SuiteError) Unwrap() error { return e.Err }
 
-// InvalidSuiteError says that a suite has errors.
+// An InvalidSuiteError means that a suite has errors.
 type InvalidSuiteError struct {
 	Path        string
 	Diagnostics decode.Diagnostics
@@ -87,21 +88,21 @@ type InvalidSuiteError struct {
 
 func (e *InvalidSuiteError) Error() string { return e.Path + ": the suite is invalid" }
 
-// TaskNotFoundError says that a suite has no task of that id.
+// A TaskNotFoundError means that a suite has no task with this id.
 type TaskNotFoundError struct {
 	ID    string
-	Known []string // what the suite has
+	Known []string // task ids of the suite
 }
 
 func (e *TaskNotFoundError) Error() string { return fmt.Sprintf("no task %q", e.ID) }
 
-// RunFailedError says that a run could not be started or controlled.
+// A RunFailedError means that a run could not be started or controlled.
 type RunFailedError struct{ Err error }
 
 func (e *RunFailedError) Error() string { return e.Err.Error() }
 func (e *RunFailedError) Unwrap() error { return e.Err }
 
-// FaultOf maps any error to what the client is told.
+// FaultOf maps any error to the error reply for the client.
 func FaultOf(err error) *wire.Error {
 	var (
 		fault     *wire.Error
@@ -113,6 +114,7 @@ func FaultOf(err error) *wire.Error {
 		selection *record.SelectionError
 		unknown   *record.UnknownExecutorError
 		limit     *record.LimitError
+		fleet     *record.FleetError
 		run       *RunFailedError
 		review    *regrade.ReviewError
 		busy      *record.BusyError
@@ -134,7 +136,7 @@ func FaultOf(err error) *wire.Error {
 		})
 	case errors.As(err, &task):
 		return NewFault(wire.CodeTaskNotFound, "", Compact(map[string]any{
-			"taskId": Clip(task.ID), "known": Some(task.Known), "suggestion": decode.Nearest(task.ID, task.Known),
+			"taskId": Clip(task.ID), "known": FirstNames(task.Known), "suggestion": decode.Nearest(task.ID, task.Known),
 		}))
 	case errors.As(err, &selection):
 		return selectionFault(selection)
@@ -145,6 +147,8 @@ func FaultOf(err error) *wire.Error {
 		}))
 	case errors.As(err, &limit):
 		return NewFault(wire.CodeBusy, limit.Error(), map[string]any{"limit": limit.What, "value": limit.Limit})
+	case errors.As(err, &fleet):
+		return paramFault(&ParamError{Parameter: "fleet", Message: fleet.Error()})
 	case errors.As(err, &review):
 		return reviewFault(review)
 	case errors.As(err, &busy):
@@ -161,8 +165,8 @@ func FaultOf(err error) *wire.Error {
 	return NewFault(wire.CodeInternalError, "", map[string]any{"reason": err.Error()})
 }
 
-// NewFault makes an error reply: the message of its code and, after a colon,
-// what there is to add.
+// NewFault returns an error reply. Its message is the message of the code, followed by a colon
+// and detail, unless detail is empty.
 func NewFault(code int64, detail string, data map[string]any) *wire.Error {
 	message := ""
 	for _, c := range Codes {
@@ -188,7 +192,7 @@ func paramFault(e *ParamError) *wire.Error {
 	return NewFault(wire.CodeInvalidParams, e.Message, Compact(data))
 }
 
-// suiteFault tells of a suite that is not there, or of several.
+// suiteFault describes a path with no suite, or with several.
 func suiteFault(e *SuiteError) *wire.Error {
 	data := map[string]any{"path": e.Given, "reason": e.Error()}
 	if e.Path != e.Given {
@@ -196,16 +200,16 @@ func suiteFault(e *SuiteError) *wire.Error {
 	}
 	var many *discover.AmbiguousError
 	if errors.As(e.Err, &many) && len(many.Suites) > 0 {
-		data["parameter"], data["suites"] = "path", Some(many.Suites)
+		data["parameter"], data["suites"] = "path", FirstNames(many.Suites)
 		return NewFault(wire.CodeInvalidParams, many.Error(), data)
 	}
 	return NewFault(wire.CodeEvalNotFound, "", data)
 }
 
-// selectionFault tells of filters that leave nothing: a task that is named and
-// not there is one thing, a tag or trial that nothing has another.
+// selectionFault describes filters that select nothing. A named task that does not exist has its
+// own code; a tag or trial that no task has is a wrong parameter.
 func selectionFault(e *record.SelectionError) *wire.Error {
-	data := map[string]any{"reason": e.Error(), "patterns": e.Patterns, "known": Some(e.Known)}
+	data := map[string]any{"reason": e.Error(), "patterns": e.Patterns, "known": FirstNames(e.Known)}
 	if e.What == "task" {
 		data["taskId"] = strings.Join(e.Patterns, ", ")
 		return NewFault(wire.CodeTaskNotFound, "", Compact(data))
@@ -214,10 +218,10 @@ func selectionFault(e *record.SelectionError) *wire.Error {
 	return NewFault(wire.CodeInvalidParams, e.Error(), Compact(data))
 }
 
-// reviewFault tells what a review names that is not there.
+// reviewFault describes a name in a review that does not exist.
 func reviewFault(e *regrade.ReviewError) *wire.Error {
 	data := map[string]any{
-		"reason": e.Error(), "runId": e.RunID, "known": Some(e.Known), "suggestion": decode.Nearest(e.Given, e.Known),
+		"reason": e.Error(), "runId": e.RunID, "known": FirstNames(e.Known), "suggestion": decode.Nearest(e.Given, e.Known),
 	}
 	if e.What == "task" {
 		data["taskId"] = Clip(e.Given)
@@ -227,10 +231,10 @@ func reviewFault(e *regrade.ReviewError) *wire.Error {
 	return NewFault(wire.CodeInvalidParams, e.Error(), Compact(data))
 }
 
-// busyFault says that the record of a run cannot be changed now: not before it is
-// over, or not before somebody else has done so.
+// busyFault reports that the record of a run cannot be changed now, because the run is active or
+// somebody else is changing the record.
 func busyFault(e *record.BusyError) *wire.Error {
-	if e.GoesOn {
+	if e.Running {
 		data := map[string]any{"reason": e.Error(), "runId": e.RunID}
 		if e.PID != 0 {
 			data["pid"] = e.PID
@@ -240,7 +244,7 @@ func busyFault(e *record.BusyError) *wire.Error {
 	return NewFault(wire.CodeBusy, e.Error(), map[string]any{"reason": e.Error(), "runId": e.RunID, "limit": "changes of a run's record at once", "value": 1})
 }
 
-// Sentences gives each diagnostic in one line.
+// Sentences returns each diagnostic as one line.
 func Sentences(ds decode.Diagnostics) []string {
 	list := make([]string, len(ds))
 	for i, d := range ds {
@@ -249,13 +253,13 @@ func Sentences(ds decode.Diagnostics) []string {
 	return list
 }
 
-// Some gives at most maxKnown names.
-func Some(list []string) []string { return list[:min(len(list), maxKnown)] }
+// FirstNames returns the first names, at most maxKnown.
+func FirstNames(list []string) []string { return list[:min(len(list), maxKnown)] }
 
-// Clip bounds a name that the client gave, for sending it back.
+// Clip shortens a name from the client before it is sent back.
 func Clip(name string) string { return text.ClipRunes(name, 200) }
 
-// Compact drops the details that are empty.
+// Compact removes empty details.
 func Compact(data map[string]any) map[string]any {
 	for k, v := range data {
 		switch v := v.(type) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Group counts goroutines. Unlike a sync.WaitGroup it may grow while somebody
-// waits, and waiting can be given up.
+// A Group counts goroutines. Unlike a sync.WaitGroup, it can grow while somebody waits, and a
+// wait can end early.
 type Group struct {
 	mu   sync.Mutex // guards the fields below
 	n    int
@@ -15,22 +15,22 @@ type Group struct {
 
 // Go runs f in a goroutine of the group.
 func (g *Group) Go(f func()) {
-	g.Begin()
+	g.Add()
 	go func() {
-		defer g.End()
+		defer g.Done()
 		f()
 	}()
 }
 
-// Begin counts a goroutine that is about to start; it calls End when it ends.
-func (g *Group) Begin() {
+// Add counts a goroutine that is about to start. The goroutine must call Done.
+func (g *Group) Add() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n++
 }
 
-// End says that a goroutine that Begin counted has ended.
-func (g *Group) End() {
+// Done removes a goroutine that Add counted.
+func (g *Group) Done() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n--
@@ -40,7 +40,7 @@ func (g *Group) End() {
 	}
 }
 
-// Wait waits until there is none, or ctx ends.
+// Wait waits until the group is empty or ctx ends.
 func (g *Group) Wait(ctx context.Context) {
 	for {
 		g.mu.Lock()

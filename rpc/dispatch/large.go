@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// largeReply is from how many bytes on a reply waits for its client in a file.
+	// largeReply is the size in bytes from which a reply waits for its client in a file.
 	largeReply = 256 << 10
-	// maxBodies bounds the bytes of large replies that wait for all clients together.
+	// maxBodies limits the total bytes of large replies that wait for their clients.
 	maxBodies = 512 << 20
-	// maxMaking is how many large replies are made at once, on behalf of all clients.
+	// maxMaking limits the large replies that are made at once for all clients.
 	maxMaking = 2
 )
 
-// ErrTooLarge is what Spill.Write gives beyond its limit.
+// ErrTooLarge is the error of Spill.Write beyond its limit.
 var ErrTooLarge = errors.New("too large")
 
-// Alone waits until no other large reply is made for this client or waits to be read
-// by it, and until not too many are made for others. The place is free again once the
-// reply to this call is given. Call it once.
+// Alone waits until no other large reply for this client is being made or unread, and until
+// there is a free slot among those for all clients. The slot is free again after the reply to
+// this call. Call Alone once per call.
 func (c *Call) Alone(ctx context.Context) error {
 	select {
 	case c.large <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	c.after = func() { <-c.large }
+	c.onReplied = func() { <-c.large }
 	if err := c.stream.Room(ctx); err != nil {
 		return err
 	}
@@ -39,25 +39,25 @@ func (c *Call) Alone(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	c.after = func() { <-c.shared.making; <-c.large }
+	c.onReplied = func() { <-c.shared.making; <-c.large }
 	return nil
 }
 
-// A Spill takes at most limit bytes of JSON: in memory at first, and in a body when
-// they make a large reply. It is the result of a handler, or the handler discards it.
+// A Spill stores at most limit bytes of JSON: first in memory, and in a body once they make a
+// large reply. A handler returns it as its result or discards it.
 type Spill struct {
 	bodies *wire.Bodies
 	limit  int
 	buf    bytes.Buffer
-	body   *wire.Body // nil while all is in buf
+	body   *wire.Body // nil while all bytes are in buf
 	size   int
 }
 
-// Spill makes an empty one.
+// Spill returns an empty Spill.
 func (c *Call) Spill(limit int) *Spill { return &Spill{bodies: c.shared.bodies, limit: limit} }
 
-// Write adds bytes. It gives [ErrTooLarge] beyond the limit, and [wire.ErrBodies] while
-// too many large replies wait for their clients.
+// Write appends p. It returns [ErrTooLarge] beyond the limit, and [wire.ErrBodies] while too
+// many large replies wait for their clients.
 func (s *Spill) Write(p []byte) (int, error) {
 	if s.size += len(p); s.size > s.limit {
 		return 0, ErrTooLarge
@@ -78,26 +78,26 @@ func (s *Spill) Write(p []byte) (int, error) {
 	return s.body.Write(p)
 }
 
-// Discard frees what was written.
+// Discard frees the bytes written.
 func (s *Spill) Discard() {
 	if s.body != nil {
 		s.body.Close()
 	}
 }
 
-// Encoded gives what was written.
+// Encoded returns the bytes written.
 func (s *Spill) Encoded() (json.RawMessage, *wire.Body) {
 	return bytes.TrimSpace(s.buf.Bytes()), s.body
 }
 
-// replyLarge replies with a result that is in a body, or that is better kept in one.
-// Otherwise it does nothing.
+// replyLarge sends a result that is in a body, or large enough for one. Otherwise it does
+// nothing.
 func (c *Call) replyLarge(raw json.RawMessage, body *wire.Body) (done bool, err error) {
 	if body != nil {
 		if c.Request.Notif {
 			body.Close()
 		} else {
-			_ = c.stream.ReplyBody(c.Request.ID, body) // it fails only when the client is gone
+			_ = c.stream.ReplyBody(c.Request.ID, body) // fails only if the client is gone
 		}
 		return true, nil
 	}
@@ -115,6 +115,6 @@ func (c *Call) replyLarge(raw json.RawMessage, body *wire.Body) (done bool, err 
 	if errors.Is(err, wire.ErrBodies) {
 		return false, err
 	}
-	c.shared.log.Warn("a large reply is kept in memory", "method", c.Request.Method, "error", err)
+	c.shared.log.Warn("large reply kept in memory", "method", c.Request.Method, "error", err)
 	return false, nil
 }

@@ -11,8 +11,8 @@ import (
 	"waza/rpc/wire"
 )
 
-// openRPC is an OpenRPC document; the members are those of its specification
-// and, as x-notifications, what the server sends of itself.
+// openRPC is an OpenRPC document. It has the members of the OpenRPC specification and
+// x-notifications, which lists the notifications of the server.
 type openRPC struct {
 	OpenRPC       string             `json:"openrpc"`
 	Info          openInfo           `json:"info"`
@@ -65,8 +65,7 @@ type openError struct {
 	Message string `json:"message"`
 }
 
-// OpenRPC describes the protocol as an OpenRPC document. version is that of the
-// program.
+// OpenRPC describes the protocol as an OpenRPC document. version is that of the program.
 func (p *Protocol) OpenRPC(version string) (json.RawMessage, error) {
 	raw, err := wire.Encode(p.describe(version))
 	if err != nil {
@@ -100,7 +99,7 @@ func (p *Protocol) describe(version string) *openRPC {
 	return d
 }
 
-// errorName makes "evalNotFound" of "Eval not found".
+// errorName converts "Eval not found" to "evalNotFound".
 func errorName(c CodeDoc) string {
 	words := strings.Fields(c.Message)
 	for i, w := range words {
@@ -110,12 +109,12 @@ func errorName(c CodeDoc) string {
 	return strings.Join(words, "")
 }
 
-// params describes the parameters of a method one by one.
+// params returns one descriptor per parameter of a method.
 func (d *openRPC) params(t reflect.Type) []openContent {
 	r := reflector()
 	r.ExpandedStruct, r.RequiredFromJSONSchemaTags = true, true
 	whole := r.ReflectFromType(t)
-	d.take(whole)
+	d.addDefinitions(whole)
 	list := []openContent{}
 	for _, p := range parametersOf(t) {
 		schema, ok := whole.Properties.Get(p.Name)
@@ -128,7 +127,7 @@ func (d *openRPC) params(t reflect.Type) []openContent {
 	return list
 }
 
-// schema describes a result or the params of a notification.
+// schema describes a result or the parameters of a notification.
 func (d *openRPC) schema(t reflect.Type) *jsonschema.Schema {
 	if t.Kind() == reflect.Interface {
 		return &jsonschema.Schema{Type: "null"}
@@ -151,30 +150,30 @@ func (d *openRPC) schema(t reflect.Type) *jsonschema.Schema {
 			allowNulls(def, t)
 		}
 	}
-	d.take(s)
+	d.addDefinitions(s)
 	return s
 }
 
-// take moves the definitions of a schema into the document.
-func (d *openRPC) take(s *jsonschema.Schema) {
+// addDefinitions moves the definitions of a schema into the document.
+func (d *openRPC) addDefinitions(s *jsonschema.Schema) {
 	for name, def := range s.Definitions {
 		d.Components.Schemas[name] = def
 	}
 	s.Definitions, s.Version = nil, ""
 }
 
-// written describes types that are written otherwise than they are made.
-func written(t reflect.Type) *jsonschema.Schema {
+// customSchema returns the schema of types with their own JSON form, or nil.
+func customSchema(t reflect.Type) *jsonschema.Schema {
 	if t != reflect.TypeFor[eval.Matrix]() {
 		return nil
 	}
 	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array"}}
 }
 
-// reflector gives the means to describe types: their comments are the doc tags.
+// reflector returns a reflector that uses the doc tags as descriptions.
 func reflector() *jsonschema.Reflector {
 	return &jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true, Namer: schemaName, Mapper: written,
+		Anonymous: true, AllowAdditionalProperties: true, Namer: schemaName, Mapper: customSchema,
 		LookupComment: func(t reflect.Type, field string) string {
 			if t.Kind() != reflect.Struct {
 				return ""
@@ -185,8 +184,8 @@ func reflector() *jsonschema.Reflector {
 	}
 }
 
-// allowNulls completes a schema with what the reflector does not tell: that
-// encoding/json writes a nil as null where omitempty does not leave it out.
+// allowNulls adds the null type, which the reflector omits: encoding/json writes a nil as null,
+// unless omitempty leaves it out.
 func allowNulls(s *jsonschema.Schema, t reflect.Type) {
 	for _, f := range membersOf(t) {
 		property, ok := s.Properties.Get(f.name)
@@ -203,7 +202,7 @@ func allowNulls(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// schemaName keeps types of the same name in different packages apart.
+// schemaName returns different names for types of the same name in different packages.
 func schemaName(t reflect.Type) string {
 	name := t.Name()
 	if name == "" {
@@ -213,8 +212,8 @@ func schemaName(t reflect.Type) string {
 	return prefixes[t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]] + name
 }
 
-// prefixes are those of types by the last element of their package's path. Types of
-// other packages have none.
+// prefixes maps the last element of a package's path to the prefix of its types' names. Types of
+// other packages have no prefix.
 var prefixes = map[string]string{
 	"eval": "Eval", "decode": "Eval", "discover": "Eval", "executor": "Executor", "grader": "Grader", "journal": "Journal", "report": "Report", "stats": "Stats",
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Protocol is what documents say of a protocol.
+// A Protocol documents a protocol.
 type Protocol struct {
-	// Methods and Notifications have descriptions of their parameters and results;
-	// Spoken are methods that another specification describes, Commands those of
-	// workspace/executeCommand.
+	// Methods and Notifications describe their parameters and results. Spoken are methods that
+	// another specification describes. Commands are those of workspace/executeCommand.
 	Methods, Spoken, Commands, Notifications []Entry
 }
 
-// Reference gives the reference document of the protocol in Markdown: every
-// method with its parameters and result, every notification, every error code.
-// It is made of the tables that the server works by.
+// Reference returns the reference document of the protocol in Markdown: every method with its
+// parameters and result, every notification, every error code. It is generated from the tables
+// that the server uses.
 func (p *Protocol) Reference() string {
 	d := &document{}
 	d.line("# Methods, notifications and errors")
 	d.line("")
-	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name; each is also taken in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and a null counts as absent. A parameter that is not listed is refused with -32602. `params` of null are refused with -32600; with `Content-Length` headers, and in `shutdown` and `exit`, they count as absent, because language clients send them.")
+	d.line("After this page you can call every method of the daemon and handle every notification and error. [daemon.md](daemon.md) introduces them.")
 	d.line("")
-	d.line("Relative paths are meant from the first workspace folder of `initialize` or, without one, from the directory of the daemon's process. A file URI is taken where a path is. Where a suite is wanted and a directory given, it must hold exactly one.")
+	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name. The server also accepts each name in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and treats null as absent. It refuses unknown parameters with -32602. It refuses `params` of null with -32600, but treats them as absent with `Content-Length` headers and in `shutdown` and `exit`, because language clients send them.")
+	d.line("")
+	d.line("Relative paths are resolved against the first workspace folder of `initialize` or, without one, against the directory of the daemon's process. Every path can also be a file URI. A directory given as a suite must contain exactly one suite.")
 	d.line("")
 	d.line("## Methods")
 	d.line("")
@@ -37,7 +38,7 @@ func (p *Protocol) Reference() string {
 	}
 	d.line("## Notifications")
 	d.line("")
-	d.line("The server sends them of itself, after the reply to the request that asked for them.")
+	d.line("The server sends notifications on its own, after the reply to the request that asked for them.")
 	d.line("")
 	for _, n := range p.Notifications {
 		d.line("### `%s`", n.Name)
@@ -52,14 +53,20 @@ func (p *Protocol) Reference() string {
 	return d.String()
 }
 
-// document gathers the text, and the types that are still to be described.
+// document collects the text, and the types that still need a description.
 type document struct {
 	strings.Builder
 	queue []reflect.Type
 	known map[string]bool
 }
 
-func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+// line appends a line. A second blank line in a row is left out.
+func (d *document) line(format string, args ...any) {
+	if format == "" && strings.HasSuffix(d.String(), "\n\n") {
+		return
+	}
+	fmt.Fprintf(d, format+"\n", args...)
+}
 
 func (d *document) method(m Entry) {
 	d.line("### `%s`", m.Name)
@@ -88,7 +95,7 @@ func (d *document) method(m Entry) {
 	d.line("Result: %s.", d.typeName(m.Result))
 }
 
-// sentence tells what a parameter is for and which rules it has.
+// sentence returns the description of a parameter and its rules.
 func (p parameter) sentence() string {
 	s := p.Doc
 	if p.Required {
@@ -133,8 +140,8 @@ type jsonMember struct {
 	omitted bool // when empty
 }
 
-// membersOf lists what encoding/json writes of a struct: of fields with the same
-// name the one that is embedded least deep, and none when that is not one alone.
+// membersOf lists the members that encoding/json writes for a struct. Of fields with the same
+// name it lists the least deeply embedded one, or none if there are several of those.
 func membersOf(t reflect.Type) []jsonMember {
 	all := map[string][]jsonMember{}
 	var names []string
@@ -158,7 +165,7 @@ func membersOf(t reflect.Type) []jsonMember {
 	return list
 }
 
-// types describes the objects that have been named so far, and those they name.
+// types describes the objects named so far, and the objects that they name.
 func (d *document) types() {
 	d.line("## Objects")
 	d.line("")
@@ -171,12 +178,12 @@ func (d *document) types() {
 	}
 }
 
-// language lists what is spoken of the Language Server Protocol, whose
-// specification tells the rest.
+// language lists the supported parts of the Language Server Protocol. Its specification
+// describes them.
 func (d *document) language(p *Protocol) {
 	d.line("## Language server")
 	d.line("")
-	d.line("On the same connection, `waza lsp` and `waza jsonrpc` speak the Language Server Protocol: with lines or with `Content-Length` headers, whichever the client begins with. A client whose `initialize` has `capabilities.textDocument` is told in `capabilities` what is offered, beside what all clients are told. Parameters and results are those of the protocol; members that are not known are no error here. Notifications whose names begin with `$/` and that are not known are ignored.")
+	d.line("`waza lsp` and `waza jsonrpc` also speak the Language Server Protocol on the same connection. They use lines or `Content-Length` headers, whichever the client uses first. If a client's `initialize` has `capabilities.textDocument`, the reply's `capabilities` contain the language features as well. Parameters and results are those of the protocol; unknown members are ignored here, and so are unknown notifications whose names start with `$/`.")
 	d.line("")
 	d.line("| method | |")
 	d.line("|---|---|")
@@ -184,11 +191,11 @@ func (d *document) language(p *Protocol) {
 		d.line("| `%s` | %s |", m.Name, m.Doc)
 	}
 	d.line("")
-	d.line("The server sends `textDocument/publishDiagnostics` with the version of the text it has read, `workspace/codeLens/refresh` when a run has ended, `$/progress` and `window/showMessage` of the runs that a command has started, and `window/showDocument` for `waza.showRun`, as far as the client can deal with them.")
+	d.line("If the client supports them, the server sends these notifications and requests: `textDocument/publishDiagnostics` with the version of the text it read, `workspace/codeLens/refresh` when a run has ended, `$/progress` and `window/showMessage` for runs started by a command, and `window/showDocument` for `waza.showRun`.")
 	d.line("")
 	d.line("## Commands")
 	d.line("")
-	d.line("Those of `workspace/executeCommand`.")
+	d.line("The commands of `workspace/executeCommand`.")
 	d.line("")
 	for _, m := range p.Commands {
 		d.method(m)
@@ -198,7 +205,7 @@ func (d *document) language(p *Protocol) {
 func (d *document) codes() {
 	d.line("## Error codes")
 	d.line("")
-	d.line("`data` is an object, or absent. Messages are for people and may say more than is shown here.")
+	d.line("`data` is an object, or absent. Messages are for people and can contain more than is shown here.")
 	d.line("")
 	d.line("| code | message | meaning |")
 	d.line("|---|---|---|")
@@ -207,7 +214,7 @@ func (d *document) codes() {
 	}
 }
 
-// structOf gives the struct that a result is, or nil.
+// structOf returns the struct type of a result, or nil.
 func structOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -223,8 +230,7 @@ func selfDescribed(t reflect.Type) bool {
 	return ok
 }
 
-// typeName says what a value of that type is in JSON, and sees to it that an
-// object is described.
+// typeName returns the name of a type in JSON, and queues the description of an object.
 func (d *document) typeName(t reflect.Type) string {
 	if e, ok := reflect.New(t).Interface().(Expecter); ok {
 		return e.Expected()
@@ -232,7 +238,7 @@ func (d *document) typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return "time"
-	case t == reflect.TypeFor[json.RawMessage](), written(t) != nil:
+	case t == reflect.TypeFor[json.RawMessage](), customSchema(t) != nil:
 		return "object"
 	}
 	switch t.Kind() {

@@ -11,13 +11,13 @@ import (
 
 func actionMethods() []*method {
 	return []*method{
-		speak("textDocument/codeAction", dispatch.Long,
-			"What can be done about findings: a quick fix for each with a suggestion, and `source.fixAll.waza`, which makes all such changes.", codeAction),
+		lspMethod("textDocument/codeAction", dispatch.Long,
+			"Quick fixes: one for each finding with a suggestion, and `source.fixAll.waza`, which applies all suggestions.", codeAction),
 	}
 }
 
-// codeAction offers changes to the text as it is now: where that is still being
-// read, it waits for what comes of it.
+// codeAction offers changes to the current text. If its suite is still being read, codeAction
+// waits for the findings.
 func codeAction(ctx context.Context, q *Request, p *protocol.CodeActionParams) (any, error) {
 	doc := q.open.Get(p.TextDocument.URI)
 	if doc == nil {
@@ -30,10 +30,10 @@ func codeAction(ctx context.Context, q *Request, p *protocol.CodeActionParams) (
 	return lsp.Actions(doc, found, p.Range, p.Context.Only), nil
 }
 
-// findings gives what is wrong with a document, once it is known; nothing where
-// the document has changed meanwhile.
+// findings waits for the findings of a document and returns them. It returns none if the
+// document has changed meanwhile.
 func (k *checker) findings(ctx context.Context, doc *lsp.Document) ([]lsp.Finding, error) {
-	if err := k.settled(ctx); err != nil {
+	if err := k.waitIdle(ctx); err != nil {
 		return nil, err
 	}
 	k.mu.Lock()

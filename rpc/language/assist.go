@@ -10,34 +10,34 @@ import (
 	"waza/rpc/lsp"
 )
 
-// assistMethods answer what editors ask about a text at a place. What they know,
-// package assist does.
+// assistMethods lists the methods about a position in a text. Package assist finds their
+// answers.
 func assistMethods() []*method {
 	return []*method{
-		speak("textDocument/completion", dispatch.Long,
-			"What may be written at a place: keys, graders and their options, executors, values, files, skills, template variables.", completion),
-		speak("textDocument/hover", dispatch.Long,
-			"What a key, a value, a file or a template variable means.", hover),
-		speak("textDocument/definition", dispatch.Long,
-			"Where something is: the files of a pattern, a fixture, a script, a skill, a grader of the suite, the value of a template variable.", definition),
-		speak("textDocument/documentSymbol", dispatch.Long,
+		lspMethod("textDocument/completion", dispatch.Long,
+			"Completions at a position: keys, graders and their options, executors, values, files, skills, template variables.", completion),
+		lspMethod("textDocument/hover", dispatch.Long,
+			"Documentation of a key, a value, a file or a template variable.", hover),
+		lspMethod("textDocument/definition", dispatch.Long,
+			"Definitions: the files of a pattern, a fixture, a script, a skill, a grader of the suite, the value of a template variable.", definition),
+		lspMethod("textDocument/documentSymbol", dispatch.Long,
 			"The outline of a suite or a task: its settings, graders and tasks.", documentSymbol),
-		speak("textDocument/documentLink", dispatch.Long,
-			"The names of files in a document, as links to them.", documentLink),
+		lspMethod("textDocument/documentLink", dispatch.Long,
+			"Links for the file names in a document.", documentLink),
 	}
 }
 
-// asked is an open document about which something is asked.
-type asked struct {
+// openDocument is the open document of a request, with the suite that it belongs to.
+type openDocument struct {
 	doc       *lsp.Document
 	of        assist.Document
 	assistant *assist.Assistant
 	client    lsp.Client
 }
 
-// about finds out what an assistant must know of a document; nil when it is not
-// open. A document whose suite is not known waits for its being read.
-func about(ctx context.Context, q *Request, id protocol.TextDocumentIdentifier) (*asked, error) {
+// findDocument collects what package assist needs to know about a document. It returns nil if the
+// document is not open, and waits until the document's suite is read if it is unknown.
+func findDocument(ctx context.Context, q *Request, id protocol.TextDocumentIdentifier) (*openDocument, error) {
 	doc := q.open.Get(id.URI)
 	if doc == nil {
 		return nil, nil
@@ -45,21 +45,21 @@ func about(ctx context.Context, q *Request, id protocol.TextDocumentIdentifier) 
 	k := &q.editor.check
 	suite := k.suiteOf(doc.Path)
 	if suite == nil {
-		if err := k.settled(ctx); err != nil {
+		if err := k.waitIdle(ctx); err != nil {
 			return nil, err
 		}
 		suite = k.suiteOf(doc.Path)
 	}
-	return &asked{
+	return &openDocument{
 		doc:       doc,
 		of:        assist.Document{Path: doc.Path, Text: doc.Text.String(), Suite: suite, Overlay: q.open.Overlay()},
 		assistant: assist.New(assist.Options{Vocabulary: q.editor.o.Suites.Vocabulary()}),
-		client:    q.editor.abilities(),
+		client:    q.editor.capabilities(),
 	}, nil
 }
 
 func completion(ctx context.Context, q *Request, p *protocol.CompletionParams) (any, error) {
-	a, err := about(ctx, q, p.TextDocument)
+	a, err := findDocument(ctx, q, p.TextDocument)
 	if a == nil || err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func completion(ctx context.Context, q *Request, p *protocol.CompletionParams) (
 }
 
 func hover(ctx context.Context, q *Request, p *protocol.HoverParams) (any, error) {
-	a, err := about(ctx, q, p.TextDocument)
+	a, err := findDocument(ctx, q, p.TextDocument)
 	if a == nil || err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func hover(ctx context.Context, q *Request, p *protocol.HoverParams) (any, error
 }
 
 func definition(ctx context.Context, q *Request, p *protocol.DefinitionParams) (any, error) {
-	a, err := about(ctx, q, p.TextDocument)
+	a, err := findDocument(ctx, q, p.TextDocument)
 	if a == nil || err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func definition(ctx context.Context, q *Request, p *protocol.DefinitionParams) (
 }
 
 func documentSymbol(ctx context.Context, q *Request, p *protocol.DocumentSymbolParams) (any, error) {
-	a, err := about(ctx, q, p.TextDocument)
+	a, err := findDocument(ctx, q, p.TextDocument)
 	if a == nil || err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func documentSymbol(ctx context.Context, q *Request, p *protocol.DocumentSymbolP
 }
 
 func documentLink(ctx context.Context, q *Request, p *protocol.DocumentLinkParams) (any, error) {
-	a, err := about(ctx, q, p.TextDocument)
+	a, err := findDocument(ctx, q, p.TextDocument)
 	if a == nil || err != nil {
 		return nil, err
 	}

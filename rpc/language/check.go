@@ -17,54 +17,53 @@ import (
 	"waza/runner/pause"
 )
 
-// A checker reads the suites that a client has open, again with every change, and
-// tells what is wrong with them.
+// A checker reads the suites of a client's open documents, again after every change, and
+// publishes their findings.
 //
-//	didOpen, didChange, … ─► touch ─► due ─► round: eval.Load ─► publish
-//	      (the reader)                 ▲         │
-//	                                   └─ stale ─┘
+//	didOpen, didChange, … ─► markDue ─► due ─► round: eval.Load ─► publish
+//	      (the reader)                   ▲         │
+//	                                     └─ stale ─┘
 //
-// A round begins at once when none goes on, so that findings come while one
-// types. What a round found is told only if the texts it read are still those that
-// are open. Where they are not, the next round waits as long as that one took, up
-// to a limit: a suite that takes long to read is not read for every key, and takes
-// at most half of a processor.
+// A round starts at once if none is running, so that findings appear while the user types. The
+// checker publishes them only if the texts that the round read are still current. Otherwise the
+// next round waits as long as the last one took, up to a limit. So a large suite is not read for
+// every key, and reading it uses at most half of a processor.
 //
-// It has one goroutine, among the checks of the editor, while something is due.
+// The checker has one goroutine, among the checks of the editor, while something is due.
 type checker struct {
 	e *Editor
 
 	mu      sync.Mutex // guards the fields below
 	running bool
-	idle    chan struct{}    // closed when nothing is due any more; nil when nobody waits
-	due     map[string]bool  // suites to read again
-	strays  map[string]bool  // open documents whose suites are to be looked for
-	suites  map[string]*read // those that are open, or that something open belongs to
-	last    map[string]told  // by file
+	idle    chan struct{}         // closed when nothing is due any more; nil when nobody waits
+	due     map[string]bool       // suites to read again
+	strays  map[string]bool       // open documents whose suites are not known yet
+	suites  map[string]*suiteRead // open suites, and suites of open documents
+	last    map[string]published  // by file
 }
 
-// read is what there is to know of a suite that was read.
-type read struct {
-	on    map[string]bool // what it depends on, see eval.Options.Looked
+// suiteRead is a suite as it was last read.
+type suiteRead struct {
+	on    map[string]bool // paths it depends on, see eval.Options.Accessed
 	found map[string]decode.Diagnostics
-	// suite is as it was when all its files were last YAML: while one types they
-	// often are not, and what stands above tasks should not come and go. It is nil
-	// when there never was one.
+	// suite is the suite as of the last time when all its files were valid YAML. They often are
+	// not while the user types, and lenses above tasks should not come and go. It is nil if the
+	// files were never valid.
 	suite *eval.Suite
 }
 
-// restAtMost is how long a round waits for more changes, at most.
+// restAtMost limits how long a round waits for more changes.
 const restAtMost = 200 * time.Millisecond
 
-// maxAbove bounds the suites that are read to find those of one document.
+// maxAbove limits the suites that are read to find those of one document.
 const maxAbove = 50
 
-// maxSuites bounds the suites that are kept for one client.
+// maxSuites limits the suites that are kept for one client.
 const maxSuites = 200
 
-// touch makes due what depends on a file. With search, suites that it may belong
-// to are looked for as well, and the client is told of the file whatever it knows.
-func (k *checker) touch(path string, search bool) {
+// markDue makes suites due that depend on a file. With search, the next round also looks for
+// suites that the file may belong to, and the file's findings are published even if unchanged.
+func (k *checker) markDue(path string, search bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	dir := filepath.Dir(path)
@@ -77,7 +76,7 @@ func (k *checker) touch(path string, search bool) {
 		delete(k.last, path)
 	}
 	switch {
-	case discover.IsSuite(path):
+	case discover.IsSuiteIn(path, files.View{}):
 		set(&k.due, path)
 	case search:
 		set(&k.strays, path)
@@ -85,15 +84,15 @@ func (k *checker) touch(path string, search bool) {
 	k.startLocked()
 }
 
-// onDisk makes due what depends on files that have changed, are new or gone. A
-// suite among them may be that of any document whose suite was not found.
-func (k *checker) onDisk(paths []string) {
+// markChanged makes suites due that depend on changed, new or deleted files. A suite among the
+// files may belong to any document without a known suite.
+func (k *checker) markChanged(paths []string) {
 	open := k.e.documents()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	isSuite := false
 	for _, path := range paths {
-		isSuite = isSuite || discover.IsSuite(path)
+		isSuite = isSuite || discover.IsSuiteIn(path, files.View{})
 		for suite, r := range k.suites {
 			if suite == path || r.on[path] || r.on[filepath.Dir(path)] {
 				set(&k.due, suite)
@@ -108,7 +107,7 @@ func (k *checker) onDisk(paths []string) {
 	k.startLocked()
 }
 
-// ownedLocked says whether a suite that is known depends on a document.
+// ownedLocked reports whether a known suite depends on a document.
 func (k *checker) ownedLocked(path string) bool {
 	for _, r := range k.suites {
 		if r.on[path] {
@@ -125,7 +124,7 @@ func set(m *map[string]bool, key string) {
 	(*m)[key] = true
 }
 
-// startLocked sees to it that what is due is done.
+// startLocked starts work, unless it is running.
 func (k *checker) startLocked() {
 	if k.running || len(k.due)+len(k.strays) == 0 {
 		return
@@ -134,7 +133,7 @@ func (k *checker) startLocked() {
 	k.e.checks.Go(k.work)
 }
 
-// work does rounds until nothing is due.
+// work runs rounds until nothing is due.
 func (k *checker) work() {
 	for {
 		k.mu.Lock()
@@ -152,18 +151,18 @@ func (k *checker) work() {
 		k.mu.Unlock()
 		begin := time.Now()
 		if k.round(due, strays) {
-			k.rest(time.Since(begin))
+			k.pauseRound(time.Since(begin))
 		}
 	}
 }
 
-// rest lets changes gather after a round that was in vain.
-func (k *checker) rest(took time.Duration) {
+// pauseRound waits for more changes after a round whose findings were stale.
+func (k *checker) pauseRound(took time.Duration) {
 	_ = pause.For(k.e.ctx, min(took, restAtMost))
 }
 
-// settled waits until nothing is due: then all that is open was read.
-func (k *checker) settled(ctx context.Context) error {
+// waitIdle waits until nothing is due, so that all open documents have been read.
+func (k *checker) waitIdle(ctx context.Context) error {
 	k.mu.Lock()
 	if !k.running {
 		k.mu.Unlock()
@@ -182,9 +181,8 @@ func (k *checker) settled(ctx context.Context) error {
 	}
 }
 
-// round reads the suites that are due and those that stray documents belong to. It
-// says whether one of their texts changed meanwhile. A fault of the reader's ends
-// the round and nothing else.
+// round reads the due suites and the suites of stray documents. It reports whether one of their
+// texts changed meanwhile. A panic while reading ends only the round.
 func (k *checker) round(due, strays map[string]bool) (stale bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -212,19 +210,19 @@ func (k *checker) round(due, strays map[string]bool) (stale bool) {
 	return stale
 }
 
-func (k *checker) known(suite string) *read {
+func (k *checker) known(suite string) *suiteRead {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.suites[suite]
 }
 
-// check reads a suite and publishes what is wrong with it, unless a text that it
-// read has changed meanwhile: then the suite is due again.
+// check reads a suite and publishes its findings. If a text that it read has changed meanwhile,
+// the suite is due again instead.
 func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
-	r := &read{on: map[string]bool{path: true}, found: map[string]decode.Diagnostics{}}
+	r := &suiteRead{on: map[string]bool{path: true}, found: map[string]decode.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
 		Vocabulary: k.e.o.Suites.Vocabulary(), Overlay: overlay,
-		Looked: func(p string) { r.on[p] = true },
+		Accessed: func(p string) { r.on[p] = true },
 	})
 	for _, d := range found {
 		file := filepath.FromSlash(d.File)
@@ -240,7 +238,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 	}
 	old := k.suites[path]
 	if old == nil {
-		old = &read{}
+		old = &suiteRead{}
 	}
 	if old.suite != nil && (suite == nil || isBroken(found)) {
 		r.suite = old.suite
@@ -251,11 +249,11 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 		r.found = nil
 	case k.suites[path] == nil && len(k.suites) >= maxSuites:
 		k.mu.Unlock()
-		k.e.o.Log.Warn("a suite is not checked: too many are open", "suite", path, "limit", maxSuites)
+		k.e.o.Log.Warn("suite not checked: too many are open", "suite", path, "limit", maxSuites)
 		return false
 	default:
 		if k.suites == nil {
-			k.suites = map[string]*read{}
+			k.suites = map[string]*suiteRead{}
 		}
 		k.suites[path] = r
 	}
@@ -269,8 +267,8 @@ func isBroken(found decode.Diagnostics) bool {
 	return slices.ContainsFunc(found, func(d decode.Diagnostic) bool { return d.Code == decode.CodeSyntax })
 }
 
-// anyOpen says whether a document that a suite depends on is open.
-func anyOpen(r *read, open lsp.Documents) bool {
+// anyOpen reports whether a document that a suite depends on is open.
+func anyOpen(r *suiteRead, open lsp.Documents) bool {
 	for path := range open.All() {
 		if r.on[path] {
 			return true
@@ -279,8 +277,8 @@ func anyOpen(r *read, open lsp.Documents) bool {
 	return false
 }
 
-// staleLocked says whether a document that a suite depends on is another by now.
-func (k *checker) staleLocked(r *read, then lsp.Documents) bool {
+// staleLocked reports whether a document that a suite depends on has changed since then.
+func (k *checker) staleLocked(r *suiteRead, then lsp.Documents) bool {
 	now := k.e.documents()
 	for path := range r.on {
 		if then.All()[path] != now.All()[path] {

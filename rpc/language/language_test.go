@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client notes what it is sent.
+// client records what it is sent.
 type client struct {
 	mu   sync.Mutex // guards sent
 	sent []string   // "method params"
@@ -42,7 +42,7 @@ func (c *client) Call(ctx context.Context, method string, params any) (json.RawM
 	return json.RawMessage("null"), c.Notify(ctx, method, params)
 }
 
-// suites are words to write suites in, and no runs.
+// suites provides a vocabulary and no runs.
 type suites struct{}
 
 func (suites) Vocabulary() *eval.Vocabulary {
@@ -70,8 +70,8 @@ func call(t *testing.T, e *language.Editor, name, params string) string {
 	return ""
 }
 
-// An editor needs a client and suites, no daemon: it publishes what is wrong with a
-// document that is open, and answers what is asked about it.
+// An editor works without a daemon: it publishes the findings of an open document and answers
+// requests about it.
 func TestEditor(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func TestEditor(t *testing.T) {
 		Sent:    func(string) <-chan struct{} { return nil },
 		Failure: func(record.Status, string) string { return "failed" },
 	})
-	e.Begin(lsp.Client{})
+	e.SetClient(lsp.Client{})
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	text := "name: x\nconfig: {executor: mok}\ntasks: [{id: a, prompt: p}]\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

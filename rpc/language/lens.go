@@ -16,9 +16,9 @@ import (
 
 func lensMethods() []*method {
 	return []*method{
-		speak("textDocument/codeLens", dispatch.Long,
-			"Above a suite and above each task: run, debug, and how it fared last, such as `7/10 [0.40–0.89] ▼ from 10/10`: trials that passed, of those that count, the 95 % interval of their rate, and what it was the time before. "+
-				"The client is asked for a refresh when a run of a suite ends.", codeLens),
+		lspMethod("textDocument/codeLens", dispatch.Long,
+			"Lenses above a suite and each of its tasks: run, debug, and the last result, such as `7/10 [0.40–0.89] ▼ from 10/10`: passed trials of those that count, the 95 % interval of the pass rate, and the result before. "+
+				"The server asks the client for a refresh when a run of a suite ends.", codeLens),
 	}
 }
 
@@ -27,22 +27,22 @@ func codeLens(ctx context.Context, q *Request, p *protocol.CodeLensParams) (any,
 	if doc == nil {
 		return nil, nil
 	}
-	if err := q.editor.check.settled(ctx); err != nil {
+	if err := q.editor.check.waitIdle(ctx); err != nil {
 		return nil, err
 	}
 	suite := q.editor.check.suiteOf(doc.Path)
 	if suite == nil {
 		return nil, nil
 	}
-	standing, err := q.editor.o.Standings.of(ctx, q.editor.o.Suites, suite.File)
+	standing, err := q.editor.o.Standings.latest(ctx, q.editor.o.Suites, suite.File)
 	if err != nil {
 		return nil, err
 	}
 	return lsp.Lenses(doc, suite, standing), nil
 }
 
-// suiteOf gives the suite that a document belongs to as it was last read: itself,
-// or the one whose directory is the nearest. It is nil when none is known.
+// suiteOf returns the suite of a document as last read: the document itself, or the suite in the
+// nearest directory above. It returns nil if no suite is known.
 func (k *checker) suiteOf(path string) *eval.Suite {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,13 +59,13 @@ func (k *checker) suiteOf(path string) *eval.Suite {
 	return best
 }
 
-// nearer says whether a suite is nearer to a document than another.
+// nearer reports whether suite a is nearer to a document than b.
 func nearer(a, b, path string) bool {
 	da, db := closeness(a, path), closeness(b, path)
 	return da > db || da == db && a < b
 }
 
-// closeness is how long the suite's directory is, if the document is below it.
+// closeness returns the length of the suite's directory if the document is below it.
 func closeness(suite, path string) int {
 	dir := filepath.Dir(suite)
 	if !strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator)) {
@@ -74,15 +74,15 @@ func closeness(suite, path string) int {
 	return len(dir)
 }
 
-// Announce lets a client that shows results know when a run has ended.
+// Announce notifies a client that shows results when a run has ended.
 func (e *Editor) Announce(run *runner.Run) {
-	if e.abilities().RefreshesLenses() {
+	if e.capabilities().RefreshesLenses() {
 		e.sending.Go(func() { e.refreshAfter(run) })
 	}
 }
 
-// refreshAfter lets the client ask for its lenses again when a run has ended, and
-// the client was sent that.
+// refreshAfter asks the client to refresh its lenses when a run has ended and the client was
+// notified of the end.
 func (e *Editor) refreshAfter(run *runner.Run) {
 	if !e.await(run.Done()) {
 		return
@@ -90,11 +90,11 @@ func (e *Editor) refreshAfter(run *runner.Run) {
 	if sent := e.o.Sent(run.ID()); sent != nil && !e.await(sent) {
 		return
 	}
-	e.o.Standings.outdated(run.Record().Suite.Path)
+	e.o.Standings.invalidate(run.Record().Suite.Path)
 	e.ask("workspace/codeLens/refresh", nil)
 }
 
-// await waits for a channel to be closed. It is false when the client's end comes first.
+// await waits until c is closed. It returns false if the client leaves first.
 func (e *Editor) await(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -104,14 +104,14 @@ func (e *Editor) await(c <-chan struct{}) bool {
 	}
 }
 
-// askTime is how long a client may take to answer what needs no person.
+// askTime limits the time for a client to answer a request that needs no person.
 const askTime = 30 * time.Second
 
-// ask sends the client a request of which nothing is needed but that it was sent.
+// ask sends the client a request and ignores the result.
 func (e *Editor) ask(method string, params any) {
 	ctx, cancel := context.WithTimeout(e.asking, askTime)
 	defer cancel()
 	if _, err := e.o.Client.Call(ctx, method, params); err != nil {
-		e.o.Log.Debug("the client does not do what it is asked", "method", method, "error", err)
+		e.o.Log.Debug("request to the client failed", "method", method, "error", err)
 	}
 }

@@ -15,39 +15,39 @@ import (
 	"waza/runner/replay"
 )
 
-// progressEvery is how often the client is told of a run's progress, at most.
+// progressEvery is the minimum time between two progress notifications of a run.
 const progressEvery = 100 * time.Millisecond
 
 func commandMethods() []*method {
 	return []*method{
-		speak("workspace/executeCommand", dispatch.Heavy, "Carry out one of the commands below; its argument is one object, its result another.", executeCommand),
-		speak("window/workDoneProgress/cancel", dispatch.Quick, "Cancel the run that a progress is of.", cancelProgress),
+		lspMethod("workspace/executeCommand", dispatch.Heavy, "Execute one of the commands below. The argument is one object, and so is the result.", executeCommand),
+		lspMethod("window/workDoneProgress/cancel", dispatch.Quick, "Cancel the run of a progress.", cancelProgress),
 	}
 }
 
 func executeCommand(ctx context.Context, q *Request, p *protocol.ExecuteCommandParams) (any, error) {
-	var argument json.RawMessage // commands take no other than the first
+	var argument json.RawMessage // commands use only the first argument
 	if len(p.Arguments) > 0 && string(p.Arguments[0]) != "null" {
 		argument = json.RawMessage(p.Arguments[0])
 	}
 	return q.Execute(ctx, p.Command, argument)
 }
 
-// ShowProgress lets the client show how a run goes on, once replied, which may be nil,
-// is closed: as a work done progress or, where the client has none, with a message at
-// the end. It does not block.
+// ShowProgress shows the client the progress of a run, once replied is closed; replied may be
+// nil. It uses a work done progress. A client that does not support it gets a message when the
+// run ends. ShowProgress does not block.
 func (e *Editor) ShowProgress(run *runner.Run, replied <-chan struct{}) {
 	e.sending.Go(func() {
 		if replied != nil && !e.await(replied) {
 			return
 		}
 		w := &workDone{e: e, run: run, token: protocol.String("waza-" + run.ID()), state: replay.NewFollower(run.Record(), nil)}
-		w.shown = e.abilities().ShowsProgress() && w.create()
+		w.shown = e.capabilities().ShowsProgress() && w.create()
 		w.follow()
 	})
 }
 
-// workDone is the progress of one run as a client sees it.
+// workDone is the progress of one run in a client.
 type workDone struct {
 	e     *Editor
 	run   *runner.Run
@@ -57,7 +57,7 @@ type workDone struct {
 	last  time.Time
 }
 
-// create asks the client for a place to show the progress.
+// create asks the client to create the progress.
 func (w *workDone) create() bool {
 	raw, err := protocol.Marshal(&protocol.WorkDoneProgressCreateParams{Token: w.token})
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *workDone) create() bool {
 	return true
 }
 
-// follow tells of the run's events until it has ended.
+// follow reports the run's events until it has ended.
 func (w *workDone) follow() {
 	defer w.e.progress(w.run, false)
 	sub := w.run.Subscribe(w.run.First())
@@ -94,7 +94,7 @@ func (w *workDone) follow() {
 	}
 }
 
-// report tells how far the run is, unless the client was told a moment ago.
+// report sends the progress of the run, unless it did so a moment ago.
 func (w *workDone) report() {
 	if !w.shown || time.Since(w.last) < progressEvery {
 		return
@@ -107,13 +107,13 @@ func (w *workDone) report() {
 	w.tell(&protocol.WorkDoneProgressReport{Kind: "report", Message: &text, Percentage: &percent})
 }
 
-// done returns how many trials have ended in all sessions, and the counts of this one.
+// done returns the number of trials that have ended in all sessions, and the counts of this one.
 func (w *workDone) done() (int, record.Counts) {
 	trials := w.state.AllTrials()
 	return w.state.Kept + trials.Done(), trials
 }
 
-// text is "12/40 trials, 1 failed".
+// text returns a text such as "12/40 trials, 1 failed".
 func (w *workDone) text() string {
 	done, trials := w.done()
 	s := fmt.Sprintf("%d/%d trials", done, trials.Total)
@@ -126,7 +126,7 @@ func (w *workDone) text() string {
 	return s
 }
 
-// end says what came out.
+// end reports the result of the run.
 func (w *workDone) end(e *record.Event) {
 	text, grave := outcomeText(e, w.e.o.Failure)
 	if w.shown {
@@ -162,13 +162,13 @@ func (w *workDone) tell(value any) {
 	w.e.notify("$/progress", &protocol.ProgressParams{Token: w.token, Value: raw})
 }
 
-// ShowMessage shows people a sentence.
+// ShowMessage asks the client to show a message.
 func (e *Editor) ShowMessage(kind protocol.MessageType, text string) {
 	e.notify("window/showMessage", &protocol.ShowMessageParams{Type: kind, Message: text})
 }
 
-// notify sends a notification of the Language Server Protocol. It fails when
-// the client is gone, which the connection notices itself.
+// notify sends a notification of the Language Server Protocol. It fails only if the client is
+// gone, which the connection notices itself.
 func (e *Editor) notify(method string, params any) {
 	raw, err := protocol.Marshal(params)
 	if err == nil {
@@ -176,7 +176,7 @@ func (e *Editor) notify(method string, params any) {
 	}
 }
 
-// progress notes that the client shows a run's progress, or does so no more.
+// progress records whether the client shows a run's progress.
 func (e *Editor) progress(run *runner.Run, shown bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -199,10 +199,10 @@ func cancelProgress(_ context.Context, q *Request, p *protocol.WorkDoneProgressC
 	return nil, nil
 }
 
-// ShowDocument lets the client show a document outside of itself. It is false when the client
-// does not, or does not answer in time.
+// ShowDocument asks the client to show a document in another program. It returns false if the
+// client does not, or does not answer in time.
 func (e *Editor) ShowDocument(ctx context.Context, u string) bool {
-	if !e.abilities().ShowsDocuments() {
+	if !e.capabilities().ShowsDocuments() {
 		return false
 	}
 	yes := true

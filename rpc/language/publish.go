@@ -14,26 +14,26 @@ import (
 	"waza/rpc/lsp"
 )
 
-// told is what the client was last told of a file.
-type told struct {
+// published is the last publication of a file that was sent to the client.
+type published struct {
 	version  int32
-	open     bool // the version is one
+	open     bool // version is set
 	findings []lsp.Finding
 	raw      []byte // the diagnostics of the notification
 }
 
-// publication is what there is to tell of a file now.
+// publication contains the current findings of a file.
 type publication struct {
 	path  string
 	doc   *lsp.Document // nil when it is not open
 	found decode.Diagnostics
 }
 
-// filesLocked lists the files of which there may be news after a suite was read
-// again: those with findings, those that had some, and those that are open.
-func (k *checker) filesLocked(old, now *read, open lsp.Documents) []publication {
+// filesLocked lists the files whose findings may have changed after a suite was read again:
+// files with findings, files that had some, and open files.
+func (k *checker) filesLocked(old, now *suiteRead, open lsp.Documents) []publication {
 	files := map[string]bool{}
-	for _, r := range []*read{old, now} {
+	for _, r := range []*suiteRead{old, now} {
 		for file := range r.found {
 			files[file] = true
 		}
@@ -58,10 +58,10 @@ func (k *checker) filesLocked(old, now *read, open lsp.Documents) []publication 
 	return list
 }
 
-// publish tells the client what it does not know yet.
+// publish sends the client the findings that changed.
 func (k *checker) publish(files []publication) {
 	for _, p := range files {
-		t := told{findings: p.findings(k.e.abilities().Encoding), open: p.doc != nil}
+		t := published{findings: p.findings(k.e.capabilities().Encoding), open: p.doc != nil}
 		params := &protocol.PublishDiagnosticsParams{URI: uri.File(p.path), Diagnostics: lsp.Diagnostics(t.findings)}
 		if p.doc != nil {
 			t.version = p.doc.Version
@@ -72,7 +72,7 @@ func (k *checker) publish(files []publication) {
 			k.e.o.Log.Error("diagnostics", "path", p.path, "error", err)
 			continue
 		}
-		if t.raw = raw; k.knows(p.path, t) {
+		if t.raw = raw; k.markPublished(p.path, t) {
 			continue
 		}
 		if k.e.o.Client.Notify(k.e.ctx, "textDocument/publishDiagnostics", json.RawMessage(raw)) != nil {
@@ -81,8 +81,8 @@ func (k *checker) publish(files []publication) {
 	}
 }
 
-// knows says whether the client was told this already, and notes that it is.
-func (k *checker) knows(path string, t told) bool {
+// markPublished reports whether the client was already sent t, and records that it is.
+func (k *checker) markPublished(path string, t published) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, was := k.last[path]
@@ -95,13 +95,13 @@ func (k *checker) knows(path string, t told) bool {
 		return false
 	}
 	if k.last == nil {
-		k.last = map[string]told{}
+		k.last = map[string]published{}
 	}
 	k.last[path] = t
 	return false
 }
 
-// findings places what was found in the file.
+// findings returns the findings of the file with their ranges.
 func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 	switch {
 	case p.doc != nil:
@@ -112,7 +112,7 @@ func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 	return lsp.Findings(p.found, nil, e)
 }
 
-// textOf reads a file that findings are about; nil when it cannot be read.
+// textOf reads a file with findings. It returns nil if the file cannot be read.
 func textOf(path string) *lsp.Text {
 	f, err := files.Open(path)
 	if err != nil {

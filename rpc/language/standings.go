@@ -9,36 +9,36 @@ import (
 	"waza/runner/catalog"
 )
 
-// Standings remember how suites stand, for as long as their runs are the same. To
-// know that costs a look at the list of runs, which is not taken for every key. The zero value
-// remembers none. Its methods may be called from any goroutine.
+// Standings caches the latest results of suites until their runs change. Computing them requires
+// the list of runs, which is not read for every key. The zero value is an empty cache. Its
+// methods are safe for concurrent use.
 type Standings struct {
 	mu      sync.Mutex // guards the fields below
 	bySuite map[string]*standing
 }
 
 type standing struct {
-	runs   string    // what the list said of them
-	looked time.Time // when it was asked; zero when a run has ended since
-	is     *catalog.SuiteStanding
+	runs   string    // fingerprint of the runs in the list
+	looked time.Time // time of the list
+	suite  *catalog.SuiteStanding
 }
 
 const (
-	// standingFor is how long the list is not asked again.
+	// standingFor is how long a list of runs stays valid.
 	standingFor = 2 * time.Second
-	// maxStandings bounds the suites that are remembered.
+	// maxStandings limits the cached suites.
 	maxStandings = 1000
-	// runsLookedAt is how many runs may change how a suite stands.
+	// runsLookedAt is how many runs can influence the latest results of a suite.
 	runsLookedAt = 10
 )
 
-// of tells how a suite stands.
-func (s *Standings) of(ctx context.Context, r Suites, suite string) (*catalog.SuiteStanding, error) {
+// latest returns the latest results of a suite.
+func (s *Standings) latest(ctx context.Context, r Suites, suite string) (*catalog.SuiteStanding, error) {
 	s.mu.Lock()
 	known := s.bySuite[suite]
 	s.mu.Unlock()
 	if known != nil && time.Since(known.looked) < standingFor {
-		return known.is, nil
+		return known.suite, nil
 	}
 	now := &standing{looked: time.Now()}
 	runs, err := r.ListBy(catalog.Filter{Path: suite, Limit: runsLookedAt})
@@ -46,8 +46,8 @@ func (s *Standings) of(ctx context.Context, r Suites, suite string) (*catalog.Su
 		return nil, err
 	}
 	if now.runs = fmt.Sprint(runs); known != nil && known.runs == now.runs {
-		now.is = known.is
-	} else if now.is, err = r.Standing(ctx, runs); err != nil {
+		now.suite = known.suite
+	} else if now.suite, err = r.Standing(ctx, runs); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -56,11 +56,11 @@ func (s *Standings) of(ctx context.Context, r Suites, suite string) (*catalog.Su
 		s.bySuite = map[string]*standing{}
 	}
 	s.bySuite[suite] = now
-	return now.is, nil
+	return now.suite, nil
 }
 
-// outdated says that a run of a suite has ended.
-func (s *Standings) outdated(suite string) {
+// invalidate invalidates a suite after one of its runs has ended.
+func (s *Standings) invalidate(suite string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.bySuite, suite)

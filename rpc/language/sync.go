@@ -9,24 +9,24 @@ import (
 	"waza/rpc/lsp"
 )
 
-// documentMethods keep what the client has open. They are quick ones, so that
-// they take effect in the order in which they come.
+// documentMethods lists the methods that update the open documents. They are quick methods, so
+// that they take effect in the order in which they arrive.
 func documentMethods() []*method {
 	return []*method{
-		speak("initialized", dispatch.Quick, "The client is ready. One that can is asked to tell of files that change on disk.", initialized),
-		speak("textDocument/didOpen", dispatch.Quick, "A document is open in the editor: from now on its text counts, not the file's.", didOpen),
-		speak("textDocument/didChange", dispatch.Quick, "The text of an open document has changed, as a whole or in parts.", didChange),
-		speak("textDocument/didSave", dispatch.Quick, "An open document was saved.", didSave),
-		speak("textDocument/didClose", dispatch.Quick, "A document is not open any more: the file counts again.", didClose),
-		speak("workspace/didChangeWatchedFiles", dispatch.Quick, "Files have changed, outside of the editor perhaps.", didChangeWatchedFiles),
-		speak("workspace/didChangeWorkspaceFolders", dispatch.Quick, "The client works in other directories; relative paths are still meant from the first of `initialize`.", didChangeFolders),
-		speak("workspace/didChangeConfiguration", dispatch.Quick, "Taken and ignored: there is nothing to configure.", didChangeConfiguration),
-		speak("$/setTrace", dispatch.Quick, "Taken and ignored: the log tells what happens.", setTrace),
+		lspMethod("initialized", dispatch.Quick, "The client is ready. If it supports that, the server asks it to report changed files.", initialized),
+		lspMethod("textDocument/didOpen", dispatch.Quick, "The editor opened a document: from now on the editor's text applies instead of the file's.", didOpen),
+		lspMethod("textDocument/didChange", dispatch.Quick, "The text of an open document changed, as a whole or in parts.", didChange),
+		lspMethod("textDocument/didSave", dispatch.Quick, "An open document was saved.", didSave),
+		lspMethod("textDocument/didClose", dispatch.Quick, "A document was closed: the file's text applies again.", didClose),
+		lspMethod("workspace/didChangeWatchedFiles", dispatch.Quick, "Files changed, possibly outside of the editor.", didChangeWatchedFiles),
+		lspMethod("workspace/didChangeWorkspaceFolders", dispatch.Quick, "The client's directories changed; relative paths are still resolved against the first directory of `initialize`.", didChangeFolders),
+		lspMethod("workspace/didChangeConfiguration", dispatch.Quick, "Ignored: there are no settings.", didChangeConfiguration),
+		lspMethod("$/setTrace", dispatch.Quick, "Ignored: waza writes its own log.", setTrace),
 	}
 }
 
 func initialized(_ context.Context, q *Request, _ *protocol.InitializedParams) (any, error) {
-	if !q.editor.abilities().WatchesFiles() {
+	if !q.editor.capabilities().WatchesFiles() {
 		return nil, nil
 	}
 	params, err := lsp.WatchFiles()
@@ -37,10 +37,9 @@ func initialized(_ context.Context, q *Request, _ *protocol.InitializedParams) (
 	return nil, nil
 }
 
-// alter changes what is open, and sees to it that the suites it belongs to are
-// read again. With search, those are looked for. What cannot be followed is told
-// to the log: a notification has no reply.
-func alter(q *Request, search bool, change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
+// updateDocuments changes the open documents and makes their suites due. With search, it also
+// looks for suites of the document. It logs errors, because a notification has no reply.
+func updateDocuments(q *Request, search bool, change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
 	q.editor.mu.Lock()
 	open, path, err := change(q.editor.open, q.editor.client.Encoding)
 	q.editor.open = open
@@ -49,31 +48,31 @@ func alter(q *Request, search bool, change func(open lsp.Documents, e lsp.Encodi
 		q.editor.o.Log.Warn("document", "method", q.method, "path", path, "error", err)
 	}
 	if path != "" {
-		q.editor.check.touch(path, search)
+		q.editor.check.markDue(path, search)
 	}
 }
 
 func didOpen(_ context.Context, q *Request, p *protocol.DidOpenTextDocumentParams) (any, error) {
-	alter(q, true, func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
+	updateDocuments(q, true, func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Open(p.TextDocument, e)
 	})
 	return nil, nil
 }
 
 func didChange(_ context.Context, q *Request, p *protocol.DidChangeTextDocumentParams) (any, error) {
-	alter(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
+	updateDocuments(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
 	return nil, nil
 }
 
 func didSave(_ context.Context, q *Request, p *protocol.DidSaveTextDocumentParams) (any, error) {
 	if path, ok := lsp.PathOf(p.TextDocument.URI); ok {
-		q.editor.check.touch(path, true)
+		q.editor.check.markDue(path, true)
 	}
 	return nil, nil
 }
 
 func didClose(_ context.Context, q *Request, p *protocol.DidCloseTextDocumentParams) (any, error) {
-	alter(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
+	updateDocuments(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Close(p.TextDocument.URI)
 	})
 	return nil, nil
@@ -86,7 +85,7 @@ func didChangeWatchedFiles(_ context.Context, q *Request, p *protocol.DidChangeW
 			paths = append(paths, path)
 		}
 	}
-	q.editor.check.onDisk(paths)
+	q.editor.check.markChanged(paths)
 	return nil, nil
 }
 

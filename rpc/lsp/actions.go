@@ -9,32 +9,31 @@ import (
 	"go.lsp.dev/uri"
 )
 
-// FixAll is the kind of the action that puts all suggestions of a document in
-// place, which editors can be told to do whenever a file is saved.
+// FixAll is the kind of the action that applies all suggestions of a document. Editors can be
+// configured to run it whenever a file is saved.
 const FixAll = protocol.CodeActionKindSourceFixAll + ".waza"
 
-// Actions are what can be done about findings of a document: for each that has a
-// suggestion and touches the range, the change to it, and one that makes all
-// changes. They are of the document's present version, and of the kinds that
-// only lists; of any when it lists none.
+// Actions returns the code actions for findings of a document: one for each finding with a
+// suggestion that touches the range, and one that applies all suggestions. They apply to the
+// document's current version. only limits the kinds of actions; an empty list allows all.
 func Actions(doc *Document, list []Finding, at protocol.Range, only []protocol.CodeActionKind) []protocol.CommandOrCodeAction {
 	fixes := fixable(list)
 	actions := []protocol.CommandOrCodeAction{}
-	if wants(only, protocol.CodeActionKindQuickFix) {
+	if allowsKind(only, protocol.CodeActionKindQuickFix) {
 		for _, f := range fixes {
 			if touches(f.Range, at) {
 				actions = append(actions, quickFix(doc.URI, f))
 			}
 		}
 	}
-	if wants(only, FixAll) && len(fixes) > 0 {
-		actions = append(actions, action(doc.URI, "Change all to what waza suggests", FixAll, fixes))
+	if allowsKind(only, FixAll) && len(fixes) > 0 {
+		actions = append(actions, action(doc.URI, "Apply all suggestions of waza", FixAll, fixes))
 	}
 	return actions
 }
 
-// fixable are the findings with a suggestion and a place for it, none of which
-// overlaps another, in the order of the text.
+// fixable returns the findings with a suggestion and a range, without overlaps, in the order of
+// the text.
 func fixable(list []Finding) []Finding {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Finding) int { return compare(a.Range.Start, b.Range.Start) })
@@ -48,8 +47,8 @@ func fixable(list []Finding) []Finding {
 	return fixes
 }
 
-// quickFix is the change to one suggestion, which is the only one for its place:
-// editors may prefer it.
+// quickFix returns the action for one suggestion. It is preferred, because it is the only one
+// for its range.
 func quickFix(u uri.URI, f Finding) *protocol.CodeAction {
 	yes := true
 	a := action(u, fmt.Sprintf("Change to `%s`", f.Suggestion), protocol.CodeActionKindQuickFix, []Finding{f})
@@ -68,15 +67,15 @@ func action(u uri.URI, title string, kind protocol.CodeActionKind, fixes []Findi
 	return a
 }
 
-// wants says whether a client asks for actions of a kind: it may name the kind or
-// one that it is part of.
-func wants(only []protocol.CodeActionKind, kind protocol.CodeActionKind) bool {
+// allowsKind reports whether a client asks for actions of a kind: by the kind itself or by one that
+// includes it.
+func allowsKind(only []protocol.CodeActionKind, kind protocol.CodeActionKind) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(k protocol.CodeActionKind) bool {
 		return k == "" || k == kind || strings.HasPrefix(string(kind), string(k)+".")
 	})
 }
 
-// touches says whether two ranges share a place, if only the end of one.
+// touches reports whether two ranges share a position, which can be the end of one.
 func touches(a, b protocol.Range) bool {
 	return compare(a.Start, b.End) <= 0 && compare(b.Start, a.End) <= 0
 }

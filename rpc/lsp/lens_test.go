@@ -6,12 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/reach"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
 
-// The trials that failed are known before those that wait for a person, so a lens
-// shows the rates that the task can still have.
+// Some trials failed and others wait for a person, so a lens shows the rates that the task can
+// still have.
 func TestLensOfWaitingTrials(t *testing.T) {
 	t.Parallel()
 	var docs Documents
@@ -21,7 +22,7 @@ func TestLensOfWaitingTrials(t *testing.T) {
 		low, high := float64(c.Passed)/float64(c.Total), float64(c.Passed+c.NeedsReview)/float64(c.Total)
 		return &catalog.Standing{Now: &catalog.LastResult{Counts: c, Rate: record.Rate{PassRateBounds: &record.Interval{Low: low, High: high}}}}
 	}
-	suite := &eval.Suite{File: path, Tasks: []*eval.Task{{ID: "a", File: path, Line: 1}}}
+	suite := &eval.Suite{Places: reach.Places{File: path}, Tasks: []*eval.Task{{ID: "a", File: path, Line: 1}}}
 	lenses := Lenses(docs.At(path), suite, &catalog.SuiteStanding{
 		Suite: *last(record.Counts{Total: 4, Passed: 1, Failed: 1, NeedsReview: 2}),
 		Tasks: map[string]*catalog.Standing{"a": last(record.Counts{Total: 10, Failed: 3, NeedsReview: 7})},

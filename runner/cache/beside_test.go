@@ -14,7 +14,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// besideTask is a task in a directory of its own, with all its files beside it.
+// besideTask is a task in a separate directory, with all its files beside it.
 const besideTask = `
 -- eval.yaml --
 name: s
@@ -54,8 +54,8 @@ name: beside
 Unrelated words.
 `
 
-// A path in a task file was looked for in the suite's directory and the repository's
-// root only, so that a task could not keep its files beside it.
+// A path in a task file was resolved only in the suite's directory and the repository's root, so
+// a task could not keep its files beside it.
 func TestTaskKeepsItsFilesBesideIt(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, besideTask, record.Request{})
@@ -64,7 +64,7 @@ func TestTaskKeepsItsFilesBesideIt(t *testing.T) {
 	require.Len(t, trial.Graders, 7)
 }
 
-// The suite's directory comes first, as it did when it was the only one.
+// The suite's directory is searched first, as when it was the only one.
 func TestSuiteComesBeforeTheTask(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -93,6 +93,6 @@ func TestSuiteComesBeforeTheTask(t *testing.T) {
 		require.True(t, ok, name)
 		require.Equal(t, filepath.Join(dir, want), abs)
 	}
-	_, _, ok := suite.Resolve("mine.txt")
+	_, _, ok := suite.Resolve("mine.txt", "")
 	require.False(t, ok, "a file of the suite is not looked for beside tasks")
 }

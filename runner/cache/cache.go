@@ -1,5 +1,5 @@
-// Package cache finds trials of recorded runs that need not be executed again. Call
-// [Find] with the tasks of a plan, and close the [Cache] when the run has ended.
+// Package cache finds trials of recorded runs that need not be executed again. Call [Find] with
+// the tasks of a plan, and close the [Cache] when the run has ended.
 package cache
 
 import (
@@ -10,52 +10,51 @@ import (
 	"waza/runner/record"
 )
 
-// The cache has no store of its own: it is the recorded runs, which an index
-// leads to. A trial that was done before is found by the hash of its execution
-// and its number, and what is left to do depends on how it was graded:
+// The cache has no store of its own. It consists of the recorded runs, which are found through
+// an index. A trial is found by the hash of its execution and its number. The hash of its
+// grading then determines the remaining work:
 //
 //	hash of execution  of grading   the trial is
-//	another            any          executed
-//	the same           another      taken over, and graded anew
-//	the same           the same     taken over as it is
+//	different          any          executed
+//	the same           different    reused and graded again
+//	the same           the same     reused as it is
 //
-// Where an amendment changed what graders say of a trial, that is no longer what
-// the hash of its grading stands for: it is graded anew, which brings back what
-// judges and persons said of it.
+// An amendment can change the results of a trial. The hash of its grading is then no longer
+// valid, so the trial is graded again. This restores the answers of judges and people.
 
-// Bounds on the search for earlier trials: runs that are looked at for one task,
-// newest first, and runs that stay open for all.
+// Limits of the search for earlier trials: the number of runs to search for one task, newest
+// first, and the number of runs that stay open for all tasks.
 const (
 	maxHolders = 20
 	maxSources = 64
 )
 
-// Hit is what earlier runs recorded of a trial that need not be executed again.
+// A Hit is a trial of earlier runs that need not be executed again.
 type Hit struct {
-	// Records are of one execution, newest first: a run that took the trial over
-	// recorded it, too, and its graders may have been others.
+	// Records are all of the same execution, newest first. Several runs can have recorded it:
+	// the one that executed it and those that reused it, with other graders.
 	Records []recording
-	// graded is the index of the newest that is graded as today; -1 for none.
+	// graded is the index of the newest record that was graded like today; -1 for none.
 	graded int
 }
 
-// Record is the one that is taken over.
+// Record returns the record that is reused.
 func (e *Hit) Record() *recording { return &e.Records[max(0, e.graded)] }
 
-// AsIs reports whether the trial is taken over as it is recorded. One that waits
-// for a person is graded anew where another record may hold the person's score.
+// AsIs reports whether the trial is reused as it is recorded. A trial that waits for a person is
+// graded again if another record may contain the person's score.
 func (e *Hit) AsIs() bool {
 	return e.graded >= 0 && (e.Record().verdict != record.NeedsReview || len(e.Records) == 1)
 }
 
-// settled reports whether older runs have nothing to add; nil is not.
+// settled reports whether older runs cannot improve the hit. A nil hit is not settled.
 func (e *Hit) settled() bool {
 	return e != nil && e.graded >= 0 && e.Record().verdict != record.NeedsReview
 }
 
-// or is the better of what was found so far, which may be nil, and of what an older
-// run has: the newest execution that was graded as today, else the newest.
-func (e *Hit) or(found recording, hash string) *Hit {
+// better returns the better of the hit so far, which may be nil, and the finding of an older run.
+// The newest execution that was graded like today is best, then the newest.
+func (e *Hit) better(found recording, hash string) *Hit {
 	graded := found.hash == hash && len(found.earlier) == 0
 	next := &Hit{Records: []recording{found}, graded: -1}
 	if graded {
@@ -75,27 +74,27 @@ func (e *Hit) or(found recording, hash string) *Hit {
 	return e
 }
 
-// Cache gathers what a plan can take over. It belongs to one goroutine until the
-// run starts; then nothing of it changes.
+// A Cache holds the trials that a plan can reuse. Only one goroutine may use it until the run
+// starts. Afterwards it does not change.
 type Cache struct {
-	// Tasks holds for each wanted task its trials, by number.
+	// Tasks holds the hits of each wanted task by trial number.
 	Tasks   []map[int]*Hit
 	runs    *catalog.Catalog
 	log     *slog.Logger
-	sources map[string]*source // by run; nil for one that is of no use
+	sources map[string]*source // by run id; nil for a run that cannot be used
 	open    int
 }
 
-// Task is a task whose trials may have been done before.
+// Task is a task whose trials may exist in earlier runs.
 type Task struct {
-	// Execution and Hash name the task by its content, as a plan names its tasks.
+	// Execution and Hash identify the task by its content, like in a plan.
 	Execution, Hash string
-	// Trials is how many there are, First the number of the first.
+	// Trials is the number of trials. First is the number of the first trial.
 	Trials, First int
 }
 
-// Find returns which trials of the wanted tasks recorded runs have done. What
-// cannot be read is left out. Close the cache when nothing more is taken from it.
+// Find returns the trials of the wanted tasks that recorded runs contain. It skips what it
+// cannot read. Close the cache when it is no longer used.
 func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 
 	c := &Cache{runs: runs, log: log, sources: map[string]*source{}}
@@ -103,9 +102,9 @@ func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 	for _, t := range wanted {
 		hashes = append(hashes, t.Execution)
 	}
-	holders, err := runs.Store.Holders(hashes)
+	holders, err := runs.Store.IndexedRuns(hashes)
 	if err != nil {
-		log.Warn("the cache cannot be read", "error", err)
+		log.Warn("cannot read the cache", "error", err)
 	}
 	for _, t := range wanted {
 		c.Tasks = append(c.Tasks, c.find(t, holders[t.Execution]))
@@ -113,7 +112,7 @@ func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 	return c
 }
 
-// find looks for the trials of a task in runs, newest first, until all are found.
+// find searches runs, newest first, for the trials of a task until all are found.
 func (c *Cache) find(t Task, runs []string) map[int]*Hit {
 	earlier := map[int]*Hit{}
 	for _, id := range runs[:min(len(runs), maxHolders)] {
@@ -126,7 +125,7 @@ func (c *Cache) find(t Task, runs []string) map[int]*Hit {
 			e := earlier[num]
 			if !e.settled() {
 				if found, ok := src.find(t.Execution, num); ok {
-					e = e.or(found, t.Hash)
+					e = e.better(found, t.Hash)
 					earlier[num] = e
 				}
 			}
@@ -141,7 +140,7 @@ func (c *Cache) find(t Task, runs []string) map[int]*Hit {
 	return earlier
 }
 
-// Close lets go of the runs; nil is fine.
+// Close closes the files of the runs. A nil Cache is allowed.
 func (c *Cache) Close() {
 	if c == nil {
 		return
@@ -153,8 +152,8 @@ func (c *Cache) Close() {
 	}
 }
 
-// source opens a run that may hold trials; nil when it is gone, damaged, or one
-// too many.
+// source opens a run that may contain trials. It returns nil if the run is missing or damaged,
+// or if too many are open.
 func (c *Cache) source(id string) *source {
 	if src, known := c.sources[id]; known {
 		return src
@@ -165,7 +164,7 @@ func (c *Cache) source(id string) *source {
 		if src, err = openSource(c.runs, id); err != nil {
 			src = nil
 			if !errors.Is(err, record.ErrRunNotFound) {
-				c.log.Warn("nothing is taken over from a run that cannot be read", "run", id, "error", err)
+				c.log.Warn("cannot read a run; its trials are not reused", "run", id, "error", err)
 			}
 		}
 	}

@@ -31,8 +31,7 @@ tasks:
   - {id: b, prompt: two}
 `
 
-// An edit of one task executes that one alone; what is taken over says so, and is
-// as it was.
+// An edit of one task executes only that task. Reused trials are marked and unchanged.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	c := runnertest.NewCached(t, nil)
@@ -53,7 +52,7 @@ func TestCache(t *testing.T) {
 			require.Equal(t, &record.CachedFrom{RunID: first.RunID, Spent: &record.Ledger{Agent: &record.Usage{InputTokens: 1}}}, trial.Cached)
 			trial.Cached = nil
 			if diff := cmp.Diff(before, trial); diff != "" {
-				t.Errorf("it is another (-before +after):\n%s", diff)
+				t.Errorf("trees differ (-before +after):\n%s", diff)
 			}
 		}
 	}
@@ -71,7 +70,7 @@ func TestCache(t *testing.T) {
 	require.Equal(t, 4, starts, "each trial has both events")
 	require.Equal(t, 4, cached)
 
-	edit := runnertest.Edited(t, cachedSuite, "prompt: two", "prompt: three")
+	edit := runnertest.Replace(t, cachedSuite, "prompt: two", "prompt: three")
 	third, executed := c.Run(edit, record.Request{})
 	require.Equal(t, "b-1 b-2", executed)
 	require.Equal(t, 2, third.Summary.TrialsCached)
@@ -88,7 +87,7 @@ func TestCache(t *testing.T) {
 	require.Equal(t, 2, res.Trial(t, "b", 2).TrialNum)
 }
 
-// Without the cache everything is executed, and yet there for those with it.
+// Without the cache everything is executed, but later runs with the cache can reuse it.
 func TestCacheIsAskedFor(t *testing.T) {
 	t.Parallel()
 	c := runnertest.NewCached(t, nil)
@@ -102,9 +101,9 @@ func TestCacheIsAskedFor(t *testing.T) {
 	require.Empty(t, executed)
 }
 
-// An edited grader looks at what was recorded, workspace included; nothing is
-// executed. Numbers are those of the new verdicts.
-func TestCacheGradesAnew(t *testing.T) {
+// An edited grader grades the recorded trial, including its workspace. Nothing is executed. The
+// numbers are those of the new verdicts.
+func TestCacheGradesAgain(t *testing.T) {
 	t.Parallel()
 	const files = `
 -- eval.yaml --
@@ -125,33 +124,33 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 		}
 		return "done", os.WriteFile(filepath.Join(dir, "kept", fmt.Sprintf("out-%d.txt", t.Num)), []byte("run "+t.RunID), 0o644)
 	})
-	first, executed := c.Run(runnertest.Edited(t, files, "exit 1", "exit 0"), record.Request{})
+	first, executed := c.Run(runnertest.Replace(t, files, "exit 1", "exit 0"), record.Request{})
 	require.Equal(t, "a-1 a-2", executed)
 	require.Equal(t, 1, first.Summary.Trials.Passed)
 
-	next, executed := c.Run(runnertest.Edited(t, files, "exit 1", "exit 0", "out-1.txt", "out-2.txt"), record.Request{})
+	next, executed := c.Run(runnertest.Replace(t, files, "exit 1", "exit 0", "out-1.txt", "out-2.txt"), record.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, record.Failed, next.Trial(t, "a", 1).Verdict)
 	require.Equal(t, record.Passed, next.Trial(t, "a", 2).Verdict)
 	require.NotEqual(t, first.Trial(t, "a", 1).Hash, next.Trial(t, "a", 1).Hash)
 	require.NotNil(t, next.Trial(t, "a", 1).Cached)
 
-	// The new record needs the old one no more: its contents are its own.
+	// The new record does not depend on the old one: it has its own contents.
 	require.NoError(t, os.RemoveAll(filepath.Join(c.State, "runs", first.RunID)))
 	removed, err := c.R.Catalog().Collect(t.Context(), catalog.Retention{}, false)
 	require.NoError(t, err)
 	require.Len(t, removed, 1)
-	require.Equal(t, catalog.RemovedIndex, removed[0].What)
-	third, executed := c.Run(runnertest.Edited(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]", `content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`), record.Request{})
+	require.Equal(t, catalog.RemovedIndex, removed[0].Kind)
+	third, executed := c.Run(runnertest.Replace(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]", `content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`), record.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, record.Passed, third.Trial(t, "a", 1).Verdict, "%v", third.Trial(t, "a", 1).Graders)
 	require.Equal(t, first.RunID, third.Trial(t, "a", 1).Cached.RunID)
 
 	_, executed = c.Run(files, record.Request{})
-	require.Empty(t, executed, "the hook is another, and fails")
+	require.Empty(t, executed, "the changed hook fails")
 }
 
-// Only what says something of the agent is taken over.
+// Only trials that measure the agent are reused.
 func TestCacheOfErrors(t *testing.T) {
 	t.Parallel()
 	fail := true
@@ -170,15 +169,15 @@ func TestCacheOfErrors(t *testing.T) {
 	require.Equal(t, "a-1 b-2", executed)
 	require.Equal(t, 2, res.Summary.TrialsCached)
 
-	// fail_fast sees a trial that is taken over as one that has ended.
-	bad := runnertest.Edited(t, cachedSuite, "contains: [\"-1\"]", "contains: [nothing]", "prompt: two", "prompt: two!")
+	// For fail_fast, a reused trial has ended.
+	bad := runnertest.Replace(t, cachedSuite, "contains: [\"-1\"]", "contains: [nothing]", "prompt: two", "prompt: two!")
 	res, executed = c.Run(bad, record.Request{FailFast: true, Workers: 1})
 	require.Empty(t, executed)
 	require.Equal(t, record.Skipped, res.Trial(t, "b", 1).Verdict)
 	require.Nil(t, res.Trial(t, "b", 1).Cached)
 }
 
-// Damaged records, and an index that says nonsense, are as good as none.
+// Damaged records and an index with invalid entries are ignored.
 func TestCacheOfDamagedRuns(t *testing.T) {
 	t.Parallel()
 	c := runnertest.NewCached(t, nil)
@@ -197,9 +196,9 @@ func TestCacheOfDamagedRuns(t *testing.T) {
 	_, executed := c.Run(cachedSuite, record.Request{})
 	require.Equal(t, "a-2", executed)
 
-	second, _ := c.Run(runnertest.Edited(t, cachedSuite, "prompt: one", "prompt: 1"), record.Request{})
+	second, _ := c.Run(runnertest.Replace(t, cachedSuite, "prompt: one", "prompt: 1"), record.Request{})
 	require.NoError(t, os.WriteFile(filepath.Join(c.State, "runs", second.RunID, "run.json"), []byte("{"), 0o600))
-	_, executed = c.Run(runnertest.Edited(t, cachedSuite, "prompt: one", "prompt: 1"), record.Request{})
+	_, executed = c.Run(runnertest.Replace(t, cachedSuite, "prompt: one", "prompt: 1"), record.Request{})
 	require.Empty(t, executed, "the journal has what run.json held")
 
 	require.NoError(t, os.RemoveAll(filepath.Join(c.State, "cache")))
@@ -207,8 +206,7 @@ func TestCacheOfDamagedRuns(t *testing.T) {
 	require.Equal(t, "a-1 a-2 b-1 b-2", executed)
 }
 
-// What a person said of a trial is not lost: neither when the graders are edited,
-// nor when the edit is undone.
+// A person's score is not lost when the graders are edited or the edit is undone.
 func TestCacheOfReviews(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -230,19 +228,19 @@ tasks: [{id: a, prompt: x}]
 	_, err := c.R.Amender().Review(t.Context(), first.RunID, regrade.Review{TaskID: "a", Trial: 1, Grader: "taste", Score: 1})
 	require.NoError(t, err)
 	for _, edit := range [][]string{nil, {"contains: [WITHOUT]", "contains: [a-1]"}, nil} {
-		res, executed := c.Run(runnertest.Edited(t, files, edit...), record.Request{})
+		res, executed := c.Run(runnertest.Replace(t, files, edit...), record.Request{})
 		require.Empty(t, executed)
 		require.Equal(t, record.Passed, res.Task(t, "a").Verdict, "%v", edit)
 		require.Equal(t, 1.0, *res.Trial(t, "a", 1).Score)
 	}
 }
 
-// A run that was graded anew has verdicts of other graders than it ran with.
+// A run that was graded again has verdicts of other graders than those that it ran with.
 func TestCacheOfAmendedRuns(t *testing.T) {
 	t.Parallel()
 	c := runnertest.NewCached(t, nil)
 	first, _ := c.Run(cachedSuite, record.Request{})
-	strict := runnertest.Edited(t, cachedSuite, `contains: ["-1"]`, "contains: [nothing]")
+	strict := runnertest.Replace(t, cachedSuite, `contains: ["-1"]`, "contains: [nothing]")
 	_, err := c.R.Amender().Grade(t.Context(), first.RunID, runnertest.Load(t, c.R, strict), regrade.GradeOptions{})
 	require.NoError(t, err)
 	res, executed := c.Run(cachedSuite, record.Request{})
@@ -257,7 +255,7 @@ func TestCacheOfAmendedRuns(t *testing.T) {
 func TestCacheAndHooks(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "hooks")
-	files := runnertest.Edited(t, cachedSuite, "name: cached", fmt.Sprintf(
+	files := runnertest.Replace(t, cachedSuite, "name: cached", fmt.Sprintf(
 		"name: cached\nhooks: {before_run: ['echo run >>%[1]s'], before_task: ['echo $WAZA_TASK_ID >>%[1]s'], after_task: ['echo after >>%[1]s'], after_run: ['echo over >>%[1]s']}", out))
 	c := runnertest.NewCached(t, nil)
 	ran := func(files string) string {
@@ -270,11 +268,10 @@ func TestCacheAndHooks(t *testing.T) {
 	}
 	require.Equal(t, "run a after b after over", ran(files))
 	require.Empty(t, ran(files))
-	require.Equal(t, "run b after over", ran(runnertest.Edited(t, files, "two", "three")))
+	require.Equal(t, "run b after over", ran(runnertest.Replace(t, files, "two", "three")))
 }
 
-// Outputs of baselines that are taken over are compared with, and a judge that
-// would be asked the same is not asked again.
+// Reused outputs of baselines are compared with. A judge is not asked the same question again.
 func TestCacheOfBaselines(t *testing.T) {
 	t.Parallel()
 	judge := &runnertest.PairJudge{}
@@ -298,22 +295,22 @@ should_trigger_prompts: [use it]
 	require.Equal(t, 10, again.Summary.TrialsCached)
 
 	calls := judge.Calls()
-	graded, executed := c.Run(runnertest.Edited(t, files, "graders: [{name: better", "graders: [{type: text, config: {contains: [WITH]}}, {name: better"), record.Request{})
+	graded, executed := c.Run(runnertest.Replace(t, files, "graders: [{name: better", "graders: [{type: text, config: {contains: [WITH]}}, {name: better"), record.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, calls, judge.Calls(), "the judge was asked already")
 	require.Equal(t, 2, graded.Summary.Passed)
-	_, executed = c.Run(runnertest.Edited(t, files, "Prefer skills.", "Prefer skills!"), record.Request{})
+	_, executed = c.Run(runnertest.Replace(t, files, "Prefer skills.", "Prefer skills!"), record.Request{})
 	require.Empty(t, executed)
 	require.Greater(t, judge.Calls(), calls)
 	require.Empty(t, judge.Strange)
 
-	// An edited skill leaves the baselines as they are.
-	_, executed = c.Run(runnertest.Edited(t, files, "\nExplain.\n", "\nExplain more.\n"), record.Request{})
+	// An edited skill does not affect baselines.
+	_, executed = c.Run(runnertest.Replace(t, files, "\nExplain.\n", "\nExplain more.\n"), record.Request{})
 	require.Equal(t, "a-1 a-2 b-1 b-2 should_trigger#1-1 should_trigger#1-2", executed)
 	require.Empty(t, judge.Strange)
 }
 
-// A run of this process that still goes on has trials to give.
+// Trials of an active run of this process can be reused.
 func TestCacheOfRunningRuns(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -337,7 +334,7 @@ func TestCacheOfRunningRuns(t *testing.T) {
 			}
 		}
 	}
-	require.Eventually(t, func() bool { // what has ended is noted within a second
+	require.Eventually(t, func() bool { // ended trials are in the index within a second
 		plan, err := c.R.Planner().Plan(t.Context(), runnertest.Load(t, c.R, cachedSuite), record.Request{Cache: true})
 		require.NoError(t, err)
 		defer plan.Close()

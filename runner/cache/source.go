@@ -10,8 +10,8 @@ import (
 	"waza/runner/replay"
 )
 
-// source is a run that trials may be taken over from. Its files stay open, so
-// that it may be removed meanwhile. It is safe for concurrent use.
+// source is a run whose trials can be reused. Its files stay open, so the run can be removed in
+// the meantime. It is safe for concurrent use.
 type source struct {
 	ID    string
 	rec   *record.Run
@@ -21,18 +21,18 @@ type source struct {
 	tasks map[string]int // indexes, by hash of execution
 }
 
-// recording is the place of a trial in a run that recorded it.
+// recording is the position of a trial in a run that recorded it.
 type recording struct {
 	From    *source
 	at      replay.Place
-	hash    string         // of its task
-	verdict record.Verdict // always a cacheable one
+	hash    string         // hash of its task
+	verdict record.Verdict // always cacheable
 	Origin  string         // the run that executed it
-	// earlier are the places of what amendments replaced, oldest first.
+	// earlier are the positions of records that amendments replaced, oldest first.
 	earlier []replay.Place
 }
 
-// openSource reads how a run stands, be it over or not.
+// openSource reads the state of a run, which may still be active.
 func openSource(runs *catalog.Catalog, id string) (*source, error) {
 	h, err := runs.Run(id)
 	if err != nil {
@@ -43,7 +43,7 @@ func openSource(runs *catalog.Catalog, id string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, past := h.(*replay.Recorded); past {
+	if _, past := h.(*replay.RecordedRun); past {
 		src.st, err = replay.Refold(run, src.rec)
 	} else {
 		_, src.st, err = replay.StateOf(h)
@@ -52,7 +52,7 @@ func openSource(runs *catalog.Catalog, id string) (*source, error) {
 		return nil, err
 	}
 	for i, t := range src.rec.Tasks {
-		if t.Execution != "" { // records of older versions have none
+		if t.Execution != "" { // records of older versions have no hash
 			src.tasks[t.Execution] = i
 		}
 	}
@@ -70,8 +70,8 @@ func (s *source) close() {
 	s.Blobs.Close()
 }
 
-// find returns the trial of that number of the task with that execution, if it
-// may be taken over.
+// find returns the trial with the given number of the task with that execution, if it can be
+// reused.
 func (s *source) find(execution string, num int) (recording, bool) {
 	task, ok := s.tasks[execution]
 	if !ok {
@@ -84,7 +84,7 @@ func (s *source) find(execution string, num int) (recording, bool) {
 	}
 	found := recording{From: s, at: s.st.Tasks[task].Trials[n], hash: ref.Hash, Origin: s.ID}
 	found.earlier = s.st.Earlier[replay.KeyOf(task, n)]
-	var t replay.Lean
+	var t replay.LeanTrial
 	if found.at.Size == 0 || t.Read(s.files, found.at) != nil {
 		return found, false
 	}
@@ -100,12 +100,12 @@ func (r *recording) Trial() (*record.Trial, error) {
 	return res, r.From.files.Decode(r.at, res)
 }
 
-// Grades are what graders made of the trial, the newest first. What cannot be read
-// is left out: it is of use, and not needed.
+// Grades returns the graders' results for the trial, newest first. It skips unreadable results,
+// because they are useful but not required.
 func (r *recording) Grades() [][]record.Grade {
 	var list [][]record.Grade
 	for _, at := range slices.Backward(append(slices.Clone(r.earlier), r.at)) {
-		var res replay.Lean
+		var res replay.LeanTrial
 		if res.Read(r.From.files, at) == nil {
 			list = append(list, res.Graders)
 		}

@@ -1,6 +1,6 @@
-// Package catalog finds, lists and removes the recorded runs of a state directory,
-// those of other processes included. Make a [Catalog] with [New] and call
-// [Catalog.ListBy], [Catalog.Find] or, to follow what changes, [Catalog.Watch].
+// Package catalog finds, lists and removes the recorded runs of a state directory, including
+// runs of other processes. Make a [Catalog] with [New] and call [Catalog.ListBy], [Catalog.Find]
+// or, to follow changes, [Catalog.Watch].
 package catalog
 
 import (
@@ -11,42 +11,40 @@ import (
 	"waza/runner/journal"
 )
 
-// The memo keeps the Info of runs that have ended, so that a list of many runs looks
-// at the files of each run without reading them. It is a file of sealed JSON lines,
-// see [journal.Seal]:
+// The memo keeps the Info of runs that have ended. A list of many runs then checks the files of
+// each run without reading them. The memo is a file of sealed JSON lines, see [journal.Seal]:
 //
-//	{"catalog":4}
+//	{"catalog":5}
 //	{"id":"20260101-…","stamp":"…","info":{…},"crc":"…"}
 //
-// The memo is a mere cache. A line counts as long as its checksum is right and the
-// run has the same stamp, see [journal.Run.Stamp]; waza reads the run again
-// otherwise. Several processes may write the file: the last one wins, which costs
-// the lines of the others at worst.
+// The memo is only a cache. A line is valid while its checksum is right and the run has the same
+// stamp, see [journal.Run.Stamp]; otherwise waza reads the run again. Several processes can
+// write the file. The last one wins, which at worst loses the lines of the others.
 const (
 	catalogFile    = "runs.catalog"
-	catalogVersion = 4 // raise it when the fields of Info change, or their meaning
+	catalogVersion = 5 // increment it when the fields of Info or their meaning change
 )
 
 var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"
 
-// catalogSlack is how many lines may be missing before the file is written again:
-// reading so many runs takes as long as writing it.
+// catalogSlack is the number of lines that may be missing before the file is rewritten. Reading
+// that many runs takes as long as writing the file.
 const catalogSlack = 32
 
-// memo has the lines by the id of their run. A line is decoded when it is needed.
+// memo holds the lines by run id. A line is decoded when it is needed.
 type memo struct {
 	lines   map[string]string
-	missing int // lines that were added
+	missing int // number of added lines
 }
 
-// The members of a line before the Info.
+// The members of a line that precede the Info.
 const (
 	memoID    = `{"id":"`
 	memoStamp = `","stamp":"`
 	memoInfo  = `","info":`
 )
 
-// readMemo finds the lines of a file, which may hold anything.
+// readMemo parses the lines of a file, which may contain anything.
 func readMemo(data []byte) *memo {
 	m := &memo{lines: map[string]string{}}
 	rest, ok := strings.CutPrefix(string(data), catalogHeader)
@@ -54,15 +52,15 @@ func readMemo(data []byte) *memo {
 		return m
 	}
 	for line := range strings.Lines(rest) {
-		begun, ok := strings.CutPrefix(line, memoID)
-		if id, _, more := strings.Cut(begun, memoStamp); ok && more && strings.HasSuffix(line, "\n") {
+		started, ok := strings.CutPrefix(line, memoID)
+		if id, _, more := strings.Cut(started, memoStamp); ok && more && strings.HasSuffix(line, "\n") {
 			m.lines[id] = line
 		}
 	}
 	return m
 }
 
-// encode is the file of the given runs.
+// encode returns the file for the given runs.
 func (m *memo) encode(ids []string) []byte {
 	b := []byte(catalogHeader)
 	for _, id := range ids {
@@ -71,7 +69,7 @@ func (m *memo) encode(ids []string) []byte {
 	return b
 }
 
-// find returns the Info of a run that has the stamp, as JSON.
+// find returns the Info of a run as JSON if the run has the stamp.
 func (m *memo) find(id, stamp string) (info []byte, ok bool) {
 	head := memoID + id + memoStamp + stamp + memoInfo
 	if line := m.lines[id]; stamp == "" || !strings.HasPrefix(line, head) {
@@ -84,7 +82,7 @@ func (m *memo) find(id, stamp string) (info []byte, ok bool) {
 	return body[len(head) : len(body)-1], true
 }
 
-// put remembers an Info.
+// put adds an Info.
 func (m *memo) put(id, stamp string, info *Info) {
 	b, err := json.Marshal(info)
 	if stamp == "" || err != nil {
@@ -94,8 +92,8 @@ func (m *memo) put(id, stamp string, info *Info) {
 	m.missing++
 }
 
-// needles are texts that the JSON of every Info that f takes contains. Looking for
-// them is quicker than decoding.
+// needles returns texts that occur in the JSON of every Info that f chooses. Searching for them
+// is faster than decoding.
 func (f Filter) needles() [][]byte {
 	var list [][]byte
 	for name, value := range map[string]string{"status": string(f.Status), "path": f.Path} {
@@ -106,13 +104,13 @@ func (f Filter) needles() [][]byte {
 	return list
 }
 
-// saveMemo writes the memo if that is worth it. ids are all runs there are.
+// saveMemo writes the memo if it changed enough. ids are the ids of all existing runs.
 func (r *Catalog) saveMemo(m *memo, ids []string) {
 	if m.missing+max(0, len(m.lines)-len(ids)) <= catalogSlack {
 		return
 	}
 	if err := r.Store.WriteCache(catalogFile, m.encode(ids)); err != nil {
-		r.log.Debug("catalog of runs not written", "error", err)
+		r.log.Debug("cannot write the catalog of runs", "error", err)
 	}
 }
 

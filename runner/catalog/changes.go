@@ -17,60 +17,58 @@ import (
 	"waza/runner/record"
 )
 
-// Change says that a run is new or has changed.
+// A Change reports that a run is new or has changed.
 type Change struct {
 	Info
-	// Removed: the run is gone, and only RunID is set.
+	// Removed reports that the run was removed; only RunID is set.
 	Removed bool `json:"removed,omitempty"`
 }
 
-// Changes are the changes of all runs of a state directory, whichever process makes
-// them:
+// Changes delivers the changes of all runs of a state directory, whichever process makes them:
 //
 //	files ─► observer ─► ids of changed runs ─► Next reads these runs
 //
-// Only the ids are kept until Next is called, so a slow caller gets the last state of
-// a run and not each of its changes. Changes has one goroutine, the observer, which
-// ends with the context of [Catalog.Watch].
+// Only the ids are kept until Next is called, so a slow caller gets the last state of a run and
+// not each of its changes. Changes has one goroutine, the observer, which ends with the context
+// of [Catalog.Watch].
 type Changes struct {
 	lister *lister
-	wake   chan struct{} // capacity 1: changed has got a member
+	wake   chan struct{} // capacity 1: changed has a new member
 	done   chan struct{} // closed when the observer has ended
 
 	mu      sync.Mutex // guards changed
 	changed map[string]bool
 
-	// Of Next: what it has returned lately, by run.
+	// used by Next: the last returned states by run
 	recent map[string]returned
 }
 
-// returned is what Next knows of a run that it has returned.
+// returned is the last state of a run that Next returned.
 type returned struct {
-	info string    // session and info, as JSON
-	next time.Time // not to be read again before
+	info string    // run session and info, as JSON
+	next time.Time // earliest time of the next read
 	over bool      // the run is not active
 }
 
 const (
-	// changePause is the least time between two looks at a run.
+	// changePause is the minimum time between two reads of a run.
 	changePause = 100 * time.Millisecond
-	// readShare is how many times longer than a look at a run the pause after it is:
-	// of a run of another process a look reads the whole journal.
+	// readShare is the ratio of the pause after a read to the duration of the read. Reading a
+	// run of another process reads the whole journal.
 	readShare = 10
-	// forgetAfter is for how long the last state of a run that has ended is known, so
-	// that the same state is not reported twice.
+	// forgetAfter is how long the last state of an ended run is kept, so that it is not reported
+	// twice.
 	forgetAfter = time.Minute
 )
 
-// Watch reports changes of runs from now on: runs that start, in whatever process,
-// those that progress, end, are resumed, amended or removed by waza. It makes the
-// directory of the runs when there is none. List the runs after Watch to miss none.
+// Watch reports changes of runs from now on: runs of any process that start, progress, end, are
+// resumed, amended or removed by waza. It creates the directory of the runs if it does not
+// exist. List the runs after Watch to miss none.
 //
-// A run that another process starts is reported within 100 ms, each run at most ten
-// times a second. A process that is killed is noticed within 250 ms. Watch needs one
-// inotify instance, one watch, and one more watch for each active run. Where inotify
-// is not available or exhausted, Watch looks at the files every 50 ms, or less often
-// when looking takes more than 5 ms.
+// Watch reports a new run of another process within 100 ms, and each run at most ten times a
+// second. It notices a killed process within 250 ms. Watch needs one inotify instance, one
+// watch, and one more watch for each active run. Where inotify is not available or exhausted,
+// Watch scans the files every 50 ms, or less often when a scan takes more than 5 ms.
 func (r *Catalog) Watch(ctx context.Context) *Changes { return r.watch(ctx, fsnotify.NewWatcher) }
 
 func (r *Catalog) watch(ctx context.Context, open func() (*fsnotify.Watcher, error)) *Changes {
@@ -97,16 +95,16 @@ func (c *Changes) mark(id string) {
 	}
 }
 
-// Next returns the runs that have changed since they were returned last, oldest
-// first, waiting for one if need be. A run that came and went in between is only
-// reported as removed. The error is [io.EOF] when the context of [Catalog.Watch] has
-// ended, or the cause of ctx. One goroutine at a time may call Next.
+// Next returns the runs that have changed since they were last returned, oldest first. It waits
+// until there is one. A run that was created and removed in between is only reported as removed.
+// The error is [io.EOF] when the context of [Catalog.Watch] has ended, or the cause of ctx. Only
+// one goroutine at a time may call Next.
 func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 	for {
 		ids, wait := c.take(time.Now())
 		var list []Change
 		for _, id := range ids {
-			if change, changed := c.look(id); changed {
+			if change, changed := c.readChange(id); changed {
 				list = append(list, change)
 			}
 		}
@@ -119,8 +117,7 @@ func (c *Changes) Next(ctx context.Context) ([]Change, error) {
 	}
 }
 
-// await returns nil when there may be something to take: at the latest after wait,
-// unless that is 0.
+// await returns nil when there may be changed runs: after wait at the latest, unless wait is 0.
 func (c *Changes) await(ctx context.Context, wait time.Duration) error {
 	var later <-chan time.Time
 	if wait > 0 {
@@ -140,8 +137,8 @@ func (c *Changes) await(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// take returns the changed runs that may be read at this time, and how long it is
-// until the next may; 0 when there is none.
+// take returns the changed runs that may be read at this time, and the time until the next one
+// may be read; 0 if none exists.
 func (c *Changes) take(now time.Time) (ids []string, wait time.Duration) {
 	maps.DeleteFunc(c.recent, func(_ string, r returned) bool { return r.over && now.Sub(r.next) > forgetAfter })
 	c.mu.Lock()
@@ -160,15 +157,15 @@ func (c *Changes) take(now time.Time) (ids []string, wait time.Duration) {
 	return ids, wait
 }
 
-// look reads a run, and reports whether it is other than it was returned last.
-func (c *Changes) look(id string) (change Change, changed bool) {
+// readChange reads a run and reports whether it changed since it was last returned.
+func (c *Changes) readChange(id string) (change Change, changed bool) {
 	begin := time.Now()
 	stamp, _ := c.lister.runs.Store.At(id).Stamp()
-	session, _, _ := strings.Cut(stamp, ":") // run.json, which each session writes
+	session, _, _ := strings.Cut(stamp, ":") // run.json, which each run session writes
 	found := c.lister.run(id)
 	if !found.taken {
 		if _, err := os.Lstat(c.lister.runs.Store.At(id).Dir()); err == nil {
-			return change, false // its record is being made, and the observer sees that
+			return change, false // its record is being created; the observer notices the rest
 		}
 		delete(c.recent, id)
 		return Change{Info: Info{RunID: id}, Removed: true}, true

@@ -28,7 +28,7 @@ graders: [{name: good, type: text, config: {contains: [good]}}]
 tasks: [{id: a, prompt: a}]
 `
 
-// gated is an agent each trial of which waits for the gate.
+// gated is an agent whose trials wait for the gate.
 func gated(gate <-chan struct{}) runnertest.Agent {
 	return func(ctx context.Context, _ *executor.Trial) (string, error) {
 		select {
@@ -40,7 +40,7 @@ func gated(gate <-chan struct{}) runnertest.Agent {
 	}
 }
 
-// await returns the first change of the run that is wanted.
+// await returns the first change of the run that wanted accepts.
 func await(t *testing.T, c *catalog.Changes, id string, wanted func(catalog.Change) bool) catalog.Change {
 	t.Helper()
 	for {
@@ -58,7 +58,7 @@ func hasStatus(s record.Status) func(catalog.Change) bool {
 	return func(c catalog.Change) bool { return c.Status == s && !c.Removed }
 }
 
-// watcher makes inotify watchers and keeps the last.
+// watcher creates inotify watchers and keeps the last one.
 type watcher struct{ *fsnotify.Watcher }
 
 func (w *watcher) open() (*fsnotify.Watcher, error) {
@@ -69,7 +69,7 @@ func (w *watcher) open() (*fsnotify.Watcher, error) {
 
 func exhausted() (*fsnotify.Watcher, error) { return nil, unix.EMFILE }
 
-// What one process does to runs another learns, with inotify and without.
+// One process notices changes of runs by another, with inotify and without.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	var inotify watcher
@@ -91,9 +91,9 @@ func TestChanges(t *testing.T) {
 			own := owner.Catalog().WatchWith(ctx, fsnotify.NewWatcher)
 
 			first := runnertest.Start(t, owner, gatedSuite, record.Request{})
-			begun := await(t, c, first.ID(), hasStatus(record.StatusRunning))
-			require.Equal(t, "gated", begun.Suite.Name)
-			require.Equal(t, 3, begun.Trials.Total)
+			started := await(t, c, first.ID(), hasStatus(record.StatusRunning))
+			require.Equal(t, "gated", started.Suite.Name)
+			require.Equal(t, 3, started.Trials.Total)
 			await(t, own, first.ID(), hasStatus(record.StatusRunning))
 
 			second := runnertest.Start(t, owner, gatedSuite, record.Request{})
@@ -145,7 +145,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Events that the kernel dropped are made up for.
+// Changes are found even if the kernel dropped their events.
 func TestChangesMissed(t *testing.T) {
 	t.Parallel()
 	dir, missed := t.TempDir(), make(chan error)
@@ -183,8 +183,7 @@ func TestChangesMissed(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A process that is killed writes nothing any more; that its run is interrupted is
-// noticed all the same.
+// A killed process writes nothing, but the interruption of its run is noticed.
 func TestChangesOfKilled(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -205,7 +204,7 @@ func TestChangesOfKilled(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// The directory of all runs may go and come back.
+// The directory of all runs can be removed and created again.
 func TestChangesOfAnotherDirectory(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -221,7 +220,7 @@ func TestChangesOfAnotherDirectory(t *testing.T) {
 	<-run.Done()
 }
 
-// A run that ends and is resumed before anybody looks has changed, although it is as it was.
+// A run that ends and is resumed between two reads has changed, although its Info is the same.
 func TestChangesOfResumedRun(t *testing.T) {
 	t.Parallel()
 	r := runnertest.AgentRunner(t, t.TempDir(), gated(nil))
@@ -230,7 +229,7 @@ func TestChangesOfResumedRun(t *testing.T) {
 	c := r.Catalog().Watch(ctx)
 	run := runnertest.Start(t, r, gatedSuite, record.Request{})
 	await(t, c, run.ID(), hasStatus(record.StatusRunning))
-	for err := error(nil); err == nil; { // until nothing more is reported of the first session
+	for err := error(nil); err == nil; { // until no more changes of the first session are reported
 		next, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 		_, err = c.Next(next)
 		stop()

@@ -20,7 +20,7 @@ import (
 // [record.ErrRunNotFound], a [*record.BusyError] for a run that is active or being
 // changed, or the reason why some files remain; [Catalog.Collect] deletes these later.
 func (r *Catalog) Remove(id string) (bytes int64, err error) {
-	if err := r.Settle(context.Background(), id); err != nil { // an end is a moment, which nothing delays
+	if err := r.Settle(context.Background(), id); err != nil { // writing the end takes only a moment
 		return 0, err
 	}
 	trash, err := r.Store.Discard(id)
@@ -28,7 +28,7 @@ func (r *Catalog) Remove(id string) (bytes int64, err error) {
 	case errors.Is(err, journal.ErrNotFound):
 		return 0, fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
 	case errors.Is(err, journal.ErrRecorded):
-		return 0, &record.BusyError{RunID: id, GoesOn: true}
+		return 0, &record.BusyError{RunID: id, Running: true}
 	case errors.Is(err, journal.ErrAmended):
 		return 0, &record.BusyError{RunID: id}
 	}
@@ -42,8 +42,8 @@ func (r *Catalog) Remove(id string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// Retention says which runs to remove. The zero value keeps all runs. A run is removed
-// when every field that is set allows it; an active run never is. The age of a run dated
+// Retention determines which runs to remove. The zero value keeps all runs. A run is removed
+// when every field that is set allows it; an active run is never removed. The age of a run dated
 // in the future is unknown: Keep does not count it and keeps it, unless Keep is 0.
 type Retention struct {
 	// Keep, unless nil, keeps that many of the newest runs with one of Statuses.
@@ -72,7 +72,7 @@ func (o Retention) choose(infos []Info, now time.Time) []Info {
 		switch {
 		case info.Status == record.StatusRunning:
 		case len(o.Statuses) > 0 && !slices.Contains(o.Statuses, info.Status):
-		case info.Ahead && (o.Keep != nil && *o.Keep > 0 || o.OlderThan > 0): // nobody knows its age
+		case info.Ahead && (o.Keep != nil && *o.Keep > 0 || o.OlderThan > 0): // its age is unknown
 		case o.Keep != nil && kept < *o.Keep:
 			kept++
 		case o.OlderThan > 0 && now.Sub(ended) < o.OlderThan:
@@ -85,11 +85,11 @@ func (o Retention) choose(infos []Info, now time.Time) []Info {
 
 // Removed is something that Collect removed, or would remove.
 type Removed struct {
-	// What is run, workspaces (of a run whose process was killed), trash (a run
-	// that was removed, but not to the end), file (that was being written when
-	// its process was killed), unrecorded (a run whose process was killed before
-	// it was recorded) or index (entries of the cache's index that are of no use).
-	What  string `json:"what"`
+	// Kind is one of: run; workspaces (of a run whose process was killed); trash (a run that was
+	// not removed completely); file (that was being written when its process was killed);
+	// unrecorded (a run whose process was killed before it was recorded); index (unused entries
+	// of the cache's index).
+	Kind  string `json:"what"`
 	RunID string `json:"runId,omitempty"`
 	// Path is the path of anything but a run.
 	Path  string `json:"path,omitempty"`
@@ -99,16 +99,16 @@ type Removed struct {
 	StartedAt *time.Time    `json:"startedAt,omitempty"`
 }
 
-// Values of [Removed.What], besides the kinds of [journal.Garbage].
+// Values of [Removed.Kind], besides the kinds of [journal.Garbage].
 const (
 	RemovedRun   = "run"
 	RemovedIndex = "index"
 )
 
-// Collect removes garbage, and the runs that o does not keep. With dryRun it removes
-// nothing and returns what it would remove. It returns what it removed also with an
-// error, which joins the reasons why things remain, or is the cause of ctx. A run that
-// somebody resumes meanwhile remains. A dry run does not list the cache's index.
+// Collect removes garbage, and the runs that o does not keep. With dryRun it removes nothing and
+// returns what it would remove. Even with an error it returns what it removed. The error joins
+// the reasons why something remains, or is the cause of ctx. A run that is resumed in the
+// meantime remains. A dry run does not list the cache's index.
 func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
 	c := &collection{dryRun: dryRun}
 	if err := r.collectRuns(ctx, o, c); err != nil {
@@ -116,7 +116,7 @@ func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Remo
 	}
 	err := r.Store.Collect(time.Now(), func(g journal.Garbage) {
 		if ctx.Err() == nil {
-			c.remove(Removed{What: g.Kind, RunID: g.Run, Path: g.Path, Bytes: treeSize(g.Path)}, func() error { return workspace.RemoveAll(g.Path) })
+			c.remove(Removed{Kind: g.Kind, RunID: g.Run, Path: g.Path, Bytes: treeSize(g.Path)}, func() error { return workspace.RemoveAll(g.Path) })
 		}
 	})
 	if err == nil && ctx.Err() == nil && !dryRun {
@@ -134,7 +134,7 @@ func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) e
 		return err
 	}
 	for _, info := range infos {
-		_ = r.Settle(ctx, info.RunID) // runs that are active stay, see below
+		_ = r.Settle(ctx, info.RunID) // active runs remain, see below
 	}
 	for _, info := range o.choose(infos, time.Now()) {
 		if ctx.Err() != nil {
@@ -145,7 +145,7 @@ func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) e
 			continue
 		}
 		c.remove(Removed{
-			What: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status, StartedAt: &info.StartedAt,
+			Kind: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status, StartedAt: &info.StartedAt,
 		}, func() error {
 			_, err := r.Remove(info.RunID)
 			return err
@@ -157,9 +157,9 @@ func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) e
 // collectIndex drops the entries of removed runs from the index.
 func (r *Catalog) collectIndex(c *collection) error {
 	before := treeSize(r.Store.IndexDir())
-	dropped, err := r.Store.Forget()
+	dropped, err := r.Store.CleanIndex()
 	if dropped > 0 {
-		c.removed = append(c.removed, Removed{What: RemovedIndex, Path: r.Store.IndexDir(), Bytes: max(0, before-treeSize(r.Store.IndexDir()))})
+		c.removed = append(c.removed, Removed{Kind: RemovedIndex, Path: r.Store.IndexDir(), Bytes: max(0, before-treeSize(r.Store.IndexDir()))})
 	}
 	if errors.Is(err, journal.ErrIndexBusy) {
 		return nil // another process does the same
@@ -167,7 +167,7 @@ func (r *Catalog) collectIndex(c *collection) error {
 	return err
 }
 
-// collection gathers what was removed, and the errors of what was not.
+// collection collects removed items, and the errors of failed removals.
 type collection struct {
 	dryRun  bool
 	removed []Removed
@@ -189,12 +189,12 @@ func (c *collection) remove(what Removed, remove func() error) {
 	}
 }
 
-// treeSize returns the sum of the sizes of the files at a path, in bytes, without files
-// that it cannot read or that disappear meanwhile.
+// treeSize returns the total size of the files below a path in bytes. It ignores files that it
+// cannot read or that disappear in the meantime.
 func treeSize(path string) (bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // see above
+			return nil // ignored, see above
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			bytes += info.Size()

@@ -24,7 +24,7 @@ func TestRemove(t *testing.T) {
 		_, err := r.Catalog().Remove(live.ID())
 		var busy *record.BusyError
 		require.ErrorAs(t, err, &busy)
-		require.True(t, busy.GoesOn)
+		require.True(t, busy.Running)
 	}
 	live.Cancel()
 	<-live.Done()
@@ -41,7 +41,7 @@ func TestRemove(t *testing.T) {
 	_, err := other.Catalog().Remove(live.ID())
 	var busy *record.BusyError
 	require.ErrorAs(t, err, &busy)
-	require.False(t, busy.GoesOn)
+	require.False(t, busy.Running)
 	close(over)
 	require.NoError(t, <-done)
 
@@ -54,7 +54,8 @@ func TestRemove(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
-// A client that sees the end of a run can remove it, although its result is written later.
+// A client that receives the end of a run can remove the run, although its result is written
+// later.
 func TestRemoveAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
@@ -70,7 +71,7 @@ func TestRemoveAtTheEnd(t *testing.T) {
 	}
 }
 
-// A run that was killed is removed with its workspaces, whatever agents did to these.
+// A killed run is removed with its workspaces, whatever agents did to these.
 func TestRemoveWithWorkspaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -91,7 +92,7 @@ func TestRemoveWithWorkspaces(t *testing.T) {
 	}
 }
 
-// Each way to choose runs chooses those, and never one that goes on.
+// Each filter chooses the right runs, and never an active one.
 func TestCollectRuns(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -128,7 +129,7 @@ func TestCollectRuns(t *testing.T) {
 		require.NoError(t, err, name)
 		var got []string
 		for _, what := range list {
-			require.Equal(t, "run", what.What)
+			require.Equal(t, "run", what.Kind)
 			require.Positive(t, what.Bytes)
 			got = append(got, what.RunID)
 		}
@@ -144,7 +145,7 @@ func TestCollectRuns(t *testing.T) {
 	require.Equal(t, ids[3], infos[1].RunID)
 }
 
-// Garbage goes without any run, and a dry run touches nothing.
+// Garbage is removed even without runs, and a dry run removes nothing.
 func TestCollectGarbage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +158,7 @@ func TestCollectGarbage(t *testing.T) {
 	require.NoError(t, os.WriteFile(left, []byte("12345"), 0o600))
 	list, err := r.Catalog().Collect(t.Context(), catalog.Retention{}, true)
 	require.NoError(t, err)
-	require.Equal(t, []catalog.Removed{{What: "workspaces", RunID: run.ID(), Path: filepath.Join(dir, "work", run.ID()), Bytes: 5}}, list)
+	require.Equal(t, []catalog.Removed{{Kind: "workspaces", RunID: run.ID(), Path: filepath.Join(dir, "work", run.ID()), Bytes: 5}}, list)
 	require.FileExists(t, left)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -35,13 +35,13 @@ type Live interface {
 	Done() <-chan struct{}
 }
 
-// New returns the catalog of a store. live returns the run with that id if it is
-// active in this process, else nil. log takes what a caller need not know.
+// New returns the catalog of a store. live returns the run with a given id if it is active in
+// this process, else nil. log receives problems that callers need not handle.
 func New(store *journal.Store, live func(id string) Live, log *slog.Logger) *Catalog {
 	return &Catalog{Store: store, live: live, log: log}
 }
 
-// StateDir is the directory that holds the records of all runs.
+// StateDir returns the directory that holds the records of all runs.
 func (r *Catalog) StateDir() string { return r.Store.Dir() }
 
 // Run returns the run with that id, or [record.ErrRunNotFound].
@@ -61,7 +61,7 @@ func (r *Catalog) Settle(ctx context.Context, id string) error {
 		return nil
 	}
 	if p, err := live.Progress(); err == nil && p.EndedAt == nil {
-		return &record.BusyError{RunID: id, GoesOn: true}
+		return &record.BusyError{RunID: id, Running: true}
 	}
 	select {
 	case <-live.Done():
@@ -71,14 +71,14 @@ func (r *Catalog) Settle(ctx context.Context, id string) error {
 	}
 }
 
-// LatestRun names the newest run. A run dated in the future is the newest only when
-// there is no other.
+// LatestRun names the newest run. A run dated in the future is the newest only if there is no
+// other run.
 const LatestRun = "latest"
 
-// leastPrefix is how many characters of an id are enough to name a run.
+// leastPrefix is the minimum number of characters of an abbreviated id.
 const leastPrefix = 4
 
-// AmbiguousRunError reports that several runs match the name of one.
+// An AmbiguousRunError reports that a reference matches several runs.
 type AmbiguousRunError struct {
 	Ref string
 	// RunIDs are the runs that match, newest first.
@@ -86,13 +86,13 @@ type AmbiguousRunError struct {
 }
 
 func (e *AmbiguousRunError) Error() string {
-	return fmt.Sprintf("%q fits %d runs: %s", e.Ref, len(e.RunIDs), text.Names(e.RunIDs))
+	return fmt.Sprintf("%q matches %d runs: %s", e.Ref, len(e.RunIDs), text.Names(e.RunIDs))
 }
 
-// Find returns the run that ref names: its id, the beginning of its id or of the part
-// after the last hyphen (at least four characters), or latest. ~N counts N runs of the
-// same suite file back: latest~1. The error is [record.ErrRunNotFound], an
-// [*AmbiguousRunError], or the reason why the run cannot be read.
+// Find returns the run that ref names: its id, a prefix of its id or of the part after the last
+// hyphen (at least four characters), or latest. A suffix ~N counts N runs of the same suite file
+// back, for example latest~1. The error is [record.ErrRunNotFound], an [*AmbiguousRunError], or
+// the reason why the run cannot be read.
 func (r *Catalog) Find(ref string) (record.Handle, error) {
 	name, back, err := cutBack(ref)
 	if err != nil {
@@ -104,19 +104,25 @@ func (r *Catalog) Find(ref string) (record.Handle, error) {
 	}
 	before := 0
 	err = r.Earlier(h.ID(), func(o record.Handle) bool {
-		if o.Record().Suite.Path == h.Record().Suite.Path {
+		if sameSuite(&o.Record().Suite, &h.Record().Suite) {
 			before++
 			h = o
 		}
 		return before < back
 	})
 	if err == nil && before < back {
-		err = fmt.Errorf("%w: %s: of that suite there are %d before it", record.ErrRunNotFound, ref, before)
+		err = fmt.Errorf("%w: %s: the suite has only %s", record.ErrRunNotFound, ref, text.Count(before, "earlier run", "earlier runs"))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return h, nil
+}
+
+// sameSuite reports whether two runs are of one suite. Imported runs may have no suite file;
+// their suites are compared by name.
+func sameSuite(a, b *record.SuiteRef) bool {
+	return a.Path == b.Path && (a.Path != "" || a.Name == b.Name)
 }
 
 // cutBack splits ref~N.
@@ -129,7 +135,7 @@ func cutBack(ref string) (name string, back int, err error) {
 		return name, 1, nil
 	}
 	if back, err = strconv.Atoi(number); err != nil || back < 0 {
-		return "", 0, fmt.Errorf("%w: %s: after ~ stands how many runs before", record.ErrRunNotFound, ref)
+		return "", 0, fmt.Errorf("%w: %s: ~ must be followed by a number of runs", record.ErrRunNotFound, ref)
 	}
 	return name, back, nil
 }
@@ -168,7 +174,7 @@ func (r *Catalog) newest() (record.Handle, error) {
 		return false
 	})
 	if err == nil && newest == nil {
-		err = fmt.Errorf("%w: %s, for none is recorded", record.ErrRunNotFound, LatestRun)
+		err = fmt.Errorf("%w: %s: no runs are recorded", record.ErrRunNotFound, LatestRun)
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +189,7 @@ func (r *Catalog) Earlier(id string, visit func(record.Handle) bool) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range ids[slices.Index(ids, id)+1:] { // all when there is no such id
+	for _, other := range ids[slices.Index(ids, id)+1:] { // all runs when the id does not exist
 		h, err := r.Run(other)
 		if err == nil && !visit(h) {
 			break
@@ -206,8 +212,8 @@ func (r *Catalog) Archive(w io.Writer, id string) error {
 }
 
 // Unfinished returns the id of the newest run that is interrupted, cancelled or failed,
-// or nothing when there is none. suite, unless empty, is the path of the suite file that
-// the run must have. Unfinished skips runs whose files it cannot read.
+// or nothing if no run matches. suite, unless empty, is the path of the suite file that
+// the run must have. Unfinished skips imported runs, and runs whose files it cannot read.
 func (r *Catalog) Unfinished(suite string) (runID string, err error) {
 	ids, err := r.Store.List()
 	if err != nil {
@@ -215,7 +221,7 @@ func (r *Catalog) Unfinished(suite string) (runID string, err error) {
 	}
 	for _, id := range ids {
 		h, err := r.Run(id)
-		if err != nil || suite != "" && h.Record().Suite.Path != suite {
+		if err != nil || h.Record().Imported != nil || suite != "" && h.Record().Suite.Path != suite {
 			continue
 		}
 		p, err := h.Progress()

@@ -15,7 +15,7 @@ import (
 	"waza/runner/replay"
 )
 
-// Info is a line of the list of runs.
+// Info describes a run in the list of runs.
 type Info struct {
 	RunID     string          `json:"runId"`
 	Status    record.Status   `json:"status"`
@@ -23,51 +23,52 @@ type Info struct {
 	Executor  string          `json:"executor"`
 	Agent     string          `json:"agent,omitempty"`
 	Model     string          `json:"model,omitempty"`
-	Models    []string        `json:"models,omitempty"` // of a matrix that has several
+	Models    []string        `json:"models,omitempty"` // only in a matrix with several models
 	StartedAt time.Time       `json:"startedAt"`
 	EndedAt   *time.Time      `json:"endedAt"`
 	Tasks     record.Counts   `json:"tasks"`
 	Trials    record.Counts   `json:"trials"`
-	// Damage describes the damaged parts of the record; absent when there are none.
+	// Damage describes the damaged parts of the record; absent without damage.
 	Damage *record.Damage `json:"damage,omitempty"`
-	// Ahead: the run is dated in the future, so its age is unknown. Lists have it last,
-	// and no age limit removes it.
+	// Ahead reports whether the run is dated in the future, so that its age is unknown. Lists
+	// sort such runs last, and no age limit removes them.
 	Ahead bool `json:"ahead,omitempty"`
+	// Imported reports whether the results come from a file, and waza executed nothing.
+	Imported bool `json:"imported,omitempty"`
 }
 
 func newInfo(rec *record.Run, p record.Progress) Info {
 	return Info{
 		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, Models: rec.Config.Models,
-		StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials,
+		StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials, Imported: rec.Imported != nil,
 	}
 }
 
 // Filter chooses runs. The zero value chooses all.
 type Filter struct {
-	// Status is the status that runs must have, Path the path of their suite file;
-	// empty means any.
+	// Status is the required status of runs. Path is the required path of their suite file.
+	// Empty means any.
 	Status record.Status
 	Path   string
-	// Limit bounds how many of the newest runs are chosen; 0 means all.
+	// Limit is the maximum number of chosen runs, newest first; 0 means all.
 	Limit int
 }
 
-// takes reports whether f chooses a run, apart from the limit.
+// takes reports whether f chooses a run, ignoring the limit.
 func (f Filter) takes(info *Info) bool {
 	return (f.Status == "" || f.Status == info.Status) && (f.Path == "" || f.Path == info.Suite.Path)
 }
 
-// List returns the runs of the state directory, newest first, at most limit when that
-// is positive. It is [Catalog.ListBy] with only a limit.
+// List returns the runs of the state directory, newest first. A positive limit limits their
+// number. It is [Catalog.ListBy] with only a limit.
 func (r *Catalog) List(limit int) ([]Info, error) { return r.ListBy(Filter{Limit: max(0, limit)}) }
 
-// listBlock is how many runs a list with a filter looks at before it compares with the
-// limit.
+// listBlock is the number of runs that a filtered list checks before it compares with the limit.
 const listBlock = 512
 
-// ListBy returns the chosen runs of the state directory, newest first, including runs
-// with a damaged record. Runs dated in the future come last. A run of this process is
-// cancelled as soon as somebody cancels it, even while its processes are being killed.
+// ListBy returns the chosen runs of the state directory, newest first, including runs with a
+// damaged record. Runs dated in the future come last. A cancelled run of this process has the
+// status cancelled at once, even while its processes are being killed.
 func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	ids, err := r.Store.List()
 	if err != nil {
@@ -81,7 +82,7 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	}
 	infos := []Info{}
 	for block := range slices.Chunk(ids, size) {
-		infos = append(infos, l.look(block)...)
+		infos = append(infos, l.listRuns(block)...)
 		if f.Limit > 0 && len(infos) >= f.Limit {
 			return infos[:f.Limit], nil
 		}
@@ -89,9 +90,9 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	return infos, nil
 }
 
-// Look returns the line of one run in the list of a catalog; ok is false when there is no
-// such run. Of an interrupted run it reads the whole journal.
-func Look(r *Catalog, id string) (info Info, ok bool) {
+// ReadInfo returns the Info of one run; ok is false when the run does not exist. For an interrupted
+// run it reads the whole journal.
+func ReadInfo(r *Catalog, id string) (info Info, ok bool) {
 	if !journal.ValidID(id) {
 		return Info{}, false
 	}
@@ -100,7 +101,7 @@ func Look(r *Catalog, id string) (info Info, ok bool) {
 	return found.info, found.taken
 }
 
-// lister makes a list. Its workers only read it.
+// lister creates a list. Its workers only read it.
 type lister struct {
 	runs    *Catalog
 	memo    *memo
@@ -108,16 +109,16 @@ type lister struct {
 	needles [][]byte
 }
 
-// listed is the result of a look at a run.
+// listed is the result of reading a run.
 type listed struct {
 	info  Info
-	taken bool   // the filter takes it
-	stamp string // to remember it by; empty when it must not be remembered
+	taken bool   // the filter chooses the run
+	stamp string // key in the memo; empty when the run must not be added
 }
 
-// look lists a block of runs and adds those that were missing to the memo. Several
-// workers look, because looking at files is mostly waiting.
-func (l *lister) look(ids []string) []Info {
+// listRuns lists a block of runs and adds missing ones to the memo. It uses several workers,
+// because reading files is mostly waiting.
+func (l *lister) listRuns(ids []string) []Info {
 	found := make([]listed, len(ids))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -143,16 +144,16 @@ func (l *lister) look(ids []string) []Info {
 	return infos
 }
 
-// run looks at one run. It does not take a run that was removed meanwhile.
+// run reads one run. It does not choose a run that was removed in the meantime.
 func (l *lister) run(id string) listed {
 	if live := l.runs.live(id); live != nil {
-		p, _ := live.Progress() // of a live run it never fails
+		p, _ := live.Progress() // never fails for a live run
 		info := newInfo(live.Record(), p)
 		info.Status = live.Status()
 		return listed{info: info, taken: l.filter.takes(&info)}
 	}
 	run := l.runs.Store.At(id)
-	stamp, result := run.Stamp() // before reading: later changes get another stamp
+	stamp, result := run.Stamp() // before reading: later changes produce another stamp
 	if b, ok := l.memo.find(id, stamp); ok && (result || !run.Alive()) {
 		for _, needle := range l.needles {
 			if !bytes.Contains(b, needle) {
@@ -167,11 +168,11 @@ func (l *lister) run(id string) listed {
 	return l.read(run, id, stamp)
 }
 
-// read looks into the files of a run.
+// read reads the files of a run.
 func (l *lister) read(run *journal.Run, id, stamp string) listed {
 	rec, err := replay.OpenFiles(run)
 	if err != nil {
-		return listed{} // it is gone
+		return listed{} // the run was removed
 	}
 	p, err := rec.Progress()
 	info := newInfo(rec.Rec, p)

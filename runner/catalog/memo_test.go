@@ -20,7 +20,7 @@ import (
 	"waza/runner/record"
 )
 
-// endedRuns records so many runs that are over, and returns their ids, newest first.
+// endedRuns records n ended runs, and returns their ids, newest first.
 func endedRuns(t *testing.T, dir string, n int) []string {
 	t.Helper()
 	store := journal.NewStore(dir)
@@ -46,7 +46,7 @@ func writeEnd(t *testing.T, dir, id string, status record.Status) {
 	require.NoError(t, os.Rename(path+"~", path))
 }
 
-// catalogOf is the catalog of a process without runs of its own.
+// catalogOf returns the catalog of a process without active runs.
 func catalogOf(dir string) *Catalog {
 	return New(journal.NewStore(dir), func(string) Live { return nil }, slog.New(slog.DiscardHandler))
 }
@@ -58,7 +58,7 @@ func allRuns(t *testing.T, r *Catalog) []Info {
 	return infos
 }
 
-// The memo is written when many runs are missing, and says what their files say.
+// The memo is written when many runs are missing in it, and agrees with their files.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestCatalog(t *testing.T) {
 	require.Len(t, c.lines, len(ids)+1)
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
-	// The files of a run are read again when they change, and only then.
+	// The files of a run are read again only when they change.
 	asked := filepath.Join(dir, "runs", ids[3], "run.json")
 	was, err := os.Stat(asked)
 	require.NoError(t, err)
@@ -88,22 +88,22 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, os.Chtimes(asked, time.Time{}, was.ModTime()))
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 	require.NoError(t, os.WriteFile(asked, nil, 0o600))
-	require.Equal(t, "run.json is damaged: it is empty; what it held is lost", allRuns(t, r)[4].Damage.String())
+	require.Equal(t, "run.json is damaged: empty file; its content is lost", allRuns(t, r)[4].Damage.String())
 
-	// A result that is written again is read again.
+	// A rewritten result is read again.
 	writeEnd(t, dir, ids[5], record.StatusCancelled)
 	after := allRuns(t, r)
 	require.Equal(t, record.StatusCancelled, after[6].Status)
-	// A run that is resumed has none.
+	// A resumed run has no result.
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[5], "result.json")))
 	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[6].Status)
-	// One that is removed is gone.
+	// A removed run is not listed.
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "runs", ids[5])))
 	require.Len(t, allRuns(t, r), len(ids))
 }
 
-// A run without a result that was interrupted is remembered, and one that is taken
-// up again is running, whatever is remembered.
+// An interrupted run without a result is kept in the memo. A resumed run is running, whatever
+// the memo contains.
 func TestCatalogOfInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[0].Status)
 }
 
-// However the file is damaged, the list is the same.
+// The list is the same, however the file is damaged.
 func TestCatalogHeals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func TestCatalogHeals(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, allRuns(t, r)), "it cannot be written")
 }
 
-// Filters choose the same by the catalog and without it.
+// Filters choose the same runs with the memo and without it.
 func TestListBy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func TestListBy(t *testing.T) {
 	}
 }
 
-// Every field of Info comes back, whatever it holds.
+// Every field of Info survives the memo, whatever its value.
 func TestCatalogInfo(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -237,11 +237,11 @@ func TestCatalogInfo(t *testing.T) {
 	}
 }
 
-// A memo of a waza whose Info has other fields is of no use.
+// A memo of a waza with other fields in Info is ignored.
 func TestCatalogVersion(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 4, catalogVersion)
-	require.EqualValues(t, uint32(0x62280a5e), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
+	require.Equal(t, 5, catalogVersion)
+	require.EqualValues(t, uint32(0xebd25e0b), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
 }
 
 // shape distinguishes types by their JSON.
@@ -260,7 +260,7 @@ func shape(t reflect.Type) string {
 	return t.String()
 }
 
-// A field more, or with another name in JSON, makes another shape.
+// An added field, or one with another JSON name, changes the shape.
 func TestCatalogShape(t *testing.T) {
 	t.Parallel()
 	type a struct {
@@ -275,7 +275,7 @@ func TestCatalogShape(t *testing.T) {
 	require.NotEqual(t, shape(reflect.TypeFor[a]()), shape(reflect.TypeFor[b]()))
 }
 
-// Any file is a memo of something, and what it has survives being written.
+// Any file can be read as a memo, and its valid lines survive writing.
 func FuzzCatalog(f *testing.F) {
 	m := &memo{lines: map[string]string{}}
 	m.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})

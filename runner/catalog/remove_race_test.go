@@ -14,8 +14,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A run that was removed while it was read gave internal errors: a reader gets what
-// there was, or learns that there is no such run.
+// Reading a run while it was removed returned internal errors. A reader gets the data, or an
+// error that the run does not exist.
 func TestAttackRemoveBesideReaders(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -57,7 +57,7 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 			"archive":   func(record.Handle) error { return r.Catalog().Archive(io.Discard, id) },
 			"grade": func(record.Handle) error {
 				_, err := r.Amender().Grade(t.Context(), id, suite, regrade.GradeOptions{})
-				if busy := (*record.BusyError)(nil); errors.As(err, &busy) && !busy.GoesOn {
+				if busy := (*record.BusyError)(nil); errors.As(err, &busy) && !busy.Running {
 					return nil
 				}
 				return err
@@ -92,8 +92,8 @@ func TestAttackRemoveBesideReaders(t *testing.T) {
 		}
 		for {
 			_, err := r.Catalog().Remove(id)
-			if busy := (*record.BusyError)(nil); errors.As(err, &busy) && !busy.GoesOn {
-				continue // it is being graded
+			if busy := (*record.BusyError)(nil); errors.As(err, &busy) && !busy.Running {
+				continue // the run is being graded
 			}
 			require.NoError(t, err, fmt.Sprint(id))
 			break

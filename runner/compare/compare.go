@@ -1,5 +1,5 @@
-// Package compare says what changed between runs, with tests that account for chance.
-// Call [Compare] with a [Source] for each run.
+// Package compare compares runs with statistical tests that account for chance. Call [Compare]
+// with a [Source] for each run.
 package compare
 
 import (
@@ -15,36 +15,35 @@ import (
 	"waza/runner/tally"
 )
 
-// Options say how runs are compared. The zero value works.
+// Options control a comparison. The zero value works.
 type Options struct {
-	// Confidence is 0.95 when zero.
+	// Confidence is the confidence of tests and intervals; 0 means 0.95.
 	Confidence float64
-	// Margin is by how much pass rates and scores may differ and still be the
-	// same; 0.1 when zero.
+	// Margin is the largest difference of pass rates and scores that still counts as the same; 0
+	// means 0.1.
 	Margin float64
-	// Tasks are globs: only tasks whose id or name matches one are compared.
-	// Empty means all.
+	// Tasks are globs: only tasks whose id or name matches one are compared. Empty means all
+	// tasks.
 	Tasks []string
+	// Policies apply to each further run; nil means none.
+	Policies *Policies
 }
 
-// ErrNothingCompared says that the runs have no task in common.
+// ErrNothingCompared means that the runs have no task in common.
 var ErrNothingCompared = errors.New("the runs have no task in common")
 
-// Compare holds each further source against the first, task by task. Tasks are
-// those of the suites, matched by id; trials count that passed, failed or took
-// too long.
+// Compare compares each further source with the first, task by task. It matches the suites'
+// tasks by id, and counts trials that passed, failed or timed out.
 //
-// What it says of tasks holds for all tasks of a pair of runs together: that any
-// is called improved or regressed by chance is at most as likely as Confidence
-// leaves. Each task has Fisher's test of its pass rates, McNemar's of the pairs of
-// trials with equal number, which sees more where these share a seed, and, where
-// scores say more than verdicts, a permutation test of them. All of these stand in
-// one family, see [stats.Holm].
+// The classes of all tasks of a pair of runs hold together: the probability that any unchanged
+// task is called improved or regressed is at most 1 - Confidence. Each task has Fisher's test of
+// its pass rates. It also has McNemar's test of the pairs of trials with equal number, which is
+// more powerful if these share a seed. If scores contain more information than verdicts, it has
+// a permutation test of the scores. All these tests are in one family, see [stats.Holm].
 //
-// The figures are the same for the same trials. Sources are read one after the
-// other; of each trial a few numbers stay in memory. The error is
-// [ErrNothingCompared], a [*record.SelectionError], the cause of ctx, or tells what
-// cannot be read.
+// The figures are the same for the same trials. Compare reads the sources one after the other,
+// and keeps a few numbers of each trial in memory. The error is [ErrNothingCompared], a
+// [*record.SelectionError], the cause of ctx, or an error of reading a source.
 func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, error) {
 	if !(o.Confidence > 0 && o.Confidence < 1) {
 		o.Confidence = stats.DefaultConfidence
@@ -76,25 +75,30 @@ func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, err
 		if len(p.pairs)+len(p.result.Uncounted) == 0 {
 			return nil, fmt.Errorf("%w: %s and %s", ErrNothingCompared, sides[0].head.Name, sd.head.Name)
 		}
-		c.Comparisons = append(c.Comparisons, *p.compare())
+		result := p.compare()
+		if o.Policies != nil {
+			result.Policies = p.policies(o.Policies)
+		}
+		c.Comparisons = append(c.Comparisons, *result)
 	}
 	return c, nil
 }
 
-// pairing holds one run against the reference.
+// A pairing compares one run with the reference.
 type pairing struct {
 	options  Options
+	wanted   interface{ Matches(names []string) bool }
 	ref, run *side
 	pairs    []*taskPair
-	needed   map[[3]float64]int // trials by rates and level, as many tasks share them
+	needed   map[[3]float64]int // trials by rates and level, because many tasks have the same
 	tests    int                // of all tasks
-	// everywhere: all tasks are executed otherwise.
+	// everywhere reports whether the execution of all tasks changed.
 	everywhere bool
 	result     RunComparison
 }
 
-// taskPair is a task that is compared: with trials that count in both runs, and none
-// that waits for a person's score.
+// A taskPair is a compared task: both runs have trials of it that count, and no trial waits for
+// a person's score.
 type taskPair struct {
 	tally.ComparedTask
 	ref, run *sideTask
@@ -102,15 +106,14 @@ type taskPair struct {
 }
 
 func newPairing(ref, run *side, o Options) *pairing {
-	p := &pairing{options: o, ref: ref, run: run, needed: map[[3]float64]int{}, result: RunComparison{
+	p := &pairing{options: o, wanted: plan.NewFilter(o.Tasks), ref: ref, run: run, needed: map[[3]float64]int{}, result: RunComparison{
 		Run: run.head.Name, Differences: []Difference{}, Notes: []ComparisonNote{}, Tasks: []TaskComparison{},
 		Uncounted: []UncountedTask{}, OnlyReference: []string{}, OnlyRun: []string{},
 	}}
-	wanted := plan.NewFilter(o.Tasks)
 	for _, t := range ref.tasks {
 		other := run.byID[t.id]
 		switch {
-		case !wanted.Takes(t.names()):
+		case !p.wanted.Matches(t.names()):
 		case other == nil:
 			p.result.OnlyReference = append(p.result.OnlyReference, t.id)
 		case !t.comparable() || !other.comparable():
@@ -123,18 +126,18 @@ func newPairing(ref, run *side, o Options) *pairing {
 		}
 	}
 	for _, t := range run.tasks {
-		if ref.byID[t.id] == nil && wanted.Takes(t.names()) {
+		if ref.byID[t.id] == nil && p.wanted.Matches(t.names()) {
 			p.result.OnlyRun = append(p.result.OnlyRun, t.id)
 		}
 	}
 	return p
 }
 
-// names are what globs are matched with.
+// names returns the texts that globs can match.
 func (t *sideTask) names() []string { return []string{t.id, t.ref.Name} }
 
-// checkTasks finds globs that no task of any side matches: slips that would go
-// unnoticed.
+// checkTasks returns an error for globs that match no task of any side. Such mistakes would
+// otherwise go unnoticed.
 func checkTasks(globs []string, sides []*side) error {
 	var all [][]string
 	var known []string
@@ -150,7 +153,7 @@ func checkTasks(globs []string, sides []*side) error {
 	}
 	for _, g := range globs {
 		f := plan.NewFilter([]string{g})
-		if !slices.ContainsFunc(all, f.Takes) {
+		if !slices.ContainsFunc(all, f.Matches) {
 			return &record.SelectionError{What: "task", Patterns: []string{g}, Known: known}
 		}
 	}
@@ -160,11 +163,11 @@ func checkTasks(globs []string, sides []*side) error {
 func newTaskPair(ref, run *sideTask) *taskPair {
 	t := &taskPair{ref: ref, run: run}
 	t.A, t.B, t.Pairs = ref.side(), run.side(), pairsOf(ref.trials, run.trials)
-	t.Telling = tally.Telling(t.A, t.B)
+	t.ScoresInformative = tally.AreScoresInformative(t.A, t.B)
 	return t
 }
 
-// pairsOf compares trials of equal number; both lists are in that order.
+// pairsOf compares trials of equal number; both lists are sorted by number.
 func pairsOf(a, b []sideTrial) record.Pairs {
 	var p record.Pairs
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -187,7 +190,7 @@ func pairsOf(a, b []sideTrial) record.Pairs {
 	return p
 }
 
-// compare does all tasks, then the suite.
+// compare compares all tasks, then the suite.
 func (p *pairing) compare() *RunComparison {
 	tasks := make([]*tally.ComparedTask, len(p.pairs))
 	for i, t := range p.pairs {
@@ -209,13 +212,13 @@ func (p *pairing) compare() *RunComparison {
 	return &p.result
 }
 
-// sumUp says all that is known of a task.
+// sumUp fills in the result of a task.
 func (p *pairing) sumUp(t *taskPair) {
 	confidence := p.options.Confidence
 	t.result = TaskComparison{
 		ID: t.ref.id, Name: t.ref.ref.Name, Reference: t.ref.counts, Run: t.run.counts, Pairs: t.Pairs,
 		P: t.P(), Tests: t.Out, PassRate: t.Rate(confidence), Score: t.Score(confidence),
-		DurationMS: t.took(tookTime), Tokens: t.took(tookTokens), CostUSD: t.took(tookMoney),
+		DurationMS: t.measures(trialTime), Tokens: t.measures(trialTokens), CostUSD: t.measures(trialCost),
 	}
 	t.result.Class, t.result.By, t.result.Equal = t.Classify(p.options.Confidence, p.options.Margin)
 	if t.result.Class == record.Undecided && !t.CouldStop() {
@@ -223,8 +226,8 @@ func (p *pairing) sumUp(t *taskPair) {
 	}
 }
 
-func (t *taskPair) took(what func(sideTrial) (float64, bool)) *Ratio {
-	a, b := stats.Describe(t.ref.took(what)), stats.Describe(t.run.took(what))
+func (t *taskPair) measures(what func(sideTrial) (float64, bool)) *Ratio {
+	a, b := stats.Describe(t.ref.measures(what)), stats.Describe(t.run.measures(what))
 	if a.N == 0 || b.N == 0 {
 		return nil
 	}
@@ -239,8 +242,8 @@ func ratio(ref, run float64) *Ratio {
 	return r
 }
 
-// trialsNeeded says with how many trials the difference would be shown, at the level
-// that the strictest of all tests is held to.
+// trialsNeeded returns the number of trials that would show the difference, at the level of the
+// strictest of all tests. It returns nil if a run has fewer than two trials.
 func (p *pairing) trialsNeeded(t *taskPair) *Needed {
 	have := min(t.A.Share.N, t.B.Share.N)
 	if have < 2 {
@@ -262,6 +265,6 @@ func (p *pairing) trialsNeeded(t *taskPair) *Needed {
 	if !ok {
 		return &Needed{}
 	}
-	n = max(n, have+1) // those there are did not decide
+	n = max(n, have+1) // the present trials did not decide
 	return &Needed{Trials: n, More: n - have}
 }

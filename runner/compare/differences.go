@@ -12,11 +12,15 @@ import (
 	"waza/runner/tally"
 )
 
-// differences says what else differs between the runs.
+// everyFile lists the settings that results of other tools contain, too.
+var everyFile = map[string]bool{"suite": true, "executor": true, "model": true, "judge model": true, "timeout": true}
+
+// differences adds the settings that differ between the runs.
 func (p *pairing) differences() {
 	p.changedTasks()
 	a, b := p.ref, p.run
 	x, y := a.rec.Config, b.rec.Config
+	known := a.rec.Imported == nil && b.rec.Imported == nil
 	for _, d := range []Difference{
 		{"suite", a.head.Suite.Name, b.head.Suite.Name},
 		{"suite file", a.head.Suite.Path, b.head.Suite.Path},
@@ -24,22 +28,25 @@ func (p *pairing) differences() {
 		{"executor", a.head.Executor, b.head.Executor},
 		{"agent", a.head.Agent, b.head.Agent},
 		{"model", a.head.Model, b.head.Model},
+		{"reasoning effort", x.ReasoningEffort, y.ReasoningEffort},
 		{"judge model", x.JudgeModel, y.JudgeModel},
+		{"judge reasoning effort", x.JudgeReasoningEffort, y.JudgeReasoningEffort},
+		{"judge", x.Judge.Agent, y.Judge.Agent},
 		{"trials per task", strconv.Itoa(x.Trials), strconv.Itoa(y.Trials)},
 		{"timeout", plan.Seconds(x.TimeoutSeconds).String(), plan.Seconds(y.TimeoutSeconds).String()},
 		{"attempts", strconv.Itoa(max(1, x.MaxAttempts)), strconv.Itoa(max(1, y.MaxAttempts))},
 		{"workers", strconv.Itoa(x.ActualWorkers), strconv.Itoa(y.ActualWorkers)},
 		{"context directory", x.ContextDir, y.ContextDir},
 	} {
-		if d.Reference != d.Run {
+		if d.Reference != d.Run && (known || everyFile[d.What]) {
 			p.result.Differences = append(p.result.Differences, d)
 		}
 	}
 }
 
-// changedTasks says of tasks whether they themselves are others. Where all are
-// executed otherwise, it is a setting of the suite, not the tasks, that changed;
-// records without hashes tell nothing.
+// changedTasks marks the tasks that changed themselves. If the execution of all tasks changed,
+// the cause is a setting of the suite, and no task is marked. Records without hashes do not show
+// changes.
 func (p *pairing) changedTasks() {
 	execution, graders, known := 0, 0, 0
 	for i, t := range p.pairs {
@@ -66,7 +73,7 @@ func (p *pairing) changedTasks() {
 	p.everywhere = true
 }
 
-// notes says what limits the comparison.
+// notes adds the limits of the comparison.
 func (p *pairing) notes() {
 	for _, s := range []*side{p.ref, p.run} {
 		p.noteState(s)
@@ -85,20 +92,20 @@ func (p *pairing) notes() {
 		p.note("%s not compared, because no trial says anything about the agent in one of the runs", text.Plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
 	}
 	if waiting > 0 {
-		p.note("%s not compared, because trials wait for a person's score: waza review gives it", text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
+		p.note("%s not compared, because trials wait for a person's score: run waza review", text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
 	if a, b := p.ref.head, p.run.head; p.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
-		p.note("what is executed is another in every task: settings, skills or the program")
+		p.note("the execution of every task changed: settings, skills or the program")
 	}
 	if n := p.run.cached[p.ref.rec.RunID]; n > 0 {
-		p.noteOf(p.run.head.Name, "has taken %s over from the reference: of their tasks it says nothing new", text.Count(n, "trial", "trials"))
+		p.noteOf(p.run.head.Name, "reuses %s of the reference: these add no information about their tasks", text.Count(n, "trial", "trials"))
 	}
-	if p.ref.beside+p.run.beside > 0 {
+	if p.ref.outside+p.run.outside > 0 {
 		p.note("baselines and trigger tests are not compared")
 	}
 }
 
-// noteTooFew names the limits that numbers of trials set, whatever comes of them.
+// noteTooFew adds the limits that the numbers of trials set, whatever their results.
 func (p *pairing) noteTooFew() {
 	few, telling := 0, 0
 	least := 1.0
@@ -106,7 +113,7 @@ func (p *pairing) noteTooFew() {
 		if !t.Untestable() && !t.MayShow(p.options.Confidence) {
 			few++
 		}
-		if t.Telling && !t.CouldStop() {
+		if t.ScoresInformative && !t.CouldStop() {
 			telling++
 			least = min(least, leastOfScores(t.A.Share.N, t.B.Share.N))
 		}
@@ -114,44 +121,44 @@ func (p *pairing) noteTooFew() {
 	switch {
 	case few == 0:
 	case few == len(p.pairs):
-		p.note("no task has enough trials for a difference to be shown, however large: only the suite as a whole is tested")
+		p.note("no task has enough trials to show even the largest difference: only the suite as a whole is tested")
 	default:
-		p.note("%s not enough trials for a difference to be shown, however large", text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+		p.note("%s not enough trials to show even the largest difference", text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
 	}
 	if least <= 1-p.options.Confidence && least*float64(telling) > 1-p.options.Confidence {
-		p.note("scores alone cannot show a change of a single task: of so few trials they give p-values of %.2g at least, and %d tasks are tested", least, telling)
+		p.note("scores alone cannot show a change of a single task: with so few trials their p-values are at least %.2g, and %d tasks are tested", least, telling)
 	}
 }
 
-// leastOfScores is the least p-value that a permutation test of so many scores can
-// give: 2 of all ways to deal them out.
+// leastOfScores returns the least p-value of a permutation test of a and b scores: 2 divided by
+// the number of ways to distribute them.
 func leastOfScores(a, b int) float64 {
 	return stats.Fisher(stats.Share{N: a}, stats.Share{Passed: b, N: b}).P
 }
 
-// noteStopping says what trials that stopped early allow for.
+// noteStopping adds the limits of trials that could stop early.
 func (p *pairing) noteStopping() {
 	stopping, telling, untestable := 0, false, 0
 	for _, t := range p.pairs {
 		if t.CouldStop() {
 			stopping++
-			telling = telling || t.Telling
+			telling = telling || t.ScoresInformative
 		}
 		if t.Untestable() {
 			untestable++
 		}
 	}
 	if untestable > 0 {
-		p.note("%s stopped early and then graded differently, so nothing can be shown of %s: run without stopping to compare", text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), text.Plural(untestable, "it", "them"))
+		p.note("%s stopped early and then graded differently, so nothing can be shown about %s: run without stopping to compare", text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), text.Plural(untestable, "it", "them"))
 	}
 	if stopping == 0 {
 		return
 	}
-	text := "trials could stop early: tests allow for that, and show less than those of all trials would"
+	text := "trials could stop early: tests allow for that, and have less power than tests of all trials"
 	if telling {
 		text += "; scores of such tasks are not tested"
 	}
-	p.note("%s", text+"; run with --stopping 0 to compare more sharply")
+	p.note("%s", text+"; run with --stopping 0 for more power")
 }
 
 func (p *pairing) note(format string, args ...any) { p.noteOf("", format, args...) }
@@ -160,24 +167,24 @@ func (p *pairing) noteOf(run, format string, args ...any) {
 	p.result.Notes = append(p.result.Notes, ComparisonNote{run, fmt.Sprintf(format, args...)})
 }
 
-// noteState says what is missing of a run.
+// noteState adds the incomplete parts of a run.
 func (p *pairing) noteState(s *side) {
 	switch name := s.head.Name; s.head.Status {
 	case record.StatusCompleted:
 	case record.StatusRunning:
-		p.noteOf(name, "goes on: what had ended is compared")
+		p.noteOf(name, "is still running: only its ended tasks are compared")
 	default:
-		p.noteOf(name, "is %s: what had ended is compared", s.head.Status)
+		p.noteOf(name, "is %s: only its ended tasks are compared", s.head.Status)
 	}
 	if s.amended {
-		p.noteOf(s.head.Name, "was graded anew or reviewed: its verdicts may be those of other graders than it was run with")
+		p.noteOf(s.head.Name, "was regraded or reviewed: its verdicts may come from different graders than in the run")
 	}
 	if parts := uncounted(s.head.Trials); parts != "" {
-		p.noteOf(s.head.Name, "has trials that say nothing of the agent, and are left out: %s", parts)
+		p.noteOf(s.head.Name, "has trials that do not count: %s", parts)
 	}
 }
 
-// uncounted lists the trials that do not count, by what became of them.
+// uncounted lists the trials that do not count, by their outcome.
 func uncounted(c record.Counts) string {
 	var parts []string
 	for _, x := range []struct {
@@ -191,10 +198,10 @@ func uncounted(c record.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// Partial reports whether tasks that both runs have could not be compared.
+// Partial reports whether some tasks of both runs could not be compared.
 func (r *RunComparison) Partial() bool { return len(r.Uncounted) > 0 }
 
-// Dropped counts tasks that regressed, or of which a drop was seen that could be chance.
+// Dropped counts tasks that regressed, or that dropped so that chance cannot be excluded.
 func (r *RunComparison) Dropped() int {
 	n := 0
 	for _, t := range r.Tasks {

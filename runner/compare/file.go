@@ -13,26 +13,38 @@ import (
 
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
+	"waza/runner/importing"
 	"waza/runner/record"
 	"waza/runner/replay"
 )
 
-// ResultFileError says what keeps a file from being compared.
+// A ResultFileError means that a file cannot be compared.
 type ResultFileError struct {
 	Path string
+	// Line counts from 1; 0 means the file as a whole.
+	Line int
 	Err  error
-	// Suites are the names of those it holds results of, where it holds several.
+	// Suites names the suites if the file holds results of several.
 	Suites []string
+	// Hint suggests what to do; it can be empty.
+	Hint string
 }
 
-func (e *ResultFileError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+func (e *ResultFileError) Error() string {
+	return importing.Place(e.Path, e.Line) + ": " + e.Err.Error()
+}
 
 func (e *ResultFileError) Unwrap() error { return e.Err }
 
-// FromFile compares a result that waza run --output wrote, or --json. Of a file
-// with several, suite says which by the suite's name or file. The error is a
+// FromFile returns a result that waza run --output or --json wrote as a source. If the file
+// holds several results, suite selects one by the suite's name or file. The error is a
 // [*ResultFileError].
+//
+// A results.json of microsoft/waza, or of the format results, holds one result.
 func FromFile(path, suite string) (Source, error) {
+	if importing.Recognizes(path) {
+		return fromResults(path, suite)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		var pe *os.PathError
@@ -59,16 +71,41 @@ func FromFile(path, suite string) (Source, error) {
 	case len(found) == 1:
 		return fileSource{found[0]}, nil
 	case len(found) == 0:
-		return nil, &ResultFileError{path, fmt.Errorf("holds no result of the suite %q", suite), names}
+		return nil, &ResultFileError{Path: path, Err: fmt.Errorf("contains no result of the suite %q", suite), Suites: names}
 	}
-	return nil, &ResultFileError{path, fmt.Errorf("holds %d results, of %s", len(found), text.Names(names)), names}
+	return nil, &ResultFileError{Path: path, Err: fmt.Errorf("contains %d results, of %s", len(found), text.Names(names)), Suites: names}
+}
+
+// fromResults returns a results.json as a source.
+func fromResults(path, suite string) (Source, error) {
+	f, err := importing.Open(path)
+	var bad *importing.Error
+	if errors.As(err, &bad) {
+		return nil, &ResultFileError{Path: path, Line: bad.Line, Err: bad.Inside(), Hint: bad.Hint}
+	}
+	if err != nil {
+		return nil, &ResultFileError{Path: path, Err: err}
+	}
+	if suite != "" && suite != f.Run.Suite.Name {
+		return nil, &ResultFileError{Path: path, Err: fmt.Errorf("contains no result of the suite %q", suite), Suites: []string{f.Run.Suite.Name}}
+	}
+	s := newSide(f.Run, f.Status, nil)
+	s.head.File = path
+	s.head.Name = cmp.Or(f.Run.Imported.EvalID, s.head.Name)
+	for i, res := range f.Tasks {
+		s.setVerdict(i, res)
+	}
+	if err := f.Read(s.add); err != nil {
+		return nil, &ResultFileError{Path: path, Err: err}
+	}
+	return fileSource{s.finish()}, nil
 }
 
 type fileSource struct{ s *side }
 
 func (f fileSource) side() (*side, error) { return f.s, nil }
 
-// fileResult is the head of a result in a file.
+// A fileResult is the head of a result in a file.
 type fileResult struct {
 	RunID     string          `json:"runId"`
 	Status    record.Status   `json:"status"`
@@ -88,8 +125,8 @@ type fileTask struct {
 	trials  []*record.Trial
 }
 
-// readResults reads results, one JSON document each. Suites that were refused
-// are left out, unless there is nothing else.
+// readResults reads results, one JSON document each. It omits refused suites, and returns an
+// error if there is nothing else.
 func readResults(r io.Reader) ([]*side, error) {
 	dec := json.NewDecoder(r)
 	var sides []*side
@@ -116,13 +153,13 @@ func readResults(r io.Reader) ([]*side, error) {
 	case len(sides) > 0:
 		return sides, nil
 	case refused != "":
-		return nil, fmt.Errorf("holds no result, for the suite was not run: %s", refused)
+		return nil, fmt.Errorf("contains no result because the suite was not run: %s", refused)
 	}
-	return nil, errors.New("holds no result")
+	return nil, errors.New("contains no result")
 }
 
-// decodeResult reads the next result, one trial at a time, because transcripts can be
-// large. It returns io.EOF where there is none.
+// decodeResult reads the next result, one trial at a time, because transcripts can be large. It
+// returns io.EOF if there are no more results.
 func decodeResult(dec *json.Decoder) (*fileResult, error) {
 	res := new(fileResult)
 	err := jsonwalk.Split(dec, "tasks", func() error { return res.decodeTasks(dec) }, res)
@@ -138,7 +175,7 @@ func (r *fileResult) decodeTasks(dec *json.Decoder) error {
 		return err
 	})
 	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) && typ.Type == nil && typ.Field == "" { // no array
+	if errors.As(err, &typ) && typ.Type == nil && typ.Field == "" { // not an array
 		typ.Field = "tasks"
 	}
 	return err
@@ -146,10 +183,10 @@ func (r *fileResult) decodeTasks(dec *json.Decoder) error {
 
 func (t *fileTask) decodeTrials(dec *json.Decoder) error {
 	err := jsonwalk.Array(dec, func() error {
-		var lean replay.Lean
+		var lean replay.LeanTrial
 		err := dec.Decode(&lean)
 		trial := &lean.Trial
-		if trial.Spent != nil { // else its ledger is made of them
+		if trial.Spent != nil { // otherwise the ledger is computed from them
 			trial.Graders, trial.Attempts = nil, nil
 		}
 		t.trials = append(t.trials, trial)
@@ -165,26 +202,26 @@ func (t *fileTask) decodeTrials(dec *json.Decoder) error {
 	return err
 }
 
-// plainJSON says of a fault of JSON what it is, and nothing of Go.
+// plainJSON describes a fault in JSON without terms of Go.
 func plainJSON(err error) error {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		return fmt.Errorf("%s is %s, which is not what a result has there", cmp.Or(memberOf(typ), "it"), typ.Value)
+		return fmt.Errorf("%s has an unexpected value: %s", cmp.Or(memberOf(typ), "the document"), typ.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "unexpected end") {
-		return errors.New("it is cut off")
+		return errors.New("unexpected end of file")
 	}
 	return fmt.Errorf("not JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// memberOf is the path of a member without the names of embedded types, which only Go
-// knows: those are upper case.
+// memberOf returns the path of a member without the names of embedded Go types, which start with
+// an upper case letter.
 func memberOf(e *json.UnmarshalTypeError) string {
 	parts := slices.DeleteFunc(strings.Split(e.Field, "."), func(s string) bool { return s != "" && s[0] >= 'A' && s[0] <= 'Z' })
 	return strings.Join(parts, ".")
 }
 
-// side takes the numbers, and checks what somebody may have written by hand.
+// side converts the result, and checks the values, which a person may have edited.
 func (r *fileResult) side() (*side, error) {
 	if r.RunID == "" || r.Tasks == nil {
 		return nil, errors.New("not the result of a run: it has no runId or no tasks")
@@ -204,7 +241,7 @@ func (r *fileResult) side() (*side, error) {
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
 		if t.ID == "" || seen[t.ID] {
-			return nil, fmt.Errorf("task %d has no id of its own: %q", i+1, t.ID)
+			return nil, fmt.Errorf("task %d must have a unique id, got %q", i+1, t.ID)
 		}
 		seen[t.ID] = true
 		if t.Verdict != "" {
@@ -228,13 +265,13 @@ func checkTrial(t *record.Trial) error {
 	case !t.Verdict.Known():
 		return fmt.Errorf("unknown verdict %q", t.Verdict)
 	case t.Score != nil && (*t.Score < 0 || *t.Score > 1):
-		return fmt.Errorf("the score %g is not between 0 and 1", *t.Score)
+		return fmt.Errorf("the score must be between 0 and 1, got %g", *t.Score)
 	case t.DurationMS < 0:
-		return fmt.Errorf("the duration %d ms is below 0", t.DurationMS)
+		return fmt.Errorf("the duration must not be negative, got %d ms", t.DurationMS)
 	case t.Usage != nil && (t.Usage.Total() < 0 || t.Usage.CostUSD < 0):
-		return errors.New("the usage is below 0")
+		return errors.New("the usage must not be negative")
 	case t.Spent != nil && t.Spent.Agent != nil && (t.Spent.Agent.Total() < 0 || t.Spent.Agent.CostUSD < 0):
-		return errors.New("what was spent is below 0")
+		return errors.New("the spent usage must not be negative")
 	}
 	return nil
 }

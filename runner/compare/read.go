@@ -11,18 +11,16 @@ import (
 	"waza/runner/tally"
 )
 
-// Source is something that can be compared: [FromRun], [FromCells] and
-// [FromFile] make them.
+// A Source is anything that can be compared: [FromRun], [FromCells] and [FromFile] make sources.
 type Source interface {
 	side() (*side, error)
 }
 
-// FromRun compares a run. Of one that goes on, what has ended is compared.
+// FromRun returns a run as a source. If the run is still running, its ended tasks are compared.
 func FromRun(h record.Handle) Source { return runSource{h: h} }
 
-// FromCells compares the cells of a run's matrix with each other, in the order of
-// the run; tasks are matched by their ids in the suite. It is nil when the run has
-// no matrix.
+// FromCells returns the cells of a run's matrix as sources, in the order of the run. Tasks are
+// matched by their ids in the suite. The result is nil if the run has no matrix.
 func FromCells(h record.Handle) []Source {
 	var sources []Source
 	seen := map[string]bool{}
@@ -37,7 +35,7 @@ func FromCells(h record.Handle) []Source {
 
 type runSource struct {
 	h    record.Handle
-	cell *record.Cell // nil means all of the run
+	cell *record.Cell // nil means the whole run
 }
 
 func (s runSource) side() (*side, error) {
@@ -57,48 +55,48 @@ func (s runSource) side() (*side, error) {
 	for i, res := range st.Results() {
 		sd.setVerdict(i, res)
 	}
-	err = replay.VisitLean(run, st, func(task int, t *replay.Lean) error { return sd.add(task, &t.Trial) })
+	err = replay.VisitLean(run, st, func(task int, t *replay.LeanTrial) error { return sd.add(task, &t.Trial) })
 	return sd.finish(), err
 }
 
-// side is one of the runs that are compared: of each trial that counts some
-// numbers, and nothing else that grows with transcripts.
+// A side is one of the compared runs. It holds a few numbers of each trial that counts; its size
+// does not depend on transcripts.
 type side struct {
 	head    ComparedRun
 	rec     *record.Run
-	amended bool // its grades may not be those of its graders
-	// beside counts the tasks that are not the suite's own.
-	beside int
-	// cached counts, by the run that executed them, the trials that were taken over.
+	amended bool // its grades may come from different graders
+	// outside counts the tasks outside of the suite.
+	outside int
+	// cached counts the reused trials, by the run that executed them.
 	cached map[string]int
 	tasks  []*sideTask
 	byID   map[string]*sideTask
-	// at finds the task of an index of the record; nil for those left out.
+	// at returns the task at an index of the record; nil for omitted tasks.
 	at []*sideTask
 }
 
 type sideTask struct {
 	ref     record.TaskRef
-	id      string // by which it is matched
+	id      string // by which tasks are matched
 	verdict record.Verdict
-	tools   *record.ToolScores // nil without any
+	tools   *record.ToolScores // nil if no trial has tool scores
 	counts  record.Counts
-	trials  []sideTrial // those that count, by number
-	// ended are the verdicts of all trials that ended, by number. It is empty for tasks
-	// that could not stop early.
+	trials  []sideTrial // trials that count, by number
+	// ended holds the verdicts of all ended trials, by number. It is empty for tasks that could
+	// not stop early.
 	ended []numbered
-	// amended: the verdicts are not those by which trials were stopped.
+	// amended: the verdicts differ from those that stopped the trials.
 	amended bool
 }
 
-// numbered is the verdict of a trial.
+// numbered is the verdict of a trial with its number.
 type numbered struct {
 	num     int
 	verdict record.Verdict
 }
 
-// sideTrial holds the numbers of a trial that counts: 72 bytes of each of the million
-// trials that two runs may have, where a [record.Trial] without texts takes 330.
+// A sideTrial holds the numbers of a trial that counts. It takes 72 bytes, where a
+// [record.Trial] without texts takes 330, and two runs can have a million trials.
 type sideTrial struct {
 	num           int
 	passed        bool
@@ -106,7 +104,7 @@ type sideTrial struct {
 	ms            float64
 	usage         bool
 	tokens, price float64
-	first, speed  float64 // 0 when not known
+	first, speed  float64 // 0 means unknown
 }
 
 func newSide(rec *record.Run, status record.Status, cell *record.Cell) *side {
@@ -123,7 +121,7 @@ func newSide(rec *record.Run, status record.Status, cell *record.Cell) *side {
 			continue
 		}
 		if ref.Role != record.RoleTask {
-			s.beside++
+			s.outside++
 			continue
 		}
 		t := &sideTask{ref: ref, id: ref.ID, counts: record.Counts{Total: ref.Trials}}
@@ -159,7 +157,7 @@ func (s *side) add(task int, res *record.Trial) error {
 	if res.Cached != nil {
 		s.cached[res.Cached.RunID]++
 	}
-	if spent := res.Ledger(); spent != nil && spent.Agent != nil { // judges may differ, and say nothing of the agent
+	if spent := res.Ledger(); spent != nil && spent.Agent != nil { // judges may differ, and their usage does not concern the agent
 		trial.usage, trial.tokens, trial.price = true, float64(spent.Agent.Total()), spent.Agent.CostUSD
 	}
 	if res.Speed != nil {
@@ -181,12 +179,12 @@ func (s *side) finish() *side {
 	return s
 }
 
-// comparable reports whether the task has trials that count, and all that can be known
-// of them is. While some wait for a person's score, those that failed an automatic
-// grader count and those that passed it do not, so any rate of them would be too low.
+// comparable reports whether the task has trials that count and no trial waits for a person's
+// score. Of the waiting trials, those that failed an automatic grader count and those that
+// passed it do not, so any rate would be too low.
 func (t *sideTask) comparable() bool { return len(t.trials) > 0 && t.counts.NeedsReview == 0 }
 
-// side holds what is compared of the task.
+// side returns the data to compare of the task.
 func (t *sideTask) side() tally.TaskSide {
 	var s tally.TaskSide
 	for _, x := range t.trials {
@@ -211,16 +209,16 @@ func (t *sideTask) side() tally.TaskSide {
 			d.Sample = stats.NewSample(d.Rule)
 		}
 		s.Sample = d.Sample
-		// By other verdicts it would not have stopped where it did: trials are missing that
-		// these ask for.
+		// With these verdicts the task would not have stopped where it did: trials that they
+		// require are missing.
 		s.Untestable = t.amended && d.Decided == nil && t.counts.Skipped > 0
 	}
 	s.Unbiased = tally.UnbiasedOf(s.Sample, s.Share, s.Passed, s.Other)
 	return s
 }
 
-// took lists what the counted trials took of something, as far as it is known.
-func (t *sideTask) took(what func(sideTrial) (float64, bool)) []float64 {
+// measures lists a measure of the counted trials, where it is known.
+func (t *sideTask) measures(what func(sideTrial) (float64, bool)) []float64 {
 	var list []float64
 	for _, x := range t.trials {
 		if v, ok := what(x); ok {
@@ -230,11 +228,11 @@ func (t *sideTask) took(what func(sideTrial) (float64, bool)) []float64 {
 	return list
 }
 
-// What trials take.
+// The measures of trials.
 var (
-	tookTime   = func(t sideTrial) (float64, bool) { return t.ms, true }
-	tookTokens = func(t sideTrial) (float64, bool) { return t.tokens, t.usage && t.tokens > 0 }
-	tookFirst  = func(t sideTrial) (float64, bool) { return t.first, t.first > 0 }
-	tookSpeed  = func(t sideTrial) (float64, bool) { return t.speed, t.speed > 0 }
-	tookMoney  = func(t sideTrial) (float64, bool) { return t.price, t.usage && t.price > 0 }
+	trialTime   = func(t sideTrial) (float64, bool) { return t.ms, true }
+	trialTokens = func(t sideTrial) (float64, bool) { return t.tokens, t.usage && t.tokens > 0 }
+	trialFirst  = func(t sideTrial) (float64, bool) { return t.first, t.first > 0 }
+	trialSpeed  = func(t sideTrial) (float64, bool) { return t.speed, t.speed > 0 }
+	trialCost   = func(t sideTrial) (float64, bool) { return t.price, t.usage && t.price > 0 }
 )

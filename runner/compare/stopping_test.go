@@ -18,7 +18,7 @@ import (
 	"waza/runner/stats"
 )
 
-// manyStopping is a suite of so many tasks that may stop early.
+// manyStopping returns a suite of that many tasks that can stop early.
 func manyStopping(tasks int, threshold float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- eval.yaml --\nname: stopping\npass_threshold: %g\nconfig: {executor: agent, trials_per_task: 50, stopping: 0.95}\n", threshold)
@@ -29,7 +29,7 @@ func manyStopping(tasks int, threshold float64) string {
 	return b.String()
 }
 
-// lucky says good with a probability, by seed, task and trial.
+// lucky returns an agent that answers good with a probability, by seed, task and trial.
 func lucky(seed uint64, rate func(task string) float64) runnertest.Agent {
 	return func(_ context.Context, t *executor.Trial) (string, error) {
 		h := fnv.New64a()
@@ -41,9 +41,9 @@ func lucky(seed uint64, rate func(task string) float64) runnertest.Agent {
 	}
 }
 
-// Trials of tasks near the threshold are many and those of other tasks few, so that
-// all trials together were said to pass at 59 %, where tasks passed at 48 %. The rate
-// of a suite is the mean over tasks, each estimated without the bias of stopping.
+// Tasks near the threshold have many trials and other tasks few. The pass rate of all trials
+// together was 59 %, where tasks passed at 48 %. Now the rate of a suite is the mean over tasks,
+// each estimated without the bias of stopping.
 func TestRatesUnderStopping(t *testing.T) {
 	t.Parallel()
 	rates := map[string]float64{}
@@ -90,12 +90,12 @@ func TestRatesUnderStopping(t *testing.T) {
 	require.InDelta(t, *sum.Trials.PassRate, sum.PassK[0].PassHatK, 1e-9, "pass^1 is the pass rate")
 
 	pooled := float64(sum.Trials.Passed) / float64(sum.Trials.Counted())
-	require.Greater(t, pooled, truth+0.08, "what the trials say together is something else")
+	require.Greater(t, pooled, truth+0.08, "all trials together give a different rate")
 }
 
-// Fisher's test takes the numbers of trials as given, which a stopping rule makes
-// depend on the outcomes. Comparing the same agent with itself raised a false alarm in
-// 11 to 14 % of cases; docs/statistics.md has what was measured since.
+// Fisher's test assumes fixed numbers of trials, but with a stopping rule they depend on the
+// outcomes. Comparing the same agent with itself raised a false alarm in 11 to 14 % of cases.
+// docs/statistics.md has the present measurements.
 func TestCompareUnderStopping(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestCompareUnderStopping(t *testing.T) {
 			return map[bool]float64{true: 0.95, false: map[uint64]float64{0: 0.95, 1: 0.02}[seed]}[id != "t003"]
 		})))
 	}
-	got := runnertest.Compared(t, compare.Options{}, handles...).Comparisons[0]
+	got := runnertest.Compare(t, compare.Options{}, handles...).Comparisons[0]
 	require.Equal(t, []string{"t003"}, ofClass(&got, record.Regressed))
 	require.Equal(t, compare.OutcomeWorse, got.Outcome)
 	for _, task := range got.Tasks {
@@ -116,13 +116,13 @@ func TestCompareUnderStopping(t *testing.T) {
 	require.InDelta(t, *runnertest.ResultOf(t, handles[0]).Summary.Trials.PassRate, got.PassRate.Reference, 1e-12, "the rates of the runs' own reports")
 	require.InDelta(t, *runnertest.ResultOf(t, handles[1]).Summary.Trials.PassRate, got.PassRate.Run, 1e-12)
 
-	same := runnertest.Compared(t, compare.Options{}, handles[0], handles[0]).Comparisons[0]
+	same := runnertest.Compare(t, compare.Options{}, handles[0], handles[0]).Comparisons[0]
 	require.Zero(t, same.Regressed+same.Improved)
 	require.NotEqual(t, compare.OutcomeWorse, same.Outcome)
 }
 
-// Graded again by stricter graders, a task that had passed early does not pass: it
-// would have gone on. Nothing can be shown of it.
+// A task that had passed early fails when stricter graders grade it again; with them it would
+// not have stopped. Nothing can be shown about it.
 func TestCompareStoppedAndGradedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,13 +137,13 @@ func TestCompareStoppedAndGradedAgain(t *testing.T) {
 	<-first.Done()
 	<-live.Done()
 	before := runnertest.Reopened(t, r, first.ID())
-	require.Len(t, ofClass(&runnertest.Compared(t, compare.Options{}, before, before).Comparisons[0], record.NoDifference), 2)
+	require.Len(t, ofClass(&runnertest.Compare(t, compare.Options{}, before, before).Comparisons[0], record.NoDifference), 2)
 
 	stricter := strings.Replace(suite, "contains: [good]", "contains: [fine]", 1)
 	_, err := r.Amender().Grade(t.Context(), live.ID(), runnertest.Load(t, r, stricter), regrade.GradeOptions{})
 	require.NoError(t, err)
 	after := runnertest.Reopened(t, r, live.ID())
-	got := runnertest.Compared(t, compare.Options{}, before, after).Comparisons[0]
+	got := runnertest.Compare(t, compare.Options{}, before, after).Comparisons[0]
 	require.Len(t, got.Tasks, 2)
 	for _, task := range got.Tasks {
 		require.Empty(t, task.Tests)

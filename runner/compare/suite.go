@@ -8,8 +8,8 @@ import (
 	"waza/runner/tally"
 )
 
-// suite says what became of the suite as a whole, that is of these tasks: whether any
-// of them changed, all moves being added up, and how large the mean difference is.
+// suite compares the suite as a whole, that is, all compared tasks. It tests whether any of them
+// changed, with the sum of all changes, and computes the mean difference.
 func (p *pairing) suite() {
 	r := &p.result
 	var rates, scores []suitePart
@@ -18,7 +18,7 @@ func (p *pairing) suite() {
 	telling, stopping := false, false
 	for _, t := range p.pairs {
 		strata = append(strata, stats.Stratum{A: t.A.Share, B: t.B.Share})
-		telling, stopping = telling || t.Telling, stopping || t.CouldStop()
+		telling, stopping = telling || t.ScoresInformative, stopping || t.CouldStop()
 		rates = append(rates, suitePart{t.A.SuiteRate(p.options.Confidence), t.B.SuiteRate(p.options.Confidence)})
 		if t.result.Score != nil {
 			scores = append(scores, suitePart{t.A.SuiteScore(p.options.Confidence), t.B.SuiteScore(p.options.Confidence)})
@@ -37,11 +37,11 @@ func (p *pairing) suite() {
 	}
 	r.Verdicts = p.verdicts()
 	r.Tools = p.tools()
-	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(tookTime), p.ratioOf(tookTokens), p.ratioOf(tookMoney)
-	r.FirstTokenMS, r.TokensPerSecond = p.ratioOf(tookFirst), p.ratioOf(tookSpeed)
+	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(trialTime), p.ratioOf(trialTokens), p.ratioOf(trialCost)
+	r.FirstTokenMS, r.TokensPerSecond = p.ratioOf(trialFirst), p.ratioOf(trialSpeed)
 }
 
-// tools holds the tool scores of the tasks that have them in both runs.
+// tools compares the tool scores of the tasks that have them in both runs.
 func (p *pairing) tools() *ToolContrasts {
 	over := func(of func(*record.ToolScores) *float64) *record.Contrast {
 		var a, b []float64
@@ -70,10 +70,10 @@ func (p *pairing) tools() *ToolContrasts {
 	}
 }
 
-// suitePart is what a task contributes to a mean over tasks.
+// A suitePart is the contribution of a task to a mean over tasks.
 type suitePart struct{ a, b stats.Estimate }
 
-// over is the mean over tasks, each of which weighs the same.
+// over returns the mean over tasks with equal weights.
 func (p *pairing) over(parts []suitePart, stopping bool) *record.Contrast {
 	if len(parts) == 0 {
 		return nil
@@ -87,8 +87,9 @@ func (p *pairing) over(parts []suitePart, stopping bool) *record.Contrast {
 	}
 	mean, _ := stats.Mean(differences)
 	if stopping {
-		// The tasks' own intervals are about other estimates than those without bias, whose
-		// spread over tasks shows how sure they are. Differences lie between -1 and 1.
+		// The tasks' own intervals belong to other estimates than the unbiased ones. The spread
+		// of the unbiased estimates over tasks shows their uncertainty. Differences are between
+		// -1 and 1.
 		i := stats.MeanInterval(halved, p.options.Confidence)
 		mean.Interval = record.Interval{Low: 2*i.Low - 1, High: 2*i.High - 1}
 	}
@@ -99,15 +100,15 @@ func (p *pairing) over(parts []suitePart, stopping bool) *record.Contrast {
 	return c
 }
 
-// leastForSigns is the number of tasks below which exchanging the runs within tasks
-// cannot show anything at 95 %: 2/2⁶ is the first p-value below 5 %.
+// leastForSigns is the least number of tasks with which exchanging the runs within tasks can
+// show a change at 95 %: 2/2⁶ is the first p-value below 5 %.
 const leastForSigns = 6
 
-// stoppedTests are those of a suite some of whose tasks could stop early: whether the
-// sharpest test of a task shows a change and, where both runs were made by the same
-// rules, whether more tasks move in one direction than in the other. If nothing
-// changed, each task's two outcomes could as well be exchanged, whatever rule
-// stopped its trials.
+// stoppedTests returns the tests of a suite with tasks that could stop early. The first is
+// whether the sharpest test of a task shows a change. If both runs followed the same rules, the
+// second is whether more tasks move in one direction than in the other. If nothing changed,
+// exchanging a task's two outcomes does not change their distribution, whatever rule stopped its
+// trials.
 func (p *pairing) stoppedTests(telling bool) []stats.Exact {
 	var all []stats.Exact
 	var rates, scores []stats.Scores
@@ -133,8 +134,8 @@ func (p *pairing) stoppedTests(telling bool) []stats.Exact {
 	return tests
 }
 
-// outcome takes what was shown, of pass rates before scores. The suite is the same
-// where the intervals of the mean differences lie within the margin.
+// outcome sets the outcome from the tests, of pass rates before scores. The suite is the same if
+// the intervals of the mean differences are within the margin.
 func (p *pairing) outcome(tests []stats.Exact, telling bool) {
 	r, o := &p.result, p.options
 	r.Outcome, r.P = OutcomeUndecided, 1
@@ -157,14 +158,14 @@ func (p *pairing) outcome(tests []stats.Exact, telling bool) {
 	}
 }
 
-// ratioOf is the mean over the tasks that are known in both runs.
+// ratioOf returns the ratio of means over the tasks for which both runs have the measure.
 func (p *pairing) ratioOf(what func(sideTrial) (float64, bool)) *Ratio {
 	var a, b []float64
 	var amounts []stats.Amounts
 	for _, t := range p.pairs {
-		if r := t.took(what); r != nil {
+		if r := t.measures(what); r != nil {
 			a, b = append(a, r.Reference), append(b, r.Run)
-			amounts = append(amounts, stats.Amounts{A: t.ref.took(what), B: t.run.took(what)})
+			amounts = append(amounts, stats.Amounts{A: t.ref.measures(what), B: t.run.measures(what)})
 		}
 	}
 	if len(a) == 0 {

@@ -13,9 +13,9 @@ import (
 	"waza/runner/runnertest"
 )
 
-// Trials that failed an automatic grader counted at once, and those that passed waited
-// for a person, so a run that nobody had reviewed yet "regressed" against the same
-// agent's reviewed one. A task with waiting trials has bounds, and is not compared.
+// Trials that failed an automatic grader counted at once, and those that passed waited for a
+// person. So a run without reviews "regressed" against a reviewed run of the same agent. Now a
+// task with waiting trials has bounds, and is not compared.
 func TestCompareWaitsForReviews(t *testing.T) {
 	t.Parallel()
 	const suite = `
@@ -65,12 +65,12 @@ tasks:
 	require.InDelta(t, 0.85, *reviewed.Summary.Trials.PassRate, 1e-12)
 	require.Nil(t, reviewed.Summary.Trials.PassRateBounds)
 
-	got := runnertest.Compared(t, compare.Options{}, a, b).Comparisons[0]
+	got := runnertest.Compare(t, compare.Options{}, a, b).Comparisons[0]
 	require.Equal(t, 1, got.Compared, "the other task")
 	require.Zero(t, got.Regressed)
 	require.NotEqual(t, compare.OutcomeWorse, got.Outcome)
 	require.True(t, got.Partial())
 	require.Equal(t, []compare.UncountedTask{{ID: "looked", Reference: record.Counts{Total: 20, Passed: 17, Failed: 3},
 		Run: record.Counts{Total: 20, Failed: 3, NeedsReview: 17}, RunBounds: bounds}}, got.Uncounted)
-	require.Contains(t, got.Notes, compare.ComparisonNote{Text: "1 task is not compared, because trials wait for a person's score: waza review gives it"})
+	require.Contains(t, got.Notes, compare.ComparisonNote{Text: "1 task is not compared, because trials wait for a person's score: run waza review"})
 }

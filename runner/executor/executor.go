@@ -1,12 +1,12 @@
-// Package executor defines what does a trial: the [Executor] interface, what an
-// executor is told ([Trial]), what it leaves behind ([Outcome], [Transcript])
-// and the [Registry] in which executors are found by name. Each executor is a
-// package of its own below this one.
+// Package executor defines how trials are executed: the [Executor] interface, its input
+// ([Trial]), its result ([Outcome], [Transcript]), and the [Registry] that finds executors by
+// name. Each executor is a package below this one.
 package executor
 
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"waza/eval"
@@ -15,58 +15,69 @@ import (
 	"waza/runner/record"
 )
 
-// Executor does trials. It is opened once per run and serves all of the run's
-// workers, so Execute must be safe for concurrent use.
+// Executor executes trials. It is opened once per run and serves all workers of the run, so
+// Execute must be safe for concurrent use.
 type Executor interface {
-	// Execute does one attempt at a trial and returns when nothing of it is
-	// left running. It records in t.Transcript as things happen, so that a
-	// trial which is cut short keeps what there was. A nil error means that
-	// the agent ended normally; any other error is a fault of the harness, the
-	// network or the provider, never of the agent. When ctx ends, Execute
-	// stops all it started and returns promptly.
+	// Execute makes one attempt at a trial. It returns when everything it started has stopped.
+	// It records events in t.Transcript as they happen, so that a trial that is cut short keeps
+	// them. A nil error means that the agent ended normally. Any other error is a fault of the
+	// harness, the network or the provider, never of the agent; the exceptions are [FailedError]
+	// and [RetryError]. When ctx ends, Execute stops everything it started and returns promptly.
 	Execute(ctx context.Context, t *Trial) (Outcome, error)
-	// Close ends what the executor keeps between trials. It is called once,
+	// Close releases the resources that the executor keeps between trials. It is called once,
 	// after the last Execute has returned.
 	Close() error
 }
 
-// Capabilities are what an executor can report. The zero value reports output
-// and tool calls only.
+// Capabilities describe what an executor can report. With the zero value it reports output and
+// tool calls only.
 type Capabilities struct {
-	// Canned: replies are made up, so they say nothing about what a suite expects.
+	// Canned means that replies are made up, so scores say nothing about an agent.
 	Canned bool
-	// Skills: skill invocations are reported.
+	// Skills means that the executor reports skill invocations.
 	Skills bool
-	// Simulated: the suite itself says what happens, so that there is nothing
-	// to learn of an agent. Canned executors are simulated, too.
+	// Clients means that prompts are routed to clients, and [Outcome.Routing] reports what they
+	// did.
+	Clients bool
+	// Simulated means that the suite itself defines what happens, so results say nothing about
+	// an agent. Canned executors are simulated, too.
 	Simulated bool
-	// Metered: it asks models through Settings.Providers, where what that costs
-	// is counted as it happens.
+	// Metered means that the executor asks models through Settings.Providers, which counts the
+	// costs as they arise.
 	Metered bool
+	// ToolAliases maps the tool names in the transcript to the names that suites use for them.
+	// Nil means that suites use the names in the transcript.
+	ToolAliases map[string][]string
 }
 
-// Kind is an executor as the registry knows it.
+// Kind is an entry of the registry: an executor and how to open it.
 type Kind struct {
 	eval.Kind
-	// Capabilities tells what the executor can report with these settings,
-	// without opening it: recorded trials are graded by it. Nil means the zero
-	// value.
+	// Capabilities returns what the executor can report with these settings, without opening it.
+	// Recorded trials are graded by it. Nil means the zero value.
 	Capabilities func(s Settings) Capabilities
 	// Open starts the executor for one run.
 	Open func(ctx context.Context, s Settings) (Executor, error)
-	// Waits: trials wait until one of the executor's agents is free, see [Admitter], so
-	// that many may be handed over at once. Its agents say how many they take.
-	Waits bool
-	// Preflight looks for what would keep the executor from working on this
-	// machine, such as a missing program: a warning, for the trials' verdict
-	// will be error. Nil means nothing can be missing.
+	// WaitsForAgent means that a trial waits until one of the executor's agents is free, see
+	// [Admitter]. Many trials can be handed over at once, because the agents limit how many they
+	// take.
+	WaitsForAgent bool
+	// Preflight reports what would keep the executor from working on this machine, such as a
+	// missing program. The findings are warnings, because such trials end in error. Nil means
+	// that nothing can be missing.
 	Preflight func(ctx context.Context, s Settings) []Finding
+	// Needs lists what a machine must have to execute trials with these settings, whether or not
+	// this machine has it. Nil means nothing.
+	Needs func(s Settings) []record.Need
+	// LocalReason returns the reason why other machines cannot execute trials with these settings, or
+	// "" if they can. Nil means that they can.
+	LocalReason func(s Settings) string
 }
 
-// Contexter is a type of options of executors that put filler text before prompts.
-type Contexter interface {
-	// Context returns how many tokens of it there are, and how many an answer may have; 0
-	// when the options do not say.
+// ContextSizer is implemented by the options of executors that put filler text before prompts.
+type ContextSizer interface {
+	// Context returns the size of the filler text and the limit of an answer, both in tokens. A
+	// value is 0 if the options do not set it.
 	Context() (tokens, most int)
 }
 
@@ -78,57 +89,57 @@ func (k Kind) Can(s Settings) Capabilities {
 	return k.Capabilities(s)
 }
 
-// Finding is something on this machine that keeps a suite from running as it says.
+// Finding is a problem of this machine that keeps a suite from running as written.
 type Finding struct {
 	Severity decode.Severity
 	Code     decode.Code
 	Message  string
 }
 
-// Settings are what an executor is opened with.
+// Settings are the arguments with which an executor is opened.
 type Settings struct {
 	Suite *eval.Suite
-	// Options is what the kind's Options returned, decoded from the suite.
+	// Options is the value that the kind's Options returned, decoded from the suite.
 	Options any
 	Model   string
-	// Workers is the most trials that run at once.
+	// Workers is the maximum number of trials that run at the same time.
 	Workers int
-	// Temp is the directory below which an executor puts its temporary files, made
-	// at need. It is removed after a crash, too; empty means the system's.
+	// Temp is the directory for temporary files of the executor, created on demand. It is
+	// removed after a crash, too. Empty means the directory of the system.
 	Temp string
-	// Providers gives executors that ask models their clients. It belongs to
-	// the run. Nil means the executor makes one of its own.
+	// Providers supplies clients to executors that ask models. The run owns it. Nil means that
+	// the executor creates its own.
 	Providers *provider.Pool
 }
 
-// Environment is a type of options that set environment variables of the agent.
-// What they hold is looked through for keys, see provider.Redactor.
+// Environment is implemented by options that set environment variables of the agent. Their
+// values are searched for keys, see provider.Redactor.
 type Environment interface {
 	Environment() map[string]string
 }
 
-// Driver is a type of options that choose an agent by its name.
+// Driver is implemented by options that choose an agent by name.
 type Driver interface {
-	// AgentName is empty when the agent is written out.
+	// AgentName returns the name, or "" if the options define the agent themselves.
 	AgentName() string
 }
 
-// Admitter is an executor that can do only so many trials at once, such as one whose
+// Admitter is an executor with a limited capacity for concurrent trials, such as one whose
 // agents connect to it.
 type Admitter interface {
-	// Admit waits until there is room for an attempt at a trial. It is called before
-	// the deadline of the attempt starts, so waiting takes neither time of the trial nor
-	// an attempt. The caller releases the room when the attempt has ended. The error is
-	// the cause of ctx when that ended, or says why there will never be room.
+	// Admit waits until there is room for an attempt at a trial. It is called before the
+	// deadline of the attempt starts, so waiting costs neither time nor an attempt. The caller
+	// releases the room when the attempt has ended. The error is the cause of ctx if ctx ended,
+	// or explains why there will never be room.
 	Admit(ctx context.Context, a *Admission) (Room, error)
 }
 
-// Admission is what an [Admitter] knows of an attempt before it begins.
+// Admission describes an attempt before it starts, for an [Admitter].
 type Admission struct {
 	*record.Order
-	Attempt int // 1-based
-	// Logf reports something to the run's followers that concerns more than this trial. It
-	// may be called until the executor is closed. Never nil.
+	Attempt int // from 1
+	// Logf reports something that concerns more than this trial to the followers of the run. It
+	// can be called until the executor is closed. Never nil.
 	Logf func(level, format string, args ...any)
 }
 
@@ -139,55 +150,84 @@ type Room interface {
 	Release()
 }
 
-// Trial is one attempt at a trial: its order, and what lives only in this process.
+// Trial is one attempt at a trial: its order, and the state that exists only in this process.
 type Trial struct {
 	*record.Order
-	Attempt int // 1-based
-	// Room is what [Admitter.Admit] returned; nil for executors that admit all.
+	Attempt int // from 1
+	// Room is the result of [Admitter.Admit]; nil for executors that are not admitters.
 	Room Room
-	// Prompt and FollowUps are expanded and ready to send.
+	// Prompt and FollowUps have their templates expanded and are ready to send.
 	Prompt    string
 	FollowUps []string
-	// Dir returns the workspace, an absolute directory that holds the task's
-	// files. The directory is made at the first call, so an executor that
-	// needs none should not ask.
+	// After returns the prompt that follows an answer, in place of FollowUps. Nil means that
+	// FollowUps apply. See [Trial.Converse].
+	After Next
+	// Dir returns the workspace, an absolute directory that holds the task's files. The first
+	// call creates it, so an executor that needs no workspace should not call Dir.
 	Dir func() (string, error)
-	// Prepared says that the workspace holds now what the agent is to begin with:
-	// nothing that is there is the agent's own. An executor that puts files there
-	// calls it, once, before the agent begins. Nil means that nobody asks.
+	// Prepared marks the workspace as complete: it contains everything the agent starts with,
+	// and nothing the agent made. An executor that puts files there calls it once, before the
+	// agent starts. Nil means that no caller needs the mark.
 	Prepared func()
-	// Env is the environment for the agent's process, as os.Environ has it.
+	// Env is the environment of the agent's process, in the form of os.Environ.
 	Env []string
-	// Expand fills the template variables of a text of the suite.
+	// Expand replaces the template variables in a text of the suite.
 	Expand func(text string) string
-	// Transcript records what happens. Never nil.
+	// Servers are MCP servers that waza adds to those of the suite, for this attempt only.
+	// Executors without support for MCP servers ignore them.
+	Servers []Server
+	// Transcript records the events of the attempt. Never nil.
 	Transcript *Transcript
-	// Logf tells the run's followers something they may want to know. Never nil.
+	// Logf reports a notable event to the followers of the run. Never nil.
 	Logf func(level, format string, args ...any)
 }
 
-// Outcome is what an executor leaves behind.
+// Start returns the directory in which the agent starts: the task's workdir, or the workspace
+// itself. It calls Dir and so creates the workspace.
+func (t *Trial) Start() (string, error) {
+	dir, err := t.Dir()
+	return filepath.Join(dir, filepath.FromSlash(t.Task.Inputs.Workdir)), err
+}
+
+// Server is an MCP server. An agent starts it without environment variables and uses its
+// standard streams, or reaches it by URL: see package mcptools.
+type Server struct {
+	// Name is the name of the server. Agents put it before the names of its tools.
+	Name    string
+	Command string
+	Args    []string
+	// URL is the address for agents that start no servers, and Token the bearer token they have
+	// to send. Both are empty if the server has no address.
+	URL, Token string
+	// Tools are the names of its tools. Some agents ask for permission to call a tool by its
+	// bare name.
+	Tools []string
+}
+
+// Outcome is the result of an execution.
 type Outcome struct {
-	// Output is the agent's final answer. What is beyond [MaxOutputBytes] is dropped.
+	// Output is the final answer of the agent. Everything beyond [MaxOutputBytes] is dropped.
 	Output string
-	// OutputDropped is how many bytes of the answer the executor has dropped already.
+	// OutputDropped is the number of bytes of the answer that the executor has already dropped.
 	OutputDropped int64
-	// Usage is nil when the executor knows nothing of tokens.
+	// Usage is nil if the executor has no token counts.
 	Usage *record.Usage
-	// Speed is nil when the executor does not measure it.
+	// Speed is nil if the executor does not measure it.
 	Speed *record.Speed
-	// Startup is how much of the time passed before the agent was asked: what
-	// graders see as the trial's duration is without it. The deadline is not.
+	// Routing records how clients handled the prompts. It is nil unless the executor gives
+	// prompts to clients. The caller fills Expected.
+	Routing *record.Routing
+	// Startup is the time before the agent was asked. The duration that graders see excludes it,
+	// but the deadline includes it.
 	Startup time.Duration
 }
 
-// ErrTimeout is what an executor's error wraps when the agent was too slow by a
-// limit of its own, such as first_event_timeout_seconds: the trial's verdict is
-// timeout then.
+// ErrTimeout is wrapped by errors of executors that mean that the agent exceeded a time limit of
+// its own, such as first_event_timeout_seconds. The verdict of the trial is timeout then.
 var ErrTimeout = errors.New("timeout exceeded")
 
-// Permanent marks an error that another try would meet again, such as a
-// missing program, so that the trial is not retried.
+// Permanent marks an error that would occur again in another attempt, such as a missing program.
+// The trial is not retried.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -201,7 +241,7 @@ func (e *permanentError) Error() string { return e.err.Error() }
 
 func (e *permanentError) Unwrap() error { return e.err }
 
-// IsPermanent reports whether err or what it wraps was marked by [Permanent].
+// IsPermanent reports whether err or an error that it wraps was marked by [Permanent].
 func IsPermanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)

@@ -2,23 +2,22 @@ package executor
 
 import "errors"
 
-// FailedError is an error of [Executor.Execute] that is the agent's own: the agent
-// could not do the task. The verdict is failed, and nothing is graded.
-type FailedError struct{ Why string }
+// FailedError is returned by [Executor.Execute] if the agent itself could not do the task. The
+// verdict is failed, and nothing is graded.
+type FailedError struct{ Reason string }
 
-func (e *FailedError) Error() string { return e.Why }
+func (e *FailedError) Error() string { return e.Reason }
 
-// AgainError is an error of [Executor.Execute] that says nothing of the agent's work:
-// the agent left, or turned the trial away before it began. The trial is admitted
-// again under the same number of attempt, and all the time of its deadline is there
-// again.
-type AgainError struct{ Why string }
+// RetryError is returned by [Executor.Execute] if the agent left, or rejected the trial before
+// it started. It does not reflect on the agent's work. The trial is admitted again with the same
+// attempt number and its full deadline.
+type RetryError struct{ Reason string }
 
-func (e *AgainError) Error() string { return e.Why }
+func (e *RetryError) Error() string { return e.Reason }
 
-// AsAgain returns the AgainError in err; nil when there is none.
-func AsAgain(err error) *AgainError {
-	var again *AgainError
+// AsRetry returns the RetryError in err, or nil.
+func AsRetry(err error) *RetryError {
+	var again *RetryError
 	if errors.As(err, &again) {
 		return again
 	}

@@ -3,39 +3,54 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"waza/eval"
 )
 
-// maxInstructions bounds the bytes of one instruction file.
+// maxInstructions is the maximum size of one instruction file, in bytes.
 const maxInstructions = 512 << 10
 
-// Instructions is the text of the suite's instruction files, one after the
-// other; empty when it names none. A file that is missing or cannot be read is a
-// [Permanent] error.
-func Instructions(s *eval.Suite) (string, error) {
+// Instructions returns the text of the instruction files of the suite, followed by those of the
+// task. It is empty if neither names any. A missing or unreadable file is a [Permanent] error.
+func Instructions(s *eval.Suite, t *eval.Task) (string, error) {
 	var parts []string
-	for _, f := range s.Instructions {
+	for i, f := range slices.Concat(s.Instructions, t.Instructions) {
 		text, err := "", errors.New("no such file")
 		if f.Path != "" {
 			text, err = validText(s.ReadFile(f.Path, maxInstructions))
 		}
 		if err != nil {
-			return "", Permanent(fmt.Errorf("config.instruction_files: %s: %w", f.Name, err))
+			key := "config.instruction_files"
+			if i >= len(s.Instructions) {
+				key = "instruction_files"
+			}
+			return "", Permanent(fmt.Errorf("%s: %s: %w", key, f.Name, err))
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// ReadSkill returns the text of a file of a skill of the suite, of no more than that
-// many bytes. What is no UTF-8 is replaced.
+// ReadSkill returns the text of a file of a skill of the suite, which has at most the given
+// number of bytes. It replaces invalid UTF-8.
 func ReadSkill(s *eval.Suite, path string, most int64) (string, error) {
 	return validText(s.ReadSkill(path, most))
 }
 
-// validText makes a text of a file's content.
+// validText converts the content of a file to a valid text.
 func validText(data []byte, err error) (string, error) {
 	return strings.ToValidUTF8(string(data), "\uFFFD"), err
+}
+
+// FirstEvent returns the time within which the agent must show a first sign of life in a task. 0
+// means no limit.
+func FirstEvent(s *eval.Suite, t *eval.Task) time.Duration {
+	limit := s.Config.FirstEventTimeoutSeconds
+	if t.FirstEventTimeoutSeconds != nil {
+		limit = *t.FirstEventTimeoutSeconds
+	}
+	return time.Duration(limit * float64(time.Second))
 }

@@ -1,9 +1,10 @@
 package executor
 
-import "waza/eval"
+import "waza/eval/registry"
 
 // Registry finds executors by name. It is immutable and safe for concurrent use.
-type Registry = eval.Registry[Kind]
+type Registry = registry.Registry[Kind]
 
-// NewRegistry holds the given kinds, in the order reference documents list them.
-func NewRegistry(kinds ...Kind) *Registry { return eval.NewRegistry(kinds...) }
+// NewRegistry returns a registry of the given kinds. Reference documents list them in this
+// order.
+func NewRegistry(kinds ...Kind) *Registry { return registry.New(kinds...) }

@@ -2,22 +2,23 @@ package executor
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"waza/runner/record"
 )
 
-// Limits on what one attempt may leave behind. What goes beyond is dropped and
-// the transcript says so, so that an agent which floods cannot exhaust memory.
+// Limits of what one attempt can record. Entries beyond them are dropped, and the transcript
+// notes it, so that an agent with excessive output cannot exhaust memory.
 const (
 	MaxOutputBytes       = 4 << 20
 	MaxTranscriptBytes   = 8 << 20
 	MaxTranscriptEntries = 20_000
 )
 
-// Transcript is the ordered record of an attempt, bounded in size. It is safe
-// for concurrent use.
+// Transcript is the ordered record of an attempt. Its size is bounded. It is safe for concurrent
+// use.
 type Transcript struct {
 	start time.Time
 
@@ -28,20 +29,19 @@ type Transcript struct {
 	closed  bool
 }
 
-// NewTranscript begins a record whose times count from now.
+// NewTranscript returns an empty transcript. Its times count from now.
 func NewTranscript() *Transcript { return &Transcript{start: time.Now()} }
 
-// Add appends an entry and stamps its time. Entries that come after the
-// attempt has ended, or beyond the limits, are dropped.
+// Add appends an entry and sets its time. Entries beyond the limits or after the end of the
+// attempt are dropped.
 func (t *Transcript) Add(e record.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.addLocked(e)
 }
 
-// AddAt is as Add, for what happened at a time that is known only afterwards: it is
-// taken for the nearest time between the beginning of the record and now. The zero time
-// means now.
+// AddAt is like Add, for an event whose time is known only afterwards. It clamps the time to
+// between the start of the record and now. The zero time means now.
 func (t *Transcript) AddAt(e record.Entry, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +51,7 @@ func (t *Transcript) AddAt(e record.Entry, at time.Time) {
 	}
 }
 
-// addLocked returns whether the entry was taken.
+// addLocked reports whether it added the entry.
 func (t *Transcript) addLocked(e record.Entry) bool {
 	if t.closed {
 		return false
@@ -67,9 +67,9 @@ func (t *Transcript) addLocked(e record.Entry) bool {
 	return true
 }
 
-// Track records the use of a tool that has not ended. The function it returns puts
-// what is known of the call later in place of what was known before; what does
-// not fit any more, or comes after the attempt has ended, is dropped.
+// Track records a tool call that has not ended. The returned function replaces the call by its
+// newer state. An update is dropped if it exceeds the limits or comes after the end of the
+// attempt.
 func (t *Transcript) Track(c record.ToolCall) (update func(record.ToolCall)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,18 +92,26 @@ func (t *Transcript) Track(c record.ToolCall) (update func(record.ToolCall)) {
 	}
 }
 
-// Message records what was said by role.
+// Message records a message of role.
 func (t *Transcript) Message(role, text string) {
 	t.Add(record.Entry{Type: record.EntryMessage, Role: role, Text: text})
 }
 
-// ToolCall records the use of a tool.
+// ToolCall records a tool call.
 func (t *Transcript) ToolCall(c record.ToolCall) {
 	t.Add(record.Entry{Type: record.EntryToolCall, Tool: &c})
 }
 
 // Skill records that the agent invoked a skill.
 func (t *Transcript) Skill(name string) { t.Add(record.Entry{Type: record.EntrySkill, Text: name}) }
+
+// Entries returns a copy of the entries recorded until now. The caller must not change what the
+// entries refer to.
+func (t *Transcript) Entries() []record.Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.entries)
+}
 
 // Close ends the record and returns its entries, which the caller owns.
 func (t *Transcript) Close() []record.Entry {
@@ -113,7 +121,7 @@ func (t *Transcript) Close() []record.Entry {
 		t.entries = append(t.entries, record.Entry{
 			Type: record.EntryDropped,
 			AtMS: sinceMS(t.start),
-			Text: fmt.Sprintf("%d entries beyond the limit of %d entries or %d bytes were dropped", t.dropped, MaxTranscriptEntries, MaxTranscriptBytes),
+			Text: fmt.Sprintf("dropped %d entries beyond the limit of %d entries or %d bytes", t.dropped, MaxTranscriptEntries, MaxTranscriptBytes),
 		})
 	}
 	t.closed = true

@@ -13,18 +13,18 @@ import (
 	"waza/runner/record"
 )
 
-// Bound is a grader ready for use, with the name and weight that the suite
-// gives it. It is safe for concurrent use.
+// A Bound is a grader ready for use, with the name and weight that the suite gives it. It is
+// safe for concurrent use.
 type Bound struct {
 	Name   string
 	Type   string
 	Weight float64 // more than 0
-	// SkillsOnly says that the grader is left out of the baseline.
+	// SkillsOnly reports whether the grader is left out of the baseline.
 	SkillsOnly bool
 	grader     Grader
 }
 
-// NewBound names a grader. An empty name means its type; a weight that is not
+// NewBound returns g with a name and a weight. The default of name is typ. A weight that is not
 // positive means 1.
 func NewBound(name, typ string, weight float64, g Grader) *Bound {
 	if !(weight > 0) || math.IsInf(weight, 0) {
@@ -33,11 +33,12 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 	return &Bound{Name: cmp.Or(name, typ), Type: typ, Weight: weight, SkillsOnly: skillsOnly(g), grader: g}
 }
 
-// Grade scores one trial. The error means that the grader could not do its work,
-// and is in the result too. It never panics: a panic in the grader is an error.
+// Grade scores one trial. An error means that the grader could not do its work; the returned
+// grade contains it, too. Grade never panics: it returns a panic of the grader as an error.
 func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	start := time.Now()
-	score, err := b.grade(ctx, s)
+	subject, names := b.translated(s)
+	score, err := b.grade(ctx, subject)
 	r := record.Grade{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), Usage: score.Usage, DurationMS: time.Since(start).Milliseconds()}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
@@ -49,18 +50,19 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	r.Details = score.Details
 	r.NeedsReview = score.NeedsReview
 	r.Tools = score.Tools
+	r.ToolNames = names
 	return r, nil
 }
 
-// ExpectsCalls is what the options of a grader implement, or the grader itself, that
-// gives trials their tool scores.
+// ExpectsCalls is implemented by graders, or by their options, that give trials tool scores.
 type ExpectsCalls interface {
-	// WithoutCalls are the scores of a trial that made no call; nil when none is expected.
+	// WithoutCalls returns the scores of a trial that made no call, or nil when the grader
+	// expects no calls.
 	WithoutCalls() *record.TrialTools
 }
 
-// WithoutCalls are the tool scores of a trial that made no call; nil when the grader
-// gives none.
+// WithoutCalls returns the tool scores of a trial that made no call, or nil when the grader
+// gives no tool scores.
 func (b *Bound) WithoutCalls() *record.TrialTools {
 	if g, ok := b.grader.(ExpectsCalls); ok {
 		return g.WithoutCalls()

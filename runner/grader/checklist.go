@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// maxComplaints bounds the lines of a feedback.
+	// maxComplaints is the maximum number of lines of a feedback.
 	maxComplaints = 10
-	// ExcerptBytes is how much of an output or a file a feedback shows.
+	// ExcerptBytes is the maximum number of bytes that a feedback quotes of an output or a file.
 	ExcerptBytes = 160
 )
 
-// Checklist counts checks. The zero value is ready for use.
+// A Checklist counts checks. Its zero value is ready for use.
 type Checklist struct {
 	Checks    []Check
 	Met       int
 	Undecided int
-	Why       error // why the first undecided check is
+	Reason    error // why the first undecided check could not be decided
 }
 
 // NewChecklist returns an empty list with room for n checks.
 func NewChecklist(n int) Checklist { return Checklist{Checks: make([]Check, 0, n)} }
 
-// Add counts one check: an empty complaint means that it is met.
+// Add counts one check. The check is met if complaint is empty.
 func (t *Checklist) Add(check, complaint string) {
 	if complaint == "" {
 		t.Met++
@@ -34,8 +34,8 @@ func (t *Checklist) Add(check, complaint string) {
 	t.Checks = append(t.Checks, Check{Check: check, Passed: complaint == "", Detail: complaint})
 }
 
-// Presence counts a check that is met by something that was found. When it was not
-// found, and cut says that a part is missing where it was looked for, the check is
+// Presence counts a check that is met if something was found; complaint is then empty. If
+// nothing was found and cut is not nil, part of the searched data is missing, and the check is
 // undecided.
 func (t *Checklist) Presence(check, complaint string, cut error) {
 	if complaint != "" && cut != nil {
@@ -45,8 +45,9 @@ func (t *Checklist) Presence(check, complaint string, cut error) {
 	t.Add(check, complaint)
 }
 
-// Absence counts a check that is met because something was not found. It is
-// undecided when cut says that a part is missing where it was looked for.
+// Absence counts a check that is met if nothing was found; complaint is then empty. If nothing
+// was found and cut is not nil, part of the searched data is missing, and the check is
+// undecided.
 func (t *Checklist) Absence(check, complaint string, cut error) {
 	if complaint == "" && cut != nil {
 		t.undecide(check, cut)
@@ -56,23 +57,23 @@ func (t *Checklist) Absence(check, complaint string, cut error) {
 }
 
 func (t *Checklist) undecide(check string, cut error) {
-	if t.Undecided++; t.Why == nil {
-		t.Why = fmt.Errorf("%s cannot be decided: %w", check, cut)
+	if t.Undecided++; t.Reason == nil {
+		t.Reason = fmt.Errorf("%s cannot be decided: %w", check, cut)
 	}
 	t.Checks = append(t.Checks, Check{Check: check, Detail: fmt.Sprintf("%s cannot be decided: %s", check, cut)})
 }
 
-// Result is the score, or the error of a check that is undecided. A check that
-// failed for certain decides the verdict; those that are undecided are not met then.
+// Result returns the score, or an error if the verdict depends on an undecided check. A failed
+// check decides the verdict; undecided checks then count as not met.
 func (t *Checklist) Result() (Score, error) {
 	if t.Undecided > 0 && t.Met+t.Undecided == len(t.Checks) {
-		return Score{}, t.Why
+		return Score{}, t.Reason
 	}
 	return t.Score(), nil
 }
 
-// Score is the share of checks met, and passes when all are. A grader that is
-// all well has nothing more to say; otherwise the details list every check.
+// Score returns the share of checks met; it passes if all are. Only a score below 1 has a
+// feedback, and its details list every check.
 func (t *Checklist) Score() Score {
 	if len(t.Checks) == 0 {
 		return Score{Feedback: "nothing was checked"}
@@ -87,7 +88,8 @@ func (t *Checklist) Score() Score {
 	}
 }
 
-// Feedback lists the complaints of the checks that are not met, a line each; the list is bounded.
+// Feedback lists the complaints of the checks that are not met, one per line and at most
+// maxComplaints of them.
 func (t *Checklist) Feedback() string {
 	var lines []string
 	for _, c := range t.Checks {
@@ -101,7 +103,7 @@ func (t *Checklist) Feedback() string {
 	return strings.Join(lines, "\n")
 }
 
-// Excerpt quotes the beginning of a text for a feedback.
+// Excerpt quotes the start of a text for a feedback.
 func Excerpt(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -1,45 +1,50 @@
 package grader
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"time"
 
 	"waza/eval"
+	"waza/runner/executor"
 	"waza/runner/grader/assertion"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
-// Languages of assertions.
+// The languages of assertions.
 const (
 	LanguagePython     = "python"
 	LanguageJavaScript = "javascript"
 )
 
-// DefaultAssertionTimeout is how long one assertion may take.
+// DefaultAssertionTimeout is the default of [Env.AssertionTimeout].
 const DefaultAssertionTimeout = 5 * time.Second
 
-// Env is what the graders of one run share. It is safe for concurrent use and
-// must not be copied. The owner closes it when the last Grade has returned.
+// An Env holds what the graders of one run share. It is safe for concurrent use and must not be
+// copied. The owner closes it after the last Grade has returned.
 type Env struct {
 	Suite *eval.Suite
-	// Workers is the most trials that are graded at once, and so the most
-	// interpreters of each language that are kept warm. Less than 1 means one per
-	// processor.
+	// Workers is the maximum number of trials graded at once, and therefore of interpreters of
+	// each language that are kept warm. Less than 1 means one per processor.
 	Workers int
-	// AssertionTimeout bounds one assertion; 0 means [DefaultAssertionTimeout].
+	// AssertionTimeout is the time limit of one assertion; 0 means [DefaultAssertionTimeout].
 	AssertionTimeout time.Duration
 	// Python is the interpreter for Python assertions, a path or a name on
 	// PATH; empty means $WAZA_PYTHON, else python3, else python.
 	Python string
-	// Executor and Model are those of the run; empty means the suite's.
+	// Executor and Model are the run's executor and model; empty means the suite's.
 	Executor string
 	Model    string
-	// Recorded: the trials are those of a run that is over, so judges may not
-	// have to be asked: what keeps one from being asked shows when it is.
+	// Agents opens the agents that judge; nil means that no agent can judge.
+	Agents Agents
+	// Recorded reports whether the trials come from a finished run. Recorded answers may then
+	// replace questions to judges. A judge that cannot be asked is therefore reported only when
+	// a trial needs it.
 	Recorded bool
-	// Providers gives judges their clients. It belongs to the run, which closes
-	// it after the Env. Nil means one of the Env's own.
+	// Providers supplies the judges' clients. It belongs to the run, which closes it after the
+	// Env. If it is nil, the Env makes its own.
 	Providers *provider.Pool
 
 	once               sync.Once
@@ -47,26 +52,82 @@ type Env struct {
 
 	poolOnce sync.Once
 	pool     *provider.Pool // set by poolOnce when Providers is nil
+
+	mu     sync.Mutex                   // guards agents
+	agents map[string]executor.Executor // open agents, by name
 }
 
-// NewEnv returns what the graders of one run of suite share. Nothing is started
-// until it is needed.
+// Agents checks and opens the agents that can judge.
+type Agents interface {
+	// Check returns nil if the named agent can judge on this machine. Otherwise the error states
+	// the reason and what to do.
+	Check(suite *eval.Suite, name string) error
+	// Needs lists what a machine needs for the agent to judge on it.
+	Needs(suite *eval.Suite, name string) []record.Need
+	// Open returns an executor that drives the agent. Each trial can bring MCP servers, see
+	// [executor.Trial.Servers]; the agent can call their tools and do nothing else. Open uses
+	// the settings Suite, Workers, Temp and Providers. The caller closes the executor.
+	Open(s executor.Settings, name string) (executor.Executor, error)
+}
+
+// ErrNoAgents means that this program cannot drive agents.
+var ErrNoAgents = errors.New("this program cannot drive agents, so no agent can judge")
+
+// Agent returns the executor that drives the named agent as a judge. The first call opens it,
+// with its temporary files below temp. The executor belongs to the Env.
+func (e *Env) Agent(name, temp string) (executor.Executor, error) {
+	if e.Agents == nil {
+		return nil, ErrNoAgents
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x := e.agents[name]; x != nil {
+		return x, nil
+	}
+	workers := e.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	x, err := e.Agents.Open(executor.Settings{Suite: e.Suite, Workers: workers, Temp: temp, Providers: e.Clients()}, name)
+	if err != nil {
+		return nil, err
+	}
+	if e.agents == nil {
+		e.agents = map[string]executor.Executor{}
+	}
+	e.agents[name] = x
+	return x, nil
+}
+
+// closeAgents closes all open agents.
+func (e *Env) closeAgents() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, x := range e.agents {
+		_ = x.Close() // nobody uses it any more, so its error does not matter
+	}
+	e.agents = nil
+}
+
+// NewEnv returns an Env for the graders of one run of suite. It starts nothing; interpreters and
+// agents start when a grader needs them.
 func NewEnv(suite *eval.Suite, workers int) *Env { return &Env{Suite: suite, Workers: workers} }
 
-// Close ends all interpreters and waits for them. It may be called more than
-// once; graders must not be used afterwards.
+// Close ends all interpreters and agents, and waits for them. It may be called more than once.
+// Graders must not be used afterwards.
 func (e *Env) Close() {
 	var ending sync.WaitGroup
 	for _, language := range []string{LanguagePython, LanguageJavaScript} {
 		ending.Go(e.Interpreters(language).Close)
 	}
+	ending.Go(e.closeAgents)
 	ending.Wait()
 	if e.Providers == nil {
 		e.Clients().Close()
 	}
 }
 
-// Clients is what asks models.
+// Clients returns the pool of clients that ask models.
 func (e *Env) Clients() *provider.Pool {
 	if e.Providers != nil {
 		return e.Providers
@@ -75,7 +136,7 @@ func (e *Env) Clients() *provider.Pool {
 	return e.pool
 }
 
-// Interpreters are those of a language.
+// Interpreters returns the pool of interpreters for a language.
 func (e *Env) Interpreters(language string) *assertion.Pool {
 	e.once.Do(func() {
 		workers := e.Workers
@@ -91,7 +152,7 @@ func (e *Env) Interpreters(language string) *assertion.Pool {
 	return e.python
 }
 
-// AssertionLimit is how long one assertion may take, AssertionTimeout or its default.
+// AssertionLimit returns the time limit of one assertion: AssertionTimeout or its default.
 func (e *Env) AssertionLimit() time.Duration {
 	if e.AssertionTimeout > 0 {
 		return e.AssertionTimeout

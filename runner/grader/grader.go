@@ -1,7 +1,6 @@
-// Package grader defines what scores a finished trial: the [Grader] interface,
-// what a grader sees ([Subject]), what it yields ([Score]) and the [Registry]
-// in which graders are found by type. The families of graders are the packages
-// below it; [Registry.Bind] builds a grader of a suite.
+// Package grader defines how waza scores a finished trial. A [Grader] takes a [Subject] and
+// returns a [Score]. A [Registry] finds graders by type, and [Registry.Bind] builds a grader of
+// a suite. The packages below this one implement the families of graders.
 package grader
 
 import (
@@ -15,93 +14,92 @@ import (
 	"waza/runner/record"
 )
 
-// Grader scores finished trials. It is built once per run from one grader of a
-// suite or task and used by all workers, so Grade must be safe for concurrent use.
+// A Grader scores finished trials. It is built once per run from one grader of a suite or task.
+// All workers use it, so Grade must be safe for concurrent use.
 type Grader interface {
-	// Grade scores one trial. An error means that the grader could not do its
-	// work (a missing interpreter, say), which makes the trial an error and
-	// neither passed nor failed; the agent's shortcomings are a Score. When
-	// ctx ends, Grade stops all it started and returns promptly.
+	// Grade scores one trial. If the agent fell short, Grade returns a Score. An error means
+	// that the grader could not do its work, for example because an interpreter is missing; the
+	// trial is then an error, neither passed nor failed. When ctx ends, Grade stops everything
+	// it started and returns promptly.
 	Grade(ctx context.Context, s *Subject) (Score, error)
 }
 
-// Score is a grader's judgement of one trial.
+// A Score is a grader's judgement of one trial.
 type Score struct {
 	// Score is in [0, 1].
 	Score  float64
 	Passed bool
-	// Feedback tells a person why, in a line or a few. Empty when all is well.
+	// Feedback gives people the reason in one or a few lines. It is empty if all is well.
 	Feedback string
-	// Details are the single checks, if the grader has more to say; must encode as JSON.
+	// Details lists the single checks, if the grader has any. It must encode as JSON.
 	Details any
-	// NeedsReview: a person has to give the score.
+	// NeedsReview reports whether a person has to give the score.
 	NeedsReview bool
-	// Usage is what asking models cost, beside an error as well; nil when none was asked.
+	// Usage is the cost of asking models, also set beside an error; nil if none was asked.
 	Usage *record.Usage
-	// Tools are the tool scores of the trial; nil when the grader expects no calls.
+	// Tools holds the tool scores of the trial; nil if the grader expects no calls.
 	Tools *record.TrialTools
 }
 
-// Check is one thing a grader looked at, for Score.Details.
+// A Check is one condition that a grader tested, for Score.Details.
 type Check struct {
 	Check  string `json:"check"`
 	Passed bool   `json:"passed"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// Subject is a finished attempt at a trial, as graders see it. Graders must not
-// change what it refers to.
+// A Subject is a finished attempt at a trial, as graders see it. Graders must not change
+// anything it refers to.
 type Subject struct {
 	RunID string
 	Suite *eval.Suite
 	Task  *eval.Task
 	Num   int // trial, 1-based
-	// Prompt is the first prompt as it was sent.
+	// Prompt is the first prompt as sent to the agent.
 	Prompt string
 	Output string
-	// OutputDropped is how many bytes of the output are missing in Output, because
-	// they were beyond a limit.
+	// OutputDropped is the number of bytes that are missing in Output because they were beyond a
+	// limit.
 	OutputDropped int64
 	Transcript    []record.Entry
-	// ToolCalls and Skills are those of the transcript, in order.
+	// ToolCalls and Skills come from the transcript, in order.
 	ToolCalls []record.ToolCall
 	Skills    []string
-	// Errors are the error entries of the transcript.
+	// Errors holds the error entries of the transcript.
 	Errors []string
-	// Usage is nil when the executor reported none.
+	// Usage is nil if the executor reported none.
 	Usage    *record.Usage
 	Duration time.Duration
-	// Dir returns the workspace as the executor left it. It is made at the
-	// first call, so a grader that needs none should not ask.
+	// Dir returns the workspace as the executor left it. The first call creates it, so a grader
+	// that does not need the workspace should not call Dir.
 	Dir func() (string, error)
-	// Root opens the workspace as the agent was given it, whatever is at its path
-	// now. The caller closes it. Nil means that Dir is opened.
+	// Root opens the workspace directory that the agent was given, even if something else is at
+	// its path now. The caller closes it. If Root is nil, Dir is opened.
 	Root func() (*os.Root, error)
-	// Destroyed says what the agent did to its workspace, which it deleted or
-	// replaced; empty when it left it in place. No grader passes such a trial.
+	// Destroyed describes how the agent deleted or replaced its workspace; empty if the
+	// workspace is still in place. No grader passes a trial with a destroyed workspace.
 	Destroyed string
-	// Temp is the directory below which graders put their temporary files, made at
-	// need. It is removed after a crash, too; empty means the system's.
+	// Temp is the directory for graders' temporary files, created when needed. waza removes it
+	// even after a crash. Empty means the system's.
 	Temp string
-	// Lost says that what stood at a path of a recorded workspace is not known,
-	// or, when the path is empty, that this is so of anything in it. Nil means
-	// that all is there.
-	Lost func(path string) error
-	// Env is the environment for programs, as os.Environ has it.
+	// Missing returns an error if the content of a path in a recorded workspace is unknown. An
+	// empty path asks about the whole workspace. A nil Missing means that nothing is missing.
+	Missing func(path string) error
+	// Env is the environment for programs, in the form of os.Environ.
 	Env []string
-	// Expand fills the template variables of a text of the suite.
+	// Expand fills in the template variables of a text of the suite.
 	Expand func(text string) string
-	// Baseline is what the same task gave without the skills; nil when it was
-	// not run so. Pairwise judges compare with it.
+	// Baseline is the result of the same task without the skills; nil if there was no such run.
+	// Pairwise judges compare with it.
 	Baseline *record.Baseline
 	// Capabilities are those of the executor.
 	Capabilities executor.Capabilities
 
-	// entriesDropped says which entries the transcript misses; empty for none.
+	// entriesDropped describes the entries that the transcript lacks; empty for none.
 	entriesDropped string
 }
 
-// NewSubject fills the fields that follow from the transcript.
+// NewSubject returns s with the fields filled in that follow from the transcript.
 func NewSubject(s Subject) *Subject {
 	s.entriesDropped = dropped(s.Transcript)
 	for i := range s.Transcript {
@@ -119,24 +117,28 @@ func NewSubject(s Subject) *Subject {
 	return &s
 }
 
-// Kind is a grader as the registry knows it.
+// A Kind is a type of grader in a registry.
 type Kind struct {
 	eval.Kind
-	// New builds the grader that spec describes; spec.Options is decoded and
-	// checked. Nil means that suites may use it, but this program cannot
-	// grade with it, and each trial it applies to ends in error.
+	// New builds the grader that spec describes; spec.Options is decoded and checked. If New is
+	// nil, suites can name the type, but this program cannot grade with it: each trial with such
+	// a grader ends in an error.
 	New func(spec *eval.Grader, env *Env) (Grader, error)
-	// Preflight looks for what would keep the grader from working on this
-	// machine. It is called once with all the suite's graders of this kind.
-	// Nil means nothing can be missing.
+	// Preflight looks for conditions on this machine that would keep the grader from working. It
+	// is called once with all the suite's graders of this kind. Nil means that there are no such
+	// conditions.
 	Preflight func(ctx context.Context, specs []*eval.Grader, env *Env) []Finding
+	// Needs lists what a machine needs to grade with the grader that spec describes, including
+	// what this machine already has. Nil means nothing.
+	Needs func(spec *eval.Grader, env *Env) []record.Need
 }
 
-// Finding is something on this machine that keeps a grader from working, or a
-// fault that only the tool a grader uses can find.
+// A Finding describes a condition of this machine that keeps a grader from working, or a fault
+// that only the tool used by a grader can find.
 type Finding struct {
 	Grader *eval.Grader
-	// Path is the place in the grader's config, as keys and indexes; empty for the grader itself.
+	// Path is the place in the grader's config, as keys and indexes; empty for the grader
+	// itself.
 	Path     []any
 	Severity decode.Severity
 	Code     decode.Code

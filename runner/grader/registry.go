@@ -6,26 +6,28 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/registry"
 	"waza/runner/executor"
 )
 
-// Registry finds graders by type, and binds them to what a suite says of them. It
-// is immutable and safe for concurrent use.
-type Registry struct{ eval.Registry[Kind] }
+// A Registry finds graders by type and builds them from their descriptions in a suite. It is
+// immutable and safe for concurrent use.
+type Registry struct{ registry.Registry[Kind] }
 
-// NewRegistry holds the given kinds, in the order reference documents list them.
-func NewRegistry(kinds ...Kind) *Registry { return &Registry{*eval.NewRegistry(kinds...)} }
+// NewRegistry returns a registry of the given kinds. Reference documents list them in this
+// order.
+func NewRegistry(kinds ...Kind) *Registry { return &Registry{*registry.New(kinds...)} }
 
-// With returns a registry that has further kinds, as [eval.Registry.With] does.
+// With returns a registry with additional kinds, like [registry.Registry.With].
 func (r *Registry) With(kinds ...Kind) *Registry { return &Registry{*r.Registry.With(kinds...)} }
 
-// Bind builds the grader that spec describes. A type that this program cannot
-// grade with gives a grader whose every Grade is an error. The error of Bind
-// tells of an unknown type or of faulty options; it does not name the grader.
+// Bind builds the grader that spec describes. If this program cannot grade with the type, every
+// Grade of the returned grader fails. Bind returns an error for an unknown type or faulty
+// options; the error does not name the grader.
 func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 	k, ok := r.Lookup(spec.Type)
 	if !ok {
-		return nil, fmt.Errorf("unknown type %q (known: %s)", spec.Type, strings.Join(r.Names(), ", "))
+		return nil, fmt.Errorf("unknown type %q; known types: %s", spec.Type, strings.Join(r.Names(), ", "))
 	}
 	if k.New == nil {
 		return NewBound(spec.Name, k.Name, spec.Weight, ungradable(k.Name)), nil
@@ -39,8 +41,8 @@ func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 	return b, nil
 }
 
-// ungradable stands for a type that suites may name and this program cannot
-// grade with.
+// ungradable is the grader of a type that suites can name, but that this program cannot grade
+// with.
 type ungradable string
 
 func (u ungradable) Grade(context.Context, *Subject) (Score, error) {
@@ -58,9 +60,8 @@ func ResolveFiles(b eval.Beside, suite *eval.Suite, names ...string) []string {
 	return files
 }
 
-// KindOf makes a Kind of functions that take its options by their type O. When
-// k.Options is nil, the zero value of O holds the defaults. check and build may
-// be nil.
+// KindOf returns a Kind built from functions that take the options as an *O. When k.Options is
+// nil, the zero value of O holds the defaults. check and build can be nil.
 func KindOf[O any](k eval.Kind, check func(*eval.Check, *O), build func(*O, *Env) (Grader, error)) Kind {
 	if k.Options == nil {
 		k.Options = func() any { return new(O) }

@@ -14,14 +14,14 @@ import (
 	"waza/eval/files"
 )
 
-// MaxFileBytes is how much of a workspace file graders read.
+// MaxFileBytes is the largest size of a workspace file that graders read.
 const MaxFileBytes = 8 << 20
 
-// ErrEscapes says that a path leads out of the directory it must stay in.
+// ErrEscapes means that a path leads out of the directory it must stay in.
 var ErrEscapes = errors.New("the path leads out of the workspace")
 
-// OpenWorkspace opens the workspace of a trial. The root refuses every path
-// that leads out of it, also by symbolic links. The caller closes it.
+// OpenWorkspace opens the workspace of a trial. The root refuses every path that leads out of
+// it, even by symbolic links. The caller closes it.
 func OpenWorkspace(s *Subject) (*os.Root, error) {
 	if s.Root != nil {
 		root, err := s.Root()
@@ -44,18 +44,17 @@ func OpenWorkspace(s *Subject) (*os.Root, error) {
 	return root, nil
 }
 
-// LostAt says that what stood at a path of the workspace, or anything in it when
-// the path is empty, is not known any more. It is no fault of the agent.
-func (s *Subject) LostAt(path string) error {
-	if s.Lost == nil {
+// MissingAt returns an error if the content of a path in the workspace is no longer known. An empty
+// path asks about the whole workspace. The agent is not to blame for the loss.
+func (s *Subject) MissingAt(path string) error {
+	if s.Missing == nil {
 		return nil
 	}
-	return s.Lost(path)
+	return s.Missing(path)
 }
 
-// Exists reports whether there is something at path. It follows symbolic links
-// inside the root when follow is set. The error is errEscapes, or a fault of
-// the file system.
+// Exists reports whether something exists at path. If follow is set, it follows symbolic links
+// inside the root. The error is ErrEscapes or a fault of the file system.
 func Exists(root *os.Root, path string, follow bool) (bool, error) {
 	stat := root.Lstat
 	if follow {
@@ -72,13 +71,13 @@ func Exists(root *os.Root, path string, follow bool) (bool, error) {
 	}
 }
 
-// Absent reports whether an error of the file system means that nothing is there.
+// Absent reports whether err, an error of the file system, means that nothing exists at a path.
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
 }
 
-// RootFault tells an escape, for which os.Root has no exported error, from
-// other faults.
+// RootFault converts the escape error of os.Root, which is not exported, to [ErrEscapes]. It
+// returns other errors unchanged.
 func RootFault(err error) error {
 	if strings.Contains(err.Error(), "path escapes from parent") {
 		return ErrEscapes
@@ -86,11 +85,11 @@ func RootFault(err error) error {
 	return err
 }
 
-// errTooLarge says that a file has more than maxFileBytes.
-var errTooLarge = fmt.Errorf("the file has more than %d MiB", MaxFileBytes>>20)
+// errTooLarge means that a file is larger than MaxFileBytes.
+var errTooLarge = fmt.Errorf("the file is larger than %d MiB", MaxFileBytes>>20)
 
-// ReadFile reads a regular file of the root. The error is fs.ErrNotExist,
-// errEscapes, errTooLarge, or tells what else is wrong.
+// ReadFile reads a regular file of the root. The error can be fs.ErrNotExist, ErrEscapes or
+// errTooLarge.
 func ReadFile(root *os.Root, path string) ([]byte, error) {
 	path = filepath.FromSlash(path)
 	f, err := files.OpenIn(root, path)

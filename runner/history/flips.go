@@ -12,19 +12,18 @@ import (
 	"waza/runner/replay"
 )
 
-// flipWatch goes through the runs that have a task, oldest first, and finds its
-// flips.
+// A flipWatch goes through the runs that have a task, oldest first, and finds the task's flips.
 type flipWatch struct {
 	task *TaskHistory
-	last *historyRun // the run before that has the task
-	// decided is the last run that says something of the task, and what.
+	last *historyRun // the previous run that has the task
+	// decided is the last run in which the task has a verdict.
 	decided *historyRun
 	was     record.Verdict
-	changed string // what changed since that one
+	changed string // what changed since that run
 }
 
-// next takes the next run that has the task, and returns what of the task is
-// another than in the one before.
+// next adds the next run that has the task. It returns the part of the task that changed since
+// the previous run.
 func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err error) {
 	if w.last != nil {
 		changed = changedBetween(w.last.ref(w.task.ID), r.ref(w.task.ID))
@@ -52,7 +51,7 @@ func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err erro
 
 func (r *historyRun) ref(id string) record.TaskRef { return r.rec.Tasks[r.tasks[id]] }
 
-// sideOf puts failures and timeouts together.
+// sideOf treats timeouts as failures.
 func sideOf(v record.Verdict) record.Verdict {
 	if v == record.TimedOut {
 		return record.Failed
@@ -60,8 +59,8 @@ func sideOf(v record.Verdict) record.Verdict {
 	return v
 }
 
-// changedBetween says what of a task is another; empty when nothing is, or the
-// records do not tell.
+// changedBetween names the part of a task that changed. It is empty if nothing changed or the
+// records do not show it.
 func changedBetween(a, b record.TaskRef) string {
 	switch {
 	case a.Execution == "" || b.Execution == "":
@@ -76,9 +75,9 @@ func changedBetween(a, b record.TaskRef) string {
 
 func (w *flipWatch) flip(f Flip) { w.task.Flips = append(w.task.Flips, f) }
 
-// within tells of a run some of whose trials passed and some did not.
+// within adds a flip for a run with passed and failed trials.
 func (w *flipWatch) within(r *historyRun) error {
-	trials, err := r.deedsOf(w.task.ID)
+	trials, err := r.attemptsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (w *flipWatch) within(r *historyRun) error {
 	return nil
 }
 
-// between tells of a verdict that is another than in the run before.
+// between adds a flip for a verdict that differs from the previous run.
 func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 	f := Flip{From: w.decided.head.RunID, Run: r.head.RunID, Was: w.was, Verdict: now}
 	if now == record.Errored || w.was == record.Errored {
@@ -99,11 +98,11 @@ func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 		w.flip(f)
 		return nil
 	}
-	before, err := w.decided.deedsOf(w.task.ID)
+	before, err := w.decided.attemptsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
-	after, err := r.deedsOf(w.task.ID)
+	after, err := r.attemptsOf(w.task.ID)
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 	}
 	f.Cause, f.Detail = causeOf(passed, failed, w.changed == compare.ChangedGraders)
 	if f.Cause == CauseGrader && (r.head.Amended || w.decided.head.Amended) {
-		f.Detail += ", graded anew since"
+		f.Detail += ", regraded since"
 	}
 	if f.Cause == CauseAgent && w.changed != "" {
 		f.Cause, f.Detail = CauseChange, whatChanged(w.decided, r, w.changed)
@@ -122,7 +121,7 @@ func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 	return nil
 }
 
-// whatChanged names what is another in the later run.
+// whatChanged describes the changes in the later run.
 func whatChanged(a, b *historyRun, changed string) string {
 	var parts []string
 	for _, x := range []struct{ what, was, is string }{
@@ -136,9 +135,9 @@ func whatChanged(a, b *historyRun, changed string) string {
 	case len(parts) > 0:
 		return strings.Join(parts, "; ")
 	case changed == compare.ChangedGraders:
-		return "other graders"
+		return "different graders"
 	}
-	return "other prompt, files, skills, program or settings"
+	return "different prompt, files, skills, program or settings"
 }
 
 func orNone(s string) string {
@@ -148,7 +147,7 @@ func orNone(s string) string {
 	return s
 }
 
-// firstError is what most often kept trials from ending in a verdict.
+// firstError returns the most frequent error of the task's trials.
 func (r *historyRun) firstError(id string) string {
 	res := r.state.Tasks[r.tasks[id]].Result
 	if res == nil {
@@ -165,20 +164,20 @@ func (r *historyRun) firstError(id string) string {
 	return ""
 }
 
-// deed is what the agent did in a trial, and what came of it.
-type deed struct {
-	digest  string // of what the agent did, see [normalizer.digest]
+// An attempt is the agent's behavior in a trial, and the trial's result.
+type attempt struct {
+	digest  string // of the agent's behavior, see [normalizer.digest]
 	verdict record.Verdict
 	grades  []record.Grade // without feedback and details
 }
 
-// deedsOf reads the counted trials of a task, by whether they passed. Of each it keeps
-// some hundred bytes, however long its transcript is.
-func (r *historyRun) deedsOf(id string) (map[bool][]deed, error) {
+// attemptsOf reads the counted trials of a task, by whether they passed. It keeps some hundred
+// bytes of each, however long its transcript is.
+func (r *historyRun) attemptsOf(id string) (map[bool][]attempt, error) {
 	task := r.tasks[id]
 	only := &replay.State{Tasks: make([]replay.TaskFold, len(r.state.Tasks))}
 	only.Tasks[task] = r.state.Tasks[task]
-	found := map[bool][]deed{}
+	found := map[bool][]attempt{}
 	if r.normal == nil {
 		r.normal = newNormalizer(r.rec.RunID)
 	}
@@ -189,18 +188,17 @@ func (r *historyRun) deedsOf(id string) (map[bool][]deed, error) {
 		for i := range t.Graders {
 			t.Graders[i].Feedback, t.Graders[i].Details = "", nil
 		}
-		d := deed{r.normal.digest(t.Output, t.Transcript), t.Verdict, t.Graders}
+		d := attempt{r.normal.digest(t.Output, t.Transcript), t.Verdict, t.Graders}
 		found[t.Verdict == record.Passed] = append(found[t.Verdict == record.Passed], d)
 		return nil
 	})
 	return found, err
 }
 
-// causeOf says why some trials passed and others did not. Where one that passed
-// did just what one did that failed, it was the graders; others says that these have
-// changed.
-func causeOf(passed, failed []deed, others bool) (Cause, string) {
-	done := map[string]*deed{}
+// causeOf returns the cause of different results of trials. If the agent behaved the same in a
+// passed and a failed trial, the cause is a grader. others reports whether the graders changed.
+func causeOf(passed, failed []attempt, others bool) (Cause, string) {
+	done := map[string]*attempt{}
 	for i := range passed {
 		done[passed[i].digest] = &passed[i]
 	}
@@ -215,14 +213,14 @@ func causeOf(passed, failed []deed, others bool) (Cause, string) {
 		}
 	}
 	if timeouts > 0 && timeouts == len(failed) {
-		return CauseInfrastructure, "time was up"
+		return CauseInfrastructure, "timed out"
 	}
 	return CauseAgent, ""
 }
 
-// blame finds the graders that two trials in which the agent did the same do not
-// agree about.
-func blame(passed, failed *deed, others bool) (Cause, string) {
+// blame returns the graders with different verdicts on two trials in which the agent behaved the
+// same.
+func blame(passed, failed *attempt, others bool) (Cause, string) {
 	var names []string
 	judged := false
 	for _, g := range failed.grades {
@@ -239,7 +237,7 @@ func blame(passed, failed *deed, others bool) (Cause, string) {
 	detail := strings.Join(names, ", ")
 	switch {
 	case others:
-		return CauseGrader, strings.TrimSuffix("other graders: "+detail, ": ")
+		return CauseGrader, strings.TrimSuffix("different graders: "+detail, ": ")
 	case judged:
 		return CauseJudge, detail
 	}

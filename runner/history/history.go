@@ -1,4 +1,4 @@
-// Package history says how tasks fared over the recorded runs of a suite: flaky tasks,
+// Package history describes how tasks changed over the recorded runs of a suite: flaky tasks,
 // flips and shifts. Call [Read].
 package history
 
@@ -18,32 +18,31 @@ import (
 	"waza/runner/stats"
 )
 
-// Options say which history is told. The zero value tells that of the suite
-// that was run last.
+// Options select a history. The zero value selects the suite of the newest run.
 type Options struct {
-	// Suites name the suite: each is the absolute path of its file or of the
-	// directory that holds it, or its name. A run is of the suite when one fits.
+	// Suites identify the suite: each is the absolute path of its file or directory, or its
+	// name. A run belongs to the suite if one of them matches.
 	Suites []string
-	// Tasks are globs: only tasks whose id or name matches one. Empty means all.
+	// Tasks are globs that select tasks by id or name. Empty means all.
 	Tasks []string
-	// Limit is the most runs, the newest; 20 when not positive.
+	// Limit is the most runs, the newest first; 20 if not positive.
 	Limit int
 }
 
-// DefaultRuns is how many runs a history goes back.
+// DefaultRuns is the default of Options.Limit.
 const DefaultRuns = 20
 
-// History is what became of the tasks of a suite over its recorded runs.
+// A History describes the tasks of a suite over its recorded runs.
 type History struct {
-	// Suite is that of the newest run.
+	// Suite is the suite of the newest run.
 	Suite record.SuiteRef `json:"suite"`
-	// Runs are those that were looked at, oldest first.
+	// Runs lists the selected runs, oldest first.
 	Runs []HistoryRun `json:"runs"`
-	// Tasks are those of any of these runs, the flakiest first.
+	// Tasks lists the tasks of any of these runs, the flakiest first.
 	Tasks []TaskHistory `json:"tasks"`
 }
 
-// HistoryRun is a run of a history.
+// A HistoryRun is a run of a history.
 type HistoryRun struct {
 	RunID     string        `json:"runId"`
 	Status    record.Status `json:"status"`
@@ -51,96 +50,96 @@ type HistoryRun struct {
 	Executor  string        `json:"executor"`
 	Agent     string        `json:"agent,omitempty"`
 	Model     string        `json:"model,omitempty"`
-	// Amended: it was graded anew or reviewed since.
+	// Amended reports whether the run was regraded or reviewed.
 	Amended bool `json:"amended,omitempty"`
-	// Usage is that of the run's summary; nil when nothing is known of it, and while the
-	// run is active.
+	// Usage is the usage of the run's summary; nil if it is unknown, and while the run is
+	// active.
 	Usage *record.Usage `json:"usage,omitempty"`
-	// Damage is what of the run's record is damaged; absent when nothing is.
+	// Damage describes the damaged part of the run's record; absent if nothing is damaged.
 	Damage *record.Damage `json:"damage,omitempty"`
 }
 
-// TaskHistory is what became of a task.
+// A TaskHistory is the history of a task.
 type TaskHistory struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Runs are what became of it in each run of the history, in that order; nil
-	// where the run does not have it.
+	// Runs holds the task's result in each run of the history, in order; nil if the run does not
+	// have it.
 	Runs []*TaskInRun `json:"runs"`
-	// Counted is how many trials count that were not taken over from another
-	// run, Passed how many of them passed.
+	// Counted is the number of counted trials that were not reused from another run. Passed is
+	// the number of them that passed.
 	Counted int `json:"counted"`
 	Passed  int `json:"passed"`
-	// Flakiness is the share of these that are the odd ones out: of successive runs
-	// between which neither the task nor, by Shifts, its rate changed, those with the rarer
-	// verdict. It is nil when nothing counts.
+	// Flakiness is the share of counted trials with the rarer verdict. It is computed within
+	// stretches of runs in which neither the task nor, by Shifts, its rate changed. It is nil if
+	// no trial counts.
 	Flakiness         *float64         `json:"flakiness"`
 	FlakinessInterval *record.Interval `json:"flakinessInterval"`
-	// Shifts are the lasting changes of the task's pass rate, oldest first. None are
-	// looked for in runs whose trials could stop early.
+	// Shifts lists the lasting changes of the task's pass rate, oldest first. Runs whose trials
+	// could stop early are not searched.
 	Shifts []Shift `json:"shifts"`
-	// Flips are the changes of verdict, oldest first.
+	// Flips lists the changes of verdict, oldest first.
 	Flips []Flip `json:"flips"`
 	// Causes counts the flips by their cause.
 	Causes map[Cause]int `json:"causes"`
 }
 
-// TaskInRun is what became of a task in a run.
+// A TaskInRun is the result of a task in a run.
 type TaskInRun struct {
-	Verdict record.Verdict `json:"verdict"` // empty when it has not ended
+	Verdict record.Verdict `json:"verdict"` // empty if it has not ended
 	Trials  record.Counts  `json:"trials"`
-	// Flips is how often a counted trial has another verdict than the one before.
+	// Flips counts the counted trials whose verdict differs from the previous one.
 	Flips int `json:"flips,omitempty"`
-	// Changed says what of the task is another than in the run before that has
-	// it: execution or graders.
+	// Changed names the part of the task that changed since the previous run that has it:
+	// execution or graders.
 	Changed string `json:"changed,omitempty"`
 }
 
-// Cause says where a flip comes from.
+// A Cause is the cause of a flip.
 type Cause string
 
 // The causes of flips.
 const (
-	// CauseAgent: the agent did something else.
+	// CauseAgent: the agent behaved differently.
 	CauseAgent Cause = "agent"
-	// CauseJudge: it did the same, and a judge or a person gave another verdict.
+	// CauseJudge: the agent behaved the same, and a judge or a person decided differently.
 	CauseJudge Cause = "judge"
-	// CauseGrader: it did the same, and another grader, or an edited one, gave
-	// another verdict.
+	// CauseGrader: the agent behaved the same, and another grader, or a changed one, decided
+	// differently.
 	CauseGrader Cause = "grader"
-	// CauseInfrastructure: errors, or trials whose time was up.
+	// CauseInfrastructure: errors or timeouts.
 	CauseInfrastructure Cause = "infrastructure"
-	// CauseChange: it was another task, agent or model.
+	// CauseChange: the task, agent or model changed.
 	CauseChange Cause = "change"
 )
 
-// Flip is a change of verdict: between two runs in succession or, when From is
-// empty, between trials of one.
+// A Flip is a change of verdict between two successive runs. If From is empty, it is a change
+// between trials of one run.
 type Flip struct {
 	From string `json:"from,omitempty"`
 	Run  string `json:"run"`
-	// Was and Verdict are those of the task; within a run passed and failed.
+	// Was and Verdict are the task's verdicts; within a run they are passed and failed.
 	Was     record.Verdict `json:"was"`
 	Verdict record.Verdict `json:"verdict"`
 	Cause   Cause          `json:"cause"`
-	// Detail says more of it, in a few words.
+	// Detail describes the cause in a few words.
 	Detail string `json:"detail,omitempty"`
 }
 
-// NoHistoryError says that no recorded run is of a suite.
+// A NoHistoryError means that no recorded run belongs to a suite.
 type NoHistoryError struct{ Suites []string }
 
 func (e *NoHistoryError) Error() string {
 	if len(e.Suites) == 0 {
 		return "no runs are recorded"
 	}
-	return fmt.Sprintf("no recorded run is of the suite %s", e.Suites[0])
+	return fmt.Sprintf("no recorded run of the suite %s", e.Suites[0])
 }
 
-// Read says what became of the tasks of a suite over its recorded runs; those
-// that go on count as far as they have come. Transcripts are read only of tasks
-// whose verdict changed, one at a time. The error is a [*NoHistoryError], a
-// [*record.SelectionError] or the cause of ctx; runs that cannot be read are left out.
+// Read returns the history of a suite's tasks over its recorded runs; active runs count with
+// their ended trials. It reads transcripts only of tasks whose verdict changed, one at a time.
+// The error is a [*NoHistoryError], a [*record.SelectionError] or the cause of ctx. Read omits
+// runs that cannot be read.
 func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) {
 	limit := o.Limit
 	if limit <= 0 {
@@ -151,7 +150,7 @@ func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) 
 	err := r.Earlier("", func(h record.Handle) bool {
 		rec := h.Record()
 		if rec.Suite.Path == "" {
-			return true // no file of the run says any more which suite it is of
+			return true // no file of the run names its suite any more
 		}
 		if len(suites) == 0 {
 			suites = []string{rec.Suite.Path}
@@ -172,7 +171,7 @@ func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) 
 		return nil, &NoHistoryError{o.Suites}
 	}
 	slices.Reverse(runs)
-	return tellHistory(ctx, runs, o.Tasks)
+	return buildHistory(ctx, runs, o.Tasks)
 }
 
 func ofSuite(s record.SuiteRef, names []string) bool {
@@ -181,17 +180,17 @@ func ofSuite(s record.SuiteRef, names []string) bool {
 	})
 }
 
-// historyRun is a run, and what became of its trials but for what they hold.
+// A historyRun is a run with the outcomes of its trials, but without their content.
 type historyRun struct {
 	head  HistoryRun
 	rec   *record.Run
 	run   *journal.Run
 	state *replay.State
 	tasks map[string]int // indexes by id, of tasks of the suite
-	// own are the counted trials of each task that the run executed itself;
-	// nil when those are all.
+	// own holds the counted trials of each task that the run executed itself; nil if the run
+	// executed all.
 	own map[int][]bool
-	// normal is nil until a transcript of the run is looked at.
+	// normal is nil until a transcript of the run is needed.
 	normal *normalizer
 }
 
@@ -209,7 +208,7 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 		RunID: rec.RunID, Status: progress.Status, StartedAt: rec.CreatedAt, Amended: progress.AmendedAt != nil,
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
 	}}
-	if past, ok := h.(*replay.Recorded); ok {
+	if past, ok := h.(*replay.RecordedRun); ok {
 		if hr.head.Damage, err = past.Damage(); err != nil {
 			return nil, err
 		}
@@ -226,7 +225,7 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 		return hr, nil
 	}
 	hr.own = map[int][]bool{}
-	return hr, replay.VisitLean(run, st, func(task int, t *replay.Lean) error {
+	return hr, replay.VisitLean(run, st, func(task int, t *replay.LeanTrial) error {
 		if t.Verdict.Counted() {
 			hr.own[task] = append(hr.own[task], t.Cached == nil)
 		}
@@ -234,8 +233,8 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 	})
 }
 
-// inRun tells of a task in the run; nil when the run does not have it. passed are
-// the counted trials that the run executed itself.
+// inRun returns the result of a task in the run, or nil if the run does not have it. passed
+// holds the counted trials that the run executed itself.
 func (r *historyRun) inRun(id string) (t *TaskInRun, passed []bool) {
 	i, ok := r.tasks[id]
 	if !ok {
@@ -264,8 +263,8 @@ func (r *historyRun) inRun(id string) (t *TaskInRun, passed []bool) {
 	return t, passed
 }
 
-// tellHistory puts the history together, oldest run first.
-func tellHistory(ctx context.Context, runs []*historyRun, globs []string) (*History, error) {
+// buildHistory builds the history from runs, oldest first.
+func buildHistory(ctx context.Context, runs []*historyRun, globs []string) (*History, error) {
 	h := &History{Suite: runs[len(runs)-1].rec.Suite, Runs: []HistoryRun{}, Tasks: []TaskHistory{}}
 	for _, r := range runs {
 		h.Runs = append(h.Runs, r.head)
@@ -279,7 +278,7 @@ func tellHistory(ctx context.Context, runs []*historyRun, globs []string) (*Hist
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if !wanted.Takes([]string{ref.ID, ref.Name}) {
+		if !wanted.Matches([]string{ref.ID, ref.Name}) {
 			continue
 		}
 		t, err := taskHistory(runs, ref)
@@ -301,7 +300,7 @@ func flakiness(t TaskHistory) float64 {
 	return *t.Flakiness
 }
 
-// tasksOf lists the tasks of all runs, those of the newest first.
+// tasksOf lists the tasks of all runs, those of the newest run first.
 func tasksOf(runs []*historyRun) []record.TaskRef {
 	var refs []record.TaskRef
 	seen := map[string]bool{}
@@ -323,14 +322,14 @@ func checkHistoryTasks(globs []string, refs []record.TaskRef) error {
 	}
 	for _, g := range globs {
 		f := plan.NewFilter([]string{g})
-		if !slices.ContainsFunc(refs, func(t record.TaskRef) bool { return f.Takes([]string{t.ID, t.Name}) }) {
+		if !slices.ContainsFunc(refs, func(t record.TaskRef) bool { return f.Matches([]string{t.ID, t.Name}) }) {
 			return &record.SelectionError{What: "task", Patterns: []string{g}, Known: known}
 		}
 	}
 	return nil
 }
 
-// taskHistory goes through the runs that have a task.
+// taskHistory builds the history of a task.
 func taskHistory(runs []*historyRun, ref record.TaskRef) (*TaskHistory, error) {
 	t := &TaskHistory{ID: ref.ID, Name: ref.Name, Flips: []Flip{}, Causes: map[Cause]int{}, Shifts: []Shift{}}
 	w := &flipWatch{task: t}
@@ -378,8 +377,8 @@ func (r *historyRun) epochRun(id string, passed []bool) epochRun {
 	return run
 }
 
-// oddOnes counts the trials that have the rarer verdict, over runs between which
-// neither the task nor its rate changed.
+// oddOnes counts the trials with the rarer verdict in stretches of runs in which neither the
+// task nor its rate changed.
 type oddOnes struct{ counted, passed, odd int }
 
 // add counts the trials of an epoch, and returns its shifts.

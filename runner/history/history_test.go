@@ -32,7 +32,7 @@ func taskOf(t *testing.T, h *history.History, id string) *history.TaskHistory {
 	return nil
 }
 
-// Each flip is put down to what made it.
+// Each flip has its correct cause.
 func TestHistoryAttributesFlips(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
@@ -72,10 +72,10 @@ func TestHistoryAttributesFlips(t *testing.T) {
 		"agent":    {{1, record.Passed, record.Failed, history.CauseAgent, ""}, {2, record.Failed, record.Passed, history.CauseAgent, ""}},
 		"judged":   {{1, record.Passed, record.Failed, history.CauseJudge, "mood"}},
 		"program":  {{1, record.Passed, record.Failed, history.CauseGrader, "flag"}},
-		"regraded": {{1, record.Passed, record.Failed, history.CauseGrader, "other graders: good"}},
-		"changed":  {{1, record.Passed, record.Failed, history.CauseChange, "other prompt, files, skills, program or settings"}, {2, record.Failed, record.Passed, history.CauseAgent, ""}},
+		"regraded": {{1, record.Passed, record.Failed, history.CauseGrader, "different graders: good"}},
+		"changed":  {{1, record.Passed, record.Failed, history.CauseChange, "different prompt, files, skills, program or settings"}, {2, record.Failed, record.Passed, history.CauseAgent, ""}},
 		"offline":  {{1, record.Passed, record.Errored, history.CauseInfrastructure, "no network"}, {2, record.Errored, record.Passed, history.CauseInfrastructure, "no network"}},
-		"slow":     {{1, record.Passed, record.TimedOut, history.CauseInfrastructure, "time was up"}, {2, record.TimedOut, record.Passed, history.CauseInfrastructure, "time was up"}},
+		"slow":     {{1, record.Passed, record.TimedOut, history.CauseInfrastructure, "timed out"}, {2, record.TimedOut, record.Passed, history.CauseInfrastructure, "timed out"}},
 		"stable":   nil,
 	} {
 		var got []flip
@@ -100,7 +100,7 @@ func TestHistoryAttributesFlips(t *testing.T) {
 	require.Equal(t, "stable", h.Tasks[len(h.Tasks)-1].ID, "in the order of the suite where all is equal")
 }
 
-// Outputs that are so large that they stand beside the journal are looked at, too.
+// Outputs that are too large for the journal are compared, too.
 func TestHistoryOfLargeOutputs(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
@@ -121,8 +121,7 @@ func TestHistoryOfLargeOutputs(t *testing.T) {
 	require.Equal(t, history.CauseAgent, taskOf(t, h, "other").Flips[0].Cause)
 }
 
-// Within a run flips are told, too; and what was taken over from another run is no
-// trial of its own.
+// Flips within a run are reported, too. Trials reused from another run do not count again.
 func TestHistoryWithinRuns(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
@@ -142,15 +141,15 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	h := m.History(history.Options{Suites: []string{"within"}})
 	a := taskOf(t, h, "a")
 	require.Equal(t, "a", recordtest.IDs(h.Tasks)[0], "the flakiest first")
-	require.Equal(t, 4, a.Counted, "those of the second run were taken over")
+	require.Equal(t, 4, a.Counted, "the trials of the second run were reused")
 	require.InDelta(t, 0.5, *a.Flakiness, 1e-12)
 	require.Equal(t, 3, a.Runs[0].Flips)
 	first, err := m.Runner.Catalog().Find("latest~1")
 	require.NoError(t, err)
 	second, err := m.Runner.Catalog().Find("latest")
 	require.NoError(t, err)
-	compared := runnertest.Compared(t, compare.Options{}, first, second).Comparisons[0]
-	require.Contains(t, compared.Notes, compare.ComparisonNote{Run: m.Runs[1], Text: "has taken 8 trials over from the reference: of their tasks it says nothing new"})
+	compared := runnertest.Compare(t, compare.Options{}, first, second).Comparisons[0]
+	require.Contains(t, compared.Notes, compare.ComparisonNote{Run: m.Runs[1], Text: "reuses 8 trials of the reference: these add no information about their tasks"})
 	require.Equal(t, history.Flip{Run: m.Runs[0], Was: record.Passed, Verdict: record.Failed, Cause: history.CauseAgent}, a.Flips[0])
 }
 
@@ -174,7 +173,7 @@ func TestHistoryOfWhat(t *testing.T) {
 	require.Nil(t, recordtest.ByID(t, h.Tasks, "b").Runs[0], "the run does not have it")
 	require.NotNil(t, recordtest.ByID(t, h.Tasks, "b").Runs[1])
 	_, err = history.Read(t.Context(), m.Runner.Catalog(), history.Options{Suites: []string{"other"}})
-	require.EqualError(t, err, "no recorded run is of the suite other")
+	require.EqualError(t, err, "no recorded run of the suite other")
 	var selection *record.SelectionError
 	_, err = history.Read(t.Context(), m.Runner.Catalog(), history.Options{Tasks: []string{"c"}})
 	require.ErrorAs(t, err, &selection)
@@ -184,7 +183,7 @@ func TestHistoryOfWhat(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// What differs in the same way of working is no difference; what the agent says is.
+// Incidental differences in the same behavior do not count; differences in the agent's text do.
 func TestSameDeeds(t *testing.T) {
 	t.Parallel()
 	const run, other = "20261121-101500.123-abcdefghij", "20261122-101500.123-zyxwvutsrq"
@@ -208,7 +207,7 @@ func TestSameDeeds(t *testing.T) {
 		{"ids", true, said("see call_1a2b3c4d5e6f"), said("see call_9z8y7x6w5v4u")},
 		{"uuids", true, said("0b1c2d3e-0000-4000-8000-1234567890ab"), said("9b1c2d3e-0000-4000-8000-1234567890ff")},
 		{"words", false, said("session_management"), said("session_validation")},
-		{"times that the agent tells", false, said("it takes 5 s"), said("it takes 6 s")},
+		{"times in the agent's text", false, said("it takes 5 s"), said("it takes 6 s")},
 		{"arguments", false, tool(`{"a":1}`, `1`), tool(`{"a":2}`, `1`)},
 		{"results", false, tool(`{"a":1}`, `1`), tool(`{"a":1}`, `2`)},
 		{"thoughts", true, []record.Entry{{Type: record.EntryThought, Text: "hm"}}, nil},
@@ -220,7 +219,7 @@ func TestSameDeeds(t *testing.T) {
 	require.NotEqual(t, history.DigestOf(run, "a", nil), history.DigestOf(run, "b", nil))
 }
 
-// A history of 50 runs with 100 tasks.
+// Measures a history of 50 runs with 100 tasks.
 func BenchmarkHistory(b *testing.B) {
 	r, err := runner.New(runner.Options{StateDir: b.TempDir()})
 	require.NoError(b, err)

@@ -15,16 +15,15 @@ import (
 	"waza/runner/record"
 )
 
-// blobFile holds contents one after the other, each compressed on its own.
+// blobFile contains the contents one after the other, each compressed separately.
 const blobFile = "files.gz"
 
-// maxKnownBlobs bounds what is remembered to keep a content only once: a few
+// maxKnownBlobs limits the remembered hashes, which avoid storing a content twice: a few
 // megabytes of memory.
 const maxKnownBlobs = 100_000
 
-// Blobs keeps contents beside a journal, such as files that trials left, each
-// once. The file is made with the first. It is safe for concurrent use and closed
-// by its Writer.
+// Blobs stores contents beside a journal, such as files from workspaces of trials, each once.
+// The first content creates the file. Blobs is safe for concurrent use and closed by its Writer.
 type Blobs struct {
 	dir  string
 	disk disk
@@ -33,24 +32,24 @@ type Blobs struct {
 	file  *os.File
 	end   int64
 	known map[string]record.Blob
-	dirty bool // something was written since the last flush
-	made  bool // so was the file itself
+	dirty bool // data was written since the last flush
+	made  bool // the file was created since the last flush
 }
 
-// compressors are kept, for each takes hundreds of kilobytes.
+// compressors are reused, because each takes hundreds of kilobytes.
 var compressors = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return z
 }}
 
-// Put keeps a content. A Blob that it returns is whole on this machine's side of
-// a crash of the process; what an error or a crash leaves belongs to no Blob.
+// Put stores a content. A returned Blob survives a crash of the process. An error or a crash can
+// leave bytes that belong to no Blob.
 func (b *Blobs) Put(content []byte) (record.Blob, error) {
 	if len(content) == 0 {
 		return record.Blob{Hash: hashOf(nil)}, nil
 	}
 	blob := record.Blob{Hash: hashOf(content), Size: int64(len(content))}
-	if known, ok := b.find(blob.Hash); ok {
+	if known, ok := b.Find(blob.Hash); ok {
 		return known, nil
 	}
 	var packed bytes.Buffer
@@ -66,7 +65,8 @@ func (b *Blobs) Put(content []byte) (record.Blob, error) {
 	return b.write(blob, packed.Bytes())
 }
 
-func (b *Blobs) find(hash string) (record.Blob, bool) {
+// Find returns the Blob of a stored content by its hash.
+func (b *Blobs) Find(hash string) (record.Blob, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	blob, ok := b.known[hash]
@@ -76,7 +76,7 @@ func (b *Blobs) find(hash string) (record.Blob, bool) {
 func (b *Blobs) write(blob record.Blob, packed []byte) (record.Blob, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if known, ok := b.known[blob.Hash]; ok { // by another goroutine, just now
+	if known, ok := b.known[blob.Hash]; ok { // another goroutine has just stored it
 		return known, nil
 	}
 	if b.file == nil {
@@ -117,8 +117,8 @@ func (b *Blobs) learnLocked() {
 	}
 }
 
-// Know tells of a content that is kept already, so that Put need not keep it again.
-func (b *Blobs) Know(blob record.Blob) {
+// Register records a Blob that is already stored, so that Put need not store it again.
+func (b *Blobs) Register(blob record.Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.learnLocked()
@@ -127,7 +127,7 @@ func (b *Blobs) Know(blob record.Blob) {
 	}
 }
 
-// flush brings what was put so far to the disk. Nobody who puts more waits for it.
+// flush syncs the stored contents to disk. Concurrent calls of Put do not wait for it.
 func (b *Blobs) flush() error {
 	b.mu.Lock()
 	f, dirty, made := b.file, b.dirty, b.made
@@ -161,11 +161,11 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// BlobReader reads the contents that a run keeps. It is safe for concurrent use.
+// A BlobReader reads the stored contents of a run. It is safe for concurrent use.
 type BlobReader struct{ file *os.File }
 
-// Blobs opens the contents that the run keeps. A run without any has an empty
-// reader. The caller closes it.
+// Blobs opens the stored contents of the run. The reader of a run without contents is empty. The
+// caller closes it.
 func (r *Run) Blobs() (*BlobReader, error) {
 	f, err := os.Open(filepath.Join(r.dir, blobFile))
 	if err = r.gone(err); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -174,11 +174,10 @@ func (r *Run) Blobs() (*BlobReader, error) {
 	return &BlobReader{file: f}, nil
 }
 
-// Empty reports whether the run had kept nothing when the reader was opened.
+// Empty reports whether the run had no stored contents when the reader was opened.
 func (b *BlobReader) Empty() bool { return b.file == nil }
 
-// Get returns a content. The error tells of one that is not there any more, or
-// that is another than it was.
+// Get returns a content. The error reports a missing or changed content.
 func (b *BlobReader) Get(blob record.Blob) ([]byte, error) {
 	if blob.Length == 0 && blob.Hash == hashOf(nil) {
 		return []byte{}, nil
@@ -193,7 +192,7 @@ func (b *BlobReader) Get(blob record.Blob) ([]byte, error) {
 	z.Multistream(false)
 	content, err := io.ReadAll(io.LimitReader(z, blob.Size+1))
 	if err == nil && hashOf(content) != blob.Hash {
-		err = errors.New("it has another hash")
+		err = errors.New("hash mismatch")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)

@@ -8,43 +8,42 @@ import (
 	"strings"
 )
 
-// What another process asks of the one that records a run is an empty file in the
-// run's directory, named after what is asked. One file for each thing that can be
-// asked means that no request can take the place of another, and that asking
-// twice is asking once:
+// A request of another process to the process that records a run is an empty file in the run's
+// directory, named after the request. Each kind of request has its own file, so no request
+// replaces another, and repeating a request has no effect:
 //
-//	asking process                     recording process
-//	Ask: makes cancel.request    ──►   Asked: it is there
-//	                                   does what is asked
-//	Asked: it is gone            ◄──   Answer: removes it
+//	requesting process                         recording process
+//	SendRequest: creates cancel.request  ──►   HasRequest: the file exists
+//	                                           executes the request
+//	HasRequest: the file is gone         ◄──   RemoveRequest: removes it
 const requestSuffix = ".request"
 
 func (r *Run) requestPath(what string) string { return filepath.Join(r.dir, what+requestSuffix) }
 
-// Ask asks the process that records the run for something that has a name. It is
-// answered when [Run.Asked] reports false; that there is a process to answer is
-// for the caller to see to, with [Run.Alive].
-func (r *Run) Ask(what string) error {
+// SendRequest sends the named request to the process that records the run. The request is
+// answered when [Run.HasRequest] returns false. The caller checks with [Run.Alive] that a
+// process exists.
+func (r *Run) SendRequest(what string) error {
 	f, err := os.OpenFile(r.requestPath(what), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return nil // somebody asks for the same
+		return nil // the same request is already pending
 	case errors.Is(err, os.ErrNotExist):
 		return ErrNotFound
 	case err != nil:
-		return fmt.Errorf("ask for %s: %w", what, err)
+		return fmt.Errorf("request %s: %w", what, err)
 	}
 	return f.Close()
 }
 
-// Asked reports whether something is asked for and not answered yet.
-func (r *Run) Asked(what string) bool {
+// HasRequest reports whether a request is pending.
+func (r *Run) HasRequest(what string) bool {
 	_, err := os.Lstat(r.requestPath(what))
 	return err == nil
 }
 
-// Answer tells whoever asked that it was heard, or takes back what was asked.
-func (r *Run) Answer(what string) error {
+// RemoveRequest removes a request, which confirms or withdraws it.
+func (r *Run) RemoveRequest(what string) error {
 	err := os.Remove(r.requestPath(what))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -52,7 +51,7 @@ func (r *Run) Answer(what string) error {
 	return err
 }
 
-// dropRequests takes back all that was asked.
+// dropRequests removes all requests.
 func (r *Run) dropRequests() {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -60,7 +59,7 @@ func (r *Run) dropRequests() {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), requestSuffix) {
-			_ = os.Remove(filepath.Join(r.dir, e.Name())) // or whoever asked takes it back
+			_ = os.Remove(filepath.Join(r.dir, e.Name())) // otherwise the requesting process removes it
 		}
 	}
 }

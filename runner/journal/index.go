@@ -14,10 +14,10 @@ import (
 	"waza/eval/text"
 )
 
-// The index tells which runs may hold a content, by its hash. It is made of
-// files of lines "<hash> <run>", in cache/ by the first two digits of the hash.
-// Lines are only ever added, by any process, so one may be torn, repeated or of a
-// run that is gone: none of it does harm, for who looks a run up looks into it.
+// The index lists the runs that may contain a content, by the hash of the content. It consists
+// of files with lines "<hash> <run>" in cache/, one file per first two digits of the hash.
+// Processes only append lines, so a line may be incomplete, repeated or name a removed run. This
+// is harmless, because a reader of the index checks the run.
 const (
 	indexDir  = "cache"
 	indexLock = "lock"
@@ -27,24 +27,24 @@ var hashForm = text.Pattern(`^[0-9a-f]{8,128}$`)
 
 func (s *Store) index() string { return filepath.Join(s.dir, indexDir) }
 
-// ErrIndexBusy says that another process tidies the index up.
-var ErrIndexBusy = errors.New("the index of runs is being tidied up")
+// ErrIndexBusy reports that another process is cleaning up the index.
+var ErrIndexBusy = errors.New("another process is cleaning up the index of runs")
 
-// Remember notes that a run may hold the contents of these hashes, which are of
-// hexadecimal digits, at least 8. It may block for a moment while another process
-// calls [Store.Forget], and gives up with [ErrIndexBusy].
-func (s *Store) Remember(run string, hashes []string) error {
+// AddToIndex records that a run may contain the contents with these hashes, which consist of at
+// least 8 hexadecimal digits. It can block for a moment while another process calls
+// [Store.CleanIndex], and eventually returns [ErrIndexBusy].
+func (s *Store) AddToIndex(run string, hashes []string) error {
 	if len(hashes) == 0 {
 		return nil
 	}
 	lines := map[string]*bytes.Buffer{}
 	for _, hash := range hashes {
 		if !hashForm().MatchString(hash) || !ValidID(run) {
-			return fmt.Errorf("index: %q of run %q cannot be noted", hash, run)
+			return fmt.Errorf("index: invalid hash %q or run id %q", hash, run)
 		}
 		b := lines[hash[:2]]
 		if b == nil {
-			b = bytes.NewBufferString("\n") // what stands before may be torn
+			b = bytes.NewBufferString("\n") // the preceding line may be incomplete
 			lines[hash[:2]] = b
 		}
 		b.WriteString(hash + " " + run + "\n")
@@ -65,8 +65,7 @@ func (s *Store) Remember(run string, hashes []string) error {
 	return nil
 }
 
-// appendTo adds to a file in one write, so that lines of several processes do
-// not mix.
+// appendTo appends to a file in one write, so that lines of several processes do not mix.
 func appendTo(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -76,7 +75,7 @@ func appendTo(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lockIndex keeps others from replacing the index's files, or from using them.
+// lockIndex prevents others from replacing the files of the index, or from using them.
 func (s *Store) lockIndex(take func(*os.File) error) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(s.index(), indexLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -95,9 +94,9 @@ func (s *Store) lockIndex(take func(*os.File) error) (release func(), err error)
 	return nil, ErrIndexBusy
 }
 
-// Holders returns, for each of the hashes that any run was noted with, the ids of
-// those runs, newest first. They may be gone.
-func (s *Store) Holders(hashes []string) (map[string][]string, error) {
+// IndexedRuns returns the ids of the runs that were recorded for each hash, newest first. Hashes
+// without runs are missing. The runs may no longer exist.
+func (s *Store) IndexedRuns(hashes []string) (map[string][]string, error) {
 	wanted, files := map[string]bool{}, map[string]bool{}
 	for _, hash := range hashes {
 		if hashForm().MatchString(hash) {
@@ -108,7 +107,7 @@ func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	for name := range files {
 		err := s.eachLine(name, func(hash, run string) {
 			if wanted[hash] && !hides(s, run) {
-				hash, run = strings.Clone(hash), strings.Clone(run) // not the whole file
+				hash, run = strings.Clone(hash), strings.Clone(run) // do not keep the whole file in memory
 				holders[hash] = append(holders[hash], run)
 			}
 		})
@@ -124,7 +123,7 @@ func (s *Store) Holders(hashes []string) (map[string][]string, error) {
 	return holders, nil
 }
 
-// eachLine calls visit for each line of a file of the index that is one.
+// eachLine calls visit for each valid line of a file of the index.
 func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 	data, err := os.ReadFile(filepath.Join(s.index(), name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,11 +141,11 @@ func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 	return nil
 }
 
-// Forget takes the runs that are gone out of the index, and what else it need not
-// hold. It returns how many lines were dropped. What others note meanwhile waits.
-func (s *Store) Forget() (dropped int, err error) {
+// CleanIndex removes entries of removed runs and other useless entries from the index. It returns
+// the number of removed lines. Other processes that write to the index wait.
+func (s *Store) CleanIndex() (dropped int, err error) {
 	if s.sees != nil {
-		return 0, nil // the index is of all runs
+		return 0, nil // the index covers all runs
 	}
 	entries, err := os.ReadDir(s.index())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +168,7 @@ func (s *Store) Forget() (dropped int, err error) {
 	return dropped, nil
 }
 
-// forgetIn tidies one file up. gone remembers which runs are.
+// forgetIn cleans up one file. gone caches which runs no longer exist.
 func (s *Store) forgetIn(name string, gone map[string]bool) (dropped int, err error) {
 	unlock, err := s.lockIndex(lock)
 	if err != nil {

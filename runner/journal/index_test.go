@@ -16,27 +16,27 @@ import (
 
 func holders(t *testing.T, s *journal.Store, hash string) string {
 	t.Helper()
-	all, err := s.Holders([]string{hash, "nothing", "00000000"})
+	all, err := s.IndexedRuns([]string{hash, "nothing", "00000000"})
 	require.NoError(t, err)
 	return strings.Join(all[hash], " ")
 }
 
-// Runs are found by what they hold, the newest first and each once, whatever else
-// stands in the index.
+// Runs are found by their contents, newest first and each once, whatever else the index
+// contains.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	s := journal.NewStore(t.TempDir())
 	const hash, like = "abcdef0123456789", "abcdef0123456780"
 	require.Empty(t, holders(t, s, hash))
-	n, err := s.Forget()
+	n, err := s.CleanIndex()
 	require.NoError(t, err)
 	require.Zero(t, n)
 
 	for _, run := range []string{"2025-b", "2026-a", "2025-b"} {
-		require.NoError(t, s.Remember(run, []string{hash, "ff00ff00ff"}))
+		require.NoError(t, s.AddToIndex(run, []string{hash, "ff00ff00ff"}))
 	}
-	require.NoError(t, s.Remember("2027-c", []string{like}))
-	require.NoError(t, s.Remember("2027-c", nil))
+	require.NoError(t, s.AddToIndex("2027-c", []string{like}))
+	require.NoError(t, s.AddToIndex("2027-c", nil))
 	require.Equal(t, "2026-a 2025-b", holders(t, s, hash))
 	require.Equal(t, "2027-c", holders(t, s, like))
 
@@ -47,16 +47,16 @@ func TestIndex(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	require.Equal(t, "2026-a 2025-b", holders(t, s, hash))
-	require.NoError(t, s.Remember("2028-d", []string{hash}))
+	require.NoError(t, s.AddToIndex("2028-d", []string{hash}))
 	require.Equal(t, "2028-d 2026-a 2025-b 2020-torn", holders(t, s, hash), "which holds what it was noted with, or nothing")
 
 	for _, bad := range []string{"", "zz", "ABCDEF012345", "abc", "../../etc", strings.Repeat("a", 200)} {
-		require.Error(t, s.Remember("2028-d", []string{bad}))
+		require.Error(t, s.AddToIndex("2028-d", []string{bad}))
 	}
-	require.Error(t, s.Remember("../x", []string{hash}))
+	require.Error(t, s.AddToIndex("../x", []string{hash}))
 }
 
-// What belongs to runs that are gone is dropped, and nothing else.
+// Only entries of removed runs are dropped.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	s := journal.NewStore(t.TempDir())
@@ -65,20 +65,20 @@ func TestForget(t *testing.T) {
 		w, err := s.Create(id, []byte("{}"))
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
-		require.NoError(t, s.Remember(id, []string{hash, hash}))
+		require.NoError(t, s.AddToIndex(id, []string{hash, hash}))
 	}
-	require.NoError(t, s.Remember("2024-gone", []string{hash, other}))
-	n, err := s.Forget()
+	require.NoError(t, s.AddToIndex("2024-gone", []string{hash, other}))
+	n, err := s.CleanIndex()
 	require.NoError(t, err)
 	require.Equal(t, 4, n, "two repeated, two of the run that is gone")
 	require.Equal(t, "2026-b 2025-a", holders(t, s, hash))
 	require.NoFileExists(t, filepath.Join(s.Dir(), "cache", other[:2]))
-	n, err = s.Forget()
+	n, err = s.CleanIndex()
 	require.NoError(t, err)
 	require.Zero(t, n)
 }
 
-// Many note at once while another tidies up; nothing is lost.
+// Nothing is lost when many processes write to the index while another cleans it up.
 func TestIndexAtOnce(t *testing.T) {
 	t.Parallel()
 	s := journal.NewStore(t.TempDir())
@@ -90,9 +90,9 @@ func TestIndexAtOnce(t *testing.T) {
 	for i := range writers {
 		all.Go(func() {
 			for j := range each {
-				err := s.Remember("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
+				err := s.AddToIndex("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
 				for errors.Is(err, journal.ErrIndexBusy) {
-					err = s.Remember("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
+					err = s.AddToIndex("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
 				}
 				if err != nil {
 					t.Error(err)
@@ -102,7 +102,7 @@ func TestIndexAtOnce(t *testing.T) {
 	}
 	all.Go(func() {
 		for range 20 {
-			_, _ = s.Forget()
+			_, _ = s.CleanIndex()
 		}
 	})
 	all.Wait()

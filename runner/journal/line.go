@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A line is a JSON object. In the file its last member is a checksum of all that
-// stands before it, so that a line can be told to be whole without a look at the
-// others, and nothing in it stands elsewhere than where it was appended:
+// A line is a JSON object. In the file, its last member is a checksum of everything before it. A
+// reader can therefore verify a line without the others, and no part of a line is valid in
+// another place:
 //
 //	appended  {"seq":7,"type":"log"}
 //	in file   {"seq":7,"type":"log","crc":"8c1f2a03"}
 //
-// Journals that were written before there were checksums have none at all.
+// Journals from before checksums were introduced have none.
 const (
 	sealHead = `,"crc":"`
 	sealTail = `"}`
@@ -26,12 +26,12 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
-	errChecksum   = errors.New("its checksum is another")
-	errNoChecksum = errors.New("it has no checksum")
-	errNoObject   = errors.New("it is no JSON object")
+	errChecksum   = errors.New("checksum mismatch")
+	errNoChecksum = errors.New("no checksum")
+	errNoObject   = errors.New("not a JSON object")
 )
 
-// seal appends a line to buf as it stands in the file, newline included.
+// seal appends a line to buf in the format of the file, including the newline.
 func seal(buf, line []byte) []byte {
 	body := line[:len(line)-1]
 	var sum [4]byte
@@ -41,17 +41,17 @@ func seal(buf, line []byte) []byte {
 	return append(append(buf, sealTail...), '\n')
 }
 
-// Seal returns a line, a JSON object with members, as a journal has it: with its
-// checksum and a newline.
+// Seal returns a line, a JSON object with members, in the format of a journal: with its checksum
+// and a newline.
 func Seal(line []byte) []byte { return seal(nil, line) }
 
-// Unseal returns what was sealed, and whether it is as it was then.
+// Unseal returns the original of a sealed line, and whether it is undamaged.
 func Unseal(line string) (body []byte, ok bool) {
 	body, sealed, err := unseal([]byte(strings.TrimSuffix(line, "\n")))
 	return body, sealed && err == nil
 }
 
-// sealAt returns the checksum that stands at the head of b.
+// sealAt returns the checksum at the start of b.
 func sealAt(b []byte) (sum uint32, ok bool) {
 	if len(b) < sealSize || !bytes.HasPrefix(b, []byte(sealHead)) || string(b[sealSize-len(sealTail):sealSize]) != sealTail {
 		return 0, false
@@ -64,9 +64,8 @@ func sealAt(b []byte) (sum uint32, ok bool) {
 	return binary.BigEndian.Uint32(raw[:]), true
 }
 
-// nearlySeal reports whether b was a checksum once: one or two of its bytes are
-// others. Without, the first line of a journal would pass for one of a time before
-// there were checksums.
+// nearlySeal reports whether b is a checksum with one or two damaged bytes. Without this check,
+// the first line of a journal could pass for a line from before checksums were introduced.
 func nearlySeal(b []byte) bool {
 	same := 0
 	for i, c := range []byte(sealHead) {
@@ -82,8 +81,8 @@ func nearlySeal(b []byte) bool {
 	return same >= len(sealHead)+len(sealTail)-2
 }
 
-// unseal takes the checksum off a line, in place. Whether it had one is told apart
-// from whether it was right.
+// unseal removes the checksum from a line, in place. sealed reports whether the line had one,
+// right or wrong.
 func unseal(line []byte) (body []byte, sealed bool, err error) {
 	at := len(line) - sealSize
 	if at <= 0 {
@@ -103,12 +102,12 @@ func unseal(line []byte) (body []byte, sealed bool, err error) {
 	return line[: at+1 : at+1], true, nil
 }
 
-// numberHead is how a line begins that tells its number.
+// numberHead is the start of a line that contains its number.
 const numberHead = `{"seq":`
 
-// numberOf is the number that a line tells, and whether it tells any. What is no
-// number that a line can have is 0.
-func numberOf(line []byte) (n int64, told bool) {
+// numberOf returns the number in a line, and whether the line contains one. It returns 0 for an
+// impossible number.
+func numberOf(line []byte) (n int64, reported bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(numberHead))
 	if !ok {
 		return 0, false

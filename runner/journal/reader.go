@@ -9,52 +9,51 @@ import (
 	"io"
 )
 
-// maxLine bounds what is kept of a line when reading: far above what a run writes.
+// maxLine limits the bytes of a line that a reader keeps. It is far above what a run writes.
 const maxLine = 256 << 20
 
-// Reader reads the lines of a journal in order. It belongs to one goroutine.
+// A Reader reads the lines of a journal in order. Only one goroutine may use it.
 type Reader struct {
 	r    *bufio.Reader
 	c    io.Closer
 	at   Mark
-	held []byte       // what follows in the same line of the file
-	was  DamagedError // the place of what Next returned last
+	held []byte       // the rest of the current line of the file
+	was  DamagedError // the position of the line or damaged part that Next returned last
 }
 
-// Mark is a place between two lines. The zero value stands before the first.
+// A Mark is a position between two lines. The zero value is the position before the first.
 type Mark struct {
-	offset int64 // where what follows it begins
-	line   int64 // lines of the file before it
-	number int64 // of the last undamaged line before it
-	// sealed: a line before it has a checksum, so those after it have one, too.
+	offset int64 // of the next byte
+	line   int64 // number of lines of the file before it
+	number int64 // number of the last undamaged line before it
+	// sealed reports whether a line before it has a checksum, so that all later lines must have
+	// one.
 	sealed bool
 	damage damage // since the last undamaged line
 }
 
-// Number is that of the last undamaged line before the mark; 0 when there is none.
+// Number returns the number of the last undamaged line before the mark; 0 without one.
 func (m Mark) Number() int64 { return m.number }
 
 func newReader(r io.Reader, c io.Closer, at Mark) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), c: c, at: at}
 }
 
-// Mark is the place after what Next returned last.
+// Mark returns the position after the line or damaged part that Next returned last.
 func (r *Reader) Mark() Mark { return r.at }
 
-// Last is the number of the last line so far. Damaged ones are counted, as well as
-// can be told.
+// Last returns the number of the last line so far. It counts damaged lines as accurately as
+// possible.
 func (r *Reader) Last() int64 { return r.at.last() }
 
-// Next returns the next line as it was appended, its number and the offset at
-// which it stands. The number is what the line itself tells as its first member,
-// "seq"; a line that tells none has the one after that of the line before. Numbers
-// rise. The bytes are the caller's. At the end, and at a last line that was cut
-// off, it returns io.EOF.
+// Next returns the next line as it was appended, its number and its offset. The number is the
+// line's first member, "seq". A line without it has the number after that of the line before.
+// Numbers rise. The caller owns the bytes. At the end, and at an incomplete last line, Next
+// returns io.EOF.
 //
-// Of what is damaged it returns a [*DamagedError], and goes on after it with the
-// next call: the error tells of a part of the journal, as a line does. Numbers
-// that are missing then are those of lines that are lost. Any other error is the
-// file's, and the last word.
+// For a damaged part it returns a [*DamagedError]. The next call continues after that part.
+// Missing numbers are those of lost lines. Any other error is an error of the file and
+// permanent.
 func (r *Reader) Next() (line []byte, number, offset int64, err error) {
 	raw, skipped, err := r.take()
 	if err != nil {
@@ -79,8 +78,8 @@ func (r *Reader) Next() (line []byte, number, offset int64, err error) {
 	return nil, 0, 0, r.damaged(bad, skipped, why)
 }
 
-// NextWhole is Next for whom damage makes no difference: it passes it over.
-func (r *Reader) NextWhole() (line []byte, number, offset int64, err error) {
+// NextUndamaged is like Next, but skips damaged parts.
+func (r *Reader) NextUndamaged() (line []byte, number, offset int64, err error) {
 	for {
 		line, number, offset, err = r.Next()
 		if damaged := (*DamagedError)(nil); !errors.As(err, &damaged) {
@@ -89,7 +88,7 @@ func (r *Reader) NextWhole() (line []byte, number, offset int64, err error) {
 	}
 }
 
-// whole notes that raw is an undamaged line.
+// whole records that raw is an undamaged line.
 func (r *Reader) whole(line []byte, number int64, raw []byte) ([]byte, int64, int64, error) {
 	r.was = DamagedError{Line: r.at.line + 1, Offset: r.at.offset, Length: int64(len(raw))}
 	r.advance(raw, 0)
@@ -97,16 +96,16 @@ func (r *Reader) whole(line []byte, number int64, raw []byte) ([]byte, int64, in
 	return line, number, r.was.Offset, nil
 }
 
-// Refuse says that the line which Next returned last is damaged whatever its
-// checksum: its reader knows better.
-func (r *Reader) Refuse(why error) *DamagedError {
+// MarkDamaged marks the line that Next returned last as damaged although its checksum is right. The
+// caller knows that its content is invalid.
+func (r *Reader) MarkDamaged(why error) *DamagedError {
 	err := r.was
 	err.Err = why
 	return &err
 }
 
-// take returns the bytes up to and with the next newline. Of a line that is too
-// long it returns the end, and how many bytes before that it skipped.
+// take returns the bytes up to and including the next newline. For a line that is too long it
+// returns the end, and the number of bytes that it skipped.
 func (r *Reader) take() (raw []byte, skipped int64, err error) {
 	if raw, r.held = r.held, nil; raw != nil {
 		return raw, 0, nil
@@ -134,7 +133,7 @@ func (r *Reader) advance(raw []byte, skipped int64) {
 	}
 }
 
-// check takes a line to be undamaged, or says why it is not.
+// check returns an undamaged line, or an error that describes the damage.
 func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
 	raw = bytes.TrimSuffix(raw, []byte("\n"))
 	line, sealed, err := unseal(raw)
@@ -146,12 +145,12 @@ func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
 	case !sealed && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)):
 		return nil, 0, errNoObject
 	}
-	number, told := numberOf(line)
-	if !told {
+	number, reported := numberOf(line)
+	if !reported {
 		number = r.at.last() + 1
 	}
 	if missing := number - r.at.number - 1; missing < 0 || missing > r.at.damage.room(sealed) {
-		return nil, 0, fmt.Errorf("its number is %d, after %d", number, r.at.number)
+		return nil, 0, fmt.Errorf("line number %d after %d", number, r.at.number)
 	}
 	r.at.sealed = sealed
 	return line, number, nil

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Reopen opens a run whose process is gone, to go on with it: lines follow those
-// it has, and it counts as alive again. A last line that was cut off is removed.
-// The error is [ErrRecorded] or [ErrAmended] when another writer, of any process,
-// has the run. The caller closes the writer.
+// Reopen opens a run whose process has died, to continue it. New lines follow the existing ones,
+// and the run counts as alive again. Reopen removes an incomplete last line. The error is
+// [ErrRecorded] or [ErrAmended] when another writer, of any process, has the run. The caller
+// closes the writer.
 func (r *Run) Reopen() (*Writer, error) {
-	// Held until the journal's own lock is: an amendment looks for that one.
+	// Held until the journal's own lock is held, because an amendment checks that lock.
 	amend, err := r.lockAmend()
 	if err != nil {
 		return nil, err
 	}
 	defer release(amend)
-	r.dropRequests() // to a process that is gone
+	r.dropRequests() // requests to a dead process
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, r.gone(err)
@@ -32,7 +32,7 @@ func (r *Run) Reopen() (*Writer, error) {
 		f.Close()
 		return nil, ErrRecorded
 	}
-	if err := amend.Truncate(0); err == nil { // who cannot learn the process learns that there is one
+	if err := amend.Truncate(0); err == nil { // even without the id of the process, others learn that one exists
 		_, _ = fmt.Fprintln(amend, os.Getpid())
 	}
 	w, err := r.continued(f, f)
@@ -42,9 +42,9 @@ func (r *Run) Reopen() (*Writer, error) {
 	return w, err
 }
 
-// Resumer is the process that resumed the run last, from the moment on at which it has
-// the run; 0 when none did.
-func (r *Run) Resumer() int {
+// ResumerPID returns the process that last resumed the run, as soon as that process has the run; 0
+// when none did.
+func (r *Run) ResumerPID() int {
 	b, err := os.ReadFile(filepath.Join(r.dir, amendFile))
 	if err != nil {
 		return 0
@@ -56,8 +56,8 @@ func (r *Run) Resumer() int {
 	return pid
 }
 
-// continued makes the writer of a journal that has lines already. It takes over
-// the file and the lock, which may be the same.
+// continued returns the writer of a journal that already has lines. It owns the file and the
+// lock, which may be the same.
 func (r *Run) continued(f, lock *os.File) (*Writer, error) {
 	w := &Writer{run: r, file: f, lock: lock}
 	if err := w.recount(); err != nil {
@@ -68,11 +68,10 @@ func (r *Run) continued(f, lock *os.File) (*Writer, error) {
 	return newWriter(w), nil
 }
 
-// moment is how long it takes others to see whether they can have a lock.
+// moment is how long other processes take to check a lock.
 const moment = 10 * time.Millisecond
 
-// lockPatiently takes a lock that others may hold for a moment, to see whether
-// they can.
+// lockPatiently acquires a lock that other processes may hold for a moment to check it.
 func lockPatiently(f *os.File, patience time.Duration) error {
 	const pause = 2 * time.Millisecond
 	err := lock(f)
@@ -86,8 +85,8 @@ func lockPatiently(f *os.File, patience time.Duration) error {
 	return err
 }
 
-// recount finds out what lines there are and where, and cuts off what is no whole
-// line. Damaged ones stay where they are.
+// recount finds the existing lines and their positions, and truncates an incomplete last line.
+// Damaged lines remain.
 func (w *Writer) recount() error {
 	r := newReader(w.file, io.NopCloser(w.file), Mark{})
 	for indexed := int64(-1); ; {
@@ -105,13 +104,13 @@ func (w *Writer) recount() error {
 		}
 	}
 	if err := w.file.Truncate(r.at.offset); err != nil {
-		return fmt.Errorf("journal: cut off an unfinished line: %w", err)
+		return fmt.Errorf("journal: truncate an incomplete line: %w", err)
 	}
 	w.at, w.pending = r.at, r.at
 	return nil
 }
 
-// WriteRequest replaces run.json, in one piece or not at all, and adds a checksum.
+// WriteRequest replaces run.json, completely or not at all, and adds a checksum.
 func (w *Writer) WriteRequest(request []byte) error {
 	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, runFile), sealed("", func(out io.Writer) error {
 		_, err := out.Write(request)
@@ -119,10 +118,9 @@ func (w *Writer) WriteRequest(request []byte) error {
 	}))
 }
 
-// ForgetEnd removes what a run that goes on has from when it was over: result.json,
-// the reports of these names, and files that a process which was killed had not yet
-// put in their place.
-func (w *Writer) ForgetEnd(reports ...string) error {
+// RemoveEnd removes the traces of the earlier end of a resumed run: result.json, the named
+// reports, and unfinished files of killed processes.
+func (w *Writer) RemoveEnd(reports ...string) error {
 	entries, err := os.ReadDir(w.run.dir)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"waza/runner/journal"
 )
 
-// A run that is gone on with is alive, has all lines it had and those that follow,
-// and nobody else writes to it meanwhile.
+// A resumed run is alive. It has all earlier and later lines, and no other process can write to
+// it.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -64,7 +64,7 @@ func TestReopen(t *testing.T) {
 	require.Equal(t, `{"line":101}`, texts[100])
 }
 
-// Of many that would go on with a run, or amend it, one does.
+// Only one of many processes can resume or amend a run.
 func TestReopenOnce(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
@@ -94,8 +94,7 @@ func TestReopenOnce(t *testing.T) {
 	require.NoError(t, open[0].Close())
 }
 
-// Of a run that goes on, nothing tells that it was over; what was asked and what
-// happened stay.
+// A resumed run has no trace of its earlier end. Its request and its events remain.
 func TestForgetEnd(t *testing.T) {
 	t.Parallel()
 	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
@@ -111,7 +110,7 @@ func TestForgetEnd(t *testing.T) {
 	require.NoError(t, w.WriteReport("junit.xml", text))
 	require.NoError(t, os.WriteFile(filepath.Join(w.Dir(), ".result.json-123"), nil, 0o600)) // its process was killed
 	for range 2 {
-		require.NoError(t, w.ForgetEnd("junit.xml", "none.csv"))
+		require.NoError(t, w.RemoveEnd("junit.xml", "none.csv"))
 		entries, err := os.ReadDir(w.Dir())
 		require.NoError(t, err)
 		var names []string
@@ -123,8 +122,8 @@ func TestForgetEnd(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// Whoever takes a run up and whoever has finished writing to it gives its directory
-// another time: those who watch the directory above see nothing else of it.
+// A process that resumes a run, and one that has finished writing, changes the modification time
+// of the run's directory. Watchers of the parent directory notice nothing else.
 func TestWritersTouchTheDirectory(t *testing.T) {
 	t.Parallel()
 	s := journal.NewStore(t.TempDir())
@@ -143,7 +142,7 @@ func TestWritersTouchTheDirectory(t *testing.T) {
 	require.True(t, touched(r), "the run ended")
 	w, err = r.Reopen()
 	require.NoError(t, err)
-	require.True(t, touched(r), "it goes on")
+	require.True(t, touched(r), "it continues")
 	require.False(t, touched(r))
 	require.NoError(t, w.Close())
 	require.True(t, touched(r), "it ended again")

@@ -13,28 +13,27 @@ import (
 	"time"
 )
 
-// indexEvery is the distance between remembered line offsets: a seek reads at
-// most that many lines in vain, and a million lines cost 128 kB.
+// indexEvery is the distance between remembered line offsets. A seek reads at most that many
+// lines in vain, and a million lines take 128 kB.
 const indexEvery = 64
 
-// Writer records one run. Append, Flush and Close belong to one goroutine;
-// Lines may be called by any. It runs one goroutine of its own, which
-// syncs the file and ends with Close.
+// A Writer records one run. Only one goroutine may call Append, Flush and Close; any may call
+// Lines. A Writer has one goroutine of its own, which syncs the file and ends with Close.
 type Writer struct {
 	run  *Run
 	file *os.File
 	made os.FileInfo // of file, when it was opened
-	lock *os.File    // the file whose lock is held, which may be the same
-	buf  []byte      // lines appended, not yet flushed
+	lock *os.File    // the locked file, which may be the same
+	buf  []byte      // appended lines that are not flushed
 
 	blobs Blobs
 
 	mu      sync.Mutex // guards the fields below
-	index   []Mark     // before every so manyth line
-	at      Mark       // behind what was flushed
+	index   []Mark     // before every indexEvery-th line
+	at      Mark       // after the flushed lines
 	syncErr error
 
-	pending      Mark // behind what was appended
+	pending      Mark // after the appended lines
 	pendingIndex []Mark
 
 	dirty chan struct{} // capacity 1: something was flushed since the last sync
@@ -42,18 +41,19 @@ type Writer struct {
 	done  chan struct{} // closed when the syncing goroutine has ended
 }
 
-// create begins a journal. The lock on its file says that the run is recorded.
+// create creates a journal. The lock on its file marks the run as being recorded.
 func (r *Run) create(request []byte) (*Writer, error) {
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	// Processes that watch runs hold the lock for a moment, to see whether this process lives.
+	// Processes that watch runs hold the lock for a moment, to check whether this process is
+	// alive.
 	if err := lockPatiently(f, time.Second); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
-	// run.json comes last: a directory with it has a journal too.
+	// run.json is written last: a directory with it also has a journal.
 	w := &Writer{run: r, file: f, lock: f}
 	if err := w.WriteRequest(request); err != nil {
 		release(f)
@@ -74,17 +74,17 @@ func newWriter(w *Writer) *Writer {
 	return w
 }
 
-// Dir is the run's directory.
+// Dir returns the run's directory.
 func (w *Writer) Dir() string { return w.run.dir }
 
-// WorkDir is where the run's workspaces belong. It is not made by this package.
+// WorkDir returns the directory for the run's workspaces. This package does not create it.
 func (w *Writer) WorkDir() string { return w.run.work }
 
-// Blobs keeps contents beside the lines.
+// Blobs returns the store for contents beside the lines.
 func (w *Writer) Blobs() *Blobs { return &w.blobs }
 
-// Append adds a line, a JSON object with members on one line, and returns the
-// offset at which it will stand. It is kept in memory until Flush.
+// Append adds a line, a JSON object with members on one line, and returns its offset in the
+// file. The line stays in memory until Flush.
 func (w *Writer) Append(line []byte) int64 {
 	off := w.pending.offset
 	if w.pending.line%indexEvery == 0 {
@@ -96,9 +96,9 @@ func (w *Writer) Append(line []byte) int64 {
 	return off
 }
 
-// Flush hands the appended lines to the system in one write, after which they
-// survive this process; with [SyncAlways], a power failure, too. After an error the
-// journal is at its end; what was not written is dropped.
+// Flush writes the appended lines in one write. They then survive this process; with
+// [SyncAlways], a power failure, too. After an error the journal accepts nothing more, and
+// unwritten lines are dropped.
 func (w *Writer) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
@@ -135,20 +135,20 @@ func (w *Writer) write() error {
 	}
 	n, err := w.file.Write(w.buf)
 	if err == nil {
-		err = w.there()
+		err = w.checkReplaced()
 	}
 	if err == nil && w.run.disk.policy == SyncAlways {
 		err = w.syncNow()
 	}
 	if err != nil && n > 0 {
-		_ = w.file.Truncate(w.at.offset) // leave no torn line behind, nor one that nobody was told of
+		_ = w.file.Truncate(w.at.offset) // leave no incomplete line, and none that Flush reported as failed
 	}
 	return err
 }
 
-// there returns an error when the file that is written is not the one that readers
-// find: somebody deleted the run's record, or put another in its place.
-func (w *Writer) there() error {
+// checkReplaced returns an error if the file being written is not the file that readers find:
+// the run's record was deleted or replaced.
+func (w *Writer) checkReplaced() error {
 	found, err := os.Stat(w.file.Name())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -161,15 +161,15 @@ func (w *Writer) there() error {
 	return nil
 }
 
-// WriteResult writes result.json in one piece or not at all, and adds the number of
-// lines and a checksum.
+// WriteResult writes result.json, completely or not at all, and adds the number of lines and a
+// checksum.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
 	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), sealed(linesHead+strconv.FormatInt(w.pending.last(), 10), write))
 }
 
-// Lines opens what has been flushed, from a line at or before the one of the given
-// number (from 1): its first numbers tell which. It works after Close, too. The
-// caller closes the reader.
+// Lines opens the flushed lines, starting at or before the line with the given number (from 1).
+// The first returned number shows where the reader started. Lines also works after Close.
+// The caller closes the reader.
 func (w *Writer) Lines(number int64) (*Reader, error) {
 	f, err := os.Open(w.file.Name())
 	if err != nil {
@@ -179,12 +179,12 @@ func (w *Writer) Lines(number int64) (*Reader, error) {
 	return newReader(io.NewSectionReader(f, from.offset, end-from.offset), f, from), nil
 }
 
-// Number is the number of the line that Append adds next. A line that tells its
-// number must tell this one.
+// Number returns the number of the line that Append adds next. A line that contains its number
+// must contain this one.
 func (w *Writer) Number() int64 { return w.pending.last() + 1 }
 
-// find returns the last known place before the line of that number, and where the
-// flushed lines end.
+// find returns the last known position before the line with the given number, and the end of the
+// flushed lines.
 func (w *Writer) find(number int64) (from Mark, end int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,11 +195,11 @@ func (w *Writer) find(number int64) (from Mark, end int64) {
 	return from, w.at.offset
 }
 
-// Run gives read access to what this writer records.
+// Run returns read access to the run that this writer records.
 func (w *Writer) Run() *Run { return w.run }
 
-// Close flushes, syncs, gives up the lock and closes the file. The error tells also
-// of a sync that failed before.
+// Close flushes, syncs, releases the lock and closes the file. The error includes a sync that
+// failed before.
 func (w *Writer) Close() error {
 	err := w.Flush()
 	close(w.stop)
@@ -208,7 +208,7 @@ func (w *Writer) Close() error {
 		err = cmp.Or(err, w.syncErr, w.syncNow())
 	}
 	err = cmp.Or(err, w.blobs.close())
-	unlock(w.lock) // before it is closed, as release does
+	unlock(w.lock) // before it is closed, like in release
 	err = cmp.Or(err, w.file.Close())
 	if w.lock != w.file {
 		_ = w.lock.Close() // nothing was written to it

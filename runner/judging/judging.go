@@ -1,6 +1,6 @@
-// Package judging asks judges what is left when the trials of a run of the kind judge have
-// ended: which of two models gave the better answer to each case, and what the verdicts
-// have in common. Call [Job.Do] when the last trial is recorded.
+// Package judging asks judges the remaining questions when the trials of a run of the kind judge
+// have ended: which of two models gave the better answer to each case, and what the verdicts
+// have in common. Call [Job.Do] after the last trial is recorded.
 package judging
 
 import (
@@ -21,24 +21,23 @@ import (
 	"waza/runner/tally"
 )
 
-// MaxComparisons is how many comparisons a run makes; further ones are left out.
+// MaxComparisons is the most comparisons that a run makes; further ones are omitted.
 const MaxComparisons = 2000
 
-// Job is what is left to ask. All fields are required.
+// A Job asks the remaining questions of a run. All fields are required.
 type Job struct {
 	Plan   *plan.Plan
 	Record *record.Run
 	Files  *journal.Run
-	// State is that of the run after its trials.
+	// State is the state of the run after its trials.
 	State *replay.State
-	// Tally gets the answers, also those of earlier sessions that are kept.
+	// Tally receives the answers, including those kept from earlier sessions.
 	Tally *tally.Run
-	// Emit records an event, and returns when it is recorded. It is called by many
-	// goroutines.
+	// Emit records an event, and returns when it is recorded. Many goroutines call it.
 	Emit func(e *record.Event)
-	// Log writes a message to the followers of the run.
+	// Log sends a message to the followers of the run.
 	Log func(level, format string, args ...any)
-	// Halt is called when a judge cannot be asked any more. No further question is asked.
+	// Halt is called when a judge cannot be asked any more. Do asks no further questions then.
 	Halt func(why *executor.StopError)
 	// Stopping is closed when no further questions should be asked.
 	Stopping <-chan struct{}
@@ -51,16 +50,16 @@ type Job struct {
 	comparing record.Comparing
 }
 
-// comparer is a comparer, or why there is none.
+// A comparer holds a judge.Comparer, or the reason why it is missing.
 type comparer struct {
 	*judge.Comparer
 	err error
 }
 
-// Do asks what the recorded answers of earlier sessions do not answer, as many questions
-// at once as the run does trials, and returns when all are answered, ctx has ended, or no
-// more are to be asked. A judge that does not answer is recorded as the error of that
-// question. The error says why the trials cannot be read.
+// Do asks the questions that earlier sessions did not answer, as many at once as the run
+// executes trials. It returns when all are answered, ctx has ended, or no more should be asked.
+// If a judge does not answer, Do records that as the error of the question. Do returns an error
+// if it cannot read the trials.
 func (j *Job) Do(ctx context.Context) error {
 	files, err := replay.OpenTrials(j.Files)
 	if err != nil {
@@ -77,7 +76,7 @@ func (j *Job) Do(ctx context.Context) error {
 	return j.find(ctx)
 }
 
-// ended reports whether no further question is to be asked.
+// ended reports whether no further questions should be asked.
 func (j *Job) ended(ctx context.Context) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,8 +88,8 @@ func (j *Job) ended(ctx context.Context) bool {
 	}
 }
 
-// failed says what an error of a judge means: recorded, with the text, or not, because
-// the question was cut short or none should be asked any more.
+// failed interprets an error of a judge. recorded is false if the question was cut short or no
+// more questions should be asked; otherwise reason is the text to record.
 func (j *Job) failed(ctx context.Context, err error) (reason string, recorded bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -108,10 +107,10 @@ func (j *Job) failed(ctx context.Context, err error) (reason string, recorded bo
 	return text.Clip(j.Plan.Pool.Redactor().Text(err.Error()), maxError), true
 }
 
-// maxError bounds the bytes of what is recorded of an error.
+// maxError is the most bytes recorded of an error.
 const maxError = 500
 
-// comparer is that of a task's first prompt grader; nil when the task has none.
+// comparer returns the comparer of a task's first prompt grader; nil if the task has none.
 func (j *Job) comparer(t *plan.Task) *comparer {
 	spec := promptOf(t)
 	if spec == nil {
@@ -128,7 +127,7 @@ func (j *Job) comparer(t *plan.Task) *comparer {
 	return c
 }
 
-// promptOf is the first grader of a task that asks a model; nil when it has none.
+// promptOf returns the first grader of a task that asks a model; nil if the task has none.
 func promptOf(t *plan.Task) *eval.Grader {
 	for _, g := range t.Effective {
 		if g.Type == record.TypePrompt {
@@ -138,8 +137,8 @@ func promptOf(t *plan.Task) *eval.Grader {
 	return nil
 }
 
-// find lets the judge say what the verdicts have in common, unless an earlier session
-// did for the same verdicts.
+// find lets the judge sum up the verdicts, unless an earlier session did so for the same
+// verdicts.
 func (j *Job) find(ctx context.Context) error {
 	of := j.Tally.Verdicts()
 	if of == "" {
@@ -178,7 +177,7 @@ func (j *Job) find(ctx context.Context) error {
 	return nil
 }
 
-// reporter is the judge that config names or, where graders name theirs, that of the
+// reporter returns the judge named in config or, if graders name their judges, the judge of the
 // first task.
 func (j *Job) reporter() *comparer {
 	var first *comparer
@@ -197,8 +196,8 @@ func (j *Job) reporter() *comparer {
 	return first
 }
 
-// notes are the verdicts in the order of the suite. Of more than the judge is shown, they
-// are as many of the worst as of the best.
+// notes returns the verdicts in the order of the suite. If there are more than the judge can
+// see, it returns equally many of the worst and of the best.
 func (j *Job) notes() ([]judge.Note, error) {
 	type graded struct {
 		judge.Note
@@ -206,7 +205,7 @@ func (j *Job) notes() ([]judge.Note, error) {
 		quality int
 	}
 	var all []graded
-	err := replay.VisitLean(j.Files, j.State, func(task int, t *replay.Lean) error {
+	err := replay.VisitLean(j.Files, j.State, func(task int, t *replay.LeanTrial) error {
 		ref := &j.Record.Tasks[task]
 		v := tally.CaseVerdictOf(&t.Trial)
 		if ref.Role != record.RoleTask || v.QualityScore == nil {
@@ -238,9 +237,8 @@ func (j *Job) notes() ([]judge.Note, error) {
 	return notes, nil
 }
 
-// IsOpen reports whether a run of the kind judge that has completed has questions left:
-// comparisons that could not be made, or a report that lacks its lists or is stale. The
-// summary may be nil.
+// IsOpen reports whether a completed run of the kind judge has open questions: comparisons that
+// could not be made, or a report without lists or with stale ones. The summary can be nil.
 func IsOpen(s *record.Summary) bool {
 	if s == nil || s.Judged == nil {
 		return false

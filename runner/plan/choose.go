@@ -9,9 +9,9 @@ import (
 	"waza/runner/record"
 )
 
-// choose applies the filters. Each pattern must match some task: one that
-// matches none is a slip that would go unnoticed. Where tasks are chosen, of
-// the trigger tests only those are run that a pattern of tasks names.
+// choose applies the filters of a request. Each pattern must match a task; a pattern without a
+// match is a mistake that could go unnoticed. Where tasks are chosen, only those trigger tests
+// run that a pattern of tasks names.
 func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.Request) ([]*eval.Task, []triggerTest, error) {
 	tasks := suite.Tasks
 	if len(tasks)+len(tests) == 0 {
@@ -45,7 +45,7 @@ func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.R
 	var chosen []*eval.Task
 	wanted, tagged := NewFilter(req.Tasks), NewFilter(req.Tags)
 	for _, t := range tasks {
-		if wanted.Takes(byName(t)) && tagged.Takes(byTag(t)) {
+		if wanted.Matches(byName(t)) && tagged.Matches(byTag(t)) {
 			chosen = append(chosen, t)
 		}
 	}
@@ -53,7 +53,7 @@ func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.R
 	case len(req.Tags) > 0 || req.Trial > 0 && len(req.Tasks) == 0 && len(tasks) > 0:
 		tests = nil
 	default:
-		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.Takes(testNames(t)) })
+		tests = slices.DeleteFunc(tests, func(t triggerTest) bool { return !wanted.Matches(testNames(t)) })
 	}
 	if len(chosen)+len(tests) == 0 {
 		return nil, nil, &record.SelectionError{What: "both task and tag", Patterns: append(slices.Clone(req.Tasks), req.Tags...)}
@@ -61,7 +61,7 @@ func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.R
 	return chosen, tests, nil
 }
 
-// namesIn are the id and the name of a task, and its ids in cells of a matrix.
+// namesIn returns the id and the name of a task, and its ids in cells of a matrix.
 func namesIn(t *eval.Task, cells ...*Setup) []string {
 	names := []string{t.ID, t.Name}
 	for _, c := range cells {
@@ -72,7 +72,7 @@ func namesIn(t *eval.Task, cells ...*Setup) []string {
 	return names
 }
 
-// wanted takes the ids and names of tasks that are asked for.
+// wanted returns a filter for the requested ids and names of tasks.
 func wanted(req *record.Request) filter {
 	if req.Task != "" {
 		return filter{names: []string{req.Task}}
@@ -80,11 +80,11 @@ func wanted(req *record.Request) filter {
 	return NewFilter(req.Tasks)
 }
 
-// withoutTests are the patterns that name no trigger test.
+// withoutTests returns the patterns that name no trigger test.
 func withoutTests(patterns []string, tests []triggerTest, names func(triggerTest) []string) []string {
 	return slices.DeleteFunc(slices.Clone(patterns), func(p string) bool {
 		f := NewFilter([]string{p})
-		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.Takes(names(t)) })
+		return slices.ContainsFunc(tests, func(t triggerTest) bool { return f.Matches(names(t)) })
 	})
 }
 
@@ -102,32 +102,32 @@ func chooseOne(tasks []*eval.Task, id string, names func(*eval.Task) []string, k
 func checkPatterns(what string, patterns []string, tasks []*eval.Task, names func(*eval.Task) []string, known []string) error {
 	for _, p := range patterns {
 		f := NewFilter([]string{p})
-		if !slices.ContainsFunc(tasks, func(t *eval.Task) bool { return f.Takes(names(t)) }) {
+		if !slices.ContainsFunc(tasks, func(t *eval.Task) bool { return f.Matches(names(t)) }) {
 			return &record.SelectionError{What: what, Patterns: []string{p}, Known: known}
 		}
 	}
 	return nil
 }
 
-// filter takes names by patterns, each a name or a glob.
+// filter matches names by patterns, each a name or a glob.
 type filter struct {
 	names []string
 	globs []*regexp.Regexp
 }
 
-// NewFilter compiles patterns of task ids. A pattern that is malformed may still be an id.
+// NewFilter compiles patterns of task ids. An invalid glob can still be an id.
 func NewFilter(patterns []string) filter {
 	f := filter{names: patterns}
 	for _, p := range patterns {
-		if re, err := discover.CompileGlob(p); err == nil { // a bad glob may still be a name
+		if re, err := discover.CompileGlob(p); err == nil { // an invalid glob can still be a name
 			f.globs = append(f.globs, re)
 		}
 	}
 	return f
 }
 
-// Takes reports whether one of the names is wanted; without patterns all are.
-func (f filter) Takes(names []string) bool {
+// Matches reports whether a pattern matches one of the names. Without patterns everything matches.
+func (f filter) Matches(names []string) bool {
 	return len(f.names) == 0 || slices.ContainsFunc(names, func(name string) bool {
 		return slices.Contains(f.names, name) ||
 			slices.ContainsFunc(f.globs, func(re *regexp.Regexp) bool { return re.MatchString(name) })

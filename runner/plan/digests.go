@@ -15,26 +15,28 @@ import (
 	"waza/eval/files"
 )
 
-// Digests remembers the digest of each file and skill directory, by absolute
-// path: tasks share them. It belongs to one goroutine.
+// Digests caches the digests of files and skill directories by absolute path, because tasks
+// share them. Only one goroutine may use it.
 type Digests struct {
-	Ctx           context.Context // reading ends with it
-	Left          int64           // bytes that may still be read
+	Ctx           context.Context // Ctx ends reading
+	Left          int64           // number of bytes that may still be read
 	Files, skills map[string]string
-	Dirs          map[string]bool // in which skills were looked through
+	Dirs          map[string]bool // the directories that were searched for skills
 	suiteDir      string
 	suiteRoot     string
-	// own are the files that the suite itself consists of, see [digests.skill].
+	// own contains the files of the suite itself, see [Digests.skill].
 	own map[string]bool
+	// commits maps repositories and names to the ids of the commits that tasks name.
+	commits map[[2]string]string
 }
 
-// MaxContent bounds the bytes of all files that a suite depends on: a digest reads
-// them. It is far more than a suite needs, and stops at sparse files, which can be
+// MaxContent limits the total size in bytes of all files that a suite depends on, because a
+// digest reads them. It is far more than a suite needs, and stops at sparse files, which can be
 // larger than any disk.
 const MaxContent = 16 << 30
 
 func newDigests(ctx context.Context, s *eval.Suite) *Digests {
-	d := &Digests{Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}}
+	d := &Digests{Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{}}
 	if s.Project != nil {
 		d.own[s.Project.File] = true
 	}
@@ -49,7 +51,7 @@ func newDigests(ctx context.Context, s *eval.Suite) *Digests {
 		}
 		for _, f := range t.Inputs.Files {
 			if rel, err := filepath.Rel(fixtures, f.Source); err == nil && filepath.IsLocal(rel) {
-				d.own[f.Source] = true // others may be the skill's as well
+				d.own[f.Source] = true // other files may belong to the skill
 			}
 		}
 	}
@@ -69,7 +71,7 @@ func (d *Digests) File(path string) (string, error) {
 	h := &counter{Hash: sha256.New()}
 	if err := files.Copy(d.Ctx, h, f, d.Left); err != nil {
 		if errors.Is(err, files.ErrTooLarge) {
-			err = fmt.Errorf("%s: %w: with it the files that the suite depends on have more than %s", path, files.ErrTooLarge, files.Size(MaxContent))
+			err = fmt.Errorf("%s: %w: the files that the suite depends on exceed %s in total", path, files.ErrTooLarge, files.Size(MaxContent))
 		}
 		return "", err
 	}
@@ -78,7 +80,7 @@ func (d *Digests) File(path string) (string, error) {
 	return d.Files[path], nil
 }
 
-// counter is a hash that counts.
+// counter is a hash that counts bytes.
 type counter struct {
 	hash.Hash
 	bytes int64
@@ -101,11 +103,12 @@ func (d *Digests) list(paths []string) ([]string, error) {
 	return sums, nil
 }
 
-// skill gives the digest of a skill: of all files below its directory, and of what
-// links lead to within the suite's repository or the skill, and of the name of the directory, by which agents know it. Where the
-// suite lives within the skill it tests, it is no part of that: its directory is
-// left out or, where it stands beside SKILL.md, the files that it consists of; and
-// the name is left out, for it is that of the checkout as a rule.
+// skill returns the digest of a skill. It covers all files below the skill's directory, and
+// files that links lead to within the suite's repository or the skill. It also covers the name
+// of the directory, by which agents find the skill. If the suite is located within the skill
+// that it tests, the digest excludes the suite's directory or, if that also contains SKILL.md,
+// the suite's files. It then also excludes the name of the directory, which is usually that of
+// the checkout.
 func (d *Digests) skill(dir string) (string, error) {
 	if sum, ok := d.skills[dir]; ok {
 		return sum, nil
@@ -126,24 +129,24 @@ func (d *Digests) skill(dir string) (string, error) {
 	return sum, err
 }
 
-// maxSkillDepth bounds how deep a skill is looked into, because links may lead in
-// circles, and maxSkillEntries how many files and directories it may have.
+// maxSkillDepth limits the depth of a skill, because links can form cycles. maxSkillEntries
+// limits its number of files and directories.
 const (
 	maxSkillDepth   = 32
 	maxSkillEntries = 200_000
 )
 
-// skillWalk gathers the digests of a skill's files.
+// skillWalk collects the digests of a skill's files.
 type skillWalk struct {
 	*Digests
 	root  string
-	reach string   // the directory that links may not lead out of
-	seen  int      // files and directories
-	above []string // the directories that lead to the one it is in, links resolved
+	reach string   // the directory that links must not leave
+	seen  int      // number of files and directories
+	above []string // the parents of the current directory, with links resolved
 	sums  map[string]any
 }
 
-// directory takes what is in a directory; rel is its path in the skill.
+// directory adds the contents of a directory; rel is its path in the skill.
 func (w *skillWalk) directory(dir, rel string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -175,13 +178,13 @@ func (w *skillWalk) entry(path, rel, name string) error {
 		return context.Cause(w.Ctx)
 	}
 	if link, err := os.Readlink(path); err == nil && !files.Within(w.reach, path) {
-		w.sums[filepath.ToSlash(rel)] = link // what is elsewhere is no part of the skill
+		w.sums[filepath.ToSlash(rel)] = link // files elsewhere are not part of the skill
 		return nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil || w.own[path]:
-		return nil // a link that leads nowhere, a file that has just gone
+		return nil // a dangling link, or a file that was just removed
 	case info.IsDir():
 		if name == ".git" || name == "node_modules" || path == w.suiteDir {
 			return nil
@@ -198,8 +201,8 @@ func (w *skillWalk) entry(path, rel, name string) error {
 	return nil
 }
 
-// isExecutable reports whether a file may be executed, which it may be in the
-// workspace, too. Other permissions are those of the checkout.
+// isExecutable reports whether a file is executable; it is then executable in the workspace,
+// too. Other permissions depend on the checkout.
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o111 != 0

@@ -6,12 +6,12 @@ import (
 	"waza/runner/cache"
 )
 
-// FindEarlier notes for each task of the plan which of its trials were done before.
-func (p *Plan) FindEarlier(r *Planner) {
+// FindReusable finds for each task of the plan the trials of earlier runs that can be reused.
+func (p *Plan) FindReusable(r *Planner) {
 	wanted := make([]cache.Task, len(p.Tasks))
 	for i, t := range p.Tasks {
 		if t.Cell != nil && t.Cell.Generation > 0 {
-			continue // the prompts of another run were others
+			continue // another run had other prompts
 		}
 		wanted[i] = cache.Task{Execution: t.Execution, Hash: t.Hash, First: t.First, Trials: t.Trials}
 	}
@@ -32,7 +32,7 @@ func (t *Task) executes() bool {
 	return false
 }
 
-// Grades reports whether graders have something to do for the task.
+// Grades reports whether graders have to grade trials of the task.
 func (t *Task) Grades() bool {
 	for num := t.First; num < t.First+t.Trials; num++ {
 		if e := t.Earlier[num]; e == nil || !e.AsIs() {
@@ -42,7 +42,7 @@ func (t *Task) Grades() bool {
 	return false
 }
 
-// Cached is how many trials are taken over from earlier runs.
+// Cached returns the number of trials that are reused from earlier runs.
 func (p *Plan) Cached() int {
 	n := 0
 	for _, t := range p.Tasks {

@@ -5,20 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/scene"
 	"waza/runner/cache"
 	"waza/runner/grader/judge"
 	"waza/runner/record"
 )
 
-// hash names each task by its content (design rule: a trial is known by its
-// content, not by paths): what can change what an executor does, and what can
-// change what graders say of it, apart. Where files lie does neither, nor do
-// checkLimits of time, numbers of trials and workers, prices, and texts for people.
+// hash sets the content hashes of each task. By design, a trial is identified by its content,
+// not by paths. One hash covers everything that affects the executor, another everything that
+// affects the graders. Neither depends on the location of files, time limits, numbers of trials
+// and workers, prices, or texts for people.
 func (p *Plan) hash(ctx context.Context) error {
 	p.Files = newDigests(ctx, p.Suite)
 	err := hashTasks(p, p.Files)
@@ -31,8 +33,8 @@ func (p *Plan) hash(ctx context.Context) error {
 	return nil
 }
 
-// ContentError says why the content that a plan depends on cannot be known: a file
-// that is gone, too large, or not a regular one.
+// A ContentError reports that a content that a plan depends on cannot be read: a missing, too
+// large or non-regular file, or a commit that does not exist.
 type ContentError struct{ Err error }
 
 func (e *ContentError) Error() string { return e.Err.Error() }
@@ -42,6 +44,10 @@ func (e *ContentError) Unwrap() error { return e.Err }
 // Diagnostic returns the error as a finding about a suite file.
 func (e *ContentError) Diagnostic(suite string) decode.Diagnostic {
 	d := decode.Diagnostic{File: suite, Severity: decode.Error, Code: decode.CodeUnreadable, Message: e.Error()}
+	if repo := (*repoError)(nil); errors.As(e.Err, &repo) {
+		d.File = filepath.Join(filepath.Dir(suite), filepath.FromSlash(repo.task.RelFile))
+		d.Line, d.Column, d.Code = repo.repo.Line, repo.repo.Column, decode.CodeUnavailable
+	}
 	if errors.Is(e.Err, files.ErrTooLarge) {
 		d.Code = decode.CodeTooLarge
 	}
@@ -58,7 +64,10 @@ func hashTasks(p *Plan, files *Digests) error {
 	}
 	for _, t := range p.Tasks {
 		var err error
-		if t.Execution, err = files.execution(suites[t.Setup], t.Task); err != nil {
+		if t.repos, err = files.checkouts(t.Task); err != nil {
+			return err
+		}
+		if t.Execution, err = files.execution(p, suites[t.Setup], t.Task, t.repos); err != nil {
 			return err
 		}
 		if t.fixtures, err = files.fixturesOf(t.Task); err != nil {
@@ -75,8 +84,8 @@ func hashTasks(p *Plan, files *Digests) error {
 	return nil
 }
 
-// roleHash tells a task from the same one in another role. Baselines come before
-// their tasks, so that of a task which is compared with one is known.
+// roleHash distinguishes a task from the same task in another role. Baselines precede their
+// tasks, so the hash of a compared task's baseline is known.
 func (t *Task) roleHash(maxAttempts int) (err error) {
 	switch {
 	case t.Trigger != nil:
@@ -86,13 +95,13 @@ func (t *Task) roleHash(maxAttempts int) (err error) {
 	case t.Compares && t.Baseline != nil:
 		t.Grading, err = digestJSON([]any{t.Grading, "compared with", t.Baseline.Hash})
 	}
-	if err == nil && maxAttempts > 1 { // then graders say whether the agent tries again
+	if err == nil && maxAttempts > 1 { // graders then determine whether the agent tries again
 		t.Execution, err = digestJSON([]any{t.Execution, t.Grading})
 	}
 	return err
 }
 
-// TrialHash names one trial of a task.
+// TrialHash returns the hash of one trial of a task.
 func (t *Task) TrialHash(num int) string { return cache.TrialHash(t.Hash, num) }
 
 func digestJSON(v any) (string, error) {
@@ -103,20 +112,16 @@ func digestJSON(v any) (string, error) {
 	return cache.HashOf(b), nil
 }
 
-// contentVersion stands for how hashes are made: what is hashed another way is
-// other content.
+// contentVersion is the version of the hashing rules. A change of the rules requires a new
+// version.
 const contentVersion = "waza/3"
 
-// suite is what the trials of all tasks of a cell depend on.
+// suite returns the hash of the content that the trials of all tasks of a cell depend on.
 func (d *Digests) suite(p *Plan, cell *Setup) (string, error) {
 	c, s := p.Config, p.Suite
-	instructions := map[string]string{}
-	for _, f := range s.Instructions {
-		sum, err := d.File(f.Path)
-		if err != nil && f.Path != "" {
-			return "", err
-		}
-		instructions[f.Name] = sum
+	instructions, err := d.instructions(s.Instructions)
+	if err != nil {
+		return "", err
 	}
 	program, err := d.referred(cell.Settings.Options, s, nil)
 	if err != nil {
@@ -134,14 +139,30 @@ func (d *Digests) suite(p *Plan, cell *Setup) (string, error) {
 	if err == nil && c.Environment != nil {
 		sum, err = digestJSON([]any{sum, "environment", c.Environment})
 	}
-	if err == nil && len(cell.params) > 0 { // texts and programs see them
+	if err == nil && c.ReasoningEffort != "" {
+		sum, err = digestJSON([]any{sum, "effort", c.ReasoningEffort})
+	}
+	if err == nil && len(cell.params) > 0 { // templates and programs see them
 		sum, err = digestJSON([]any{sum, cell.params})
 	}
 	return sum, err
 }
 
-// scripts gives the digests of the files that hooks name.
-func (d *Digests) scripts(s *eval.Suite, hooks []eval.Hook) ([]string, error) {
+// instructions returns the digests of instruction files by name.
+func (d *Digests) instructions(list []eval.InstructionFile) (map[string]string, error) {
+	sums := map[string]string{}
+	for _, f := range list {
+		sum, err := d.File(f.Path)
+		if err != nil && f.Path != "" {
+			return nil, err
+		}
+		sums[f.Name] = sum
+	}
+	return sums, nil
+}
+
+// scripts returns the digests of the files that hooks name.
+func (d *Digests) scripts(s *eval.Suite, hooks []scene.Hook) ([]string, error) {
 	var sums []string
 	for _, h := range hooks {
 		more, err := d.list(s.Mentioned(h.WorkingDirectory, h.Command))
@@ -153,7 +174,7 @@ func (d *Digests) scripts(s *eval.Suite, hooks []eval.Hook) ([]string, error) {
 	return sums, nil
 }
 
-// referred gives the digests of the files that options name.
+// referred returns the digests of the files that options name.
 func (d *Digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
 	if r, ok := options.(eval.Referrer); ok {
 		return d.list(r.Refers(suite, t))
@@ -161,8 +182,8 @@ func (d *Digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]stri
 	return nil, nil
 }
 
-// execution is what an executor is given of a task.
-func (d *Digests) execution(suite string, t *eval.Task) (string, error) {
+// execution returns the hash of the input that an executor receives for a task.
+func (d *Digests) execution(p *Plan, suite string, t *eval.Task, repos []record.Checkout) (string, error) {
 	type input struct {
 		Path, Digest string
 		Executable   bool
@@ -194,26 +215,91 @@ func (d *Digests) execution(suite string, t *eval.Task) (string, error) {
 	if in := &t.Inputs; err == nil && (in.Tool != "" || in.URL != "" || in.Input != nil || in.Priority != "") {
 		sum, err = digestJSON([]any{sum, "remote", in.Tool, in.URL, in.Input, in.Priority})
 	}
+	if err == nil && t.Inputs.Voice != nil {
+		sum, err = digestJSON([]any{sum, "voice", *t.Inputs.Voice})
+	}
+	if r := t.Inputs.Responder; err == nil && r != nil {
+		sum, err = digestJSON([]any{sum, "responder", r.Model, r.Instructions, r.MaxFollowups, p.judge, p.Config.JudgeModel, judge.Endpoints(&eval.Grader{Options: &judge.PromptOptions{}}, p.Suite)})
+	}
+	if err == nil && len(t.Inputs.Checkpoints) > 0 { // their results can end the trial
+		var checks []any
+		if checks, err = d.checkpoints(p, t); err == nil {
+			sum, err = digestJSON([]any{sum, "checkpoints", checks})
+		}
+	}
+	if err == nil && len(t.Mocks) > 0 {
+		var mocks []any // the file that defines a mock does not matter
+		for _, m := range t.Mocks {
+			mocks = append(mocks, m.Name, m.Tools)
+		}
+		sum, err = digestJSON([]any{sum, "mcp_mocks", mocks})
+	}
+	if err == nil && len(t.Instructions) > 0 {
+		var own map[string]string
+		if own, err = d.instructions(t.Instructions); err == nil {
+			sum, err = digestJSON([]any{sum, "instructions", own})
+		}
+	}
+	if err == nil && (len(repos) > 0 || t.Inputs.Workdir != "") {
+		var places []string // the source of a commit does not matter
+		for _, r := range repos {
+			places = append(places, r.Dest, r.Commit)
+		}
+		sum, err = digestJSON([]any{sum, "repos", places, t.Inputs.Workdir})
+	}
 	return sum, err
 }
 
-// grading is what says how a task's trials are scored.
+// grading returns the hash of the rules that score a task's trials.
 func (d *Digests) grading(p *Plan, t *eval.Task) (string, error) {
-	type check struct {
-		Name, Type string
-		Weight     float64
-		Rubric     string
-		Options    any
-		Endpoints  any
-		Files      []string
+	graders, err := d.checks(p, t, t.Effective)
+	if err != nil {
+		return "", err
 	}
+	sum, err := digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judge, t.Expected, graders})
+	if effort := p.Config.JudgeReasoningEffort; err == nil && effort != "" {
+		sum, err = digestJSON([]any{sum, "effort", effort})
+	}
+	if err == nil && p.Config.ExactTools {
+		sum, err = digestJSON([]any{sum, "exact tools"})
+	}
+	if judge := p.Config.Judge; err == nil && judge.Agent != "" {
+		sum, err = digestJSON([]any{sum, "judge", judge})
+	}
+	return sum, err
+}
+
+// checkpoints returns the values that determine whether a trial passes its checkpoints.
+func (d *Digests) checkpoints(p *Plan, t *eval.Task) ([]any, error) {
+	list := []any{p.Config.JudgeModel, p.judge}
+	for _, c := range t.Inputs.Checkpoints {
+		graders, err := d.checks(p, t, c.Graders)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c.AfterTurn, c.OnFailure == eval.CheckpointStop, graders)
+	}
+	return list, nil
+}
+
+// check contains the parts of a grader that affect the result of a trial.
+type check struct {
+	Name, Type string
+	Weight     float64
+	Rubric     string
+	Options    any
+	Endpoints  any
+	Files      []string
+}
+
+func (d *Digests) checks(p *Plan, t *eval.Task, list []*eval.Grader) ([]check, error) {
 	var graders []check
-	for _, g := range t.Effective {
+	for _, g := range list {
 		sums, err := d.referred(g.Options, p.Suite, t)
 		if err != nil {
-			return "", fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
+			return nil, fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
 		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, judge.Endpoints(g, p.Suite), sums})
 	}
-	return digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judge, t.Expected, graders})
+	return graders, nil
 }

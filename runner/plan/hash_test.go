@@ -17,7 +17,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// hashed is a suite that depends on everything a suite can depend on.
+// hashed is a suite that depends on everything that a suite can depend on.
 const hashed = `
 -- eval.yaml --
 name: hashed
@@ -88,7 +88,7 @@ Explain.
 run
 `
 
-// hashesOf plans a suite and gives the hashes of its tasks by their ids.
+// hashesOf plans a suite and returns the hashes of its tasks by id.
 func hashesOf(t *testing.T, r *runner.Runner, suite *eval.Suite, req record.Request) map[string]*plan.Task {
 	t.Helper()
 	p, err := r.Planner().Plan(t.Context(), suite, req)
@@ -101,20 +101,21 @@ func hashesOf(t *testing.T, r *runner.Runner, suite *eval.Suite, req record.Requ
 	return tasks
 }
 
-// What matters to an executor is in the hash of the execution, what matters to
-// graders alone in that of the grading, and nothing else in either. The tasks are
-// those that an edit may change.
+// The hash of the execution covers everything that affects an executor. The hash of the grading
+// covers what affects only graders. Neither covers anything else. The tasks are those that an
+// edit may change.
 func TestHashed(t *testing.T) {
 	t.Parallel()
 	const all = "a b row"
 	for _, c := range []struct {
 		what               string
-		execution, grading string // tasks with another hash
+		execution, grading string // tasks with a changed hash
 		edits              []string
 	}{
 		{"a comment", "", "", []string{"name: hashed", "name: hashed # by us"}},
 		{"descriptions", "", "", []string{"About nothing.", "About much.", "The first.", "One of them."}},
 		{"tags", "", "", []string{"[smoke]", "[slow]"}},
+		{"being golden", "", "", []string{"tags: [smoke]", "golden: true"}},
 		{"timeouts", "", "", []string{"timeout_seconds: 60", "timeout_seconds: 61", "timeout_seconds: 30", "timeout_seconds: 31"}},
 		{"thresholds", "", "", []string{"pass_threshold: 0.5", "pass_threshold: 0.6"}},
 		{"the order of keys", "", "", []string{"  env: {MODE: fast}\n  model: gpt-x\n", "  model: gpt-x\n  env: {MODE: fast}\n"}},
@@ -124,16 +125,18 @@ func TestHashed(t *testing.T) {
 		{"the program", all, "", []string{"-- agent.sh --\ncat", "-- agent.sh --\ntac"}},
 		{"a file in the suite's directory", all, "", []string{"\nlib\n", "\nlib 2\n"}},
 		{"its environment", all, "", []string{"MODE: fast", "MODE: slow"}},
-		{"the model", all, all, []string{"gpt-x", "gpt-y"}}, // judges without one of their own take it
+		{"the model", all, all, []string{"gpt-x", "gpt-y"}}, // judges without a model use it
 		{"instructions", all, "", []string{"Be brief", "Be long"}},
 		{"an MCP server", all, "", []string{"--all", "--some"}},
+		{"a mock of one", all, "", []string{"skill: explainer", "skill: explainer\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"}},
+		{"a task's own mock", "a", "", []string{"tags: [smoke]", "tags: [smoke]\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"}},
 		{"a hook", all, "", []string{"['true']", "['false']"}},
 		{"a hook's script", all, "", []string{"\nsetup\n", "\nset up\n"}},
 		{"SKILL.md", all, "", []string{"Explain.", "Explain it."}},
 		{"another file of the skill", all, "", []string{"\nrun\n", "\nrun more\n"}},
 		{"the skill's name", all, "", []string{"skills/explainer/", "skills/explain/"}},
 		{"inputs of the suite", all, "", []string{"who: Ada", "who: Bob"}},
-		{"a prompt's file", "a", "", []string{"Ask {{who}}.", "Tell {{who}}."}},
+		{"a prompt's file", "a", "", []string{"Ask {{who}}.", "Call {{who}}."}},
 		{"a follow-up", "a", "", []string{"and then", "and now"}},
 		{"a fixture", "a", "", []string{"given", "taken"}},
 		{"a file in the task", "a", "", []string{"inline", "in line"}},
@@ -149,14 +152,14 @@ func TestHashed(t *testing.T) {
 		{"a grader's arguments", "", all, []string{"[check.sh]", "[-e, check.sh]"}},
 		{"a weight", "", all, []string{"weight: 2", "weight: 3"}},
 		{"a grader's name", "", all, []string{"name: program", "name: prog"}},
-		{"what is expected", "", "a", []string{"output_contains: [yes]", "output_contains: [no]"}},
+		{"the expectation", "", "a", []string{"output_contains: [yes]", "output_contains: [no]"}},
 		{"a grader of a task", "", "b", []string{"prompt: just this", "prompt: just this\ngraders: [{type: text, config: {contains: [x]}}]"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			r := runnertest.NewRunner(t)
 			before := hashesOf(t, r, runnertest.Load(t, r, hashed), record.Request{})
-			after := hashesOf(t, r, runnertest.Load(t, r, runnertest.Edited(t, hashed, c.edits...)), record.Request{})
+			after := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, hashed, c.edits...)), record.Request{})
 			var execution, grading []string
 			for _, id := range strings.Fields(all) {
 				if before[id].Execution != after[id].Execution {
@@ -174,7 +177,7 @@ func TestHashed(t *testing.T) {
 	}
 }
 
-// What a caller asks for is hashed as what a suite says is.
+// A request is hashed like the equivalent suite.
 func TestHashedRequest(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -186,18 +189,18 @@ func TestHashedRequest(t *testing.T) {
 	require.False(t, same(record.Request{Executor: "mock"}))
 }
 
-// With several attempts graders say whether the agent tries again.
+// With several attempts, graders determine whether the agent tries again.
 func TestHashedAttempts(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
-	several := runnertest.Edited(t, hashed, "model: gpt-x", "model: gpt-x\n  max_attempts: 3")
+	several := runnertest.Replace(t, hashed, "model: gpt-x", "model: gpt-x\n  max_attempts: 3")
 	before := hashesOf(t, r, runnertest.Load(t, r, several), record.Request{})["a"]
-	after := hashesOf(t, r, runnertest.Load(t, r, runnertest.Edited(t, several, "weight: 2", "weight: 3")), record.Request{})["a"]
+	after := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, several, "weight: 2", "weight: 3")), record.Request{})["a"]
 	require.NotEqual(t, before.Execution, after.Execution)
 }
 
-// Programs that are put into the workspace may be executable, which an agent sees.
-// Links in a skill are followed, also in circles.
+// Programs in the workspace may be executable, which an agent sees. Links in a skill are
+// followed, even in cycles.
 func TestHashedFiles(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
@@ -221,19 +224,19 @@ func TestHashedFiles(t *testing.T) {
 	changes("a link to a file", func() error { return os.Symlink(path("check.sh"), filepath.Join(skill, "link")) })
 	changes("what it leads to", func() error { return os.WriteFile(path("check.sh"), []byte("exit 2"), 0o644) })
 	changes("a link to a directory", func() error { return os.Symlink(path("fixtures"), filepath.Join(skill, "more")) })
-	changes("what is there", func() error { return os.WriteFile(path("fixtures/new"), []byte("new"), 0o644) })
+	changes("the present files", func() error { return os.WriteFile(path("fixtures/new"), []byte("new"), 0o644) })
 	before := hash()
 	require.NoError(t, os.Symlink("..", filepath.Join(skill, "circle")))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(skill, "broken")))
 	require.NoError(t, os.MkdirAll(filepath.Join(skill, ".git"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(skill, ".git/HEAD"), []byte("x"), 0o644))
-	_ = hash() // it ends
+	_ = hash() // hashing ends
 	require.NoError(t, os.Remove(filepath.Join(skill, "circle")))
 	require.Equal(t, before, hash())
 }
 
-// Suites live within the skill they test as a rule: at its side or below it. An
-// edit of one task used to be another skill to all tasks.
+// Suites are usually located beside or below the skill that they test. An edit of one task used
+// to change the skill for all tasks.
 func TestHashedWithinSkill(t *testing.T) {
 	t.Parallel()
 	const files = `

@@ -13,18 +13,19 @@ import (
 	"waza/runner/record"
 )
 
-// Setup is what the trials of some tasks are executed with. A run without a matrix
-// has one.
+// Setup is the configuration that executes the trials of some tasks. A run without a matrix has
+// one.
 type Setup struct {
 	ref      *record.Cell // nil without a matrix
 	Executor executor.Kind
 	Settings executor.Settings
-	params   map[string]string // as texts and programs get them
-	// Baselines and triggers say why the cell measures none; empty when it does.
+	params   map[string]string // as templates and programs receive them
+	// Baselines and triggers are the reasons why the cell measures no baselines and no trigger
+	// tests; empty when it does.
 	Baselines, triggers string
 }
 
-// newSetup makes an executor of the suite ready to be opened. Options may be nil.
+// newSetup prepares an executor of the suite for opening. Options may be nil.
 func newSetup(p *Plan, kind executor.Kind, options any, model string) *Setup {
 	if options == nil && kind.Options != nil {
 		options = kind.Options()
@@ -36,8 +37,8 @@ func newSetup(p *Plan, kind executor.Kind, options any, model string) *Setup {
 	return c
 }
 
-// planCells makes the cells: one for each model with each combination of
-// parameters, or the only one of a run without a matrix.
+// planCells creates the cells: one for each combination of model and parameters, or a single one
+// for a run without a matrix.
 func (p *Plan) planCells(r *Planner, kind executor.Kind, models []string) error {
 	variants := p.Suite.Variants
 	if len(variants) == 0 {
@@ -60,13 +61,13 @@ func (p *Plan) planCells(r *Planner, kind executor.Kind, models []string) error 
 	p.Config.Executor, p.Config.Agent = p.cells[0].Executor.Name, p.cells[0].agent()
 	for _, c := range p.cells {
 		if c.agent() != p.Config.Agent {
-			p.Config.Agent = "" // which one, the cells tell
+			p.Config.Agent = "" // the cells name their agents
 		}
 	}
 	return nil
 }
 
-// name makes a cell one of a matrix.
+// name turns a setup into a cell of a matrix.
 func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
 	c.ref = &record.Cell{Model: c.Settings.Model}
 	var parts []string
@@ -88,17 +89,17 @@ func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
 		parts = append(parts, oneLine(text))
 	}
 	name := strings.Join(parts, ",")
-	for n := 2; taken[name]; n++ { // values that differ only where they are cut off
+	for n := 2; taken[name]; n++ { // values that differ only beyond maxValue
 		name = fmt.Sprintf("%s~%d", strings.Join(parts, ","), n)
 	}
 	taken[name] = true
 	c.ref.Name = name
 }
 
-// maxValue bounds the runes of a value in the name of a cell.
+// maxValue limits the runes of a value in the name of a cell.
 const maxValue = 40
 
-// oneLine is a value as names have it: without line ends and brackets, and short.
+// oneLine returns a value for a name: short, and without line ends and brackets.
 func oneLine(value string) string {
 	text := strings.Map(func(r rune) rune {
 		switch {
@@ -115,7 +116,7 @@ func oneLine(value string) string {
 	return text
 }
 
-// id is that of a task of the suite in the cell.
+// id returns the id of a task of the suite in the cell.
 func (c *Setup) id(task string) string {
 	if c.ref == nil {
 		return task
@@ -123,7 +124,7 @@ func (c *Setup) id(task string) string {
 	return task + "[" + c.ref.Name + "]"
 }
 
-// title is the name of a task in the cell: clients may show nothing else of it.
+// title returns the name of a task in the cell. Some clients show only this name.
 func (c *Setup) title(t *eval.Task) string {
 	switch {
 	case c.ref == nil:
@@ -134,7 +135,7 @@ func (c *Setup) title(t *eval.Task) string {
 	return t.Name + " [" + c.ref.Name + "]"
 }
 
-// agent is the agent that is driven, by its name; empty when there is none.
+// agent returns the name of the agent; empty without an agent.
 func (c *Setup) agent() string {
 	if o, ok := c.Settings.Options.(executor.Driver); ok && c.Executor.Name == AgentExecutor {
 		return o.AgentName()
@@ -142,16 +143,15 @@ func (c *Setup) agent() string {
 	return ""
 }
 
-// Can returns what the executor can do with these settings.
+// Can returns the capabilities of the executor with these settings.
 func (c *Setup) Can() executor.Capabilities { return c.Executor.Can(c.Settings) }
 
-// Vars are the template variables of a trial.
+// Vars returns the template variables of a trial.
 func (c *Setup) Vars(runID string, trial, attempt int) eval.TrialVars {
 	return eval.TrialVars{RunID: runID, Trial: trial, Attempt: attempt, Model: c.Settings.Model, Params: c.params}
 }
 
-// models are those to run with. There is one at least, which may be empty: then the
-// executor chooses.
+// models returns the models to run with, at least one. An empty model lets the executor choose.
 func models(req *record.Request, suite *eval.Suite) []string {
 	switch {
 	case len(req.Models) > 0:
@@ -170,9 +170,9 @@ func models(req *record.Request, suite *eval.Suite) []string {
 	return []string{suite.Config.Model}
 }
 
-// judge is the model for judges that name none, where config.judge_model does not.
-// It is the same in all cells, for else their scores could not be compared: what
-// config.model says or, without that, the first model of the matrix.
+// defaultJudge returns the model for judges that name none, where config.judge_model is not set.
+// It is the same in all cells, because scores of different judges are not comparable. It is
+// config.model or, without that, the first model of the matrix.
 func defaultJudge(req *record.Request, suite *eval.Suite) string {
 	models, asked := models(req, suite), req.Model != "" || len(req.Models) > 0
 	if suite.Config.Model == "" || asked && len(models) == 1 {
@@ -181,17 +181,17 @@ func defaultJudge(req *record.Request, suite *eval.Suite) string {
 	return suite.Config.Model
 }
 
-// preflightJudges tells that a model of the matrix judges the others, and itself.
+// preflightJudges warns when a model of the matrix judges the others and itself.
 func preflightJudges(p *Plan) decode.Diagnostics {
 	var ds decode.Diagnostics
-	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Suite.Config.Model != "" {
+	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Config.Judge.Agent != "" || p.Suite.Config.Model != "" {
 		return nil
 	}
 	kind, _ := p.graders.Lookup("prompt")
 	for _, g := range specsOf(p, kind) {
 		if judge.NamesNoJudge(g) {
 			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
-				fmt.Sprintf("no model is named to judge, so %s, the first of the models that are compared, judges them all; set config.judge_model", p.judge)))
+				fmt.Sprintf("no judge model is set, so %s, the first of the compared models, judges them all; set config.judge_model", p.judge)))
 		}
 	}
 	return ds

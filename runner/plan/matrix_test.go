@@ -20,9 +20,9 @@ import (
 	"waza/runner/runnertest"
 )
 
-// told gives one line per task of a run: its id, the id in the suite, its role and
-// what its first trial answered.
-func told(t *testing.T, res runnertest.Result) []string {
+// taskLines returns one line per task of a run: its id, the id in the suite, its role and the
+// answer of its first trial.
+func taskLines(t *testing.T, res runnertest.Result) []string {
 	t.Helper()
 	var lines []string
 	for _, task := range res.Tasks {
@@ -61,19 +61,19 @@ func TestMatrix(t *testing.T) {
 		`b[one,style=plain] = b in "one,style=plain" (model "one", map[style:plain]): b by one, plain plain`,
 		`b[two,style=formal] = b in "two,style=formal" (model "two", map[style:formal]): b by two, formal formal`,
 		`b[two,style=plain] = b in "two,style=plain" (model "two", map[style:plain]): b by two, plain plain`,
-	}, told(t, res))
+	}, taskLines(t, res))
 	require.Equal(t, "be formal", res.Trial(t, "a[one,style=formal]", 1).Prompt)
 	require.Equal(t, 8, res.Summary.Total)
 	all := runnertest.Hashes(res)
 	for i := 1; i < len(all); i++ {
-		require.NotEqual(t, all[i-1], all[i], "what is executed differs, and so does its hash")
+		require.NotEqual(t, all[i-1], all[i], "the executed task differs, and so does its hash")
 	}
 	require.Equal(t, []any{"one", "two"}, res.Config["models"])
 	require.Empty(t, res.Config["model"])
 }
 
-// A matrix of one model is none: ids and hashes are those of a run without, so that
-// what it did can be taken over.
+// A matrix of one model is no matrix: ids and hashes equal those of a run without it, so that
+// trials can be reused.
 func TestMatrixOfOne(t *testing.T) {
 	t.Parallel()
 	suite := "\n-- eval.yaml --\nname: x\nconfig: {%s}\ntasks: [{id: a, prompt: x}]\n"
@@ -127,7 +127,7 @@ func TestMatrixFilters(t *testing.T) {
 	require.ErrorAs(t, err, &limit)
 }
 
-// Programs find the parameters in their environment: agents, graders and hooks.
+// Programs receive the parameters in their environment: agents, graders and hooks.
 func TestMatrixOfCommands(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `
@@ -145,11 +145,11 @@ tasks: [{id: a, prompt: x}]
 	require.Equal(t, []string{
 		`a[top-p=0.5,fast=true] = a in "top-p=0.5,fast=true" (model "one", map[fast:true top-p:0.5]): one 0.5 true a`,
 		`a[top-p=1,fast=true] = a in "top-p=1,fast=true" (model "one", map[fast:true top-p:1]): one 1 true a`,
-	}, told(t, res))
+	}, taskLines(t, res))
 	require.Equal(t, 2, res.Summary.Passed)
 }
 
-// Several executors do the tasks of one run; each is opened for its cells.
+// Several executors execute the tasks of one run. Each is opened for its cells.
 func TestMatrixOfExecutors(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, `
@@ -166,12 +166,12 @@ tasks: [{id: a, prompt: hi, skill_directories: [skills]}]
 		`a[mock] = a in "mock" (model "", map[executor:mock]): Mock response for: hi`,
 		`a[command]#baseline = a in "command" (model "", map[executor:command]) baseline of "a[command]": hi`,
 		`a[command] = a in "command" (model "", map[executor:command]): hi`,
-	}, told(t, res))
+	}, taskLines(t, res))
 	require.Equal(t, 1, res.Summary.Baseline.Pairs)
 	require.Equal(t, "a[command]", recordtest.IDs(res.Summary.Baseline.Tasks)[0])
 }
 
-// openings counts executors that are open, and of which model.
+// openings counts open executors by model.
 type openings struct {
 	mu     sync.Mutex // guards the fields below
 	opened []string
@@ -236,12 +236,12 @@ func TestMatrixOpensOneExecutorPerCell(t *testing.T) {
 	require.Equal(t, 2, res.Summary.Passed)
 	require.Equal(t, 2, res.Summary.Failed)
 
-	// Only those that have something to do are opened.
+	// Only executors with trials to execute are opened.
 	one := runnertest.Start(t, r, ofAgent, record.Request{Models: []string{"good", "bad"}, Tasks: []string{"a[good]"}})
 	<-one.Done()
 	require.Equal(t, []string{"good", "poor", "good"}, o.opened)
 
-	// One that cannot be opened ends the run; those that were are closed.
+	// An executor that cannot be opened ends the run. Open executors are closed.
 	bad := runnertest.Start(t, r, ofAgent, record.Request{Models: []string{"good", "bad", "poor"}})
 	<-bad.Done()
 	require.Equal(t, record.StatusFailed, runnertest.ResultOf(t, bad).Status)
@@ -250,25 +250,25 @@ func TestMatrixOpensOneExecutorPerCell(t *testing.T) {
 	require.Equal(t, 4, o.closed)
 }
 
-// Taken up again, a run opens no executor for a cell whose tasks are all decided.
+// A resumed run opens no executor for a cell whose tasks are all decided.
 func TestMatrixResumedOpensWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	o, state := &openings{}, t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state, Executors: executor.NewRegistry(o.kind())})
 	require.NoError(t, err)
-	suite := runnertest.Edited(t, ofAgent, "trials_per_task: 2", "trials_per_task: 9, stopping: true, models: [poor, good]", ", {id: b, prompt: x}", "")
+	suite := runnertest.Replace(t, ofAgent, "trials_per_task: 2", "trials_per_task: 9, stopping: true, models: [poor, good]", ", {id: b, prompt: x}", "")
 	live := runnertest.Start(t, r, suite, record.Request{})
 	<-live.Done()
 	whole := runnertest.ResultOf(t, live)
 	require.Equal(t, 9, whole.Summary.TrialsSaved)
-	runnertest.Cut(t, filepath.Join(state, "runs", live.ID()), runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
+	runnertest.CutRun(t, filepath.Join(state, "runs", live.ID()), runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
 	got, _ := runnertest.Resumed(t, r, live.ID())
 	runnertest.EqualResults(t, whole, got)
 	require.Equal(t, []string{"poor", "good", "good"}, o.opened)
 	require.Equal(t, 3, o.closed)
 }
 
-// Trigger tests are asked in each cell whose executor can tell.
+// Trigger tests run in each cell whose executor reports skills.
 func TestMatrixTriggers(t *testing.T) {
 	t.Parallel()
 	o := &openings{}
@@ -283,11 +283,11 @@ func TestMatrixTriggers(t *testing.T) {
 	require.InDelta(t, 1, *res.Summary.Triggers.Accuracy, 1e-9)
 }
 
-// A recorded run of a matrix is graded by the cells that it had.
-func TestMatrixGradedAnew(t *testing.T) {
+// A recorded run of a matrix is graded according to its own cells.
+func TestMatrixGradedAgain(t *testing.T) {
 	t.Parallel()
-	suite := runnertest.Edited(t, twoByTwo, "tasks:", "graders: [{type: text, config: {contains: [two]}}]\ntasks:")
-	r, id, _ := runnertest.Done(t, suite)
+	suite := runnertest.Replace(t, twoByTwo, "tasks:", "graders: [{type: text, config: {contains: [two]}}]\ntasks:")
+	r, id, _ := runnertest.FinishedRun(t, suite)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
 	g, res := runnertest.GradeAgain(t, r, id, suite, regrade.GradeOptions{})
 	require.Equal(t, 8, g.Graded)
@@ -295,13 +295,13 @@ func TestMatrixGradedAnew(t *testing.T) {
 	require.Empty(t, g.Warnings)
 	require.Equal(t, before.Summary, res.Summary)
 
-	g, res = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, suite, "contains: [two]", "contains: [one]"), regrade.GradeOptions{})
+	g, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, suite, "contains: [two]", "contains: [one]"), regrade.GradeOptions{})
 	require.Equal(t, 8, g.Changed)
 	require.Equal(t, 4, res.Summary.Passed)
 	require.Equal(t, "a[one,style=formal] 1 failed passed ", strings.Split(runnertest.Changes(g), "\n")[0])
 
-	// A cell that the matrix has no more keeps its trials; a new one is told of.
-	g, _ = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, suite, "style: [formal, plain]", "style: [formal, odd]"), regrade.GradeOptions{})
+	// A cell that was removed from the matrix keeps its trials. A new cell is reported.
+	g, _ = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, suite, "style: [formal, plain]", "style: [formal, odd]"), regrade.GradeOptions{})
 	require.Equal(t, 4, g.Graded)
 	require.Equal(t, 4, g.Kept)
 	require.Len(t, g.Warnings, 2)
@@ -309,11 +309,11 @@ func TestMatrixGradedAnew(t *testing.T) {
 	require.Contains(t, g.Warnings[1], "a[one,style=odd]")
 }
 
-// A run without a matrix is graded without one, whatever the suite says today.
+// A run without a matrix is graded without one, even if the suite has one now.
 func TestGradedWithoutItsMatrix(t *testing.T) {
 	t.Parallel()
-	plain := runnertest.Edited(t, twoByTwo, "  models: [one, two]\n  matrix: {style: [formal, plain]}\n", "")
-	r, id, _ := runnertest.Done(t, plain)
+	plain := runnertest.Replace(t, twoByTwo, "  models: [one, two]\n  matrix: {style: [formal, plain]}\n", "")
+	r, id, _ := runnertest.FinishedRun(t, plain)
 	g, res := runnertest.GradeAgain(t, r, id, twoByTwo, regrade.GradeOptions{})
 	require.Equal(t, 2, g.Graded)
 	require.Equal(t, "a", recordtest.IDs(res.Tasks)[0])

@@ -1,6 +1,6 @@
-// Package plan turns a suite and a request into the trials to run: it chooses tasks,
-// expands the matrix, binds graders and names each trial by its content. Make a
-// [Planner] with [New] and call [Planner.Plan].
+// Package plan turns a suite and a request into the trials to run. It chooses tasks, expands the
+// matrix, binds graders and hashes the content of each trial. Make a [Planner] with [New] and
+// call [Planner.Plan].
 package plan
 
 import (
@@ -11,12 +11,15 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"waza/eval"
+	"waza/eval/fleetaddr"
 	"waza/runner/cache"
 	"waza/runner/catalog"
 	"waza/runner/executor"
+	"waza/runner/executor/acp"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
 	"waza/runner/grader/judge"
@@ -24,121 +27,126 @@ import (
 	"waza/runner/record"
 )
 
-// Limits on what one run may ask for: enough for any real suite, and few enough
-// that a slip of a digit or a stranger's request cannot exhaust memory.
+// Limits of one run: enough for any real suite, and few enough that a typing error or a
+// stranger's request cannot exhaust memory.
 const (
-	MaxTrials  = 500_000 // of all tasks together
+	MaxTrials  = 500_000 // over all tasks
 	MaxWorkers = 10_000
-	// MaxWaiting is how many trials are handed at once to an executor for whose agents
-	// trials wait, unless the suite or the request says how many run at once.
+	// MaxWaiting is the number of trials that are handed at once to a fleet, or to an executor
+	// whose trials wait for agents. The suite or the request can set another number.
 	MaxWaiting = 1024
 )
 
-// shareOfTrials is the limit on each of n things that share MaxTrials.
+// shareOfTrials returns an error if got for each of n things exceeds MaxTrials in total.
 func shareOfTrials(what string, got, n int) *record.LimitError {
 	e := &record.LimitError{What: what, Got: got, Limit: MaxTrials / n}
 	if n > 1 {
-		e.Why = fmt.Sprintf(": a run has at most %d trials", MaxTrials)
+		e.Reason = fmt.Sprintf(": a run has at most %d trials", MaxTrials)
 	}
 	return e
 }
 
-// Planner makes suites ready to run. It is safe for concurrent use.
+// A Planner prepares suites for running. It is safe for concurrent use.
 type Planner struct {
 	executors *executor.Registry
 	graders   *grader.Registry
-	limits    *provider.Limits // shared by all runs: providers do not distinguish them
-	runs      *catalog.Catalog // that trials may be taken over from
+	limits    *provider.Limits // shared by all runs, because providers do not distinguish them
+	runs      *catalog.Catalog // the runs whose trials can be reused
 	log       *slog.Logger
 }
 
-// New returns a planner of suites that may name these executors and graders,
-// nil meaning the built-in ones. Trials are taken over from runs; log takes what has
-// no other place.
+// New returns a planner for suites that can name these executors and graders; nil means the
+// built-in ones. Trials of runs are reused. log receives messages that belong nowhere else.
 func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, log *slog.Logger) *Planner {
 	return &Planner{
 		executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), limits: &provider.Limits{}, runs: runs, log: log,
 	}
 }
 
-// View returns a planner that takes trials over from these runs only, and shares all else
-// with r.
+// View returns a planner that reuses only trials of the given runs and shares all else with r.
 func (r *Planner) View(runs *catalog.Catalog) *Planner {
 	v := *r
 	v.runs = runs
 	return &v
 }
 
-// Vocabulary is what suites may name.
+// Vocabulary returns the names that suites can use.
 func (r *Planner) Vocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds()}
 }
 
-// CheckExecutor returns an [*record.UnknownExecutorError] when there is no such executor.
+// CheckExecutor returns a [*record.UnknownExecutorError] when the executor does not exist.
 func (r *Planner) CheckExecutor(name string) error {
 	_, err := r.executorKind(&eval.Suite{}, record.Request{Executor: name})
 	return err
 }
 
-// Plan is a suite made ready to run once: tasks chosen, trials counted and
-// named by their content. Give it to [Runner.Start], or Close it.
+// A Plan is a suite that is ready to run once: with chosen tasks and with counted and hashed
+// trials. Pass it to [waza/runner.Runner.Start], or close it.
 type Plan struct {
 	Suite *eval.Suite
-	// Tasks are the tasks to run, in order: those of the suite, each after its
-	// baseline where it has one, then the prompts of the trigger tests.
+	// Tasks are the tasks to run, in order: those of the suite, each after its baseline where it
+	// has one, then the prompts of the trigger tests.
 	Tasks []*Task
 
-	Asked     record.Request
-	cells     []*Setup // at least one
+	Asked record.Request
+	cells []*Setup // at least one
+	// Fleet executes the trials; nil when this process does. Its files are absolute.
+	Fleet     *fleetaddr.Address
 	Pool      *provider.Pool
 	env       *grader.Env
 	graders   *grader.Registry
 	executors *executor.Registry
-	Files     *Digests     // of what the plan depends on
-	cache     *cache.Cache // nil when it is not asked for
+	Files     *Digests     // of the files that the plan depends on
+	cache     *cache.Cache // nil when not requested
 	Config    record.Config
-	judge     string // model for judges that name none
+	judge     string // default model of judges
 	Verbose   bool
-	// baselines and triggers say why there are none; empty when there are.
+	// baselines and triggers are the reasons why they are missing; empty otherwise.
 	baselines, triggers string
-	benchmark           *record.BenchmarkRef // nil of other kinds of suites
+	benchmark           *record.BenchmarkRef // nil for other kinds of suites
+
+	needing sync.Mutex // guards needs
+	needs   needs
 }
 
 // Task is a task to run.
 type Task struct {
-	// Task is what is done. Its id and name are those that its texts, hooks
-	// and programs see.
+	// Task is the task to execute. Its texts, hooks and programs see the id and name that it has
+	// here.
 	*eval.Task
-	// ID and Name are those of the task in the run.
+	// ID and Name identify the task in the run.
 	ID, Name string
 	Role     record.Role
-	// Cell is the cell of the matrix that the task belongs to; nil without one.
+	// Cell is the matrix cell of the task; nil without a matrix.
 	Cell *record.Cell
-	// Trials is how many there are, First the number of the first.
+	// Trials is the number of trials. First is the number of the first.
 	Trials, First int
-	// Timeout bounds one attempt at a trial.
+	// Timeout limits one attempt at a trial.
 	Timeout time.Duration
-	// Hash names the task by its content: Execution by what an executor is
-	// given, Grading by what its trials are scored with.
+	// Hash identifies the task by its content. Execution covers the input of an executor,
+	// Grading the rules that score its trials.
 	Hash, Execution, Grading string
 	// Threshold is the share of counted trials that must pass.
 	Threshold float64
-	// Baseline is the same task without skills; nil when that is not done. of is
-	// the ID of the task whose baseline it is.
+	// Baseline is the same task without skills; nil without a comparison. of is the ID of the
+	// task for which this task is the baseline.
 	Baseline *Task
 	of       string
-	// Compares: a grader looks at what the baseline left.
+	// Compares reports whether a grader compares with the baseline.
 	Compares bool
-	// Trigger is what a trigger test asks; nil for other roles.
+	// Trigger is the prompt of a trigger test; nil for other roles.
 	Trigger *record.TriggerRef
 	Setup   *Setup // never nil
-	// Earlier holds, by number, the trials that need not be executed; nil for none.
+	// Earlier contains, by number, the trials that need not be executed; nil for none.
 	Earlier map[int]*cache.Hit
-	// fixtures are the hashes of the contents of the task's fixtures, by their paths.
+	// fixtures maps the paths of the task's fixtures to the hashes of their contents.
 	fixtures map[string]string
+	// repos are the initial commits of its workspaces.
+	repos []record.Checkout
 }
 
-// TotalTrials is the number of trials of all tasks.
+// TotalTrials returns the number of trials of all tasks.
 func (p *Plan) TotalTrials() int {
 	n := 0
 	for _, t := range p.Tasks {
@@ -147,32 +155,36 @@ func (p *Plan) TotalTrials() int {
 	return n
 }
 
-// Executor is the canonical name of the executor.
+// Executor returns the canonical name of the executor.
 func (p *Plan) Executor() string { return p.Config.Executor }
 
-// Workers is how many trials run at once.
+// Workers returns the number of trials that run in parallel.
 func (p *Plan) Workers() int { return p.Config.ActualWorkers }
 
-// Close releases what the plan holds, such as a warm interpreter. A plan that
-// was started is closed by its run.
+// Close releases the resources of the plan, such as a running interpreter. The run of a started
+// plan closes it.
 func (p *Plan) Close() {
 	p.env.Close()
 	p.Pool.Close()
 	p.cache.Close()
 }
 
-// Plan makes a suite ready to run. The suite must have no errors. What was asked
-// for and cannot be had is an [*record.UnknownExecutorError], a [*record.SelectionError] or a
-// [*record.LimitError]. Plan reads the files that the suite depends on, to name its trials
-// by their content: one that cannot be read is a [*ContentError]. It ends with the
-// cause of ctx when ctx ends.
+// Plan prepares a suite for running. The suite must have no errors. A request that cannot be
+// fulfilled is a [*record.UnknownExecutorError], a [*record.SelectionError], a
+// [*record.LimitError] or a [*record.FleetError]. Plan reads the files that the suite depends
+// on, to hash the content of its trials. A file that cannot be read is a [*ContentError]. Plan
+// returns the cause of ctx when ctx ends.
 func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (*Plan, error) {
 	kind, err := r.executorKind(suite, req)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, r.limits), judge: defaultJudge(&req, suite)}
-	p.Config = planConfig(suite, req, kind)
+	if err := chooseFleet(p); err != nil {
+		return nil, err
+	}
+	waits := kind.WaitsForAgent || p.Fleet != nil
+	p.Config = planConfig(suite, req, kind, waits)
 	p.Verbose = p.Config.Verbose
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
 		return nil, err
@@ -183,7 +195,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := p.planTasks(req); err != nil {
 		return nil, err
 	}
-	if kind.Waits && p.Config.Workers == 0 {
+	if waits && p.Config.Workers == 0 {
 		p.Config.ActualWorkers = min(p.Config.ActualWorkers, max(1, p.TotalTrials()))
 	}
 	if err := checkLimits(p); err != nil {
@@ -193,9 +205,9 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		return nil, err
 	}
 	learnSecrets(p)
-	p.env = &grader.Env{Suite: suite, Workers: graderWorkers(kind, p.Config.ActualWorkers), Providers: p.Pool, Executor: kind.Name, Model: p.judge}
+	p.env = &grader.Env{Suite: suite, Workers: graderWorkers(waits, p.Config.ActualWorkers), Providers: p.Pool, Executor: kind.Name, Model: p.judge, Agents: acp.Judges{}}
 	if req.Cache {
-		p.FindEarlier(r)
+		p.FindReusable(r)
 	}
 	return p, nil
 }
@@ -204,7 +216,7 @@ func checkLimits(p *Plan) error {
 	if n := p.Config.ActualWorkers; n > MaxWorkers {
 		return &record.LimitError{What: "workers", Got: n, Limit: MaxWorkers}
 	}
-	// Divided rather than multiplied: the product may overflow.
+	// Division, because the product may overflow.
 	if n := p.Config.Trials; n > MaxTrials/len(p.Tasks) {
 		what := "trials"
 		if len(p.Tasks) > 1 {
@@ -230,8 +242,9 @@ func (r *Planner) executorKind(suite *eval.Suite, req record.Request) (executor.
 	return kind, nil
 }
 
-// planConfig is the suite's config with what the request changes.
-func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind) record.Config {
+// planConfig returns the suite's config as changed by the request. waits states that the trials
+// are handed to others, who limit the number of parallel trials.
+func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind, waits bool) record.Config {
 	c := record.Config{Config: suite.Config, TaskFilters: req.Tasks, TagFilters: req.Tags, ContextDir: req.ContextDir}
 	c.Executor = kind.Name
 	c.Verbose = c.Verbose || req.Verbose
@@ -253,7 +266,7 @@ func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind) recor
 		c.Parallel, c.Workers = true, req.Workers
 	}
 	switch {
-	case kind.Waits && suite.Unpaced && req.Workers == 0:
+	case waits && suite.Unpaced && req.Workers == 0:
 		c.Parallel, c.Workers, c.ActualWorkers = true, 0, MaxWaiting
 	case !c.Parallel:
 		c.ActualWorkers = 1
@@ -269,23 +282,23 @@ func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind) recor
 	return c
 }
 
-// graderWorkers bounds the graders that work at once by what this machine can do,
-// where trials work on others.
-func graderWorkers(kind executor.Kind, workers int) int {
-	if kind.Waits {
+// graderWorkers limits the number of parallel graders to the capacity of this machine, where
+// trials run on others.
+func graderWorkers(waits bool, workers int) int {
+	if waits {
 		return min(workers, max(4, runtime.NumCPU()))
 	}
 	return workers
 }
 
-// planTasks chooses the tasks and gives each what it needs.
+// planTasks chooses the tasks and prepares them.
 func (p *Plan) planTasks(req record.Request) error {
 	ids := idsOf(p.Suite)
 	chosen, tests, err := choose(p.Suite, triggerTests(p.Suite, ids), p.cells, req)
 	if err != nil {
 		return err
 	}
-	// Before there are so many tasks: cells multiply them.
+	// Checked before the tasks are created: cells multiply them.
 	if n := len(chosen) + len(tests); n > MaxTrials/len(p.cells) {
 		what := "tasks"
 		if len(p.cells) > 1 {
@@ -299,8 +312,11 @@ func (p *Plan) planTasks(req record.Request) error {
 	}
 	p.baselines = everywhere(p, func(c *Setup) string { return c.Baselines })
 	for _, t := range chosen {
+		if req.SkipGraders {
+			t = ungraded(t)
+		}
 		for _, c := range p.cells {
-			if wanted.Takes(namesIn(t, c)) {
+			if wanted.Matches(namesIn(t, c)) {
 				planTask(p, t, c, ids, req)
 			}
 		}
@@ -327,7 +343,7 @@ func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Reques
 	if p.triggers = everywhere(p, func(c *Setup) string { return c.triggers }); p.triggers == "" {
 		for _, test := range tests {
 			for _, c := range p.cells {
-				if c.triggers != "" || !wanted.Takes([]string{test.task.ID, c.id(test.task.ID)}) {
+				if c.triggers != "" || !wanted.Matches([]string{test.task.ID, c.id(test.task.ID)}) {
 					continue
 				}
 				pt := plannedTask(p, test.task, c, req)
@@ -336,7 +352,7 @@ func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Reques
 			}
 		}
 		if len(tests) == 0 {
-			p.triggers = "not measured: the tasks to run were chosen, and no trigger test among them"
+			p.triggers = "not measured: the chosen tasks include no trigger test"
 		}
 	}
 	if len(p.Tasks) == 0 {
@@ -362,10 +378,10 @@ func plannedTask(p *Plan, t *eval.Task, c *Setup, req record.Request) *Task {
 	return pt
 }
 
-// defaultTimeoutSeconds bounds attempts when neither suite nor request does.
+// defaultTimeoutSeconds limits attempts when neither the suite nor the request sets a timeout.
 const defaultTimeoutSeconds = 300
 
-// Seconds returns a duration that is given in seconds.
+// Seconds converts a number of seconds to a duration.
 func Seconds(s float64) time.Duration {
 	if s <= 0 {
 		s = defaultTimeoutSeconds
@@ -373,21 +389,20 @@ func Seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
-// FailsFast reports whether no further task is to begin after one with that verdict.
+// FailsFast reports whether a task with that verdict prevents further tasks from starting.
 func (p *Plan) FailsFast(t *Task, v record.Verdict) bool {
 	return p.Config.FailFast && t.Role == record.RoleTask && (v == record.Failed || v == record.TimedOut)
 }
 
-// canStop reports whether trials of a task may be left out once its verdict is
-// decided. Those of trigger tests and of tasks that are compared with a baseline
-// may not: there not the verdict is asked for, but how large something is, and pairs
-// need both sides.
+// canStop reports whether trials of a task can be skipped once its verdict is decided. Trials of
+// trigger tests, of tasks with expected recipients and of tasks that are compared with a
+// baseline cannot. They measure a size, not a verdict, and pairs need both sides.
 func (t *Task) canStop() bool {
-	return t.Role == record.RoleTask && t.Baseline == nil && t.Trials > 1
+	return t.Role == record.RoleTask && t.Baseline == nil && t.Trials > 1 && !(t.Task.Expected != nil && t.Task.Expected.Recipients != nil)
 }
 
-// Keep leaves only some tasks in the plan. What the run says it was asked for are
-// these, so that who takes it up again does not do others.
+// Keep removes all other tasks from the plan. It also records them as the request, so that
+// resuming the run executes only these tasks.
 func (p *Plan) Keep(ids map[string]bool) {
 	if len(ids) == len(p.Tasks) {
 		return
@@ -400,6 +415,6 @@ func (p *Plan) Keep(ids map[string]bool) {
 		}
 	}
 	if !slices.ContainsFunc(p.Tasks, func(t *Task) bool { return t.Trigger != nil }) && p.triggers == "" {
-		p.triggers = "not measured: no trigger test is among what has changed"
+		p.triggers = "not measured: the changed tasks include no trigger test"
 	}
 }

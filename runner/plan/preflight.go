@@ -11,30 +11,38 @@ import (
 	"waza/runner/record"
 )
 
-// Preflight looks for what keeps the plan from working on this machine, and for
-// faults that only an interpreter can find. It may start one, which the run
-// then uses. Findings that are errors should keep the plan from being started.
+// Preflight looks for problems that keep the plan from working on this machine, and for errors
+// that only an interpreter can find. It may start an interpreter, which the run then uses. Do
+// not start a plan with findings that are errors.
 func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
-	var ds decode.Diagnostics
+	ds := preflightFleet(p)
 	for _, c := range p.cells {
-		used := slices.ContainsFunc(p.Tasks, func(t *Task) bool { return t.Setup == c && t.executes() })
-		if c.Executor.Preflight == nil || !used {
+		if c.Executor.Preflight == nil || !used(p, c) {
 			continue
 		}
 		for _, f := range c.Executor.Preflight(ctx, c.Settings) {
-			// Cells that differ in a parameter alone lack the same.
+			if p.Fleet != nil && f.Code == decode.CodeUnavailable {
+				continue // workers may have it
+			}
+			// Cells that differ only in a parameter have the same findings.
 			if d := p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message); !slices.Contains(ds, d) {
 				ds = append(ds, d)
 			}
 		}
 	}
 	ds = append(ds, preflightJudges(p)...)
+	ds = append(ds, preflightCheckpoints(p)...)
 	return append(ds, p.PreflightGraders(ctx)...)
 }
 
-// GenerallyJudged counts the tasks that judges go about by their general rubric, because
-// the suite, of the kind judge, has no prompt grader for them.
-func GenerallyJudged(p *Plan) int {
+// used reports whether trials of a cell are executed.
+func used(p *Plan, c *Setup) bool {
+	return slices.ContainsFunc(p.Tasks, func(t *Task) bool { return t.Setup == c && t.executes() })
+}
+
+// CountGenerallyJudged returns the number of tasks that judges grade by their general rubric,
+// because the suite is of kind judge and has no prompt grader for them.
+func CountGenerallyJudged(p *Plan) int {
 	tasks := map[*eval.Task]bool{}
 	for _, t := range p.Tasks {
 		if t.Role == record.RoleTask && slices.ContainsFunc(t.Effective, judge.IsGeneral) {
@@ -44,7 +52,33 @@ func GenerallyJudged(p *Plan) int {
 	return len(tasks)
 }
 
-// PreflightGraders returns what this machine lacks for the graders of the plan.
+// preflightCheckpoints finds graders that cannot grade a running trial.
+func preflightCheckpoints(p *Plan) decode.Diagnostics {
+	var ds decode.Diagnostics
+	seen := map[*eval.Grader]bool{}
+	for _, t := range p.Tasks {
+		for _, c := range t.Inputs.Checkpoints {
+			for _, g := range c.Graders {
+				why := ""
+				switch {
+				case seen[g]:
+					continue
+				case g.Type == record.TypeHuman || g.Type == record.TypeHumanCalibration:
+					why = "a checkpoint cannot wait for a person; let the grader grade the finished trial"
+				case judge.ComparesWithBaseline(g):
+					why = "a checkpoint has no run without skills to compare with; give the grader a reference, or let it grade the finished trial"
+				}
+				if seen[g] = true; why != "" {
+					ds = append(ds, g.Diagnose(decode.At(), decode.Error, decode.CodeInvalidValue, why))
+				}
+			}
+		}
+	}
+	return ds
+}
+
+// PreflightGraders returns what this machine lacks for the graders of the plan. With a fleet,
+// workers grade, so it ignores missing programs and keys.
 func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 	var ds decode.Diagnostics
 	for _, name := range p.graders.Names() {
@@ -57,13 +91,16 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 			continue
 		}
 		for _, f := range kind.Preflight(ctx, specs, p.env) {
+			if p.Fleet != nil && f.Code == decode.CodeUnavailable {
+				continue // workers may have it
+			}
 			ds = append(ds, f.Grader.Diagnose(f.Path, f.Severity, f.Code, f.Message))
 		}
 	}
 	return ds
 }
 
-// specsOf are the graders of a kind that have something to do, each once.
+// specsOf returns the graders of a kind that have trials to grade, each once.
 func specsOf(p *Plan, kind grader.Kind) []*eval.Grader {
 	var specs []*eval.Grader
 	seen := map[*eval.Grader]bool{}
@@ -71,7 +108,7 @@ func specsOf(p *Plan, kind grader.Kind) []*eval.Grader {
 		if !t.Grades() {
 			continue
 		}
-		for _, g := range t.Effective {
+		for _, g := range t.AllGraders() {
 			if g.Type == kind.Name && !seen[g] {
 				seen[g] = true
 				specs = append(specs, g)

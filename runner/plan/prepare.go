@@ -12,34 +12,33 @@ import (
 	"waza/runner/record"
 )
 
-// Reading says how [Planner.Prepare] reads a suite. The zero value works.
-type Reading struct {
-	// Overlay and Looked are those of [eval.Options].
-	Overlay map[string][]byte
-	Looked  func(path string)
-	// Complete, unless nil, completes the request when the suite is known and has no
-	// errors. Its error is that of Prepare.
+// PrepareOptions configures how [Planner.Prepare] reads a suite. The zero value is valid.
+type PrepareOptions struct {
+	// Overlay and Accessed are those of [eval.Options].
+	Overlay  map[string][]byte
+	Accessed func(path string)
+	// Complete, unless nil, completes the request when the suite has been read without errors.
+	// Prepare returns its error.
 	Complete func(s *eval.Suite, req *record.Request) error
-	// Later leaves looking for what this machine lacks to the caller, who may first
-	// leave out tasks, see [Plan.Keep] and [Plan.Preflight].
+	// Later makes Prepare skip the search for what this machine lacks. The caller can then first
+	// remove tasks, see [Plan.Keep] and [Plan.Preflight].
 	Later bool
 }
 
-// Prepared is a suite that was made ready to run, as far as that went.
+// Prepared is the result of preparing a suite.
 type Prepared struct {
-	// Suite is nil when its file cannot be read, or is no YAML map.
+	// Suite is nil when its file cannot be read or is not a YAML map.
 	Suite *eval.Suite
-	// Plan is nil when the suite or this machine is not fit for the run: then
-	// Diagnostics or Lacking have errors, or Prepare returned one. Start the plan, or
-	// close it.
+	// Plan is nil when the suite or this machine is not ready for the run: Diagnostics or
+	// Lacking then contain errors, or Prepare returned one. Start the plan, or close it.
 	Plan *Plan
-	// Diagnostics are the findings about the suite's files. Lacking is what this machine
-	// lacks for the run, looked for only if the suite has no errors; in order, and those
-	// about the suite's own file under the path that Prepare was given.
+	// Diagnostics are the findings about the suite's files. Lacking lists what this machine
+	// lacks for the run; Prepare checks this only if the suite has no errors. Both are sorted.
+	// Findings about the suite's own file have the path that Prepare was given.
 	Diagnostics, Lacking decode.Diagnostics
 }
 
-// Close releases the plan, if there is one.
+// Close closes the plan, if it exists.
 func (p *Prepared) Close() {
 	if p.Plan != nil {
 		p.Plan.Close()
@@ -49,16 +48,16 @@ func (p *Prepared) Close() {
 // All returns the findings of both kinds.
 func (p *Prepared) All() decode.Diagnostics { return slices.Concat(p.Diagnostics, p.Lacking) }
 
-// Prepare reads the suite at path, plans a run of it by a request, and looks for what
-// this machine lacks for that. It is what every run begins with. What is wrong with the
-// suite or the machine are diagnostics; an error says why there is no suite to read
-// (then Suite is nil), or why the request cannot be met, see [Planner.Plan]. The
-// Prepared is never nil.
-func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, o Reading) (*Prepared, error) {
+// Prepare reads the suite at path, plans a run of it for a request, and checks what this machine
+// lacks for the run. Every run starts with it. Problems of the suite or the machine are
+// diagnostics. An error states that the suite cannot be read (then Suite is nil), or that the
+// request cannot be fulfilled, see [Planner.Plan]. The Prepared is never nil.
+func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, o PrepareOptions) (*Prepared, error) {
 	p := &Prepared{}
 	var err error
 	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
-		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, ContextDir: req.ContextDir, Overlay: o.Overlay, Looked: o.Looked,
+		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel, JudgeAgent: req.JudgeAgent, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
+		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, Overlay: o.Overlay, Accessed: o.Accessed,
 	})
 	if err != nil || p.Suite == nil || p.Diagnostics.HasErrors() {
 		return p, err
@@ -68,7 +67,7 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 			return p, err
 		}
 	}
-	if filepath.Base(path) != filepath.Base(p.Suite.File) { // the directory that it is in
+	if filepath.Base(path) != filepath.Base(p.Suite.File) { // path is the directory of the suite
 		path = p.Suite.File
 	}
 	p.Plan, err = r.Plan(ctx, p.Suite, req)
@@ -94,7 +93,7 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 	return p, nil
 }
 
-// SortDiagnostics puts findings in the order of files and lines.
+// SortDiagnostics sorts findings by file and line.
 func SortDiagnostics(ds decode.Diagnostics) {
 	slices.SortStableFunc(ds, func(a, b decode.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

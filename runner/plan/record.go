@@ -9,13 +9,16 @@ import (
 	"waza/runner/record"
 )
 
-// Record returns what run.json keeps of a run of the plan.
+// Record returns the content of run.json for a run of the plan.
 func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	s := p.Suite
 	rec := &record.Run{
 		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
 		Benchmark: p.benchmark,
 		Suite:     record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
+	}
+	if p.Fleet != nil {
+		rec.Fleet = p.Fleet.String()
 	}
 	if s.Kind != eval.ToolEval {
 		rec.Suite.Kind = s.Kind
@@ -25,17 +28,17 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
 			Groups: groups(p.Config.GroupBy, t.Setup, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
 			PassThreshold: &t.Threshold, TimeoutMS: t.Timeout.Milliseconds(),
-			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell,
+			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell, Repos: t.repos,
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
-		if t.canStop() && p.benchmark == nil { // which measures all trials
+		if t.canStop() && p.benchmark == nil { // a benchmark measures all trials
 			ref.Stopping = p.Config.Stopping.Confidence
 		}
 		if t.Cell != nil {
 			ref.Task = t.Task.ID
 		}
-		if t.Role != record.RoleTask {
-			ref.Groups = nil
+		if ref.Golden = t.Golden; t.Role != record.RoleTask {
+			ref.Groups, ref.Golden = nil, false
 		}
 		if t.Role == record.RoleBaseline {
 			ref.Of = t.of
@@ -51,7 +54,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	return rec
 }
 
-// MetricsOf are the metrics that a suite measures.
+// MetricsOf returns the metrics of a suite.
 func MetricsOf(s *eval.Suite) []record.MetricRef {
 	var list []record.MetricRef
 	for _, m := range s.Metrics.List {
@@ -62,8 +65,8 @@ func MetricsOf(s *eval.Suite) []record.MetricRef {
 	return list
 }
 
-// groups are the groups of config.group_by that a task belongs to; without that,
-// its cell of the matrix is one.
+// groups returns the groups of config.group_by that a task belongs to. Without group_by, its
+// cell of the matrix is its group.
 func groups(by string, c *Setup, t *eval.Task) []string {
 	switch by {
 	case "":

@@ -16,7 +16,7 @@ type triggerTest struct {
 	ref  *record.TriggerRef
 }
 
-// taskIDs are the ids of a run, each taken once.
+// taskIDs contains the ids of a run, each used once.
 type taskIDs map[string]bool
 
 func idsOf(suite *eval.Suite) taskIDs {
@@ -27,7 +27,7 @@ func idsOf(suite *eval.Suite) taskIDs {
 	return ids
 }
 
-// take returns the id or, where a task of the suite is called so, one like it.
+// take reserves the id or, if it is taken, a similar one, and returns it.
 func (ids taskIDs) take(id string) string {
 	free := id
 	for n := 2; ids[free]; n++ {
@@ -37,7 +37,7 @@ func (ids taskIDs) take(id string) string {
 	return free
 }
 
-// triggerTests makes tasks of the suite's trigger tests.
+// triggerTests creates tasks from the suite's trigger tests.
 func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 	tt := suite.Triggers
 	if tt == nil {
@@ -56,17 +56,17 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 			}
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
-				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills,
+				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills, Mocks: suite.MCPMocks,
 			}})
 		}
 	}
 	return tests
 }
 
-// maxTitle bounds the runes of a title.
+// maxTitle limits the runes of a title.
 const maxTitle = 80
 
-// Title is the first line of a prompt, shortened.
+// Title returns the first line of a prompt, shortened.
 func Title(prompt string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
 	runes := []rune(strings.TrimSpace(line))
@@ -76,7 +76,7 @@ func Title(prompt string) string {
 	return string(runes)
 }
 
-// withoutSkills is the task as an agent without skills is given it, and graded.
+// withoutSkills returns the task as an agent without skills receives it and graders grade it.
 func withoutSkills(t *eval.Task) *eval.Task {
 	b := *t
 	b.Skills, b.SkillDirectories = nil, nil
@@ -84,7 +84,14 @@ func withoutSkills(t *eval.Task) *eval.Task {
 	return &b
 }
 
-// everywhere returns why nothing is measured in any cell; empty when something is in one.
+// ungraded returns a copy of the task without graders.
+func ungraded(t *eval.Task) *eval.Task {
+	u := *t
+	u.Graders, u.Effective, u.Expected = nil, nil, nil
+	return &u
+}
+
+// everywhere returns the reason why no cell is measured; empty when some cell is.
 func everywhere(p *Plan, unmeasured func(*Setup) string) string {
 	for _, c := range p.cells {
 		if unmeasured(c) == "" {
@@ -94,8 +101,8 @@ func everywhere(p *Plan, unmeasured func(*Setup) string) string {
 	return unmeasured(p.cells[0])
 }
 
-// unmeasuredBaseline says why nothing could be done without skills as the agent
-// would do it with them; empty when it can.
+// unmeasuredBaseline returns the reason why execution without skills measures nothing; empty
+// when it does.
 func (c *Setup) unmeasuredBaseline() string {
 	if c.Can().Canned {
 		return fmt.Sprintf("not measured: executor %s makes its replies up", c.Executor.Name)
@@ -103,13 +110,13 @@ func (c *Setup) unmeasuredBaseline() string {
 	return ""
 }
 
-// unmeasuredTriggers says why nothing could be learned of trigger tests.
+// unmeasuredTriggers returns the reason why trigger tests measure nothing; empty when they do.
 func (c *Setup) unmeasuredTriggers() string {
 	switch caps := c.Can(); {
 	case caps.Canned:
 		return fmt.Sprintf("not measured: executor %s makes its replies up", c.Executor.Name)
 	case caps.Simulated:
-		return fmt.Sprintf("not measured: executor %s does what the suite scripts", c.Executor.Name)
+		return fmt.Sprintf("not measured: executor %s follows a script of the suite", c.Executor.Name)
 	case !caps.Skills:
 		return fmt.Sprintf("not measured: executor %s does not report which skills are invoked", c.Executor.Name)
 	}

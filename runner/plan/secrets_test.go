@@ -16,9 +16,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A program has keys in its environment, from the suite, its task and an MCP
-// server, and tells them in every way there is. Graders see what it did; nobody
-// else does.
+// A program has keys in its environment, from the suite, its task and an MCP server, and prints
+// them in every possible way. Only graders see them.
 func TestNoKeyOfAProgramLeftBehind(t *testing.T) {
 	t.Parallel()
 	const suiteKey, taskKey, serverKey, slashed = "sk-suite-0123456789", "hunter2\"<correct>", "srv-9876543210", "/aws/like+key/0123"
@@ -36,7 +35,7 @@ config:
     a: {url: 'http://127.0.0.1:1', headers: {Authorization: Bearer %s}}
 graders:
   - {name: sees, type: text, config: {contains: [%s]}}
-  - {name: tells, type: program, config: {command: sh, args: [-c, 'echo "task password $DB_PASSWORD"; exit 1']}}
+  - {name: prints, type: program, config: {command: sh, args: [-c, 'echo "task password $DB_PASSWORD"; exit 1']}}
 tasks:
   - {id: a, inputs: {prompt: x, environment: {DB_PASSWORD: '%s'}}}
   - {id: b, inputs: {prompt: fail, environment: {DB_PASSWORD: '%s'}}}
@@ -75,7 +74,7 @@ test "$(cat)" != fail
 	require.Equal(t, 2, trials)
 }
 
-// A key that the limit of an output cut in two was recorded in part.
+// When the limit of an output cut a key in two, a part of it was recorded.
 func TestAttackNoPartOfAKeyLeftBehind(t *testing.T) {
 	t.Parallel()
 	const key = "sk-suite-0123456789abcdef"
@@ -99,8 +98,8 @@ tasks: [{id: a, prompt: x}]
 	}
 }
 
-// Grading anew knew no keys but those of models, so what a grader told of its
-// environment was recorded and shown.
+// Grading again redacted only keys of models, so keys that a grader printed from its environment
+// were recorded and shown.
 func TestNoKeyOfAGraderLeftBehind(t *testing.T) {
 	t.Parallel()
 	const taskKey, serverKey = "hunter2-0123456789", "srv-9876543210"
@@ -116,15 +115,15 @@ config:
   mcp_servers:
     a: {url: 'http://127.0.0.1:1', headers: {Authorization: Bearer %s}}
 graders:
-  - {name: tells, type: program, config: {command: sh, args: [-c, 'exit 0']}}
+  - {name: prints, type: program, config: {command: sh, args: [-c, 'exit 0']}}
 tasks:
   - {id: a, inputs: {prompt: x, environment: {DB_PASSWORD: '%s'}}}
 `, serverKey, taskKey)
 	live := runnertest.Start(t, r, files, record.Request{})
 	<-live.Done()
-	files = runnertest.Edited(t, files, "exit 0", "echo $DB_PASSWORD "+serverKey+"; exit 1")
+	files = runnertest.Replace(t, files, "exit 0", "echo $DB_PASSWORD "+serverKey+"; exit 1")
 	g, _ := runnertest.GradeAgain(t, r, live.ID(), files, regrade.GradeOptions{})
-	require.Equal(t, "a 1 passed failed tells: exit code 1: [redacted] [redacted]\n", runnertest.Changes(g))
+	require.Equal(t, "a 1 passed failed prints: exit code 1: [redacted] [redacted]\n", runnertest.Changes(g))
 	require.Contains(t, runnertest.Recorded(t, state, taskKey, serverKey), "[redacted] [redacted]")
 	before := runnertest.JournalLines(t, filepath.Join(state, "runs", live.ID()))
 	runnertest.GradeAgain(t, r, live.ID(), files, regrade.GradeOptions{})

@@ -11,8 +11,9 @@ import (
 	"waza/runner/record"
 )
 
-// skipCells leaves out the cells of a benchmark whose context is too long for their model,
-// and notes what the run measures. The error says that nothing is left: it is a [*record.SelectionError].
+// skipCells removes the cells of a benchmark whose context is too long for their model, and
+// records what the run measures. The error, a [*record.SelectionError], states that no cell
+// remains.
 func skipCells(p *Plan) error {
 	if p.Suite.Kind != eval.Benchmark {
 		return nil
@@ -49,10 +50,10 @@ func skipCells(p *Plan) error {
 	return nil
 }
 
-// context is how many tokens of filler text the executor is asked for, and how many an
-// answer may have; 0 when that is not known.
+// context returns the number of tokens of filler text that is requested from the executor, and
+// the maximum number of tokens of an answer; 0 when unknown.
 func (c *Setup) context() (tokens, most int) {
-	if o, ok := c.Settings.Options.(executor.Contexter); ok {
+	if o, ok := c.Settings.Options.(executor.ContextSizer); ok {
 		return o.Context()
 	}
 	return 0, 0

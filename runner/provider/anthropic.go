@@ -9,13 +9,13 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// defaultMaxTokens bounds an answer where the suite does not: Anthropic wants a bound.
+// defaultMaxTokens limits an answer if the suite does not, because Anthropic requires a limit.
 const defaultMaxTokens = 4096
 
-// anthropicVersion is the version of the API whose events are read here.
+// anthropicVersion is the version of the API that this file implements.
 const anthropicVersion = "2023-06-01"
 
-// anthropicAPI speaks Anthropic's messages.
+// anthropicAPI implements Anthropic's messages API.
 type anthropicAPI struct{ settings }
 
 func (c anthropicAPI) address(base *url.URL) *url.URL { return base.JoinPath("v1", "messages") }
@@ -41,12 +41,16 @@ func (c anthropicAPI) body(r *Request) object {
 	for _, t := range r.Tools {
 		tools = append(tools, anthropicTool(t))
 	}
-	if a := r.Answer; a != nil { // a tool in either case: it is what every model here can do
+	if a := r.Answer; a != nil { // as a tool in both cases, because every model here supports tools
 		tools = append(tools, anthropicTool(Tool{a.Name, a.Description, a.Schema}))
 		body["tool_choice"] = object{"type": "tool", "name": a.Name}
 	}
 	if len(tools) > 0 {
 		body["tools"] = tools
+	}
+	if r.Effort != "" {
+		// A thinking budget would exclude forced tool calls, with which judges answer.
+		body["output_config"] = object{"effort": r.Effort}
 	}
 	return body
 }
@@ -85,7 +89,8 @@ func anthropicMessage(m *Message) object {
 	return object{"role": role, "content": blocks}
 }
 
-// anthropicTurn is a turn of the model as the API wants it back. Nobody changes it.
+// anthropicTurn is a turn of the model in the form in which the API requires it back. It must
+// not be changed.
 type anthropicTurn struct{ message object }
 
 func textBlock(text string) object { return object{"type": "text", "text": text} }
@@ -94,7 +99,7 @@ func (c *Call) block() object {
 	return object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.sendable()}
 }
 
-// notEmpty replaces a text that the API does not take.
+// notEmpty replaces an empty text, which the API rejects.
 func notEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty)"
@@ -137,7 +142,7 @@ type anthropicUsage struct {
 
 func (c anthropicAPI) answer() answer { return &anthropicAnswer{where: c.where} }
 
-// anthropicAnswer gathers the events of a stream.
+// anthropicAnswer collects the events of a stream.
 type anthropicAnswer struct {
 	where, model, stop string
 	blocks             []*anthropicBlock
@@ -151,8 +156,8 @@ type anthropicBlock struct {
 	redacted        string
 }
 
-func (a *anthropicAnswer) begun() bool { return a.size > 0 }
-func (a *anthropicAnswer) ended() bool { return a.stop != "" }
+func (a *anthropicAnswer) started() bool { return a.size > 0 }
+func (a *anthropicAnswer) ended() bool   { return a.stop != "" }
 
 func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
 	if sent.Type == "ping" {
@@ -188,7 +193,7 @@ func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
 		s.text = a.write(b, start.Text, start.Thinking)
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(a.blocks) {
-			return step{}, &Error{Kind: Unreachable, Message: "the stream is malformed: it continues a block that never began"}
+			return step{}, &Error{Kind: Unreachable, Message: "malformed stream: it continues a block that did not start"}
 		}
 		b := a.blocks[e.Index]
 		b.signature.WriteString(e.Delta.Signature)
@@ -201,7 +206,7 @@ func (a *anthropicAnswer) add(sent sse.Event) (step, error) {
 	return s, nil
 }
 
-// write adds to a block, and returns what of that is the answer's text.
+// write appends to a block, and returns the part that belongs to the answer's text.
 func (a *anthropicAnswer) write(b *anthropicBlock, text, other string) string {
 	b.text.WriteString(text + other)
 	a.size += len(text) + len(other)
@@ -211,7 +216,7 @@ func (a *anthropicAnswer) write(b *anthropicBlock, text, other string) string {
 	return text + other
 }
 
-// count notes the tokens read. Anthropic leaves those of the cache out of the sum.
+// count records the input tokens. Anthropic's number excludes cached tokens, so they are added.
 func (a *anthropicAnswer) count(u *anthropicUsage) {
 	a.usage.InputTokens = int64(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens)
 	a.usage.CachedTokens, a.usage.CacheWriteTokens = int64(u.CacheReadInputTokens), int64(u.CacheCreationInputTokens)
@@ -225,7 +230,7 @@ func (a *anthropicAnswer) reply() *Reply {
 		switch b.typ {
 		case "text":
 			text.WriteString(b.text.String())
-			if strings.TrimSpace(b.text.String()) != "" { // the API does not take back an empty one
+			if strings.TrimSpace(b.text.String()) != "" { // the API rejects an empty block
 				blocks = append(blocks, textBlock(b.text.String()))
 			}
 		case "thinking":

@@ -56,7 +56,7 @@ func TestOpenAIToolCalls(t *testing.T) {
 	}}
 	c := connect(t, OpenAI, f, PoolOptions{})
 	r := ask("weather?")
-	r.Tools = []Tool{{Name: "weather", Description: "tells", Parameters: map[string]any{"type": "object"}}, {Name: "time"}}
+	r.Tools = []Tool{{Name: "weather", Description: "reports", Parameters: map[string]any{"type": "object"}}, {Name: "time"}}
 	reply, err := c.Complete(context.Background(), r)
 	require.NoError(t, err)
 	require.Equal(t, StopCalls, reply.Stop)
@@ -175,7 +175,43 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What goes wrong, for both APIs: how often it is asked, and what kind of error it is.
+// Each API has its own parameter for the effort. The suite's params override it.
+func TestEffort(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		api    API
+		params map[string]any
+		own    string
+		want   string
+	}{
+		{OpenAI, nil, "", `{"reasoning_effort":"high"}`},
+		{Anthropic, nil, "", `{"output_config":{"effort":"high"}}`},
+		{OpenAI, nil, "low", `{"reasoning_effort":"low"}`},
+		{OpenAI, map[string]any{"reasoning_effort": "minimal"}, "", `{"reasoning_effort":"minimal"}`},
+		{Anthropic, map[string]any{"output_config": map[string]any{"effort": "max"}}, "", `{"output_config":{"effort":"max"}}`},
+	} {
+		f := &fake{handle: func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusBadRequest) }}
+		r := ask("x")
+		r.Params, r.Effort = c.params, c.own
+		_, err := WithEffort(connect(t, c.api, f, PoolOptions{}), "high").Complete(context.Background(), r)
+		require.Error(t, err)
+		require.Equal(t, c.own, r.Effort, "the caller's request stays as it is")
+		asked := f.bodies[0]
+		for _, other := range []string{"model", "messages", "stream", "stream_options", "max_tokens", "system"} {
+			delete(asked, other)
+		}
+		got, err := json.Marshal(asked)
+		require.NoError(t, err)
+		require.JSONEq(t, c.want, string(got))
+	}
+	f := &fake{handle: func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusBadRequest) }}
+	_, err := WithEffort(connect(t, OpenAI, f, PoolOptions{}), "").Complete(context.Background(), ask("x"))
+	require.Error(t, err)
+	require.NotContains(t, f.bodies[0], "reasoning_effort")
+}
+
+// TestFaults checks, for both APIs, how often a failing request is sent and what kind of error
+// results.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	status := func(code int, body string) func(http.ResponseWriter, int) {
@@ -206,29 +242,29 @@ func TestFaults(t *testing.T) {
 		{"redirect", OpenAI, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
-		}, Invalid, "redirects elsewhere", 1},
+		}, Invalid, "the address redirects", 1},
 		{"500", Anthropic, status(500, `{"type":"error","error":{"type":"api_error","message":"oops"}}`), Unreachable, "500 Internal Server Error: oops", maxFaults},
-		{"cut", OpenAI, cut, Unreachable, "the connection was cut", maxFaults},
+		{"cut", OpenAI, cut, Unreachable, "the connection broke", maxFaults},
 		{"ends early", OpenAI, func(w http.ResponseWriter, _ int) { send(w, chunk(`{"content":"half"}`, "")) }, Unreachable, "the answer broke off", maxFaults},
 		{"ends early", Anthropic, func(w http.ResponseWriter, _ int) { send(w, claude(claudeStart)...) }, Unreachable, "the answer broke off", maxFaults},
 		{"no stream", OpenAI, status(200, `{"choices":[]}`), Unreachable, "the answer broke off", maxFaults},
 		{"malformed", OpenAI, func(w http.ResponseWriter, _ int) { send(w, `data: {"choices": oops`) }, Unreachable, "malformed", maxFaults},
 		{"malformed", Anthropic, func(w http.ResponseWriter, _ int) { send(w, "event: message_start\ndata: {oops") }, Unreachable, "malformed", maxFaults},
-		{"unbegun block", Anthropic, func(w http.ResponseWriter, _ int) {
+		{"block without start", Anthropic, func(w http.ResponseWriter, _ int) {
 			send(w, claude(claudeStart, `{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`)...)
-		}, Unreachable, "never began", maxFaults},
+		}, Unreachable, "did not start", maxFaults},
 		{"error in stream", OpenAI, func(w http.ResponseWriter, _ int) { send(w, `data: {"error":{"message":"out of memory","code":500}}`) }, Unreachable, "out of memory", maxFaults},
 		{"flood", OpenAI, func(w http.ResponseWriter, _ int) {
 			big := chunk(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`, "")
 			send(w, big, big, big, big, big, big)
-		}, Invalid, "longer than waza takes", 1},
+		}, Invalid, "the answer is too long", 1},
 		{"endless line", Anthropic, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = w.Write([]byte("data: "))
 			for range 40 {
 				_, _ = w.Write([]byte(strings.Repeat("x", 1<<20)))
 			}
-		}, Invalid, "longer than waza takes", 1},
+		}, Invalid, "the answer is too long", 1},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name+" "+string(tc.api), func(t *testing.T) {
@@ -251,7 +287,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// An answer that broke off is asked for again, and what came of it is paid for.
+// A truncated answer is requested again, and its usage counts.
 func TestRetryAfterCut(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, n int) {
@@ -284,10 +320,10 @@ func TestSlowFirstToken(t *testing.T) {
 	_, err := c.Complete(context.Background(), r)
 	require.Equal(t, Silent, KindOf(err), "%v", err)
 	require.Contains(t, err.Error(), "first_event_timeout_seconds")
-	require.LessOrEqual(t, f.requests(), 1, "slowness is a verdict and not retried")
+	require.LessOrEqual(t, f.requests(), 1, "a timeout is a verdict and not retried")
 }
 
-// A call that is cancelled ends at once, with its cause and what had come.
+// A cancelled call ends at once, and returns its cause and the partial answer.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("enough")

@@ -14,49 +14,48 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// asker asks a model once, through either API. It is what both have in common:
-// the request is JSON, and the answer is a stream of events.
+// asker sends a request to a model once, through either API. It contains the common part:
+// requests are JSON, and answers are streams of events.
 type asker struct {
 	settings
 	api dialect
 }
 
-// dialect is what sets one API apart from the other. It is safe for concurrent use.
+// dialect is the part that differs between APIs. It is safe for concurrent use.
 type dialect interface {
-	// address returns where to ask, below the base address.
+	// address returns the URL of requests, below the base address.
 	address(base *url.URL) *url.URL
-	// sign puts the key, and what else the API wants there, into the headers.
+	// sign sets the headers that the API requires, such as the key.
 	sign(h http.Header)
 	// body returns the request as JSON, without the parameters of the suite.
 	body(r *Request) object
-	// answer returns what gathers one answer.
+	// answer returns a new collector for one answer.
 	answer() answer
 }
 
 // object is a JSON object.
 type object = map[string]any
 
-// answer gathers the events of one stream. It is used by one goroutine.
+// answer collects the events of one stream. It must not be used concurrently.
 type answer interface {
-	// add takes an event. The error is an [*Error], or says that the data is
-	// not what the API promises.
+	// add processes an event. The error is an [*Error], or describes data that violates the API.
 	add(e sse.Event) (step, error)
-	// begun reports whether something of the answer has come, ended whether its
-	// end has been announced.
-	begun() bool
+	// started reports whether a part of the answer has arrived. ended reports whether its end
+	// was announced.
+	started() bool
 	ended() bool
-	// reply returns what has come until now.
+	// reply returns the answer received until now.
 	reply() *Reply
 }
 
-// step is what one event means.
+// step is the meaning of one event.
 type step struct {
-	text string // the part of the answer's text that it holds
-	idle bool   // no sign of life of the model
-	last bool   // no event that matters follows
+	text string // part of the answer's text in this event
+	idle bool   // not a sign of life of the model
+	last bool   // no relevant event follows
 }
 
-// Complete implements [Client]. It asks once.
+// Complete implements [Client]. It sends one request.
 func (c *asker) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	watch := newWatch(ctx, r.FirstEvent)
 	defer watch.stop()
@@ -77,10 +76,10 @@ func (c *asker) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	return reply, transportError(watch.ctx, c.where, err)
 }
 
-// errCutShort says that a stream ended without its end having been announced.
+// errCutShort means that a stream ended without an announced end.
 var errCutShort = errors.New("the answer broke off")
 
-// ask sends the request and gives the events of the answer to a.
+// ask sends the request and passes the events of the answer to a.
 func (c *asker) ask(w *watch, r *Request, a answer) error {
 	req, err := c.request(w.ctx, r)
 	if err != nil {
@@ -100,15 +99,15 @@ func (c *asker) ask(w *watch, r *Request, a answer) error {
 func (c *asker) request(ctx context.Context, r *Request) (*http.Request, error) {
 	base, err := url.Parse(c.settings.address)
 	if err != nil {
-		return nil, errors.New("the address of the API is not a URL")
+		return nil, errors.New("the address of the API must be a URL")
 	}
 	body := c.api.body(r)
 	maps.Copy(body, r.Params)
 	var data bytes.Buffer
 	e := json.NewEncoder(&data)
-	e.SetEscapeHTML(false) // the model reads < as one token, not as six
+	e.SetEscapeHTML(false) // the model reads < as one token, and an escape as six
 	if err := e.Encode(body); err != nil {
-		return nil, fmt.Errorf("the request cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("cannot encode the request as JSON: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.api.address(base).String(), &data)
 	if err != nil {
@@ -121,10 +120,10 @@ func (c *asker) request(ctx context.Context, r *Request) (*http.Request, error) 
 	return req, nil
 }
 
-// maxErrorBytes bounds what is read of an answer that says no.
+// maxErrorBytes is the number of bytes read of an error response.
 const maxErrorBytes = 64 << 10
 
-// failed reads the error that an API answers with.
+// failed reads the error with which an API answers.
 func (c *asker) failed(res *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
 	if err != nil && len(data) == 0 {
@@ -135,11 +134,11 @@ func (c *asker) failed(res *http.Response) error {
 	return f.error(c.where)
 }
 
-// maxEventBytes bounds one event of a stream.
+// maxEventBytes is the maximum size of one event of a stream.
 const maxEventBytes = maxAnswerBytes
 
-// receive gives the events of a stream to a, and the parts of its text to text,
-// until the stream ends or makes no sense.
+// receive passes the events of a stream to a, and the parts of its text to text, until the
+// stream ends or is invalid.
 func receive(body io.Reader, w *watch, text func(string), a answer) error {
 	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEventBytes}) {
 		if err != nil {
@@ -150,7 +149,7 @@ func receive(body io.Reader, w *watch, text func(string), a answer) error {
 		}
 		step, err := a.add(event)
 		if !step.idle {
-			w.event(a.begun())
+			w.event(a.started())
 		}
 		if step.text != "" && text != nil {
 			text(step.text)
@@ -162,22 +161,21 @@ func receive(body io.Reader, w *watch, text func(string), a answer) error {
 	return nil
 }
 
-// readEvent reads the data of an event. A field that holds something else than the
-// API promises keeps its zero value, for the compatible servers are so to
-// varying degrees.
+// readEvent decodes the data of an event. A field of the wrong type keeps its zero value,
+// because compatible servers deviate from the API in many ways.
 func readEvent(data string, v any) error {
 	err := json.Unmarshal([]byte(data), v)
 	var other *json.UnmarshalTypeError
 	if err == nil || errors.As(err, &other) && other.Field != "" {
 		return nil
 	}
-	return fmt.Errorf("the stream is malformed: %w", err)
+	return fmt.Errorf("malformed stream: %w", err)
 }
 
-// count is a number of tokens, or an index. What is no number of that kind counts as 0.
+// count is a number of tokens, or an index. Any other value counts as 0.
 type count int64
 
-// UnmarshalJSON takes any number: some servers count in fractions.
+// UnmarshalJSON accepts any number, because some servers send fractions.
 func (c *count) UnmarshalJSON(data []byte) error {
 	*c = 0
 	var n float64

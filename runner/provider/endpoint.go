@@ -16,52 +16,54 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/proc"
+	"waza/runner/record"
 )
 
-// API is the protocol that a provider speaks.
+// API identifies the protocol of a provider.
 type API string
 
-// The APIs.
+// The supported APIs.
 const (
-	OpenAI    API = "openai" // and all who are compatible with its chat completions
+	OpenAI    API = "openai" // also for APIs compatible with its chat completions
 	Anthropic API = "anthropic"
 )
 
-// Endpoint says where a model is served and where its key comes from. Keys
-// are never part of a suite. The zero value means the provider's own
-// address and the environment variable that is usual for it.
+// Endpoint is the address of a model's API, and the source of its key. Keys are never part of a
+// suite. The zero value means the provider's own address and its usual environment variable.
 type Endpoint struct {
-	// Address of the API; when absent $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL, else the provider's own.
+	// Address of the API. The default is $OPENAI_BASE_URL or $ANTHROPIC_BASE_URL if set, and
+	// otherwise the provider's own address.
 	BaseURL string `yaml:"base_url"`
-	// Environment variable that holds the key; OPENAI_API_KEY or ANTHROPIC_API_KEY when absent.
+	// Environment variable with the key; OPENAI_API_KEY or ANTHROPIC_API_KEY by default.
 	APIKeyEnv string `yaml:"api_key_env"`
-	// Program that prints the key: a list, or a text run by sh -c. Takes precedence over api_key_env.
-	APIKeyCommand KeyCommand `yaml:"api_key_command"`
-	// Version of the API that Azure wants to be asked for; the key goes into the header api-key then.
+	// Program that prints the key: a list, or a string run by sh -c. Takes precedence over
+	// api_key_env.
+	APIKeyCommand KeyCommand `yaml:"api_key_command" path:"words"`
+	// API version that Azure requires. If set, the key is sent in the header api-key.
 	APIVersion string `yaml:"api_version"`
 }
 
 // KeyCommand is a program that prints a key.
 type KeyCommand []string
 
-// UnmarshalYAML takes a list, or a text for the shell.
+// UnmarshalYAML accepts a list, or a string for the shell.
 func (c *KeyCommand) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		if strings.TrimSpace(n.Value) == "" {
-			return errors.New("api_key_command: no program to run")
+			return errors.New("api_key_command is empty; set it to the program to run")
 		}
 		*c = KeyCommand{"sh", "-c", n.Value}
 		return nil
 	}
 	var args []string
 	if err := n.Decode(&args); err != nil || len(args) == 0 || args[0] == "" {
-		return errors.New("api_key_command: a list of texts, or one text for the shell, is wanted")
+		return errors.New("api_key_command must be a list of strings, or a string for the shell")
 	}
 	*c = args
 	return nil
 }
 
-// JSONSchema describes both shapes.
+// JSONSchema describes a list or a string.
 func (KeyCommand) JSONSchema() *jsonschema.Schema {
 	one := uint64(1)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
@@ -70,44 +72,94 @@ func (KeyCommand) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// Check reports what is wrong with the endpoint of an executor or grader.
+// Check reports the faults of the endpoint of an executor or grader.
 func (e *Endpoint) Check(c *eval.Check) {
+	for _, f := range e.Faults() {
+		c.Errorf(decode.At(f.Key), decode.CodeInvalidValue, "%s", f.Message)
+	}
+}
+
+// EndpointFault is an invalid key of an [Endpoint], with an error message.
+type EndpointFault struct{ Key, Message string }
+
+// Faults returns the faults of the endpoint.
+func (e *Endpoint) Faults() []EndpointFault {
+	var faults []EndpointFault
 	if e.BaseURL != "" {
 		u, err := url.Parse(e.BaseURL)
 		switch {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			c.Errorf(decode.At("base_url"), decode.CodeInvalidValue, "base_url must be an http or https URL, such as http://127.0.0.1:11434/v1")
+			faults = append(faults, EndpointFault{"base_url", "base_url must be an http or https URL, such as http://127.0.0.1:11434/v1"})
 		case u.User != nil:
-			c.Errorf(decode.At("base_url"), decode.CodeInvalidValue, "base_url holds a password; keys do not belong into a suite: use api_key_env or api_key_command")
+			faults = append(faults, EndpointFault{"base_url", "base_url must not contain a password, because keys do not belong in a file; use api_key_env or api_key_command"})
 		}
 	}
 	if strings.ContainsAny(e.APIKeyEnv, "=\x00 ") {
-		c.Errorf(decode.At("api_key_env"), decode.CodeInvalidValue, "api_key_env must be the name of an environment variable; keys themselves do not belong into a suite")
+		faults = append(faults, EndpointFault{"api_key_env", "api_key_env must be the name of an environment variable; keys do not belong in a file"})
 	} else if looksLikeKey(e.APIKeyEnv) {
-		c.Errorf(decode.At("api_key_env"), decode.CodeInvalidValue, "api_key_env looks like a key; it must be the name of the environment variable that holds it")
+		faults = append(faults, EndpointFault{"api_key_env", "api_key_env looks like a key; it must be the name of the environment variable with the key"})
 	}
+	return faults
 }
 
 func looksLikeKey(s string) bool { return strings.HasPrefix(s, "sk-") || len(s) > 80 }
 
-// own are the addresses of the providers themselves, and their variables.
+// own are the default addresses and environment variables of the providers.
 var own = map[API]struct{ baseURL, baseEnv, keyEnv string }{
 	OpenAI:    {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
 	Anthropic: {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
 }
 
-// address is where the API is asked, without a slash at its end.
+// address returns the address of the API without a trailing slash.
 func (e *Endpoint) address(api API, env func(string) string) string {
 	base := cmp.Or(e.BaseURL, env(own[api].baseEnv), own[api].baseURL)
 	base = strings.TrimRight(base, "/")
 	if api == Anthropic {
-		base = strings.TrimSuffix(base, "/v1") // which every request adds
+		base = strings.TrimSuffix(base, "/v1") // every request adds it
 	}
 	return base
 }
 
-// key finds the key; "" when there is none and none is needed: servers of one's
-// own often want none.
+// Needs returns what a machine must have to use the API: the variable with the key, or the
+// program that prints it. A server at an address in the suite might require no key, so its key
+// is needed only if the endpoint names the variable.
+func (e *Endpoint) Needs(api API) []record.Need {
+	if len(e.APIKeyCommand) > 0 {
+		return []record.Need{{Kind: record.NeedProgram, Name: e.APIKeyCommand[0]}}
+	}
+	nowhere := func(string) string { return "" }
+	if e.APIKeyEnv == "" && !e.isOwn(api, nowhere) {
+		return nil
+	}
+	return []record.Need{{Kind: record.NeedKey, Name: cmp.Or(e.APIKeyEnv, own[api].keyEnv)}}
+}
+
+// KeyNames returns the default variables for the keys of the providers. The caller owns the
+// slice.
+func KeyNames() []string { return []string{own[OpenAI].keyEnv, own[Anthropic].keyEnv} }
+
+// HasKey reports whether an environment satisfies a need of the kind key: the variable is set. A
+// default variable is also satisfied if a variable sets a different address for its API, where a
+// key might not be required.
+func HasKey(name string, env func(string) string) bool {
+	if strings.TrimSpace(env(name)) != "" {
+		return true
+	}
+	for api, of := range own {
+		if of.keyEnv == name {
+			return !new(Endpoint).isOwn(api, env)
+		}
+	}
+	return false
+}
+
+// isOwn reports whether the endpoint has the provider's own address.
+func (e *Endpoint) isOwn(api API, env func(string) string) bool {
+	return e.address(api, env) == strings.TrimRight(own[api].baseURL, "/")
+}
+
+// key returns the key, or "" if no key is set and none is required: the user's own servers often
+// require no key.
 func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (string, error) {
 	if len(e.APIKeyCommand) > 0 {
 		return runKeyCommand(ctx, e.APIKeyCommand)
@@ -115,18 +167,18 @@ func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (s
 	name := cmp.Or(e.APIKeyEnv, own[api].keyEnv)
 	if key := strings.TrimSpace(env(name)); key != "" {
 		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return "", &Error{Kind: Refused, Message: fmt.Sprintf("the API key in $%s holds characters that no key has", name)}
+			return "", &Error{Kind: Refused, Message: fmt.Sprintf("the API key in $%s contains invalid characters; it must be printable ASCII", name)}
 		}
 		return key, nil
 	}
-	if e.APIKeyEnv == "" && e.address(api, env) != strings.TrimRight(own[api].baseURL, "/") {
+	if e.APIKeyEnv == "" && !e.isOwn(api, env) {
 		return "", nil
 	}
 	return "", &Error{Kind: Refused, Message: fmt.Sprintf(
-		"the API key is missing: $%s is not set; export it, or name another variable with api_key_env or a program that prints the key with api_key_command", name)}
+		"the API key is missing: $%s is not set; export it, or set api_key_env to a different variable or api_key_command to a program that prints the key", name)}
 }
 
-// Bounds on a program that prints a key.
+// Limits of a program that prints a key.
 const (
 	keyCommandTime  = 30 * time.Second
 	keyCommandBytes = 16 << 10
@@ -136,7 +188,7 @@ func runKeyCommand(ctx context.Context, args []string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, keyCommandTime, fmt.Errorf("it ran longer than %v", keyCommandTime))
 	defer cancel()
 	out := &proc.Limited{Max: keyCommandBytes}
-	// What it prints on stderr may hold the key as well, so it is not shown.
+	// Its standard error can contain the key, so it is not shown.
 	if err := proc.Run(ctx, proc.Command{Args: args, Env: os.Environ(), Stdout: out}); err != nil {
 		return "", &Error{Kind: Refused, Message: fmt.Sprintf("the API key is missing: api_key_command: %v", err)}
 	}
@@ -145,7 +197,7 @@ func runKeyCommand(ctx context.Context, args []string) (string, error) {
 	case key == "":
 		return "", &Error{Kind: Refused, Message: "the API key is missing: api_key_command printed nothing"}
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", &Error{Kind: Refused, Message: "api_key_command printed something that is no API key: it must print the key and nothing else"}
+		return "", &Error{Kind: Refused, Message: "api_key_command must print only the API key, but its output contains spaces or invalid characters"}
 	}
 	return key, nil
 }

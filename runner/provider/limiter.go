@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Limits finds the limiter of a provider and model. What several runs ask of the
-// same model shares one, so a process has one Limits. The zero value is ready
-// for use; it is safe for concurrent use.
+// Limits creates and finds the limiter of a provider and model. Runs that use the same model
+// share a limiter, so a process has one Limits. The zero value is ready for use. It is safe for
+// concurrent use.
 type Limits struct {
-	mu sync.Mutex // guards by
-	by map[string]*Limiter
+	mu      sync.Mutex // guards the fields below; locked before the mutex of a limiter
+	by      map[string]*Limiter
+	sharing Sharing // nil if the limiters are not shared with other processes
 }
 
-// Get returns the limiter of that name, such as an address and a model.
+// Get returns the limiter with that name, such as an address and a model.
 func (l *Limits) Get(name string) *Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,24 +27,25 @@ func (l *Limits) Get(name string) *Limiter {
 	}
 	if l.by[name] == nil {
 		l.by[name] = newLimiter()
+		l.by[name].share(name, l.sharing)
 	}
 	return l.by[name]
 }
 
 const (
-	firstWindow = 4   // calls at once, to begin with
-	maxWindow   = 256 // and at most
-	// minPause is how long nothing is sent after the first rejection that names
-	// no time; each further one without a success between doubles it.
+	firstWindow = 4   // concurrent calls at first
+	maxWindow   = 256 // maximum of concurrent calls
+	// minPause is the pause after the first rejection that requests none. Each further rejection
+	// without a success in between doubles it.
 	minPause = 500 * time.Millisecond
 	maxPause = 30 * time.Second
-	// giveUp is how long before its deadline a call stops waiting for its turn,
-	// so that it ends as the provider's fault and not as the agent's slowness.
+	// giveUp is how long before its deadline a call stops waiting for its turn. The call then
+	// ends with a fault of the provider instead of a timeout of the agent.
 	giveUp = 500 * time.Millisecond
 )
 
-// Limiter lets as many calls run at once as the provider takes, which it finds
-// out as TCP does:
+// Limiter limits the number of concurrent calls to what the provider accepts. It finds that
+// number like TCP does:
 //
 //	window
 //	  │      ╱╲  ╱╲  ╱     doubles while all is well (slow start), until it
@@ -51,46 +53,55 @@ const (
 //	  │  ╱|                and halves at each rejection
 //	  └──────────────────
 //
-// After a rejection nothing is sent for a while, as long as the provider asks;
-// then a single call tries the water, and only its success lets others follow.
-// So a provider that rejects all for a time costs a handful of requests, however
-// many calls wait. It is safe for concurrent use and has no goroutines.
+// After a rejection it sends nothing for as long as the provider requests. Then it sends a
+// single probe, and others follow only after the probe succeeds. A provider that rejects
+// everything for a time therefore gets only a handful of requests, however many calls wait.
+// Shared limiters do this together, see [Sharing]. A Limiter is safe for concurrent use and has
+// no goroutines.
 type Limiter struct {
 	mu       sync.Mutex // guards the fields below
 	window   float64
-	limit    float64 // where slow start ends
+	limit    float64 // window at which slow start ends
 	running  int
-	epoch    int // counts the times the window was halved
+	epoch    int // number of times the window was halved
+	fresh    int // running calls that started in this epoch
 	rejected int // rejections since the last success
 	until    time.Time
-	timer    *time.Timer // wakes the waiting when the pause is over
-	waiting  []chan struct{}
+	timer    *time.Timer // wakes waiting calls at the end of the pause
+	waiting  []*turn
+	shared   shared
 }
 
 func newLimiter() *Limiter { return &Limiter{window: firstWindow, limit: maxWindow} }
 
-// slot is the leave to make one call.
+// turn is the place of a waiting call in the queue.
+type turn struct {
+	come  chan struct{} // closed when it is the call's turn
+	epoch int           // epoch of the turn
+}
+
+// slot is the permission for one call.
 type slot struct {
 	limiter *Limiter
 	epoch   int
 }
 
-// verdict is what became of a call, as far as the limiter cares.
+// verdict is the result of a call for the limiter.
 type verdict int
 
 const (
-	neither verdict = iota // a fault that says nothing about the load
+	neither verdict = iota // a fault that does not depend on the load
 	success
 	rejection
 )
 
-// acquire waits for the turn of a call. The caller must call done. The error is
-// the cause of ctx, or [Throttled] when the turn will not come in time.
+// acquire waits for the turn of a call. The caller must call done. The error is the cause of
+// ctx, or [Throttled] if the turn will not come in time.
 func (l *Limiter) acquire(ctx context.Context) (*slot, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	turn := make(chan struct{})
+	turn := &turn{come: make(chan struct{})}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, turn)
 	l.wakeLocked()
@@ -98,16 +109,14 @@ func (l *Limiter) acquire(ctx context.Context) (*slot, error) {
 	late, stop := lateness(ctx)
 	defer stop()
 	select {
-	case <-turn:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return &slot{l, l.epoch}, nil
+	case <-turn.come:
+		return &slot{l, turn.epoch}, nil
 	case <-ctx.Done():
 		l.leave(turn)
 		return nil, context.Cause(ctx)
 	case <-late:
 		l.leave(turn)
-		return nil, &Error{Kind: Throttled, Message: "the provider is too busy: the call did not get its turn in time"}
+		return nil, &Error{Kind: Throttled, Message: "the provider is overloaded: the call did not get its turn in time"}
 	}
 }
 
@@ -122,37 +131,49 @@ func lateness(ctx context.Context) (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// leave takes back a turn that is not wanted any more.
-func (l *Limiter) leave(turn chan struct{}) {
+// leave gives up a turn.
+func (l *Limiter) leave(t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.waiting, turn); i >= 0 {
+	if i := slices.Index(l.waiting, t); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 		return
 	}
-	l.running-- // it had just been granted
-	l.wakeLocked()
+	l.endLocked(t.epoch) // the turn had just come
 }
 
-// done ends a call. after is how long the provider asks to wait.
+// done ends a call. after is the pause that the provider requests.
 func (s *slot) done(v verdict, after time.Duration) {
 	l := s.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch v {
 	case success:
-		l.growLocked()
+		l.growLocked(s.epoch)
 	case rejection:
 		l.shrinkLocked(s.epoch, after)
 	}
+	l.endLocked(s.epoch)
+}
+
+// endLocked removes a call that started in an epoch from the count.
+func (l *Limiter) endLocked(epoch int) {
 	l.running--
+	if epoch == l.epoch {
+		l.fresh--
+	}
 	l.wakeLocked()
 }
 
-func (l *Limiter) growLocked() {
-	l.rejected = 0
+// growLocked widens the window. It ignores calls that started before the last rejection, because
+// they do not show that the overload is over.
+func (l *Limiter) growLocked(epoch int) {
+	if epoch == l.epoch && l.rejected > 0 {
+		l.recoverLocked()
+		l.shared.succeeded()
+	}
 	if float64(l.running) < l.window/2 {
-		return // what is not used says nothing about how far it could go
+		return // an unused window does not show that it can grow
 	}
 	if l.window < l.limit {
 		l.window++
@@ -162,27 +183,44 @@ func (l *Limiter) growLocked() {
 	l.window = min(l.window, maxWindow)
 }
 
-// shrinkLocked halves the window, but once only for all calls that ran together.
+// recoverLocked allows concurrent calls again after a successful probe.
+func (l *Limiter) recoverLocked() {
+	l.rejected = 0
+	l.shared.forget()
+}
+
+// shrinkLocked halves the window, but only once for all calls that ran together.
 func (l *Limiter) shrinkLocked(epoch int, after time.Duration) {
-	pause := after
-	if epoch == l.epoch {
-		l.epoch++
-		l.rejected++
-		if l.window > 1 {
-			l.window = max(1, l.window/2)
-			l.limit = max(2, l.window)
-		}
+	pause, halved := after, epoch == l.epoch
+	if halved {
+		l.halveLocked()
 		if pause == 0 {
 			pause = min(maxPause, minPause<<min(l.rejected-1, 10))
 			pause += rand.N(pause / 4)
 		}
 	}
+	l.pauseLocked(pause)
+	l.shared.announce(pause, halved)
+}
+
+// halveLocked starts a new epoch with half of the window.
+func (l *Limiter) halveLocked() {
+	l.epoch++
+	l.fresh = 0
+	l.rejected++
+	if l.window > 1 {
+		l.window = max(1, l.window/2)
+		l.limit = max(2, l.window)
+	}
+}
+
+func (l *Limiter) pauseLocked(pause time.Duration) {
 	if until := time.Now().Add(pause); until.After(l.until) {
 		l.until = until
 	}
 }
 
-// wakeLocked gives those who wait longest their turn, as many as may run now.
+// wakeLocked wakes as many waiting calls as can run now, oldest first.
 func (l *Limiter) wakeLocked() {
 	if len(l.waiting) == 0 {
 		return
@@ -191,15 +229,22 @@ func (l *Limiter) wakeLocked() {
 		l.wakeLater(pause)
 		return
 	}
-	may := int(l.window)
-	if l.rejected > 0 {
-		may = 1
-	}
-	for l.running < may && len(l.waiting) > 0 {
-		close(l.waiting[0])
+	for len(l.waiting) > 0 && l.mayRunLocked() {
+		l.waiting[0].epoch = l.epoch
+		close(l.waiting[0].come)
 		l.waiting = l.waiting[1:]
 		l.running++
+		l.fresh++
 	}
+}
+
+// mayRunLocked reports whether another call can run now. After a rejection only a probe can,
+// regardless of calls that are still running.
+func (l *Limiter) mayRunLocked() bool {
+	if l.rejected == 0 {
+		return l.running < int(l.window)
+	}
+	return l.fresh == 0 && l.shared.mayProbe()
 }
 
 func (l *Limiter) wakeLater(pause time.Duration) {
@@ -213,7 +258,7 @@ func (l *Limiter) wakeLater(pause time.Duration) {
 	})
 }
 
-// wait returns how long the pause still takes.
+// wait returns the rest of the pause.
 func (l *Limiter) wait() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// openAI speaks chat completions, which OpenAI and all compatible servers have.
+// openAI implements chat completions, the API of OpenAI and compatible servers.
 type openAI struct{ settings }
 
 func (c openAI) address(base *url.URL) *url.URL {
@@ -62,6 +62,9 @@ func (c openAI) body(r *Request) object {
 	if len(tools) > 0 {
 		body["tools"] = tools
 	}
+	if r.Effort != "" {
+		body["reasoning_effort"] = r.Effort
+	}
 	return body
 }
 
@@ -76,7 +79,7 @@ func openAITool(t Tool) object {
 	return object{"type": "function", "function": f}
 }
 
-// appendOpenAI appends a message: tool results are a message each.
+// appendOpenAI appends a message. Each tool result becomes a message of its own.
 func appendOpenAI(messages []any, m *Message) []any {
 	switch m.Role {
 	case Assistant:
@@ -127,7 +130,7 @@ type openAIChunk struct {
 type openAIDelta struct {
 	Content string `json:"content"`
 	Refusal string `json:"refusal"`
-	// What the model thinks; each server has one of the two.
+	// The model's thoughts; each server uses one of the two.
 	ReasoningContent string            `json:"reasoning_content"`
 	Reasoning        string            `json:"reasoning"`
 	ToolCalls        []openAICallDelta `json:"tool_calls"`
@@ -144,7 +147,7 @@ type openAICallDelta struct {
 
 func (c openAI) answer() answer { return &openAIAnswer{where: c.where} }
 
-// openAIAnswer gathers the chunks of a stream.
+// openAIAnswer collects the chunks of a stream.
 type openAIAnswer struct {
 	where, model, finish string
 	text, thought        strings.Builder
@@ -160,8 +163,8 @@ type openAICall struct {
 	args     strings.Builder
 }
 
-func (a *openAIAnswer) begun() bool { return a.size > 0 }
-func (a *openAIAnswer) ended() bool { return a.finish != "" }
+func (a *openAIAnswer) started() bool { return a.size > 0 }
+func (a *openAIAnswer) ended() bool   { return a.finish != "" }
 
 func (a *openAIAnswer) add(e sse.Event) (step, error) {
 	if strings.HasPrefix(e.Data, "[DONE]") {
@@ -187,7 +190,7 @@ func (a *openAIAnswer) add(e sse.Event) (step, error) {
 	for i := range chunk.Choices {
 		choice := &chunk.Choices[i]
 		if choice.Index != 0 {
-			continue // n > 1: waza takes the first answer
+			continue // with n > 1, waza uses the first answer
 		}
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
@@ -218,7 +221,7 @@ func (a *openAIAnswer) addDelta(d *openAIDelta) (text string) {
 	return text
 }
 
-// maxCalls bounds the tool calls of one answer.
+// maxCalls is the maximum number of tool calls in one answer.
 const maxCalls = 128
 
 func (a *openAIAnswer) addCall(d *openAICallDelta) error {
@@ -236,7 +239,7 @@ func (a *openAIAnswer) addCall(d *openAICallDelta) error {
 		call = &openAICall{index: d.Index, id: d.ID}
 		a.calls = append(a.calls, call)
 	}
-	if call.name == "" { // some send it once, some with every delta
+	if call.name == "" { // some servers send it once, others with every delta
 		call.name = d.Function.Name
 	}
 	call.args.WriteString(d.Function.Arguments)

@@ -1,16 +1,15 @@
-// Package provider asks models, through the API of their provider. It is the one
-// place that knows about keys, prices, budgets, rate limits and retries,
-// for executors and judges alike.
+// Package provider asks models through the API of their provider. It alone handles keys, prices,
+// budgets, rate limits and retries, for executors and judges alike.
 //
-// Make a [Pool] per run with [NewPool], get a [Client] for an [Endpoint] and a
-// model with [Pool.Client], and call [Client.Complete]:
+// Make a [Pool] per run with [NewPool], get a [Client] for an [Endpoint] and a model with
+// [Pool.Client], and call [Client.Complete]:
 //
 //	Complete ─► budget ─► limiter (per provider and model) ─► HTTP ─► streamed Reply
 //	               ▲            ▲ slower on 429 and overload     │
 //	               └────────────┴── retries: transport faults ◄──┘
 //
-// Every error of Complete is an [*Error], whose Kind says what became of the
-// call, or the cause of the caller's context.
+// Every error of Complete is an [*Error], whose Kind classifies the failure, or the cause of the
+// caller's context.
 package provider
 
 import (
@@ -21,41 +20,44 @@ import (
 
 // Client asks one model. It is safe for concurrent use.
 type Client interface {
-	// Complete sends a conversation and returns what the model answers. It
-	// blocks until the answer has come whole, and returns promptly when ctx
-	// ends. With an error, the reply holds what had come until then; it is
-	// never nil.
+	// Complete sends a conversation and returns the model's answer. It blocks until the answer
+	// is complete, and returns promptly when ctx ends. With an error, the reply contains what
+	// arrived before the error. The reply is never nil.
 	Complete(ctx context.Context, r *Request) (*Reply, error)
 }
 
-// Request is one question to a model: a conversation so far.
+// Request is a request to a model: the conversation until now.
 type Request struct {
 	// System is the system prompt; empty means none.
 	System string
-	// Messages are the conversation, oldest first. The last is from the user
-	// or holds tool results.
+	// Messages are the conversation, oldest first. The last message is from the user or contains
+	// tool results.
 	Messages []Message
-	// Tools are what the model may call.
+	// Tools are the tools that the model can call.
 	Tools []Tool
-	// Answer, if not nil, is how the model has to answer: as JSON of that
-	// schema, which comes back in Reply.Answer.
+	// Answer, if not nil, requires the model to answer with JSON of a schema, which is returned
+	// in Reply.Answer.
 	Answer *Answer
-	// Params are further parameters of the API, as it names them
-	// (temperature, max_tokens, …).
+	// Params are further parameters of the API under their API names (temperature, max_tokens,
+	// …).
 	Params map[string]any
-	// FirstEvent is how long the model may take until something of its answer
-	// comes, counted from when the request is sent; 0 means no limit.
+	// Effort is the reasoning effort under its API name: low, medium, high, xhigh, max. It sets
+	// reasoning_effort of OpenAI's API, or effort of Anthropic's output_config, unless Params
+	// contain these. Empty means the default of the API.
+	Effort string
+	// FirstEvent is the maximum time from sending the request to the first part of the answer; 0
+	// means no limit.
 	FirstEvent time.Duration
-	// Text, if not nil, is called with the parts of the answer's text as they
-	// arrive: in order, by the goroutine that called Complete, never after
-	// Complete has returned. Together the parts are the text of the reply, also
-	// when Complete returns an error. Therefore a call that fails after the
-	// first part is not retried. While Text blocks, nothing more is read. No
-	// key is taken out of the parts, nor are they whole words or lines.
+	// Text, if not nil, is called with the parts of the answer's text as they arrive. The calls
+	// are in order, from the goroutine that called Complete, and never after Complete has
+	// returned. The parts add up to the text of the reply, even if Complete returns an error.
+	// Therefore a call that fails after the first part is not retried. While Text blocks, no
+	// data is read. Keys are not removed from the parts, and parts can end within words or
+	// lines.
 	Text func(part string)
 }
 
-// Role says who speaks.
+// Role identifies the author of a message.
 type Role string
 
 // The roles of messages. Tool results are a message of their own.
@@ -71,15 +73,15 @@ type Message struct {
 	Text string
 	// Calls are the tool calls of an assistant.
 	Calls []Call
-	// Results answer the calls of the assistant before.
+	// Results answer the calls of the preceding assistant message.
 	Results []Result
 
-	// native is the turn as the API gave it, with what the fields above do not
-	// hold, such as signed thoughts. Only the client that made it reads it.
+	// native is the turn in the form of the API, including data without a field above, such as
+	// signed thoughts. Only the client that made it reads it.
 	native any
 }
 
-// Tool is something the model may call.
+// Tool is a tool that the model can call.
 type Tool struct {
 	Name        string
 	Description string
@@ -91,12 +93,12 @@ type Tool struct {
 type Call struct {
 	ID   string
 	Name string
-	// Arguments is always valid JSON: a string with what the model wrote when
-	// that was none; Malformed says so.
+	// Arguments is always valid JSON. If the model wrote invalid JSON, it is a string with the
+	// model's text, and Malformed is set.
 	Arguments json.RawMessage
 	Malformed bool
 
-	raw string // what the model wrote
+	raw string // the model's text
 }
 
 // Result answers a call.
@@ -106,22 +108,22 @@ type Result struct {
 	IsError bool
 }
 
-// Answer is how a model has to answer.
+// Answer defines how a model has to answer.
 type Answer struct {
 	// Name of the answer: letters, digits and underscores.
 	Name        string
 	Description string
 	// Schema is a JSON Schema of an object.
 	Schema map[string]any
-	// AsSchema asks for the answer as structured output rather than as a tool
-	// call, for servers that cannot be made to call a tool.
+	// AsSchema requests the answer as structured output instead of a tool call, for servers that
+	// cannot force a tool call.
 	AsSchema bool
 }
 
-// StopReason says why the model stopped.
+// StopReason is the reason why the model stopped.
 type StopReason string
 
-// The reasons why models stop. Others are passed on as the API names them.
+// The reasons why models stop. Other reasons have the name of the API.
 const (
 	StopEnd     StopReason = "end"
 	StopCalls   StopReason = "tool_calls"
@@ -129,42 +131,42 @@ const (
 	StopRefusal StopReason = "refusal"
 )
 
-// Reply is what a model answered.
+// Reply is the answer of a model.
 type Reply struct {
-	// Message is the turn to put at the end of the conversation.
+	// Message is the turn to append to the conversation.
 	Message Message
-	// Thought is what the model thought, where the API reports it.
+	// Thought contains the thoughts of the model, if the API reports them.
 	Thought string
-	// Answer is the JSON that Request.Answer asked for, a valid JSON object;
-	// nil when the model gave none. It is not checked against the schema.
+	// Answer is the JSON object requested by Request.Answer, or nil if the model did not send a
+	// valid one. It is not validated against the schema.
 	Answer json.RawMessage
 	Stop   StopReason
-	// Model is the model that answered, as the API names it.
+	// Model is the model that answered, under its API name.
 	Model string
 	Usage Usage
-	// FirstToken is the time from sending the request until something of the
-	// answer came; Duration until its end. Both are those of the last try.
+	// FirstToken is the time from sending the request to the first part of the answer, and
+	// Duration the time to its end. Both are those of the last try.
 	FirstToken, Duration time.Duration
-	// Tries counts the requests that were sent, retries included.
+	// Tries is the number of requests sent, including retries.
 	Tries int
 }
 
-// Usage counts what calls cost.
+// Usage is the usage of one or more calls.
 type Usage struct {
-	// InputTokens are all tokens read, CachedTokens those of them that came
-	// from the provider's cache, and CacheWriteTokens those put there.
+	// InputTokens are all input tokens. CachedTokens are those of them read from the provider's
+	// cache, and CacheWriteTokens those written to it.
 	InputTokens, CachedTokens, CacheWriteTokens int64
 	OutputTokens                                int64
-	// CostUSD is 0 when no price is known.
+	// CostUSD is 0 if the price is unknown.
 	CostUSD float64
-	// Estimated: the provider counted nothing, so the counts are guesses.
+	// Estimated means that the provider counted nothing, so that the counts are estimates.
 	Estimated bool
 }
 
-// Tokens is the number of tokens in all.
+// Tokens returns the total number of tokens.
 func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
 
-// Add sums two usages.
+// Add returns the sum of two usages.
 func (u Usage) Add(o Usage) Usage {
 	u.InputTokens += o.InputTokens
 	u.CachedTokens += o.CachedTokens
@@ -175,14 +177,14 @@ func (u Usage) Add(o Usage) Usage {
 	return u
 }
 
-// maxAnswerBytes bounds what is kept of one answer: its text, its thoughts and
-// the arguments of its calls.
+// maxAnswerBytes is the maximum size of one answer: its text, its thoughts and the arguments of
+// its calls.
 const maxAnswerBytes = 4 << 20
 
-// bytesPerToken is a cautious guess for texts of any language.
+// bytesPerToken is a cautious estimate for texts in any language.
 const bytesPerToken = 3
 
-// estimate guesses the tokens that the request is read as.
+// estimate returns the estimated number of input tokens of the request.
 func (r *Request) estimate() int64 {
 	n := len(r.System) + 16
 	for i := range r.Messages {
@@ -212,7 +214,7 @@ func (t Tool) size() int {
 	return len(t.Name) + len(t.Description) + len(schema) + 32
 }
 
-// written is how much the model has written so far, in bytes.
+// written returns the number of bytes written by the model until now.
 func (r *Reply) written() int {
 	n := len(r.Message.Text) + len(r.Thought) + len(r.Answer)
 	for i := range r.Message.Calls {
@@ -221,7 +223,7 @@ func (r *Reply) written() int {
 	return n
 }
 
-// newCall makes a call of what the model wrote as arguments.
+// newCall returns a call with the arguments that the model wrote.
 func newCall(id, name, raw string) Call {
 	c := Call{ID: id, Name: name, raw: raw}
 	switch {
@@ -240,7 +242,7 @@ func newCall(id, name, raw string) Call {
 	return c
 }
 
-// sendable are the arguments in a form that APIs take back: an object.
+// sendable returns the arguments in the form that APIs accept: an object.
 func (c *Call) sendable() json.RawMessage {
 	if c.Malformed || len(c.Arguments) == 0 || c.Arguments[0] != '{' {
 		return json.RawMessage("{}")

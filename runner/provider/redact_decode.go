@@ -7,33 +7,34 @@ import (
 	"unsafe"
 )
 
-// maxDecodings is how many encodings, one within another, a secret is found in.
+// maxDecodings is the maximum depth of nested encodings in which a secret is found.
 const maxDecodings = 3
 
-// view is a text with what its bytes were decoded from. Between its pieces there are
-// NULs, which no secret holds.
+// view is a text together with the origin of its bytes. Its pieces are separated by NULs, which
+// no secret contains.
 type view struct {
 	text   string
-	pieces []piece // in order; none of a text that was not decoded
-	places []place // of the pieces
+	pieces []piece // in order; none if the text was not decoded
+	places []place // origins of the pieces
 }
 
-// piece is a part of a text that was decoded from a part of another.
+// piece is a part of a text that was decoded from a part of the source.
 type piece struct {
 	start, end int
-	// bits of a character: 4 of hexadecimal digits, 6 of base64, 8 of escapes.
+	// bits is the number of bits of a character: 4 for hexadecimal digits, 6 for base64, 8 for
+	// escapes.
 	bits int
-	// first is how many characters stood before the first one that was decoded.
+	// first is the number of characters before the first decoded one.
 	first int
-	// places, from one to another of those of the view, say where characters come
-	// from; those between follow one another.
+	// from and to select the places of the view with the origins of the characters. Characters
+	// between two places are contiguous.
 	from, to int
 }
 
-// place says that the character of a number was at an offset of the source.
+// place maps a character, by number, to its offset in the source.
 type place struct{ char, offset int }
 
-// offset returns where a character of a piece was.
+// offset returns the offset of a character of a piece in the source.
 func (v view) offset(p *piece, char int) int {
 	places := v.places[p.from:p.to]
 	i, found := slices.BinarySearchFunc(places, char, func(pl place, c int) int { return pl.char - c })
@@ -43,7 +44,7 @@ func (v view) offset(p *piece, char int) int {
 	return places[i].offset + char - places[i].char
 }
 
-// source returns where the bytes of a span of v were in the text it was decoded from.
+// source returns the range of the source from which a span of v was decoded.
 func (v view) source(s span, from string) span {
 	i, found := slices.BinarySearchFunc(v.pieces, s.start, func(p piece, at int) int { return p.start - at })
 	if !found {
@@ -71,7 +72,7 @@ func (v view) source(s span, from string) span {
 const (
 	isHex = 1 << iota
 	isBase64
-	isEscape // may begin one
+	isEscape // can start an escape
 )
 
 var classes, sextets = func() (classes, sextets [256]byte) {
@@ -90,9 +91,9 @@ var classes, sextets = func() (classes, sextets [256]byte) {
 	return
 }()
 
-// decoder decodes what may be encoded in a text. Its memory is used again.
+// decoder decodes the encoded parts of a text. Its memory is reused.
 type decoder struct {
-	text   string // that is decoded
+	text   string // text to decode
 	buf    []byte
 	pieces []piece
 	places []place
@@ -101,10 +102,10 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// maxKept is how large a buffer may be to be used again.
+// maxKept is the maximum size of a buffer that is reused.
 const maxKept = 32 << 20
 
-// release ends the use of what was decoded.
+// release makes the memory of decoded texts available again.
 func (d *decoder) release() {
 	if cap(d.buf) <= maxKept {
 		d.text = ""
@@ -112,8 +113,7 @@ func (d *decoder) release() {
 	}
 }
 
-// decode decodes once all that may be encoded in v. What it returns is valid until
-// d is released.
+// decode decodes all possibly encoded parts of v once. The result is valid until d is released.
 func (x *secretIndex) decode(d *decoder, v view) view {
 	d.text, d.buf, d.pieces, d.places = v.text, d.buf[:0], d.pieces[:0], d.places[:0]
 	if v.pieces == nil {
@@ -131,10 +131,9 @@ func (x *secretIndex) decode(d *decoder, v view) view {
 	return view{text: unsafe.String(unsafe.SliceData(d.buf), len(d.buf)), pieces: d.pieces, places: d.places}
 }
 
-// readable reports whether what was decoded may be a text: most of what is decoded
-// never was encoded.
+// readable reports whether decoded bytes can be a text. Most decoded parts were never encoded.
 func readable(text string) bool {
-	left := len(text) / 8 // that may be odd
+	left := len(text) / 8 // allowed number of unusual bytes
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
 			if left--; left < 0 {
@@ -145,12 +144,12 @@ func readable(text string) bool {
 	return true
 }
 
-// decodeRange decodes a range of the text. Where that was itself made by taking
-// escapes away, runs without any have been decoded already.
+// decodeRange decodes a range of the text. If the range is the result of removing escapes, runs
+// without escapes are already decoded.
 func (x *secretIndex) decodeRange(d *decoder, start, end int, unescaped []place) {
 	minBase64, minHex := min(16, (x.shortest*4+2)/3), min(24, 2*x.shortest)
 	escaped := false
-	escape := 0 // the next of the places of unescaped
+	escape := 0 // index of the next place in unescaped
 	for i := start; i < end; {
 		class := classes[d.text[i]]
 		if class&isBase64 == 0 {
@@ -186,6 +185,7 @@ func (x *secretIndex) decodeRange(d *decoder, start, end int, unescaped []place)
 				next = max(next, at)
 				if fresh(at) {
 					d.addHex(i, digits)
+					d.addHexWords(i, at, digits, minHex)
 				}
 			}
 		}
@@ -206,8 +206,8 @@ func (x *secretIndex) decodeRange(d *decoder, start, end int, unescaped []place)
 	}
 }
 
-// hexRun counts the hexadecimal digits of a run, in which pairs of digits may be
-// separated, and returns where it ends.
+// hexRun counts the hexadecimal digits of a run and returns its end. Pairs of digits can be
+// separated.
 func (d *decoder) hexRun(i, end int) (digits, at int) {
 	for ; i < end; i++ {
 		c := d.text[i]
@@ -222,7 +222,7 @@ func (d *decoder) hexRun(i, end int) (digits, at int) {
 	return digits, i
 }
 
-// addHex decodes the run that begins at i. Where its pairs of digits begin is not known.
+// addHex decodes the run at i for both alignments of its pairs of digits.
 func (d *decoder) addHex(i, digits int) {
 	d.chars = d.chars[:0]
 	places := len(d.places)
@@ -246,8 +246,22 @@ func (d *decoder) addHex(i, digits int) {
 	}
 }
 
-// base64Run collects the characters of a run, which continues on the next line where
-// lines are as long as encoders make them, and returns where it ends.
+// addHexWords decodes each long word of a run of several words by itself, because adjacent words
+// that encode no text can make the decoded run unreadable.
+func (d *decoder) addHexWords(i, end, digits, shortest int) {
+	for ; i < end; i++ {
+		word := i
+		for i < end && classes[d.text[i]]&isHex != 0 {
+			i++
+		}
+		if n := i - word; n >= shortest && n < digits {
+			d.addHex(word, n)
+		}
+	}
+}
+
+// base64Run collects the characters of a run and returns its end. A run continues on the next
+// line if lines have the length that encoders use.
 func (d *decoder) base64Run(start, run, end int) (at int) {
 	const shortLine = 60
 	d.places = append(d.places, place{0, start})
@@ -274,7 +288,7 @@ func (d *decoder) base64Run(start, run, end int) (at int) {
 	return run
 }
 
-// addBase64 decodes the characters. Where their groups of four begin is not known.
+// addBase64 decodes the characters for every alignment of their groups of four.
 func (d *decoder) addBase64(places int) {
 	chars := d.chars
 	for i, c := range chars {
@@ -282,8 +296,8 @@ func (d *decoder) addBase64(places int) {
 	}
 	joined := len(d.places) > places+1
 	for first := range 4 {
-		if c := chars[min(first, len(chars)):]; !joined && !beginsReadable(c[:min(len(c), 16)]) {
-			continue // plain finds what is in it
+		if c := chars[min(first, len(chars)):]; !joined && !startsReadable(c[:min(len(c), 16)]) {
+			continue // plain finds secrets in it
 		}
 		p := piece{start: len(d.buf), bits: 6, first: first, from: places, to: len(d.places)}
 		c := chars[min(first, len(chars)):]
@@ -300,9 +314,8 @@ func (d *decoder) addBase64(places int) {
 	}
 }
 
-// beginsReadable reports whether sextets are the beginning of a text, which may hold
-// another encoding.
-func beginsReadable(c []byte) bool {
+// startsReadable reports whether sextets can be the start of a text, possibly encoded again.
+func startsReadable(c []byte) bool {
 	for ; len(c) >= 4; c = c[4:] {
 		for _, b := range [3]byte{c[0]<<2 | c[1]>>4, c[1]<<4 | c[2]>>2, c[2]<<6 | c[3]} {
 			if b < ' ' && b != '\n' && b != '\t' && b != '\r' || b >= 0x7f {
@@ -313,7 +326,7 @@ func beginsReadable(c []byte) bool {
 	return true
 }
 
-// add ends a piece.
+// add completes a piece.
 func (d *decoder) add(p piece) {
 	if p.end = len(d.buf); p.end > p.start {
 		d.pieces = append(d.pieces, p)
@@ -321,7 +334,7 @@ func (d *decoder) add(p piece) {
 	}
 }
 
-// unescape adds a range without its escapes, if it has any.
+// unescape adds a range without its escapes, if it contains any.
 func (d *decoder) unescape(start, end int) {
 	p := piece{start: len(d.buf), bits: 8, from: len(d.places)}
 	d.places = append(d.places, place{0, start})

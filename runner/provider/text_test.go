@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// streamed is a long answer of each API: the texts of its events, and what it says.
-var streamed = map[API]struct{ events, begins string }{
+// streamed contains stream events of each API: a complete answer, and the start of an answer whose
+// text is "So far".
+var streamed = map[API]struct{ events, start string }{
 	OpenAI: {
-		begins: chunk(`{"role":"assistant","content":"So "}`, "") + "\n\n" + chunk(`{"content":"far"}`, "") + "\n\n",
+		start: chunk(`{"role":"assistant","content":"So "}`, "") + "\n\n" + chunk(`{"content":"far"}`, "") + "\n\n",
 		events: strings.Join([]string{
 			": a comment", chunk(`{"reasoning":"a thought"}`, ""), chunk(`{"role":"assistant","content":""}`, ""), chunk(`{"content":"Grüße, "}`, ""),
 			chunk(`{"content":"<世界> \ud83d\ude00\n"}`, ""), chunk(`{"content":"end"}`, ""),
@@ -22,7 +23,7 @@ var streamed = map[API]struct{ events, begins string }{
 		}, "\n\n"),
 	},
 	Anthropic: {
-		begins: strings.Join(append(claude(claudeStart,
+		start: strings.Join(append(claude(claudeStart,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"So "}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"far"}}`), ""), "\n\n"),
 		events: strings.Join(append(claude(claudeStart, `{"type":"ping"}`,
@@ -48,15 +49,15 @@ func eachAPI(t *testing.T, test func(t *testing.T, api API)) {
 	}
 }
 
-// collect puts the parts of an answer's text into a list.
+// collect appends the parts of an answer's text to a list.
 func collect(r *Request) *[]string {
 	var parts []string
 	r.Text = func(part string) { parts = append(parts, part) }
 	return &parts
 }
 
-// The parts come as the API sends them, wherever the network cuts the stream and
-// however it ends lines, and say what the reply says; so does the reply without Text.
+// The parts arrive as the API sends them, wherever the network splits the stream and whatever
+// the line ends are. They add up to the reply, which is the same without Text.
 func TestTextArrivesInParts(t *testing.T) {
 	t.Parallel()
 	eachAPI(t, func(t *testing.T, api API) {
@@ -94,8 +95,8 @@ func TestTextArrivesInParts(t *testing.T) {
 	})
 }
 
-// An answer that breaks off is not asked for again once a part of it is with the
-// caller: the parts of two answers would run together.
+// A truncated answer is not requested again after the caller received a part of it, because the
+// parts of two answers would mix.
 func TestTextIsNotRetried(t *testing.T) {
 	t.Parallel()
 	failures := map[string]struct {
@@ -103,7 +104,7 @@ func TestTextIsNotRetried(t *testing.T) {
 		kind Kind
 		text string
 	}{
-		"cut":  {func(http.ResponseWriter, API) { panic(http.ErrAbortHandler) }, Unreachable, "the connection was cut"},
+		"cut":  {func(http.ResponseWriter, API) { panic(http.ErrAbortHandler) }, Unreachable, "the connection broke"},
 		"ends": {func(http.ResponseWriter, API) {}, Unreachable, "the answer broke off"},
 		"error": {func(w http.ResponseWriter, api API) {
 			if api == OpenAI {
@@ -126,7 +127,7 @@ func TestTextIsNotRetried(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				f := &fake{handle: func(w http.ResponseWriter, _ int) {
-					_, _ = w.Write([]byte(streamed[api].begins))
+					_, _ = w.Write([]byte(streamed[api].start))
 					w.(http.Flusher).Flush()
 					tc.end(w, api)
 				}}
@@ -144,7 +145,7 @@ func TestTextIsNotRetried(t *testing.T) {
 	})
 }
 
-// Before the first part arrives, a call is retried as any other.
+// Before the first part arrives, a call is retried like any other.
 func TestTextIsRetriedBefore(t *testing.T) {
 	t.Parallel()
 	eachAPI(t, func(t *testing.T, api API) {
@@ -164,8 +165,8 @@ func TestTextIsRetriedBefore(t *testing.T) {
 	})
 }
 
-// A call that is cancelled in the middle of its answer returns the cause and what
-// has come, while the provider still holds the connection open.
+// A call that is cancelled during its answer returns the cause and the partial answer, even
+// while the provider keeps the connection open.
 func TestTextIsCancelled(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("enough")
@@ -173,7 +174,7 @@ func TestTextIsCancelled(t *testing.T) {
 		release := make(chan struct{})
 		ctx, cancel := context.WithCancelCause(context.Background())
 		f := &fake{handle: func(w http.ResponseWriter, _ int) {
-			_, _ = w.Write([]byte(streamed[api].begins))
+			_, _ = w.Write([]byte(streamed[api].start))
 			w.(http.Flusher).Flush()
 			<-release
 		}}
@@ -194,8 +195,8 @@ func TestTextIsCancelled(t *testing.T) {
 	})
 }
 
-// Compatible servers send what no two of them agree on: fields of other types,
-// numbers that are fractions or negative. The answer counts nonetheless.
+// Compatible servers differ: fields have other types, and numbers are fractions or negative. The
+// answer counts nonetheless.
 func TestLenience(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) {
@@ -209,7 +210,7 @@ func TestLenience(t *testing.T) {
 	require.Equal(t, Usage{InputTokens: 12, CostUSD: 0.5}, reply.Usage)
 }
 
-// The address of a deployment keeps its escapes, and texts theirs.
+// Escapes in the address of a deployment and in texts are kept.
 func TestAddressIsKept(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
@@ -226,7 +227,7 @@ func TestAddressIsKept(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"role": "user", "content": "a < b & c"}}, f.bodies[0]["messages"])
 }
 
-// A parameter that cannot be sent is the suite's fault, not the provider's.
+// A parameter that cannot be encoded is an error of the suite, not of the provider.
 func TestParamsThatAreNoJSON(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
@@ -237,8 +238,7 @@ func TestParamsThatAreNoJSON(t *testing.T) {
 	require.Zero(t, f.requests())
 }
 
-// The announced end of a stream ends the call, though the server leaves the
-// connection open.
+// The announced end of a stream ends the call, even if the server leaves the connection open.
 func TestAnnouncedEnd(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -5,40 +5,40 @@ import (
 	"strings"
 )
 
-// Damage says which parts of a run's record are not as they were written.
+// Damage lists the parts of a run's record that are lost or corrupt.
 type Damage struct {
-	// Events is how many events the journal lost, at least. A trial that was in one
-	// has not ended, as far as anyone can tell, unless result.json has it.
+	// Events is the minimum number of events that the journal lost. A trial whose event is lost
+	// counts as not ended, unless result.json contains it.
 	Events int64 `json:"events"`
-	// Parts is how many parts of the journal are damaged, Bytes how much that is. They
-	// are 0 where lines are missing.
+	// Parts is the number of corrupt parts of the journal and Bytes their total size. Both are 0
+	// where lines are missing.
 	Parts int64 `json:"parts"`
 	Bytes int64 `json:"bytes"`
-	// Line and Offset, in bytes, are where the first part is; Error says what is
-	// wrong with it.
+	// Line and Offset (in bytes) are the position of the first corrupt part. Error
+	// describes the damage.
 	Line   int64  `json:"line,omitempty"`
 	Offset int64  `json:"offset,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Ends: the end of the journal is missing.
+	// Ends reports whether the end of the journal is missing.
 	Ends bool `json:"ends,omitempty"`
-	// Files are the files beside the journal that are damaged.
+	// Files lists the damaged files beside the journal.
 	Files []DamagedFile `json:"files,omitempty"`
 }
 
-// DamagedFile is a file of a run's record that is not as it was written.
+// DamagedFile is a missing or corrupt file of a run's record.
 type DamagedFile struct {
 	// File is run.json or result.json.
 	File  string `json:"file"`
 	Error string `json:"error"`
-	// Restored: what the file held was read from the journal.
+	// Restored reports whether the content of the file was read from the journal.
 	Restored bool `json:"restored"`
 }
 
 func (f DamagedFile) String() string {
 	if f.Restored {
-		return fmt.Sprintf("%s is damaged: %s; the journal has what it held", f.File, f.Error)
+		return fmt.Sprintf("%s is damaged: %s; its content was read from the journal", f.File, f.Error)
 	}
-	return fmt.Sprintf("%s is damaged: %s; what it held is lost", f.File, f.Error)
+	return fmt.Sprintf("%s is damaged: %s; its content is lost", f.File, f.Error)
 }
 
 func (d *Damage) String() string {
@@ -47,13 +47,13 @@ func (d *Damage) String() string {
 		list = append(list, f.String())
 	}
 	if d.Events > 0 || d.Parts > 0 {
-		list = append(list, d.ofJournal())
+		list = append(list, d.journalText())
 	}
 	return strings.Join(list, "; ")
 }
 
-func (d *Damage) ofJournal() string {
-	lost := "no event is lost"
+func (d *Damage) journalText() string {
+	lost := "no events lost"
 	if d.Events > 0 {
 		lost = fmt.Sprintf("events lost: %d", d.Events)
 	}
@@ -68,7 +68,7 @@ func (d *Damage) ofJournal() string {
 	return fmt.Sprintf("the journal is damaged at %d places, first at line %d (byte %d): %s; %s", d.Parts, d.Line, d.Offset, d.Error, lost)
 }
 
-// OrNil returns nil for no damage.
+// OrNil returns nil if d lists no damage.
 func (d *Damage) OrNil() *Damage {
 	if d.Events == 0 && d.Parts == 0 && len(d.Files) == 0 {
 		return nil

@@ -8,48 +8,49 @@ import (
 	"waza/eval/decode"
 )
 
-// BusyError says that the record of a run cannot be changed now.
+// A BusyError reports that the record of a run cannot be changed now.
 type BusyError struct {
 	RunID string
-	// GoesOn: the run is not over. If not, somebody else changes its record.
-	GoesOn bool
-	// PID is the process that carries it out, where that matters; else 0.
+	// Running reports whether the run is still running. If not, another caller is changing its
+	// record.
+	Running bool
+	// PID is the process that carries out the run; 0 where it does not matter.
 	PID int
 }
 
 func (e *BusyError) Error() string {
-	if e.GoesOn && e.PID != 0 {
-		return fmt.Sprintf("run %s still goes on, in process %d", e.RunID, e.PID)
+	if e.Running && e.PID != 0 {
+		return fmt.Sprintf("run %s is still running in process %d", e.RunID, e.PID)
 	}
-	if e.GoesOn {
-		return fmt.Sprintf("run %s still goes on", e.RunID)
+	if e.Running {
+		return fmt.Sprintf("run %s is still running", e.RunID)
 	}
-	return fmt.Sprintf("run %s is being graded or reviewed already; try again when that is done", e.RunID)
+	return fmt.Sprintf("run %s is already being graded or reviewed; try again later", e.RunID)
 }
 
-// SelectionError says that there is nothing to run.
+// A SelectionError reports that a request selects nothing to run.
 type SelectionError struct {
-	What     string // the filter that leaves nothing: "task", "tag" or "trial"; empty when the suite has no task
+	What     string // the filter that matches nothing: "task", "tag" or "trial"; empty when the suite has no tasks
 	Patterns []string
 	Known    []string
-	// Unmeasured says why trigger tests, of which there are, are nothing to run.
+	// Unmeasured is the reason why trigger tests, which the suite has, cannot run.
 	Unmeasured string
-	// Skipped says why a benchmark has nothing to measure.
+	// Skipped is the reason why a benchmark has nothing to measure.
 	Skipped string
 }
 
 func (e *SelectionError) Error() string {
 	switch {
 	case e.Skipped != "":
-		return "there is nothing to run: " + e.Skipped
+		return "nothing to run: " + e.Skipped
 	case e.Unmeasured != "":
-		return "there is nothing to run but trigger tests: " + e.Unmeasured
+		return "nothing to run except trigger tests: " + e.Unmeasured
 	case e.What == "":
-		return "the suite has no task to run"
+		return "the suite has no tasks to run"
 	}
 	msg := fmt.Sprintf("no task of the suite matches %s %s", e.What, strings.Join(quoted(e.Patterns), ", "))
 	if len(e.Known) > 0 {
-		msg += "; there are " + strings.Join(e.Known[:min(len(e.Known), 20)], ", ")
+		msg += "; the suite has " + strings.Join(e.Known[:min(len(e.Known), 20)], ", ")
 		if n := len(e.Known) - 20; n > 0 {
 			msg += fmt.Sprintf(" and %d more", n)
 		}
@@ -65,30 +66,37 @@ func quoted(list []string) []string {
 	return out
 }
 
-// UnknownExecutorError says that no executor has the name asked for.
+// An UnknownExecutorError reports that no executor has the requested name.
 type UnknownExecutorError struct {
 	Name  string
 	Known []string
 }
 
 func (e *UnknownExecutorError) Error() string {
-	msg := fmt.Sprintf("unknown executor %q; known are %s", e.Name, strings.Join(e.Known, ", "))
+	msg := fmt.Sprintf("unknown executor %q; known executors: %s", e.Name, strings.Join(e.Known, ", "))
 	if near := decode.Nearest(e.Name, e.Known); near != "" {
 		msg += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return msg
 }
 
-// LimitError says that a run would be larger than waza runs.
+// A LimitError reports that a run would exceed a limit of waza.
 type LimitError struct {
 	What       string
 	Got, Limit int
-	Why        string // what the limit follows from, to be put after it; may be empty
+	Reason     string // the reason of the limit, appended to the message; may be empty
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%d %s are more than the limit of %d%s", e.Got, e.What, e.Limit, e.Why)
+	return fmt.Sprintf("%d %s exceed the limit of %d%s", e.Got, e.What, e.Limit, e.Reason)
 }
 
-// ErrRunNotFound says that no run has the id.
+// A FleetError reports why the requested fleet cannot execute the trials of a run.
+type FleetError struct{ Err error }
+
+func (e *FleetError) Error() string { return e.Err.Error() }
+
+func (e *FleetError) Unwrap() error { return e.Err }
+
+// ErrRunNotFound reports that no run has the given id.
 var ErrRunNotFound = errors.New("no such run")

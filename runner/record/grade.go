@@ -2,91 +2,97 @@ package record
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
-// Grade is what one grader made of one trial.
+// Grade is the result of one grader for one trial.
 type Grade struct {
 	Name   string  `json:"name"`
 	Type   string  `json:"type"`
 	Score  float64 `json:"score"`
 	Passed bool    `json:"passed"`
 	Weight float64 `json:"weight"`
-	// Feedback tells a person why; empty when all is well.
+	// Feedback explains the score to a person; empty when everything passed.
 	Feedback string `json:"feedback,omitempty"`
-	// Details are the single checks or measures, as the grader's reference tells.
+	// Details contains the single checks or measures, as documented for the grader.
 	Details     any   `json:"details,omitempty"`
 	DurationMS  int64 `json:"durationMs"`
 	NeedsReview bool  `json:"needsReview,omitempty"`
-	// SkillsOnly: the grader says nothing of an agent without skills, so the
-	// comparison with the baseline leaves it out.
+	// SkillsOnly reports whether the grader says nothing about an agent without skills. The
+	// comparison with the baseline then leaves it out.
 	SkillsOnly bool `json:"skillsOnly,omitempty"`
-	// Hash names what was asked, of graders that ask models: a later grading
-	// takes the result over when it would ask the same.
+	// Hash identifies the question of a grader that asks models. A later grading reuses the
+	// result if it would ask the same question.
 	Hash string `json:"hash,omitempty"`
-	// Error says why the grader could not do its work; Score and Passed mean
-	// nothing then, and the trial is an error.
+	// ToolNames maps the tool names in the grader's config to the agent's names that matched
+	// them. It is absent when all names are the agent's own.
+	ToolNames map[string]string `json:"toolNames,omitempty"`
+	// Error is the reason why the grader failed. Score and Passed are then meaningless, and the
+	// trial ends in error.
 	Error string `json:"error,omitempty"`
-	// Usage is what asking models cost this time, beside an error as well; nil when
-	// none was asked, and for a result that was taken over. It is recorded as part of
-	// what the trial spent.
+	// Usage is the cost of asking models this time, also beside an error. It is nil when no
+	// model was asked, and for a reused result. It is recorded as part of the cost of the trial.
 	Usage *Usage `json:"-"`
-	// Tools are the tool scores that the grader gave the trial, which records them.
+	// AfterTurn is the turn after which a checkpoint of the task graded; 0 for results of the
+	// finished trial. A checkpoint result does not affect the trial's score or metrics, but a
+	// trial passes only if the result passed.
+	AfterTurn int `json:"afterTurn,omitempty"`
+	// Tools holds the tool scores that the grader computed. The trial records them.
 	Tools *TrialTools `json:"-"`
 }
 
-// DefaultPass is the least score of a person that passes when the suite does
-// not say.
+// DefaultPass is the lowest passing score of a person when the suite sets none.
 const DefaultPass = 0.5
 
-// Review is the details of graders that leave the score to a person: what is
-// asked and, once there is one, what the person said.
+// Review holds the details of graders that leave the score to a person: the question and, once
+// given, the answer.
 type Review struct {
 	Instructions string   `json:"instructions,omitempty"`
 	Criteria     []string `json:"criteria,omitempty"`
-	// Threshold is the least score that passes.
+	// Threshold is the lowest passing score.
 	Threshold float64 `json:"threshold"`
-	// Reviewer and ReviewedAt tell who gave the score, and when; empty and nil
-	// as long as it is waited for. The person's comment is the result's feedback.
+	// Reviewer and ReviewedAt state who gave the score, and when; empty and nil until then. The
+	// person's comment is the feedback of the result.
 	Reviewer   string     `json:"reviewer,omitempty"`
 	ReviewedAt *time.Time `json:"reviewedAt,omitempty"`
-	// Calibrates names the grader whose score is compared; of human_calibration only.
+	// Calibrates is the name of the compared grader; set for human_calibration only.
 	Calibrates string `json:"calibrates,omitempty"`
-	// Comparison is nil as long as either score is missing.
+	// Comparison is nil while either score is missing.
 	Comparison *Calibration `json:"comparison,omitempty"`
 }
 
-// Calibration holds a person's score against that of the grader it calibrates.
+// Calibration compares a person's score with that of the calibrated grader.
 type Calibration struct {
 	Person       float64 `json:"person"`
 	PersonPassed bool    `json:"personPassed"`
 	Grader       float64 `json:"grader"`
 	GraderPassed bool    `json:"graderPassed"`
-	// Difference is the grader's score less the person's.
+	// Difference is the grader's score minus the person's.
 	Difference float64 `json:"difference"`
-	// Agree: both let the trial pass, or neither.
+	// Agree reports whether both pass the trial, or neither does.
 	Agree bool `json:"agree"`
 }
 
-// The types of graders that ask persons.
+// The types of graders that ask people.
 const (
 	TypeHuman            = "human"
 	TypeHumanCalibration = "human_calibration"
 )
 
-// AsksPerson reports whether a person gives this result its score.
+// AsksPerson reports whether a person gives the score of this result.
 func (r *Grade) AsksPerson() bool { return r.Type == TypeHuman || r.Calibrates() }
 
-// Calibrates reports whether the result has no part in verdict and score of its
-// trial, but is there to compare another's score with.
+// Calibrates reports whether the result does not affect the verdict and score of its trial, but
+// serves to check the score of another grader.
 func (r *Grade) Calibrates() bool { return r.Type == TypeHumanCalibration }
 
-// Scored reports whether the score is one: it is not while a person's is waited
-// for, nor when the grader could not do its work.
+// Scored reports whether the result has a valid score. It has none while it waits for a person's
+// score, and when the grader failed.
 func (r *Grade) Scored() bool { return r.Error == "" && !r.NeedsReview }
 
-// Review returns what a person is asked, and said. It decodes details that were
-// read from a record, too; of a result that asks no person it is empty.
+// Review returns the question to a person and the answer. It also decodes details that were read
+// from a record. The review is empty for a result that asks no person.
 func (r *Grade) Review() Review {
 	if review, ok := r.Details.(Review); ok || !r.AsksPerson() {
 		return review
@@ -94,7 +100,52 @@ func (r *Grade) Review() Review {
 	var review Review
 	b, err := json.Marshal(r.Details)
 	if err != nil || json.Unmarshal(b, &review) != nil {
-		return Review{Threshold: DefaultPass} // a record that someone wrote by hand
+		return Review{Threshold: DefaultPass} // someone edited the record by hand
 	}
 	return review
+}
+
+// Checkpoint is the progress of a trial when graders graded it between two turns. Their results
+// are among the trial's graders, see [Grade.AfterTurn].
+type Checkpoint struct {
+	// AfterTurn counts prompts from 1.
+	AfterTurn int `json:"afterTurn"`
+	// Passed reports whether all graders of the checkpoint passed. Stopped reports whether one
+	// failed and ended the trial.
+	Passed  bool `json:"passed"`
+	Stopped bool `json:"stopped,omitempty"`
+	// Entries is the number of transcript entries by then. Usage is what the agent had spent,
+	// and DurationMS how long it had worked.
+	Entries    int    `json:"entries"`
+	Usage      *Usage `json:"usage,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	// OutputLost reports that the answer was not the last message of the transcript. The text
+	// that the graders saw is therefore no longer known.
+	OutputLost bool `json:"outputLost,omitempty"`
+}
+
+// Responded describes the work of a model that replied to an agent in the role of its user.
+type Responded struct {
+	// Replies is the number of replies sent.
+	Replies int `json:"replies"`
+	// Outcome is how the responder ended the conversation; empty when something else ended it.
+	Outcome RespondedOutcome `json:"outcome,omitempty"`
+	// Reason is the model's reason for stopping or abstaining.
+	Reason string `json:"reason,omitempty"`
+}
+
+// RespondedOutcome is how a conversation with a responder ended.
+type RespondedOutcome string
+
+// The outcomes of conversations.
+const (
+	ResponderStopped   RespondedOutcome = "stopped"       // it had nothing more to say
+	ResponderAbstained RespondedOutcome = "abstained"     // it could not answer; the trial ends in error
+	ResponderExhausted RespondedOutcome = "cap_exhausted" // it sent the maximum number of replies
+)
+
+// Finished reports whether at least the first grader of the finished trial has graded. Results
+// of checkpoints do not count.
+func Finished(graders []Grade) bool {
+	return slices.ContainsFunc(graders, func(g Grade) bool { return g.AfterTurn == 0 })
 }

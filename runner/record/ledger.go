@@ -1,39 +1,41 @@
 package record
 
-// Ledger is what trials cost by who spent it: all attempts, those in error and those
-// that were cut short included. A nil usage means that nothing is known of it. Every
-// figure of tokens and costs that waza shows is read from a ledger.
+// Ledger splits the cost of trials by spender. It includes all attempts, also those that ended
+// in error or were interrupted. A nil usage is unknown. All token counts and costs that waza
+// shows come from a ledger.
 type Ledger struct {
-	// Agent is what the agents spent. A cost that an agent does not report is the price
-	// of its tokens, where config.prices or the built-in table has one for the model.
+	// Agent is the usage of agents. If an agent reports no cost, the cost is the price of its
+	// tokens, where config.prices or the built-in table has a price for the model.
 	Agent *Usage `json:"agent,omitempty"`
-	// Judges is what graders spent that ask models, each time that they asked, and in that
-	// of a run what it spent on proposals for system prompts.
+	// Judges is the usage of graders that ask models, summed over all calls. In a run's ledger
+	// it includes the proposals of system prompts.
 	Judges *Usage `json:"judges,omitempty"`
+	// Responder is the usage of models that replied to agents in the role of their users.
+	Responder *Usage `json:"responder,omitempty"`
 }
 
-// Total is what both spent; nil when nothing is known of either.
+// Total returns the sum of all parts; nil when all are unknown.
 func (l *Ledger) Total() *Usage {
 	if l == nil {
 		return nil
 	}
-	return AddUsage(AddUsage(nil, l.Agent), l.Judges)
+	return AddUsage(AddUsage(AddUsage(nil, l.Agent), l.Judges), l.Responder)
 }
 
-// Plus sums two ledgers, each of which may be nil.
+// Plus returns the sum of two ledgers. Either may be nil.
 func (l *Ledger) Plus(o *Ledger) *Ledger {
-	if o == nil || o.Agent == nil && o.Judges == nil {
+	if o == nil || o.Agent == nil && o.Judges == nil && o.Responder == nil {
 		return l
 	}
 	var sum Ledger
 	if l != nil {
 		sum = *l
 	}
-	sum.Agent, sum.Judges = AddUsage(sum.Agent, o.Agent), AddUsage(sum.Judges, o.Judges)
+	sum.Agent, sum.Judges, sum.Responder = AddUsage(sum.Agent, o.Agent), AddUsage(sum.Judges, o.Judges), AddUsage(sum.Responder, o.Responder)
 	return &sum
 }
 
-// AddUsage returns the sum of two usages, each of which may be nil.
+// AddUsage returns the sum of two usages. Either may be nil.
 func AddUsage(sum, u *Usage) *Usage {
 	if u == nil {
 		return sum
@@ -45,7 +47,7 @@ func AddUsage(sum, u *Usage) *Usage {
 	return &total
 }
 
-// judgesUsage is what recorded details of graders say that asking models cost.
+// judgesUsage returns the cost of asking models according to the recorded details of graders.
 func judgesUsage(graders []Grade) *Usage {
 	var sum *Usage
 	for i := range graders {

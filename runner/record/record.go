@@ -1,8 +1,7 @@
-// Package record holds the nouns of a run: its request, tasks, trials, events,
-// verdicts and summary, as they are encoded in journals and sent to clients. It
-// computes nothing and imports nothing but package eval; start with [Event], from
-// which everything else about a run is derived, and [Handle], which gives access to
-// a run of any process.
+// Package record defines the data of a run: its request, tasks, trials, events, verdicts and
+// summary, as they are encoded in journals and sent to clients. It computes nothing and depends
+// only on package eval. Start with [Event], from which all other information about a run is
+// derived, and [Handle], which gives access to a run of any process.
 package record
 
 import (
@@ -15,9 +14,9 @@ import (
 // Matrix reports whether the run has a matrix.
 func (r *Run) Matrix() bool { return len(r.Tasks) > 0 && r.Tasks[0].Cell != nil }
 
-// Overrides are the executor and the agent that the run's suite is to be loaded
-// for, see [eval.Options]: those that the run had or, where a matrix chooses, those
-// that were asked for.
+// Overrides returns the executor and the agent for which to load the run's suite, see
+// [eval.Options]. They are those of the run or, where a matrix chooses them, those of the
+// request.
 func (r *Run) Overrides() (executor, agent string) {
 	if r.Matrix() {
 		return r.Asked.Executor, r.Asked.Agent
@@ -25,7 +24,7 @@ func (r *Run) Overrides() (executor, agent string) {
 	return r.Config.Executor, r.Config.Agent
 }
 
-// Cells are those of the run's matrix, in its order; none without one.
+// Cells returns the cells of the run's matrix in order; nil without a matrix.
 func (r *Run) Cells() []*Cell {
 	var cells []*Cell
 	seen := map[string]bool{}
@@ -38,66 +37,79 @@ func (r *Run) Cells() []*Cell {
 	return cells
 }
 
-// Run is what was asked of a run, as run.json keeps it.
+// Run is the record of a run's request and plan, as stored in run.json.
 type Run struct {
 	RunID     string    `json:"runId"`
 	CreatedAt time.Time `json:"createdAt"`
-	// PID is the process that carries the run out, or did so last.
+	// PID is the process that carries out the run, or the last one that did.
 	PID int `json:"pid"`
-	// Resumed is how often the run was taken up again.
+	// Resumed is the number of times that the run was resumed.
 	Resumed int      `json:"resumed,omitempty"`
 	Suite   SuiteRef `json:"suite"`
-	// Asked is what the caller asked for beyond what the suite says. Config is
-	// what came of both.
+	// Fleet is the address of the fleet that executes the trials, without its password. It is
+	// empty when the process executes them itself.
+	Fleet string `json:"fleet,omitempty"`
+	// Asked is the request of the caller. Config is the result of the request and the suite.
 	Asked   Request     `json:"asked"`
 	Config  Config      `json:"config"`
 	Tasks   []TaskRef   `json:"tasks"`
 	Metrics []MetricRef `json:"metrics,omitempty"`
-	// Baseline and Triggers are nil when the suite asks for none.
+	// Baseline and Triggers are nil when the suite requests none.
 	Baseline *BaselineRef `json:"baseline,omitempty"`
 	Triggers *TriggersRef `json:"triggers,omitempty"`
-	// Benchmark is nil of other kinds of suites.
+	// Benchmark is nil for other kinds of suites.
 	Benchmark *BenchmarkRef `json:"benchmark,omitempty"`
+	// Imported is nil for runs that waza executed.
+	Imported *Imported `json:"imported,omitempty"`
 }
 
-// BaselineRef reports the comparison with an agent without skills.
+// Imported is the origin of a run that waza imported instead of executing it.
+type Imported struct {
+	// File is the base name of the imported file.
+	File string `json:"file"`
+	// EvalID is the id of the results in the file; empty when they have none.
+	EvalID string `json:"evalId,omitempty"`
+	// SchemaVersion is the schema version of the file; empty when it has none.
+	SchemaVersion string `json:"schemaVersion,omitempty"`
+}
+
+// BaselineRef describes the comparison with an agent without skills.
 type BaselineRef struct {
-	// Unmeasured says why it is not done; empty when it is.
+	// Unmeasured is the reason why waza does not compare; empty when it does.
 	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
-// TriggersRef reports the suite's trigger tests.
+// TriggersRef describes the suite's trigger tests.
 type TriggersRef struct {
-	// Skill under test; empty means any.
+	// Skill is the skill under test; empty means any.
 	Skill string `json:"skill,omitempty"`
-	// Prompts is how many the suite has, run or not.
+	// Prompts is the number of prompts in the suite, including those that do not run.
 	Prompts int `json:"prompts"`
-	// Unmeasured says why they are not run; empty when they are.
+	// Unmeasured is the reason why the trigger tests do not run; empty when they do.
 	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
-// SuiteRef names a suite.
+// SuiteRef identifies a suite.
 type SuiteRef struct {
 	Path        string `json:"path"`
 	Name        string `json:"name"`
 	Skill       string `json:"skill,omitempty"`
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Kind is absent of a tool_eval.
+	// Kind is absent for a tool_eval.
 	Kind eval.SuiteKind `json:"kind,omitempty"`
 }
 
-// KindName is the kind of the suite, which is never empty.
+// KindName returns the kind of the suite. It is never empty.
 func (s SuiteRef) KindName() eval.SuiteKind { return cmp.Or(s.Kind, eval.ToolEval) }
 
-// Config is how a run was carried out: the suite's config with what the
-// request changed.
+// Config is the effective configuration of a run: the suite's config as changed by the request.
 type Config struct {
 	eval.Config
-	// Trials is the number of trials per task, Workers how many run at once.
+	// Trials is the number of trials per task. Workers is the number of parallel trials.
 	Trials int `json:"trials"`
-	// Agent is the name of the agent that was driven; empty when the executor
-	// drives none, or one that the suite writes out.
+	// Agent is the name of the agent. It is empty when the executor uses none, or when the suite
+	// defines the agent itself.
 	Agent         string   `json:"agent,omitempty"`
 	ActualWorkers int      `json:"actual_workers"`
 	TaskFilters   []string `json:"task_filters,omitempty"`
@@ -108,41 +120,45 @@ type Config struct {
 // TaskRef is a task of a run.
 type TaskRef struct {
 	ID string `json:"id"`
-	// Cell is the cell of the matrix that the task belongs to, Task its id in the
-	// suite; both are absent without a matrix.
+	// Cell is the matrix cell of the task, and Task is its id in the suite. Both are absent
+	// without a matrix.
 	Cell *Cell  `json:"cell,omitempty"`
 	Task string `json:"task,omitempty"`
 	// Role is absent for a task of the suite.
 	Role Role `json:"role,omitempty"`
-	// Of is the id of the task whose baseline it is.
+	// Of is the id of the task for which this task is the baseline.
 	Of string `json:"of,omitempty"`
-	// Trigger is what a trigger test asks; nil for other roles.
+	// Trigger is the prompt of a trigger test; nil for other roles.
 	Trigger     *TriggerRef `json:"trigger,omitempty"`
 	Name        string      `json:"name"`
 	Description string      `json:"description,omitempty"`
 	File        string      `json:"file"`
 	Tags        []string    `json:"tags,omitempty"`
-	Groups      []string    `json:"groups,omitempty"`
-	Trials      int         `json:"totalTrials"`
-	// First is the number of the first trial: 1, but when a single trial was asked for.
+	// Golden reports whether the suite requires that the task never fails.
+	Golden bool     `json:"golden,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+	Trials int      `json:"totalTrials"`
+	// First is the number of the first trial. It is 1 unless a single trial was requested.
 	First int `json:"firstTrial"`
-	// TimeoutMS bounds one attempt at a trial, graders included, in milliseconds;
-	// absent from older records.
+	// TimeoutMS limits one attempt at a trial including graders, in milliseconds. It is absent
+	// from older records.
 	TimeoutMS int64 `json:"timeoutMs,omitempty"`
-	// PassThreshold is the share of counted trials that must pass; nil, in
-	// older records, means all.
+	// PassThreshold is the share of counted trials that must pass. Nil, in older records, means
+	// all.
 	PassThreshold *float64 `json:"passThreshold,omitempty"`
-	// Stopping is the confidence with which the verdict may be decided before all
-	// trials are started; absent when all are to be.
+	// Stopping is the confidence at which the verdict can be decided before all trials are
+	// started. It is absent when all trials run.
 	Stopping float64 `json:"stopping,omitempty"`
-	// Hash names the task by its content, without the trial's number.
+	// Repos are the commits in the initial workspaces of the task's trials.
+	Repos []Checkout `json:"repos,omitempty"`
+	// Hash identifies the task by its content, without the number of the trial.
 	Hash string `json:"hash"`
-	// Execution is that part of Hash which says what an executor was given;
-	// how trials were graded is no part of it.
+	// Execution is the part of Hash that covers the input of the executor. It does not depend on
+	// the graders.
 	Execution string `json:"execution,omitempty"`
 }
 
-// Criteria are those by which the run is summed up as it goes on.
+// Criteria returns the criteria by which the run is summarized while it runs.
 func (r *Run) Criteria() Criteria {
 	c := Criteria{Metrics: r.Metrics, Thresholds: make([]float64, len(r.Tasks))}
 	for i, t := range r.Tasks {
@@ -153,12 +169,12 @@ func (r *Run) Criteria() Criteria {
 	return c
 }
 
-// MetricRef is a metric the run measures.
+// MetricRef is a metric of the run.
 type MetricRef struct {
 	Name      string  `json:"name"`
 	Weight    float64 `json:"weight"`
 	Threshold float64 `json:"threshold"`
 }
 
-// IDTime is how an id begins.
+// IDTime is the time layout of the first part of a run id.
 const IDTime = "20060102-150405.000"

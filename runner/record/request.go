@@ -4,42 +4,63 @@ import (
 	"time"
 )
 
-// Request is what a caller asks of a suite beyond what it says itself. The zero
-// value runs it as it says.
+// The values of Request.Fleet that are not addresses.
+const (
+	FleetNone  = "none"  // the process executes the trials of its run, whatever the suite sets
+	FleetSuite = "suite" // the fleet that the suite names, wherever its servers are
+)
+
+// Request selects what to run of a suite and overrides its settings. The zero value runs the
+// suite as it is.
 type Request struct {
 	// Executor and Model replace those of the suite when not empty.
 	Executor string `json:"executor,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// Models replace those of the suite when there are several, and count instead of
-	// Model then.
+	// Models replaces the models of the suite when it has several elements. Model is then
+	// ignored.
 	Models []string `json:"models,omitempty"`
-	// Agent and ContextDir are recorded only: they had their effect when the
-	// suite was loaded.
+	// Agent and ContextDir are only recorded. They took effect when the suite was loaded.
 	Agent      string `json:"agent,omitempty"`
 	ContextDir string `json:"contextDir,omitempty"`
-	// Tasks and Tags are globs; a task is run when its id or name matches one
-	// of Tasks and a tag of it one of Tags. Empty means all. The id may be that
-	// which a task has in a cell of the matrix: it is run in that cell then.
+	// JudgeModel and JudgeAgent are only recorded, like Agent.
+	JudgeModel string `json:"judgeModel,omitempty"`
+	JudgeAgent string `json:"judgeAgent,omitempty"`
+	// ExactTools requires exact tool names, like config.exact_tools.
+	ExactTools bool `json:"exactTools,omitempty"`
+	// Fleet is the address of the fleet that executes the trials (see package fleetaddr), or
+	// [FleetNone] or [FleetSuite]. Empty means the suite's fleet, as far as the user's own fleet
+	// setting allows it. Records store the address without its password.
+	Fleet string `json:"fleet,omitempty"`
+	// Tasks and Tags are globs. A task runs if its id or name matches one of Tasks and one of
+	// its tags matches one of Tags. Empty means all. The id may be that of a task in a cell of
+	// the matrix; the task then runs in that cell.
 	Tasks []string `json:"tasks,omitempty"`
 	Tags  []string `json:"tags,omitempty"`
-	// Task runs only the task of just that id when not empty.
+	// Task runs only the task with exactly that id when not empty.
 	Task string `json:"task,omitempty"`
 	// Trials replaces trials_per_task when positive.
 	Trials int `json:"trials,omitempty"`
-	// Trial runs only the trial of that number when positive.
+	// Trial runs only the trial with that number when positive.
 	Trial int `json:"trial,omitempty"`
-	// Workers replaces the number of workers, and runs trials in parallel, when positive.
+	// Workers replaces the number of workers, and enables parallel trials, when positive.
 	Workers int `json:"workers,omitempty"`
-	// Timeout replaces the timeouts of suite and tasks when positive. In JSON
-	// it is in nanoseconds.
+	// Timeout replaces the timeouts of the suite and its tasks when positive. It is encoded in
+	// nanoseconds.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Verbose sends more log events, as config.verbose does.
+	// Verbose sends more log events, like config.verbose.
 	Verbose bool `json:"verbose,omitempty"`
-	// FailFast stops after the first task that failed, as config.fail_fast does.
+	// FailFast stops after the first task that failed, like config.fail_fast.
 	FailFast bool `json:"failFast,omitempty"`
-	// Cache takes trials over that an earlier run has done, instead of doing them.
+	// Cache reuses trials of earlier runs instead of executing them.
 	Cache bool `json:"cache,omitempty"`
-	// Stopping replaces the confidence of config.stopping when not nil; 0 means that
-	// all trials are done.
+	// Stopping replaces the confidence of config.stopping when not nil; 0 runs all trials.
 	Stopping *float64 `json:"stopping,omitempty"`
+	// Baseline also runs each task without its skills, like baseline: true in a suite.
+	Baseline bool `json:"baseline,omitempty"`
+	// NoSkills withholds all skills from agents.
+	NoSkills bool `json:"noSkills,omitempty"`
+	// SkipGraders grades no task. Trigger tests are still graded.
+	SkipGraders bool `json:"skipGraders,omitempty"`
+	// UpdateSnapshots lets diff graders replace their snapshots.
+	UpdateSnapshots bool `json:"updateSnapshots,omitempty"`
 }

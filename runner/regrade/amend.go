@@ -22,31 +22,29 @@ import (
 	"waza/runner/workspace"
 )
 
-// Amender changes the records of runs that are over. It is safe for concurrent use.
+// An Amender changes the records of runs that are over. It is safe for concurrent use.
 type Amender struct {
 	Catalog *catalog.Catalog
 	Planner *plan.Planner
-	// Begin admits an amendment. Its context ends with ctx and when no further
-	// amendments are wanted; the amendment calls done when it is over.
-	Begin func(ctx context.Context) (_ context.Context, done func(), err error)
-	// Ended is called when an amendment has taken effect, before the run is free
-	// for others.
+	// Admit admits an amendment. The returned context ends with ctx, and when no further
+	// amendments are wanted. The amendment calls done at its end.
+	Admit func(ctx context.Context) (_ context.Context, done func(), err error)
+	// Ended is called after an amendment has taken effect and before others can change the run.
 	Ended func(log *journal.Writer, h record.Handle)
 	Log   *slog.Logger
 }
 
-// Amendment changes the trials of a run that is over. What it replaces is in the
-// journal at once, and takes effect when the amendment ends:
+// An Amendment changes the trials of a run that is over. Its changes are in the journal at once,
+// and take effect when the amendment ends:
 //
 //	trial_graded … ─► tasks and summary from all trials ─► task_graded … run_graded ─► result.json
 //
-// One that was cut short changes nothing; the next on the same run finds what it
-// replaced, and lets it take effect with its own. The methods are safe for
-// concurrent use.
+// An amendment that was cut short changes nothing. The next one on the same run finds its
+// changes and makes them effective with its own. The methods are safe for concurrent use.
 type Amendment struct {
 	rec    *record.Run
-	broken *record.DamagedFile // run.json, when it is damaged
-	// dir is where workspaces belong meanwhile. It is removed afterwards.
+	broken *record.DamagedFile // run.json, if it is damaged
+	// dir is the directory for workspaces during the amendment. It is removed afterwards.
 	dir string
 	run *journal.Run
 
@@ -55,20 +53,19 @@ type Amendment struct {
 	enc      *replay.Encoder
 	files    *replay.Trials
 	st       *replay.State
-	secrets  *provider.Redactor // nil when there can be none
+	secrets  *provider.Redactor // nil if there can be no secrets
 	criteria record.Criteria
-	dirty    bool  // there is something to take effect
-	replaced bool  // some of it by this amendment
-	err      error // the journal's: it takes no more
+	dirty    bool  // some changes have to take effect
+	replaced bool  // some of them by this amendment
+	err      error // of the journal, which accepts no more events
 }
 
-// Amend lets change amend a run that is over, and makes it take effect. When
-// change fails, what it had replaced before takes effect all the same. The error
-// is [record.ErrRunNotFound], a [*record.BusyError], what change returned, or tells why the
-// record cannot be read or written. The context of change ends with ctx, and with
-// the runner.
+// Amend calls change to amend a run that is over, and makes the changes effective. If change
+// fails, the changes that it made before still take effect. The error is
+// [record.ErrRunNotFound], a [*record.BusyError], the error of change, or an error of reading or
+// writing the record. The context of change ends with ctx, and with the runner.
 func (r *Amender) Amend(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
-	ctx, done, err := r.Begin(ctx)
+	ctx, done, err := r.Admit(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (r *Amender) Amend(ctx context.Context, id string, change func(context.Cont
 	a, err := openAmendment(run)
 	switch {
 	case errors.Is(err, journal.ErrRecorded):
-		return &record.BusyError{RunID: id, GoesOn: true}
+		return &record.BusyError{RunID: id, Running: true}
 	case errors.Is(err, journal.ErrAmended):
 		return &record.BusyError{RunID: id}
 	case err != nil:
@@ -112,10 +109,10 @@ func openAmendment(run *journal.Run) (*Amendment, error) {
 	return a, nil
 }
 
-// read finds out how the run stands.
+// read reads the present state of the run.
 func (a *Amendment) read(run *journal.Run) error {
 	var err error
-	h := &replay.Recorded{Run: run, Rec: a.rec, Broken: a.broken}
+	h := &replay.RecordedRun{Run: run, Rec: a.rec, Broken: a.broken}
 	if a.st, err = h.State(); err != nil {
 		return err
 	}
@@ -124,7 +121,7 @@ func (a *Amendment) read(run *journal.Run) error {
 	}
 	a.dirty = a.st.Amended != nil
 	if head, err := h.Head(); err == nil && head.EndedAt != nil {
-		// An amendment may have been cut short just before it wrote the result.
+		// An earlier amendment may have been cut short just before it wrote the result.
 		a.dirty = a.dirty || !sameJSON(a.st.Progress.AmendedAt, head.AmendedAt)
 	}
 	a.criteria = a.rec.Criteria()
@@ -134,21 +131,21 @@ func (a *Amendment) read(run *journal.Run) error {
 	return nil
 }
 
-// Redact takes secrets out of what is recorded from now on.
+// Redact removes secrets from everything that is recorded from now on.
 func (a *Amendment) Redact(secrets *provider.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.secrets = secrets
 }
 
-// Criteria are what the run is summed up by.
+// Criteria returns the criteria by which the run is summed up.
 func (a *Amendment) Criteria() record.Criteria {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.criteria
 }
 
-// SetCriteria sums the run up by other criteria, which hold for later amendments, too.
+// SetCriteria sets the criteria by which the run is summed up, also in later amendments.
 func (a *Amendment) SetCriteria(c record.Criteria) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,8 +154,8 @@ func (a *Amendment) SetCriteria(c record.Criteria) {
 	}
 }
 
-// Trial returns the trial of that number of a task, by its index, as it stands
-// now. It is nil when there is no such trial or it had not ended when the run did.
+// Trial returns the present state of a trial by the index of its task and its number. It returns
+// nil if the trial does not exist or had not ended when the run did.
 func (a *Amendment) Trial(task, num int) (*record.Trial, error) {
 	a.mu.Lock()
 	at := a.placeLocked(task, num-a.firstTrial(task))
@@ -174,7 +171,7 @@ func (a *Amendment) Trial(task, num int) (*record.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	blobs.Tell(a.log.Blobs()) // what takes the place of the trial has the same contents
+	blobs.Register(a.log.Blobs()) // the replacement of the trial has the same contents
 	res := new(record.Trial)
 	return res, a.files.DecodeRaw(raw, res)
 }
@@ -186,7 +183,7 @@ func (a *Amendment) firstTrial(task int) int {
 	return a.rec.Tasks[task].First
 }
 
-// placeLocked finds the trial at an index of a task; the zero place when there is none.
+// placeLocked returns the place of a trial, or the zero place if there is no such trial.
 func (a *Amendment) placeLocked(task, index int) replay.Place {
 	if task < 0 || task >= len(a.st.Tasks) || index < 0 || index >= len(a.st.Tasks[task].Trials) {
 		return replay.Place{}
@@ -194,15 +191,14 @@ func (a *Amendment) placeLocked(task, index int) replay.Place {
 	return a.st.Place(replay.KeyOf(task, index))
 }
 
-// earlierGrades returns what graders made of a trial before amendments replaced
-// it, the newest first.
+// earlierGrades returns the grades of a trial that amendments have replaced, the newest first.
 func (a *Amendment) earlierGrades(task, num int) ([][]record.Grade, error) {
 	a.mu.Lock()
 	places := slices.Clone(a.st.Earlier[replay.KeyOf(task, num-a.firstTrial(task))])
 	a.mu.Unlock()
 	var list [][]record.Grade
 	for _, at := range slices.Backward(places) {
-		var res replay.Lean
+		var res replay.LeanTrial
 		if err := res.Read(a.files, at); err != nil {
 			return nil, err
 		}
@@ -211,9 +207,8 @@ func (a *Amendment) earlierGrades(task, num int) ([][]record.Grade, error) {
 	return list, nil
 }
 
-// Replace puts res in the place of the trial that it names, of the task at that
-// index. was is the trial's verdict so far. It is in the journal when Replace
-// returns.
+// Replace replaces the trial that has the number of res in the task at an index. was is the
+// trial's present verdict. The change is in the journal when Replace returns.
 func (a *Amendment) Replace(task int, was record.Verdict, res *record.Trial) error {
 	t := a.rec.Tasks[task]
 	a.mu.Lock()
@@ -228,7 +223,7 @@ func (a *Amendment) Replace(task int, was record.Verdict, res *record.Trial) err
 	return err
 }
 
-// recordLocked numbers an event, writes it to the journal and to the fold.
+// recordLocked numbers an event and adds it to the journal and to the state.
 func (a *Amendment) recordLocked(e *record.Event) error {
 	if a.err != nil {
 		return a.err
@@ -240,7 +235,7 @@ func (a *Amendment) recordLocked(e *record.Event) error {
 	}
 	off := a.log.Append(line)
 	if err := a.log.Flush(); err != nil {
-		a.err = fmt.Errorf("the run cannot be amended: %w", err)
+		a.err = fmt.Errorf("cannot amend the run: %w", err)
 		return a.err
 	}
 	var at replay.Place
@@ -252,13 +247,13 @@ func (a *Amendment) recordLocked(e *record.Event) error {
 	return nil
 }
 
-// close lets what was replaced take effect, and gives the run free. Without whole,
-// what an earlier amendment left is not reason enough to do so.
+// close makes the changes effective and releases the run. If whole is not set, it does so only
+// for changes of this amendment, not for those that an earlier one left.
 func (a *Amendment) close(whole bool, r *Amender) error {
 	var err error
 	if a.dirty && (whole || a.replaced) {
 		if err = a.finish(); err == nil && a.st.Progress.EndedAt != nil {
-			r.Ended(a.log, &replay.Recorded{Run: a.run, Rec: a.rec, Broken: a.broken})
+			r.Ended(a.log, &replay.RecordedRun{Run: a.run, Rec: a.rec, Broken: a.broken})
 		}
 	}
 	if rerr := workspace.RemoveAll(a.dir); rerr != nil {
@@ -274,8 +269,8 @@ func (a *Amendment) shut() error {
 	return a.log.Close()
 }
 
-// finish sums the run up anew, and writes its result if it has one: that of a run
-// that was interrupted is always made of its journal.
+// finish sums up the run again, and writes its result if it has one. The result of an
+// interrupted run is always computed from its journal.
 func (a *Amendment) finish() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -307,8 +302,8 @@ func (a *Amendment) finish() error {
 	return nil
 }
 
-// sumUpLocked does what the scheduler does as trials end: one trial at a time is
-// in memory. Tasks that had not ended with the run stay so.
+// sumUpLocked sums up the run like the scheduler, with one trial at a time in memory. Tasks that
+// had not ended with the run stay so.
 func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 	rec := *a.rec
 	rec.Metrics = a.criteria.Metrics
@@ -321,7 +316,7 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 			if at.Size == 0 {
 				continue
 			}
-			var res replay.Lean
+			var res replay.LeanTrial
 			if err := res.Read(a.files, at); err != nil {
 				return nil, err
 			}
@@ -348,14 +343,14 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 	sum := sums.Summary(rec.Metrics)
 	if old := a.st.Progress.Summary; old != nil {
 		sum.DurationMS = old.DurationMS
-		if sum.Triggers == nil { // records of older runs say nothing of them
+		if sum.Triggers == nil { // records of older runs do not contain them
 			sum.Triggers = old.Triggers
 		}
 	}
 	return sum, nil
 }
 
-// taskLocked is the result of a task as it stands now; nil when it had not ended.
+// taskLocked returns the present result of a task; nil if the task had not ended.
 func (a *Amendment) taskLocked(task int) *record.Task {
 	if a.st.Amended != nil && a.st.Amended.Tasks[task] != nil {
 		return a.st.Amended.Tasks[task]

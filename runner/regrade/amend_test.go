@@ -19,7 +19,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// An amendment changes all that is told of a run, and none of its events.
+// An amendment changes every result of a run, and none of its events.
 func TestAmend(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
@@ -48,7 +48,7 @@ func TestAmend(t *testing.T) {
 	require.Equal(t, record.Passed, results[1].Verdict)
 
 	if diff := cmp.Diff(events, runnertest.Follow(t, h, 1)); diff != "" {
-		t.Errorf("the run's events are others (-before +after):\n%s", diff)
+		t.Errorf("the run's events changed (-before +after):\n%s", diff)
 	}
 	last := events[len(events)-1]
 	require.Equal(t, record.End, last.Type)
@@ -65,7 +65,7 @@ func TestAmend(t *testing.T) {
 	}
 }
 
-// Criteria that an amendment sets hold for later ones.
+// Criteria that an amendment sets apply to later amendments.
 func TestAmendCriteria(t *testing.T) {
 	t.Parallel()
 	r, id, _ := runnertest.RecordedRun(t)
@@ -87,8 +87,8 @@ func TestAmendCriteria(t *testing.T) {
 	check(0.75)
 }
 
-// Wherever an amendment is cut short, the run is as before or as after it, and
-// the next amendment takes up what there was.
+// Wherever an amendment is cut short, the run is in the state before or after it, and the next
+// amendment completes it.
 func TestAmendCutShort(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
@@ -123,15 +123,15 @@ func TestAmendCutShort(t *testing.T) {
 				}
 				if withResult {
 					require.NoError(t, os.WriteFile(filepath.Join(copied, "result.json"), oldResult, 0o600))
-					want = before // the old result stands until there is a new one
+					want = before // the old result stays until a new one exists
 				}
 				r, err := runner.New(runner.Options{StateDir: state})
 				require.NoError(t, err)
 				if diff := cmp.Diff(want, runnertest.ResultOf(t, runnertest.Reopened(t, r, id))); diff != "" {
 					t.Errorf("cut after line %d, torn %t, result %t (-want +got):\n%s", cut, torn, withResult, diff)
 				}
-				// An amendment that changes nothing takes up what was left; what was done
-				// once more is the same.
+				// An amendment without changes makes the remaining changes effective; doing so
+				// twice has the same result.
 				flips := 0
 				require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
 					for _, at := range [][2]int{{1, 1}, {0, 2}, {0, 1}} {
@@ -144,7 +144,7 @@ func TestAmendCutShort(t *testing.T) {
 					}
 					return nil
 				}))
-				require.Equal(t, max(0, own+3-cut), flips, "what was recorded is not lost")
+				require.Equal(t, max(0, own+3-cut), flips, "recorded changes are not lost")
 				if diff := cmp.Diff(after, runnertest.ResultOf(t, runnertest.Reopened(t, r, id))); diff != "" {
 					t.Errorf("amended after line %d, torn %t (-want +got):\n%s", cut, torn, diff)
 				}
@@ -153,7 +153,7 @@ func TestAmendCutShort(t *testing.T) {
 	}
 }
 
-// What failed changes nothing if nothing was replaced, else that much.
+// A failed amendment keeps the changes that it made before, if any.
 func TestAmendFails(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
@@ -175,7 +175,7 @@ func TestAmendFails(t *testing.T) {
 	require.ErrorIs(t, r.Amender().Amend(t.Context(), "nope", nil), record.ErrRunNotFound)
 }
 
-// A run that goes on, or that somebody else amends, is not amended.
+// A run that is active, or that somebody else amends, cannot be amended.
 func TestAmendBusy(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -188,14 +188,14 @@ func TestAmendBusy(t *testing.T) {
 	var busy *record.BusyError
 	for _, r := range []*runner.Runner{r, other} {
 		require.ErrorAs(t, r.Amender().Amend(t.Context(), live.ID(), nothing), &busy)
-		require.Equal(t, "run "+live.ID()+" still goes on", busy.Error())
+		require.Equal(t, "run "+live.ID()+" is still running", busy.Error())
 	}
 	live.Cancel()
 	runnertest.Follow(t, live, 1)
 	require.NoError(t, r.Amender().Amend(t.Context(), live.ID(), func(context.Context, *regrade.Amendment) error {
 		for _, r := range []*runner.Runner{r, other} {
 			require.ErrorAs(t, r.Amender().Amend(t.Context(), live.ID(), nothing), &busy)
-			require.Contains(t, busy.Error(), "is being graded or reviewed already")
+			require.Contains(t, busy.Error(), "is already being graded or reviewed")
 		}
 		p, err := runnertest.Reopened(t, other, live.ID()).Progress()
 		require.NoError(t, err)
@@ -210,15 +210,15 @@ func TestAmendBusy(t *testing.T) {
 func TestAmendClose(t *testing.T) {
 	t.Parallel()
 	r, id, _ := runnertest.RecordedRun(t)
-	begun, over := make(chan struct{}), make(chan error)
+	started, over := make(chan struct{}), make(chan error)
 	go func() {
 		over <- r.Amender().Amend(t.Context(), id, func(ctx context.Context, a *regrade.Amendment) error {
-			close(begun)
+			close(started)
 			<-ctx.Done()
 			return errors.Join(runnertest.FlipIn(a, 1, 1), context.Cause(ctx))
 		})
 	}()
-	<-begun
+	<-started
 	closed := make(chan error)
 	go func() { closed <- r.Close(t.Context()) }()
 	require.ErrorIs(t, <-over, runner.ErrClosed)
@@ -226,13 +226,13 @@ func TestAmendClose(t *testing.T) {
 	require.Equal(t, 2, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Summary.Passed)
 }
 
-// A run that was interrupted stays so, also while it is amended; tasks that had
-// not ended have no result.
+// An interrupted run stays interrupted, even during an amendment. Tasks that had not ended have
+// no result.
 func TestAmendInterrupted(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
 	lines := runnertest.JournalLines(t, dir)
-	kept := bytes.Join(lines[:12], nil) // a has ended, a trial of b, too
+	kept := bytes.Join(lines[:12], nil) // task a and one trial of b have ended
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), append(kept, lines[12][:9]...), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
@@ -259,11 +259,11 @@ func TestAmendInterrupted(t *testing.T) {
 	require.Equal(t, 2, p.Trials.Passed)
 	require.Equal(t, 1, p.Trials.Failed)
 	if diff := cmp.Diff(events, runnertest.Follow(t, h, 1)); diff != "" {
-		t.Errorf("the run's events are others (-before +after):\n%s", diff)
+		t.Errorf("the run's events changed (-before +after):\n%s", diff)
 	}
 }
 
-// The result of a run whose journal could not take the end keeps it.
+// If the journal could not record the end of a run, the run's result keeps it.
 func TestAmendEndThatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
@@ -278,7 +278,7 @@ func TestAmendEndThatWasNotRecorded(t *testing.T) {
 	require.EqualValues(t, len(lines), events[len(events)-1].Seq)
 }
 
-// Secrets are taken out of what an amendment records.
+// An amendment removes secrets from what it records.
 func TestAmendRedacts(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)

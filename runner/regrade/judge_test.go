@@ -31,12 +31,12 @@ Is it fine?
 `, srv.URL, runnertest.SecretKey)
 }
 
-// A judge is asked again only where it would be asked something else.
+// A judge is asked again only if the question is different.
 func TestGradeAsksNoJudgeInVain(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
 	files := judgedSuite(t, s)
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	require.EqualValues(t, 10, s.Requests.Load())
 	for _, tc := range []struct {
 		name     string
@@ -54,7 +54,7 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 		{"model", []string{"gpt-4o", "gpt-4.1"}, regrade.GradeOptions{}, 10, record.Passed},
 	} {
 		before := s.Requests.Load()
-		g, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, tc.edit...), tc.o)
+		g, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, tc.edit...), tc.o)
 		require.Equal(t, tc.requests, s.Requests.Load()-before, tc.name)
 		require.Equal(t, 10, g.Graded, tc.name)
 		require.Equal(t, tc.verdict, res.Task(t, "a").Verdict, tc.name)
@@ -69,18 +69,18 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 	}
 }
 
-// A judge that compares nothing was asked again when a pairwise judge of its task
-// came or went, for the hash of what it asks held the output without skills.
-func TestGradeAsksNoJudgeForAnother(t *testing.T) {
+// A judge without comparison was asked again when a pairwise judge was added to its task or
+// removed, because the hash of its question included the output without skills.
+func TestGradeAsksOnlyChangedJudges(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
-	files := runnertest.Edited(t, judgedSuite(t, s), "name: judged\n", "name: judged\nbaseline: true\n",
+	files := runnertest.Replace(t, judgedSuite(t, s), "name: judged\n", "name: judged\nbaseline: true\n",
 		"tasks: [{id: a, prompt: x}, {id: b, prompt: x}]", "tasks: [{id: a, prompt: x}]")
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	require.EqualValues(t, 10, s.Requests.Load(), "a and its baseline")
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	paired := runnertest.Edited(t, files, "{id: a, prompt: x}",
+	paired := runnertest.Replace(t, files, "{id: a, prompt: x}",
 		"{id: a, prompt: x, graders: [{name: better, type: prompt, config: {mode: pairwise, rubric: r, model: m, base_url: "+other.URL+", api_key_command: echo "+runnertest.SecretKey+"}}]}")
 	s.Requests.Store(0)
 	for _, suite := range []string{paired, files} {
@@ -89,14 +89,14 @@ func TestGradeAsksNoJudgeForAnother(t *testing.T) {
 	}
 }
 
-// A judge that cannot be reached makes an error, which a later grading mends with
-// no more requests than trials lack a verdict.
+// An unreachable judge causes an error. A later grading repairs it, with as many requests as
+// trials lack a verdict.
 func TestGradeJudgeOutage(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
 	files := judgedSuite(t, s)
 	s.Fail(http.StatusBadRequest, 4)
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	require.Equal(t, 6, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Summary.Trials.Errors)
 	before := s.Requests.Load()
 	s.Fail(0, 0)

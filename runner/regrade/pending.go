@@ -8,7 +8,7 @@ import (
 	"waza/runner/replay"
 )
 
-// Question is what one grader asks a person about one trial.
+// A Question is a grader's question to a person about one trial.
 type Question struct {
 	TaskID   string `json:"taskId"`
 	TaskName string `json:"taskName"`
@@ -16,21 +16,21 @@ type Question struct {
 	Grader   string `json:"grader"`
 	// Type is human or human_calibration.
 	Type string `json:"type"`
-	// Verdict is the trial's as it stands.
+	// Verdict is the trial's present verdict.
 	Verdict record.Verdict `json:"verdict"`
-	// Pending: an answer is waited for. It is not where there is one, and where
-	// it could change nothing because the trial failed anyway or is an error.
+	// Pending reports whether the question waits for an answer. It does not if there is one, or
+	// if an answer changes nothing because the trial failed anyway or is an error.
 	Pending bool `json:"pending"`
-	// Score and Comment are the answer; Score is nil as long as there is none.
+	// Score and Comment are the answer; Score is nil if there is no answer yet.
 	Score   *float64 `json:"score"`
 	Comment string   `json:"comment,omitempty"`
 	record.Review
 }
 
-// Questions lists what graders of a run ask persons, answered or not, in the order
-// of tasks, trials and graders. Of a run that goes on it lists what there is so
-// far, though no answer is taken before it is over. The error is
-// [record.ErrRunNotFound], or tells why the record cannot be read.
+// Questions lists the questions of a run's graders to people, answered or not, in the order of
+// tasks, trials and graders. For an active run it lists the questions so far, although answers
+// are accepted only after its end. The error is [record.ErrRunNotFound] or an error of reading
+// the record.
 func (r *Amender) Questions(runID string) ([]Question, error) {
 	h, err := replay.Open(r.Catalog.Store, runID)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Amender) Questions(runID string) ([]Question, error) {
 	}
 	var list []Question
 	err = eachTrial(h, func(_ *replay.Trials, task int, raw []byte) error {
-		var res replay.Lean
+		var res replay.LeanTrial
 		if err := res.Lift(raw); err != nil {
 			return fmt.Errorf("journal: a trial of task %s: %w", h.Rec.Tasks[task].ID, err)
 		}
@@ -48,14 +48,14 @@ func (r *Amender) Questions(runID string) ([]Question, error) {
 	return list, err
 }
 
-// Pending lists those questions that wait for an answer; see [Amender.Questions].
+// Pending lists the questions that wait for an answer; see [Amender.Questions].
 func (r *Amender) Pending(runID string) ([]Question, error) {
 	list, err := r.Questions(runID)
 	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err
 }
 
-// NewestPending returns the newest run that is over and has pending questions;
-// empty when there is none. Runs whose files cannot be read are left out.
+// NewestPending returns the newest run that is over and has pending questions, or "" if there is
+// no such run. It ignores runs whose files cannot be read.
 func (r *Amender) NewestPending() (runID string, err error) {
 	ids, err := r.Catalog.Store.List()
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *Amender) NewestPending() (runID string, err error) {
 	return "", nil
 }
 
-// Trial returns all that is known of one trial of a run, as it stands now. It is
-// nil when there is no such trial, or it has not ended.
+// Trial returns the present state of one trial of a run. It returns nil if the trial does not
+// exist or has not ended.
 func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) {
 	h, err := replay.Open(r.Catalog.Store, runID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) 
 		if h.Rec.Tasks[task].ID != taskID || found != nil {
 			return nil
 		}
-		var head replay.Lean
+		var head replay.LeanTrial
 		if head.LiftHead(raw) != nil || head.TrialNum != trial {
 			return nil
 		}
@@ -98,9 +98,8 @@ func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) 
 	return found, err
 }
 
-// File returns the content of a file that a trial of a run left in its workspace,
-// as it was recorded. The error names the path, and tells of a file that was not
-// there or not kept.
+// File returns the recorded content of a file that a trial left in its workspace. If the file
+// did not exist or was not kept, it returns an error that contains the path.
 func (r *Amender) File(runID string, trial *record.Trial, path string) ([]byte, error) {
 	var found *record.SnapshotEntry
 	if w := trial.Workspace; w != nil {
@@ -151,10 +150,9 @@ func questionsOf(task record.TaskRef, res *record.Trial) []Question {
 	return list
 }
 
-// eachTrial visits the trials of a run that have ended, one at a time, in the
-// order of tasks and trials, as the journal has them. The bytes are gone after the
-// visit.
-func eachTrial(h *replay.Recorded, visit func(files *replay.Trials, task int, raw []byte) error) error {
+// eachTrial visits the ended trials of a run, one at a time, in the order of tasks and trials,
+// as the journal contains them. The bytes are valid only during the visit.
+func eachTrial(h *replay.RecordedRun, visit func(files *replay.Trials, task int, raw []byte) error) error {
 	st, err := h.State()
 	if err != nil {
 		return err

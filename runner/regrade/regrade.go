@@ -18,8 +18,8 @@ import (
 	"waza/runner/trial"
 )
 
-// grading grades the trials of a recorded run, as many at once as the run did.
-// Its goroutines are those workers; run waits for them.
+// A grading grades the trials of a recorded run, as many at once as the run executed. Its
+// goroutines are the workers; run waits for them.
 type grading struct {
 	plan    *plan.Plan
 	env     *trial.Env // set by run
@@ -36,26 +36,27 @@ type grading struct {
 	task   int        // the next trial to grade
 	num    int
 	done   int
-	halted error // why no more are
+	halted error // why no more trials are graded
 	result Grading
-	// reworded are the indexes of tasks that were asked something else than today.
+	// reworded holds the indexes of tasks whose prompt changed since the run.
 	reworded map[int]bool
 }
 
-// gradedTask is a task of the run that is still in the suite.
+// A gradedTask is a task of the run that is still in the suite.
 type gradedTask struct {
 	*plan.Task
 	index   int // in the run
-	without int // index of the task's baseline in the run, -1 when there is none
+	without int // index of the task's baseline in the run, -1 if it does not exist
 	ref     record.TaskRef
 	order   record.Order
 }
 
-// run is what [Amender.Amend] calls.
+// run grades all trials; [Amender.Amend] calls it.
 func (g *grading) run(ctx context.Context, a *Amendment) error {
 	g.env = g.plan.Env()
 	for _, t := range g.tasks {
 		t.order = g.plan.Order(t.Task, g.rec.RunID, t.index+1)
+		t.order.Repos = t.ref.Repos // the repositories of the run, whatever their names refer to today
 		if _, err := g.env.Bind(&t.order); err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (g *grading) run(ctx context.Context, a *Amendment) error {
 	return context.Cause(ctx)
 }
 
-// criteria are those of the suite; tasks that it has no more keep theirs.
+// criteria returns the criteria of the suite; tasks that it no longer has keep theirs.
 func (g *grading) criteria(before record.Criteria) record.Criteria {
 	c := record.Criteria{Metrics: plan.MetricsOf(g.plan.Suite), Thresholds: slices.Clone(before.Thresholds)}
 	for _, t := range g.tasks {
@@ -101,7 +102,7 @@ func (g *grading) work(ctx context.Context) {
 			g.cancel(err)
 			return
 		}
-		g.tell()
+		g.reportProgress()
 	}
 }
 
@@ -119,7 +120,7 @@ func (g *grading) claim() (*gradedTask, int) {
 	return nil, 0
 }
 
-// halt lets no more trials be graded; the first reason counts.
+// halt stops the grading of further trials; the first reason counts.
 func (g *grading) halt(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,7 +129,7 @@ func (g *grading) halt(err error) {
 	}
 }
 
-func (g *grading) tell() {
+func (g *grading) reportProgress() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.done++
@@ -137,22 +138,22 @@ func (g *grading) tell() {
 	}
 }
 
-// Gradable reports whether the executor ended normally: then all graders had
-// their turn, or the first at least. One whose agent said that it cannot do the task
-// left nothing to grade.
+// Gradable reports whether the executor ended normally, so that all graders, or at least the
+// first, were called. It returns false for a trial whose agent reported that it cannot do the
+// task, because nothing is left to grade.
 func Gradable(res *record.Trial) bool {
 	switch res.Verdict {
 	case record.Failed:
 		destroyed := res.Workspace != nil && res.Workspace.Destroyed != ""
-		return len(res.Graders) > 0 || res.Error == "" || destroyed
+		return record.Finished(res.Graders) || res.Error == "" || destroyed
 	case record.Passed, record.NeedsReview:
 		return true
 	}
-	return len(res.Graders) > 0
+	return record.Finished(res.Graders)
 }
 
-// trial grades one trial, and records what has changed. An error ends the
-// grading; the trial stays as it was then.
+// trial grades one trial and records its changes. An error ends the grading; the trial stays
+// unchanged then.
 func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 	old, err := g.a.Trial(t.index, num)
 	if err != nil {
@@ -168,7 +169,7 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// A canned reply only tries a suite out, which needs no judge.
+	// A canned reply only tries out a suite, which does not need a judge.
 	if why := executor.AsStop(a.Cause); why != nil && !t.Setup.Can().Canned {
 		if !why.Orderly {
 			return stopped(why)
@@ -179,11 +180,11 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 	return g.record(t, old, a)
 }
 
-// grade lets today's graders score a trial.
+// grade scores a trial with the present graders.
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *trial.Attempt {
 	o := t.order
 	o.Num = old.TrialNum
-	again := &trial.Recorded{Order: &o, Env: g.env, Before: g.before(t, old), Blobs: g.blobs, Dir: g.a.dir}
+	again := &trial.RecordedTrial{Order: &o, Env: g.env, Before: g.before(t, old), Blobs: g.blobs, Dir: g.a.dir}
 	g.compareAsked(t, old, again.Prompt(old, func(error) {}))
 	baseline, err := g.compareWith(t, old.TrialNum)
 	if err != nil {
@@ -201,10 +202,13 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *
 	return a
 }
 
-// compareAsked notes a task whose prompt is another than it was: its graders may
-// expect what nobody asked for. So it is when a row is put into a dataset whose
-// rows have no ids.
+// compareAsked records whether a task's prompt changed since the run: its graders may then
+// expect what nobody asked for. This happens, for example, when a row is inserted into a dataset
+// without ids.
 func (g *grading) compareAsked(t *gradedTask, old *record.Trial, prompt string) {
+	if g.rec.Imported != nil && old.Prompt == "" { // the file did not contain it
+		return
+	}
 	if g.plan.Pool.Redactor().Text(prompt) == old.Prompt || strings.Contains(old.Prompt, provider.Redacted) {
 		return
 	}
@@ -216,14 +220,14 @@ func (g *grading) compareAsked(t *gradedTask, old *record.Trial, prompt string) 
 	g.reworded[t.index] = true
 }
 
-// before is what graders made of a trial in the past. Results that an amendment
-// replaced are among them, for an edit that is undone makes them those of today:
-// what a person said is not lost with it, nor what a judge did.
+// before returns the past grades of a trial, including grades that amendments replaced. If an
+// edit of the suite is undone, they apply again: neither a person's scores nor a judge's answers
+// are lost.
 func (g *grading) before(t *gradedTask, old *record.Trial) [][]record.Grade {
 	earlier, err := g.a.earlierGrades(t.index, old.TrialNum)
-	if err != nil { // they are of use, and not needed
+	if err != nil { // they are useful, but not required
 		g.mu.Lock()
-		g.warn("task %s, trial %d: earlier results cannot be read: %v", t.ID, old.TrialNum, err)
+		g.warn("task %s, trial %d: cannot read earlier results: %v", t.ID, old.TrialNum, err)
 		g.mu.Unlock()
 	}
 	list := append([][]record.Grade{old.Graders}, earlier...)
@@ -235,8 +239,8 @@ func (g *grading) before(t *gradedTask, old *record.Trial) [][]record.Grade {
 	return list
 }
 
-// compareWith is what judges compare a trial with, as it was recorded; nil when
-// the task asks for no baseline.
+// compareWith returns the recorded baseline for judges to compare a trial with; nil if the task
+// requires no baseline.
 func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) {
 	switch {
 	case !t.Compares:
@@ -256,10 +260,11 @@ func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) 
 	return trial.BaselineOf(res), nil
 }
 
-// record puts a trial in its place, if it is another than it was.
+// record replaces a trial if its grades changed.
 func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) error {
 	res := *old
 	res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
+	res.Routing = a.Routing
 	if a.Judged != nil {
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
@@ -284,16 +289,16 @@ func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) err
 	return nil
 }
 
-// sameGrades compares what would be recorded of the graders of a trial, but for
-// how long they took.
+// sameGrades reports whether the grades of two trials would be recorded in the same way, except
+// for their durations.
 func sameGrades(a, b *record.Trial, secrets *provider.Redactor) bool {
 	timeless := func(t *record.Trial) any {
 		graders := slices.Clone(t.Graders)
 		for i := range graders {
 			graders[i].DurationMS = 0
 		}
-		// As it would be read: details are of any type until they are recorded.
-		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders, t.Tools})
+		// Compare encoded values, because details have any type until they are recorded.
+		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders, t.Tools, t.Routing})
 		var plain any
 		if err != nil || json.Unmarshal(secrets.JSON(data), &plain) != nil {
 			return t
@@ -303,10 +308,10 @@ func sameGrades(a, b *record.Trial, secrets *provider.Redactor) bool {
 	return reflect.DeepEqual(timeless(a), timeless(b))
 }
 
-// maxFeedback bounds what a change tells of a trial.
+// maxFeedback is the most bytes of a change's feedback.
 const maxFeedback = 2 << 10
 
-// feedback says why a trial did not pass.
+// feedback returns the reasons why a trial did not pass.
 func feedback(t *record.Trial, secrets *provider.Redactor) string {
 	switch t.Verdict {
 	case record.Passed:
@@ -320,10 +325,10 @@ func feedback(t *record.Trial, secrets *provider.Redactor) string {
 			text = fmt.Sprintf("%s: %s", r.Name, r.Feedback)
 		}
 	}
-	return clip(secrets.Text(text), maxFeedback) // in this order: half a key is no key
+	return clip(secrets.Text(text), maxFeedback) // in this order, because a clipped key would not be recognized
 }
 
-// clip shortens text to at most n bytes and says so.
+// clip shortens text to at most n bytes and adds a note.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -22,7 +22,7 @@ import (
 
 func TestGrade(t *testing.T) {
 	t.Parallel()
-	r, id, dir := runnertest.Done(t, runnertest.TwoTasks)
+	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
 	own := len(runnertest.JournalLines(t, dir))
 
@@ -31,17 +31,17 @@ func TestGrade(t *testing.T) {
 	require.Zero(t, g.Changed)
 	require.Equal(t, own, len(runnertest.JournalLines(t, dir)), "nothing has changed, so nothing is recorded")
 	if diff := cmp.Diff(before, res); diff != "" {
-		t.Errorf("it is another (-before +after):\n%s", diff)
+		t.Errorf("it changed (-before +after):\n%s", diff)
 	}
 
-	var told []int
-	g, res = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, runnertest.TwoTasks, "contains: [all good]", "contains: [mock response]"), regrade.GradeOptions{
+	var reported []int
+	g, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [mock response]"), regrade.GradeOptions{
 		Progress: func(done, total int) {
 			require.Equal(t, 4, total)
-			told = append(told, done)
+			reported = append(reported, done)
 		},
 	})
-	require.Equal(t, []int{1, 2, 3, 4}, told)
+	require.Equal(t, []int{1, 2, 3, 4}, reported)
 	want := "a 1 passed failed says_good: the output does not contain \"mock response\"\n" +
 		"a 2 passed failed says_good: the output does not contain \"mock response\"\n" +
 		"b 1 failed passed \n" +
@@ -53,14 +53,14 @@ func TestGrade(t *testing.T) {
 
 	_, res = runnertest.GradeAgain(t, r, id, runnertest.TwoTasks, regrade.GradeOptions{})
 	if diff := cmp.Diff(before, res, sameGraders); diff != "" {
-		t.Errorf("there and back (-before +after):\n%s", diff)
+		t.Errorf("grading twice does not restore the run (-before +after):\n%s", diff)
 	}
 }
 
-// sameGraders compares results but for how long their graders took.
+// sameGraders ignores the duration of graders.
 var sameGraders = cmpopts.IgnoreFields(record.Grade{}, "DurationMS")
 
-// Thresholds, metrics, weights, expected, tasks: all are today's.
+// A regrading uses the present thresholds, metrics, weights, expectations and tasks.
 func TestGradeToday(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -71,7 +71,7 @@ tasks:
   - {id: a, prompt: one}
   - {id: b, prompt: two}
 `
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	g, res := runnertest.GradeAgain(t, r, id, `
 -- eval.yaml --
 name: today
@@ -91,9 +91,9 @@ tasks:
 	require.Equal(t, 2, g.Kept)
 	require.Equal(t, "a 2 passed failed first: the output does not contain \"1:\"\n", runnertest.Changes(g))
 	require.Equal(t, []string{
-		"not graded, for the suite has no such task any more: b",
-		"not graded, for the run has no such task: c",
-		"graded, but the prompt is not the one that the run sent: a",
+		"not graded because the suite no longer has the task: b",
+		"not graded because the run does not have the task: c",
+		"graded, but the prompt has changed since the run: a",
 	}, g.Warnings)
 	require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
 	require.InDelta(t, 0.25, *res.Trial(t, "a", 2).Score, 1e-9)
@@ -104,8 +104,8 @@ tasks:
 	require.Contains(t, res.Trial(t, "a", 1).Output, "1: one")
 }
 
-// Graders that were too slow when a run was graded anew made its trials timeouts,
-// which count as failures of the agent.
+// Slow graders once made trials timeouts when a run was regraded, and timeouts count as failures
+// of the agent.
 func TestGradeTooSlow(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -115,16 +115,16 @@ config: {executor: command, command: cat, timeout_seconds: 3}
 graders: [{name: g, type: program, config: {command: sh, args: [-c, 'exit 0']}}]
 tasks: [{id: a, prompt: x}]
 `
-	r, id, _ := runnertest.Done(t, files)
-	g, _ := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "exit 0", "sleep 100"), regrade.GradeOptions{})
-	require.Equal(t, "a 1 passed error the graders had not finished after 3s\n", runnertest.Changes(g))
+	r, id, _ := runnertest.FinishedRun(t, files)
+	g, _ := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "exit 0", "sleep 100"), regrade.GradeOptions{})
+	require.Equal(t, "a 1 passed error the graders did not finish within 3s\n", runnertest.Changes(g))
 	g, _ = runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	require.Equal(t, "a 1 error passed \n", runnertest.Changes(g))
 }
 
-// A row that was put into a dataset made all after it be graded as their
-// neighbours, and nothing told of it.
-func TestGradeTellsOfOtherPrompts(t *testing.T) {
+// When a row was inserted into a dataset, all later rows were graded as their neighbors without
+// a warning.
+func TestGradeWarnsAboutChangedPrompts(t *testing.T) {
 	t.Parallel()
 	const files = `
 -- eval.yaml --
@@ -138,17 +138,17 @@ who
 ann
 bob
 `
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	g, _ := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	require.Empty(t, g.Warnings)
-	g, _ = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "ann\n", "zoe\nann\n"), regrade.GradeOptions{})
+	g, _ = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "ann\n", "zoe\nann\n"), regrade.GradeOptions{})
 	require.Equal(t, []string{
-		"not graded, for the run has no such task: row-3",
-		"graded, but the prompt is not the one that the run sent: row-1, row-2",
+		"not graded because the run does not have the task: row-3",
+		"graded, but the prompt has changed since the run: row-1, row-2",
 	}, g.Warnings)
 }
 
-// Trials whose executor did not end normally stay; those that a grader could not
+// Trials whose executor did not end normally stay unchanged. Trials that a grader could not
 // score are scored later.
 func TestGradeErrors(t *testing.T) {
 	t.Parallel()
@@ -164,10 +164,10 @@ tasks:
     prompt: fine
     graders: [{name: tool, type: program, config: {command: ./no-such-program}}]
 `
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
 	require.Equal(t, record.Errored, before.Task(t, "grader").Verdict)
-	g, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "command: ./no-such-program", "command: 'true'"), regrade.GradeOptions{})
+	g, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "command: ./no-such-program", "command: 'true'"), regrade.GradeOptions{})
 	require.Equal(t, 1, g.Graded)
 	require.Equal(t, 1, g.Kept)
 	require.Equal(t, record.Errored, res.Task(t, "harness").Verdict)
@@ -175,8 +175,8 @@ tasks:
 	require.Empty(t, res.Trial(t, "grader", 1).Error)
 }
 
-// Graders of files see the workspace as the executor left it, its permissions,
-// links and absolute paths included; what was not kept is an error.
+// Graders of files see the workspace as the executor left it, including permissions, links and
+// absolute paths. Content that was not kept is an error.
 func TestGradeFiles(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -203,39 +203,39 @@ made
 		{"escape", "{name: g, type: file, config: {must_exist: [out]}}", "failed", "failed"},
 		{"diff", "{name: g, type: diff, config: {expected_files: [{path: made.txt, snapshot: want.txt}]}}", "passed", "passed"},
 		{"program", `{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made link && touch mark && test ! -e in.txt']}}`, "passed", "error"},
-		{"in what was not kept", "{name: g, type: file, config: {must_not_exist: [node_modules/x/y]}}", "passed", "error"},
+		{"in a directory that was not kept", "{name: g, type: file, config: {must_not_exist: [node_modules/x/y]}}", "passed", "error"},
 		{"made by a grader", "{name: g, type: file, config: {must_exist: [mark]}}", "failed", "failed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r, id, dir := runnertest.Done(t, files)
-			_, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, grader, tc.grader), regrade.GradeOptions{})
+			r, id, dir := runnertest.FinishedRun(t, files)
+			_, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, grader, tc.grader), regrade.GradeOptions{})
 			require.Equal(t, tc.whole, string(res.Task(t, "whole").Verdict), "%v", res.Task(t, "whole").Reasons)
 			require.Equal(t, tc.lossy, string(res.Task(t, "lossy").Verdict), "%v", res.Task(t, "lossy").Reasons)
 			if tc.lossy == "error" {
-				require.Contains(t, res.Trial(t, "lossy", 1).Error, "the trial's workspace was not recorded in full: node_modules: directories of this name are not kept")
+				require.Contains(t, res.Trial(t, "lossy", 1).Error, "the trial's workspace was not recorded completely: node_modules: directories with this name are not recorded")
 			}
 			require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
 		})
 	}
 	t.Run("contents are gone", func(t *testing.T) {
 		t.Parallel()
-		r, id, dir := runnertest.Done(t, files)
+		r, id, dir := runnertest.FinishedRun(t, files)
 		require.NoError(t, os.Truncate(filepath.Join(dir, "files.gz"), 3))
 		_, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 		require.Equal(t, record.Errored, res.Task(t, "whole").Verdict)
-		require.Contains(t, res.Trial(t, "whole", 1).Error, "the workspace cannot be restored: made.txt: files.gz: content")
+		require.Contains(t, res.Trial(t, "whole", 1).Error, "cannot restore the workspace: made.txt: files.gz: content")
 	})
 }
 
-// A key that is refused ends the grading at once; what was judged before stays
-// judged, and is not asked for again.
+// A rejected key ends the grading at once. Earlier judgements are kept, and the judge is not
+// asked for them again.
 func TestGradeRefused(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
 	files := judgedSuite(t, s)
-	r, id, dir := runnertest.Done(t, files)
-	other := runnertest.Edited(t, files, "Is it fine?", "Is it finer?")
+	r, id, dir := runnertest.FinishedRun(t, files)
+	other := runnertest.Replace(t, files, "Is it fine?", "Is it finer?")
 	s.Fail(http.StatusUnauthorized, 13)
 	g, err := r.Amender().Grade(t.Context(), id, runnertest.Load(t, r, other), regrade.GradeOptions{})
 	require.ErrorContains(t, err, "the grading was stopped: ")
@@ -248,8 +248,8 @@ func TestGradeRefused(t *testing.T) {
 	require.Equal(t, 10, g.Graded)
 	require.EqualValues(t, 21, s.Requests.Load())
 
-	// A budget ends it in an orderly way.
-	dear := runnertest.Edited(t, files, "trials_per_task: 5", "trials_per_task: 5, max_tokens: 2000", "Is it fine?", "Is it dear?")
+	// A budget ends the grading in an orderly way.
+	dear := runnertest.Replace(t, files, "trials_per_task: 5", "trials_per_task: 5, max_tokens: 2000", "Is it fine?", "Is it dear?")
 	g, err = r.Amender().Grade(t.Context(), id, runnertest.Load(t, r, dear), regrade.GradeOptions{})
 	require.ErrorContains(t, err, "config.max_tokens of 2000")
 	require.Positive(t, g.Graded)
@@ -265,13 +265,13 @@ func TestGradeRefused(t *testing.T) {
 	}))
 }
 
-// A grading that is cancelled keeps what it has done, and only that.
+// A cancelled grading keeps exactly its finished results.
 func TestGradeCancelled(t *testing.T) {
 	t.Parallel()
-	r, id, dir := runnertest.Done(t, runnertest.TwoTasks)
+	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	g, err := r.Amender().Grade(ctx, id, runnertest.Load(t, r, runnertest.Edited(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]")), regrade.GradeOptions{
+	g, err := r.Amender().Grade(ctx, id, runnertest.Load(t, r, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]")), regrade.GradeOptions{
 		Progress: func(done, _ int) {
 			if done == 2 {
 				cancel()
@@ -285,10 +285,10 @@ func TestGradeCancelled(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
 }
 
-// One of two gradings of a run wins; the other is told.
+// One of two concurrent gradings of a run wins; the other returns an error.
 func TestGradeTwice(t *testing.T) {
 	t.Parallel()
-	r, id, _ := runnertest.Done(t, runnertest.TwoTasks)
+	r, id, _ := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	suite := runnertest.Load(t, r, runnertest.TwoTasks)
 	var busy *record.BusyError
 	_, err := r.Amender().Grade(t.Context(), id, suite, regrade.GradeOptions{Progress: func(done, _ int) {
@@ -298,17 +298,17 @@ func TestGradeTwice(t *testing.T) {
 		}
 	}})
 	require.NoError(t, err)
-	require.False(t, busy.GoesOn)
+	require.False(t, busy.Running)
 
 	live := runnertest.Start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", record.Request{})
 	_, err = r.Amender().Grade(t.Context(), live.ID(), suite, regrade.GradeOptions{})
 	require.ErrorAs(t, err, &busy)
-	require.True(t, busy.GoesOn)
+	require.True(t, busy.Running)
 	_, err = r.Amender().Grade(t.Context(), "nope", suite, regrade.GradeOptions{})
 	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
-// What a person said is not lost when a run is graded anew.
+// Regrading a run keeps people's scores.
 func TestGradeKeepsReviews(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -322,7 +322,7 @@ tasks:
       - {name: person, type: human, config: {instructions: look}}
       - {name: text, type: text, config: {contains: [good]}}
 `
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	require.Equal(t, record.NeedsReview, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Task(t, "a").Verdict)
 	g, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	require.Zero(t, g.Changed)
@@ -336,19 +336,19 @@ tasks:
 		return a.Replace(0, was, trial)
 	}))
 	for _, o := range []regrade.GradeOptions{{}, {Rejudge: true}} {
-		_, res = runnertest.GradeAgain(t, r, id, runnertest.Edited(t, files, "contains: [good]", "contains: [goo]"), o)
+		_, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "contains: [good]", "contains: [goo]"), o)
 		require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
 		require.InDelta(t, 0.85, *res.Trial(t, "a", 1).Score, 1e-9)
 	}
 }
 
-// An edit that was undone had lost what a person said, and asked the judge again.
+// Undoing an edit once lost people's scores and asked the judge again.
 func TestGradeUndoesAnEdit(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
-	files := runnertest.Edited(t, judgedSuite(t, s), "trials_per_task: 5", "trials_per_task: 1",
+	files := runnertest.Replace(t, judgedSuite(t, s), "trials_per_task: 5", "trials_per_task: 1",
 		"  - {name: says,", "  - {name: person, type: human}\n  - {name: says,")
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	for _, score := range []float64{0.3, 0.6} {
 		_, err := r.Amender().Review(t.Context(), id, regrade.Review{TaskID: "a", Trial: 1, Score: score, Comment: "so so"})
 		require.NoError(t, err)
@@ -357,7 +357,7 @@ func TestGradeUndoesAnEdit(t *testing.T) {
 	require.InDelta(t, (0.8+0.6+1)/3, *want.Score, 1e-9)
 
 	s.Requests.Store(0)
-	without := runnertest.Edited(t, files, "  - {name: person, type: human}\n", "", "- name: judge", "- name: says2", "type: prompt", "type: text",
+	without := runnertest.Replace(t, files, "  - {name: person, type: human}\n", "", "- name: judge", "- name: says2", "type: prompt", "type: text",
 		files[strings.Index(files, "config: {rubric"):strings.Index(files, "  - {name: person")], "config: {contains: [fine]}\n")
 	for range 2 {
 		_, res := runnertest.GradeAgain(t, r, id, without, regrade.GradeOptions{})
@@ -368,14 +368,14 @@ func TestGradeUndoesAnEdit(t *testing.T) {
 	require.Zero(t, s.Requests.Load())
 }
 
-// A run that was interrupted is graded as far as it came.
+// The recorded trials of an interrupted run are graded.
 func TestGradeInterrupted(t *testing.T) {
 	t.Parallel()
-	r, id, dir := runnertest.Done(t, runnertest.TwoTasks)
+	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	lines := runnertest.JournalLines(t, dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(strings.Join(texts(lines[:12]), "")), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	g, res := runnertest.GradeAgain(t, r, id, runnertest.Edited(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]"), regrade.GradeOptions{})
+	g, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]"), regrade.GradeOptions{})
 	require.Equal(t, record.StatusInterrupted, g.Status)
 	require.Equal(t, record.StatusInterrupted, res.Status)
 	require.Equal(t, g.Graded, g.Summary.Trials.Failed)
@@ -396,9 +396,9 @@ func TestGradeUngradable(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
-	r, id, dir := runnertest.Done(t, runnertest.TwoTasks)
+	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	own := len(runnertest.JournalLines(t, dir))
-	suite := runnertest.Load(t, r, runnertest.Edited(t, runnertest.TwoTasks, "{type: text, name: says_good, config: {contains: [all good]}}", "{type: code, name: says_good, config: {assertions: ['1 +']}}"))
+	suite := runnertest.Load(t, r, runnertest.Replace(t, runnertest.TwoTasks, "{type: text, name: says_good, config: {contains: [all good]}}", "{type: code, name: says_good, config: {assertions: ['1 +']}}"))
 	_, err := r.Amender().Grade(t.Context(), id, suite, regrade.GradeOptions{})
 	var ungradable *regrade.UngradableError
 	require.ErrorAs(t, err, &ungradable)

@@ -17,53 +17,52 @@ import (
 	"waza/runner/tally"
 )
 
-// Review is a person's score of one trial.
+// A Review is a person's score of one trial.
 type Review struct {
 	TaskID string
 	Trial  int // from 1
-	// Grader is the name of the grader that asks; empty when only one does.
+	// Grader is the name of the grader that asks; it can be empty if only one does.
 	Grader string
-	// Score is in [0, 1]. What passes, the grader says.
+	// Score is in [0, 1]. The grader decides which score passes.
 	Score   float64
 	Comment string
-	// Reviewer says who gives the score; may be empty.
+	// Reviewer names the person who gives the score; can be empty.
 	Reviewer string
 }
 
-// Reviewed is how a trial stands after a review.
+// Reviewed is the state of a trial after a review.
 type Reviewed struct {
 	RunID  string `json:"runId"`
 	TaskID string `json:"taskId"`
 	Trial  int    `json:"trial"`
 	Grader string `json:"grader"`
-	// Verdict and Score are the trial's; the score is nil when it has none.
+	// Verdict and Score are the trial's; Score is nil if it has none.
 	Verdict record.Verdict `json:"verdict"`
 	Score   *float64       `json:"score"`
-	// Pending is how many scores of the run are still waited for.
+	// Pending is the number of scores that the run still waits for.
 	Pending int `json:"pending"`
 }
 
-// ReviewError says that a review cannot be taken, and which part of it is at fault.
+// A ReviewError means that a review cannot be accepted, and names the faulty part.
 type ReviewError struct {
 	RunID string
 	What  string   // task, trial, grader or score
-	Given string   // what it was given as
-	Known []string // what it could be; may be empty
+	Given string   // the given value
+	Known []string // valid values; can be empty
 	msg   string
 }
 
 func (e *ReviewError) Error() string { return e.msg }
 
-// reviewPatience is how long a review waits for others that amend the same run:
-// another review is over in a moment, grading anew may take long.
+// reviewPatience is how long a review waits for others that amend the same run. Another review
+// is over in a moment; a regrading can take long.
 const reviewPatience = 3 * time.Second
 
-// Review records a person's score of a trial of a run that is over, and brings
-// the verdict of the trial and the result of the run up to date. It may be given
-// again: the last one counts, the others stay in the journal. The score is
-// recorded when Review returns without an error, which else is [record.ErrRunNotFound],
-// a [*ReviewError], a [*record.BusyError], or tells why the record cannot be read or
-// written. Several reviewers, also of several processes, wait for each other for
+// Review records a person's score of a trial of a run that is over, and updates the verdict of
+// the trial and the result of the run. It can be called again: the last score counts, the others
+// stay in the journal. If Review returns no error, the score is recorded. The error is
+// [record.ErrRunNotFound], a [*ReviewError], a [*record.BusyError], or an error of reading or
+// writing the record. Concurrent reviewers, even of several processes, wait for each other for
 // some seconds.
 func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
 	if err := person.CheckScore(v.Score); err != nil {
@@ -83,20 +82,21 @@ func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed
 	return done, err
 }
 
-// environmentSecrets are the keys that somebody may paste into a comment.
+// environmentSecrets returns the keys in the environment, because people may paste them into a
+// comment.
 func environmentSecrets() *provider.Redactor {
 	var secrets provider.Redactor
 	secrets.Learn(os.Environ())
 	return &secrets
 }
 
-// amendPatiently tries again while somebody else amends the run.
+// amendPatiently is like Amend, but retries while somebody else amends the run.
 func (r *Amender) amendPatiently(ctx context.Context, id string, change func(context.Context, *Amendment) error) error {
 	deadline := time.Now().Add(reviewPatience)
 	for {
 		err := r.Amend(ctx, id, change)
 		var busy *record.BusyError
-		if !errors.As(err, &busy) || busy.GoesOn || time.Now().After(deadline) {
+		if !errors.As(err, &busy) || busy.Running || time.Now().After(deadline) {
 			return err
 		}
 		_ = pause.About(ctx, 20*time.Millisecond)
@@ -133,8 +133,8 @@ func (a *Amendment) review(v Review, now time.Time) (*Reviewed, error) {
 	return &Reviewed{RunID: a.rec.RunID, TaskID: v.TaskID, Trial: v.Trial, Grader: g.Name, Verdict: res.Verdict, Score: res.Score}, nil
 }
 
-// reviewable finds the result that v is about in the trial res, which is nil when
-// there is none.
+// reviewable returns the grade in the trial res that v is about. res is nil if the trial has not
+// ended.
 func (a *Amendment) reviewable(task int, v Review, res *record.Trial) (*record.Grade, error) {
 	ref := a.rec.Tasks[task]
 	fault := &ReviewError{RunID: a.rec.RunID, What: "trial", Given: fmt.Sprint(v.Trial)}
@@ -145,7 +145,7 @@ func (a *Amendment) reviewable(task int, v Review, res *record.Trial) (*record.G
 	case res == nil:
 		fault.msg = fmt.Sprintf("trial %d of task %q had not ended when run %s did", v.Trial, v.TaskID, a.rec.RunID)
 		return nil, fault
-	case len(res.Graders) == 0 && res.Error != "":
+	case !record.Finished(res.Graders) && res.Error != "":
 		fault.msg = fmt.Sprintf("trial %d of task %q was not graded, so there is nothing to review: %s: %s", v.Trial, v.TaskID, res.Verdict, res.Error)
 		return nil, fault
 	}
@@ -159,7 +159,7 @@ func span(first, last int) string {
 	return fmt.Sprintf("%d to %d", first, last)
 }
 
-// asking finds the result that asks a person. Of several of one name it is the
+// asking returns the grade that asks a person. If several have the same name, it returns the
 // first that waits, else the first.
 func (a *Amendment) asking(v Review, res *record.Trial) (*record.Grade, error) {
 	var names []string
@@ -181,14 +181,14 @@ func (a *Amendment) asking(v Review, res *record.Trial) (*record.Grade, error) {
 	case len(names) == 0:
 		fault.msg = "no grader asks a person about " + where
 	case v.Grader == "" && len(names) > 1:
-		fault.msg = fmt.Sprintf("several graders ask a person about %s, name one: %s", where, strings.Join(names, ", "))
+		fault.msg = fmt.Sprintf("several graders ask a person about %s, name one of them: %s", where, strings.Join(names, ", "))
 	case found != nil:
 		return found, nil
 	default:
-		fault.msg = fmt.Sprintf("no grader %q asks a person about %s; known are %s", v.Grader, where, strings.Join(names, ", "))
+		fault.msg = fmt.Sprintf("no grader %q asks a person about %s; graders that do: %s", v.Grader, where, strings.Join(names, ", "))
 		for _, g := range res.Graders {
 			if g.Name == v.Grader {
-				fault.msg = fmt.Sprintf("grader %q is of type %s, which asks no person; those of %s that do: %s", g.Name, g.Type, where, strings.Join(names, ", "))
+				fault.msg = fmt.Sprintf("grader %q has type %s, which does not ask a person; graders of %s that do: %s", g.Name, g.Type, where, strings.Join(names, ", "))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// poems is a suite of which a person must score each trial that code lets pass.
+// poems is a suite in which a person must score each trial that the code grader passes.
 const poems = `
 -- eval.yaml --
 name: poems
@@ -74,18 +74,18 @@ func TestReview(t *testing.T) {
 	require.Equal(t, 1, before.Summary.NeedsReview)
 	require.Equal(t, 3, before.Summary.Trials.NeedsReview)
 	require.Nil(t, before.Summary.Metrics[0].Value)
-	require.Empty(t, before.Trial(t, "haiku", 1).Attempts, "it is not tried again")
+	require.Empty(t, before.Trial(t, "haiku", 1).Attempts, "the trial does not run again")
 	newest, err := r.Amender().NewestPending()
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
 
 	list, err := r.Amender().Pending(id)
 	require.NoError(t, err)
-	require.Len(t, list, 6, "what failed anyway does not wait")
+	require.Len(t, list, 6, "a failed trial does not wait")
 	require.Equal(t, "Trial 2", list[2].Instructions)
 	all, err := r.Amender().Questions(id)
 	require.NoError(t, err)
-	require.Len(t, all, 9, "what was not graded asks nothing")
+	require.Len(t, all, 9, "an ungraded trial asks nothing")
 
 	review := func(trial int, score float64, pending int, want record.Verdict, mean float64) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestReview(t *testing.T) {
 	review(1, 1, 5, record.Passed, 1)
 	review(2, 0.5, 4, record.Failed, 0.75)
 	res := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
-	require.Equal(t, record.Failed, res.Task(t, "haiku").Verdict, "whatever the third will be")
+	require.Equal(t, record.Failed, res.Task(t, "haiku").Verdict, "the third score does not matter")
 	review(2, 0.75, 4, record.Passed, 0.875)
 	review(3, 0.75, 3, record.Passed, 0.875)
 	for trial, score := range map[int]float64{1: 0, 2: 1, 3: 0.5} {
@@ -124,7 +124,7 @@ func TestReview(t *testing.T) {
 
 	done, err := r.Amender().Review(t.Context(), id, regrade.Review{TaskID: "limerick", Trial: 1, Score: 1})
 	require.NoError(t, err)
-	require.Equal(t, record.Failed, done.Verdict, "code has said no")
+	require.Equal(t, record.Failed, done.Verdict, "the code grader failed it")
 	require.Equal(t, 0.5, *done.Score)
 	trial, err := r.Amender().Trial(id, "limerick", 1)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-func TestReviewsThatCannotBeTaken(t *testing.T) {
+func TestInvalidReviews(t *testing.T) {
 	t.Parallel()
 	r, id, dir := poemRun(t)
 	dir = filepath.Join(dir, "runs", id)
@@ -146,7 +146,7 @@ func TestReviewsThatCannotBeTaken(t *testing.T) {
 		`has no trial 4; it has 1 to 3`:                             {TaskID: "haiku", Trial: 4, Grader: "beauty"},
 		`has no trial 0; it has 1 to 3`:                             {TaskID: "haiku", Grader: "beauty"},
 		`several graders ask a person about trial 1`:                {TaskID: "haiku", Trial: 1},
-		`"says_pond" is of type text, which asks no person`:         {TaskID: "haiku", Trial: 1, Grader: "says_pond"},
+		`"says_pond" has type text, which does not ask a person`:    {TaskID: "haiku", Trial: 1, Grader: "says_pond"},
 		`no grader "x" asks a person about trial 2 of task "haiku"`: {TaskID: "haiku", Trial: 2, Grader: "x"},
 		`was not graded, so there is nothing to review: error`:      {TaskID: "broken", Trial: 1, Grader: "beauty"},
 		`no grader asks a person about trial 1 of task "code"`:      {TaskID: "code", Trial: 1},
@@ -168,7 +168,7 @@ func TestReviewsThatCannotBeTaken(t *testing.T) {
 	require.Len(t, runnertest.JournalLines(t, dir), lines, "nothing was recorded")
 }
 
-// Reviewers of several processes may be at it at once, and no score is lost.
+// Reviewers of several processes can work concurrently, and no score is lost.
 func TestReviewersAtOnce(t *testing.T) {
 	t.Parallel()
 	_, id, state := poemRun(t)
@@ -180,7 +180,7 @@ func TestReviewersAtOnce(t *testing.T) {
 			wg.Go(func() {
 				v := regrade.Review{TaskID: "haiku", Trial: trial, Grader: grader, Score: 0.75, Reviewer: fmt.Sprint(trial)}
 				_, err := r.Amender().Review(t.Context(), id, v)
-				// On a slow machine others may be at it for longer than one is patient.
+				// On a slow machine others can take longer than the reviewer waits.
 				for busy := new(record.BusyError); errors.As(err, &busy); {
 					_, err = r.Amender().Review(t.Context(), id, v)
 				}
@@ -201,7 +201,7 @@ func TestReviewersAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever holds the record for long is waited for, and then named.
+// A review waits for a process that holds the record, and then returns an error that names it.
 func TestReviewWhileBusy(t *testing.T) {
 	t.Parallel()
 	r, id, state := poemRun(t)
@@ -212,7 +212,7 @@ func TestReviewWhileBusy(t *testing.T) {
 		var busy *record.BusyError
 		_, err := other.Amender().Review(t.Context(), id, v)
 		require.ErrorAs(t, err, &busy)
-		require.False(t, busy.GoesOn)
+		require.False(t, busy.Running)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = other.Amender().Review(ctx, id, v)
@@ -227,14 +227,14 @@ func TestReviewWhileBusy(t *testing.T) {
 	for _, r := range []*runner.Runner{r, other} {
 		_, err := r.Amender().Review(t.Context(), live.ID(), regrade.Review{TaskID: "a", Trial: 1, Score: 1})
 		require.ErrorAs(t, err, &busy)
-		require.True(t, busy.GoesOn)
+		require.True(t, busy.Running)
 		list, err := r.Amender().Pending(live.ID())
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
 }
 
-// The trials of a run whose process died can be reviewed, as far as there are any.
+// The ended trials of a run whose process died can be reviewed.
 func TestReviewOfAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	r, id, state := poemRun(t)
@@ -269,8 +269,8 @@ func TestReviewOfAnInterruptedRun(t *testing.T) {
 	require.Equal(t, 1, p.Trials.NeedsReview)
 }
 
-// A reviewer whose process is killed leaves the run as before or as after the
-// review, and the next review finds all that was recorded.
+// If a reviewer's process is killed, the run is in the state before or after the review, and the
+// next review finds everything that was recorded.
 func TestReviewCutShort(t *testing.T) {
 	t.Parallel()
 	r, id, state := poemRun(t)
@@ -296,7 +296,7 @@ func TestReviewCutShort(t *testing.T) {
 	}
 }
 
-// What a trial left in its workspace can be looked at.
+// The files that a trial left in its workspace can be read.
 func TestFileOfATrial(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)

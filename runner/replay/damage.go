@@ -8,8 +8,8 @@ import (
 	"waza/runner/record"
 )
 
-// DamageOf goes through a run's journal. It decodes nothing, so it takes a moment for
-// each hundred megabytes. last is the number of the last event, lost ones included.
+// DamageOf reads a run's journal and returns its damage. It decodes nothing, so it takes a
+// moment per hundred megabytes. last is the number of the last event, including lost ones.
 func DamageOf(run *journal.Run) (d *record.Damage, last int64, err error) {
 	r, err := run.Journal()
 	if err != nil {
@@ -35,10 +35,10 @@ func DamageOf(run *journal.Run) (d *record.Damage, last int64, err error) {
 	}
 }
 
-// Damage goes through all files of the run's record, but decodes little.
-func (r *Recorded) Damage() (*record.Damage, error) {
-	// result.json comes first, because the journal is written before it.
-	head, broken, err := r.believed()
+// Damage checks all files of the run's record, but decodes little.
+func (r *RecordedRun) Damage() (*record.Damage, error) {
+	// result.json is read first, because the journal is written before it.
+	head, broken, err := r.readResultHead()
 	if err != nil {
 		return nil, err
 	}

@@ -16,19 +16,19 @@ import (
 	"waza/runner/record"
 )
 
-// The journal is the record of a run; run.json and result.json repeat what it holds,
-// so that a look at a run costs little. Each of the three says whether it is as it was
-// written, and each face of a run reads them here:
+// The journal is the record of a run. run.json and result.json repeat parts of it, so that they
+// can be read quickly. Each of the three files shows whether it is damaged. All readers of a run
+// use these rules:
 //
-//	run.json     damaged ─► the record in run_start or run_resumed
-//	result.json  damaged ─► made of the journal again
-//	journal      damaged ─► what the other lines say, and trials that result.json has
+//	run.json     damaged ─► use the record in run_start or run_resumed
+//	result.json  damaged ─► create it again from the journal
+//	journal      damaged ─► use the other lines, and the trials in result.json
 //
-// Whatever is damaged is reported as [Damage], also when nothing is lost by it.
+// All damage is reported as [record.Damage], even when nothing is lost.
 
-// ReadRecord reads run.json or, when that cannot be believed, what the journal has of
-// it. Of a run of which neither is left the record says as much as its id does. broken
-// is what is wrong with run.json. The error is [record.ErrRunNotFound].
+// ReadRecord reads run.json or, when it is damaged, the record in the journal. When both are
+// lost, the record contains only what the run's id contains. broken describes the damage of
+// run.json. The error is [record.ErrRunNotFound].
 func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, err error) {
 	b, err := run.Request()
 	if err == nil {
@@ -50,7 +50,7 @@ func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, 
 	return &record.Run{RunID: id, CreatedAt: dateOf(id)}, broken, nil
 }
 
-// FileFault is what is wrong with a file, without its name.
+// FileFault describes the damage of a file, without its name.
 func FileFault(err error) string {
 	var file *journal.FileError
 	var path *os.PathError
@@ -58,15 +58,15 @@ func FileFault(err error) string {
 	case errors.As(err, &file):
 		err = file.Err
 	case errors.Is(err, os.ErrNotExist):
-		return "it is missing"
+		return "missing file"
 	case errors.As(err, &path):
 		err = path.Err
 	}
 	return err.Error()
 }
 
-// recordInJournal returns the record of the run's last session; nil when no line that
-// is left has it.
+// recordInJournal returns the record of the last run session; nil when no remaining line
+// contains it.
 func recordInJournal(run *journal.Run) (rec *record.Run, err error) {
 	r, err := run.Journal()
 	if err != nil {
@@ -74,7 +74,7 @@ func recordInJournal(run *journal.Run) (rec *record.Run, err error) {
 	}
 	defer r.Close()
 	for {
-		line, _, _, err := r.NextWhole()
+		line, _, _, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			return rec, nil
 		}
@@ -94,7 +94,7 @@ func recordInJournal(run *journal.Run) (rec *record.Run, err error) {
 	}
 }
 
-// dateOf is the time that an id begins with; zero when it begins with none.
+// dateOf returns the time at the start of an id; zero if it has none.
 func dateOf(id string) time.Time {
 	if i := strings.LastIndexByte(id, '-'); i > 0 {
 		id = id[:i]
@@ -106,9 +106,9 @@ func dateOf(id string) time.Time {
 	return t
 }
 
-// believed returns the head of result.json; nil when there is none, or none that can
-// be believed. broken is what is wrong with it. The error is [record.ErrRunNotFound].
-func (r *Recorded) believed() (head *resultHead, broken *record.DamagedFile, err error) {
+// readResultHead returns the head of result.json; nil when the file does not exist or is damaged.
+// broken describes the damage. The error is [record.ErrRunNotFound].
+func (r *RecordedRun) readResultHead() (head *resultHead, broken *record.DamagedFile, err error) {
 	head, err = r.Head()
 	switch {
 	case err == nil:
@@ -121,8 +121,8 @@ func (r *Recorded) believed() (head *resultHead, broken *record.DamagedFile, err
 	return nil, &record.DamagedFile{File: "result.json", Error: FileFault(err)}, nil
 }
 
-// Head reads all of result.json, to see that it is whole, and decodes its head.
-func (r *Recorded) Head() (*resultHead, error) {
+// Head reads all of result.json to verify it, and decodes its head.
+func (r *RecordedRun) Head() (*resultHead, error) {
 	f, err := r.Run.Result()
 	if err != nil {
 		return nil, err
@@ -139,10 +139,10 @@ func (r *Recorded) Head() (*resultHead, error) {
 	return head, nil
 }
 
-// State is the state of the run as all of its files have it. What the journal lost of
-// trials and tasks comes from result.json, where that is whole.
-func (r *Recorded) State() (*State, error) {
-	head, _, err := r.believed()
+// State returns the state of the run from all of its files. Trials and tasks that the journal
+// lost come from result.json, if that is undamaged.
+func (r *RecordedRun) State() (*State, error) {
+	head, _, err := r.readResultHead()
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,7 @@ func (r *Recorded) State() (*State, error) {
 	return st, nil
 }
 
-// fill takes trials and tasks that the state lacks from result.json, as far as that
-// can be read.
+// fill adds trials and tasks that the state lacks from result.json, as far as it can be read.
 func (s *State) fill(run *journal.Run) {
 	f, err := run.Result()
 	if err != nil {
@@ -173,7 +172,7 @@ func (s *State) fill(run *journal.Run) {
 		for num, at := range trials {
 			key, ok := s.key(&record.Event{TaskID: head.ID, TrialNum: num})
 			if ok && s.Tasks[key.Task].Trials[key.Trial].Size == 0 {
-				s.Tasks[key.Task].Trials[key.Trial] = at // the summary counts it
+				s.Tasks[key.Task].Trials[key.Trial] = at // the summary already counts it
 			}
 		}
 		if s.Tasks[task].Result == nil && head.Task != nil && head.Verdict != "" {
@@ -216,7 +215,7 @@ func placeInResult(dec *json.Decoder) (num int, at Place, err error) {
 	if err := dec.Decode(&raw); err != nil {
 		return 0, at, err
 	}
-	var head Lean
+	var head LeanTrial
 	err = head.LiftHead(raw)
 	at = Place{
 		Off: dec.InputOffset() - int64(len(raw)), Size: int32(len(raw)), Verdict: CodeOf(head.Verdict),

@@ -1,7 +1,7 @@
-// Package replay turns the recorded events of a run into its state. Call [Open] for a
-// run of the past, [NewFold] to follow the events of a run as they are recorded,
-// [StateOf] for the state of any run, and [NewFollower] to show a run by what a
-// subscription delivers; nothing else folds events.
+// Package replay computes the state of a run from its recorded events. Call [Open] for an
+// earlier run, [NewFold] to follow the events of a run as they are recorded, [StateOf] for the
+// state of any run, and [NewFollower] to display a run from its subscription. No other package
+// folds events.
 package replay
 
 import (
@@ -17,15 +17,14 @@ import (
 	"waza/runner/record"
 )
 
-// Place is where a trial's result stands in the journal, and its verdict. Together
-// with a slot in a slice it is all that a run keeps in memory of a trial that has
-// ended.
+// Place is the position of a trial's result in the journal, and its verdict. A run keeps nothing
+// else in memory of an ended trial, except its slot in a slice.
 type Place struct {
 	Off     int64
-	Size    int32 // 0 when there is no trial
+	Size    int32 // 0 without a trial
 	Verdict verdictCode
-	stored  bool // it refers to contents that are elsewhere
-	// inResult: it is in result.json, because the journal lost it.
+	stored  bool // the trial refers to contents in other files
+	// the trial is in result.json, because the journal lost it
 	inResult bool
 }
 
@@ -41,8 +40,8 @@ func CodeOf(v record.Verdict) verdictCode {
 
 func (c verdictCode) Verdict() record.Verdict { return verdictCodes[c] }
 
-// LastMember is the place of the value of a line's last member: its bytes end just
-// before the brace.
+// LastMember returns the place of the value of a line's last member. Its bytes end just before
+// the brace.
 func LastMember(line, value []byte) Place {
 	return Place{Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead))}
 }
@@ -53,60 +52,58 @@ type TaskFold struct {
 	Trials []Place      // by trial number, from the task's first
 }
 
-// State is the state of a run as its events give it. Tasks are those of the
-// record; events find theirs by its id, for a run that is taken up again may have
-// others than before.
+// State is the state of a run according to its events. Tasks are those of the record. Events
+// find their task by its id, because the tasks of a resumed run may differ from before.
 type State struct {
 	counts
 	Clock    clock
-	Resumed  int // how often the run was taken up again
+	Resumed  int // number of times that the run was resumed
 	Tasks    []TaskFold
-	Criteria *record.Criteria // of the last amendment; nil means the record's
-	Amended  *amended         // what has not taken effect yet; nil when there is none
-	// Prompts are those that a model proposed, in all sessions.
+	Criteria *record.Criteria // criteria of the last amendment; nil means those of the record
+	Amended  *amended         // amendment that has not taken effect; nil without one
+	// Prompts are the prompts that a model proposed, in all run sessions.
 	Prompts []record.Prompt
-	// Earlier are the places of trials that an amendment replaced, oldest first.
+	// Earlier contains the places of trials that an amendment replaced, oldest first.
 	Earlier map[TrialKey][]Place
-	// Judged is what a run of the kind judge asked after its trials.
+	// Judged contains the answers of judges after the trials of a run of kind judge.
 	Judged Judged
 
-	lines int64 // of the journal, lost ones included
+	lines int64 // number of lines of the journal, including lost ones
 	lossy bool  // some are lost
 }
 
-// amended is what an amendment changes, until it takes effect.
+// amended holds the changes of an amendment until it takes effect.
 type amended struct {
 	trials map[TrialKey]Place
 	Tasks  map[int]*record.Task
 }
 
-// TrialKey names a trial by the indexes of its task and of itself.
+// TrialKey identifies a trial by the indexes of its task and of itself.
 type TrialKey struct{ Task, Trial int32 }
 
-// KeyOf is the key of a trial by its index and that of its task.
+// KeyOf returns the key of a trial, from its index and that of its task.
 func KeyOf(task, trial int) TrialKey { return TrialKey{int32(task), int32(trial)} }
 
-// clock adds up how long the sessions of a run took, each from its first event to
-// its last.
+// clock sums the durations of the run sessions, each from its first event to its last.
 type clock struct {
-	ran         time.Duration // of the sessions before
-	began, Last time.Time     // of this one; zero before its first event
+	ran           time.Duration // duration of the earlier sessions
+	started, Last time.Time     // of the current session; zero before its first event
 }
 
 func (c *clock) tick(at time.Time) {
-	if c.began.IsZero() {
-		c.began = at
+	if c.started.IsZero() {
+		c.started = at
 	}
 	c.Last = at
 }
 
-// Total is how long all sessions took.
-func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.began)) }
+// Total returns the duration of all sessions.
+func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.started)) }
 
-// restart begins another session.
-func (c *clock) restart(at time.Time) { c.ran, c.began, c.Last = c.Total(), at, at }
+// restart starts another session.
+func (c *clock) restart(at time.Time) { c.ran, c.started, c.Last = c.Total(), at, at }
 
-// Fold derives the state of a run from its events. It is safe for concurrent use.
+// A Fold computes the state of a run from its events. It is safe for concurrent use.
 type Fold struct {
 	Mu    sync.RWMutex // guards state
 	State State
@@ -123,7 +120,7 @@ func newFoldState(rec *record.Run) State {
 	return s
 }
 
-// Apply takes recorded events; places tells where the trial of each stands.
+// Apply processes recorded events. places contains the place of the trial of each event.
 func (f *Fold) Apply(events []*record.Event, places []Place) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -132,7 +129,7 @@ func (f *Fold) Apply(events []*record.Event, places []Place) {
 	}
 }
 
-// Apply takes an event into the state. at is the place of its trial, if it has one.
+// Apply adds an event to the state. at is the place of its trial, if it has one.
 func (s *State) Apply(e *record.Event, at Place) {
 	if e.Type.Amends() {
 		s.amend(e, at)
@@ -165,22 +162,22 @@ func (s *State) Apply(e *record.Event, at Place) {
 	}
 }
 
-// put sets the place of a trial, and counts it once however often it is recorded.
+// put sets the place of a trial. It counts the trial once, however often it is recorded.
 func (s *State) put(key TrialKey, at Place) {
 	slot := &s.Tasks[key.Task].Trials[key.Trial]
 	s.countTrial(s.rec.Tasks[key.Task].Role, slot.Verdict.Verdict(), at.Verdict.Verdict())
 	*slot = at
 }
 
-// putResult does the same for a task; nil means that it has not ended.
+// putResult does the same for a task. A nil result means that the task has not ended.
 func (s *State) putResult(task int, res *record.Task) {
 	t := &s.Tasks[task]
 	s.countTask(s.rec.Tasks[task].Role, verdictOf(t.Result), verdictOf(res))
 	t.Result = res
 }
 
-// resume takes the event that begins another session of the run: what it does not
-// keep, and what was told of the end of the one before, counts no more.
+// resume processes the event that starts another run session. It drops trials that are not kept,
+// and the end of the previous session.
 func (s *State) resume(e *record.Event) {
 	s.Clock.restart(e.Time)
 	s.Resumed++
@@ -188,15 +185,14 @@ func (s *State) resume(e *record.Event) {
 	s.KeepOnly(e.Kept)
 }
 
-// KeepOnly drops all trials but those, and the results of tasks that are not whole
-// any more.
+// KeepOnly drops all trials except kept, and the results of tasks that lost a trial.
 func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
 	s.Judged.keepOnly(s.rec, kept)
 	for i := range s.Tasks {
 		ref := &s.rec.Tasks[i]
 		whole := true
 		for j, at := range s.Tasks[i].Trials {
-			if at.Size > 0 && !keeps(kept[ref.ID], ref.First+j) {
+			if at.Size > 0 && !contains(kept[ref.ID], ref.First+j) {
 				key := TrialKey{int32(i), int32(j)}
 				s.put(key, Place{})
 				delete(s.Earlier, key)
@@ -209,21 +205,20 @@ func (s *State) KeepOnly(kept map[string][]record.TrialRange) {
 	}
 }
 
-// Reopen forgets what was told of the end of the run, and what an amendment that
-// was cut short would have changed.
+// Reopen drops the end of the run, and an incomplete amendment.
 func (s *State) Reopen() {
 	s.reopen()
 	s.Amended, s.Criteria = nil, nil
 }
 
-// keeps reports whether a trial is in one of the ranges, which are in order.
-func keeps(ranges []record.TrialRange, num int) bool {
+// contains reports whether a trial is in one of the ranges, which are sorted.
+func contains(ranges []record.TrialRange, num int) bool {
 	i, found := slices.BinarySearchFunc(ranges, num, func(r record.TrialRange, num int) int { return cmp.Compare(r[0], num) })
 	return found || i > 0 && num <= ranges[i-1][1]
 }
 
-// amend takes an event of an amendment. What it changes is kept apart until the
-// last event of the amendment, so that a run is as before or as after it.
+// amend processes an event of an amendment. Its changes are stored separately until the last
+// event of the amendment, so that a run is in the state before or after it.
 func (s *State) amend(e *record.Event, at Place) {
 	if s.Amended == nil {
 		s.Amended = &amended{trials: map[TrialKey]Place{}, Tasks: map[int]*record.Task{}}
@@ -240,7 +235,7 @@ func (s *State) amend(e *record.Event, at Place) {
 	}
 }
 
-// remember keeps the place of a trial that is about to be replaced.
+// remember stores the place of a trial that is about to be replaced.
 func (s *State) remember(key TrialKey) {
 	at := s.Place(key)
 	if at.Size == 0 {
@@ -252,8 +247,8 @@ func (s *State) remember(key TrialKey) {
 	s.Earlier[key] = append(s.Earlier[key], at)
 }
 
-// Place finds a trial, as replaced by an amendment that has not taken effect; the
-// zero place when it has not ended.
+// Place returns the place of a trial, including amendments that have not taken effect. It
+// returns the zero Place when the trial has not ended.
 func (s *State) Place(key TrialKey) Place {
 	if s.Amended != nil {
 		if at, ok := s.Amended.trials[key]; ok {
@@ -275,8 +270,8 @@ func (s *State) commit(e *record.Event) {
 	s.amended(e)
 }
 
-// key finds the trial of an event. Where there is none, its task is still right, or
-// -1 when the record has no such task.
+// key finds the trial of an event. Without a trial, the task of the key is still valid, or -1
+// when the record has no such task.
 func (s *State) key(e *record.Event) (TrialKey, bool) {
 	i := s.index(e)
 	if i < 0 {
@@ -286,8 +281,8 @@ func (s *State) key(e *record.Event) (TrialKey, bool) {
 	return TrialKey{int32(i), int32(n)}, n >= 0 && n < len(s.Tasks[i].Trials)
 }
 
-// adopt takes from a result what the journal could not take: that the run ended.
-// head may be nil.
+// adopt adds the end of the run from a result when the journal could not record it. head may be
+// nil.
 func (s *State) adopt(head *resultHead) {
 	p := &s.Progress
 	if head == nil || head.EndedAt == nil || p.EndedAt != nil {
@@ -297,7 +292,7 @@ func (s *State) adopt(head *resultHead) {
 	p.Summary = cmp.Or(p.Summary, head.Summary)
 }
 
-// stored reports whether trials refer to contents that are elsewhere.
+// stored reports whether trials refer to contents in other files.
 func (s *State) stored() bool {
 	for i := range s.Tasks {
 		if slices.ContainsFunc(s.Tasks[i].Trials, func(at Place) bool { return at.stored }) {
@@ -316,7 +311,7 @@ func (s *State) Results() []*record.Task {
 	return list
 }
 
-// Place finds a trial; the zero place when it has not ended.
+// Place returns the place of a trial; the zero Place when it has not ended.
 func (f *Fold) Place(key TrialKey) Place {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
@@ -330,20 +325,20 @@ func (f *Fold) Progress() record.Progress {
 	return f.State.Progress
 }
 
-// Snapshot copies the state.
+// Snapshot returns a copy of the state.
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
 	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Judged: f.State.Judged.clone(), Tasks: make([]TaskFold, len(f.State.Tasks))}
-	st.ids = nil // it belongs to the fold
+	st.ids = nil // owned by the fold
 	for i, t := range f.State.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
 	}
 	return st
 }
 
-// VisitTrials reads the trials of a state, one after the other. Each belongs to visit,
-// which is given the index of its task.
+// VisitTrials reads the trials of a state, one after the other. It calls visit with the index of
+// the task and the trial. The trial belongs to visit.
 func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
 	return visitPlaces(run, st, func(f *Trials, task int, at Place) error {
 		t := new(record.Trial)
@@ -354,14 +349,14 @@ func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Tri
 	})
 }
 
-// VisitLean is [VisitTrials] for readers that want no outputs and transcripts.
-func VisitLean(run *journal.Run, st *State, visit func(task int, t *Lean) error) error {
+// VisitLean is like [VisitTrials], but omits outputs and transcripts.
+func VisitLean(run *journal.Run, st *State, visit func(task int, t *LeanTrial) error) error {
 	var buf []byte
 	return visitPlaces(run, st, func(f *Trials, task int, at Place) (err error) {
 		if buf, err = f.Bytes(at, buf); err != nil {
 			return err
 		}
-		t := new(Lean)
+		t := new(LeanTrial)
 		if err := t.liftRecorded(buf); err != nil {
 			return err
 		}
@@ -389,10 +384,10 @@ func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, at
 	return nil
 }
 
-// Refold rebuilds the state of a recorded run from its journal. What damaged lines
-// held is left out: a trial that stood in one has not ended.
+// Refold computes the state of a recorded run from its journal. It skips damaged lines: a trial
+// in one has not ended.
 func Refold(run *journal.Run, rec *record.Run) (*State, error) {
-	alive := run.Alive() // before reading: what it wrote last is read then
+	alive := run.Alive() // before reading, so that the last lines are read
 	st, err := FoldJournal(run, rec)
 	if err != nil {
 		return nil, err
@@ -403,8 +398,8 @@ func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 	return st, nil
 }
 
-// FoldJournal makes the state of a run from its journal, the lines of which are
-// known to be whole: they need not be decoded to find out.
+// FoldJournal computes the state of a run from its journal. It expects undamaged lines and does
+// not decode them to check.
 func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 	st := newFoldState(rec)
 	var l Lifter
@@ -414,7 +409,7 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 	}
 	defer r.Close()
 	for {
-		line, number, off, err := r.NextWhole()
+		line, number, off, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			st.lossy = st.lossy || r.Last() != st.lines
 			st.lines = r.Last()
@@ -436,7 +431,7 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 		st.Apply(e, trial)
 	}
 	if st.Resumed < rec.Resumed {
-		st.Reopen() // whoever was about to take it up came no further than the record
+		st.Reopen() // a process that was about to resume the run only wrote the record
 	}
 	return &st, nil
 }

@@ -6,43 +6,43 @@ import (
 	"waza/runner/record"
 )
 
-// Follower is the state of a run as far as a subscriber can show it: what runs, and
-// how many tasks and trials have ended. Make it with [NewFollower] and give it, with
-// Apply, every event that a subscription delivers. It holds a few bytes per task and
-// nothing per trial that has ended. It is not safe for concurrent use.
+// A Follower is the state of a run that a subscriber can display: running tasks and trials, and
+// the numbers of those that have ended. Make it with [NewFollower] and call Apply with every
+// event of a subscription. It needs a few bytes per task and nothing per ended trial. It is not
+// safe for concurrent use.
 //
-// Because it does not know the verdicts of single trials, its counts of trials begin
-// again when the run is taken up again; those of earlier sessions are in Kept.
+// A Follower does not store the verdicts of single trials. Its counts of trials therefore
+// restart when the run is resumed; Kept is the number of trials from earlier run sessions.
 type Follower struct {
 	counts
 	Running Running
-	Began   time.Time // when the session began
-	Kept    int       // trials of all roles that earlier sessions did
-	Cached  int       // trials of this session that were taken over from other runs
-	// Comparing is how many comparisons a run of the kind judge makes, and has made in this
-	// session and those before.
+	Started time.Time // when the run session started
+	Kept    int       // trials of all roles from earlier run sessions
+	Cached  int       // trials of this run session that were reused from other runs
+	// Comparing counts the comparisons that a run of kind judge makes, including earlier run
+	// sessions.
 	Comparing record.Comparing
 	tasks     []outcome
 }
 
-// outcome is what a follower keeps of a task.
+// outcome is the state of a task in a follower.
 type outcome struct {
 	verdict verdictCode // 0 until the task has ended
-	whole   bool        // the verdict is of all of its trials
+	whole   bool        // the verdict covers all of its trials
 }
 
-// NewFollower returns the state of a run of which no event is known. earlier are the
-// results, by index of their task, that tasks have from before the first event that
-// it will get; it may be nil.
+// NewFollower returns the state of a run before its first event. earlier contains the results,
+// by task index, of tasks that ended before the first event that the follower will receive; it
+// may be nil.
 func NewFollower(rec *record.Run, earlier []*record.Task) *Follower {
-	f := &Follower{counts: newCounts(rec), Running: Running{}, Began: rec.CreatedAt, tasks: make([]outcome, len(rec.Tasks))}
+	f := &Follower{counts: newCounts(rec), Running: Running{}, Started: rec.CreatedAt, tasks: make([]outcome, len(rec.Tasks))}
 	for i, res := range earlier {
 		f.putTask(i, verdictOf(res), res)
 	}
 	return f
 }
 
-// Apply takes the next event of the run.
+// Apply processes the next event of the run.
 func (f *Follower) Apply(e *record.Event) {
 	if !e.Type.Amends() {
 		f.Progress.Seq = e.Seq
@@ -50,7 +50,7 @@ func (f *Follower) Apply(e *record.Event) {
 	f.Running.Apply(e)
 	switch e.Type {
 	case record.RunStart:
-		f.Began = e.Time
+		f.Started = e.Time
 	case record.RunResumed:
 		f.resume(e)
 	case record.TrialComplete:
@@ -71,18 +71,18 @@ func (f *Follower) Apply(e *record.Event) {
 	}
 }
 
-// putTask notes how a task ended. An empty verdict means that it has not; res may be
-// nil.
+// putTask records the result of a task. An empty verdict means that the task has not ended; res
+// may be nil.
 func (f *Follower) putTask(i int, v record.Verdict, res *record.Task) {
 	ref := &f.rec.Tasks[i]
 	f.countTask(ref.Role, f.tasks[i].verdict.Verdict(), v)
 	f.tasks[i] = outcome{CodeOf(v), res != nil && res.Trials.Total == ref.Trials}
 }
 
-// resume takes the event that begins another session of the run.
+// resume processes the event that starts another run session.
 func (f *Follower) resume(e *record.Event) {
 	f.reopen()
-	f.Began, f.Kept, f.Cached, f.Comparing = e.Time, e.KeptTrials, 0, record.Comparing{}
+	f.Started, f.Kept, f.Cached, f.Comparing = e.Time, e.KeptTrials, 0, record.Comparing{}
 	for _, n := range []*record.Counts{&f.Progress.Trials, &f.baseline, &f.triggers} {
 		*n = record.Counts{Total: n.Total}
 	}

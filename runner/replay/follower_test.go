@@ -15,8 +15,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// beside is a suite with a baseline and trigger tests, the trials of which end in
-// several ways.
+// beside is a suite with a baseline and trigger tests, whose trials end in several ways.
 const beside = `
 -- eval.yaml --
 name: beside
@@ -61,8 +60,8 @@ func mixed(_ context.Context, t *executor.Trial) (string, error) {
 	return "fine", nil
 }
 
-// followed gives the events that a subscription delivers to a follower, and checks
-// at the end that nothing runs.
+// followed passes the events of a subscription to a follower, and checks at the end that nothing
+// is running.
 func followed(t *testing.T, h record.Handle, from int64, earlier []*record.Task) *replay.Follower {
 	t.Helper()
 	f := replay.NewFollower(h.Record(), earlier)
@@ -74,7 +73,7 @@ func followed(t *testing.T, h record.Handle, from int64, earlier []*record.Task)
 	return f
 }
 
-// stateOf is the state of a run from its journal.
+// stateOf returns the state of a run from its journal.
 func stateOf(t *testing.T, h record.Handle) *replay.State {
 	t.Helper()
 	_, st, err := replay.StateOf(h)
@@ -82,7 +81,7 @@ func stateOf(t *testing.T, h record.Handle) *replay.State {
 	return st
 }
 
-// A follower counts as the state of the run does, and as its summary.
+// A follower has the same counts as the state of the run and its summary.
 func TestFollowerCountsAsTheStateDoes(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]string{"plain": plain, "beside": beside, "grid": grid} {
@@ -116,8 +115,8 @@ func TestFollowerCountsAsTheStateDoes(t *testing.T) {
 	}
 }
 
-// A follower of a run that was taken up again counts the trials of the session, knows
-// how many were kept, and counts the tasks of all sessions.
+// A follower of a resumed run counts the trials of the run session and the kept trials, and the
+// tasks of all sessions.
 func TestFollowerOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]string{"plain": plain, "beside": beside} {
@@ -148,19 +147,19 @@ func TestFollowerOfAResumedRun(t *testing.T) {
 	}
 }
 
-// An amendment takes effect at its end, in a follower as in the state.
+// An amendment takes effect at its end, in a follower like in the state.
 func TestFollowerOfAnAmendedRun(t *testing.T) {
 	t.Parallel()
 	r, id, _ := runnertest.RecordedRun(t)
 	runnertest.Flip(t, r, id, 0, 1)
-	h := runnertest.Reopened(t, r, id).(*replay.Recorded)
+	h := runnertest.Reopened(t, r, id).(*replay.RecordedRun)
 	f := replay.NewFollower(h.Record(), nil)
 	lines, err := h.Files().Journal()
 	require.NoError(t, err)
 	defer lines.Close()
 	var l replay.Lifter
 	for {
-		line, number, _, err := lines.NextWhole()
+		line, number, _, err := lines.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -187,12 +186,12 @@ func TestFollowerIgnoresUnknownTasks(t *testing.T) {
 	require.Equal(t, record.Counts{Total: 1}, f.Progress.Tasks)
 }
 
-// When a run is taken up again, what is not kept of it counts no more; tasks are
-// found by their id, as there may be others than before.
+// When a run is resumed, trials that are not kept are void. Tasks are found by id, because they
+// may differ from before.
 func TestFollowerForgetsWhatIsNotKept(t *testing.T) {
 	t.Parallel()
 	f := replay.NewFollower(&record.Run{Tasks: []record.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}}}, nil)
-	for i, id := range []string{"gone", "kept", "part", "more"} { // their order then
+	for i, id := range []string{"gone", "kept", "part", "more"} { // their order at that time
 		res := reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 1)
 		if id == "kept" {
 			res = reporttest.NewTask(record.Failed, reporttest.Counts(0, 2, 0, 0, 0, 0), 0, 1)

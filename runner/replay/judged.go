@@ -7,11 +7,10 @@ import (
 	"waza/runner/record"
 )
 
-// Judged is what a run of the kind judge asked after its trials, as far as the answers are
-// recorded.
+// Judged contains the recorded answers of judges after the trials of a run of kind judge.
 type Judged struct {
 	Comparing   record.Comparing
-	Comparisons map[record.ComparisonKey]*record.CaseComparison // the last of each
+	Comparisons map[record.ComparisonKey]*record.CaseComparison // the last answer for each
 	Findings    *record.Findings
 }
 
@@ -42,7 +41,7 @@ func (j *Judged) keepOnly(rec *record.Run, kept map[string][]record.TrialRange) 
 		known[rec.Tasks[i].ID] = true
 	}
 	maps.DeleteFunc(j.Comparisons, func(key record.ComparisonKey, _ *record.CaseComparison) bool {
-		keeps := func(task string) bool { return known[task] && keeps(kept[task], key.TrialNum) }
+		keeps := func(task string) bool { return known[task] && contains(kept[task], key.TrialNum) }
 		return !keeps(key.TaskA) || !keeps(key.TaskB)
 	})
 }
@@ -53,7 +52,7 @@ func (j *Judged) clone() Judged {
 	return c
 }
 
-// AddTo gives the answers to the tally of a run.
+// AddTo adds the answers to the tally of a run.
 func (j *Judged) AddTo(t interface {
 	Compare(record.Comparing)
 	AddJudged([]*record.CaseComparison, *record.Findings)

@@ -10,7 +10,7 @@ import (
 	"waza/runner/record"
 )
 
-// What is lifted out of a line is what decoding it gives.
+// Lifting a line gives the same as decoding it.
 func TestLiftEvent(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 8, 0, 0, 123456789, time.UTC)
@@ -35,7 +35,7 @@ func TestLiftEvent(t *testing.T) {
 			require.EqualValues(t, trialAt, place.Off)
 			require.EqualValues(t, len(line)-trialAt-1, place.Size)
 		}
-		if e.Type == record.TrialComplete { // of which the rest tells nothing
+		if e.Type == record.TrialComplete { // Lift ignores its other members
 			whole.TaskName, whole.TotalTasks = "", 0
 		}
 		require.Empty(t, cmp.Diff(whole, lifted))
@@ -50,7 +50,7 @@ func TestLiftEvent(t *testing.T) {
 	}
 }
 
-// FuzzLift feeds lines of all sorts; nothing makes it panic.
+// FuzzLift checks that no line causes a panic.
 func FuzzLift(f *testing.F) {
 	for _, s := range []string{`{}`, `{"seq":1,"type":"trial_complete","trial":{"a":"]}"}}`, `{"a":{"b":{}}}x`, `[1]`, `"`} {
 		f.Add([]byte(s))
@@ -58,8 +58,8 @@ func FuzzLift(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = new(Lifter).Lift(data) })
 }
 
-// A lean trial is the trial without its texts; its head is number and verdict, wherever
-// these are written.
+// A lean trial is the trial without its texts. Its head is number and verdict, wherever they are
+// in the JSON.
 func TestLean(t *testing.T) {
 	t.Parallel()
 	score := 0.5
@@ -76,20 +76,20 @@ func TestLean(t *testing.T) {
 	raw, err := compactJSON(&whole)
 	require.NoError(t, err)
 	for _, raw := range []string{string(raw), `{"new":1,` + string(raw[1:])} {
-		var lean Lean
+		var lean LeanTrial
 		require.NoError(t, lean.Lift([]byte(raw)))
 		require.Equal(t, want, lean.Trial)
 	}
 	for _, raw := range []string{string(raw), `{"verdict":"failed","graders":[],"trialNum":3,"cached":7}`} {
-		var head Lean
+		var head LeanTrial
 		require.NoError(t, head.LiftHead([]byte(raw)))
 		require.Equal(t, 3, head.TrialNum)
 		require.Equal(t, record.Failed, head.Verdict)
 	}
-	require.Error(t, new(Lean).LiftHead([]byte(`{"trialNum":"x"}`)))
+	require.Error(t, new(LeanTrial).LiftHead([]byte(`{"trialNum":"x"}`)))
 }
 
-// A trial that never began is lifted as it is decoded, and no other is.
+// A trial that never started is lifted like it is decoded, and no other trial is.
 func TestLiftNotStarted(t *testing.T) {
 	t.Parallel()
 	notStarted := func(num int, v record.Verdict, why string) *record.Trial {

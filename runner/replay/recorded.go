@@ -12,15 +12,15 @@ import (
 	"waza/runner/record"
 )
 
-// Recorded is a run that does not go on in this process, read from its files.
-type Recorded struct {
+// RecordedRun is a run that is read from its files because it is not active in this process.
+type RecordedRun struct {
 	Run    *journal.Run
 	Rec    *record.Run
-	Broken *record.DamagedFile // run.json, when it is damaged
+	Broken *record.DamagedFile // damage of run.json; nil without
 }
 
-// Open finds a run by its files; the error may be [record.ErrRunNotFound].
-func Open(store *journal.Store, id string) (*Recorded, error) {
+// Open opens a run by its id. The error may be [record.ErrRunNotFound].
+func Open(store *journal.Store, id string) (*RecordedRun, error) {
 	run, err := store.Open(id)
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
@@ -31,46 +31,46 @@ func Open(store *journal.Store, id string) (*Recorded, error) {
 	return OpenFiles(run)
 }
 
-// Source is a [record.Handle] that can be read by its parts.
+// A Source is a [record.Handle] that gives access to its state and files.
 type Source interface {
-	// State is the state of the run so far.
+	// State returns the current state of the run.
 	State() (*State, error)
-	// Files is the directory of its record.
+	// Files returns the directory of its record.
 	Files() *journal.Run
 }
 
-// StateOf returns the state of a run and what its places refer to. It reads the
+// StateOf returns the state of a run and the files that its places refer to. It reads the
 // journal once.
 func StateOf(h record.Handle) (*journal.Run, *State, error) {
 	s, ok := h.(Source)
 	if !ok {
-		return nil, nil, fmt.Errorf("run %s: cannot be read by its parts", h.ID())
+		return nil, nil, fmt.Errorf("run %s: its state and files are not accessible", h.ID())
 	}
 	st, err := s.State()
 	return s.Files(), st, err
 }
 
 // OpenFiles returns the files of a recorded run.
-func OpenFiles(run *journal.Run) (*Recorded, error) {
+func OpenFiles(run *journal.Run) (*RecordedRun, error) {
 	rec, broken, err := ReadRecord(run)
 	if err != nil {
 		return nil, err
 	}
-	return &Recorded{Run: run, Rec: rec, Broken: broken}, nil
+	return &RecordedRun{Run: run, Rec: rec, Broken: broken}, nil
 }
 
 // ID returns the id of the run.
-func (r *Recorded) ID() string { return r.Rec.RunID }
+func (r *RecordedRun) ID() string { return r.Rec.RunID }
 
-// Record returns what was asked of the run. The caller must not change it.
-func (r *Recorded) Record() *record.Run { return r.Rec }
+// Record returns the record of the run. The caller must not change it.
+func (r *RecordedRun) Record() *record.Run { return r.Rec }
 
-// Files is the directory of the run's record.
-func (r *Recorded) Files() *journal.Run { return r.Run }
+// Files returns the directory of the run's record.
+func (r *RecordedRun) Files() *journal.Run { return r.Run }
 
 // Progress reads the summary of a run that has ended, else the whole journal.
-func (r *Recorded) Progress() (record.Progress, error) {
-	head, _, err := r.believed()
+func (r *RecordedRun) Progress() (record.Progress, error) {
+	head, _, err := r.readResultHead()
 	if err != nil {
 		return record.Progress{}, err
 	}
@@ -91,10 +91,9 @@ func (r *Recorded) Progress() (record.Progress, error) {
 	return st.Progress, nil
 }
 
-// Status is that of Progress, without a look at the events where it can be told
-// without.
-func (r *Recorded) Status() (record.Status, error) {
-	head, _, err := r.believed()
+// Status returns the status of Progress. It does not read the events if it can avoid that.
+func (r *RecordedRun) Status() (record.Status, error) {
+	head, _, err := r.readResultHead()
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +108,7 @@ func (r *Recorded) Status() (record.Status, error) {
 }
 
 // Results reads the whole journal.
-func (r *Recorded) Results() ([]*record.Task, error) {
+func (r *RecordedRun) Results() ([]*record.Task, error) {
 	st, err := r.State()
 	if err != nil {
 		return nil, err
@@ -117,14 +116,14 @@ func (r *Recorded) Results() ([]*record.Task, error) {
 	return st.Results(), nil
 }
 
-// WriteResult copies result.json or, when its process did not live to write it or
-// it refers to contents that are elsewhere, makes it from the journal.
-func (r *Recorded) WriteResult(w io.Writer) error {
+// WriteResult copies result.json. It creates the result from the journal when the process died
+// before writing it, or when it refers to contents in other files.
+func (r *RecordedRun) WriteResult(w io.Writer) error {
 	damage, err := r.Damage()
 	if err != nil {
 		return err
 	}
-	head, _, err := r.believed()
+	head, _, err := r.readResultHead()
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (r *Recorded) WriteResult(w io.Writer) error {
 	return WriteResult(w, files, r.Rec, st, ResultOptions{Damage: damage})
 }
 
-func (r *Recorded) copyResult(w io.Writer, damage *record.Damage) error {
+func (r *RecordedRun) copyResult(w io.Writer, damage *record.Damage) error {
 	f, err := r.Run.Result()
 	if err != nil {
 		return err
@@ -153,7 +152,7 @@ func (r *Recorded) copyResult(w io.Writer, damage *record.Damage) error {
 }
 
 // Trials reads the whole journal.
-func (r *Recorded) Trials(visit func(task int, t *record.Trial) error) error {
+func (r *RecordedRun) Trials(visit func(task int, t *record.Trial) error) error {
 	st, err := r.State()
 	if err != nil {
 		return err
@@ -161,34 +160,33 @@ func (r *Recorded) Trials(visit func(task int, t *record.Trial) error) error {
 	return VisitTrials(r.Run, st, visit)
 }
 
-// Blobs opens the contents that the run recorded apart.
-func (r *Recorded) Blobs() (record.Blobs, error) { return r.Run.Blobs() }
+// Blobs opens the contents that the run stores separately.
+func (r *RecordedRun) Blobs() (record.Blobs, error) { return r.Run.Blobs() }
 
 // Subscribe returns the events of the run from fromSeq on.
-func (r *Recorded) Subscribe(fromSeq int64) record.Subscription {
+func (r *RecordedRun) Subscribe(fromSeq int64) record.Subscription {
 	first := max(1, fromSeq)
-	return &recordedSubscription{Recorded: r, first: first, next: first}
+	return &recordedSubscription{RecordedRun: r, first: first, next: first}
 }
 
-// recordedSubscription reads the journal to its end and, while another process
-// still writes to it, looks again for more.
+// recordedSubscription reads the journal to its end and, while another process still writes to
+// it, polls for more.
 type recordedSubscription struct {
-	*Recorded
-	mark  journal.Mark // no event before it is wanted
+	*RecordedRun
+	mark  journal.Mark // no event before it is needed
 	first int64
 	next  int64
 	ended bool // the end event was delivered
-	// pause was the last one in vain: events come in flocks, so that it is worth
-	// looking often after one, and less and less often when there is none.
+	// pause is the last pause without new events. Events come in bursts, so polling is frequent
+	// after an event and slows down otherwise.
 	pause time.Duration
-	// resumed is the number of the last event, as far as was looked for, with
-	// which the run was taken up again.
+	// resumed is the number of the last event found so far that resumed the run.
 	resumed int64
 }
 
 func (s *recordedSubscription) Next(ctx context.Context) ([]*record.Event, error) {
 	for !s.ended {
-		alive := s.Run.Alive() // before reading: what it wrote last is read then
+		alive := s.Run.Alive() // before reading, so that the last lines are read
 		events, err := s.read(alive)
 		if err != nil {
 			return nil, err
@@ -214,22 +212,22 @@ func (s *recordedSubscription) Next(ctx context.Context) ([]*record.Event, error
 	return nil, io.EOF
 }
 
-// endUnrecorded is the end of a run whose journal could not take it, as its
-// result has it; nil when the end was delivered or the run has no result. A
-// subscriber that got no event may have asked for those beyond the end.
+// endUnrecorded returns the end of a run whose journal could not record it, taken from its
+// result. It returns nil when the end was delivered or the run has no result. A subscriber
+// without any event may have asked for events beyond the end.
 func (s *recordedSubscription) endUnrecorded() *record.Event {
 	if s.ended || s.next == s.first && s.first > 1 {
 		return nil
 	}
-	head, _, err := s.believed()
+	head, _, err := s.readResultHead()
 	if err != nil || head == nil || head.EndedAt == nil {
 		return nil
 	}
 	return &record.Event{Seq: s.next, Time: *head.EndedAt, Type: record.End, Status: head.Status, Summary: head.Summary, Error: head.Error}
 }
 
-// read returns the next events at hand. The file is open only meanwhile, for
-// nobody closes a subscription.
+// read returns the next available events. It opens the file only for this call, because
+// subscriptions are never closed.
 func (s *recordedSubscription) read(alive bool) ([]*record.Event, error) {
 	r, err := s.Run.JournalFrom(s.mark)
 	if err != nil {
@@ -237,13 +235,13 @@ func (s *recordedSubscription) read(alive bool) ([]*record.Event, error) {
 	}
 	defer r.Close()
 	end := int64(0)
-	if !alive { // what is damaged at the end stays so
+	if !alive { // damage at the end is permanent
 		end = allThere
 	}
 	files := &Trials{Run: s.Run}
 	defer files.Close()
 	events, mark, err := ReadEvents(r, files, s.next, end, func(number int64) (bool, error) {
-		if number > s.resumed { // the end, for all that is known: is there something after it?
+		if number > s.resumed { // this may be the end: check whether the run was resumed after it
 			later, err := lastResumed(s.Run, r.Mark())
 			if err != nil {
 				return false, err

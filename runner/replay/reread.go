@@ -12,35 +12,33 @@ import (
 	"waza/runner/record"
 )
 
-// rereadEvents and rereadBytes bound what one call lifts out of a journal. One
-// event is lifted whatever its size.
+// rereadEvents and rereadBytes limit what one call reads from a journal. A single event is read
+// whatever its size.
 const (
 	rereadEvents = 256
 	rereadBytes  = 4 << 20
 )
 
-// reread lifts the events of a run's own out of its journal, in the order of their
-// numbers and each number once. An event that was lost with a damaged line is
-// replaced by one that tells so: numbers stay without gaps, and whoever follows
-// learns what he missed.
+// reread reads the run's own events from its journal, in the order of their numbers and each
+// number once. A log event replaces each event that was lost with a damaged line. Numbers
+// therefore have no gaps, and a subscriber learns which events are missing.
 type reread struct {
 	r      *journal.Reader
-	files  *Trials // for what trials refer to
-	next   int64   // number of the event wanted next
+	files  *Trials // for the contents that trials refer to
+	next   int64   // number of the next requested event
 	again  func(number int64) (bool, error)
 	events []*record.Event
 	size   int
 	why    *journal.DamagedError // the first damage since the last undamaged line
 }
 
-// allThere says that the numbers of all lines, damaged or not, are taken.
+// allThere states that the numbers of all lines, damaged or not, are in use.
 const allThere = -1
 
-// ReadEvents returns the next events from seq on, as many as fit, and from where
-// to read the ones after. The numbers up to end are known to be taken, so events
-// that are not there are lost. Those of amendments are none of the run's own, and
-// it ends before them, unless the run was taken up again later, as again tells of
-// the line of that number.
+// ReadEvents returns the next events from seq on, as many as fit, and the mark after them. The
+// numbers up to end are known to be in use, so missing events are lost. Events of amendments are
+// not the run's own: the run ends before them, unless it was resumed later. again reports
+// whether the line with a number was followed by a resume.
 func ReadEvents(r *journal.Reader, files *Trials, seq, end int64, again func(number int64) (bool, error)) ([]*record.Event, journal.Mark, error) {
 	rr := &reread{r: r, files: files, next: seq, again: again}
 	for !rr.full() {
@@ -63,7 +61,7 @@ func ReadEvents(r *journal.Reader, files *Trials, seq, end int64, again func(num
 			return rr.events, before, nil
 		}
 		rr.add(e)
-		if e.Type == record.End { // what comes just now is of whoever takes the run up again
+		if e.Type == record.End { // later events belong to the process that resumes the run
 			break
 		}
 	}
@@ -72,7 +70,7 @@ func ReadEvents(r *journal.Reader, files *Trials, seq, end int64, again func(num
 
 func (rr *reread) full() bool { return len(rr.events) >= rereadEvents || rr.size >= rereadBytes }
 
-// event returns the event of the next line; nil when it is not wanted or damaged.
+// event returns the event of the next line; nil when it is not requested or damaged.
 func (rr *reread) event() (*record.Event, error) {
 	line, number, _, err := rr.r.Next()
 	if damaged := (*journal.DamagedError)(nil); errors.As(err, &damaged) {
@@ -88,7 +86,7 @@ func (rr *reread) event() (*record.Event, error) {
 	}
 	e, size, err := rr.decode(line)
 	if err != nil {
-		rr.note(rr.r.Refuse(err))
+		rr.note(rr.r.MarkDamaged(err))
 		return nil, nil
 	}
 	e.Seq = number
@@ -103,7 +101,7 @@ func (rr *reread) event() (*record.Event, error) {
 	return e, err
 }
 
-// decode decodes an event, its trial whole, and tells how large it is.
+// decode decodes an event with its whole trial, and returns its size.
 func (rr *reread) decode(line []byte) (e *record.Event, size int, err error) {
 	if !bytes.Contains(line, []byte(`"trial":`+storedHead)) {
 		e = new(record.Event)
@@ -133,8 +131,8 @@ func (rr *reread) add(e *record.Event) {
 	rr.next, rr.why = e.Seq+1, nil
 }
 
-// lose puts events that tell of the loss in the place of those up to last. before
-// is the last number before the loss. It reports whether there was room for all.
+// lose replaces the lost events up to last by log events. before is the last number before the
+// loss. It reports whether all of them fit.
 func (rr *reread) lose(last, before int64, at time.Time) bool {
 	if at.IsZero() && len(rr.events) > 0 {
 		at = rr.events[len(rr.events)-1].Time
@@ -149,10 +147,10 @@ func (rr *reread) lose(last, before int64, at time.Time) bool {
 	return true
 }
 
-// lostEvent tells of the event n, which is one of those from first to last that
-// are lost; the first tells of all.
+// lostEvent returns the replacement of event n, one of the lost events from first to last. The
+// replacement of the first describes the whole loss.
 func lostEvent(n, first, last int64, at time.Time, why *journal.DamagedError) *record.Event {
-	e := &record.Event{Seq: n, Time: at, Type: record.Log, Level: "debug", Message: fmt.Sprintf("event %d is lost, as event %d tells", n, first)}
+	e := &record.Event{Seq: n, Time: at, Type: record.Log, Level: "debug", Message: fmt.Sprintf("event %d is lost, see event %d", n, first)}
 	if n > first {
 		return e
 	}

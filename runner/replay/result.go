@@ -24,10 +24,13 @@ type resultHead struct {
 	Summary   *record.Summary `json:"summary"`
 	Config    record.Config   `json:"config"`
 	Damage    *record.Damage  `json:"damage,omitempty"`
-	// events is how many the journal had when result.json was written; 0 where that is
-	// not known.
+	// Imported is nil for runs that waza executed.
+	Imported *record.Imported `json:"imported,omitempty"`
+	// events is the number of events in the journal when result.json was written; 0 where it is
+	// unknown.
 	events int64
-	// Stored: some trials refer to contents beside the journal. No client is told so.
+	// Stored reports whether some trials refer to contents beside the journal. Clients never see
+	// it.
 	Stored bool `json:"stored,omitempty"`
 }
 
@@ -37,21 +40,21 @@ type taskHead struct {
 	*record.Task
 }
 
-// ResultOptions say how a whole result is written.
+// ResultOptions configure how a whole result is written.
 type ResultOptions struct {
 	Damage *record.Damage
-	// Stored leaves references of trials as they are: for result.json.
+	// Stored keeps references of trials unresolved, as in result.json.
 	Stored bool
 }
 
-// WriteResult writes a whole result as one line of JSON, without holding the
-// trials in memory: their bytes are copied out of the journal.
+// WriteResult writes a whole result as one line of JSON. It does not load the trials into
+// memory, but copies their bytes from the journal.
 func WriteResult(w io.Writer, files *Trials, rec *record.Run, st *State, o ResultOptions) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	head := resultHead{
 		RunID: rec.RunID, Status: st.Progress.Status, Error: st.Progress.Error, Suite: rec.Suite,
 		StartedAt: st.Progress.StartedAt, EndedAt: st.Progress.EndedAt, AmendedAt: st.Progress.AmendedAt,
-		Summary: st.Progress.Summary, Config: rec.Config, Damage: o.Damage, Stored: o.Stored && st.stored(),
+		Summary: st.Progress.Summary, Config: rec.Config, Damage: o.Damage, Imported: rec.Imported, Stored: o.Stored && st.stored(),
 	}
 	if err := writeOpen(out, head, "tasks"); err != nil {
 		return err
@@ -75,7 +78,7 @@ func WriteResult(w io.Writer, files *Trials, rec *record.Run, st *State, o Resul
 	return out.Flush()
 }
 
-// copyResult copies result.json, and tells of damage that came to the journal since.
+// copyResult copies result.json, and adds later damage of the journal.
 func copyResult(w io.Writer, result io.Reader, damage *record.Damage) error {
 	if damage != nil {
 		note, err := json.Marshal(damage)
@@ -94,7 +97,7 @@ func copyResult(w io.Writer, result io.Reader, damage *record.Damage) error {
 	return err
 }
 
-// writeOpen writes an object but for its last member, an array, which it opens.
+// writeOpen writes an object except its last member, an array, which it leaves open.
 func writeOpen(out *bufio.Writer, object any, array string) error {
 	b, err := json.Marshal(object)
 	if err != nil {
@@ -110,7 +113,7 @@ func writeTrials(out *bufio.Writer, files *Trials, trials []Place, stored bool) 
 	first := true
 	for _, p := range trials {
 		if p.Size == 0 {
-			continue // not ended yet, or its process died before it did
+			continue // not ended, or its process died first
 		}
 		if !first {
 			out.WriteByte(',')

@@ -14,7 +14,7 @@ import (
 	"waza/runner/record"
 )
 
-// recordLines writes events to a run's journal, numbered as they come.
+// recordLines writes events with consecutive numbers to a run's journal.
 func recordLines(t *testing.T, log *journal.Writer, types ...record.EventType) {
 	t.Helper()
 	for _, typ := range types {
@@ -29,7 +29,7 @@ func recordLines(t *testing.T, log *journal.Writer, types ...record.EventType) {
 	}
 }
 
-// all gives the numbers and types of all events that a subscription delivers.
+// all returns the numbers and types of all events of a subscription.
 func all(t *testing.T, s record.Subscription) string {
 	t.Helper()
 	var got []string
@@ -45,8 +45,8 @@ func all(t *testing.T, s record.Subscription) string {
 	}
 }
 
-// Who stands between the old end and the new beginning, in another process, misses
-// nothing: where it looks when there is an amendment only, it looks again.
+// A subscriber in another process that is between the old end and the resume misses nothing:
+// after an amendment it polls again.
 func TestFollowerBetweenSessions(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -55,11 +55,11 @@ func TestFollowerBetweenSessions(t *testing.T) {
 	recordLines(t, log, record.RunStart, record.TrialGraded, record.RunGraded) // interrupted, then graded
 	run, err := store.Open("r")
 	require.NoError(t, err)
-	s := (&Recorded{Run: run, Rec: &record.Run{RunID: "r"}}).Subscribe(1).(*recordedSubscription)
+	s := (&RecordedRun{Run: run, Rec: &record.Run{RunID: "r"}}).Subscribe(1).(*recordedSubscription)
 	first, err := s.Next(t.Context())
 	require.NoError(t, err)
 	require.Len(t, first, 1)
-	none, err := s.read(true) // it is alive, and tells nothing yet
+	none, err := s.read(true) // it is alive, but has no event yet
 	require.NoError(t, err)
 	require.Empty(t, none)
 	recordLines(t, log, record.RunResumed, record.RunComplete, record.End)
@@ -67,8 +67,8 @@ func TestFollowerBetweenSessions(t *testing.T) {
 	require.NoError(t, log.Close())
 }
 
-// An end is told at once: what comes after it is of another session, for which
-// nobody waited.
+// An end is delivered at once. Later events belong to another run session, which the subscriber
+// does not wait for.
 func TestEndIsTheLast(t *testing.T) {
 	t.Parallel()
 	store := journal.NewStore(t.TempDir())
@@ -81,7 +81,7 @@ func TestEndIsTheLast(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	events, _, err := ReadEvents(r, nil, 1, 0, func(int64) (bool, error) {
-		recordLines(t, log, record.RunResumed) // just now
+		recordLines(t, log, record.RunResumed) // just recorded
 		return false, nil
 	})
 	require.NoError(t, err)

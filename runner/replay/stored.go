@@ -14,41 +14,39 @@ import (
 	"waza/runner/record"
 )
 
-// Large outputs and transcripts stand beside the journal, compressed and each
-// content once:
+// Large outputs and transcripts are stored beside the journal, compressed and each content once:
 //
 //	feed, amendment ── store ──► line with references ─┐
-//	                       └───► files.gz              ├─ trialFiles ──► whole trial
+//	                       └───► files.gz              ├─ Trials ──► whole trial
 //	                                                   ┘
 //
-// Only the journal and result.json know of references. Whoever is told of a trial
-// is told of it as a whole.
+// Only the journal and result.json contain references. All other readers receive whole trials.
 
-// storeAbove is how many bytes of an output, or of a transcript as JSON, a line of
-// the journal holds itself.
+// storeAbove is the maximum size in bytes of an output, or of a transcript as JSON, within a
+// line of the journal.
 const storeAbove = 32 << 10
 
-// storedTrial is a [record.Trial] as the journal has it: the references are of the file
-// format alone. They come first, so that the first bytes show whether there are any.
+// storedTrial is a [record.Trial] in the format of the journal, which alone has references. They
+// come first, so that the first bytes show whether there are any.
 type storedTrial struct {
 	Blobs *storedBlobs `json:"blobs,omitempty"`
 	*record.Trial
 }
 
-// storedHead is how a trial with references begins.
+// storedHead is the start of a trial with references.
 const storedHead = `{"blobs":`
 
-// storedBlobs name the contents that a trial, or an earlier attempt of it, has
-// beside the line; nil for one that the line holds.
+// storedBlobs identifies the stored contents of a trial or an earlier attempt; nil for a content
+// in the line.
 type storedBlobs struct {
 	Output     *record.Blob `json:"output,omitempty"`
 	Transcript *record.Blob `json:"transcript,omitempty"`
-	// Attempts are in their order; nil for one without references.
+	// Attempts are in order; nil for an attempt without references.
 	Attempts []*storedBlobs `json:"attempts,omitempty"`
 }
 
-// store puts what is large of a trial beside the journal, and returns the trial
-// without it; nil when there is nothing large, or no room for it elsewhere.
+// store stores the large parts of a trial beside the journal, and returns the trial without
+// them. It returns nil when there are no large parts, or when they cannot be stored.
 func store(res *record.Trial, blobs *journal.Blobs) *storedTrial {
 	lean := *res
 	at := &storedBlobs{}
@@ -69,7 +67,7 @@ func store(res *record.Trial, blobs *journal.Blobs) *storedTrial {
 	return &storedTrial{Blobs: at, Trial: &lean}
 }
 
-// take stores a large output and transcript and empties them.
+// take stores a large output and transcript, and clears them.
 func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]record.Entry) (taken bool) {
 	if len(*output) > storeAbove {
 		if b, err := blobs.Put([]byte(*output)); err == nil {
@@ -89,18 +87,17 @@ func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]r
 	return taken
 }
 
-// plainEncoder writes texts as they are.
+// plainEncoder returns an encoder without HTML escapes.
 func plainEncoder(w io.Writer) *json.Encoder {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc
 }
 
-// Trials are the files of a run that its trials are lifted out of. It is safe
-// for concurrent use.
+// Trials gives access to the trials in the files of a run. It is safe for concurrent use.
 type Trials struct {
 	Run   *journal.Run
-	lines *os.File // nil when they are read elsewhere, or missing
+	lines *os.File // nil when the lines are read elsewhere, or missing
 
 	mu     sync.Mutex // guards the fields below
 	blobs  *journal.BlobReader
@@ -133,8 +130,8 @@ func (f *Trials) Close() error {
 	return err
 }
 
-// Bytes reads what stands at a place, into buf if that is large enough. The trial
-// may have references.
+// Bytes reads the bytes at a place, into buf if that is large enough. The trial may have
+// references.
 func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
 	if cap(buf) < int(at.Size) {
 		buf = make([]byte, at.Size)
@@ -145,12 +142,12 @@ func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
 		_, err = from.ReadAt(buf, at.Off)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal: a trial: %w", err)
+		return nil, fmt.Errorf("journal: trial: %w", err)
 	}
 	return buf, nil
 }
 
-// fileOf is the file that a place is in.
+// fileOf returns the file that contains a place.
 func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
 	if !at.inResult {
 		if f.lines == nil {
@@ -169,7 +166,7 @@ func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
 	return f.result, nil
 }
 
-// Decode decodes the trial at a place, with the contents that are recorded apart.
+// Decode decodes the trial at a place, including separately stored contents.
 func (f *Trials) Decode(at Place, res *record.Trial) error {
 	raw, err := f.Bytes(at, nil)
 	if err != nil {
@@ -178,7 +175,7 @@ func (f *Trials) Decode(at Place, res *record.Trial) error {
 	return f.DecodeRaw(raw, res)
 }
 
-// DecodeRaw is [Trials.Decode] for a trial whose bytes were read already.
+// DecodeRaw is like [Trials.Decode] for a trial whose bytes were already read.
 func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) (err error) {
 	if liftNotStarted(res, raw) {
 		return nil
@@ -187,40 +184,40 @@ func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) (err error) {
 		return err
 	}
 	if err := json.Unmarshal(raw, res); err != nil {
-		return fmt.Errorf("journal: a trial: %w", err)
+		return fmt.Errorf("journal: trial: %w", err)
 	}
 	return nil
 }
 
-// BlobsOf are the references of a trial; nil when it has none.
+// BlobsOf returns the references of a trial; nil when it has none.
 func BlobsOf(raw []byte) (*storedBlobs, error) {
 	if !bytes.HasPrefix(raw, []byte(storedHead)) {
 		return nil, nil
 	}
 	var t struct{ Blobs *storedBlobs }
 	if err := json.Unmarshal(raw, &t); err != nil {
-		return nil, fmt.Errorf("journal: a trial: %w", err)
+		return nil, fmt.Errorf("journal: trial: %w", err)
 	}
 	return t.Blobs, nil
 }
 
-// Tell lets contents be known where they are stored already.
-func (s *storedBlobs) Tell(blobs *journal.Blobs) {
+// Register registers the stored contents with blobs, so that they are not stored again.
+func (s *storedBlobs) Register(blobs *journal.Blobs) {
 	if s == nil {
 		return
 	}
 	for _, b := range []*record.Blob{s.Output, s.Transcript} {
 		if b != nil {
-			blobs.Know(*b)
+			blobs.Register(*b)
 		}
 	}
 	for _, of := range s.Attempts {
-		of.Tell(blobs)
+		of.Register(blobs)
 	}
 }
 
-// whole puts what a trial refers to in its place. All else stays as it was written.
-// A content that is not there any more is replaced by words that tell so.
+// whole replaces the references of a trial by their contents. All other bytes stay unchanged. A
+// missing content is replaced by a message.
 func (f *Trials) whole(raw []byte) ([]byte, error) {
 	blobs, err := BlobsOf(raw)
 	if err != nil || blobs == nil {
@@ -250,7 +247,7 @@ func (f *Trials) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
 		return failed == nil
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return nil, fmt.Errorf("journal: a trial: %w", err)
+		return nil, fmt.Errorf("journal: trial: %w", err)
 	}
 	return append(out, '}'), nil
 }
@@ -300,7 +297,7 @@ func (f *Trials) attempts(value []byte, blobs []*storedBlobs) ([]byte, error) {
 }
 
 func lostContent(what string, blob record.Blob, err error) string {
-	return fmt.Sprintf("[the %s of %d bytes is not there any more: %v]", what, blob.Size, err)
+	return fmt.Sprintf("[the %s of %d bytes is missing: %v]", what, blob.Size, err)
 }
 
 func compactJSON(v any) ([]byte, error) {
@@ -309,7 +306,7 @@ func compactJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
-// content reads what is stored.
+// content reads a stored content.
 func (f *Trials) content(blob record.Blob) ([]byte, error) {
 	blobs, err := f.open()
 	if err != nil {
@@ -318,7 +315,7 @@ func (f *Trials) content(blob record.Blob) ([]byte, error) {
 	return blobs.Get(blob)
 }
 
-// open opens the file of contents, when there is one: it is made with the first.
+// open opens the file of contents, if it exists. The first content creates it.
 func (f *Trials) open() (*journal.BlobReader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -27,7 +27,7 @@ graders: [{name: odd, type: text, config: {not_contains: [WRONG]}}]
 tasks: [{id: a, inputs: {prompt: talk, environment: {SOME_API_KEY: sk-much-talked-about}}}]
 `
 
-// large is what the talkative agent says.
+// large is the output of the talkative agent.
 var large = strings.Repeat("so much to say <&> \"quoted\" \u2028 sk-much-talked-about\n", 1000)
 
 func talk(_ context.Context, t *executor.Trial) (string, error) {
@@ -42,7 +42,7 @@ func talk(_ context.Context, t *executor.Trial) (string, error) {
 	return "RIGHT " + large, nil
 }
 
-// trialsOf are the trials that events told of, in order of their numbers.
+// trialsOf returns the trials in events, in the order of their numbers.
 func trialsOf(events []*record.Event) []*record.Trial {
 	list := []*record.Trial{}
 	for _, e := range events {
@@ -53,7 +53,7 @@ func trialsOf(events []*record.Event) []*record.Trial {
 	return list
 }
 
-// same compares values as they would be read.
+// same compares values by their JSON.
 func same(t *testing.T, want, got any) {
 	t.Helper()
 	var plain [2]any
@@ -67,22 +67,22 @@ func same(t *testing.T, want, got any) {
 	}
 }
 
-// What is large stands beside the journal, compressed and once, without secrets;
-// everybody who asks gets whole trials, and an amendment stores nothing anew.
+// Large texts are stored beside the journal, compressed, once and without secrets. Every reader
+// receives whole trials, and an amendment stores nothing again.
 func TestStoredContents(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	r := runnertest.AgentRunner(t, state, talk)
 	live := runnertest.Start(t, r, talkative, record.Request{})
-	told := trialsOf(runnertest.Follow(t, live, 1))
+	reported := trialsOf(runnertest.Follow(t, live, 1))
 	<-live.Done()
-	require.Len(t, told, 4)
-	require.Greater(t, len(told[0].Output), 40_000)
-	require.NotContains(t, told[0].Output, "sk-much")
-	require.Equal(t, "little", told[1].Output)
-	require.Len(t, told[2].Attempts, 1)
-	require.Contains(t, told[2].Attempts[0].Output, "WRONG")
-	require.Greater(t, len(told[2].Attempts[0].Transcript[0].Text), 40_000)
+	require.Len(t, reported, 4)
+	require.Greater(t, len(reported[0].Output), 40_000)
+	require.NotContains(t, reported[0].Output, "sk-much")
+	require.Equal(t, "little", reported[1].Output)
+	require.Len(t, reported[2].Attempts, 1)
+	require.Contains(t, reported[2].Attempts[0].Output, "WRONG")
+	require.Greater(t, len(reported[2].Attempts[0].Transcript[0].Text), 40_000)
 
 	dir := filepath.Join(state, "runs", live.ID())
 	size := func(name string) int64 {
@@ -116,12 +116,12 @@ func TestStoredContents(t *testing.T) {
 	}
 	past, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
-	check(live, told)
-	check(past, told)
+	check(live, reported)
+	check(past, reported)
 	for _, from := range []int64{1, 6, 9} {
 		for _, h := range []record.Handle{live, past} {
 			got := trialsOf(runnertest.Follow(t, h, from))
-			same(t, told[4-len(got):], got)
+			same(t, reported[4-len(got):], got)
 		}
 	}
 
@@ -130,12 +130,12 @@ func TestStoredContents(t *testing.T) {
 	runnertest.Flip(t, r, live.ID(), 0, 3)
 	require.Equal(t, before, size("files.gz"))
 	require.Less(t, size("journal.jsonl"), lines+15_000)
-	check(past, told)
+	check(past, reported)
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	check(past, told)
+	check(past, reported)
 }
 
-// unpacked is all that a file of contents holds.
+// unpacked returns everything in a file of contents.
 func unpacked(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -148,14 +148,14 @@ func unpacked(t *testing.T, path string) string {
 	return string(b)
 }
 
-// A content that is gone costs itself: all else of the trial is told, and words in
-// its place.
+// A missing content loses only itself: the rest of the trial is delivered, with a message in its
+// place.
 func TestLostContents(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	r := runnertest.AgentRunner(t, state, talk)
 	live := runnertest.Start(t, r, talkative, record.Request{})
-	told := trialsOf(runnertest.Follow(t, live, 1))
+	reported := trialsOf(runnertest.Follow(t, live, 1))
 	<-live.Done()
 	path := filepath.Join(state, "runs", live.ID(), "files.gz")
 	whole, err := os.ReadFile(path)
@@ -171,24 +171,24 @@ func TestLostContents(t *testing.T) {
 		require.NoError(t, damage())
 		lost := 0
 		got := trialsOf(runnertest.Follow(t, past, 1))
-		require.Len(t, got, len(told), name)
+		require.Len(t, got, len(reported), name)
 		res := runnertest.ResultOf(t, past)
 		for i, tr := range got {
 			same(t, tr, &res.Task(t, "a").Trials[i])
-			if strings.Contains(tr.Output, "is not there any more") {
-				require.Contains(t, tr.Output, fmt.Sprintf("[the output of %d bytes", len(told[i].Output)))
-				tr.Output = told[i].Output
+			if strings.Contains(tr.Output, "is missing") {
+				require.Contains(t, tr.Output, fmt.Sprintf("[the output of %d bytes", len(reported[i].Output)))
+				tr.Output = reported[i].Output
 				lost++
 			}
 			if len(tr.Transcript) == 1 && tr.Transcript[0].Type == record.EntryDropped {
-				require.Contains(t, tr.Transcript[0].Text, "is not there any more")
-				tr.Transcript = told[i].Transcript
+				require.Contains(t, tr.Transcript[0].Text, "is missing")
+				tr.Transcript = reported[i].Transcript
 				lost++
 			}
 			for j := range tr.Attempts {
-				tr.Attempts[j].Output, tr.Attempts[j].Transcript = told[i].Attempts[j].Output, told[i].Attempts[j].Transcript
+				tr.Attempts[j].Output, tr.Attempts[j].Transcript = reported[i].Attempts[j].Output, reported[i].Attempts[j].Transcript
 			}
-			same(t, told[i], tr)
+			same(t, reported[i], tr)
 		}
 		require.Positive(t, lost, name)
 	}

@@ -10,7 +10,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// besideExample is a run of two tasks with baselines, and of trigger tests.
+// besideExample returns a run of two tasks with baselines, and of trigger tests.
 func besideExample() (*Report, *record.Summary) {
 	rec := &record.Run{RunID: "20261121-101500-abc", Suite: record.SuiteRef{Name: "demo"}}
 	add := func(id string, role record.Role) {
@@ -61,7 +61,7 @@ func besideExample() (*Report, *record.Summary) {
 	}
 }
 
-func TestReportBesideTasks(t *testing.T) {
+func TestReportOfBaselineAndTriggers(t *testing.T) {
 	t.Parallel()
 	r, sum := besideExample()
 	r.Status, r.Summary = record.StatusCompleted, sum
@@ -71,7 +71,7 @@ func TestReportBesideTasks(t *testing.T) {
 	require.NotContains(t, b.String(), "\x1b")
 }
 
-// A run that has not completed counts the tasks of the suite, and no others.
+// An incomplete run counts the tasks of the suite, and no others.
 func TestTallyLeavesOutRoles(t *testing.T) {
 	t.Parallel()
 	r, _ := besideExample()

@@ -21,8 +21,8 @@ func (r *Report) cells(b *strings.Builder, o Options) {
 		}
 	}
 	const interval, score, took, tokens, cost = 4, 5, 6, 7, 8
-	for _, column := range []int{tokens, cost, cost + 1, cost + 2, cost + 3} { // which not every executor or suite has
-		if !told(rows[1:], column) {
+	for _, column := range []int{tokens, cost, cost + 1, cost + 2, cost + 3} { // not every executor or suite has them
+		if !hasValues(rows[1:], column) {
 			dropColumn(rows, column)
 		}
 	}
@@ -30,9 +30,9 @@ func (r *Report) cells(b *strings.Builder, o Options) {
 	writeTable(b, rows, o)
 }
 
-// narrowCells is narrow for rows that begin with the names of cells. They tell the
-// rows apart, and often differ in the last words only: columns go first, and then
-// what is in the middle of names.
+// narrowCells is like narrow for rows that start with the names of cells. These names identify
+// the rows, and often differ only in the last words. Therefore columns are dropped first, and
+// then the middle of names.
 func narrowCells(rows []row, o Options, columns ...int) {
 	narrow(rows, o, columnWidths(rows)[0], columns...)
 	widths := columnWidths(rows)
@@ -45,8 +45,8 @@ func narrowCells(rows []row, o Options, columns ...int) {
 	}
 }
 
-// clipMiddle shortens a text that [Clean] has seen to that many columns, an ellipsis
-// in its middle then.
+// clipMiddle shortens a text that [Clean] has returned to that many columns, with an ellipsis in
+// the middle.
 func clipMiddle(s string, most int) string {
 	if Columns(s) <= most {
 		return s
@@ -61,7 +61,7 @@ func clipMiddle(s string, most int) string {
 	return head + string(runes[from:])
 }
 
-func told(rows []row, column int) bool {
+func hasValues(rows []row, column int) bool {
 	for _, r := range rows {
 		if r.cells[column] != "–" {
 			return true

@@ -8,16 +8,16 @@ import (
 	"unicode"
 )
 
-// CI systems read commands from what a step prints, and waza prints what agents
-// wrote. GitHub takes a line that begins with :: after any blanks, and the older form
-// ##[ anywhere in a line; Azure takes ##vso[ and TeamCity ##teamcity[. Each format
-// has its way to write these without them being commands: escapes in plain text,
-// references in XML, \u0023 in JSON.
+//
+// CI systems read commands from the output of a step, and waza prints text of agents. GitHub
+// accepts a line that starts with :: after any blanks, and the older form ##[ anywhere in a
+// line. Azure accepts ##vso[ and TeamCity ##teamcity[. Each format makes these harmless in its
+// own way: with escapes in plain text, references in XML, and \u0023 in JSON.
 
-// hashCommand matches the commands that may stand anywhere in a line.
+// hashCommand matches the commands that can occur anywhere in a line.
 var hashCommand = regexp.MustCompile(`##([A-Za-z]*\[)`)
 
-// inert escapes what a CI system would take for a command in a line.
+// inert escapes texts in a line that a CI system would run as commands.
 func inert(line string) string {
 	if strings.Contains(line, "##") {
 		line = hashCommand.ReplaceAllString(line, `#\x23$1`)
@@ -28,9 +28,9 @@ func inert(line string) string {
 	return line
 }
 
-// inertRest is inert for each line of a text whose first line does not begin a line
-// where it is printed.
-func inertRest(text string) string {
+// InertRest escapes commands like inert in every line of a text. The first line must not start a
+// line of the output.
+func InertRest(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		if i == 0 {
@@ -42,8 +42,8 @@ func inertRest(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// JSONWriter returns a writer for JSON texts in which nothing is a command of a CI
-// system. What it writes means the same as what it is given.
+// JSONWriter returns a writer that escapes commands of CI systems in JSON texts. The meaning of
+// the JSON does not change.
 func JSONWriter(w io.Writer) io.Writer { return &jsonWriter{w: w} }
 
 type jsonWriter struct {
@@ -51,7 +51,7 @@ type jsonWriter struct {
 	hash bool // the last byte was #
 }
 
-// Write escapes each # after another. In JSON both are part of a string.
+// Write escapes each # that follows another. In JSON both are part of a string.
 func (j *jsonWriter) Write(b []byte) (int, error) {
 	if !bytes.Contains(b, []byte("##")) && !(j.hash && len(b) > 0 && b[0] == '#') {
 		if len(b) > 0 {

@@ -12,24 +12,23 @@ import (
 	"waza/runner/record"
 )
 
-// Comparison prints what came of comparing runs.
+// Comparison prints a comparison of runs.
 func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	return comparedDocument(c).text(w, o)
 }
 
-// ComparisonMarkdown writes what came of comparing runs for a pull request or the
-// summary of a step.
+// ComparisonMarkdown writes a comparison of runs for a pull request or the summary of a step.
 func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	return comparedDocument(c).markdown(w)
 }
 
-// mostListed bounds the tasks that are listed one by one, and names in a line.
+// mostListed is the most tasks in a list, and mostNames the most names in a line.
 const (
 	mostListed = 200
 	mostNames  = 20
 )
 
-// letters name the runs of a comparison, whose ids are long.
+// letter returns the letter of a run of a comparison, because ids are long.
 func letter(i int) string {
 	if i < 26 {
 		return string(rune('A' + i))
@@ -37,7 +36,7 @@ func letter(i int) string {
 	return letter(i/26-1) + letter(i%26)
 }
 
-// compared makes the document of a comparison.
+// compared builds the document of a comparison.
 type compared struct {
 	*compare.Comparison
 	doc document
@@ -50,10 +49,11 @@ func comparedDocument(c *compare.Comparison) *document {
 	for i := range c.Comparisons {
 		d.headline(heading, i)
 	}
+	d.policies()
 	d.tasks()
 	d.suite()
 	for i := range c.Comparisons {
-		d.beside(i)
+		d.remarks(i)
 	}
 	return &d.doc
 }
@@ -66,6 +66,7 @@ func (d *compared) runs() {
 		head = append(head, "Judged")
 	}
 	s.add(heads(head...)...)
+	s.spare = []int{4, 3, 2, 5}
 	for i, r := range d.Runs {
 		name := r.Name
 		if r.File != "" {
@@ -88,12 +89,42 @@ func (d *compared) runs() {
 	}
 }
 
-// headline says in a line what came of a run.
+// headline adds a line with the result of a run.
 func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
 		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
 		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s", c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
+}
+
+// policies lists the policies that runs break, if any were given.
+func (d *compared) policies() {
+	s := d.doc.section("")
+	for i := range d.Comparisons {
+		p, l := d.Comparisons[i].Policies, letter(i+1)
+		switch {
+		case p == nil:
+			continue
+		case p.Passed:
+			s.line(item{text: l + " keeps the policies", colour: green})
+		case p.Unmeasured != "":
+			s.line(item{text: "Policy of " + l + ": the regression is not measured: " + p.Unmeasured, colour: red})
+		}
+		for n, f := range p.Failures {
+			if n == mostListed {
+				s.line(plain(fmt.Sprintf("and %d more broken policies, which --json lists", len(p.Failures)-n)))
+				break
+			}
+			s.line(item{text: l + " breaks a policy: " + f.Message, colour: red})
+		}
+		for n, f := range p.Warnings {
+			if n == mostNames {
+				s.line(plain(fmt.Sprintf("and %d more warnings, which --json lists", len(p.Warnings)-n)))
+				break
+			}
+			s.line(item{text: "Warning: " + f.Message, colour: yellow})
+		}
+	}
 }
 
 func amount(n int, what string, c colour) item {
@@ -105,13 +136,14 @@ func amount(n int, what string, c colour) item {
 
 var classColour = map[record.Class]colour{record.Improved: green, record.Regressed: red, record.Undecided: yellow}
 
-// tasks lists those that differ in some run, the worst first.
+// tasks lists the tasks that differ in some run, the worst first.
 func (d *compared) tasks() {
 	order := []record.Class{record.Regressed, record.Improved, record.Undecided}
 	rows, alike := d.taskRows()
 	s := d.doc.section("")
 	if len(d.Comparisons) == 1 {
 		s.add(heads("Task", "Became", "Pass rate", "Points", "Score", "p", "To decide")...)
+		s.spare = []int{6, 4, 5, 3}
 	} else {
 		s.add(item{text: "Task", colour: bold}, item{text: "A", colour: bold})
 		for i := range d.Comparisons {
@@ -154,8 +186,8 @@ type comparedRow struct {
 	cells []item
 }
 
-// taskRows gives a row for each task that differs in some run, in the order of the
-// reference, then of the further runs, and counts the others by their class.
+// taskRows returns a row for each task that differs in some run, in the order of the reference
+// and then of the further runs. It counts the other tasks by their class.
 func (d *compared) taskRows() (rows []comparedRow, alike map[record.Class]int) {
 	alike = map[record.Class]int{}
 	var ids []string
@@ -197,7 +229,7 @@ func worstClass(list []*compare.TaskComparison) record.Class {
 	return record.Unchanged
 }
 
-// className is a class as people read it.
+// className returns a class in readable form.
 func className(c record.Class) string { return strings.ReplaceAll(string(c), "_", " ") }
 
 func (d *compared) pairCells(t *compare.TaskComparison) []item {
@@ -217,10 +249,10 @@ func (d *compared) pairCells(t *compare.TaskComparison) []item {
 	return cells
 }
 
-// p prints a p-value beside the level that it is compared with.
+// p formats a p-value with enough digits to compare it with the level.
 func (d *compared) p(p float64) string { return figure.P(p, 1-d.Confidence) }
 
-// needed says how many more trials of each run would decide.
+// needed formats how many more trials of each run would give a decision.
 func needed(n *compare.Needed) string {
 	switch {
 	case n == nil:

@@ -9,7 +9,7 @@ import (
 	"waza/runner/record"
 )
 
-// suite is the table of figures over all tasks, and what they show.
+// suite adds the table of figures over all tasks, and the conclusions.
 func (d *compared) suite() {
 	s := d.doc.section("Over all tasks, with intervals of " + figure.Confidence(d.Confidence))
 	s.add(plain(""))
@@ -50,7 +50,7 @@ func (d *compared) suite() {
 	}
 }
 
-// contrastForm says how a number, its change and the interval of the change are printed.
+// A contrastForm formats a number, its change and the interval of the change.
 type contrastForm struct {
 	value, change func(float64) string
 	unit          string
@@ -62,8 +62,8 @@ var (
 	asScore = contrastForm{func(s float64) string { return figure.Score(s) }, figure.Difference, "", figure.DifferenceInterval}
 )
 
-// contrastRow adds a row, unless no run knows the number. Reference numbers are of
-// the tasks that are compared, and so may differ from run to run.
+// contrastRow adds a row, unless no run has the number. The reference numbers cover the compared
+// tasks, and can therefore differ from run to run.
 func (d *compared) contrastRow(s *section, name string, as contrastForm, of func(*compare.RunComparison) *record.Contrast) {
 	d.figures(s, name, func(c *compare.RunComparison) (string, string) {
 		x := of(c)
@@ -110,7 +110,7 @@ func times(r *compare.Ratio) string {
 	return figure.Ratio(*r.Ratio) + bounds(r.Interval, figure.RatioInterval)
 }
 
-// outcome says what is shown of the suite, and of the verdicts of its tasks.
+// outcome adds the conclusions about the suite and the verdicts of its tasks.
 func (d *compared) outcome(s *section, i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
 	p := fmt.Sprintf(" (p %s)", d.p(c.P))
@@ -122,22 +122,23 @@ func (d *compared) outcome(s *section, i int) {
 	case compare.OutcomeSame:
 		s.line(plain(fmt.Sprintf("%s is the same as A within %s", l, pointsOf(d.Margin))))
 	default:
-		s.line(item{text: fmt.Sprintf("Whether %s differs from A in all is undecided", l), colour: yellow}, plain(p))
+		s.line(item{text: fmt.Sprintf("It is undecided whether %s differs from A overall", l), colour: yellow}, plain(p))
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
-		s.line(plain(fmt.Sprintf("By verdict, %s in A alone and %d in %s alone (p %s)", text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
+		s.line(plain(fmt.Sprintf("By verdict, %s only in A and %d only in %s (p %s)", text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
 }
 
-// beside tells what else there is to know of a comparison.
-func (d *compared) beside(i int) {
+// remarks adds what else readers of a comparison need: differences of the runs, uncompared tasks
+// and notes.
+func (d *compared) remarks(i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
 	s := d.doc.section("")
 	if len(d.Comparisons) > 1 {
 		s.title = l + " and A"
 	}
 	for _, x := range c.Differences {
-		s.line(plain("Other "+x.What+": "), code(orNone(x.Reference)), plain(" → "), code(orNone(x.Run)))
+		s.line(plain("Different "+x.What+": "), code(orNone(x.Reference)), plain(" → "), code(orNone(x.Run)))
 	}
 	var graders, execution []string
 	for _, t := range c.Tasks {
@@ -148,8 +149,8 @@ func (d *compared) beside(i int) {
 			execution = append(execution, t.ID)
 		}
 	}
-	s.names("Other graders in", graders)
-	s.names("Other prompt, files or skills in", execution)
+	s.names("Different graders in", graders)
+	s.names("Different prompt, files or skills in", execution)
 	s.names("Only in A:", c.OnlyReference)
 	s.names("Only in "+l+":", c.OnlyRun)
 	for n, u := range c.Uncounted {
@@ -167,7 +168,7 @@ func (d *compared) beside(i int) {
 	}
 }
 
-// afterReview says which pass rates reviews can still make of a task.
+// afterReview formats the bounds of a task's pass rate after pending reviews.
 func afterReview(bounds *record.Interval) string {
 	if bounds == nil {
 		return ""
@@ -191,7 +192,7 @@ func orNone(s string) string {
 	return s
 }
 
-// names lists some.
+// names adds a line that lists names.
 func (s *section) names(what string, names []string) {
 	if len(names) == 0 {
 		return

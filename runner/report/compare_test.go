@@ -12,7 +12,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// exampleComparison shows everything that a comparison can hold.
+// exampleComparison returns a comparison with every part that can occur.
 func exampleComparison() *compare.Comparison {
 	contrast := func(a, b float64) record.Contrast {
 		return record.Contrast{Reference: a, Run: b, Difference: b - a, Interval: &record.Interval{Low: b - a - 0.2, High: b - a + 0.2}}
@@ -36,7 +36,7 @@ func exampleComparison() *compare.Comparison {
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
 		Tools:       &compare.ToolContrasts{Selection: record.Contrast{Reference: 0.5, Run: 1, Difference: 0.5}, Overall: record.Contrast{Reference: 0.75, Run: 0.7, Difference: -0.05}},
 		Differences: []compare.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
-		Notes:       []compare.ComparisonNote{{Run: "20261121-101500-def", Text: "goes on: what had ended is compared"}, {Text: "baselines and trigger tests are not compared"}},
+		Notes:       []compare.ComparisonNote{{Run: "20261121-101500-def", Text: "is still running: only its ended tasks are compared"}, {Text: "baselines and trigger tests are not compared"}},
 		Tasks: []compare.TaskComparison{
 			{ID: "same", Class: record.Unchanged, Equal: true, PassRate: contrast(1, 1), P: 1},
 			{ID: "better", Class: record.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
@@ -83,7 +83,7 @@ func TestComparisonGolden(t *testing.T) {
 	require.NotContains(t, coloured.String(), "who|knows\x1b")
 }
 
-// Of very many tasks the first are listed.
+// Only the first of very many tasks are listed.
 func TestComparisonIsBounded(t *testing.T) {
 	t.Parallel()
 	c := exampleComparison()
@@ -105,4 +105,21 @@ func TestComparisonOfNothing(t *testing.T) {
 	require.Contains(t, text.String(), "0 undecided of 0 tasks\n")
 	require.Equal(t, "AA", letter(26))
 	require.Equal(t, "ZZ", letter(26*27-1))
+}
+
+// Columns are dropped if a terminal is too narrow for all of them.
+func TestComparisonFits(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{60, 80, 120} {
+		var b strings.Builder
+		require.NoError(t, Comparison(&b, exampleComparison(), Options{Width: width}))
+		table, _, found := strings.Cut(b.String(), "2 tasks are unchanged")
+		require.True(t, found)
+		require.Contains(t, table, "regressed by score")
+		for line := range strings.Lines(table) {
+			if !strings.Contains(line, "against A: ") {
+				require.LessOrEqual(t, Columns(strings.TrimRight(line, "\n")), width, line)
+			}
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-func TestDiagnosticsLookLikeACompilers(t *testing.T) {
+func TestDiagnosticsLookLikeCompilerOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string) string {

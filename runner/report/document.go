@@ -5,21 +5,23 @@ import (
 	"strings"
 )
 
-// document is something to tell that is printed on terminals and written as
-// Markdown: sections of a table, lines below it, or both.
+// A document has sections with a table, lines below it, or both. It can be printed on terminals
+// and written as Markdown.
 type document struct{ sections []*section }
 
 type section struct {
-	title string // may be empty
+	title string // can be empty
 	rows  [][]item
 	lines [][]item
+	// spare lists the columns to drop first if a terminal is too narrow.
+	spare []int
 }
 
-// item is a piece of a line, or a cell.
+// An item is a piece of a line, or a cell.
 type item struct {
 	text   string
 	colour colour
-	// code is what others wrote, which Markdown must not take for its own.
+	// code marks text of others, which must not act as Markdown.
 	code bool
 }
 
@@ -58,6 +60,7 @@ func (d *document) text(w io.Writer, o Options) error {
 		if s.title != "" {
 			b.WriteString(o.paint(bold, s.title) + "\n")
 		}
+		s.narrow(o, s.spare...)
 		writeTable(&b, s.textRows(), o)
 		for _, line := range s.lines {
 			for _, it := range line {
@@ -70,8 +73,7 @@ func (d *document) text(w io.Writer, o Options) error {
 	return err
 }
 
-// narrow takes columns out of the table, the first named first, until there is room for it
-// on the terminal.
+// narrow drops columns of the table, in the given order, until the table fits the terminal.
 func (s *section) narrow(o Options, columns ...int) {
 	for _, column := range columns {
 		if rows := s.textRows(); o.Width > 0 && len(rows) > 0 && tableColumns(rows, leastName) > o.Width {
@@ -128,7 +130,7 @@ func (s *section) markdownTable(b *strings.Builder) {
 		b.WriteByte('|')
 		for _, it := range items {
 			if i == 0 {
-				it.colour = 0 // heads are bold by themselves
+				it.colour = 0 // heads are already bold
 			}
 			b.WriteString(" " + it.markdown(codeCell) + " |")
 		}
@@ -139,7 +141,7 @@ func (s *section) markdownTable(b *strings.Builder) {
 	}
 }
 
-// markdown makes what was coloured bold.
+// markdown makes colored text bold.
 func (it item) markdown(asCode func(string) string) string {
 	switch text := strings.TrimSpace(it.text); {
 	case it.code:

@@ -13,21 +13,22 @@ import (
 	"waza/runner/record"
 )
 
-// newestFlips bounds the flips that are listed one by one.
+// newestFlips is the most flips in the list.
 const newestFlips = 20
 
-// History prints what became of the tasks of a suite over its runs.
+// History prints how the tasks of a suite changed over its runs.
 func History(w io.Writer, h *history.History, o Options) error {
 	var d document
 	first, last := h.Runs[0], h.Runs[len(h.Runs)-1]
 	d.section("").line(item{text: h.Suite.Name, colour: bold}, plain(fmt.Sprintf(", %s from %s to %s", text.Count(len(h.Runs), "run", "runs"),
 		first.StartedAt.Local().Format("2006-01-02 15:04"), last.StartedAt.Local().Format("2006-01-02 15:04"))))
 	s := d.section("")
-	s.add(heads("Task", "Oldest to newest", "Passed", "Flaky", "Flips", "Because of")...)
+	s.add(heads("Task", "Oldest to newest", "Passed", "Flaky", "Flips", "Cause")...)
+	s.spare = []int{4, 5, 3}
 	for i := range h.Tasks {
 		s.add(historyRow(&h.Tasks[i])...)
 	}
-	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not ended  · not in the run", colour: dim})
+	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not finished  · not in the run", colour: dim})
 	historyShifts(&d, h)
 	historyFlips(&d, h)
 	return d.text(w, o)
@@ -48,7 +49,7 @@ func historyRow(t *history.TaskHistory) []item {
 	return cells
 }
 
-// historyMark is one column for a run.
+// historyMark returns the mark of a task in a run, one column wide.
 func historyMark(in *history.TaskInRun) string {
 	switch {
 	case in == nil:
@@ -67,7 +68,7 @@ func historyMark(in *history.TaskInRun) string {
 	return "-"
 }
 
-// causes lists what made a task flip, the most frequent first.
+// causes lists the causes of a task's flips, the most frequent first.
 func causes(t *history.TaskHistory) string {
 	var list []history.Cause
 	for c := range t.Causes {
@@ -87,6 +88,7 @@ func causes(t *history.TaskHistory) string {
 func historyShifts(d *document, h *history.History) {
 	s := d.section("Lasting changes")
 	s.add(heads("Task", "Since", "Passed before", "Passed since", "p")...)
+	s.spare = []int{4}
 	for _, t := range h.Tasks {
 		for _, x := range t.Shifts {
 			s.add(code(t.ID), code(x.Since), plain(fmt.Sprintf("%d/%d", x.Before.Passed, x.Before.Counted)),
@@ -115,7 +117,7 @@ func historyFlips(d *document, h *history.History) {
 	}
 	slices.SortStableFunc(list, func(a, b flip) int { return cmp.Compare(b.Run, a.Run) })
 	s := d.section("Newest flips")
-	s.add(heads("Task", "Run", "Was", "Became", "Because of")...)
+	s.add(heads("Task", "Run", "Was", "Became", "Cause")...)
 	for i, f := range list {
 		if i == newestFlips {
 			s.line(plain(fmt.Sprintf("and %d more, which --json lists", len(list)-i)))

@@ -15,8 +15,9 @@ import (
 	"waza/runner/record"
 )
 
-// What a JUnit file holds: a testsuite per task of the run, a testcase per trial,
-// and one more testsuite about the run as a whole:
+//
+// A JUnit file contains a testsuite for each task of the run with a testcase for each trial, and
+// one more testsuite about the run as a whole:
 //
 //	<testsuites name="demo">
 //	  <testsuite name="demo.greet"> properties
@@ -25,20 +26,20 @@ import (
 //	  </testsuite>
 //	  <testsuite name="demo.run"> metrics with a threshold, and the run if it did not complete
 //
-// Class and name together say which trial it is, the same in each run, which is
-// what readers keep their history by. Elements and attributes are those alone that
-// the strictest of the schemas in use knows (Jenkins' xUnit).
+// Class and name identify the trial and are the same in each run; readers keep their history by
+// them. The file uses only elements and attributes of the strictest schema in use (Jenkins'
+// xUnit).
 
-// mostTestcases bounds the trials that have a testcase each. A run of more has one
-// per task: readers could not show them, and each costs some 15 µs to write.
+// mostTestcases is the most trials that get a testcase each. A larger run gets one testcase per
+// task, because readers cannot show so many and each takes some 15 µs to write.
 const mostTestcases = 10_000
 
 const (
 	mostOutput       = 8 << 10 // bytes of the output of a trial that did not pass
-	mostPassedOutput = 1 << 10 // and of one that did
-	mostFeedback     = 8 << 10 // bytes of what graders say of a trial
+	mostPassedOutput = 1 << 10 // bytes of the output of a trial that passed
+	mostFeedback     = 8 << 10 // bytes of graders' feedback on a trial
 	mostMessage      = 300     // bytes of a message
-	mostOfTask       = 4 << 20 // bytes of outputs and feedback of a task, which is made in memory
+	mostOfTask       = 4 << 20 // bytes of outputs and feedback of a task, which is built in memory
 )
 
 // WriteJUnit writes a run as JUnit XML.
@@ -68,21 +69,21 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 	return j.out.Flush()
 }
 
-// junit writes a file from its first line to its last. One task at a time is in memory.
+// junit writes a file from its first line to its last. It holds one task at a time in memory.
 type junit struct {
 	out      *bufio.Writer
 	rec      *record.Run
 	progress record.Progress
 	results  []*record.Task
 
-	task  int          // index of the task that is being written
+	task  int          // index of the current task
 	cases bytes.Buffer // its testcases
 	count caseCounts
-	seen  map[int]bool // numbers of the trials among them
-	room  int          // bytes of free text that it may still have
+	seen  map[int]bool // numbers of its trials with a testcase
+	room  int          // bytes of free text left for it
 }
 
-// caseCounts are what a testsuite says of its testcases.
+// caseCounts holds a testsuite's counts of testcases.
 type caseCounts struct {
 	tests, failures, errors, skipped int
 	milliseconds                     int64
@@ -103,14 +104,14 @@ func (j *junit) open() {
 	j.out.WriteString(">\n")
 }
 
-// trial takes the next trial of the run.
+// trial adds the next trial of the run.
 func (j *junit) trial(task int, t *record.Trial) error {
 	j.upTo(task)
 	if j.seen == nil {
 		j.seen = map[int]bool{}
 	}
 	j.seen[t.TrialNum] = true
-	line, text := Why(t, j.rec.RunID)
+	line, text := Explain(t, j.rec.RunID)
 	most := mostOutput
 	if t.Verdict == record.Passed {
 		most = mostPassedOutput
@@ -126,14 +127,14 @@ func (j *junit) trialName(number int) string {
 	return fmt.Sprintf("%s (trial %d)", j.rec.Tasks[j.task].ID, number)
 }
 
-// upTo writes the tasks up to one, of which nothing is known yet.
+// upTo writes the tasks before the given one that have no testcases yet.
 func (j *junit) upTo(task int) {
 	for ; j.task < task; j.task++ {
 		j.endTask()
 	}
 }
 
-// endTask writes the task whose testcases are complete.
+// endTask writes the current task.
 func (j *junit) endTask() {
 	t, res := j.rec.Tasks[j.task], j.results[j.task]
 	if res == nil {
@@ -148,7 +149,7 @@ func (j *junit) endTask() {
 func (j *junit) unfinished() {
 	t := j.rec.Tasks[j.task]
 	if len(j.seen) == 0 && j.count.tests > 0 {
-		return // a testcase stands for the task
+		return // one testcase represents the task
 	}
 	for number := t.First; number < t.First+t.Trials; number++ {
 		if !j.seen[number] {
@@ -157,7 +158,7 @@ func (j *junit) unfinished() {
 	}
 }
 
-// tasksAlone adds a testcase for each task, which stands for its trials.
+// tasksAlone adds one testcase per task, which represents all its trials.
 func (j *junit) tasksAlone() {
 	for i, t := range j.rec.Tasks {
 		j.upTo(i)
@@ -177,7 +178,7 @@ func (j *junit) tasksAlone() {
 	}
 }
 
-// prefix is a text with its separator, or nothing.
+// prefix returns a text followed by its separator, or nothing if the text is empty.
 func prefix(s, separator string) string {
 	if s == "" {
 		return ""
@@ -185,7 +186,7 @@ func prefix(s, separator string) string {
 	return s + separator
 }
 
-// After is a text behind its separator, or nothing.
+// After returns a text preceded by its separator, or nothing if the text is empty.
 func After(separator, s string) string {
 	if s == "" {
 		return ""
@@ -193,12 +194,12 @@ func After(separator, s string) string {
 	return separator + s
 }
 
-// testcase is what is written of a trial.
+// A testcase holds what the file contains about a trial.
 type testcase struct {
 	name         string
 	verdict      record.Verdict
 	milliseconds int64
-	message      string // in one line, why it did not pass
+	message      string // the reason of not passing, in one line
 	text, output string
 }
 
@@ -217,7 +218,7 @@ func (j *junit) testcase(c testcase) {
 	j.cases.WriteString(">\n" + body + "    </testcase>\n")
 }
 
-// outcome is the element that says what became of a testcase; none for a pass.
+// outcome returns the element with the outcome of a testcase, or "" for a pass.
 func (j *junit) outcome(c testcase) string {
 	message := Cut(c.message, mostMessage)
 	element, typ := "skipped", ""
@@ -227,7 +228,7 @@ func (j *junit) outcome(c testcase) string {
 	case c.verdict == record.Errored:
 		element, typ = "error", "error"
 		j.count.errors++
-	case j.beside(c.verdict):
+	case j.exempts(c.verdict):
 		message = "not counted: " + string(c.verdict) + ": " + message
 	case c.verdict == record.Failed || c.verdict == record.TimedOut:
 		element, typ = "failure", string(c.verdict)
@@ -246,10 +247,9 @@ func (j *junit) outcome(c testcase) string {
 	return head + "/>\n"
 }
 
-// beside reports a verdict that is no fault in this task, which is none of the
-// suite's: what an agent without skills cannot do, and an answer to a trigger test,
-// which counts in a metric.
-func (j *junit) beside(v record.Verdict) bool {
+// exempts reports whether a verdict is not a failure of the suite: a baseline shows only what an
+// agent cannot do without skills, and an answer to a trigger test counts only in a metric.
+func (j *junit) exempts(v record.Verdict) bool {
 	if j.task >= len(j.rec.Tasks) {
 		return false
 	}
@@ -257,7 +257,7 @@ func (j *junit) beside(v record.Verdict) bool {
 	return role == record.RoleBaseline && (v == record.Failed || v == record.TimedOut) || role == record.RoleTrigger && v == record.Failed
 }
 
-// take gives a text as long as there is room for it.
+// take returns as much of a text as fits into the rest of the task's room.
 func (j *junit) take(s string) string {
 	if s == "" || j.room <= 0 {
 		return ""
@@ -267,7 +267,7 @@ func (j *junit) take(s string) string {
 	return text
 }
 
-// class is that of the testcases which are being written.
+// class returns the class of the current testcases.
 func (j *junit) class() string {
 	id := "run"
 	if j.task < len(j.rec.Tasks) {
@@ -276,11 +276,11 @@ func (j *junit) class() string {
 	return prefix(j.rec.Suite.Name, ".") + id
 }
 
-// property of a testsuite.
+// A property of a testsuite.
 type property struct{ name, value string }
 
 func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
-	list := append(j.common(), property{"model", modelOf(j.rec, t)}, property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
+	list := append(j.common(), property{"model", ModelOf(j.rec, t)}, property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
 	if t.Role != record.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
 	}
@@ -303,7 +303,7 @@ func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
 	return append(list, spentProperties(res.Usage)...)
 }
 
-// spentProperties are what all attempts cost, agents and judges.
+// spentProperties returns the cost of all attempts, agents and judges.
 func spentProperties(u *record.Usage) []property {
 	if u == nil {
 		return nil
@@ -315,16 +315,24 @@ func spentProperties(u *record.Usage) []property {
 	return list
 }
 
-// common are the properties that all testsuites have.
+// common returns the properties that all testsuites have.
 func (j *junit) common() []property {
 	c := &j.rec.Config
 	return []property{{"run", j.rec.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
 }
 
-// number gives a number in full, the same for the same input.
+// ModelOf returns the model of a task's trials.
+func ModelOf(rec *record.Run, t record.TaskRef) string {
+	if t.Cell != nil {
+		return t.Cell.Model
+	}
+	return rec.Config.Model
+}
+
+// number formats a number in full and always in the same way.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// suite writes the testcases at hand as a testsuite, and begins the next.
+// suite writes the current testcases as a testsuite, and starts the next.
 func (j *junit) suite(name string, properties []property) {
 	j.out.WriteString("  <testsuite" + xmlAttr("name", name) + j.count.attributes() +
 		xmlAttr("timestamp", j.progress.StartedAt.UTC().Format(time.RFC3339)) + ">\n    <properties>\n")
@@ -340,8 +348,8 @@ func (j *junit) suite(name string, properties []property) {
 	j.count, j.seen, j.room = caseCounts{}, nil, mostOfTask
 }
 
-// run adds what no trial tells of: metrics under their threshold, and that the run
-// did not complete. A file without failures must not look like one of a success.
+// run adds testcases for metrics under their threshold and for a run that did not complete.
+// Without the latter, an incomplete run with no failures would look like a success.
 func (j *junit) run() {
 	if s := j.progress.Summary; s != nil {
 		for _, m := range s.Metrics {
@@ -349,8 +357,8 @@ func (j *junit) run() {
 		}
 	}
 	if status := j.progress.Status; status != record.StatusCompleted {
-		message := "the run did not complete: it is " + string(status)
-		text := cmp.Or(j.progress.Error, "what was not finished is marked as skipped")
+		message := "the run did not complete: its status is " + string(status)
+		text := cmp.Or(j.progress.Error, "unfinished trials are marked as skipped")
 		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: Cut(text, mostFeedback)})
 	}
 	properties := append(j.common(), property{"status", string(j.progress.Status)})
@@ -372,7 +380,7 @@ func (j *junit) metric(m record.MetricResult) {
 		c.verdict, c.message = record.Skipped, m.Note
 	case m.Passed != nil && !*m.Passed:
 		c.verdict = record.Failed
-		c.message = fmt.Sprintf("%s is %s, and should be at least %s", m.Name, figure.Score(*m.Value, m.Threshold), figure.Threshold(m.Threshold))
+		c.message = fmt.Sprintf("%s is %s, expected at least %s", m.Name, figure.Score(*m.Value, m.Threshold), figure.Threshold(m.Threshold))
 	}
 	j.testcase(c)
 }

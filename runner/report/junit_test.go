@@ -20,7 +20,7 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// node is an element of an XML document.
+// A node is an element of an XML document.
 type node struct {
 	name     string
 	attrs    map[string]string
@@ -38,7 +38,7 @@ func (n *node) all(name string) []*node {
 	return list
 }
 
-// parseXML reads a document as strictly as encoding/xml does.
+// parseXML parses a document as strictly as encoding/xml.
 func parseXML(t *testing.T, doc string) *node {
 	t.Helper()
 	require.True(t, utf8.ValidString(doc))
@@ -71,10 +71,10 @@ func parseXML(t *testing.T, doc string) *node {
 	}
 }
 
-// The rules of JUnit XML, as the strictest schema in use has them (Jenkins' xUnit,
-// junit-10.xsd), with what readers want beyond it.
+// junitRules holds the rules of JUnit XML in the strictest schema in use (Jenkins' xUnit,
+// junit-10.xsd), and further requirements of readers.
 var junitRules = map[string]struct {
-	children string // those allowed
+	children string // allowed elements
 	required string // attributes
 	optional string
 }{
@@ -118,7 +118,7 @@ func checkJUnit(t *testing.T, n *node) {
 	}
 }
 
-// junitOf parses the JUnit file of a run and holds it to the rules.
+// junitOf parses the JUnit file of a run and checks it against the rules.
 func junitOf(t *testing.T, doc string) *node {
 	t.Helper()
 	root := parseXML(t, doc)
@@ -136,7 +136,7 @@ func junitOf(t *testing.T, doc string) *node {
 			}
 			require.LessOrEqual(t, outcomes, 1)
 			name := c.attrs["classname"] + "\x00" + c.attrs["name"]
-			require.False(t, seen[name], "%q stands there twice", name)
+			require.False(t, seen[name], "%q occurs twice", name)
 			seen[name] = true
 		}
 		for _, attr := range []string{"tests", "failures", "errors", "skipped"} {
@@ -156,11 +156,11 @@ func TestJUnitGolden(t *testing.T) {
 	doc = reporttest.Written(t, WriteJUnit, c)
 	junitOf(t, doc)
 	require.Contains(t, doc, `<testcase classname="demo &amp; co.run" name="run" time="0.000">`)
-	require.Contains(t, doc, `<error type="error" message="the run did not complete: it is failed">executor acp: no such program</error>`)
+	require.Contains(t, doc, `<error type="error" message="the run did not complete: its status is failed">executor acp: no such program</error>`)
 }
 
-// xmllint is another parser than ours.
-func TestJUnitIsXMLForOthers(t *testing.T) {
+// xmllint has a parser of its own.
+func TestJUnitIsValidXML(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		t.Skip("xmllint is not installed")
@@ -220,7 +220,7 @@ func TestJUnitOfManyTrials(t *testing.T) {
 	require.Contains(t, doc, `<skipped message="skipped: not finished"/>`)
 }
 
-// What one task has to say does not fill memory.
+// The texts of one task do not fill memory.
 func TestJUnitIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &reporttest.Canned{Rec: &record.Run{RunID: "r"}, Now: record.Progress{Status: record.StatusCompleted}}
@@ -246,7 +246,7 @@ func FuzzXMLText(f *testing.F) {
 			t.Fatalf("attribute %q, text %q", got, root.text)
 		}
 		if escapeXML(root.text, false) != xmlText(s) {
-			t.Fatalf("%q is read as %q, which is written otherwise", s, root.text)
+			t.Fatalf("%q is read as %q, which is written differently", s, root.text)
 		}
 		if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !inXML(r) }) && root.text != s {
 			t.Fatalf("%q is read as %q", s, root.text)

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// MaxMarkdown is how many bytes the summary of a step may have on GitHub, which
-	// drops longer ones as a whole.
+	// MaxMarkdown is the most bytes of a step summary on GitHub, which drops longer summaries
+	// completely.
 	MaxMarkdown = 1 << 20
-	// MaxComment is the same for the text of an issue, a pull request or a comment.
+	// MaxComment is the most bytes of an issue, a pull request or a comment on GitHub.
 	MaxComment = 65_536
 )
 
-// markdownReserve is kept for saying that something was left out.
+// markdownReserve is the room for the note that parts are omitted.
 const markdownReserve = 300
 
 const (
-	mostRows         = 200     // of a table; of more tasks, those that passed are left out
+	mostRows         = 200     // of a table; if there are more tasks, those that passed are omitted
 	mostMarkdownText = 4 << 10 // bytes of a reason
 )
 
-// Markdown writes a run as a summary for GitHub: a table of its tasks, folded up
-// the reasons of those that did not pass, then what else there is. It is at most
-// limit bytes long; what does not fit is left out as a whole, and counted.
+// Markdown writes a run as a summary for GitHub: a table of its tasks, folded reasons of the
+// tasks that did not pass, and the other results. The summary has at most limit bytes. It omits
+// blocks that do not fit, and counts them.
 func Markdown(w io.Writer, h record.Handle, limit int) error {
 	r, err := Of(h)
 	if err != nil {
@@ -45,9 +45,10 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.groups()
 	m.baseline()
 	m.triggers()
+	m.routing()
 	m.closing()
 	if m.b.Len() > limit {
-		return nil // not even the head has room
+		return nil // not even the head fits
 	}
 	_, err = io.WriteString(w, m.b.String())
 	return err
@@ -59,15 +60,15 @@ func WriteMarkdown(w io.Writer, h record.Handle) error { return Markdown(w, h, M
 // WriteComment writes a summary for a comment, at most [MaxComment] bytes.
 func WriteComment(w io.Writer, h record.Handle) error { return Markdown(w, h, MaxComment) }
 
-// markdown is a summary as far as it is written.
+// markdown is a partly written summary.
 type markdown struct {
 	*Report
 	b       strings.Builder
-	left    int // bytes that there is room for
-	dropped int // what had no room
+	left    int // bytes left
+	dropped int // number of omitted blocks
 }
 
-// add writes a block if there is room for all of it.
+// add writes a block if all of it fits. It reports whether it did.
 func (m *markdown) add(block string) bool {
 	if len(block) > m.left {
 		m.dropped++
@@ -120,7 +121,7 @@ func (m *markdown) head() {
 	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")
 	if m.Status != record.StatusCompleted {
-		fmt.Fprintf(&b, "\n**The run did not complete: it is %s.**\n", m.Status)
+		fmt.Fprintf(&b, "\n**The run did not complete: its status is %s.**\n", m.Status)
 		if m.Error != "" {
 			b.WriteString("\n" + codeBlock(Cut(m.Error, mostMarkdownText)))
 		}
@@ -128,7 +129,7 @@ func (m *markdown) head() {
 	m.add(b.String())
 }
 
-// good reports a run without anything to complain of.
+// good reports whether a run has nothing to complain about.
 func (m *markdown) good(tasks record.Counts) bool {
 	s := m.Summary
 	return tasks.Total > 0 && tasks.Passed == tasks.Total && s != nil && len(s.Missed) == 0 && s.Waiting() == 0 && s.Trials.Errors == 0
@@ -138,8 +139,8 @@ var verdictMark = map[record.Verdict]string{
 	record.Passed: "✅", record.Failed: "❌", record.TimedOut: "⏱️", record.Errored: "⚠️", record.NeedsReview: "👀", record.Cancelled: "➖", record.Skipped: "➖",
 }
 
-// tasks is the table. Of very many tasks those that passed are left out, as they
-// are what a reader can do without.
+// tasks adds the table of tasks. If there are very many, it omits those that passed, because
+// readers need them least.
 func (m *markdown) tasks() {
 	var listed []*Task
 	total, passed := 0, 0
@@ -166,7 +167,7 @@ func (m *markdown) tasks() {
 		head, rule = head+" "+strings.Join(toolHeads, " | ")+" |", rule+"---:|---:|---:|"
 	}
 	if len(listed) > 0 && m.add(head+rule+"\n") {
-		reasons := m.left * 2 / 3 // which say more than rows
+		reasons := m.left * 2 / 3 // reasons are more useful than rows
 		for i, t := range listed {
 			row := markdownRow(t, tools)
 			if i == mostRows || m.left-len(row) < reasons {
@@ -195,8 +196,8 @@ func markdownRow(t *Task, tools bool) string {
 	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
 }
 
-// reasons tells, folded up, why tasks did not pass: those of the suite, and
-// whatever ended in error.
+// reasons adds the folded reasons why tasks did not pass. It covers the tasks of the suite and
+// every other task that ended in an error.
 func (m *markdown) reasons() {
 	first := true
 	for i := range m.Tasks {
@@ -209,7 +210,7 @@ func (m *markdown) reasons() {
 			continue
 		}
 		if first {
-			block = "\n**What did not pass**\n" + block
+			block = "\n**Not passed**\n" + block
 		}
 		if m.add(block) {
 			first = false
@@ -244,7 +245,7 @@ func (m *markdown) taskReasons(t *Task) string {
 		verdictMark[t.Result.Verdict], codeHTML(Cut(t.ID, mostMessage)), "passed "+trials(t.Result.Trials.Counts), b.String())
 }
 
-// table writes one with a title, each row if there is room.
+// table adds a table with a title, with as many rows as fit.
 func (m *markdown) table(title string, rows [][]string) {
 	if len(rows) < 2 {
 		return
@@ -339,12 +340,12 @@ func (m *markdown) triggers() {
 		answers(t, Options{}), figure.Percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
 }
 
-// closing says what is missing, and where it is.
+// closing states how much is omitted, and where to find it.
 func (m *markdown) closing() {
 	m.left += markdownReserve
 	id := codeSpan(Cut(m.Record.RunID, 100))
 	if m.dropped > 0 {
-		m.add(fmt.Sprintf("\n%s left out for want of room; run %s has all.\n", text.Count(m.dropped, "part was", "parts were"), id))
+		m.add(fmt.Sprintf("\n%s omitted because there is no room; see run %s for everything.\n", text.Count(m.dropped, "part was", "parts were"), id))
 		return
 	}
 	m.add("\nRun " + id + "\n")

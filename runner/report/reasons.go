@@ -9,15 +9,14 @@ import (
 	"waza/runner/record"
 )
 
-// reasons tells, task by task, what kept trials from passing: first of those
-// where the agent fell short, then, apart from them, of those where the harness
-// did, and last of those that a person has to look at.
+// reasons prints by task why trials did not pass: first the failures of the agent, then the
+// errors of the harness, and last the trials that a person has to review.
 func (r *Report) reasons(b *strings.Builder, o Options) {
 	r.reasonsOf(b, o, "Not passed", func(t *Task, why record.Reason) bool {
-		// What was wrong beside the tasks of the suite is told with what was right.
+		// Failures outside of the suite's own tasks are reported with the other results.
 		return t.Role == record.RoleTask && (why.Verdict == record.Failed || why.Verdict == record.TimedOut)
 	})
-	r.reasonsOf(b, o, "Errors: no fault of the agent, and not counted", func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
+	r.reasonsOf(b, o, "Errors: not the agent's fault, not counted", func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
 	r.reasonsOf(b, o, "To review", func(_ *Task, why record.Reason) bool { return why.Verdict == record.NeedsReview })
 }
 
@@ -30,7 +29,7 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 		}
 		first := true
 		reasons := res.Reasons
-		if res.Error != "" { // of the task, beside its trials
+		if res.Error != "" { // of the task, apart from its trials
 			reasons = append([]record.Reason{{Verdict: record.Errored, Message: res.Error}}, reasons...)
 		}
 		for _, why := range reasons {
@@ -54,11 +53,11 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 	}
 }
 
-// continued begins each further line of a text that others wrote, so that it cannot be
-// taken for a line of the report.
+// continued is the start of each further line of a foreign text, so that it cannot look like a
+// line of the report.
 const continued = "    | "
 
-// mostReasonLines bounds how much of a long feedback is shown; the record has all of it.
+// mostReasonLines is the most lines of a feedback that are shown; the record has all of it.
 const mostReasonLines = 6
 
 func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
@@ -85,15 +84,15 @@ func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
 	lines[0] = head + lines[0]
 	indent := "    "
 	for _, line := range lines {
-		for _, part := range wrap(line, o.Width-len(indent)-2) {
+		for _, part := range Wrap(line, o.Width-len(indent)-2) {
 			b.WriteString(indent + part + "\n")
 			indent = continued
 		}
 	}
 }
 
-// metrics tells each metric, what it must reach and whether it did. One that
-// could not be measured says so: it is neither good nor bad.
+// metrics prints each metric, its threshold and whether it was reached. It marks a metric that
+// could not be measured, which is neither good nor bad.
 func (r *Report) metrics(b *strings.Builder, o Options) {
 	if r.Summary == nil || len(r.Summary.Metrics) == 0 {
 		return
@@ -107,11 +106,11 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 			note := strings.TrimPrefix(Clean(m.Note), "not measured: ")
 			what := "not measured: "
 			if m.Threshold > 0 {
-				what = "not measured, and should be at least " + figure.Threshold(m.Threshold) + ": "
+				what = "not measured, expected at least " + figure.Threshold(m.Threshold) + ": "
 			}
 			rows = append(rows, row{[]string{name, "–", what + note}, []colour{0, 0, yellow}})
 		case m.Passed != nil && !*m.Passed:
-			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "missed: at least " + figure.Threshold(m.Threshold)}, []colour{0, red, red}})
+			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "missed: expected at least " + figure.Threshold(m.Threshold)}, []colour{0, red, red}})
 		case m.Threshold > 0:
 			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "at least " + figure.Threshold(m.Threshold)}, []colour{0, green, 0}})
 		default:
@@ -121,7 +120,7 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 	writeTable(b, rows, Options{Color: o.Color})
 }
 
-// closing sums up in a line or a few.
+// closing prints a summary of a few lines.
 func (r *Report) closing(b *strings.Builder, o Options) {
 	tasks, all := r.tally()
 	if tasks.Total == 0 && len(r.Tasks) > 0 {
@@ -154,14 +153,14 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 			fmt.Fprintf(b, ", %s saved", text.Count(r.Summary.TrialsSaved, "trial", "trials"))
 		}
 	}
-	if r.Summary != nil && r.Status != record.StatusInterrupted { // nobody knows how long that took
+	if r.Summary != nil && r.Status != record.StatusInterrupted { // the duration is unknown
 		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
 	}
 	b.WriteByte('\n')
 	r.ending(b, o, all)
 }
 
-// closingWithoutTasks closes a run of trigger tests alone.
+// closingWithoutTasks closes the report of a run that has only trigger tests.
 func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 	b.WriteString("\nNo task of the suite was run")
 	if r.Summary != nil {
@@ -170,7 +169,8 @@ func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
 	b.WriteByte('\n')
 }
 
-// ending tells what was not done anew, and what else the exit code tells.
+// ending prints tool scores, cost, reused trials, missed thresholds and waiting reviews, and why
+// the run did not complete.
 func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
 	if r.Summary != nil && r.Summary.Tools != nil {
 		fmt.Fprintf(b, "Tool scores: %s\n", toolsText(r.Summary.Tools))
@@ -190,19 +190,19 @@ func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
 	switch r.Status {
 	case record.StatusCancelled:
 		if r.Error != "" {
-			fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "What is not above was not started:"), Clean(r.Error))
+			fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "Remaining trials were not started:"), Clean(r.Error))
 			return
 		}
-		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted: what is not above was not finished."))
+		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted. Remaining trials were not finished."))
 	case record.StatusInterrupted:
-		fmt.Fprintln(b, o.paint(yellow, "The process that did the run ended before the run did."))
+		fmt.Fprintln(b, o.paint(yellow, "The process that executed the run ended before the run did."))
 	case record.StatusFailed:
-		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not go on:"), Clean(r.Error))
+		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not continue:"), Clean(r.Error))
 	}
 }
 
-// spent prints what the run cost: agents and judges, all attempts, and what runs that
-// trials were taken over from had spent on these.
+// spent prints the cost of the run: agents and judges in all attempts, and what earlier runs
+// spent on the reused trials.
 func (r *Report) spent(b *strings.Builder) {
 	if r.Summary == nil {
 		return
@@ -212,16 +212,23 @@ func (r *Report) spent(b *strings.Builder) {
 	}
 }
 
-// spentText is empty when nothing is known.
+// spentText formats the cost; it is empty if nothing is known.
 func spentText(s *record.Summary) string {
 	text := usageText(s.Usage)
-	if l := s.UsageByRole; text != "" && l != nil && l.Judges != nil {
-		text += fmt.Sprintf(" (agents %s; judges %s)", orNone(usageText(l.Agent)), orNone(usageText(l.Judges)))
+	if l := s.UsageByRole; text != "" && l != nil && (l.Judges != nil || l.Responder != nil) {
+		text += " (agents " + orNone(usageText(l.Agent))
+		if l.Judges != nil {
+			text += "; judges " + orNone(usageText(l.Judges))
+		}
+		if l.Responder != nil {
+			text += "; responders " + orNone(usageText(l.Responder))
+		}
+		text += ")"
 	}
 	return text
 }
 
-// usageText gives tokens and cost, as far as they are known.
+// usageText formats tokens and cost, if they are known.
 func usageText(u *record.Usage) string {
 	if u == nil || u.Total() == 0 && u.CostUSD == 0 {
 		return ""
@@ -233,8 +240,8 @@ func usageText(u *record.Usage) string {
 	return text
 }
 
-// cached tells how many trials were taken over from earlier runs, of those of all
-// tasks, and what these had cost.
+// cached prints how many trials of all tasks were reused from earlier runs, and what they cost
+// there.
 func (r *Report) cached(b *strings.Builder) {
 	s := r.Summary
 	if s == nil || s.TrialsCached == 0 {
@@ -246,7 +253,7 @@ func (r *Report) cached(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, text.Count(total, "trial", "trials"))
 	if s.UsageCached != nil && s.UsageCached.CostUSD > 0 {
-		b.WriteString(", which had cost " + figure.Cost(s.UsageCached.CostUSD))
+		b.WriteString(", which originally cost " + figure.Cost(s.UsageCached.CostUSD))
 	}
 	b.WriteByte('\n')
 }

@@ -12,14 +12,14 @@ import (
 	"waza/runner/report/reporttest"
 )
 
-// example is a run that shows everything a report can hold.
+// example returns a report with everything that can occur.
 func example() *Report {
 	rec := &record.Run{RunID: "20261121-101500-abc", Suite: record.SuiteRef{Name: "demo"}}
 	results := []*record.Task{
 		reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12),
 		reporttest.NewTask(record.Failed, reporttest.Counts(2, 1, 0, 0, 0, 0), 0.83, 1500,
 			record.Reason{Verdict: record.Failed, Grader: "has_tests", Message: "no test file\nexpected one of\n  a_test.go\n  b_test.go\n\n  c_test.go\n  d_test.go\n  e_test.go\n", Trials: 1},
-			record.Reason{Verdict: record.Failed, Grader: "tone", Message: "\x1b[31mrude\x1b[0m words that go on for much longer than a narrow terminal is wide, so that they are wrapped", Trials: 1}),
+			record.Reason{Verdict: record.Failed, Grader: "tone", Message: "\x1b[31mrude\x1b[0m words that continue for much longer than a narrow terminal is wide, so that they are wrapped", Trials: 1}),
 		reporttest.NewTask(record.Errored, reporttest.Counts(0, 0, 3, 0, 0, 0), 0, 0, record.Reason{Verdict: record.Errored, Message: "python3: not found on PATH", Trials: 3}),
 		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 1, 0, 0, 0), 1, 61000, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
 		reporttest.NewTask(record.TimedOut, reporttest.Counts(0, 0, 0, 3, 0, 0), 0, 300000, record.Reason{Verdict: record.TimedOut, Message: "the trial's time is up", Trials: 3}),
@@ -60,7 +60,7 @@ func TestReportGolden(t *testing.T) {
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, c.o))
 			reporttest.Golden(t, c.name, b.String())
-			require.NotContains(t, b.String(), "\x07", "what agents write is disarmed")
+			require.NotContains(t, b.String(), "\x07", "texts of agents are harmless")
 			for line := range strings.Lines(b.String()) {
 				require.Equal(t, strings.TrimRight(line, " \n"), strings.TrimSuffix(line, "\n"), "no blanks at the end")
 			}
@@ -68,7 +68,7 @@ func TestReportGolden(t *testing.T) {
 	}
 }
 
-// What was cancelled must not read like a success.
+// A cancelled run must not read like a success.
 func TestReportOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	r := New(&record.Run{Tasks: []record.TaskRef{{ID: "a", Trials: 1}}})
@@ -88,19 +88,8 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "\x1b[31mfailed   \x1b[0m  2/5  a", Line(&record.Event{TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed}, Options{Color: true}))
 }
 
-func TestTable(t *testing.T) {
-	t.Parallel()
-	rows := [][]string{{"Suite", "Name"}, {"evals/a/eval.yaml", "first\nname"}, {"漢字", ""}}
-	var b strings.Builder
-	require.NoError(t, Table(&b, rows, Options{}))
-	require.Equal(t, "Suite              Name\nevals/a/eval.yaml  first name\n漢字\n", b.String())
-	b.Reset()
-	require.NoError(t, Table(&b, rows, Options{Width: 24}))
-	require.Equal(t, "Suite         Name\nevals/a/eva…  first name\n漢字\n", b.String())
-}
-
-// A run that was interrupted and graded anew was told of as if what had not ended
-// had never been asked for, and had taken no time.
+// The report of an interrupted and regraded run once ignored everything that had not ended, and
+// the time it took.
 func TestInterruptedAndGraded(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{RunID: "r", Tasks: []record.TaskRef{{ID: "a", Name: "a", Trials: 2}, {ID: "b", Name: "b", Trials: 2}}}

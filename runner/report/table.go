@@ -11,8 +11,8 @@ import (
 	"waza/runner/record"
 )
 
-// Write prints the whole report: the table of tasks, why some did not pass, the
-// metrics and a closing line.
+// Write prints the whole report: the table of tasks, why some did not pass, the metrics and a
+// closing line.
 func (r *Report) Write(w io.Writer, o Options) error {
 	var b strings.Builder
 	r.table(&b, o)
@@ -23,34 +23,15 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	r.baseline(&b, o)
 	r.metrics(&b, o)
 	r.triggers(&b, o)
+	r.routing(&b, o)
 	r.calibrations(&b, o)
 	r.closing(&b, o)
 	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
 	return err
 }
 
-// Table prints rows of cells, the first of them as the head. Cells are made safe
-// to print; the first column is shortened when there is no room.
-func Table(w io.Writer, rows [][]string, o Options) error {
-	var lines []row
-	for i, cells := range rows {
-		r := row{colours: make([]colour, len(cells))}
-		for j, c := range cells {
-			r.cells = append(r.cells, Clean(c))
-			if i == 0 {
-				r.colours[j] = bold
-			}
-		}
-		lines = append(lines, r)
-	}
-	var b strings.Builder
-	writeTable(&b, lines, o)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// row is one line of a table; colours are those of its cells, by index. One of a
-// single cell is a heading, which the columns do not make room for.
+// A row is a line of a table; colors holds the colors of its cells, by index. A row with a
+// single cell is a heading, which does not widen the columns.
 type row struct {
 	cells   []string
 	colours []colour
@@ -58,15 +39,15 @@ type row struct {
 
 const gap = 2 // blanks between columns
 
-// tableColumns is how wide a table is with a first column that narrow.
+// tableColumns returns the width of a table whose first column has the width name.
 func tableColumns(rows []row, name int) int {
 	widths := columnWidths(rows)
 	widths[0] = min(widths[0], name)
 	return sum(widths)
 }
 
-// sum is the width of a table with columns of those widths. A dropped column
-// has no width, and no gap.
+// sum returns the width of a table with columns of those widths. A dropped column has no width
+// and no gap.
 func sum(widths []int) int {
 	total := -gap
 	for _, n := range widths {
@@ -93,7 +74,7 @@ func columnWidths(rows []row) []int {
 	return widths
 }
 
-// dropColumn empties a column, which takes it out of the table.
+// dropColumn empties a column, which removes it from the table.
 func dropColumn(rows []row, column int) {
 	for _, r := range rows {
 		if len(r.cells) > 1 {
@@ -102,11 +83,11 @@ func dropColumn(rows []row, column int) {
 	}
 }
 
-// leastName is how narrow the first column gets before lines become too long.
+// leastName is the least width of the first column; narrower terminals get longer lines.
 const leastName = 12
 
-// writeTable aligns rows. The first column is shortened when the lines would be
-// wider than the options allow.
+// writeTable aligns rows. If lines would be wider than the options allow, it makes the first
+// column narrower; a name that does not fit gets its own line, uncut, because people type it.
 func writeTable(b *strings.Builder, rows []row, o Options) {
 	widths := columnWidths(rows)
 	total := sum(widths)
@@ -115,16 +96,15 @@ func writeTable(b *strings.Builder, rows []row, o Options) {
 	}
 	for _, r := range rows {
 		if len(r.cells) == 1 {
-			heading := r.cells[0]
-			if o.Width > 0 {
-				heading = Clip(heading, o.Width)
-			}
-			b.WriteString(o.paint(r.colours[0], heading) + "\n")
+			b.WriteString(o.paint(r.colours[0], r.cells[0]) + "\n")
 			continue
 		}
 		line, blanks := "", 0
 		for i, c := range r.cells {
-			c = Clip(c, widths[i])
+			if i == 0 && Columns(c) > widths[0] {
+				b.WriteString(o.paint(r.colours[0], c) + "\n")
+				c = ""
+			}
 			if c != "" {
 				line += strings.Repeat(" ", blanks) + o.paint(r.colours[i], c)
 				blanks = 0
@@ -152,7 +132,7 @@ func (r *Report) table(b *strings.Builder, o Options) {
 			continue
 		}
 		name := t.ID
-		if t.Cell != nil { // those of a task stand below it
+		if t.Cell != nil { // the cells of a task follow it
 			if t.TaskRef.Task != of {
 				of = t.TaskRef.Task
 				rows = append(rows, row{[]string{Clean(of)}, []colour{bold}})
@@ -169,7 +149,7 @@ func (r *Report) table(b *strings.Builder, o Options) {
 		return
 	}
 	const interval, took, score, arguments = 5, 6, 3, 8
-	if tools && !told(tableRows(rows[1:]), arguments) {
+	if tools && !hasValues(tableRows(rows[1:]), arguments) {
 		dropColumn(rows, arguments)
 	}
 	if of != "" {
@@ -180,13 +160,13 @@ func (r *Report) table(b *strings.Builder, o Options) {
 	writeTable(b, rows, o)
 }
 
-// tableRows are those that are no headings.
+// tableRows returns the rows that are not headings.
 func tableRows(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.cells) == 1 })
 }
 
-// narrow takes columns out of a table, the first named first, until there is room
-// for that much of the names.
+// narrow drops columns of a table, in the given order, until the names have at least that much
+// room.
 func narrow(rows []row, o Options, least int, columns ...int) {
 	for _, column := range columns {
 		if o.Width > 0 && tableColumns(rows, least) > o.Width {
@@ -220,7 +200,7 @@ func taskRow(t Task, name string) row {
 	return row{cells, colours}
 }
 
-// trials says how many of the counted trials passed, and how many are not counted.
+// trials formats how many counted trials passed, and how many are not counted.
 func trials(c record.Counts) string {
 	s := fmt.Sprintf("%d/%d", c.Passed, c.Counted())
 	for _, x := range []struct {
@@ -234,7 +214,7 @@ func trials(c record.Counts) string {
 	return s
 }
 
-// taskTrials is trials, with those that were left out for the verdict was decided.
+// taskTrials is like trials, and adds the trials that an early verdict saved.
 func taskTrials(res *record.Task) string {
 	if res.Decided == nil {
 		return trials(res.Trials.Counts)
@@ -260,7 +240,7 @@ func verdictColour(v record.Verdict) colour {
 	return yellow
 }
 
-// Line tells in one line how a task ended, num of total.
+// Line returns a line about how a task ended, num of total.
 func Line(e *record.Event, o Options) string {
 	s := o.paint(verdictColour(e.Verdict), pad(string(e.Verdict), len(record.Cancelled)))
 	s += fmt.Sprintf("  %d/%d  %s", e.TaskNum, e.TotalTasks, Clean(e.TaskID))
@@ -298,12 +278,12 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 	if r.Summary.Groups[0].CellResult != nil {
 		r.cells(b, o)
 		for _, line := range tuneLines(r.Summary.Tune, Clean) {
-			for _, part := range wrap(line, o.Width) {
+			for _, part := range Wrap(line, o.Width) {
 				b.WriteString(part + "\n")
 			}
 		}
 		for _, line := range promptLines(r.Summary) {
-			for _, part := range wrap(Clean(line), o.Width-2) {
+			for _, part := range Wrap(Clean(line), o.Width-2) {
 				b.WriteString("  " + part + "\n")
 			}
 		}

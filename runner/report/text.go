@@ -11,15 +11,15 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Options say how something is printed. The zero value prints plain text of any width.
+// Options control how reports are printed. The zero value prints plain text of any width.
 type Options struct {
-	// Color uses ANSI colours.
+	// Color uses ANSI colors.
 	Color bool
-	// Width is how many columns there are; 0 means as many as it takes.
+	// Width is the number of columns; 0 means no limit.
 	Width int
 }
 
-// A colour is the number of an ANSI colour, 0 for none.
+// A color is the number of an ANSI color; 0 means none.
 type colour int
 
 const (
@@ -39,7 +39,8 @@ func (o Options) paint(c colour, s string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, s)
 }
 
-// Columns is how many columns of a terminal a text takes that [Clean] has seen.
+// Columns returns how many columns of a terminal a text takes. [Clean] must have returned the
+// text.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -62,10 +63,9 @@ func columns(r rune) int {
 	return 1
 }
 
-// Clean makes a text safe to print in one line: agents and suites wrote it, and
-// it must not move the cursor, set colours or turn the direction of writing.
-// Line ends and tabs become blanks, other such characters their escapes, and so does
-// part of what a CI system takes for a command.
+// Clean makes a text of an agent or suite safe to print in one line. The text cannot move the
+// cursor, set colors or change the direction of writing. Line ends and tabs become blanks.
+// Other such characters become escapes, and so does a part of each command of a CI system.
 func Clean(s string) string {
 	if strings.ContainsFunc(s, IsUnsafe) {
 		s = escape(s)
@@ -96,15 +96,14 @@ func escape(s string) string {
 	return b.String()
 }
 
-// IsUnsafe reports characters that [Clean] has to look at: control characters,
-// those that turn the direction of writing, line separators, and what may be
-// an invalid byte.
+// IsUnsafe reports whether [Clean] must check a character. These are control characters,
+// characters that change the direction of writing, line separators, and possible invalid bytes.
 func IsUnsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
-// Clip shortens a text that [Clean] has seen to that many columns, the last of
-// them an ellipsis then.
+// Clip shortens a text that [Clean] has returned to that many columns. A shortened text ends
+// with an ellipsis.
 func Clip(s string, most int) string {
 	if Columns(s) <= most {
 		return s
@@ -126,9 +125,9 @@ func pad(s string, to int) string {
 	return s + strings.Repeat(" ", max(0, to-Columns(s)))
 }
 
-// wrap breaks a text at blanks into lines of at most that many columns; longer
-// words stay whole. A width of 0 or less breaks nothing.
-func wrap(s string, most int) []string {
+// Wrap breaks a text at blanks into lines of at most that many columns; longer words stay whole.
+// A width of 0 or less breaks nothing.
+func Wrap(s string, most int) []string {
 	if most <= 0 || Columns(s) <= most {
 		return []string{s}
 	}
@@ -148,7 +147,7 @@ func wrap(s string, most int) []string {
 	return append(lines, line)
 }
 
-// Duration gives a time as people say it: 12 ms, 1.2 s, 3 min 05 s, 2 h 10 min.
+// Duration formats a time for people: 12 ms, 1.2 s, 3 min 05 s, 2 h 10 min.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -68,8 +68,8 @@ func TestClip(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"one two", "three", "incomprehensibilities", "x"}, wrap("one two three incomprehensibilities x", 8))
-	require.Equal(t, []string{"as it is"}, wrap("as it is", 0))
+	require.Equal(t, []string{"one two", "three", "incomprehensibilities", "x"}, Wrap("one two three incomprehensibilities x", 8))
+	require.Equal(t, []string{"as it is"}, Wrap("as it is", 0))
 }
 
 func TestDuration(t *testing.T) {

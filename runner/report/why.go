@@ -9,9 +9,9 @@ import (
 	"waza/runner/record"
 )
 
-// Why tells why a trial ended as it did: in one line, and with all that graders
-// have to say. Both are empty of a trial that passed.
-func Why(t *record.Trial, runID string) (line, text string) {
+// Explain returns the reason of a trial's verdict: in one line, and with all feedback of graders.
+// Both are empty for a trial that passed.
+func Explain(t *record.Trial, runID string) (line, text string) {
 	switch t.Verdict {
 	case record.Passed:
 		return "", ""
@@ -54,8 +54,8 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// Cut shortens a text to at most that many bytes, whole characters, and says how
-// much is missing.
+// Cut shortens a text to at most that many bytes of whole characters, and adds how many bytes
+// are missing.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s

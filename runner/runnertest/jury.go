@@ -1,6 +1,7 @@
 package runnertest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,17 +15,17 @@ import (
 	"testing"
 )
 
-// Jury is an OpenAI-compatible server of models that answer, and of a judge. The answer
-// of model M to a prompt is "M: PROMPT". The judge goes by the best of the words of
-// [JuryScores] that an output holds and, of two that are as good, takes the first.
+// Jury is an OpenAI-compatible server of models that answer, and of a judge. Model M answers "M:
+// PROMPT" to a prompt. The judge uses the best word of [JuryScores] in an output and prefers the
+// first of two equal outputs.
 type Jury struct {
-	// Before is called before a judge answers, with the name of the tool that it is to
-	// call and the text of the request; nil answers at once. A status other than 0 is all
-	// that the judge answers.
-	Before func(tool, text string) (status int)
+	// Before is called before a judge answers, with the name of the tool that the judge must
+	// call and the text of the request; nil answers at once. ctx ends with the request. A
+	// status other than 0 replaces the answer.
+	Before func(ctx context.Context, tool, text string) (status int)
 	// Answers gives the answer of a model to a prompt; nil means "MODEL: PROMPT".
 	Answers func(model, prompt string) string
-	// Lenient lets every answer have the score 1 in verdicts.
+	// Lenient gives every answer the score 1 in verdicts.
 	Lenient atomic.Bool
 
 	mu    sync.Mutex // guards asked
@@ -42,8 +43,8 @@ func (j *Jury) Serve(t *testing.T) string {
 	return srv.URL
 }
 
-// Asked counts what the judge was asked, by the names of the tools that it is to call and
-// by the texts of the comparisons: "compare FIRST | SECOND".
+// Asked counts the requests to the judge, by the names of the tools that it must call and by the
+// texts of the comparisons: "compare FIRST | SECOND".
 func (j *Jury) Asked() map[string]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,7 +59,7 @@ var (
 func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	var req struct {
 		Model    string
@@ -95,7 +96,7 @@ func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	j.mu.Unlock()
 	if j.Before != nil {
-		if status := j.Before(tool, text); status != 0 {
+		if status := j.Before(r.Context(), tool, text); status != 0 {
 			w.WriteHeader(status)
 			fmt.Fprint(w, `{"error":{"message":"no judgement today"}}`)
 			return
@@ -148,8 +149,8 @@ func answerWith(w http.ResponseWriter, delta map[string]any) {
 	fmt.Fprint(w, `data: {"choices":[],"usage":{"prompt_tokens":60,"completion_tokens":40,"total_tokens":100}}`+"\n\ndata: [DONE]\n\n")
 }
 
-// JudgeSuite is a suite of the kind judge, whose judge and models the jury serves at an
-// address. config are further lines of its config, tasks those of its tasks.
+// JudgeSuite returns a suite of kind judge. The jury at address serves its judge and models.
+// config contains further lines of its config, tasks the lines of its tasks.
 func JudgeSuite(address, config, tasks string) string {
 	return fmt.Sprintf(`-- eval.yaml --
 name: answers

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Model is a server with the API of OpenAI, whose answers a test gives.
+// Model is a server with OpenAI's API whose answers come from a test.
 type Model struct {
 	// URL is its base_url.
 	URL string
@@ -24,13 +24,18 @@ type Asked struct {
 	System      string
 	Prompt      string // the last message of the user
 	Temperature *float64
-	Tools       []string // by their names
+	Tools       []string // their names
+	Results     []string // of the tools that were called since the last message of the user
+	Said        []string // messages of the user and the model, without calls and results
+	// GaveUp is closed when no client waits for the answer any more.
+	GaveUp <-chan struct{}
 }
 
-// Answer is what a [Model] answers: a text, or the arguments of a call of a tool. A status
-// other than 0 is an error of HTTP.
+// Answer is the answer of a [Model]: a text, perhaps in parts, or the arguments of a tool call.
+// A status other than 0 is an HTTP error.
 type Answer struct {
 	Text         string
+	Parts        []string // used instead of Text
 	Tool         string
 	Arguments    any
 	InputTokens  int
@@ -38,7 +43,7 @@ type Answer struct {
 	Status       int
 }
 
-// NewModel starts a server that ends with the test. answer is called by several goroutines.
+// NewModel starts a server that ends with the test. Several goroutines call answer.
 func NewModel(t *testing.T, answer func(Asked) Answer) *Model {
 	t.Helper()
 	m := &Model{}
@@ -48,6 +53,7 @@ func NewModel(t *testing.T, answer func(Asked) Answer) *Model {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		asked.GaveUp = r.Context().Done()
 		m.mu.Lock()
 		m.requests = append(m.requests, asked)
 		m.mu.Unlock()
@@ -63,7 +69,7 @@ func NewModel(t *testing.T, answer func(Asked) Answer) *Model {
 	return m
 }
 
-// Requests are those so far.
+// Requests returns the requests so far.
 func (m *Model) Requests() []Asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +92,14 @@ func readAsked(r *http.Request) (Asked, error) {
 		case "system", "developer":
 			a.System = m.Content
 		case "user":
-			a.Prompt = m.Content
+			a.Prompt, a.Results = m.Content, nil
+			a.Said = append(a.Said, m.Content)
+		case "tool":
+			a.Results = append(a.Results, m.Content)
+		case "assistant":
+			if m.Content != "" {
+				a.Said = append(a.Said, m.Content)
+			}
 		}
 	}
 	for _, t := range body.Tools {
@@ -97,11 +110,18 @@ func readAsked(r *http.Request) (Asked, error) {
 
 func (a *Answer) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	delta, reason := map[string]any{"role": "assistant", "content": a.Text}, "stop"
+	reason := "stop"
+	var deltas []map[string]any
+	for _, part := range a.Parts {
+		deltas = append(deltas, map[string]any{"role": "assistant", "content": part})
+	}
+	if len(deltas) == 0 {
+		deltas = append(deltas, map[string]any{"role": "assistant", "content": a.Text})
+	}
 	if a.Tool != "" {
 		arguments, _ := json.Marshal(a.Arguments)
 		reason = "tool_calls"
-		delta = map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
+		deltas[0] = map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
 			"index": 0, "id": "call-1", "type": "function", "function": map[string]any{"name": a.Tool, "arguments": string(arguments)},
 		}}}
 	}
@@ -109,7 +129,9 @@ func (a *Answer) write(w http.ResponseWriter) {
 		b, _ := json.Marshal(v)
 		fmt.Fprintf(w, "data: %s\n\n", b)
 	}
-	send(map[string]any{"id": "1", "object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}})
+	for _, delta := range deltas {
+		send(map[string]any{"id": "1", "object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}})
+	}
 	send(map[string]any{"id": "1", "object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": reason}}})
 	send(map[string]any{"id": "1", "choices": []any{}, "usage": map[string]any{"prompt_tokens": a.InputTokens, "completion_tokens": a.OutputTokens, "total_tokens": a.InputTokens + a.OutputTokens}})
 	fmt.Fprint(w, "data: [DONE]\n\n")

@@ -18,8 +18,8 @@ import (
 	"waza/runner/regrade"
 )
 
-// RecordedRun is a run of twoTasks that is over: a passed twice, b failed its
-// first trial and passed its second.
+// RecordedRun returns an ended run of TwoTasks: a passed twice, b failed its first trial and
+// passed its second.
 func RecordedRun(t *testing.T) (r *runner.Runner, id, dir string) {
 	t.Helper()
 	state := t.TempDir()
@@ -30,7 +30,7 @@ func RecordedRun(t *testing.T) (r *runner.Runner, id, dir string) {
 	return r, live.ID(), filepath.Join(state, "runs", live.ID())
 }
 
-// Flip gives a trial the other verdict.
+// Flip gives a trial the opposite verdict.
 func Flip(t *testing.T, r *runner.Runner, id string, task, num int) {
 	t.Helper()
 	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
@@ -38,7 +38,7 @@ func Flip(t *testing.T, r *runner.Runner, id string, task, num int) {
 	}))
 }
 
-// FlipIn turns the verdict of a trial within an amendment.
+// FlipIn gives a trial the opposite verdict within an amendment.
 func FlipIn(a *regrade.Amendment, task, num int) error {
 	res, err := a.Trial(task, num)
 	if err != nil {
@@ -68,10 +68,10 @@ func JournalLines(t *testing.T, dir string) [][]byte {
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(b, []byte("\n")))
 	lines := bytes.SplitAfter(b, []byte("\n"))
-	return lines[:len(lines)-1] // the last is what follows the last newline
+	return lines[:len(lines)-1] // the last element follows the last newline
 }
 
-// RecordRun runs a suite with an agent, and returns the run as recorded.
+// RecordRun runs a suite with an agent, and returns the recorded run.
 func RecordRun(t *testing.T, dir, files string, a Agent) record.Handle {
 	t.Helper()
 	r := AgentRunner(t, dir, a)
@@ -82,8 +82,8 @@ func RecordRun(t *testing.T, dir, files string, a Agent) record.Handle {
 	return h
 }
 
-// Compared compares runs.
-func Compared(t *testing.T, o compare.Options, handles ...record.Handle) *compare.Comparison {
+// Compare compares runs.
+func Compare(t *testing.T, o compare.Options, handles ...record.Handle) *compare.Comparison {
 	t.Helper()
 	var sources []compare.Source
 	for _, h := range handles {
@@ -94,7 +94,8 @@ func Compared(t *testing.T, o compare.Options, handles ...record.Handle) *compar
 	return c
 }
 
-// Recorded returns all that runs left on disk, in which there must be no key.
+// Recorded returns everything that runs left on disk, and checks that it contains none of the
+// keys.
 func Recorded(t *testing.T, state string, keys ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -112,7 +113,8 @@ func Recorded(t *testing.T, state string, keys ...string) string {
 	return all.String()
 }
 
-// CutJournal leaves the first lines of a run's journal, less some bytes of the last.
+// CutJournal keeps the first lines of a run's journal, without the given number of bytes at the
+// end of the last.
 func CutJournal(t *testing.T, stateDir, id string, lines, less int) {
 	t.Helper()
 	file := filepath.Join(stateDir, "runs", id, "journal.jsonl")
@@ -122,8 +124,8 @@ func CutJournal(t *testing.T, stateDir, id string, lines, less int) {
 	require.NoError(t, os.WriteFile(file, kept[:len(kept)-less], 0o600))
 }
 
-// Done runs a suite to its end and returns what it takes to grade it anew.
-func Done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
+// FinishedRun runs a suite to its end and returns the values needed to grade it again.
+func FinishedRun(t *testing.T, files string) (r *runner.Runner, id, dir string) {
 	t.Helper()
 	state := t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state})
@@ -134,7 +136,7 @@ func Done(t *testing.T, files string) (r *runner.Runner, id, dir string) {
 	return r, live.ID(), filepath.Join(state, "runs", live.ID())
 }
 
-// GradeAgain grades a recorded run by the graders of other files.
+// GradeAgain grades a recorded run with the graders of other files.
 func GradeAgain(t *testing.T, r *runner.Runner, id, files string, o regrade.GradeOptions) (*regrade.Grading, Result) {
 	t.Helper()
 	g, err := r.Amender().Grade(t.Context(), id, Load(t, r, files), o)
@@ -142,8 +144,8 @@ func GradeAgain(t *testing.T, r *runner.Runner, id, files string, o regrade.Grad
 	return g, ResultOf(t, Reopened(t, r, id))
 }
 
-// Edited replaces texts of a suite, of which each must be there.
-func Edited(t *testing.T, files string, pairs ...string) string {
+// Replace replaces texts of a suite. Each text must exist.
+func Replace(t *testing.T, files string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
 		require.Contains(t, files, pairs[i])

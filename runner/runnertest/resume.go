@@ -18,7 +18,7 @@ import (
 	"waza/runner/record"
 )
 
-// Resume takes a run up again by its suite as it is now.
+// Resume resumes a run with its suite as it is now.
 func Resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	t.Helper()
 	h, err := r.Catalog().Run(id)
@@ -39,7 +39,7 @@ func Resume(t *testing.T, r *runner.Runner, id string) (*runner.Run, error) {
 	return run, err
 }
 
-// Resumed takes a run up again and waits for its end.
+// Resumed resumes a run and waits for its end.
 func Resumed(t *testing.T, r *runner.Runner, id string) (Result, []*record.Event) {
 	t.Helper()
 	run, err := Resume(t, r, id)
@@ -49,12 +49,12 @@ func Resumed(t *testing.T, r *runner.Runner, id string) (Result, []*record.Event
 	return ResultOf(t, run), events
 }
 
-// EqualResults compares all that is told of two runs of the same suite, but for
-// what no two runs have in common: times and the ids of runs.
+// EqualResults compares the results of two runs of the same suite. It ignores what always
+// differs: times and run ids.
 func EqualResults(t *testing.T, want, got Result) {
 	t.Helper()
 	w, g := timeless(t, want), timeless(t, got)
-	if w != g { // which is seen at once, where a difference takes long to find
+	if w != g { // a fast check, because a diff takes long
 		var x, y any
 		require.NoError(t, json.Unmarshal([]byte(w), &x))
 		require.NoError(t, json.Unmarshal([]byte(g), &y))
@@ -96,9 +96,9 @@ func timeless(t *testing.T, r Result) string {
 	return string(b)
 }
 
-// Cut shortens the journal of a run that is over as a killed process would have
-// left it, and takes its result away.
-func Cut(t *testing.T, dir string, keep func(line string) bool) {
+// CutRun shortens the journal of an ended run to the state that a killed process would have left,
+// and removes the result.
+func CutRun(t *testing.T, dir string, keep func(line string) bool) {
 	t.Helper()
 	path := filepath.Join(dir, "journal.jsonl")
 	b, err := os.ReadFile(path)
@@ -117,7 +117,7 @@ func Cut(t *testing.T, dir string, keep func(line string) bool) {
 	}
 }
 
-// Before keeps the lines up to the first that holds the text.
+// Before keeps the lines up to the first that contains the text.
 func Before(text string) func(string) bool {
 	return func(line string) bool { return !strings.Contains(line, text) }
 }

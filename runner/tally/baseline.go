@@ -7,10 +7,10 @@ import (
 	"waza/runner/stats"
 )
 
-// comparison gathers both sides of each task. It is guarded by its [Run].
+// comparison collects both sides of each task. The lock of its [Run] guards it.
 type comparison struct {
 	pairs []pairTally
-	// of gives for each task of the run the number of its pair, counted from 1; 0 for none.
+	// of maps each task of the run to the number of its pair, counted from 1; 0 for none.
 	of []int
 }
 
@@ -20,10 +20,10 @@ type pairTally struct {
 	with, without sideTally
 }
 
-// sideTally gathers the trials of a task on one side that count.
+// sideTally collects the counted trials of a task on one side.
 type sideTally struct {
 	TaskSide
-	// waiting: a person has yet to say what comes of some trials.
+	// waiting reports whether some trials wait for a person's score.
 	waiting bool
 }
 
@@ -59,8 +59,8 @@ func (c *comparison) add(task int, role record.Role, res *record.Trial) {
 	}
 }
 
-// add counts a trial by the graders that both sides have. One that is in error
-// only by another grader counts, and one that nothing else looked at does not.
+// add counts a trial according to the graders that both sides have. A trial that is in error
+// only because of another grader counts. A trial that only other graders graded does not.
 func (s *sideTally) add(res *record.Trial) {
 	if res.Verdict == record.TimedOut {
 		s.Share.N++
@@ -97,8 +97,8 @@ func (s *sideTally) add(res *record.Trial) {
 
 func (s *sideTally) comparable() bool { return s.Share.N > 0 && !s.waiting }
 
-// baselineResult sums up the comparison, in one cell or, with nil, in all; nil when
-// the suite asks for none.
+// baselineResult summarizes the comparison in one cell or, with nil, in all. It returns nil when
+// the suite requests none.
 func (t *Run) baselineResult(cell *record.Cell) *record.BaselineResult {
 	if t.rec.Baseline == nil {
 		return nil
@@ -120,13 +120,13 @@ func (t *Run) baselineResult(cell *record.Cell) *record.BaselineResult {
 	}
 	r.Measured = r.Pairs > 0
 	if !r.Measured && r.Note == "" {
-		r.Note = "not measured: no task has trials on both sides that a grader looked at"
+		r.Note = "not measured: no task has graded trials on both sides"
 	}
 	return r
 }
 
-// compare classifies the tasks as [Compare] does, and takes means over them. Trials
-// of equal number have nothing in common, so none are paired.
+// compareSides classifies the tasks like [waza/runner/compare.Compare], and computes means over
+// them. Trials with the same number are unrelated, so none are paired.
 func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell) {
 	const confidence = stats.DefaultConfidence
 	var tasks []*ComparedTask
@@ -141,7 +141,7 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 			tasks = append(tasks, nil)
 			continue
 		}
-		t := &ComparedTask{A: p.without.TaskSide, B: p.with.TaskSide, Telling: Telling(p.without.TaskSide, p.with.TaskSide)}
+		t := &ComparedTask{A: p.without.TaskSide, B: p.with.TaskSide, ScoresInformative: AreScoresInformative(p.without.TaskSide, p.with.TaskSide)}
 		tasks = append(tasks, t)
 		task := &r.Tasks[len(r.Tasks)-1]
 		task.PassRate = rates.add(t.B.rate(confidence), t.A.rate(confidence))
@@ -161,7 +161,7 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 	r.PassRate, r.Score = rates.mean(), scores.mean()
 }
 
-// gains gathers a number of all pairs.
+// gains collects a number of all pairs.
 type gains struct {
 	with, without []float64
 	gains         []stats.Estimate
@@ -173,7 +173,7 @@ func (g *gains) add(with, without stats.Estimate) *record.Gain {
 	return &record.Gain{With: with.Value, Without: without.Value, Gain: gain.Value, Interval: &gain.Interval}
 }
 
-// mean is over the pairs; nil when there are none.
+// mean returns the mean over the pairs; nil without pairs.
 func (g *gains) mean() *record.Gain {
 	gain, ok := stats.Mean(g.gains)
 	if !ok {

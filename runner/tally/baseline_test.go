@@ -21,8 +21,8 @@ import (
 	"waza/runner/stats"
 )
 
-// withSkills is a suite of three tasks: one that the skill helps, one that does
-// without, and one that it spoils.
+// withSkills is a suite of three tasks: one that the skill helps, one that it does not affect,
+// and one that it spoils.
 const withSkills = `
 -- eval.yaml --
 name: compared
@@ -52,7 +52,7 @@ else
 fi
 ` + runnertest.Skill
 
-// The numbers of the comparison, worked out by hand.
+// The numbers of the comparison, computed by hand.
 func TestBaseline(t *testing.T) {
 	t.Parallel()
 	res, events := runnertest.Run(t, withSkills, record.Request{})
@@ -107,11 +107,11 @@ trial_start helped 1/2
 	require.Equal(t, []float64{1, 0.5, 0.5}, []float64{helped.Score.With, helped.Score.Without, helped.Score.Gain})
 	require.Equal(t, record.Undecided, helped.Class)
 
-	require.Len(t, slices.Compact(runnertest.Hashes(res)), 12, "the same trial without skills is another")
+	require.Len(t, slices.Compact(runnertest.Hashes(res)), 12, "the trial without skills has another hash")
 }
 
-// A task that only skills can pass is compared by what both sides can: here by
-// nothing.
+// A task that only skills can pass is compared by the graders that both sides have. Here there
+// do not exist.
 func TestBaselineNothingInCommon(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -124,7 +124,7 @@ tasks:
 `+runnertest.Skill, record.Request{}, runnertest.Says)
 	b := res.Summary.Baseline
 	require.False(t, b.Measured)
-	require.Contains(t, b.Note, "no task has trials on both sides")
+	require.Contains(t, b.Note, "no task has graded trials on both sides")
 	require.Nil(t, b.PassRate)
 	require.Nil(t, b.Score)
 }
@@ -140,8 +140,8 @@ func TestBaselineOfOneTask(t *testing.T) {
 	require.InDelta(t, recordtest.ByID(t, b.Tasks, "helped").PassRate.Interval.High, b.PassRate.Interval.High, 1e-12)
 }
 
-// Two lucky trials made a task "improved" by the sign of the difference alone. The
-// words mean what they do in a comparison: a test shows it.
+// Two lucky trials made a task "improved" by the sign of the difference alone. The classes have
+// the same meaning as in a comparison: a test decides.
 func TestBaselineClassifiesByTests(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, withSkills, record.Request{Trials: 10})
@@ -154,7 +154,7 @@ func TestBaselineClassifiesByTests(t *testing.T) {
 	require.Equal(t, map[string]record.Class{"helped": record.Improved, "same": record.NoDifference, "spoilt": record.Regressed}, classes)
 }
 
-// What the canned reply would say without skills is what it says with them.
+// The canned reply is the same with and without skills.
 func TestBaselineOfMock(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, withSkills, record.Request{Executor: "mock"})
@@ -162,7 +162,7 @@ func TestBaselineOfMock(t *testing.T) {
 	require.Equal(t, &record.BaselineResult{Note: "not measured: executor mock makes its replies up"}, res.Summary.Baseline)
 }
 
-// pairSuite compares each trial with its baseline.
+// pairSuite returns a suite that compares each trial with its baseline.
 func pairSuite(t *testing.T, j *runnertest.PairJudge, config string, tasks int) string {
 	t.Helper()
 	return fmt.Sprintf(`-- eval.yaml --
@@ -180,8 +180,8 @@ tasks:
 %s`, config, j.Grader(t), runnertest.Inline(tasks)) + runnertest.Skill
 }
 
-// Pairwise judges get what the trial of the same number left without skills,
-// however many workers there are.
+// Pairwise judges receive the result of the trial with the same number without skills, for any
+// number of workers.
 func TestBaselinePairwise(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 2, 8} {
@@ -200,7 +200,7 @@ func TestBaselinePairwise(t *testing.T) {
 	}
 }
 
-// A single trial that is asked for has a baseline of that number.
+// A single requested trial has a baseline with the same number.
 func TestBaselineOneTrial(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
@@ -210,8 +210,8 @@ func TestBaselineOneTrial(t *testing.T) {
 	require.Equal(t, 4, res.Trial(t, "t1#baseline", 4).TrialNum)
 }
 
-// Where the baseline gave nothing, the judge cannot work, and says why. What
-// other graders made of the trial still counts in the comparison.
+// Without a baseline result, the judge fails with a reason. Results of other graders still count
+// in the comparison.
 func TestBaselineWithoutOutput(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
@@ -223,14 +223,14 @@ func TestBaselineWithoutOutput(t *testing.T) {
 	})
 	trial := res.Trial(t, "t0", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
-	require.Equal(t, `grader "better": there is nothing to compare with: the trial without skills ended in error: no network`, trial.Error)
+	require.Equal(t, `grader "better": nothing to compare with: the trial without skills ended in error: no network`, trial.Error)
 	require.Equal(t, 1, res.Summary.Errors)
 	require.Equal(t, 1, res.Summary.Baseline.Errors)
 	require.Equal(t, 1, recordtest.ByID(t, res.Summary.Baseline.Tasks, "t0").With)
 	require.Equal(t, 0, recordtest.ByID(t, res.Summary.Baseline.Tasks, "t0").Without)
 }
 
-// A baseline that a grader could not grade has its output all the same.
+// A baseline that a grader could not grade still has its output.
 func TestBaselineThatCouldNotBeGraded(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
@@ -241,7 +241,7 @@ func TestBaselineThatCouldNotBeGraded(t *testing.T) {
 	require.True(t, res.Trial(t, "t0", 1).Graders[0].Passed)
 }
 
-// Without a baseline pairwise judges say what they want.
+// Without a baseline, pairwise judges report what they need.
 func TestPairwiseWithoutBaseline(t *testing.T) {
 	t.Parallel()
 	files := strings.Replace(pairSuite(t, &runnertest.PairJudge{}, "", 1), "baseline: true\n", "", 1)
@@ -250,7 +250,7 @@ func TestPairwiseWithoutBaseline(t *testing.T) {
 	require.Nil(t, res.Summary.Baseline)
 }
 
-// A baseline that fails is what a skill is for: it stops nothing.
+// A failed baseline is expected and does not stop the run.
 func TestBaselineAndFailFast(t *testing.T) {
 	t.Parallel()
 	const files = `
@@ -272,8 +272,8 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	runnertest.OneVerdictEach(t, res, events, false)
 }
 
-// Hooks of a task and of its baseline have the same environment, so they must
-// not run while the other's trials do.
+// Hooks of a task and of its baseline have the same environment, so they must not run during
+// trials of the other.
 func TestBaselineHooks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -293,18 +293,18 @@ graders:`, dir), 1)
 	}
 }
 
-// A run that is cancelled or stopped while trials wait for their baselines ends,
-// and each trial has one verdict.
+// A run that is cancelled or stopped while trials wait for their baselines ends, and each trial
+// has one verdict.
 func TestBaselineCutShort(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"cancel", "stop"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			j := &runnertest.PairJudge{}
-			begun, release := make(chan struct{}, 100), make(chan struct{})
+			started, release := make(chan struct{}, 100), make(chan struct{})
 			r := runnertest.AgentRunner(t, t.TempDir(), func(ctx context.Context, tr *executor.Trial) (string, error) {
 				if !runnertest.Skilled(tr) && tr.Task.ID == "t1" {
-					begun <- struct{}{}
+					started <- struct{}{}
 					select {
 					case <-release:
 					case <-ctx.Done():
@@ -313,10 +313,11 @@ func TestBaselineCutShort(t *testing.T) {
 				}
 				return runnertest.Says(ctx, tr)
 			})
-			// Eight workers do t0; three wait in the baseline of t1, and the others for them.
+			// Eight workers execute t0. Three wait in the baseline of t1, and the others for
+			// them.
 			live := runnertest.Start(t, r, pairSuite(t, j, "  trials_per_task: 3", 2), record.Request{Workers: 8})
 			for range 3 {
-				<-begun
+				<-started
 			}
 			if how == "cancel" {
 				live.Cancel()
@@ -340,7 +341,7 @@ func TestBaselineCutShort(t *testing.T) {
 	}
 }
 
-// Workers do not sit idle for a baseline as long as there is other work.
+// Workers do not wait for a baseline while there is other work.
 func TestBaselineWaitsForNothingElse(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
@@ -349,7 +350,7 @@ func TestBaselineWaitsForNothingElse(t *testing.T) {
 	res, events := runnertest.RunAgent(t, pairSuite(t, j, "", 6), record.Request{Workers: 2}, func(ctx context.Context, tr *executor.Trial) (string, error) {
 		switch {
 		case !runnertest.Skilled(tr) && tr.Task.ID == "t0":
-			select { // holds one worker until the other has done all but t0
+			select { // keeps one worker busy until the other has executed all except t0
 			case <-all:
 			case <-ctx.Done():
 				return "", ctx.Err()
@@ -365,7 +366,7 @@ func TestBaselineWaitsForNothingElse(t *testing.T) {
 	runnertest.OneVerdictEach(t, res, events, true)
 }
 
-// A run with roles whose process died is rebuilt from its journal.
+// The state of a run with roles whose process died is computed from its journal.
 func TestInterruptedWithRoles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -408,7 +409,7 @@ should_trigger_prompts: [explain]
 	require.Equal(t, "explain", res.Task(t, "should_trigger#1").Trigger.Prompt)
 }
 
-// A task of the suite may be called as a baseline would be.
+// A task of the suite may have the id of a baseline.
 func TestRoleIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -432,8 +433,8 @@ should_trigger_prompts: [explain]
 	require.Equal(t, 3, res.Summary.Baseline.Pairs)
 }
 
-// What is made of a trial afterwards counts in the comparison and in the answers
-// of trigger tests, and not among the tasks of the suite where it is none.
+// Amended trials count in the comparison and in the answers of trigger tests. They do not count
+// among the tasks of the suite.
 func TestAmendWithRoles(t *testing.T) {
 	t.Parallel()
 	r := runnertest.AgentRunner(t, t.TempDir(), runnertest.Says)

@@ -16,19 +16,19 @@ import (
 	"waza/runner/stats"
 )
 
-// maxSummary bounds the bytes of the reason in a verdict on a case.
+// maxSummary limits the bytes of the reason in a case verdict.
 const maxSummary = 500
 
-// CaseVerdictOf returns what judges make of a trial. The quality score is
+// CaseVerdictOf returns the judgment of a trial. The quality score is
 //
 //	1 + 4 × s, rounded to an integer, half up
 //
-// where s is the mean of the scores of the trial's prompt graders, 0 to 1, by their
-// weights. The verdict is pass when all of them passed, and fail when one did not.
+// where s is the mean of the scores of the trial's prompt graders, 0 to 1, by their weights. The
+// verdict is pass when all of them passed, and fail when one did not.
 //
-// For example, scores of 0.9 with the weight 2 and 0.6 with the weight 1 have the mean
-// (2 × 0.9 + 0.6) / 3 = 0.8, and 1 + 4 × 0.8 = 4.2 is a quality score of 4. A score of
-// 0.625 gives 3.5, which is 4.
+// For example, scores of 0.9 with the weight 2 and 0.6 with the weight 1 have the mean (2 × 0.9
+// + 0.6) / 3 = 0.8, and 1 + 4 × 0.8 = 4.2 is a quality score of 4. A score of 0.625 gives 3.5,
+// which is 4.
 func CaseVerdictOf(res *record.Trial) record.CaseVerdict {
 	score, passed, judged := judgesScore(res)
 	if !judged {
@@ -46,13 +46,13 @@ func CaseVerdictOf(res *record.Trial) record.CaseVerdict {
 	return v
 }
 
-// judgesScore is the weighted mean of the scores of judges; judged is false without any.
+// judgesScore returns the weighted mean of the scores of judges; judged is false without any.
 func judgesScore(res *record.Trial) (score float64, passed, judged bool) {
 	sum, weights := 0.0, 0.0
 	passed = true
 	for i := range res.Graders {
 		g := &res.Graders[i]
-		if g.Type != record.TypePrompt || !g.Scored() {
+		if g.Type != record.TypePrompt || !g.Scored() || g.AfterTurn > 0 {
 			continue
 		}
 		w := cmp.Or(g.Weight, 1)
@@ -73,7 +73,7 @@ func passOrFail(passed bool) string {
 	return "fail"
 }
 
-// unjudged is the verdict on a case that no judge has seen.
+// unjudged returns the verdict of a case without a judge's score.
 func unjudged(v record.Verdict) string {
 	if v.Counted() {
 		return passOrFail(v == record.Passed)
@@ -81,22 +81,23 @@ func unjudged(v record.Verdict) string {
 	return string(v)
 }
 
-// summaryOf is a reason in one line.
+// summaryOf returns a reason on one line.
 func summaryOf(reason string) string {
 	return text.Clip(strings.Join(strings.Fields(reason), " "), maxSummary)
 }
 
-// judging gathers what judges say in a run of the kind judge. Its tally guards it.
+// judging collects the results of judges in a run of kind judge. The lock of its tally guards
+// it.
 type judging struct {
 	cases, judged int
 	quality       [5]int
-	verdicts      uint64 // sum of the digests of the verdicts, in any order
+	verdicts      uint64 // sum of the digests of the verdicts, independent of their order
 	comparing     record.Comparing
 	comparisons   map[record.ComparisonKey]*record.CaseComparison
 	findings      *record.Findings
 }
 
-// newJudging is nil unless the suite is of the kind judge. All methods take nil.
+// newJudging returns nil unless the suite is of kind judge. All methods accept nil.
 func newJudging(rec *record.Run) *judging {
 	if rec.Suite.KindName() != eval.Judge {
 		return nil
@@ -119,8 +120,8 @@ func (j *judging) addTrial(ref *record.TaskRef, res *record.Trial) {
 	j.verdicts += binary.BigEndian.Uint64(sum[:8])
 }
 
-// Verdicts names the verdicts of the judges so far, whatever their order; empty without
-// any, and for runs of other kinds.
+// Verdicts returns a digest of the judges' verdicts so far, independent of their order. It is
+// empty without verdicts, and for runs of other kinds.
 func (t *Run) Verdicts() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +135,7 @@ func (j *judging) digest() string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, j.verdicts))
 }
 
-// Compare takes how many comparisons the run makes, and forgets those before.
+// Compare sets the number of comparisons of the run, and drops earlier ones.
 func (t *Run) Compare(c record.Comparing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,8 +145,8 @@ func (t *Run) Compare(c record.Comparing) {
 	}
 }
 
-// AddJudged takes what judges were asked after the trials: comparisons, and what one found
-// in all verdicts, nil for nothing. The tally keeps them.
+// AddJudged adds answers of judges after the trials: comparisons, and the findings, which may be
+// nil. The tally owns them.
 func (t *Run) AddJudged(comparisons []*record.CaseComparison, f *record.Findings) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,13 +161,13 @@ func (t *Run) AddJudged(comparisons []*record.CaseComparison, f *record.Findings
 	}
 }
 
-// ledger is what judges spent besides their verdicts.
+// ledger returns the cost of judges besides their verdicts.
 func (j *judging) ledger() *record.Ledger {
 	if j == nil {
 		return nil
 	}
 	var sum *record.Usage
-	for _, c := range j.inOrder() { // for floats depend on it
+	for _, c := range j.inOrder() { // sums of floats depend on the order
 		sum = record.AddUsage(sum, c.Usage)
 	}
 	if j.findings != nil {
@@ -186,7 +187,7 @@ func (j *judging) inOrder() []*record.CaseComparison {
 	return list
 }
 
-// result is nil for nil. score is that of the run.
+// result returns the result of a run with the given score; nil for a nil judging.
 func (j *judging) result(score *record.ScoreStats) *record.JudgeResult {
 	if j == nil {
 		return nil
@@ -204,18 +205,18 @@ func (j *judging) result(score *record.ScoreStats) *record.JudgeResult {
 	return r
 }
 
-// report has the overall score, which is
+// report contains the overall score, which is
 //
 //	100 × the mean score of the tasks, as the run's, rounded to one decimal, half up
 //
-// and the grade of [GradeOf] for it. For example, tasks with the scores 0.9, 0.8 and 0.76
-// have the mean 0.82: the overall score is 82, the grade B+.
+// and its grade, see [GradeOf]. For example, tasks with the scores 0.9, 0.8 and 0.76 have the
+// mean 0.82: the overall score is 82, the grade B+.
 func (j *judging) report(mean float64) *record.JudgeReport {
 	score := math.Floor(float64(1000*mean)+0.5) / 10
 	r := &record.JudgeReport{OverallScore: score, OverallGrade: GradeOf(score)}
 	switch f := j.findings; {
 	case f == nil:
-		r.Missing = "the run ended before its judge wrote them"
+		r.Missing = "the run ended before the judge wrote strengths and weaknesses"
 	case f.Error != "":
 		r.Missing, r.Judge = f.Error, f.Judge
 	default:
@@ -240,12 +241,12 @@ func GradeOf(score float64) string {
 	return "F"
 }
 
-// pairsOf sums up comparisons by the models that they compare. The win rate of model A is
-// the mean over tasks of its points for each comparison: 1 for a win, 0.5 for a tie, 0 for
-// a loss. Its interval is that of the run's score, see [scoreOver].
+// pairsOf summarizes comparisons by the models that they compare. The win rate of model A is the
+// mean over tasks of its points for each comparison: 1 for a win, 0.5 for a tie, 0 for a loss.
+// Its interval is computed like that of the run's score, see [ScoreOver].
 //
-// For example, of a task with two trials model A wins one and ties one, and it loses a task
-// with one trial: (0.75 + 0) / 2 = 0.375.
+// For example, of a task with two trials model A wins one and ties one, and it loses a task with
+// one trial: (0.75 + 0) / 2 = 0.375.
 func pairsOf(list []*record.CaseComparison) []record.PairResult {
 	var pairs []record.PairResult
 	var points []map[string][]float64 // of each pair, by task

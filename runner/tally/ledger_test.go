@@ -13,9 +13,9 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A run with a program as agent, of which the first attempt at each trial is an error,
-// and a judge: 60 and 40 tokens each time, which cost $0.001 for the agent and $0.01 for
-// the judge.
+// spendingSuite returns a suite with a program as agent and a judge. The first attempt at each
+// trial ends in error. Each call takes 60 and 40 tokens, which cost $0.001 for the agent and
+// $0.01 for the judge.
 func spendingSuite(t *testing.T, s *runnertest.JudgeServer, config string) string {
 	t.Helper()
 	srv := httptest.NewServer(s)
@@ -43,8 +43,8 @@ func requireUsage(t *testing.T, requests int, usd float64, u *record.Usage) {
 	require.InDelta(t, usd, u.CostUSD, 1e-12)
 }
 
-// The cost of a run was that of its agents alone, without a price and without earlier
-// attempts, beside a budget that counted all of it.
+// The cost of a run used to include only its agents, without prices and earlier attempts, while
+// the budget counted everything.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, spendingSuite(t, &runnertest.JudgeServer{}, "trials_per_task: 3"), record.Request{})
@@ -61,22 +61,22 @@ func TestLedger(t *testing.T) {
 	requireUsage(t, 1, 0.01, trial.Spent.Judges)
 }
 
-// A run that its budget stopped says how much it spent as its summary does.
+// A run that its budget stopped reports the same cost as its summary.
 func TestBudgetStopsAtTheLedger(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.Run(t, spendingSuite(t, &runnertest.JudgeServer{}, "trials_per_task: 20\n  max_cost: 0.2"), record.Request{})
 	require.Equal(t, record.StatusCancelled, res.Status)
-	require.Contains(t, res.Error, fmt.Sprintf("$%.4f are spent", res.Summary.Usage.CostUSD))
+	require.Contains(t, res.Error, fmt.Sprintf("$%.4f spent", res.Summary.Usage.CostUSD))
 	require.Positive(t, res.Summary.UsageByRole.Judges.CostUSD)
 }
 
-// A judge whose answer cannot be used, and one that is asked again, are paid as well.
+// Unusable answers of judges and repeated questions cost money, too.
 func TestJudgesThatFailAreInTheLedger(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}
 	files := spendingSuite(t, s, "trials_per_task: 3\n  workers: 1")
 	s.Fail(http.StatusBadRequest, 2)
-	r, id, _ := runnertest.Done(t, files)
+	r, id, _ := runnertest.FinishedRun(t, files)
 	spent := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Summary
 	require.Equal(t, 1, spent.Trials.Errors)
 	requireUsage(t, 2, 0.02, spent.UsageByRole.Judges)
@@ -86,7 +86,7 @@ func TestJudgesThatFailAreInTheLedger(t *testing.T) {
 	requireUsage(t, 6, 0.006, res.Summary.UsageByRole.Agent)
 }
 
-// A trial that is taken over from an earlier run costs nothing again.
+// A reused trial costs nothing again.
 func TestLedgerOfCachedTrials(t *testing.T) {
 	t.Parallel()
 	s := &runnertest.JudgeServer{}

@@ -5,7 +5,7 @@ import (
 	"waza/runner/stats"
 )
 
-// cellResults sum up the cells. The lock of the tally is held.
+// cellResults summarizes the cells. The caller holds the lock of the tally.
 func (t *Run) cellResults(cells []*record.Cell) []record.GroupResult {
 	var out []record.GroupResult
 	for _, c := range cells {
@@ -28,6 +28,9 @@ func (t *Run) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResul
 	}
 	if r.Triggers != nil {
 		r.Triggers.Results = nil
+	}
+	if r.Routing = t.routed.result(t.rec, c); r.Routing != nil {
+		r.Routing.Confusion, r.Routing.ConfusionDropped, r.Routing.Misroutes, r.Routing.MisroutesDropped = nil, 0, nil, 0
 	}
 	r.Benchmark = t.bench.result(t.rec, c)
 	var times []float64

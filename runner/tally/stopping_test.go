@@ -21,8 +21,8 @@ import (
 	"waza/runner/tally"
 )
 
-// stopping is a suite of one task, done 50 times by the agent of the test, whose
-// trials pass when it says good.
+// stopping returns a suite of one task with 50 trials by the agent of the test. A trial passes
+// when the agent prints good.
 func stopping(config, more string) string {
 	return fmt.Sprintf(`
 -- eval.yaml --
@@ -33,8 +33,7 @@ graders: [{type: text, config: {contains: [good]}}]
 `, config, more) + runnertest.Skill
 }
 
-// lines gives the verdict of each trial by its first letter, and what the task
-// says of its decision.
+// decision returns the verdict of each trial by its first letter, and the decision of the task.
 func decision(task *recordtest.Task) (trials string, decided *record.Decided) {
 	var b strings.Builder
 	for _, trial := range task.Trials {
@@ -43,7 +42,7 @@ func decision(task *recordtest.Task) (trials string, decided *record.Decided) {
 	return b.String(), task.Decided
 }
 
-// goodBut says good in all trials but these.
+// goodBut returns an agent that prints good in all trials except these.
 func goodBut(bad ...int) runnertest.Agent {
 	return func(_ context.Context, t *executor.Trial) (string, error) {
 		for _, n := range bad {
@@ -65,19 +64,19 @@ func TestStopping(t *testing.T) {
 		name, config, more string
 		agent              runnertest.Agent
 		req                record.Request
-		trials             string // how they begin
+		trials             string // verdicts of the first trials
 		verdict            record.Verdict
-		decided            string // none when empty
+		decided            string // empty without a decision
 		saved              int
-		of                 string // the task that is looked at; a when empty
+		of                 string // the checked task; a when empty
 	}{
 		{
 			name: "one failure decides where all must pass", config: "true", more: one, agent: goodBut(3),
-			trials: "ppfs", verdict: record.Failed, decided: "decided after 3 of 50 trials: failed, whatever the others do", saved: 47,
+			trials: "ppfs", verdict: record.Failed, decided: "decided after 3 of 50 trials: failed, whatever the remaining trials do", saved: 47,
 		},
 		{
 			name: "an error decides nothing", config: "true", more: one, agent: goodBut(-2, 4),
-			trials: "pepfs", verdict: record.Failed, decided: "decided after 4 of 50 trials: failed, whatever the others do", saved: 46,
+			trials: "pepfs", verdict: record.Failed, decided: "decided after 4 of 50 trials: failed, whatever the remaining trials do", saved: 46,
 		},
 		{
 			name: "a pass", config: "0.95", more: "pass_threshold: 0.8\n" + one, agent: goodBut(),
@@ -88,11 +87,11 @@ func TestStopping(t *testing.T) {
 			trials: "ppppppppppppppppppps", verdict: record.Passed, decided: "decided after 19 of 50 trials: passed at 99.9 % confidence", saved: 31,
 		},
 		{
-			name: "nothing but what is certain", config: "1", more: "pass_threshold: 0.1\n" + one, agent: goodBut(1),
-			trials: "fppppps", verdict: record.Passed, decided: "decided after 6 of 50 trials: passed, whatever the others do", saved: 44,
+			name: "nothing uncertain", config: "1", more: "pass_threshold: 0.1\n" + one, agent: goodBut(1),
+			trials: "fppppps", verdict: record.Passed, decided: "decided after 6 of 50 trials: passed, whatever the remaining trials do", saved: 44,
 		},
 		{
-			name: "too close to tell", config: "1", more: one, agent: goodBut(50),
+			name: "too close to call", config: "1", more: one, agent: goodBut(50),
 			trials: strings.Repeat("p", 49) + "f", verdict: record.Failed,
 		},
 		{
@@ -101,7 +100,7 @@ func TestStopping(t *testing.T) {
 		},
 		{
 			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + one, req: record.Request{Trials: 8}, agent: goodBut(-1, -2),
-			trials: "eeppps", verdict: record.Passed, decided: "decided after 5 of 8 trials: passed, whatever the others do", saved: 3,
+			trials: "eeppps", verdict: record.Passed, decided: "decided after 5 of 8 trials: passed, whatever the remaining trials do", saved: 3,
 		},
 		{
 			name: "not beside a baseline", of: "a#baseline", config: "true", more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
@@ -135,9 +134,9 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// Trials that run at once are looked at in the order of their numbers: those that
-// fail may be the first to end. Here the failed one ends first, and decides once
-// those before it have passed; what runs by then ends, and nothing more is started.
+// Parallel trials are processed in the order of their numbers, because failing ones may end
+// first. Here the failed trial ends first, and decides once those before it have passed. Running
+// trials then end, and no more start.
 func TestStoppingLooksInOrder(t *testing.T) {
 	t.Parallel()
 	failed, decided := make(chan struct{}), make(chan struct{})
@@ -173,14 +172,14 @@ func TestStoppingLooksInOrder(t *testing.T) {
 	res := runnertest.ResultOf(t, live)
 	runnertest.OneVerdictEach(t, res, runnertest.Follow(t, live, 1), false)
 	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
-	require.Equal(t, "decided after 3 of 50 trials: failed, whatever the others do", tally.DecisionText(res.Task(t, "a").Decided))
+	require.Equal(t, "decided after 3 of 50 trials: failed, whatever the remaining trials do", tally.DecisionText(res.Task(t, "a").Decided))
 	trials, _ := decision(res.Task(t, "a"))
 	require.Equal(t, "ppf", trials[:3])
 	require.Equal(t, res.Summary.TrialsSaved, strings.Count(trials, "s"))
 	require.GreaterOrEqual(t, res.Summary.TrialsSaved, 45)
 }
 
-// One task that is decided leaves the workers to the next.
+// A decided task frees the workers for the next task.
 func TestStoppingGoesOn(t *testing.T) {
 	t.Parallel()
 	res, events := runnertest.RunAgent(t, stopping("true", "tasks: [{id: a, prompt: x}, {id: b, prompt: x}]"), record.Request{Trials: 5},
@@ -197,9 +196,9 @@ func TestStoppingGoesOn(t *testing.T) {
 	require.Equal(t, record.StatusCompleted, res.Status)
 }
 
-// Graded anew, a decision is made anew of the trials there are: it may be another,
-// or none, and then nobody knows what the trials that were left out would have been.
-func TestStoppingGradedAnew(t *testing.T) {
+// Grading again decides again from the existing trials. Without a decision, the verdicts of
+// skipped trials are unknown.
+func TestStoppingGradedAgain(t *testing.T) {
 	t.Parallel()
 	suite := stopping("true", "pass_threshold: 0.8\ntasks: [{id: a, prompt: x}]")
 	r := runnertest.AgentRunner(t, t.TempDir(), goodBut())
@@ -208,14 +207,14 @@ func TestStoppingGradedAnew(t *testing.T) {
 	before := runnertest.ResultOf(t, live)
 	require.Equal(t, 11, before.Task(t, "a").Decided.After)
 
-	_, res := runnertest.GradeAgain(t, r, live.ID(), runnertest.Edited(t, suite, "contains: [good]", "contains: [better]"), regrade.GradeOptions{})
+	_, res := runnertest.GradeAgain(t, r, live.ID(), runnertest.Replace(t, suite, "contains: [good]", "contains: [better]"), regrade.GradeOptions{})
 	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
 	require.Equal(t, record.Failed, res.Task(t, "a").Decided.Verdict)
 	require.Less(t, res.Task(t, "a").Decided.After, 11)
 	require.Equal(t, 39, res.Summary.TrialsSaved)
 
-	// Where all must pass, 11 that do decide nothing.
-	_, res = runnertest.GradeAgain(t, r, live.ID(), runnertest.Edited(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), regrade.GradeOptions{})
+	// If all must pass, 11 passed trials decide nothing.
+	_, res = runnertest.GradeAgain(t, r, live.ID(), runnertest.Replace(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), regrade.GradeOptions{})
 	require.Nil(t, res.Task(t, "a").Decided)
 	require.Equal(t, record.Skipped, res.Task(t, "a").Verdict)
 	require.Zero(t, res.Summary.TrialsSaved)
@@ -224,8 +223,7 @@ func TestStoppingGradedAnew(t *testing.T) {
 	require.Equal(t, before.Task(t, "a").Task, res.Task(t, "a").Task)
 }
 
-// Taken up again, a run decides as if it had never been cut short: by the trials
-// that are kept, and those that it does anew.
+// A resumed run decides as if it had never been interrupted, from kept and new trials.
 func TestStoppingResumed(t *testing.T) {
 	t.Parallel()
 	suite := stopping("true", "pass_threshold: 0.8\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]")
@@ -246,19 +244,19 @@ func TestStoppingResumed(t *testing.T) {
 
 	_, err := runnertest.Resume(t, r, live.ID())
 	var nothing *runner.NothingLeftError
-	require.ErrorAs(t, err, &nothing, "what was left out is not left to do")
+	require.ErrorAs(t, err, &nothing, "skipped trials need no execution")
 
-	// The process died in b, and had not told the end of all that was left out of a.
+	// The process died in b, and had not recorded the end of all skipped trials of a.
 	dir := filepath.Join(state, "runs", live.ID())
-	runnertest.Cut(t, dir, runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
+	runnertest.CutRun(t, dir, runnertest.Before(`"taskNum":2,"totalTasks":2,"trialNum":5`))
 	got, events := runnertest.Resumed(t, r, live.ID())
 	runnertest.EqualResults(t, whole, got)
 	require.Equal(t, 15, events[0].KeptTrials)
-	require.Equal(t, "the run is taken up again: 15 of 100 trials are kept", events[0].Message)
+	require.Equal(t, "run resumed: 15 of 100 trials kept", events[0].Message)
 	require.Len(t, asked, 22)
 	require.Equal(t, 1, asked["a/11"])
 
-	runnertest.Cut(t, dir, runnertest.Before(`"taskNum":1,"totalTasks":2,"trialNum":30`))
+	runnertest.CutRun(t, dir, runnertest.Before(`"taskNum":1,"totalTasks":2,"trialNum":30`))
 	got, _ = runnertest.Resumed(t, r, live.ID())
 	runnertest.EqualResults(t, whole, got)
 	require.Equal(t, 1, asked["a/11"])

@@ -1,6 +1,6 @@
-// Package tally turns verdicts into numbers: rates, scores, intervals, comparisons of
-// tasks with their baselines. Call [NewTask] for the result of one task and [NewRun]
-// for the summary of a run.
+// Package tally computes numbers from verdicts: rates, scores, intervals, and comparisons of
+// tasks with their baselines. Call [NewTask] for the result of one task and [NewRun] for the
+// summary of a run.
 package tally
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxReasons bounds the different reasons kept per task.
+	// maxReasons limits the different reasons kept per task.
 	maxReasons = 20
 	// WaitsForPerson is the reason of a trial that waits for a person's score.
 	WaitsForPerson = "waits for a person's score"
 	noTriggerTests = "not measured: the suite has no trigger tests"
 )
 
-// Task gathers the trials of one task. It is guarded by its taskRun.
+// Task collects the trials of one task. The lock of its taskRun guards it.
 type Task struct {
 	Counts record.Counts
 	// Scores of the counted trials that passed, and of those that did not.
@@ -31,9 +31,9 @@ type Task struct {
 	durations                  []float64 // milliseconds
 	spent                      *record.Ledger
 	tools                      toolTally
-	cached                     int // trials taken over from earlier runs
+	cached                     int // number of trials reused from earlier runs
 	reasons                    map[record.Reason]int
-	Broken                     string // why the task is an error whatever its trials are
+	Broken                     string // why the task ends in error whatever its trials are
 	Early                      Decider
 }
 
@@ -67,21 +67,21 @@ func (t *Task) Add(res *record.Trial) {
 		return
 	}
 	if res.Error != "" {
-		t.because(record.Reason{Verdict: res.Verdict, Message: res.Error})
+		t.addReason(record.Reason{Verdict: res.Verdict, Message: res.Error})
 		return
 	}
 	for i := range res.Graders {
 		switch g := &res.Graders[i]; {
 		case g.Calibrates():
 		case g.NeedsReview && res.Verdict == record.NeedsReview:
-			t.because(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: WaitsForPerson})
+			t.addReason(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: WaitsForPerson})
 		case !g.NeedsReview && !g.Passed:
-			t.because(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
+			t.addReason(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
 		}
 	}
 }
 
-func (t *Task) because(r record.Reason) {
+func (t *Task) addReason(r record.Reason) {
 	if t.reasons == nil {
 		t.reasons = map[record.Reason]int{}
 	}
@@ -90,8 +90,8 @@ func (t *Task) because(r record.Reason) {
 	}
 }
 
-// Result sums up the task. It passed when at least the threshold's share of its
-// counted trials did.
+// Result summarizes the task. The task passed if at least the threshold's share of its counted
+// trials passed.
 func (t *Task) Result(threshold float64) *record.Task {
 	c := t.Counts
 	res := &record.Task{
@@ -120,10 +120,11 @@ func (t *Task) Result(threshold float64) *record.Task {
 	return res
 }
 
-// verdictMargin is what shares of trials may miss a threshold by, for they are rounded.
+// verdictMargin is the rounding error by which shares of trials may miss a threshold.
 const verdictMargin = 1e-9
 
-// TaskVerdict returns the verdict of a task whose trials have these counts. broken says that the task itself failed to run.
+// TaskVerdict returns the verdict of a task whose trials have these counts. broken states that
+// the task itself failed to run.
 func TaskVerdict(c record.Counts, threshold float64, broken bool) record.Verdict {
 	switch {
 	case broken:
@@ -131,13 +132,13 @@ func TaskVerdict(c record.Counts, threshold float64, broken bool) record.Verdict
 	case c.Counted()+c.NeedsReview == 0 && c.Errors > 0:
 		return record.Errored
 	case c.Cancelled > 0:
-		return record.Cancelled // the trials that would tell are missing
+		return record.Cancelled // the deciding trials are missing
 	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-verdictMargin:
-		return record.NeedsReview // so is what a person says of them
+		return record.NeedsReview // a person decides about some trials
 	case c.Counted()+c.NeedsReview == 0:
 		return record.Skipped
 	case c.Skipped > 0 && float64(c.Passed+c.Skipped) >= threshold*float64(c.Counted()+c.Skipped)-verdictMargin:
-		return record.Skipped // so could the ones that would tell be
+		return record.Skipped // the deciding trials could be skipped ones
 	case float64(c.Passed) >= threshold*float64(c.Counted())-verdictMargin:
 		return record.Passed
 	case c.Failed == 0:
@@ -158,34 +159,34 @@ func (t *Task) sortedReasons() []record.Reason {
 	return out
 }
 
-// Run gathers tasks, and those scores of graders that metrics ask for. It
-// is safe for concurrent use.
+// Run collects the results of tasks, and the scores of graders that metrics use. It is safe for
+// concurrent use.
 type Run struct {
 	rec *record.Run
 
 	mu     sync.Mutex // guards the fields below
 	trials record.Counts
 	tasks  []*record.Task
-	// cached counts the trials that were taken over, and what they had cost.
+	// cached counts the reused trials, and their earlier cost.
 	cached      int
 	usageCached *record.Usage
-	// graders holds the scores by name or type of those graders that metrics
-	// name. They are kept one by one: a sum would depend, by a rounding, on
-	// the order in which trials happen to end.
+	// graders holds the scores by name or type of the graders that metrics name. It keeps each
+	// score, because rounding makes a sum depend on the order in which trials happen to end.
 	graders map[string][]float64
 	groups  map[string]*record.Counts
-	// calibrated holds, by name, the graders that persons' scores are compared with.
+	// calibrated holds, by name, the graders that are compared with people's scores.
 	calibrated map[string]*calibration
-	// judged is nil unless the suite is of the kind judge.
+	// judged is nil unless the suite is of kind judge.
 	judged *judging
 	// compared is nil when the run has no baselines.
 	compared *comparison
 	tuning   tuning
 	prompts  []record.Prompt
 	bench    bench
+	routed   routed
 }
 
-// The metrics whose meaning does not come from graders of that name.
+// The metrics that are not scores of graders with that name.
 const (
 	metricTaskCompletion  = "task_completion"
 	metricTriggerAccuracy = "trigger_accuracy"
@@ -197,14 +198,14 @@ const (
 func NewRun(rec *record.Run) *Run {
 	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
 	t.compared, t.tuning = newComparison(rec), newTuning(rec)
-	t.judged, t.bench = newJudging(rec), newBench(rec)
+	t.judged, t.bench, t.routed = newJudging(rec), newBench(rec), routed{tasks: make([]routedTask, len(rec.Tasks))}
 	for _, m := range rec.Metrics {
 		t.graders[graderOfMetric(m.Name)] = nil
 	}
 	return t
 }
 
-// graderOfMetric is the name or type of graders whose mean score a metric is.
+// graderOfMetric returns the name or type of the graders whose mean score is the metric.
 func graderOfMetric(name string) string {
 	if name == metricBehaviorQuality {
 		return "behavior"
@@ -224,10 +225,11 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	t.compared.add(task, role, res)
 	t.addCalibrationsLocked(res.Graders)
 	if role != record.RoleTask {
-		return // its result tells enough of it
+		return // the task result has what matters
 	}
 	t.tuning.add(task, res)
 	t.bench.add(task, res)
+	t.routed.add(task, &t.rec.Tasks[task], res)
 	t.judged.addTrial(&t.rec.Tasks[task], res)
 	t.trials.Total++
 	t.trials.Add(res.Verdict)
@@ -238,14 +240,14 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		t.groups[g].Total++
 		t.groups[g].Add(res.Verdict)
 	}
-	// Of a trial that waits for a person, the other graders' scores are known. Leaving
-	// them out would leave out those that passed, and not those that failed.
+	// The other graders of a trial that waits for a person have scores. Omitting them would omit
+	// passed trials, and not failed ones.
 	if len(t.graders) == 0 || !res.Verdict.Counted() && res.Verdict != record.NeedsReview {
 		return
 	}
 	for _, g := range res.Graders {
-		if !g.Scored() {
-			continue // cut short by the deadline, or not seen by a person yet
+		if !g.Scored() || g.AfterTurn > 0 {
+			continue // of a checkpoint, cut short by the deadline, or not scored by a person yet
 		}
 		t.addScoreLocked(g.Name, g.Score)
 		if g.Type != g.Name {
@@ -260,21 +262,21 @@ func (t *Run) addScoreLocked(grader string, score float64) {
 	}
 }
 
-// AddTask takes the result of the task with that index.
+// AddTask adds the result of the task with that index.
 func (t *Run) AddTask(task int, res *record.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tasks[task] = res
 }
 
-// AddPrompts counts system prompts that a model proposed.
+// AddPrompts adds system prompts that a model proposed.
 func (t *Run) AddPrompts(list ...record.Prompt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.prompts = append(t.prompts, list...)
 }
 
-// Summary returns the summary of what was counted.
+// Summary returns the summary of everything added so far.
 func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,6 +320,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	s.Calibrations = t.calibrationResults()
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
+	s.Routing = t.routed.result(t.rec, nil)
 	s.Judged = t.judged.result(s.Score)
 	if !t.rec.Matrix() {
 		s.Benchmark = t.bench.result(t.rec, nil)
@@ -326,7 +329,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	return s
 }
 
-// tasksLocked are the results of those tasks of the suite that have one and are wanted.
+// tasksLocked returns the existing results of the suite's tasks that wanted accepts.
 func (t *Run) tasksLocked(wanted func(*record.TaskRef) bool) []*record.Task {
 	var list []*record.Task
 	for i, res := range t.tasks {
@@ -350,8 +353,8 @@ func (t *Run) groupResultsLocked() []record.GroupResult {
 	return out
 }
 
-// measure gives each metric its value, composite last: it is the weighted mean
-// of the others. A metric that could not be measured neither passes nor fails.
+// measure computes the value of each metric. The composite is last: it is the weighted mean of
+// the others. A metric that could not be measured neither passes nor fails.
 func (t *Run) measure(s *record.Summary, metrics []record.MetricRef) {
 	sum, weights := 0.0, 0.0
 	for _, m := range metrics {
@@ -400,7 +403,7 @@ func (t *Run) value(s *record.Summary, metric string) (*float64, string) {
 	}
 	scores := t.graders[graderOfMetric(metric)]
 	if len(scores) == 0 {
-		return nil, fmt.Sprintf("no grader of the name or type %q gave a score", graderOfMetric(metric))
+		return nil, fmt.Sprintf("no grader with name or type %q gave a score", graderOfMetric(metric))
 	}
 	v := stats.Describe(scores).Mean
 	return &v, ""

@@ -8,13 +8,13 @@ import (
 	"waza/runner/stats"
 )
 
-// DefaultMargin is by how much pass rates and scores may differ and still be the same.
+// DefaultMargin is the maximum difference of pass rates and scores that count as equal.
 const DefaultMargin = 0.1
 
-// Telling reports whether scores say more than verdicts: whether those of trials
-// that passed, or of those that did not, differ among themselves. It does not
-// depend on which trial is of which run, and so favours none.
-func Telling(a, b TaskSide) bool {
+// AreScoresInformative reports whether scores carry more information than verdicts: whether the
+// scores of passed trials, or of the other trials, differ among themselves. It does not depend
+// on the assignment of trials to runs, and is therefore fair to both.
+func AreScoresInformative(a, b TaskSide) bool {
 	for _, scores := range [][]float64{slices.Concat(a.Passed, b.Passed), slices.Concat(a.Other, b.Other)} {
 		if len(scores) > 0 && slices.Max(scores)-slices.Min(scores) > SameNumber {
 			return true
@@ -23,11 +23,11 @@ func Telling(a, b TaskSide) bool {
 	return false
 }
 
-// SameNumber is how far numbers may be apart by rounding.
+// SameNumber is the maximum difference of numbers by rounding.
 const SameNumber = 1e-9
 
-// SuiteRate estimates the pass rate for a mean over tasks: without bias, where the task
-// could stop early.
+// SuiteRate estimates the pass rate for a mean over tasks. The estimate is unbiased where the
+// task could stop early.
 func (s *TaskSide) SuiteRate(confidence float64) stats.Estimate {
 	e := s.rate(confidence)
 	if s.Unbiased != nil {
@@ -45,22 +45,23 @@ func (s *TaskSide) SuiteScore(confidence float64) stats.Estimate {
 	return e
 }
 
-// What decides.
+// The numbers that classify a task.
 const (
 	byPassRate = "passRate"
 	byScore    = "score"
 )
 
-// Power is the probability of deciding that [Needed] is about.
+// Power is the probability with which a comparison shows a difference if it has the required
+// number of trials.
 const Power = 0.8
 
-// ComparedTask holds the counted trials of one task on two sides: of two runs, or with
-// skills and without.
+// ComparedTask holds the counted trials of one task on two sides: of two runs, or with and
+// without skills.
 type ComparedTask struct {
 	A, B  TaskSide
-	Pairs record.Pairs // of trials with equal number; zero where such have nothing in common
-	// Telling: scores say more than verdicts do.
-	Telling bool
+	Pairs record.Pairs // of trials with the same number; zero where these are unrelated
+	// ScoresInformative reports whether scores carry more information than verdicts
+	ScoresInformative bool
 
 	Tests     []stats.Exact
 	corrected []float64
@@ -70,16 +71,16 @@ type ComparedTask struct {
 // TaskSide holds the counted trials of a task on one side.
 type TaskSide struct {
 	Share stats.Share
-	// Sample holds the trials up to the decision, of a task that could stop early; nil
-	// of any other.
+	// Sample holds the trials up to the decision of a task that could stop early; nil for other
+	// tasks.
 	Sample *stats.Sample
-	// Unbiased are estimates for means over tasks.
+	// Unbiased contains the estimates for means over tasks.
 	Unbiased *record.Unbiased
-	// Untestable: which trials are missing depends on verdicts that are not known.
+	// Untestable reports whether unknown verdicts determine which trials are missing.
 	Untestable    bool
-	Passed, Other []float64 // scores of trials that passed, and of the others
-	// estimated is the pass rate, once it is asked for: intervals of trials that stopped
-	// early take long.
+	Passed, Other []float64 // scores of passed trials, and of the others
+	// estimated caches the pass rate, because intervals of trials that stopped early take long
+	// to compute.
 	estimated *stats.Estimate
 }
 
@@ -88,7 +89,7 @@ func (s *TaskSide) Scores() []float64 {
 	return append(append([]float64{}, s.Passed...), s.Other...)
 }
 
-// rate estimates the pass rate. The confidence is the same whenever it is asked for.
+// rate estimates the pass rate. All calls must use the same confidence.
 func (s *TaskSide) rate(confidence float64) stats.Estimate {
 	if s.estimated == nil {
 		e := stats.RateOf(s.Share, confidence)
@@ -100,7 +101,7 @@ func (s *TaskSide) rate(confidence float64) stats.Estimate {
 	return *s.estimated
 }
 
-// asSample is the sample, of a fixed number of trials if need be.
+// asSample returns the sample; without one, a sample with a fixed number of trials.
 func (s *TaskSide) asSample() *stats.Sample {
 	if s.Sample != nil {
 		return s.Sample
@@ -108,13 +109,13 @@ func (s *TaskSide) asSample() *stats.Sample {
 	return stats.FixedSample(s.Share)
 }
 
-// CouldStop reports whether the number of trials depends on what became of them.
+// CouldStop reports whether the number of trials depends on their verdicts.
 func (t *ComparedTask) CouldStop() bool { return t.A.Sample != nil || t.B.Sample != nil }
 
 // Untestable reports whether one of the sides cannot be tested.
 func (t *ComparedTask) Untestable() bool { return t.A.Untestable || t.B.Untestable }
 
-// TestTasks gives all tasks their tests, and corrects these for their number.
+// TestTasks tests all tasks, and corrects the p-values for the number of tests.
 func TestTasks(tasks []*ComparedTask) {
 	var all []stats.Exact
 	for _, t := range tasks {
@@ -130,9 +131,9 @@ func TestTasks(tasks []*ComparedTask) {
 	}
 }
 
-// test gives the task its tests. Where it could stop early, the trials are no plain
-// sample: McNemar's pairs and scores that are dealt out at random would ignore why
-// there are no more of them.
+// test runs the tests of the task. Where the task could stop early, the trials are not a plain
+// sample. McNemar's pairs and permuted scores would ignore the reason why there are no more of
+// them.
 func (t *ComparedTask) test() {
 	t.Out = []record.TaskTest{}
 	switch {
@@ -146,7 +147,7 @@ func (t *ComparedTask) test() {
 		if t.Pairs != (record.Pairs{}) {
 			t.add(record.TestMcNemar, stats.McNemar(t.Pairs.Worse, t.Pairs.Better))
 		}
-		if t.Telling {
+		if t.ScoresInformative {
 			t.add(record.TestPermutation, stats.Permutation(t.A.Scores(), t.B.Scores(), stats.DefaultSeed))
 		}
 	}
@@ -157,7 +158,7 @@ func (t *ComparedTask) add(name string, e stats.Exact) {
 	t.Out = append(t.Out, record.TaskTest{Name: name, P: e.P})
 }
 
-// P is the least of the corrected p-values, 1 where nothing is tested.
+// P returns the smallest corrected p-value, or 1 without a test.
 func (t *ComparedTask) P() float64 {
 	p := 1.0
 	for _, x := range t.corrected {
@@ -166,13 +167,13 @@ func (t *ComparedTask) P() float64 {
 	return p
 }
 
-// Classify says what became of the task.
+// Classify returns the class of the task, and the number that determines it.
 func (t *ComparedTask) Classify(confidence, margin float64) (class record.Class, by string, equal bool) {
 	if class, by = t.shown(1 - confidence); class != "" {
 		return class, by, false
 	}
 	rate, score := t.Rate(confidence), t.Score(confidence)
-	tells := t.Telling && score != nil
+	tells := t.ScoresInformative && score != nil
 	equal = !t.Untestable() && Within(rate, margin) && (!tells || Within(*score, margin))
 	switch {
 	case equal:
@@ -183,7 +184,7 @@ func (t *ComparedTask) Classify(confidence, margin float64) (class record.Class,
 	return record.Undecided, "", false
 }
 
-// shown takes what the tests have shown, of pass rates before scores; no class where
+// shown returns the class that the tests have shown, of pass rates before scores; empty when
 // they have shown nothing.
 func (t *ComparedTask) shown(level float64) (record.Class, string) {
 	best := -1
@@ -207,7 +208,7 @@ func (t *ComparedTask) shown(level float64) (record.Class, string) {
 	return class, by
 }
 
-// Rate is the contrast of the pass rates.
+// Rate returns the contrast of the pass rates.
 func (t *ComparedTask) Rate(confidence float64) record.Contrast {
 	a, b := t.A.rate(confidence), t.B.rate(confidence)
 	c := *contrast(a, b)
@@ -217,8 +218,8 @@ func (t *ComparedTask) Rate(confidence float64) record.Contrast {
 	return c
 }
 
-// Score is the contrast of the mean scores; nil when a side has none. Those of tasks
-// that could stop early have no interval.
+// Score returns the contrast of the mean scores; nil when a side has none. Tasks that could stop
+// early have no interval.
 func (t *ComparedTask) Score(confidence float64) *record.Contrast {
 	a, b := t.A.Scores(), t.B.Scores()
 	if len(a) == 0 || len(b) == 0 {
@@ -241,8 +242,8 @@ func Within(c record.Contrast, margin float64) bool {
 	return c.Interval != nil && c.Interval.Low >= -margin-SameNumber && c.Interval.High <= margin+SameNumber
 }
 
-// MayShow reports whether the task has enough trials for a difference, were it as large
-// as can be, to be shown if it were the only one.
+// MayShow reports whether the task has enough trials to show the largest possible difference, if
+// it were the only task.
 func (t *ComparedTask) MayShow(confidence float64) bool {
 	for _, e := range t.Tests {
 		if e.Reach(1-confidence) > 0 {

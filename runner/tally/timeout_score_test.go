@@ -14,8 +14,8 @@ import (
 	"waza/runner/runnertest"
 )
 
-// A trial whose time was up counted in the pass rate and not in the score, so that a
-// comparison showed 100 % -> 50 % beside 1.00 -> 1.00; results.json said 0.
+// A trial that timed out counted in the pass rate and not in the score, so that a comparison
+// showed 100 % -> 50 % beside 1.00 -> 1.00; results.json contained 0.
 func TestTimeoutsScoreZero(t *testing.T) {
 	t.Parallel()
 	const files = `-- eval.yaml --
@@ -24,8 +24,8 @@ config: {executor: command, command: 'LINE', trials_per_task: 2, timeout_seconds
 tasks: [{id: a, prompt: x}]
 `
 	r := runnertest.NewRunner(t)
-	quick := runnertest.Start(t, r, runnertest.Edited(t, files, "LINE", "echo fine", "LIMIT", "60"), record.Request{})
-	slow := runnertest.Start(t, r, runnertest.Edited(t, files, "LINE", "exec sleep 60", "LIMIT", "1"), record.Request{})
+	quick := runnertest.Start(t, r, runnertest.Replace(t, files, "LINE", "echo fine", "LIMIT", "60"), record.Request{})
+	slow := runnertest.Start(t, r, runnertest.Replace(t, files, "LINE", "exec sleep 60", "LIMIT", "1"), record.Request{})
 	<-quick.Done()
 	<-slow.Done()
 	res := runnertest.ResultOf(t, slow)

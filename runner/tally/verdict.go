@@ -6,17 +6,18 @@ import (
 	"waza/runner/record"
 )
 
-// VerdictOf is what graders make of a trial whose executor ended normally: error,
-// which message explains, when one of them could not do its work; failed when one
-// did not pass, which no person's score can mend; needs_review as long as a
-// person's score is missing; and else passed.
+// VerdictOf returns the verdict of graders on a trial whose executor ended normally. It is
+// error, explained by message, when a grader failed to do its work. It is failed when a grader
+// did not pass, which no person's score can change. It is needs_review while a person's score is
+// missing, and otherwise passed.
 //
-// The score is the weighted mean of those there are. It is 1 when nothing was to
-// be graded, and nil for an error and when all scores are a person's yet to give.
-// What only calibrates another grader counts for neither verdict nor score.
+// The score is the weighted mean of the existing scores. It is 1 when nothing was to be graded.
+// It is nil for an error, and when only people give scores and none exists yet. Results that
+// calibrate another grader affect neither verdict nor score. Results of checkpoints affect only
+// the verdict.
 func VerdictOf(graders []record.Grade) (verdict record.Verdict, score *float64, message string) {
 	verdict = record.Passed
-	sum, weights, waits := 0.0, 0.0, false
+	sum, weights, waits, checkpoints := 0.0, 0.0, false, false
 	for i := range graders {
 		g := &graders[i]
 		switch {
@@ -30,6 +31,10 @@ func VerdictOf(graders []record.Grade) (verdict record.Verdict, score *float64, 
 		case !g.Passed:
 			verdict = record.Failed
 		}
+		if g.AfterTurn > 0 {
+			checkpoints = true
+			continue
+		}
 		sum += g.Weight * g.Score
 		weights += g.Weight
 	}
@@ -40,6 +45,9 @@ func VerdictOf(graders []record.Grade) (verdict record.Verdict, score *float64, 
 		return verdict, nil, ""
 	}
 	mean := 1.0
+	if checkpoints && verdict == record.Failed { // nothing else was to be graded
+		mean = 0
+	}
 	if weights > 0 {
 		mean = sum / weights
 	}

@@ -11,8 +11,8 @@ import (
 	"waza/runner/replay"
 )
 
-// Metrics counts what the runs of this process do. No label has more values than
-// there are words for verdicts and statuses: nothing that a suite names is one.
+// Metrics counts the runs of this process. The values of labels are verdicts and statuses, never
+// names from a suite, so their number is bounded.
 type Metrics struct {
 	registry  *prometheus.Registry
 	followers *followers
@@ -26,25 +26,25 @@ type Metrics struct {
 	cost          *prometheus.CounterVec // by role
 }
 
-// NewMetrics makes metrics of runs and of the process, in a registry of their own.
+// NewMetrics returns metrics of runs and of the process, in a new registry.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), followers: newFollowers(),
 		runs:          counters("waza_runs_total", "Runs that have ended.", "status"),
-		running:       gauge("waza_runs_running", "Runs that go on."),
-		trials:        counters("waza_trials_total", "Trials that have ended, those that were never started included.", "verdict"),
-		runningTrials: gauge("waza_trials_running", "Trials that go on."),
+		running:       gauge("waza_runs_running", "Runs that are running."),
+		trials:        counters("waza_trials_total", "Trials that have ended, including trials that were never started.", "verdict"),
+		runningTrials: gauge("waza_trials_running", "Trials that are running."),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "waza_trial_duration_seconds", Help: "How long trials took that were started, attempts and graders included.",
+			Name: "waza_trial_duration_seconds", Help: "Duration of started trials, including all attempts and graders.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
 		}),
-		tokens: counters("waza_tokens_total", "Tokens that agents and judges used in all attempts, as far as they were counted.", "direction", "by"),
-		cost:   counters("waza_cost_usd_total", "What agents and judges cost in all attempts, in US dollars, as far as that is known.", "by"),
+		tokens: counters("waza_tokens_total", "Tokens used by agents and judges in all attempts, as far as known.", "direction", "by"),
+		cost:   counters("waza_cost_usd_total", "Cost of agents and judges in all attempts, in US dollars, as far as known.", "by"),
 	}
 	m.registry.MustRegister(m.runs, m.running, m.trials, m.runningTrials, m.duration, m.tokens, m.cost,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, s := range []record.Status{record.StatusCompleted, record.StatusFailed, record.StatusCancelled} {
-		m.runs.WithLabelValues(string(s)) // so that it is 0 before the first
+		m.runs.WithLabelValues(string(s)) // so that it is 0 before the first run
 	}
 	for _, v := range verdicts {
 		m.trials.WithLabelValues(string(v))
@@ -62,38 +62,37 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Registry is where others register what they count.
+// Registry returns the registry, in which other packages can register metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Watch counts what the runner records, and follows each run that it starts from
-// now on. Call it once.
+// Watch counts the records of the runner, and follows each run that it starts from now on. Call
+// it once.
 func (m *Metrics) Watch(r *runner.Runner) {
 	count := func(name, help string, value func() int64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
 	}
-	count("waza_journal_lines_total", "Lines that were written to journals.", func() int64 { lines, _ := r.Recorded(); return lines })
-	count("waza_journal_bytes_total", "Bytes that were written to journals.", func() int64 { _, bytes := r.Recorded(); return bytes })
+	count("waza_journal_lines_total", "Lines written to journals.", func() int64 { lines, _ := r.JournalWritten(); return lines })
+	count("waza_journal_bytes_total", "Bytes written to journals.", func() int64 { _, bytes := r.JournalWritten(); return bytes })
 	m.followers.watch(r, m.follow)
 }
 
-// follow counts what the run does. It does not block, nor does anything of it ever
-// slow the run.
+// follow counts the events of the run. It does not block and never slows the run.
 func (m *Metrics) follow(run *runner.Run) {
 	m.running.Inc()
 	c := &countedRun{metrics: m, running: replay.Running{}}
-	m.followers.follow(run, c.take, c.gone)
+	m.followers.follow(run, c.handle, c.ended)
 }
 
-// Close stops watching, and waits until the runs that have started are over, or ctx ends.
+// Close stops watching, and waits until the started runs are over or ctx ends.
 func (m *Metrics) Close(ctx context.Context) { m.followers.wait(ctx) }
 
-// countedRun counts the events of a run. It belongs to one goroutine.
+// countedRun counts the events of a run. It must not be used concurrently.
 type countedRun struct {
 	metrics *Metrics
 	running replay.Running
 }
 
-func (c *countedRun) take(e *record.Event) {
+func (c *countedRun) handle(e *record.Event) {
 	m, ran, before := c.metrics, c.running.Has(e.TaskNum, e.TrialNum), c.running.Trials()
 	c.running.Apply(e)
 	m.runningTrials.Add(float64(c.running.Trials() - before))
@@ -103,7 +102,7 @@ func (c *countedRun) take(e *record.Event) {
 		if e.Trial != nil {
 			c.spent(e.Trial.SpentHere())
 		}
-		if ran { // neither never started nor taken over from another run
+		if ran { // started in this run, not skipped or reused
 			m.duration.Observe(float64(e.DurationMS) / 1000)
 		}
 	case record.CompareComplete:
@@ -121,6 +120,7 @@ func (c *countedRun) spent(l *record.Ledger) {
 	}
 	c.spentBy("agent", l.Agent)
 	c.spentBy("judge", l.Judges)
+	c.spentBy("responder", l.Responder)
 }
 
 func (c *countedRun) spentBy(role string, u *record.Usage) {
@@ -130,14 +130,14 @@ func (c *countedRun) spentBy(role string, u *record.Usage) {
 	tokens := func(direction string, n int64) { c.metrics.tokens.WithLabelValues(direction, role).Add(float64(n)) }
 	tokens("input", u.InputTokens)
 	tokens("output", u.OutputTokens)
-	if other := u.Total() - u.InputTokens - u.OutputTokens; other > 0 { // that only a total counts
+	if other := u.Total() - u.InputTokens - u.OutputTokens; other > 0 { // tokens that only the total contains
 		tokens("other", other)
 	}
 	c.metrics.cost.WithLabelValues(role).Add(u.CostUSD)
 }
 
-// gone takes what is left of a run that is not followed any more.
-func (c *countedRun) gone() {
+// ended subtracts the rest of a run that is no longer followed.
+func (c *countedRun) ended() {
 	c.metrics.running.Dec()
 	c.metrics.runningTrials.Sub(float64(c.running.Trials()))
 }

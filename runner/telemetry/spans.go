@@ -13,7 +13,7 @@ import (
 	"waza/runner/record"
 )
 
-// Names of the semantic conventions for generative AI, which are in development:
+// Names from the semantic conventions for generative AI, which are in development:
 // https://opentelemetry.io/docs/specs/semconv/gen-ai/
 const (
 	operationName  = "gen_ai.operation.name"
@@ -28,44 +28,44 @@ const (
 	toolCallID     = "gen_ai.tool.call.id"
 	toolArguments  = "gen_ai.tool.call.arguments"
 	toolResult     = "gen_ai.tool.call.result"
-	evaluated      = "gen_ai.evaluation.result" // an event
+	evaluated      = "gen_ai.evaluation.result" // name of an event
 	evaluationName = "gen_ai.evaluation.name"
 	scoreValue     = "gen_ai.evaluation.score.value"
 	scoreLabel     = "gen_ai.evaluation.score.label"
 	errorType      = "error.type"
 )
 
-// maxToolSpans bounds the tool calls of one attempt that have spans.
+// maxToolSpans is the maximum number of spans for tool calls of one attempt.
 const maxToolSpans = 1000
 
-// maxText bounds a content that is exported, in bytes.
+// maxText is the maximum length of exported content, in bytes.
 const maxText = 16 << 10
 
-// modelExecutors ask a model themselves, of the provider of that name.
+// modelExecutors maps executors that ask a model directly to the name of its provider.
 var modelExecutors = map[string]string{"openai": "openai", "anthropic": "anthropic"}
 
-// span is one that has begun, and the context that others begin in it with.
+// span is an open span, and the context for its children.
 type span struct {
 	trace.Span
 	ctx context.Context
 }
 
-// tracedRun makes spans of the events of a run. It belongs to one goroutine.
+// tracedRun converts the events of a run to spans. It must not be used concurrently.
 //
-// Spans of a run and its tasks begin and end with their events. Those of a trial
-// are made when it is over, for its result tells all times there are.
+// Spans of a run and its tasks start and end with their events. Spans of a trial are created at
+// its end, because its result contains all times.
 type tracedRun struct {
 	traces *Traces
 	record *record.Run
 	run    span
-	tasks  map[int]span // that go on, by number
-	ended  int          // spans that ended since they were last flushed
+	tasks  map[int]span // running tasks, by number
+	ended  int          // spans that ended since the last flush
 }
 
-func (r *tracedRun) take(e *record.Event) {
+func (r *tracedRun) handle(e *record.Event) {
 	switch e.Type {
 	case record.RunStart, record.RunResumed:
-		r.begin(e)
+		r.startRun(e)
 	case record.TaskStart:
 		r.tasks[e.TaskNum] = r.child(r.run.ctx, "task "+e.TaskID, e.Time, r.taskAttributes(e)...)
 	case record.TrialComplete:
@@ -77,8 +77,8 @@ func (r *tracedRun) take(e *record.Event) {
 	}
 }
 
-// child begins a span, in the one that ctx is of. A nil context is that of a run of
-// which no beginning was told.
+// child starts a span in the span of ctx. A nil context means that the start of the run was not
+// received.
 func (r *tracedRun) child(ctx context.Context, name string, at time.Time, attributes ...attribute.KeyValue) span {
 	if ctx == nil {
 		ctx = context.Background()
@@ -95,7 +95,7 @@ func (r *tracedRun) finish(s span, at time.Time) {
 	}
 }
 
-func (r *tracedRun) begin(e *record.Event) {
+func (r *tracedRun) startRun(e *record.Event) {
 	c := &r.record.Config
 	r.run = r.child(context.Background(), "run "+r.record.Suite.Name, e.Time,
 		attribute.String("waza.run.id", r.record.RunID),
@@ -107,13 +107,14 @@ func (r *tracedRun) begin(e *record.Event) {
 	setText(r.run, agentName, c.Agent)
 	setText(r.run, requestModel, c.Model)
 	setText(r.run, "waza.suite.skill", r.record.Suite.Skill)
+	setText(r.run, "waza.fleet", r.record.Fleet)
 }
 
 func (r *tracedRun) end(e *record.Event) {
 	if r.run.Span == nil {
 		return
 	}
-	for num, t := range r.tasks { // that had not ended with the run
+	for num, t := range r.tasks { // still running at the end of the run
 		r.finish(t, e.Time)
 		delete(r.tasks, num)
 	}
@@ -131,11 +132,11 @@ func (r *tracedRun) end(e *record.Event) {
 	r.finish(r.run, e.Time)
 }
 
-// fault marks what the harness could not do. What an agent fell short of is no error.
+// fault marks an error of the harness. A failure of the agent is not an error.
 func (r *tracedRun) fault(s span, kind, message string) {
 	s.SetAttributes(attribute.String(errorType, kind))
 	if !r.traces.options.Contents {
-		message = "" // it may quote what an agent said
+		message = "" // it can quote the agent
 	}
 	s.SetStatus(codes.Error, clip(message))
 }
@@ -160,7 +161,7 @@ func (r *tracedRun) taskAttributes(e *record.Event) []attribute.KeyValue {
 	return list
 }
 
-// cell is the cell of the matrix that an event belongs to; nil without a matrix.
+// cell returns the cell of the matrix to which an event belongs, or nil without a matrix.
 func (r *tracedRun) cell(e *record.Event) *record.Cell {
 	if e.TaskNum < 1 || e.TaskNum > len(r.record.Tasks) {
 		return nil
@@ -171,7 +172,7 @@ func (r *tracedRun) cell(e *record.Event) *record.Cell {
 func (r *tracedRun) endTask(e *record.Event) {
 	t, ok := r.tasks[e.TaskNum]
 	if !ok {
-		return // none of its trials began
+		return // none of its trials started
 	}
 	delete(r.tasks, e.TaskNum)
 	message := ""
@@ -186,8 +187,8 @@ func (r *tracedRun) endTask(e *record.Event) {
 	r.finish(t, e.Time)
 }
 
-// trial makes the spans of a trial. One that never began, or was taken over from
-// another run, has none: nothing happened.
+// trial creates the spans of a trial. A trial that never started, or was reused from a different
+// run, has none.
 func (r *tracedRun) trial(e *record.Event) {
 	t := e.Trial
 	if t == nil || t.StartedAt.IsZero() || t.Cached != nil {
@@ -207,6 +208,9 @@ func (r *tracedRun) trial(e *record.Event) {
 	setText(s, requestModel, model)
 	if l := t.Ledger(); l != nil {
 		setUsage(s, l.Agent)
+		if l.Responder != nil && l.Responder.CostUSD > 0 {
+			s.SetAttributes(attribute.Float64("waza.usage.responder_cost_usd", l.Responder.CostUSD))
+		}
 		if l.Judges != nil && l.Judges.CostUSD > 0 {
 			s.SetAttributes(attribute.Float64("waza.usage.judge_cost_usd", l.Judges.CostUSD))
 		}
@@ -224,7 +228,7 @@ func (r *tracedRun) trial(e *record.Event) {
 	r.finish(s, end)
 }
 
-// agent is what carried out the trials.
+// agent returns the name of the agent that executed the trials.
 func (r *tracedRun) agent() string {
 	if name := r.record.Config.Agent; name != "" {
 		return name
@@ -239,9 +243,9 @@ func (r *tracedRun) model(e *record.Event) string {
 	return r.record.Config.Model
 }
 
-// attempts makes the spans of what an agent did. Of a trial that was tried again
-// each attempt has a span; they are put one after the other, for it is not recorded
-// how long was waited between them.
+// attempts creates the spans of the agent's work. If a trial was retried, each attempt has a
+// span. The spans follow each other without gaps, because the pauses between attempts are not
+// recorded.
 func (r *tracedRun) attempts(s span, model string, t *record.Trial, end time.Time) {
 	at := t.StartedAt
 	for i := range t.Attempts {
@@ -269,8 +273,8 @@ func (r *tracedRun) attempt(s span, n int, at time.Time) span {
 	return r.child(s.ctx, fmt.Sprintf("attempt %d", n), at, attribute.Int("waza.attempt", n))
 }
 
-// chat makes one span of all calls of the model, of an executor that makes them
-// itself: when each was made is not recorded.
+// chat creates a single span for all model calls of an executor that asks models directly,
+// because the times of the calls are not recorded.
 func (r *tracedRun) chat(s span, model string, t *record.Trial, at, end time.Time) {
 	provider := modelExecutors[r.record.Config.Executor]
 	if provider == "" {
@@ -285,13 +289,13 @@ func (r *tracedRun) chat(s span, model string, t *record.Trial, at, end time.Tim
 		call.SetAttributes(attribute.Int("waza.requests", t.Speed.Requests), attribute.Int("waza.retries", t.Speed.Retries),
 			attribute.Float64("waza.first_token_ms", t.Speed.FirstTokenMS))
 	}
-	if len(t.Graders) == 0 && (t.Verdict == record.Errored || t.Verdict == record.TimedOut) {
+	if !record.Finished(t.Graders) && (t.Verdict == record.Errored || t.Verdict == record.TimedOut) {
 		r.fault(call, string(t.Verdict), t.Error)
 	}
 	r.finish(call, earlier(at.Add(milliseconds(t.ExecutorMS)), end))
 }
 
-func (r *tracedRun) tools(s span, transcript []record.Entry, began, end time.Time) {
+func (r *tracedRun) tools(s span, transcript []record.Entry, started, end time.Time) {
 	n := 0
 	for i := range transcript {
 		e := &transcript[i]
@@ -299,7 +303,7 @@ func (r *tracedRun) tools(s span, transcript []record.Entry, began, end time.Tim
 			continue
 		}
 		if n++; n <= maxToolSpans {
-			r.tool(s, e, earlier(began.Add(milliseconds(e.AtMS)), end), end)
+			r.tool(s, e, earlier(started.Add(milliseconds(e.AtMS)), end), end)
 		}
 	}
 	if n > maxToolSpans {
@@ -323,7 +327,7 @@ func (r *tracedRun) tool(s span, e *record.Entry, at, end time.Time) {
 	r.finish(ts, earlier(at.Add(milliseconds(c.DurationMS)), end))
 }
 
-// evaluations tells what graders made of the trial.
+// evaluations adds the results of the graders to the span of the trial.
 func (r *tracedRun) evaluations(s span, t *record.Trial, at time.Time) {
 	for i := range t.Graders {
 		g := &t.Graders[i]
@@ -360,7 +364,7 @@ func setUsage(s span, u *record.Usage) {
 	}
 }
 
-// setMessages sets prompt and output as the conventions want messages.
+// setMessages sets prompt and output in the form of the conventions.
 func setMessages(s span, prompt, output string) {
 	for key, m := range map[string][2]string{inputMessages: {"user", prompt}, outputMessages: {"assistant", output}} {
 		b, err := json.Marshal([]any{map[string]any{"role": m[0], "parts": []any{map[string]string{"type": "text", "content": clip(m[1])}}}})

@@ -1,9 +1,9 @@
-// Package telemetry tells other systems how runs go: traces by OpenTelemetry,
-// metrics for Prometheus. Both are derived from the events of a run by a
-// subscriber like any other, which can be as slow as it likes.
+// Package telemetry exports the progress of runs to other systems: traces with OpenTelemetry and
+// metrics for Prometheus. It derives both from the events of a run as an ordinary subscriber,
+// which never slows the run.
 //
-// Make a [Traces] with [NewTraces] or a [Metrics] with [NewMetrics], call its Watch
-// with the runner, and Close it when the runs are over.
+// Make a [Traces] with [NewTraces] or a [Metrics] with [NewMetrics], call its Watch with the
+// runner, and Close it when the runs are over.
 package telemetry
 
 import (
@@ -14,15 +14,15 @@ import (
 	"waza/runner/record"
 )
 
-// followers are the goroutines that follow runs: one for each runner, which learns
-// of its runs, and one for each run.
+// followers manages the goroutines that follow runs: one for each runner, which learns about new
+// runs, and one for each run.
 type followers struct {
 	runners sync.WaitGroup
 	runs    sync.WaitGroup
 
 	open   context.Context // ends when no more runs are followed
 	close  context.CancelFunc
-	ctx    context.Context // ends what followers of runs wait for
+	ctx    context.Context // bounds how long followers of runs wait
 	cancel context.CancelFunc
 }
 
@@ -47,26 +47,25 @@ func (f *followers) watch(r *runner.Runner, follow func(*runner.Run)) {
 	})
 }
 
-// follow hands all events of the run from now on to take, in a goroutine of its
-// own, which ends with the run; then it calls gone.
-func (f *followers) follow(run *runner.Run, take func(*record.Event), gone func()) {
+// follow calls handle with the events of the run, in a goroutine that ends with the run,
+// and then calls ended.
+func (f *followers) follow(run *runner.Run, handle func(*record.Event), ended func()) {
 	sub := run.Subscribe(run.First())
 	f.runs.Go(func() {
-		defer gone()
+		defer ended()
 		for {
 			events, err := sub.Next(f.ctx)
 			if err != nil {
 				return
 			}
 			for _, e := range events {
-				take(e)
+				handle(e)
 			}
 		}
 	})
 }
 
-// wait waits until all runs that have started were followed to their end; what is
-// left when ctx ends is given up.
+// wait waits until all started runs were followed to their end. It gives up when ctx ends.
 func (f *followers) wait(ctx context.Context) {
 	f.close()
 	f.runners.Wait()

@@ -20,28 +20,27 @@ import (
 	"waza/runner"
 )
 
-// FromEnvironment is the endpoint that stands for what the environment says.
+// FromEnvironment is the endpoint that means the setting of the environment.
 const FromEnvironment = "env"
 
-// TraceOptions say where traces go. The zero value sends them where the
-// environment says.
+// TraceOptions configure [NewTraces]. With the zero value, the environment sets the collector.
 type TraceOptions struct {
-	// Endpoint is the URL of a collector that takes OTLP over HTTP, such as
-	// http://localhost:4318. Empty or [FromEnvironment] means what the variables
-	// OTEL_EXPORTER_OTLP_* say, which hold for all else in any case.
+	// Endpoint is the URL of a collector that accepts OTLP over HTTP, such as
+	// http://localhost:4318. Empty or [FromEnvironment] means the address in the variables
+	// OTEL_EXPORTER_OTLP_*. The other settings in these variables always apply.
 	Endpoint string
-	// Contents exports prompts, outputs, errors, and arguments and results of tool
-	// calls, too. They are none of a collector's business by default.
+	// Contents enables the export of prompts, outputs, errors, and arguments and results of tool
+	// calls. They are confidential by default.
 	Contents bool
-	// Version of the program; empty means that it is not told.
+	// Version is the version of the program; empty means that it is not exported.
 	Version string
-	// Logger is told, once, when the collector takes no traces; nil discards it.
+	// Logger gets one warning if the collector does not accept traces; nil discards it.
 	Logger *slog.Logger
 }
 
-// Traces sends a trace of each run it follows: a span for the run, in it one for
-// each task, in it one for each trial, in it one for each tool call and, where it
-// is known, for the calls of models. It is safe for concurrent use.
+// Traces sends a trace of each run it follows. A trace has a span for the run, with a span for
+// each task, with a span for each trial. The span of a trial contains spans for tool calls and,
+// if known, for model calls. It is safe for concurrent use.
 type Traces struct {
 	options   TraceOptions
 	provider  *sdktrace.TracerProvider
@@ -49,16 +48,16 @@ type Traces struct {
 	followers *followers
 }
 
-// queueSize is how many spans may wait to be sent; flushEvery is after how many
-// each follower waits until they are. So none is dropped as long as fewer than a
-// few dozen runs go on at once, however fast they are.
+// queueSize is the maximum number of spans waiting to be sent. After flushEvery spans, each
+// follower waits until they are sent. No span is dropped as long as fewer than a few dozen runs
+// are running, however fast they are.
 const (
 	queueSize  = 1 << 15
 	flushEvery = 1 << 10
 )
 
-// NewTraces prepares to send traces. Nothing is sent yet, so the error is only
-// about the options and the environment.
+// NewTraces prepares to send traces. It sends nothing yet, so an error concerns only the options
+// and the environment.
 func NewTraces(o TraceOptions) (*Traces, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	options := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
@@ -79,7 +78,8 @@ func NewTraces(o TraceOptions) (*Traces, error) {
 	if o.Version != "" {
 		attributes = append(attributes, attribute.String("service.version", o.Version))
 	}
-	// The environment comes last: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+	// The environment comes last, so OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take
+	// precedence.
 	what, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(attributes...), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
@@ -93,11 +93,11 @@ func NewTraces(o TraceOptions) (*Traces, error) {
 	return t, nil
 }
 
-// tracesURL completes the URL of a collector as OTEL_EXPORTER_OTLP_ENDPOINT is.
+// tracesURL completes the URL of a collector like OTEL_EXPORTER_OTLP_ENDPOINT is completed.
 func tracesURL(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("traces: %q is no URL of a collector, such as http://localhost:4318", endpoint)
+		return "", fmt.Errorf("traces: endpoint must be the URL of a collector, such as http://localhost:4318, got %q", endpoint)
 	}
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1/traces")
@@ -108,35 +108,34 @@ func tracesURL(endpoint string) (string, error) {
 // Watch sends a trace of each run that the runner starts from now on.
 func (t *Traces) Watch(r *runner.Runner) { t.followers.watch(r, t.follow) }
 
-// follow sends a trace of the run. It does not block, nor does anything of it ever
-// slow the run.
+// follow sends a trace of the run. It does not block and never slows the run.
 func (t *Traces) follow(run *runner.Run) {
 	r := &tracedRun{traces: t, record: run.Record(), tasks: map[int]span{}}
-	t.followers.follow(run, r.take, func() {})
+	t.followers.follow(run, r.handle, func() {})
 }
 
-// Close stops watching, and waits until the runs that have started are over and their
-// traces are sent. It drops what is left when ctx ends.
+// Close stops watching, and waits until the started runs are over and their traces are sent. It
+// drops the rest when ctx ends.
 func (t *Traces) Close(ctx context.Context) {
 	t.followers.wait(ctx)
-	_ = t.provider.Shutdown(ctx) // what could not be sent was told already
+	_ = t.provider.Shutdown(ctx) // failures were reported already
 }
 
-// flush waits until the spans that have ended are sent, or given up.
+// flush waits until the ended spans are sent or dropped.
 func (t *Traces) flush() { _ = t.provider.ForceFlush(t.followers.ctx) }
 
-// quietExporter tells once that the collector takes no traces: there may be
-// thousands of attempts.
+// quietExporter logs only the first failure to send traces, because there can be thousands of
+// attempts.
 type quietExporter struct {
 	sdktrace.SpanExporter
-	log  *slog.Logger
-	told atomic.Bool
+	log      *slog.Logger
+	reported atomic.Bool
 }
 
 func (e *quietExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
-	if err != nil && !errors.Is(err, context.Canceled) && e.told.CompareAndSwap(false, true) {
-		e.log.Warn("traces do not reach the collector; this is told once", "error", err)
+	if err != nil && !errors.Is(err, context.Canceled) && e.reported.CompareAndSwap(false, true) {
+		e.log.Warn("cannot send traces to the collector; further failures are not logged", "error", err)
 	}
 	return nil
 }

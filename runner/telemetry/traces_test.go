@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// agent is an executor that calls a tool, says something, and fails as it is told.
+// agent is an executor that calls a tool, answers, and fails on request.
 type agent struct{}
 
 func (agent) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
@@ -53,7 +53,7 @@ tasks:
   - {id: broken, prompt: break it}
 `
 
-// traced runs the suite with an executor of that name, and traces.
+// traced runs the suite with an executor of that name and traces it.
 func traced(t *testing.T, executorName string, o telemetry.TraceOptions) *runner.Run {
 	t.Helper()
 	traces, err := telemetry.NewTraces(o)
@@ -65,7 +65,7 @@ func traced(t *testing.T, executorName string, o telemetry.TraceOptions) *runner
 	return run
 }
 
-// runSuite runs a suite on a runner of its own, which is watched.
+// runSuite runs a suite on its own runner, which is watched.
 func runSuite(t *testing.T, text, executorName string, watcher interface{ Watch(*runner.Runner) }) *runner.Run {
 	t.Helper()
 	r := newRunner(t, executorName)
@@ -99,12 +99,19 @@ func start(t *testing.T, r *runner.Runner, text string) *runner.Run {
 	return run
 }
 
-// A run is a trace: tasks in it, in them trials, in them tool calls, with what the
-// conventions want to know, and nothing of what was said.
+// A run is a trace of tasks, trials and tool calls. It has the attributes of the conventions and
+// no contents.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	run := traced(t, "desk", telemetry.TraceOptions{Endpoint: c.URL, Version: "1.2"})
+	root := checkTrace(t, c, run)
+	require.NotContains(t, attributesOf(root.Attributes), "waza.fleet")
+}
+
+// checkTrace checks the trace of a run of the suite above, and returns its root.
+func checkTrace(t *testing.T, c *collector, run *runner.Run) *node {
+	t.Helper()
 	roots := c.tree(t)
 	require.Len(t, roots, 1)
 	require.Equal(t, "waza", attributesOf(c.resource)["service.name"])
@@ -137,6 +144,7 @@ func TestTraces(t *testing.T) {
 			require.NotContains(t, text, private)
 		}
 	}
+	return root
 }
 
 func checkTrial(t *testing.T, task string, trial *node) (num int64) {
@@ -154,7 +162,7 @@ func checkTrial(t *testing.T, task string, trial *node) (num int64) {
 		require.Equal(t, "error", a["error.type"])
 		require.Empty(t, trial.Events)
 	} else {
-		require.Equal(t, "STATUS_CODE_UNSET", trial.Status.Code.String(), "falling short is no error")
+		require.Equal(t, "STATUS_CODE_UNSET", trial.Status.Code.String(), "a failed trial is not an error")
 		require.Equal(t, "gen_ai.evaluation.result", trial.Events[0].Name)
 		e := attributesOf(trial.Events[0].Attributes)
 		require.Equal(t, "words", e["gen_ai.evaluation.name"])
@@ -172,8 +180,8 @@ func checkTrial(t *testing.T, task string, trial *node) (num int64) {
 	return a["waza.trial"].(int64)
 }
 
-// What was said is exported when it is asked for; an executor that asks models has
-// a span for that.
+// Contents are exported on request. An executor that asks models directly has a span for the
+// model calls.
 func TestTracesWithContents(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -196,7 +204,7 @@ func TestTracesWithContents(t *testing.T) {
 	}
 }
 
-// Nothing is lost of a run that makes spans faster than they are sent.
+// No span is lost if a run creates spans faster than they are sent.
 func TestManySpans(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -208,7 +216,7 @@ func TestManySpans(t *testing.T) {
 	require.Len(t, c.spans, 2+3*trials)
 }
 
-// A collector that is away, or does not take what it gets, costs one warning.
+// A collector that is unreachable, or rejects traces, causes a single warning.
 func TestCollectorAway(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -224,11 +232,11 @@ func TestCollectorAway(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, record.StatusCompleted, p.Status)
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
-		require.Contains(t, log.String(), "traces do not reach the collector")
+		require.Contains(t, log.String(), "cannot send traces to the collector")
 	}
 }
 
-// A collector that never answers is given up when the time is over.
+// Close gives up when its time is over if the collector never answers.
 func TestCollectorHangs(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -248,11 +256,11 @@ func TestTraceEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"localhost:4318", "ftp://x", "http://", "::", "grpc://localhost:4317"} {
 		_, err := telemetry.NewTraces(telemetry.TraceOptions{Endpoint: bad})
-		require.ErrorContains(t, err, "no URL of a collector", bad)
+		require.ErrorContains(t, err, "must be the URL of a collector", bad)
 	}
 }
 
-// The environment says where traces go when nobody else does.
+// The environment sets the collector if no option does.
 func TestTracesFromEnvironment(t *testing.T) {
 	c := newCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)

@@ -13,44 +13,44 @@ import (
 	"waza/runner/record"
 )
 
-// How an attempt comes to be done:
+// The steps of an attempt:
 //
-//	admit ──► begin (once) ──► try ──► verdict
+//	admit ──► start (once) ──► try ──► verdict
 //	  ▲                         │
 //	  └──── pause ◄── again ────┘   neither counted nor recorded
 //
-// An attempt that its executor sent back soon is admitted again after a pause that
-// grows from pauseAgain to maxPauseAgain; one that had soonAgain was under way.
+// An attempt that its executor returns soon is admitted again after a pause, which grows from
+// pauseAgain to maxPauseAgain. An attempt that lasted at least soonAgain resets the pause.
 const (
 	pauseAgain    = 50 * time.Millisecond
 	maxPauseAgain = 10 * time.Second
 	soonAgain     = 10 * time.Second
 )
 
-// notBegun says why a trial does not begin.
-type notBegun struct {
+// notStarted is the reason why a trial does not start.
+type notStarted struct {
 	verdict record.Verdict
 	why     string
 }
 
-func (e *notBegun) Error() string { return e.why }
+func (e *notStarted) Error() string { return e.why }
 
-// begin begins the trial, once. The error is a [*notBegun].
-func (w *work) begin() error {
+// start starts the trial once. The error is a [*notStarted].
+func (w *work) start() error {
 	if !w.res.StartedAt.IsZero() {
 		return nil
 	}
-	if w.env.Begin != nil {
-		if why := w.env.Begin(w.Order); why != "" {
-			return &notBegun{record.Skipped, why}
+	if w.env.Start != nil {
+		if why := w.env.Start(w.Order); why != "" {
+			return &notStarted{record.Skipped, why}
 		}
 	}
 	w.res.StartedAt = time.Now().UTC()
 	return nil
 }
 
-// attempt does the attempt of that number, as often as the executor sends it back.
-// broken says why it cannot be done; nil when it can.
+// attempt makes attempt number n, and repeats it whenever the executor returns it. broken is the
+// reason why it cannot be made; nil when it can.
 func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 	for soon := 1; ; soon++ {
 		start := time.Now()
@@ -65,8 +65,8 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 			w.waited += admitted.Sub(start)
 			return a
 		}
-		w.res.Spent = w.res.Spent.Plus(&record.Ledger{Agent: a.Usage})
-		w.logf("info", "%s; it waits to be admitted again", a.again)
+		w.res.Spent = w.res.Spent.Plus(&record.Ledger{Agent: a.Usage, Judges: a.Judged, Responder: a.Replied})
+		w.logf("info", "%s; waiting to be admitted again", a.again)
 		if time.Since(admitted) >= soonAgain {
 			soon = 1
 		}
@@ -78,8 +78,8 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 	}
 }
 
-// admit waits until the executor has room for an attempt, which takes no time of the
-// trial, and begins the trial. The room is nil when the executor admits all.
+// admit waits until the executor has room for an attempt, which takes no time of the trial, and
+// starts the trial. The room is nil when the executor admits all.
 func (w *work) admit(ctx context.Context, n int, broken error) (room executor.Room, err error) {
 	waiting, ok := w.exec.(executor.Admitter)
 	switch {
@@ -88,10 +88,10 @@ func (w *work) admit(ctx context.Context, n int, broken error) (room executor.Ro
 	case ok:
 		room, err = w.await(ctx, n, waiting)
 	}
-	if notBegun := (*notBegun)(nil); errors.As(err, &notBegun) {
+	if notStarted := (*notStarted)(nil); errors.As(err, &notStarted) {
 		return nil, err
 	}
-	if why := w.begin(); why != nil {
+	if why := w.start(); why != nil {
 		if room != nil {
 			room.Release()
 		}
@@ -100,13 +100,13 @@ func (w *work) admit(ctx context.Context, n int, broken error) (room executor.Ro
 	return room, err
 }
 
-// await is [executor.Admitter.Admit] until the run wants no more of the trial. A panic
-// in it is a fault of the harness, as in execute.
+// await calls [executor.Admitter.Admit], and ends it when the run no longer needs the trial. It
+// turns a panic into an error of the harness, like execute.
 func (w *work) await(ctx context.Context, n int, waiting executor.Admitter) (room executor.Room, err error) {
 	defer w.guard(&err)
-	began := !w.res.StartedAt.IsZero()
+	hasStarted := !w.res.StartedAt.IsZero()
 	closed := w.env.Closed
-	if began {
+	if hasStarted {
 		closed = nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -129,29 +129,29 @@ func (w *work) await(ctx context.Context, n int, waiting executor.Admitter) (roo
 	switch {
 	case err == nil && room != nil || why == nil:
 		return room, err
-	case began:
+	case hasStarted:
 		return nil, why
 	case !errors.Is(why, errStopped):
-		return nil, &notBegun{record.Cancelled, "not started: " + why.Error()}
+		return nil, &notStarted{record.Cancelled, "not started: " + why.Error()}
 	}
-	if w.env.Begin != nil {
-		if skip := w.env.Begin(w.Order); skip != "" {
-			return nil, &notBegun{record.Skipped, skip}
+	if w.env.Start != nil {
+		if skip := w.env.Start(w.Order); skip != "" {
+			return nil, &notStarted{record.Skipped, skip}
 		}
 	}
-	return nil, &notBegun{record.Skipped, Stopped}
+	return nil, &notStarted{record.Skipped, Stopped}
 }
 
-// Stopped is why a trial did not begin when the run was stopped.
+// Stopped is the reason why a trial did not start when the run was stopped.
 const Stopped = "not started: the run was stopped"
 
-// refused is an attempt that was not admitted.
+// refused returns an attempt that was not admitted.
 func (w *work) refused(ctx context.Context, why error) *Attempt {
 	a := newAttempt()
-	var notBegun *notBegun
+	var notStarted *notStarted
 	switch {
-	case errors.As(why, &notBegun):
-		a.Verdict, a.Error = notBegun.verdict, notBegun.why
+	case errors.As(why, &notStarted):
+		a.Verdict, a.Error = notStarted.verdict, notStarted.why
 	case errors.Is(why, errStopped) && ctx.Err() == nil:
 		a.Verdict, a.Error = record.Cancelled, why.Error()
 	default:
@@ -160,16 +160,16 @@ func (w *work) refused(ctx context.Context, why error) *Attempt {
 	return a
 }
 
-// sentBack returns why an attempt is to be admitted again; nil when it is not, because
-// the trial was cancelled or its texts are too long.
-func sentBack(ctx context.Context, err error) *executor.AgainError {
+// sentBack returns the reason why an attempt has to be admitted again. It returns nil when the
+// attempt does not, because the trial was cancelled or its texts are too long.
+func sentBack(ctx context.Context, err error) *executor.RetryError {
 	if why := context.Cause(ctx); why != nil && !errors.Is(why, errDeadline) {
 		return nil
 	}
-	return executor.AsAgain(err)
+	return executor.AsRetry(err)
 }
 
-// guard makes a panic of the executor an error, which ends this trial, not the run.
+// guard turns a panic of the executor into an error, which ends this trial, not the run.
 func (w *work) guard(err *error) {
 	if p := recover(); p != nil {
 		w.env.logger().Error("executor panicked", "run", w.RunID, "task", w.Task.ID, "panic", p, "stack", string(debug.Stack()))

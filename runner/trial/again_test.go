@@ -16,10 +16,10 @@ import (
 
 // away is an executor whose agent leaves during its first attempts.
 type away struct {
-	leaves int           // how often
-	after  time.Duration // from the beginning of an attempt
-	then   error         // of the attempt in which it stays
-	during func()        // when it leaves; may be nil
+	leaves int           // number of times
+	after  time.Duration // since the start of an attempt
+	then   error         // error of the attempt in which it stays
+	during func()        // called when it leaves; may be nil
 
 	attempts []int
 	at       []time.Duration
@@ -46,14 +46,14 @@ func (a *away) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 		if a.during != nil {
 			a.during()
 		}
-		return executor.Outcome{Output: "half"}, &executor.AgainError{Why: "the agent left"}
+		return executor.Outcome{Output: "half"}, &executor.RetryError{Reason: "the agent left"}
 	}
 	return executor.Outcome{Output: "whole"}, a.then
 }
 
 func (a *away) Close() error { return nil }
 
-// An attempt that its agent leaves is no attempt, and its time no time of the trial.
+// An attempt that its agent leaves does not count, and its time does not count for the trial.
 func TestSentBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSentBack(t *testing.T) {
 		var notices []string
 		begun := 0
 		res := do(t.Context(), t, a, func(env *trial.Env) {
-			env.Begin = func(*record.Order) string { begun++; return "" }
+			env.Start = func(*record.Order) string { begun++; return "" }
 			env.Log = func(_ *record.Order, n trial.Notice) { notices = append(notices, n.Level+" "+n.Message) }
 		})
 		require.Equal(t, record.Passed, res.Verdict, res.Error)
@@ -71,11 +71,11 @@ func TestSentBack(t *testing.T) {
 		require.Zero(t, res.DurationMS)
 		require.Equal(t, 1, begun)
 		require.Len(t, notices, 3)
-		require.Equal(t, "info task a, trial 1: the agent left; it waits to be admitted again", notices[0])
+		require.Equal(t, "info task a, trial 1: the agent left; waiting to be admitted again", notices[0])
 	})
 }
 
-// Agents that turn trials away at once do not keep waza busy.
+// Agents that reject trials at once do not keep waza busy.
 func TestSentBackAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,11 +116,12 @@ func TestSentBackAndStopped(t *testing.T) {
 	})
 }
 
-// An agent that says it cannot do the task has failed, and is tried again as others.
+// An agent that reports that it cannot do the task has failed, and the trial is retried as
+// usual.
 func TestFailedByItsAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := &away{then: &executor.FailedError{Why: "Tool execution failed: no such page"}, began: time.Now()}
+		a := &away{then: &executor.FailedError{Reason: "Tool execution failed: no such page"}, began: time.Now()}
 		res := do(t.Context(), t, a, nil)
 		require.Equal(t, record.Failed, res.Verdict)
 		require.Equal(t, "Tool execution failed: no such page", res.Error)
@@ -132,7 +133,7 @@ func TestFailedByItsAgent(t *testing.T) {
 	})
 }
 
-// A trial that waits when the run is stopped never began.
+// A trial that waits when the run is stopped never started.
 func TestWaitingEndsWithStop(t *testing.T) {
 	t.Parallel()
 	for _, closes := range []func(*trial.Env, chan struct{}){
@@ -146,7 +147,7 @@ func TestWaitingEndsWithStop(t *testing.T) {
 			start := time.Now()
 			res := do(t.Context(), t, b, func(env *trial.Env) {
 				closes(env, stop)
-				env.Begin = func(*record.Order) string { return "not started: enough" }
+				env.Start = func(*record.Order) string { return "not started: enough" }
 			})
 			require.Equal(t, record.Skipped, res.Verdict)
 			require.Equal(t, "not started: enough", res.Error)
@@ -156,13 +157,13 @@ func TestWaitingEndsWithStop(t *testing.T) {
 	}
 }
 
-// What became known while a trial waited can keep it from beginning.
+// Events during the wait can prevent a trial from starting.
 func TestAdmittedTooLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{wait: time.Hour}
 		res := do(t.Context(), t, b, func(env *trial.Env) {
-			env.Begin = func(*record.Order) string { return "not started: decided" }
+			env.Start = func(*record.Order) string { return "not started: decided" }
 		})
 		require.Equal(t, record.Skipped, res.Verdict)
 		require.Equal(t, "not started: decided", res.Error)

@@ -16,39 +16,44 @@ import (
 	"waza/runner/tally"
 )
 
-// Attempt is one try of a trial.
+// Attempt is one attempt at a trial.
 type Attempt struct {
 	*record.Attempt
 	Prompt string
 	Speed  *record.Speed
 	Took   time.Duration // by the executor, without startup
-	// Startup passed before the agent was asked.
+	// Startup is the time before the agent received the prompt.
 	Startup time.Duration
 	Left    *record.Snapshot // of the workspace
-	// before is what graders made of it in the past, of a recorded trial, each
-	// time it was graded; the newest first.
+	// before contains, for a recorded trial, the earlier results of graders, one list per
+	// grading, newest first.
 	before [][]record.Grade
 	Cause  error // why the verdict is error
-	// again says that the executor sent the attempt back; nil when it did not.
-	again *executor.AgainError
-	// Judged is what graders spent that asked models.
-	Judged *record.Usage
-	Tools  *record.TrialTools
+	// set when the executor returned the attempt to be admitted again
+	again *executor.RetryError
+	// Judged is the cost of graders that asked models, Replied the cost of the responder.
+	Judged, Replied *record.Usage
+	// Reached contains the results of checkpoints, which follow those of other graders.
+	Reached []record.Grade
+	Tools   *record.TrialTools
+	// Routing is nil unless clients received the prompts.
+	Routing *record.Routing
 }
 
 func newAttempt() *Attempt {
 	return &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
 }
 
-// count makes a the attempt of a trial that counts.
+// count makes a the counted attempt of a trial.
 func (a *Attempt) count(res *record.Trial) {
 	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
+	res.Routing, res.Checkpoints, res.Responder = a.Routing, a.Checkpoints, a.Responder
 }
 
-// takeOutput keeps as much of an output as is recorded.
+// takeOutput keeps the part of an output that is recorded.
 func (a *Attempt) takeOutput(out executor.Outcome) {
 	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
 	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
@@ -57,9 +62,9 @@ func (a *Attempt) takeOutput(out executor.Outcome) {
 	}
 }
 
-// gradeTrigger grades a trial of a trigger test whose time was up after the agent
-// had used the skill: what was asked is answered then. One that had not yet may
-// have come to it, and keeps its verdict.
+// gradeTrigger grades a trial of a trigger test that timed out after the agent had used the
+// skill, because the question is answered then. A trial without use of the skill keeps its
+// verdict, because the agent might have used it later.
 func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 	subject := grader.NewSubject(grader.Subject{Suite: w.Suite, Task: w.Task, Transcript: a.Transcript})
 	used, err := behavior.ForTrigger(w.Trigger.Skill, true).Grade(ctx, subject)
@@ -69,7 +74,7 @@ func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 	}
 }
 
-// Fail gives an attempt that was cut short its verdict.
+// Fail sets the verdict of an attempt that ended with err.
 func (a *Attempt) Fail(ctx context.Context, err error) {
 	a.Score = nil
 	var expansion *expansionError
@@ -91,7 +96,7 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 	}
 }
 
-// grade lets every grader score the subject and gives the verdict.
+// grade runs every grader on the subject and sets the verdict.
 func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
 	defer a.scoreTools(graders)
 	a.Graders = make([]record.Grade, 0, len(graders))
@@ -101,6 +106,7 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 		a.Graders = append(a.Graders, res)
 		a.Judged = record.AddUsage(a.Judged, res.Usage)
 		if ctx.Err() != nil {
+			a.Graders = append(a.Graders, a.Reached...)
 			a.Fail(ctx, err)
 			return
 		}
@@ -108,6 +114,7 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 			broken = fmt.Errorf("grader %q: %w", res.Name, err)
 		}
 	}
+	a.Graders = append(a.Graders, a.Reached...)
 	for _, results := range a.before {
 		person.KeepReviews(a.Graders, results)
 	}
@@ -117,13 +124,13 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 		a.Verdict, a.Score, a.Error = record.Failed, new(float64), subject.Destroyed
 	}
 	if broken != nil {
-		a.Fail(ctx, broken) // which knows more of the error than its text
+		a.Fail(ctx, broken) // Fail needs the error itself, not only its text
 	}
 }
 
-// scoreTools gives an attempt its tool scores, once its verdict is known: those of the
-// last grader that expects calls, which is that of the task's expected calls if there are
-// some. An attempt that timed out or was not graded has those of one that made no call.
+// scoreTools sets the tool scores of an attempt, once its verdict is known. They are those of
+// the last grader that expects calls; if the task has expected calls, this is their grader. An
+// attempt that timed out or was not graded has the scores of an attempt without calls.
 func (a *Attempt) scoreTools(graders []*grader.Bound) {
 	a.Tools = nil
 	if !a.Verdict.Counted() && a.Verdict != record.NeedsReview {
@@ -141,11 +148,11 @@ func (a *Attempt) scoreTools(graders []*grader.Bound) {
 	}
 }
 
-// recall lets a grader score the subject, unless there is a result of the past
-// that need not be asked for again. Each is taken over once.
+// recall runs a grader on the subject, unless an earlier result is still valid. Each earlier
+// result is used once.
 func (a *Attempt) recall(ctx context.Context, g *grader.Bound, subject *grader.Subject) (record.Grade, error) {
 	for n, results := range a.before {
-		// Beyond the newest, what went by another name may be the same result once more.
+		// In older gradings, a result with another name may be the same result again.
 		if res, i := g.Recall(subject, results); i >= 0 && (n == 0 || results[i].Name == res.Name) {
 			a.before[n] = slices.Delete(slices.Clone(results), i, i+1)
 			return res, nil

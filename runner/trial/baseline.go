@@ -4,10 +4,10 @@ import (
 	"waza/runner/record"
 )
 
-// BaselineOf is what a trial without skills left to compare with: nothing when
-// its agent did not end normally.
+// BaselineOf returns the part of a trial without skills that is compared with; empty when its
+// agent did not end normally.
 func BaselineOf(res *record.Trial) *record.Baseline {
-	graded := len(res.Graders) > 0 // only what ended normally is
+	graded := record.Finished(res.Graders) // only trials that ended normally are graded
 	if res.Verdict == record.Passed || res.Verdict == record.Failed || graded {
 		return &record.Baseline{Output: res.Output}
 	}

@@ -1,18 +1,21 @@
-// Package trial does one trial: workspace, executor, deadline, graders, result. Call
-// [Do] with an [Env], which holds what this process offers, and a [record.Order],
-// which says what to do and may come from another process.
+// Package trial executes one trial: workspace, executor, deadline, graders, result. Call [Do]
+// with an [Env], which holds what this process offers, and a [record.Order], which describes the
+// trial and may come from another process.
 package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/mcpmock"
 	"waza/runner/pause"
 	"waza/runner/proc"
 	"waza/runner/provider"
@@ -22,18 +25,18 @@ import (
 
 var (
 	errStopped  = errors.New("the run was stopped before the trial was tried again")
-	errDeadline = errors.New("the trial's time is up")
+	errDeadline = errors.New("the trial timed out")
 )
 
-// retryDelay is the longest pause before the first retry of a trial in error;
-// each further one is twice as long, up to maxRetryDelay. Half of each is
-// chance, so that trials which met the same fault do not come back together.
+// retryDelay is the longest pause before the first retry of a trial in error. Each further one
+// is twice as long, up to maxRetryDelay. Half of each pause is random, so that trials with the
+// same error do not retry together.
 const (
 	retryDelay    = 200 * time.Millisecond
 	maxRetryDelay = 10 * time.Second
 )
 
-// work is a trial while it is done.
+// work is the state of a running trial.
 type work struct {
 	*record.Order
 	env     *Env
@@ -42,18 +45,17 @@ type work struct {
 	caps    executor.Capabilities
 	graders []*grader.Bound
 	environ []string      // of its processes; never appended to in place
-	waited  time.Duration // for the executor to admit attempts, those it sent back included
+	waited  time.Duration // for the executor to admit attempts, including those that it returned
 }
 
-// Do does the trial that an order names, and returns its result when nothing of it is
-// left running. It tries again until there is a verdict that stands: a trial that
-// failed is tried MaxAttempts times in all, one in error RetryErrors times more. The
-// first answer to a trigger test is the answer: to ask until it is right measures
-// nothing. When ctx ends, the verdict is cancelled and the cause of ctx the error.
+// Do executes the trial that an order describes. It returns the result when no process of the
+// trial is running. It makes at most MaxAttempts attempts at a trial that fails, and retries a
+// trial in error RetryErrors times. The first answer to a trigger test counts, because repeating
+// until it is right measures nothing. When ctx ends, the verdict is cancelled and the error is
+// the cause of ctx.
 //
-// A trial begins when its executor admits the first attempt, see [Env.Begin]. The
-// result of one that never began has no StartedAt, and its verdict is cancelled or
-// skipped.
+// A trial starts when its executor admits the first attempt, see [Env.Start]. The result of a
+// trial that never started has no StartedAt, and its verdict is cancelled or skipped.
 func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash}
 	start := time.Now()
@@ -64,7 +66,7 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 	}
 	for n := 1; ; n++ {
 		a := w.attempt(ctx, n, err)
-		res.Spent = res.Spent.Plus(&record.Ledger{Agent: a.Usage, Judges: a.Judged})
+		res.Spent = res.Spent.Plus(&record.Ledger{Agent: a.Usage, Judges: a.Judged, Responder: a.Replied})
 		if why := executor.AsStop(a.Cause); why != nil {
 			env.halt(why)
 			if why.Orderly {
@@ -99,8 +101,8 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 	}
 }
 
-// Broken is the result of a trial that cannot be done, for a reason that is not the
-// trial's own. When ctx has ended, the verdict is cancelled.
+// Broken returns the result of a trial that cannot be executed, for a reason outside of the
+// trial. When ctx has ended, the verdict is cancelled.
 func Broken(ctx context.Context, o *record.Order, why error) *record.Trial {
 	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash, StartedAt: time.Now().UTC()}
 	a := newAttempt()
@@ -109,8 +111,8 @@ func Broken(ctx context.Context, o *record.Order, why error) *record.Trial {
 	return res
 }
 
-// prepare gathers what all attempts at a trial use, and begins the trial unless it
-// has to wait until it is admitted.
+// prepare sets up what all attempts at a trial share. It starts the trial unless the trial has
+// to wait for admission.
 func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) (*work, error) {
 	w := &work{Order: o, env: env, res: res, caps: env.Capabilities(o), environ: env.environ(o)}
 	var err error
@@ -118,7 +120,7 @@ func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) 
 		return w, err
 	}
 	if _, waits := w.exec.(executor.Admitter); !waits {
-		if err := w.begin(); err != nil {
+		if err := w.start(); err != nil {
 			return w, err
 		}
 	}
@@ -126,29 +128,29 @@ func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) 
 	return w, err
 }
 
-// Pause waits before the retry of that number, from 1. It ends early with ctx, and
-// when trials should not be tried again.
+// Pause waits before the given retry, counted from 1. It returns early when ctx ends, and when
+// trials should not be tried again.
 func (e *Env) Pause(ctx context.Context, retry int) {
-	_ = pause.AboutUnless(ctx, e.Stopping, backoff(retry)) // what it ended with is asked for afterwards
+	_ = pause.AboutUnless(ctx, e.Stopping, backoff(retry)) // the caller checks the reason
 }
 
-// backoff is the longest pause before the retry of that number, from 1.
+// backoff returns the longest pause before the given retry, counted from 1.
 func backoff(retry int) time.Duration { return min(maxRetryDelay, retryDelay<<min(retry-1, 10)) }
 
-// Ending says why nothing more of the run is started; nil as long as it is not so.
+// Ending returns the reason why nothing more of the run starts; nil otherwise.
 func (e *Env) Ending(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case <-e.Stopping: // never, when it is nil
+	case <-e.Stopping: // blocks forever when nil
 		return errStopped
 	default:
 		return nil
 	}
 }
 
-// logRetry reports that the trial is tried again.
+// logRetry logs that the trial is tried again.
 func (w *work) logRetry(attempt int, level, why string) {
 	if w.env.Log != nil {
 		msg := fmt.Sprintf("task %s, trial %d: %s; trying again", w.TaskID, w.Num, why)
@@ -156,12 +158,12 @@ func (w *work) logRetry(attempt int, level, why string) {
 	}
 }
 
-// logf reports something that concerns the trial to the run's followers.
+// logf logs something about the trial for the run's subscribers.
 func (w *work) logf(level, format string, args ...any) {
 	w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
 }
 
-// try does a trial once: workspace, executor, graders, all within the deadline. room
+// try makes one attempt at a trial: workspace, executor, graders, all within the deadline. room
 // is nil when the executor admits all.
 func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	a, run, start := newAttempt(), ctx, time.Now()
@@ -177,25 +179,38 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 
 	expand := newExpander(w.Task, w.Vars(n), end).fill
 	ws := &workspace.Workspace{
-		Ctx: ctx, Suite: w.Suite, Path: filepath.Join(w.env.Dir, workspace.Name(w.TaskNum, w.TaskID, w.Num, n)),
-		Task: w.Task, Fill: expand,
+		Ctx: ctx, Suite: w.Suite, Path: filepath.Join(w.env.Dir, workspace.DirName(w.TaskNum, w.TaskID, w.Num, n)),
+		Task: w.Task, Fill: expand, Repos: w.Repos,
 	}
 	defer func() {
-		programs.End() // before the workspace is removed, or they write to it
+		programs.End() // before the workspace is removed, because they could still write to it
 		if err := ws.Close(); err != nil {
-			w.env.log(w.Order, "warning", "workspace not removed: %v", err)
+			w.env.log(w.Order, "warning", "cannot remove workspace: %v", err)
 		}
 	}()
 
 	t := w.executorTrial(run, n, ws, expand)
 	t.Room = room
+	stop, err := w.serve(ctx, t)
+	defer stop()
+	if err != nil {
+		a.Fail(ctx, err)
+		return a
+	}
 	a.Prompt = t.Prompt
 	if ctx.Err() != nil { // a prompt is too long
 		a.Fail(ctx, nil)
 		return a
 	}
+	turns := &turnHandler{work: w, a: a, t: t, start: start, destroyed: ws.Destroyed, subject: grader.Subject{
+		RunID: w.RunID, Suite: w.Suite, Task: w.Task, Num: w.Num, Prompt: t.Prompt, Dir: ws.Dir, Root: ws.Open, Temp: w.env.Dir,
+		Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
+	}}
+	if turns.needed() {
+		t.After = turns.after
+	}
 	out, err := w.execute(ctx, t)
-	took := time.Since(start)
+	took := time.Since(start) - turns.took
 	a.Startup = min(max(out.Startup, 0), took)
 	a.Took = took - a.Startup
 	out.Usage = w.env.priced(w.Model, out.Usage)
@@ -203,9 +218,9 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	if a.Transcript = t.Transcript.Close(); a.Transcript == nil {
 		a.Transcript = []record.Entry{}
 	}
-	a.Usage, a.Speed = out.Usage, out.Speed
+	a.Usage, a.Speed, a.Routing = out.Usage, out.Speed, out.Routing.For(w.Task)
 	if a.takeOutput(out); a.OutputDropped > 0 {
-		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped: graders cannot tell what it lacks",
+		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped; graders cannot see it",
 			w.TaskID, w.Num, len(a.Output), a.OutputDropped)
 	}
 	if a.again = sentBack(ctx, err); a.again != nil {
@@ -213,11 +228,12 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	}
 	destroyed := ws.Destroyed()
 	if noDir := (*proc.NoDirError)(nil); destroyed != "" && errors.As(err, &noDir) {
-		err = nil // the next prompt found no workspace to work in: the agent's own doing
+		err = nil // the agent itself destroyed the workspace before the next prompt
 	}
 	if err != nil || ctx.Err() != nil {
+		a.Graders = append(a.Graders, a.Reached...)
 		a.Fail(ctx, err)
-		// The path is different for each attempt, and would make equal errors differ.
+		// The path differs for each attempt, and would make equal errors differ.
 		a.Error = strings.ReplaceAll(a.Error, ws.Path, "$WAZA_WORKSPACE_DIR")
 		a.scoreTools(w.graders)
 		if a.Verdict == record.TimedOut && w.Trigger != nil {
@@ -225,35 +241,60 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		}
 		return a
 	}
-	if a.Left = ws.Snapshot(ctx, w.env.Blobs, w.env.Pool.Redactor()); a.Left != nil {
+	if a.Left = ws.Snapshot(ctx, w.env.blobs(w.Order), w.env.Pool.Redactor()); a.Left != nil {
 		a.Left.Destroyed = destroyed
 	}
-	a.grade(ctx, w.graders, grader.NewSubject(grader.Subject{
-		RunID: w.RunID, Suite: w.Suite, Task: w.Task, Num: w.Num, Prompt: t.Prompt, Output: a.Output,
-		OutputDropped: a.OutputDropped, Transcript: a.Transcript, Usage: a.Usage, Duration: a.Took, Dir: ws.Dir, Root: ws.Open,
-		Destroyed: destroyed, Temp: w.env.Dir, Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
-	}))
+	s := turns.subject
+	s.Output, s.OutputDropped, s.Transcript, s.Usage = a.Output, a.OutputDropped, a.Transcript, a.Usage
+	s.Duration, s.Destroyed = a.Took, destroyed
+	a.grade(ctx, w.graders, grader.NewSubject(s))
 	return a
 }
 
 func (w *work) executorTrial(run context.Context, n int, ws *workspace.Workspace, expand func(string) string) *executor.Trial {
 	prompt := expand(w.Task.Inputs.Prompt)
 	if w.Trigger != nil {
-		prompt = w.Trigger.Prompt // which may be about templates
+		prompt = w.Trigger.Prompt // the prompt may be about templates
 	}
 	followUps := make([]string, len(w.Task.Inputs.FollowUpPrompts))
 	for i, p := range w.Task.Inputs.FollowUpPrompts {
 		followUps[i] = expand(p)
 	}
+	prepared := func() { ws.Prepared(run, w.env.blobs(w.Order), w.env.Pool.Redactor()) }
+	dir := ws.Dir
+	if len(w.Repos) > 0 { // the agent starts with their files, not only with those of the task
+		var once sync.Once
+		dir = func() (string, error) {
+			path, err := ws.Dir()
+			if err == nil {
+				once.Do(prepared)
+			}
+			return path, err
+		}
+	}
 	return &executor.Trial{
-		Order: w.Order, Attempt: n, Prompt: prompt, FollowUps: followUps, Dir: ws.Dir, Env: w.environ, Expand: expand,
-		Prepared:   func() { ws.Prepared(run, w.env.Blobs, w.env.Pool.Redactor()) },
+		Order: w.Order, Attempt: n, Prompt: prompt, FollowUps: followUps, Dir: dir, Env: w.environ, Expand: expand,
+		Prepared:   prepared,
 		Transcript: executor.NewTranscript(), Logf: w.logf,
 	}
 }
 
-// charge counts what an agent spent that asks its provider itself. The trial
-// stands, whatever it cost; no further one is started when that was too much.
+// serve starts the mocks of MCP servers for an attempt whose executor uses them. stop ends them
+// and is never nil.
+func (w *work) serve(ctx context.Context, t *executor.Trial) (stop func(), err error) {
+	kind, _ := w.env.Executors.Lookup(w.Executor)
+	if len(w.Task.Mocks) == 0 || !kind.TakesServers {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(w.env.Dir, 0o700); err != nil {
+		return func() {}, err
+	}
+	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir)
+	return stop, err
+}
+
+// charge charges the usage of an agent that asks its provider itself to the budget. The trial
+// remains valid whatever it cost. No further trial starts when the budget is exceeded.
 func (w *work) charge(u *record.Usage) {
 	if u == nil || w.caps.Metered {
 		return
@@ -263,7 +304,7 @@ func (w *work) charge(u *record.Usage) {
 	}
 }
 
-// ProviderUsage is a usage as budgets count it.
+// ProviderUsage converts a usage to the type that budgets use.
 func ProviderUsage(u *record.Usage) provider.Usage {
 	if u == nil {
 		return provider.Usage{}
@@ -271,7 +312,7 @@ func ProviderUsage(u *record.Usage) provider.Usage {
 	return provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
 }
 
-// priced is the usage with the price of the model, where it has no cost.
+// priced returns the usage with a cost from the prices of the model, if it has none.
 func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	if u == nil || u.CostUSD > 0 {
 		return u
@@ -281,7 +322,7 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	return &with
 }
 
-// execute calls the executor. A panic in it is a fault of the harness.
+// execute calls the executor. It turns a panic into an error of the harness.
 func (w *work) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
 	defer w.guard(&err)
 	return w.exec.Execute(ctx, t)

@@ -14,76 +14,82 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/journal"
+	"waza/runner/grader/judge"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/workspace"
 )
 
-// Env is what this process offers to the trials of one run: executors, graders,
-// clients of models, room for workspaces and for what they leave. Fill the exported
-// fields, or call [NewEnv], and Close it after the last trial. It is safe for
-// concurrent use; the exported fields must not change once a trial was begun.
+// Env provides what this process offers to the trials of one run: executors, graders, clients of
+// models, and directories for workspaces and their contents. Fill the exported fields, or call
+// [NewEnv], and Close it after the last trial. It is safe for concurrent use. The exported
+// fields must not change once a trial has started.
 type Env struct {
 	Executors *executor.Registry
-	// Graders are the kinds of graders that suites may name, Grading is what those of
-	// the run share.
+	// Graders are the kinds of graders that suites can name. Grading is what the graders of the
+	// run share.
 	Graders *grader.Registry
 	Grading *grader.Env
-	// Pool gives the run its clients of models, and knows its budget and its secrets.
+	// Pool provides the run's clients of models, and contains its budget and its secrets.
 	Pool *provider.Pool
-	// Blobs keeps the contents of files that trials leave, Dir is where workspaces and
-	// temporary files are made.
-	Blobs *journal.Blobs
-	Dir   string
-	// Log takes what followers of the run may want to know. The order is nil for what
-	// concerns no single trial. A nil Log discards it.
+	// Blobs stores the contents of files in trials' workspaces. BlobsOf, if not nil, returns the
+	// store for the trial of one order instead.
+	Blobs   workspace.Keeper
+	BlobsOf func(o *record.Order) workspace.Keeper
+	// Dir is the directory for workspaces and temporary files.
+	Dir string
+	// Worker names the worker of a fleet that executes the trials; empty in the process of the
+	// run.
+	Worker string
+	// Log receives notices for subscribers of the run. The order is nil for notices about no
+	// single trial. A nil Log discards them.
 	Log func(o *record.Order, n Notice)
-	// Begin is called for each trial that is about to begin: when its executor has
-	// admitted the first attempt or, of executors that admit all, at once. A text that is
-	// not empty says why the trial must not begin, and its verdict is skipped. Nil lets
-	// all begin.
-	Begin func(o *record.Order) (skip string)
-	// Halt is called when no further trial of the run would fare better. Nil is fine.
+	// Start is called for each trial that is about to start: when its executor has admitted the
+	// first attempt or, for executors that admit all, at once. A non-empty skip is the reason
+	// why the trial must not start; its verdict is then skipped. A nil Start lets all start.
+	Start func(o *record.Order) (skip string)
+	// Halt, unless nil, is called when all further trials of the run would fail for the same
+	// reason.
 	Halt func(why *executor.StopError)
 	// Stopping is closed when trials should not be tried again; nil means never.
 	Stopping <-chan struct{}
-	// Closed is closed when no further trials should begin; nil means never.
+	// Closed is closed when no further trials should start; nil means never.
 	Closed <-chan struct{}
-	// Logger takes what has no place in a run's own events. Nil discards it.
+	// Logger logs what does not belong in a run's own events. A nil Logger discards it.
 	Logger *slog.Logger
 
 	inherit   sync.Once
 	inherited []string // by processes of trials; set by inherit
-	// latest is the environment that was asked for last: trials of one task follow each
-	// other.
+	// latest caches the last returned environment, because trials of one task follow each other.
 	latest atomic.Pointer[environment]
 
-	mu    sync.Mutex // guards the fields below
-	bound map[*eval.Grader]boundGrader
-	tasks map[boundTask][]*grader.Bound // what is expected of the tasks included
-	execs map[setup]executor.Executor
-	known map[string]any // what orders share, by its kind and its JSON
+	mu     sync.Mutex // guards the fields below
+	bound  map[*eval.Grader]boundGrader
+	tasks  map[boundTask][]*grader.Bound // including the expectations of the tasks
+	execs  map[setup]executor.Executor
+	askers map[string]*judge.Asker // of responders, by model
+	known  map[string]any          // shared values of orders, by kind and JSON
 }
 
-// Notice is something that followers of a run may want to know about a trial.
+// Notice is a message about a trial for subscribers of the run.
 type Notice struct {
 	// Level is debug, info, warning or error.
 	Level   string
 	Message string
-	// Attempt is the number of the attempt that begins with the notice; else 0.
+	// Attempt is the number of the attempt that starts with the notice; else 0.
 	Attempt int
 }
 
-// setup is what an executor is opened for. Options are compared by identity: orders
-// of one run share them.
+// setup identifies an open executor. Options are compared by identity, because orders of one run
+// share them.
 type setup struct {
 	name    string
 	options any
 	model   string
 }
 
-// NewEnv returns an Env for the trials of the run that an order belongs to, with
-// clients of models and graders of its own. limits may be nil.
+// NewEnv returns an Env for the trials of the run that an order belongs to, with its own clients
+// of models and graders. limits may be nil.
 func NewEnv(o *record.Order, executors *executor.Registry, graders *grader.Registry, limits *provider.Limits) *Env {
 	pool := provider.ForSuite(o.Suite, limits)
 	pool.Redactor().Learn(os.Environ())
@@ -93,8 +99,8 @@ func NewEnv(o *record.Order, executors *executor.Registry, graders *grader.Regis
 	}
 }
 
-// Close ends the executors that were opened. What the caller gave to the Env stays
-// the caller's.
+// Close closes the executors that the Env opened. It does not close what the caller passed to
+// the Env.
 func (e *Env) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,8 +114,8 @@ func (e *Env) Close() error {
 	return first
 }
 
-// Decode reads an order that was encoded as JSON and gives its options their types.
-// Orders that it decodes share what is equal, as those of a plan do.
+// Decode decodes an order from JSON and gives its options their types. Decoded orders share
+// equal parts, like those of a plan do.
 func (e *Env) Decode(b []byte) (*record.Order, error) {
 	var parts struct {
 		Suite, Task, Options json.RawMessage
@@ -137,6 +143,10 @@ func (e *Env) Decode(b []byte) (*record.Order, error) {
 	if o.Task, err = known(e, "task", parts.Task, o.Task, e.typeTask); err != nil {
 		return nil, err
 	}
+	if kind.Options == nil { // executors are distinguished by their options
+		o.Options = nil
+		return o, nil
+	}
 	o.Options, err = known(e, "options of "+o.Executor, parts.Options, any(parts.Options), func(options *any) (err error) {
 		*options, err = eval.DecodeOptions(kind.Kind, *options)
 		return err
@@ -144,8 +154,8 @@ func (e *Env) Decode(b []byte) (*record.Order, error) {
 	return o, err
 }
 
-// known returns the value that was decoded from the same JSON before or, for the first
-// of its kind, value, once give has given its options their types.
+// known returns the value that was decoded from the same JSON before. For new JSON it returns
+// value, after give has set the types of its options.
 func known[T any](e *Env, kind string, raw json.RawMessage, value T, give func(*T) error) (T, error) {
 	key := kind + "\x00" + string(raw)
 	if v, ok := e.known[key]; ok {
@@ -162,7 +172,7 @@ func (e *Env) typeSuite(s **eval.Suite) error {
 	for name, options := range (*s).ExecutorOptions {
 		kind, ok := e.Executors.Lookup(name)
 		if !ok {
-			continue // nobody asks for them
+			continue // nothing reads them
 		}
 		typed, err := eval.DecodeOptions(kind.Kind, options)
 		if err != nil {
@@ -173,15 +183,28 @@ func (e *Env) typeSuite(s **eval.Suite) error {
 	return nil
 }
 
-// typeTask gives a task's graders the types of their options. Equal graders of several
-// tasks, those of the suite mostly, become one.
+// typeTask sets the types of the options of a task's graders. Equal graders of several tasks,
+// mostly those of the suite, become one.
 func (e *Env) typeTask(t **eval.Task) error {
-	for i, g := range (*t).Effective {
+	lists := [][]*eval.Grader{(*t).Effective}
+	for _, c := range (*t).Inputs.Checkpoints {
+		lists = append(lists, c.Graders)
+	}
+	for _, list := range lists {
+		if err := typeGraders(e, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func typeGraders(e *Env, list []*eval.Grader) error {
+	for i, g := range list {
 		raw, err := json.Marshal(g)
 		if err != nil {
 			return err
 		}
-		(*t).Effective[i], err = known(e, "grader "+g.Name, raw, g, func(g **eval.Grader) (err error) {
+		list[i], err = known(e, "grader "+g.Name, raw, g, func(g **eval.Grader) (err error) {
 			if kind, ok := e.Graders.Lookup((*g).Type); ok {
 				(*g).Options, err = eval.DecodeOptions(kind.Kind, (*g).Options)
 			}
@@ -194,8 +217,8 @@ func (e *Env) typeTask(t **eval.Task) error {
 	return nil
 }
 
-// Open opens the executor of an order, if it is not open yet. A trial whose executor
-// was not opened opens it itself; who calls Open learns of faults before.
+// Open opens the executor of an order, if it is not open yet. A trial opens its executor itself
+// if necessary; call Open to learn about errors first.
 func (e *Env) Open(ctx context.Context, o *record.Order) error {
 	_, err := e.executor(ctx, o)
 	return err
@@ -227,31 +250,38 @@ func (e *Env) settings(o *record.Order) executor.Settings {
 	return executor.Settings{Suite: o.Suite, Options: o.Options, Model: o.Model, Workers: o.Workers, Temp: e.Dir, Providers: e.Pool}
 }
 
-// Capabilities are what the executor of an order can report.
+// Capabilities returns what the executor of an order can report.
 func (e *Env) Capabilities(o *record.Order) executor.Capabilities {
 	kind, _ := e.Executors.Lookup(o.Executor)
 	return kind.Can(e.settings(o))
 }
 
-// environment is that of the processes of a task in a cell of the matrix.
+// environment is the environment of the processes of a task in a cell of the matrix.
 type environment struct {
 	runID, taskID string
 	list          []string
 }
 
-// environ is the environment of a trial's processes. Nobody changes it.
+// environ returns the environment of a trial's processes. It must not be changed.
 func (e *Env) environ(o *record.Order) []string {
 	if latest := e.latest.Load(); latest != nil && latest.runID == o.RunID && latest.taskID == o.TaskID {
 		return latest.list
 	}
 	e.inherit.Do(func() { e.inherited = o.Suite.Config.Inherited(os.Environ()) })
 	list := Environ(e.inherited, o)
+	if e.Worker != "" {
+		list = slices.Clip(append(list, WorkerVariable+"="+e.Worker)) // attempts append to it
+	}
 	e.latest.Store(&environment{o.RunID, o.TaskID, list})
 	return list
 }
 
-// Environ is the environment of processes of an order's task: what they inherit of
-// this process, then the task's own variables, then those that say where they are.
+// WorkerVariable is the variable that names the worker of a fleet in the environment of
+// processes that it starts for trials. The process of the run does not kill such processes.
+const WorkerVariable = "WAZA_WORKER"
+
+// Environ returns the environment of processes of an order's task: what they inherit from this
+// process, then the task's own variables, then those that identify the trial.
 func Environ(inherited []string, o *record.Order) []string {
 	env := make([]string, 0, len(inherited)+len(o.Task.Inputs.Environment)+len(o.Params)+2)
 	env = append(env, inherited...)
@@ -264,13 +294,21 @@ func Environ(inherited []string, o *record.Order) []string {
 	return slices.Clip(append(env, "WAZA_RUN_ID="+o.RunID, "WAZA_TASK_ID="+o.Task.ID))
 }
 
+// blobs returns the store for the contents of an order's trial.
+func (e *Env) blobs(o *record.Order) workspace.Keeper {
+	if e.BlobsOf != nil {
+		return e.BlobsOf(o)
+	}
+	return e.Blobs
+}
+
 func (e *Env) log(o *record.Order, level, format string, args ...any) {
 	if e.Log != nil {
 		e.Log(o, Notice{Level: level, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-// logRun reports something that concerns no single trial.
+// logRun logs something about no single trial.
 func (e *Env) logRun(level, format string, args ...any) { e.log(nil, level, format, args...) }
 
 func (e *Env) halt(why *executor.StopError) {

@@ -12,43 +12,43 @@ import (
 	"waza/runner/workspace"
 )
 
-// Recorded is a recorded trial whose graders get another turn, as they are
-// today. Nothing is executed: they see what was recorded, workspace included.
-type Recorded struct {
-	// Order says how the trial would be done today. Its RunID is the run whose
-	// executor did the trial: prompts may have named it.
+// RecordedTrial is a recorded trial that the current graders grade again. Nothing is executed:
+// graders see the recorded data, including the workspace.
+type RecordedTrial struct {
+	// Order is the order of the trial as of today. Its RunID is the run whose executor executed
+	// the trial, because prompts may contain it.
 	Order *record.Order
-	// Env offers the graders.
+	// Env provides the graders.
 	Env *Env
-	// Before is what graders made of the trial in the past, the newest first.
+	// Before contains earlier results of graders for the trial, newest first.
 	Before [][]record.Grade
-	// Blobs hold what is in the workspace, Dir is where it is made, if a grader asks
-	// for it.
+	// Blobs contains the files of the workspace. Dir is the directory where the workspace is
+	// restored, if a grader needs it.
 	Blobs *journal.BlobReader
 	Dir   string
 }
 
-// Prompt is the prompt that the trial would be sent today. It calls end with the
-// reason when texts become too long.
-func (r *Recorded) Prompt(old *record.Trial, end context.CancelCauseFunc) string {
+// Prompt returns the prompt that the trial would receive today. It calls end with the reason
+// when texts become too long.
+func (r *RecordedTrial) Prompt(old *record.Trial, end context.CancelCauseFunc) string {
 	if t := r.Order.Trigger; t != nil {
 		return t.Prompt
 	}
 	return r.expander(old, end)(r.Order.Task.Inputs.Prompt)
 }
 
-// expander returns a function that fills the template variables of a text as they were
-// in the attempt that counts.
-func (r *Recorded) expander(old *record.Trial, end context.CancelCauseFunc) func(text string) string {
+// expander returns a function that expands the template variables of a text with the values of
+// the counted attempt.
+func (r *RecordedTrial) expander(old *record.Trial, end context.CancelCauseFunc) func(text string) string {
 	return newExpander(r.Order.Task, r.Order.Vars(len(old.Attempts)+1), end).fill
 }
 
-// Grade lets the graders score the trial, within the deadline of an attempt. That
-// they take longer is an error, because the agent was in time. left says why the
-// workspace could not be removed; nil when it was.
-func (r *Recorded) Grade(ctx context.Context, old *record.Trial) (a *Attempt, left error) {
+// Grade grades the trial within the deadline of an attempt. Exceeding the deadline is an error,
+// because the agent was in time. left is the reason why the workspace could not be removed; nil
+// when it was.
+func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attempt, left error) {
 	o := r.Order
-	a = &Attempt{Attempt: &record.Attempt{}, before: r.Before}
+	a = &Attempt{Attempt: &record.Attempt{}, before: r.before(0), Routing: old.Routing.For(o.Task)}
 	graders, err := r.Env.Bind(o)
 	if err != nil {
 		a.Fail(ctx, err)
@@ -61,8 +61,8 @@ func (r *Recorded) Grade(ctx context.Context, old *record.Trial) (a *Attempt, le
 	ctx, programs := proc.WithScope(ctx)
 	expand := r.expander(old, end)
 	ws := &workspace.Workspace{
-		Ctx: ctx, Suite: o.Suite, Path: filepath.Join(r.Dir, workspace.Name(o.TaskNum, o.TaskID, old.TrialNum, len(old.Attempts)+1)),
-		Task: o.Task, Fill: expand, From: old.Workspace, Blobs: r.Blobs,
+		Ctx: ctx, Suite: o.Suite, Path: filepath.Join(r.Dir, workspace.DirName(o.TaskNum, o.TaskID, old.TrialNum, len(old.Attempts)+1)),
+		Task: o.Task, Fill: expand, Repos: o.Repos, From: old.Workspace, Blobs: r.Blobs,
 	}
 	defer func() {
 		programs.End()
@@ -74,11 +74,12 @@ func (r *Recorded) Grade(ctx context.Context, old *record.Trial) (a *Attempt, le
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),
 	}
 	if old.Workspace != nil {
-		s.Lost, s.Destroyed = func(path string) error { return workspace.Lost(old.Workspace, path) }, old.Workspace.Destroyed
+		s.Missing, s.Destroyed = func(path string) error { return workspace.Lost(old.Workspace, path) }, old.Workspace.Destroyed
 	}
+	a.Reached = r.checkpoints(ctx, old, s, &a.Judged)
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
-		a.Verdict, a.Score, a.Tools, a.Error = record.Errored, nil, nil, fmt.Sprintf("the graders had not finished after %v", o.Timeout)
+		a.Verdict, a.Score, a.Tools, a.Error = record.Errored, nil, nil, fmt.Sprintf("the graders did not finish within %v", o.Timeout)
 	}
 	return a, nil
 }

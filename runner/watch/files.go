@@ -10,14 +10,14 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Error says that changes of files cannot be noticed, all or some of them.
+// An Error reports that changes of some or all files cannot be noticed.
 type Error struct {
 	Err error
-	// Hint says what to do about it; may be empty.
+	// Hint describes what to do about it; may be empty.
 	Hint string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("files cannot be watched: %v", e.Err) }
+func (e *Error) Error() string { return fmt.Sprintf("cannot watch files: %v", e.Err) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -28,27 +28,27 @@ func watchError(err error) error {
 	e := &Error{Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		e.Err = errors.New("too many directories are watched on this machine")
-		e.Hint = "raise the limit, sudo sysctl fs.inotify.max_user_watches=524288, or end other programs that watch files"
+		e.Err = errors.New("this machine watches too many directories")
+		e.Hint = "raise the limit with sudo sysctl fs.inotify.max_user_watches=524288, or end other programs that watch files"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		e.Err = errors.New("too many programs of this user watch files, or too many files are open")
-		e.Hint = "raise the limits, sudo sysctl fs.inotify.max_user_instances=512 and ulimit -n, or end other programs that watch files"
+		e.Hint = "raise the limits with sudo sysctl fs.inotify.max_user_instances=512 and ulimit -n, or end other programs that watch files"
 	}
 	return e
 }
 
-// fileWatch notices when one of a set of files and directories may have changed.
-// What it watches are directories, for files are replaced rather than written to:
-// those of the files, those in which others may appear and, where one is not
-// there, the nearest above it. All paths are without links, as those of events
-// are: a link is watched where it stands, and what it leads to where that is.
+// fileWatch notices when one of a set of files and directories may have changed. It watches only
+// directories, because programs replace files instead of writing to them. These are the
+// directories of the files, those in which files may appear and, where one does not exist, its
+// nearest existing parent. All paths are free of links, like those of events. For a link, both
+// its own directory and that of its target are watched.
 type fileWatch struct {
 	notify *fsnotify.Watcher
-	// watched are the directories, with what they were when they were added: one
-	// that was made anew has to be added anew.
+	// watched maps the watched directories to their state when they were added, because a
+	// directory that was created again has to be added again.
 	watched map[string]os.FileInfo
-	// files are the paths that matter and all that lead to them; dirs are
-	// directories of which everything does.
+	// files contains the relevant paths and all their parents. dirs contains directories in
+	// which every file is relevant.
 	files, dirs map[string]bool
 }
 
@@ -68,22 +68,22 @@ func (w *fileWatch) concerns(e fsnotify.Event) bool {
 		e.Op == fsnotify.Chmod && w.files[e.Name] // it may be executable now
 }
 
-// set watches these paths and no others; they are absolute. It reports whether
-// more directories are watched than before: what happened there until now was not
-// noticed. An error tells of what is not watched; all else is.
+// set watches exactly the given absolute paths. more reports whether more directories are
+// watched than before, whose earlier changes were not noticed. An error names the
+// paths that are not watched; all others are.
 func (w *fileWatch) set(paths []string) (more bool, err error) {
 	w.files, w.dirs = map[string]bool{}, map[string]bool{}
 	wanted := map[string]bool{}
 	for _, path := range paths {
-		w.want(filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path)), wanted)
+		w.addDirs(filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path)), wanted)
 		if real, err := filepath.EvalSymlinks(path); err == nil {
-			w.want(real, wanted)
+			w.addDirs(real, wanted)
 		}
 	}
 	for dir, before := range w.watched {
 		now, err := os.Stat(dir)
 		if !wanted[dir] || err != nil || !os.SameFile(before, now) {
-			_ = w.notify.Remove(dir) // it may be gone by itself
+			_ = w.notify.Remove(dir) // it may have been removed already
 			delete(w.watched, dir)
 		}
 	}
@@ -93,7 +93,7 @@ func (w *fileWatch) set(paths []string) (more bool, err error) {
 		}
 		info, serr := os.Stat(dir)
 		if serr != nil {
-			more = true // it has just gone: look again
+			more = true // it was just removed: check again
 			continue
 		}
 		if aerr := w.notify.Add(dir); aerr != nil {
@@ -105,15 +105,15 @@ func (w *fileWatch) set(paths []string) (more bool, err error) {
 	return more, err
 }
 
-// want adds the directories to watch for a path.
-func (w *fileWatch) want(path string, wanted map[string]bool) {
+// addDirs adds the directories to watch for a path.
+func (w *fileWatch) addDirs(path string, wanted map[string]bool) {
 	w.files[path] = true
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		w.dirs[path], wanted[path] = true, true
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		w.files[dir] = true // when it is made or goes, so may the path
+		w.files[dir] = true // creating or removing it affects the path
 		info, err := os.Stat(dir)
 		if err == nil && info.IsDir() {
 			wanted[dir] = true
@@ -125,7 +125,7 @@ func (w *fileWatch) want(path string, wanted map[string]bool) {
 	}
 }
 
-// resolved is a path without links, as far as there is such a path.
+// resolved returns a path without links, as far as the path exists.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -11,29 +11,29 @@ import (
 	"waza/runner/plan"
 )
 
-// look is a suite as a watch found it, with all that it depends on.
-type look struct {
+// suiteState is a suite as a watch read it, with everything it depends on.
+type suiteState struct {
 	plan        *plan.Plan // nil when the suite cannot be run
 	diagnostics decode.Diagnostics
-	err         error             // why it cannot be, besides diagnostics
-	sums        map[string]string // digests of the files that were looked at; empty for one that is not there
+	err         error             // why the suite cannot run, besides diagnostics
+	sums        map[string]string // digests of the files that were read; empty for missing files
 	paths       []string          // those files, and directories that were searched
 }
 
-// look reads the suite anew. The plan in it is the caller's.
-func (w *Watch) look(ctx context.Context) *look {
-	l := &look{}
+// readSuite reads the suite again. The caller owns the plan in it.
+func (w *Watch) readSuite(ctx context.Context) *suiteState {
+	l := &suiteState{}
 	paths := map[string]bool{w.path: true}
 	req := w.o.Request
-	req.Cache = false // what is due is known later
-	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req, plan.Reading{Looked: func(path string) { paths[path] = true }, Later: true})
+	req.Cache = false // the tasks to run are determined later
+	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req, plan.PrepareOptions{Accessed: func(path string) { paths[path] = true }, Later: true})
 	l.plan, l.diagnostics, l.err = p.Plan, p.Diagnostics, err
 	l.gather(ctx, paths)
 	return l
 }
 
-// gather lists what the suite depends on.
-func (l *look) gather(ctx context.Context, paths map[string]bool) {
+// gather lists the files and directories that the suite depends on.
+func (l *suiteState) gather(ctx context.Context, paths map[string]bool) {
 	files := &plan.Digests{Ctx: ctx, Left: plan.MaxContent, Files: map[string]string{}}
 	if l.plan != nil {
 		files.Files = l.plan.Files.Files
@@ -48,28 +48,28 @@ func (l *look) gather(ctx context.Context, paths map[string]bool) {
 	l.sums = map[string]string{}
 	for _, path := range l.paths {
 		if isDirectory(path) {
-			continue // the files in it that matter are listed by themselves
+			continue // the relevant files in it are listed separately
 		}
 		l.sums[path], _ = files.File(path)
 	}
 }
 
-// known is what was told of files: their digests, and the directories that were
-// searched. A suite that cannot be read does not tell what it refers to, so
-// nothing is forgotten but files that are gone.
+// known contains the reported state of files: their digests, and the directories that were
+// searched. An unreadable suite does not show which files it refers to, so only removed files
+// are dropped.
 type known struct {
 	sums map[string]string
 	dirs map[string]bool
 }
 
-// changed lists the files that are others in a look than was told, have gone, or
-// have appeared where the suite looks for such. Others that it refers to for the
-// first time are no change: the cause is the file that does.
-func (k *known) changed(l *look) []string {
+// changed lists the files that differ from their reported state, were removed, or have appeared
+// where the suite searches for files. Other files that the suite refers to for the first time
+// are not changes: the cause is the file that refers to them.
+func (k *known) changed(l *suiteState) []string {
 	var list []string
 	for path, sum := range l.sums {
-		before, told := k.sums[path]
-		if told && before != sum || !told && sum != "" && k.searched(path) {
+		before, reported := k.sums[path]
+		if reported && before != sum || !reported && sum != "" && k.searched(path) {
 			list = append(list, path)
 		}
 	}
@@ -92,8 +92,8 @@ func (k *known) searched(path string) bool {
 	return false
 }
 
-// learn takes over what a look found, once that is told.
-func (k *known) learn(l *look) {
+// learn stores the state that was read, once it is reported.
+func (k *known) learn(l *suiteState) {
 	for path := range k.sums {
 		if _, looked := l.sums[path]; !looked && !isThere(path) {
 			delete(k.sums, path)
@@ -107,28 +107,28 @@ func (k *known) learn(l *look) {
 	}
 }
 
-func (l *look) close() {
+func (l *suiteState) close() {
 	if l != nil && l.plan != nil {
 		l.plan.Close()
 		l.plan = nil
 	}
 }
 
-// content is what a task must have in common with one that was run to be the same
-// for a watch: its trials by content and number, and what they must reach.
+// content identifies a task for a watch. Two tasks with equal content are the same: their trials
+// have the same hashes and numbers, and the same thresholds.
 type content struct {
 	hash          string
 	first, trials int
 	threshold     float64
-	stopping      float64 // the confidence at which no more trials are started
+	stopping      float64 // the confidence at which no more trials start
 }
 
 func contentOf(p *plan.Plan, t *plan.Task) content {
 	return content{t.Hash, t.First, t.Trials, t.Threshold, p.Config.Stopping.Confidence}
 }
 
-// contents are those of all tasks by their ids; nil when the suite cannot be run.
-func (l *look) contents() map[string]content {
+// contents returns the contents of all tasks by id; nil when the suite cannot run.
+func (l *suiteState) contents() map[string]content {
 	if l.plan == nil {
 		return nil
 	}
@@ -139,9 +139,9 @@ func (l *look) contents() map[string]content {
 	return contents
 }
 
-// due lists the ids of the tasks that were not finished as they are now. A task
-// and its baseline are compared, so both are due or none.
-func (l *look) due(finished map[string]content) map[string]bool {
+// due lists the ids of the tasks that were not finished in their current form. A task and its
+// baseline are compared, so either both are due or none is.
+func (l *suiteState) due(finished map[string]content) map[string]bool {
 	due := map[string]bool{}
 	for _, t := range l.plan.Tasks {
 		if finished[t.ID] == contentOf(l.plan, t) {
@@ -160,14 +160,14 @@ func (l *look) due(finished map[string]content) map[string]bool {
 	return due
 }
 
-// start begins a run of what is due. The plan is the run's, or gone, then. Findings
-// are what this machine lacks; with errors among them there is no run.
-func (l *look) start(ctx context.Context, r *runner.Runner, due map[string]bool, cache bool) (*runner.Run, decode.Diagnostics, error) {
+// start starts a run of the due tasks. The run owns the plan; without a run, start closes it.
+// Findings list what this machine lacks. If they contain errors, no run starts.
+func (l *suiteState) start(ctx context.Context, r *runner.Runner, due map[string]bool, cache bool) (*runner.Run, decode.Diagnostics, error) {
 	p := l.plan
 	l.plan = nil
 	p.Keep(due)
 	if p.Asked.Cache = cache; cache {
-		p.FindEarlier(r.Planner())
+		p.FindReusable(r.Planner())
 	}
 	ds := p.Preflight(ctx)
 	if ds.HasErrors() || ctx.Err() != nil {

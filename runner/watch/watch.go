@@ -1,5 +1,5 @@
-// Package watch runs a suite again when its files change. Call [New], then
-// [Watch.Next] for each round.
+// Package watch runs a suite again when its files change. Call [New], then [Watch.Next] for each
+// round.
 package watch
 
 import (
@@ -16,48 +16,46 @@ import (
 	"waza/runner/record"
 )
 
-// Options say what is watched.
+// Options configure a [Watch].
 type Options struct {
-	// Path is the suite file; findings show it as it is written here. What it
-	// refers to is found by reading it.
+	// Path is the suite file. Findings show it as written here. Reading the suite finds the
+	// files that it refers to.
 	Path string
-	// Request is what is asked of each run. Its Cache holds for the first: later
-	// runs take over what was done before, whether it is set or not.
+	// Request is the request for each run. Its Cache applies to the first run; later runs always
+	// reuse trials.
 	Request record.Request
 }
 
-// Round is something that a watch has to tell: at its begin, and whenever files of
-// the suite have changed.
+// A Round is a report of a watch: at its start, and whenever files of the suite have changed.
 type Round struct {
-	// Files are the absolute paths of what has changed since the round before,
-	// sorted; none in the first.
+	// Files are the absolute paths of files that changed since the previous round, sorted; empty
+	// in the first round.
 	Files []string
-	// Run does what is due, and Tasks are the ids of that, without baselines, of
-	// Total tasks of the suite that were asked for. Run is nil when nothing is due
-	// or the suite cannot be run. It goes on by itself, also after the watch.
+	// Run executes the due tasks. Tasks are their ids, without baselines. Total is the number of
+	// requested tasks of the suite. Run is nil when no task is due or the suite cannot run. It
+	// continues even after the watch ends.
 	Run   *runner.Run
 	Tasks []string
 	Total int
-	// Diagnostics are the findings about the suite and this machine. With errors
-	// among them nothing is run.
+	// Diagnostics are the findings about the suite and this machine. If they contain errors,
+	// nothing runs.
 	Diagnostics decode.Diagnostics
-	// Err says why nothing is run, besides: an error of eval.Load, Runner.Plan or
-	// Runner.Start; or, as a [*Error], that some changes are not noticed.
+	// Err is any other reason why nothing runs: an error of eval.Load, Runner.Plan or
+	// Runner.Start. A [*Error] means that some changes are not noticed.
 	Err error
 }
 
-// Watch runs a suite again whenever it has changed, as far as it has: the tasks
-// whose trials are others by their content, or were not finished. Make it with
-// [New], and call Next for each round.
+// A Watch runs the changed tasks of a suite again: tasks whose content hash changed, and tasks
+// that were not finished. Make it with [New], and call Next for each round.
 //
-//	file changes ─► quiet for 100 ms ─► look: load, plan, hash ─► what is due ─► run
+//	file changes ─► quiet for 100 ms ─► readSuite: load, plan, hash ─► due tasks ─► run
 //
-// While a run goes on, changes are looked at all the same. One of a task that the
-// run has yet to finish makes the rest of it pointless: the run is cancelled, and
-// what is due then is run anew. Other changes wait for its end.
+// Changes are also processed while a run is active. If a task that the run has not finished
+// changes, the rest of the run is pointless: the watch cancels it and runs the due tasks again.
+// Other changes wait for the end of the run.
 //
-// Its one goroutine, loop, ends with Close, with the context of Watch and with the
-// runner; files are watched by one more, which loop ends.
+// The goroutine loop ends with Close, with the context of Watch and with the runner. Another
+// goroutine watches files; loop ends it.
 type Watch struct {
 	runner *runner.Runner
 	o      Options
@@ -70,20 +68,20 @@ type Watch struct {
 	done   chan struct{}
 
 	// Of loop:
-	seen     *look              // the last
-	known    known              // what rounds told of files
-	tasks    map[string]content // as the last round found them
-	finished map[string]content // tasks by id, as they were when they were run to their end
-	run      *runner.Run        // that goes on; nil for none
+	seen     *suiteState        // the last
+	known    known              // reported state of files
+	tasks    map[string]content // in the last round
+	finished map[string]content // tasks by id, in the form in which they were completely run
+	run      *runner.Run        // the active run; nil for none
 	running  map[string]content // its tasks
-	queue    []*Round           // that were not taken yet
-	first    bool               // nothing was told yet
-	started  bool               // something was run
-	redo     bool               // a run was cancelled for another to take its place
+	queue    []*Round           // not yet delivered
+	first    bool               // no round was reported yet
+	started  bool               // a run was started
+	redo     bool               // a run was cancelled so that another can replace it
 }
 
-// New begins to watch a suite. The error is a [*Error] or [ErrClosed]. It
-// ends with ctx, or by Close.
+// New starts to watch a suite. The error is a [*Error] or [runner.ErrClosed]. The watch ends
+// with ctx, or by Close.
 func New(ctx context.Context, r *runner.Runner, o Options) (*Watch, error) {
 	select {
 	case <-r.Closing():
@@ -119,8 +117,8 @@ func New(ctx context.Context, r *runner.Runner, o Options) (*Watch, error) {
 	return w, nil
 }
 
-// Next returns the next round, waiting for it if need be: io.EOF when the watch has
-// ended, the cause of ctx when that has.
+// Next returns the next round and waits for it if necessary. It returns io.EOF when the watch
+// has ended, and the cause of ctx when ctx has.
 func (w *Watch) Next(ctx context.Context) (*Round, error) {
 	select {
 	case round := <-w.rounds:
@@ -132,8 +130,8 @@ func (w *Watch) Next(ctx context.Context) (*Round, error) {
 	}
 }
 
-// Close ends the watch and waits until nothing of it is left. A run that goes on
-// does so, but for one whose round was not taken: that is cancelled.
+// Close ends the watch and waits until its goroutines have ended. An active run continues,
+// unless its round was not delivered: then it is cancelled.
 func (w *Watch) Close() {
 	w.cancel()
 	<-w.done
@@ -145,8 +143,8 @@ func (w *Watch) loop(ctx context.Context) {
 	defer w.files.close()
 	defer w.wait.stop()
 	defer func() { w.seen.close() }()
-	defer w.orphans()
-	w.lookAgain(ctx)
+	defer w.cancelUndelivered()
+	w.reload(ctx)
 	for {
 		var out chan *Round
 		var next *Round
@@ -167,13 +165,13 @@ func (w *Watch) loop(ctx context.Context) {
 				w.wait.touch()
 			}
 		case err := <-w.files.notify.Errors:
-			w.wait.touch() // events may be lost, so look
+			w.wait.touch() // events may be lost, so check
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				w.tell(&Round{Err: watchError(err)})
+				w.publish(&Round{Err: watchError(err)})
 			}
 		case <-w.wait.due():
 			w.wait.done()
-			w.lookAgain(ctx)
+			w.reload(ctx)
 		case <-over:
 			w.finish()
 			w.react(ctx)
@@ -181,8 +179,8 @@ func (w *Watch) loop(ctx context.Context) {
 	}
 }
 
-// orphans cancels a run that nobody was told of.
-func (w *Watch) orphans() {
+// cancelUndelivered cancels a run whose round was not delivered.
+func (w *Watch) cancelUndelivered() {
 	for _, round := range w.queue {
 		if round.Run != nil {
 			round.Run.Cancel()
@@ -190,15 +188,15 @@ func (w *Watch) orphans() {
 	}
 }
 
-func (w *Watch) tell(r *Round) { w.queue = append(w.queue, r) }
+func (w *Watch) publish(r *Round) { w.queue = append(w.queue, r) }
 
-// lookAgain reads the suite anew, watches what it is made of by now, and does what
-// is to be done. What changes between reading a file and watching its directory
-// nobody tells, so it reads until that is the same.
-func (w *Watch) lookAgain(ctx context.Context) {
+// reload reads the suite again, watches the files that it now consists of, and runs the due
+// tasks. No event reports changes between reading a file and watching its directory, so it
+// repeats until nothing changes.
+func (w *Watch) reload(ctx context.Context) {
 	var werr error
 	for range 5 {
-		l := w.look(ctx)
+		l := w.readSuite(ctx)
 		more, err := w.files.set(l.paths)
 		w.seen.close()
 		w.seen, werr = l, err
@@ -207,13 +205,13 @@ func (w *Watch) lookAgain(ctx context.Context) {
 		}
 	}
 	if werr != nil {
-		w.tell(&Round{Err: werr})
+		w.publish(&Round{Err: werr})
 	}
 	w.react(ctx)
 }
 
-// react compares what there is with what was run, and runs what is due. While a
-// run goes on it waits for its end, or makes for it.
+// react compares the suite with the last run, and runs the due tasks. While a run is active, it
+// waits for the end of the run or cancels it.
 func (w *Watch) react(ctx context.Context) {
 	l := w.seen
 	round := &Round{Diagnostics: l.diagnostics, Err: l.err}
@@ -221,8 +219,8 @@ func (w *Watch) react(ctx context.Context) {
 		round.Files = w.known.changed(l)
 	}
 	now := l.contents()
-	// Tasks may be others than the digests of files tell: one may have been saved
-	// while the suite was read.
+	// Tasks may have changed without a change of file digests: a file may have been saved while
+	// the suite was read.
 	news := w.first || len(round.Files) > 0 || now != nil && !maps.Equal(now, w.tasks)
 	switch {
 	case l.err != nil || l.diagnostics.HasErrors():
@@ -237,7 +235,7 @@ func (w *Watch) react(ctx context.Context) {
 			w.redo = true
 		}
 		return
-	case !news && !w.redo: // what did not come to an end is tried again when something changes
+	case !news && !w.redo: // unfinished tasks are tried again when something changes
 		return
 	default:
 		round.Total = l.total()
@@ -247,12 +245,12 @@ func (w *Watch) react(ctx context.Context) {
 	w.known.learn(l)
 	w.tasks = now
 	if ctx.Err() == nil {
-		w.tell(round)
+		w.publish(round)
 	}
 }
 
-// total is how many tasks there are, baselines not counted.
-func (l *look) total() int {
+// total returns the number of tasks without baselines.
+func (l *suiteState) total() int {
 	n := 0
 	for _, t := range l.plan.Tasks {
 		if t.Role != record.RoleBaseline {
@@ -262,7 +260,7 @@ func (l *look) total() int {
 	return n
 }
 
-// start runs what is due, if anything is, and notes it in the round.
+// start runs the due tasks, if any, and records the run in the round.
 func (w *Watch) start(ctx context.Context, round *Round) {
 	l := w.seen
 	due := l.due(w.finished)
@@ -285,8 +283,7 @@ func (w *Watch) start(ctx context.Context, round *Round) {
 	w.run, w.running, round.Run = run, running, run
 }
 
-// pointless reports whether a task that the run has yet to finish is another by
-// now, or is gone.
+// pointless reports whether a task that the run has not finished was changed or removed.
 func (w *Watch) pointless() bool {
 	now := w.seen.contents()
 	results, _ := w.run.Results()
@@ -298,7 +295,7 @@ func (w *Watch) pointless() bool {
 	return false
 }
 
-// finish notes which tasks the run has finished.
+// finish records which tasks the run has finished.
 func (w *Watch) finish() {
 	results, _ := w.run.Results()
 	for i, ref := range w.run.Record().Tasks {

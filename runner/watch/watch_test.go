@@ -21,7 +21,7 @@ import (
 	"waza/runner/watch"
 )
 
-// watched is a suite that is watched, in a directory that the test edits.
+// watched is a watched suite, in a directory that the test edits.
 type watched struct {
 	*runnertest.Cached
 	dir   string
@@ -46,7 +46,7 @@ func newWatched(t *testing.T, files string, req record.Request, does runnertest.
 
 func (w *watched) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
 
-// write saves a file as many editors do: beside it, and renamed.
+// write saves a file like many editors: under another name, then renamed.
 func (w *watched) write(name, text string) {
 	w.Helper()
 	path := w.path(name)
@@ -56,15 +56,15 @@ func (w *watched) write(name, text string) {
 	require.NoError(w, os.Rename(beside, path))
 }
 
-// next is what the next round tells: the files that changed, and the trials that
-// were executed by the end of its run, or why there is none.
+// next returns the changed files of the next round, and the trials that its run executed or the
+// reason why there is no run.
 func (w *watched) next() (files, executed string) {
 	w.Helper()
 	round := w.round()
 	if round.Run != nil {
 		<-round.Run.Done()
 	}
-	return w.told(round), w.done()
+	return w.reported(round), w.done()
 }
 
 func (w *watched) round() *watch.Round {
@@ -76,7 +76,7 @@ func (w *watched) round() *watch.Round {
 	return round
 }
 
-func (w *watched) told(round *watch.Round) string {
+func (w *watched) reported(round *watch.Round) string {
 	var files []string
 	for _, f := range round.Files {
 		rel, err := filepath.Rel(w.dir, f)
@@ -94,7 +94,7 @@ func (w *watched) told(round *watch.Round) string {
 	return strings.Join(files, " ")
 }
 
-// done lists what was executed since the last call, sorted.
+// done returns the trials that were executed since the last call, sorted.
 func (w *watched) done() string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -126,7 +126,7 @@ prompt: x
 given
 `
 
-// Each save runs what it changed, and tells which file it was.
+// Each save runs the changed tasks, and the round names the changed file.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, watchedSuite, record.Request{}, nil)
@@ -141,7 +141,7 @@ func TestWatch(t *testing.T) {
 	w.write("tasks/b.yaml", "{id: b, prompt: x}")
 	w.expect("tasks/b.yaml", "") // an edit that is undone
 
-	// A further task, one that goes, and both.
+	// A new task, a removed one, and both at once.
 	w.write("tasks/c.yaml", "{id: c, prompt: z}")
 	w.expect("tasks/c.yaml", "c-1 c-2")
 	require.NoError(t, os.Remove(w.path("tasks/c.yaml")))
@@ -149,7 +149,7 @@ func TestWatch(t *testing.T) {
 	require.NoError(t, os.Rename(w.path("tasks/b.yaml"), w.path("tasks/d.yaml")))
 	w.expect("tasks/b.yaml tasks/d.yaml nothing", "")
 
-	// Editing only a grader executes nothing, and yet grades.
+	// Editing only a grader executes nothing, but grades again.
 	w.write("eval.yaml", strings.Replace(content(watchedSuite, "eval.yaml"), "[WITH]", "[more]", 1))
 	round := w.round()
 	require.Equal(t, []string{"a", "b"}, round.Tasks)
@@ -159,14 +159,14 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, 4, res.Summary.Trials.Failed)
 	require.Equal(t, 4, res.Summary.TrialsCached)
 	require.Empty(t, w.done())
-	// So does another threshold, and more trials are just these.
+	// So does another threshold. More trials execute only the new ones.
 	w.write("tasks/d.yaml", "{id: b, prompt: x, pass_threshold: 0}")
 	w.expect("tasks/d.yaml", "")
 	w.write("eval.yaml", strings.Replace(content(watchedSuite, "eval.yaml"), "trials_per_task: 2", "trials_per_task: 3", 1))
 	w.expect("eval.yaml", "a-3 b-3")
 }
 
-// content is a file of an archive.
+// content returns a file of an archive.
 func content(archive, name string) string {
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		if f.Name == name {
@@ -176,7 +176,7 @@ func content(archive, name string) string {
 	return ""
 }
 
-// The first round executes all, unless the cache is asked for.
+// The first round executes everything, unless the cache is requested.
 func TestWatchWithCache(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, watchedSuite, record.Request{Cache: true}, nil)
@@ -198,7 +198,8 @@ func TestWatchWithCache(t *testing.T) {
 	}
 }
 
-// Faults are told, and watching goes on. So it does when all is removed and made anew.
+// Errors are reported, and watching continues, even when everything is removed and created
+// again.
 func TestWatchOfFaults(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, watchedSuite, record.Request{}, nil)
@@ -223,10 +224,10 @@ func TestWatchOfFaults(t *testing.T) {
 	w.write("tasks/b.yaml", "{id: b, prompt: z}")
 	w.expect("tasks/b.yaml", "b-1 b-2")
 	w.write("tasks/b.yaml", "{id: b, prompt: zz}")
-	w.expect("tasks/b.yaml", "b-1 b-2") // in the directory that was made anew
+	w.expect("tasks/b.yaml", "b-1 b-2") // in the directory that was created again
 }
 
-// A suite may be invalid, or not there, when the watch begins.
+// A suite may be invalid or missing when the watch starts.
 func TestWatchOfInvalidSuite(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, "-- eval.yaml --\nname: [", record.Request{}, nil)
@@ -245,7 +246,7 @@ func TestWatchOfInvalidSuite(t *testing.T) {
 	w.expect("eval.yaml", "b-1")
 }
 
-// Files behind links are watched where they are, and so are the links.
+// Both links and the files behind them are watched.
 func TestWatchOfLinks(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, "", record.Request{}, nil)
@@ -267,7 +268,7 @@ func TestWatchOfLinks(t *testing.T) {
 	w.write("shared/other/a.yaml", "{id: a, prompt: z}")
 	require.NoError(t, os.Remove(w.path("tasks")))
 	require.NoError(t, os.Symlink(filepath.Join(shared, "other"), w.path("tasks")))
-	for { // the link may be seen missing
+	for { // the link may temporarily be missing
 		if files, executed := w.next(); files == "tasks/a.yaml" {
 			require.Equal(t, "a-1", executed)
 			break
@@ -275,8 +276,8 @@ func TestWatchOfLinks(t *testing.T) {
 	}
 }
 
-// A change of what a run has yet to do ends the run, and what is due then is run.
-// Other changes wait.
+// A change of a task that the run has not finished cancels the run, and the due tasks run. Other
+// changes wait.
 func TestWatchWhileRunning(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -296,7 +297,7 @@ func TestWatchWhileRunning(t *testing.T) {
 	<-first.Run.Done()
 	require.Equal(t, record.StatusCancelled, runnertest.ResultOf(t, first.Run).Status)
 	second := w.round()
-	require.Equal(t, "tasks/b.yaml tasks/c.yaml", w.told(second))
+	require.Equal(t, "tasks/b.yaml tasks/c.yaml", w.reported(second))
 	require.Contains(t, second.Tasks, "b")
 	require.Contains(t, second.Tasks, "c")
 	<-second.Run.Done()
@@ -309,12 +310,12 @@ func TestWatchWhileRunning(t *testing.T) {
 	w.write("tasks/c.yaml", "{id: c, prompt: zz}")
 	w.write("tasks/a.yaml", "{id: a, prompt: ")
 	broken := w.round()
-	require.Equal(t, "tasks/a.yaml tasks/c.yaml invalid", w.told(broken))
+	require.Equal(t, "tasks/a.yaml tasks/c.yaml invalid", w.reported(broken))
 	w.write("tasks/a.yaml", content(watchedSuite, "tasks/a.yaml"))
 	close(release)
 	<-third.Run.Done()
 	require.Equal(t, record.StatusCompleted, runnertest.ResultOf(t, third.Run).Status)
-	for { // the fault may be mended before or after the run's end
+	for { // the error may be fixed before or after the end of the run
 		round := w.round()
 		if round.Run != nil {
 			require.Equal(t, []string{"c"}, round.Tasks)
@@ -323,7 +324,7 @@ func TestWatchWhileRunning(t *testing.T) {
 	}
 }
 
-// Trials in error are tried again with the next save, those that failed are not.
+// The next save runs trials in error again, but not failed ones.
 func TestWatchOfErrors(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, watchedSuite, record.Request{}, func(ctx context.Context, trial *executor.Trial) (string, error) {
@@ -340,7 +341,7 @@ func TestWatchOfErrors(t *testing.T) {
 	w.expect("tasks/b.yaml", "a-2")
 }
 
-// A watch leaves nothing behind, however it ends.
+// A watch leaves no goroutine behind, however it ends.
 func TestWatchEnds(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, watchedSuite, record.Request{}, nil)

@@ -8,9 +8,9 @@ import (
 	"waza/runner/record"
 )
 
-// Copied is the snapshot with its contents put where to keeps them; nil for nil.
-// What cannot be read any more is said to be missing.
-func Copied(s *record.Snapshot, from *journal.BlobReader, to *Snapshooter) *record.Snapshot {
+// CopySnapshot returns the snapshot with its contents copied to the store of to; nil for nil.
+// Unreadable contents are recorded as missing.
+func CopySnapshot(s *record.Snapshot, from *journal.BlobReader, to *Snapshotter) *record.Snapshot {
 	if s == nil {
 		return nil
 	}
@@ -19,7 +19,7 @@ func Copied(s *record.Snapshot, from *journal.BlobReader, to *Snapshooter) *reco
 	return &c
 }
 
-func copiedEntries(entries []record.SnapshotEntry, from *journal.BlobReader, to *Snapshooter) []record.SnapshotEntry {
+func copiedEntries(entries []record.SnapshotEntry, from *journal.BlobReader, to *Snapshotter) []record.SnapshotEntry {
 	list := slices.Clone(entries)
 	for i := range list {
 		e := &list[i]
@@ -29,19 +29,19 @@ func copiedEntries(entries []record.SnapshotEntry, from *journal.BlobReader, to 
 			e.Given = record.GivenUnknown
 		}
 		if err != nil {
-			e.Omitted = "not taken over: " + withoutPath(err).Error()
+			e.Omitted = "not copied: " + withoutPath(err).Error()
 		}
 	}
 	return list
 }
 
-func copiedBlob(blob *record.Blob, from *journal.BlobReader, to *Snapshooter) (*record.Blob, error) {
+func copiedBlob(blob *record.Blob, from *journal.BlobReader, to *Snapshotter) (*record.Blob, error) {
 	if blob == nil {
 		return nil, nil
 	}
 	data, err := from.Get(*blob)
 	if err != nil {
-		return nil, errors.New("its content is damaged")
+		return nil, errors.New("the content is damaged")
 	}
 	return to.put(data)
 }

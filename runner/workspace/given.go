@@ -5,47 +5,46 @@ import (
 	"path"
 
 	"waza/eval"
-	"waza/runner/journal"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
 
-// givenFile is a file that was put into a workspace before the attempt began.
+// givenFile is a file that was put into a workspace before the attempt started.
 type givenFile struct {
 	path string // slash-separated
-	// content keeps what it held. Nil means that this is too large to be kept, or
-	// cannot be read any more.
-	content func(s *Snapshooter) *record.Blob
+	// content stores its initial content. It returns nil when that is too large, or cannot be
+	// read any more.
+	content func(s *Snapshotter) *record.Blob
 }
 
-// Prepared notes what is in the workspace: the agent begins with that.
-func (w *Workspace) Prepared(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) {
+// Prepared records the initial content of the workspace for the agent.
+func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *provider.Redactor) {
 	s := w.Snapshot(ctx, blobs, secrets)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begun = s
+	w.started = s
 }
 
-// givenLocked lists the files that the agent began with: those that were there when
-// the executor said so, else the task's. They are read only when they are asked for.
+// givenLocked lists the initial files of the agent: those at the time when the executor called
+// Prepared, else the task's. They are read only when needed.
 func (w *Workspace) givenLocked() []givenFile {
 	var files []givenFile
-	if w.begun != nil {
-		for _, e := range w.begun.Entries {
+	if w.started != nil {
+		for _, e := range w.started.Entries {
 			if e.Type == record.EntryFile {
-				files = append(files, givenFile{e.Path, func(*Snapshooter) *record.Blob { return e.Blob }})
+				files = append(files, givenFile{e.Path, func(*Snapshotter) *record.Blob { return e.Blob }})
 			}
 		}
 		return files
 	}
 	for _, f := range w.Task.Inputs.Files {
-		files = append(files, givenFile{path.Clean(f.Path), func(s *Snapshooter) *record.Blob { return s.given(w.Suite, f, w.Fill) }})
+		files = append(files, givenFile{path.Clean(f.Path), func(s *Snapshotter) *record.Blob { return s.given(w.Suite, f, w.Fill) }})
 	}
 	return files
 }
 
-// given keeps what a file of the task held.
-func (s *Snapshooter) given(suite *eval.Suite, f eval.InputFile, fill func(string) string) *record.Blob {
+// given stores the content of a file of the task.
+func (s *Snapshotter) given(suite *eval.Suite, f eval.InputFile, fill func(string) string) *record.Blob {
 	var data []byte
 	if f.Content != nil {
 		data = []byte(fill(*f.Content))
@@ -62,16 +61,15 @@ func (s *Snapshooter) given(suite *eval.Suite, f eval.InputFile, fill func(strin
 	return blob
 }
 
-// compare notes what became of the files that were put into the workspace. An
-// unchanged one takes no more room in the record than that word: its content is
-// there already.
-func (s *Snapshooter) compare(given []givenFile) {
+// compare records the fate of the files that were put into the workspace. An unchanged file
+// takes only one word in the record, because its content is already there.
+func (s *Snapshotter) compare(given []givenFile) {
 	at := map[string]int{}
 	for i := range s.snap.Entries {
 		at[s.snap.Entries[i].Path] = i
 	}
 	seen := map[string]bool{}
-	for i := len(given) - 1; i >= 0; i-- { // of two with one path, the last was there in the end
+	for i := len(given) - 1; i >= 0; i-- { // of two files with one path, the last one remained
 		f := given[i]
 		if seen[f.path] || s.ctx.Err() != nil {
 			continue
@@ -88,7 +86,7 @@ func (s *Snapshooter) compare(given []givenFile) {
 	sortRemoved(s.snap.Removed)
 }
 
-func (s *Snapshooter) compareEntry(e *record.SnapshotEntry, f givenFile) {
+func (s *Snapshotter) compareEntry(e *record.SnapshotEntry, f givenFile) {
 	e.Given = record.GivenUnknown
 	if e.Type == record.EntryFile && e.Blob == nil {
 		return

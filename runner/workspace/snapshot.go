@@ -12,13 +12,12 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"waza/runner/journal"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
 
-// Bounds on what is kept of a workspace. What is beyond them is named, so that
-// nothing is concluded from its absence.
+// Limits on the kept parts of a workspace. Everything beyond them is named, so that nobody draws
+// conclusions from its absence.
 const (
 	maxSnapshotEntries = 20_000
 	maxSnapshotBytes   = 64 << 20 // of the contents of one trial
@@ -26,25 +25,32 @@ const (
 	maxSnapshotDepth   = 64
 )
 
-// snapshotSkips are directories whose content is not kept: it is large, was
-// fetched rather than made, and can be had again.
+// snapshotSkips are directories whose content is not kept: it is large, was downloaded rather
+// than created, and can be downloaded again.
 var snapshotSkips = map[string]bool{"node_modules": true, ".venv": true}
 
-// Snapshooter takes a snapshot.
-type Snapshooter struct {
+// A Keeper stores contents of files, like the [journal.Blobs] of a run. It is safe for
+// concurrent use.
+type Keeper interface {
+	// Put stores a content and returns its position. It neither changes nor retains the slice.
+	Put(content []byte) (record.Blob, error)
+}
+
+// Snapshotter takes a snapshot.
+type Snapshotter struct {
 	ctx     context.Context
 	root    *os.Root
-	Blobs   *journal.Blobs
+	Blobs   Keeper
 	Secrets *provider.Redactor
 	snap    *record.Snapshot
 	bytes   int64 // of contents, so far
 }
 
-// takeSnapshot keeps what is in a workspace, and what became of the files that were put into
-// it. Contents are kept without secrets. It always returns a snapshot: what went
-// wrong makes it incomplete.
-func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs *journal.Blobs, secrets *provider.Redactor) *record.Snapshot {
-	s := &Snapshooter{ctx: ctx, root: root, Blobs: blobs, Secrets: secrets, snap: &record.Snapshot{Entries: []record.SnapshotEntry{}}}
+// takeSnapshot records the content of a workspace, and the fate of the files that were put into
+// it. It stores contents without secrets. It always returns a snapshot; after an error the
+// snapshot is incomplete.
+func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs Keeper, secrets *provider.Redactor) *record.Snapshot {
+	s := &Snapshotter{ctx: ctx, root: root, Blobs: blobs, Secrets: secrets, snap: &record.Snapshot{Entries: []record.SnapshotEntry{}}}
 	if err := s.walk(".", 0); err != nil {
 		s.snap.Incomplete = err.Error()
 	}
@@ -52,8 +58,18 @@ func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs *
 	return s.snap
 }
 
-// walk takes what is in a directory. An error ends the snapshot.
-func (s *Snapshooter) walk(dir string, depth int) error {
+// Capture records the content of a directory, without its secrets, as if an agent had created it.
+func Capture(ctx context.Context, dir string, blobs Keeper, secrets *provider.Redactor) (*record.Snapshot, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return takeSnapshot(ctx, root, nil, blobs, secrets), nil
+}
+
+// walk adds the contents of a directory. An error ends the snapshot.
+func (s *Snapshotter) walk(dir string, depth int) error {
 	entries, err := s.list(dir)
 	if err != nil {
 		return s.omitDir(dir, err)
@@ -61,11 +77,11 @@ func (s *Snapshooter) walk(dir string, depth int) error {
 	for _, e := range entries {
 		switch {
 		case s.ctx.Err() != nil:
-			return errors.New("the trial ended before all of the workspace was kept")
+			return errors.New("the trial ended before the whole workspace was recorded")
 		case len(s.snap.Entries) == maxSnapshotEntries:
-			return fmt.Errorf("the workspace holds more than %d files and directories", maxSnapshotEntries)
+			return fmt.Errorf("the workspace contains more than %d files and directories", maxSnapshotEntries)
 		case !utf8.ValidString(e.Name()) || strings.ContainsRune(e.Name(), '\\'):
-			return fmt.Errorf("the workspace holds a name that cannot be recorded: %q", e.Name())
+			return fmt.Errorf("the workspace contains a file name that cannot be recorded: %q", e.Name())
 		}
 		if err := s.take(path.Join(dir, e.Name()), e, depth); err != nil {
 			return err
@@ -74,8 +90,8 @@ func (s *Snapshooter) walk(dir string, depth int) error {
 	return nil
 }
 
-// list reads a directory, and not one more entry than there is room for.
-func (s *Snapshooter) list(dir string) ([]fs.DirEntry, error) {
+// list reads a directory, at most one entry more than the limit allows.
+func (s *Snapshotter) list(dir string) ([]fs.DirEntry, error) {
 	f, err := s.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
@@ -89,20 +105,20 @@ func (s *Snapshooter) list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// omitDir notes that what is in a directory cannot be told.
-func (s *Snapshooter) omitDir(dir string, err error) error {
+// omitDir records that the contents of a directory are unknown.
+func (s *Snapshotter) omitDir(dir string, err error) error {
 	if dir == "." || len(s.snap.Entries) == 0 {
-		return fmt.Errorf("the workspace could not be read: %w", withoutPath(err))
+		return fmt.Errorf("cannot read the workspace: %w", withoutPath(err))
 	}
 	s.snap.Entries[len(s.snap.Entries)-1].Omitted = withoutPath(err).Error()
 	return nil
 }
 
-// take adds one entry, and what is below it.
-func (s *Snapshooter) take(name string, e fs.DirEntry, depth int) error {
+// take adds one entry and its contents.
+func (s *Snapshotter) take(name string, e fs.DirEntry, depth int) error {
 	info, err := s.root.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("the workspace could not be read: %s: %w", name, withoutPath(err))
+		return fmt.Errorf("cannot read the workspace: %s: %w", name, withoutPath(err))
 	}
 	entry := record.SnapshotEntry{Path: name, Type: record.EntryOther, Mode: uint32(info.Mode().Perm())}
 	switch mode := info.Mode(); {
@@ -114,15 +130,15 @@ func (s *Snapshooter) take(name string, e fs.DirEntry, depth int) error {
 	case mode&fs.ModeSymlink != 0:
 		entry.Type = record.EntryLink
 		if entry.Link, err = s.root.Readlink(name); err != nil || !utf8.ValidString(entry.Link) {
-			entry.Omitted = "where the link leads cannot be told"
+			entry.Omitted = "the target of the link is unknown"
 		}
 	default:
 		entry.Omitted = "not a regular file"
 	}
 	if entry.Type == record.EntryDir && snapshotSkips[e.Name()] {
-		entry.Omitted = "directories of this name are not kept"
+		entry.Omitted = "directories with this name are not recorded"
 	} else if entry.Type == record.EntryDir && depth >= maxSnapshotDepth {
-		entry.Omitted = "too deep"
+		entry.Omitted = "nested too deeply"
 	}
 	s.snap.Entries = append(s.snap.Entries, entry)
 	if entry.Type == record.EntryDir && entry.Omitted == "" {
@@ -131,15 +147,15 @@ func (s *Snapshooter) take(name string, e fs.DirEntry, depth int) error {
 	return nil
 }
 
-// content keeps a file, or says why not.
-func (s *Snapshooter) content(name string, info fs.FileInfo) (*record.Blob, string) {
+// content stores a file, or returns the reason why not.
+func (s *Snapshotter) content(name string, info fs.FileInfo) (*record.Blob, string) {
 	switch {
 	case info.Size() > maxSnapshotFile:
 		return nil, fmt.Sprintf("larger than %d MiB", maxSnapshotFile>>20)
 	case s.bytes+info.Size() > maxSnapshotBytes:
-		return nil, fmt.Sprintf("the workspace holds more than %d MiB", maxSnapshotBytes>>20)
+		return nil, fmt.Sprintf("the workspace contains more than %d MiB", maxSnapshotBytes>>20)
 	}
-	// Opening waits for nobody, should it be a pipe by now.
+	// Opening must not block, because the file may be a pipe by now.
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, withoutPath(err).Error()
@@ -160,8 +176,8 @@ func (s *Snapshooter) content(name string, info fs.FileInfo) (*record.Blob, stri
 	return blob, ""
 }
 
-// put keeps a content without secrets.
-func (s *Snapshooter) put(data []byte) (*record.Blob, error) {
+// put stores a content without secrets.
+func (s *Snapshotter) put(data []byte) (*record.Blob, error) {
 	if !s.Secrets.Empty() {
 		data = []byte(s.Secrets.Text(string(data)))
 	}
@@ -169,8 +185,8 @@ func (s *Snapshooter) put(data []byte) (*record.Blob, error) {
 	return &blob, err
 }
 
-// withoutPath takes the path out of an error of the file system: it is another
-// for each trial.
+// withoutPath removes the path from an error of the file system, because it differs for each
+// trial.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -179,9 +195,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Lost says that what stood at a path of the workspace, or anything at all when
-// the path is empty, was not kept. Where links are, any path may lead to what was
-// not.
+// Lost returns an error if the file at a path of the workspace was not recorded or, with an
+// empty path, any file was not. Where links exist, any path may lead to a file that was not.
 func Lost(s *record.Snapshot, name string) error {
 	if s.Incomplete != "" {
 		return unkept(s, "", s.Incomplete)
@@ -206,7 +221,7 @@ func Lost(s *record.Snapshot, name string) error {
 
 func unkept(s *record.Snapshot, name, why string) error {
 	if name == "" {
-		return fmt.Errorf("the trial's workspace was not recorded in full: %s; only a new run can tell", why)
+		return fmt.Errorf("the trial's workspace was not recorded completely: %s; run the task again", why)
 	}
-	return fmt.Errorf("the trial's workspace was not recorded in full: %s: %s; only a new run can tell", name, why)
+	return fmt.Errorf("the trial's workspace was not recorded completely: %s: %s; run the task again", name, why)
 }

@@ -1,6 +1,6 @@
-// Package workspace makes the directory that a trial works in, and records what the
-// trial left there. Fill a [Workspace] and call its Dir method, which creates the
-// directory when it is first needed.
+// Package workspace creates the directory in which a trial works, and records its final content.
+// Fill a [Workspace] and call its Dir method, which creates the directory when it is first
+// needed.
 package workspace
 
 import (
@@ -16,36 +16,39 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
+	"waza/runner/checkout"
 	"waza/runner/journal"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
 
-// Workspace is the directory of one attempt. It is made when somebody first
-// asks for it, for many a trial never touches a file, and stays until close:
-// graders read what the executor left. It is safe for concurrent use.
+// Workspace is the directory of one attempt. It is created on first use, because many trials
+// never touch a file. It remains until Close, because graders read what the executor left. It is
+// safe for concurrent use.
 type Workspace struct {
 	Ctx   context.Context // of the attempt: files are copied until it ends
 	Path  string
 	Suite *eval.Suite
 	Task  *eval.Task
 	Fill  func(text string) string // expands template variables of inline content
-	// From is what the executor left, of a recorded trial; nil means that the
-	// task's files are what is in the workspace. blobs holds its contents.
+	// Repos are checked out before the task's files are written.
+	Repos []record.Checkout
+	// From is the snapshot of a recorded trial to restore. If it is nil, the workspace contains
+	// the task's files. blobs contains its contents.
 	From  *record.Snapshot
 	Blobs *journal.BlobReader
 
-	mu    sync.Mutex // guards the fields below
-	made  bool
-	err   error
-	gone  bool
-	root  *os.Root         // the directory as it was made, whatever the agent does to its path; nil before
-	begun *record.Snapshot // what the agent began with; nil: the task's files
+	mu      sync.Mutex // guards the fields below
+	made    bool
+	err     error
+	gone    bool
+	root    *os.Root         // the original directory, whatever the agent does to its path; nil before it is created
+	started *record.Snapshot // initial content for the agent; nil means the task's files
 }
 
-var errWorkspaceGone = errors.New("the trial has ended and its workspace is gone")
+var errWorkspaceGone = errors.New("the trial has ended and its workspace was removed")
 
-// Dir returns the directory, which holds the task's files.
+// Dir returns the directory, which contains the task's files.
 func (w *Workspace) Dir() (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +65,7 @@ func (w *Workspace) Dir() (string, error) {
 func (w *Workspace) makeLocked() error {
 	if w.From != nil {
 		if err := Restore(w.From, w.Path, w.Blobs); err != nil {
-			return fmt.Errorf("the workspace cannot be restored: %w", err)
+			return fmt.Errorf("cannot restore the workspace: %w", err)
 		}
 		return w.openLocked()
 	}
@@ -72,9 +75,19 @@ func (w *Workspace) makeLocked() error {
 	if err := w.openLocked(); err != nil {
 		return err
 	}
+	for _, r := range w.Repos {
+		if err := checkout.Make(w.Ctx, r.Source, r.Commit, filepath.Join(w.Path, filepath.FromSlash(r.Dest))); err != nil {
+			return fmt.Errorf("workspace: repos: %w", err)
+		}
+	}
 	for _, f := range w.Task.Inputs.Files {
 		if err := w.put(w.root, f); err != nil {
 			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
+		}
+	}
+	if dir := w.Task.Inputs.Workdir; dir != "" {
+		if err := w.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
+			return fmt.Errorf("workspace: workdir %s: %w", dir, withoutPath(err))
 		}
 	}
 	return nil
@@ -87,8 +100,8 @@ func (w *Workspace) openLocked() (err error) {
 	return nil
 }
 
-// Open returns the directory as it was made: what the agent may have put at its
-// path is another. The caller closes it.
+// Open returns the original directory. The agent may have replaced the directory at its path.
+// The caller closes it.
 func (w *Workspace) Open() (*os.Root, error) {
 	if _, err := w.Dir(); err != nil {
 		return nil, err
@@ -101,8 +114,7 @@ func (w *Workspace) Open() (*os.Root, error) {
 	return w.root.OpenRoot(".")
 }
 
-// Destroyed says what the agent did to its workspace, if that is not the directory
-// any more that the agent was given; else it is empty.
+// Destroyed describes how the agent deleted or replaced its workspace; empty when it did not.
 func (w *Workspace) Destroyed() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +131,7 @@ func (w *Workspace) Destroyed() string {
 		return "the agent replaced its workspace by a symbolic link"
 	case !now.IsDir():
 		return "the agent replaced its workspace by a file"
-	case now.Mode().Perm()&0o700 != 0o700: // graders must get in
+	case now.Mode().Perm()&0o700 != 0o700: // graders need access
 		_ = os.Chmod(w.Path, now.Mode().Perm()|0o700)
 	}
 	if made, err := w.root.Stat("."); err == nil && !os.SameFile(made, now) {
@@ -128,7 +140,7 @@ func (w *Workspace) Destroyed() string {
 	return ""
 }
 
-// put writes one input file. The root keeps it inside the workspace whatever its path says.
+// put writes one input file. The root keeps it inside the workspace whatever its path contains.
 func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
 	name := filepath.FromSlash(f.Path)
 	if dir := filepath.Dir(name); dir != "." {
@@ -147,8 +159,8 @@ func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
 	return files.CopyTo(w.Ctx, root, name, src, eval.MaxFixtureBytes)
 }
 
-// Snapshot keeps what is in the directory; nil when nobody asked for one.
-func (w *Workspace) Snapshot(ctx context.Context, blobs *journal.Blobs, secrets *provider.Redactor) *record.Snapshot {
+// Snapshot records the content of the directory; nil when the workspace was never used.
+func (w *Workspace) Snapshot(ctx context.Context, blobs Keeper, secrets *provider.Redactor) *record.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.made || w.err != nil || w.gone {
@@ -157,7 +169,7 @@ func (w *Workspace) Snapshot(ctx context.Context, blobs *journal.Blobs, secrets 
 	return takeSnapshot(ctx, w.root, w.givenLocked(), blobs, secrets)
 }
 
-// Close removes the directory with all the agent left in it.
+// Close removes the directory with its contents.
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +183,8 @@ func (w *Workspace) Close() error {
 	return RemoveAll(w.Path)
 }
 
-// RemoveAll removes a tree, also one that holds directories without write
-// permission, as agents and package managers leave them.
+// RemoveAll removes a tree, including directories without write permission, which agents and
+// package managers leave.
 func RemoveAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil || !errors.Is(err, os.ErrPermission) {
@@ -187,12 +199,12 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// Name is the directory of an attempt, among those of its run.
-func Name(task int, id string, trial, attempt int) string {
+// DirName returns the name of the directory of an attempt, below that of its run.
+func DirName(task int, id string, trial, attempt int) string {
 	return fmt.Sprintf("%d-%s-%d-%d", task, fileName(id), trial, attempt)
 }
 
-// fileName makes a task id usable as part of a file name.
+// fileName turns a task id into a part of a file name.
 func fileName(id string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -1,5 +1,5 @@
-// Package agent is `waza agent`: a program that does evaluations for a server. Call
-// [Command].
+// Package agent implements `waza agent`, which runs a program for the evaluations of a server.
+// Call [Command].
 package agent
 
 import (
@@ -22,34 +22,34 @@ import (
 	"waza/rpc/gateway/agents/client"
 )
 
-// keyVariable has an agent's key; the server reads the same one.
+// keyVariable holds an agent's key; the server reads the same variable.
 const keyVariable = "WAZA_AGENT_KEY"
 
-// defaultServer is where waza serve listens for agents unless it is configured otherwise.
+// defaultServer is where waza serve listens for agents by default.
 const defaultServer = "ws://127.0.0.1:8080"
 
-// Options say what the command shares with others.
+// Options holds the parts of the program that the command needs.
 type Options struct {
 	// StateDir returns the absolute path of the state directory.
 	StateDir func() (string, error)
-	// Logger makes what log records are written with, as text or as JSON.
+	// Logger returns a logger that writes text or JSON.
 	Logger func(level slog.Level, json bool) *slog.Logger
 }
 
-// Command is waza agent.
+// Command returns waza agent.
 func Command(o Options) *cli.Command {
-	const does, server = "What it does", "The server"
+	const does, server = "Program", "Server"
 	return &cli.Command{
 		Name: "agent", Category: help.Daemon,
 		Usage: "make any program an agent of waza serve",
 		Description: `Connects to a server, waits for evaluations and runs the program once for each, in
-this directory. The prompt is its standard input and what it prints is the answer; an
-exit code other than 0 is a failure of the agent. Tool calls and tokens it reports as
-JSON lines on file descriptor 3, as for executor command. The variables
-WAZA_EVALUATION_ID, WAZA_TOOL, WAZA_URL and WAZA_MODEL say what it is asked for.
+this directory. The prompt is its standard input and its output is the answer; an exit
+code other than 0 is a failure of the agent. The program reports tool calls and tokens
+as JSON lines on file descriptor 3, as for executor command. The variables
+WAZA_EVALUATION_ID, WAZA_TOOL, WAZA_URL and WAZA_MODEL describe the evaluation.
 
-When the connection breaks, the agent connects again, for as long as it takes, and
-loses no answer. Ctrl-C ends it with all that it has started.
+When the connection breaks, the agent reconnects until it succeeds, and loses no
+answer. Ctrl-C ends it and the programs that it started.
 
 Examples:
   waza agent --exec 'my-agent --print'
@@ -59,14 +59,14 @@ Examples:
 Exit codes: 130 when a signal ended it, 2 for wrong usage, 3 when the server rejected
 the agent at its first try.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "exec", Category: does, Usage: "the program, a `COMMAND` for sh -c", DefaultText: "required"},
-			&cli.BoolFlag{Name: "json-input", Category: does, Usage: "give the program the whole evaluation as JSON in place of the prompt"},
-			&cli.StringFlag{Name: "tools", Category: does, Usage: "take only evaluations for these tools, a `LIST` with commas", DefaultText: "any"},
+			&cli.StringFlag{Name: "exec", Category: does, Usage: "run the program `COMMAND` with sh -c", DefaultText: "required"},
+			&cli.BoolFlag{Name: "json-input", Category: does, Usage: "pass the whole evaluation as JSON to the program instead of the prompt"},
+			&cli.StringFlag{Name: "tools", Category: does, Usage: "accept only evaluations for the tools in `LIST`, separated by commas", DefaultText: "any"},
 			&cli.IntFlag{Name: "concurrency", Category: does, Usage: "do up to `N` evaluations at once", Value: 1, DefaultText: "1"},
 			&cli.StringFlag{Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer, DefaultText: defaultServer},
-			&cli.StringFlag{Name: "id", Category: server, Usage: "register with the client id `UUID`", DefaultText: "one that is kept in the state directory"},
-			&cli.StringFlag{Name: "key-env", Category: server, Usage: "show the server the key in the environment variable `NAME`", Value: keyVariable, DefaultText: keyVariable},
-			flags.JSON("write log records as JSON"),
+			&cli.StringFlag{Name: "id", Category: server, Usage: "register with the client id `UUID`", DefaultText: "an id stored in the state directory"},
+			&cli.StringFlag{Name: "key-env", Category: server, Usage: "present the key in the environment variable `NAME` to the server", Value: keyVariable, DefaultText: keyVariable},
+			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: o.run,
 	}
@@ -102,30 +102,30 @@ func (shared Options) run(c *cli.Context) error {
 	}
 	o.Do, o.Log = program.Do, shared.Logger(slog.LevelInfo, c.Bool("json"))
 	if o.Key != "" && plainText(o.URL) {
-		o.Log.Warn("the key is sent to another machine without encryption; use wss://")
+		o.Log.Warn("sending the key to another machine without encryption; use wss://")
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
 	err = client.Run(ctx, o)
 	if rejected := (*client.RejectedError)(nil); errors.As(err, &rejected) {
-		return exit.New(exit.Error, err, "the agent's key is read from the variable "+c.String("key-env"))
+		return exit.New(exit.Error, err, "waza reads the agent's key from the variable "+c.String("key-env"))
 	}
 	return exit.With(exit.Interrupted)
 }
 
-// options reads what the flags say of the agent and its server.
+// options reads the flags that describe the agent and its server.
 func options(c *cli.Context) (client.Options, error) {
-	o := client.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Take(c.String("key-env"))}
-	secret.Take(keyVariable) // the program inherits neither
+	o := client.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Unset(c.String("key-env"))}
+	secret.Unset(keyVariable) // the program must not inherit these
 	if strings.TrimSpace(c.String("exec")) == "" {
-		return o, exit.Usagef("waza agent --exec 'my-agent --print'", "--exec is missing: the program that does evaluations")
+		return o, exit.Usagef("waza agent --exec 'my-agent --print'", "--exec is required: the program that does evaluations")
 	}
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return o, exit.Usagef(defaultServer, "--connect: %q is not the address of a server: ws://HOST:PORT or wss://HOST:PORT", o.URL)
+		return o, exit.Usagef(defaultServer, "--connect must be ws://HOST:PORT or wss://HOST:PORT, got %q", o.URL)
 	case o.ClientID != "" && !client.IsID(o.ClientID):
-		return o, exit.Usagef("leave it out, and waza makes one", "--id: %q is not a UUID v4", o.ClientID)
+		return o, exit.Usagef("omit --id, and waza makes an id", "--id must be a UUID v4, got %q", o.ClientID)
 	case o.Concurrency < 1:
 		return o, exit.Usagef("", "--concurrency must be positive, got %d", o.Concurrency)
 	case c.IsSet("key-env") && o.Key == "":
@@ -138,13 +138,13 @@ func options(c *cli.Context) (client.Options, error) {
 			}
 		}
 		if len(o.Tools) == 0 {
-			return o, exit.Usagef("leave it out to take any", "--tools names no tool")
+			return o, exit.Usagef("omit --tools to accept all tools", "--tools must not be empty")
 		}
 	}
 	return o, nil
 }
 
-// plainText reports whether what is sent to the address crosses a network as it is.
+// plainText reports whether data sent to the address crosses a network unencrypted.
 func plainText(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "ws" || u.Hostname() == "localhost" {

@@ -1,26 +1,30 @@
-// Package complete finds what the word at the cursor of a command line may become, for
-// the completion scripts of shells. Call [Words].
+// Package complete finds completions for the word at the cursor of a command line. The
+// completion scripts of shells use it. Call [Words].
 package complete
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 )
 
-// Source has what the commands themselves do not say.
+// Source supplies completions that the commands do not declare themselves.
 type Source struct {
-	// Values are the values a flag takes, where these are a few words.
-	Values func(f cli.Flag) []string
-	// Arguments are the fixed words, beside subcommands, that may be the first argument
-	// of a command, which is given with those above it: "waza runs show".
-	Arguments func(command string) []string
+	// Values returns the values that a flag accepts, besides those that its help lists. It gets
+	// the arguments of the command before the flag.
+	Values func(f cli.Flag, arguments []string) []string
+	// Arguments returns the words, besides subcommands, that a command accepts as its next
+	// argument. The command has its full name: "waza runs show".
+	Arguments func(command string, before []string) []string
 }
 
-// Words returns what the last of words, the arguments after waza, may become.
+// Words returns the completions of the last of words, the arguments after waza.
 func Words(app *cli.App, words []string, s Source) []string {
 	words = joinEquals(words)
 	if len(words) == 0 {
@@ -28,7 +32,7 @@ func Words(app *cli.App, words []string, s Source) []string {
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
 	at := flags.Arrangement{Name: "waza", Flags: app.Flags, Commands: app.Commands}
-	var wants cli.Flag // the flag of which the word is the value
+	var wants cli.Flag // the flag that the word is a value of
 	for _, w := range before {
 		switch {
 		case wants != nil:
@@ -49,20 +53,45 @@ func Words(app *cli.App, words []string, s Source) []string {
 	}
 	if name, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 		if f := flags.Find(at.Flags, strings.TrimLeft(name, "-")); f != nil {
-			return startingWith(value, s.Values(f))
+			return startingWith(value, s.values(f, at))
 		}
 		return nil
 	}
 	switch {
 	case wants != nil:
-		return startingWith(word, s.Values(wants))
+		return startingWith(word, s.values(wants, at))
 	case strings.HasPrefix(word, "-"):
 		return startingWith(word, flagWords(at.Flags))
 	}
 	return startingWith(word, s.arguments(app, at))
 }
 
-// joinEquals puts --flag=value together again, which bash takes apart.
+func (s Source) values(f cli.Flag, at flags.Arrangement) []string {
+	if words := listed(f); len(words) > 0 {
+		return words
+	}
+	return s.Values(f, at.Rest)
+}
+
+// choice finds the words that the help of a flag lists after the name of its value: "print the
+// findings as `FORMAT`: text, json or sarif".
+var choice = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("`[A-Z]+`(?: only)?: ((?:[a-z-]+(?:, | or ))+[a-z-]+)(?:;|$)")
+})
+
+func listed(f cli.Flag) []string {
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return nil
+	}
+	m := choice().FindStringSubmatch(d.GetUsage())
+	if m == nil {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(m[1], " or ", ", "), ", ")
+}
+
+// joinEquals rejoins --flag=value, which bash splits.
 func joinEquals(words []string) []string {
 	var out []string
 	for i := 0; i < len(words); i++ {
@@ -82,18 +111,20 @@ func joinEquals(words []string) []string {
 func flagWords(flags []cli.Flag) []string {
 	var words []string
 	for _, f := range flags {
-		words = append(words, "--"+f.Names()[0])
+		if !help.Hidden(f) {
+			words = append(words, "--"+f.Names()[0])
+		}
 	}
 	return words
 }
 
-// arguments are the subcommands and other words that may stand here.
+// arguments returns the subcommands and other words that can follow here.
 func (s Source) arguments(app *cli.App, at flags.Arrangement) []string {
-	if len(at.Rest) > 0 {
-		return nil
+	if at.Name == "waza help" && len(at.Rest) == 0 {
+		at = flags.Arrangement{Name: "waza", Commands: app.Commands}
 	}
-	if at.Name == "waza help" {
-		return s.arguments(app, flags.Arrangement{Name: "waza", Commands: app.Commands})
+	if len(at.Rest) > 0 {
+		return s.Arguments(at.Name, at.Rest)
 	}
 	var words []string
 	for _, c := range at.Commands {
@@ -101,7 +132,7 @@ func (s Source) arguments(app *cli.App, at flags.Arrangement) []string {
 			words = append(words, c.Name)
 		}
 	}
-	return append(words, s.Arguments(at.Name)...)
+	return append(words, s.Arguments(at.Name, nil)...)
 }
 
 func startingWith(prefix string, words []string) []string {

@@ -1,6 +1,6 @@
-// Package exit has the exit codes of waza and the errors that say which code the
-// program ends with. Commands call [Usagef] or [New] for what went wrong, and
-// [OfRun] for how a run ended; [ProblemOf] gives any error its code and hint.
+// Package exit defines the exit codes of waza and the errors that carry one. Commands call
+// [Usagef] or [New] for errors and [OfRun] for the result of a run. [ProblemOf] gives any error
+// its code and hint.
 package exit
 
 import (
@@ -16,8 +16,8 @@ import (
 	"waza/runner/regrade"
 )
 
-// The exit codes of waza. Of several runs the highest counts; of one run with both
-// failures and errors the errors do, as nobody knows what it would have shown.
+// The exit codes of waza. The highest code of several runs counts. Errors outrank failures in
+// one run, because the result without the errors is unknown.
 const (
 	Passed      = 0
 	Failed      = 1
@@ -27,7 +27,7 @@ const (
 	Pipe        = 141 // as a shell reports SIGPIPE
 )
 
-// Codes says what the codes mean, in help texts and documents.
+// Codes describes the codes, for help texts and documents.
 const Codes = `  0    all tasks passed, or the command did its work
   1    some task failed, a metric missed its threshold, a trigger test timed out
        unanswered, or a trial waits for review; with --fail-on unmeasured, a metric
@@ -38,12 +38,11 @@ const Codes = `  0    all tasks passed, or the command did its work
   130  interrupted
   141  the program that read the output closed it, as in waza list | head -1`
 
-// Problem is an error that says with which code the program ends, and perhaps
-// what to do about it.
+// A Problem is an error with the program's exit code and, optionally, a hint how to fix it.
 type Problem struct {
 	Code int
-	Err  error  // nil when all has been said already
-	Hint string // what to type or install; may be empty
+	Err  error  // nil when everything has been printed already
+	Hint string // what to type or install; can be empty
 }
 
 func (e *Problem) Error() string {
@@ -55,7 +54,7 @@ func (e *Problem) Error() string {
 
 func (e *Problem) Unwrap() error { return e.Err }
 
-// New makes an error that ends the program with a code. The hint may be empty.
+// New makes an error that ends the program with a code. The hint can be empty.
 func New(code int, err error, hint string) error { return &Problem{code, err, hint} }
 
 // Usagef makes an error about how the program was called.
@@ -81,6 +80,7 @@ func ProblemOf(err error) *Problem {
 		unknown   *record.UnknownExecutorError
 		selection *record.SelectionError
 		limit     *record.LimitError
+		fleet     *record.FleetError
 		review    *regrade.ReviewError
 		busy      *record.BusyError
 		silent    *runner.SilentError
@@ -94,9 +94,9 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &notFound), errors.As(err, &ambiguous) && len(ambiguous.Suites) == 0:
 		return &Problem{Usage, err, "waza list [DIR] finds the suites below a directory"}
 	case errors.As(err, &ambiguous):
-		return &Problem{Usage, err, "name one of them"}
+		return &Problem{Usage, err, "name one of the suites"}
 	case errors.As(err, &outside):
-		return &Problem{Usage, err, "name the file that the link leads to"}
+		return &Problem{Usage, err, "name the target of the link"}
 	case errors.As(err, &content):
 		return &Problem{Usage, err, ""}
 	case errors.As(err, &unknown):
@@ -104,19 +104,21 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &selection) && selection.Skipped != "":
 		return &Problem{Usage, err, "choose a shorter context_tokens, or give the window in config.context_windows"}
 	case errors.As(err, &selection) && selection.Unmeasured != "":
-		return &Problem{Usage, err, "--executor NAME has an agent do it"}
+		return &Problem{Usage, err, "choose an executor that runs an agent: --executor NAME"}
 	case errors.As(err, &selection):
 		return &Problem{Usage, err, "waza tasks SUITE lists tasks and their tags"}
 	case errors.As(err, &limit):
 		return &Problem{Usage, err, ""}
+	case errors.As(err, &fleet):
+		return &Problem{Usage, err, ""}
 	case errors.As(err, &review):
-		return &Problem{Usage, err, "waza review RUN --list --all tells what is asked"}
-	case errors.As(err, &busy) && busy.GoesOn:
+		return &Problem{Usage, err, "waza review RUN --list --all lists the questions"}
+	case errors.As(err, &busy) && busy.Running:
 		return &Problem{Usage, err, "waza runs cancel " + busy.RunID + " ends it"}
 	case errors.As(err, &busy):
-		return &Problem{Usage, err, "waza runs show " + busy.RunID + " tells how it stands"}
+		return &Problem{Usage, err, "waza runs show " + busy.RunID + " prints its result"}
 	case errors.As(err, &silent):
-		return &Problem{Error, err, fmt.Sprintf("it may be halted: kill -CONT %d lets it go on, kill -KILL %[1]d ends it and its runs", silent.PID)}
+		return &Problem{Error, err, fmt.Sprintf("it might be suspended: kill -CONT %d continues it, kill -KILL %[1]d ends it and its runs", silent.PID)}
 	case errors.As(err, &several):
 		return &Problem{Usage, err, "give more of the id"}
 	case errors.Is(err, record.ErrRunNotFound):

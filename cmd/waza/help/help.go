@@ -1,6 +1,5 @@
-// Package help writes what waza says of its commands and flags, for people and, as
-// JSON, for programs. Call [WriteApp] or [WriteCommand] for the text and
-// [Describe] for the data.
+// Package help writes the help of commands and flags, for people and, as JSON, for programs.
+// Call [WriteApp] or [WriteCommand] for the text and [Describe] for the data.
 package help
 
 import (
@@ -11,24 +10,24 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/runner/report"
 )
 
-// The library prints no help: it is written here.
+// This package replaces the library's help.
 func init() { cli.HelpFlag = nil }
 
-// The groups of commands, in the order help lists them.
+// The groups of commands, in the order in which help lists them.
 const (
 	Suites = "Suites"
+	Skills = "Skills"
 	Runs   = "Runs"
 	Daemon = "Daemon"
 	More   = "More"
 )
 
-// Groups are all groups, in that order.
-var Groups = []string{Suites, Runs, Daemon, More}
+// Groups lists all groups in that order.
+var Groups = []string{Suites, Skills, Runs, Daemon, More}
 
-// Find returns the command of that name that help lists, or nil.
+// Find returns the visible command with the given name, or nil.
 func Find(commands []*cli.Command, name string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(name) && !c.Hidden {
@@ -40,34 +39,36 @@ func Find(commands []*cli.Command, name string) *cli.Command {
 
 // WriteApp writes the help of the whole program.
 func WriteApp(w io.Writer, app *cli.App) {
-	fmt.Fprintf(w, "%s: %s\n\nUsage: waza COMMAND [flags] [arguments]\n\n%s\n", app.Name, app.Usage, app.Description)
+	width := widthOf(w)
+	prose(w, fmt.Sprintf("%s: %s\n\nUsage: waza COMMAND [flags] [arguments]\n\n%s", app.Name, app.Usage, app.Description), width)
 	for _, g := range Groups {
 		fmt.Fprintf(w, "\n%s:\n", g)
 		for _, c := range app.Commands {
 			if c.Category == g && !c.Hidden {
-				fmt.Fprintf(w, "  %-12s%s\n", c.Name, c.Usage)
+				item(w, "  "+c.Name, c.Usage, commandColumn, width)
 			}
 		}
 	}
-	fmt.Fprintf(w, "\nExit codes:\n%s\n\nwaza COMMAND --help tells more of a command.\n", exit.Codes)
+	prose(w, fmt.Sprintf("\nExit codes:\n%s\n\nwaza COMMAND --help has more about a command.", exit.Codes), width)
 }
 
-// WriteCommand writes the help of a command, its flags included.
+// WriteCommand writes the help of a command, including its flags.
 func WriteCommand(w io.Writer, c *cli.Command) {
-	fmt.Fprintf(w, "%s: %s\n\nUsage: %s\n", c.HelpName, c.Usage, usageLine(c))
+	width := widthOf(w)
+	prose(w, fmt.Sprintf("%s: %s\n\nUsage: %s", c.HelpName, c.Usage, usageLine(c)), width)
 	if c.Description != "" {
-		fmt.Fprintf(w, "\n%s\n", c.Description)
+		prose(w, "\n"+c.Description, width)
 	}
 	for _, sub := range c.Subcommands {
 		if sub == c.Subcommands[0] {
 			fmt.Fprint(w, "\nCommands:\n")
 		}
-		fmt.Fprintf(w, "  %-12s%s\n", sub.Name, sub.Usage)
+		item(w, "  "+sub.Name, sub.Usage, commandColumn, width)
 	}
 	for _, g := range flagGroups(c.Flags) {
 		fmt.Fprintf(w, "\n%s:\n", g.title)
 		for _, f := range g.flags {
-			writeFlag(w, f)
+			writeFlag(w, f, width)
 		}
 	}
 }
@@ -84,16 +85,25 @@ func usageLine(c *cli.Command) string {
 	return s
 }
 
+// Hidden reports whether help omits the flag.
+func Hidden(f cli.Flag) bool {
+	v, ok := f.(cli.VisibleFlag)
+	return ok && !v.IsVisible()
+}
+
 type flagGroup struct {
 	title string
 	flags []cli.Flag
 }
 
-// flagGroups gathers flags by their category, in the order in which these first occur.
+// flagGroups groups flags by category, in the order in which the categories first occur.
 func flagGroups(flags []cli.Flag) []flagGroup {
 	var groups []flagGroup
 next:
 	for _, f := range flags {
+		if Hidden(f) {
+			continue
+		}
 		title := "Flags"
 		if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() != "" {
 			title = c.GetCategory()
@@ -109,16 +119,16 @@ next:
 	return groups
 }
 
-// Flag is what help says of a flag.
+// Flag is the help of a flag.
 type Flag struct {
-	Flag    string `json:"flag"` // with its value, as one types it
+	Flag    string `json:"flag"` // with its value, as typed
 	Short   string `json:"short,omitempty"`
 	Usage   string `json:"usage"`
 	Default string `json:"default"`
 	Env     string `json:"env,omitempty"`
 }
 
-// DescribeFlag returns what help says of a flag.
+// DescribeFlag returns the help of a flag.
 func DescribeFlag(f cli.Flag) Flag {
 	h := Flag{Flag: "--" + f.Names()[0], Default: "off"}
 	for _, n := range f.Names()[1:] {
@@ -145,28 +155,26 @@ func DescribeFlag(f cli.Flag) Flag {
 	return h
 }
 
-// helpColumn is where the text about a flag begins.
-const helpColumn = 26
+// The columns where the texts about commands and about flags start.
+const (
+	commandColumn = 17
+	flagColumn    = 26
+)
 
-func writeFlag(w io.Writer, f cli.Flag) {
+func writeFlag(w io.Writer, f cli.Flag, width int) {
 	h := DescribeFlag(f)
 	left := "  " + h.Flag
 	if h.Short != "" {
 		left += ", " + h.Short
 	}
-	if report.Columns(left) > helpColumn-2 {
-		left += "\n" + strings.Repeat(" ", helpColumn)
-	} else {
-		left += strings.Repeat(" ", helpColumn-report.Columns(left))
-	}
 	text := h.Usage
 	if h.Flag != "--help" {
 		text += fmt.Sprintf(" (default: %s)", h.Default)
 	}
-	fmt.Fprintf(w, "%s%s\n", left, text)
+	item(w, left, text, flagColumn, width)
 }
 
-// CommandHelp is what help says of a command, for programs.
+// CommandHelp is the help of a command, for programs.
 type CommandHelp struct {
 	Name        string        `json:"name"`
 	Usage       string        `json:"usage"`
@@ -176,7 +184,7 @@ type CommandHelp struct {
 	Commands    []CommandHelp `json:"commands,omitempty"`
 }
 
-// Describe returns what help says of the commands below parent, hidden ones left out.
+// Describe returns the help of the commands below parent, without hidden ones.
 func Describe(parent string, commands []*cli.Command) []CommandHelp {
 	var out []CommandHelp
 	for _, c := range commands {
@@ -185,7 +193,9 @@ func Describe(parent string, commands []*cli.Command) []CommandHelp {
 		}
 		h := CommandHelp{Name: parent + " " + c.Name, Usage: c.Usage, Call: usageLine(c), Description: c.Description}
 		for _, f := range c.Flags {
-			h.Flags = append(h.Flags, DescribeFlag(f))
+			if !Hidden(f) {
+				h.Flags = append(h.Flags, DescribeFlag(f))
+			}
 		}
 		h.Commands = Describe(h.Name, c.Subcommands)
 		out = append(out, h)

@@ -1,6 +1,5 @@
-// Package interrupt turns signals into what they mean for a command. Call [Watch]
-// where a run is started here, which an interrupt ends in steps, and [Context] in
-// commands that just end.
+// Package interrupt gives signals a meaning for each command. Call [Watch] where this process
+// runs a suite, which interrupts end in steps, and [Context] in commands that just end.
 package interrupt
 
 import (
@@ -13,16 +12,15 @@ import (
 	"waza/runner"
 )
 
-// Steps turns signals into steps: the first starts no more trials, the
-// second cancels those that run, the third leaves at once. SIGTERM and SIGHUP
-// begin with the second step, as who sends them does not wait for long. One
-// goroutine, watch, belongs to it; Close ends that. All methods are safe for
-// concurrent use.
+// Steps turns signals into steps: the first starts no more trials, the second cancels running
+// ones, the third leaves at once. SIGTERM and SIGHUP start with the second step, because their
+// senders do not wait for long. Steps owns one goroutine, watch, which Close ends. All methods
+// are safe for concurrent use.
 type Steps struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	gone   chan struct{} // closed by the third step
-	taken  chan int      // gets each step
+	left   chan struct{} // closed by the third step
+	levels chan int      // receives each step
 
 	signals chan os.Signal
 	done    chan struct{} // closed when watch has returned
@@ -32,10 +30,10 @@ type Steps struct {
 	run  *runner.Run // nil between runs
 }
 
-// Watch starts to listen to signals. The caller closes what it returns.
+// Watch starts to listen for signals. The caller must close the result.
 func Watch(ctx context.Context) *Steps {
 	i := &Steps{
-		gone: make(chan struct{}), taken: make(chan int, Leave),
+		left: make(chan struct{}), levels: make(chan int, Leave),
 		signals: make(chan os.Signal, 4), done: make(chan struct{}),
 	}
 	i.ctx, i.cancel = context.WithCancel(ctx)
@@ -44,7 +42,7 @@ func Watch(ctx context.Context) *Steps {
 	return i
 }
 
-// Close gives the signals back.
+// Close stops listening and restores the default handling of signals.
 func (i *Steps) Close() {
 	signal.Stop(i.signals)
 	close(i.signals)
@@ -52,31 +50,32 @@ func (i *Steps) Close() {
 	i.cancel()
 }
 
-// Context ends with the first signal. It is for what happens before a run.
+// Context returns a context that ends with the first signal, for the work before a run.
 func (i *Steps) Context() context.Context { return i.ctx }
 
-// Gone is closed by the third step.
-func (i *Steps) Gone() <-chan struct{} { return i.gone }
+// Left returns a channel that the third step closes.
+func (i *Steps) Left() <-chan struct{} { return i.left }
 
-// Taken gets the number of each step but the third, for one receiver that shows the run.
-func (i *Steps) Taken() <-chan int { return i.taken }
+// Levels returns a channel with the number of each step except the third. It has one receiver,
+// which shows the run.
+func (i *Steps) Levels() <-chan int { return i.levels }
 
-// Level is how many steps were taken.
+// Level returns the number of steps so far.
 func (i *Steps) Level() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.step
 }
 
-// Begin makes signals count for a run from now on, also those that came before.
-func (i *Steps) Begin(run *runner.Run) {
+// Start applies signals to a run from now on, including signals that came before.
+func (i *Steps) Start(run *runner.Run) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.run = run
 	i.applyLocked()
 }
 
-// End makes signals count for no run any more.
+// End stops applying signals to the run.
 func (i *Steps) End() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -93,7 +92,7 @@ func (i *Steps) watch() {
 // The steps.
 const (
 	Stop   = 1 // start no more trials
-	Cancel = 2 // cancel those that run
+	Cancel = 2 // cancel running trials
 	Leave  = 3 // leave at once
 )
 
@@ -110,12 +109,12 @@ func (i *Steps) take(sig os.Signal) {
 	i.cancel()
 	i.applyLocked()
 	if i.step == Leave {
-		close(i.gone)
+		close(i.left)
 		return
 	}
 	select {
-	case i.taken <- i.step:
-	default: // nobody looks
+	case i.levels <- i.step:
+	default: // no receiver is ready
 	}
 }
 

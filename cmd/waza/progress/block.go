@@ -11,21 +11,20 @@ import (
 	"waza/runner/report"
 )
 
-// block is the display for a terminal: a few lines that are drawn anew in place.
-// What is to stay is printed above them.
+// block is the display for a terminal: a few lines that are redrawn in place. Permanent lines
+// are printed above them.
 //
 //	warning: before_run hook "make": exit status 2      stays, scrolls away
 //	demo  ███████░░░░░  7/12 trials  3.1 s, about 2 s left   ┐
 //	2 tasks passed, 1 failed                                 │ the block
 //	  explain-sql-join  trial 2 of 3  0.4 s                  ┘
 //
-// The cursor rests, hidden, at the beginning of the line below the block. How
-// far up the block begins is worked out from the widths of its lines and the
-// width that the terminal has now: one that got narrower has broken them.
-// Libraries for progress bars go up by the number of lines they wrote, and leave
-// half of them on the screen then; that is why this is none of them.
+// The hidden cursor rests at the start of the line below the block. The block's height follows
+// from the widths of its lines and the terminal's current width, because a narrower terminal
+// wraps lines. Libraries for progress bars move up by the number of lines they wrote, which
+// leaves half of such lines on the screen. That is why waza uses none of them.
 type block struct {
-	lines    *lines // what is printed above, and how
+	lines    *lines // the lines above, and their format
 	progress *progress
 	screen   io.Writer
 	size     func() (columns, rows int)
@@ -36,7 +35,7 @@ type block struct {
 
 func (b *block) event(e *record.Event) {
 	b.progress.run.Apply(e)
-	if e.Type.IsLog() && b.lines.tells(e) {
+	if e.Type.IsLog() && b.lines.shows(e) {
 		b.above(logLine(e))
 	}
 	if e.Type == record.RunResumed {
@@ -52,14 +51,13 @@ func (b *block) interrupted(step int, now time.Time) {
 	b.draw(now)
 }
 
-// draw replaces what is on the screen by what there is to show now.
+// draw replaces the block on the screen with its current lines.
 func (b *block) draw(now time.Time) {
 	columns, rows := b.size()
 	b.replace("", b.progress.lines(now, columns, rows), columns)
 }
 
-// above prints something that stays, and takes the block away until it is drawn
-// again, which is soon.
+// above prints a permanent line. It erases the block, which the next draw restores soon.
 func (b *block) above(text string) {
 	columns, _ := b.size()
 	b.replace(text+"\n", nil, columns)
@@ -79,10 +77,10 @@ func (b *block) replace(above string, lines []line, columns int) {
 		b.drawn = append(b.drawn, l.columns())
 	}
 	s.WriteString(terminal.FinishAtomic)
-	_, _ = io.WriteString(b.screen, s.String()) // a terminal that is gone sends SIGHUP
+	_, _ = io.WriteString(b.screen, s.String()) // SIGHUP reports a terminal that is gone
 }
 
-// erase takes the block off a screen of that many columns.
+// erase returns the text that removes the block from a screen of that many columns.
 func (b *block) erase(columns int) string {
 	rows := 0
 	for _, n := range b.drawn {

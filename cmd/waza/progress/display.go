@@ -12,25 +12,25 @@ import (
 	"waza/runner/report"
 )
 
-// display shows a run to people while it goes on. It belongs to one goroutine,
-// abandon apart.
+// display shows an active run to people. One goroutine uses it; only abandon can be called from
+// others.
 type display interface {
 	event(e *record.Event)
-	// interrupted tells that an interrupt took the run to a step, see [interrupt.Steps].
+	// interrupted records that an interrupt took the run to a step, see [interrupt.Steps].
 	interrupted(step int, now time.Time)
 	// draw brings the display up to date.
 	draw(now time.Time)
-	// close leaves the place to whoever prints next.
+	// close ends the display and leaves the cursor for the next output.
 	close()
-	// abandon leaves the terminal usable when there is no time for close. It
-	// may be called while another goroutine is in one of the others.
+	// abandon leaves the terminal usable when there is no time for close. It can be called while
+	// another goroutine runs one of the other methods.
 	abandon()
 }
 
-// newDisplay is a block that is drawn anew in place on a terminal, and lines elsewhere.
+// newDisplay returns a block that is redrawn in place on a terminal, and lines elsewhere.
 func (v *Viewer) newDisplay(rec *record.Run) display {
 	p := newProgress(rec, v.Earlier)
-	lines := &lines{w: v.Stderr, options: report.Options{Color: terminal.Colours(v.Stderr)}, verbose: v.Verbose, progress: p}
+	lines := &lines{w: v.Stderr, options: report.Options{Color: terminal.Colors(v.Stderr)}, verbose: v.Verbose, progress: p}
 	if f := terminal.Of(v.Stderr); f != nil && terminal.CanMove(v.Stderr) {
 		return &block{
 			lines: lines, progress: p, screen: f,
@@ -40,8 +40,8 @@ func (v *Viewer) newDisplay(rec *record.Run) display {
 	return lines
 }
 
-// lines is the display for logs and pipes: a line for each task that ended and
-// for what the run has to tell.
+// lines is the display for logs and pipes: a line for each task that ended and for each message
+// of the run.
 type lines struct {
 	w        io.Writer
 	options  report.Options
@@ -55,7 +55,7 @@ func (l *lines) event(e *record.Event) {
 	switch {
 	case e.Type == record.TaskComplete:
 		fmt.Fprintln(l.w, report.Line(e, l.options))
-	case e.Type.IsLog() && l.tells(e):
+	case e.Type.IsLog() && l.shows(e):
 		fmt.Fprintln(l.w, logLine(e))
 	case e.Type == record.RunResumed:
 		fmt.Fprintln(l.w, resumedLine(e))
@@ -64,9 +64,9 @@ func (l *lines) event(e *record.Event) {
 
 func resumedLine(e *record.Event) string { return "waza: " + output.Clean(e.Message) }
 
-// tells reports whether a log event is for those who did not ask for more.
-func (l *lines) tells(e *record.Event) bool {
-	// The table has the reasons of trials in error, once each.
+// shows reports whether to print a log event.
+func (l *lines) shows(e *record.Event) bool {
+	// The table lists the reasons of trials with errors, once each.
 	return l.verbose || (e.Level == "warning" || e.Level == "error") && e.Verdict == ""
 }
 
@@ -77,7 +77,7 @@ func logLine(e *record.Event) string {
 	return fmt.Sprintf("%s: %s: %s", e.Level, report.Clean(e.TaskID), output.Clean(e.Message))
 }
 
-// noticeInterval is how often lines tell what an interrupted run waits for.
+// noticeInterval is how often lines print what an interrupted run waits for.
 const noticeInterval = 10 * time.Second
 
 func (l *lines) interrupted(step int, now time.Time) {

@@ -14,18 +14,18 @@ import (
 	"waza/runner/report"
 )
 
-// progress is how the state of a run looks.
+// progress is the visible state of a run.
 type progress struct {
 	run    *replay.Follower
 	suite  string
 	limits []time.Duration // of an attempt at a trial, by task; 0 when unknown
-	// step is how far the run is interrupted, see [interrupt.Steps], and since when.
+	// step is the step of the last interrupt, see [interrupt.Steps], and since its time.
 	step  int
 	since time.Time
 }
 
-// newProgress is the progress of a run of which no event was shown. earlier are the
-// results that tasks have from before; it may be nil.
+// newProgress returns the progress of a run before its first event. The results that tasks have
+// from before are in earlier, which can be nil.
 func newProgress(rec *record.Run, earlier []*record.Task) *progress {
 	p := &progress{run: replay.NewFollower(rec, earlier), suite: rec.Suite.Name}
 	for _, t := range rec.Tasks {
@@ -34,10 +34,10 @@ func newProgress(rec *record.Run, earlier []*record.Task) *progress {
 	return p
 }
 
-// span is a piece of a line in one colour.
+// span is a part of a line in one color.
 type span struct {
 	text   string
-	colour string // of ANSI, such as "32"; empty for none
+	colour string // ANSI code such as "32"; empty for none
 }
 
 // line is a line of the block.
@@ -80,11 +80,11 @@ func (l line) clip(most int) line {
 	return out
 }
 
-// mostRunning is how many running tasks are shown at most.
+// mostRunning limits the running tasks that are shown.
 const mostRunning = 8
 
-// lines is what is shown on a screen of that many columns and rows: no line is
-// as wide as the screen, and there are fewer lines than rows.
+// lines returns the display for a screen of that many columns and rows. Every line is narrower
+// than the screen, and there are fewer lines than rows.
 func (p *progress) lines(now time.Time, columns, rows int) []line {
 	columns, rows = max(1, columns-1), max(1, rows-1)
 	out := []line{p.bar(now, columns), p.counts()}
@@ -107,7 +107,7 @@ func (p *progress) lines(now time.Time, columns, rows int) []line {
 	return out
 }
 
-// The widths of the bar, and how much a suite's name may take.
+// The width of the bar, and the limit for a suite's name.
 const (
 	leastBar, mostBar = 8, 40
 	mostName          = 30
@@ -117,7 +117,7 @@ func (p *progress) bar(now time.Time, columns int) line {
 	trials := p.run.AllTrials()
 	done, total := p.run.Kept+trials.Done(), trials.Total
 	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
-	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.run.Began)))
+	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.run.Started)))
 	if left, ok := p.estimate(now); ok {
 		right += ", about " + report.Duration(left) + " left"
 	}
@@ -136,7 +136,7 @@ func (p *progress) bar(now time.Time, columns int) line {
 	}
 }
 
-// estimate says how much longer the run takes if it goes on as it did.
+// estimate returns how much longer the run takes at its present speed.
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 	trials := p.run.AllTrials()
 	did := trials.Counted() + trials.Errors + trials.NeedsReview - p.run.Cached
@@ -144,7 +144,7 @@ func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 	if did <= 0 || left == 0 {
 		return 0, false
 	}
-	each := float64(now.Sub(p.run.Began)) / float64(did)
+	each := float64(now.Sub(p.run.Started)) / float64(did)
 	return time.Duration(each * float64(left)).Round(time.Second), true
 }
 
@@ -156,7 +156,7 @@ func (p *progress) counts() line {
 	return l
 }
 
-// countsLine tells how many of what it counts ended in each verdict.
+// countsLine counts the trials or tasks of each verdict.
 func countsLine(c record.Counts, one, many string) line {
 	l := line{{fmt.Sprintf("%d of %s passed", c.Passed, text.Count(c.Total, one, many)), ""}}
 	for _, x := range []struct {
@@ -174,8 +174,8 @@ func countsLine(c record.Counts, one, many string) line {
 	return l
 }
 
-// runningLines shows the running tasks in the order of the suite, at most so
-// many lines.
+// runningLines returns at most that many lines with the running tasks, in the order of the
+// suite.
 func (p *progress) runningLines(now time.Time, columns, most int) []line {
 	if most <= 0 {
 		return nil

@@ -1,6 +1,5 @@
-// Package reports writes the files that --report asks for when a run has ended. Call
-// [Parse] before the run, so that wrong values are refused early, and
-// [Writer.Write] after it.
+// Package reports writes the files of --report when a run has ended. Call [Parse] before the
+// run, so that wrong values are rejected early, and [Writer.Write] after it.
 package reports
 
 import (
@@ -26,32 +25,31 @@ import (
 	"waza/runner/report/formats"
 )
 
-// Flag asks for a report, and may be given several times.
+// Flag returns the flag --report, which can be repeated.
 func Flag(category string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "report", Category: category,
-		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE whose name tells the format; repeatable. Formats: " + strings.Join(formats.Names(formats.Formats()), ", "),
+		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE, whose name implies the format; repeatable. Formats: " + strings.Join(formats.Names(formats.Formats()), ", "),
 		DefaultText: "junit.xml in the run's record"}
 }
 
-// Help tells of --report in help texts.
-const Help = `A report is written once a suite's run has ended, also when it was interrupted,
-of what had finished by then. Without FILE it gets its format's usual name in this
-directory; FILE may be a directory. Of several suites each has a file of its own,
-with the suite's name in it: out.xml becomes out-demo.xml. What is there is
-replaced, but for the file that $GITHUB_STEP_SUMMARY names: that is added to.`
+// Help describes --report in help texts.
+const Help = `waza writes a report when a suite's run ends. After an interrupt, the report covers
+the trials that finished. Without FILE, it gets its format's usual name in this
+directory; FILE can be a directory. With several suites, each report has its own file
+with the suite's name: out.xml becomes out-demo.xml. Existing files are replaced,
+except the file that $GITHUB_STEP_SUMMARY names: waza appends to it.`
 
-// Spec is a report that was asked for.
+// Spec is a requested report.
 type Spec struct {
 	format formats.Format
-	path   string // of the file, as it is for a single suite
-	// shared: all suites write to the path as it is, which is added to or no file.
+	path   string // of the file for a single suite
+	// shared: all suites write to this path. It is appended to, or is not a regular file.
 	shared bool
-	// added: the report is added to what the file holds.
+	// added: the report is appended to the file.
 	added bool
 }
 
-// Parse reads --report, and makes sure before anything is run that the files
-// can be written.
+// Parse parses the values of --report, and checks before a run that the files can be written.
 func Parse(values []string) ([]Spec, error) {
 	var specs []Spec
 	seen := map[string]bool{}
@@ -65,7 +63,7 @@ func Parse(values []string) ([]Spec, error) {
 		}
 		key := filepath.Clean(spec.path)
 		if seen[key] && !spec.shared {
-			return nil, exit.Usagef("give each a FILE of its own", "--report: two reports go to %s", spec.path)
+			return nil, exit.Usagef("give each report its own FILE", "--report: two reports go to %s", spec.path)
 		}
 		seen[key] = true
 		specs = append(specs, spec)
@@ -81,9 +79,9 @@ func parseReport(value string) (Spec, error) {
 		case !given:
 			path = f.File
 		case path == "":
-			return Spec{}, exit.Usagef("leave the = out for "+f.File, "--report %s: there is no file after the =", value)
+			return Spec{}, exit.Usagef("omit the = for "+f.File, "--report %s: missing file after the =", value)
 		case path == "-":
-			return Spec{}, exit.Usagef("--report "+name+"=/dev/stdout writes there, too", "--report %s: stdout holds the table", value)
+			return Spec{}, exit.Usagef("--report "+name+"=/dev/stdout adds the report to stdout", "--report %s: stdout is used for the table", value)
 		}
 		return Spec{format: f, path: path}, nil
 	}
@@ -91,17 +89,17 @@ func parseReport(value string) (Spec, error) {
 		return Spec{format: f, path: value}, nil
 	}
 	known := formats.Names(all)
-	hint := "known are " + strings.Join(known, ", ")
+	hint := "known formats are " + strings.Join(known, ", ")
 	switch near := decode.Nearest(name, known); {
 	case near != "":
 		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
 	case !given && strings.ContainsAny(value, "./"):
-		return Spec{}, exit.Usagef("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the name does not tell the format", value)
+		return Spec{}, exit.Usagef("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the format of this name is unknown", value)
 	}
 	return Spec{}, exit.Usagef(hint, "--report %s: unknown format %q", value, name)
 }
 
-// prepare finds out what is at the path, and whether it can be written to.
+// prepare checks what exists at the path, and whether it can be written to.
 func (r *Spec) prepare() error {
 	if strings.HasSuffix(r.path, "/") {
 		if err := os.MkdirAll(r.path, 0o755); err != nil {
@@ -113,7 +111,7 @@ func (r *Spec) prepare() error {
 	case err == nil && info.IsDir():
 		r.path = filepath.Join(r.path, r.format.File)
 	case err == nil && !info.Mode().IsRegular():
-		r.shared = true // a device or a pipe, which is opened when there is something to write
+		r.shared = true // a device or a pipe, opened when there is something to write
 		return nil
 	}
 	if summary := os.Getenv("GITHUB_STEP_SUMMARY"); summary != "" && samePath(summary, r.path) {
@@ -148,8 +146,8 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-// write writes the report of a run; name is that of the suite among several, empty
-// for a single one. It returns the path of the file.
+// write writes the report of a run. The name is the suite's among several suites, empty for a
+// single one. It returns the path of the file.
 func (r *Spec) write(h record.Handle, name string) (string, error) {
 	path := r.path
 	if name != "" && !r.shared {
@@ -169,8 +167,8 @@ func (r *Spec) write(h record.Handle, name string) (string, error) {
 	return path, f.Finish(true)
 }
 
-// add adds the report to its file. A summary on GitHub may hold so much and no
-// more, all that steps and programs added to it together.
+// add appends the report to its file. GitHub limits the size of a summary, including what other
+// steps and programs append to it.
 func (r *Spec) add(h record.Handle) error {
 	f, err := openToAdd(r.path)
 	if err != nil {
@@ -191,7 +189,7 @@ func (r *Spec) addTo(f *os.File, h record.Handle) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > 0 { // a heading begins a line of its own
+	if info.Size() > 0 { // a heading starts on a new line
 		if _, err := f.WriteString("\n"); err != nil {
 			return err
 		}
@@ -202,19 +200,20 @@ func (r *Spec) addTo(f *os.File, h record.Handle) error {
 	return report.Markdown(f, h, report.MaxMarkdown-int(min(info.Size(), report.MaxMarkdown))-1)
 }
 
-// Writer writes the reports of the runs of one call. It is not safe for
-// concurrent use.
+// Writer writes the reports of the runs of one call. It is not safe for concurrent use.
 type Writer struct {
 	Specs   []Spec
 	Several bool      // whether the call runs more than one suite
-	Began   time.Time // when the call began
+	Started time.Time // when the call started
+	// Dir receives a results.json of each run, in place of the project's directory. If it is
+	// empty, the project's directory is used, if the project has one.
+	Dir string
 
-	named map[string]int // parts of reports' names that are taken
+	named map[string]int // name parts that are already used
 }
 
-// Write writes what was asked for of a run that has ended, each report whatever
-// becomes of the others. It returns the paths of those it wrote, and why it did
-// not write the rest.
+// Write writes the requested reports of a run that has ended. A failed report does not stop the
+// others. It returns the paths of the written reports, and the errors of the failed ones.
 func (w *Writer) Write(h record.Handle) (paths []string, failed []error) {
 	name := ""
 	if w.Several && len(w.Specs) > 0 {
@@ -231,7 +230,7 @@ func (w *Writer) Write(h record.Handle) (paths []string, failed []error) {
 	return paths, failed
 }
 
-// name is a suite's name as part of a file's, the same for no two suites.
+// name returns a unique file name part for a suite's name.
 func (w *Writer) name(suite string) string {
 	name := fileName(suite, "suite")
 	if w.named == nil {
@@ -244,7 +243,7 @@ func (w *Writer) name(suite string) string {
 	return name
 }
 
-// fileName makes part of a file's name of any text.
+// fileName makes part of a file's name from any text.
 func fileName(text, otherwise string) string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '_' || r == '-' {
@@ -259,23 +258,33 @@ func fileName(text, otherwise string) string {
 	return cmp.Or(strings.Trim(name, "-."), otherwise)
 }
 
-// WriteProject writes results.json where the suite's project keeps results, as
-// other tools do which run its suites: DIR/TIME/MODEL.json, of several suites
-// DIR/TIME/SUITE/MODEL.json. It does nothing where the project keeps none.
+// WriteProject writes results.json where the suite's project keeps results, in the layout of
+// other tools that run its suites: DIR/TIME/MODEL.json, for several suites
+// DIR/TIME/SUITE/MODEL.json. It does nothing if the project keeps none.
 func (w *Writer) WriteProject(h record.Handle, suite *eval.Suite) error {
-	if suite == nil || suite.Project == nil || suite.Project.Paths.Results == "" {
+	if w.Dir != "" {
+		return w.writeResults(h, w.Dir)
+	}
+	if suite == nil || suite.Project.ResultsDir() == "" {
 		return nil
 	}
-	project, rec := suite.Project, h.Record()
-	if !filepath.IsLocal(filepath.FromSlash(project.Paths.Results)) {
-		return fmt.Errorf("%q does not stay in the project", project.Paths.Results)
+	project := suite.Project
+	kept := project.ResultsDir()
+	if !filepath.IsLocal(filepath.FromSlash(kept)) {
+		return fmt.Errorf("%q is outside the project", kept)
 	}
-	root := filepath.Dir(project.File)
-	results := filepath.Join(root, filepath.FromSlash(project.Paths.Results))
+	root := project.Dir()
+	results := filepath.Join(root, filepath.FromSlash(kept))
 	if !files.Within(root, results) {
-		return fmt.Errorf("%q is a link that leads out of the project", project.Paths.Results)
+		return fmt.Errorf("%q is a link to a place outside the project", kept)
 	}
-	dir := filepath.Join(results, w.Began.UTC().Format("2006-01-02T150405.000"))
+	return w.writeResults(h, results)
+}
+
+// writeResults writes results.json below a directory.
+func (w *Writer) writeResults(h record.Handle, results string) error {
+	rec := h.Record()
+	dir := filepath.Join(results, w.Started.UTC().Format("2006-01-02T150405.000"))
 	if w.Several {
 		dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
 	}
@@ -289,7 +298,7 @@ func (w *Writer) WriteProject(h record.Handle, suite *eval.Suite) error {
 	})
 }
 
-// writeNew writes a file that is there no more than once: suites of one call may
+// writeNew writes a file under a name that does not exist yet, because suites of one call can
 // test the same skill.
 func writeNew(dir, name string, write func(io.Writer) error) error {
 	path := filepath.Join(dir, name+".json")
@@ -301,7 +310,7 @@ func writeNew(dir, name string, write func(io.Writer) error) error {
 	}
 }
 
-// Line is what is printed below the table of a run.
+// Line returns the line about reports that follows the table of a run.
 func Line(paths []string) string {
 	if len(paths) == 0 {
 		return ""

@@ -20,20 +20,20 @@ import (
 	"waza/runner/report"
 )
 
-// The ways to leave the questions before their end.
+// Reasons to leave the questions early.
 var (
 	errQuit        = errors.New("quit")
 	errInterrupted = errors.New("interrupted")
 )
 
-// reviewer asks one person one question after the other.
+// reviewer asks one person the questions in order.
 type reviewer struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	runner   *runner.Runner
 	options  Options
 	ctx      context.Context // ends with a signal
-	answers  <-chan string   // lines that were typed; closed at the end of the input
+	answers  <-chan string   // typed lines; closed at the end of the input
 	recorded int
 }
 
@@ -53,7 +53,7 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	if progress, err := h.Progress(); err != nil {
 		return err
 	} else if progress.Status == record.StatusRunning {
-		return &record.BusyError{RunID: o.Run, GoesOn: true}
+		return &record.BusyError{RunID: o.Run, Running: true}
 	}
 	list, err := o.Questions(rn)
 	if err != nil {
@@ -78,9 +78,8 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	return r.close(h)
 }
 
-// readAnswers reads lines in a goroutine that ends with the input. A read from a
-// terminal cannot be given up: where nobody waits for it any more, it ends with
-// the program.
+// readAnswers reads lines in a goroutine that ends with the input. A read from a terminal cannot
+// be interrupted. If no one receives the line, the goroutine ends with the program.
 func readAnswers(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -107,10 +106,10 @@ func (r *reviewer) all(list []regrade.Question) error {
 	return nil
 }
 
-// close tells how the run stands now.
+// close prints the current state of the run.
 func (r *reviewer) close(h record.Handle) error {
 	fmt.Fprintf(r.stderr, "\n%s\n\n", r.kept())
-	h, err := r.runner.Catalog().Run(h.ID()) // as it is now
+	h, err := r.runner.Catalog().Run(h.ID()) // reload it
 	if err != nil {
 		return err
 	}
@@ -124,14 +123,14 @@ func (r *reviewer) close(h record.Handle) error {
 	return exit.With(exit.OfRun(rep.Status, rep.Error, rep.Summary))
 }
 
-// one asks one question, until it is answered or left out.
+// one asks one question until it is answered or skipped.
 func (r *reviewer) one(q *regrade.Question, count string) error {
 	trial, err := r.runner.Amender().Trial(r.options.Run, q.TaskID, q.Trial)
 	if err != nil || trial == nil {
 		return err
 	}
 	if g := resultOf(trial, q); q.Pending && g != nil && !g.NeedsReview {
-		fmt.Fprintf(r.stderr, "\n%s: %s has its score meanwhile: %s, by %s\n", count, where(q), ShortScore(g.Score), report.Clean(g.Review().Reviewer))
+		fmt.Fprintf(r.stderr, "\n%s: %s was scored in the meantime: %s, by %s\n", count, where(q), ShortScore(g.Score), report.Clean(g.Review().Reviewer))
 		return nil
 	}
 	show := &shown{w: r.stderr, options: terminal.Options(r.stderr)}
@@ -157,7 +156,7 @@ func (r *reviewer) one(q *regrade.Question, count string) error {
 		case "t", "transcript":
 			show.transcript(trial)
 		default:
-			done, err := r.take(q, text)
+			done, err := r.answer(q, text)
 			if err != nil || done {
 				return err
 			}
@@ -170,7 +169,7 @@ const reviewHelp = `  a score   ` + ScoreForms + `
   o         the whole output
   t         the whole transcript
   f PATH    a file that the trial left in its workspace
-  q         quit; what was recorded stays
+  q         quit; recorded scores stay
 `
 
 // file shows a file of the trial's workspace.
@@ -186,15 +185,15 @@ func (r *reviewer) file(show *shown, trial *record.Trial, path string) {
 	}
 }
 
-// take records an answer. It is not done when the answer is none, or nothing can
-// be recorded at the moment: the question is asked again then.
-func (r *reviewer) take(q *regrade.Question, text string) (done bool, err error) {
+// answer records an answer. It returns false when the text is no score, or when recording is
+// impossible at the moment. The question is then asked again.
+func (r *reviewer) answer(q *regrade.Question, text string) (done bool, err error) {
 	score, err := ParseScore(text)
 	if err != nil {
 		fmt.Fprintf(r.stderr, "  %s\n", report.Clean(err.Error()))
 		return false, nil
 	}
-	comment, err := r.ask("Why (Enter for nothing): ")
+	comment, err := r.ask("Comment (Enter for none): ")
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,6 @@
-// Package secret reads what only this user may know: tokens and keys. Call
-// [TokenFile] or [ReadFile] for a file that other users must not be able to read, and
-// [Take] for a variable of the environment, which agents must not inherit.
+// Package secret reads tokens and keys that only this user may see. Call [TokenFile] or
+// [ReadFile] for a file that other users must not be able to read, and [Unset] for an environment
+// variable that agents must not inherit.
 package secret
 
 import (
@@ -15,7 +15,7 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// ModeError says that other users have access to a file.
+// ModeError reports that other users have access to a file.
 type ModeError struct {
 	Path string
 	Mode fs.FileMode
@@ -25,9 +25,9 @@ func (e *ModeError) Error() string {
 	return fmt.Sprintf("%s has mode %#o, other users must not have access to it", e.Path, e.Mode)
 }
 
-// ReadFile reads at most limit bytes of a file that is for this user alone. What is
-// not a regular file, such as a pipe of the shell, has no mode that says so. The error
-// is a [*ModeError], or that of the file system.
+// ReadFile reads at most limit bytes of a file that only this user can access. It does not check
+// the mode of pipes and other files that are not regular. The error is a [*ModeError], or that
+// of the file system.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -48,19 +48,19 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Take returns the value of a variable and removes it from the environment: agents,
-// graders and hooks get the rest of that, and records what they print.
-func Take(variable string) string {
+// Unset returns the value of a variable and removes it from the environment, because agents,
+// graders and hooks inherit the environment, and waza records their output.
+func Unset(variable string) string {
 	value := os.Getenv(variable)
 	os.Unsetenv(variable)
 	return value
 }
 
-// maxToken is how much a file with a token may hold, in bytes.
+// maxToken limits the size of a token file, in bytes.
 const maxToken = 4096
 
-// TokenFile returns the token in a file. what names the flag or key that names the
-// file, in errors about how waza was called.
+// TokenFile returns the token in a file. In usage errors, the argument what names the flag or
+// key of the file.
 func TokenFile(what, path string, least int) (string, error) {
 	data, err := ReadFile(path, maxToken)
 	var mode *ModeError
@@ -73,15 +73,15 @@ func TokenFile(what, path string, least int) (string, error) {
 	return Token(what+" "+path, string(data), least)
 }
 
-// Token returns the token that a text from a file or variable holds, which from names
-// in errors. It must have at least that many bytes.
+// Token returns the token in a text from a file or variable, which must have at least that many
+// bytes. In errors, from names the source.
 func Token(from, text string, least int) (string, error) {
 	token := strings.TrimSpace(text)
 	if token == "" {
-		return "", exit.Usagef("a token is a line of text that is hard to guess", "%s: there is no token in it", from)
+		return "", exit.Usagef("a token is a random line of text; openssl rand -hex 32 prints one", "%s contains no token", from)
 	}
 	if len(token) < least {
-		return "", exit.Usagef("openssl rand -hex 32 prints a good one", "%s: the token has %d characters, it must have at least %d", from, len(token), least)
+		return "", exit.Usagef("openssl rand -hex 32 prints a good one", "%s: the token must have at least %[3]d characters, got %[2]d", from, len(token), least)
 	}
 	return token, nil
 }

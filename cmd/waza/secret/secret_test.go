@@ -33,8 +33,8 @@ func TestTokenFile(t *testing.T) {
 		hint string
 	}{
 		"others read it": {write(t, 0o640, good), "has mode 0640, other users must not have access to it", "chmod 600 "},
-		"empty":          {write(t, 0o600, "\n"), "there is no token in it", "a token is"},
-		"short":          {write(t, 0o600, good[1:]), "the token has 15 characters, it must have at least 16", "openssl"},
+		"empty":          {write(t, 0o600, "\n"), "contains no token", "a token is"},
+		"short":          {write(t, 0o600, good[1:]), "the token must have at least 16 characters, got 15", "openssl"},
 		"long":           {write(t, 0o600, strings.Repeat("x", 5000)), "more than 4096 bytes", ""},
 		"absent":         {filepath.Join(t.TempDir(), "no"), "no such file", ""},
 	} {
@@ -55,7 +55,7 @@ func TestTokenFile(t *testing.T) {
 // Agents and graders must not inherit a secret.
 func TestTakeRemovesTheVariable(t *testing.T) {
 	t.Setenv("WAZA_TEST_SECRET", "hidden")
-	require.Equal(t, "hidden", secret.Take("WAZA_TEST_SECRET"))
+	require.Equal(t, "hidden", secret.Unset("WAZA_TEST_SECRET"))
 	_, there := os.LookupEnv("WAZA_TEST_SECRET")
 	require.False(t, there)
 }

@@ -20,49 +20,49 @@ import (
 	"waza/cmd/waza/secret"
 	"waza/cmd/waza/terminal"
 	"waza/runner"
-	"waza/runner/executor/remote"
 	"waza/runner/report"
 )
 
-// Program is what the command needs of the program. All fields are required.
+// Program holds the parts of the program that the command needs. All fields are required.
 type Program struct {
 	Stdout  *output.Stdout
 	Stderr  io.Writer
 	Version string
-	// Flags are those of commands that record runs, and --log-level.
+	// Flags are the flags that all recording commands have, and --log-level.
 	Flags []cli.Flag
-	// Logger makes the logger that the flags ask for.
+	// Logger returns the logger that the flags ask for.
 	Logger func(c *cli.Context) (*slog.Logger, error)
 	// StateDir returns the state directory as an absolute path.
 	StateDir func() (string, error)
-	// NewRunner makes the runner that the flags ask for, and the registry of its
-	// metrics. The command calls end when the runner is closed.
-	NewRunner func(c *cli.Context, hub remote.Hub, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
+	// NewRunner makes the runner that the flags ask for, and the registry of its metrics. The
+	// command calls end when the runner is closed.
+	NewRunner func(c *cli.Context, hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
 }
 
-// Command is waza serve.
+// Command returns waza serve.
 func Command(p Program) *cli.Command {
 	const doors = "Doors"
 	return &cli.Command{
 		Name: "serve", Category: help.Daemon,
-		Usage: "let agents that live elsewhere connect and do trials; show runs in a browser",
-		Description: `Opens the doors of the configuration, each at an address of its own, and serves
-them until SIGINT or SIGTERM. Runs that are active then can be resumed; a second
-signal ends the server at once. One server runs per state directory; other waza
-processes of the same user reach it by a socket there.
+		Usage: "let agents connect and do trials; show runs in a browser",
+		Description: `Opens the doors of the configuration, each at its own address, and serves them until
+SIGINT or SIGTERM. Runs that are active then can be resumed; a second signal ends the
+server at once. One server runs per state directory; other waza processes of the same
+user reach it through a socket there.
 
-On a terminal it prints a link to the dashboard, which opens once and within ten
-minutes. waza run --dashboard prints further ones.
+On a terminal it prints a link to the dashboard, which works once and within ten
+minutes. waza run --dashboard prints further links.
 
-Flags override variables of the environment, WAZA_SERVE_AGENTS_LISTEN for the key
-listen of agents, and these override the file. The variable WAZA_AGENT_KEY is the key
-that agents show.
+Flags override environment variables, such as WAZA_SERVE_AGENTS_LISTEN for the key
+listen of agents. Variables override the file. The variable WAZA_AGENT_KEY holds the
+key that agents present.
 
 Examples:
-  waza serve                               agents at ws://127.0.0.1:8080
+  waza serve                               agents at ws://127.0.0.1:8080, browser
+                                           assistants at ws://127.0.0.1:8000/ws
   waza serve --open                        the same, with the dashboard in a browser
   waza serve --config waza.yaml --check    check the file and list the doors
-  waza serve --agents :9000 --jobs off
+  waza serve --agents :9000 --jobs off --browser off
 
 Exit codes: 0 when a signal ended it while no run was active; 2 for wrong usage, an
 invalid configuration, an address that is in use or a second server; 3 when a door
@@ -71,20 +71,20 @@ failed; 130 when a signal interrupted runs.`,
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
 			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
 			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
-			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`; this version takes only off", DefaultText: "off"},
-			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`; this version takes only off", DefaultText: "off"},
-			&cli.IntFlag{Name: "max-jobs", Category: doors, Usage: "let `N` runs of each user that the server started run at once, 0 for no limit; further ones wait", DefaultText: "the configuration's, else 2"},
+			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8000"},
+			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`, or off", DefaultText: "the configuration's, else localhost:9473"},
+			&cli.IntFlag{Name: "max-jobs", Category: doors, Usage: "run at most `N` jobs of each user at once, 0 for no limit; others wait", DefaultText: "the configuration's, else 2"},
 			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},
-			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or what the system has for it"},
-			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and end"},
-		}, p.Flags, []cli.Flag{flags.JSON("log as lines of JSON; with --check, print the result as JSON")}),
+			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or the system's default"},
+			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and exit"},
+		}, p.Flags, []cli.Flag{flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
 		Action: p.serve,
 	}
 }
 
-// sources are where the configuration comes from.
+// sources returns the sources of the configuration.
 func sources(c *cli.Context) config.Options {
-	o := config.Options{File: c.String("config"), Environ: os.Environ(), Key: secret.Take("WAZA_AGENT_KEY")}
+	o := config.Options{File: c.String("config"), Environ: os.Environ(), Key: secret.Unset("WAZA_AGENT_KEY")}
 	for _, d := range config.Default().Doors() {
 		if c.IsSet(d.Name) {
 			o.Flags = append(o.Flags, config.Setting{From: "--" + d.Name, Block: d.Name, Key: "listen", Value: c.String(d.Name)})
@@ -105,7 +105,7 @@ func (p Program) serve(c *cli.Context) error {
 	}
 	for _, name := range []string{"config", "agents", "jobs", "browser", "router"} {
 		if c.IsSet(name) && c.String(name) == "" {
-			return exit.Usagef("leave it out for the default", "--%s: the value is empty", name)
+			return exit.Usagef("omit the flag for the default", "--%s must not be empty", name)
 		}
 	}
 	log, err := p.Logger(c)
@@ -151,8 +151,8 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	return Main(ctx, Options{
 		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
 		Opened: func(dashboard func() (string, error)) { p.present(c, dashboard) },
-		NewRunner: func(hub remote.Hub, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
-			rn, metrics, ended, err := p.NewRunner(c, hub, gate, log)
+		NewRunner: func(hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
+			rn, metrics, ended, err := p.NewRunner(c, hubs, gate, log)
 			if err == nil {
 				end = ended
 			}
@@ -161,8 +161,8 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	})
 }
 
-// present shows people how to open the dashboard. The link lets its first user in, so it
-// goes to a terminal and never to a file or a log.
+// present prints or opens a link to the dashboard. The link admits its first user, so it goes to
+// a terminal and never to a file or a log.
 func (p Program) present(c *cli.Context, dashboard func() (string, error)) {
 	if terminal.Of(p.Stdout) != nil {
 		if url, err := dashboard(); err == nil {

@@ -13,13 +13,14 @@ import (
 	"syscall"
 
 	"waza/cmd/waza/config"
+	"waza/runner/proc"
 )
 
 // ErrNoDashboard is the error of [Server.Dashboard] when the jobs door is off.
 var ErrNoDashboard = errors.New("the jobs door is off, so there is no dashboard")
 
-// Dashboard returns a link that opens the dashboard in a browser. Its fragment has a code,
-// which is good for one use within ten minutes and is not logged.
+// Dashboard returns a link that opens the dashboard in a browser. Its fragment contains a code
+// for one use within ten minutes, which is not logged.
 func (s *Server) Dashboard() (url string, err error) {
 	if s.pages == nil {
 		return "", ErrNoDashboard
@@ -27,8 +28,8 @@ func (s *Server) Dashboard() (url string, err error) {
 	return s.origin + "/#code=" + s.pages.NewCode(), nil
 }
 
-// originOf is where browsers of this machine reach the jobs door: by the first of its
-// names with TLS, because a certificate names no addresses, and else by its address.
+// originOf returns the origin of the jobs door for browsers on this machine. With TLS it uses
+// the door's first name, because certificates contain no addresses; otherwise its address.
 func originOf(d config.Door, hosts []string, at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok {
@@ -47,9 +48,9 @@ func originOf(d config.Door, hosts []string, at net.Addr) string {
 	return scheme + "://" + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
 }
 
-// openBrowser opens a page with the first program of $BROWSER, which may have arguments
-// and %s for the address, or with what the system has for it. It does not wait for the
-// program: a browser may run for days. One that ends with an error is reported to stderr.
+// openBrowser opens a page with the first program of $BROWSER, or with the system's default. The
+// program can have arguments and %s for the address. openBrowser does not wait, because a
+// browser can run for days. It reports a failure of the program to stderr.
 func openBrowser(url string, stderr io.Writer) {
 	first, _, _ := strings.Cut(os.Getenv("BROWSER"), string(os.PathListSeparator))
 	system := map[string]string{"darwin": "open"}[runtime.GOOS]
@@ -68,8 +69,8 @@ func openBrowser(url string, stderr io.Writer) {
 		}
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C ends the server only
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that Ctrl-C ends only the server
+	if err := proc.StartApart(cmd); err != nil {
 		warn(err)
 		return
 	}

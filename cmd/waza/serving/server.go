@@ -27,74 +27,80 @@ import (
 	"waza/rpc/gateway/owned"
 	"waza/rpc/gateway/store"
 	"waza/runner"
-	"waza/runner/executor/remote"
 )
 
-// Options say what is served. All are required.
+// Options configures a server. All fields are required.
 type Options struct {
 	Config *config.Config
-	// StateDir is absolute.
+	// StateDir is an absolute path.
 	StateDir string
 	Version  string
 	Log      *slog.Logger
-	// NewRunner makes the runner whose suites reach agents by the hub and whose runs pass
-	// the gate, and the registry of its metrics. The server closes the runner.
-	NewRunner func(hub remote.Hub, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error)
+	// NewRunner makes the runner, and the registry of its metrics. Suites of the runner reach
+	// agents and browsers through hubs, and its runs pass the gate. The server closes the
+	// runner.
+	NewRunner func(hubs Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error)
 	// Opened is called when all doors are open, with a function that makes a link to the
 	// dashboard, see [Server.Dashboard]. It must not block.
 	Opened func(dashboard func() (url string, err error))
 }
 
-// protocol is what serves the clients of a door.
+// protocol serves the clients of a door.
 type protocol interface{ Door() *door.Door }
 
-// protocols are the doors of this version, in the order in which they are opened. Each
-// may use what those above it have set in the server. A further door is one line here
-// and one in [config.Config.Doors].
-var protocols = []func(s *Server) (protocol, error){
+// opener makes a door, which listens later.
+type opener func(s *Server) (protocol, error)
+
+// protocols are the doors of this version, in the order in which they are opened. Each can use
+// the fields that earlier ones have set in the server. A further door needs one line here and
+// one in [config.Config.Doors].
+var protocols = []opener{
 	(*Server).openAgents,
 	(*Server).openJobs,
 }
 
-// The times that the steps of a shutdown may take.
+// The time limits of the steps of a shutdown.
 const (
 	runsTime  = 4 * time.Second // until the runs have ended
-	doorsTime = 3 * time.Second // then, until clients have been sent what waits for them
+	doorsTime = 3 * time.Second // then, until clients have received their pending messages
 )
 
-// Server is the process of `waza serve`. Its goroutines are one per door and one for
-// the link; Serve waits for all.
+// Server is the process of `waza serve`. It has one goroutine per door and one for the link;
+// Serve waits for all.
 type Server struct {
-	o       Options
-	link    *link.Server
-	store   *store.Store
-	owned   *owned.Runs
-	agents  *agents.Server
-	runner  *runner.Runner
-	rpc     *rpc.Server
-	metrics *prometheus.Registry // of the doors
-	all     prometheus.Gatherers // of the doors and the runner
-	alerts  *board.Alerts
-	board   *board.Board         // nil when the jobs door is off
-	pages   *dashboard.Dashboard // nil when the jobs door is off
-	origin  string               // of the pages
-	doors   []*door.Door         // those of protocols
-	closing atomic.Bool          // the server ends
+	o         Options
+	link      *link.Server
+	store     *store.Store
+	owned     *owned.Runs
+	agents    *agents.Server
+	runner    *runner.Runner
+	rpc       *rpc.Server
+	metrics   *prometheus.Registry // of the doors
+	all       prometheus.Gatherers // of the doors and the runner
+	alerts    *board.Alerts
+	board     *board.Board         // nil when the jobs door is off
+	pages     *dashboard.Dashboard // nil when the jobs door is off
+	origin    string               // of the pages
+	doors     []*door.Door         // the doors of protocols
+	addresses map[string]net.Addr  // listening addresses, by name; nil for closed doors
+	closing   atomic.Bool          // the server is ending
 }
 
-// Open makes this process the server of the state directory and opens all doors, or
-// none. The error is a [*link.RunningError] when there is a server already.
-func Open(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{o: o, metrics: prometheus.NewRegistry(), alerts: board.NewAlerts(o.Log.Handler())}
+// Open makes this process the server of the state directory and opens all doors, or none. The
+// error is a [*link.RunningError] if another server is running.
+func Open(ctx context.Context, o Options) (*Server, error) { return openAll(ctx, o, protocols) }
+
+func openAll(ctx context.Context, o Options, protocols []opener) (*Server, error) {
+	s := &Server{o: o, addresses: map[string]net.Addr{}, metrics: prometheus.NewRegistry(), alerts: board.NewAlerts(o.Log.Handler())}
 	s.o.Log = slog.New(s.alerts)
-	if err := s.open(); err != nil {
+	if err := s.open(protocols); err != nil {
 		s.close(ctx)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open() (err error) {
+func (s *Server) open(protocols []opener) (err error) {
 	if s.link, err = link.Listen(s.o.StateDir); err != nil {
 		return err
 	}
@@ -111,14 +117,13 @@ func (s *Server) open() (err error) {
 		}
 		s.doors = append(s.doors, served.Door())
 	}
-	addresses := map[string]net.Addr{}
 	for _, d := range s.doors {
-		if addresses[d.Name()], err = d.Listen(); err != nil {
+		if s.addresses[d.Name()], err = d.Listen(); err != nil {
 			return err
 		}
 	}
 	for _, d := range s.o.Config.Doors() {
-		if a := addresses[d.Name]; a != nil {
+		if a := s.addresses[d.Name]; a != nil {
 			if d.Name == "jobs" {
 				s.origin = originOf(d, s.o.Config.Jobs.Hosts, a)
 			}
@@ -128,7 +133,8 @@ func (s *Server) open() (err error) {
 	return nil
 }
 
-// openAgents also makes what needs the agents: the runner and the methods of JSON-RPC.
+// openAgents creates the door for agents, and the users of the agents: the runner and the
+// methods of JSON-RPC.
 func (s *Server) openAgents() (protocol, error) {
 	var err error
 	c := s.o.Config
@@ -139,7 +145,7 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(s.agents.Hub(), s.owned, s.o.Log); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub()}, s.owned, s.o.Log); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
@@ -170,14 +176,14 @@ func (s *Server) openJobs() (protocol, error) {
 	return jobs.New(s.o.Config.Jobs, o)
 }
 
-// userOf returns whose job a run is. The runs of other waza processes of this user are the
-// owner's.
+// userOf returns the user of a run's job. The runs of this user's other waza processes belong to
+// the owner.
 func (s *Server) userOf(_ context.Context, runID string) (string, error) {
 	return cmp.Or(s.owned.UserOf(runID), token.Owner), nil
 }
 
-// client returns what a client of /rpc sees, who has shown a token of its user or, if who
-// is nil, that of the server.
+// client returns a client of /rpc that sees the runs of a user who presented a token. If who is
+// nil, the client presented the server's token.
 func (s *Server) client(who *token.Claims) rpc.Client {
 	c := rpc.Client{Authorised: true}
 	if who == nil {
@@ -192,7 +198,7 @@ func (s *Server) client(who *token.Claims) rpc.Client {
 	return c
 }
 
-// sees reports whether a run is the business of somebody who shows a token.
+// sees reports whether the user of a token can see a run.
 func (s *Server) sees(ctx context.Context, c *token.Claims, runID string) (bool, error) {
 	user, err := s.userOf(ctx, runID)
 	return err == nil && (c.IsAdmin() || c.Subject == user), err
@@ -208,9 +214,9 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// Serve serves all clients until ctx ends or a door fails. Then it ends in steps: the
-// runs, which can be resumed; other processes of waza, which wait for the next server;
-// the clients. It returns whether runs were interrupted, and what failed.
+// Serve serves all clients until ctx ends or a door fails. Then it ends in steps: first the
+// runs, which can be resumed; then other processes of waza, which wait for the next server; then
+// the clients. It reports whether runs were interrupted, and returns the failure.
 func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	failed := make(chan error, len(s.doors)+1)
 	var all sync.WaitGroup
@@ -221,12 +227,12 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 			}
 		})
 	}
-	// Clients are disconnected by close, in its order.
+	// close disconnects the clients, in its order.
 	served := context.WithoutCancel(ctx)
 	serve(func() error {
 		err := s.owned.Resume(ctx, s.runner)
 		if err != nil && ctx.Err() == nil && !s.closing.Load() {
-			s.o.Log.Error("runs of an earlier server are not taken up again", "error", err)
+			s.o.Log.Error("cannot resume runs of an earlier server", "error", err)
 		}
 		return nil
 	})
@@ -245,7 +251,7 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
-		s.o.Log.Error("the server ends, because a part of it failed", board.EventKey, "server_failed", "error", err)
+		s.o.Log.Error("shutting down after a failure", board.EventKey, "server_failed", "error", err)
 	}
 	interrupted = !s.runner.Idle()
 	s.close(ctx)
@@ -254,7 +260,7 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	return interrupted, err
 }
 
-// close ends what was opened, in the order that Serve describes.
+// close closes everything, in the order that Serve describes.
 func (s *Server) close(ctx context.Context) {
 	s.closing.Store(true)
 	within := func(limit time.Duration, what string, f func(context.Context) error) {
@@ -301,8 +307,8 @@ func (s *Server) close(ctx context.Context) {
 	}
 }
 
-// Main serves until ctx ends and returns nil, or an error with the exit code of the
-// program and, where there is one, a hint.
+// Main serves until ctx ends and returns nil, or an error with the exit code of the program and,
+// if there is one, a hint.
 func Main(ctx context.Context, o Options) error {
 	s, err := Open(ctx, o)
 	var running *link.RunningError
@@ -310,7 +316,7 @@ func Main(ctx context.Context, o Options) error {
 	case errors.As(err, &running):
 		return exit.New(exit.Usage, err, "")
 	case err != nil:
-		return exit.Usagef("waza serve --check prints what would be opened", "%v", err)
+		return exit.Usagef("waza serve --check lists the doors", "%v", err)
 	}
 	o.Opened(s.Dashboard)
 	interrupted, err := s.Serve(ctx)

@@ -1,5 +1,5 @@
-// Package terminal knows what the terminal behind a stream can do. Call [Options]
-// for how reports look on it, and [CanMove] before its cursor is moved.
+// Package terminal reports the abilities of the terminal behind a stream. Call [Options] for the
+// format of reports on it, and [CanMove] before moving its cursor.
 package terminal
 
 import (
@@ -13,17 +13,17 @@ import (
 	"waza/runner/report"
 )
 
-// What a terminal understands.
+// Control sequences of terminals.
 const (
 	HideCursor   = "\x1b[?25l"
 	ShowCursor   = "\x1b[?25h"
 	ClearToEnd   = "\x1b[J"
 	CursorUp     = "\x1b[%dA"
-	BeginAtomic  = "\x1b[?2026h" // terminals that know it show no half-drawn block
+	BeginAtomic  = "\x1b[?2026h" // terminals with this feature show no half-drawn block
 	FinishAtomic = "\x1b[?2026l"
 )
 
-// Of returns the file behind w when that is a terminal, else nil.
+// Of returns the file behind w if it is a terminal, else nil.
 func Of(w io.Writer) *os.File {
 	if o, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = o.Unwrap()
@@ -35,7 +35,7 @@ func Of(w io.Writer) *os.File {
 	return f
 }
 
-// Input returns the file behind r when that is a terminal, else nil.
+// Input returns the file behind r if it is a terminal, else nil.
 func Input(r io.Reader) *os.File {
 	f, ok := r.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -49,9 +49,9 @@ func CanMove(w io.Writer) bool {
 	return Of(w) != nil && os.Getenv("TERM") != "dumb"
 }
 
-// Colours decides whether what is written to w has colours: NO_COLOR forbids
-// them, CLICOLOR_FORCE asks for them, and else a terminal that can has them.
-func Colours(w io.Writer) bool {
+// Colors reports whether output to w has colors. NO_COLOR forbids them, CLICOLOR_FORCE
+// requires them; otherwise terminals that support colors have them.
+func Colors(w io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" {
 		return false
 	}
@@ -61,8 +61,7 @@ func Colours(w io.Writer) bool {
 	return CanMove(w)
 }
 
-// Size returns the columns and rows of a terminal, or what is usual
-// when it does not know.
+// Size returns the columns and rows of a terminal, or the usual numbers if they are unknown.
 func Size(f *os.File) (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil || columns <= 0 || rows <= 0 {
@@ -71,16 +70,17 @@ func Size(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-// Options are how reports look on w.
+// Options returns the format of reports on w.
 func Options(w io.Writer) report.Options {
-	o := report.Options{Color: Colours(w)}
+	o := report.Options{Color: Colors(w)}
 	if f := Of(w); f != nil {
 		o.Width, _ = Size(f)
 	}
 	return o
 }
 
-// Resized tells when a terminal changed its size. The caller calls stop.
+// Resized returns a channel that signals changes of a terminal's size. The caller must call
+// stop.
 func Resized() (resized <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)

@@ -1,11 +1,11 @@
-// Package agents is the door of evaluation agents: clients that connect by WebSocket,
-// register what they can do, and carry out evaluations. Start with [New]; run
-// [Server.Door], and give [Server.Hub] to those who want evaluations done.
+// Package agents is the door of evaluation agents: clients that connect by WebSocket, register
+// their capabilities, and execute evaluations. Start with [New], run [Server.Door], and pass
+// [Server.Hub] to callers that need evaluations.
 //
-// A connection is a session, whose goroutine is the one that the door reads with. What a
-// client sends is checked against schemas/client.json, what it gets against
-// schemas/server.json. Whatever a client sends, it gets an answer, and its connection
-// stays; only a wrong key, silence and messages that are too large end it.
+// Each connection runs in the reading goroutine of the door. Messages from
+// clients are checked against schemas/client.json, messages to clients against
+// schemas/server.json. Every message gets an answer, and invalid messages do not end the
+// connection. Only a wrong key, silence and messages that are too large end it.
 package agents
 
 import (
@@ -24,30 +24,31 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// Version is that of the protocol.
+// Version is the version of the protocol.
 const Version = "1.0.0"
 
-// Config of the door of evaluation agents. It starts from [Defaults]; a time of 0 is off.
+// Config configures the door of evaluation agents. It starts from [Defaults]; a time of 0 turns
+// it off.
 type Config struct {
 	door.Config `yaml:",inline"`
-	// File with a key for each agent, a YAML or JSON map from client id to key, readable by
-	// its owner only. The part of an id before the colon means all tabs of a browser. Agents
-	// that it does not have show the key of the environment variable WAZA_AGENT_KEY.
+	// File with a key for each agent, readable only by its owner: a YAML or JSON map from client
+	// id to key. The part of an id before the colon matches all tabs of a browser. Agents that
+	// are not in the file show the key of the environment variable WAZA_AGENT_KEY.
 	KeysFile string `yaml:"keys_file"`
-	// How long a client may take to register.
+	// Time limit for a client to register.
 	RegisterTimeout door.Duration `yaml:"register_timeout"`
-	// How long a client with a wrong key waits until its connection is closed.
+	// Delay before a client with a wrong key is disconnected.
 	RejectDelay door.Duration `yaml:"reject_delay"`
-	// How long the evaluations of an agent that vanished wait for it before others get them.
+	// How long the evaluations of a disconnected agent wait for it before other agents get them.
 	Grace door.Duration `yaml:"grace"`
 	// How long an agent stays occupied by an evaluation that was cancelled or timed out, unless
-	// it answers before.
+	// it answers earlier.
 	AbandonedTimeout door.Duration `yaml:"abandoned_timeout"`
-	// Most evaluations at once that an agent gets, even if it registers for more.
+	// Maximum number of concurrent evaluations per agent, even if it registers for more.
 	MaxConcurrency int `yaml:"max_concurrency" jsonschema:"minimum=1"`
 }
 
-// Defaults is the Config that serve starts from.
+// Defaults returns the Config that serve starts from.
 func Defaults() Config {
 	c := Config{
 		Config:           door.Defaults(),
@@ -63,26 +64,26 @@ func Defaults() Config {
 	return c
 }
 
-// Options of a server. The zero value works, and remembers nothing after a restart.
+// Options configure a server. The zero value works, but keeps no state across restarts.
 type Options struct {
-	// Key is what agents must show that have no key in Keys; empty means none.
+	// Key is the key of agents without an entry in Keys; empty means none.
 	Key string
-	// Keys are those of single agents, by client id: what Config.KeysFile has.
+	// Keys are the keys of single agents by client id: the contents of Config.KeysFile.
 	Keys map[string]string
-	// Store is what the hub remembers after a restart. The store of the state directory implements it; it may
-	// be nil.
+	// Store keeps the state of the hub across restarts. The store of the state directory
+	// implements it. It can be nil.
 	Store hub.Store
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
-	// Metrics may be nil.
+	// Metrics can be nil.
 	Metrics prometheus.Registerer
-	// Version is what clients are welcomed with; empty means [Version].
+	// Version is the version in welcome messages; empty means [Version].
 	Version string
-	// ServerID names the server to clients; empty means waza.
+	// ServerID is the name of the server in messages; empty means waza.
 	ServerID string
 }
 
-// Server has the agents that are connected to one door.
+// Server serves the agents that are connected to one door.
 type Server struct {
 	config   Config
 	options  Options
@@ -92,8 +93,8 @@ type Server struct {
 	rejected *prometheus.CounterVec // messages, by code
 }
 
-// New makes the door, which opens nothing yet. With a key, agents must show it; without
-// one, all are accepted, so that other machines must not reach the door.
+// New returns a server, which opens nothing yet. With a key, agents must show it. Without one,
+// all agents are accepted, so other machines must not be able to reach the door.
 func New(c Config, o Options) (*Server, error) {
 	if c.MaxConcurrency < 1 {
 		return nil, fmt.Errorf("agents: max_concurrency must be positive, got %d", c.MaxConcurrency)
@@ -101,6 +102,10 @@ func New(c Config, o Options) (*Server, error) {
 	s := &Server{config: c, options: o, rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waza_agents_rejected_total", Help: "Messages of agents that were answered with an error, by code.",
 	}, []string{"code"})}
+	if !c.IsOff() {
+		clientSchemas.Compile()
+		serverSchemas.Compile()
+	}
 	s.options.Version = cmp.Or(o.Version, Version)
 	s.options.ServerID = cmp.Or(o.ServerID, "waza")
 	if s.options.Log == nil {
@@ -119,7 +124,7 @@ func New(c Config, o Options) (*Server, error) {
 		Log: s.options.Log, Metrics: o.Metrics,
 		Authenticated:    s.keys.required(),
 		AuthenticateHint: "set WAZA_AGENT_KEY, or keys_file in the configuration",
-		// DevTools connects again only when there was no close frame.
+		// DevTools reconnects only after a connection without a close frame.
 		ShutdownCode: 0,
 	}, http.HandlerFunc(s.handle))
 	if err != nil {
@@ -135,27 +140,27 @@ func New(c Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// atLeast makes 0, which is off, a time that is over at once.
+// atLeast turns 0, which is off, into a duration that is over at once.
 func atLeast(d door.Duration) time.Duration { return max(time.Duration(d), 1) }
 
-// Door is what the agents connect to.
+// Door returns the door that agents connect to.
 func (s *Server) Door() *door.Door { return s.door }
 
-// Hub gives evaluations to the agents.
+// Hub returns the hub that assigns evaluations to the agents.
 func (s *Server) Hub() remote.Hub { return s.hub }
 
-// Close stops the timers of the hub. The door is shut down before.
+// Close stops the timers of the hub. Shut down the door first.
 func (s *Server) Close() { s.hub.Close() }
 
-// Leave says that the server is about to end, see [hub.Hub.Leave]. Call it before the
-// runs of this process are ended.
+// Leave announces that the server is about to end, see [hub.Hub.Leave]. Call it before ending
+// the runs of this process.
 func (s *Server) Leave() { s.hub.Leave() }
 
-// handle serves any path, because clients have their own.
+// handle serves any path, because clients use different ones.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
-		if err := newSession(s, c).run(ctx); err != nil && !errors.Is(err, door.ErrClosed) {
-			c.Log().Debug("agent's connection ended", "error", err)
+		if err := newConnection(s, c).run(ctx); err != nil && !errors.Is(err, door.ErrClosed) {
+			c.Log().Debug("agent disconnected", "error", err)
 		}
 	})
 }

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"unicode/utf8"
 
-	"waza/eval/jsonwalk"
+	"waza/rpc/gateway/message"
 	"waza/runner/executor/remote"
 )
 
-// The kinds of messages that clients send. The first five are also the values of their
-// field type.
+// The kinds of messages from clients. The first five are also values of the field type.
 const (
 	kindRegister   = "register"
 	kindReady      = "ready"
@@ -24,13 +21,13 @@ const (
 	kindResponse   = "response"
 )
 
-// The methods that the server has and calls.
+// The methods that the server offers and calls.
 const (
 	methodAuth     = "auth"
 	methodEvaluate = "evaluate"
 )
 
-// The codes of JSON-RPC.
+// Error codes of JSON-RPC.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -38,15 +35,15 @@ const (
 	codeInvalidParams  = -32602
 )
 
-// maxID is the longest id of a request that is repeated to its client, in bytes.
+// maxID is the maximum size in bytes of a request id that the server repeats to its client.
 const maxID = 1024
 
-// incoming is a message of a client, whose fields have yet to be checked.
+// incoming is a message of a client with unchecked fields.
 type incoming struct {
 	kind   string
-	data   []byte          // all of it
-	fields members         // of the outermost object, those that are read without a schema
-	id     json.RawMessage // nil when there is none
+	data   []byte          // the whole message
+	fields message.Members // members of the outermost object that are read without a schema
+	id     json.RawMessage // nil without an id
 	method string          // of requests
 }
 
@@ -55,96 +52,42 @@ type fault struct {
 	code    int
 	message string
 	data    map[string]any
-	id      json.RawMessage // of the request; nil when there is none
+	id      json.RawMessage // id of the request; nil without one
 }
 
 func (f *fault) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code) }
 
-// parse finds out what a message is.
+// parse determines the kind of a message.
 //
-// A message has a type, as the protocol's own messages have, or a method, or a result or
-// error. The method auth comes without jsonrpc, so that is no mark of anything.
+// A message has a type, like the protocol's own messages, or a method, or a result or error. The
+// member jsonrpc does not identify a message, because the method auth lacks it.
 func parse(data []byte) (*incoming, *fault) {
 	if !json.Valid(data) {
 		return nil, &fault{code: codeParse, message: "Parse error: " + json.Unmarshal(data, new(json.RawMessage)).Error()}
 	}
 	m := &incoming{data: data}
 	var isObject bool
-	if m.fields, isObject = membersOf(data, "type", "jsonrpc", "method", "id", "result", "error"); !isObject {
+	if m.fields, isObject = message.MembersOf(data, "type", "jsonrpc", "method", "id", "result", "error"); !isObject {
 		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
 	}
-	if id := m.fields.get("id"); id != nil && isID(id) {
+	if id := m.fields.Get("id"); id != nil && isID(id) {
 		m.id = id
 	}
 	switch {
-	case m.fields.has("type") && !m.fields.has("jsonrpc"):
-		return m.typed(m.fields.get("type"))
-	case m.fields.has("method"):
+	case m.fields.Has("type") && !m.fields.Has("jsonrpc"):
+		return m.typed(m.fields.Get("type"))
+	case m.fields.Has("method"):
 		m.kind = kindRequest
-		return m.request(m.fields.get("method"))
-	case m.fields.has("result") || m.fields.has("error"):
+		return m.request(m.fields.Get("method"))
+	case m.fields.Has("result") || m.fields.Has("error"):
 		m.kind = kindResponse
 		return m, nil
 	}
-	return nil, m.invalid("it has neither type nor method, result or error", nil)
+	return nil, m.invalid("message has none of the members type, method, result and error", nil)
 }
-
-// members are those of a JSON object, in the order they have there. Making a map of
-// them takes longer than all else that is done with most messages.
-type members []member
-
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// membersOf returns the members of a valid JSON value that have these names, of each name
-// the last, as encoding/json does; false when that is no object. There may be a million
-// others.
-func membersOf(data []byte, names ...string) (members, bool) {
-	all := make(members, 0, 4)
-	err := eachMember(data, func(name, value []byte) {
-		i := slices.IndexFunc(names, func(wanted string) bool { return wanted == string(name) })
-		if i < 0 {
-			return
-		}
-		for j := range all {
-			if all[j].name == names[i] {
-				all[j].value = value
-				return
-			}
-		}
-		all = append(all, member{names[i], value})
-	})
-	return all, err == nil
-}
-
-// eachMember visits the members of a valid JSON value; an error says that it is no object.
-func eachMember(data []byte, visit func(name, value []byte)) error {
-	return jsonwalk.Members(data, "", func(key, value []byte) bool {
-		if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
-			name, _ := text(append(append([]byte{'"'}, key...), '"'))
-			key = []byte(name)
-		}
-		visit(key, bytes.TrimRight(value, " \t\r\n"))
-		return true
-	})
-}
-
-// get returns the value of a member; nil when there is none.
-func (m members) get(name string) json.RawMessage {
-	for i := range m {
-		if m[i].name == name {
-			return m[i].value
-		}
-	}
-	return nil
-}
-
-func (m members) has(name string) bool { return m.get(name) != nil }
 
 func (m *incoming) typed(kind json.RawMessage) (*incoming, *fault) {
-	name, ok := text(kind)
+	name, ok := message.Text(kind)
 	if !ok {
 		return nil, m.invalid("type must be a string", map[string]any{"field": "type"})
 	}
@@ -157,19 +100,19 @@ func (m *incoming) typed(kind json.RawMessage) (*incoming, *fault) {
 }
 
 func (m *incoming) request(method json.RawMessage) (*incoming, *fault) {
-	if _, err := clientSchemas.check(kindRequest, m.data); err != nil {
+	if _, err := clientSchemas.Check(kindRequest, m.data); err != nil {
 		return nil, m.invalid(err.Error(), fieldOf(err))
 	}
-	m.method, _ = text(method)
+	m.method, _ = message.Text(method)
 	return m, nil
 }
 
-// invalid is the fault of a message that is nothing.
+// invalid returns the fault of an invalid message.
 func (m *incoming) invalid(why string, data map[string]any) *fault {
 	return &fault{code: codeInvalidRequest, message: "Invalid request: " + why, data: data, id: m.id}
 }
 
-// isID reports whether a request with this id gets an answer with it.
+// isID reports whether the answer to a request repeats this id.
 func isID(id json.RawMessage) bool {
 	if len(id) > maxID {
 		return false
@@ -178,32 +121,20 @@ func isID(id json.RawMessage) bool {
 	return c == '"' || c == '-' || '0' <= c && c <= '9' || string(id) == "null"
 }
 
-// text reads a JSON string that is valid.
-func text(data json.RawMessage) (string, bool) {
-	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) {
-		return string(data[1 : n-1]), true
-	}
-	var s *string
-	if json.Unmarshal(data, &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
-}
-
-// fieldOf is the data of a fault that a violation caused.
+// fieldOf returns the data of a fault for a schema violation.
 func fieldOf(err error) map[string]any {
-	var v *violation
+	var v *message.Violation
 	if !errors.As(err, &v) {
 		return nil
 	}
-	field := v.field
+	field := v.Field
 	if field == "" {
 		field = "(message)"
 	}
-	return map[string]any{"field": clip(field), "reason": clip(v.reason)}
+	return map[string]any{"field": clip(field), "reason": clip(v.Reason)}
 }
 
-// clip shortens what a client sent.
+// clip shortens a text of a client.
 func clip(s string) string {
 	const most = 200
 	if len(s) <= most {
@@ -212,45 +143,45 @@ func clip(s string) string {
 	return string(bytes.ToValidUTF8([]byte(s[:most]), nil)) + "…"
 }
 
-// answer reads a response. An invalid one is an answer as well, because its caller would
-// wait in vain. The fault then reports to the client what is wrong.
+// answer reads a response. An invalid response is also an answer, because otherwise its caller
+// would wait in vain. The fault reports the error to the client.
 func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
-	id, _ = text(m.id)
+	id, _ = message.Text(m.id)
 	if m.isResult() {
-		return id, &remote.Answer{Result: m.fields.get("result")}, nil
+		return id, &remote.Answer{Result: m.fields.Get("result")}, nil
 	}
-	tree, err := clientSchemas.check(kindResponse, m.data)
-	if err == nil && notNull(m.fields.get("result")) && notNull(m.fields.get("error")) {
-		err = &violation{"result", "must not be there with an error"}
+	tree, err := clientSchemas.Check(kindResponse, m.data)
+	if err == nil && notNull(m.fields.Get("result")) && notNull(m.fields.Get("error")) {
+		err = &message.Violation{Field: "result", Reason: "is not allowed together with an error"}
 	}
-	if err == nil && !m.fields.has("result") && !notNull(m.fields.get("error")) {
-		err = &violation{"error", "must not be null without a result"}
+	if err == nil && !m.fields.Has("result") && !notNull(m.fields.Get("error")) {
+		err = &message.Violation{Field: "error", Reason: "must not be null without a result"}
 	}
 	if err != nil {
 		data, _ := json.Marshal(fieldOf(err))
 		f := &fault{code: codeInvalidParams, message: "Invalid params: " + clip(err.Error()), data: fieldOf(err)}
-		return id, &remote.Answer{Error: &remote.Fault{Code: codeInvalidRequest, Message: "the agent's response is invalid: " + clip(err.Error()), Data: data}}, f
+		return id, &remote.Answer{Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + clip(err.Error()), Data: data}}, f
 	}
-	if !notNull(m.fields.get("error")) {
-		return id, &remote.Answer{Result: m.fields.get("result")}, nil
+	if !notNull(m.fields.Get("error")) {
+		return id, &remote.Answer{Result: m.fields.Get("result")}, nil
 	}
 	object := tree["error"].(map[string]any)
 	failed := &remote.Fault{Message: str(object, "message"), Code: int64(num(object, "code"))}
-	raw, _ := membersOf(m.fields.get("error"), "data")
-	failed.Data = raw.get("data")
+	raw, _ := message.MembersOf(m.fields.Get("error"), "data")
+	failed.Data = raw.Get("data")
 	return id, &remote.Answer{Error: failed}, nil
 }
 
 func notNull(data json.RawMessage) bool { return data != nil && string(data) != "null" }
 
-// str reads a field of a tree that was checked; empty when it is missing or null.
+// str returns a field of a checked tree; empty when it is missing or null.
 func str(object map[string]any, field string) string {
 	s, _ := object[field].(string)
 	return s
 }
 
-// num reads a number of a tree that was checked; 0 when it is missing or null. Numbers
-// beyond float64 become infinite.
+// num returns a number of a checked tree; 0 when it is missing or null. Numbers beyond float64
+// become infinite.
 func num(object map[string]any, field string) float64 {
 	n, _ := object[field].(json.Number)
 	f, _ := n.Float64()

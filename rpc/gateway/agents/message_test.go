@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"waza/rpc/gateway/message"
 	"waza/runner/executor/remote"
 )
 
@@ -32,7 +33,7 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 		m, f := parse(data)
 		require.Nil(t, f)
 		if m.isResult() {
-			_, err := clientSchemas.check(kindResponse, data)
+			_, err := clientSchemas.Check(kindResponse, data)
 			require.NoError(t, err, "%s", data)
 		}
 	})
@@ -46,7 +47,7 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 		}
 		data, err := encodeEvaluation(text.Draw(t, "request"), e)
 		if err == nil {
-			_, err = serverSchemas.check(methodEvaluate, data)
+			_, err = serverSchemas.Check(methodEvaluate, data)
 			require.NoError(t, err, "%s", data)
 			var got evaluate
 			require.NoError(t, json.Unmarshal(data, &got))
@@ -59,8 +60,8 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 	})
 }
 
-// Whatever a client sends is a message of a kind that the server knows, or gets an error
-// with a documented code that fits its schema.
+// Every input is a message of a known kind, or gets an error with a documented code that matches
+// its schema.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"register","clientId":"550e8400-e29b-41d4-a716-446655440000:tab","secretKey":"k","capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1"}}`,
@@ -84,11 +85,11 @@ func FuzzMessage(f *testing.F) {
 		require.NoError(t, json.Unmarshal(data, &names))
 		for _, name := range []string{"type", "jsonrpc", "method", "id", "result", "error"} {
 			value := names[name]
-			require.Equal(t, string(value), string(m.fields.get(name)), "%q", name)
+			require.Equal(t, string(value), string(m.fields.Get(name)), "%q", name)
 		}
 		switch m.kind {
 		case kindRequest:
-			name, ok := text(names["method"])
+			name, ok := message.Text(names["method"])
 			require.True(t, ok)
 			require.Equal(t, name, m.method)
 			if m.method == methodAuth {
@@ -98,18 +99,18 @@ func FuzzMessage(f *testing.F) {
 			id, answer, bad := m.answer()
 			require.True(t, (answer.Error == nil) != (answer.Result == nil))
 			require.True(t, bad == nil || answer.Error != nil)
-			if want, ok := text(names["id"]); ok {
+			if want, ok := message.Text(names["id"]); ok {
 				require.Equal(t, want, id)
 			}
 			if answer.Error == nil {
-				_, err := clientSchemas.check(kindResponse, data)
+				_, err := clientSchemas.Check(kindResponse, data)
 				require.NoError(t, err)
 			}
 			_, err := json.Marshal(answer)
 			require.NoError(t, err)
 			fault = bad
 		default:
-			name, _ := text(names["type"])
+			name, _ := message.Text(names["type"])
 			require.Equal(t, name, m.kind)
 			require.True(t, slices.Contains([]string{kindRegister, kindReady, kindPing, kindStatus, kindAuthVerify}, m.kind))
 			_, fault = checked(m.kind, m)
@@ -122,7 +123,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// What no schema names costs no memory: a client may send 8 MB of it.
+// Members without a schema cost no memory: a client can send 8 MB of them.
 func TestUnknownFieldsAreNotDecoded(t *testing.T) {
 	t.Parallel()
 	junk := "[" + strings.Repeat("{},", 100_000) + "{}]"
@@ -142,7 +143,7 @@ func TestUnknownFieldsAreNotDecoded(t *testing.T) {
 			m, fault := parse([]byte(message))
 			require.Nil(t, fault)
 			require.Less(t, cap(m.fields), 10)
-			tree, err := clientSchemas.check(name, m.data)
+			tree, err := clientSchemas.Check(name, m.data)
 			if kind == "items" {
 				require.ErrorContains(t, err, "result.toolCalls.1.tool: is missing")
 				return

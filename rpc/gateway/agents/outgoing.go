@@ -9,7 +9,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// The messages of the server. Their shapes are in schemas/server.json.
+// The messages of the server. schemas/server.json defines their form.
 type (
 	welcome struct {
 		Type      string `json:"type"`
@@ -54,14 +54,14 @@ type (
 	}
 )
 
-// now is the time as messages have it.
+// now returns the current time in the format of messages.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// encode makes a message that fits its schema. An error is a fault of ours.
+// encode encodes a message that matches its schema. An error is a bug in waza.
 func encode(name string, message any) ([]byte, error) {
 	data, err := json.Marshal(message)
 	if err == nil {
-		_, err = serverSchemas.check(name, data)
+		_, err = serverSchemas.Check(name, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("message %s: %w", name, err)
@@ -69,7 +69,7 @@ func encode(name string, message any) ([]byte, error) {
 	return data, nil
 }
 
-// encode makes the answer to a message that could not be taken.
+// encode encodes the answer to an invalid message.
 func (f *fault) encode() ([]byte, error) {
 	id := f.id
 	if id == nil {
@@ -78,7 +78,7 @@ func (f *fault) encode() ([]byte, error) {
 	return encode("error", &failure{"2.0", failureBody{f.code, f.message, f.data}, id})
 }
 
-// encodeEvaluation makes the request for an evaluation.
+// encodeEvaluation encodes the request for an evaluation.
 func encodeEvaluation(id string, e *remote.Evaluation) ([]byte, error) {
 	if e.Metadata.Tags == nil || e.Metadata.Priority == "" || len(e.Input) == 0 {
 		filled := *e

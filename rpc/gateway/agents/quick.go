@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
+	"waza/rpc/gateway/message"
 	"waza/runner/executor/remote"
 )
 
-// Requests and responses are the messages that count when a thousand agents work at once,
-// and checking one against its schema costs as much as sending it. The functions of this
-// file prove the usual ones right with less. They never accept what the schema does not,
-// as TestQuickChecksAcceptNothingElse shows; what they do not accept, the schema decides.
+// Requests and responses dominate when a thousand agents work at once, and checking one against
+// its schema costs as much as sending it. The functions of this file recognize the usual valid
+// ones at a lower cost. They never accept a message that the schema does not accept, as
+// TestQuickChecksAcceptNothingElse shows. For all other messages, the schema decides.
 
-// fits reports whether the request of an evaluation certainly fits its schema.
+// fits reports whether the request for an evaluation certainly matches its schema.
 func fits(id string, e *remote.Evaluation) bool {
 	switch e.Metadata.Priority {
 	case "high", "normal", "low":
@@ -25,15 +25,15 @@ func fits(id string, e *remote.Evaluation) bool {
 		e.Metadata.Retries >= 0 && e.Metadata.Tags != nil && json.Valid(e.Input) && (len(e.Model) == 0 || json.Valid(e.Model))
 }
 
-// appendEvaluation encodes a request that fits, as encoding/json would.
+// appendEvaluation encodes a matching request in the form of encoding/json.
 func appendEvaluation(id string, e *remote.Evaluation) []byte {
 	b := make([]byte, 0, 256+len(id)+len(e.ID)+len(e.Name)+len(e.URL)+len(e.Tool)+len(e.Input)+len(e.Model))
-	b = appendText(append(b, `{"jsonrpc":"2.0","method":"evaluate","params":{"evaluationId":`...), e.ID)
-	b = appendText(append(b, `,"name":`...), e.Name)
+	b = message.AppendText(append(b, `{"jsonrpc":"2.0","method":"evaluate","params":{"evaluationId":`...), e.ID)
+	b = message.AppendText(append(b, `,"name":`...), e.Name)
 	if e.URL != "" {
-		b = appendText(append(b, `,"url":`...), e.URL)
+		b = message.AppendText(append(b, `,"url":`...), e.URL)
 	}
-	b = appendText(append(b, `,"tool":`...), e.Tool)
+	b = message.AppendText(append(b, `,"tool":`...), e.Tool)
 	b = append(append(b, `,"input":`...), e.Input...)
 	if len(e.Model) > 0 {
 		b = append(append(b, `,"model":`...), e.Model...)
@@ -44,41 +44,30 @@ func appendEvaluation(id string, e *remote.Evaluation) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(b, tag)
+		b = message.AppendText(b, tag)
 	}
 	b = strconv.AppendInt(append(b, `],"retries":`...), int64(e.Metadata.Retries), 10)
-	b = appendText(append(b, `,"priority":`...), e.Metadata.Priority)
-	b = appendText(append(b, `}},"id":`...), id)
+	b = message.AppendText(append(b, `,"priority":`...), e.Metadata.Priority)
+	b = message.AppendText(append(b, `}},"id":`...), id)
 	return append(b, '}')
-}
-
-// appendText encodes a string.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			quoted, _ := json.Marshal(s) // of a string it never fails
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), s...), '"')
 }
 
 // isResult reports whether the message is certainly a response with a result.
 func (m *incoming) isResult() bool {
-	if version := m.fields.get("jsonrpc"); version != nil && string(version) != `"2.0"` || m.id == nil || notNull(m.fields.get("error")) {
+	if version := m.fields.Get("jsonrpc"); version != nil && string(version) != `"2.0"` || m.id == nil || notNull(m.fields.Get("error")) {
 		return false
 	}
-	result := m.fields.get("result")
+	result := m.fields.Get("result")
 	if result == nil {
 		return false
 	}
-	fields, isObject := membersOf(result, "status", "executionTime", "metadata", "toolCalls")
-	status := fields.get("status")
+	fields, isObject := message.MembersOf(result, "status", "executionTime", "metadata", "toolCalls")
+	status := fields.Get("status")
 	if !isObject || status == nil {
 		return true
 	}
-	calls := fields.get("toolCalls")
-	return status[0] == '"' && isPositive(fields.get("executionTime")) && startsWith(fields.get("metadata"), '{') &&
+	calls := fields.Get("toolCalls")
+	return status[0] == '"' && isPositive(fields.Get("executionTime")) && startsWith(fields.Get("metadata"), '{') &&
 		(!notNull(calls) || bytes.Equal(calls, []byte("[]")))
 }
 

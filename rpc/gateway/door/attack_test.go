@@ -20,7 +20,7 @@ import (
 	"waza/rpc/gateway/door"
 )
 
-// tcp connects a client that speaks byte by byte.
+// tcp connects a client that writes raw bytes.
 func (d *opened) tcp() net.Conn {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", d.addr.String())
@@ -30,7 +30,7 @@ func (d *opened) tcp() net.Conn {
 	return conn
 }
 
-// Whatever a client sends, it gets a close frame that says why, and others are served.
+// Invalid messages end in a close frame with the reason, and other clients are still served.
 func TestAttackMessages(t *testing.T) {
 	t.Parallel()
 	c := door.Defaults()
@@ -88,24 +88,24 @@ func TestAttackMessages(t *testing.T) {
 	}
 }
 
-// A client that does not read is closed once its queue is full, and slows nobody.
+// A client that does not read is closed when its queue is full, and delays no other client.
 func TestAttackClientThatStopsReading(t *testing.T) {
 	t.Parallel()
 	c := door.Defaults()
 	c.SendQueueBytes = 1 << 20
 	slow := make(chan error, 1)
-	deaf := make(chan *door.Conn, 1)
+	silent := make(chan *door.Conn, 1)
 	d := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
 		if !c.Identify(c.Addr()) {
 			return
 		}
-		if c.Request().URL.Path == "/deaf" {
-			deaf <- c
+		if c.Request().URL.Path == "/noread" {
+			silent <- c
 			_, err := c.Read(ctx)
 			slow <- err
 			return
 		}
-		to := <-deaf
+		to := <-silent
 		for {
 			msg, err := c.Read(ctx)
 			if err != nil {
@@ -116,7 +116,7 @@ func TestAttackClientThatStopsReading(t *testing.T) {
 		}
 	})
 	conn := d.tcp()
-	_, err := io.WriteString(conn, strings.Replace(upgrade, "GET /", "GET /deaf", 1))
+	_, err := io.WriteString(conn, strings.Replace(upgrade, "GET /", "GET /noread", 1))
 	require.NoError(t, err)
 	_, err = conn.Read(make([]byte, 1))
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 	var silent []net.Conn
 	for i := range 1000 {
 		conn := d.tcp()
-		if i%2 == 0 { // half of them upgrade, half of them send nothing at all
+		if i%2 == 0 { // half of them upgrade, half of them send nothing
 			_, err := io.WriteString(conn, upgrade)
 			require.NoError(t, err)
 		}
@@ -170,7 +170,7 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 	require.Contains(t, string(answer), goodbye(1013, "too many connections that have not identified themselves"))
 	require.LessOrEqual(t, len(d.List()), c.MaxConnections+c.MaxUnidentified)
 
-	for range 3 { // all places are taken
+	for range 3 { // no place is left
 		_, response, err := d.try(nil)
 		require.Error(t, err)
 		require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
@@ -183,7 +183,7 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 		waza_door_connections{door="test"} 2
 	`), "waza_door_connections"))
 	ws.CloseNow()
-	for { // the place is free again
+	for { // the place becomes free
 		if ws, _, err := d.try(nil); err == nil {
 			say(t, ws, "register")
 			require.Equal(t, "welcome", hear(t, ws))
@@ -193,7 +193,7 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 	}
 }
 
-// A client that identifies itself when all places are taken is closed.
+// A client that identifies itself when no place is left is closed.
 func TestNoPlaceLeft(t *testing.T) {
 	t.Parallel()
 	c := door.Defaults()
@@ -214,7 +214,7 @@ func TestNoPlaceLeft(t *testing.T) {
 	require.Equal(t, websocket.CloseError{Code: 1013, Reason: "too many connections"}, got)
 }
 
-// A flood of messages and pings of one client does not keep others from being served.
+// A flood of messages and pings from one client does not block other clients.
 func TestAttackFlood(t *testing.T) {
 	t.Parallel()
 	c := door.Defaults()

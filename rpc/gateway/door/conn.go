@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,29 +15,30 @@ import (
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"waza/runner/pause"
 )
 
-// UnreadableError is returned for a message that ended its connection, because it is too
-// large, binary or not UTF-8.
+// UnreadableError is returned for a message that ended its connection because it was too large,
+// binary or not UTF-8.
 type UnreadableError struct {
-	Code int // of the close frame
-	Why  string
+	Code   int // of the close frame
+	Reason string
 }
 
-func (e *UnreadableError) Error() string { return e.Why }
+func (e *UnreadableError) Error() string { return e.Reason }
 
 // ErrClosed is returned for connections that are closed or being closed.
 var ErrClosed = errors.New("the connection is closed")
 
-// unidentifiedBytes is the size of the largest message of a connection that has yet to
-// identify itself.
+// unidentifiedBytes is the default of Options.UnidentifiedBytes.
 const unidentifiedBytes = 64 << 10
 
-// Conn is a WebSocket connection of a client. Read is called by one goroutine at a time;
-// all other methods are safe for concurrent use and do not block.
+// Conn is a WebSocket connection of a client. One goroutine at a time can call Read. All other
+// methods are safe for concurrent use and, except Allow, do not block.
 //
-// A connection ends in one of two ways. Close sends what is queued, then a close frame,
-// and waits Config.CloseTimeout for that of the client. Drop closes the TCP connection.
+// A connection ends in one of two ways. Close sends the queued messages, then a close frame, and
+// waits Config.CloseTimeout for the client's close frame. Drop closes the TCP connection.
 type Conn struct {
 	door     *Door
 	guest    *guest
@@ -46,7 +48,7 @@ type Conn struct {
 	out      outbox
 	pulse    pulse
 	received atomic.Int64 // messages
-	isLarge  atomic.Bool  // the message that Read returned last counts among the large ones
+	isLarge  atomic.Bool  // the message that Read returned last holds a place for large messages
 
 	mu   sync.Mutex // guards the fields below
 	name string     // "" until identified
@@ -54,19 +56,19 @@ type Conn struct {
 	rate *limiter
 }
 
-// Request is the request that the connection came from. Its context must not be used.
+// Request returns the request that opened the connection. Its context must not be used.
 func (c *Conn) Request() *http.Request { return c.request }
 
-// Addr is the address of the client.
+// Addr returns the address of the client.
 func (c *Conn) Addr() string { return c.request.RemoteAddr }
 
-// Subprotocol is the one that client and door agreed on; empty when there is none.
+// Subprotocol returns the negotiated subprotocol; empty when client and door share none.
 func (c *Conn) Subprotocol() string { return c.out.ws.Subprotocol() }
 
-// Done is closed when the connection is over.
+// Done returns a channel that is closed when the connection is over.
 func (c *Conn) Done() <-chan struct{} { return c.out.done }
 
-// Log is the door's log with the address and name of the client.
+// Log returns the door's log with the address and name of the client.
 func (c *Conn) Log() *slog.Logger {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,10 +81,10 @@ func (c *Conn) Log() *slog.Logger {
 	return c.log
 }
 
-// Identify names the client for registry, logs and rate limit, and gives it one of the
-// places of Config.MaxConnections. Until then a newer connection may take its place. When
-// there is no place left, it closes the connection with code 1013 and returns false. A
-// further call changes the name. Connections of one name share a rate limit.
+// Identify names the client for the registry, logs and the rate limit, and gives it one of the
+// places of Config.MaxConnections. Before that, a newer connection can take its place. When no
+// place is left, Identify closes the connection with code 1013 and returns false. Another call
+// changes the name. Connections with the same name share a rate limit.
 func (c *Conn) Identify(name string) bool {
 	if !c.door.guests.promote(c.guest) {
 		c.Close(int(websocket.StatusTryAgainLater), "too many connections")
@@ -97,16 +99,42 @@ func (c *Conn) Identify(name string) bool {
 	return true
 }
 
-// Name is the name of the client; empty until it has identified itself.
+// Name returns the name of the client; empty until the client has identified itself.
 func (c *Conn) Name() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.name
 }
 
-// Allow counts a message of the client. It is false when the client has sent more than
-// Config.MessagesPerMinute, and then returns when it may send the next.
+// floodPause is how long reading pauses after a message that exceeds the rate limit. The pause
+// keeps floods cheap.
+const floodPause = 10 * time.Millisecond
+
+// Allow counts a message of the client. It returns false when the client has sent more than
+// Config.MessagesPerMinute. In that case it pauses for 10 ms, and retryAfter is the time until
+// the client can send the next message. Only the reading goroutine calls Allow.
 func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
+	retryAfter, ok = count(c)
+	if !ok {
+		_ = pause.Unless(c.ctx, c.out.done, floodPause) // the next read fails when the connection has ended
+		retryAfter = max(time.Millisecond, retryAfter-floodPause)
+	}
+	return retryAfter, ok
+}
+
+// Wait waits until the rate limit allows another message and counts it. It returns false when
+// the connection ends before.
+func Wait(c *Conn) bool {
+	for again, ok := count(c); !ok; again, ok = count(c) {
+		if pause.Unless(c.ctx, c.out.done, again) != nil || c.out.isEnding() {
+			return false
+		}
+	}
+	return true
+}
+
+// count is like Allow, but does not pause.
+func count(c *Conn) (retryAfter time.Duration, ok bool) {
 	c.mu.Lock()
 	if c.rate == nil {
 		c.rate = c.door.rates.first(c.name)
@@ -116,29 +144,29 @@ func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
 	return rate.allow()
 }
 
-// SetIdle replaces the idle timeout of the Config for this connection. Messages and
-// pings of the client count.
+// SetIdle replaces the idle timeout of the Config for this connection. Messages and pings of the
+// client restart it.
 func (c *Conn) SetIdle(idle Idle) { c.pulse.setIdle(idle) }
 
-// Send queues a text message and returns at once. Messages are sent in the order of the
-// calls. The caller leaves msg unchanged. When more than Config.SendQueueBytes wait, the
-// connection is closed with code 1013, without what is queued. A message that is larger than
-// that passes when nothing waits.
+// Send queues a text message and returns at once. Messages are sent in the order of the calls.
+// The caller must not change msg afterwards. When more than Config.SendQueueBytes are queued,
+// Send closes the connection with code 1013 and discards the queue. A message larger than the
+// queue is accepted when the queue is empty.
 func (c *Conn) Send(msg []byte) error { return c.out.send(msg, false) }
 
-// Pace has messages to a client wait until so much time has passed since the last were written, and
-// writes what waits at once. It is for clients of streams that are watched by many: a message
-// takes that much longer at most, and costs far less.
+// Pace delays messages to a client until the given time has passed since the last write, and
+// then writes all waiting messages at once. Use it for streams with many watchers: messages
+// arrive at most that much later and cost far less.
 func Pace(c *Conn, least time.Duration) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.pace = least
 }
 
-// Close sends what is queued, then a close frame, and ends the connection when the client
-// has answered it. It returns at once; Done is closed when the connection is over. The
-// first Close or Drop decides. Code 1000 becomes 1001, because clients stay away after 1000.
-// The reason is cut to the 123 bytes that a close frame holds.
+// Close sends the queued messages, then a close frame, and ends the connection when the client
+// has answered it. Close returns at once; Done is closed when the connection is over. Only the
+// first call of Close or Drop has an effect. Code 1000 becomes 1001, because clients do not
+// reconnect after 1000. The reason is cut to the 123 bytes that fit into a close frame.
 func (c *Conn) Close(code int, reason string) {
 	if code == int(websocket.StatusNormalClosure) {
 		code = int(websocket.StatusGoingAway)
@@ -149,19 +177,19 @@ func (c *Conn) Close(code int, reason string) {
 // Drop ends the connection at once, without a close frame.
 func (c *Conn) Drop() { c.out.end(ending{reason: "dropped"}) }
 
-// Read waits for the next text message and returns it; the caller may keep it. A binary
-// message closes the connection with code 1003, text that is not UTF-8 with 1007, a
-// message that is too large with 1009; the error is an [*UnreadableError] then. Nothing is
-// returned after Close or Drop. When ctx ends, the connection is dropped. The caller does
-// what a message asks for before it reads the next: few large ones exist at a time.
+// Read waits for the next text message and returns it. The caller can keep the message. A binary
+// message closes the connection with code 1003, invalid UTF-8 with 1007, and a message that is
+// too large with 1009; the error is then an [*UnreadableError]. Read returns no message after
+// Close or Drop. When ctx ends, Read drops the connection. Handle each message before reading
+// the next one: the number of large messages in memory is limited.
 func (c *Conn) Read(ctx context.Context) ([]byte, error) {
-	c.letGo()
+	c.releaseLarge()
 	if ctx != c.ctx && ctx.Done() != nil {
 		defer context.AfterFunc(ctx, c.Drop)()
 	}
 	for {
-		// coder/websocket drops the connection when the context of a read ends, and makes
-		// a timer per frame: timers of ours close it with a close frame.
+		// coder/websocket drops the connection when the context of a read ends, and starts a
+		// timer per frame. Our own timers close the connection with a close frame.
 		kind, r, err := c.out.ws.Reader(context.Background())
 		if err != nil {
 			return nil, c.lost(err)
@@ -173,7 +201,7 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 		case err != nil:
 			return nil, c.lost(err)
 		case c.out.isEnding():
-			c.letGo()
+			c.releaseLarge()
 			continue // until the client has answered the close frame
 		case kind != websocket.MessageText:
 			return nil, c.unreadable(websocket.StatusUnsupportedData, "messages must be text")
@@ -188,29 +216,29 @@ func (c *Conn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// unreadable closes the connection of a client that sent what cannot be read.
+// unreadable closes the connection of a client that sent an unreadable message.
 func (c *Conn) unreadable(code websocket.StatusCode, why string) error {
 	c.Close(int(code), why)
-	return &UnreadableError{Code: int(code), Why: why}
+	return &UnreadableError{Code: int(code), Reason: why}
 }
 
 var errTooLarge = errors.New("message too large")
 
-// aliveBytes is how much of a message counts as a sign of life. A client that sends
-// a large message slowly is not idle; one that sends a byte now and then is.
+// aliveBytes is the number of bytes of a message that count as a sign of life. A client that
+// sends a large message slowly is not idle. A client that sends single bytes is.
 const aliveBytes = 64 << 10
 
-// Messages that are larger than largeBytes wait until fewer than mostLarge of the door are
-// being received or used, and must arrive within largeTime. Otherwise each connection could
-// hold a message of Config.MaxMessageBytes that never ends.
+// Messages larger than largeBytes wait until fewer than mostLarge messages of the door are being
+// received or used, and must arrive within largeTime. Otherwise each connection could hold a
+// message of Config.MaxMessageBytes that never ends.
 const (
 	largeBytes = 256 << 10
 	mostLarge  = 32
 	largeTime  = 2 * time.Minute
 )
 
-// letGo lets another large message in, if the last one of this connection was one.
-func (c *Conn) letGo() {
+// releaseLarge frees the place of the last message of this connection if it was a large one.
+func (c *Conn) releaseLarge() {
 	if c.isLarge.Swap(false) {
 		<-c.door.large
 	}
@@ -224,21 +252,21 @@ func (c *Conn) readAll(r io.Reader) (msg []byte, err error) {
 	for large := false; ; {
 		if len(b) > largeBytes && !large {
 			large = true
-			c.pulse.deaf.Store(true)
+			c.pulse.readPaused.Store(true)
 			select {
 			case c.door.large <- struct{}{}:
 			case <-c.out.done:
 				return nil, net.ErrClosed
 			}
 			c.pulse.beats()
-			c.pulse.deaf.Store(false)
+			c.pulse.readPaused.Store(false)
 			late := time.AfterFunc(largeTime, func() {
-				c.Close(int(websocket.StatusPolicyViolation), "the message takes too long")
+				c.Close(int(websocket.StatusPolicyViolation), "message not received in time")
 			})
 			c.isLarge.Store(true)
 			defer func() {
 				if late.Stop(); err != nil {
-					c.letGo()
+					c.releaseLarge()
 				}
 			}()
 		}
@@ -262,17 +290,17 @@ func (c *Conn) readAll(r io.Reader) (msg []byte, err error) {
 	}
 }
 
-// limit is the most bytes that a message may have now; 0 is no limit.
+// limit returns the maximum size of the next message in bytes; 0 means no limit.
 func (c *Conn) limit() int64 {
-	limit := c.door.config.MaxMessageBytes
-	if limit > 0 && limit <= unidentifiedBytes || c.Name() != "" {
+	limit, stranger := c.door.config.MaxMessageBytes, cmp.Or(c.door.options.UnidentifiedBytes, unidentifiedBytes)
+	if limit > 0 && limit <= stranger || c.Name() != "" {
 		return limit
 	}
-	return unidentifiedBytes
+	return stranger
 }
 
-// lost makes the error of a read that failed, and drops what is left of the connection
-// unless it is being closed.
+// lost returns the error of a failed read. It drops the connection unless the connection is
+// being closed.
 func (c *Conn) lost(err error) error {
 	if c.out.isEnding() {
 		return ErrClosed
@@ -292,19 +320,19 @@ func (c *Conn) lost(err error) error {
 
 // finish ends the connection after its handler has returned, and waits for the writer.
 func (c *Conn) finish() {
-	c.letGo()
+	c.releaseLarge()
 	c.Close(int(websocket.StatusGoingAway), "")
 	c.out.wait()
 	c.Drop()
 	c.pulse.stop()
 	c.cancel()
-	_ = c.out.ws.CloseNow() // gives its buffers back
+	_ = c.out.ws.CloseNow() // returns its buffers to their pools
 	c.mu.Lock()
 	rate := c.rate
 	c.mu.Unlock()
-	how := *c.out.ending // nobody changes it any more
+	how := *c.out.ending // no goroutine changes it any more
 	c.door.rates.leave(rate)
 	c.door.metrics.closed(how)
-	c.Log().Debug("connection over", "code", how.code, "why", how.reason,
+	c.Log().Debug("connection closed", "code", how.code, "why", how.reason,
 		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))
 }

@@ -1,6 +1,6 @@
-// Package door is what the WebSocket doors of waza serve share: addresses, Host and
-// Origin checks, limits, timeouts, send queues, shutdown, logs and metrics. A protocol
-// makes its door with [New], and its HTTP handler calls [Door.Accept] for each client.
+// Package door holds the parts that the WebSocket doors of waza serve share: addresses, Host and
+// Origin checks, limits, timeouts, send queues, shutdown, logs and metrics. A protocol creates
+// its door with [New], and its HTTP handler calls [Door.Accept] for each client.
 package door
 
 import (
@@ -17,46 +17,52 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ErrShutdown is returned to clients and callers that come after [Door.Shutdown].
+// ErrShutdown is returned to clients and callers that arrive after [Door.Shutdown].
 var ErrShutdown = errors.New("the server is shutting down")
 
-// headerTimeout is how long a client may take to send the header of a request.
+// headerTimeout is the time limit for a client to send the header of a request.
 const headerTimeout = 5 * time.Second
 
-// requestTimeout is how long a request may take that is no WebSocket.
+// requestTimeout is the time limit for requests other than WebSockets.
 const requestTimeout = time.Minute
 
-// maxHeaderBytes is the most that the header of a request may have.
+// maxHeaderBytes is the maximum size of a request's header.
 const maxHeaderBytes = 16 << 10
 
-// Options are what a protocol gives to its door. The zero value works.
+// Options are a protocol's settings for its door. The zero value works.
 type Options struct {
 	// Log gets structured records without tokens and query strings; nil discards them.
 	Log *slog.Logger
-	// Metrics gets the metrics of the door, with its name as label door; nil keeps none.
+	// Metrics gets the metrics of the door, with its name in the label door; nil keeps none.
 	Metrics prometheus.Registerer
-	// Authenticated says that the handler lets nobody in who shows no key or token.
-	// Addresses that other machines can reach want it.
+	// Authenticated states that the handler admits only clients that show a key or token.
+	// Addresses that other machines can reach require it.
 	Authenticated bool
-	// AuthenticateHint says what the user has to set so that clients are authenticated.
+	// AuthenticateHint names the setting that makes clients authenticate themselves.
 	AuthenticateHint string
-	// ShutdownCode closes connections at shutdown; 0 cuts them without a close frame.
+	// MinTLS is the lowest accepted version of TLS, as crypto/tls numbers them; 0 means 1.2.
+	MinTLS uint16
+	// ShutdownCode is the close code at shutdown; 0 drops connections without a close frame.
 	ShutdownCode int
-	// ShutdownReason goes with ShutdownCode.
+	// ShutdownReason is the reason in the close frame at shutdown.
 	ShutdownReason string
-	// Closing is called once by Shutdown, after new clients are refused and before
-	// connections are closed. It may send messages and wait for work until ctx ends.
+	// Shutdown calls Closing once, after it has started to refuse new clients and before it
+	// closes connections. Closing can send messages and wait for work until ctx ends.
 	Closing func(ctx context.Context)
-	// IdleCode closes idle connections; 0 means 1001.
+	// IdleCode is the close code of idle connections; 0 means 1001.
 	IdleCode int
-	// Subprotocols are those that the door speaks, in order of preference.
+	// CutSilent drops clients that do not answer a ping, without a close frame.
+	CutSilent bool
+	// UnidentifiedBytes is the maximum size of a message on a connection that has not identified
+	// itself; 0 means 64 KiB. Config.MaxMessageBytes also applies.
+	UnidentifiedBytes int64
+	// Subprotocols lists the subprotocols of the door, in order of preference.
 	Subprotocols []string
 }
 
-// Door listens on the addresses of its Config, and keeps the connections that Accept
-// took. Its goroutines are those of an http.Server, which Serve waits for, and one per
-// connection while something is being written to it, which Accept waits for. It is safe
-// for concurrent use.
+// Door listens on the addresses of its Config and keeps the connections that Accept took. Its
+// goroutines are those of an http.Server, which Serve waits for. Each connection has one more
+// while it writes, which Accept waits for. Door is safe for concurrent use.
 type Door struct {
 	name    string
 	config  Config
@@ -67,21 +73,21 @@ type Door struct {
 	metrics *metrics
 	guests  *guests
 	rates   *rates
-	large   chan struct{} // has a value for each large message that is being received
+	large   chan struct{} // holds a value for each large message that is being received
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
 	closing   bool
 	conns     map[*Conn]struct{}
-	empty     chan struct{} // closed when closing and the last connection has left
+	empty     chan struct{} // closed when the door is closing and the last connection has left
 	shut      chan struct{} // closed by Shutdown when it is done
 }
 
-// New makes the door of a name, such as agents. It checks the Config and reads the TLS
-// certificate, and opens nothing yet. When listening is off, Listen returns no address
-// and Serve waits for Shutdown.
+// New returns a door with a name such as agents. It checks the Config and reads the TLS
+// certificate, but opens nothing yet. When listening is off, Listen returns no address and Serve
+// waits for Shutdown.
 //
-// The handler h gets all requests whose Host and Origin are accepted.
+// The handler h gets all requests with an accepted Host and Origin.
 func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -99,22 +105,22 @@ func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 	d.server = &http.Server{
 		Handler:           d.guard(h),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout, // WebSockets have none of these
+		ReadTimeout:       requestTimeout, // these do not apply to WebSockets
 		WriteTimeout:      requestTimeout,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withGuest,
-		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2, which upgrades differently
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2, which has a different upgrade
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	return d, nil
 }
 
-// Name is the door's name.
+// Name returns the door's name.
 func (d *Door) Name() string { return d.name }
 
-// Listen opens the addresses of the Config and returns the first; nil when listening is
-// off. Port 0 is any that is free. Clients wait until Serve is called.
+// Listen opens the addresses of the Config and returns the first; nil when listening is off.
+// Port 0 means any free port. Clients wait until Serve is called.
 func (d *Door) Listen() (net.Addr, error) {
 	if d.config.IsOff() {
 		return nil, nil
@@ -133,9 +139,9 @@ func (d *Door) Listen() (net.Addr, error) {
 	return listeners[0].Addr(), nil
 }
 
-// Serve serves the addresses that Listen opened until Shutdown is done, and returns nil.
-// When a listener fails, it cuts all connections and returns the error; when ctx ends,
-// its cause.
+// Serve serves the addresses that Listen opened until Shutdown is done, and returns nil. When a
+// listener fails, Serve drops all connections and returns the error. When ctx ends, it does the
+// same and returns the cause.
 func (d *Door) Serve(ctx context.Context) error {
 	d.mu.Lock()
 	listeners := d.listeners
@@ -186,7 +192,7 @@ func (d *Door) IsClosing() bool {
 	return d.closing
 }
 
-// list lists the connections.
+// list returns the connections.
 func (d *Door) list() []*Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,7 +203,7 @@ func (d *Door) list() []*Conn {
 	return conns
 }
 
-// enter registers a connection. It is false when no more are taken.
+// enter registers a connection. It returns false when the door is closing.
 func (d *Door) enter(c *Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,7 +223,7 @@ func (d *Door) leave(c *Conn) {
 	}
 }
 
-// closeOnce closes a channel that may be closed. Its caller holds the lock that guards c.
+// closeOnce closes a channel unless it is closed. The caller holds the lock that guards c.
 func closeOnce(c chan struct{}) {
 	select {
 	case <-c:

@@ -107,7 +107,7 @@ func TestTLS(t *testing.T) {
 	c := door.Defaults()
 	c.TLSCert, c.TLSKey = certificate(t)
 	d := open(t, c, door.Options{ShutdownCode: 1001}, named(echo))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the name is checked by the server
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the server checks the name
 	defer client.CloseIdleConnections()
 	ws, _, err := websocket.Dial(t.Context(), "wss://"+d.addr.String(), &websocket.DialOptions{HTTPClient: client})
 	require.NoError(t, err)
@@ -121,29 +121,43 @@ func TestTLS(t *testing.T) {
 	require.EqualValues(t, 1001, closeCode(t, ws))
 }
 
+// A protocol can require a newer version of TLS.
+func TestMinTLS(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.TLSCert, c.TLSKey = certificate(t)
+	d := open(t, c, door.Options{MinTLS: tls.VersionTLS13}, named(echo))
+	for version, ok := range map[uint16]bool{tls.VersionTLS12: false, tls.VersionTLS13: true} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MaxVersion: version}}}
+		_, _, err := websocket.Dial(t.Context(), "wss://"+d.addr.String(), &websocket.DialOptions{HTTPClient: client})
+		require.Equal(t, ok, err == nil, "%x: %v", version, err)
+		client.CloseIdleConnections()
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
 	for _, c := range []struct {
 		config  door.Config
 		options door.Options
-		want    string // of the error; "" is none
+		want    string // the expected error; "" means none
 	}{
 		{config: door.Config{Listen: "off"}},
 		{config: door.Config{}},
 		{config: door.Config{Listen: "localhost:0"}},
 		{config: door.Config{Listen: ":0"}},
 		{config: door.Config{Listen: "127.0.0.2:0"}},
-		{config: door.Config{Listen: "8080"}, want: `test: listen: "8080": want HOST:PORT or off: `},
-		{config: door.Config{Listen: "localhost:"}, want: "missing port; 0 means any that is free"},
-		{config: door.Config{Listen: "0.0.0.0:0"}, want: "test: listen: other machines can reach 0.0.0.0:0: set tls_cert and tls_key, or insecure: true to accept connections without TLS"},
-		{config: door.Config{Listen: "[::]:0"}, want: "other machines can reach"},
-		{config: door.Config{Listen: "waza.example.com:0"}, want: "other machines can reach"},
+		{config: door.Config{Listen: "8080"}, want: `test: listen must be HOST:PORT or off, got "8080": `},
+		{config: door.Config{Listen: "localhost:"}, want: "missing port; 0 means any free port"},
+		{config: door.Config{Listen: "0.0.0.0:0"}, want: "test: listen address 0.0.0.0:0 is reachable from other machines: set tls_cert and tls_key, or insecure: true to accept connections without TLS"},
+		{config: door.Config{Listen: "[::]:0"}, want: "reachable from other machines"},
+		{config: door.Config{Listen: "waza.example.com:0"}, want: "reachable from other machines"},
 		{config: door.Config{Listen: "0.0.0.0:0", Insecure: true}, want: "clients must authenticate themselves: set a key, or listen on localhost"},
 		{config: door.Config{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key}, options: door.Options{AuthenticateHint: "set WAZA_AGENT_KEY"}, want: "clients must authenticate themselves: set WAZA_AGENT_KEY"},
 		{config: door.Config{Listen: "0.0.0.0:0", Insecure: true}, options: door.Options{Authenticated: true}},
 		{config: door.Config{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key}, options: door.Options{Authenticated: true}},
-		{config: door.Config{Listen: "localhost:0", TLSCert: cert}, want: "tls_cert and tls_key belong together"},
+		{config: door.Config{Listen: "localhost:0", TLSCert: cert}, want: "tls_cert and tls_key must be set together"},
 		{config: door.Config{Listen: "localhost:0", TLSCert: cert, TLSKey: "missing"}, want: "tls_cert, tls_key: open missing"},
 		{config: door.Config{Listen: "localhost:0", MaxConnections: -1}, want: "must not be negative"},
 	} {
@@ -156,8 +170,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// On an address that other machines can reach, IP addresses and the names of the
-// certificate are hosts. No connection is made: the request says where it came in.
+// On an address that other machines can reach, IP addresses and the names of the certificate are
+// accepted hosts. The test makes no connection: each request contains its local address.
 func TestHostsOfOtherMachines(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
@@ -208,7 +222,7 @@ func TestLocalhostIsBothAddresses(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use")
 }
 
-// A door that is off has no address, and serves until it is shut down.
+// A door that is off has no address, and Serve returns after Shutdown.
 func TestOff(t *testing.T) {
 	t.Parallel()
 	d, err := door.New("test", door.Defaults(), door.Options{}, http.NotFoundHandler())
@@ -242,7 +256,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// No log line has what may be a token: neither query strings nor headers but Host and
+// No log line contains query strings, which can hold tokens, or headers other than Host and
 // Origin.
 func TestLogsHaveNoTokens(t *testing.T) {
 	t.Parallel()
@@ -274,7 +288,7 @@ func TestLogsHaveNoTokens(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	require.NoError(t, d.Shutdown(t.Context()))
 	require.NoError(t, <-done)
-	require.Contains(t, log.String(), "connection over")
+	require.Contains(t, log.String(), "connection closed")
 	require.Contains(t, log.String(), "evil.example.com")
 	require.NotContains(t, log.String(), "geheim")
 }

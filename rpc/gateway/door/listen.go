@@ -13,21 +13,21 @@ import (
 	"waza/rpc/access"
 )
 
-// check says what is wrong with the Config, and reads the TLS certificate.
+// check validates the Config and reads the TLS certificate.
 func (d *Door) check() error {
 	c := &d.config
 	switch {
 	case c.MaxMessageBytes < 0 || c.MaxConnections < 0 || c.MaxUnidentified < 0 || c.SendQueueBytes < 0 || c.MessagesPerMinute < 0:
 		return errors.New("sizes and counts must not be negative; 0 means no limit")
 	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return errors.New("tls_cert and tls_key belong together: set both or none")
+		return errors.New("tls_cert and tls_key must be set together: set both or neither")
 	}
 	if c.TLSCert != "" {
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
 			return fmt.Errorf("tls_cert, tls_key: %w", err)
 		}
-		d.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		d.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: cmp.Or(d.options.MinTLS, tls.VersionTLS12), NextProtos: []string{"http/1.1"}}
 	}
 	if c.IsOff() {
 		return nil
@@ -37,28 +37,28 @@ func (d *Door) check() error {
 		return err
 	}
 	if d.tls == nil && !c.Insecure {
-		return fmt.Errorf("listen: other machines can reach %s: set tls_cert and tls_key, or insecure: true to accept connections without TLS", c.Listen)
+		return fmt.Errorf("listen address %s is reachable from other machines: set tls_cert and tls_key, or insecure: true to accept connections without TLS", c.Listen)
 	}
 	if !d.options.Authenticated {
-		return fmt.Errorf("listen: other machines can reach %s, so clients must authenticate themselves: %s", c.Listen,
+		return fmt.Errorf("listen address %s is reachable from other machines, so clients must authenticate themselves: %s", c.Listen,
 			cmp.Or(d.options.AuthenticateHint, "set a key, or listen on localhost"))
 	}
 	return nil
 }
 
-// hostOf returns the host of an address; localhost when it has none.
+// hostOf returns the host of an address, or localhost when the address has no host.
 func hostOf(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {
-		err = errors.New("missing port; 0 means any that is free")
+		err = errors.New("missing port; 0 means any free port")
 	}
 	if err != nil {
-		return "", fmt.Errorf("listen: %q: want HOST:PORT or off: %w", address, err)
+		return "", fmt.Errorf("listen must be HOST:PORT or off, got %q: %w", address, err)
 	}
 	return cmp.Or(host, "localhost"), nil
 }
 
-// listen opens an address. localhost is 127.0.0.1 and ::1, or the one that exists.
+// listen opens an address. For localhost, it opens those of 127.0.0.1 and ::1 that exist.
 func listen(address string) ([]net.Listener, error) {
 	host, err := hostOf(address)
 	if err != nil {
@@ -69,7 +69,7 @@ func listen(address string) ([]net.Listener, error) {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 		return []net.Listener{l}, err
 	}
-	const tries = 10 // for a port that is free on both addresses
+	const tries = 10 // to find a port that is free on both addresses
 	for try := 1; ; try++ {
 		listeners, err := listenLocal(port)
 		if port == "0" && try < tries && errors.Is(err, syscall.EADDRINUSE) {
@@ -79,7 +79,7 @@ func listen(address string) ([]net.Listener, error) {
 	}
 }
 
-// listenLocal opens a port of both loopback addresses, or of the one that exists.
+// listenLocal opens a port on those loopback addresses that exist.
 func listenLocal(port string) ([]net.Listener, error) {
 	var lc net.ListenConfig
 	l4, err4 := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", port))
@@ -105,7 +105,7 @@ func listenLocal(port string) ([]net.Listener, error) {
 	}
 }
 
-// isMissing reports whether the machine has no such address.
+// isMissing reports whether the error means that the machine does not have the address.
 func isMissing(err error) bool {
 	var lookup *net.AddrError
 	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) || errors.As(err, &lookup)

@@ -10,42 +10,43 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Idle is when and how an idle connection is closed.
+// Idle configures when and how an idle connection is closed.
 type Idle struct {
-	// After is how long the client may be silent; 0 is for ever.
+	// After is how long the client can be silent; 0 means no limit.
 	After time.Duration
-	// Code of the close frame; 0 means 1001.
+	// Code is the close code; 0 means 1001.
 	Code int
-	// Reason in the close frame; "" means a text with After.
+	// Reason is the reason in the close frame; "" means a text that contains After.
 	Reason string
 }
 
-// pulse is whether a client is there: its timers for silence and for pings. They only
-// look at the clock that [pulse.beats] sets, which costs less per message than setting a
+// pulse detects whether a client is alive, with timers for silence and for pings. The timers
+// only compare the clock that [pulse.beats] sets, which costs less per message than resetting a
 // timer.
 type pulse struct {
-	out    *outbox
-	config *Config
-	since  time.Time
-	heard  atomic.Int64 // clock when the client was last heard
-	deaf   atomic.Bool  // nothing is read from the client now, for reasons of the door
+	out        *outbox
+	config     *Config
+	cuts       bool // drop a client that does not answer a ping
+	since      time.Time
+	heard      atomic.Int64 // clock of the last sign of life
+	readPaused atomic.Bool  // the door itself has paused reading
 
-	mu       sync.Mutex // guards the fields below; never held while outbox is called
+	mu       sync.Mutex // guards the fields below; not held during calls of outbox
 	stopped  bool
-	idle     *time.Timer // nil without
-	beat     *time.Timer // nil without
-	pingedAt int64       // clock of the ping that is to be answered; 0 for none
+	idle     *time.Timer // nil without a timeout
+	beat     *time.Timer // nil without pings
+	pingedAt int64       // clock of the unanswered ping; 0 means none
 }
 
-// clock is the time since the connection was accepted, in nanoseconds.
+// clock returns the time since the connection was accepted, in nanoseconds.
 func (p *pulse) clock() int64 { return int64(time.Since(p.since)) }
 
-// beats notes that the client was heard.
+// beats records a sign of life of the client.
 func (p *pulse) beats() { p.heard.Store(p.clock()) }
 
-// lastHeard is the clock when the client was last heard. While nothing is read, it is now.
+// lastHeard returns the clock of the last sign of life. While reading is paused, that is now.
 func (p *pulse) lastHeard() int64 {
-	if p.deaf.Load() {
+	if p.readPaused.Load() {
 		p.beats()
 	}
 	return p.heard.Load()
@@ -100,7 +101,7 @@ func (p *pulse) setIdle(idle Idle) {
 	p.idle = timer
 }
 
-// heartbeat sends a ping, or looks for the answer to the last.
+// heartbeat sends a ping, or checks for the answer to the last one.
 func (p *pulse) heartbeat() {
 	if p.out.isEnding() {
 		return
@@ -122,6 +123,8 @@ func (p *pulse) heartbeat() {
 	}
 	p.mu.Unlock()
 	switch {
+	case dead && p.cuts:
+		p.out.end(ending{reason: "no pong"})
 	case dead:
 		p.out.end(ending{code: int(websocket.StatusGoingAway), reason: fmt.Sprintf("no pong within %v", patience)})
 	case ping:

@@ -7,20 +7,19 @@ import (
 	"slices"
 
 	"github.com/coder/websocket"
-
-	"waza/runner/pause"
 )
 
-// Stream is the connection as a stream of lines, for protocols that have one message per
-// line: each line written is sent as a message, each message read is one line. Line ends
-// within messages become spaces. Write waits while the send queue is full, Read while the
-// client has sent more than Config.MessagesPerMinute. Close closes with code 1001. One goroutine may read and one may write.
+// Stream returns the connection as a stream of lines, for protocols with one message per line.
+// Each written line is sent as a message, and each received message is read as one line. Line
+// ends within messages become spaces. Write blocks while the send queue is full, Read while the
+// client exceeds Config.MessagesPerMinute. Close closes with code 1001. One goroutine can read
+// while another writes.
 func (c *Conn) Stream() io.ReadWriteCloser { return &stream{conn: c} }
 
 type stream struct {
 	conn *Conn
-	in   []byte // what is left of the message that is being read
-	out  []byte // a line that has not ended
+	in   []byte // the unread rest of the last message
+	out  []byte // an incomplete line
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -29,10 +28,8 @@ func (s *stream) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, io.EOF
 		}
-		for again, ok := s.conn.Allow(); !ok; again, ok = s.conn.Allow() {
-			if pause.Unless(s.conn.ctx, s.conn.Done(), again) != nil || s.conn.out.isEnding() {
-				return 0, io.EOF
-			}
+		if !Wait(s.conn) {
+			return 0, io.EOF
 		}
 		s.in = line(msg)
 	}
@@ -44,7 +41,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// errEndless is the error of a line that no client would take.
+// errEndless is the error of a line that is too long for any client.
 var errEndless = errors.New("line too long")
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -70,8 +67,8 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 }
 
-// line makes a message one line: outside of strings, which hold no raw line ends, JSON
-// takes a space as well.
+// line converts a message to one line. In JSON, raw line ends occur only outside of strings,
+// where a space has the same meaning.
 func line(msg []byte) []byte {
 	msg = bytes.ReplaceAll(msg, []byte("\n"), []byte(" "))
 	return append(bytes.ReplaceAll(msg, []byte("\r"), []byte(" ")), '\n')

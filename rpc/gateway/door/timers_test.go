@@ -21,7 +21,7 @@ import (
 	"waza/rpc/gateway/door"
 )
 
-// pipes is a listener in memory, for tests whose clock is faked.
+// pipes is a listener in memory, for tests with a fake clock.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -86,7 +86,7 @@ func (p *pipes) webSocket(t *testing.T, o websocket.DialOptions) *websocket.Conn
 	return ws
 }
 
-// raw connects a client that speaks WebSocket byte by byte.
+// raw connects a client that writes raw WebSocket bytes.
 func raw(t *testing.T, conn net.Conn) *bufio.ReadWriter {
 	t.Helper()
 	t.Cleanup(func() { conn.Close() })
@@ -102,7 +102,7 @@ func raw(t *testing.T, conn net.Conn) *bufio.ReadWriter {
 const upgrade = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
 
-// frame is a masked frame, the mask being 0.
+// frame returns a masked frame with the mask 0.
 func frame(first byte, length int, payload string) []byte {
 	b := []byte{first}
 	switch {
@@ -134,7 +134,7 @@ func readFrame(t *testing.T, r io.Reader) (byte, []byte) {
 	return first, payload
 }
 
-// goodbye is the payload of a close frame.
+// goodbye returns the payload of a close frame.
 func goodbye(code int, reason string) string {
 	return string(binary.BigEndian.AppendUint16(nil, uint16(code))) + reason
 }
@@ -178,7 +178,7 @@ func TestIdleClientsAreClosed(t *testing.T) {
 					echo(ctx, conn)
 				})
 				ws := p.webSocket(t, websocket.DialOptions{})
-				for range 3 { // so does a message
+				for range 3 { // a message has the same effect
 					time.Sleep(c.after - time.Second)
 					say(t, ws, "x")
 					require.Equal(t, "x", hear(t, ws))
@@ -201,10 +201,10 @@ func TestHeartbeat(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p, d := openPipes(t, config, door.Options{}, echo)
 			pings := 0
-			var deaf atomic.Bool
+			var silent atomic.Bool
 			ws := p.webSocket(t, websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
 				pings++
-				return !deaf.Load()
+				return !silent.Load()
 			}})
 			over := make(chan error)
 			go func() {
@@ -215,7 +215,7 @@ func TestHeartbeat(t *testing.T) {
 			synctest.Wait()
 			require.InDelta(t, float64(time.Hour/max(patience, 30*time.Second)), float64(pings), 2)
 			require.Len(t, d.List(), 1)
-			deaf.Store(true)
+			silent.Store(true)
 			start := time.Now()
 			err := <-over
 			require.Equal(t, websocket.StatusGoingAway, websocket.CloseStatus(err))
@@ -225,7 +225,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// Clients that begin something and never end it are closed.
+// Clients that never finish a message are closed.
 func TestAttackHalfMessages(t *testing.T) {
 	t.Parallel()
 	t.Run("header", func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestAttackHalfMessages(t *testing.T) {
 				require.Equal(t, time.Minute, time.Since(start))
 				_, err = rw.ReadByte()
 				require.ErrorIs(t, err, io.EOF)
-				require.Equal(t, time.Minute+5*time.Second, time.Since(start), "it does not wait for ever for an answer")
+				require.Equal(t, time.Minute+5*time.Second, time.Since(start), "the server must not wait forever for an answer")
 				synctest.Wait()
 				require.Empty(t, d.List())
 			})
@@ -284,8 +284,8 @@ func TestAttackHalfMessages(t *testing.T) {
 	}
 }
 
-// Large messages that never end take no more memory than a few need, and the time for
-// them is limited, whatever else their clients do.
+// Large messages that never end take no more memory than a few of them need. Their time is
+// limited even if their clients also send pings.
 func TestAttackLargeMessagesThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,15 +330,15 @@ func TestAttackLargeMessagesThatNeverEnd(t *testing.T) {
 		require.NoError(t, <-sent)
 		require.Equal(t, door.LargeTime, time.Since(start))
 		for range door.MostLarge {
-			require.Equal(t, goodbye(1008, "the message takes too long"), <-codes)
+			require.Equal(t, goodbye(1008, "message not received in time"), <-codes)
 		}
 		ws.CloseNow()
-		time.Sleep(time.Minute) // until all have noticed
+		time.Sleep(time.Minute) // until all connections are closed
 	})
 }
 
-// A client that takes a long time for a large message, and pings meanwhile, was closed
-// with the answer to its ping.
+// Regression: a client that received a large message slowly and sent a ping meanwhile was closed
+// when the server answered the ping.
 func TestPongsWaitForLargeMessages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestPongsWaitForLargeMessages(t *testing.T) {
 		})
 		conn := p.dial()
 		rw := raw(t, conn)
-		synctest.Wait() // until the message is on its way
+		synctest.Wait() // until the message is being sent
 		for range 2 {
 			_, err := conn.Write(frame(0x89, 4, "ping"))
 			require.NoError(t, err)
@@ -374,7 +374,7 @@ func TestShutdownIsLimited(t *testing.T) {
 				c.Send(make([]byte, 1000))
 				echo(ctx, c)
 			})
-			raw(t, p.dial()) // which reads nothing
+			raw(t, p.dial()) // this client reads nothing
 			synctest.Wait()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -410,7 +410,7 @@ func TestRateLimit(t *testing.T) {
 					continue
 				}
 				again, ok := c.Allow()
-				results <- allowed{again, ok}
+				results <- allowed{again.Round(100 * time.Millisecond), ok} // each refusal takes 10 ms
 			}
 		})
 		ask := func(ws *websocket.Conn) allowed {
@@ -423,21 +423,21 @@ func TestRateLimit(t *testing.T) {
 		}
 		require.Equal(t, allowed{time.Second, false}, ask(one))
 		say(t, one, "one")
-		require.Equal(t, allowed{time.Second, false}, ask(one), "as before it had a name")
+		require.Equal(t, allowed{time.Second, false}, ask(one), "same limit as before it had a name")
 
 		two := p.webSocket(t, websocket.DialOptions{})
 		require.Equal(t, allowed{0, true}, ask(two), "another client")
 		one.CloseNow()
 		synctest.Wait()
 		say(t, two, "one")
-		require.Equal(t, allowed{time.Second, false}, ask(two), "the same client that has connected again")
+		require.Equal(t, allowed{time.Second, false}, ask(two), "the same client after reconnecting")
 		time.Sleep(time.Second)
 		require.Equal(t, allowed{0, true}, ask(two))
 		require.Equal(t, allowed{time.Second, false}, ask(two))
 	})
 }
 
-// Of large messages that have arrived, few exist before the others have been dealt with.
+// Few large messages are in memory at once; the others wait until these have been handled.
 func TestAttackManyLargeMessages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -469,6 +469,6 @@ func TestAttackManyLargeMessages(t *testing.T) {
 			require.Equal(t, "x", hear(t, ws))
 			ws.CloseNow()
 		}
-		time.Sleep(time.Minute) // until all have noticed
+		time.Sleep(time.Minute) // until all connections are closed
 	})
 }

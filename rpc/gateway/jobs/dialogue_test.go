@@ -1,25 +1,21 @@
 package jobs_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/doortest"
 	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/jobs/board"
@@ -32,125 +28,84 @@ import (
 	"waza/runner/runnertest"
 )
 
-// patience is how long a dialogue waits for anything.
-const patience = 20 * time.Second
-
-// TestDialogues plays the dialogues of testdata/dialogues, whose README describes their form.
+// TestDialogues plays the dialogues of testdata/dialogues. The README there describes their
+// form.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
-	playDialogues(t, doortest.PlayOurs)
+	doortest.Play(t, doortest.PlayOurs, newDialogue)
 }
 
-// TestDialoguesWithNode plays them with clients that are not ours.
+// TestDialoguesWithNode plays them with the WebSocket clients of the npm package ws.
 func TestDialoguesWithNode(t *testing.T) {
 	t.Parallel()
-	playDialogues(t, doortest.PlayNode(doortest.NodeModules(t)))
+	doortest.Play(t, doortest.PlayNode(doortest.NodeModules(t)), newDialogue)
 }
 
-func playDialogues(t *testing.T, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) {
-	files, err := filepath.Glob("testdata/dialogues/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		require.NoError(t, err)
-		var config []byte
-		for _, section := range archive.Files {
-			if section.Name == "config" {
-				config = section.Data
-				continue
-			}
-			config := config
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+section.Name, func(t *testing.T) {
-				t.Parallel()
-				d := newDialogue(t, config, play)
-				defer d.end()
-				for i, line := range strings.Split(string(section.Data), "\n") {
-					if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-						d.at = fmt.Sprintf("%s: %s: line %d: %s", filepath.Base(file), section.Name, i+1, line)
-						d.step(line)
-					}
-				}
-			})
-		}
-	}
-}
-
-// dialogue is a server, a waza process beside it, and the clients of the server.
+// dialogue is a server, another waza process beside it, and the clients of the server.
 type dialogue struct {
-	t      *testing.T
-	at     string // the line that is played
+	*doortest.Dialogue
 	config jobs.Config
-	dir    string
-	log    *safeBuffer
-	player doortest.Player
 
 	server *jobs.Server
 	store  *store.Store
 	tokens *token.Issuer
-	own    *runner.Runner // of the server
+	own    *runner.Runner // runs in the server
 	runs   *owned.Runs
-	other  *runner.Runner // of another process
-	addr   net.Addr
+	other  *runner.Runner // runs in another process
 	stop   func()
 
-	mu     sync.Mutex
-	events map[string]chan doortest.Event
-	trials map[string]chan string // what the agent is to do, by the id of its case
+	mu     sync.Mutex             // guards trials
+	trials map[string]chan string // actions of the agent, by the id of the case
 
 	jury    *runnertest.Jury
-	answers chan struct{} // one for each question that the judge may answer after the trials
+	answers chan struct{} // one value for each question that the judge can answer after the trials
 
-	names doortest.Names // what $NAME was
-	given map[string]string
+	given map[string]string // tokens by name
 }
 
-type safeBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func newDialogue(t *testing.T, config []byte, play func(t *testing.T, happens func(doortest.Event)) doortest.Player) *dialogue {
+func newDialogue(shared *doortest.Dialogue) doortest.Door {
 	d := &dialogue{
-		t: t, dir: t.TempDir(), log: &safeBuffer{}, config: jobs.Defaults(), events: map[string]chan doortest.Event{},
-		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, names: doortest.Names{}, given: map[string]string{},
+		Dialogue: shared, config: jobs.Defaults(),
+		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
-	d.jury = &runnertest.Jury{Before: func(tool, _ string) int {
+	d.jury = &runnertest.Jury{Before: func(ctx context.Context, tool, _ string) int {
 		if tool == "submit_verdict" {
 			return 0
 		}
 		select {
 		case <-d.answers:
 			return 0
-		case <-t.Context().Done():
+		case <-ctx.Done():
+			return http.StatusBadRequest
+		case <-d.T.Context().Done():
 			return http.StatusBadRequest
 		}
 	}}
-	decoder := yaml.NewDecoder(bytes.NewReader(config))
-	decoder.KnownFields(true)
-	if len(bytes.TrimSpace(config)) > 0 {
-		require.NoError(t, decoder.Decode(&d.config))
-	}
-	d.player = play(t, func(e doortest.Event) { d.eventsOf(e.Name) <- e })
-	d.other = runnertest.AgentRunner(t, d.dir, d.agent)
-	d.start()
-	return d
+	doortest.Configure(shared, yaml.NewDecoder, &d.config)
+	d.other = runnertest.AgentRunner(d.T, d.Dir, d.agent)
+	d.T.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), doortest.Patience)
+		defer cancel()
+		require.NoError(d.T, d.other.Close(ctx))
+	})
+	return doortest.Door{Start: d.start, Stop: func() { d.stop() }, Steps: d.steps(), Target: d.target}
 }
 
-// agent does what the dialogue says, when it says so.
+// steps returns the steps. Each gets the words after the first, and the same words as one text.
+func (d *dialogue) steps() map[string]func(string) {
+	steps := map[string]func(string){}
+	for word, do := range map[string]func(f []string, rest string){
+		"run": d.run, "suite": d.suite, "judge": d.judge, "answers": d.judgeAnswers, "serve": d.serve, "serveas": d.serveAs,
+		"trial": d.doTrial, "resume": d.resume, "over": d.awaitEnd, "grade": d.grade, "delete": d.remove,
+		"request": d.request, "revoke": d.revoke, "skip": d.skip, "find": d.find,
+	} {
+		steps[word] = func(rest string) { do(strings.Fields(rest), rest) }
+	}
+	return steps
+}
+
+// agent waits for the dialogue's action for a trial and executes it.
 func (d *dialogue) agent(ctx context.Context, t *executor.Trial) (string, error) {
 	select {
 	case what := <-d.trial(t.Task.ID, t.Num):
@@ -172,7 +127,7 @@ func (d *dialogue) agent(ctx context.Context, t *executor.Trial) (string, error)
 	}
 }
 
-// trial is where the agent hears what to do.
+// trial returns the channel with the agent's actions for a trial.
 func (d *dialogue) trial(task string, num int) chan string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -183,18 +138,18 @@ func (d *dialogue) trial(task string, num int) chan string {
 	return d.trials[id]
 }
 
-// start starts a server with the store and the runs of the one before.
-func (d *dialogue) start() {
+// start starts a server with the store and the runs of the previous one.
+func (d *dialogue) start() *door.Door {
 	var err error
-	d.store, err = store.Open(d.dir)
-	require.NoError(d.t, err)
+	d.store, err = store.Open(d.Dir)
+	require.NoError(d.T, err)
 	d.tokens, err = token.New(context.Background(), d.store)
-	require.NoError(d.t, err)
-	alerts := board.NewAlerts(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	require.NoError(d.T, err)
+	alerts := board.NewAlerts(d.Log.Handler())
 	log := slog.New(alerts)
 	d.runs, err = owned.Open(context.Background(), store.RunsOf(d.store), d.config.MaxJobs, log)
-	require.NoError(d.t, err)
-	d.own = runnertest.GatedRunner(d.t, d.dir, d.agent, d.runs)
+	require.NoError(d.T, err)
+	d.own = runnertest.GatedRunner(d.T, d.Dir, d.agent, d.runs)
 	b := board.New(board.Options{Runner: d.own, Log: log, Queued: d.runs.Queued, UserOf: func(_ context.Context, run string) (string, error) {
 		if user := d.runs.UserOf(run); user != "" {
 			return user, nil
@@ -203,88 +158,28 @@ func (d *dialogue) start() {
 	}})
 	alerts.SendTo(b)
 	d.server, err = jobs.New(d.config, jobs.Options{Tokens: d.tokens, Board: b, Log: log})
-	require.NoError(d.t, err)
-	d.addr, err = d.server.Door().Listen()
-	require.NoError(d.t, err)
-	d.config.Listen = d.addr.String() // clients come back to the same address
-	served := make(chan error, 1)
-	go func() { served <- d.server.Door().Serve(context.Background()) }()
+	require.NoError(d.T, err)
 	boarding, cancel := context.WithCancel(context.Background())
 	var boards sync.WaitGroup
 	boards.Go(func() { b.Serve(boarding) })
 	boards.Go(func() {
-		if err := d.runs.Resume(boarding, d.own); err != nil && boarding.Err() == nil {
-			d.t.Error(err)
+		if err := d.runs.Resume(boarding, d.own); err != nil && boarding.Err() == nil && !errors.Is(err, runner.ErrClosed) {
+			d.T.Error(err)
 		}
 	})
 	d.stop = func() {
-		ctx, end := context.WithTimeout(context.Background(), patience)
+		ctx, end := context.WithTimeout(context.Background(), doortest.Patience)
 		defer end()
-		require.NoError(d.t, d.own.Close(ctx))
-		require.NoError(d.t, d.server.Door().Shutdown(ctx))
-		require.NoError(d.t, <-served)
+		require.NoError(d.T, d.own.Close(ctx))
+		d.Shut()
 		cancel()
-		boards.Wait()
-		require.NoError(d.t, d.store.Close())
+		d.Wait("board", boards.Wait)
+		require.NoError(d.T, d.store.Close())
 	}
+	return d.server.Door()
 }
 
-func (d *dialogue) end() {
-	d.stop()
-	require.NoError(d.t, d.other.Close(context.Background()))
-	d.player.End()
-	for _, secret := range d.given {
-		require.NotContains(d.t, d.log.String(), secret, "tokens are not logged")
-	}
-	require.NotContains(d.t, d.log.String(), "level=ERROR")
-	if d.t.Failed() {
-		d.t.Log(d.at)
-		d.t.Log(d.log.String())
-	}
-}
-
-func (d *dialogue) eventsOf(name string) chan doortest.Event {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.events[name] == nil {
-		d.events[name] = make(chan doortest.Event, 100_000)
-	}
-	return d.events[name]
-}
-
-// next is what happens to a client next.
-func (d *dialogue) next(name string) doortest.Event {
-	select {
-	case e := <-d.eventsOf(name):
-		return e
-	case <-time.After(patience):
-		require.FailNow(d.t, "nothing happens", "%s\n%s", d.at, d.log.String())
-		return doortest.Event{}
-	}
-}
-
-func (d *dialogue) step(line string) {
-	if i := strings.IndexAny(line, "<> "); i >= 0 && line[i] != ' ' {
-		name, rest := line[:i], strings.TrimSpace(line[i+1:])
-		if line[i] == '>' {
-			d.player.Play(doortest.Action{Do: "say", Name: name, Text: d.fill(rest)})
-		} else {
-			d.hear(name, rest)
-		}
-		return
-	}
-	fields := strings.Fields(line)
-	do, ok := map[string]func(f []string, rest string){
-		"connect": d.connect, "drop": d.drop, "binary": d.binary, "large": d.large,
-		"run": d.run, "suite": d.suite, "judge": d.judge, "answers": d.judgeAnswers, "serve": d.serve, "serveas": d.serveAs, "trial": d.does, "resume": d.resume, "over": d.isOver, "grade": d.grade, "delete": d.remove,
-		"request": d.request, "restart": d.restart, "revoke": d.revoke, "skip": d.skip, "find": d.find,
-	}[fields[0]]
-	require.True(d.t, ok, "%s: what is %s?", d.at, fields[0])
-	_, rest, _ := strings.Cut(line, " ")
-	do(fields[1:], rest)
-}
-
-// token is a token of a user, or one that is wrong in some way.
+// token returns a token of a user, or an invalid one.
 func (d *dialogue) token(who string) string {
 	if who == "none" {
 		return ""
@@ -307,7 +202,7 @@ func (d *dialogue) token(who string) string {
 		grant.TTL = 2 * time.Second
 	}
 	pair, err := d.tokens.Create(context.Background(), grant)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 	text := pair.Access
 	switch how {
 	case "refresh":
@@ -321,71 +216,39 @@ func (d *dialogue) token(who string) string {
 		text = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + "."
 	}
 	d.given[who] = text
+	d.Secret(text)
 	return text
 }
 
-func (d *dialogue) connect(f []string, _ string) {
-	query := ""
-	if text := d.token(f[1]); text != "" {
-		query = "?token=" + text
-	}
-	d.player.Play(doortest.Action{Do: "connect", Name: f[0], URL: "ws://" + d.addr.String() + "/ws" + query})
-	require.Equal(d.t, "open", d.next(f[0]).Event, d.at)
-}
-
-func (d *dialogue) drop(f []string, _ string) {
-	d.player.Play(doortest.Action{Do: "drop", Name: f[0]})
-	for d.next(f[0]).Event != "closed" {
+// target adds the token that the second word names.
+func (d *dialogue) target(a *doortest.Action, words []string) {
+	require.Len(d.T, words, 1, d.At)
+	a.URL += "ws"
+	if text := d.token(words[0]); text != "" {
+		a.URL += "?token=" + text
 	}
 }
 
-func (d *dialogue) binary(f []string, _ string) {
-	d.player.Play(doortest.Action{Do: "binary", Name: f[0], Text: "{}"})
-}
-
-func (d *dialogue) large(f []string, _ string) {
-	n, err := strconv.Atoi(f[1])
-	require.NoError(d.t, err, d.at)
-	d.player.Play(doortest.Action{Do: "say", Name: f[0], Text: `{"type":"` + strings.Repeat("x", n-11) + `"}`})
-}
-
-// skip drops messages up to one of a type, CLIENT TYPE.
+// skip drops messages up to and including the first of a type: CLIENT TYPE.
 func (d *dialogue) skip(f []string, _ string) { d.until(f[0], f[1]) }
 
-// find drops messages before one of a type, CLIENT MESSAGE.
+// find drops messages until one has the type of the given message, and compares that one: CLIENT
+// MESSAGE.
 func (d *dialogue) find(f []string, rest string) {
 	_, want, _ := strings.Cut(rest, " ")
 	var m struct{ Type string }
-	require.NoError(d.t, json.Unmarshal([]byte(d.fill(want)), &m), d.at)
-	d.names.Compare(d.t, d.at, want, d.until(f[0], m.Type))
+	require.NoError(d.T, json.Unmarshal([]byte(d.Fill(want)), &m), d.At)
+	d.Names.Compare(d.T, d.At, want, d.until(f[0], m.Type))
 }
 
 func (d *dialogue) until(name, kind string) []byte {
 	for {
-		e := d.next(name)
-		require.Equal(d.t, "message", e.Event, "%s: closed with %d %s", d.at, e.Code, e.Reason)
+		e := d.Next(name)
+		require.Equal(d.T, "message", e.Event, "%s: closed with %d %s", d.At, e.Code, e.Reason)
 		var m struct{ Type string }
-		require.NoError(d.t, json.Unmarshal([]byte(e.Text), &m), d.at)
+		require.NoError(d.T, json.Unmarshal([]byte(e.Text), &m), d.At)
 		if m.Type == kind {
 			return []byte(e.Text)
 		}
 	}
-}
-
-func (d *dialogue) hear(name, want string) {
-	e := d.next(name)
-	if code, ok := strings.CutPrefix(want, "close "); ok {
-		require.Equal(d.t, code, strings.TrimSpace(fmt.Sprint(e.Code, " ", e.Reason)), "%s: %s", d.at, e.Text)
-		return
-	}
-	require.Equal(d.t, "message", e.Event, "%s: closed with %d %s\n%s", d.at, e.Code, e.Reason, d.log)
-	d.names.Compare(d.t, d.at, want, []byte(e.Text))
-}
-
-// fill replaces $NAME by what it was.
-func (d *dialogue) fill(text string) string {
-	for name, value := range d.names {
-		text = strings.ReplaceAll(text, name, fmt.Sprint(value))
-	}
-	return text
 }

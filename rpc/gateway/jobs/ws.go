@@ -14,29 +14,28 @@ import (
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
-	"waza/runner/pause"
 )
 
-// Codes that close connections to the job stream, besides CodeUnauthenticated.
+// Close codes of the job stream besides CodeUnauthenticated.
 const (
 	CodeReceiveTimeout     = 4002
 	CodeTooManyConnections = 4008
 )
 
-// writePause is the least time between two writes to a client. A run of another process is
-// seen within 100 ms, so it is hardly noticed.
+// writePause is the minimum time between two writes to a client. It is hardly noticeable,
+// because events of other processes take up to 100 ms anyway.
 const writePause = 20 * time.Millisecond
 
-// maxRequestBytes is the size of the largest message that clients of the job stream send.
+// maxRequestBytes is the maximum size of a message from a client of the job stream.
 const maxRequestBytes = 64 << 10
 
-// crowd counts the connections of each user. The zero value has none.
+// crowd counts the connections of each user. The zero value is empty.
 type crowd struct {
 	mu     sync.Mutex // guards byUser
 	byUser map[string]int
 }
 
-// enter counts a connection of a user. It is false when there are most already.
+// enter counts a connection of a user. It returns false when the user has most connections.
 func (c *crowd) enter(user string, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,13 +57,13 @@ func (c *crowd) leave(user string) {
 	}
 }
 
-// ws serves the job stream to a client that shows a token in the query.
+// ws serves the job stream to a client with a token in the query.
 func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
 		claims, err := s.check(ctx, c.Request().URL.Query().Get("token"))
 		switch {
 		case errors.Is(err, token.ErrStore):
-			c.Log().Error("a token cannot be checked", board.EventKey, "store_failed", "error", err)
+			c.Log().Error("token check failed", board.EventKey, "store_failed", "error", err)
 			c.Close(int(websocket.StatusInternalError), token.ErrStore.Error())
 			return
 		case err != nil:
@@ -85,8 +84,8 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// check is token.Issuer.Check on a stack of its own: a database needs a deep one, and the stack
-// of a connection stays as deep as it was once.
+// check calls token.Issuer.Check on a stack of its own. The database needs a deep stack, and the
+// stack of the connection would never shrink again.
 func (s *Server) check(ctx context.Context, text string) (who *token.Claims, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -97,7 +96,7 @@ func (s *Server) check(ctx context.Context, text string) (who *token.Claims, err
 	return who, err
 }
 
-// refuseFurther closes a connection of a user who has the most there may be.
+// refuseFurther closes a connection of a user who has too many.
 func (s *Server) refuseFurther(c *door.Conn, who *token.Claims) {
 	c.Log().Warn("user has too many connections", board.EventKey, "too_many_connections", "user", who.Subject)
 	c.Close(CodeTooManyConnections, "too many connections")
@@ -107,9 +106,9 @@ func viewer(claims *token.Claims) board.Viewer {
 	return board.Viewer{User: claims.Subject, Admin: claims.IsAdmin()}
 }
 
-// watch sends the jobs to a client, and does what it asks for, until it leaves.
+// watch sends the jobs to a client and handles its messages until the client leaves.
 func (s *Server) watch(ctx context.Context, c *door.Conn, v board.Viewer) {
-	stop, err := s.options.Board.Watch(ctx, v, func(msg []byte) { _ = c.Send(msg) }) // Send ends slow connections
+	stop, err := s.options.Board.Watch(ctx, v, func(msg []byte) { _ = c.Send(msg) }) // Send closes slow connections
 	if err != nil {
 		return
 	}
@@ -123,10 +122,8 @@ func (s *Server) watch(ctx context.Context, c *door.Conn, v board.Viewer) {
 			c.Close(int(websocket.StatusMessageTooBig), "message too large")
 			return
 		}
-		for again, ok := c.Allow(); !ok; again, ok = c.Allow() {
-			if pause.Unless(ctx, c.Done(), again) != nil {
-				return
-			}
+		if !door.Wait(c) {
+			return
 		}
 		if answer := s.answer(ctx, v, msg); answer != nil && c.Send(answer) != nil {
 			return
@@ -134,7 +131,7 @@ func (s *Server) watch(ctx context.Context, c *door.Conn, v board.Viewer) {
 	}
 }
 
-// problem is the message error. Clients in the field ignore it.
+// problem is the message error. Existing clients ignore it.
 type problem struct {
 	Type    string `json:"type"`
 	Code    string `json:"code"`
@@ -142,7 +139,7 @@ type problem struct {
 	JobID   string `json:"job_id,omitempty"`
 }
 
-// answer does what a message asks for, and returns the answer; nil when there is none.
+// answer handles a message and returns the answer; nil means none.
 func (s *Server) answer(ctx context.Context, v board.Viewer, msg []byte) []byte {
 	var m struct {
 		Type  *string `json:"type"`
@@ -151,15 +148,15 @@ func (s *Server) answer(ctx context.Context, v board.Viewer, msg []byte) []byte 
 	p := &problem{Type: "error"}
 	switch err := json.Unmarshal(msg, &m); {
 	case err != nil || m.Type == nil:
-		p.Code, p.Message = "bad_message", "want a JSON object with the field type"
+		p.Code, p.Message = "bad_message", "message must be a JSON object with the field type"
 	case *m.Type == "ping":
 		return []byte(`{"type":"pong"}`)
 	case *m.Type != "cancel":
-		p.Code, p.Message = "unknown_type", "want the type ping or cancel"
+		p.Code, p.Message = "unknown_type", "type must be ping or cancel"
 	case m.JobID == nil:
-		p.Code, p.Message = "bad_message", "cancel: want the field job_id"
+		p.Code, p.Message = "bad_message", "cancel needs the field job_id"
 	default:
-		// A client may leave right after it has cancelled a job.
+		// The client may leave right after the message.
 		if p.Code, p.Message = s.cancel(context.WithoutCancel(ctx), v, *m.JobID); p.Code == "" {
 			return nil
 		}
@@ -172,7 +169,8 @@ func (s *Server) answer(ctx context.Context, v board.Viewer, msg []byte) []byte 
 	return b
 }
 
-// cancel cancels a job, and returns why it cannot; an empty code when it can.
+// cancel cancels a job. When that fails, it returns a code and a message; otherwise the code is
+// empty.
 func (s *Server) cancel(ctx context.Context, v board.Viewer, id string) (code, message string) {
 	err := s.options.Board.Cancel(ctx, v, id)
 	switch {
@@ -186,7 +184,7 @@ func (s *Server) cancel(ctx context.Context, v board.Viewer, id string) (code, m
 	return "cancel_failed", board.Failure(err.Error())
 }
 
-// clip shortens what a client sent for an answer.
+// clip shortens a client's text for an answer.
 func clip(s string) string {
 	const most = 100
 	if len(s) > most {

@@ -17,12 +17,12 @@ import (
 	"waza/runner/pause"
 )
 
-// redial is the longest pause between two attempts to reach a server.
+// redial is the maximum pause between two attempts to connect to a server.
 const redial = 500 * time.Millisecond
 
-// Client reaches the server of a state directory. It connects when it is used first,
-// and again whenever the server comes back. It implements [remote.Hub] and is safe for
-// concurrent use.
+// Client connects to the server of a state directory. It connects at its first use, and
+// reconnects whenever the server returns. It implements [remote.Hub] and is safe for concurrent
+// use.
 type Client struct {
 	path   string
 	ctx    context.Context // ends with Close
@@ -33,20 +33,20 @@ type Client struct {
 	key     int64
 	live    *connection
 	dialing chan struct{} // closed when the attempt to connect is over; nil without one
-	fails   int           // attempts that failed since the last that did not
+	fails   int           // number of failed attempts since the last success
 }
 
 var _ remote.Hub = (*Client)(nil)
 
-// NewClient returns a client of the server of a state directory, which need not be
-// there yet.
+// NewClient returns a client of the server of a state directory. The server does not need to
+// exist yet.
 func NewClient(stateDir string) *Client {
 	c := &Client{path: SocketPath(stateDir)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Close ends the connection, if there is one.
+// Close closes the connection if one is open.
 func (c *Client) Close() {
 	c.cancel()
 	c.mu.Lock()
@@ -58,8 +58,8 @@ func (c *Client) Close() {
 	c.dials.Wait()
 }
 
-// connection is one connection to the server. A key's callback is called while its
-// request is served.
+// connection is one connection to the server. The callback of a key is called while its request
+// is active.
 type connection struct {
 	rpc *jsonrpc2.Conn
 
@@ -67,7 +67,7 @@ type connection struct {
 	callbacks map[string]func(*message)
 }
 
-// Handle takes a notification of the server.
+// Handle handles a notification of the server.
 func (c *connection) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	var m message
 	if req.Params == nil || json.Unmarshal(*req.Params, &m) != nil {
@@ -100,7 +100,7 @@ func (c *connection) closed() bool {
 	}
 }
 
-// connect connects once, if there is no connection.
+// connect tries once to connect, unless a connection exists.
 func (c *Client) connect(ctx context.Context) (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,12 +117,13 @@ func (c *Client) connect(ctx context.Context) (*connection, error) {
 	}
 	c.fails = 0
 	c.live = &connection{callbacks: map[string]func(*message){}}
-	// What it sends before rpc is set are replies only.
+	// Before rpc is set, it sends only replies.
 	c.live.rpc = jsonrpc2.NewConn(c.ctx, jsonrpc2.NewPlainObjectStream(limitedConn{conn}), c.live, jsonrpc2.SetLogger(quiet))
 	return c.live, nil
 }
 
-// await connects, trying again until it can. However many wait, one tries.
+// await returns a connection, and retries until it succeeds. Of several callers, only one
+// retries.
 func (c *Client) await(ctx context.Context) (*connection, error) {
 	for {
 		if live, err := c.connected(ctx); live != nil || err != nil {
@@ -131,7 +132,7 @@ func (c *Client) await(ctx context.Context) (*connection, error) {
 	}
 }
 
-// connected returns the connection; nil after an attempt to connect that may have failed.
+// connected returns the connection, or nil after a failed attempt to connect.
 func (c *Client) connected(ctx context.Context) (*connection, error) {
 	c.mu.Lock()
 	if c.live != nil && !c.live.closed() {
@@ -143,7 +144,7 @@ func (c *Client) connected(ctx context.Context) (*connection, error) {
 		over, wait := c.dialing, min(redial, time.Duration(c.fails)*redial/10)
 		c.dials.Go(func() {
 			if pause.For(c.ctx, wait) == nil {
-				_, _ = c.connect(c.ctx) // callers look for the connection
+				_, _ = c.connect(c.ctx) // callers check the connection
 			}
 			c.mu.Lock()
 			c.dialing = nil
@@ -171,13 +172,13 @@ func (c *Client) newKey() string {
 	return strconv.FormatInt(c.key, 10)
 }
 
-// withdrawTime is how long a server may take to end a request that was cancelled.
+// withdrawTime is the time limit for a server to end a cancelled request.
 const withdrawTime = 5 * time.Second
 
-// call sends a request and waits for its reply. When ctx ends it asks the server to end
-// the request and waits for the reply all the same; a server that gives none in time
-// is one that hangs, and the connection to it is closed. The error is [errGone] when the
-// connection has ended, and the cause of ctx when that ended the request.
+// call sends a request and waits for its reply. When ctx ends, it asks the server to end the
+// request and still waits for the reply. If the server does not reply in time, it hangs, and
+// call closes the connection. The error is [errGone] when the connection has ended, and the
+// cause of ctx when ctx ended the request.
 func (c *connection) call(ctx context.Context, method string, m *message, result any) error {
 	over := make(chan struct{})
 	var withdraw sync.WaitGroup
@@ -188,7 +189,7 @@ func (c *connection) call(ctx context.Context, method string, m *message, result
 		case <-ctx.Done():
 		}
 		if m.Key != "" {
-			_ = c.rpc.Notify(context.WithoutCancel(ctx), methodCancel, message{Key: m.Key}) // or the connection is gone
+			_ = c.rpc.Notify(context.WithoutCancel(ctx), methodCancel, message{Key: m.Key}) // fails only when the connection is broken
 		}
 		select {
 		case <-over:
@@ -203,20 +204,20 @@ func (c *connection) call(ctx context.Context, method string, m *message, result
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &reply): // the connection is of no more use
+	case !errors.As(err, &reply): // the connection is unusable
 		c.rpc.Close()
 		err = errGone
 	default:
 		err = decodeError(reply)
 	}
-	if ctx.Err() != nil && executor.AsAgain(err) == nil {
+	if ctx.Err() != nil && executor.AsRetry(err) == nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// errGone says that the connection to the server has ended.
-var errGone = errors.New("the waza server has gone")
+// errGone is returned when the connection to the server has ended.
+var errGone = errors.New("lost the connection to the waza server")
 
 // Reserve implements [remote.Hub].
 func (c *Client) Reserve(ctx context.Context, w *remote.Want) (remote.Slot, error) {
@@ -238,7 +239,7 @@ func (c *Client) Reserve(ctx context.Context, w *remote.Want) (remote.Slot, erro
 	}
 }
 
-// slot is a room that the server keeps for this process.
+// slot is a room that the server has reserved for this process.
 type slot struct {
 	conn     *connection
 	key      string
@@ -247,8 +248,8 @@ type slot struct {
 
 func (s *slot) ClientID() string { return s.clientID }
 
-// Evaluate implements [remote.Slot]. When the server goes, the error is an
-// [*executor.AgainError]: the next server may know the answer.
+// Evaluate implements [remote.Slot]. When the server ends, the error is an
+// [*executor.RetryError], because the next server may have the answer.
 func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
 	if status != nil {
 		s.conn.on(s.key, func(m *message) {
@@ -264,13 +265,13 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	case err == nil:
 		return a, nil
 	case errors.Is(err, errGone):
-		return nil, &executor.AgainError{Why: errGone.Error()}
+		return nil, &executor.RetryError{Reason: errGone.Error()}
 	}
 	return nil, err
 }
 
 func (s *slot) Release() {
-	_ = s.conn.rpc.Notify(context.Background(), methodRelease, message{Key: s.key}) // a connection that is gone holds no room
+	_ = s.conn.rpc.Notify(context.Background(), methodRelease, message{Key: s.key}) // a broken connection holds no room
 }
 
 // Agents implements [remote.Directory].
@@ -281,7 +282,7 @@ func (c *Client) Agents(ctx context.Context) ([]*remote.Agent, error) {
 
 // Kick implements [remote.Directory].
 func (c *Client) Kick(ctx context.Context, clientID, why string) error {
-	return c.ask(ctx, methodKick, &message{ClientID: clientID, Why: why}, nil)
+	return c.ask(ctx, methodKick, &message{ClientID: clientID, Reason: why}, nil)
 }
 
 // Watch implements [remote.Directory].
@@ -303,10 +304,10 @@ func (c *Client) Watch(ctx context.Context, changed func(*remote.Agent)) error {
 	return remote.ErrNoServer
 }
 
-// Dashboard returns a link that opens the dashboard of the server in a browser, once and
-// within ten minutes. Its fragment has parameters, to which the caller may add run=ID to
-// show a run. The error is [remote.ErrNoServer] without a server, and says so when the
-// server has no dashboard.
+// Dashboard returns a link that opens the dashboard of the server in a browser, once and within
+// ten minutes. Its fragment contains parameters; the caller can add run=ID to show a run. The
+// error is [remote.ErrNoServer] without a server. It is also an error when the server has no
+// dashboard.
 func (c *Client) Dashboard(ctx context.Context) (string, error) {
 	var m message
 	if err := c.ask(ctx, methodDashboard, &message{}, &m); err != nil {
@@ -315,14 +316,13 @@ func (c *Client) Dashboard(ctx context.Context) (string, error) {
 	return m.URL, nil
 }
 
-// answerTime is how long a server may take to answer a request for which it waits for
-// nobody.
+// answerTime is the time limit for requests that the server answers at once.
 const answerTime = 5 * time.Second
 
-// errHangs is the error of requests to a server that is halted, or overloaded.
+// errHangs is the error of requests to a stopped or overloaded server.
 var errHangs = errors.New("the waza server does not answer")
 
-// ask sends a request that is answered at once.
+// ask sends a request that the server answers at once.
 func (c *Client) ask(ctx context.Context, method string, m *message, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errHangs)
 	defer cancel()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serveUntilKilled is a server with one agent, in a process of its own.
+// serveUntilKilled runs a server with one agent in its own process.
 func serveUntilKilled(dir string) {
 	s, err := link.Listen(dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func serveUntilKilled(dir string) {
 	_ = s.Serve(newHub(1), slog.New(slog.DiscardHandler))
 }
 
-// hub has one agent that answers with the input it gets.
+// hub has one agent that answers with its input.
 type hub struct {
 	free chan struct{}
 
@@ -94,7 +94,7 @@ func (p *place) ClientID() string { return "a" }
 func (p *place) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
 	switch e.Tool {
 	case "again":
-		return nil, &executor.AgainError{Why: "busy"}
+		return nil, &executor.RetryError{Reason: "busy"}
 	case "hang":
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -110,7 +110,7 @@ func (p *place) Release() {
 	p.hub.released <- struct{}{}
 }
 
-// serve begins to serve a state directory until the test ends.
+// serve serves a state directory until the test ends.
 func serve(t *testing.T, dir string, h remote.Hub) *link.Server {
 	t.Helper()
 	s, err := link.Listen(dir)
@@ -118,7 +118,7 @@ func serve(t *testing.T, dir string, h remote.Hub) *link.Server {
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(h, slog.New(slog.DiscardHandler)) })
 	t.Cleanup(func() {
-		_ = s.Close() // some tests have closed it
+		_ = s.Close() // some tests have already closed it
 		served.Wait()
 	})
 	return s
@@ -145,7 +145,7 @@ func TestEvaluation(t *testing.T) {
 	a, err := slot.Evaluate(t.Context(), e, func(s remote.Status) { heard = append(heard, s) })
 	require.NoError(t, err)
 	require.JSONEq(t, `{"x":[1,null]}`, string(a.Result))
-	require.Len(t, heard, 3, "all came before the answer")
+	require.Len(t, heard, 3, "all updates arrived before the answer")
 	slot.Release()
 	<-h.released
 
@@ -157,11 +157,11 @@ func TestEvaluation(t *testing.T) {
 	slot, err = c.Reserve(t.Context(), &remote.Want{ID: "r/t/2/1"})
 	require.NoError(t, err)
 	_, err = slot.Evaluate(t.Context(), &remote.Evaluation{Tool: "again", Input: json.RawMessage("null")}, nil)
-	require.Equal(t, "busy", executor.AsAgain(err).Why)
+	require.Equal(t, "busy", executor.AsRetry(err).Reason)
 	slot.Release()
 }
 
-// A result that is null is a result.
+// A null result is valid.
 func TestNullResult(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestCancel(t *testing.T) {
 	why := errors.New("the run was cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(10*time.Millisecond, func() { cancel(why) })
-	_, err = c.Reserve(ctx, &remote.Want{}) // nothing is free
+	_, err = c.Reserve(ctx, &remote.Want{}) // no room is free
 	require.ErrorIs(t, err, why)
 
 	ctx, cancel = context.WithCancelCause(t.Context())
@@ -199,7 +199,7 @@ func TestCancel(t *testing.T) {
 	slot.Release()
 }
 
-// A process that goes gives back its rooms, whatever it did.
+// A process that ends releases its rooms in any state.
 func TestProcessGoes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -213,7 +213,7 @@ func TestProcessGoes(t *testing.T) {
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		_, err := slot.Evaluate(t.Context(), &remote.Evaluation{Tool: "hang", Input: json.RawMessage("null")}, nil)
-		require.NotNil(t, executor.AsAgain(err), "%v", err)
+		require.NotNil(t, executor.AsRetry(err), "%v", err)
 	})
 	c.Close()
 	ended.Wait()
@@ -314,8 +314,8 @@ func TestLongPath(t *testing.T) {
 	slot.Release()
 }
 
-// What waits at a server that is killed waits at the next one, and what was being
-// evaluated is to be admitted again.
+// When a server is killed, waiting callers wait for the next server, and active evaluations must
+// be admitted again.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -342,13 +342,13 @@ func TestServerKilled(t *testing.T) {
 	}()
 	require.NoError(t, server.Process.Kill())
 	require.Error(t, server.Wait())
-	require.NotNil(t, executor.AsAgain(<-evaluated))
+	require.NotNil(t, executor.AsRetry(<-evaluated))
 	slot.Release()
-	serve(t, dir, newHub(1)) // in place of the socket that is left
+	serve(t, dir, newHub(1)) // replaces the socket of the killed server
 	require.NoError(t, <-waits)
 }
 
-// A server that hangs holds up nobody who wants to go.
+// A server that hangs does not block processes that end.
 func TestServerHangs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

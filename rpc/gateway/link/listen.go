@@ -13,19 +13,21 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"waza/runner/executor/browser"
 )
 
 const (
 	lockName   = "serve.lock"
 	socketName = "serve.sock"
-	// maxSocketPath is the longest path of a socket that all systems take.
+	// maxSocketPath is the maximum length of a socket's path on all systems.
 	maxSocketPath = 100
 )
 
-// RunningError says that another process serves the state directory.
+// RunningError is returned when another process serves the state directory.
 type RunningError struct {
 	StateDir string
-	PID      int // 0 when it is not known
+	PID      int // 0 means unknown
 }
 
 func (e *RunningError) Error() string {
@@ -36,9 +38,9 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("another waza server%s is running with the state directory %s: stop it, or set WAZA_STATE to another directory", pid, e.StateDir)
 }
 
-// SocketPath is where the server of a state directory listens: a file in it or, where
-// that path is too long for a socket, in a directory of this user below the system's
-// temporary one.
+// SocketPath returns the path of the socket for the server of a state directory: a file in it
+// or, if that path is too long for a socket, in a directory of this user below the system's
+// temporary directory.
 func SocketPath(stateDir string) string {
 	if path := filepath.Join(stateDir, socketName); len(path) <= maxSocketPath {
 		return path
@@ -47,9 +49,8 @@ func SocketPath(stateDir string) string {
 	return filepath.Join(os.TempDir(), "waza-"+strconv.Itoa(os.Getuid()), hex.EncodeToString(sum[:8])+".sock")
 }
 
-// Listen makes this process the server of a state directory until [Server.Close] is
-// called or the process ends, however it ends. The error is a [*RunningError] when there
-// is a server already.
+// Listen makes this process the server of a state directory until [Server.Close] is called or
+// the process ends in any way. The error is a [*RunningError] when a server already exists.
 func Listen(stateDir string) (*Server, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -63,10 +64,10 @@ func Listen(stateDir string) (*Server, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Server{lock: lock, listener: l, connections: map[*session]struct{}{}}, nil
+	return &Server{lock: lock, listener: l, browsers: browser.Closed, connections: map[*peer]struct{}{}}, nil
 }
 
-// takeLock locks the state directory for a server, and notes the process in the file.
+// takeLock locks the state directory for a server, and writes the process id into the file.
 func takeLock(stateDir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(stateDir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -93,8 +94,8 @@ func takeLock(stateDir string) (*os.File, error) {
 	return f, nil
 }
 
-// listen opens the socket. The caller has the lock, so a socket that is there is left
-// over from a server that was killed.
+// listen opens the socket. The caller holds the lock, so an existing socket is left over from a
+// killed server.
 func listen(path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -117,15 +118,15 @@ func listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// own checks that a directory belongs to this user: others could put a socket of theirs
-// in its place.
+// own checks that a directory belongs to this user, because other users could put a socket
+// there.
 func own(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return err
 	}
 	if int(st.Uid) != os.Getuid() {
-		return fmt.Errorf("the directory %s belongs to another user", dir)
+		return fmt.Errorf("directory %s belongs to another user", dir)
 	}
 	return nil
 }

@@ -14,26 +14,30 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
+	"waza/runner/routing"
 )
 
-// maxRequests bounds the requests and rooms of one connection.
+// maxRequests is the maximum number of requests and rooms per connection.
 const maxRequests = 100_000
 
-// Server is the end of the link that has the agents. It is safe for concurrent use.
+// Server is the server's end of the link. It is safe for concurrent use.
 type Server struct {
 	lock     *os.File
 	listener net.Listener
 
 	mu          sync.Mutex // guards the fields below
 	closed      bool
-	dashboard   func() (url string, err error) // nil when there is none
-	connections map[*session]struct{}
+	dashboard   func() (url string, err error) // nil without a dashboard
+	browsers    browser.Hub
+	office      routing.Office // nil without a router
+	connections map[*peer]struct{}
 	sessions    sync.WaitGroup
 }
 
-// Serve answers other processes with what the hub gives until [Server.Close] is called.
-// The error is nil then.
+// Serve serves other processes with the agents of hub until [Server.Close] is called. Then it
+// returns nil.
 func (s *Server) Serve(hub remote.Hub, logger *slog.Logger) error {
 	for {
 		conn, err := s.listener.Accept()
@@ -43,27 +47,34 @@ func (s *Server) Serve(hub remote.Hub, logger *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("link: %w", err)
 		}
-		s.begin(conn, hub, logger)
+		s.serveConn(conn, hub, logger)
 	}
 }
 
-// OfferDashboard lets other processes get links to the dashboard, which open makes. It is
-// called before [Server.Serve].
+// OfferDashboard lets other processes get links to the dashboard, which open creates. Call it
+// before [Server.Serve].
 func (s *Server) OfferDashboard(open func() (url string, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dashboard = open
 }
 
-// begin serves a connection until it ends.
-func (s *Server) begin(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
+// OfferOffice lets other processes send messages. Call it before [Server.Serve].
+func (s *Server) OfferOffice(office routing.Office) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.office = office
+}
+
+// serveConn serves a connection until it ends.
+func (s *Server) serveConn(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		conn.Close()
 		return
 	}
-	c := &session{hub: hub, log: logger, dashboard: s.dashboard, ready: make(chan struct{}), requests: map[string]*request{}}
+	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, office: s.office, ready: make(chan struct{}), requests: map[string]*request{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	s.connections[c] = struct{}{}
 	c.conn = jsonrpc2.NewConn(c.ctx, jsonrpc2.NewPlainObjectStream(limitedConn{conn}), c, jsonrpc2.SetLogger(quiet))
@@ -77,11 +88,11 @@ func (s *Server) begin(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 	})
 }
 
-// quiet discards what the JSON-RPC library reports of connections that break.
+// quiet discards the JSON-RPC library's reports of broken connections.
 var quiet = log.New(io.Discard, "", 0)
 
-// Close ends all connections, which gives back their rooms, and lets another process
-// become the server.
+// Close ends all connections, which releases their rooms, and lets another process become the
+// server.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -94,12 +105,14 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// session is one process that is connected.
-type session struct {
+// peer is the connection of one process.
+type peer struct {
 	hub       remote.Hub
 	log       *slog.Logger
-	dashboard func() (url string, err error) // nil when there is none
-	ready     chan struct{}                  // closed when conn is set
+	dashboard func() (url string, err error) // nil without a dashboard
+	browsers  browser.Hub
+	office    routing.Office // nil without a router
+	ready     chan struct{}  // closed when conn is set
 	conn      *jsonrpc2.Conn
 	ctx       context.Context // ends with the connection
 	cancel    context.CancelCauseFunc
@@ -109,16 +122,17 @@ type session struct {
 	requests map[string]*request
 }
 
-// request is what a key names.
+// request is the state of a key.
 type request struct {
-	cancel context.CancelCauseFunc // of the call that is served; nil when there is none
-	slot   remote.Slot             // nil as long as none is reserved
-	// released: the client wants nothing more of this key.
+	cancel context.CancelCauseFunc // cancels the active call; nil without one
+	// slot is a remote.Slot or browser.Slot; nil until one is reserved.
+	slot interface{ Release() }
+	// released means that the client no longer uses this key.
 	released bool
 }
 
-// end gives back all that the process holds.
-func (c *session) end() {
+// end releases everything that the process holds.
+func (c *peer) end() {
 	c.cancel(remote.ErrCallerGone)
 	c.calls.Wait()
 	c.mu.Lock()
@@ -131,9 +145,9 @@ func (c *session) end() {
 	clear(c.requests)
 }
 
-// Handle takes a message. It is called in the order in which they were sent, so it
-// notes what later ones refer to before it returns.
-func (c *session) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
+// Handle handles a message. It is called in the order of sending, so before it returns, it
+// records the state that later messages refer to.
+func (c *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-c.ready
 	var m message
 	if req.Params != nil {
@@ -156,20 +170,24 @@ func (c *session) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Requ
 	case methodAgents:
 		c.serve(req, "", func(ctx context.Context) (any, error) { return c.hub.Agents(ctx) })
 	case methodKick:
-		c.serve(req, "", func(ctx context.Context) (any, error) { return struct{}{}, c.hub.Kick(ctx, m.ClientID, m.Why) })
+		c.serve(req, "", func(ctx context.Context) (any, error) { return struct{}{}, c.hub.Kick(ctx, m.ClientID, m.Reason) })
 	case methodDashboard:
 		c.serve(req, "", func(context.Context) (any, error) { return c.openDashboard() })
+	case methodBrowserReserve, methodBrowserExecute, methodExtensions, methodAssistants:
+		c.serve(req, m.Key, func(ctx context.Context) (any, error) { return c.browse(ctx, req.Method, &m) })
+	case methodSend, methodPost, methodMessages, methodClients, methodWatchMessages:
+		c.serve(req, m.Key, func(ctx context.Context) (any, error) { return c.ask(ctx, req.Method, &m) })
 	default:
-		c.reply(req, nil, fmt.Errorf("the server has no method %q: it is of another version", req.Method))
+		c.reply(req, nil, fmt.Errorf("unknown method %q: the server is a different version of waza", req.Method))
 	}
 }
 
-// serve calls f in a goroutine of its own and replies with what it returns.
-func (c *session) serve(req *jsonrpc2.Request, key string, f func(ctx context.Context) (any, error)) {
+// serve calls f in a new goroutine and replies with its result.
+func (c *peer) serve(req *jsonrpc2.Request, key string, f func(ctx context.Context) (any, error)) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	if key != "" && !c.note(key, cancel) {
+	if key != "" && !c.addRequest(key, cancel) {
 		cancel(nil)
-		c.reply(req, nil, errors.New("too many requests on one connection, or a key that is in use"))
+		c.reply(req, nil, errors.New("too many requests on one connection, or the key is in use"))
 		return
 	}
 	c.calls.Go(func() {
@@ -178,12 +196,12 @@ func (c *session) serve(req *jsonrpc2.Request, key string, f func(ctx context.Co
 		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 			err = errEnded
 		}
-		c.done(key)
+		c.removeRequest(key)
 		c.reply(req, result, err)
 	})
 }
 
-func (c *session) reply(req *jsonrpc2.Request, result any, err error) {
+func (c *peer) reply(req *jsonrpc2.Request, result any, err error) {
 	if req.Notif {
 		return
 	}
@@ -197,8 +215,8 @@ func (c *session) reply(req *jsonrpc2.Request, result any, err error) {
 	}
 }
 
-// note remembers how a key's call is cancelled. It is false when there is one already.
-func (c *session) note(key string, cancel context.CancelCauseFunc) bool {
+// addRequest records how to cancel a key's call. It returns false when the key already has a call.
+func (c *peer) addRequest(key string, cancel context.CancelCauseFunc) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[key]
@@ -215,8 +233,8 @@ func (c *session) note(key string, cancel context.CancelCauseFunc) bool {
 	return true
 }
 
-// done forgets a key's call and, when nothing else is known of it, the key.
-func (c *session) done(key string) {
+// removeRequest removes a key's call and, when nothing else remains, the key.
+func (c *peer) removeRequest(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[key]
@@ -229,14 +247,14 @@ func (c *session) done(key string) {
 	}
 }
 
-func (c *session) forgetLocked(key string, r *request) {
+func (c *peer) forgetLocked(key string, r *request) {
 	delete(c.requests, key)
 	if r.slot != nil {
 		r.slot.Release()
 	}
 }
 
-func (c *session) cancelRequest(key string) {
+func (c *peer) cancelRequest(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.requests[key]; r != nil && r.cancel != nil {
@@ -244,13 +262,13 @@ func (c *session) cancelRequest(key string) {
 	}
 }
 
-func (c *session) release(key string) {
+func (c *peer) release(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[key]
 	switch {
 	case r == nil:
-	case r.cancel != nil: // its call gives the room back when it ends
+	case r.cancel != nil: // the active call releases the room when it ends
 		r.released = true
 		r.cancel(errEnded)
 	default:
@@ -258,7 +276,7 @@ func (c *session) release(key string) {
 	}
 }
 
-func (c *session) reserve(ctx context.Context, m *message) (any, error) {
+func (c *peer) reserve(ctx context.Context, m *message) (any, error) {
 	if m.Want == nil || m.Key == "" {
 		return nil, errors.New("reserve: key and want are required")
 	}
@@ -272,23 +290,27 @@ func (c *session) reserve(ctx context.Context, m *message) (any, error) {
 	return message{ClientID: slot.ClientID()}, nil
 }
 
-func (c *session) evaluate(ctx context.Context, m *message) (any, error) {
+func (c *peer) evaluate(ctx context.Context, m *message) (any, error) {
 	c.mu.Lock()
 	r := c.requests[m.Key]
 	c.mu.Unlock()
-	if r == nil || r.slot == nil || m.Evaluation == nil {
-		return nil, errors.New("evaluate: an evaluation and the key of a room are required")
+	if r == nil || m.Evaluation == nil {
+		return nil, errors.New("evaluate: evaluation and the key of a room are required")
 	}
-	return r.slot.Evaluate(ctx, m.Evaluation, func(s remote.Status) {
+	slot, ok := r.slot.(remote.Slot)
+	if !ok {
+		return nil, errors.New("evaluate: key does not belong to a room")
+	}
+	return slot.Evaluate(ctx, m.Evaluation, func(s remote.Status) {
 		c.notify(methodStatus, message{Key: m.Key, Status: &s})
 	})
 }
 
-func (c *session) watch(ctx context.Context, m *message) error {
+func (c *peer) watch(ctx context.Context, m *message) error {
 	return c.hub.Watch(ctx, func(a *remote.Agent) { c.notify(methodAgent, message{Key: m.Key, Agent: a}) })
 }
 
-func (c *session) openDashboard() (any, error) {
+func (c *peer) openDashboard() (any, error) {
 	if c.dashboard == nil {
 		return nil, errors.New("the server has no dashboard")
 	}
@@ -296,7 +318,7 @@ func (c *session) openDashboard() (any, error) {
 	return message{URL: url}, err
 }
 
-func (c *session) notify(method string, m message) {
+func (c *peer) notify(method string, m message) {
 	if err := c.conn.Notify(c.ctx, method, m); err != nil && c.ctx.Err() == nil {
 		c.log.Debug("link: notify", "error", err)
 	}

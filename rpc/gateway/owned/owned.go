@@ -1,6 +1,6 @@
-// Package owned knows the runs that a server has started: whose they are, when each may
-// begin, and which of them the next server takes up. Call [Open] when the server starts, give
-// the [Runs] to its runner as the gate, then call [Runs.Resume].
+// Package owned records the runs that a server has started: their users, their order, and which
+// of them the next server resumes. Call [Open] when the server starts, give the [Runs] to the
+// server's runner as the gate, then call [Runs.Resume].
 package owned
 
 import (
@@ -19,31 +19,30 @@ import (
 
 // Store remembers runs and their users. It is safe for concurrent use.
 type Store interface {
-	// Own remembers a run that the server starts or resumes and, unless empty, its user.
+	// Own records a run that the server starts or resumes and, unless empty, its user.
 	Own(ctx context.Context, runID, user string) error
-	// Disown forgets that the server has a run, but not its user.
+	// Disown forgets that the server owns a run, but not the run's user.
 	Disown(ctx context.Context, runID string) error
 	// Forget forgets runs and their users.
 	Forget(ctx context.Context, runIDs ...string) error
-	// Owned lists the runs that the server has, in the order in which it started them.
+	// Owned returns the runs that the server owns, in the order of their starts.
 	Owned(ctx context.Context) ([]string, error)
 	// Users returns the users by run.
 	Users(ctx context.Context) (map[string]string, error)
 }
 
-// mostWaiting is how many runs of a user may wait at once.
+// mostWaiting is how many runs of a user can wait at once.
 const mostWaiting = 100
 
-// Runs are the runs that a server has started or resumed and that are not over, and
-// the users of these and earlier runs. The empty user is the owner of the server, whose
-// are also the runs of other processes. Runs is the [runner.Gate] of the server's runner. It
-// is safe for concurrent use.
+// Runs holds the unfinished runs that a server has started or resumed, and the users of these
+// and earlier runs. The empty user is the owner of the server, who also owns the runs of other
+// processes. Runs is the [runner.Gate] of the server's runner. It is safe for concurrent use.
 type Runs struct {
-	store Store
-	most  int
-	log   *slog.Logger
-	left  []string // runs that an earlier server has left, in the order of their starts
-	known []string // those that had a user when the server started
+	store      Store
+	most       int
+	log        *slog.Logger
+	unfinished []string // runs that an earlier server left unfinished, in the order of their starts
+	known      []string // runs that had a user when the server started
 
 	mu    sync.Mutex // guards the fields below
 	users map[string]string
@@ -51,16 +50,17 @@ type Runs struct {
 	lines map[string][]*entry // by user, in the order of the starts
 }
 
-// entry is a run that runs or waits.
+// entry is a run that is active or waits.
 type entry struct {
 	id, user string
-	entered  bool          // false while nobody has taken it up
-	turn     chan struct{} // closed when it may begin
-	begun    bool
+	entered  bool          // false until the run is started or resumed
+	turn     chan struct{} // closed when the run can start
+	started  bool
 }
 
-// Open reads what an earlier server has left. At most so many runs of a user run at once;
-// 0 is no limit. The runs that were left go before new ones until they are taken up or given up.
+// Open loads the runs that an earlier server left unfinished. At most the given number of runs
+// per user are active at once; 0 means no limit. Unfinished runs precede new ones until they are
+// resumed or given up.
 func Open(ctx context.Context, s Store, most int, log *slog.Logger) (*Runs, error) {
 	o := &Runs{store: s, most: most, log: log, byID: map[string]*entry{}, lines: map[string][]*entry{}}
 	var err error
@@ -70,16 +70,16 @@ func Open(ctx context.Context, s Store, most int, log *slog.Logger) (*Runs, erro
 	for id := range o.users {
 		o.known = append(o.known, id)
 	}
-	if o.left, err = s.Owned(ctx); err != nil {
+	if o.unfinished, err = s.Owned(ctx); err != nil {
 		return nil, err
 	}
-	for _, id := range o.left {
+	for _, id := range o.unfinished {
 		o.addLocked(id)
 	}
 	return o, nil
 }
 
-// addLocked adds a run to the end of the line of its user.
+// addLocked adds a run to the end of its user's queue.
 func (o *Runs) addLocked(id string) *entry {
 	e := &entry{id: id, user: o.users[id], turn: make(chan struct{})}
 	o.byID[id] = e
@@ -88,7 +88,7 @@ func (o *Runs) addLocked(id string) *entry {
 	return e
 }
 
-// removeLocked takes a run out of its line, and lets the next begin.
+// removeLocked removes a run from its queue, and lets the next one start.
 func (o *Runs) removeLocked(e *entry) {
 	delete(o.byID, e.id)
 	rest := slices.DeleteFunc(o.lines[e.user], func(other *entry) bool { return other == e })
@@ -98,22 +98,21 @@ func (o *Runs) removeLocked(e *entry) {
 	o.advanceLocked(e.user)
 }
 
-// advanceLocked lets the first runs of a user begin.
+// advanceLocked lets the first runs of a user start.
 func (o *Runs) advanceLocked(user string) {
 	for i, e := range o.lines[user] {
 		if o.most > 0 && i >= o.most {
 			return
 		}
-		if !e.begun {
-			e.begun = true
+		if !e.started {
+			e.started = true
 			close(e.turn)
 		}
 	}
 }
 
-// Enter remembers a run. A new one belongs to the user from then on; one that is resumed
-// stays whose it is. It fails when too many runs of the user wait, or it cannot be written
-// that the run is not the owner's.
+// Enter records a run. A new run belongs to the user; a resumed run keeps its user. Enter fails
+// when too many runs of the user wait, or when the user of the run cannot be stored.
 func (o *Runs) Enter(runID, user string, resumed bool) error {
 	o.mu.Lock()
 	e := o.byID[runID]
@@ -123,7 +122,7 @@ func (o *Runs) Enter(runID, user string, resumed bool) error {
 		}
 		if waiting := len(o.lines[user]) - o.most; o.most > 0 && waiting >= mostWaiting {
 			o.mu.Unlock()
-			return fmt.Errorf("%d runs wait already until %d others have ended", waiting, o.most)
+			return fmt.Errorf("too many waiting runs: %d runs are already waiting, and at most %d run at once; try again later", waiting, o.most)
 		}
 		if user != "" {
 			o.users[runID] = user
@@ -140,15 +139,15 @@ func (o *Runs) Enter(runID, user string, resumed bool) error {
 	case err == nil:
 	case user != "":
 		o.Leave(runID, runner.Unrecorded)
-		return fmt.Errorf("nobody would know whose the run is: %w", err)
+		return fmt.Errorf("user of the run could not be stored: %w", err)
 	default:
-		o.log.Error("run is not taken up again should this server end before it", "event", "store_failed", "run", runID, "error", err)
+		o.log.Error("run will not be resumed after a restart", "event", "store_failed", "run", runID, "error", err)
 	}
 	return nil
 }
 
-// Turn returns a channel that is closed when a run may begin. It never is for a run that
-// did not enter.
+// Turn returns a channel that is closed when a run can start. For a run that did not enter, it
+// is never closed.
 func (o *Runs) Turn(runID string) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -158,22 +157,22 @@ func (o *Runs) Turn(runID string) <-chan struct{} {
 	return make(chan struct{})
 }
 
-// Queued returns a channel that is closed when a run that waits may begin; nil when it
-// does not wait.
+// Queued returns a channel that is closed when a waiting run can start; nil when the run does
+// not wait.
 func (o *Runs) Queued(runID string) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e := o.byID[runID]; e != nil && !e.begun {
+	if e := o.byID[runID]; e != nil && !e.started {
 		return e.turn
 	}
 	return nil
 }
 
-// Leave lets the next run of the user begin. A run that ended with the runner is still
-// remembered for the next server.
-func (o *Runs) Leave(runID string, how runner.Left) {
+// Leave lets the next run of the user start. A run that ended because the runner closed stays
+// recorded for the next server.
+func (o *Runs) Leave(runID string, how runner.Departure) {
 	o.mu.Lock()
-	if e := o.byID[runID]; e != nil && how != runner.Closed { // then all are about to end
+	if e := o.byID[runID]; e != nil && how != runner.Closed { // a closed runner ends all runs
 		o.removeLocked(e)
 	}
 	if how == runner.Unrecorded {
@@ -189,23 +188,23 @@ func (o *Runs) Leave(runID string, how runner.Left) {
 	case runner.Closed:
 	}
 	if err != nil {
-		o.log.Error("run is not forgotten", "event", "store_failed", "run", runID, "error", err)
+		o.log.Error("run could not be removed from the store", "event", "store_failed", "run", runID, "error", err)
 	}
 }
 
-// UserOf returns whose a run is; empty for the owner of the server.
+// UserOf returns the user of a run; empty for the owner of the server.
 func (o *Runs) UserOf(runID string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.users[runID]
 }
 
-// Resume takes up the runs that an earlier server has left. One that has nothing left to do,
-// belongs to another process now, or cannot be run any more is forgotten; the log says why. So
-// are the users of runs that were deleted. The error is that of the list of runs or of the
-// store, or the cause of ctx.
+// Resume resumes the runs that an earlier server left unfinished. It forgets runs that have
+// nothing left to do, belong to another process now, or cannot run any more, and logs the
+// reason. It also forgets the users of deleted runs. It returns an error when the list of runs
+// or the store fails, or the cause of ctx.
 func (o *Runs) Resume(ctx context.Context, r *runner.Runner) error {
-	for _, id := range o.left {
+	for _, id := range o.unfinished {
 		err := o.resume(ctx, r, id)
 		switch {
 		case ctx.Err() != nil:
@@ -213,15 +212,15 @@ func (o *Runs) Resume(ctx context.Context, r *runner.Runner) error {
 		case errors.Is(err, runner.ErrClosed):
 			return err
 		case err == nil:
-			o.log.Info("run of an earlier server is taken up again", "run", id)
+			o.log.Info("run of an earlier server resumed", "run", id)
 		case o.giveUp(id):
-			o.log.Warn("run of an earlier server is not taken up again", "event", "run_not_resumed", "run", id, "error", err)
+			o.log.Warn("run of an earlier server not resumed", "event", "run_not_resumed", "run", id, "error", err)
 		}
 	}
 	return o.tidy(ctx, r)
 }
 
-// giveUp forgets a run that cannot be taken up. It is false when a client has done so.
+// giveUp forgets a run that cannot be resumed. It returns false when a client has resumed it.
 func (o *Runs) giveUp(id string) bool {
 	o.mu.Lock()
 	e := o.byID[id]
@@ -233,7 +232,7 @@ func (o *Runs) giveUp(id string) bool {
 	return open
 }
 
-// tidy forgets the users of runs that do not exist any more.
+// tidy forgets the users of deleted runs.
 func (o *Runs) tidy(ctx context.Context, r *runner.Runner) error {
 	ids, err := r.Catalog().Store.List()
 	if err != nil {
@@ -244,7 +243,7 @@ func (o *Runs) tidy(ctx context.Context, r *runner.Runner) error {
 		exists[id] = true
 	}
 	gone := slices.DeleteFunc(o.known, func(id string) bool { return exists[id] })
-	o.known, o.left = nil, nil
+	o.known, o.unfinished = nil, nil
 	if len(gone) == 0 {
 		return nil
 	}
@@ -256,7 +255,7 @@ func (o *Runs) tidy(ctx context.Context, r *runner.Runner) error {
 	return o.store.Forget(ctx, gone...)
 }
 
-// resume takes up a run, unless it runs.
+// resume resumes a run unless it is active.
 func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 	if r.Live(id) != nil {
 		return nil
@@ -273,7 +272,7 @@ func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 		return &runner.NothingLeftError{RunID: id, Status: progress.Status}
 	}
 	rec := h.Record()
-	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.Reading{})
+	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.PrepareOptions{})
 	if err != nil {
 		return err
 	}
@@ -284,7 +283,7 @@ func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 	return err
 }
 
-// firstError is the first finding that keeps a suite from being run.
+// firstError returns the first error among the findings of a suite.
 func firstError(all decode.Diagnostics) string {
 	for _, d := range all {
 		if d.Severity == decode.Error {

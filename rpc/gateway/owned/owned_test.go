@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a store that signals what happens to it.
+// memory is a store that signals its calls.
 type memory struct {
 	changed chan string
 
@@ -90,14 +90,14 @@ func open(t *testing.T, s owned.Store, most int) *owned.Runs {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A server that is stopped while its agent works leaves a run that the next one ends.
+// A server that is stopped while its agent works leaves a run that the next server finishes.
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	dir, s := t.TempDir(), newMemory()
-	began := make(chan struct{}, 10)
+	started := make(chan struct{}, 10)
 	first := runnertest.GatedRunner(t, dir, func(ctx context.Context, t *executor.Trial) (string, error) {
 		if t.TaskID == "b" {
-			began <- struct{}{}
+			started <- struct{}{}
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}
@@ -105,7 +105,7 @@ func TestStoppedServer(t *testing.T) {
 	}, open(t, s, 0))
 	run := runnertest.Start(t, first.View(runner.View{User: "ann"}), suite, record.Request{Workers: 1})
 	require.Equal(t, "own", <-s.changed)
-	<-began
+	<-started
 	require.NoError(t, first.Close(t.Context()))
 	require.Equal(t, record.StatusCancelled, run.Status())
 	require.Equal(t, []string{run.ID()}, s.ids)
@@ -138,7 +138,7 @@ func waits(ctx context.Context, _ *executor.Trial) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// A run that its user cancels is over, and one that ends as well.
+// Runs that end or that their user cancels are forgotten.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s := newMemory()
@@ -150,8 +150,8 @@ func TestForgotten(t *testing.T) {
 	require.NoError(t, r.Close(t.Context()))
 }
 
-// What cannot be taken up is forgotten, so that no server tries for ever, and so are the
-// users of runs that were deleted.
+// Runs that cannot be resumed are forgotten, so that servers do not retry them forever. The
+// users of deleted runs are forgotten, too.
 func TestNotTakenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,8 +172,8 @@ func TestNotTakenUp(t *testing.T) {
 	require.Equal(t, []string{"", "bob"}, []string{runs.UserOf("deleted"), runs.UserOf(done.ID())})
 }
 
-// At most so many runs of a user run at once. The others begin in the order in which they
-// were started, also after the server was killed.
+// The number of active runs per user is limited. Further runs start in the order in which the
+// user started them, even after the server was killed.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	s := newMemory()
@@ -200,14 +200,14 @@ func TestQueue(t *testing.T) {
 	all := []string{"a1", "a2", "a3", "a4", "a5", "b1"}
 	require.Equal(t, []string{"a1", "a2", "b1"}, begun(all...))
 	queued := runs.Queued("a4")
-	runs.Leave("a3", runner.Over) // was cancelled while it waited
+	runs.Leave("a3", runner.Over) // cancelled while it waited
 	runs.Leave("a2", runner.Over)
 	<-queued
 	require.Equal(t, []string{"a1", "a4", "b1"}, begun(all...))
 	enter("a3", "ann")
 	enter("a2", "ann")
 
-	runs = open(t, s, 1) // without a goodbye
+	runs = open(t, s, 1) // after a crash
 	enter("a5", "ann")
 	require.Equal(t, []string{"a1", "b1"}, begun(all...))
 	require.NoError(t, runs.Enter("a4", "", true))
@@ -222,7 +222,7 @@ func TestQueue(t *testing.T) {
 	for i := range 100 {
 		enter(fmt.Sprint("x", i), "ann")
 	}
-	require.EqualError(t, runs.Enter("y", "ann", false), "100 runs wait already until 1 others have ended")
+	require.EqualError(t, runs.Enter("y", "ann", false), "too many waiting runs: 100 runs are already waiting, and at most 1 run at once; try again later")
 	require.Empty(t, runs.UserOf("y"))
 	enter("b2", "bob")
 }
@@ -230,14 +230,14 @@ func TestQueue(t *testing.T) {
 // Runs wait before their first trial, and end at once when they are cancelled.
 func TestRunsWait(t *testing.T) {
 	t.Parallel()
-	began := make(chan string, 10)
+	started := make(chan string, 10)
 	r := runnertest.GatedRunner(t, t.TempDir(), func(ctx context.Context, t *executor.Trial) (string, error) {
-		began <- t.RunID
+		started <- t.RunID
 		return waits(ctx, t)
 	}, open(t, newMemory(), 1))
 	defer func() { require.NoError(t, r.Close(context.Background())) }()
 	first := runnertest.Start(t, r, suite, record.Request{Workers: 1})
-	require.Equal(t, first.ID(), <-began)
+	require.Equal(t, first.ID(), <-started)
 	second := runnertest.Start(t, r, suite, record.Request{Workers: 1})
 	third := runnertest.Start(t, r, suite, record.Request{Workers: 1})
 	require.Equal(t, record.StatusRunning, third.Status())
@@ -246,11 +246,11 @@ func TestRunsWait(t *testing.T) {
 	res := runnertest.ResultOf(t, second)
 	require.Equal(t, record.StatusCancelled, res.Status)
 	first.Cancel()
-	require.Equal(t, third.ID(), <-began)
-	require.Empty(t, began)
+	require.Equal(t, third.ID(), <-started)
+	require.Empty(t, started)
 }
 
-// A run whose user cannot be remembered is not started: it would be the owner's.
+// A run is not started when its user cannot be stored, because it would become the owner's.
 func TestNobodyElseGetsARun(t *testing.T) {
 	t.Parallel()
 	runs := open(t, full{newMemory()}, 1)
@@ -265,12 +265,12 @@ func TestNobodyElseGetsARun(t *testing.T) {
 	runnertest.Start(t, r, suite, record.Request{}).Cancel()
 }
 
-// full takes no runs.
+// full is a store that accepts no runs.
 type full struct{ *memory }
 
 func (full) Own(context.Context, string, string) error { return io.ErrShortWrite }
 
-// broken cannot be read.
+// broken is a store that cannot be read.
 type broken struct{ *memory }
 
 func (broken) Owned(context.Context) ([]string, error) { return nil, io.ErrUnexpectedEOF }

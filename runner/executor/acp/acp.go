@@ -1,13 +1,13 @@
-// Package acp is the executor for agents that speak the Agent Client Protocol
-// over their standard streams: GitHub Copilot, opencode, Gemini CLI and others.
-// See [Kind] and [CopilotKind]; a new agent is one entry of the table in presets.go.
+// Package acp is the executor for agents that speak the Agent Client Protocol over their
+// standard streams: GitHub Copilot, opencode, Gemini CLI and others. See [Kind] and
+// [CopilotKind]. A new agent is one entry of the table in presets.go.
 //
 //	Execute ─► pool: an agent process ─► session in the trial's workspace ─► prompts
-//	                                         ▲ updates, requests for leave, files
+//	                                         ▲ updates, permission requests, files
 //
-// A process serves one trial at a time and many after one another, so that its
-// start is paid once per worker. It is killed, with all it started, when a trial
-// is cut short, and replaced when it dies.
+// A process executes one trial at a time and many in sequence, so that its start is paid once
+// per worker. It is killed with all its children when a trial is cut short, and replaced when it
+// dies.
 package acp
 
 import (
@@ -35,66 +35,84 @@ var Kind = executor.Kind{
 		Name:    "acp",
 		Summary: "Drives an agent that speaks the Agent Client Protocol, in the trial's workspace: a preset, or any program by its command.",
 		Options: func() any { return &Options{Permissions: Workspace} },
-		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+
+		TakesEffort: true, TakesServers: true,
+		Check: func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
-	Capabilities: capabilities,
+	Capabilities: func(s executor.Settings) executor.Capabilities {
+		o, _ := s.Options.(*Options)
+		return can(s, o)
+	},
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s, s.Options.(*Options))
 	},
 	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
 		return preflight(s, s.Options.(*Options))
 	},
+	Needs: func(s executor.Settings) []record.Need { return needs(s, s.Options.(*Options)) },
 }
 
-// CopilotKind is GitHub Copilot, by the name that most published suites use.
-var CopilotKind = executor.Kind{
-	Kind: eval.Kind{
-		Name: "copilot-sdk", Aliases: []string{"copilot"},
-		Summary: "Drives GitHub Copilot CLI: the same as executor acp with agent copilot.",
-		Options: func() any { return &Options{Permissions: Workspace} },
-		Check: func(c *eval.Check, o any) {
-			if c.Has(decode.At("agent")) {
-				c.Warnf(decode.At("agent"), decode.CodeNoEffect, "agent has no effect: this executor drives Copilot; write executor: acp to choose")
-			}
-			*o.(*Options) = *copilot(o)
-			check(c, o.(*Options))
+// Executors that drive one agent each, under the names that published suites use.
+var (
+	// CopilotKind drives GitHub Copilot.
+	CopilotKind = agentKind("copilot", "Copilot", "Drives GitHub Copilot CLI: the same as executor acp with agent copilot.", "copilot-sdk", "copilot")
+	// ClaudeKind drives Claude Code.
+	ClaudeKind = agentKind("claude-code", "Claude Code", "Drives Claude Code: the same as executor acp with agent claude-code.", "claude-cli", "claude-code")
+	// CodexKind drives Codex.
+	CodexKind = agentKind("codex", "Codex", "Drives Codex: the same as executor acp with agent codex.", "codex")
+)
+
+// agentKind returns the executor that drives one agent of the presets. Messages call the agent
+// title.
+func agentKind(agent, title, summary, name string, aliases ...string) executor.Kind {
+	of := func(options any) *Options {
+		o := *options.(*Options)
+		o.Agent = Agent{Name: agent}
+		return &o
+	}
+	return executor.Kind{
+		Kind: eval.Kind{
+			Name: name, Aliases: aliases, Summary: summary, TakesEffort: true, TakesServers: true,
+			Options: func() any { return &Options{Permissions: Workspace} },
+			Check: func(c *eval.Check, o any) {
+				if c.Has(decode.At("agent")) {
+					c.Warnf(decode.At("agent"), decode.CodeNoEffect, "agent has no effect: this executor drives %s; use executor: acp to choose an agent", title)
+				}
+				*o.(*Options) = *of(o)
+				check(c, o.(*Options))
+			},
 		},
-	},
-	Capabilities: capabilities,
-	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
-		return open(s, copilot(s.Options))
-	},
-	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
-		return preflight(s, copilot(s.Options))
-	},
+		Capabilities: func(s executor.Settings) executor.Capabilities {
+			if _, ok := s.Options.(*Options); !ok {
+				return can(s, nil)
+			}
+			return can(s, of(s.Options))
+		},
+		Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
+			return open(s, of(s.Options))
+		},
+		Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
+			return preflight(s, of(s.Options))
+		},
+		Needs: func(s executor.Settings) []record.Need { return needs(s, of(s.Options)) },
+	}
 }
 
-// capabilities: skill invocations are recognised.
-func capabilities(executor.Settings) executor.Capabilities {
-	return executor.Capabilities{Skills: true}
-}
-
-func copilot(options any) *Options {
-	o := *options.(*Options)
-	o.Agent = Agent{Name: "copilot"}
-	return &o
-}
-
-// Limits that no suite sets; tests shorten them.
+// Limits that suites cannot set. Tests shorten them.
 const (
-	startTime  = 2 * time.Minute // an agent's start, and its answer to session/new
+	startTime  = 2 * time.Minute // for an agent to start, and to answer session/new
 	cancelTime = 2 * time.Second // for an agent to clean up after session/cancel
 )
 
-// acp is open for one run. It owns the agents' processes.
+// acp is an executor that is open for one run. It owns the processes of the agents.
 type acp struct {
 	suite     *eval.Suite
 	preset    *preset
 	policy    Policy
-	first     time.Duration // first_event_timeout_seconds; 0 means no limit
+	judges    bool // the agents can only call the tools of their trial; policy is Deny
 	startTime time.Duration
 	grace     time.Duration
-	maxTrial  int64  // bytes an agent may send in one trial
+	maxTrial  int64  // maximum number of bytes an agent can send in one trial
 	home      string // temporary directory of the agents; removed by Close
 	pool      *pool
 	gate      *gate
@@ -110,7 +128,6 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 	x := &acp{
 		suite: s.Suite, preset: &p, policy: o.Permissions, startTime: startTime, grace: cancelTime, maxTrial: maxTrial,
 		secrets: &provider.Redactor{},
-		first:   time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
 		pool:    newPool(s.Workers),
 		gate:    newGate(),
 	}
@@ -141,7 +158,7 @@ func absolute(path, dir string) string {
 func preflight(s executor.Settings, o *Options) []executor.Finding {
 	p, err := resolve(o, s.Suite)
 	if err != nil {
-		return nil // the check told
+		return nil // the check has reported it
 	}
 	if _, err := p.command(environ(os.Environ(), p.env), s.Suite.Dir); err != nil {
 		return []executor.Finding{{
@@ -152,8 +169,8 @@ func preflight(s executor.Settings, o *Options) []executor.Finding {
 	return nil
 }
 
-// command returns the first of the ways to start the agent that is installed. A
-// program that stands beside the suite is found.
+// command returns the first command of the preset whose program is installed. A relative path is
+// relative to the suite.
 func (p *preset) command(env []string, dir string) ([]string, error) {
 	for _, c := range p.commands {
 		args := slices.Clone(c)
@@ -164,14 +181,14 @@ func (p *preset) command(env []string, dir string) ([]string, error) {
 			return args, nil
 		}
 	}
-	hint := "install it or correct the command"
+	hint := "install it, or correct the command"
 	if p.install != "" {
 		hint = "install it: " + p.install
 	}
 	return nil, fmt.Errorf("agent %s: %s is not installed; %s", p.name, p.commands[0][0], hint)
 }
 
-// environ is base without what belongs to one task only, and with more.
+// environ returns base without variables that belong to a single task, followed by more.
 func environ(base []string, more ...map[string]string) []string {
 	var env []string
 	for _, kv := range base {
@@ -187,28 +204,32 @@ func environ(base []string, more ...map[string]string) []string {
 	return env
 }
 
-// Close ends the agents.
+// Close ends the agents and removes their temporary directory.
 func (x *acp) Close() error {
 	x.pool.close()
 	return os.RemoveAll(x.home)
 }
 
-// Execute does a trial in a session of its own with one of the agents.
+// Execute runs a trial in a new session with one of the agents.
 func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	start := time.Now()
 	dir, err := t.Dir()
 	if err != nil {
 		return executor.Outcome{}, err
 	}
-	given, err := giveSkills(ctx, dir, x.preset.skills, t.Task.Skills)
+	cwd, err := t.Start() // agents look for skills and instructions in their start directory
+	if err != nil {
+		return executor.Outcome{}, err
+	}
+	given, err := giveSkills(ctx, cwd, x.preset.skills, t.Task.Skills)
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}
-	preface, err := giveInstructions(dir, x.preset.instructions, x.suite)
+	preface, err := giveInstructions(cwd, x.preset.instructions, x.suite, t.Task)
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}
-	if t.Prepared != nil && (len(given) > 0 || len(x.suite.Instructions) > 0) {
+	if t.Prepared != nil && (len(given) > 0 || len(x.suite.Instructions)+len(t.Task.Instructions) > 0) {
 		t.Prepared()
 	}
 	for {
@@ -219,18 +240,18 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		a.tap.bytes.Store(0)
 		rec := newRecord(x.preset, t.Transcript, given)
 		begin := proc.Now()
-		err = x.converse(ctx, t, a, dir, preface, rec)
-		a.proc.EndDetached(begin) // the agent continues with other trials
+		err = x.converse(ctx, t, a, dir, preface, rec, start)
+		a.proc.EndDetached(begin) // the agent will execute other trials
 		died := a.dead()
 		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)
 		}
-		again := err != nil && used && died && ctx.Err() == nil && !rec.begun()
+		again := err != nil && used && died && ctx.Err() == nil && !rec.started()
 		x.pool.put(a)
 		if again {
-			continue // it had died before this trial, unnoticed so far
+			continue // it had died before this trial, unnoticed
 		}
-		out := rec.outcome() // it records what is left to record
+		out := rec.outcome() // also records pending entries
 		out.Startup = rec.startup(start)
 		if err != nil {
 			t.Transcript.Add(record.Entry{Type: record.EntryError, Text: err.Error()})
@@ -239,8 +260,8 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	}
 }
 
-// converse opens the session and sends the prompts, the preface with the first.
-func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *recorder) error {
+// converse opens the session and sends the prompts. It puts the preface before the first one.
+func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, preface string, rec *recorder, start time.Time) error {
 	s, err := a.openSession(ctx, x, t, dir, rec)
 	x.gate.pass()
 	if s != nil {
@@ -250,16 +271,22 @@ func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, pr
 		return err
 	}
 	defer s.count(ctx)
-	for _, text := range append([]string{t.Prompt}, t.FollowUps...) {
+	return t.Converse(ctx, func(_ int, text string) (executor.Outcome, error) {
 		if err := s.prompt(ctx, x, preface, text); err != nil {
-			return err
+			return executor.Outcome{}, err
 		}
 		preface = ""
-	}
-	return nil
+		if t.After == nil { // the outcome is needed only at the end
+			return executor.Outcome{}, nil
+		}
+		s.count(ctx)
+		out := rec.outcome()
+		out.Startup = rec.startup(start)
+		return out, nil
+	})
 }
 
-// agent returns an agent that has said hello, and whether it did trials before.
+// agent returns an initialized agent and reports whether it executed trials before.
 func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error) {
 	key := poolKey(t)
 	if a, err := x.pool.get(ctx, key); a != nil || err != nil {
@@ -276,8 +303,8 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 		return nil, false, err
 	}
 	limit := x.startTime
-	if x.first > 0 {
-		limit = min(limit, x.first)
+	if first := executor.FirstEvent(x.suite, t.Task); first > 0 {
+		limit = min(limit, first)
 	}
 	if err := a.greet(ctx, limit); err != nil {
 		x.gate.pass()
@@ -295,8 +322,8 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if p.modelEnv != "" && t.Model != "" {
 		model[p.modelEnv] = t.Model
 	}
-	// Some agents take the temporary directory for theirs to use unasked, and
-	// other trials' workspaces may be in the common one.
+	// Some agents use the temporary directory without asking, and the common one can contain the
+	// workspaces of other trials.
 	own := map[string]string{"TMPDIR": x.home}
 	env := environ(t.Env, own, p.sets, p.asks[x.policy], model, p.env)
 	args, err := p.command(env, x.suite.Dir)

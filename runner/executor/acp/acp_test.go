@@ -29,7 +29,7 @@ import (
 type fixture struct {
 	suite  *eval.Suite
 	exec   executor.Executor
-	starts string // file that gets a line for each start of the agent
+	starts string // file to which the agent adds a line at each start
 
 	mu   sync.Mutex // guards logs
 	logs strings.Builder
@@ -38,14 +38,14 @@ type fixture struct {
 type setup struct {
 	config  string // further keys of config
 	agent   string // further keys of the agent
-	mode    string // what the fake agent does before its first prompt
+	mode    string // behavior of the fake agent before its first prompt
 	workers int
 	model   string
-	// maxTrial bounds the bytes of one trial if positive, see [acp.SetMaxTrial].
+	// maxTrial limits the bytes of one trial if positive, see [acp.SetMaxTrial].
 	maxTrial int64
 }
 
-// open makes a suite for the fake agent and opens its executor.
+// open creates a suite for the fake agent and opens its executor.
 func open(t *testing.T, s setup) *fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func open(t *testing.T, s setup) *fixture {
 	return f
 }
 
-// lines are those of a suite's config that drives the fake agent.
+// lines returns the config lines of a suite that drives the fake agent.
 func (s setup) lines(t testing.TB, dir string) string {
 	t.Helper()
 	config := "  executor: acp\n" + s.config
@@ -111,7 +111,7 @@ func (f *fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
 	}
 }
 
-// do does a trial that must end normally, and returns the output.
+// do runs a trial that must end normally, and returns its output.
 func (f *fixture) do(t *testing.T, prompts ...string) string {
 	t.Helper()
 	out, err := f.exec.Execute(t.Context(), f.trial(t, prompts...))
@@ -121,7 +121,8 @@ func (f *fixture) do(t *testing.T, prompts ...string) string {
 
 func (f *fixture) processes(t *testing.T) int { return starts(t, f.starts) }
 
-// starts counts the starts of the fake agent, which it notes in a file.
+// starts returns the number of starts of the fake agent, which adds a line to a file at each
+// start.
 func starts(t testing.TB, file string) int {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -152,7 +153,7 @@ say I'll
 say  look
 tool {"toolCallId":"1","title":"bash","kind":"execute","status":"pending","rawInput":{}}
 tool {"sessionUpdate":"tool_call_update","toolCallId":"1","title":"List files","status":"in_progress","rawInput":{"command":"ls"}}
-update {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"tell","priority":"low","status":"pending"}]}
+update {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"report","priority":"low","status":"pending"}]}
 tool {"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","rawOutput":{"output":"a.txt"}}
 tool {"toolCallId":"2","title":"skill","kind":"other","status":"completed","rawInput":{"name":"explainer"},"content":[{"type":"content","content":{"type":"text","text":"loaded"}}]}
 update {"sessionUpdate":"something_new","x":1}
@@ -170,7 +171,7 @@ usage 10 5`
 		{Type: record.EntryMessage, Role: "assistant", Text: "I'll look"},
 		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "1", Name: "bash", Kind: "execute", Title: "List files", Status: "completed",
 			Arguments: json.RawMessage(`{"command":"ls"}`), Result: json.RawMessage(`{"output":"a.txt"}`), DurationMS: 1}},
-		{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "tell", Priority: "low", Status: "pending"}}},
+		{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "report", Priority: "low", Status: "pending"}}},
 		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
 			Arguments: json.RawMessage(`{"name":"explainer"}`), Result: json.RawMessage(`"loaded"`), DurationMS: 1}},
 		{Type: record.EntrySkill, Text: "explainer"},
@@ -183,7 +184,7 @@ usage 10 5`
 	require.Empty(t, cmp.Diff(want, entries(tr)))
 }
 
-// The cold start is paid once per worker, not once per trial.
+// The cold start of an agent is paid once per worker, not once per trial.
 func TestOneProcessPerWorker(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{workers: 2})
@@ -204,8 +205,8 @@ func TestOneProcessPerWorker(t *testing.T) {
 	require.LessOrEqual(t, f.processes(t), 2)
 }
 
-// A task's environment is that of the agent's process, so trials of other tasks
-// get another process, in the place of an idle one.
+// The agent's process has the environment of a task. Trials of a task with a different
+// environment get a new process in the place of an idle one.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{workers: 1})
@@ -226,14 +227,14 @@ func TestEnvironment(t *testing.T) {
 	require.Empty(t, f.do(t, "env WAZA_TASK_ID"))
 }
 
-// An agent that dies takes one trial with it, in error and worth another try.
+// An agent that dies fails only its current trial. The trial ends in error and can be retried.
 func TestDeath(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
 	for _, c := range []struct{ prompt, want string }{
-		{"say so far\nstderr it broke\ndie 3", "the agent ended in mid-trial: exit status 3: it broke"},
-		{"say so far\nkill", "the agent ended in mid-trial: ended by signal SIGKILL"},
-		{"say so far\ndie 0", "the agent ended in mid-trial"},
+		{"say so far\nstderr it broke\ndie 3", "the agent ended during the trial: exit status 3: it broke"},
+		{"say so far\nkill", "the agent ended during the trial: ended by signal SIGKILL"},
+		{"say so far\ndie 0", "the agent ended during the trial"},
 	} {
 		tr := f.trial(t, c.prompt)
 		out, err := f.exec.Execute(t.Context(), tr)
@@ -245,7 +246,7 @@ func TestDeath(t *testing.T) {
 		require.Equal(t, record.EntryError, all[len(all)-1].Type)
 		require.Equal(t, "fine", f.do(t, "say fine"))
 	}
-	// One that dies between trials is nobody's error.
+	// An agent that dies between trials causes no error.
 	pid, err := strconv.Atoi(f.do(t, "pid"))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -267,7 +268,7 @@ func TestFaultsAtStart(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 		require.Equal(t, c.permanent, executor.IsPermanent(err), c.mode)
 	}
-	for mode, want := range map[string]string{"mute": "did not answer initialize", "rubbish": `it printed 2 lines that are no messages of the protocol, the first of which is "Welcome to the agent!"`} {
+	for mode, want := range map[string]string{"mute": "did not answer initialize", "rubbish": `it printed 2 lines that are not protocol messages, first "Welcome to the agent!"`} {
 		inTime(t, []float64{0.5, 5, 60}, want, func(seconds float64) error {
 			f := open(t, setup{mode: mode, config: fmt.Sprintf("  first_event_timeout_seconds: %v\n", seconds)})
 			_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
@@ -281,13 +282,13 @@ func TestFaultsInMidTrial(t *testing.T) {
 	f := open(t, setup{})
 	for prompt, want := range map[string]string{
 		"fail -32603 boom":               "session/prompt: boom",
-		"stop cancelled":                 "which nobody asked for",
+		"stop cancelled":                 "cancelled the turn without a request",
 		"fail -32603 key sk-very-secret": "key [redacted]",
 	} {
 		_, err := f.exec.Execute(t.Context(), f.trial(t, prompt))
 		require.ErrorContains(t, err, want)
 	}
-	require.Equal(t, 1, f.processes(t), "an error answer costs no process")
+	require.Equal(t, 1, f.processes(t), "an error answer does not end the process")
 	tr := f.trial(t, "print this is no message\nprint {\"jsonrpc\":\"2.0\"}\nprint []\nsay the key is here\nstop max_tokens")
 	out, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
@@ -295,7 +296,7 @@ func TestFaultsInMidTrial(t *testing.T) {
 	require.Contains(t, f.do(t, "call terminal/create"), "Method not found")
 }
 
-// An agent that floods is bounded, and the run goes on.
+// The output of an agent is bounded, and the run continues after a flood.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
@@ -313,8 +314,8 @@ func TestFlood(t *testing.T) {
 	out, err := f.exec.Execute(t.Context(), f.trial(t, "long 5"))
 	require.NoError(t, err)
 	require.Len(t, out.Output, executor.MaxOutputBytes)
-	require.EqualValues(t, 1<<20, out.OutputDropped, "graders must know that there was more")
-	// More small messages than the library queues.
+	require.EqualValues(t, 1<<20, out.OutputDropped, "graders must see that output was dropped")
+	// More small messages than fit into the library's queue.
 	require.Len(t, f.do(t, "burst 5000"), 5000)
 }
 
@@ -329,7 +330,7 @@ func TestFirstEventTimeout(t *testing.T) {
 	for n := 1; ; n++ {
 		out, err := f.exec.Execute(t.Context(), f.trial(t, "say fine"))
 		if errors.Is(err, executor.ErrTimeout) && n < 20 {
-			continue // the machine is busy again
+			continue // the machine is busy; try again
 		}
 		require.NoError(t, err)
 		require.Equal(t, "fine", out.Output)
@@ -337,8 +338,8 @@ func TestFirstEventTimeout(t *testing.T) {
 	}
 }
 
-// inTime gives the agent more and more seconds until it comes so far before they
-// are over that the timeout says what it ought to. On most machines the first are enough.
+// inTime calls try with increasing limits until the error contains want. On a busy machine, a
+// short limit can expire before the agent reaches that point.
 func inTime(t *testing.T, seconds []float64, want string, try func(seconds float64) error) {
 	t.Helper()
 	for i, s := range seconds {
@@ -351,18 +352,18 @@ func inTime(t *testing.T, seconds []float64, want string, try func(seconds float
 	}
 }
 
-// A cancelled trial keeps what there was, and nothing of it is left running.
+// A cancelled trial keeps its record, and none of its processes is left.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
 	for prompt, said := range map[string]string{"await-cancel": "cancelled in time", "sleeping": ""} {
-		if said != "" { // it answers, and is waited for
+		if said != "" { // the agent answers, and waza waits for it
 			acp.SetGrace(f.exec, 3*time.Minute)
 		} else {
 			acp.SetGrace(f.exec, 100*time.Millisecond)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		because := errors.New("because")
+		cause := errors.New("because")
 		tr := f.trial(t, "say working\n"+prompt)
 		dir, _ := tr.Dir()
 		var out executor.Outcome
@@ -376,9 +377,9 @@ func TestCancel(t *testing.T) {
 			_, err := os.Stat(filepath.Join(dir, "ready"))
 			return err == nil
 		}, 3*time.Minute, 5*time.Millisecond)
-		cancel(because)
+		cancel(cause)
 		<-done
-		require.ErrorIs(t, err, because)
+		require.ErrorIs(t, err, cause)
 		if said != "" {
 			require.Equal(t, said, out.Output)
 			continue
@@ -390,18 +391,18 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, "fine", f.do(t, "say fine"))
 }
 
-// A tool that left the process group goes with an agent that dies.
+// A tool that left the process group ends with an agent that dies.
 func TestDeathLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
 	out, err := f.exec.Execute(t.Context(), f.trial(t, "orphan"))
-	require.ErrorContains(t, err, "in mid-trial")
+	require.ErrorContains(t, err, "during the trial")
 	pid, err := strconv.Atoi(out.Output)
 	require.NoError(t, err)
 	requireGone(t, pid)
 }
 
-// requireGone waits until a process is gone or a zombie.
+// requireGone waits until a process has exited or is a zombie.
 func requireGone(t *testing.T, pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -410,5 +411,5 @@ func requireGone(t *testing.T, pid int) {
 		}
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		return err == nil && strings.Contains(string(stat), ") Z ")
-	}, 3*time.Minute, 5*time.Millisecond, "process %d is left", pid)
+	}, 3*time.Minute, 5*time.Millisecond, "process %d is still running", pid)
 }

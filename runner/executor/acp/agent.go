@@ -19,21 +19,21 @@ import (
 	"waza/runner/provider"
 )
 
-// How long things may take that have no limit of the suite's.
+// Time limits that suites cannot set.
 const (
-	closeTime = time.Second     // a session or an agent that is asked to close
-	reapTime  = 5 * time.Second // news of an agent's end after its output ended
+	closeTime = time.Second     // for a session or an agent to close on request
+	reapTime  = 5 * time.Second // for the exit of an agent after its output ended
 )
 
 var errClosed = errors.New("closed")
 
-// agent is one running agent process and the connection to it. It does one
-// trial at a time. Its goroutines are those of the process and the connection
-// and one that waits for both; all end with the process, and kill waits for it.
+// agent is a running agent process and the connection to it. It executes one trial at a time.
+// Its goroutines belong to the process and the connection, and one waits for both. They all end
+// with the process, and kill waits for them.
 type agent struct {
 	preset *preset
-	port   int    // of its own server; 0 when nothing is asked there
-	key    string // what it was started with, see poolKey
+	port   int    // port of its own server; 0 if it is not queried
+	key    string // identifies how it was started, see poolKey
 	proc   *proc.Process
 	end    context.CancelCauseFunc // kills the process tree
 	ctx    context.Context
@@ -44,16 +44,16 @@ type agent struct {
 	hide   *provider.Redactor
 	gone   chan struct{} // closed when the process is reaped and its output read
 	hello  sdk.InitializeResponse
-	worked *atomic.Bool // an agent of the run has done a turn, so somebody is logged in
+	worked *atomic.Bool // an agent of the run has finished a turn, so a user is logged in
 
 	mu      sync.Mutex // guards session
-	session *session   // the trial it does; nil between trials
+	session *session   // of the current trial; nil between trials
 }
 
-// launch starts an agent's process. No context bounds its life.
+// launch starts the process of an agent. No context bounds its life.
 func (x *acp) launch(key string, args []string, dir string, env []string) (*agent, error) {
 	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: x.secrets, gone: make(chan struct{}), worked: &x.worked}
-	a.hide.Learn(env) // what it says in errors is cut short, which may cut through a key
+	a.hide.Learn(env) // its error output is truncated, possibly within a key
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
 	process, err := proc.Start(a.ctx, proc.Command{
@@ -64,15 +64,15 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 		return nil, err
 	}
 	a.proc = process
-	context.AfterFunc(a.ctx, func() { pr.CloseWithError(io.EOF) }) // nobody waits for a reader that stopped
+	context.AfterFunc(a.ctx, func() { pr.CloseWithError(io.EOF) }) // a reader that stopped must not block writers
 	a.tap = newTap(pr, x.maxTrial, a.ctx.Done(), a.end)
 	a.tap.hide = a.hide
 	a.conn = sdk.NewConnection(a.handle, a.out, a.tap)
-	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would quote messages
+	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // the logger would quote messages
 	close(a.tap.open)
 	go func() {
-		_ = process.Wait() // ended tells of it
-		process.Sweep()    // tools in sessions of their own outlive an agent that dies
+		_ = process.Wait() // ended reports the error
+		process.Sweep()    // tools in their own process sessions outlive an agent that dies
 		pw.Close()
 		a.out.Close()
 		<-a.conn.Done()
@@ -81,13 +81,13 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 	return a, nil
 }
 
-// kill ends the process and all it started, and waits for that. The first cause counts.
+// kill ends the process and everything it started, and waits for that. The first cause is kept.
 func (a *agent) kill(cause error) {
 	a.end(cause)
 	<-a.gone
 }
 
-// close lets the agent end by itself, as it does when its input ends, and then kills it.
+// close closes the input of the agent, gives it time to exit, and then kills it.
 func (a *agent) close() {
 	a.out.Close()
 	timer := time.NewTimer(closeTime)
@@ -99,7 +99,7 @@ func (a *agent) close() {
 	a.kill(errClosed)
 }
 
-// dead reports whether the agent takes no more trials.
+// dead reports whether the agent can take no more trials.
 func (a *agent) dead() bool {
 	select {
 	case <-a.proc.Done():
@@ -113,7 +113,7 @@ func (a *agent) dead() bool {
 	}
 }
 
-// ended says how an agent ended that was not meant to.
+// ended returns an error that describes how an agent ended unexpectedly.
 func (a *agent) ended() error {
 	timer := time.NewTimer(reapTime)
 	defer timer.Stop()
@@ -128,7 +128,7 @@ func (a *agent) ended() error {
 	case errors.Is(cause, errFlood), errors.Is(cause, errLong):
 		return fmt.Errorf("%s: %w", a.preset.name, cause)
 	}
-	msg := a.preset.name + ": the agent " + how + " in mid-trial"
+	msg := a.preset.name + ": the agent " + how + " during the trial"
 	var exit *proc.ExitError
 	if err := a.proc.Wait(); errors.As(err, &exit) {
 		msg += ": " + exit.Error()
@@ -136,7 +136,7 @@ func (a *agent) ended() error {
 	return a.explain(msg)
 }
 
-// explain adds what the agent itself may have said about a fault.
+// explain adds the recent error output of the agent to a message.
 func (a *agent) explain(msg string) error {
 	said := a.stderr.lines(5)
 	if noise := a.tap.noise(); noise != "" && !a.tap.heard.Load() {
@@ -151,7 +151,7 @@ func (a *agent) explain(msg string) error {
 	return errors.New(a.hide.Text(msg))
 }
 
-// greet says hello, within the limit.
+// greet sends initialize and checks the protocol version, within the limit.
 func (a *agent) greet(ctx context.Context, limit time.Duration) error {
 	err := a.bounded(ctx, limit, "initialize", func(ctx context.Context) (err error) {
 		a.hello, err = sdk.SendRequest[sdk.InitializeResponse](a.conn, ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
@@ -165,7 +165,7 @@ func (a *agent) greet(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	if v := a.hello.ProtocolVersion; v != sdk.ProtocolVersionNumber {
-		return executor.Permanent(fmt.Errorf("%s: the agent speaks version %d of the Agent Client Protocol, and waza version %d; install another version of it (%s)",
+		return executor.Permanent(fmt.Errorf("%s: the agent speaks version %d of the Agent Client Protocol, but waza needs version %d; install a different version of the agent (%s)",
 			a.preset.name, v, sdk.ProtocolVersionNumber, orUnknown(a.preset.install)))
 	}
 	return nil
@@ -173,13 +173,13 @@ func (a *agent) greet(ctx context.Context, limit time.Duration) error {
 
 func orUnknown(install string) string {
 	if install == "" {
-		return "no install line is known"
+		return "its install command is unknown"
 	}
 	return install
 }
 
-// bounded does one request and turns what goes wrong into the end of a trial.
-// With no answer within the limit the trial ends in timeout.
+// bounded sends one request and converts a fault to an error that ends the trial. Without an
+// answer within the limit the trial ends in timeout.
 func (a *agent) bounded(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
@@ -201,11 +201,11 @@ func (a *agent) bounded(ctx context.Context, limit time.Duration, what string, d
 
 var errSlow = errors.New("no answer in time")
 
-// authRequired is the protocol's code for an agent that nobody has logged in to.
-// Gemini hands on the status of its provider instead.
+// authRequired is the protocol's error code for an agent without a logged-in user. Gemini
+// returns the HTTP status of its provider instead.
 const authRequired = -32000
 
-// fault turns an error answer, or the lack of an answer, into the end of a trial.
+// fault converts an error answer, or a missing answer, to an error that ends the trial.
 func (a *agent) fault(what string, err error) error {
 	var re *sdk.RequestError
 	if a.dead() {
@@ -220,33 +220,32 @@ func (a *agent) fault(what string, err error) error {
 		msg += " " + string(data[:min(len(data), 2<<10)])
 	}
 	msg = a.hide.Text(msg)
-	// To a prompt some agents answer with this code whatever went wrong.
-	told := re.Code == authRequired && what != sdk.AgentMethodSessionPrompt ||
+	// Some agents answer every failed prompt with this code.
+	loggedOut := re.Code == authRequired && what != sdk.AgentMethodSessionPrompt ||
 		(re.Code == authRequired || re.Code == http.StatusUnauthorized) && !a.worked.Load()
-	if told || a.saysLoggedOut(msg) {
+	if loggedOut || a.saysLoggedOut(msg) {
 		return a.loggedOut(msg)
 	}
 	return fmt.Errorf("%s: %s: %s", a.preset.name, what, msg)
 }
 
-// saysLoggedOut reports whether words of the agent mean that nobody is logged
-// in. A task can make an agent say them, so they mean nothing once a turn of the
-// run has ended well.
+// saysLoggedOut reports whether a text of the agent means that no user is logged in. A task can
+// make an agent write such a text, so it is ignored after a turn of the run has succeeded.
 func (a *agent) saysLoggedOut(words string) bool {
 	p := a.preset.loggedOut
 	return p != nil && !a.worked.Load() && p().MatchString(words)
 }
 
-// loggedOut stops the run: all its trials would meet the same.
+// loggedOut returns an error that stops the run, because all trials would fail in the same way.
 func (a *agent) loggedOut(said string) error {
 	hint := a.preset.login
 	if hint == "" {
 		hint = "use the agent's own command"
 	}
-	return &executor.StopError{Err: fmt.Errorf("%s: the agent is not logged in; it says: %s; to log in: %s", a.preset.name, said, hint)}
+	return &executor.StopError{Err: fmt.Errorf("%s: the agent is not logged in: %s; to log in: %s", a.preset.name, said, hint)}
 }
 
-// handle takes all that the agent sends by itself.
+// handle handles requests and notifications of the agent.
 func (a *agent) handle(_ context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
 	defer a.tap.handled()
 	var to struct {

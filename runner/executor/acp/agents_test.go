@@ -30,13 +30,13 @@ import (
 	"waza/runner/record"
 )
 
-// TestAgents drives real agents, which a mock model server answers: no network,
-// no account. `make test-agents` installs them and says where they are in
-// WAZA_AGENTS. What is not installed is skipped, and says so.
+// TestAgents drives real agents against a mock model server, without network or accounts. `make
+// test-agents` installs the agents and sets WAZA_AGENTS to their directory. Tests of missing
+// agents are skipped with a message.
 func TestAgents(t *testing.T) {
 	dir := os.Getenv("WAZA_AGENTS")
 	if dir == "" {
-		t.Skip("skipped: WAZA_AGENTS names no directory with agents; run make test-agents")
+		t.Skip("skipped: WAZA_AGENTS must name a directory with agents; run make test-agents")
 	}
 	bin := filepath.Join(dir, "node_modules", ".bin")
 	if _, err := os.Stat(filepath.Join(bin, "llmock")); err != nil {
@@ -56,20 +56,20 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// realAgent is an agent and what its model must say to make it do things: the
-// names of its tools and their arguments.
+// realAgent is an agent, together with the tool names and arguments with which its model makes
+// it act.
 type realAgent struct {
 	name, package_, program string
-	noVersion               bool // it does not know --version, and would wait for input
+	noVersion               bool // it ignores --version and would wait for input
 	setUp                   func(home, url string) map[string]string
 	args                    []string
 	shell                   func(command string) string
 	skill                   string
 	outside                 string // a tool call that touches the file OUTSIDE
-	reads                   bool   // which is there to be read
-	toolName                string // of shell, as the transcript has it
-	counts                  bool   // it counts the tokens of the mock server
-	storm                   string // what it says when the provider is too busy for ever
+	reads                   bool   // and which reads it, so it must exist
+	toolName                string // name of the shell tool in the transcript
+	counts                  bool   // it reports the token counts of the mock server
+	storm                   string // its message when the provider stays overloaded
 	skips                   map[string]string
 
 	bin, home string
@@ -91,14 +91,14 @@ var realAgents = []realAgent{
 	},
 	{
 		name: "gemini", package_: "@google/gemini-cli", program: "gemini", setUp: setUpGemini, toolName: "run_shell_command",
-		args: []string{"--model", "gemini-2.5-pro"}, // else it asks a model which model to ask
+		args: []string{"--model", "gemini-2.5-pro"}, // without it, it asks a model which model to use
 		shell: func(command string) string {
 			return call("run_shell_command", "command", command, "description", "work")
 		},
 		skill: call("activate_skill", "name", "greeter"),
 		skips: map[string]string{
-			"429 storm without end":         "it asks again for minutes",
-			"refused outside the workspace": "it refuses that by itself, before it asks",
+			"429 storm without end":         "it retries for minutes",
+			"refused outside the workspace": "it refuses that itself, without asking",
 		},
 	},
 	{
@@ -107,8 +107,8 @@ var realAgents = []realAgent{
 		skill:   call("Skill", "skill", "greeter"),
 		outside: call("mcp__acp__Write", "file_path", "OUTSIDE", "content", "x"),
 		skips: map[string]string{
-			"429 storm without end": "it asks again for minutes",
-			"instruction file":      "the mock model server keeps no more than 64 KiB of a request, and this one's are longer",
+			"429 storm without end": "it retries for minutes",
+			"instruction file":      "the mock model server keeps only 64 KiB of a request, and this agent sends more",
 		},
 	},
 	{
@@ -123,7 +123,8 @@ var realAgents = []realAgent{
 	},
 }
 
-// call is a tool call of the mock model: a name, and the names and values of arguments.
+// call returns a tool call of the mock model. The pairs are the names and values of its
+// arguments.
 func call(name string, pairs ...string) string {
 	in := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -161,7 +162,7 @@ func setUpGemini(_, url string) map[string]string {
 func setUpClaude(home, url string) map[string]string {
 	return map[string]string{
 		"ANTHROPIC_API_KEY": testKey, "ANTHROPIC_BASE_URL": url, "CLAUDE_CONFIG_DIR": filepath.Join(home, "claude"),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", // it refuses to run as root otherwise
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", // otherwise it refuses to run as root
 	}
 }
 
@@ -173,8 +174,8 @@ func setUpCodex(_, url string) map[string]string {
 	return map[string]string{"OPENAI_API_KEY": testKey, "CODEX_CONFIG": string(config), "MODEL_PROVIDER": "mock", "NO_BROWSER": "1", "INITIAL_AGENT_MODE": "agent-full-access"}
 }
 
-// fixtures are what the model says. A prompt that holds the match gets the
-// call, and the text once the call has a result.
+// fixtures returns the answers of the model. A prompt that contains the match is answered with
+// the call, and with the text once the call has a result.
 func (a *realAgent) fixtures(outside string) string {
 	var all []string
 	say := func(match, more, response string) {
@@ -194,7 +195,7 @@ func (a *realAgent) fixtures(outside string) string {
 		step("touch outside", strings.ReplaceAll(a.outside, "OUTSIDE", outside), "Tried")
 	}
 	step("long work", a.shell("sleep 2; touch ready; sleep 300"), "Done")
-	say("Say hello warmly", "", `{"content":"Hello, dear"}`) // the skill's body, which Copilot sends as a message
+	say("Say hello warmly", "", `{"content":"Hello, dear"}`) // the body of the skill, which Copilot sends as a message
 	step("use the greeter", a.skill, "Hello, dear")
 	for i := range 2 {
 		say("short storm", fmt.Sprintf(`,"sequenceIndex":%d`, i), busy)
@@ -231,12 +232,11 @@ func (a *realAgent) model(t *testing.T, outside string) string {
 			c.Close()
 		}
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond, "the mock model server does not start")
+	}, 30*time.Second, 20*time.Millisecond, "the mock model server did not start")
 	return "http://" + addr
 }
 
-// open opens an executor for the agent under a policy, for a suite with an
-// instruction file.
+// open opens an executor for the agent under a policy, for a suite with an instruction file.
 func (a *realAgent) open(t *testing.T, policy string) *fixture {
 	t.Helper()
 	env, err := json.Marshal(a.env)
@@ -291,7 +291,7 @@ func (a *realAgent) run(t *testing.T) {
 		})
 	}
 	var cold time.Duration
-	var plain int64 // tokens that a single call of the model takes
+	var plain int64 // tokens of a single model call
 	scenario("plain reply and follow-up", func(t *testing.T) {
 		start := time.Now()
 		_, _, out := do(t, shared, "please write a haiku")
@@ -311,7 +311,7 @@ func (a *realAgent) run(t *testing.T) {
 		defer res.Body.Close()
 		asked, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
-		require.Contains(t, string(asked), "Speak of frogs only.", "the model was told")
+		require.Contains(t, string(asked), "Speak of frogs only.", "the model gets the instructions")
 	})
 	scenario("tool call that creates a file", func(t *testing.T) {
 		tr, dir, out := do(t, shared, "create hello now")
@@ -354,21 +354,21 @@ func (a *realAgent) run(t *testing.T) {
 		require.ErrorContains(t, err, a.storm)
 		require.False(t, executor.IsPermanent(err))
 	})
-	scenario("agent killed in mid-trial", func(t *testing.T) {
+	scenario("agent killed during a trial", func(t *testing.T) {
 		err := a.interrupt(t, shared, func(context.CancelCauseFunc) {
 			for _, pid := range children(mark) {
 				require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
 		})
-		require.ErrorContains(t, err, "in mid-trial")
+		require.ErrorContains(t, err, "during the trial")
 		require.False(t, executor.IsPermanent(err))
 		do(t, shared, "please write a haiku")
 	})
-	scenario("cancel in mid-tool", func(t *testing.T) {
-		because := errors.New("because")
-		err := a.interrupt(t, shared, func(cancel context.CancelCauseFunc) { cancel(because) })
-		require.ErrorIs(t, err, because)
-		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 10*time.Second, 10*time.Millisecond, "something of the trial is left running")
+	scenario("cancel during a tool call", func(t *testing.T) {
+		cause := errors.New("because")
+		err := a.interrupt(t, shared, func(cancel context.CancelCauseFunc) { cancel(cause) })
+		require.ErrorIs(t, err, cause)
+		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 10*time.Second, 10*time.Millisecond, "a process of the trial is still running")
 		do(t, shared, "please write a haiku")
 	})
 	scenario("cost per trial", func(t *testing.T) {
@@ -377,7 +377,7 @@ func (a *realAgent) run(t *testing.T) {
 		for range trials {
 			do(t, shared, "please write a haiku")
 		}
-		t.Logf("%s: the first trial took %s, further ones in the running agent %s each",
+		t.Logf("%s: the first trial took %s, later trials in the running agent took %s each",
 			a.name, cold.Round(time.Millisecond), (time.Since(start) / trials).Round(time.Millisecond))
 	})
 }
@@ -406,7 +406,7 @@ func (a *realAgent) useSkill(t *testing.T, f *fixture) {
 	require.Equal(t, []string{"greeter"}, skills)
 }
 
-// interrupt lets the agent's tool run and then does what is to happen to it.
+// interrupt waits until the agent's tool runs and then calls what.
 func (a *realAgent) interrupt(t *testing.T, f *fixture, what func(context.CancelCauseFunc)) error {
 	tr, dir := a.trial(t, f, "long work")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -419,11 +419,11 @@ func (a *realAgent) interrupt(t *testing.T, f *fixture, what func(context.Cancel
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(dir, "ready"))
 		return err == nil
-	}, 60*time.Second, 10*time.Millisecond, "the tool does not start")
+	}, 60*time.Second, 10*time.Millisecond, "the tool did not start")
 	what(cancel)
 	err := <-done
 	calls := toolCalls(tr)
-	require.Len(t, calls, 1, "what there was is kept")
+	require.Len(t, calls, 1, "the transcript keeps entries from before the interruption")
 	return err
 }
 
@@ -444,7 +444,7 @@ func requireRefused(t *testing.T, tr *executor.Trial) {
 	require.False(t, asked[0].Allowed, asked[0].Reason)
 }
 
-// gradeFile is the score that the grader file gives for a file that must exist.
+// gradeFile returns the score of the grader file for a file that must exist.
 func gradeFile(t *testing.T, dir, name string) float64 {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "eval.yaml")
@@ -462,8 +462,8 @@ func gradeFile(t *testing.T, dir, name string) float64 {
 	return res.Score
 }
 
-// marked are the processes that carry a variable in their environment; children
-// those of them that this process started.
+// marked returns the processes with a variable in their environment. children returns those of
+// them that this process started.
 func marked(name string) []int {
 	var pids []int
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -11,23 +11,23 @@ import (
 	"waza/runner/record"
 )
 
-// call is a tool call as far as the agent has told of it. The protocol sends it
-// in parts, and each part may change what an earlier one said.
+// call is a tool call as reported by the agent until now. The protocol sends it in parts, and
+// each part can change earlier ones.
 type call struct {
 	record.ToolCall
-	told      string // the tool's name, from agents that tell it
-	first     string // the first title: with some agents the tool's name
+	sentName  string // name of the tool, if the agent sends it
+	first     string // the first title, which some agents set to the tool's name
 	meta      map[string]json.RawMessage
 	locations []string
 	content   []content
 	start     time.Time
 	skill     string // the skill it invokes
-	announced bool   // the agent has said that it calls the tool
-	refused   bool   // leave for it was asked for, and refused
+	announced bool   // the agent has reported the call itself
+	refused   bool   // the agent asked for permission and did not get it
 	update    func(record.ToolCall)
 }
 
-// part is what one update, or a request for permission, says of a tool call.
+// part is the content of one update, or of a permission request, about a tool call.
 type part struct {
 	ToolCallID string                     `json:"toolCallId"`
 	Name       string                     `json:"name"`
@@ -39,8 +39,8 @@ type part struct {
 	Content    json.RawMessage            `json:"content"`
 	Locations  []location                 `json:"locations"`
 	Meta       map[string]json.RawMessage `json:"_meta"`
-	// announces: it is the first that the agent says of the call, though a
-	// request for permission may have overtaken it.
+	// announces means that this is the agent's first report of the call. A permission request
+	// can precede it.
 	announces bool
 }
 
@@ -48,18 +48,18 @@ type location struct {
 	Path string `json:"path"`
 }
 
-// content is a block of what a tool made.
+// content is a block of a tool's result.
 type content struct {
 	Type    string `json:"type"`
-	Path    string `json:"path"` // of a diff
+	Path    string `json:"path"` // set for a diff
 	Content struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"content"`
 }
 
-// take merges a part into the call.
-func (c *call) take(p *part, pre *preset) {
+// merge merges a part into the call.
+func (c *call) merge(p *part, pre *preset) {
 	if p.Title != nil && *p.Title != "" {
 		c.Title = *p.Title
 		if c.first == "" || p.announces && !c.announced {
@@ -68,7 +68,7 @@ func (c *call) take(p *part, pre *preset) {
 		c.announced = c.announced || p.announces
 	}
 	if p.Name != "" {
-		c.told = p.Name
+		c.sentName = p.Name
 	}
 	if p.Kind != "" {
 		c.Kind = p.Kind
@@ -85,15 +85,15 @@ func (c *call) take(p *part, pre *preset) {
 	if p.Meta != nil {
 		c.meta = p.Meta
 	}
-	c.takeResult(p)
+	c.setResult(p)
 	c.Name = c.name(pre)
 	if c.DurationMS == 0 && (c.Status == "completed" || c.Status == "failed") {
 		c.DurationMS = max(1, time.Since(c.start).Milliseconds())
 	}
 }
 
-// takeResult prefers the raw output, and makes one of the content where there is none.
-func (c *call) takeResult(p *part) {
+// setResult sets the result from the raw output or else from the content.
+func (c *call) setResult(p *part) {
 	if given(p.Content) {
 		var blocks []content
 		if json.Unmarshal(p.Content, &blocks) == nil {
@@ -124,18 +124,18 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 var word = text.Pattern(`^[\w.-]+$`)
 
-// toolsByKind name a tool by what it does where the agent tells no name.
+// toolsByKind maps the kind of a tool call to a tool name, for agents that send no name.
 var toolsByKind = map[string]string{"execute": "bash", "read": "read", "edit": "edit", "delete": "delete",
 	"move": "move", "search": "search", "fetch": "fetch", "think": "think"}
 
-// name is the tool's name. Few agents tell it; else it stands in the metadata, in
-// something only the preset knows, or in the first title, and else the kind must do.
+// name returns the name of the tool. Few agents send it. Otherwise it comes from the metadata, a
+// rule of the preset, the first title or the kind, in this order.
 func (c *call) name(pre *preset) string {
 	if name := metaName(c.meta); name != "" {
 		return name
 	}
-	if c.told != "" {
-		return c.told
+	if c.sentName != "" {
+		return c.sentName
 	}
 	if pre.tool != nil {
 		if name := pre.tool(c); name != "" {
@@ -174,11 +174,11 @@ func metaName(meta map[string]json.RawMessage) string {
 // input returns the arguments if they are an object.
 func (c *call) input() map[string]any {
 	var in map[string]any
-	_ = json.Unmarshal(c.Arguments, &in) // else it has no keys
+	_ = json.Unmarshal(c.Arguments, &in) // invalid arguments have no keys
 	return in
 }
 
-// text returns the first of the arguments that is a text.
+// text returns the first of the arguments that is a non-empty string.
 func (c *call) text(keys ...string) string {
 	in := c.input()
 	for _, k := range keys {
@@ -189,8 +189,8 @@ func (c *call) text(keys ...string) string {
 	return ""
 }
 
-// skillName is the skill that the call invokes, "" if none: as the preset knows,
-// or because it reads the SKILL.md of a skill the agent was given.
+// skillName returns the skill that the call invokes, or "" if it invokes none. A preset can name
+// it; otherwise the call reads the SKILL.md of a skill that the agent was given.
 func (c *call) skillName(pre *preset, given []string) string {
 	if pre.skill != nil {
 		if name := pre.skill(c); name != "" {

@@ -6,17 +6,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A request for permission is handled beside the updates and may overtake the
-// one that announces its call. The tool was named by what the request calls it.
+// Permission requests are handled concurrently with updates, so a request can arrive before the
+// update that announces its call. Once, such a tool was named after the request's title.
 func TestToolIsNamedByItsAnnouncement(t *testing.T) {
 	t.Parallel()
 	opencode, ok := presetNamed("opencode")
 	require.True(t, ok)
 	asked, announced, later := "edit", "write", "hello.txt"
 	c := &call{}
-	c.take(&part{Title: &asked, Kind: "edit"}, &opencode)
-	c.take(&part{Title: &announced, announces: true}, &opencode)
-	c.take(&part{Title: &later, Kind: "edit", Status: "completed"}, &opencode)
+	c.merge(&part{Title: &asked, Kind: "edit"}, &opencode)
+	c.merge(&part{Title: &announced, announces: true}, &opencode)
+	c.merge(&part{Title: &later, Kind: "edit", Status: "completed"}, &opencode)
 	require.Equal(t, "write", c.Name)
 	require.Equal(t, "hello.txt", c.Title)
 }

@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary play the agent.
+// TestMain runs the fake agent in the test binary if FAKE_AGENT is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("FAKE_AGENT") != "" {
 		signal.Ignore(syscall.SIGINT)
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fake is an agent that does what the prompt says, a line at a time:
+// fake is an agent that executes the lines of its prompt as commands:
 //
 //	say TEXT · think TEXT · tool JSON · update JSON · ask JSON · read PATH · write PATH
 //	stop REASON · usage IN OUT · quota IN OUT · fail CODE MESSAGE · die CODE · die-once · hang · sleeping · flood MIB · model · mcp · args ·
@@ -42,11 +42,11 @@ type fake struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
 	id     int
-	queued []message // read while waiting for an answer
+	queued []message // messages that arrived while it waited for an answer
 	cwd    string
 	mcp    json.RawMessage
 	model  string
-	// preface is what came before the prompt.
+	// preface is the text before the prompt.
 	preface string
 }
 
@@ -94,7 +94,7 @@ func (f *fake) read() (message, bool) {
 	return m, true
 }
 
-// call asks waza for something and waits for the answer.
+// call sends a request to waza and waits for the answer.
 func (f *fake) call(method string, params map[string]any) message {
 	params["sessionId"] = f.session()
 	f.send(map[string]any{"jsonrpc": "2.0", "id": "fake", "method": method, "params": params})
@@ -136,12 +136,21 @@ func (f *fake) main() {
 		case "session/new":
 			f.newSession(m, mode)
 		case "session/set_model", "session/set_config_option":
-			var p struct{ ModelID, Value string }
+			var p struct{ ModelID, ConfigID, Value string }
 			json.Unmarshal(m.Params, &p)
+			if p.ConfigID == "thinking" {
+				if p.Value == "max" {
+					f.refuse(m, -32602, "no such level")
+				} else {
+					f.model += " thinks " + p.Value
+					f.reply(m, map[string]any{"configOptions": []any{}})
+				}
+				continue
+			}
 			if f.model = p.ModelID + p.Value; !strings.HasPrefix(f.model, "m-") {
 				f.refuse(m, -32602, "no such model")
 			} else {
-				f.reply(m, map[string]any{"configOptions": []any{}})
+				f.reply(m, map[string]any{"configOptions": f.effortOptions(mode)})
 			}
 		case "session/prompt":
 			f.prompt(m)
@@ -151,8 +160,8 @@ func (f *fake) main() {
 	}
 }
 
-// serveCounts tells what model calls took: two of the session, and one of a
-// session that a tool began, which claims to be its own child.
+// serveCounts reports the tokens of model calls: two calls of the session, and one of a session
+// that a tool started, which claims to be its own child.
 func serveCounts(port string) {
 	l, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
@@ -173,7 +182,7 @@ func serveCounts(port string) {
 	}))
 }
 
-// slowStart is how long the agent takes to say hello in mode slow.
+// slowStart is the time until the agent answers initialize in mode slow.
 const slowStart = 100 * time.Millisecond
 
 func (f *fake) initialize(m message, mode string) {
@@ -183,7 +192,7 @@ func (f *fake) initialize(m message, mode string) {
 		return
 	case "slow":
 		<-time.After(slowStart)
-	case "alone": // two that start at once in a fresh home lock each other out
+	case "alone": // concurrent starts in a fresh home lock each other out
 		file := os.Getenv("FAKE_STARTS") + ".home"
 		if _, err := os.Stat(file); err != nil {
 			lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_EXCL, 0o600)
@@ -210,6 +219,16 @@ func (f *fake) initialize(m message, mode string) {
 	f.reply(m, map[string]any{"protocolVersion": 1, "authMethods": []any{}, "agentCapabilities": map[string]any{
 		"mcpCapabilities": map[string]any{"http": true}, "sessionCapabilities": map[string]any{"close": map[string]any{}},
 	}})
+}
+
+// effortOptions returns what the session offers once a model is chosen.
+func (f *fake) effortOptions(mode string) []any {
+	if mode != "options" {
+		return nil
+	}
+	return []any{map[string]any{"id": "thinking", "category": "thought_level", "type": "select", "currentValue": "medium", "options": []any{
+		map[string]any{"value": "low", "name": "Low"}, map[string]any{"value": "medium", "name": "Medium"}, map[string]any{"value": "high", "name": "High"},
+	}}}
 }
 
 func (f *fake) newSession(m message, mode string) {
@@ -324,7 +343,7 @@ func (f *fake) act(verb, rest string, answer map[string]any) {
 	}
 }
 
-// ready tells the test that the prompt has come so far.
+// ready signals the test that the agent has reached this point of the prompt.
 func (f *fake) ready() { os.WriteFile(f.path("ready"), nil, 0o600) }
 
 func (f *fake) path(p string) string {
@@ -347,7 +366,7 @@ func (f *fake) ask(verb, rest string) {
 	f.say("%s", m.Result)
 }
 
-// actOnSelf does what shows or breaks the agent's process.
+// actOnSelf executes commands that show or break the process of the agent.
 func (f *fake) actOnSelf(verb, rest string) {
 	switch verb {
 	case "die":
@@ -356,7 +375,7 @@ func (f *fake) actOnSelf(verb, rest string) {
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
-	case "die-once": // and never again in this suite
+	case "die-once": // but not again in this suite
 		file := os.Getenv("FAKE_STARTS") + ".died"
 		if _, err := os.Stat(file); err != nil {
 			os.WriteFile(file, nil, 0o600)
@@ -376,7 +395,7 @@ func (f *fake) actOnSelf(verb, rest string) {
 	case "daemon": // a process that a tool leaves behind and that hides
 		pid, _ := exec.Command("sh", "-c", "setsid env -i sleep 1000 </dev/null >/dev/null 2>&1 & echo $!").Output()
 		f.say("%s", bytes.TrimSpace(pid))
-	case "sleeping": // a tool of the agent's that runs in a session of its own
+	case "sleeping": // a tool of the agent that runs in its own process session
 		cmd := exec.Command("sleep", "1000")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		cmd.Start()
@@ -425,7 +444,7 @@ func (f *fake) actOnSelf(verb, rest string) {
 		f.say("%s", f.cwd)
 	case "mcp":
 		f.say("%s", f.mcp)
-	case "work": // for so many milliseconds, and tell how many microseconds that were
+	case "work": // works for some milliseconds and reports the actual time in microseconds
 		n, _ := strconv.Atoi(rest)
 		start := time.Now()
 		<-time.After(time.Duration(n) * time.Millisecond)

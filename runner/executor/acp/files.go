@@ -11,13 +11,13 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// maxFile bounds the bytes of a file that an agent reads through waza.
+// maxFile is the maximum size of a file that an agent reads through waza, in bytes.
 const maxFile = 4 << 20
 
-// fileRequest is fs/read_text_file or fs/write_text_file.
+// fileRequest holds the parameters of fs/read_text_file or fs/write_text_file.
 type fileRequest struct {
 	Path    string `json:"path"`
-	Line    *int   `json:"line"` // 1-based
+	Line    *int   `json:"line"` // from 1
 	Limit   *int   `json:"limit"`
 	Content string `json:"content"`
 }
@@ -33,7 +33,7 @@ func (s *session) readFile(params json.RawMessage) (any, *sdk.RequestError) {
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxFile {
-		return nil, sdk.NewInternalError(map[string]any{"error": fmt.Sprintf("%s is no regular file of at most %d MiB", req.Path, maxFile>>20)})
+		return nil, sdk.NewInternalError(map[string]any{"error": fmt.Sprintf("%s must be a regular file of at most %d MiB", req.Path, maxFile>>20)})
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *session) readFile(params json.RawMessage) (any, *sdk.RequestError) {
 	return sdk.ReadTextFileResponse{Content: window(string(b), req.Line, req.Limit)}, nil
 }
 
-// window is a text from one line on, and no more lines than the limit.
+// window returns at most limit lines of a text, starting at a line.
 func window(text string, line, limit *int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if line != nil && *line > 1 {
@@ -72,7 +72,7 @@ func (s *session) writeFile(params json.RawMessage) (any, *sdk.RequestError) {
 	return sdk.WriteTextFileResponse{}, nil
 }
 
-// fileRequest decodes a request and refuses what the policy does not allow.
+// fileRequest decodes a request and rejects it unless the policy allows it.
 func (s *session) fileRequest(params json.RawMessage, kind string) (fileRequest, *sdk.RequestError) {
 	var req fileRequest
 	if json.Unmarshal(params, &req) != nil || req.Path == "" {
@@ -92,11 +92,11 @@ func (s *session) fileRequest(params json.RawMessage, kind string) (fileRequest,
 	return req, nil
 }
 
-// openFile opens a file below the workspace, by a root that no link leads out
-// of. Only the policy that allows everything opens others.
+// openFile opens a file below the workspace. No symbolic link can lead out of it. Only the
+// policy that allows everything opens other files.
 func (r *rules) openFile(path string, flag int) (*os.File, error) {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.dir, path)
+		path = filepath.Join(r.cwd, path)
 	}
 	rel, err := filepath.Rel(r.dir, path)
 	if err != nil || !filepath.IsLocal(rel) {

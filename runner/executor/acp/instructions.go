@@ -12,12 +12,12 @@ import (
 	"waza/runner/executor"
 )
 
-// giveInstructions puts the suite's instruction files where the agent reads
-// instructions in the workspace. What the task's own files put there stays as it
-// is, and some agents have no such place: the instructions are returned then, to
-// go before the first prompt.
-func giveInstructions(workspace, place string, s *eval.Suite) (preface string, err error) {
-	text, err := executor.Instructions(s)
+// giveInstructions writes the instruction files of the suite and the task to the place in the
+// workspace where the agent reads instructions. It does not change a file that the task put
+// there, and some agents have no such place. In these cases it returns the instructions as a
+// preface of the first prompt.
+func giveInstructions(workspace, place string, s *eval.Suite, t *eval.Task) (preface string, err error) {
+	text, err := executor.Instructions(s, t)
 	if err != nil || text == "" {
 		return "", err
 	}
@@ -27,15 +27,15 @@ func giveInstructions(workspace, place string, s *eval.Suite) (preface string, e
 			return "", err
 		}
 		defer root.Close()
-		if place = filepath.FromSlash(place); brings(root, place, text) || puts(root, place, text) {
+		if place = filepath.FromSlash(place); hasInstructions(root, place, text) || writeNew(root, place, text) {
 			return "", nil
 		}
 	}
 	return "Instructions for all that follows:\n\n" + text, nil
 }
 
-// brings reports whether a file of the task says the same already.
-func brings(root *os.Root, place, text string) bool {
+// hasInstructions reports whether a file of the task already contains the text.
+func hasInstructions(root *os.Root, place, text string) bool {
 	f, err := files.OpenIn(root, place)
 	if err != nil {
 		return false
@@ -45,8 +45,8 @@ func brings(root *os.Root, place, text string) bool {
 	return err == nil && strings.Contains(string(there), strings.TrimSpace(text))
 }
 
-// puts writes a file unless something stands in its place.
-func puts(root *os.Root, place, text string) bool {
+// writeNew writes a file and reports whether it did. It does not replace an existing one.
+func writeNew(root *os.Root, place, text string) bool {
 	if _, err := root.Lstat(place); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 )
@@ -24,7 +26,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// openBeside is open, with files beside the suite.
+// openBeside is like open, with additional files next to the suite.
 func openBeside(t *testing.T, files map[string]string, s setup) *fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,8 +39,8 @@ func openBeside(t *testing.T, files map[string]string, s setup) *fixture {
 	return f
 }
 
-// Each agent finds the instruction files where it reads instructions; what a
-// task put there stays, and the instructions go before the first prompt.
+// Each agent finds the instruction files at the place where it reads instructions. Files of the
+// task are not replaced; in that case the instructions go before the first prompt.
 func TestInstructions(t *testing.T) {
 	t.Parallel()
 	beside := map[string]string{"one.md": "Be brief.\n", "more/two.md": "Be kind.\n"}
@@ -59,10 +61,10 @@ func TestInstructions(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent, task, want string
 	}{
-		"the task's own":      {"", "Be loud.", prefaced + "Be loud.<nil>"},
-		"the task's the same": {"", "# Rules\n" + text, `""# Rules` + "\n" + text + "<nil>"},
-		"no directory":        {"    instructions: AGENTS.md/x.md\n", "Be loud.", prefaced + "Be loud.<nil>"},
-		"another place":       {"    instructions: docs/rules.md\n", "Be loud.", `""Be loud.<nil>`},
+		"the task's own":            {"", "Be loud.", prefaced + "Be loud.<nil>"},
+		"the task's own, same text": {"", "# Rules\n" + text, `""# Rules` + "\n" + text + "<nil>"},
+		"parent is not a directory": {"    instructions: AGENTS.md/x.md\n", "Be loud.", prefaced + "Be loud.<nil>"},
+		"custom place":              {"    instructions: docs/rules.md\n", "Be loud.", `""Be loud.<nil>`},
 	} {
 		f := openBeside(t, beside, setup{config: files, agent: c.agent})
 		tr := f.trial(t, "preface\ncat AGENTS.md", "preface")
@@ -78,11 +80,11 @@ func TestInstructions(t *testing.T) {
 				answers = append(answers, e.Text)
 			}
 		}
-		require.Equal(t, []string{c.want, `""`}, answers, "%s: only the first prompt has them", name)
+		require.Equal(t, []string{c.want, `""`}, answers, "%s: only the first prompt contains the instructions", name)
 	}
 }
 
-// A link of the task that leads out of the workspace is not followed.
+// A symbolic link of the task that leads out of the workspace is not followed.
 func TestInstructionsStayInside(t *testing.T) {
 	t.Parallel()
 	f := openBeside(t, map[string]string{"one.md": "Be brief."}, setup{config: "  instruction_files: [one.md]\n"})
@@ -102,4 +104,60 @@ func TestMissingInstructions(t *testing.T) {
 	_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
 	require.EqualError(t, err, "config.instruction_files: no-such.md: no such file")
 	require.True(t, executor.IsPermanent(err))
+}
+
+// An agent starts in the task's workdir and finds its instructions there. It can work in the
+// whole workspace.
+func TestWorkdir(t *testing.T) {
+	t.Parallel()
+	f := openBeside(t, map[string]string{"one.md": "Be brief.\n"}, setup{config: "  instruction_files: [one.md]\n"})
+	ask := `ask {"toolCallId":"1","kind":"edit","title":"x","rawInput":{"path":"../y.txt"}}`
+	tr := f.trial(t, "cwd", "ls .", ask, "ask "+strings.ReplaceAll(ask[4:], "../y", "../../../y"))
+	task := *tr.Task
+	task.Inputs.Workdir = "src/app"
+	tr.Task = &task
+	dir, _ := tr.Dir()
+	start := filepath.Join(dir, "src", "app")
+	write(t, start, map[string]string{"a.txt": ""})
+	_, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	var answers []string
+	var allowed []bool
+	for _, e := range entries(tr) {
+		if e.Role == "assistant" {
+			answers = append(answers, e.Text)
+		}
+		if e.Permission != nil {
+			allowed = append(allowed, e.Permission.Allowed)
+		}
+	}
+	require.Equal(t, []string{start, "AGENTS.md a.txt "}, answers[:2])
+	require.Equal(t, []bool{true, false}, allowed, "src/y.txt is in the workspace, ../y.txt is not")
+}
+
+// A task adds instruction files to those of the suite.
+func TestInstructionsOfATask(t *testing.T) {
+	t.Parallel()
+	f := openBeside(t, map[string]string{"one.md": "Be brief.\n", "two.md": "Be kind.\n"}, setup{config: "  instruction_files: [one.md]\n"})
+	tr := f.trial(t, "cat AGENTS.md")
+	task := *tr.Task
+	task.Instructions = []eval.InstructionFile{{Name: "two.md", Path: filepath.Join(f.suite.Dir, "two.md")}}
+	tr.Task = &task
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "Be brief.\n\n\nBe kind.\n<nil>", out.Output)
+	task.Instructions = []eval.InstructionFile{{Name: "gone.md"}}
+	_, err = f.exec.Execute(t.Context(), tr)
+	require.EqualError(t, err, "instruction_files: gone.md: no such file")
+	require.True(t, executor.IsPermanent(err))
+}
+
+// A task's limit for the first sign of life overrides the suite's.
+func TestFirstEventOfATask(t *testing.T) {
+	t.Parallel()
+	suite := &eval.Suite{Config: eval.Config{FirstEventTimeoutSeconds: 60}}
+	none, soon := 0.0, 0.5
+	for limit, want := range map[*float64]time.Duration{nil: time.Minute, &none: 0, &soon: time.Second / 2} {
+		require.Equal(t, want, executor.FirstEvent(suite, &eval.Task{FirstEventTimeoutSeconds: limit}))
+	}
 }

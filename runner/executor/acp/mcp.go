@@ -11,7 +11,7 @@ import (
 	"waza/runner/executor"
 )
 
-// serverSpec is an MCP server as suites write it.
+// serverSpec is an MCP server as written in suites.
 type serverSpec struct {
 	Type    string            `json:"type"`
 	Command string            `json:"command"`
@@ -21,7 +21,7 @@ type serverSpec struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// mcpServer makes of an entry of mcp_servers what the protocol wants.
+// mcpServer converts an entry of mcp_servers to its form in the protocol.
 func mcpServer(name string, entry any) (sdk.McpServer, error) {
 	var spec serverSpec
 	b, err := json.Marshal(entry)
@@ -29,7 +29,7 @@ func mcpServer(name string, entry any) (sdk.McpServer, error) {
 		err = json.Unmarshal(b, &spec)
 	}
 	if err != nil {
-		return sdk.McpServer{}, fmt.Errorf("mcp_servers.%s: a map with command, args and env, or with type and url, is wanted", name)
+		return sdk.McpServer{}, fmt.Errorf("mcp_servers.%s must be a map with command, args and env, or with type and url", name)
 	}
 	headers := []sdk.HttpHeader{}
 	for _, k := range slices.Sorted(maps.Keys(spec.Headers)) {
@@ -47,20 +47,33 @@ func mcpServer(name string, entry any) (sdk.McpServer, error) {
 	case spec.URL != "":
 		return sdk.McpServer{Http: &sdk.McpServerHttpInline{Type: "http", Name: name, Url: spec.URL, Headers: headers}}, nil
 	}
-	return sdk.McpServer{}, fmt.Errorf("mcp_servers.%s: it has neither command nor url", name)
+	return sdk.McpServer{}, fmt.Errorf("mcp_servers.%s has neither command nor url; set one of them", name)
 }
 
-// servers are the suite's MCP servers, if the agent can reach them.
-func (a *agent) servers(suite map[string]any) ([]sdk.McpServer, error) {
+// servers returns the MCP servers of the suite and those of waza. A server of waza replaces a
+// server of the suite with the same name. A server that the agent cannot reach is an error.
+func (a *agent) servers(suite map[string]any, own []executor.Server) ([]sdk.McpServer, error) {
 	list := []sdk.McpServer{}
+	for _, s := range own {
+		if a.preset.startsNoServers && s.URL != "" {
+			list = append(list, sdk.McpServer{Http: &sdk.McpServerHttpInline{
+				Type: "http", Name: s.Name, Url: s.URL, Headers: []sdk.HttpHeader{{Name: "Authorization", Value: "Bearer " + s.Token}},
+			}})
+			continue
+		}
+		list = append(list, sdk.McpServer{Stdio: &sdk.McpServerStdio{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: []sdk.EnvVariable{}}})
+	}
 	can := a.hello.AgentCapabilities.McpCapabilities
 	for _, name := range slices.Sorted(maps.Keys(suite)) {
+		if slices.ContainsFunc(own, func(s executor.Server) bool { return s.Name == name }) {
+			continue
+		}
 		s, err := mcpServer(name, suite[name])
 		if err != nil {
 			return nil, executor.Permanent(err)
 		}
 		if s.Http != nil && !can.Http || s.Sse != nil && !can.Sse {
-			return nil, executor.Permanent(fmt.Errorf("%s: the agent cannot use mcp_servers.%s: it does not speak MCP over that transport", a.preset.name, name))
+			return nil, executor.Permanent(fmt.Errorf("%s: the agent cannot use mcp_servers.%s: it does not support that MCP transport", a.preset.name, name))
 		}
 		list = append(list, s)
 	}

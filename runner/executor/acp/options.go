@@ -14,39 +14,41 @@ import (
 	"waza/eval/decode"
 )
 
-// Options are the keys of a suite's config that belong to agents which speak
-// the Agent Client Protocol.
+// Options are the keys of a suite's config for agents that speak the Agent Client Protocol.
 type Options struct {
-	// Agent to drive: copilot, opencode, gemini, claude-code, codex, qwen, goose, one that .waza.yaml names under agents, or a map with command, args, env and cwd.
+	// Agent to drive: copilot, opencode, gemini, claude-code, codex, qwen, goose, an agent
+	// defined in .waza.yaml under agents, or a map with command, args, env and cwd.
 	Agent Agent `yaml:"agent" jsonschema_extras:"x-refers=agent"`
-	// What the agent may do when it asks: allow everything, deny everything, or workspace: files below the workspace, commands run in it, the suite's skills and MCP servers.
+	// Answer to the agent's permission requests: allow everything, deny everything, or
+	// workspace. The policy workspace allows files below the workspace, commands run in it, and
+	// the suite's skills and MCP servers.
 	Permissions Policy `yaml:"permissions" jsonschema:"enum=allow,enum=deny,enum=workspace,default=workspace"`
 
-	// Project is what .waza.yaml says of the agent. It is here because it is
-	// part of what a trial is.
+	// Project is the definition of the agent in .waza.yaml. It is an option because it is part
+	// of a trial's identity.
 	Project *eval.ProjectAgent `yaml:"-"`
 }
 
-// Policy says what an agent may do when it asks.
+// Policy determines what an agent is allowed to do when it asks.
 type Policy string
 
-// The policies.
+// The permission policies.
 const (
 	Allow     Policy = "allow"
 	Deny      Policy = "deny"
 	Workspace Policy = "workspace"
 )
 
-// Agent is the name of a preset, or an agent written out.
+// Agent is the name of a preset, or the definition of an agent.
 type Agent struct {
 	Name string
 	Spec *eval.ProjectAgent
 }
 
-// AgentName is the name by which the agent was chosen, "" if it is written out.
+// AgentName returns the name by which the agent was chosen, or "" if the options define it.
 func (o *Options) AgentName() string { return o.Agent.Name }
 
-// Environment is what the suite and .waza.yaml set for the agent.
+// Environment returns the variables that the suite and .waza.yaml set for the agent.
 func (o *Options) Environment() map[string]string {
 	env := map[string]string{}
 	for _, spec := range []*eval.ProjectAgent{o.Project, o.Agent.Spec} {
@@ -57,7 +59,7 @@ func (o *Options) Environment() map[string]string {
 	return env
 }
 
-// Refers names the files of the suite that the agent's command names.
+// Refers returns the files of the suite to which the agent's command refers.
 func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	var words []string
 	for _, spec := range []*eval.ProjectAgent{o.Project, o.Agent.Spec} {
@@ -68,14 +70,14 @@ func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return suite.Mentioned("", words...)
 }
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a name or a map.
 func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		a.Name = strings.TrimSpace(n.Value)
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("the name of an agent, or a map with its command, is wanted")
+		return fmt.Errorf("agent must be a name, or a map with a command")
 	}
 	known := specKeys()
 	whole := *n
@@ -83,7 +85,7 @@ func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 	for i := 0; i+1 < len(whole.Content); i += 2 {
 		key, value := whole.Content[i].Value, whole.Content[i+1]
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("unknown key %q; the known ones are %s", key, strings.Join(known, ", "))
+			return fmt.Errorf("unknown key %q; known keys: %s", key, strings.Join(known, ", "))
 		}
 		if lists[key] && value.Kind == yaml.ScalarNode {
 			whole.Content[i+1] = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
@@ -93,27 +95,27 @@ func (a *Agent) UnmarshalYAML(n *yaml.Node) error {
 	return whole.Decode(a.Spec)
 }
 
-// lists are the keys that may be written as one text.
+// lists are the keys that accept a single string instead of a list.
 var lists = map[string]bool{"command": true, "args": true, "model_args": true}
 
 func specKeys() []string { return decode.Keys(eval.ProjectAgent{}) }
 
-// meanings are what the keys of an agent say.
+// meanings describe the keys of an agent.
 var meanings = map[string]string{
-	"preset":       "Preset to begin with; the other keys change it.",
+	"preset":       "Preset to start from; the other keys override it.",
 	"command":      "Program that speaks the Agent Client Protocol on its standard input and output.",
 	"args":         "Arguments of the program.",
 	"env":          "Environment variables of the agent.",
-	"cwd":          "Directory the agent is started in; a private one when absent. Sessions work in the trial's workspace all the same.",
-	"skills":       "Where in its workspace the agent looks for skills, such as .claude/skills.",
-	"instructions": "File of its workspace in which the agent reads instructions, such as CLAUDE.md; gets config.instruction_files.",
-	"model_env":    "Environment variable that takes config.model.",
-	"model_args":   "Arguments that take config.model, written {model}.",
-	"install":      "What to type to install the agent, told when it is missing.",
-	"login":        "What to type to log in, told when the agent wants it.",
+	"cwd":          "Directory in which the agent starts; a private one by default. Sessions always use the trial's workspace.",
+	"skills":       "Directory of the workspace in which the agent looks for skills, such as .claude/skills.",
+	"instructions": "File of the workspace from which the agent reads instructions, such as CLAUDE.md. waza writes config.instruction_files to it.",
+	"model_env":    "Environment variable that waza sets to config.model.",
+	"model_args":   "Arguments that pass config.model to the agent; {model} is replaced by it.",
+	"install":      "Command that installs the agent, shown when it is missing.",
+	"login":        "Command that logs in, shown when the agent requires a login.",
 }
 
-// JSONSchema describes both shapes.
+// JSONSchema describes a name or a map.
 func (Agent) JSONSchema() *jsonschema.Schema {
 	props := jsonschema.NewProperties()
 	for _, key := range specKeys() {
@@ -137,8 +139,7 @@ func (Agent) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// check looks for what keeps the options from meaning an agent, and notes what
-// .waza.yaml says of it.
+// check reports options that do not define a usable agent, and fills Project.
 func check(c *eval.Check, o *Options) {
 	if _, err := resolve(o, c.Suite()); err != nil {
 		near := decode.Nearest(o.Agent.Name, agentNames(c.Suite()))
@@ -155,12 +156,12 @@ func check(c *eval.Check, o *Options) {
 		}
 		for k := range spec.Env {
 			if k == "" || strings.ContainsAny(k, "=\x00") {
-				c.Errorf(decode.At("agent", "env", k), decode.CodeInvalidValue, "%q cannot be the name of an environment variable", k)
+				c.Errorf(decode.At("agent", "env", k), decode.CodeInvalidValue, "invalid environment variable name %q: it must not be empty or contain '='", k)
 			}
 		}
 		for key, place := range map[string]string{"skills": spec.Skills, "instructions": spec.Instructions} {
 			if place != "" && !filepath.IsLocal(place) {
-				c.Errorf(decode.At("agent", key), decode.CodeEscapingPath, "%q does not lie below the workspace", place)
+				c.Errorf(decode.At("agent", key), decode.CodeEscapingPath, "%q must be a path below the workspace", place)
 			}
 		}
 	}
@@ -172,7 +173,8 @@ func check(c *eval.Check, o *Options) {
 	}
 }
 
-// projectAgent is what .waza.yaml says of the agent that the options name; nil if nothing.
+// projectAgent returns the definition in .waza.yaml of the agent that the options name, or nil
+// if it has none.
 func projectAgent(o *Options, s *eval.Suite) *eval.ProjectAgent {
 	if s.Project == nil || o.Agent.Spec != nil {
 		return nil
@@ -183,21 +185,25 @@ func projectAgent(o *Options, s *eval.Suite) *eval.ProjectAgent {
 	return nil
 }
 
-func agentNames(s *eval.Suite) []string {
+func agentNames(s *eval.Suite) []string { return AgentNames(s.Project) }
+
+// AgentNames returns the names of all agents that come with waza or that the project defines.
+// The project can be nil. The caller owns the slice.
+func AgentNames(p *eval.Project) []string {
 	names := slices.Clone(presetNames())
-	if s.Project != nil {
-		names = append(names, slices.Sorted(maps.Keys(s.Project.Agents))...)
+	if p != nil {
+		names = append(names, slices.Sorted(maps.Keys(p.Agents))...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// resolve makes one preset of the table, .waza.yaml and the suite.
+// resolve combines the table of presets, .waza.yaml and the suite into one preset.
 func resolve(o *Options, s *eval.Suite) (preset, error) {
 	spec := o.Agent.Spec
 	if spec == nil {
 		if o.Agent.Name == "" {
-			return preset{}, fmt.Errorf("config.agent is missing: one of %s, or a map with its command; --agent gives it for one run", strings.Join(agentNames(s), ", "))
+			return preset{}, fmt.Errorf("config.agent is missing; set it to one of %s, or to a map with a command, or pass --agent for one run", strings.Join(agentNames(s), ", "))
 		}
 		spec = projectAgent(o, s)
 	}
@@ -205,14 +211,14 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 		if p, ok := presetNamed(o.Agent.Name); ok {
 			return p, nil
 		}
-		return preset{}, fmt.Errorf("no agent is called %q; the known ones are %s, and .waza.yaml may name more under agents", o.Agent.Name, strings.Join(agentNames(s), ", "))
+		return preset{}, fmt.Errorf("unknown agent %q; known agents: %s; .waza.yaml can define more under agents", o.Agent.Name, strings.Join(agentNames(s), ", "))
 	}
 	base := preset{name: o.Agent.Name, skills: ".agents/skills", instructions: "AGENTS.md", skill: anySkill}
 	switch known, ok := presetNamed(spec.Preset); {
 	case ok:
 		base = known
 	case spec.Preset != "":
-		return preset{}, fmt.Errorf("no preset is called %q; the known ones are %s", spec.Preset, strings.Join(presetNames(), ", "))
+		return preset{}, fmt.Errorf("unknown preset %q; known presets: %s", spec.Preset, strings.Join(presetNames(), ", "))
 	default:
 		if p, ok := presetNamed(o.Agent.Name); ok {
 			base = p
@@ -220,7 +226,7 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 	}
 	p := base.with(spec)
 	if len(p.commands) == 0 || strings.TrimSpace(p.commands[0][0]) == "" {
-		return preset{}, fmt.Errorf("config.agent: command is missing: the program that speaks the Agent Client Protocol")
+		return preset{}, fmt.Errorf("config.agent: command is missing; set it to a program that speaks the Agent Client Protocol")
 	}
 	if p.name == "" {
 		p.name = filepath.Base(p.commands[0][0])
@@ -228,7 +234,7 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 	return p, nil
 }
 
-// with puts what spec gives in place of what the preset says.
+// with returns a copy of p in which the values of spec replace those of the preset.
 func (p preset) with(spec *eval.ProjectAgent) preset {
 	if len(spec.Command) > 0 {
 		p.commands = [][]string{append(slices.Clone(spec.Command), spec.Args...)}

@@ -19,17 +19,17 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
-		"  executor: acp\n":                                                     "config.agent is missing: one of claude-code, codex, copilot",
-		"  executor: acp\n  agent: opencod\n":                                   `no agent is called "opencod"`,
+		"  executor: acp\n":                                                     "config.agent is missing; set it to one of claude-code, codex, copilot",
+		"  executor: acp\n  agent: opencod\n":                                   `unknown agent "opencod"`,
 		"  executor: acp\n  agent: {args: [x]}\n":                               "command is missing",
 		"  executor: acp\n  agent: {command: x, colour: red}\n":                 `unknown key "colour"`,
-		"  executor: acp\n  agent: {preset: nope}\n":                            `no preset is called "nope"`,
-		"  executor: acp\n  agent: {command: x, env: {'a=b': c}}\n":             "cannot be the name",
-		"  executor: acp\n  agent: {command: x, skills: ../up}\n":               "does not lie below the workspace",
-		"  executor: acp\n  agent: [x]\n":                                       "the name of an agent, or a map",
+		"  executor: acp\n  agent: {preset: nope}\n":                            `unknown preset "nope"`,
+		"  executor: acp\n  agent: {command: x, env: {'a=b': c}}\n":             "invalid environment variable name",
+		"  executor: acp\n  agent: {command: x, skills: ../up}\n":               "must be a path below the workspace",
+		"  executor: acp\n  agent: [x]\n":                                       "agent must be a name, or a map",
 		"  executor: acp\n  agent: opencode\n  permissions: some\n":             "must be one of allow, deny, workspace",
-		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: {args: [x]}}\n": "mcp_servers.a: it has neither command nor url",
-		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: [x]}\n":         "mcp_servers.a: a map",
+		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: {args: [x]}}\n": "mcp_servers.a has neither command nor url",
+		"  executor: acp\n  agent: opencode\n  mcp_servers: {a: [x]}\n":         "mcp_servers.a must be a map",
 	} {
 		_, ds := tryLoad(t, t.TempDir(), config)
 		errs := ds.Errors()
@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 	require.Contains(t, ds[0].Message, "agent has no effect")
 }
 
-// A missing agent is told beforehand, with what to type.
+// A missing agent is reported before the run, with its install command.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	suite := load(t, t.TempDir(), "  executor: acp\n  agent: {preset: opencode, command: no-such-agent-here}\n")
@@ -52,7 +52,7 @@ func TestMissing(t *testing.T) {
 	require.Equal(t, decode.Warning, findings[0].Severity)
 	require.Contains(t, findings[0].Message, "no-such-agent-here is not installed; install it: npm install -g opencode-ai")
 
-	// A file that cannot be executed was taken for an agent that is installed.
+	// Once, a file that is not executable counted as an installed agent.
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o600))
 	suite = load(t, dir, "  executor: acp\n  agent: {command: [./agent]}\n")
@@ -85,23 +85,24 @@ func TestCopilotIsAPreset(t *testing.T) {
 		return tr, out, err
 	}
 	_, _, err = do("say Error: No authentication information found.")
-	require.EqualError(t, executor.AsStop(err), "copilot: the agent is not logged in; it says: Error: No authentication information found.; to log in: copilot login")
+	require.EqualError(t, executor.AsStop(err), "copilot: the agent is not logged in: Error: No authentication information found.; to log in: copilot login")
 	_, out, err := do("env COPILOT_MODEL\nargs")
 	require.NoError(t, err)
 	require.Equal(t, "gpt-9--acp --disallow-temp-dir", out.Output)
 
-	// The trap: the provider's failure comes as a message.
+	// The provider's failure arrives as a message of the agent.
 	tr, out, err := do("say Info: Request failed due to a transient API error. Retrying...\nsay Error: Model 'gpt-4' not found on provider at http://x")
 	require.EqualError(t, err, "copilot: the provider failed: Error: Model 'gpt-4' not found on provider at http://x")
 	require.False(t, executor.IsPermanent(err))
 	require.Empty(t, out.Output)
 	require.Equal(t, "system", entries(tr)[1].Role)
-	// A model may speak of errors, and a retry may succeed.
+	// A model can write about errors, and a retry can succeed.
 	_, out, err = do("say Info: Request failed due to a transient API error. Retrying...\nsay Here it is: Error: 5\nusage 1 1")
 	require.NoError(t, err)
 	require.Equal(t, "Here it is: Error: 5", out.Output)
 
-	// Its usage counts the whole session; its titles describe calls; its skills have a title.
+	// Its usage covers the whole session, its titles describe calls, and its skills have a
+	// title.
 	tr, out, err = do("usage 10 5\nsay a", `tool {"toolCallId":"1","title":"List","kind":"execute","rawInput":{"command":"ls"}}
 tool {"toolCallId":"2","title":"Using skill: greeter","kind":"other","rawInput":{"skill":"greeter"}}
 usage 20 7`)
@@ -119,8 +120,8 @@ usage 20 7`)
 	require.Equal(t, []string{"bash", "skill", "skill greeter"}, got)
 }
 
-// A skill counts as invoked when its call has worked: one that could not be
-// loaded counted, too.
+// A skill counts as invoked only if its call succeeded. Once, a skill that failed to load
+// counted, too.
 func TestSkillThatFails(t *testing.T) {
 	t.Parallel()
 	skill := func(id, name, status string) string {
@@ -134,9 +135,9 @@ func TestSkillThatFails(t *testing.T) {
 		want         []string
 	}{
 		{"one fails", skill("1", "a", "pending") + skill("2", "b", "pending") + done("1", "failed") + done("2", "completed"), []string{"b"}},
-		{"the second is done first", skill("1", "a", "pending") + skill("2", "b", "completed") + done("1", "completed"), []string{"a", "b"}},
-		{"its end is not told", skill("1", "a", "pending") + skill("2", "b", "completed"), []string{"a", "b"}},
-		{"leave is refused", skill("1", "a", "pending") + `ask {"toolCallId":"1","kind":"read","title":"skill","locations":[{"path":"/etc/passwd"}]}` + "\n", nil},
+		{"the second ends first", skill("1", "a", "pending") + skill("2", "b", "completed") + done("1", "completed"), []string{"a", "b"}},
+		{"its end is not reported", skill("1", "a", "pending") + skill("2", "b", "completed"), []string{"a", "b"}},
+		{"permission is refused", skill("1", "a", "pending") + `ask {"toolCallId":"1","kind":"read","title":"skill","locations":[{"path":"/etc/passwd"}]}` + "\n", nil},
 	} {
 		f := open(t, setup{agent: "    preset: opencode\n"})
 		tr := f.trial(t, c.prompt)
@@ -153,8 +154,8 @@ func TestSkillThatFails(t *testing.T) {
 	f := open(t, setup{agent: "    preset: opencode\n"})
 	tr := f.trial(t, skill("1", "a", "in_progress")+"die 1")
 	_, err := f.exec.Execute(t.Context(), tr)
-	require.ErrorContains(t, err, "in mid-trial")
-	require.Contains(t, entries(tr), record.Entry{Type: record.EntrySkill, Text: "a"}, "what there was is kept")
+	require.ErrorContains(t, err, "during the trial")
+	require.Contains(t, entries(tr), record.Entry{Type: record.EntrySkill, Text: "a"}, "entries from before the failure are kept")
 }
 
 func TestModel(t *testing.T) {
@@ -181,8 +182,32 @@ func TestModel(t *testing.T) {
 	require.Contains(t, f.logs.String(), "config.model has no effect")
 }
 
-// A model that the agent does not have failed every trial of the run with the
-// agent's raw answer; now it stops the run and says what can be chosen.
+// An agent offers efforts for the chosen model, so the effort is set after the model.
+func TestEffort(t *testing.T) {
+	t.Parallel()
+	do := func(effort, mode, model string) (executor.Outcome, string, error) {
+		f := open(t, setup{mode: mode, config: "  reasoning_effort: " + effort + "\n", agent: "    preset: codex\n"})
+		tr := f.trial(t, "model")
+		tr.Model = model
+		out, err := f.exec.Execute(t.Context(), tr)
+		return out, f.logs.String(), err
+	}
+	out, logs, err := do("high", "options", "m-1")
+	require.NoError(t, err)
+	require.Equal(t, "m-1 thinks high", out.Output)
+	require.Empty(t, logs)
+	out, _, err = do("medium", "options", "m-1")
+	require.NoError(t, err)
+	require.Equal(t, "m-1", out.Output, "a choice that is already set is not sent")
+	_, _, err = do("max", "options", "m-1")
+	require.EqualError(t, executor.AsStop(err), `codex: the agent rejects the reasoning effort "max" (no such level); it offers low, medium, high; change config.reasoning_effort in the suite`)
+	_, logs, err = do("low", "models", "m-1")
+	require.NoError(t, err)
+	require.Contains(t, logs, "config.reasoning_effort has no effect: codex offers no choice of reasoning effort for this model")
+}
+
+// Once, a model that the agent does not have failed every trial of the run with the agent's raw
+// answer. Now it stops the run, and the error lists the models.
 func TestModelNotOffered(t *testing.T) {
 	t.Parallel()
 	const choose = "; choose one with --model, or with config.model in the suite"
@@ -198,7 +223,7 @@ func TestModelNotOffered(t *testing.T) {
 		stop := executor.AsStop(err)
 		require.NotNil(t, stop, "%v", err)
 		require.False(t, stop.Orderly)
-		require.EqualError(t, stop, fmt.Sprintf("codex: the agent does not take the model %q (no such model)", c.model)+c.want)
+		require.EqualError(t, stop, fmt.Sprintf("codex: the agent rejects the model %q (no such model)", c.model)+c.want)
 	}
 }
 
@@ -225,7 +250,7 @@ say done`)
 	}
 	_, err := f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
-	require.Equal(t, 1, prepared, "what is there is told not to be the agent's")
+	require.Equal(t, 1, prepared, "the skills must not count as changes of the agent")
 	all := entries(tr)
 	require.Equal(t, "SKILL.md data ", all[1].Text)
 	require.Equal(t, record.Entry{Type: record.EntrySkill, Text: "greeter"}, all[3])
@@ -239,13 +264,19 @@ func TestMCPServers(t *testing.T) {
 	f := open(t, setup{config: "  mcp_servers:\n    b: {command: b-mcp, args: [x], env: {K: v}}\n    a: {type: http, url: 'http://x', headers: {H: v}}\n"})
 	require.JSONEq(t, `[{"type":"http","name":"a","url":"http://x","headers":[{"name":"H","value":"v"}]},
 		{"name":"b","command":"b-mcp","args":["x"],"env":[{"name":"K","value":"v"}]}]`, f.do(t, "mcp"))
+	own := f.trial(t, "mcp")
+	own.Servers = []executor.Server{{Name: "b", Command: "/bin/own", Args: []string{"y"}}}
+	out, err := f.exec.Execute(t.Context(), own)
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"name":"b","command":"/bin/own","args":["y"],"env":[]},
+		{"type":"http","name":"a","url":"http://x","headers":[{"name":"H","value":"v"}]}]`, out.Output)
 	f = open(t, setup{config: "  mcp_servers: {a: {type: sse, url: 'http://x'}}\n"})
-	_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))
+	_, err = f.exec.Execute(t.Context(), f.trial(t, "say x"))
 	require.ErrorContains(t, err, "cannot use mcp_servers.a")
 	require.True(t, executor.IsPermanent(err))
 }
 
-// .waza.yaml adds agents to the table and changes those that are in it.
+// .waza.yaml adds agents to the table and overrides built-in ones.
 func TestProjectAgents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -255,7 +286,7 @@ func TestProjectAgents(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte(project), 0o600))
 	suite := load(t, dir, "  executor: acp\n  agent: house\n")
 	o := suite.ExecutorOptions["acp"].(*acp.Options)
-	require.NotNil(t, o.Project, "what .waza.yaml says is part of what a trial is")
+	require.NotNil(t, o.Project, "definitions in .waza.yaml are part of a trial's identity")
 	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: o, Workers: 1})
 	require.NoError(t, err)
 	defer e.Close()

@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/executor/acp"
 	"waza/runner/record"
 )
 
-// What an agent asks leave for, and what each policy answers.
+// TestPermissions checks the answer of each policy to requests of an agent.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	agents := map[string]*fixture{}
@@ -38,13 +39,13 @@ func TestPermissions(t *testing.T) {
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWD/dangling"}]}`, false, "outside"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWDx"}]}`, false, "outside"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"~/x"}]}`, false, "outside"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w"}`, false, "it names no file"},
+		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w"}`, false, "the call names no file"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"fetch","title":"w","rawInput":{"url":"http://x"}}`, false, "neither"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"other","title":"skill","rawInput":{"name":"explainer"}}`, true, "a skill"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"other","title":"weather_today","rawInput":{}}`, true, "an MCP server of the suite"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"other","title":"weatherman","rawInput":{}}`, false, "neither"},
 		{"workspace", "ask", `{}`, false, "neither"},
-		{"workspace", "ask-always", `{"toolCallId":"1","kind":"execute","title":"ls"}`, false, "no way to allow it only once"},
+		{"workspace", "ask-always", `{"toolCallId":"1","kind":"execute","title":"ls"}`, false, "no option to allow the call only once"},
 		{"deny", "ask", `{"toolCallId":"1","kind":"execute","title":"ls"}`, false, "permissions: deny"},
 		{"allow", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"/etc/passwd"}]}`, true, "permissions: allow"},
 		{"allow", "ask-always", `{"toolCallId":"1","kind":"execute","title":"ls"}`, true, "permissions: allow"},
@@ -78,7 +79,7 @@ func permissions(tr *executor.Trial) []*record.Permission {
 	return all
 }
 
-// A request may name less than the call it belongs to; both must be allowed.
+// A request can contain less than its call. Both must be allowed.
 func TestPermissionOfKnownCall(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
@@ -112,7 +113,7 @@ func TestFiles(t *testing.T) {
 	}
 	require.Contains(t, answers.String(), `{"content":"one\ntwo\n"}`)
 	require.NotContains(t, answers.String(), `"secret"`)
-	require.Contains(t, answers.String(), "no regular file")
+	require.Contains(t, answers.String(), "must be a regular file")
 	b, err := os.ReadFile(filepath.Join(dir, "new", "b.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "written", string(b))
@@ -129,4 +130,50 @@ func TestFiles(t *testing.T) {
 	require.Contains(t, f.do(t, "write a.txt"), "not permitted")
 	f = open(t, setup{config: "  permissions: allow\n"})
 	require.Contains(t, f.do(t, "read "+secret), `"secret"`)
+}
+
+// A judging agent can call only the tools for judging. All other calls are refused, whatever
+// their titles.
+func TestJudgesMayOnlyJudge(t *testing.T) {
+	t.Parallel()
+	f := openJudge(t)
+	for _, c := range []struct {
+		call    string
+		allowed bool
+	}{
+		{`{"toolCallId":"1","kind":"other","title":"submit_verdict","rawInput":{"score":1}}`, true},
+		{`{"toolCallId":"1","kind":"other","title":"waza_judge_submit_verdict","rawInput":{"score":1}}`, true},
+		{`{"toolCallId":"1","kind":"other","title":"mcp__waza_judge__submit_verdict"}`, true},
+		{`{"toolCallId":"2","kind":"other","title":"a text of the model"}`, false},
+		{`{"toolCallId":"1","kind":"execute","title":"submit_verdict","rawInput":{"command":"ls"}}`, false},
+		{`{"toolCallId":"1","kind":"execute","title":"waza_judge_submit_verdict","rawInput":{"command":"ls"}}`, false},
+		{`{"toolCallId":"1","kind":"read","title":"waza_judge_x","locations":[{"path":"$CWD/a"}]}`, false},
+		{`{"toolCallId":"1","kind":"edit","title":"write","locations":[{"path":"$CWD/a"}]}`, false},
+		{`{"toolCallId":"1","kind":"other","title":"weather_today"}`, false},
+		{`{"toolCallId":"1","kind":"other","title":"skill","rawInput":{"name":"explainer"}}`, false},
+		{`{}`, false},
+	} {
+		tr := f.trial(t, "ask "+c.call)
+		tr.Servers = []executor.Server{{Name: "waza_judge", Command: "/bin/true", Tools: []string{"submit_verdict"}}}
+		_, err := f.exec.Execute(t.Context(), tr)
+		require.NoError(t, err)
+		p := permissions(tr)
+		require.Len(t, p, 1)
+		require.Equal(t, c.allowed, p[0].Allowed, c.call)
+	}
+}
+
+func openJudge(t *testing.T) *fixture {
+	t.Helper()
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte("agents: {house: {command: '"+exe+"', env: {FAKE_AGENT: '1'}}}\n"), 0o600))
+	suite := load(t, dir, "  executor: acp\n  agent: house\n  mcp_servers: {weather: {command: weather-mcp}}\n")
+	require.NoError(t, acp.Judges{}.Check(suite, "house"))
+	require.ErrorContains(t, acp.Judges{}.Check(suite, "hous"), `did you mean "house"?`)
+	e, err := acp.Judges{}.Open(executor.Settings{Suite: suite, Workers: 1, Temp: t.TempDir()}, "house")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return &fixture{suite: suite, exec: e}
 }

@@ -16,13 +16,13 @@ import (
 	"waza/runner/provider"
 )
 
-// Bounds on what an agent may make waza hold.
+// Limits on the data of an agent that waza holds in memory.
 const (
 	maxLine   = 8 << 20  // bytes of one message
 	maxTrial  = 64 << 20 // bytes of all messages of one trial, see acp.maxTrial
-	maxOutbox = 64 << 20 // bytes that wait for an agent that does not read
-	maxAhead  = 256      // messages that wait to be handled
-	maxStderr = 16 << 10 // bytes kept of what it printed last on standard error
+	maxOutbox = 64 << 20 // bytes waiting for an agent that does not read
+	maxAhead  = 256      // messages waiting to be handled
+	maxStderr = 16 << 10 // bytes kept of its latest standard error
 )
 
 var (
@@ -30,36 +30,36 @@ var (
 	errLong  = fmt.Errorf("the agent sent a message of more than %d MiB", maxLine>>20)
 )
 
-// tap is what the connection reads the agent's output through: line by line,
-// without what is no message, never more than maxAhead messages ahead of their
-// handling (the library drops the connection when its queue is full), and no
-// more than maxTrial bytes in one trial. Read is for one goroutine.
+// tap is the reader through which the connection reads the agent's output. It works by lines and
+// drops lines that are not messages. It is never more than maxAhead messages ahead of their
+// handling, because the library drops the connection when its queue is full. It fails after
+// maxTrial bytes in one trial. Only one goroutine can call Read.
 type tap struct {
 	lines *bufio.Reader
-	open  chan struct{} // closed when the connection is ready to be read for
+	open  chan struct{} // closed when the connection can be read
 	ended <-chan struct{}
-	most  int64         // bytes of one trial
-	ahead chan struct{} // holds one element for each message not yet handled
+	limit int64         // maximum number of bytes in one trial
+	ahead chan struct{} // holds one element for each unhandled message
 	fail  func(error)   // ends the agent
-	line  []byte        // what is left of the line being handed over
+	line  []byte        // rest of the current line
 	hide  *provider.Redactor
 
-	bytes atomic.Int64 // since the trial began
+	bytes atomic.Int64 // since the start of the trial
 	heard atomic.Bool  // a message came
 
 	mu      sync.Mutex // guards the fields below
-	rubbish int        // lines that were no message
+	rubbish int        // number of lines that were not messages
 	sample  string     // the first of them
 }
 
-func newTap(r io.Reader, most int64, ended <-chan struct{}, fail func(error)) *tap {
+func newTap(r io.Reader, limit int64, ended <-chan struct{}, fail func(error)) *tap {
 	return &tap{
-		lines: bufio.NewReaderSize(r, 64<<10), most: most, ended: ended, fail: fail,
+		lines: bufio.NewReaderSize(r, 64<<10), limit: limit, ended: ended, fail: fail,
 		open: make(chan struct{}), ahead: make(chan struct{}, maxAhead),
 	}
 }
 
-// Read hands over at most one line, so that the reader is never ahead of it.
+// Read returns at most one line, so that the reader is never more than a line ahead.
 func (t *tap) Read(b []byte) (int, error) {
 	<-t.open
 	for len(t.line) == 0 {
@@ -83,7 +83,7 @@ func (t *tap) next() error {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
-	var m struct { // as the library decodes it, so that both see the same
+	var m struct { // decoded like in the library, so that both accept the same messages
 		JSONRPC string            `json:"jsonrpc"`
 		ID      *json.RawMessage  `json:"id"`
 		Method  string            `json:"method"`
@@ -107,15 +107,15 @@ func (t *tap) next() error {
 	return nil
 }
 
-// handled makes room for the next message.
+// handled makes room for another message.
 func (t *tap) handled() { <-t.ahead }
 
 func (t *tap) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := t.lines.ReadSlice('\n')
-		if t.bytes.Add(int64(len(piece))) > t.most {
-			return nil, fmt.Errorf("%w: more than %d MiB", errFlood, t.most>>20)
+		if t.bytes.Add(int64(len(piece))) > t.limit {
+			return nil, fmt.Errorf("%w: more than %d MiB", errFlood, t.limit>>20)
 		}
 		line = append(line, piece...)
 		if len(line) > maxLine {
@@ -137,19 +137,18 @@ func (t *tap) note(line []byte) {
 	}
 }
 
-// noise tells of the lines that were no message, "" if there were none.
+// noise describes the lines that were not messages, or returns "" if all lines were messages.
 func (t *tap) noise() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rubbish == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it printed %d lines that are no messages of the protocol, the first of which is %q", t.rubbish, strings.TrimSpace(t.sample))
+	return fmt.Sprintf("it printed %d lines that are not protocol messages, first %q", t.rubbish, strings.TrimSpace(t.sample))
 }
 
-// outbox holds what is to be written to the agent until the agent reads it, so
-// that one which does not read keeps nobody waiting. Any number of goroutines
-// may write; one reads.
+// outbox buffers output for the agent until the agent reads it, so that a slow agent blocks no
+// writer. Any number of goroutines can write; one reads.
 type outbox struct {
 	mu     sync.Mutex // guards buf and closed
 	more   *sync.Cond
@@ -170,7 +169,7 @@ func (o *outbox) Write(b []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	if o.buf.Len()+len(b) > maxOutbox {
-		return 0, errors.New("the agent does not read what it is sent")
+		return 0, errors.New("the agent does not read its input")
 	}
 	o.more.Signal()
 	return o.buf.Write(b)
@@ -188,7 +187,7 @@ func (o *outbox) Read(b []byte) (int, error) {
 	return o.buf.Read(b)
 }
 
-// Close lets the agent read what there is and then the end.
+// Close lets the agent read the buffered data, followed by the end of input.
 func (o *outbox) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,7 +200,7 @@ func (o *outbox) Close() error {
 type tail struct {
 	mu  sync.Mutex // guards the fields below
 	buf []byte
-	cut bool // something was before buf
+	cut bool // data before buf was dropped
 }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -222,7 +221,7 @@ func (t *tail) lines(n int) string {
 	defer t.mu.Unlock()
 	all := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
 	if t.cut {
-		all[0] = "…" + all[0] // what follows may be half a key
+		all[0] = "…" + all[0] // this line can start within a key
 	}
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }

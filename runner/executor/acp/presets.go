@@ -6,50 +6,54 @@ import (
 	"waza/eval/text"
 )
 
-// preset is what waza knows of an agent: how to start it, and what the protocol
-// leaves open. Everything but commands may be empty.
+// preset describes an agent: how to start it, and its behavior where the protocol leaves a
+// choice. Everything but commands can be empty.
 type preset struct {
 	name string
-	// commands are ways to start the agent, of which the first that is installed is used.
+	// preset is the name of the built-in preset from which this one derives. It is empty for
+	// other agents.
+	preset string
+	// commands are alternatives for starting the agent. The first installed one is used.
 	commands [][]string
-	env      map[string]string // the user's own, over all else
+	env      map[string]string // set by the user; overrides everything else
 	cwd      string
-	install  string // what to type to install it
-	login    string // what to type to log in
+	install  string // command that installs it
+	login    string // command that logs in
 
-	// skills is where it looks for skills, below the workspace.
+	// skills is the directory below the workspace in which it looks for skills.
 	skills string
-	// instructions is the file in which it reads what it is told for all work,
-	// below the workspace.
+	// instructions is the file below the workspace from which it reads general instructions.
 	instructions string
-	// The model is chosen by an environment variable, by arguments in which
-	// {model} stands for it, or, when both are empty, in the session.
+	// The model is chosen by the environment variable modelEnv, or by arguments in which {model}
+	// is replaced. If both are empty, it is chosen in the session.
 	modelEnv  string
 	modelArgs []string
 
-	// sets are environment variables for every policy. The user's own are over them.
+	// sets are environment variables for every policy. Variables of the user override them.
 	sets map[string]string
-	// asks are environment variables, by policy, that make it ask before it
-	// acts; limits are arguments for every policy but allow.
+	// asks are environment variables, by policy, that make the agent ask before it acts. limits
+	// are arguments for every policy except allow.
 	asks   map[Policy]map[string]string
 	limits []string
 
-	// tool names the tool of a call, "" to leave it to the general rule.
+	// tool returns the name of the tool of a call, or "" to use the general rule.
 	tool func(c *call) string
-	// skill gives the name of the skill that a call invokes, "" if none.
+	// skill returns the name of the skill that a call invokes, or "" for none.
 	skill func(c *call) string
-	// fault recognises a chunk of a message that says the provider failed;
-	// notice one that is the agent program's own, not the model's.
+	// fault matches a chunk of a message that reports a failure of the provider. notice matches
+	// a chunk that comes from the agent program instead of the model.
 	fault, notice func() *regexp.Regexp
-	// loggedOut recognises an error that means nobody is logged in.
+	// loggedOut matches an error that means that no user is logged in.
 	loggedOut func() *regexp.Regexp
-	// refused recognises the error answer to a prompt by which the agent tells
-	// that it gave up the turn because a permission was refused.
+	// refused matches an error answer to a prompt that means that the agent gave up the turn
+	// because it was refused a permission.
 	refused func() *regexp.Regexp
-	// sessionUsage: the usage of a turn counts the whole session so far.
+	// sessionUsage means that the usage of a turn covers the whole session until then.
 	sessionUsage bool
-	// portArgs are arguments in which {port} stands for a port of this machine.
-	// The agent then listens there, and tells how many tokens a session took.
+	// startsNoServers means that it accepts only MCP servers that are already running.
+	startsNoServers bool
+	// portArgs are arguments in which {port} is replaced by a free local port. The agent listens
+	// there and reports the tokens of a session.
 	portArgs []string
 }
 
@@ -73,6 +77,8 @@ var presets = []preset{
 		notice:       text.Pattern(`^(?:Info: Operation cancelled by user|(?:Info|Warning): .*(?:[Rr]etrying|transient API error|rate limit))`),
 		loggedOut:    text.Pattern(`(?i)no authentication information|not (?:logged|signed) in|authentication required`),
 		sessionUsage: true,
+
+		startsNoServers: true,
 	},
 	{
 		name:         "opencode",
@@ -98,7 +104,7 @@ var presets = []preset{
 		skills:       ".gemini/skills",
 		instructions: "GEMINI.md",
 		modelArgs:    []string{"--model", "{model}"},
-		sets:         map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, // else it takes no skills from there
+		sets:         map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, // otherwise it loads no skills from the workspace
 		limits:       []string{"--approval-mode", "default"},
 		tool:         toolByID,
 		skill:        geminiSkill,
@@ -163,6 +169,7 @@ var presets = []preset{
 func presetNamed(name string) (preset, bool) {
 	for _, p := range presets {
 		if strings.EqualFold(p.name, name) {
+			p.preset = p.name
 			return p, true
 		}
 	}
@@ -177,8 +184,8 @@ func presetNames() []string {
 	return names
 }
 
-// copilotTool names Copilot's tools by what they are given: its titles describe
-// a call, and say nothing of the tool.
+// copilotTool names a tool of Copilot by the arguments of a call, because Copilot's titles
+// describe the call and not the tool.
 func copilotTool(c *call) string {
 	in := c.input()
 	has := func(keys ...string) bool {
@@ -219,13 +226,13 @@ func toolByID(c *call) string {
 	return ""
 }
 
-// toolByKind leaves it to the kind of the call.
+// toolByKind returns "", so that the kind of the call determines the name.
 func toolByKind(*call) string { return "" }
 
 var geminiSkillTitle = text.Pattern(`^"([^"]+)"`)
 
-// geminiSkill takes the skill from titles such as `"greeter": greets people`:
-// Gemini tells no arguments.
+// geminiSkill takes the skill from titles such as `"greeter": greets people`, because Gemini
+// sends no arguments.
 func geminiSkill(c *call) string {
 	if c.Name != "activate_skill" {
 		return ""
@@ -267,5 +274,5 @@ func skillByTool(tool string, keys ...string) func(*call) string {
 	}
 }
 
-// anySkill is the guess for agents of which nothing is known.
+// anySkill is the default rule for unknown agents.
 var anySkill = skillByTitle(text.Pattern(`^(?:[Ss]kill$|Using skill: |Loaded skill: )`), "skill", "name")

@@ -5,17 +5,18 @@ package acp_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/executor/acp"
 	"waza/runner/record"
 )
 
-// Gemini tells of a call first when it asks leave for it, with the tool in the
-// id and the skill in the title. The skill was refused, because only later
-// messages were understood.
+// Gemini announces a call with its permission request, which has the tool in the id and the
+// skill in the title. Once, the skill was refused because only later messages were understood.
 func TestGemini(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{agent: "    preset: gemini\n"})
@@ -35,8 +36,8 @@ quota 12 7`)
 	require.Equal(t, "run_shell_command", all[5].Tool.Name)
 }
 
-// Codex names its tools, titles calls with their commands, and says in messages
-// what its program, not its model, has to say.
+// Codex names its tools, uses commands as titles of calls, and sends messages that come from its
+// program instead of its model.
 func TestCodex(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{agent: "    preset: codex\n"})
@@ -56,7 +57,7 @@ say Done`)
 	require.False(t, executor.IsPermanent(err))
 }
 
-// Counts that make no sense are none.
+// Implausible counts are ignored.
 func TestAbsurdUsage(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{})
@@ -69,8 +70,8 @@ func TestAbsurdUsage(t *testing.T) {
 	}
 }
 
-// opencode may give up a turn when a permission is refused, and answer with an
-// error. The trial was an error and tried again, though the policy did its work.
+// opencode can give up a turn when a permission is refused, and answer with an error. Once, the
+// trial ended in error and was retried, although the policy had worked.
 func TestRefusalIsNoFault(t *testing.T) {
 	t.Parallel()
 	const words = "Internal error: The user rejected permission to use this specific tool call."
@@ -83,7 +84,7 @@ func TestRefusalIsNoFault(t *testing.T) {
 	require.Contains(t, entries(tr), record.Entry{Type: record.EntryStop, Text: "permission refused: " + words})
 	for name, prompts := range map[string][]string{
 		"nothing was refused":       {"fail -32603 " + words},
-		"it was in the turn before": {ask, "fail -32603 " + words},
+		"it was in an earlier turn": {ask, "fail -32603 " + words},
 		"something else went wrong": {ask + "\nfail -32603 Internal error: disk full"},
 	} {
 		_, err := f.exec.Execute(t.Context(), f.trial(t, prompts...))
@@ -91,11 +92,11 @@ func TestRefusalIsNoFault(t *testing.T) {
 	}
 	f = open(t, setup{agent: "    preset: codex\n", config: "  permissions: deny\n"})
 	_, err = f.exec.Execute(t.Context(), f.trial(t, ask+"\nfail -32603 "+words))
-	require.ErrorContains(t, err, words, "another agent's words may mean something else")
+	require.ErrorContains(t, err, words, "the pattern applies only to opencode")
 }
 
-// opencode tells of the last model call of each turn only, so limits on tokens
-// were too lenient: all calls are asked for at its own server.
+// opencode reports only the last model call of each turn, so limits on tokens were too lenient.
+// waza asks opencode's own server for all calls.
 func TestOpencodeUsage(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -110,14 +111,31 @@ func TestOpencodeUsage(t *testing.T) {
 	require.Equal(t, &record.Usage{InputTokens: 307, OutputTokens: 30, TotalTokens: 1343, CostUSD: 0.5}, out.Usage)
 	require.Empty(t, f.logs.String())
 
-	// What was told stays where there is no more to know.
+	// If the server fails, the reported counts are kept.
 	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1")) // in session s2
 	require.NoError(t, err)
 	require.Equal(t, &record.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2}, out.Usage)
-	require.Contains(t, f.logs.String(), "warning opencode: only the last model call of each turn is counted: ")
+	require.Contains(t, f.logs.String(), "warning opencode: token counts cover only the last model call of each turn: ")
 	f = open(t, setup{config: agent("x", "wrapper")})
 	out, err = f.exec.Execute(t.Context(), f.trial(t, "usage 1 1", "usage 2 2"))
 	require.NoError(t, err)
 	require.Equal(t, &record.Usage{InputTokens: 3, OutputTokens: 3, TotalTokens: 6}, out.Usage)
 	require.Empty(t, f.logs.String())
+}
+
+// Every preset maps its tools to names used by suites, and variants inherit the mapping.
+func TestToolAliases(t *testing.T) {
+	t.Parallel()
+	aliases := func(config string) map[string][]string {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte("agents: {mine: {preset: opencode}, other: {command: x}}\n"), 0o600))
+		suite := load(t, dir, "  executor: acp\n"+config)
+		return acp.Kind.Capabilities(executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"]}).ToolAliases
+	}
+	for _, name := range []string{"copilot", "opencode", "gemini", "claude-code", "codex", "qwen", "goose"} {
+		require.NotEmpty(t, aliases("  agent: "+name+"\n"), name)
+	}
+	require.Equal(t, []string{"view"}, aliases("  agent: mine\n")["read"])
+	require.Empty(t, aliases("  agent: other\n"))
+	require.Empty(t, aliases("  agent: opencode\n  exact_tools: true\n"))
 }

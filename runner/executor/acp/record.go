@@ -16,37 +16,38 @@ import (
 	"waza/runner/record"
 )
 
-// record puts what streams in into the transcript and gathers the outcome. It
-// is safe for concurrent use.
+// recorder adds updates of the agent to the transcript and collects the outcome. It is safe for
+// concurrent use.
 type recorder struct {
 	preset *preset
 	to     *executor.Transcript
 	given  []string // names of the skills the agent was given
 
 	mu            sync.Mutex // guards the fields below
-	role          string     // of the text that is being gathered: assistant, thought or ""
-	msg           string     // id of the message it belongs to
+	role          string     // of the pending text: assistant, thought or ""
+	msg           string     // id of the message the text belongs to
 	text          strings.Builder
 	textDropped   int64 // bytes of that text beyond the limit
 	calls         map[string]*call
-	skills        []*call // invoke skills, and are not known to have worked yet
-	answer        string  // last message of this turn
+	skills        []*call // calls that invoke skills and have not succeeded yet
+	answer        string  // latest message of this turn
 	answerDropped int64   // bytes of the answer beyond the limit
-	fault         string  // what the agent said of a provider's failure
+	fault         string  // the agent's report of a failure of the provider
 	usage         record.Usage
-	past          record.Usage // of the turns before this one
-	counts        bool         // the agent counts tokens
+	past          record.Usage // of earlier turns
+	counts        bool         // the agent reports token counts
 	asked         time.Time    // when the first prompt was sent; zero before that
 	denied        bool         // a permission was refused in this turn
-	dead          *time.Timer  // runs out when there is no sign of life
+	dead          *time.Timer  // fires if the agent shows no sign of life
 }
 
 func newRecord(p *preset, t *executor.Transcript, given []string) *recorder {
 	return &recorder{preset: p, to: t, given: given, calls: map[string]*call{}}
 }
 
-// begin records a prompt and what goes before it. The outcome is that of the last turn.
-func (r *recorder) begin(preface, prompt string) {
+// startTurn records a prompt and its preface, and resets the outcome, which belongs to the last
+// turn.
+func (r *recorder) startTurn(preface, prompt string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if preface != "" {
@@ -60,15 +61,15 @@ func (r *recorder) begin(preface, prompt string) {
 	}
 }
 
-// begun reports whether a prompt was sent.
-func (r *recorder) begun() bool {
+// started reports whether a prompt was sent.
+func (r *recorder) started() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.asked.IsZero()
 }
 
-// startup is how long it took until the first prompt was sent; all the time since
-// start when none was.
+// startup returns the time until the first prompt was sent, or the time since start if none was
+// sent.
 func (r *recorder) startup(start time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +79,7 @@ func (r *recorder) startup(start time.Time) time.Duration {
 	return r.asked.Sub(start)
 }
 
-// watch starts the clock of first_event_timeout_seconds; 0 means there is none.
+// watch starts the timer of first_event_timeout_seconds. A limit of 0 means no timer.
 func (r *recorder) watch(limit time.Duration, cancel context.CancelCauseFunc) {
 	if limit <= 0 {
 		return
@@ -98,7 +99,7 @@ func (r *recorder) alive() {
 	}
 }
 
-// update is a session/update. The kinds share its fields.
+// update holds the parameters of session/update. All kinds share its fields.
 type update struct {
 	Kind      string `json:"sessionUpdate"`
 	MessageID string `json:"messageId"`
@@ -113,8 +114,8 @@ type update struct {
 	} `json:"cost"`
 }
 
-// take records an update; raw is the whole notification.
-func (r *recorder) take(u *update, raw json.RawMessage) {
+// handleUpdate records an update; raw is the whole notification.
+func (r *recorder) handleUpdate(u *update, raw json.RawMessage) {
 	switch u.Kind {
 	case "agent_message_chunk":
 		r.chunk("assistant", u.MessageID, raw)
@@ -141,12 +142,12 @@ func (r *recorder) take(u *update, raw json.RawMessage) {
 		if u.Cost != nil && (u.Cost.Currency == "USD" || u.Cost.Currency == "") {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.usage.CostUSD, r.counts = u.Cost.Amount, true // of the whole session
+			r.usage.CostUSD, r.counts = u.Cost.Amount, true // covers the whole session
 		}
 	}
 }
 
-// chunk gathers the pieces of a message. Blocks that are no text are named.
+// chunk collects the pieces of a message. For blocks other than text it records the type.
 func (r *recorder) chunk(role, msg string, raw json.RawMessage) {
 	var n struct {
 		Update struct {
@@ -178,8 +179,8 @@ func (r *recorder) chunk(role, msg string, raw json.RawMessage) {
 	r.textDropped += int64(len(text) - keep)
 }
 
-// programSpeaksLocked records what an agent's program, not its model, says in
-// the place of a message: news of retries, or that the provider failed.
+// programSpeaksLocked records a message that comes from the agent's program instead of its
+// model: a report of a retry, or of a failure of the provider.
 func (r *recorder) programSpeaksLocked(text string) bool {
 	switch {
 	case r.preset.fault != nil && r.preset.fault().MatchString(text):
@@ -195,7 +196,7 @@ func (r *recorder) programSpeaksLocked(text string) bool {
 	return false
 }
 
-// flushLocked records the text gathered so far.
+// flushLocked records the pending text.
 func (r *recorder) flushLocked() {
 	text, role, dropped := r.text.String(), r.role, r.textDropped
 	r.text.Reset()
@@ -210,7 +211,7 @@ func (r *recorder) flushLocked() {
 	}
 }
 
-// tool records what a part tells of a call.
+// tool records a part of a tool call.
 func (r *recorder) tool(p *part) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +229,7 @@ func (r *recorder) toolLocked(p *part) *call {
 		c.ID = p.ToolCallID
 		r.calls[p.ToolCallID] = c
 	}
-	c.take(p, r.preset)
+	c.merge(p, r.preset)
 	if c.update == nil {
 		c.update = r.to.Track(c.ToolCall)
 	} else {
@@ -242,9 +243,9 @@ func (r *recorder) toolLocked(p *part) *call {
 	return c
 }
 
-// skillsLocked records the skills whose calls have worked, in the order of the
-// calls: one that waits for its end holds up those after it. At the end of a turn
-// what did not fail has worked, for some agents never tell.
+// skillsLocked records the skills of successful calls in the order of the calls: a pending call
+// delays those after it. At the end of a turn, pending calls count as successful, because some
+// agents never report the end of a call.
 func (r *recorder) skillsLocked(turnEnds bool) {
 	for len(r.skills) > 0 {
 		c := r.skills[0]
@@ -259,9 +260,9 @@ func (r *recorder) skillsLocked(turnEnds bool) {
 	}
 }
 
-// turnEnded records the end of a turn and returns the failure of the provider
-// that ended it, "" if none did. The model may have answered all the same, when
-// the program tried again: its answer, or tokens it gave, then speak against it.
+// turnEnded records the end of a turn. It returns the provider failure that ended the turn, or
+// "". After a retry by the program, the model can have answered in spite of a failure. An answer
+// or reported tokens show that.
 func (r *recorder) turnEnded(a *sdk.PromptResponse) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -284,16 +285,16 @@ func (r *recorder) turnEnded(a *sdk.PromptResponse) string {
 	return r.fault
 }
 
-// counted takes tokens of the whole session in place of what turns told.
-func (r *recorder) counted(u record.Usage) {
+// setSessionUsage replaces the token counts of the turns by those of the whole session.
+func (r *recorder) setSessionUsage(u record.Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u.CostUSD = r.usage.CostUSD
 	r.usage, r.counts = u, true
 }
 
-// refusalEndsTurn records that a turn ended by a refused permission, in the words
-// of the agent. It does nothing and returns false if none was refused in it.
+// refusalEndsTurn records, in the words of the agent, that a refused permission ended the turn.
+// It does nothing and returns false if no permission was refused in the turn.
 func (r *recorder) refusalEndsTurn(words string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,7 +307,8 @@ func (r *recorder) refusalEndsTurn(words string) bool {
 	return true
 }
 
-// tokens are those of an answer to a prompt, nil when it does not tell.
+// tokens returns the tokens of an answer to a prompt, or nil if the answer does not contain
+// them.
 func tokens(a *sdk.PromptResponse) *record.Usage {
 	if u := a.Usage; u != nil {
 		return &record.Usage{
@@ -323,7 +325,7 @@ func tokens(a *sdk.PromptResponse) *record.Usage {
 	return &record.Usage{InputTokens: int64(max(in, 0)), OutputTokens: int64(max(out, 0))}
 }
 
-// outcome is what the trial leaves behind so far.
+// outcome returns the outcome of the trial until now.
 func (r *recorder) outcome() executor.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

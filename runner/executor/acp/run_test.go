@@ -27,15 +27,15 @@ import (
 	"waza/runner/record/recordtest"
 )
 
-// ran is a run of a suite that came to its end.
+// ran is a finished run of a suite.
 type ran struct {
 	*recordtest.Result
 	events []*record.Event
 	starts string // file with a line for each start of the agent
-	state  string // directory with all that is recorded
+	state  string // directory with all records
 }
 
-// verdicts are those of all trials, by task.
+// verdicts returns the verdicts of all trials, by task.
 func (r *ran) verdicts() map[string][]record.Verdict {
 	all := map[string][]record.Verdict{}
 	for _, task := range r.Tasks {
@@ -46,7 +46,7 @@ func (r *ran) verdicts() map[string][]record.Verdict {
 	return all
 }
 
-// kind is the executor for the agent that s sets up.
+// kind returns the executor for the agent that s sets up.
 func (s setup) kind() executor.Kind {
 	kind := acp.Kind
 	kind.Open = func(ctx context.Context, settings executor.Settings) (executor.Executor, error) {
@@ -59,7 +59,7 @@ func (s setup) kind() executor.Kind {
 	return kind
 }
 
-// run runs a suite of the fake agent; tasks is what follows its config.
+// run runs a suite of the fake agent. tasks is the text after its config.
 func run(t testing.TB, s setup, tasks string) *ran {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,25 +94,25 @@ func run(t testing.TB, s setup, tasks string) *ran {
 	return res
 }
 
-// Nobody is logged in: all workers find it at once, and the run tells it once.
+// If no user is logged in, all workers fail at once, and the run reports it once.
 func TestRunStopsWhenLoggedOut(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, record.StatusFailed, res.Status)
-	require.Contains(t, res.Error, "the agent is not logged in; it says: Authentication required")
+	require.Contains(t, res.Error, "the agent is not logged in: Authentication required")
 	require.LessOrEqual(t, res.Summary.Trials.Errors, 4)
 	require.Zero(t, res.Summary.Trials.Failed)
 	require.LessOrEqual(t, starts(t, res.starts), 4)
-	told := 0
+	reports := 0
 	for _, e := range res.events {
-		if e.Type == record.Log && e.Level == "error" && e.Verdict == "" { // those of trials have one
-			told++
+		if e.Type == record.Log && e.Level == "error" && e.Verdict == "" { // errors of trials have a verdict
+			reports++
 		}
 	}
-	require.Equal(t, 1, told)
+	require.Equal(t, 1, reports)
 }
 
-// An agent that is not installed is no failure of the agent, and costs no retries.
+// A missing agent is not a failure of the agent, and its trials are not retried.
 func TestRunWithoutAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
@@ -123,21 +123,21 @@ func TestRunWithoutAgent(t *testing.T) {
 	require.Contains(t, trial.Error, "no-such-agent-here is not installed; install it: get it")
 }
 
-// Whatever an agent does to one trial, the next one of the run is done.
+// The run continues with the next trial regardless of what an agent does in one.
 func TestRunGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first   string // of the task that goes wrong
+		first   string // of the task that fails
 		verdict record.Verdict
 		says    string
 	}{
 		"version":         {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", record.Errored, "speaks version 7"},
 		"ends at once":    {"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", record.Errored, "exit status 9: cannot load the frobnicator"},
-		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", record.TimedOut, "it printed 2 lines that are no messages"},
+		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", record.TimedOut, "it printed 2 lines that are not protocol messages"},
 		"says no hello":   {"inputs: {prompt: say x, environment: {FAKE_MODE: mute}}", record.TimedOut, "did not answer initialize within"},
 		"never answers":   {"prompt: hang", record.TimedOut, "no sign of life within"},
 		"falls silent":    {"prompt: \"say so far\\nhang\", timeout_seconds: 2", record.TimedOut, "timeout exceeded"},
-		"dies":            {"prompt: \"say so far\\ndie 3\"", record.Errored, "in mid-trial: exit status 3"},
+		"dies":            {"prompt: \"say so far\\ndie 3\"", record.Errored, "during the trial: exit status 3"},
 		"closes its pipe": {"prompt: close-output", record.TimedOut, "no sign of life within"},
 		"floods":          {"prompt: flood 100", record.Errored, "sent too much in one trial: more than 2 MiB"},
 		"a huge message":  {"prompt: long 9", record.Errored, "a message of more than 8 MiB"},
@@ -150,7 +150,7 @@ func TestRunGoesOn(t *testing.T) {
 			}
 			want := map[string][]record.Verdict{"bad": {c.verdict}, "good": {record.Passed}}
 			var res *ran
-			for _, seconds := range []int{4, 20, 90} { // a busy machine may not start an agent in time
+			for _, seconds := range []int{4, 20, 90} { // a busy machine can take too long to start an agent
 				if c.verdict == record.TimedOut && name != "falls silent" {
 					s.config = fmt.Sprintf("  first_event_timeout_seconds: %d\n", seconds)
 				}
@@ -167,7 +167,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// An agent that dies is replaced, and its trial tried again as one in error.
+// An agent that dies is replaced, and its trial is retried like other trials in error.
 func TestRunReplacesAgent(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  retry_errors: 1\n"}, "tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
@@ -175,13 +175,13 @@ func TestRunReplacesAgent(t *testing.T) {
 	attempts := res.Trial(t, "b", 1).Attempts
 	require.Len(t, attempts, 1)
 	require.Equal(t, record.Errored, attempts[0].Verdict)
-	require.Contains(t, attempts[0].Error, "the agent ended in mid-trial: exit status 1")
+	require.Contains(t, attempts[0].Error, "the agent ended during the trial: exit status 1")
 	require.Equal(t, "so far", attempts[0].Output)
 	require.Equal(t, 2, starts(t, res.starts))
 }
 
-// Agents that started at once in a fresh home locked each other out of what they
-// set up there: the first one is through with that before others start.
+// Once, agents that started at the same time in a fresh home locked each other out of its
+// database. The first agent must finish its setup before others start.
 func TestFirstAgentStartsAlone(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{mode: "alone", config: "  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
@@ -189,7 +189,7 @@ func TestFirstAgentStartsAlone(t *testing.T) {
 	require.LessOrEqual(t, starts(t, res.starts), 4)
 }
 
-// When the first agent fails, the others are no worse off for having waited.
+// If the first agent fails, the others still start.
 func TestFirstAgentFails(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exit", "version"} {
@@ -199,8 +199,8 @@ func TestFirstAgentFails(t *testing.T) {
 	}
 }
 
-// The start of an agent counted as the time of the first trial, and only of that
-// one, for graders that limit it.
+// Once, the start of an agent counted towards the duration of the first trial, and only of that
+// one.
 func TestStartIsNoPartOfTrial(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{mode: "slow"}, "tasks:\n  - {id: a, prompt: \"work 50\"}\n  - {id: b, prompt: \"work 50\"}\n")
@@ -213,7 +213,7 @@ func TestStartIsNoPartOfTrial(t *testing.T) {
 	}
 }
 
-// However many trials there are, the start of an agent is paid once per worker.
+// The start of an agent is paid once per worker, however many trials there are.
 func TestRunStartsOneAgentPerWorker(t *testing.T) {
 	t.Parallel()
 	res := run(t, setup{config: "  trials_per_task: 25\n  parallel: true\n  workers: 3\n"}, `tasks:
@@ -225,8 +225,8 @@ graders: [{name: g, type: text, config: {contains: [fine]}}]
 	require.LessOrEqual(t, starts(t, res.starts), 3)
 }
 
-// The agent tells its key in every way there is: nothing that the run leaves on
-// disk or tells its followers holds it, and graders see what was really said.
+// The agent prints its key in every possible way. No file and no event of the run contains it,
+// and graders see the real output.
 func TestNoKeyLeftBehind(t *testing.T) {
 	t.Parallel()
 	k := secretKey

@@ -13,7 +13,7 @@ import (
 	"waza/runner/executor"
 )
 
-// session is one trial's conversation with an agent.
+// session is the conversation of one trial with an agent.
 type session struct {
 	*recorder
 	agent  *agent
@@ -23,7 +23,7 @@ type session struct {
 	trial  *executor.Trial
 }
 
-// opened is the answer to session/new, as much of it as matters.
+// opened is the part of the answer to session/new that waza uses.
 type opened struct {
 	SessionID string `json:"sessionId"`
 	Models    *struct {
@@ -35,48 +35,58 @@ type opened struct {
 	ConfigOptions []configOption `json:"configOptions"`
 }
 
-// openSession begins a trial's session in its workspace.
+// openSession starts the session of a trial in its workspace.
 func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir string, rec *recorder) (*session, error) {
-	servers, err := a.servers(x.suite.Config.MCPServers)
+	servers, err := a.servers(x.suite.Config.MCPServers, t.Servers)
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := t.Start()
 	if err != nil {
 		return nil, err
 	}
 	var o opened
 	err = a.bounded(ctx, x.startTime, "session/new", func(ctx context.Context) (err error) {
-		o, err = sdk.SendRequest[opened](a.conn, ctx, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: dir, McpServers: servers})
+		o, err = sdk.SendRequest[opened](a.conn, ctx, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: cwd, McpServers: servers})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.SessionID == "" {
-		return nil, fmt.Errorf("%s: session/new: the answer names no session", a.preset.name)
+		return nil, fmt.Errorf("%s: session/new: the answer contains no session id", a.preset.name)
 	}
 	s := &session{recorder: rec, agent: a, id: o.SessionID, policy: x.policy, trial: t}
-	if s.rules, err = newRules(x.policy, dir, x.suite.Config.MCPServers); err != nil {
+	if s.rules, err = newRules(x.policy, dir, cwd, x.suite.Config.MCPServers, t.Servers); err != nil {
 		return nil, err
 	}
+	s.rules.judges = x.judges
 	a.setSession(s)
 	if a.preset.modelEnv == "" && len(a.preset.modelArgs) == 0 && t.Model != "" {
-		return s, s.chooseModel(ctx, x.startTime, &o, t)
+		if err := s.chooseModel(ctx, x.startTime, &o, t); err != nil {
+			return s, err
+		}
+	}
+	if effort := x.suite.Config.ReasoningEffort; effort != "" {
+		return s, s.chooseEffort(ctx, x.startTime, &o, effort)
 	}
 	return s, nil
 }
 
-// answer is how a prompt ended.
+// answer is the end of a prompt turn.
 type answer struct {
 	sdk.PromptResponse
 	err error
 }
 
-// prompt does one turn; the preface, if there is one, goes before the text. When ctx ends the agent is asked to cancel, given the
-// grace to do so, and killed.
+// prompt runs one turn. A non-empty preface goes before the text. When ctx ends, the agent is
+// asked to cancel and then killed, at the latest after the grace period.
 func (s *session) prompt(ctx context.Context, x *acp, preface, text string) error {
 	a := s.agent
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.begin(preface, text)
-	s.watch(x.first, cancel)
+	s.startTurn(preface, text)
+	s.watch(executor.FirstEvent(x.suite, s.trial.Task), cancel)
 	defer s.alive()
 
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -101,11 +111,12 @@ func (s *session) prompt(ctx context.Context, x *acp, preface, text string) erro
 		s.cancel(x.grace, done)
 	}
 	cause := context.Cause(ctx)
-	a.kill(cause) // its tools may still run
+	a.kill(cause) // its tools can still be running
 	return cause
 }
 
-// cancel asks the agent to stop, so that it may clean up, and waits no longer than the grace.
+// cancel asks the agent to stop, so that it can clean up, and waits at most for the grace
+// period.
 func (s *session) cancel(grace time.Duration, done <-chan answer) {
 	ctx := context.Background()
 	if s.agent.conn.SendNotification(ctx, sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(s.id)}) != nil {
@@ -119,8 +130,8 @@ func (s *session) cancel(grace time.Duration, done <-chan answer) {
 	}
 }
 
-// finish judges how a turn ended: an agent that stopped of its own accord ended
-// normally whatever its reason; a provider that failed is no fault of the agent.
+// finish evaluates the end of a turn. A turn that the agent stopped itself ended normally,
+// whatever the stop reason. A failure of the provider is not a fault of the agent.
 func (s *session) finish(r answer) error {
 	if s.gaveUp(r.err) {
 		s.agent.worked.Store(true)
@@ -138,22 +149,22 @@ func (s *session) finish(r answer) error {
 		}
 		return fmt.Errorf("%s: the provider failed: %s", s.agent.preset.name, fault)
 	case r.StopReason == sdk.StopReasonCancelled:
-		return fmt.Errorf("%s: the agent cancelled the turn, which nobody asked for", s.agent.preset.name)
+		return fmt.Errorf("%s: the agent cancelled the turn without a request", s.agent.preset.name)
 	}
 	s.agent.worked.Store(true)
 	return nil
 }
 
-// gaveUp reports whether a turn ended in an error because a permission was
-// refused, which some agents do not survive, and records it. That is what the
-// suite's policy is for, and no fault: the trial is graded by what there was.
+// gaveUp reports whether a turn ended in an error because a permission was refused, and records
+// it. Some agents cannot continue after a refusal. That is the intent of the suite's policy and
+// not a fault: the trial is graded by its record.
 func (s *session) gaveUp(err error) bool {
 	var re *sdk.RequestError
 	known := s.agent.preset.refused
 	return known != nil && errors.As(err, &re) && known().MatchString(re.Message) && s.refusalEndsTurn(re.Message)
 }
 
-// close gives the session up; the agent is free for the next then.
+// close ends the session, so that the agent is free for another one.
 func (s *session) close() {
 	a := s.agent
 	if a.hello.AgentCapabilities.SessionCapabilities.Close != nil && !a.dead() {
@@ -164,7 +175,7 @@ func (s *session) close() {
 	a.setSession(nil)
 }
 
-// handle takes what the agent sends about this session.
+// handle handles a message of the agent about this session.
 func (s *session) handle(method string, params json.RawMessage) (any, *sdk.RequestError) {
 	switch method {
 	case sdk.ClientMethodSessionUpdate:
@@ -177,7 +188,7 @@ func (s *session) handle(method string, params json.RawMessage) (any, *sdk.Reque
 		if signs[n.Update.Kind] {
 			s.alive()
 		}
-		s.take(&n.Update, params)
+		s.handleUpdate(&n.Update, params)
 		return nil, nil
 	case sdk.ClientMethodSessionRequestPermission:
 		s.alive()
@@ -192,7 +203,7 @@ func (s *session) handle(method string, params json.RawMessage) (any, *sdk.Reque
 	return nil, sdk.NewMethodNotFound(method)
 }
 
-// signs are the updates that show an agent at work; the others may come from a
+// signs are the updates that prove that the model is at work. The other updates can come from a
 // program whose model never answers.
 var signs = map[string]bool{"agent_message_chunk": true, "agent_thought_chunk": true,
 	"tool_call": true, "tool_call_update": true, "plan": true}

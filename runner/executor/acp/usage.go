@@ -16,16 +16,16 @@ import (
 	"waza/runner/record"
 )
 
-// Bounds on what is asked of an agent's own server.
+// Limits on requests to an agent's own server.
 const (
 	countTime   = 5 * time.Second
-	maxCounted  = 64 << 20 // bytes of an answer
+	maxCounted  = 64 << 20 // bytes of a response
 	maxSessions = 100
 )
 
-// withPort gives an agent a port for its own server, where the preset counts
-// tokens there and the command looks like the agent's own: a wrapper may take no
-// such arguments. Port 0 means that it got none.
+// withPort assigns a port to the agent's own server, if the preset counts tokens there and the
+// command is the agent itself: a wrapper might not accept such arguments. It returns port 0 if
+// it assigned none.
 func (p *preset) withPort(args []string) ([]string, int) {
 	if len(p.portArgs) == 0 || !slices.Contains(args[1:], "acp") || slices.Contains(args, p.portArgs[0]) {
 		return args, 0
@@ -42,8 +42,8 @@ func (p *preset) withPort(args []string) ([]string, int) {
 	return args, port
 }
 
-// count asks the agent's own server for the tokens of the session, where the
-// protocol tells only a part of them.
+// count asks the agent's own server for the tokens of the session, if the protocol reports only
+// some of them.
 func (s *session) count(ctx context.Context) {
 	if s.agent.port == 0 || s.agent.dead() {
 		return
@@ -52,16 +52,16 @@ func (s *session) count(ctx context.Context) {
 	defer cancel()
 	u, err := opencodeUsage(ctx, "http://127.0.0.1:"+strconv.Itoa(s.agent.port), s.id)
 	if err != nil {
-		s.trial.Logf("warning", "%s: only the last model call of each turn is counted: %s", s.agent.preset.name, s.agent.hide.Text(err.Error()))
+		s.trial.Logf("warning", "%s: token counts cover only the last model call of each turn: %s", s.agent.preset.name, s.agent.hide.Text(err.Error()))
 		return
 	}
-	s.counted(u)
+	s.setSessionUsage(u)
 }
 
-// opencodeUsage sums up the model calls of a session and of those that its tools
-// began: opencode tells over the protocol of the last call of a turn only.
+// opencodeUsage adds up the model calls of a session and of the sessions that its tools started.
+// Over the protocol, opencode reports only the last model call of a turn.
 func opencodeUsage(ctx context.Context, base, session string) (record.Usage, error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // and no proxy: it is this machine
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy, because the server is on this machine
 	var sum record.Usage
 	all := []string{session}
 	for i := 0; i < len(all) && i < maxSessions; i++ {
@@ -99,7 +99,7 @@ func opencodeUsage(ctx context.Context, base, session string) (record.Usage, err
 	return sum, nil
 }
 
-// tokenCount is what an agent says it counted, within reason.
+// tokenCount clamps a token count of an agent to a plausible range.
 func tokenCount(n float64) int64 { return int64(min(max(n, 0), 1<<40)) }
 
 func getJSON(ctx context.Context, client *http.Client, url string, to any) error {

@@ -1,7 +1,6 @@
-// Package command is the executor that runs any program as the agent: the
-// prompt goes in by standard input, an argument or the environment; standard
-// output is the answer; what the program does on the way it may report as JSON
-// lines on file descriptor 3. See [Kind].
+// Package command is the executor that runs any program as the agent. The program gets the
+// prompt on standard input, as an argument or in the environment. Its standard output is the
+// answer. It can report events as JSON lines on file descriptor 3. See [Kind].
 package command
 
 import (
@@ -21,9 +20,10 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/proc"
+	"waza/runner/record"
 )
 
-// Kind is the command executor as the registry knows it.
+// Kind is the command executor.
 var Kind = executor.Kind{
 	Kind: eval.Kind{
 		Name:    "command",
@@ -32,40 +32,38 @@ var Kind = executor.Kind{
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 		Params:  eval.ParamsInEnvironment,
 	},
-	// Skills are those the program reports.
+	// Skills are reported by the program.
 	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 	Open:         open,
 	Preflight:    preflight,
+	Needs:        needs,
 }
 
-// reportGrace is how long the side channel is still read when a process that got
-// away holds its other end. It is long because on a busy machine the reader may
-// not have had its turn yet.
+// reportGrace is how long the side channel is still read when an escaped process holds its other
+// end. It is long because on a busy machine the reader may not have run yet.
 const reportGrace = 2 * time.Second
 
-// maxStderr bounds what is kept of a program's standard error for messages.
+// maxStderr is the number of bytes kept of a program's standard error for messages.
 const maxStderr = 16 << 10
 
 type command struct {
 	options *Options
 	suite   *eval.Suite
 	args    []string
-	first   time.Duration // within which the program must show a sign of life; 0 means no limit
 }
 
 func open(_ context.Context, s executor.Settings) (executor.Executor, error) {
 	o := s.Options.(*Options)
 	if len(o.Command.Args) == 0 {
-		return nil, errors.New("config.command says no program to run")
+		return nil, errors.New("config.command is empty; set it to the program to run")
 	}
 	return &command{
 		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir),
-		first: time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second)),
 	}, nil
 }
 
-// resolve makes the names of files that stand beside the suite absolute, for
-// the program runs in the workspace.
+// resolve makes the names of files next to the suite absolute, because the program runs in the
+// workspace.
 func resolve(c Line, dir string) []string {
 	args := make([]string, len(c.Args))
 	for i, arg := range c.Args {
@@ -91,7 +89,7 @@ func resolve(c Line, dir string) []string {
 	return []string{"sh", "-c", script}
 }
 
-// Refers names the files of the suite that the command names.
+// Refers returns the files of the suite to which the command refers.
 func (o *Options) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return suite.Mentioned("", o.Command.Args...)
 }
@@ -113,7 +111,7 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 		}
 		return []executor.Finding{{
 			Severity: decode.Warning, Code: decode.CodeUnavailable,
-			Message: fmt.Sprintf("config.command: %v%s, so every trial will end in error; install it or correct the name", err, also),
+			Message: fmt.Sprintf("config.command: %v%s; every trial will end in error; install the program or correct its name", err, also),
 		}}
 	}
 	if o.Command.Shell {
@@ -122,15 +120,30 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	if i, tried := executor.MissingScript(s.Suite, o.Command.Args, beside(s.Suite.Dir)); i > 0 {
 		return []executor.Finding{{
 			Severity: decode.Warning, Code: decode.CodeMissingFile,
-			Message: fmt.Sprintf("config.command: no such file: %s (tried %s), so every trial will end in error unless the workspace has it", o.Command.Args[i], strings.Join(tried, ", ")),
+			Message: fmt.Sprintf("config.command: no such file: %s (tried %s); every trial will end in error unless the workspace contains it", o.Command.Args[i], strings.Join(tried, ", ")),
 		}}
 	}
 	return nil
 }
 
-// programOf returns the program that a command starts; empty for a text of which
-// only the shell knows that. The first word of a text is known to be one when it is
-// an absolute path without anything that means something to the shell.
+// needs returns what preflight looks for. If the suite sets PATH, it returns nothing, because
+// the PATH of other machines is unknown.
+func needs(s executor.Settings) []record.Need {
+	o := s.Options.(*Options)
+	if _, ok := o.Env["PATH"]; ok || len(o.Command.Args) == 0 {
+		return nil
+	}
+	program := programOf(o.Command, s.Suite.Dir)
+	list := executor.ProgramNeeds(program, !o.Command.Shell && program != o.Command.Args[0])
+	if o.Command.Shell {
+		list = append(list, executor.ProgramNeeds("sh", false)...)
+	}
+	return list
+}
+
+// programOf returns the program that a command starts, or "" if only the shell can determine it.
+// The first word of a shell command is the program if it is an absolute path without special
+// characters of the shell.
 func programOf(c Line, dir string) string {
 	if !c.Shell {
 		return resolve(c, dir)[0]
@@ -143,7 +156,7 @@ func programOf(c Line, dir string) string {
 	return word
 }
 
-// beside finds files as resolve does.
+// beside returns a function that finds files like resolve does.
 func beside(dir string) func(rel string) (abs string, tried []string, ok bool) {
 	return func(rel string) (string, []string, bool) {
 		if !filepath.IsAbs(rel) {
@@ -156,27 +169,26 @@ func beside(dir string) func(rel string) (abs string, tried []string, ok bool) {
 
 func (c *command) Close() error { return nil }
 
-// Execute runs the program once for the prompt and once for each follow-up, in
-// the same workspace. The last answer is the output.
+// Execute runs the program once for the prompt and once for each follow-up, in the same
+// workspace. The last answer is the output.
 func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	dir, err := t.Dir()
 	if err != nil {
 		return executor.Outcome{}, err
 	}
 	var out executor.Outcome
-	for turn, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
+	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
-		if err := c.turn(ctx, t, dir, turn+1, prompt, &out); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+		err := c.turn(ctx, t, dir, num, prompt, &out)
+		return out, err
+	})
+	return out, err
 }
 
 func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn int, prompt string, out *executor.Outcome) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alive := c.firstEvent(cancel)
+	alive := firstEvent(executor.FirstEvent(c.suite, t.Task), cancel)
 	defer alive()
 
 	events, err := listen(t, alive)
@@ -186,7 +198,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn 
 	stdout := &proc.Limited{Max: executor.MaxOutputBytes}
 	stderr := &proc.Limited{Max: maxStderr}
 	cmd := proc.Command{
-		Args: c.args, Dir: dir, Env: c.env(t, dir, turn, prompt),
+		Args: c.args, Dir: filepath.Join(dir, filepath.FromSlash(t.Task.Inputs.Workdir)), Env: c.env(t, dir, turn, prompt),
 		Stdout: &sign{w: stdout, alive: alive}, Stderr: &sign{w: stderr, alive: alive}, ExtraFiles: []*os.File{events.write},
 	}
 	switch c.options.PromptAs {
@@ -213,7 +225,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn 
 	return c.fault(err, stderr)
 }
 
-// run starts the program, waits for it and for all that it reported.
+// run starts the program, and waits for it and for its reports.
 func run(ctx context.Context, cmd proc.Command, events *channel) error {
 	p, err := proc.Start(ctx, cmd)
 	events.write.Close()
@@ -221,7 +233,7 @@ func run(ctx context.Context, cmd proc.Command, events *channel) error {
 		events.wait(0)
 		var errno syscall.Errno
 		if errors.As(err, &errno) && (errno.Temporary() || errno == syscall.ETXTBSY || errno == syscall.ENOMEM) {
-			return err // too many processes or files, for now
+			return err // temporarily too many processes or files
 		}
 		return executor.Permanent(err)
 	}
@@ -230,7 +242,7 @@ func run(ctx context.Context, cmd proc.Command, events *channel) error {
 	return err
 }
 
-// fault turns the end of the program into the end of the trial.
+// fault converts the exit of the program to the error of the trial.
 func (c *command) fault(err error, stderr *proc.Limited) error {
 	var exit *proc.ExitError
 	if !errors.As(err, &exit) {
@@ -245,7 +257,7 @@ func (c *command) fault(err error, stderr *proc.Limited) error {
 }
 
 func (c *command) env(t *executor.Trial, dir string, turn int, prompt string) []string {
-	env := t.Env // full to its capacity: append copies
+	env := t.Env // full to its capacity, so append copies it
 	for k, v := range c.options.Env {
 		env = append(env, k+"="+v)
 	}
@@ -264,19 +276,19 @@ func (c *command) env(t *executor.Trial, dir string, turn int, prompt string) []
 	return env
 }
 
-// firstEvent starts the clock of first_event_timeout_seconds. The returned
-// function stops it, at the first sign of life or at the end.
-func (c *command) firstEvent(cancel context.CancelCauseFunc) (alive func()) {
-	if c.first <= 0 {
+// firstEvent starts the timer of first_event_timeout_seconds. The returned function stops it. It
+// is called at the first sign of life and at the end.
+func firstEvent(limit time.Duration, cancel context.CancelCauseFunc) (alive func()) {
+	if limit <= 0 {
 		return func() {}
 	}
-	timer := time.AfterFunc(c.first, func() {
-		cancel(fmt.Errorf("%w: no sign of life within %s (first_event_timeout_seconds)", executor.ErrTimeout, c.first))
+	timer := time.AfterFunc(limit, func() {
+		cancel(fmt.Errorf("%w: no sign of life within %s (first_event_timeout_seconds)", executor.ErrTimeout, limit))
 	})
 	return func() { timer.Stop() }
 }
 
-// sign passes output on and tells that there is some.
+// sign is a writer that calls alive for each write.
 type sign struct {
 	w     io.Writer
 	alive func()

@@ -1,5 +1,5 @@
-// Package mock is the executor that needs no agent: it gives a canned reply, or
-// plays the part that the suite writes for it under config.mock. See [Kind].
+// Package mock is the executor that needs no agent. It gives canned replies, or the replies that
+// the suite defines under config.mock. See [Kind].
 package mock
 
 import (
@@ -21,15 +21,15 @@ import (
 	"waza/runner/record"
 )
 
-// Kind is the mock executor as the registry knows it.
+// Kind is the mock executor.
 var Kind = executor.Kind{
 	Kind: eval.Kind{
 		Name:    "mock",
-		Summary: "Answers without an agent: `Mock response for: <prompt>`, or what config.mock scripts.",
+		Summary: "Answers without an agent: `Mock response for: <prompt>`, or the replies in config.mock.",
 		Options: func() any { return &Options{} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
-	// Unscripted replies are canned; a script reports skills.
+	// Replies are canned without a script. A script reports skills.
 	Capabilities: func(s executor.Settings) executor.Capabilities {
 		scripted := s.Options.(*Options).Mock != nil
 		return executor.Capabilities{Canned: !scripted, Skills: scripted, Simulated: true}
@@ -40,7 +40,7 @@ var Kind = executor.Kind{
 }
 
 type mock struct {
-	script  *Script // nil for the canned reply
+	script  *Script // nil for canned replies
 	matches []*regexp.Regexp
 }
 
@@ -64,26 +64,28 @@ func (m *mock) Close() error { return nil }
 func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	var out executor.Outcome
 	if m.script == nil {
-		for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
+		err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
 			out.Output = canned(prompt)
 			recordCall(t, prompt, out.Output)
-		}
-		return out, context.Cause(ctx)
+			return out, context.Cause(ctx)
+		})
+		return out, err
 	}
-	chance := m.chance(t)
-	fails := chance.Float64() < m.script.ErrorRate
-	for _, prompt := range append([]string{t.Prompt}, t.FollowUps...) {
-		if err := pause.For(ctx, m.script.LatencyMS.draw(chance)); err != nil {
+	random := m.random(t)
+	fails := random.Float64() < m.script.ErrorRate
+	err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+		if err := pause.For(ctx, m.script.LatencyMS.draw(random)); err != nil {
 			return out, err
 		}
 		if fails {
-			return out, errors.New("mock: an error by error_rate")
+			return out, errors.New("mock: random error from error_rate")
 		}
 		if err := m.turn(t, prompt, &out); err != nil {
 			return out, err
 		}
-	}
-	return out, context.Cause(ctx)
+		return out, context.Cause(ctx)
+	})
+	return out, err
 }
 
 func canned(prompt string) string { return "Mock response for: " + prompt }
@@ -93,15 +95,15 @@ func recordCall(t *executor.Trial, prompt, reply string) {
 	t.Transcript.Message("assistant", reply)
 }
 
-// chance gives the random numbers of a trial. They depend on the seed, the task
-// and the trial's number, not on which trial happens to run first.
-func (m *mock) chance(t *executor.Trial) *rand.Rand {
+// random returns the random numbers of a trial. They depend on the seed, the task and the
+// trial's number, but not on the order of trials.
+func (m *mock) random(t *executor.Trial) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(t.Task.ID + "/" + strconv.Itoa(t.Num)))
 	return rand.New(rand.NewPCG(m.script.Seed, h.Sum64()))
 }
 
-// turn plays one reply of the script.
+// turn executes one reply of the script.
 func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) error {
 	r := m.reply(prompt, t.Num)
 	if r == nil {
@@ -140,7 +142,7 @@ func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) err
 	return nil
 }
 
-// reply returns the first reply of the script for a prompt and trial, or nil.
+// reply returns the first reply of the script that matches a prompt and trial, or nil.
 func (m *mock) reply(prompt string, trial int) *Reply {
 	for i := range m.script.Replies {
 		r := &m.script.Replies[i]
@@ -170,7 +172,7 @@ func (c ToolCall) record(i int) (record.ToolCall, error) {
 	return call, nil
 }
 
-// writeFiles puts files into the workspace; none can get out of it.
+// writeFiles writes files to the workspace, and never outside it.
 func writeFiles(t *executor.Trial, files []File) error {
 	if len(files) == 0 {
 		return nil

@@ -5,70 +5,71 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"waza/runner/provider"
 )
 
-// Conversation lets a model answer prompts with the help of tools. It does
-// not matter where these run: the executors of this package answer calls as the
-// suite says. Fill in the fields, then call [Conversation.Ask] once per prompt. It is used by one
-// goroutine at a time, and nothing needs to be closed.
+// Conversation lets a model answer prompts and call tools. A tool can run anywhere: the
+// executors of this package answer calls with the results in the suite. Fill in the fields, then
+// call [Conversation.Ask] once per prompt. A Conversation must not be used concurrently, and
+// needs no closing.
 type Conversation struct {
 	// Client asks the model. Required.
 	Client provider.Client
 	// Instructions are the system prompt; empty means none.
 	Instructions string
-	// Tools are what the model may call. The list may change between prompts.
+	// History contains the messages before the first prompt, oldest first.
+	History []provider.Message
+	// Tools are the tools that the model can call. The list can change between prompts.
 	Tools []LiveTool
-	// MaxTurns is how often the model may answer one prompt; all its answers but
-	// the last call tools. 0 means 10.
+	// MaxTurns is the maximum number of the model's answers to one prompt. All answers except
+	// the last are tool calls. 0 means 10.
 	MaxTurns int
-	// Params and FirstEvent are those of a [provider.Request].
+	// Params and FirstEvent are passed to each [provider.Request].
 	Params     map[string]any
 	FirstEvent time.Duration
 
-	// Text, if not nil, gets the parts of each answer's text as they arrive, as
-	// [provider.Request] describes it: such answers are not retried.
+	// Text, if not nil, receives the text of each answer in parts as they arrive. Such answers
+	// are not retried, see [provider.Request].
 	Text func(part string)
-	// Replied, if not nil, is called after each request to the model. With an
-	// error, the reply holds what had come until then; it is never nil.
+	// Replied, if not nil, is called after each request to the model. With an error, the reply
+	// contains what arrived before the error. It is never nil.
 	Replied func(r *provider.Reply, err error)
-	// Called, if not nil, is called after each call of a tool, also of one that
-	// does not exist.
+	// Called, if not nil, is called after each tool call, including calls of unknown tools.
 	Called func(call provider.Call, result ToolResult)
 
-	messages []provider.Message
+	messages []provider.Message // after History
 }
 
-// LiveTool is a tool that can be called.
+// LiveTool is a tool that a model can call.
 type LiveTool struct {
 	provider.Tool
-	// Call does what the model asks for. Arguments are a JSON object that nobody
-	// has checked against the schema. Call returns promptly when ctx ends. Its
-	// error ends the conversation's answer; what the model should know of and
-	// may try otherwise is a result with IsError.
+	// Call executes a call of the model. The arguments are a JSON object that was not validated
+	// against the schema. Call returns promptly when ctx ends. Its error ends Ask. For an error
+	// that the model should see and can react to, return a result with IsError.
 	Call func(ctx context.Context, arguments json.RawMessage) (ToolResult, error)
 }
 
-// ToolResult is what a tool answers the model.
+// ToolResult is the answer of a tool to the model.
 type ToolResult struct {
-	// Text goes to the model as it is, whatever its length.
+	// Text is sent to the model unchanged, whatever its length.
 	Text    string
 	IsError bool
 }
 
-// ErrMaxTurns says that the model still called tools in its last answer that
+// ErrMaxTurns means that the model still called tools in the last answer that
 // Conversation.MaxTurns allows. The calls were answered.
-var ErrMaxTurns = errors.New("the model called tools in all answers that it may give to one prompt")
+var ErrMaxTurns = errors.New("the model called tools in all answers to one prompt")
 
-// Ask puts a prompt, lets the model call tools until it calls none, and returns
-// its last answer. The calls of an answer are done one after the other, in the
-// order in which the model wrote them. Asking again continues the conversation.
+// Ask sends a prompt and lets the model call tools until it calls none, and returns its last
+// answer. It executes the calls of an answer one after the other, in the order of the answer. A
+// further Ask continues the conversation.
 //
-// The error is that of the client or of a tool, the cause of ctx, or
-// [ErrMaxTurns], with which the last answer is returned, too. After all others
-// the conversation is as it was before, so that the prompt can be asked again.
+// The error is an error of the client or of a tool, the cause of ctx, or [ErrMaxTurns]. With
+// ErrMaxTurns, Ask also returns the last answer. After any other error the conversation is
+// unchanged, so that the prompt can be sent again.
 func (c *Conversation) Ask(ctx context.Context, prompt string) (answer string, err error) {
 	before := len(c.messages)
 	c.messages = append(c.messages, provider.Message{Role: provider.User, Text: prompt})
@@ -108,7 +109,7 @@ func (c *Conversation) answer(ctx context.Context) (answer string, err error) {
 
 func (c *Conversation) request() *provider.Request {
 	r := &provider.Request{
-		System: c.Instructions, Messages: c.messages, Params: c.Params, FirstEvent: c.FirstEvent, Text: c.Text,
+		System: c.Instructions, Messages: slices.Concat(c.History, c.messages), Params: c.Params, FirstEvent: c.FirstEvent, Text: c.Text,
 	}
 	for _, t := range c.Tools {
 		r.Tools = append(r.Tools, t.Tool)
@@ -116,7 +117,7 @@ func (c *Conversation) request() *provider.Request {
 	return r
 }
 
-// call does the calls of an answer.
+// call executes the calls of an answer.
 func (c *Conversation) call(ctx context.Context, calls []provider.Call) ([]provider.Result, error) {
 	results := make([]provider.Result, len(calls))
 	for i, call := range calls {

@@ -1,8 +1,7 @@
-// Package model is the executors that ask a model without an agent around it:
-// openai, for OpenAI's API and all that are compatible with it, and anthropic.
-// The suite may declare tools with canned results, which the model can call. See
-// [OpenAI] and [Anthropic]. The conversation itself is [Conversation.Ask], which
-// knows neither suites nor trials and calls tools of any kind.
+// Package model contains the executors that ask a model without an agent around it: openai, for
+// OpenAI's API and compatible ones, and anthropic. The suite can declare tools with canned
+// results, which the model can call. See [OpenAI] and [Anthropic]. [Conversation.Ask] implements
+// the conversation itself. It is independent of suites and trials, and calls tools of any kind.
 package model
 
 import (
@@ -10,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"waza/eval"
 	"waza/eval/decode"
@@ -19,7 +17,7 @@ import (
 	"waza/runner/record"
 )
 
-// The model executors as the registry knows them.
+// The model executors.
 var (
 	OpenAI    = kind(provider.OpenAI, "Asks a model through an OpenAI-compatible API: OpenAI, Azure, Ollama, vLLM, LM Studio, OpenRouter.")
 	Anthropic = kind(provider.Anthropic, "Asks a model through Anthropic's API.")
@@ -34,18 +32,41 @@ func kind(api provider.API, summary string) executor.Kind {
 			Params:  eval.ParamsInOption,
 
 			MeasuresSpeed: true,
+			TakesEffort:   true,
 		},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
 		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
 		Preflight: func(ctx context.Context, s executor.Settings) []executor.Finding {
 			if s.Model != "" {
-				return nil
+				return lacksKey(ctx, api, s)
 			}
 			return []executor.Finding{{
-				Severity: decode.Error, Code: decode.CodeMissingField, Message: "no model is named: set config.model",
+				Severity: decode.Error, Code: decode.CodeMissingField, Message: "config.model is missing; set it to the model to ask",
 			}}
 		},
+		Needs: func(s executor.Settings) []record.Need {
+			o, ok := s.Options.(*Options)
+			if !ok {
+				return nil
+			}
+			return o.Endpoint.Needs(api)
+		},
 	}
+}
+
+// lacksKey reports a missing key of the API. It does not run a program that prints the key.
+func lacksKey(ctx context.Context, api provider.API, s executor.Settings) []executor.Finding {
+	o, ok := s.Options.(*Options)
+	if !ok || s.Providers == nil || len(o.APIKeyCommand) > 0 {
+		return nil
+	}
+	_, err := s.Providers.Client(ctx, api, o.Endpoint, s.Model)
+	if provider.KindOf(err) != provider.Refused {
+		return nil // the run reports other problems
+	}
+	return []executor.Finding{{
+		Severity: decode.Warning, Code: decode.CodeUnavailable, Message: err.Error() + "; every trial needs it",
+	}}
 }
 
 type model struct {
@@ -54,13 +75,11 @@ type model struct {
 	client  provider.Client
 	pool    *provider.Pool
 	ownPool bool
-	first   time.Duration
 }
 
-// open reads the key, so that a run without one stops before its first trial.
+// open reads the key, so that a run without a key stops before its first trial.
 func open(ctx context.Context, api provider.API, s executor.Settings) (*model, error) {
 	m := &model{options: s.Options.(*Options), suite: s.Suite, pool: s.Providers}
-	m.first = time.Duration(s.Suite.Config.FirstEventTimeoutSeconds * float64(time.Second))
 	if m.pool == nil {
 		m.pool, m.ownPool = provider.ForSuite(s.Suite, nil), true
 	}
@@ -69,7 +88,7 @@ func open(ctx context.Context, api provider.API, s executor.Settings) (*model, e
 		m.Close()
 		return nil, executor.ProviderFault(err)
 	}
-	m.client = client
+	m.client = provider.WithEffort(client, s.Suite.Config.ReasoningEffort)
 	return m, nil
 }
 
@@ -80,50 +99,52 @@ func (m *model) Close() error {
 	return nil
 }
 
-// Execute asks the prompt and then the follow-ups, in one conversation. The last
-// answer is the output.
+// Execute sends the prompt and the follow-ups in one conversation. The last answer is the
+// output.
 func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	system, err := m.system(t)
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}
-	prompt := t.Prompt
+	files := "" // follow the first prompt
 	if m.options.IncludeFiles {
-		files, err := m.files(t)
-		if err != nil {
+		if files, err = m.files(t); err != nil {
 			return executor.Outcome{}, executor.Permanent(err)
 		}
-		prompt += files
 	}
 	r := &recorder{model: m, trial: t}
 	c := &Conversation{
-		Client: m.client, Instructions: system, MaxTurns: m.options.MaxTurns, Params: m.options.Params, FirstEvent: m.first,
+		Client: m.client, Instructions: system, MaxTurns: m.options.MaxTurns, Params: m.options.Params, FirstEvent: executor.FirstEvent(m.suite, t.Task),
 		Replied: r.replied, Called: r.called,
 	}
 	for i := range m.options.Tools {
 		c.Tools = append(c.Tools, m.options.Tools[i].live(t))
 	}
-	for i, prompt := range append([]string{prompt}, t.FollowUps...) {
+	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+		if num == 1 {
+			prompt += files
+		}
 		t.Transcript.Message("user", prompt)
-		if n := m.options.ContextTokens; i == 0 && n > 0 {
+		if n := m.options.ContextTokens; num == 1 && n > 0 {
 			prompt = filler(n, m.seed(t)) + "\n\n" + prompt
 		}
-		if _, err = c.Ask(ctx, prompt); err == nil {
-			continue
+		_, err := c.Ask(ctx, prompt)
+		if err == nil {
+			return r.outcome(), nil
 		}
 		if !errors.Is(err, ErrMaxTurns) {
-			break
+			return r.outcome(), executor.ProviderFault(err)
 		}
-		// The agent's shortcoming and none of the harness: graders shall see it.
-		err = nil
-		note := fmt.Sprintf("the model was stopped after %d answers to one prompt, the last of which still called tools (config.max_turns)", c.MaxTurns)
+		// This is a weakness of the agent, not an error of the harness, so graders see it.
+		note := fmt.Sprintf("the model was stopped after %d answers to one prompt because it still called tools (config.max_turns)", c.MaxTurns)
 		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: note})
 		t.Logf("warning", "%s", note)
-	}
-	return r.outcome(), executor.ProviderFault(err)
+		return r.outcome(), nil
+	})
+	return r.outcome(), err
 }
 
-// live makes a tool that answers as the suite says.
+// live returns a tool that answers with the result in the suite.
 func (t *Tool) live(trial *executor.Trial) LiveTool {
 	return LiveTool{
 		Tool: provider.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters},
@@ -131,7 +152,7 @@ func (t *Tool) live(trial *executor.Trial) LiveTool {
 	}
 }
 
-// result is what a call is answered with.
+// result returns the answer to a call.
 func (t *Tool) result(trial *executor.Trial) ToolResult {
 	if t.Error != "" {
 		return ToolResult{Text: trial.Expand(t.Error), IsError: true}
@@ -150,5 +171,5 @@ func (t *Tool) result(trial *executor.Trial) ToolResult {
 	}
 }
 
-// clean takes keys out of what is recorded.
+// clean removes keys from recorded text.
 func (m *model) clean(text string) string { return m.pool.Redactor().Text(text) }

@@ -12,21 +12,21 @@ import (
 	"waza/runner/executor"
 )
 
-// Bounds on what goes into a prompt beside the prompt itself.
+// Limits of texts that are added to a prompt.
 const (
 	maxSkillBytes = 512 << 10
 	maxFileBytes  = 128 << 10
 	maxFilesBytes = 512 << 10
 )
 
-// system is the system prompt: the suite's, its instruction files, and the
-// skills of the task where config.inject_skill_body says so.
+// system returns the system prompt: the suite's system prompt, its instruction files and, if
+// config.inject_skill_body is set, the skills of the task.
 func (m *model) system(t *executor.Trial) (string, error) {
 	var parts []string
 	if m.options.SystemPrompt != "" {
 		parts = append(parts, t.Expand(m.options.SystemPrompt))
 	}
-	instructions, err := executor.Instructions(m.suite)
+	instructions, err := executor.Instructions(m.suite, t.Task)
 	if err != nil {
 		return "", err
 	}
@@ -45,8 +45,8 @@ func (m *model) system(t *executor.Trial) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// skillBody is a SKILL.md without the lines that describe it to tools; the
-// description stays, for it says when the skill is to be used.
+// skillBody returns a SKILL.md without its metadata. It keeps the description, because that
+// states when to use the skill.
 func skillBody(text string) string {
 	text = strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n"))
 	head, ok := strings.CutPrefix(text, "---\n")
@@ -68,8 +68,8 @@ func skillBody(text string) string {
 	return strings.TrimSpace(strings.Join(kept, "\n") + "\n\n" + strings.TrimSpace(body))
 }
 
-// files gives the text of the task's files, which follows the prompt. Of binary
-// files and those beyond the bounds it gives the name only.
+// files returns the text of the task's files, which is appended to the prompt. For binary files
+// and those beyond the limits it contains only the name.
 func (m *model) files(t *executor.Trial) (string, error) {
 	if len(t.Task.Inputs.Files) == 0 {
 		return "", nil
@@ -122,7 +122,7 @@ func fileText(root *os.Root, path string, room int) (text, note string) {
 	return string(data), ""
 }
 
-// fence is a Markdown fence that the text does not hold.
+// fence returns a Markdown fence that does not occur in the text.
 func fence(text string) string {
 	f := "```"
 	for strings.Contains(text, f) {

@@ -15,28 +15,29 @@ import (
 	"waza/runner/record"
 )
 
-// Bounds on what an answer leaves in a trial.
+// Limits of what an answer adds to a trial.
 const (
-	// maxFault bounds the characters of an agent's error.
+	// maxFault is the maximum length of an agent's error, in characters.
 	maxFault = 4000
-	// maxDepth bounds how deep arguments and results of tools are nested: readers of
-	// JSON take 10,000 levels in Go and 1,000 elsewhere.
+	// maxDepth is the maximum nesting of arguments and results of tools. JSON parsers accept
+	// 10,000 levels in Go and 1,000 elsewhere.
 	maxDepth = 500
-	// maxCount bounds numbers of tokens, and maxCost US dollars, that an agent reports.
+	// maxCount and maxCost are the maximum token count and cost in US dollars that an agent can
+	// report.
 	maxCount = 1 << 40
 	maxCost  = 1e9
 )
 
-// result is the result of an evaluation, as far as it is an object with a status or an
-// output. Any other value is the output itself.
+// result is the result of an evaluation if it is an object with a status or an output. Any other
+// value is the output itself.
 type result struct {
 	Status                                          *string
 	Output, Error, Message, Reason                  json.RawMessage
 	ExecutionTime, ToolCalls, Metadata, Usage, Cost json.RawMessage
 }
 
-// outcome makes of an answer what the trial leaves behind. took is how long the agent
-// had the evaluation.
+// outcome converts an answer to the outcome of the trial. took is the time that the agent had
+// the evaluation.
 func outcome(t *executor.Trial, a *Answer, took time.Duration) (executor.Outcome, error) {
 	switch {
 	case a.Error != nil:
@@ -70,11 +71,11 @@ func outcome(t *executor.Trial, a *Answer, took time.Duration) (executor.Outcome
 			break
 		}
 	}
-	return out, &executor.FailedError{Why: why}
+	return out, &executor.FailedError{Reason: why}
 }
 
-// wrapped decodes a result that is an object with a status or an output; ok is false
-// for any other.
+// wrapped decodes a result that is an object with a status or an output; ok is false for any
+// other value.
 func wrapped(raw json.RawMessage) (r result, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || members == nil {
@@ -83,7 +84,7 @@ func wrapped(raw json.RawMessage) (r result, ok bool) {
 	_, hasOutput := members["output"]
 	status, hasStatus := members["status"]
 	if hasStatus && json.Unmarshal(status, &r.Status) != nil {
-		r.Status, hasStatus = nil, false // its status is something else
+		r.Status, hasStatus = nil, false // the status has a different meaning
 	}
 	r = result{
 		Status: r.Status, Output: members["output"], Error: members["error"], Message: members["message"], Reason: members["reason"],
@@ -93,8 +94,8 @@ func wrapped(raw json.RawMessage) (r result, ok bool) {
 	return r, hasOutput || hasStatus && r.Status != nil
 }
 
-// asText is a value as graders get it: a text as it is, anything else as compact JSON,
-// nothing as an empty text.
+// asText returns a value in the form for graders: a string unchanged, any other value as compact
+// JSON, and no value as an empty text.
 func asText(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
@@ -110,7 +111,7 @@ func asText(raw json.RawMessage) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// messageOf is the text of an error: itself, or the member message or error of it.
+// messageOf returns the text of an error: the value itself, or its member message or error.
 func messageOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -130,7 +131,7 @@ func messageOf(raw json.RawMessage) string {
 	return ""
 }
 
-// fault is the error of a trial whose agent answered with one.
+// fault converts an error answer to the error of the trial.
 func (a *Answer) fault() error {
 	said := text.Clip(strings.TrimSpace(a.Error.Message), maxFault)
 	if more := messageOf(a.Error.Data); more != "" && !strings.Contains(said, more) {
@@ -141,16 +142,16 @@ func (a *Answer) fault() error {
 		if said == "" {
 			said = "the agent failed"
 		}
-		return &executor.FailedError{Why: said}
+		return &executor.FailedError{Reason: said}
 	case CodeTimeout:
 		return fmt.Errorf("%w: %s", executor.ErrTimeout, said)
 	case CodeRateLimited:
-		return &executor.AgainError{Why: fmt.Sprintf("the agent %s has too much to do", a.ClientID)}
+		return &executor.RetryError{Reason: fmt.Sprintf("the agent %s is overloaded", a.ClientID)}
 	}
 	return errors.New(strings.TrimSuffix(fmt.Sprintf("the agent %s answered with error %d: %s", a.ClientID, a.Error.Code, said), ": "))
 }
 
-// toolCall is one of the calls that an agent reports.
+// toolCall is a call that an agent reports.
 type toolCall struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`
@@ -166,15 +167,15 @@ type toolCall struct {
 	Error     json.RawMessage `json:"error"`
 }
 
-// recordCalls puts the calls that an agent reports into the transcript. What cannot be
-// read is left out, with a warning.
+// recordCalls adds the calls that an agent reports to the transcript. It skips unreadable calls
+// with a warning.
 func recordCalls(t *executor.Trial, raw json.RawMessage) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
 	var calls []json.RawMessage
 	if json.Unmarshal(raw, &calls) != nil {
-		t.Logf("warning", "toolCalls is not a list; no tool calls are recorded")
+		t.Logf("warning", "toolCalls must be a list; no tool calls are recorded")
 		return
 	}
 	bad := 0
@@ -193,12 +194,12 @@ func recordCalls(t *executor.Trial, raw json.RawMessage) {
 		}}, timeOf(c.Timestamp))
 	}
 	if bad > 0 {
-		t.Logf("warning", "%s cannot be read and %s left out", text.Count(bad, "tool call", "tool calls"), text.Plural(bad, "is", "are"))
+		t.Logf("warning", "%s cannot be decoded and %s skipped", text.Count(bad, "tool call", "tool calls"), text.Plural(bad, "is", "are"))
 	}
 }
 
-// timeOf is a time as RFC 3339 writes it, or in milliseconds since 1970; the zero time for
-// anything else.
+// timeOf decodes an RFC 3339 time, or milliseconds since 1970. It returns the zero time for any
+// other value.
 func timeOf(raw json.RawMessage) (at time.Time) {
 	if ms := number(raw, 1<<52); ms > 0 {
 		return time.UnixMilli(int64(ms))
@@ -209,7 +210,7 @@ func timeOf(raw json.RawMessage) (at time.Time) {
 	return at
 }
 
-// given is the first value that is there, in valid UTF-8; nil when none is.
+// given returns the first non-empty value as valid UTF-8, or nil if all are empty.
 func given(values ...json.RawMessage) json.RawMessage {
 	for _, v := range values {
 		if len(v) > 0 && string(v) != "null" {
@@ -219,13 +220,14 @@ func given(values ...json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// milliseconds is a duration in milliseconds; 0 for anything else.
+// milliseconds decodes a duration in milliseconds. It returns 0 for any other value.
 func milliseconds(raw json.RawMessage) time.Duration {
 	ms := number(raw, float64(math.MaxInt64/2/int64(time.Millisecond)))
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// number is a number from 0 to most; 0 for what is none or negative.
+// number decodes a number and limits it to most. It returns 0 for negative numbers and other
+// values.
 func number(raw json.RawMessage, most float64) float64 {
 	var f float64
 	if json.Unmarshal(raw, &f) != nil {
@@ -234,11 +236,11 @@ func number(raw json.RawMessage, most float64) float64 {
 	return min(max(f, 0), most)
 }
 
-// usage is what the agent says it spent: under usage, metadata.usage, cost or
-// metadata.cost, in the spellings of the APIs of models. It is nil when it says nothing.
+// usage returns the usage that the agent reports under usage, metadata.usage, cost or
+// metadata.cost, in the spellings of model APIs. It is nil if the agent reports none.
 func (r *result) usage() *record.Usage {
 	var metadata struct{ Usage, Cost json.RawMessage }
-	_ = json.Unmarshal(r.Metadata, &metadata) // other values say nothing of usage
+	_ = json.Unmarshal(r.Metadata, &metadata) // other values contain no usage
 	var u record.Usage
 	for _, raw := range []json.RawMessage{r.Usage, metadata.Usage} {
 		if u = usageOf(raw); u != (record.Usage{}) {
@@ -277,7 +279,7 @@ func usageOf(raw json.RawMessage) (u record.Usage) {
 	return u
 }
 
-// costOf is a cost in US dollars: a number, or an object with it.
+// costOf returns a cost in US dollars from a number, or from an object that contains it.
 func costOf(raw json.RawMessage) float64 {
 	if cost := number(raw, maxCost); cost > 0 {
 		return cost

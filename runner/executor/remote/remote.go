@@ -10,61 +10,65 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/template"
 	"waza/eval/text"
 	"waza/runner/executor"
 )
 
-// Options are the keys of a suite's config that belong to the remote executor.
+// Options are the keys of a suite's config for the remote executor.
 type Options struct {
-	// Which of the agents that are connected to waza serve may do the trials; any when absent.
+	// Agents connected to waza serve that can execute the trials; any by default.
 	Remote Choice `yaml:"remote"`
 }
 
-// Choice says which agents may do the trials of a suite.
+// Choice selects the agents that can execute the trials of a suite.
 type Choice struct {
-	// Ids of the agents that may do the trials: a UUID, or UUID:TAB for one tab of a browser; any agent when absent.
+	// Ids of the agents that can execute the trials: a UUID, or UUID:TAB for one tab of a
+	// browser; any agent by default.
 	Clients []string `yaml:"clients"`
-	// Tools that an agent must list besides the tool of the task.
+	// Tools that an agent must list in addition to the tool of the task.
 	Tools []string `yaml:"tools"`
 }
 
-// maxToolName bounds the bytes of the name of a tool.
+// maxToolName is the maximum length of a tool name, in bytes.
 const maxToolName = 256
 
-// New returns the remote executor, whose agents are those that hub knows. A nil hub
-// makes a kind that knows suites and opens none.
+// New returns the remote executor, which uses the agents of hub. With a nil hub, the kind can
+// check suites but not be opened.
 func New(hub Hub) executor.Kind {
 	boards := &boards{hub: hub}
 	return executor.Kind{
 		Kind: eval.Kind{
 			Name:    "remote",
-			Summary: "Gives trials to agents that connect to `waza serve`, wherever they are. A trial waits until an agent that has the tool is free.",
+			Summary: "Sends trials to agents that connect to `waza serve`, wherever they are. A trial waits until an agent with the required tool is free.",
 			Options: func() any { return &Options{} },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 			Remote:  true,
 		},
-		Waits: true,
+		WaitsForAgent: true,
+		LocalReason:   func(executor.Settings) string { return "its agents connect to the waza serve of this machine" },
 		Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 			if hub == nil {
-				return nil, executor.Permanent(errors.New("this program has no connection to a waza server, so its agents cannot be reached"))
+				return nil, executor.Permanent(errors.New("this program has no connection to a waza server, so it cannot reach agents"))
 			}
 			return &remote{hub: hub, options: s.Options.(*Options), boards: boards}, nil
 		},
 	}
 }
 
-// uuid matches the ids that agents can register with: a trial would wait for others for ever.
+// uuid matches the ids with which agents can register. A trial would wait forever for any other
+// id.
 var uuid = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
 
 func check(c *eval.Check, o *Options) {
 	for i, id := range o.Remote.Clients {
 		if !uuid().MatchString(id) {
-			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue, "remote.clients[%d]: %q is not the id of an agent: a UUID v4, or UUID:TAB", i, text.Clip(id, 80))
+			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue, "remote.clients[%d] must be the id of an agent, a UUID v4 or UUID:TAB, got %q", i, text.Clip(id, 80))
 		}
 	}
 	for i, tool := range o.Remote.Tools {
 		if tool == "" || len(tool) > maxToolName {
-			c.Errorf(decode.At("remote", "tools", i), decode.CodeInvalidValue, "remote.tools[%d]: the name of a tool has 1 to %d bytes, not %d", i, maxToolName, len(tool))
+			c.Errorf(decode.At("remote", "tools", i), decode.CodeInvalidValue, "remote.tools[%d] must have 1 to %d bytes, got %d", i, maxToolName, len(tool))
 		}
 	}
 	config := &c.Suite().Config
@@ -78,23 +82,23 @@ func check(c *eval.Check, o *Options) {
 		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
 	} {
 		if unused.given && c.Has(decode.At(unused.key)) {
-			c.Warnf(decode.At(unused.key), decode.CodeNoEffect, "%s has no effect: remote agents are set up where they are", unused.key)
+			c.Warnf(decode.At(unused.key), decode.CodeNoEffect, "%s has no effect: remote agents are configured where they run", unused.key)
 		}
 	}
 }
 
-// remote is the executor of one cell of a run. Its only goroutine is that of its board,
-// which Close ends.
+// remote is the executor of one cell of a run. Its only goroutine belongs to its board; Close
+// ends it.
 type remote struct {
 	hub     Hub
 	options *Options
 	boards  *boards
 
 	mu    sync.Mutex // guards board
-	board *board     // of the run; nil before the first trial
+	board *board     // shared by the run; nil before the first trial
 }
 
-// Admit is [Hub.Reserve]. The room is a [Slot].
+// Admit waits with [Hub.Reserve] for room. The room is a [Slot].
 func (r *remote) Admit(ctx context.Context, a *executor.Admission) (executor.Room, error) {
 	w, err := r.want(a)
 	if err != nil {
@@ -112,17 +116,17 @@ func (r *remote) Admit(ctx context.Context, a *executor.Admission) (executor.Roo
 	return slot, nil
 }
 
-// want says which agents may do an attempt.
+// want returns which agents can execute an attempt.
 func (r *remote) want(a *executor.Admission) (*Want, error) {
 	tool, err := a.Task.Expand(toolOf(a.Task), a.Vars(a.Attempt), eval.MaxExpandedBytes)
 	if err != nil {
 		return nil, err
 	}
 	if tool == "" || len(tool) > maxToolName {
-		return nil, fmt.Errorf("inputs.tool: the name of a tool has 1 to %d bytes, not %d", maxToolName, len(tool))
+		return nil, fmt.Errorf("inputs.tool must have 1 to %d bytes, got %d", maxToolName, len(tool))
 	}
 	return &Want{
-		ID: EvaluationID(a.Order, a.Attempt), Tool: tool, Tools: r.options.Remote.Tools, Clients: r.options.Remote.Clients,
+		ID: executor.AttemptID(a.Order, a.Attempt), Tool: tool, Tools: r.options.Remote.Tools, Clients: r.options.Remote.Clients,
 		Priority: priorityOf(a.Task),
 	}, nil
 }
@@ -136,7 +140,7 @@ func (r *remote) boardOf(a *executor.Admission) *board {
 	return r.board
 }
 
-// Execute gives the attempt to the agent that it was admitted to.
+// Execute sends the attempt to the agent that has reserved room for it.
 func (r *remote) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	slot, ok := t.Room.(Slot)
 	if !ok {
@@ -155,14 +159,14 @@ func (r *remote) Execute(ctx context.Context, t *executor.Trial) (executor.Outco
 	}
 	t.Transcript.Message("user", asked)
 	start := time.Now()
-	answer, err := slot.Evaluate(ctx, e, (&updates{trial: t}).take)
+	answer, err := slot.Evaluate(ctx, e, (&updates{trial: t}).publish)
 	if err != nil {
 		return executor.Outcome{}, err
 	}
 	return outcome(t, answer, time.Since(start))
 }
 
-// Close ends what reports for whom trials wait.
+// Close ends the reports about waiting trials.
 func (r *remote) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +177,7 @@ func (r *remote) Close() error {
 	return nil
 }
 
-// defaultTool is what agents are asked when a task names no tool.
+// defaultTool is the tool of tasks that name none.
 const defaultTool = "chat"
 
 func toolOf(t *eval.Task) string {
@@ -190,10 +194,10 @@ func priorityOf(t *eval.Task) string {
 	return t.Inputs.Priority
 }
 
-// evaluation is what the agent is asked.
+// evaluation returns the request to the agent.
 func evaluation(t *executor.Trial) (*Evaluation, error) {
 	in := &t.Task.Inputs
-	value := eval.ExpandTexts(in.Input, t.Expand)
+	value := template.ExpandTexts(in.Input, t.Expand)
 	if value == nil {
 		value = map[string]string{"message": t.Prompt}
 	}
@@ -202,7 +206,7 @@ func evaluation(t *executor.Trial) (*Evaluation, error) {
 		return nil, fmt.Errorf("inputs.input: %w", err)
 	}
 	e := &Evaluation{
-		ID: EvaluationID(t.Order, t.Attempt), Name: t.Task.Name, URL: t.Expand(in.URL), Tool: t.Expand(toolOf(t.Task)),
+		ID: executor.AttemptID(t.Order, t.Attempt), Name: t.Task.Name, URL: t.Expand(in.URL), Tool: t.Expand(toolOf(t.Task)),
 		Input: input, Timeout: max(1, t.Timeout.Milliseconds()),
 		Metadata: Metadata{Tags: append([]string{}, t.Task.Tags...), Retries: max(0, t.MaxAttempts-1) + t.RetryErrors, Priority: priorityOf(t.Task)},
 	}

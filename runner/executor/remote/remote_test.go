@@ -21,7 +21,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-// What an agent is asked, of a task that says all and of one that says nothing.
+// TestEvaluation checks the requests for a task with all keys and for a task with none.
 func TestEvaluation(t *testing.T) {
 	t.Parallel()
 	hub := &fakeHub{}
@@ -191,7 +191,7 @@ func TestToolCallsUsageAndTime(t *testing.T) {
 		require.NoError(t, exec.Close())
 		require.Equal(t, &record.Usage{InputTokens: 10, OutputTokens: 5, TotalTokens: 20, CostUSD: 0.25}, out.Usage)
 		require.Equal(t, 2*time.Second, out.Startup)
-		require.Equal(t, []string{"warning: 3 tool calls cannot be read and are left out"}, logged)
+		require.Equal(t, []string{"warning: 3 tool calls cannot be decoded and are skipped"}, logged)
 		b, err := json.Marshal(trial.Transcript.Close())
 		require.NoError(t, err)
 		require.JSONEq(t, `[
@@ -202,7 +202,7 @@ func TestToolCallsUsageAndTime(t *testing.T) {
 	})
 }
 
-// Updates become events, at a bounded rate.
+// Updates become events at a bounded rate.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	half := 0.5
@@ -219,10 +219,10 @@ func TestUpdates(t *testing.T) {
 	logs := runnertest.Logs(events)
 	require.Contains(t, logs, "task a, trial 1: running 50 %: Processing page content...")
 	require.Contains(t, logs, "task a, trial 1: completed")
-	require.Less(t, strings.Count(logs, "trial 1: running"), 12) // five, and one each half second
+	require.Less(t, strings.Count(logs, "trial 1: running"), 12) // five, and one for each half second
 }
 
-// Without a number of workers all trials wait for agents at once.
+// Without a number of workers, all trials wait for agents at the same time.
 func TestAllTrialsWaitAtOnce(t *testing.T) {
 	t.Parallel()
 	hub := &fakeHub{closed: make(chan struct{}), came: make(chan struct{}, 60)}
@@ -257,8 +257,8 @@ func TestWorkersThatAreSaid(t *testing.T) {
 	}
 }
 
-// An agent that leaves or is too busy costs no attempt: the evaluation goes out again
-// under the same id.
+// If an agent leaves or is overloaded, the evaluation is sent again with the same id and attempt
+// number.
 func TestAgentLeaves(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -266,7 +266,7 @@ func TestAgentLeaves(t *testing.T) {
 	hub.answer = func(_ context.Context, e *remote.Evaluation, _ func(remote.Status)) (*remote.Answer, error) {
 		switch asked.Add(1) {
 		case 1:
-			return nil, &executor.AgainError{Why: "the agent c1 left"}
+			return nil, &executor.RetryError{Reason: "the agent c1 left"}
 		case 2:
 			return &remote.Answer{ClientID: "c1", Error: &remote.Fault{Code: remote.CodeRateLimited}}, nil
 		}
@@ -281,8 +281,8 @@ func TestAgentLeaves(t *testing.T) {
 		require.Equal(t, res.RunID+"/a/1/1/"+got.Hash[:12], e.ID)
 	}
 	logs := runnertest.Logs(events)
-	require.Contains(t, logs, "task a, trial 1: the agent c1 left; it waits to be admitted again")
-	require.Contains(t, logs, "task a, trial 1: the agent c1 has too much to do; it waits to be admitted again")
+	require.Contains(t, logs, "task a, trial 1: the agent c1 left; waiting to be admitted again")
+	require.Contains(t, logs, "task a, trial 1: the agent c1 is overloaded; waiting to be admitted again")
 	require.Zero(t, hub.held)
 }
 
@@ -299,12 +299,11 @@ func TestNoAgentHasTheTool(t *testing.T) {
 func TestNoHub(t *testing.T) {
 	t.Parallel()
 	_, err := remote.New(nil).Open(t.Context(), executor.Settings{Options: &remote.Options{}})
-	require.EqualError(t, err, "this program has no connection to a waza server, so its agents cannot be reached")
+	require.EqualError(t, err, "this program has no connection to a waza server, so it cannot reach agents")
 	require.True(t, executor.IsPermanent(err))
 }
 
-// A run says what its trials wait for: after a second if there is nobody, and every
-// half minute.
+// A run reports waiting trials: after a second if no agent is suitable, and every half minute.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -356,16 +355,16 @@ func TestReports(t *testing.T) {
 		require.Equal(t, []string{"30s warning: 4 trials wait for an agent: no agent is connected to the waza server"}, take())
 		set(false, &remote.Agent{ClientID: "c1", State: remote.Ready, Tools: []string{"chat"}, MaxConcurrency: 1, Running: 1}, &remote.Agent{ClientID: "c2", State: remote.Gone})
 		time.Sleep(30 * time.Second)
-		require.Equal(t, []string{"1m0s warning: 2 trials wait for an agent with the tool extract: the agent that is connected does not have it; " +
-			"1 trial waits for an agent with the tool chat: the agent that has it is busy; " +
+		require.Equal(t, []string{"1m0s warning: 2 trials wait for an agent with the tool extract: the connected agent does not have it; " +
+			"1 trial waits for an agent with the tool chat: the agent with it is busy; " +
 			"1 trial waits for an agent with the tools chat, t: none of remote.clients is connected (c9)"}, take())
 		set(false,
 			&remote.Agent{ClientID: "c1", State: remote.Ready}, &remote.Agent{ClientID: "c2", State: remote.Ready},
 			&remote.Agent{ClientID: "c9", State: remote.Paused, Tools: []string{"chat", "t"}})
 		time.Sleep(30 * time.Second)
-		require.Equal(t, []string{"1m30s info: 2 trials wait for an agent with the tool extract: all 2 agents that have it are busy; " +
-			"1 trial waits for an agent with the tool chat: all 3 agents that have it are busy; " +
-			"1 trial waits for an agent with the tools chat, t: the agents that have it asked for a pause"}, take())
+		require.Equal(t, []string{"1m30s info: 2 trials wait for an agent with the tool extract: all 2 agents with it are busy; " +
+			"1 trial waits for an agent with the tool chat: all 3 agents with it are busy; " +
+			"1 trial waits for an agent with the tools chat, t: the agents with it are paused"}, take())
 		cancel(errors.New("enough"))
 		done.Wait()
 		time.Sleep(time.Minute)
@@ -375,7 +374,7 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// The goroutine that reports ends with the executor, also while trials wait.
+// The goroutine that reports ends with the executor, even while trials wait.
 func TestCloseEndsReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -385,7 +384,7 @@ func TestCloseEndsReports(t *testing.T) {
 		room, err := exec.(executor.Admitter).Admit(t.Context(), admission(1, nil, eval.Inputs{}))
 		require.NoError(t, err)
 		room.Release()
-		require.NoError(t, exec.Close()) // the bubble fails when a goroutine is left
+		require.NoError(t, exec.Close()) // the bubble fails if a goroutine is left
 	})
 }
 
@@ -411,17 +410,17 @@ x
 `
 	require.Equal(t, []string{
 		`warning: unknown key "skill_directories"`,
-		`warning: executor remote: mcp_servers has no effect: remote agents are set up where they are`,
-		`warning: executor remote: instruction_files has no effect: remote agents are set up where they are`,
-		`error: executor remote: remote.clients[0]: "bob" is not the id of an agent: a UUID v4, or UUID:TAB`,
-		`error: executor remote: remote.clients[1]: "550e8400-e29b-11d4-a716-446655440000" is not the id of an agent: a UUID v4, or UUID:TAB`,
-		`error: executor remote: remote.tools[0]: the name of a tool has 1 to 256 bytes, not 0`,
-		`warning: no variable "sit"; the text is sent as it stands`,
-		`warning: no variable "task_i"; the text is sent as it stands`,
-		`error: inputs.priority must be one of low, normal, high, not "soon"`,
+		`warning: executor remote: mcp_servers has no effect: remote agents are configured where they run`,
+		`warning: executor remote: instruction_files has no effect: remote agents are configured where they run`,
+		`error: executor remote: remote.clients[0] must be the id of an agent, a UUID v4 or UUID:TAB, got "bob"`,
+		`error: executor remote: remote.clients[1] must be the id of an agent, a UUID v4 or UUID:TAB, got "550e8400-e29b-11d4-a716-446655440000"`,
+		`error: executor remote: remote.tools[0] must have 1 to 256 bytes, got 0`,
+		`warning: unknown variable "sit"; the text is sent unchanged`,
+		`warning: unknown variable "task_i"; the text is sent unchanged`,
+		`error: inputs.priority must be one of low, normal, high, got "soon"`,
 		`error: task "c" has no prompt`,
-		`warning: follow_up_prompts has no effect with executor remote: its agents are asked once`,
-		`warning: executor remote sends its agents no files; only graders find these`,
+		`warning: follow_up_prompts has no effect with executor remote: its agents get only one prompt`,
+		`warning: executor remote sends no files to its agents; only graders see these`,
 	}, findings(t, suite, ""))
 
 	suite = `
@@ -433,18 +432,18 @@ tasks:
   - {id: b, inputs: {tool: t}}
 `
 	require.Equal(t, []string{
-		`warning: tool has no effect with executor other: only remote agents get it`,
-		`warning: input has no effect with executor other: only remote agents get it`,
+		`warning: tool has no effect with executor other: only executor remote uses it`,
+		`warning: input has no effect with executor other: only executor remote uses it`,
 		`error: task "b" has no prompt`,
-		`warning: tool has no effect with executor other: only remote agents get it`,
+		`warning: tool has no effect with executor other: only executor remote uses it`,
 	}, findings(t, suite, "", other))
-	// To try another executor than the suite's own is no fault.
+	// Running the suite with a different executor is not an error.
 	require.Equal(t, []string{
-		`warning: task "b" has no prompt, so an executor other than remote is sent an empty one`,
+		`warning: task "b" has no prompt; executors other than remote get an empty one`,
 	}, findings(t, strings.Replace(suite, "executor: other", "executor: remote", 1), "other", other))
 }
 
-// The content hash of a trial has what the agent is given.
+// The content hash of a trial covers the input of the agent.
 func TestInputsAreContent(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
@@ -456,11 +455,11 @@ func TestInputsAreContent(t *testing.T) {
 	require.Len(t, hashes, 6)
 }
 
-// Agents answer an id that they know with the answer that they gave before.
-func TestEvaluationIDNamesTheContent(t *testing.T) {
+// Agents answer a known id with their earlier answer, so the id must depend on the content.
+func TestAttemptIDNamesTheContent(t *testing.T) {
 	t.Parallel()
 	o := record.Order{RunID: "r", TaskID: "t", Num: 2, Hash: "30709882cb756f403a24850926b5c44e"}
-	require.Equal(t, "r/t/2/1/30709882cb75", remote.EvaluationID(&o, 1))
+	require.Equal(t, "r/t/2/1/30709882cb75", executor.AttemptID(&o, 1))
 	o.Hash = "7f67e14f28c2cae28087a9349467ca19"
-	require.Equal(t, "r/t/2/1/7f67e14f28c2", remote.EvaluationID(&o, 1))
+	require.Equal(t, "r/t/2/1/7f67e14f28c2", executor.AttemptID(&o, 1))
 }

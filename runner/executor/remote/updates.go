@@ -10,26 +10,26 @@ import (
 	"waza/runner/executor"
 )
 
-// Bounds on the updates of one attempt that become events of the run.
+// Limits of the updates of one attempt that become events of the run.
 const (
 	maxUpdates       = 200
 	maxUpdateMessage = 1000 // characters
-	// Of updates with the same status updateBurst may come at once, and then one in each
+	// Of updates with the same status, updateBurst can pass at once, and then one in each
 	// updateInterval.
 	updateBurst    = 5
 	updateInterval = 500 * time.Millisecond
 )
 
-// updates makes log events of what an agent says about its progress.
+// updates converts progress reports of an agent to log events.
 type updates struct {
 	trial  *executor.Trial
 	count  int
 	status string
-	earned time.Time // when the updates taken so far would have come in their intervals
+	earned time.Time // when the published updates would have been due at one per interval
 }
 
-// take reports an update, unless too many others came just before.
-func (u *updates) take(s Status) {
+// publish reports an update, unless too many came just before.
+func (u *updates) publish(s Status) {
 	now := time.Now()
 	if oldest := now.Add(-updateBurst * updateInterval); u.earned.Before(oldest) {
 		u.earned = oldest

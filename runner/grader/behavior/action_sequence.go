@@ -10,21 +10,21 @@ import (
 	"waza/runner/grader"
 )
 
-// ActionSequence compares the order of tool calls with the one expected.
+// ActionSequence compares the order of tool calls with the expected order.
 var ActionSequence = grader.KindOf(eval.Kind{
 	Name:    "action_sequence",
-	Summary: "Compares the tools that were called with those expected. The score is the F1 of the overlap; the mode says what passes.",
+	Summary: "Compares the called tools with the expected tools. The score is the F1 of the overlap; the mode decides what passes.",
 	Options: func() any { return &ActionSequenceOptions{MatchingMode: modeInOrder} },
 }, checkActionSequence, newActionSequence)
 
-// Ways to compare sequences.
+// The modes of comparing sequences.
 const (
 	modeExact    = "exact"
 	modeInOrder  = "in_order"
 	modeAnyOrder = "any_order"
 )
 
-// sequenceModes are the spellings of the modes in the field.
+// sequenceModes maps the accepted spellings of a mode to the mode.
 var sequenceModes = map[string]string{
 	"exact_match": modeExact, "exact": modeExact,
 	"in_order_match": modeInOrder, "in_order": modeInOrder,
@@ -32,12 +32,13 @@ var sequenceModes = map[string]string{
 	"": modeInOrder,
 }
 
-// ActionSequenceOptions are the options of the action_sequence grader.
+// ActionSequenceOptions holds the options of the action_sequence grader.
 type ActionSequenceOptions struct {
-	// Names of the tools that should be called.
+	// Names of the tools that the agent should call.
 	ExpectedActions []string `yaml:"expected_actions"`
-	// What passes: exact_match (just these, in this order), in_order_match (these in this order, others between them)
-	// or any_order_match (each of these as often as it is listed).
+	// Condition of passing: exact_match (exactly these calls, in this order), in_order_match (these calls
+	// in this order, with others between them allowed) or any_order_match (each tool at least as
+	// often as it is listed).
 	MatchingMode string `yaml:"matching_mode" jsonschema:"enum=exact_match,enum=in_order_match,enum=any_order_match,enum=exact,enum=in_order,enum=any_order"`
 }
 
@@ -62,8 +63,13 @@ type sequenceGrader struct {
 	noun     string
 }
 
+// NamesTool reports whether name is an expected tool.
+func (g *sequenceGrader) NamesTool(_ *grader.Subject, name string) bool {
+	return slices.Contains(g.expected, name)
+}
+
 func (g *sequenceGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
-	if err := s.TranscriptCut(); err != nil { // the score is of all calls
+	if err := s.TranscriptCut(); err != nil { // the score needs all calls
 		return grader.Score{}, err
 	}
 	return g.compare(s.ToolNames()), nil
@@ -92,12 +98,12 @@ func (g *sequenceGrader) feedback(o overlap) string {
 	case len(o.missing) > 0:
 		why = "missing: " + grader.ListNames(o.missing)
 	case len(o.extra) > 0 && g.mode == modeExact:
-		why = "more than expected: " + grader.ListNames(o.extra)
+		why = "not expected: " + grader.ListNames(o.extra)
 	}
 	return fmt.Sprintf("%s %s\nexpected (%s): %s\nactual: %s", g.noun, why, g.mode, sequence(o.Expected), sequence(o.Actual))
 }
 
-// sequence writes a list with its order and repetitions.
+// sequence formats a list with its order and repetitions.
 func sequence(names []string) string {
 	if len(names) == 0 {
 		return "(none)"

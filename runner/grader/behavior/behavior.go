@@ -1,5 +1,6 @@
-// Package behavior grades how an agent worked: which tools and skills it used, in which order, and with how many turns, tokens and seconds.
-// Use its kinds through the registry of [waza/runner/grader/builtin]; [ForTrigger] builds the grader of a trigger test.
+// Package behavior grades how an agent worked: which tools and skills it used, in which order,
+// and with how many turns, tokens and seconds. Programs use its kinds through the registry of
+// [waza/runner/grader/builtin]. [ForTrigger] builds the grader of a trigger test.
 package behavior
 
 import (
@@ -16,36 +17,39 @@ import (
 	"waza/runner/grader"
 )
 
-// Behavior checks limits of time, turns, tokens and tool calls, and which tools were used.
+// Behavior limits time, turns, tokens and tool calls, and checks which tools were used.
 var Behavior = grader.KindOf(eval.Kind{
 	Name:    "behavior",
-	Summary: "Limits how the agent works: tool calls, turns, tokens and time. The score is the share of checks met; all must be.",
+	Summary: "Limits how the agent works: tool calls, turns, tokens and time. The score is the share of checks met. Passes if all are met.",
 }, checkBehavior, NewBehavior)
 
-// BehaviorOptions are the options of the behavior grader. Limits that are
-// absent are not checked.
+// BehaviorOptions holds the options of the behavior grader. Absent limits are not checked.
 type BehaviorOptions struct {
-	// Most tool calls; 0 allows none.
+	// Maximum number of tool calls; 0 allows none.
 	MaxToolCalls *int `yaml:"max_tool_calls" jsonschema:"minimum=0"`
-	// Most tokens, input and output together. It is an error when the executor reports none.
+	// Maximum number of tokens, input and output together. If the executor reports no tokens,
+	// the trial is an error.
 	MaxTokens *int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
-	// Most milliseconds from prompt to answer.
+	// Maximum number of milliseconds from prompt to answer.
 	MaxDurationMS *int64 `yaml:"max_duration_ms" jsonschema:"minimum=0"`
-	// Most turns of the agent, that is messages it sent.
+	// Maximum number of turns, that is, of messages from the agent.
 	MaxIterations *int `yaml:"max_iterations" jsonschema:"minimum=0"`
-	// Tools that must be used, by their exact names.
+	// Tools that the agent must use, by their exact names.
 	RequiredTools []string `yaml:"required_tools"`
-	// Tools that must not be used, by their exact names.
+	// Tools that the agent must not use, by their exact names.
 	ForbiddenTools []string `yaml:"forbidden_tools"`
 }
 
 func checkBehavior(c *eval.Check, o *BehaviorOptions) {
-	// Zero tokens or no time at all cannot be meant: the field takes 0 for no limit.
+	// A limit of zero tokens or no time makes no sense: other versions use 0 for no limit.
 	if o.MaxTokens != nil && *o.MaxTokens == 0 {
 		c.Warnf(decode.At("max_tokens"), decode.CodeNoEffect, "max_tokens: 0 means no limit")
 	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS == 0 {
 		c.Warnf(decode.At("max_duration_ms"), decode.CodeNoEffect, "max_duration_ms: 0 means no limit")
+	}
+	if o.MaxToolCalls != nil && *o.MaxToolCalls == 0 {
+		c.Warnf(decode.At("max_tool_calls"), decode.CodeOtherMeaning, "max_tool_calls: 0 allows no tool calls; in microsoft/waza it means no limit; remove it to allow any number")
 	}
 	checkNames(c, "required_tools", o.RequiredTools)
 	checkNames(c, "forbidden_tools", o.ForbiddenTools)
@@ -60,35 +64,43 @@ func checkBehavior(c *eval.Check, o *BehaviorOptions) {
 	}
 }
 
-// checkNames reports names that are empty, and those that look like patterns.
+// checkNames reports empty names and names that look like patterns.
 func checkNames(c *eval.Check, key string, names []string) {
 	for i, name := range names {
 		switch {
 		case strings.TrimSpace(name) == "":
 			c.Errorf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d] is empty", key, i)
 		case strings.Contains(name, "*"):
-			c.Warnf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d]: %q must be an exact name, and patterns are not understood; tool_constraint takes patterns of tools", key, i, name)
+			c.Warnf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d]: %q must be an exact name, not a pattern; tool_constraint accepts patterns of tools", key, i, name)
 		}
 	}
 }
 
-// NewBehavior returns a grader of the given options, which [Behavior] has checked. It needs no environment.
+// NewBehavior returns a grader with the given options. The options must have passed the check of
+// [Behavior]. The Env can be nil.
 func NewBehavior(o *BehaviorOptions, _ *grader.Env) (grader.Grader, error) {
-	return &behaviorGrader{checks: o.checks()}, nil
+	return &behaviorGrader{checks: o.checks(), tools: slices.Concat(o.RequiredTools, o.ForbiddenTools)}, nil
 }
 
-type behaviorGrader struct{ checks []behaviorCheck }
+type behaviorGrader struct {
+	checks []behaviorCheck
+	tools  []string // named by the checks
+}
 
-// behaviorCheck is one limit. test says how the trial breaks it, or nothing.
+// NamesTool reports whether name is a required or forbidden tool.
+func (g *behaviorGrader) NamesTool(_ *grader.Subject, name string) bool {
+	return slices.Contains(g.tools, name)
+}
+
+// A behaviorCheck is one limit. test returns a complaint if the trial exceeds it.
 type behaviorCheck struct {
 	label string
 	test  func(s *grader.Subject) (complaint string, err error)
-	// count is how the check is counted where the transcript may be cut; nil where
-	// it does not depend on that.
+	// count adds the check to a list if a cut transcript can affect it; otherwise nil.
 	count func(t *grader.Checklist, check, complaint string, cut error)
 }
 
-// add runs the check and counts it.
+// add runs the check and adds it to t.
 func (b *behaviorCheck) add(t *grader.Checklist, s *grader.Subject) error {
 	complaint, err := b.test(s)
 	switch {
@@ -102,9 +114,9 @@ func (b *behaviorCheck) add(t *grader.Checklist, s *grader.Subject) error {
 	return nil
 }
 
-var errNoUsage = errors.New("max_tokens cannot be checked: the executor reported no token usage")
+var errNoUsage = errors.New("cannot check max_tokens: the executor reported no token usage")
 
-// Empty reports whether the options ask for nothing.
+// Empty reports whether the options contain no check.
 func (o *BehaviorOptions) Empty() bool { return len(o.checks()) == 0 }
 
 func (o *BehaviorOptions) checks() []behaviorCheck {
@@ -118,7 +130,7 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 		}}
 	}
 	counted := func(b behaviorCheck) behaviorCheck {
-		b.count = (*grader.Checklist).Absence // there may be more
+		b.count = (*grader.Checklist).Absence // the cut part may contain more
 		return b
 	}
 	if o.MaxToolCalls != nil {
@@ -138,7 +150,7 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 
 func tokenCheck(most int64) behaviorCheck {
 	return behaviorCheck{label: fmt.Sprintf("max_tokens %d", most), test: func(s *grader.Subject) (string, error) {
-		// A count of zero is one that is not known: no answer is made of nothing.
+		// A count of zero means unknown, because every answer takes tokens.
 		if s.Usage == nil || s.Usage.Total() == 0 {
 			return "", executor.Permanent(errNoUsage)
 		}
@@ -149,7 +161,7 @@ func tokenCheck(most int64) behaviorCheck {
 	}}
 }
 
-// toolNameChecks are one check for each tool that must, or must not, be used.
+// toolNameChecks returns one check for each required and each forbidden tool.
 func toolNameChecks(required, forbidden []string) []behaviorCheck {
 	var checks []behaviorCheck
 	for _, tool := range required {

@@ -19,54 +19,56 @@ import (
 	"waza/runner/record"
 )
 
-// ToolCalls checks how often tools were called, and calls that must and must not occur.
+// ToolCalls checks how often the agent called tools, and which calls it made or did not make.
 var ToolCalls = grader.KindOf(eval.Kind{
 	Name:    "tool_calls",
-	Summary: "Checks which tools were called, how often and with what. The score is the share of checks met; all must be.",
+	Summary: "Checks which tools were called, how often and with which arguments. The score is the share of checks met. Passes if all are met.",
 }, checkToolCalls, NewToolCalls)
 
-// ToolCallsOptions are the options of the tool_calls grader.
+// ToolCallsOptions holds the options of the tool_calls grader.
 type ToolCallsOptions struct {
-	// Tools that must be called, by their exact names.
+	// Tools that the agent must call, by their exact names.
 	RequiredTools []string `yaml:"required_tools"`
-	// Tools that must not be called, by their exact names.
+	// Tools that the agent must not call, by their exact names.
 	ForbiddenTools []string `yaml:"forbidden_tools"`
-	// Least number of tool calls.
+	// Minimum number of tool calls.
 	MinCalls *int `yaml:"min_calls" jsonschema:"minimum=0"`
-	// Most tool calls; 0 allows none.
+	// Maximum number of tool calls; 0 allows none.
 	MaxCalls *int `yaml:"max_calls" jsonschema:"minimum=0"`
-	// Calls of which there must be at least one each.
+	// Calls that the agent must make, each at least once.
 	Expect []ToolSpec `yaml:"expect"`
-	// Calls that must be made, at most 200, of which the tool scores of the trial say how many were made, and how many of
-	// their arguments are right. A call meets one of them at most, but may match several that have patterns alone.
+	// Calls that the agent must make, at most 200. The tool scores of the trial are the share of
+	// these calls that were made, and the share of their arguments that are right. A call counts
+	// for one entry only, except that it can count for several entries with patterns alone.
 	Required []CallPattern `yaml:"required"`
-	// Calls that must not be made.
+	// Calls that the agent must not make.
 	Forbidden []CallPattern `yaml:"forbidden"`
 }
 
-// CallPattern matches tool calls. In YAML it is a map, or a text, which means pattern.
+// A CallPattern matches tool calls. In YAML it is a map, or a text, which is short for pattern.
 type CallPattern struct {
-	// Exact name of the tool. May use template variables.
+	// Exact name of the tool. Can use template variables.
 	Tool string `yaml:"tool"`
-	// What arguments must be, by their names; a name with dots leads into maps. They are compared as JSON values, numbers
-	// by value. Texts may use template variables. Arguments that are not listed may have any value.
+	// Expected values of arguments, by their names; a name with dots leads into maps. Values are
+	// compared as JSON, numbers by value. Texts can use template variables. Arguments that are
+	// not listed can have any value.
 	Arguments map[string]any `yaml:"arguments"`
-	// Regular expression (RE2) that must match somewhere in the tool's name, in any letter case; without args_pattern also
-	// in the name and arguments together.
+	// Regular expression (RE2) that must match somewhere in the tool's name, in any letter case.
+	// Without args_pattern it can also match in the name and arguments together.
 	Pattern string `yaml:"pattern"`
 	// Regular expression (RE2) that must match somewhere in the arguments as JSON text, in any letter case.
 	ArgsPattern string `yaml:"args_pattern"`
-	// Least number of such calls; 1 when absent.
+	// Minimum number of such calls; 1 when absent.
 	Count int `yaml:"count" jsonschema:"minimum=0"`
 }
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a map or a text.
 func (p *CallPattern) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		return n.Decode(&p.Pattern)
 	}
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("must be a map with pattern, or a pattern")
+		return fmt.Errorf("must be a pattern, or a map with the key pattern")
 	}
 	type plain CallPattern // without this method
 	return strictDecode(n, (*plain)(p))
@@ -97,8 +99,8 @@ func checkCallPatterns(c *eval.Check, key string, patterns []CallPattern) {
 			c.Errorf(decode.At(key, i), decode.CodeMissingField, "%s[%d]: tool or pattern is missing", key, i)
 		}
 		if n += min(max(p.Count, 1), eval.MaxExpectedCalls+1); n > eval.MaxExpectedCalls && key == "required" {
-			c.Errorf(decode.At(key, i), decode.CodeTooLarge, "%s asks for more than %d calls", key, eval.MaxExpectedCalls)
-			n = math.MinInt // once
+			c.Errorf(decode.At(key, i), decode.CodeTooLarge, "%s lists more than %d calls", key, eval.MaxExpectedCalls)
+			n = math.MinInt // report it once
 		}
 		c.Regexp(decode.At(key, i, "pattern"), p.Pattern)
 		c.Regexp(decode.At(key, i, "args_pattern"), p.ArgsPattern)
@@ -107,7 +109,7 @@ func checkCallPatterns(c *eval.Check, key string, patterns []CallPattern) {
 
 // NewToolCalls returns a grader of the given options. The error reports a pattern that does not compile.
 func NewToolCalls(o *ToolCallsOptions, _ *grader.Env) (grader.Grader, error) {
-	g := &toolCallsGrader{min: o.MinCalls}
+	g := &toolCallsGrader{min: o.MinCalls, tools: slices.Concat(o.RequiredTools, o.ForbiddenTools)}
 	limits := BehaviorOptions{MaxToolCalls: o.MaxCalls, RequiredTools: o.RequiredTools, ForbiddenTools: o.ForbiddenTools}
 	g.limits = limits.checks()
 	var err error
@@ -123,25 +125,26 @@ func NewToolCalls(o *ToolCallsOptions, _ *grader.Env) (grader.Grader, error) {
 
 type toolCallsGrader struct {
 	min                 *int
+	tools               []string // named by the limits
 	limits              []behaviorCheck
 	expect              []*toolTest
 	required, forbidden []callTest
 }
 
-// callTest is a CallPattern ready for use.
+// A callTest is a CallPattern ready for use.
 type callTest struct {
 	label      string
 	tool       string         // empty means any
-	arguments  map[string]any // as exactJSON has them
+	arguments  map[string]any // in the types of exactJSON
 	name, args *regexp.Regexp // nil means any
 	count      int
 }
 
-// own reports whether the calls that meet the entry may meet no other: of those with
-// patterns alone, one call may be several.
-func (t *callTest) own() bool { return t.tool != "" || len(t.arguments) > 0 }
+// exclusive reports whether a call that meets the entry can meet no other entry. Entries with patterns
+// alone can share calls.
+func (t *callTest) exclusive() bool { return t.tool != "" || len(t.arguments) > 0 }
 
-// expanded fills the template variables of the entries.
+// expanded returns the entries with their template variables filled in.
 func expanded(tests []callTest, s *grader.Subject) []callTest {
 	filled := slices.Clone(tests)
 	for i := range filled {
@@ -217,8 +220,8 @@ func (p CallPattern) label() string {
 	return strings.Join(parts, " ")
 }
 
-// matches reports whether a call has the name and matches the patterns. Its arguments are
-// looked at by right.
+// matches reports whether a call has the name and matches the patterns. It ignores the listed
+// arguments; see right.
 func (t *callTest) matches(c *toolCall) bool {
 	if t.tool != "" && t.tool != c.name {
 		return false
@@ -229,7 +232,7 @@ func (t *callTest) matches(c *toolCall) bool {
 	return t.name == nil || t.name.MatchString(c.name) || t.name.MatchString(c.name+" "+c.text)
 }
 
-// among counts the calls that match, all arguments right, and returns the first.
+// among counts the calls that match with all arguments right, and returns the first.
 func (t *callTest) among(calls []toolCall) (n int, first *toolCall) {
 	for i := range calls {
 		if t.matches(&calls[i]) && t.right(&calls[i]) == 1 {
@@ -239,6 +242,14 @@ func (t *callTest) among(calls []toolCall) (n int, first *toolCall) {
 		}
 	}
 	return n, first
+}
+
+// NamesTool reports whether name is a required, forbidden or expected tool.
+func (g *toolCallsGrader) NamesTool(s *grader.Subject, name string) bool {
+	speaks := func(t callTest) bool {
+		return t.tool != "" && s.Expanded(t.tool) == name || t.name != nil && t.name.MatchString(name)
+	}
+	return slices.Contains(g.tools, name) || names(g.expect, name) || slices.ContainsFunc(g.required, speaks) || slices.ContainsFunc(g.forbidden, speaks)
 }
 
 func (g *toolCallsGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
@@ -275,7 +286,7 @@ func (g *toolCallsGrader) addPatterns(t *grader.Checklist, calls []toolCall, s *
 	}
 	for i, test := range required {
 		complaint := ""
-		if test.own() {
+		if test.exclusive() {
 			complaint = test.complaint(found[i], s)
 		} else if n, _ := test.among(calls); n < test.count {
 			complaint = fmt.Sprintf("%s of %s, fewer than %d; called: %s", text.Count(n, "call", "calls"), test.label, test.count, s.CalledTools())
@@ -285,7 +296,7 @@ func (g *toolCallsGrader) addPatterns(t *grader.Checklist, calls []toolCall, s *
 	for _, test := range expanded(g.forbidden, s) {
 		complaint := ""
 		if n, first := test.among(calls); n > 0 {
-			complaint = fmt.Sprintf("%s of %s, which must not be: %s with %s", text.Count(n, "call", "calls"), test.label, first.name, grader.Excerpt(first.text))
+			complaint = fmt.Sprintf("%s of %s, which is forbidden: %s with %s", text.Count(n, "call", "calls"), test.label, first.name, grader.Excerpt(first.text))
 		}
 		t.Absence("forbidden "+test.label, complaint, s.TranscriptCut())
 	}

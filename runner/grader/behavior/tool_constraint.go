@@ -3,6 +3,7 @@ package behavior
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"waza/eval"
 	"waza/eval/decode"
@@ -12,18 +13,21 @@ import (
 // ToolConstraint checks tool calls with their arguments, and the turns and tokens of a trial.
 var ToolConstraint = grader.KindOf(eval.Kind{
 	Name:    "tool_constraint",
-	Summary: "Demands and forbids tool calls by name and arguments. Each entry is one check; the score is the share met; all must be.",
+	Summary: "Requires and forbids tool calls by name and arguments. Each entry is one check. The score is the share of checks met. Passes if all are met.",
 }, checkToolConstraint, newToolConstraint)
 
-// ToolConstraintOptions are the options of the tool_constraint grader.
+// ToolConstraintOptions holds the options of the tool_constraint grader.
 type ToolConstraintOptions struct {
-	// Calls of which there must be at least one each.
+	// Calls that the agent must make, each at least once.
 	ExpectTools []ToolSpec `yaml:"expect_tools"`
-	// Calls of which there must be none.
+	// Calls that the agent must not make.
 	RejectTools []ToolSpec `yaml:"reject_tools"`
-	// Most turns of the agent; 0 means no limit.
+	// The only tools that the agent can call; an empty list allows none.
+	AllowOnly []AllowedTool `yaml:"allow_only"`
+	// Maximum number of turns of the agent; 0 means no limit.
 	MaxTurns int `yaml:"max_turns" jsonschema:"minimum=0"`
-	// Most tokens, input and output together; 0 means no limit. It is an error when the executor reports none.
+	// Maximum number of tokens, input and output together; 0 means no limit. If the executor
+	// reports no tokens, the trial is an error.
 	MaxTokens int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
 }
 
@@ -34,8 +38,9 @@ func checkToolConstraint(c *eval.Check, o *ToolConstraintOptions) {
 	for i := range o.RejectTools {
 		o.RejectTools[i].check(c, decode.At("reject_tools", i))
 	}
-	if len(o.ExpectTools)+len(o.RejectTools) == 0 && o.MaxTurns == 0 && o.MaxTokens == 0 {
-		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expect_tools or reject_tools")
+	checkAllowed(c, o.AllowOnly)
+	if len(o.ExpectTools)+len(o.RejectTools) == 0 && o.AllowOnly == nil && o.MaxTurns == 0 && o.MaxTokens == 0 {
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give expect_tools, reject_tools or allow_only")
 	}
 }
 
@@ -55,7 +60,10 @@ func newToolConstraint(o *ToolConstraintOptions, _ *grader.Env) (grader.Grader, 
 	if o.MaxTokens > 0 {
 		limits.MaxTokens = &o.MaxTokens
 	}
-	g.limits = limits.checks()
+	for _, a := range o.AllowOnly {
+		g.allowed = append(g.allowed, allowedName(a.Tool))
+	}
+	g.limits = append(allowedCheck(o.AllowOnly), limits.checks()...)
 	return g, nil
 }
 
@@ -74,6 +82,17 @@ func compileSpecs(key string, specs []ToolSpec) ([]*toolTest, error) {
 type toolConstraintGrader struct {
 	expect, reject []*toolTest
 	limits         []behaviorCheck
+	allowed        []string // by [allowedName]
+}
+
+// NamesTool reports whether name is an expected, rejected or allowed tool.
+func (g *toolConstraintGrader) NamesTool(_ *grader.Subject, name string) bool {
+	return names(g.expect, name) || names(g.reject, name) || slices.Contains(g.allowed, allowedName(name))
+}
+
+// names reports whether one of the tests names a tool.
+func names(tests []*toolTest, name string) bool {
+	return slices.ContainsFunc(tests, func(t *toolTest) bool { return t.name != nil && t.name.MatchString(name) })
 }
 
 func (g *toolConstraintGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
@@ -95,7 +114,7 @@ func (g *toolConstraintGrader) Grade(_ context.Context, s *grader.Subject) (grad
 	return t.Result()
 }
 
-// addExpected adds one check for each call that there must be.
+// addExpected adds one check for each expected call.
 func addExpected(t *grader.Checklist, tests []*toolTest, calls []toolCall, s *grader.Subject) {
 	for _, test := range tests {
 		complaint := ""

@@ -19,13 +19,12 @@ import (
 	"waza/runner/record"
 )
 
-// ToolSpec says which tool calls are meant: those of which all that is given
-// holds. In YAML it is a map, or a text, which means tool. Patterns match in any
-// letter case.
+// A ToolSpec matches tool calls that meet all given conditions. In YAML it is a map, or a text,
+// which is short for tool. Patterns match in any letter case.
 type ToolSpec struct {
-	// Name of the tool, in any letter case; a text in place of the map means the same. It matches whole names only: read
-	// does not match thread_list. Regular expressions (RE2) match whole names, too (mcp__.*, read|write), unless they say
-	// by ^, $ or \b where they match (^mcp__).
+	// Name of the tool, in any letter case; a text instead of the map means the same. It matches
+	// whole names only: read does not match thread_list. A regular expression (RE2) also matches
+	// whole names (mcp__.*, read|write), unless it contains ^, $ or \b (^mcp__).
 	Tool string `yaml:"tool"`
 	// Regular expression (RE2), in any letter case, that must match somewhere in the argument command, cmd or script.
 	CommandPattern string `yaml:"command_pattern"`
@@ -34,17 +33,18 @@ type ToolSpec struct {
 	PathPattern string `yaml:"path_pattern"`
 	// Regular expression (RE2), in any letter case, that must match somewhere in the argument skill or skill_name.
 	SkillPattern string `yaml:"skill_pattern"`
-	// What arguments must be, by their names; a name with dots leads into maps. A value that is no map must be equal.
+	// Conditions on arguments, by their names; a name with dots leads into maps. A value that is
+	// not a map must be equal.
 	Args map[string]ArgMatcher `yaml:"args"`
 }
 
-// UnmarshalYAML takes both shapes.
+// UnmarshalYAML accepts a map or a text.
 func (t *ToolSpec) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		return n.Decode(&t.Tool)
 	}
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("must be a map with tool, or the name of a tool")
+		return fmt.Errorf("must be the name of a tool, or a map with the key tool")
 	}
 	type plain ToolSpec // without this method
 	return strictDecode(n, (*plain)(t))
@@ -68,7 +68,7 @@ func (t *ToolSpec) check(c *eval.Check, at decode.Path) {
 	}
 }
 
-// toolTest is a ToolSpec ready for use.
+// A toolTest is a ToolSpec ready for use.
 type toolTest struct {
 	label    string
 	name     *regexp.Regexp // nil means any
@@ -76,7 +76,7 @@ type toolTest struct {
 	args     map[string]argTest
 }
 
-// argPattern is a pattern on an argument that goes by several names.
+// An argPattern is a pattern on an argument that has several names.
 type argPattern struct {
 	names []string
 	re    *regexp.Regexp
@@ -118,34 +118,33 @@ func (t *ToolSpec) compile() (*toolTest, error) {
 	return test, nil
 }
 
-// likeGlob finds a star that is meant for any characters in a name.
+// likeGlob finds a star in a name that is meant as "any characters".
 var likeGlob = text.Pattern(`\w\*`)
 
-// compileToolName compiles the name of a tool, or a pattern of names. It matches
-// the whole name, in any letter case. Only a pattern that says where it matches
-// may match a part.
+// compileToolName compiles the name of a tool, or a pattern of names. It matches the whole name,
+// in any letter case. A pattern with an anchor or a word boundary can match a part of the name.
 func compileToolName(text string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	if saysWhere(tree) {
+	if hasAnchor(tree) {
 		return match.Pattern(text, true)
 	}
-	// The text itself is a name as well, such as functions[0].bash.
+	// The text itself can also be a name, such as functions[0].bash.
 	return regexp.Compile(`(?i)\A(?:` + regexp.QuoteMeta(text) + `|(?:` + text + `))\z`)
 }
 
-// saysWhere reports whether a pattern holds an anchor or a word boundary.
-func saysWhere(tree *syntax.Regexp) bool {
+// hasAnchor reports whether a pattern contains an anchor or a word boundary.
+func hasAnchor(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	}
-	return slices.ContainsFunc(tree.Sub, saysWhere)
+	return slices.ContainsFunc(tree.Sub, hasAnchor)
 }
 
-// label tells for people which calls are meant.
+// label describes for people which calls match.
 func (t *ToolSpec) label() string {
 	parts := []string{t.Tool}
 	for _, p := range [][2]string{{"command", t.CommandPattern}, {"path", t.PathPattern}, {"skill", t.SkillPattern}} {
@@ -159,24 +158,24 @@ func (t *ToolSpec) label() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-// match says why a call is not meant, or nothing. named is whether its name is.
+// match returns a complaint if a call does not match. named reports whether its name matches.
 func (t *toolTest) match(c *toolCall) (complaint string, named bool) {
 	if t.name != nil && !t.name.MatchString(c.name) {
-		return "another tool", false
+		return "different tool", false
 	}
 	for _, p := range t.patterns {
 		v, ok := c.anyOf(p.names)
 		if !ok {
-			return fmt.Sprintf("has no argument %s", p.names[0]), true
+			return fmt.Sprintf("no argument %s", p.names[0]), true
 		}
 		if !p.re.MatchString(argText(v)) {
-			return fmt.Sprintf("its %s is %s", p.names[0], grader.Excerpt(argText(v))), true
+			return fmt.Sprintf("%s is %s", p.names[0], grader.Excerpt(argText(v))), true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.args)) {
 		v, ok := c.argument(name)
 		if !ok {
-			return fmt.Sprintf("has no argument %s", name), true
+			return fmt.Sprintf("no argument %s", name), true
 		}
 		if why := t.args[name](v); why != "" {
 			return fmt.Sprintf("argument %s: %s", name, why), true
@@ -185,8 +184,8 @@ func (t *toolTest) match(c *toolCall) (complaint string, named bool) {
 	return "", true
 }
 
-// first returns the first call that is meant. When there is none, near says why
-// the last call of that name is not.
+// first returns the first call that matches. Otherwise near describes why the last call
+// with a matching name does not match.
 func (t *toolTest) first(calls []toolCall) (found *toolCall, near string) {
 	for i := range calls {
 		why, named := t.match(&calls[i])
@@ -194,23 +193,23 @@ func (t *toolTest) first(calls []toolCall) (found *toolCall, near string) {
 			return &calls[i], ""
 		}
 		if named {
-			near = fmt.Sprintf("; a call of %s %s", calls[i].name, why)
+			near = fmt.Sprintf("; a call of %s does not match: %s", calls[i].name, why)
 		}
 	}
 	return nil, near
 }
 
-// toolCall is a tool call with its arguments decoded.
+// A toolCall is a tool call with its arguments decoded.
 type toolCall struct {
 	name string
 	args any
 	text string // the arguments as JSON
-	// exact are the arguments with numbers as they are written; set when they are asked for.
+	// exact holds the arguments with numbers as written; set when first needed.
 	exact any
 }
 
-// decodedCalls decodes the tool calls of a trial. Skills that the executor
-// reports apart from tool calls come after them, as calls of a tool "skill".
+// decodedCalls decodes the tool calls of a trial. Skills that the executor reports separately
+// follow them as calls of a tool "skill".
 func decodedCalls(s *grader.Subject) []toolCall {
 	calls := make([]toolCall, 0, len(s.ToolCalls)+len(s.Skills))
 	for i := range s.ToolCalls {
@@ -246,10 +245,10 @@ func (c *toolCall) anyOf(names []string) (any, bool) {
 	return nil, false
 }
 
-// argument finds an argument by its name, or by a path with dots.
+// argument returns an argument by its name, or by a path with dots.
 func (c *toolCall) argument(name string) (any, bool) { return argumentOf(c.args, name) }
 
-// exactArgument is argument with numbers as they are written.
+// exactArgument is like argument, but keeps numbers as written.
 func (c *toolCall) exactArgument(name string) (any, bool) {
 	if c.exact == nil {
 		c.exact, _ = exactJSON(match.WithoutBOM(c.text))

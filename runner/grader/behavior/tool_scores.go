@@ -11,24 +11,24 @@ import (
 	"waza/runner/record"
 )
 
-// Scores returns the tool scores of a trial that was to make a number of calls.
+// Scores returns the tool scores of a trial from the calls that were expected.
 //
-// Each call that was made meets one expected call at most, and an entry with count n is n
-// expected calls. They are matched so that as many expected calls as possible are made
-// and, among those ways, as many of their arguments as possible are right. right has an
-// entry for each expected call, nil for one that was not made; listed says which expected
-// calls list arguments, and right[i] is then the share of them whose value is right.
+// Each call of the agent meets at most one expected call. An entry with count n is n expected
+// calls. The matching makes the number of expected calls that are met as large as possible and,
+// among such matchings, the number of right arguments. listed and right have an entry for each
+// expected call. listed reports whether the expected call lists arguments. right is the share of
+// listed arguments whose value is right; it is nil if the call was not made.
 //
 //	Selection = expected calls that were made / expected calls
 //	Params    = mean of right over the expected calls that list arguments, 0 for one that was not made
 //	Overall   = (Selection + Params) / 2, or Selection where no expected call lists arguments
 //
-// For example, a task expects get_weather with city Paris, unit C, days 3, hourly true and
-// lang fr. The agent calls get_weather with city Paris, unit C, days 3, hourly true and
-// lang en: 1 of 1 expected calls was made, so Selection is 1; 4 of 5 arguments are right,
-// so Params is 0.8; Overall is (1 + 0.8) / 2 = 0.9. If the task expects a call of
-// send_mail as well, without arguments, and the agent does not make it, Selection is 0.5,
-// Params is still 0.8, and Overall is 0.65.
+// For example, a task expects get_weather with city Paris, unit C, days 3, hourly true and lang
+// fr. The agent calls get_weather with city Paris, unit C, days 3, hourly true and lang en. 1 of
+// 1 expected calls was made, so Selection is 1. 4 of 5 arguments are right, so Params is 0.8.
+// Overall is (1 + 0.8) / 2 = 0.9. If the task also expects a call of send_mail, without
+// arguments, and the agent does not make it, Selection is 0.5, Params is still 0.8, and Overall
+// is 0.65.
 func Scores(listed []bool, right []*float64) record.ToolScores {
 	made, sum, lists := 0, 0.0, 0
 	for i, share := range right {
@@ -53,7 +53,7 @@ func Scores(listed []bool, right []*float64) record.ToolScores {
 	return s
 }
 
-// WithoutCalls are the scores of a trial that made no call.
+// WithoutCalls returns the scores of a trial that made no call.
 func (g *toolCallsGrader) WithoutCalls() *record.TrialTools {
 	if len(g.required) == 0 {
 		return nil
@@ -65,14 +65,14 @@ func (g *toolCallsGrader) WithoutCalls() *record.TrialTools {
 	return &record.TrialTools{ToolScores: Scores(listed, make([]*float64, len(listed)))}
 }
 
-// matchedCall is a call that meets an expected one.
+// A matchedCall is a call that meets an expected one.
 type matchedCall struct {
 	call  *toolCall
-	index int     // among the calls
-	right float64 // the share of the listed arguments that are right; 1 where none are listed
+	index int     // in the list of calls
+	right float64 // the share of the listed arguments that are right; 1 if none are listed
 }
 
-// matched gives each entry of tests those calls that meet it, at most as many as it asks for.
+// matched returns for each test the calls that meet it, at most as many as the test expects.
 func matched(tests []callTest, calls []toolCall) [][]matchedCall {
 	var rows []int // the entry of each expected call
 	for i := range tests {
@@ -81,7 +81,7 @@ func matched(tests []callTest, calls []toolCall) [][]matchedCall {
 		}
 	}
 	weights := make([][]float64, len(tests))
-	var columns []int // calls that meet something
+	var columns []int // calls that meet a test
 	for c := range calls {
 		meets := false
 		for i := range tests {
@@ -109,7 +109,7 @@ func matched(tests []callTest, calls []toolCall) [][]matchedCall {
 			found[i] = append(found[i], matchedCall{&calls[c], c, tests[i].right(&calls[c])})
 		}
 	}
-	for i := range found { // the best first
+	for i := range found { // sort the best calls first
 		slices.SortStableFunc(found[i], func(a, b matchedCall) int {
 			switch {
 			case a.right > b.right:
@@ -123,24 +123,24 @@ func matched(tests []callTest, calls []toolCall) [][]matchedCall {
 	return found
 }
 
-// worth is what a call adds beside being made: less than a further call that is made.
+// worth returns the value of a call's arguments. It is always less than that of one more call.
 func (t *callTest) worth(c *toolCall) float64 {
 	switch {
 	case len(t.arguments) > 0:
 		return preferred + t.right(c)
-	case t.own():
+	case t.exclusive():
 		return preferred
 	}
 	return 0
 }
 
-// preferred lets a call meet an entry that it may not share with others.
+// preferred makes a call meet an entry that cannot share its calls rather than one that can.
 const preferred = 1e-6
 
-// assign gives each row a column of its own so that the sum of weights[rows[row]][column]
-// is the largest there is. Columns from n on weigh nothing. It is the Hungarian
-// algorithm: rows are added one by one, each by the cheapest chain of rows that move over
-// to another column, with u and v as potentials. Its time grows with rows² × columns.
+// assign gives each row a different column so that the sum of weights[rows[row]][column] is as
+// large as possible. Columns from n on weigh nothing. It uses the Hungarian algorithm: it adds
+// the rows one by one, each with the cheapest chain of rows that move to another column, and u
+// and v as potentials. Its time grows with rows² × columns.
 func assign(rows []int, weights [][]float64, n int) []int {
 	columns := max(n, len(rows))
 	cost := func(row, column int) float64 {
@@ -150,7 +150,7 @@ func assign(rows []int, weights [][]float64, n int) []int {
 		return -weights[rows[row-1]][column-1]
 	}
 	u, v := make([]float64, len(rows)+1), make([]float64, columns+1)
-	rowOf, before := make([]int, columns+1), make([]int, columns+1) // rows and columns count from 1; 0 is none
+	rowOf, before := make([]int, columns+1), make([]int, columns+1) // rows and columns count from 1; 0 means none
 	least, used := make([]float64, columns+1), make([]bool, columns+1)
 	for row := 1; row <= len(rows); row++ {
 		rowOf[0] = row
@@ -168,7 +168,7 @@ func assign(rows []int, weights [][]float64, n int) []int {
 				if c := cost(from, j) - u[from] - v[j]; c < least[j] {
 					least[j], before[j] = c, at
 				}
-				// A free column ends the chain, so it goes before another that costs the same.
+				// Prefer a free column among equals, because it ends the chain.
 				if least[j] < step || least[j] == step && rowOf[j] == 0 && rowOf[next] != 0 {
 					step, next = least[j], j
 				}
@@ -197,7 +197,7 @@ func assign(rows []int, weights [][]float64, n int) []int {
 	return columnOf
 }
 
-// scores are those of a trial whose calls were matched. Calls from reported on are skills.
+// scores returns the scores of a trial with matched calls. Calls from reported on are skills.
 func scores(tests []callTest, found [][]matchedCall, reported int) *record.TrialTools {
 	var listed []bool
 	var right []*float64
@@ -224,7 +224,7 @@ func scores(tests []callTest, found [][]matchedCall, reported int) *record.Trial
 	return t
 }
 
-// right is the share of the listed arguments whose value is right; 1 when none are listed.
+// right returns the share of the listed arguments whose value is right; 1 if none are listed.
 func (t *callTest) right(c *toolCall) float64 {
 	if len(t.arguments) == 0 {
 		return 1
@@ -238,8 +238,8 @@ func (t *callTest) right(c *toolCall) float64 {
 	return float64(n) / float64(len(t.arguments))
 }
 
-// complaint says what an entry misses of the calls that meet it; empty when it has what
-// it asks for, all arguments right.
+// complaint describes what the calls in found lack to meet the entry. It is empty if there are
+// enough calls with all arguments right.
 func (t *callTest) complaint(found []matchedCall, s *grader.Subject) string {
 	right := 0
 	for _, m := range found {

@@ -3,6 +3,9 @@ package behavior
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/grader"
 	"waza/runner/grader/gradertest"
 )
 
@@ -14,33 +17,42 @@ func TestToolConstraint(t *testing.T) {
 		{"by name", "expect_tools: [bash, {tool: EDIT}]", nil, trial, gradertest.Passes()},
 		{"not called", "expect_tools: [bash, {tool: grep}]", nil, trial, gradertest.Scores(0.5, "no call of grep; called: bash, edit")},
 		{"command", `expect_tools: [{tool: bash, command_pattern: 'azd\s+up'}]`, nil, trial, gradertest.Passes()},
-		{"another command", `expect_tools: [{tool: bash, command_pattern: '^rm'}]`, nil, trial, gradertest.Scores(0, `a call of bash its command is "azd UP --now"`)},
+		{"another command", `expect_tools: [{tool: bash, command_pattern: '^rm'}]`, nil, trial, gradertest.Scores(0, `a call of bash does not match: command is "azd UP --now"`)},
 		{"path", `expect_tools: [{tool: edit, path_pattern: '\.go$'}]`, nil, trial, gradertest.Passes()},
-		{"all on one call", `expect_tools: [{tool: bash, path_pattern: '\.go$'}]`, nil, trial, gradertest.Scores(0, "has no argument path")},
+		{"all on one call", `expect_tools: [{tool: bash, path_pattern: '\.go$'}]`, nil, trial, gradertest.Scores(0, "no argument path")},
 		{"skill", `expect_tools: [{tool: skill, skill_pattern: deploy}]`, nil, trial, gradertest.Passes()},
 		{"rejected skill", `reject_tools: [{tool: skill, skill_pattern: deploy}]`, nil, trial, gradertest.Scores(0, "rejected call of skill")},
 		{"rejected", `reject_tools: [{tool: bash, command_pattern: 'azd'}, sudo]`, nil, trial, gradertest.Scores(0.5, `bash with "{\"command\"`)},
 		{"not rejected", `reject_tools: [{tool: bash, command_pattern: 'rm -rf'}]`, nil, trial, gradertest.Passes()},
 		{"arguments in a text", `expect_tools: [{tool: quoted, command_pattern: make}]`, nil, trial, gradertest.Passes()},
 		{"equals", "expect_tools: [{tool: edit, args: {n: 5, opts: {equals: {deep: [x]}}}}]", nil, trial, gradertest.Passes()},
-		{"equals not", "expect_tools: [{tool: edit, args: {n: '5'}}]", nil, trial, gradertest.Scores(0, `argument n: is 5, not "5"`)},
+		{"not equal", "expect_tools: [{tool: edit, args: {n: '5'}}]", nil, trial, gradertest.Scores(0, `argument n: is 5, not "5"`)},
 		{"regex", "expect_tools: [{tool: edit, args: {path: {regex: ^src/}}}]", nil, trial, gradertest.Passes()},
-		{"regex not", "expect_tools: [{tool: edit, args: {path: {regex: ^test/}}}]", nil, trial, gradertest.Scores(0, "does not match /^test//")},
+		{"regex does not match", "expect_tools: [{tool: edit, args: {path: {regex: ^test/}}}]", nil, trial, gradertest.Scores(0, "does not match /^test//")},
 		{"contains", "expect_tools: [{tool: edit, args: {path: {contains: a.g}}}]", nil, trial, gradertest.Passes()},
-		{"contains not", "expect_tools: [{tool: edit, args: {path: {contains: A.G}}}]", nil, trial, gradertest.Scores(0, "does not contain")},
+		{"does not contain", "expect_tools: [{tool: edit, args: {path: {contains: A.G}}}]", nil, trial, gradertest.Scores(0, "does not contain")},
 		{"range", "expect_tools: [{tool: edit, args: {n: {range: {gte: 5, lt: 6}}}}]", nil, trial, gradertest.Passes()},
-		{"range not", "expect_tools: [{tool: edit, args: {n: {range: {gt: 5}}}}]", nil, trial, gradertest.Scores(0, "5 is not more than 5")},
+		{"out of range", "expect_tools: [{tool: edit, args: {n: {range: {gt: 5}}}}]", nil, trial, gradertest.Scores(0, "5 is not more than 5")},
 		{"range of a text", "expect_tools: [{tool: edit, args: {path: {range: {gt: 5}}}}]", nil, trial, gradertest.Scores(0, "is not a number")},
 		{"schema", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [deep]}}}}]", nil, trial, gradertest.Passes()},
-		{"schema not", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [flat]}}}}]", nil, trial, gradertest.Scores(0, "argument opts: (root)")},
+		{"schema is not met", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [flat]}}}}]", nil, trial, gradertest.Scores(0, "argument opts: (root)")},
 		{"path into maps", "expect_tools: [{tool: edit, args: {opts.deep: {contains: x}}}]", nil, trial, gradertest.Passes()},
-		{"no such argument", "expect_tools: [{tool: edit, args: {zzz: 1}}]", nil, trial, gradertest.Scores(0, "has no argument zzz")},
+		{"no such argument", "expect_tools: [{tool: edit, args: {zzz: 1}}]", nil, trial, gradertest.Scores(0, "no argument zzz")},
+		{"allowed", "allow_only: [{tool: Bash}, edit, odd, 'mcp:quoted']", nil, trial, gradertest.Passes()},
+		{"allowed by another name", "allow_only: [{tool: 'builtin:runCommand'}, {tool: fileWrite}, {tool: odd}, {tool: 'custom:quoted'}]", nil, trial, gradertest.Passes()},
+		{"not allowed", "allow_only: [{tool: bash}, {tool: odd}]\nexpect_tools: [bash]", nil, trial, gradertest.Scores(0.5, "not allowed: edit, quoted; allowed: bash, odd")},
+		{"none allowed", "allow_only: []", nil, trial, gradertest.Scores(0, "no tool is allowed; called: bash")},
+		{"none called", "allow_only: []", nil, gradertest.Subject(""), gradertest.Passes()},
 		{"turns", "max_turns: 1", nil, trial, gradertest.Scores(0, "2 turns")},
 		{"tokens unknown", "max_tokens: 1", nil, trial, gradertest.Errors("no token usage")},
 	})
 	gradertest.RunOptions(t, "tool_constraint", []gradertest.OptionCase{
 		{"well", "expect_tools: [bash]", "", nil},
 		{"nothing", "{}", "checks-nothing: give expect_tools", nil},
+		{"nothing is allowed", "allow_only: []", "", nil},
+		{"null allows all", "allow_only:", "checks-nothing: give expect_tools", nil},
+		{"an empty entry is allowed", "allow_only: [{tool: 'mcp:'}]", "missing-field: tool is missing", nil},
+		{"allowed by pattern", "allow_only: ['mcp__.*']", "invalid-value: must be an exact name", nil},
 		{"bad tool", "expect_tools: [{tool: '('}]", "bad-regex: tool", nil},
 		{"bad pattern", "reject_tools: [{tool: a, command_pattern: '['}]", "bad-regex: command_pattern", nil},
 		{"bad regex", "reject_tools: [{tool: a, args: {x: {regex: '['}}}]", "bad-regex: regex", nil},
@@ -55,8 +67,8 @@ func TestToolConstraint(t *testing.T) {
 	})
 }
 
-// The name of a tool matched anywhere in other names, so that reject_tools: [read]
-// rejected thread_list, and expect_tools: [read] was met by it.
+// The name of a tool once matched anywhere in other names: reject_tools: [read] rejected
+// thread_list, and thread_list met expect_tools: [read].
 func TestToolNamesMatchWhole(t *testing.T) {
 	t.Parallel()
 	trial := gradertest.Subject("", gradertest.Calling("thread_list", "functions.bash", `fetch[0] {"url": "HTTP://x"}`))
@@ -72,7 +84,7 @@ func TestToolNamesMatchWhole(t *testing.T) {
 	}
 	gradertest.RunCases(t, "tool_constraint", []gradertest.Case{
 		{"expect", "expect_tools: [read]", nil, trial, gradertest.Scores(0, "no call of read; called: thread_list")},
-		// regex kept to the case it was written in, while command_pattern and the others did not.
+		// regex was once case-sensitive, unlike command_pattern and the others.
 		{"regex in any case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: ^http}}}]", nil, trial, gradertest.Passes()},
 		{"regex in its own case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: '(?-i)^http'}}}]", nil, trial, gradertest.Scores(0, "does not match")},
 	})
@@ -113,4 +125,43 @@ func TestToolCalls(t *testing.T) {
 		{"misspelt key", "forbidden: [{patern: x}]", "wrong-type: unknown key", nil},
 		{"bad expectation", "expect: [{tool: a, args: {x: {regex: '['}}}]", "bad-regex: regex", nil},
 	})
+}
+
+// Graders can name a tool by another agent's name; the result lists the names that were
+// replaced.
+func TestToolAliases(t *testing.T) {
+	t.Parallel()
+	aliases := func(s *grader.Subject) {
+		s.Capabilities.ToolAliases = map[string][]string{"read": {"view"}, "write": {"create"}, "run_shell_command": {"bash"}}
+	}
+	calls := gradertest.Calling(`read {"filePath":"a"}`, `write {"filePath":"b"}`, `read {"filePath":"b"}`)
+	for _, tc := range []struct {
+		typ, config string
+		want        gradertest.Verdict
+		taken       map[string]string
+	}{
+		{"behavior", "required_tools: [view, create]", gradertest.Passes(), map[string]string{"view": "read", "create": "write"}},
+		{"behavior", "forbidden_tools: [view]", gradertest.Scores(0, `forbidden tool "view" was called 2 times`), map[string]string{"view": "read"}},
+		{"behavior", "required_tools: [read]\nforbidden_tools: [view]", gradertest.Passes(), nil},
+		{"behavior", "required_tools: [bash]", gradertest.Scores(0), nil},
+		{"action_sequence", "expected_actions: [view, create, view]\nmatching_mode: exact", gradertest.Passes(), map[string]string{"view": "read", "create": "write"}},
+		{"action_sequence", "expected_actions: [read, create, read]\nmatching_mode: exact", gradertest.Passes(), map[string]string{"create": "write"}},
+		{"tool_constraint", "expect_tools: [{tool: VIEW}]", gradertest.Passes(), map[string]string{"view": "read"}},
+		{"tool_constraint", "reject_tools: [{tool: create, path_pattern: b}]", gradertest.Scores(0, "rejected call of create"), map[string]string{"create": "write"}},
+		{"tool_calls", "required: [{tool: view, count: 2}]", gradertest.Passes(), map[string]string{"view": "read"}},
+		{"tool_calls", "forbidden: [{pattern: ^create$}]", gradertest.Scores(0), map[string]string{"create": "write"}},
+		{"tool_calls", "required_tools: [view]", gradertest.Passes(), map[string]string{"view": "read"}},
+	} {
+		t.Run(tc.typ+" "+tc.config, func(t *testing.T) {
+			t.Parallel()
+			b, _ := gradertest.Bind(t, tc.typ, tc.config, nil)
+			s := gradertest.Subject("x", calls, aliases)
+			got := gradertest.RequireVerdict(t, b, s, tc.want)
+			require.Equal(t, tc.taken, got.ToolNames)
+			require.Equal(t, "read", s.ToolCalls[0].Name, "other graders see the agent's names")
+		})
+	}
+	// Without aliases, names must be exact.
+	b, _ := gradertest.Bind(t, "behavior", "required_tools: [view]", nil)
+	gradertest.RequireVerdict(t, b, gradertest.Subject("x", calls), gradertest.Scores(0, `required tool "view" was not called`))
 }

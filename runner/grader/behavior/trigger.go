@@ -1,7 +1,6 @@
 package behavior
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,29 +9,28 @@ import (
 	"strings"
 	"unicode"
 
-	"gopkg.in/yaml.v3"
-
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/skill"
 	"waza/runner/figure"
 	"waza/runner/grader"
 	"waza/runner/grader/match"
 )
 
-// SkillsOnly holds always: whether a prompt suits a skill is no question where there is none.
+// SkillsOnly returns true, because a prompt cannot suit a missing skill.
 func (o *TriggerOptions) SkillsOnly() bool { return true }
 
 // Trigger checks whether a prompt suits a skill, by the words they share.
 var Trigger = grader.KindOf(eval.Kind{
 	Name:    "trigger",
-	Summary: "Guesses by the words they share, without a model, whether the prompt should make an agent use a skill.",
+	Summary: "Estimates from shared words, without a model, whether the prompt should make an agent use a skill.",
 	Options: func() any { return &TriggerOptions{Mode: "positive", Threshold: 0.6} },
 }, checkTrigger, newTrigger)
 
-// TriggerOptions are the options of the trigger grader.
+// TriggerOptions holds the options of the trigger grader.
 type TriggerOptions struct {
-	// SKILL.md, or the directory that holds it, found as other files of the suite are.
-	SkillPath string `yaml:"skill_path" jsonschema:"required" jsonschema_extras:"x-refers=suite-file"`
+	// Path of SKILL.md, or of its directory. It is found like other files of the suite.
+	SkillPath string `yaml:"skill_path" jsonschema:"required" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
 	// Whether the prompt should trigger the skill (positive) or not (negative).
 	Mode string `yaml:"mode" jsonschema:"enum=positive,enum=negative"`
 	// Share of the prompt's words, 0 to 1, that the skill must use for the prompt to trigger it.
@@ -43,7 +41,7 @@ type TriggerOptions struct {
 
 func checkTrigger(c *eval.Check, o *TriggerOptions) {
 	if strings.TrimSpace(o.SkillPath) == "" {
-		return // reported as missing
+		return // already reported as missing
 	}
 	path, err := findSkill(o, c.Suite())
 	if err == nil {
@@ -69,14 +67,14 @@ func newTrigger(o *TriggerOptions, env *grader.Env) (grader.Grader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %w", err)
 	}
-	skill, err := readSkill(data)
+	known, err := readSkill(data)
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %s: %w", o.SkillPath, err)
 	}
-	return &triggerGrader{skill: skill, negative: o.Mode == "negative", threshold: o.Threshold}, nil
+	return &triggerGrader{skill: known, negative: o.Mode == "negative", threshold: o.Threshold}, nil
 }
 
-// Refers names the SKILL.md.
+// Refers returns the path of the SKILL.md.
 func (o *TriggerOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return grader.ResolveFiles(o.Beside, suite, o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md"))
 }
@@ -88,10 +86,10 @@ func findSkill(o *TriggerOptions, suite *eval.Suite) (string, error) {
 			return abs, nil
 		}
 	}
-	return "", fmt.Errorf("no SKILL.md there: %w", os.ErrNotExist)
+	return "", fmt.Errorf("no SKILL.md found: %w", os.ErrNotExist)
 }
 
-// skillWords is what a SKILL.md says of itself.
+// skillWords holds the words of a SKILL.md.
 type skillWords struct {
 	words   map[string]bool
 	phrases [][]string // the words of each phrase after "USE FOR:"
@@ -99,46 +97,29 @@ type skillWords struct {
 
 // readSkill reads a SKILL.md: YAML between two lines of ---, then Markdown.
 func readSkill(data []byte) (*skillWords, error) {
-	head, body := frontMatter(data)
-	var about struct {
-		Name        string `yaml:"name"`
-		Description string `yaml:"description"`
-	}
-	if err := yaml.Unmarshal(head, &about); err != nil {
-		return nil, fmt.Errorf("front matter: %w", err)
+	about := skill.Parse("", data)
+	if about.Problem != nil && about.HeadText != "" {
+		return nil, about.Problem
 	}
 	description, _, _ := cutFold(about.Description, "DO NOT USE FOR:")
-	skill := &skillWords{words: map[string]bool{}}
-	for _, w := range words(about.Name + " " + description + " " + string(body)) {
-		skill.words[w] = true
+	known := &skillWords{words: map[string]bool{}}
+	for _, w := range words(about.Name + " " + description + " " + about.Body) {
+		known.words[w] = true
 	}
-	if len(skill.words) == 0 {
+	if len(known.words) == 0 {
 		return nil, fmt.Errorf("SKILL.md has no words to compare with")
 	}
 	if _, uses, ok := cutFold(description, "USE FOR:"); ok {
 		for _, phrase := range strings.FieldsFunc(uses, func(r rune) bool { return strings.ContainsRune(",;\n\"", r) }) {
 			if w := words(phrase); len(w) > 0 {
-				skill.phrases = append(skill.phrases, w)
+				known.phrases = append(known.phrases, w)
 			}
 		}
 	}
-	return skill, nil
+	return known, nil
 }
 
-func frontMatter(data []byte) (head, body []byte) {
-	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte(match.ByteOrderMark)), []byte("\r\n"), []byte("\n"))
-	rest, ok := bytes.CutPrefix(data, []byte("---\n"))
-	if !ok {
-		return nil, data
-	}
-	head, body, ok = bytes.Cut(rest, []byte("\n---"))
-	if !ok {
-		return nil, data
-	}
-	return head, body
-}
-
-// cutFold is strings.Cut in any letter case of ASCII.
+// cutFold is like strings.Cut, but ignores the letter case of ASCII.
 func cutFold(s, sep string) (before, after string, found bool) {
 	for i := 0; i+len(sep) <= len(s); i++ {
 		if strings.EqualFold(s[i:i+len(sep)], sep) {
@@ -148,13 +129,13 @@ func cutFold(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// words splits a text into words that carry meaning, each by [foldCase].
+// words splits a text into meaningful words, each in the form of [match.Fold].
 func words(text string) []string {
 	fields := strings.FieldsFunc(match.Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	return slices.DeleteFunc(fields, func(w string) bool { return len(w) < 3 || stopWords[w] })
 }
 
-// stopWords are words that any prompt has.
+// stopWords are words that occur in any prompt.
 var stopWords = func() map[string]bool {
 	stop := map[string]bool{}
 	for w := range strings.FieldsSeq(`about all and any are but can could did does for from get got had has have her his how
@@ -178,18 +159,18 @@ func (g *triggerGrader) Grade(_ context.Context, s *grader.Subject) (grader.Scor
 	switch {
 	case g.negative && triggers:
 		return grader.Score{Score: 1 - overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %s with the skill, at least the threshold %s, and should not: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
+			"the prompt shares %s with the skill, expected less than the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
 	case g.negative:
 		return grader.Score{Score: 1 - overlap, Passed: true, Details: details}, nil
 	case !triggers:
 		return grader.Score{Score: overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %s with the skill, less than the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
+			"the prompt shares %s with the skill, expected at least the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
 	}
 	return grader.Score{Score: overlap, Passed: true, Details: details}, nil
 }
 
-// overlap is the share of the prompt's words that the skill uses, or of the
-// words of the phrase nearest to the prompt, whichever is more.
+// overlap returns the share of the prompt's words that the skill uses, or the share of the words
+// of the phrase nearest to the prompt, whichever is larger.
 func (k *skillWords) overlap(prompt string) (share float64, shared []string) {
 	said := words(prompt)
 	slices.Sort(said)

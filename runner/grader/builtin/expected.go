@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"waza/eval"
 	"waza/runner/executor"
@@ -12,10 +11,10 @@ import (
 	"waza/runner/grader/output"
 )
 
-// ForExpected returns graders for what a task says under expected, named as
-// suites know them ("_output_contains" and so on). What the executor cannot
-// show is left out: should_trigger where it reports no skills. The error tells
-// of a bad pattern.
+// ForExpected returns graders for a task's expected, with their names in suites
+// ("_output_contains" and so on). It omits what the executor cannot show: should_trigger if the
+// executor reports no skills, and recipients if it has no clients. The error reports a bad
+// pattern.
 func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*grader.Bound, error) {
 	e := t.Expected
 	if e == nil {
@@ -67,17 +66,41 @@ func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*grader.Bound, err
 	return append(all, expectedEnd(e, caps)...), nil
 }
 
-// expectedEnd returns the graders of should_trigger and outcomes.
+// expectedEnd returns the graders of should_trigger, recipients and outcomes.
 func expectedEnd(e *eval.Expected, caps executor.Capabilities) []*grader.Bound {
 	var all []*grader.Bound
 	if e.ShouldTrigger != nil && caps.Skills {
 		all = append(all, behavior.ForTrigger("", *e.ShouldTrigger))
 	}
-	completed := func(o eval.ExpectedOutcome) bool { return o.Type == outcomeCompleted }
-	if slices.ContainsFunc(e.Outcomes, completed) {
-		all = append(all, grader.NewBound("_outcomes", "outcomes", 1, outcomes{}))
+	if e.Recipients != nil && caps.Clients {
+		all = append(all, behavior.ForRecipients(e.Recipients))
+	}
+	if g := expectedOutcomes(e.Outcomes); g != nil {
+		all = append(all, grader.NewBound("_outcomes", "outcomes", 1, g))
 	}
 	return all
+}
+
+// expectedOutcomes returns the grader of the expected outcomes, or nil if none can be graded.
+func expectedOutcomes(list []eval.ExpectedOutcome) grader.Grader {
+	var tools []string
+	completed := false
+	for _, o := range list {
+		switch tool := o.CalledTool(); {
+		case o.Type == eval.OutcomeCompleted:
+			completed = true
+		case o.Type == eval.OutcomeToolCalled && tool != "":
+			tools = append(tools, tool)
+		}
+	}
+	if len(tools) > 0 {
+		g, _ := behavior.NewBehavior(&behavior.BehaviorOptions{RequiredTools: tools}, nil) // names always compile
+		return g
+	}
+	if completed {
+		return outcomes{}
+	}
+	return nil
 }
 
 func expectedBehavior(e *eval.ExpectedBehavior) *behavior.BehaviorOptions {
@@ -103,11 +126,8 @@ func callPatterns(expected []eval.ExpectedToolCall) []behavior.CallPattern {
 	return patterns
 }
 
-// outcomeCompleted is the outcome that graders can tell.
-const outcomeCompleted = "task_completed"
-
-// outcomes is met by every trial that is graded: only those whose executor ended
-// normally are, so there is nothing left to ask.
+// outcomes passes every graded trial. Only trials whose executor ended normally are graded, so
+// nothing is left to check.
 type outcomes struct{}
 
 func (outcomes) Grade(context.Context, *grader.Subject) (grader.Score, error) {

@@ -36,7 +36,7 @@ func TestForExpected(t *testing.T) {
 	}{
 		{"contains", eval.Expected{OutputContains: []string{"HELLO", "bye"}}, "_output_contains", gradertest.Subject("hello"), gradertest.Scores(0.5, "bye")},
 		{"contains all", eval.Expected{OutputContains: []string{"HELLO"}}, "_output_contains", gradertest.Subject("hello"), gradertest.Passes()},
-		{"not contains", eval.Expected{OutputNotContains: []string{"HELL"}}, "_output_not_contains", gradertest.Subject("hello"), gradertest.Scores(0, "must not")},
+		{"not contains", eval.Expected{OutputNotContains: []string{"HELL"}}, "_output_not_contains", gradertest.Subject("hello"), gradertest.Scores(0, "which is forbidden")},
 		{"contains any", eval.Expected{OutputContainsAny: []string{"x", "LL"}}, "_output_contains_any", gradertest.Subject("hello"), gradertest.Passes()},
 		{"contains none", eval.Expected{OutputContainsAny: []string{"x", "y"}}, "_output_contains_any", gradertest.Subject("hello"), gradertest.Scores(0, `none of ["x" "y"]`, "hello")},
 		{"matches", eval.Expected{Matches: []string{"^HEL+O$"}}, "_matches", gradertest.Subject("hello"), gradertest.Passes()},
@@ -51,7 +51,9 @@ func TestForExpected(t *testing.T) {
 		{"not triggered", eval.Expected{ShouldTrigger: &yes}, "_should_trigger", gradertest.Subject("", gradertest.Using()), gradertest.Scores(0, "used no skill")},
 		{"another triggered", eval.Expected{ShouldTrigger: &yes}, "_should_trigger",
 			gradertest.Subject("", gradertest.Using("other"), func(s *grader.Subject) { s.Suite = &eval.Suite{Skill: "mine"} }), gradertest.Scores(0, `did not use skill "mine"; used: other`)},
-		{"wrongly triggered", eval.Expected{ShouldTrigger: new(bool)}, "_should_trigger", gradertest.Subject("", gradertest.Using("mine")), gradertest.Scores(0, "should not have: mine")},
+		{"wrongly triggered", eval.Expected{ShouldTrigger: new(bool)}, "_should_trigger", gradertest.Subject("", gradertest.Using("mine")), gradertest.Scores(0, "should not have used a skill, but used: mine")},
+		{"called", eval.Expected{Outcomes: []eval.ExpectedOutcome{{Type: "task_completed"}, {Type: "tool_called", ToolName: "bash"}}}, "_outcomes", gradertest.Subject("", gradertest.Calling("bash")), gradertest.Passes()},
+		{"not called", eval.Expected{Outcomes: []eval.ExpectedOutcome{{Type: "tool_called", Value: "bash"}}}, "_outcomes", gradertest.Subject("", gradertest.Calling("view")), gradertest.Scores(0, `"bash" was not called; called: view`)},
 		{"outcome", eval.Expected{Outcomes: []eval.ExpectedOutcome{{Type: "task_completed"}}}, "_outcomes", gradertest.Subject(""), gradertest.Passes()},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

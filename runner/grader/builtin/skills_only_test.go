@@ -38,9 +38,9 @@ func TestIsSkillsOnly(t *testing.T) {
 	}
 }
 
-// What a grader says of itself is in its results, so that a record can be
-// compared without the suite.
-func TestResultsTellSkillsOnly(t *testing.T) {
+// Results record that a grader is for skills only, so that a record can be compared without the
+// suite.
+func TestResultsRecordSkillsOnly(t *testing.T) {
 	t.Parallel()
 	r, err := behavior.ForTrigger("mine", true).Grade(t.Context(), gradertest.Subject("", gradertest.Using("mine")))
 	require.NoError(t, err)

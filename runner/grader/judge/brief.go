@@ -15,7 +15,7 @@ import (
 	"waza/runner/record"
 )
 
-// Bounds on what a judge is shown.
+// Limits of what a judge sees.
 const (
 	maxJudgeOutput  = 64 << 10
 	maxJudgeFile    = 32 << 10
@@ -24,18 +24,22 @@ const (
 	maxDigestEntry  = 600
 )
 
-// brief is what a judge is told.
-type brief struct{ system, text string }
+// A brief contains everything that a judge reads.
+type brief struct {
+	system, text string
+	// temp is the directory for temporary files, created when needed; empty means the system's.
+	temp string
+}
 
-// fences mark data that is not to be trusted. The mark is drawn anew for each
-// brief, so that whoever wrote the data cannot have known it.
+// fences mark untrusted data. Each brief gets a new random mark, so that the authors of the data
+// cannot know it.
 type fences struct {
 	mark   string
-	redact *provider.Redactor // a judge is somebody else's: it is told no keys
+	redact *provider.Redactor // keeps keys from judges, which are third parties
 	b      strings.Builder
 }
 
-// add shows a text of which at most about n bytes matter.
+// add adds a text, clipped to about n bytes.
 func (f *fences) add(name, content string, n int) {
 	content = text.ClipMiddle(f.redact.Text(content), n)
 	content = strings.ToValidUTF8(strings.ReplaceAll(content, "\x00", "\uFFFD"), "\uFFFD")
@@ -48,15 +52,27 @@ The data stands between lines <<<BEGIN name %[1]s>>> and <<<END name %[1]s>>>. I
 
 Judge by the criteria alone. Do not prefer an answer for its length or its tone. Answer with %[2]s.`
 
-// brief writes down what the judge needs, data fenced. swapped is the order of
-// the two outputs of a pairwise comparison.
+// byCalls completes "Answer with" for judges that pass or fail criteria.
+const byCalls = gradePass + " and " + gradeFail + `: call one of them once for each criterion, with the criterion as description. The calls are all that counts; when no criterion is left, say so in a word`
+
+// fiveToOne translates the scale of a rubric.
+const fiveToOne = "The scale of these criteria is 1 (worst) to 5 (best). Give it as a score: 0 for 1, 0.25 for 2, 0.5 for 3, 0.75 for 4, 1 for 5. Unless the criteria say otherwise, 4 and 5 pass."
+
+// brief returns the judge's brief, with fenced data. If swapped is set, the two outputs of a
+// pairwise comparison change places.
 func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 	f := &fences{mark: rand.Text(), redact: g.redact}
 	f.b.WriteString("Criteria:\n\n" + g.criteria(s) + "\n\n")
 	f.add("task", s.Prompt, maxJudgeOutput)
 	answer := verdictAnswer.Name
+	if g.byCriteria() {
+		answer = byCalls
+		if g.options.Answer == answerSchema {
+			answer = criteriaAnswer.Name
+		}
+	}
 	if g.options.Mode == modePairwise {
-		answer = winnerAnswer.Name
+		answer = g.winnerForm().Name
 		with, without := s.ShownOutput(), s.Expanded(g.options.Reference)
 		if g.options.comparesWithBaseline() && s.Baseline != nil {
 			without = s.Baseline.Output
@@ -78,11 +94,14 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 			f.add("session digest", g.digest(s, maxJudgeDigest, maxDigestEntry), 2*maxJudgeDigest)
 		}
 	}
-	return brief{system: fmt.Sprintf(judgeSystem, f.mark, answer), text: strings.TrimSpace(f.b.String())}
+	return brief{system: fmt.Sprintf(judgeSystem, f.mark, answer), text: strings.TrimSpace(f.b.String()), temp: s.Temp}
 }
 
 func (g *judgeGrader) criteria(s *grader.Subject) string {
-	text := strings.TrimSpace(s.Expanded(g.rubric))
+	text := strings.TrimSpace(s.Expanded(g.rubric.text))
+	if i := g.rubric.info; i != nil && i.Scale == scaleFive && text != "" && g.options.Mode != modePairwise {
+		text += "\n\n" + fiveToOne
+	}
 	switch {
 	case g.options.Mode == modePairwise && text == "":
 		return "Which output, A or B, does the task better? They are equal only if neither is better."
@@ -94,7 +113,7 @@ func (g *judgeGrader) criteria(s *grader.Subject) string {
 	return text
 }
 
-// addFiles shows the files that were asked for, also that one is not there.
+// addFiles adds the requested files, or a note for each missing file.
 func (g *judgeGrader) addFiles(f *fences, s *grader.Subject) {
 	if len(g.options.Files) == 0 {
 		return
@@ -121,7 +140,7 @@ func (g *judgeGrader) addFiles(f *fences, s *grader.Subject) {
 	}
 }
 
-// printable keeps a name on its line.
+// printable replaces characters that could end a name's line.
 func printable(r rune) rune {
 	if r < ' ' || r == '<' || r == '>' {
 		return '_'
@@ -129,8 +148,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// digest tells what happened in the trial, a line or a few per entry, at most
-// about room bytes: the beginning and the end, when it is more.
+// digest describes the trial in one or a few lines per entry, with at most about room bytes. If
+// there is more, it keeps the start and the end.
 func (g *judgeGrader) digest(s *grader.Subject, room, perEntry int) string {
 	lines := make([]string, 0, len(s.Transcript))
 	for i := range s.Transcript {
@@ -162,7 +181,7 @@ func (g *judgeGrader) digest(s *grader.Subject, room, perEntry int) string {
 }
 
 func (g *judgeGrader) digestEntry(e *record.Entry, room int) string {
-	short := func(s string) string { return text.ClipMiddle(g.redact.Text(s), room) } // half a key is not recognised
+	short := func(s string) string { return text.ClipMiddle(g.redact.Text(s), room) } // a clipped key would not be recognized
 	if e.Tool != nil {
 		return fmt.Sprintf("tool %s %s -> %s %s", text.Clip(e.Tool.Name, 100), short(string(e.Tool.Arguments)),
 			e.Tool.Status, short(string(e.Tool.Result)))

@@ -1,8 +1,10 @@
-// Package judge grades a trial by asking models: one judge or several, each for a score or for the better of two answers.
-// Call [Prompt] through the registry of [waza/runner/grader/builtin]; [Endpoints] lists where the judges of a suite are.
+// Package judge grades a trial by asking models: one or several judges, each for a score or for
+// the better of two answers. Use [Prompt] through the registry of [waza/runner/grader/builtin].
+// [Endpoints] lists the addresses of a suite's judges.
 package judge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,26 +21,29 @@ import (
 	"waza/runner/record"
 )
 
-// judgeGrader asks its judges, all at once, and makes one verdict of theirs:
+// A judgeGrader asks all its judges concurrently and combines their opinions to one verdict:
 //
 //	independent:  judge ─► score, passed, reason
 //	pairwise:     judge (with, without) ─► better ┐ the same ─► won or lost
 //	              judge (without, with) ─► better ┘ not      ─► tie
 //
-// A judge that cannot be reached, or whose answer makes no sense twice, makes the
-// trial an error. Its calls have been retried then, so doing the whole trial
-// again would be a waste: the error is permanent, and a later grading of the
-// recorded trial may do better.
+// If a judge cannot be reached, or its answer is unusable twice, the trial is an error. The
+// judge's calls were already retried, so repeating the whole trial would be a waste. The error
+// is therefore permanent; grading the recorded trial later can succeed.
 type judgeGrader struct {
 	options *PromptOptions
-	rubric  string
+	rubric  rubric
 	judges  []judge
 	redact  *provider.Redactor
+	env     *grader.Env
 }
 
 func (g *judgeGrader) Asks(s *grader.Subject) any {
 	o := *g.options
 	o.Prompt, o.Rubric, o.Reference = "", g.criteria(s), s.Expanded(g.options.Reference)
+	if g.byCriteria() && !mentionsGrades(o.Rubric) {
+		o.Rubric = "by criteria: " + o.Rubric // differs from the same text with one verdict
+	}
 	o.Model, o.Judges, o.Provider, o.Endpoint = "", nil, "", provider.Endpoint{}
 	o.Files = make([]string, len(g.options.Files))
 	for i, f := range g.options.Files {
@@ -50,45 +55,66 @@ func (g *judgeGrader) Asks(s *grader.Subject) any {
 	}
 	var without *record.Baseline
 	if g.options.comparesWithBaseline() {
-		without = s.Baseline // else it is there for another grader of the task
+		without = s.Baseline // otherwise another grader of the task needs the baseline
 	}
 	return []any{o, judges, without}
 }
 
-// opinion is what one judge makes of a trial.
+// An opinion is the result of one judge.
 type opinion struct {
 	Judge  string  `json:"judge"`
 	Score  float64 `json:"score"`
 	Passed bool    `json:"passed"`
 	Reason string  `json:"reason,omitempty"`
-	// Winner is with, without or tie; of pairwise judges only.
+	// Winner is with, without or tie; only for pairwise judges.
 	Winner string `json:"winner,omitempty"`
-	// Orders are what it said in each order of the outputs.
+	// Orders holds the judge's winner for each order of the outputs.
 	Orders []string `json:"orders,omitempty"`
+	// Magnitudes states for each order how much better the winner is, if the judge states it.
+	Magnitudes []string `json:"magnitudes,omitempty"`
+	// Passes and Failures hold the answers about criteria, if the judge passes or fails
+	// criteria.
+	Passes   []string `json:"passes,omitempty"`
+	Failures []string `json:"failures,omitempty"`
+
+	// Response is the judge's text beside its calls, if the judge passes or fails criteria.
+	Response string `json:"response,omitempty"`
 
 	usage provider.Usage
 }
 
-// judgement is the details of the grader.
+// A judgement holds the details of the grader.
 type judgement struct {
 	Mode     string    `json:"mode"`
 	Opinions []opinion `json:"opinions"`
-	// Agreement is the share of judges, 0 to 1, whose opinion is the verdict's.
+	// Agreement is the share of judges, 0 to 1, who agree with the verdict.
 	Agreement float64       `json:"agreement"`
 	Aggregate string        `json:"aggregate,omitempty"`
 	Usage     *record.Usage `json:"usage,omitempty"`
+	// Rubric describes a rubric with a name; otherwise it is absent.
+	Rubric *rubricInfo `json:"rubric,omitempty"`
+	*criteriaDetails
+}
+
+// criteriaDetails holds the answers about criteria, in the form that other tools use.
+type criteriaDetails struct {
+	// Response is the judges' text beside their calls. Prompt holds the criteria.
+	Response string   `json:"response"`
+	Prompt   string   `json:"prompt"`
+	Passes   []string `json:"passes"`
+	Failures []string `json:"failures"`
 }
 
 func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
 	pairwise := g.options.Mode == modePairwise
 	if pairwise && s.Baseline == nil && g.options.Reference == "" {
-		return grader.Score{}, executor.Permanent(errors.New("there is nothing to compare with: pairwise needs a run without skills (baseline: true) or a reference"))
+		return grader.Score{}, executor.Permanent(errors.New("nothing to compare with: pairwise needs a run without skills (baseline: true) or a reference"))
 	}
 	if pairwise && g.options.Reference == "" && s.Baseline.Missing != "" {
-		return grader.Score{}, executor.Permanent(fmt.Errorf("there is nothing to compare with: %s", s.Baseline.Missing))
+		return grader.Score{}, executor.Permanent(fmt.Errorf("nothing to compare with: %s", s.Baseline.Missing))
 	}
 	for _, f := range g.options.Files {
-		if err := s.LostAt(s.Expanded(f)); err != nil && !pairwise {
+		if err := s.MissingAt(s.Expanded(f)); err != nil && !pairwise {
 			return grader.Score{}, err
 		}
 	}
@@ -97,9 +123,12 @@ func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 	var wg sync.WaitGroup
 	for i, j := range g.judges {
 		wg.Go(func() {
-			if pairwise {
+			switch {
+			case pairwise:
 				opinions[i], errs[i] = g.compare(ctx, j, s)
-			} else {
+			case g.byCriteria():
+				opinions[i], errs[i] = g.judgeCriteria(ctx, j, s)
+			default:
 				opinions[i], errs[i] = g.judge(ctx, j, s)
 			}
 		})
@@ -110,10 +139,10 @@ func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 			return grader.Score{Usage: usageOf(opinions)}, judgeFault(g.judges[i].model, err)
 		}
 	}
-	return g.verdict(opinions), nil
+	return g.verdict(opinions, s), nil
 }
 
-// judgeFault says that a judge could not do its work.
+// judgeFault returns the error of a judge that could not do its work.
 func judgeFault(model string, err error) error {
 	fault := executor.ProviderFault(err)
 	if executor.AsStop(fault) == nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
@@ -122,9 +151,12 @@ func judgeFault(model string, err error) error {
 	return fmt.Errorf("judge %s: %w", model, fault)
 }
 
-// verdict makes one of the opinions.
-func (g *judgeGrader) verdict(opinions []opinion) grader.Score {
-	d := judgement{Mode: g.options.Mode, Opinions: opinions}
+// verdict combines the opinions.
+func (g *judgeGrader) verdict(opinions []opinion, of *grader.Subject) grader.Score {
+	d := judgement{Mode: g.options.Mode, Opinions: opinions, Rubric: g.rubric.info}
+	if g.byCriteria() {
+		d.criteriaDetails = detailsOf(opinions, clipCriteria(g.criteria(of)))
+	}
 	votes, sum := 0, 0.0
 	for _, o := range opinions {
 		sum += o.Score
@@ -146,13 +178,31 @@ func (g *judgeGrader) verdict(opinions []opinion) grader.Score {
 	d.Agreement = float64(votes) / float64(n)
 	d.Usage = usageOf(opinions)
 	s.Details, s.Usage = d, d.Usage
-	if !s.Passed {
+	switch {
+	case s.Passed:
+	case g.byCriteria() && n == 1 && opinions[0].Reason != "":
+		s.Feedback = opinions[0].Reason // the form that other tools use
+	default:
 		s.Feedback = feedbackOf(opinions)
 	}
 	return s
 }
 
-// usageOf is what the opinions cost; nil when nobody answered.
+// detailsOf combines the criteria of all judges.
+func detailsOf(opinions []opinion, prompt string) *criteriaDetails {
+	d := &criteriaDetails{Prompt: prompt, Passes: []string{}, Failures: []string{}}
+	var responses []string
+	for _, o := range opinions {
+		d.Passes, d.Failures = append(d.Passes, o.Passes...), append(d.Failures, o.Failures...)
+		if o.Response != "" {
+			responses = append(responses, o.Response)
+		}
+	}
+	d.Response = strings.Join(responses, "\n")
+	return d
+}
+
+// usageOf returns the cost of the opinions, or nil if no judge answered.
 func usageOf(opinions []opinion) *record.Usage {
 	var sum provider.Usage
 	for _, o := range opinions {
@@ -164,7 +214,8 @@ func usageOf(opinions []opinion) *record.Usage {
 	return &record.Usage{InputTokens: sum.InputTokens, OutputTokens: sum.OutputTokens, CostUSD: sum.CostUSD}
 }
 
-// threshold compares with a margin: a mean of floats is not exact.
+// threshold returns *t or the default, with a margin below *t because a mean of floats is not
+// exact.
 func threshold(t *float64, otherwise float64) float64 {
 	if t == nil {
 		return otherwise
@@ -172,7 +223,7 @@ func threshold(t *float64, otherwise float64) float64 {
 	return *t - 1e-9
 }
 
-// feedbackOf are the reasons of those who did not let the trial pass, or of all.
+// feedbackOf lists the reasons of the judges that did not pass the trial.
 func feedbackOf(opinions []opinion) string {
 	var lines []string
 	for _, o := range opinions {
@@ -186,7 +237,7 @@ func feedbackOf(opinions []opinion) string {
 	return strings.Join(lines, "\n")
 }
 
-// judgeAnswer is how an independent judge answers.
+// A judgeAnswer is the answer of an independent judge.
 type judgeAnswer struct {
 	Score  *float64 `json:"score"`
 	Passed *bool    `json:"passed"`
@@ -221,10 +272,11 @@ func (g *judgeGrader) judge(ctx context.Context, j judge, s *grader.Subject) (op
 
 func (g *judgeGrader) compare(ctx context.Context, j judge, s *grader.Subject) (opinion, error) {
 	o := opinion{Judge: j.model}
-	var winners, reasons [2]string
+	var winners, reasons, magnitudes [2]string
+	form := g.winnerForm()
 	for i, swapped := range []bool{false, true} {
-		err := g.ask(ctx, j, g.brief(s, swapped), winnerAnswer, &o.usage, func(raw json.RawMessage) error {
-			var a struct{ Winner, Reason string }
+		err := g.ask(ctx, j, g.brief(s, swapped), form, &o.usage, func(raw json.RawMessage) error {
+			var a struct{ Winner, Reason, Reasoning, Magnitude string }
 			if err := json.Unmarshal(raw, &a); err != nil {
 				return err
 			}
@@ -232,13 +284,14 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *grader.Subject) (
 			case w == "TIE":
 				winners[i] = "tie"
 			case w != "A" && w != "B":
-				return fmt.Errorf("the winner %q is none of A, B and tie", text.Clip(a.Winner, 40))
+				return fmt.Errorf("the winner must be A, B or tie, got %q", text.Clip(a.Winner, 40))
 			case (w == "A") != swapped:
 				winners[i] = "with"
 			default:
 				winners[i] = "without"
 			}
-			reasons[i] = g.reason(a.Reason)
+			reasons[i] = g.reason(cmp.Or(a.Reason, a.Reasoning))
+			magnitudes[i] = text.Clip(g.reason(a.Magnitude), 40)
 			return nil
 		})
 		if err != nil {
@@ -246,26 +299,32 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *grader.Subject) (
 		}
 	}
 	o.Orders = winners[:]
+	if magnitudes != [2]string{} {
+		o.Magnitudes = magnitudes[:]
+	}
 	o.Winner, o.Reason = winners[0], reasons[0]
 	if winners[0] != winners[1] {
 		o.Winner = "tie"
-		o.Reason = fmt.Sprintf("the judge does not stand by its choice when the order changes: %s, then %s", winners[0], winners[1])
+		o.Reason = fmt.Sprintf("the judge changes its choice with the order of the outputs: %s, then %s", winners[0], winners[1])
 	}
 	o.Score = map[string]float64{"with": 1, "tie": 0.5, "without": 0}[o.Winner]
 	o.Passed = o.Score >= threshold(g.options.Threshold, 0.5)
 	return o, nil
 }
 
-// maxReason bounds what is kept of a judge's reason.
+// maxReason is the most bytes kept of a judge's reason.
 const maxReason = 4 << 10
 
 func (g *judgeGrader) reason(given string) string {
 	return g.redact.Text(text.Clip(strings.TrimSpace(strings.ToValidUTF8(given, "\uFFFD")), maxReason))
 }
 
-// ask asks a judge. An answer that take cannot make sense of is asked for once
-// more; faults of the network are retried by the client.
+// ask asks a judge. If take rejects the answer, ask asks once more. The client retries after
+// network faults.
 func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *provider.Usage, take func(json.RawMessage) error) error {
+	if j.agent != "" {
+		return g.askAgentForm(ctx, j, b, a, usage, take)
+	}
 	if j.fault != nil {
 		return j.fault
 	}
@@ -275,9 +334,10 @@ func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answ
 		Messages: []provider.Message{{Role: provider.User, Text: b.text}},
 	}
 	var wrong error
-	for range 2 {
+	for n := range 2 {
 		if wrong != nil {
-			// Not as a further turn: what the judge wrote may have been talked into it.
+			// Not as a further turn: the judge's first answer may have been influenced by the
+			// data.
 			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.", text.Clip(wrong.Error(), 200), a.Name)
 		}
 		reply, err := j.client.Complete(ctx, r)
@@ -285,8 +345,11 @@ func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answ
 		if err != nil {
 			return err
 		}
+		if reply.Answer == nil && n > 0 && usable(reply.Message.Text, take) {
+			return nil
+		}
 		if reply.Answer == nil {
-			wrong = fmt.Errorf("it did not answer with %s but said %s", a.Name, grader.Excerpt(g.redact.Text(reply.Message.Text)))
+			wrong = fmt.Errorf("it did not answer with %s but with %s", a.Name, grader.Excerpt(g.redact.Text(reply.Message.Text)))
 			continue
 		}
 		if wrong = take(reply.Answer); wrong == nil {
@@ -319,4 +382,26 @@ var winnerAnswer = provider.Answer{
 		},
 		"required": []string{"reason", "winner"}, "additionalProperties": false,
 	},
+}
+
+// fieldWinnerAnswer is the form that prompts of other tools name.
+var fieldWinnerAnswer = provider.Answer{
+	Name: setWinner, Description: "Says which of two outputs is better, and how much.",
+	Schema: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"winner":    map[string]any{"type": "string", "enum": []string{"A", "B", "tie"}, "description": "The better output by the criteria."},
+			"magnitude": map[string]any{"type": "string", "enum": []string{"much-better", "slightly-better", "equal"}, "description": "How much better it is."},
+			"reasoning": map[string]any{"type": "string", "description": "Why, in a few sentences."},
+		},
+		"required": []string{"winner", "magnitude", "reasoning"}, "additionalProperties": false,
+	},
+}
+
+// winnerForm returns the form in which a judge names the better of two outputs.
+func (g *judgeGrader) winnerForm() provider.Answer {
+	if strings.Contains(g.rubric.text, setWinner) {
+		return fieldWinnerAnswer
+	}
+	return winnerAnswer
 }

@@ -13,6 +13,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // Prompt asks judges: see [judgeGrader].
@@ -20,7 +21,7 @@ var Prompt = func() grader.Kind {
 	k := grader.KindOf(eval.Kind{
 		Name:    "prompt",
 		Aliases: []string{"llm", "llm_comparison"},
-		Summary: "Asks a judge model for its verdict on the trial, or several for a common one.",
+		Summary: "Asks a judge model for its verdict on the trial, or combines the verdicts of several judges.",
 		Options: func() any { return promptDefaults() },
 		Judges: func() any {
 			o := promptDefaults()
@@ -29,15 +30,20 @@ var Prompt = func() grader.Kind {
 		},
 	}, checkPrompt, newPrompt)
 	k.Preflight = preflightPrompt
+	k.Needs = func(spec *eval.Grader, env *grader.Env) []record.Need {
+		if o, ok := spec.Options.(*PromptOptions); ok {
+			return needsOf(o, env)
+		}
+		return nil
+	}
 	return k
 }()
 
-// GeneralRubric is what judges go by for tasks without a prompt grader, in suites of the
-// kind judge.
+// GeneralRubric is the rubric for tasks without a prompt grader in suites of the kind judge.
 const GeneralRubric = `Is the output a correct and complete answer to the task? Judge what it says, and what of the task it leaves out: 1 is correct and complete, 0.5 has a serious error or lacks an important part, 0 is wrong or no answer. It passes if a person who asked could use it as it is.`
 
-// IsGeneral reports whether a grader is the one that suites of the kind judge give to
-// tasks without a prompt grader.
+// IsGeneral reports whether a grader has the rubric that suites of the kind judge give to tasks
+// without a prompt grader.
 func IsGeneral(spec *eval.Grader) bool {
 	o, ok := spec.Options.(*PromptOptions)
 	return ok && o.Prompt == GeneralRubric
@@ -57,41 +63,52 @@ const (
 	answerSchema    = "json_schema"
 )
 
-// PromptOptions are the options of the prompt grader.
+// PromptOptions holds the options of the prompt grader.
 type PromptOptions struct {
-	// What the judge is to look for. May use template variables.
+	// Criteria of the judge. Can use template variables.
 	Prompt string `yaml:"prompt"`
-	// The same as prompt: a text, or the path of a file with it.
-	Rubric string `yaml:"rubric" jsonschema_extras:"x-refers=suite-file"`
+	// Like prompt, but a text, the path of a file with the text, or the name of a built-in
+	// rubric: groundedness, helpfulness, instruction-following, refusal-correctness,
+	// tool-use-appropriateness.
+	Rubric string `yaml:"rubric" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
 	// Model of the judge; config.judge_model when absent, else config.model.
 	Model string `yaml:"model"`
-	// Models of several judges, in place of model. Each may name its API: anthropic:claude-sonnet-4-5.
+	// Agent that judges, instead of a model that waza asks itself: `judge: {agent: copilot}`.
+	// config.judge when absent. The agent uses model, or config.judge_model, if one is set.
+	Judge eval.JudgeChoice `yaml:"judge" json:",omitzero"`
+	// Models of several judges, instead of model. Each can name its API:
+	// anthropic:claude-sonnet-4-5.
 	Judges []string `yaml:"judges"`
-	// How several judges come to a verdict: by majority, or by the mean of their scores.
+	// How several judges reach a verdict: by majority, or by the mean of their scores.
 	Aggregate string `yaml:"aggregate" jsonschema:"enum=majority,enum=mean"`
-	// API of the judges: openai or anthropic; when absent that of the executor, or what the model's name says.
+	// API of the judges: openai or anthropic; when absent, the executor's API, or the API that
+	// the model's name implies.
 	Provider string `yaml:"provider" jsonschema:"enum=openai,enum=anthropic"`
-	// Where the judges are served, in place of what config says.
+	// Where the judges are served, instead of the endpoint in config.
 	provider.Endpoint `yaml:",inline"`
-	// Parameters of the API, as it names them: temperature, max_tokens, …
+	// Parameters of the API, by its own names: temperature, max_tokens, …
 	Params map[string]any `yaml:"params"`
+	// How much the judge should reason; config.judge_reasoning_effort when absent.
+	ReasoningEffort string `yaml:"reasoning_effort" json:",omitempty" jsonschema:"enum=low,enum=medium,enum=high,enum=xhigh,enum=max"`
 	// How the judge answers: by calling a tool, or as structured output.
 	Answer string `yaml:"answer" jsonschema:"enum=tool,enum=json_schema"`
-	// Let the judge see the agent's whole session, and not only a digest of it.
+	// Show the judge the agent's whole session instead of a digest.
 	ContinueSession bool `yaml:"continue_session"`
-	// How the judge compares: independent, or pairwise with the run without skills, in both orders.
+	// How the judge compares: independent, or pairwise with the run without skills, in both
+	// orders.
 	Mode string `yaml:"mode" jsonschema:"enum=independent,enum=pairwise"`
-	// Least score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie passes.
+	// Minimum score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie
+	// passes.
 	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
-	// Text that a good output is compared with. In pairwise it stands in for the run without skills.
+	// Text to compare the output with. In pairwise it replaces the run without skills.
 	Reference string `yaml:"reference"`
-	// Files of the workspace that the judge is to see.
+	// Files of the workspace to show the judge.
 	Files []string `yaml:"files"`
 
 	eval.Beside `yaml:"-"`
 }
 
-// Refers names the rubric, if it is a file.
+// Refers returns the path of the rubric, if it is a file.
 func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	if abs, ok := rubricFile(o, suite); ok {
 		return []string{abs}
@@ -103,9 +120,8 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to judge: give prompt or rubric")
 	}
-	if abs, ok := rubricFile(o, c.Suite()); ok {
-		c.Allows(decode.At("rubric"), abs)
-	}
+	checkRubric(c, o)
+	checkSight(c, o)
 	o.Endpoint.Check(c)
 	for i, f := range o.Files {
 		grader.CheckLocal(c, decode.At("files", i), f)
@@ -116,32 +132,75 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 		}
 	}
 	if o.Model != "" && len(o.Judges) > 0 {
-		c.Warnf(decode.At("model"), decode.CodeNoEffect, "model has no effect beside judges")
+		c.Warnf(decode.At("model"), decode.CodeNoEffect, "model has no effect because judges is set")
 	}
 	if o.Aggregate == byMajority && len(o.Judges) > 0 && len(o.Judges)%2 == 0 && c.Has(decode.At("aggregate")) {
-		c.Infof(decode.At("judges"), decode.CodeNoEffect, "an even number of judges may not come to a majority; the trial fails then")
+		c.Infof(decode.At("judges"), decode.CodeNoEffect, "an even number of judges may not reach a majority; the trial fails then")
 	}
 }
 
-// endpointer is what the options of executors that ask models have.
+// checkSight reports where a judge does not see the same data as a judge of microsoft/waza, for
+// prompts written for the latter.
+func checkSight(c *eval.Check, o *PromptOptions) {
+	if o.Mode == modePairwise || !mentionsGrades(o.Prompt+o.Rubric) {
+		return
+	}
+	switch {
+	case !o.ContinueSession:
+		c.Infof(decode.At(), decode.CodeOtherMeaning,
+			"the judge sees the task, the output and a digest of the session; a judge of microsoft/waza sees only the prompt, unless continue_session is true")
+	case len(o.Files) == 0:
+		c.Warnf(decode.At("continue_session"), decode.CodeOtherMeaning,
+			"continue_session shows the judge the whole recorded session, but not the workspace; a judge of microsoft/waza continues the session in the workspace: list the files that the judge must see under files")
+	}
+}
+
+// An endpointer is implemented by the options of executors that ask models.
 type endpointer interface {
 	ProviderEndpoint() provider.Endpoint
 }
 
-// judge is one model that judges.
+// A judge is one model or agent that judges.
 type judge struct {
 	model  string
 	client provider.Client
-	source judgeSource
-	fault  error // why it cannot be asked
+	// agent is the name of the judging agent, empty for models. agentModel is the model that the
+	// agent should use, empty for the agent's default.
+	agent, agentModel string
+	source            judgeSource
+	fault             error // why it cannot be asked
 }
 
-// judgeSource is which API serves a judge, and where.
+// A judgeSource identifies what serves a judge: an API with its address, or an agent.
 type judgeSource struct {
 	API, BaseURL, APIVersion, Model string
+	Agent                           string `json:",omitempty"`
 }
 
-// judgeModels are the models that judge; empty when none is named.
+// judgeAgent returns the name of the judging agent, or "" if models judge.
+func judgeAgent(o *PromptOptions, env *grader.Env) string {
+	return cmp.Or(o.Judge.Agent, env.Suite.Config.Judge.Agent)
+}
+
+// agentJudges returns the judges when an agent judges: one for each named model, or one with the
+// agent's default model.
+func agentJudges(o *PromptOptions, env *grader.Env, name string) []judge {
+	models := o.Judges
+	if len(models) == 0 {
+		models = []string{cmp.Or(o.Model, env.Suite.Config.JudgeModel)}
+	}
+	judges := make([]judge, len(models))
+	for i, m := range models {
+		title := name
+		if m != "" {
+			title += ":" + m
+		}
+		judges[i] = judge{model: title, agent: name, agentModel: m, source: judgeSource{Agent: name, Model: m}}
+	}
+	return judges
+}
+
+// judgeModels returns the models that judge; the result is empty if none is named.
 func judgeModels(o *PromptOptions, env *grader.Env) []string {
 	if len(o.Judges) > 0 {
 		return o.Judges
@@ -152,18 +211,20 @@ func judgeModels(o *PromptOptions, env *grader.Env) []string {
 	return nil
 }
 
-// NamesJudge reports whether the options name the model, so that config need not.
-func (o *PromptOptions) NamesJudge() bool { return o.Model != "" || len(o.Judges) > 0 }
+// NamesJudge reports whether the options name the judge, so that config need not.
+func (o *PromptOptions) NamesJudge() bool {
+	return o.Model != "" || len(o.Judges) > 0 || o.Judge.Agent != ""
+}
 
-// NamesNoJudge reports whether a grader asks a model and leaves it to config which.
+// NamesNoJudge reports whether a grader asks a judge that only config names.
 func NamesNoJudge(spec *eval.Grader) bool {
 	o, ok := spec.Options.(*PromptOptions)
 	return ok && !o.NamesJudge()
 }
 
-// judgeEndpoint is which API serves a judge, and where. What the grader does not
-// say, it takes from the executor in use, if that asks a model itself, else from
-// what config says of where models are served.
+// judgeEndpoint returns the API, the endpoint and the model name of a judge. Settings missing in
+// the grader come from the executor in use, if that asks a model itself. Otherwise they come
+// from the endpoints in config.
 func judgeEndpoint(o *PromptOptions, env *grader.Env, model string) (provider.API, provider.Endpoint, string) {
 	endpoint, fallback := o.Endpoint, provider.API(o.Provider)
 	used := cmp.Or(env.Executor, env.Suite.Config.Executor)
@@ -184,67 +245,103 @@ func judgeEndpoint(o *PromptOptions, env *grader.Env, model string) (provider.AP
 	return api, endpoint, name
 }
 
-// asksModels reports whether an executor is one that asks a model itself.
+// asksModels reports whether an executor asks a model itself.
 func asksModels(name string) bool {
 	return name == string(provider.OpenAI) || name == string(provider.Anthropic)
 }
 
-// servesJudge reports whether the executor's API is to be asked for a model that
-// by its name is by's: at an address of its own it may serve any.
+// servesJudge reports whether the executor's API serves a model whose name implies the API by.
+// An executor with a custom address can serve any model.
 func servesJudge(used provider.API, e provider.Endpoint, by provider.API) bool {
 	return used == by || e.BaseURL != ""
 }
 
-var errNoJudge = errors.New("no model is named to judge: set model or judges, or config.judge_model")
+var errNoJudge = errors.New("no judge model is set: set model or judges, or config.judge_model")
 
 func newPrompt(o *PromptOptions, env *grader.Env) (grader.Grader, error) {
-	rubric, err := rubricText(o, env)
+	rubric, err := rubricOf(o, env)
 	if err != nil {
 		return nil, err
+	}
+	g := &judgeGrader{options: o, rubric: rubric, redact: env.Clients().Redactor(), env: env}
+	if g.judges, err = judgesOf(o, env); err != nil {
+		return nil, err
+	}
+	if g.judges[0].agent != "" && o.Answer != answerTool {
+		tools := *o
+		tools.Answer = answerTool
+		g.options = &tools
+	}
+	return g, nil
+}
+
+// judgesOf returns the judges of a grader, at least one. If a judge cannot be asked, judgesOf
+// returns an error. In recorded runs it sets the judge's fault instead, because the judge may
+// not be needed.
+func judgesOf(o *PromptOptions, env *grader.Env) ([]judge, error) {
+	if name := judgeAgent(o, env); name != "" {
+		judges := agentJudges(o, env, name)
+		err := checkAgent(env, name)
+		for i := range judges {
+			judges[i].fault = err
+		}
+		if err != nil && !env.Recorded {
+			return nil, err
+		}
+		return judges, nil
 	}
 	models := judgeModels(o, env)
 	if len(models) == 0 {
 		return nil, errNoJudge
 	}
-	g := &judgeGrader{options: o, rubric: rubric, redact: env.Clients().Redactor()}
+	var judges []judge
 	for _, m := range models {
 		api, endpoint, name := judgeEndpoint(o, env, m)
 		client, err := env.Clients().Client(context.Background(), api, endpoint, name)
-		if err != nil && !env.Recorded {
-			return nil, executor.ProviderFault(err)
-		}
-		g.judges = append(g.judges, judge{m, client, judgeSource{string(api), endpoint.BaseURL, endpoint.APIVersion, name}, err})
-	}
-	return g, nil
-}
-
-// rubricText is what the judge is to look for: prompt, then rubric, which may be
-// a file.
-func rubricText(o *PromptOptions, env *grader.Env) (string, error) {
-	rubric := o.Rubric
-	if abs, ok := rubricFile(o, env.Suite); ok {
-		data, err := env.Suite.ReadFile(abs, grader.MaxFileBytes)
+		client = provider.WithEffort(client, cmp.Or(o.ReasoningEffort, env.Suite.Config.JudgeReasoningEffort))
 		if err != nil {
-			return "", fmt.Errorf("rubric: %s: %w", strings.TrimSpace(rubric), err)
+			err = noJudge(err)
 		}
-		rubric = string(data)
+		if err != nil && !env.Recorded {
+			return nil, err
+		}
+		judges = append(judges, judge{model: m, client: client, source: judgeSource{API: string(api), BaseURL: endpoint.BaseURL, APIVersion: endpoint.APIVersion, Model: name}, fault: err})
 	}
-	parts := slices.DeleteFunc([]string{o.Prompt, rubric}, func(s string) bool { return strings.TrimSpace(s) == "" })
-	return strings.Join(parts, "\n\n"), nil
+	return judges, nil
 }
 
-// rubricFile is the file that a rubric names, if it names one.
-func rubricFile(o *PromptOptions, suite *eval.Suite) (abs string, ok bool) {
-	name := strings.TrimSpace(o.Rubric)
-	if name == "" || len(name) >= 300 || strings.ContainsAny(name, "\n") {
-		return "", false
+// noJudge converts the error of a judge that cannot be asked. Only the trials whose graders need
+// the judge end in an error; grading them later can succeed.
+func noJudge(err error) error {
+	if provider.KindOf(err) == provider.Refused {
+		return executor.Permanent(fmt.Errorf("%w; or let an agent judge: --judge-agent copilot, or config.judge.agent; waza grade judges the recorded trials", err))
 	}
-	abs, _, ok = o.Resolve(suite, name)
-	return abs, ok
+	return executor.ProviderFault(err)
 }
 
-// Endpoints are where models are served by what config says of the executors,
-// for graders without an address of their own; nil for a grader that asks none.
+func checkAgent(env *grader.Env, name string) error {
+	if env.Agents == nil {
+		return grader.ErrNoAgents
+	}
+	if err := env.Agents.Check(env.Suite, name); err != nil {
+		return fmt.Errorf("judge: %w", err)
+	}
+	return nil
+}
+
+// rubricOf returns what the judge should look for: prompt, then rubric.
+func rubricOf(o *PromptOptions, env *grader.Env) (rubric, error) {
+	r, err := loadRubric(o, env.Suite)
+	if err != nil {
+		return rubric{}, err
+	}
+	parts := slices.DeleteFunc([]string{o.Prompt, r.text}, func(s string) bool { return strings.TrimSpace(s) == "" })
+	r.text = strings.Join(parts, "\n\n")
+	return r, nil
+}
+
+// Endpoints returns the endpoints of models that config gives to executors, for graders without
+// an address. It returns nil for a grader that asks no model.
 func Endpoints(g *eval.Grader, suite *eval.Suite) map[string]provider.Endpoint {
 	if _, asks := g.Options.(*PromptOptions); !asks {
 		return nil
@@ -259,21 +356,72 @@ func Endpoints(g *eval.Grader, suite *eval.Suite) map[string]provider.Endpoint {
 	return endpoints
 }
 
-func preflightPrompt(_ context.Context, specs []*eval.Grader, env *grader.Env) []grader.Finding {
+// preflightPrompt reports judges that cannot be asked on this machine. It reads keys from the
+// environment, and runs no program that prints one.
+func preflightPrompt(ctx context.Context, specs []*eval.Grader, env *grader.Env) []grader.Finding {
 	var findings []grader.Finding
 	for _, spec := range specs {
-		if o, ok := spec.Options.(*PromptOptions); ok && len(judgeModels(o, env)) == 0 {
+		o, ok := spec.Options.(*PromptOptions)
+		if !ok {
+			continue
+		}
+		if err := lacksJudge(ctx, o, env); err != nil {
+			code := decode.CodeUnavailable
+			if errors.Is(err, errNoJudge) {
+				code = decode.CodeMissingField
+			}
 			findings = append(findings, grader.Finding{
-				Grader: spec, Severity: decode.Warning, Code: decode.CodeUnavailable,
-				Message: errNoJudge.Error() + "; trials it applies to end in error",
+				Grader: spec, Severity: decode.Warning, Code: code,
+				Message: err.Error() + "; trials with this grader end in error",
 			})
 		}
 	}
 	return findings
 }
 
-// ComparesWithBaseline reports whether a grader of a suite looks at what the
-// baseline left, so that the baseline must come first.
+// lacksJudge returns an error if a judge is known to be unavailable.
+func lacksJudge(ctx context.Context, o *PromptOptions, env *grader.Env) error {
+	if name := judgeAgent(o, env); name != "" {
+		return checkAgent(env, name)
+	}
+	models := judgeModels(o, env)
+	if len(models) == 0 {
+		return errNoJudge
+	}
+	for _, m := range models {
+		api, endpoint, name := judgeEndpoint(o, env, m)
+		if len(endpoint.APIKeyCommand) > 0 {
+			continue
+		}
+		if _, err := env.Clients().Client(ctx, api, endpoint, name); provider.KindOf(err) == provider.Refused {
+			return fmt.Errorf("judge %s: %w; or let an agent judge: --judge-agent copilot", m, err)
+		}
+	}
+	return nil
+}
+
+// needsOf lists what lacksJudge looks for.
+func needsOf(o *PromptOptions, env *grader.Env) (list []record.Need) {
+	if name := judgeAgent(o, env); name != "" {
+		if env.Agents == nil {
+			return nil
+		}
+		return env.Agents.Needs(env.Suite, name)
+	}
+	for _, m := range judgeModels(o, env) {
+		api, endpoint, _ := judgeEndpoint(o, env, m)
+		list = append(list, endpoint.Needs(api)...)
+	}
+	return list
+}
+
+// AskerNeeds lists what a machine needs for [NewAsker] to succeed.
+func AskerNeeds(env *grader.Env, model string) []record.Need {
+	return needsOf(&PromptOptions{Model: model}, env)
+}
+
+// ComparesWithBaseline reports whether a suite's grader needs the results of the baseline, so
+// that the baseline must run first.
 func ComparesWithBaseline(spec *eval.Grader) bool {
 	o, ok := spec.Options.(*PromptOptions)
 	return ok && o.comparesWithBaseline()
@@ -283,5 +431,6 @@ func (o *PromptOptions) comparesWithBaseline() bool {
 	return o.Mode == modePairwise && o.Reference == ""
 }
 
-// SkillsOnly holds for pairwise judges without a reference, who compare with the baseline.
+// SkillsOnly reports whether the judges compare with the baseline: in pairwise mode without a
+// reference.
 func (o *PromptOptions) SkillsOnly() bool { return o.comparesWithBaseline() }

@@ -8,7 +8,7 @@ import (
 	"waza/runner/grader/match"
 )
 
-// NewAnyOf returns a grader that is met when the output contains one of the texts.
+// NewAnyOf returns a grader that passes if the output contains one of the texts.
 func NewAnyOf(texts []string) (grader.Grader, error) {
 	checks, err := textChecks(&TextOptions{Contains: texts})
 	if err != nil {
@@ -17,7 +17,7 @@ func NewAnyOf(texts []string) (grader.Grader, error) {
 	return anyOf{checks, texts}, nil
 }
 
-// anyOf is met when one of the checks of a text grader is.
+// anyOf passes if one of the checks of a text grader is met.
 type anyOf struct {
 	checks []textCheck
 	texts  []string
@@ -34,7 +34,7 @@ func (g anyOf) Grade(_ context.Context, s *grader.Subject) (grader.Score, error)
 	case t.Met > 0:
 		return grader.Score{Score: 1, Passed: true}, nil
 	case t.Undecided > 0:
-		return grader.Score{}, t.Why
+		return grader.Score{}, t.Reason
 	}
 	return grader.Score{
 		Feedback: fmt.Sprintf("the output contains none of %q\noutput: %s", g.texts, grader.Excerpt(s.Output)),

@@ -17,33 +17,36 @@ import (
 // Diff compares files of the workspace with snapshots.
 var Diff = grader.KindOf(eval.Kind{
 	Name:    "diff",
-	Summary: "Compares files of the workspace with snapshots and fragments. The score is the share of checks met; all must be.",
+	Summary: "Compares files of the workspace with snapshots and fragments. The score is the share of checks met. Passes if all are met.",
 }, checkDiff, newDiff)
 
-// DiffOptions are the options of the diff grader.
+// DiffOptions holds the options of the diff grader.
 type DiffOptions struct {
-	// Files of the workspace and what is expected of them. Each must exist.
+	// Files of the workspace and their expected content. Each file must exist.
 	ExpectedFiles []DiffFile `yaml:"expected_files"`
-	// Directory of the snapshots, found as files of the suite are; the fixture directory when absent.
-	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory"`
-	// Write what the agent made over the snapshots instead of comparing with them.
+	// Directory of the snapshots, found like other files of the suite; the fixture directory
+	// when absent.
+	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
+	// Replace the snapshots with the agent's files instead of comparing them.
 	UpdateSnapshots bool `yaml:"update_snapshots"`
 
 	eval.Beside `yaml:"-"`
 }
 
-// DiffFile is one file of the workspace and what is expected of it.
+// A DiffFile is a file of the workspace and its expected content.
 type DiffFile struct {
 	// File, relative to the workspace.
 	Path string `yaml:"path" jsonschema:"required"`
-	// File that it must equal byte for byte: in context_dir, else in the fixture directory, else relative to the suite,
-	// to the repository's root, to the task file or to the process's directory.
+	// File that it must equal byte for byte: in context_dir, else in the fixture directory, else
+	// relative to the suite, to the repository's root, to the task file or to the process's
+	// directory.
 	Snapshot string `yaml:"snapshot" jsonschema_extras:"x-refers=snapshot"`
-	// Fragments: one that begins with + or with neither must be in the file, one that begins with - must not.
+	// Fragments. The file must contain a fragment that starts with +, or with neither sign. It
+	// must not contain a fragment that starts with -.
 	Contains []string `yaml:"contains"`
 }
 
-// Refers names the snapshots.
+// Refers returns the paths of the snapshots.
 func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
 	dirs := o.snapshotDirs(suite, task)
 	var files []string
@@ -53,6 +56,13 @@ func (o *DiffOptions) Refers(suite *eval.Suite, task *eval.Task) []string {
 		}
 	}
 	return files
+}
+
+// UpdatesSnapshots makes the grader replace its snapshots, if it has any.
+func (o *DiffOptions) UpdatesSnapshots() {
+	for _, f := range o.ExpectedFiles {
+		o.UpdateSnapshots = o.UpdateSnapshots || f.Snapshot != ""
+	}
 }
 
 func checkDiff(c *eval.Check, o *DiffOptions) {
@@ -66,7 +76,7 @@ func checkDiff(c *eval.Check, o *DiffOptions) {
 		for j, fragment := range f.Contains {
 			if _, text := fragmentRule(fragment); text == "" {
 				c.Errorf(decode.At("expected_files", i, "contains", j), decode.CodeInvalidValue,
-					"expected_files[%d].contains[%d] is empty, and every file contains that", i, j)
+					"expected_files[%d].contains[%d] is empty, so every file contains it", i, j)
 			}
 		}
 		if f.Snapshot == "" {
@@ -78,7 +88,7 @@ func checkDiff(c *eval.Check, o *DiffOptions) {
 			c.Errorf(at, decode.CodeEscapingPath, "%s: %q is absolute or leads out of its directory", at, f.Snapshot)
 			continue
 		}
-		// The fixture directory of a grader of the suite depends on the task.
+		// The fixture directory of a suite's grader depends on the task.
 		found := o.findSnapshot(c.Suite(), dirs, f.Snapshot)
 		if found == "" && !o.UpdateSnapshots && (o.ContextDir != "" || c.Task() != nil) {
 			c.Errorf(at, decode.CodeMissingFile, "%s: no such file: %s (searched in %s)", at, f.Snapshot, searched(dirs))
@@ -111,8 +121,9 @@ func (g *diffGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 	}
 	defer root.Close()
 	var t grader.Checklist
+	var replaced []string
 	for _, f := range g.options.ExpectedFiles {
-		if err := s.LostAt(f.Path); err != nil {
+		if err := s.MissingAt(f.Path); err != nil {
 			return grader.Score{}, err
 		}
 		data, err := grader.ReadFile(root, f.Path)
@@ -123,14 +134,18 @@ func (g *diffGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 		case errors.Is(err, fs.ErrPermission):
 			return grader.Score{}, fmt.Errorf("%s: %w", f.Path, err)
 		case err != nil:
-			unreadable = fmt.Sprintf("%s cannot be read: %s", f.Path, err)
+			unreadable = fmt.Sprintf("cannot read %s: %s", f.Path, err)
 		}
 		t.Add(f.Path+" exists", unreadable)
 		if f.Snapshot != "" {
 			complaint := unreadable
 			if complaint == "" {
-				if complaint, err = g.snapshot(s.Task, f, data); err != nil {
+				var changed bool
+				if complaint, changed, err = g.snapshot(s.Task, f, data); err != nil {
 					return grader.Score{}, err
+				}
+				if changed {
+					replaced = append(replaced, SnapshotReplaced+f.Snapshot)
 				}
 			}
 			t.Add(f.Path+" equals "+f.Snapshot, complaint)
@@ -143,27 +158,37 @@ func (g *diffGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 			t.Add(f.Path+" contains "+fragment, complaint)
 		}
 	}
-	return t.Score(), nil
+	score := t.Score()
+	if score.Feedback != "" {
+		replaced = append(replaced, score.Feedback)
+	}
+	score.Feedback = strings.Join(replaced, "\n")
+	return score, nil
 }
 
-// snapshot compares a file with its snapshot, or renews the snapshot.
-func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complaint string, err error) {
+// SnapshotReplaced is the start of a feedback line for each snapshot that the grader replaced or
+// created; the snapshot's name follows.
+const SnapshotReplaced = "replaced the snapshot "
+
+// snapshot compares a file with its snapshot, or replaces the snapshot.
+func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complaint string, changed bool, err error) {
 	dirs := g.options.snapshotDirs(g.suite, task)
 	path := g.options.findSnapshot(g.suite, dirs, f.Snapshot)
 	if g.options.UpdateSnapshots {
-		return "", writeSnapshot(g.suite, dirs, path, f.Snapshot, data)
+		changed, err = writeSnapshot(g.suite, dirs, path, f.Snapshot, data)
+		return "", changed, err
 	}
 	if path == "" {
-		return "", fmt.Errorf("snapshot %s: no such file (searched in %s)", f.Snapshot, searched(dirs))
+		return "", false, fmt.Errorf("snapshot %s: no such file (searched in %s)", f.Snapshot, searched(dirs))
 	}
 	want, err := g.suite.ReadFile(path, grader.MaxFileBytes)
 	if err != nil {
-		return "", fmt.Errorf("snapshot %s: %w", f.Snapshot, err)
+		return "", false, fmt.Errorf("snapshot %s: %w", f.Snapshot, err)
 	}
-	return difference(f.Path, f.Snapshot, data, want), nil
+	return difference(f.Path, f.Snapshot, data, want), false, nil
 }
 
-// difference says where two texts differ first, or nothing.
+// difference describes the first difference of two texts; it is empty if they are equal.
 func difference(path, snapshot string, have, want []byte) string {
 	if bytes.Equal(have, want) {
 		return ""
@@ -177,8 +202,8 @@ func difference(path, snapshot string, have, want []byte) string {
 	return fmt.Sprintf("%s differs from %s in line %d: expected %s, got %s", path, snapshot, line, lineAt(want, begin), lineAt(have, begin))
 }
 
-// lineAt quotes the line that begins at an offset, its end included so that a
-// difference in white space shows.
+// lineAt quotes the line that starts at an offset. It includes the line's end, so that
+// differences in white space are visible.
 func lineAt(data []byte, begin int) string {
 	if begin >= len(data) {
 		return "the end of the file"
@@ -190,8 +215,8 @@ func lineAt(data []byte, begin int) string {
 	return fmt.Sprintf("%q", text.Clip(string(line), grader.ExcerptBytes))
 }
 
-// fragmentRule splits a fragment into its rule, whether it must not occur, and
-// its text.
+// fragmentRule splits a fragment into its rule, which states whether it must not occur, and its
+// text.
 func fragmentRule(fragment string) (forbidden bool, text string) {
 	if rest, ok := strings.CutPrefix(fragment, "-"); ok {
 		return true, rest
@@ -203,9 +228,9 @@ func fragmentComplaint(path string, data []byte, fragment string) string {
 	forbidden, part := fragmentRule(fragment)
 	switch found := bytes.Contains(data, []byte(part)); {
 	case found && forbidden:
-		return fmt.Sprintf("%s contains %q, which it must not", path, text.Clip(part, grader.ExcerptBytes))
+		return fmt.Sprintf("%s contains %q, which is forbidden", path, text.Clip(part, grader.ExcerptBytes))
 	case !found && !forbidden:
-		return fmt.Sprintf("%s does not contain %q; it begins %s", path, text.Clip(part, grader.ExcerptBytes), grader.Excerpt(string(data)))
+		return fmt.Sprintf("%s does not contain %q; it starts with %s", path, text.Clip(part, grader.ExcerptBytes), grader.Excerpt(string(data)))
 	}
 	return ""
 }

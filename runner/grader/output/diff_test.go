@@ -27,7 +27,7 @@ func TestDiff(t *testing.T) {
 		{"does not exist", "expected_files: [{path: b.txt, contains: [x, -y]}]", nil, tree, gradertest.Scores(0, "b.txt does not exist")},
 		{"fragments", "expected_files: [{path: src/m.py, contains: ['+def new', 'return 42', '-def old']}]", nil, tree, gradertest.Passes()},
 		{"fragments fail", "expected_files: [{path: src/m.py, contains: ['+def old', '-return 42']}]", nil, tree,
-			gradertest.Scores(1./3, `does not contain "def old"`, `contains "return 42", which it must not`)},
+			gradertest.Scores(1./3, `does not contain "def old"`, `contains "return 42", which is forbidden`)},
 	})
 }
 
@@ -36,7 +36,9 @@ func TestDiffUpdatesSnapshots(t *testing.T) {
 	b, env := gradertest.Bind(t, "diff", "context_dir: golden\nupdate_snapshots: true\nexpected_files: [{path: a.txt, snapshot: a.txt}, {path: a.txt, snapshot: new/b.txt}]",
 		map[string]string{"golden/a.txt": "old"})
 	s := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"a.txt": "new"}))
-	gradertest.RequireVerdict(t, b, s, gradertest.Passes())
+	replaces := gradertest.Passes()
+	replaces.Feedback = []string{"replaced the snapshot a.txt\nreplaced the snapshot new/b.txt"}
+	gradertest.RequireVerdict(t, b, s, replaces)
 	for _, name := range []string{"a.txt", "new/b.txt"} {
 		data, err := os.ReadFile(filepath.Join(env.Suite.Dir, "golden", name))
 		require.NoError(t, err)
@@ -48,7 +50,7 @@ func TestDiffUpdatesSnapshots(t *testing.T) {
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Workspace(t, nil)), gradertest.Scores(0, "a.txt does not exist"))
 }
 
-// The fixture directory is that of the task whose trial is graded.
+// The grader uses the fixture directory of the task that it grades.
 func TestDiffSnapshotOfTheTask(t *testing.T) {
 	t.Parallel()
 	b, _ := gradertest.Bind(t, "diff", "expected_files: [{path: a.txt, snapshot: s.txt}]",

@@ -15,28 +15,29 @@ import (
 	"waza/runner/grader"
 )
 
-// File checks which files the workspace holds, and what is in them.
+// File checks which files the workspace contains, and their content.
 var File = grader.KindOf(eval.Kind{
 	Name:    "file",
 	Aliases: []string{"file_exists"},
-	Summary: "Looks at the files the agent left in its workspace. The score is the share of checks met; all must be.",
+	Summary: "Checks the files that the agent left in its workspace. The score is the share of checks met. Passes if all are met.",
 }, checkFile, newFile)
 
-// FileOptions are the options of the file grader. Paths are relative to the
-// workspace and stay in it.
+// FileOptions holds the options of the file grader. Paths are relative to the workspace and stay
+// in it.
 type FileOptions struct {
-	// Files or directories that must exist: paths, or patterns that something must match. In patterns * and ? stand for
-	// characters of one name, ** for directories at any depth, [a-z] for one of these characters, {a,b} for either.
+	// Files or directories that must exist: paths, or patterns that match at least one. In a
+	// pattern, * and ? match characters of one name, ** matches directories at any depth, [a-z]
+	// matches one of these characters, and {a,b} matches either.
 	MustExist []string `yaml:"must_exist"`
-	// Files or directories that must not exist: paths, or patterns that nothing may match.
+	// Files or directories that must not exist: paths, or patterns that match none.
 	MustNotExist []string `yaml:"must_not_exist"`
-	// What files must, and must not, contain.
+	// Patterns that the content of files must match or must not match.
 	ContentPatterns []FilePatterns `yaml:"content_patterns"`
 	// Short for a must_exist with one entry.
 	Path string `yaml:"path"`
 }
 
-// FilePatterns are patterns on the content of one file.
+// FilePatterns holds patterns on the content of one file.
 type FilePatterns struct {
 	// File, relative to the workspace.
 	Path string `yaml:"path" jsonschema:"required"`
@@ -163,7 +164,7 @@ func (g *fileGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score
 	return t.Score(), nil
 }
 
-// lost says that something the grader looks at is not known any more.
+// lost returns an error if anything that the grader looks at is no longer known.
 func (g *fileGrader) lost(s *grader.Subject) error {
 	for _, p := range slices.Concat(g.mustExist, g.mustNotExist) {
 		if err := p.lost(s); err != nil {
@@ -171,14 +172,14 @@ func (g *fileGrader) lost(s *grader.Subject) error {
 		}
 	}
 	for _, c := range g.contents {
-		if err := s.LostAt(c.path); err != nil {
+		if err := s.MissingAt(c.path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// missing says that the pattern names nothing, or returns "".
+// missing returns a complaint if nothing matches the pattern, or "".
 func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint string, err error) {
 	found, err := p.find(ctx, root, true)
 	switch {
@@ -187,14 +188,14 @@ func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint str
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", p.text, err)
 	case found == "" && p.glob != nil:
-		return "nothing matches " + p.text, nil
+		return "no file or directory matches " + p.text, nil
 	case found == "":
 		return fmt.Sprintf("%s does not exist", p.text), nil
 	}
 	return "", nil
 }
 
-// present says that the pattern names something, or returns "".
+// present returns a complaint if something matches the pattern, or "".
 func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint string, err error) {
 	found, err := p.find(ctx, root, false)
 	switch {
@@ -203,15 +204,15 @@ func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint str
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", p.text, err)
 	case found != "" && found != p.text:
-		return fmt.Sprintf("%s exists, and nothing may match %s", found, p.text), nil
+		return fmt.Sprintf("%s exists, but it matches the forbidden pattern %s", found, p.text), nil
 	case found != "":
-		return fmt.Sprintf("%s exists, which it must not", found), nil
+		return fmt.Sprintf("%s exists, which is forbidden", found), nil
 	}
 	return "", nil
 }
 
-// grade adds one check for each pattern. A file that cannot be read meets none,
-// those on what it must not contain included: an absent file proves nothing.
+// grade adds one check for each pattern. A file that cannot be read meets no check, not even
+// those on forbidden content, because a missing file proves nothing.
 func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 	data, err := grader.ReadFile(root, c.path)
 	unreadable := ""
@@ -221,12 +222,12 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w", c.path, err)
 	case err != nil:
-		unreadable = fmt.Sprintf("%s cannot be read: %s", c.path, err)
+		unreadable = fmt.Sprintf("cannot read %s: %s", c.path, err)
 	}
 	for _, re := range c.mustMatch {
 		complaint := unreadable
 		if complaint == "" && !re.Match(data) {
-			complaint = fmt.Sprintf("%s does not match /%s/; it begins %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
+			complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
 		}
 		t.Add(fmt.Sprintf("%s matches %s", c.path, re), complaint)
 	}
@@ -234,7 +235,7 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 		complaint := unreadable
 		if complaint == "" {
 			if m := re.FindIndex(data); m != nil {
-				complaint = fmt.Sprintf("%s matches /%s/, which it must not: %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
+				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
 			}
 		}
 		t.Add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)

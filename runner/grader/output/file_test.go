@@ -41,25 +41,25 @@ func TestFile(t *testing.T) {
 		{"path for short", "path: README.md", nil, tree(), gradertest.Passes()},
 		{"path for short is missing", "path: x.md", nil, tree(), gradertest.Scores(0, "x.md does not exist")},
 		{"must not exist", "must_not_exist: [x.md, src/b/c.go]", nil, tree(), gradertest.Passes()},
-		{"exists and must not", "must_not_exist: [src/]", nil, tree(), gradertest.Scores(0, "src/ exists, which it must not")},
+		{"exists and is forbidden", "must_not_exist: [src/]", nil, tree(), gradertest.Scores(0, "src/ exists, which is forbidden")},
 		{"below a file", "must_exist: [README.md/x]", nil, tree(), gradertest.Scores(0, "does not exist")},
 		{"content", "content_patterns: [{path: README.md, must_match: ['(?i)grader[- ]?showcase'], must_not_match: [Copyright]}]", nil, tree(), gradertest.Passes()},
 		{"content differs", "content_patterns: [{path: README.md, must_match: [zzz], must_not_match: [Install]}]", nil, tree(),
-			gradertest.Scores(0, `does not match /zzz/; it begins "# Grader`, `matches /Install/, which it must not: "Install"`)},
+			gradertest.Scores(0, `does not match /zzz/; it starts with "# Grader`, `matches /Install/, which is forbidden: "Install"`)},
 		{"absent content proves nothing", "content_patterns: [{path: x.md, must_not_match: [Copyright]}]", nil, tree(), gradertest.Scores(0, "x.md does not exist")},
 		{"content of a directory", "content_patterns: [{path: src, must_match: [a]}]", nil, tree(), gradertest.Scores(0, "not a regular file: a directory")},
 		{"link out of the workspace", "must_exist: [passwd]", nil, tree(outside), gradertest.Scores(0, "leads out of the workspace")},
 		{"content out of the workspace", "content_patterns: [{path: passwd, must_match: [root]}]", nil, tree(outside), gradertest.Scores(0, "leads out of the workspace")},
 		{"directory out of the workspace", "must_exist: [up/x]", nil, tree(outside), gradertest.Scores(0, "leads out of the workspace")},
 		{"link inside", "must_exist: [inside/a.go]", nil, tree(outside), gradertest.Passes()},
-		{"dangling link is there", "must_not_exist: [dangling, loop]", nil, tree(outside), gradertest.Scores(0, "dangling exists")},
+		{"dangling link exists", "must_not_exist: [dangling, loop]", nil, tree(outside), gradertest.Scores(0, "dangling exists")},
 		{"dangling link leads nowhere", "must_exist: [dangling, loop]", nil, tree(outside), gradertest.Scores(0, "dangling does not exist")},
 		{"no workspace", "must_exist: [x]", nil, gradertest.Subject(""), gradertest.Errors("the workspace is not needed here")},
 	})
 }
 
-// A pattern was taken for the name of a file, which no file had: must_not_exist
-// with *.tmp passed beside a.tmp.
+// A pattern once counted as a file name, which no file had: must_not_exist with *.tmp passed
+// beside a.tmp.
 func TestFilePatterns(t *testing.T) {
 	t.Parallel()
 	tree := func(change ...func(*grader.Subject)) *grader.Subject {
@@ -68,7 +68,7 @@ func TestFilePatterns(t *testing.T) {
 	}
 	links := linked(map[string]string{"up": "..", "inside": "src/deep", "dangling.lnk": "nowhere", "circle": "."})
 	gradertest.RunCases(t, "file", []gradertest.Case{
-		{"one name", `must_not_exist: ["a.*"]`, nil, tree(), gradertest.Scores(0, "a.tmp exists, and nothing may match a.*")},
+		{"one name", `must_not_exist: ["a.*"]`, nil, tree(), gradertest.Scores(0, "a.tmp exists, but it matches the forbidden pattern a.*")},
 		{"hidden file", `must_not_exist: ["*b.tmp"]`, nil, tree(), gradertest.Scores(0, ".b.tmp exists")},
 		{"at any depth", `must_not_exist: ["**/c.tmp"]`, nil, tree(), gradertest.Scores(0, "src/deep/c.tmp exists")},
 		{"not at any depth", `must_not_exist: ["c.*", "*/c.tmp"]`, nil, tree(), gradertest.Passes()},
@@ -79,22 +79,22 @@ func TestFilePatterns(t *testing.T) {
 		{"name with special characters", `must_not_exist: ["src/[id].tsx"]`, nil, tree(), gradertest.Scores(0, "src/[id].tsx exists")},
 		{"special characters escaped", `must_exist: ['src/\[id\].tsx']`, nil, tree(), gradertest.Passes()},
 		{"exists", `must_exist: ["*.tmp", "**/*.go", "src/[id].tsx"]`, nil, tree(), gradertest.Passes()},
-		{"does not exist", `must_exist: ["*.tmp", "*.go"]`, nil, tree(), gradertest.Scores(0.5, "nothing matches *.go")},
+		{"does not exist", `must_exist: ["*.tmp", "*.go"]`, nil, tree(), gradertest.Scores(0.5, "no file or directory matches *.go")},
 		{"path for short", `path: "src/*.go"`, nil, tree(), gradertest.Passes()},
 		{"through a link", `must_not_exist: ["inside/*.tmp"]`, nil, tree(links), gradertest.Scores(0, "inside/c.tmp exists")},
 		{"through a link that matches", `must_not_exist: ["*/c.tmp"]`, nil, tree(links), gradertest.Scores(0, "inside/c.tmp exists")},
 		{"links that lead in circles", `must_not_exist: ["**/*.log"]`, nil, tree(links), gradertest.Passes()},
 		{"out of the workspace", `must_not_exist: ["up/*"]`, nil, tree(links), gradertest.Passes()},
-		{"dangling link is there", `must_not_exist: ["*.lnk"]`, nil, tree(links), gradertest.Scores(0, "dangling.lnk exists")},
-		{"dangling link leads nowhere", `must_exist: ["*.lnk"]`, nil, tree(links), gradertest.Scores(0, "nothing matches *.lnk")},
-		{"workspace that is not known any more", `must_not_exist: ["*.log"]`, nil, tree(func(s *grader.Subject) {
-			s.Lost = func(path string) error {
+		{"dangling link exists", `must_not_exist: ["*.lnk"]`, nil, tree(links), gradertest.Scores(0, "dangling.lnk exists")},
+		{"dangling link leads nowhere", `must_exist: ["*.lnk"]`, nil, tree(links), gradertest.Scores(0, "no file or directory matches *.lnk")},
+		{"workspace that is no longer known", `must_not_exist: ["*.log"]`, nil, tree(func(s *grader.Subject) {
+			s.Missing = func(path string) error {
 				if path == "" {
-					return errors.New("only a new run can tell")
+					return errors.New("only a new run can show")
 				}
 				return nil
 			}
-		}), gradertest.Errors("only a new run can tell")},
+		}), gradertest.Errors("only a new run can show")},
 	})
 	gradertest.RunOptions(t, "file", []gradertest.OptionCase{
 		{"well", `must_exist: ["**/*.go"]`, "", nil},
@@ -103,11 +103,11 @@ func TestFilePatterns(t *testing.T) {
 	})
 }
 
-// An agent that forbids to list a directory must not hide what is in it.
+// An agent must not hide the content of a directory by making it unreadable.
 func TestFilePatternsUnreadable(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
-		t.Skip("root may list every directory")
+		t.Skip("root can list every directory")
 	}
 	s := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"closed/a.tmp": ""}))
 	dir, err := s.Dir()
@@ -119,7 +119,7 @@ func TestFilePatternsUnreadable(t *testing.T) {
 	gradertest.RequireVerdict(t, b, s, gradertest.Errors("permission denied"))
 }
 
-// Opening a pipe that nobody writes to would wait for ever.
+// Opening a pipe that nobody writes to would block forever.
 func TestFilePipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,7 +137,7 @@ func TestFileTooLarge(t *testing.T) {
 	require.NoError(t, os.Truncate(path, grader.MaxFileBytes+1))
 	b, _ := gradertest.Bind(t, "file", "content_patterns: [{path: big, must_not_match: [a]}]", nil)
 	s := gradertest.Subject("", func(s *grader.Subject) { s.Dir = func() (string, error) { return dir, nil } })
-	gradertest.RequireVerdict(t, b, s, gradertest.Scores(0, "more than 8 MiB"))
+	gradertest.RequireVerdict(t, b, s, gradertest.Scores(0, "larger than 8 MiB"))
 }
 
 func TestFileOptions(t *testing.T) {

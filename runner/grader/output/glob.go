@@ -20,25 +20,24 @@ import (
 )
 
 const (
-	// maxGlobEntries bounds how many files and directories one pattern looks at.
+	// maxGlobEntries is the most files and directories that one pattern looks at.
 	maxGlobEntries = 500_000
-	// maxGlobDepth bounds how deep a pattern with ** looks.
+	// maxGlobDepth is the deepest level that a pattern with ** looks at.
 	maxGlobDepth = 256
 )
 
-// pathPattern names files and directories of a workspace: by a path, or by a
-// pattern. A pattern names also what has its very text as its name, since names
-// such as [id].tsx are common.
+// A pathPattern names files and directories of a workspace by a path or by a pattern. A pattern
+// also matches a name that equals its text, because names such as [id].tsx are common.
 type pathPattern struct {
 	text string
-	// The fields below are those of a pattern. glob is nil for a plain path.
+	// The fields below are for patterns. glob is nil for a plain path.
 	glob   *regexp.Regexp // on paths below base
 	base   string
 	depth  int
-	follow bool // symbolic links to directories
+	follow bool // follow symbolic links to directories
 }
 
-// newPathPattern parses a path or pattern. The error says what is wrong with it.
+// newPathPattern parses a path or pattern. The error describes a malformed one.
 func newPathPattern(s string) (pathPattern, error) {
 	p := pathPattern{text: s}
 	if !strings.ContainsAny(s, `*?[{\`) {
@@ -47,17 +46,17 @@ func newPathPattern(s string) (pathPattern, error) {
 	base, rest := doublestar.SplitPattern(path.Clean(s))
 	glob, err := discover.CompileGlob(rest)
 	if err != nil {
-		return p, fmt.Errorf("malformed pattern %q (%w); a backslash before a special character takes its meaning away", text.Clip(s, grader.ExcerptBytes), err)
+		return p, fmt.Errorf("malformed pattern %q (%w): put a backslash before special characters that are meant literally", text.Clip(s, grader.ExcerptBytes), err)
 	}
 	p.glob, p.base, p.depth = glob, base, maxGlobDepth
-	// Links are not followed at any depth, because they may lead in circles.
+	// ** does not follow links, because they can lead in circles.
 	if p.follow = !strings.Contains(rest, "**"); p.follow {
 		p.depth = strings.Count(rest, "/")
 	}
 	return p, nil
 }
 
-// checkPattern reports a path or pattern that is faulty or leads out of the workspace.
+// checkPattern reports a path or pattern that is malformed or leads out of the workspace.
 func checkPattern(c *eval.Check, at decode.Path, value string) {
 	grader.CheckLocal(c, at, value)
 	if _, err := newPathPattern(value); err != nil {
@@ -65,18 +64,17 @@ func checkPattern(c *eval.Check, at decode.Path, value string) {
 	}
 }
 
-// lost says that the workspace may have held what the pattern names, and that this
-// is not known any more.
+// lost returns an error if it is no longer known whether the workspace contained a match.
 func (p *pathPattern) lost(s *grader.Subject) error {
 	if p.glob != nil {
-		return s.LostAt("") // it looks at many places
+		return s.MissingAt("") // the pattern looks at many places
 	}
-	return s.LostAt(p.text)
+	return s.MissingAt(p.text)
 }
 
-// find returns the path of something that the pattern names, or "" when there is
-// nothing. Symbolic links count by what they lead to when follow is set. The error
-// is errEscapes, ctx's cause, or a fault of the file system: then nothing is known.
+// find returns the path of a match, or "" if nothing matches. If follow is set, a symbolic link
+// counts as its target. The error is ErrEscapes, the cause of ctx, or a fault of the file
+// system; whether there is a match is then unknown.
 func (p *pathPattern) find(ctx context.Context, root *os.Root, follow bool) (string, error) {
 	found, err := grader.Exists(root, p.text, follow)
 	switch {
@@ -94,7 +92,7 @@ func (p *pathPattern) find(ctx context.Context, root *os.Root, follow bool) (str
 	return w.found, nil
 }
 
-// globWalk looks for the first match of a pattern.
+// A globWalk looks for the first match of a pattern.
 type globWalk struct {
 	*pathPattern
 	ctx        context.Context
@@ -104,20 +102,20 @@ type globWalk struct {
 	found      string
 }
 
-// directory looks through a directory, given by its path below base, and through
-// depth levels of those in it.
+// directory searches a directory, given by its path below base, and depth levels of directories
+// in it.
 func (w *globWalk) directory(rel string, depth int) error {
 	entries, err := fs.ReadDir(w.root.FS(), path.Join(w.base, rel))
 	switch {
 	case err == nil:
 	case grader.Absent(err) || errors.Is(grader.RootFault(err), grader.ErrEscapes):
-		return nil // nothing of the workspace is there
+		return nil // not in the workspace
 	default:
 		return err
 	}
 	for _, e := range entries {
 		if w.seen++; w.seen > maxGlobEntries {
-			return fmt.Errorf("the workspace holds more than %d files and directories", maxGlobEntries)
+			return fmt.Errorf("the workspace contains more than %d files and directories", maxGlobEntries)
 		}
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
@@ -136,7 +134,7 @@ func (w *globWalk) directory(rel string, depth int) error {
 	return nil
 }
 
-// visit notes a match. It reports whether the entry is a directory to look through.
+// visit records a match. It reports whether the entry is a directory to search.
 func (w *globWalk) visit(below string, e fs.DirEntry) (isDir bool, err error) {
 	name, there := path.Join(w.base, below), true
 	isDir = e.IsDir()

@@ -12,9 +12,9 @@ import (
 	"waza/runner/grader"
 )
 
-// snapshotDirs lists where snapshots are looked for before the places of other
-// files of the suite: in context_dir alone when it is given, else in the fixture
-// directory of the task. Only directories that exist are listed.
+// snapshotDirs lists the directories that are searched for snapshots before the places of other
+// files of the suite: context_dir alone if it is given, else the fixture directory of the task.
+// Only existing directories are listed.
 func (o *DiffOptions) snapshotDirs(suite *eval.Suite, task *eval.Task) []string {
 	if o.ContextDir != "" {
 		return existingDirs(o.ContextDir, o.suiteDirs(suite))
@@ -26,7 +26,8 @@ func (o *DiffOptions) snapshotDirs(suite *eval.Suite, task *eval.Task) []string 
 	return existingDirs(fixtures, []string{suite.Dir})
 }
 
-// suiteDirs are the places where paths of a suite lead, see [eval.Beside.Resolve].
+// suiteDirs returns the directories in which a suite's paths are searched, see
+// [eval.Beside.Resolve].
 func (o *DiffOptions) suiteDirs(suite *eval.Suite) []string {
 	dirs := []string{suite.Dir}
 	_, tried, _ := o.Resolve(suite, absentName)
@@ -38,7 +39,7 @@ func (o *DiffOptions) suiteDirs(suite *eval.Suite) []string {
 	return dirs
 }
 
-// absentName is a name that no file has, to learn where files are searched.
+// absentName is a name that no file has. Resolving it returns the searched places.
 const absentName = "\x01"
 
 // existingDirs returns the first of the places in which dir is a directory.
@@ -58,7 +59,7 @@ func existingDirs(dir string, places []string) []string {
 	return nil
 }
 
-// findSnapshot returns the absolute path of a snapshot, or "" when there is none.
+// findSnapshot returns the absolute path of a snapshot, or "" if it does not exist.
 func (o *DiffOptions) findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
 	if !grader.IsLocal(snapshot) {
 		return ""
@@ -80,21 +81,21 @@ func searched(dirs []string) string {
 	return strings.Join(append(dirs[:len(dirs):len(dirs)], "the suite's directory, its repository's root, the directory of the task file, the process's directory"), ", ")
 }
 
-// writeSnapshot renews a snapshot where it is, or makes it in the first of dirs.
-// A reader sees the old content or the new.
-func writeSnapshot(suite *eval.Suite, dirs []string, path, snapshot string, data []byte) error {
+// writeSnapshot replaces an existing snapshot in place, or creates a new one in the first of
+// dirs. A concurrent reader sees either the old content or the new.
+func writeSnapshot(suite *eval.Suite, dirs []string, path, snapshot string, data []byte) (changed bool, err error) {
 	if path == "" {
 		if len(dirs) == 0 {
-			return errors.New("update_snapshots: there is no directory for snapshots: give context_dir, or make fixtures/ beside the suite")
+			return false, errors.New("update_snapshots: no directory for snapshots: give context_dir, or create fixtures/ beside the suite")
 		}
 		path = filepath.Join(dirs[0], filepath.FromSlash(snapshot))
 	} else if old, err := suite.ReadFile(path, grader.MaxFileBytes); err == nil && string(old) == string(data) {
-		return nil
+		return false, nil
 	}
 	if err := replaceFile(suite, path, data); err != nil {
-		return fmt.Errorf("snapshot %s: %w", snapshot, err)
+		return false, fmt.Errorf("snapshot %s: %w", snapshot, err)
 	}
-	return nil
+	return true, nil
 }
 
 func replaceFile(suite *eval.Suite, path string, data []byte) error {

@@ -14,29 +14,39 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/assertion"
+	"waza/runner/record"
 )
 
-// Code evaluates assertions in Python or JavaScript over the trial.
+// Code evaluates assertions about the trial in Python or JavaScript.
 var Code = grader.Kind{
 	Kind: grader.KindOf(eval.Kind{
 		Name:    "code",
 		Aliases: []string{"inline_script"},
-		Summary: "Evaluates assertions, expressions of Python or JavaScript over the trial. The score is the share that is true; all must be.",
+		Summary: "Evaluates assertions: expressions in Python or JavaScript about the trial. The score is the share that is true. Passes if all are true.",
 		Options: func() any { return &CodeOptions{Language: grader.LanguagePython} },
 	}, checkCode, nil).Kind,
 	New:       newCode,
 	Preflight: preflightCode,
+	Needs: func(spec *eval.Grader, _ *grader.Env) []record.Need {
+		if o, ok := spec.Options.(*CodeOptions); !ok || o.Language == grader.LanguageJavaScript {
+			return nil // waza is the interpreter
+		}
+		return executor.ProgramNeeds("python3", false)
+	},
 }
 
-// CodeOptions are the options of the code grader.
+// CodeOptions holds the options of the code grader.
 type CodeOptions struct {
-	// Expressions that must be true. They see output, output_json, outcome, transcript, tool_calls, errors, duration_ms,
-	// context and files. output_json is the value of an output that is one JSON text, with or without a Markdown fence
-	// around it, and None or null for any other. One that throws an exception, takes more than 5 seconds or too much memory is not true. A promise of
-	// JavaScript is awaited: one that is rejected, or never settles, is not true.
+	// Expressions that must be true. They can use output, output_json, outcome, transcript,
+	// tool_calls, errors, duration_ms, context and files. output_json is the value of an output
+	// that is one JSON text, with or without a Markdown fence around it, and None or null for
+	// any other output. An assertion fails if it throws an exception, takes more than 5 seconds
+	// or takes too much memory. A JavaScript promise is awaited; it fails if it is rejected or
+	// never settles.
 	Assertions []string `yaml:"assertions"`
-	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in WAZA_PYTHON, or javascript,
-	// which needs nothing. Either runs in a process of its own, without the environment variables of waza.
+	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in
+	// WAZA_PYTHON, or javascript, which needs nothing. Both run in separate processes, without
+	// the environment variables of waza.
 	Language string `yaml:"language" jsonschema:"enum=python,enum=javascript"`
 }
 
@@ -75,12 +85,12 @@ func newCode(spec *eval.Grader, env *grader.Env) (grader.Grader, error) {
 	return &codeGrader{sources: o.Assertions, language: o.Language, uses: mentioned(o.Assertions), env: env}, nil
 }
 
-// codeGrader evaluates assertions in an interpreter that is kept warm. It is safe
-// for concurrent use.
+// A codeGrader evaluates assertions in interpreters that are kept warm. It is safe for
+// concurrent use.
 type codeGrader struct {
 	sources  []string
 	language string
-	uses     []string // the names of the scope that the sources mention
+	uses     []string // the names of the scope that the sources use
 	env      *grader.Env
 }
 
@@ -102,8 +112,8 @@ func (g *codeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score
 	return assertionScore(g.sources, complaints, s.Output), nil
 }
 
-// assertionScore is the score of assertions by what is wrong with each; an
-// empty text means nothing.
+// assertionScore returns the score of assertions from the complaint about each. An empty
+// complaint means that the assertion is true.
 func assertionScore(sources, complaints []string, output string) grader.Score {
 	t := grader.NewChecklist(len(sources))
 	for i, source := range sources {
@@ -120,9 +130,8 @@ func assertionScore(sources, complaints []string, output string) grader.Score {
 	return score
 }
 
-// decidable says why assertions that use these names of the scope prove nothing:
-// what they are about was cut, so that neither what is absent nor what is counted
-// is known.
+// decidable returns an error if assertions that use these names prove nothing because the
+// trial's data was cut. Absent data and counts are then unknown.
 func decidable(s *grader.Subject, names []string) error {
 	for _, name := range names {
 		var cut error
@@ -139,7 +148,7 @@ func decidable(s *grader.Subject, names []string) error {
 	return nil
 }
 
-// scopeNames are the names that assertions see, with what each holds.
+// scopeNames maps the names that assertions can use to the functions that return their values.
 var scopeNames = map[string]func(ctx context.Context, s *grader.Subject) (any, error){
 	"output":      func(_ context.Context, s *grader.Subject) (any, error) { return s.Output, nil },
 	"output_json": func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutputJSON(s), nil },
@@ -152,9 +161,8 @@ var scopeNames = map[string]func(ctx context.Context, s *grader.Subject) (any, e
 	"files":       scopeFiles,
 }
 
-// mentioned returns the names of the scope that the sources use, and perhaps some
-// that they do not: only those are made, since reading all files of a workspace
-// should not be for nothing.
+// mentioned returns the names of the scope that the sources use, and perhaps some that they do
+// not use. Only these values are built, because reading all files of a workspace is expensive.
 func mentioned(sources []string) []string {
 	var names []string
 	for name := range scopeNames {
@@ -166,8 +174,8 @@ func mentioned(sources []string) []string {
 	return names
 }
 
-// mentions reports whether a name stands in a source outside of quotes. Where
-// quotes are not plain, inside of them counts too.
+// mentions reports whether a name occurs in a source outside of quotes. If the quotes are not
+// plain, names inside of them count, too.
 func mentions(source, name string) bool {
 	if !strings.Contains(source, name) {
 		return false
@@ -179,8 +187,8 @@ func mentions(source, name string) bool {
 }
 
 var (
-	// notPlain finds texts with code in them, texts over several lines, comments
-	// and what may be a regular expression of JavaScript.
+	// notPlain matches texts with embedded code, texts over several lines, comments and possible
+	// regular expressions of JavaScript.
 	notPlain = text.Pattern("(?i)\\bf?r?f['\"]|`|\"\"\"|'''|[#/]")
 	quoted   = text.Pattern(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 )

@@ -1,5 +1,5 @@
-// Package program grades a trial with code of the suite: programs, and assertions in Python or JavaScript.
-// Use [Program] and [Code] through the registry of [waza/runner/grader/builtin].
+// Package program grades a trial with code of the suite: programs, and assertions in Python or
+// JavaScript. Use [Program] and [Code] through the registry of [waza/runner/grader/builtin].
 package program
 
 import (
@@ -29,39 +29,45 @@ var Program = func() grader.Kind {
 	k := grader.KindOf(eval.Kind{
 		Name:    "program",
 		Aliases: []string{"script"},
-		Summary: "Runs a program in the workspace with the output on its standard input. Exit code 0 scores 1, any other 0, unless its last line says otherwise.",
+		Summary: "Runs a program in the workspace with the output on its standard input. Exit code 0 scores 1, any other 0, unless its last line gives a score.",
 		Options: func() any { return &ProgramOptions{Timeout: 30} },
 	}, checkProgram, newProgram)
 	k.Preflight = preflightProgram
+	k.Needs = programNeeds
 	return k
 }()
 
 const (
-	// programOutput is how much of the end of what a program prints is kept.
+	// programOutput is the most bytes kept of the end of a program's output.
 	programOutput = 64 << 10
-	// maxProgramFeedback bounds the feedback that a program gives.
+	// maxProgramFeedback is the most bytes of a program's feedback.
 	maxProgramFeedback = 8 << 10
 )
 
-// ProgramOptions are the options of the program grader.
+// ProgramOptions holds the options of the program grader.
 type ProgramOptions struct {
-	// Program to run: a file of the suite, of its repository, beside the task file or of the process's directory, else one on
-	// PATH. It finds the trial by WAZA_WORKSPACE_DIR, WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is how many
-	// bytes of the output were cut. Its last line may be a JSON object with score, passed, feedback and details.
-	Command string `yaml:"command" jsonschema_extras:"x-refers=program"`
-	// Its arguments. May use template variables. A script for an interpreter is found as the program is.
-	Args []string `yaml:"args"`
-	// Script of the older generation, found as the program is. It reads the trial as one JSON object, with output,
-	// outcome, transcript, tool_calls, errors, duration_ms and context, from its standard input.
-	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file"`
-	// Seconds it may take. One that takes longer is killed, and the trial failed.
+	// Program to run: a file of the suite, of its repository, beside the task file or of the
+	// process's directory, else one on PATH. It finds the trial through WAZA_WORKSPACE_DIR,
+	// WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is the number of bytes cut
+	// from the output. Its last line can be a JSON object with score, passed, feedback and
+	// details.
+	Command string `yaml:"command" jsonschema_extras:"x-refers=program" path:"maybe"`
+	// Its arguments. Can use template variables. A script for an interpreter is found like the
+	// program.
+	Args []string `yaml:"args" path:"words"`
+	// Old-style script, found like the program. It reads the trial from its standard input as
+	// one JSON object with output, outcome, transcript, tool_calls, errors, duration_ms and
+	// context.
+	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
+	// Maximum number of seconds that it can take. A program that takes longer is killed, and the
+	// trial fails.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
 
 	eval.Beside `yaml:"-"`
 }
 
-// Refers names the program, its arguments and what commands among them name, as
-// far as they are files of the suite.
+// Refers returns the program, its arguments and files named in commands among them, if they are
+// files of the suite.
 func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return append(grader.ResolveFiles(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
 }
@@ -71,7 +77,7 @@ func checkProgram(c *eval.Check, o *ProgramOptions) {
 	case strings.TrimSpace(o.Command) == "" && o.Script == "":
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to run: give command")
 	case o.Command != "" && o.Script != "":
-		c.Warnf(decode.At("script"), decode.CodeNoEffect, "script has no effect beside command")
+		c.Warnf(decode.At("script"), decode.CodeNoEffect, "script has no effect because command is set")
 	case o.Script != "":
 		c.File(decode.At("script"), o.Script)
 	}
@@ -86,7 +92,7 @@ type programGrader struct {
 	suite   *eval.Suite
 }
 
-// preflightProgram looks for the programs.
+// preflightProgram reports missing programs and scripts.
 func preflightProgram(ctx context.Context, specs []*eval.Grader, env *grader.Env) []grader.Finding {
 	var findings []grader.Finding
 	for _, spec := range specs {
@@ -106,7 +112,7 @@ func preflightProgram(ctx context.Context, specs []*eval.Grader, env *grader.Env
 		} else if i, tried, missing := g.missingScript(); missing {
 			findings = append(findings, grader.Finding{
 				Grader: spec, Path: decode.At("args", i), Severity: decode.Warning, Code: decode.CodeMissingFile,
-				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent is hardly asked to write it", i, o.Args[i], strings.Join(tried, ", ")),
+				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent probably does not write it", i, o.Args[i], strings.Join(tried, ", ")),
 			})
 		}
 	}
@@ -125,7 +131,7 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	if s.Dir == nil {
 		return grader.Score{}, errors.New("the executor has no workspace")
 	}
-	if err := s.LostAt(""); err != nil { // it may look at any file
+	if err := s.MissingAt(""); err != nil { // the program can read any file
 		return grader.Score{}, err
 	}
 	dir, err := s.Dir()
@@ -150,7 +156,7 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	return g.run(ctx, proc.Command{Args: args, Dir: dir, Env: environ, Stdin: stdin})
 }
 
-// stdin is the output, or the whole trial for a script of the older generation.
+// stdin returns the output, or the whole trial for an old-style script.
 func (g *programGrader) stdin(ctx context.Context, s *grader.Subject) (io.Reader, error) {
 	if g.options.Command != "" {
 		return strings.NewReader(s.Output), nil
@@ -159,14 +165,14 @@ func (g *programGrader) stdin(ctx context.Context, s *grader.Subject) (io.Reader
 	return bytes.NewReader(trial), err
 }
 
-// Names of the files that a program is told of.
+// The names of the files that a program can read.
 const (
 	outputFile     = "output.txt"
 	transcriptFile = "transcript.json"
 )
 
-// writeTrial puts what a program may want to read into a new directory outside
-// the workspace. The caller removes it.
+// writeTrial writes the files that a program can read to a new directory outside the workspace.
+// The caller removes it.
 func writeTrial(s *grader.Subject) (dir string, err error) {
 	if s.Temp != "" {
 		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
@@ -192,10 +198,10 @@ func writeTrial(s *grader.Subject) (dir string, err error) {
 	return dir, os.WriteFile(filepath.Join(dir, transcriptFile), transcript, 0o600)
 }
 
-// run runs the program and reads its verdict. A program that takes longer than its
-// timeout, or crashes, is not satisfied: what it runs over is the agent's work, and
-// an agent must not get out of the pass rate by work that makes graders hang. One
-// that is ended by a signal from outside gave no verdict, which is an error.
+// run runs the program and reads its verdict. A program that crashes or exceeds its timeout
+// fails the trial, because it works on the agent's output: an agent must not escape the pass
+// rate by making graders hang. If a signal from outside ends the program, there is no verdict,
+// and run returns an error.
 func (g *programGrader) run(ctx context.Context, cmd proc.Command) (grader.Score, error) {
 	limit := time.Duration(g.options.Timeout * float64(time.Second))
 	name := filepath.Base(cmd.Args[0])
@@ -223,7 +229,7 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command) (grader.Score
 	return overrideScore(score, stdout.String())
 }
 
-// lastWords are the end of what a program printed, for a feedback.
+// lastWords returns the end of a program's output for a feedback.
 func lastWords(stdout, stderr *tail) string {
 	for _, t := range []*tail{stderr, stdout} {
 		if words := strings.TrimSpace(t.String()); words != "" {
@@ -233,10 +239,9 @@ func lastWords(stdout, stderr *tail) string {
 	return "it printed nothing"
 }
 
-// overrideScore applies the verdict that a program prints as its last line, a
-// JSON object with score, passed, feedback and details, of which it must give
-// score or passed. What it leaves out follows from the rest: a score from passed,
-// and passed from the exit code.
+// overrideScore applies the verdict in the last line of a program's output: a JSON object with
+// score, passed, feedback and details. It must contain score or passed. A missing score follows
+// from passed, and a missing passed from the exit code.
 func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
 	var v struct {
 		Score    *float64 `json:"score"`
@@ -262,12 +267,12 @@ func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
 		out.Score = 1
 	case v.Score == nil:
 	case math.IsNaN(*v.Score) || *v.Score < 0 || *v.Score > 1:
-		return grader.Score{}, fmt.Errorf("its last line gives the score %v, which is not between 0 and 1", *v.Score)
+		return grader.Score{}, fmt.Errorf("its last line gives the score %v, expected a number from 0 to 1", *v.Score)
 	default:
 		out.Score = *v.Score
 	}
 	if !out.Passed && out.Feedback == "" {
-		out.Feedback = "the program says so: " + text.Clip(line, grader.ExcerptBytes)
+		out.Feedback = "according to the program: " + text.Clip(line, grader.ExcerptBytes)
 		if score.Feedback != "" {
 			out.Feedback = score.Feedback
 		}

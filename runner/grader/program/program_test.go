@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/reach"
 	"waza/runner/grader"
 	"waza/runner/grader/gradertest"
 )
@@ -29,7 +30,7 @@ func TestProgram(t *testing.T) {
 		{"stderr first", sh(`echo out; echo err >&2; exit 1`), nil, trial, gradertest.Scores(0, "exit code 1: err")},
 		{"silent", sh(`exit 1`), nil, trial, gradertest.Scores(0, "it printed nothing")},
 		{"output on stdin", sh(`test "$(cat)" = "the output"`), nil, trial, gradertest.Passes()},
-		{"need not read it", sh(`true`), nil, gradertest.Subject(strings.Repeat("x", 1<<20), in), gradertest.Passes()},
+		{"does not have to read it", sh(`true`), nil, gradertest.Subject(strings.Repeat("x", 1<<20), in), gradertest.Passes()},
 		{"in the workspace", sh(`cat made.txt && test "$PWD" = "$WAZA_WORKSPACE_DIR"`), nil, trial, gradertest.Passes()},
 		{"files", sh(`test "$(cat $WAZA_OUTPUT_FILE)" = "the output" && grep -q "\"name\":\"bash\"" $WAZA_TRANSCRIPT_FILE`), nil, trial, gradertest.Passes()},
 		{"files are outside the workspace", sh(`case $WAZA_OUTPUT_FILE in "$WAZA_WORKSPACE_DIR"*) exit 1;; esac`), nil, trial, gradertest.Passes()},
@@ -37,7 +38,7 @@ func TestProgram(t *testing.T) {
 		{"score that passes", sh(`echo "{\"score\": 0.5, \"passed\": true}"; exit 1`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
 		{"score that the exit code passes", sh(`echo "{\"score\": 0.5}"`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
 		{"failed only", sh(`echo "{\"passed\": false, \"message\": \"no\"}"`), nil, trial, gradertest.Scores(0, "no")},
-		{"score out of range", sh(`echo "{\"score\": 7}"`), nil, trial, gradertest.Errors("not between 0 and 1")},
+		{"score out of range", sh(`echo "{\"score\": 7}"`), nil, trial, gradertest.Errors("expected a number from 0 to 1")},
 		{"score is not the last line", sh(`echo "{\"score\": 0}"; echo done`), nil, trial, gradertest.Passes()},
 		{"last line after a flood", sh(`yes | head -c 300000; echo "{\"score\": 0, \"passed\": false}"`), nil, trial, gradertest.Scores(0)},
 		{"of the suite", "command: ./graders/g.sh\nargs: [a b]", map[string]string{"graders/g.sh": "#!/bin/sh\ntest \"$1\" = 'a b'"}, trial, gradertest.Passes()},
@@ -68,8 +69,8 @@ print(json.dumps({"score": 0.5 if trial["output"] == "x" and trial["tool_calls"]
 	require.Equal(t, "m", got.Feedback)
 }
 
-// An agent whose work made the grader's program hang, or crash, was not counted,
-// while one that did the same to an assertion failed.
+// An agent whose work made the grader's program hang or crash once did not count, while one
+// whose work did the same to an assertion failed.
 func TestProgramThatDoesNotFinish(t *testing.T) {
 	t.Parallel()
 	trial := gradertest.Subject("", gradertest.Workspace(t, nil))
@@ -81,7 +82,7 @@ func TestProgramThatDoesNotFinish(t *testing.T) {
 		{"killed", sh(`kill -TERM $$`), nil, trial, gradertest.Errors("sh was ended by signal SIGTERM")},
 		{"not executable at all", "command: /dev/null", nil, trial, gradertest.Errors("/dev/null")},
 	})
-	// The feedback ends with what it printed, on a machine where it got that far.
+	// The feedback ends with the program's output if the machine was fast enough.
 	feedback := ""
 	for _, seconds := range []string{"0.2", "2", "20"} {
 		b, _ := gradertest.Bind(t, "program", "timeout: "+seconds+"\n"+sh(`echo so far; exec sleep 60`), nil)
@@ -92,7 +93,7 @@ func TestProgramThatDoesNotFinish(t *testing.T) {
 		}
 	}
 	require.Regexp(t, `^sh ran longer than its timeout of \S+: so far$`, feedback)
-	// The deadline of the trial is no limit of the program: the verdict is timeout.
+	// The trial's deadline does not limit the program: the verdict is timeout.
 	b, _ := gradertest.Bind(t, "program", "timeout: 60\n"+sh(`exec sleep 60`), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -100,7 +101,8 @@ func TestProgramThatDoesNotFinish(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A program that forks a child which sleeps is ended with it, and its files go.
+// A program that starts a sleeping child is killed together with the child, and its files are
+// removed.
 func TestProgramLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -136,7 +138,7 @@ func TestProgramLeavesNothing(t *testing.T) {
 
 func TestProgramPreflight(t *testing.T) {
 	t.Parallel()
-	env := grader.NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	env := grader.NewEnv(&eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, 1)
 	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"plain.sh": "exit 0"})
 	require.NoError(t, os.Chmod(filepath.Join(env.Suite.Dir, "plain.sh"), 0o600))
 	spec := func(o ProgramOptions) *eval.Grader { return &eval.Grader{Type: "program", Options: &o} }
@@ -157,12 +159,11 @@ func TestProgramPreflight(t *testing.T) {
 	}
 }
 
-// A script that is missing from a directory of the suite, or whose name is nearly
-// that of another, or whose path is absolute, was taken for one that the agent is
-// to write.
+// waza once assumed that the agent writes every missing script, even if the script's directory
+// belongs to the suite, its name is nearly that of another script, or its path is absolute.
 func TestProgramScriptMissing(t *testing.T) {
 	t.Parallel()
-	env := grader.NewEnv(&eval.Suite{Dir: t.TempDir()}, 1)
+	env := grader.NewEnv(&eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, 1)
 	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
 	for script, want := range map[string]bool{
 		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
@@ -208,7 +209,7 @@ func FuzzOverrideScore(f *testing.F) {
 		case math.IsNaN(got.Score) || got.Score < 0 || got.Score > 1:
 			t.Fatalf("score %v", got.Score)
 		case !got.Passed && got.Feedback == "":
-			t.Fatal("failed without a word")
+			t.Fatal("failed without feedback")
 		case !strings.Contains(stdout, "{") && (got.Score != given.Score || got.Passed != given.Passed):
 			t.Fatalf("%q overrode the exit code", stdout)
 		}

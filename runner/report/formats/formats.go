@@ -1,5 +1,5 @@
-// Package formats lists the formats in which a run can be written, each a line of [Formats], and writes files of them.
-// Call [Find] with a name, then [WriteFile].
+// Package formats lists the formats in which waza can write a run, see [Formats], and writes
+// files in them. Call [Find] with a name, then [WriteFile].
 package formats
 
 import (
@@ -11,40 +11,41 @@ import (
 	"waza/runner/report/page"
 	"waza/runner/report/results"
 	"waza/runner/report/sarif"
+	"waza/runner/report/spreadsheet"
 )
 
-// Format is a way to write down a run for people or programs.
+// A Format is a form of a run for people or programs.
 type Format struct {
-	// Name is what one asks for it by.
+	// Name selects the format.
 	Name string
-	// File is the name of the file it is written to when none is given.
+	// File is the default file name.
 	File string
-	// Doc is one sentence for help texts and documents.
+	// Doc describes the format in one sentence for help texts and documents.
 	Doc string
-	// Write writes the run as far as it has come, also one that was interrupted
-	// and has no result. Trials pass through memory one at a time.
+	// Write writes the present state of the run, even if the run was interrupted and has no
+	// result. It holds one trial at a time in memory.
 	Write func(w io.Writer, h record.Handle) error
 }
 
-// Formats returns all formats, in the order of the reference document. The caller
-// owns the slice.
+// Formats returns all formats, in the order of the reference document. The caller owns the
+// slice.
 func Formats() []Format {
 	return []Format{
-		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial; each run has one in its directory.", report.WriteJUnit},
-		{"html", "report.html", "One HTML file that needs nothing else, for people: tables, charts, transcripts and what files have changed.", page.Write},
-		{"markdown", "summary.md", "A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded up why some did not pass.", report.WriteMarkdown},
-		{"comment", "comment.md", "The same for a comment on a pull request, 64 KiB at most.", report.WriteComment},
-		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", report.WriteCSV},
-		{"results", "results.json", "JSON as other tools write and read it that run these suites.", results.Write},
-		{"sarif", "waza.sarif", "SARIF 2.1.0 for code scanning: trials that failed, at the files of their tasks.", sarif.Write},
-		{"json", "result.json", "All that is known of the run, transcripts included, as one line of JSON.", writeJSON},
+		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial. Each run has one in its directory.", report.WriteJUnit},
+		{"html", "report.html", "One self-contained HTML file for people: tables, charts, transcripts and changed files.", page.Write},
+		{"markdown", "summary.md", "A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded reasons of those that did not pass.", report.WriteMarkdown},
+		{"comment", "comment.md", "The same summary for a comment on a pull request, 64 KiB at most.", report.WriteComment},
+		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", spreadsheet.Write},
+		{"results", "results.json", "JSON in the form of other tools that run these suites.", results.Write},
+		{"sarif", "waza.sarif", "SARIF 2.1.0 for code scanning: failed trials, at the files of their tasks.", sarif.Write},
+		{"json", "result.json", "The whole run, including transcripts, as one line of JSON.", writeJSON},
 	}
 }
 
-// Always returns the reports that each run has in its directory, for
-// [runner.Options]: junit.xml, so that CI finds it also where nobody asked for it.
-func Always() []runner.Report {
-	return []runner.Report{{File: "junit.xml", Write: report.WriteJUnit}}
+// Always returns the reports that each run writes to its directory, for [runner.Options]:
+// junit.xml, so that CI finds it without configuration.
+func Always() []runner.ReportFile {
+	return []runner.ReportFile{{File: "junit.xml", Write: report.WriteJUnit}}
 }
 
 func writeJSON(w io.Writer, h record.Handle) error { return h.WriteResult(report.JSONWriter(w)) }

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBrowser makes reports of real runs and uses them in a real browser. What a
-// person does there is told in testdata/browser/report.mjs.
+// TestBrowser creates reports of real runs and uses them in a real browser.
+// testdata/browser/report.mjs contains the user's actions.
 func TestBrowser(t *testing.T) {
 	modules, chromium, node := browserTools(t)
 	dir, screenshots := t.TempDir(), screenshotDir(t)
@@ -51,14 +51,14 @@ func TestBrowser(t *testing.T) {
 	require.Positive(t, done)
 }
 
-// browserTools finds what the test needs, or skips it with the reason.
+// browserTools finds the programs that the test needs, or skips it with the reason.
 func browserTools(t *testing.T) (modules, chromium, node string) {
 	t.Helper()
 	if modules = os.Getenv("WAZA_BROWSER"); modules == "" {
 		t.Skip("skipped: WAZA_BROWSER does not say where playwright-core is; make test-browser does")
 	}
 	if _, err := os.Stat(filepath.Join(modules, "node_modules", "playwright-core")); err != nil {
-		t.Skip("skipped: playwright-core could not be had from npm")
+		t.Skip("skipped: npm could not install playwright-core")
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -73,7 +73,7 @@ func browserTools(t *testing.T) (modules, chromium, node string) {
 	return "", "", ""
 }
 
-// screenshotDir is $WAZA_SCREENSHOTS, for a person to look at afterwards.
+// screenshotDir returns $WAZA_SCREENSHOTS, for people to look at afterwards.
 func screenshotDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("WAZA_SCREENSHOTS")
@@ -98,6 +98,9 @@ func makeReports(t *testing.T, dir string) {
 	demo := runSuite(t, r, "demo", record.Request{})
 	write("demo.html", demo, Options{})
 	write("against.html", demo, Options{Against: before})
+	suites, err := filepath.Abs(filepath.Join("..", "..", "..", "testdata", "suites"))
+	require.NoError(t, err)
+	write("routing.html", runSuite(t, r, filepath.Join(suites, "routing"), record.Request{}), Options{})
 	write("hostile.html", runSuite(t, r, "hostile", record.Request{}), Options{})
 	write("busy.html", busy(), Options{})
 	write("states.html", stateful(), Options{})
@@ -108,7 +111,7 @@ func makeReports(t *testing.T, dir string) {
 	write("long.html", runSuite(t, r, longSuite(t), record.Request{}), Options{})
 }
 
-// writeBuilt lets the built program run the demo and write its report.
+// writeBuilt makes the built program run the demo and write its report.
 func writeBuilt(t *testing.T, dir string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waza")
@@ -123,9 +126,8 @@ func writeBuilt(t *testing.T, dir string) {
 	require.Equal(t, 3, exit.ExitCode(), "some of its trials end in error: %s", out)
 }
 
-// stateful is a run in which there is one of everything that real runs seldom have
-// together: all verdicts, a matrix, trials taken over, a task decided early, a run
-// that could not go on and a damaged record.
+// stateful returns a run with features that real runs seldom combine: all verdicts, a matrix,
+// reused trials, a task decided early, a failed run and a damaged record.
 func stateful() record.Handle {
 	c := reporttest.CannedRun()
 	c.Now.Status, c.Now.Error = record.StatusFailed, "the disk is full"
@@ -152,28 +154,28 @@ func stateful() record.Handle {
 	return damagedRun{&held{Canned: c}}
 }
 
-// busy is a run with a trial whose texts were made to keep a browser busy.
+// busy returns a run with a trial whose texts are made to keep a browser busy.
 func busy() record.Handle {
 	repeat := func(s string) string { return strings.Repeat(s, 60_000/len(s)) }
-	detail := repeat(`: expected "`)[:20_000] + repeat(`", got "`)[:20_000] + "x" // details may have 64 KiB in all
+	detail := repeat(`: expected "`)[:20_000] + repeat(`", got "`)[:20_000] + "x" // all details can have 64 KiB together
 	c := &reporttest.Canned{Rec: &record.Run{RunID: "busy"}, Now: record.Progress{Status: record.StatusCompleted}}
 	trial := c.Graded(record.Failed, record.Grade{Name: "checks", Type: "text", Weight: 1, Feedback: "no", Details: []any{
 		map[string]any{"check": "is busy", "passed": false, "detail": detail},
-		map[string]any{"check": "is told", "passed": false, "detail": "line 3: expected one, got two"},
+		map[string]any{"check": "is shown", "passed": false, "detail": "line 3: expected one, got two"},
 	}})
 	trial.Output = repeat("\n") + "the end"
 	c.AddTask("busy", record.RoleTask, record.Failed, trial)
 	return c
 }
 
-// damagedRun is a run of whose journal a part is lost.
+// damagedRun is a run whose journal lost a part.
 type damagedRun struct{ *held }
 
 func (damagedRun) Damage() (*record.Damage, error) {
 	return &record.Damage{Events: 4, Parts: 1, Bytes: 80, Line: 12, Error: "not JSON"}, nil
 }
 
-// longSuite is a suite of ten thousand tasks.
+// longSuite writes a suite of ten thousand tasks.
 func longSuite(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

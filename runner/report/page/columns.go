@@ -10,41 +10,41 @@ import (
 )
 
 const (
-	// maxHTMLWhys bounds the different reasons of single trials, and whyColumns how
-	// much of each is shown in a list.
+	// maxHTMLWhys is the most different reasons of single trials, and whyColumns the most
+	// columns of each in a list.
 	maxHTMLWhys = 5000
 	whyColumns  = 160
 )
 
-// htmlColumns are numbers of each trial that has ended, in the order of tasks and
-// trials: a column each, which is small and quickly read.
+// htmlColumns holds numbers of each ended trial, in the order of tasks and trials. Each is a
+// column, because columns are small and quick to read.
 type htmlColumns struct {
 	Num     []int         `json:"num"`
-	Verdict string        `json:"verdict"` // a letter each, see verdictLetters
+	Verdict string        `json:"verdict"` // a letter for each, see verdictLetters
 	Score   []scoreColumn `json:"score"`
 	MS      []int64       `json:"ms"`
-	Tokens  []int64       `json:"tokens"` // -1: not known
+	Tokens  []int64       `json:"tokens"` // -1: unknown
 	Cost    []cost        `json:"cost"`   // US dollars
 	Tries   []int         `json:"tries"`  // attempts
 	Why     []int         `json:"why"`    // index in Whys, -1 for none
 	Whys    []string      `json:"whys"`
-	// Cached are the indexes of trials that were taken over from earlier runs.
+	// Cached holds the indexes of trials that were reused from earlier runs.
 	Cached []int `json:"cached"`
-	// Was holds the verdicts in the run that this one is compared with, a blank
-	// where there is none. It is empty without one.
+	// Was holds the verdicts in the earlier run, with a blank for each trial that it does not
+	// have. It is empty if there is no earlier run.
 	Was string `json:"was,omitempty"`
 }
 
-// scoreColumn is a score or -1 for none, with no more digits than anybody reads.
+// A scoreColumn is a score, or -1 for none, with few digits.
 type scoreColumn float64
 
-// MarshalJSON rounds.
+// MarshalJSON rounds the score.
 func (s scoreColumn) MarshalJSON() ([]byte, error) { return rounded(float64(s), 1e6) }
 
-// cost is in US dollars, or -1 when it is not known.
+// A cost is in US dollars; -1 means unknown.
 type cost float64
 
-// MarshalJSON rounds.
+// MarshalJSON rounds the cost.
 func (c cost) MarshalJSON() ([]byte, error) { return rounded(float64(c), 1e6) }
 
 func rounded(x, unit float64) ([]byte, error) {
@@ -54,7 +54,7 @@ func rounded(x, unit float64) ([]byte, error) {
 	return json.Marshal(x)
 }
 
-// verdictLetters are how columns of verdicts write them.
+// verdictLetters maps verdicts to their letters in columns.
 var verdictLetters = map[record.Verdict]byte{
 	record.Passed: 'p', record.Failed: 'f', record.Errored: 'e', record.TimedOut: 't',
 	record.Cancelled: 'c', record.Skipped: 's', record.NeedsReview: 'r',
@@ -79,7 +79,7 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 		}
 		d.tasks[task].Ended++
 		verdicts.WriteByte(letterOf(t.Verdict))
-		line, _ := report.Why(t, d.page.RunID)
+		line, _ := report.Explain(t, d.page.RunID)
 		d.columns.add(t, d.columns.number(line, whys))
 		d.weight += min(weightOf(t), maxHTMLTrial)
 		return nil
@@ -114,8 +114,8 @@ func (c *htmlColumns) add(t *record.Trial, why int) {
 	c.Why = append(c.Why, why)
 }
 
-// number numbers a reason. The different ones are bounded: what agents say may
-// differ in each trial.
+// number returns the index of a reason. The list of different reasons is limited, because
+// agents' texts may differ in each trial.
 func (c *htmlColumns) number(text string, known map[string]int) int {
 	if text == "" {
 		return -1
@@ -133,10 +133,10 @@ func (c *htmlColumns) number(text string, known map[string]int) int {
 	return known[text]
 }
 
-// find returns the index in the columns of a trial.
+// find returns the index of a trial in the columns.
 func (d *htmlData) find(task, num int) (int, bool) {
 	first, n := d.first[task], d.tasks[task].Ended
-	// Trials stand in the order of their numbers, so one cannot be further on than its number says.
+	// Trials are in the order of their numbers, so the index is at most the number.
 	low, high := 0, n
 	for low < high {
 		mid := (low + high) / 2

@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	// maxHTMLReasons and maxHTMLReason bound what a table tells of why trials did
-	// not pass; their transcripts tell all of it.
+	// maxHTMLReasons and maxHTMLReason limit the reasons in a table; the transcripts contain all
+	// of them.
 	maxHTMLReasons = 5
 	maxHTMLReason  = 400
 )
 
-// htmlPage is what a report knows of a run without its trials. The page reads
-// it under these names.
+// htmlPage is the data of a report without its trials. The page reads it by these names.
 type htmlPage struct {
 	RunID     string          `json:"runId"`
 	Status    record.Status   `json:"status"`
@@ -31,19 +30,18 @@ type htmlPage struct {
 	EndedAt   *time.Time      `json:"endedAt,omitempty"`
 	AmendedAt *time.Time      `json:"amendedAt,omitempty"`
 	Config    htmlConfig      `json:"config"`
-	// Counted and CountedTrials are of tasks of the suite, also of those that have
-	// not ended.
+	// Counted and CountedTrials cover all tasks of the suite, even those that have not ended.
 	Counted       record.Counts   `json:"counted"`
 	CountedTrials record.Counts   `json:"countedTrials"`
 	Summary       *record.Summary `json:"summary,omitempty"`
-	// Benchmark is nil of other kinds of suites.
+	// Benchmark is nil for other kinds of suites.
 	Benchmark *record.BenchmarkRef `json:"benchmark,omitempty"`
-	// Damage tells what of the record is lost; empty when nothing is.
+	// Damage describes the lost part of the record; empty if nothing is lost.
 	Damage  string       `json:"damage,omitempty"`
 	Against *htmlAgainst `json:"against,omitempty"`
 }
 
-// htmlConfig is what a reader may want to know of how the run was carried out.
+// htmlConfig holds settings of the run.
 type htmlConfig struct {
 	Executor    string   `json:"executor"`
 	Agent       string   `json:"agent,omitempty"`
@@ -64,7 +62,7 @@ type htmlTask struct {
 	Counts   *record.Counts   `json:"counts,omitempty"`
 	Rate     *float64         `json:"rate"`
 	Interval *record.Interval `json:"interval,omitempty"`
-	// Bounds are what the pass rate can become while trials wait for a person's score.
+	// Bounds holds the possible pass rates while trials wait for a person's score.
 	Bounds  *record.Interval `json:"bounds,omitempty"`
 	Score   *float64         `json:"score"`
 	ScoreIn *record.Interval `json:"scoreInterval,omitempty"`
@@ -73,31 +71,31 @@ type htmlTask struct {
 	Tokens  *int64           `json:"tokens"`
 	Cost    *float64         `json:"cost"`
 	PassK   []record.AtK     `json:"passK,omitempty"`
-	// Tools are the means of its tool scores.
+	// Tools holds the means of its tool scores.
 	Tools *record.ToolScores `json:"tools,omitempty"`
-	// Decided tells when trials that were left out could not change the verdict
-	// any more; empty when none were.
+	// Decided states when further trials could no longer change the verdict; empty if no trials
+	// were saved.
 	Decided string          `json:"decided,omitempty"`
 	Error   string          `json:"error,omitempty"`
 	Reasons []record.Reason `json:"reasons,omitempty"`
-	// Ended is how many trials the columns hold of it.
+	// Ended is the number of its trials in the columns.
 	Ended int      `json:"ended"`
 	Was   *htmlWas `json:"was,omitempty"`
 }
 
-// htmlData is all of a report but the transcripts.
+// htmlData is everything in a report except the transcripts.
 type htmlData struct {
 	page    htmlPage
 	tasks   []htmlTask
 	columns htmlColumns
 	// first is, for each task, the index of its first trial in the columns.
 	first []int
-	// weight is about how many bytes the transcripts are, before compression.
+	// weight is about how many bytes the transcripts take before compression.
 	weight int64
 }
 
-// write writes one JSON object, task by task. What could end the element that it
-// stands in is escaped.
+// write writes one JSON object, task by task. It escapes everything that could end the enclosing
+// element.
 func (d *htmlData) write(out *bufio.Writer) error {
 	enc := json.NewEncoder(report.JSONWriter(out))
 	out.WriteString(`{"run":`)
@@ -163,7 +161,7 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 		},
 		Counted: p.Tasks, CountedTrials: p.Trials, Benchmark: rec.Benchmark,
 	}
-	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary's are of what has ended
+	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary covers only what has ended
 	for _, t := range rec.Tasks {
 		if t.Role == record.RoleTask {
 			page.Counted.Total++
@@ -182,7 +180,7 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 	if res == nil {
 		return t
 	}
-	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, someOf(res.PassK)
+	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, thinned(res.PassK)
 	t.Tools = res.Tools
 	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
 	if res.Decided != nil {
@@ -205,8 +203,8 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 	return t
 }
 
-// someOf thins a curve out: nobody reads a hundred numbers.
-func someOf(curve []record.AtK) []record.AtK {
+// thinned returns a curve with fewer points, because nobody reads a hundred numbers.
+func thinned(curve []record.AtK) []record.AtK {
 	var out []record.AtK
 	for _, at := range curve {
 		switch at.K {
@@ -217,7 +215,7 @@ func someOf(curve []record.AtK) []record.AtK {
 	return out
 }
 
-// knownCost is nil for 0, which means that nobody told.
+// knownCost returns nil for 0, which means unknown.
 func knownCost(usd float64) *float64 {
 	if usd == 0 {
 		return nil

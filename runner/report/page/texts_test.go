@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// viewer runs the scripts of the page that show texts, without a page: elements are
-// the texts in them.
+// viewer runs the page's scripts that show texts, without a page: elements become the texts in
+// them.
 func viewer(t *testing.T) *goja.Runtime {
 	t.Helper()
 	vm := goja.New()
@@ -34,12 +34,12 @@ func viewer(t *testing.T) *goja.Runtime {
 	return vm
 }
 
-// A detail of a grader that repeats "expected" and "got" kept the tab of a browser
-// busy for seconds: the regular expression that looked for them took time with the
-// cube of the text's length. So did texts of many line ends, with the square of it.
+// A grader's detail that repeats "expected" and "got" once kept the browser's tab busy for
+// seconds. The regular expression that searched for them took cubic time in the length of the
+// text. Texts with many line ends took quadratic time.
 func TestAttackViewerShowsHostileTextsAtOnce(t *testing.T) {
 	t.Parallel()
-	const size = maxHTMLText / 4 // in an interpreter
+	const size = maxHTMLText / 4 // an interpreter is slow
 	repeat := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	for call, texts := range map[string][]string{
 		"expected": {
@@ -71,8 +71,8 @@ func TestAttackViewerShowsHostileTextsAtOnce(t *testing.T) {
 	}
 }
 
-// What the page takes apart is what the regular expression took apart.
-func TestViewerTakesExpectationsApart(t *testing.T) {
+// The page splits texts in the same way as the former regular expression.
+func TestViewerSplitsExpectations(t *testing.T) {
 	t.Parallel()
 	vm := viewer(t)
 	_, err := vm.RunString(`

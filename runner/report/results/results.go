@@ -1,5 +1,5 @@
-// Package results writes results.json in the form that other tools for the same suites write and read.
-// Call [Write].
+// Package results writes results.json in the form that other tools for the same suites write and
+// read. Call [Write].
 package results
 
 import (
@@ -13,12 +13,12 @@ import (
 	"waza/runner/stats"
 )
 
-// Write writes results.json as other tools that run these suites write and
-// read it. Names are theirs, numbers are ours: rates and scores are of the trials
-// that count, so that no error passes for a failure of the agent.
+// Write writes results.json in the form of other tools that run these suites. The names are
+// theirs, but the numbers are ours: rates and scores cover the trials that count, so that no
+// error looks like a failure of the agent.
 //
-// Trials are not held in memory. Those of the baseline, and the trigger tests,
-// stand apart, and are read in a pass of their own where there are any.
+// Write does not hold trials in memory. It writes trials of the baseline and trigger tests
+// separately, and reads the run once more for each of them if there are any.
 func Write(w io.Writer, h record.Handle) error {
 	rep, err := report.Of(h)
 	if err != nil {
@@ -33,37 +33,39 @@ func Write(w io.Writer, h record.Handle) error {
 	return out.Flush()
 }
 
-// results writes a document, tasks as they come.
+// results writes a document, one task at a time.
 type results struct {
 	*report.Report
 	h    record.Handle
 	out  *bufio.Writer
-	role record.Role // of the tasks that are written
+	role record.Role // of the tasks being written
 
-	turns  int  // in which agents of them were spoken to
-	task   int  // index of the task that is being written
-	comma  bool // a task stands before it
-	within bool // its runs have begun
+	turns  int  // prompts sent to their agents
+	task   int  // index of the task being written
+	comma  bool // a task precedes it
+	within bool // the list of its runs is open
 	tally  resultsTally
 	sum    resultsSum
+	// timeouts holds the numbers of trials that timed out, by the id of their task.
+	timeouts map[string][]int
 }
 
-// resultsTally is of the task that is being written.
+// resultsTally counts the trials of the task being written.
 type resultsTally struct {
-	runs  int
-	plain []float64 // scores without weights of the trials that count
+	runs            int
+	plain, weighted []float64 // scores of the trials that count, without and with weights of graders
 }
 
-// resultsSum is of all tasks of a document.
+// resultsSum sums up all tasks of a document.
 type resultsSum struct {
 	summary         resultsSummary
 	counted         int
 	plain, weighted []float64 // scores of the tasks
 	groups          []resultsGroup
-	scored          map[string]int // how many tasks of a group have a score
+	scored          map[string]int // number of tasks of a group with a score
 }
 
-// document writes the tasks of a role, and of the suite's own tasks all that
+// document writes the tasks of a role. For the suite's own tasks it also writes everything that
 // belongs to them.
 func (r *results) document(role record.Role) error {
 	r.role = role
@@ -75,7 +77,7 @@ func (r *results) document(role record.Role) error {
 	head := resultsHead{
 		SchemaVersion: resultsVersion, EvalID: r.Record.RunID, Skill: r.Record.Suite.Skill, EvalName: r.Record.Suite.Name,
 		Timestamp: progress.StartedAt, IsBaseline: role == record.RoleBaseline,
-		Config: resultsConfig{RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds), JudgeModel: c.JudgeModel},
+		Config: resultsConfig{RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds), JudgeModel: c.JudgeModel, Effort: c.ReasoningEffort},
 	}
 	if err := r.open(head, "tasks"); err != nil {
 		return err
@@ -90,6 +92,8 @@ func (r *results) document(role record.Role) error {
 			return err
 		}
 		tail.Metrics, tail.Metadata = r.metrics(), r.metadata()
+	} else if len(r.timeouts) > 0 {
+		tail.Metadata = map[string]any{"timeouts": r.timeouts}
 	}
 	if err := r.rest(tail); err != nil {
 		return err
@@ -108,7 +112,7 @@ func (r *results) has(role record.Role) bool {
 	return slices.ContainsFunc(r.Tasks, func(t report.Task) bool { return t.Role == role })
 }
 
-// open writes an object but for its last member, an array, which it opens.
+// open writes an object without its last member, an array, and opens that array.
 func (r *results) open(object any, array string) error {
 	b, err := json.Marshal(object)
 	if err != nil {
@@ -149,7 +153,7 @@ func (r *results) tasks() error {
 	return r.upTo(len(r.Tasks))
 }
 
-// upTo writes the tasks of the role up to one, of which nothing is written yet.
+// upTo writes the tasks of the role before the given one that have not been written.
 func (r *results) upTo(task int) error {
 	for ; r.task < task; r.task++ {
 		if r.Tasks[r.task].Role != r.role {
@@ -162,7 +166,7 @@ func (r *results) upTo(task int) error {
 	return nil
 }
 
-func (r *results) beginTask() error {
+func (r *results) startTask() error {
 	if r.within {
 		return nil
 	}
@@ -172,7 +176,7 @@ func (r *results) beginTask() error {
 		r.out.WriteByte(',')
 	}
 	r.comma = true
-	head := resultsTask{TestID: t.ID, DisplayName: t.Name, Status: "skipped"}
+	head := resultsTask{TestID: t.ID, DisplayName: t.Name, Golden: t.Golden, Status: "skipped"}
 	if t.Name == "" {
 		head.DisplayName = t.ID
 	}
@@ -183,7 +187,7 @@ func (r *results) beginTask() error {
 	return r.open(head, "runs")
 }
 
-// groupOf is the group that a task is compared by, of which others have one.
+// groupOf returns the group by which a task is compared; the format allows only one.
 func groupOf(t *report.Task) string {
 	switch {
 	case t.Cell != nil:
@@ -195,14 +199,20 @@ func groupOf(t *report.Task) string {
 }
 
 func (r *results) run(t *record.Trial) error {
-	if err := r.beginTask(); err != nil {
+	if err := r.startTask(); err != nil {
 		return err
 	}
 	if r.tally.runs++; r.tally.runs > 1 {
 		r.out.WriteByte(',')
 	}
-	if s, ok := plainScore(t); ok {
-		r.tally.plain = append(r.tally.plain, s)
+	if t.Verdict == record.TimedOut {
+		if r.timeouts == nil {
+			r.timeouts = map[string][]int{}
+		}
+		r.timeouts[t.TaskID] = append(r.timeouts[t.TaskID], t.TrialNum)
+	}
+	if plain, weighted, ok := scoresOf(t); ok {
+		r.tally.plain, r.tally.weighted = append(r.tally.plain, plain), append(r.tally.weighted, weighted)
 	}
 	run := resultsRunOf(t)
 	if u := run.SessionDigest.Usage; u != nil {
@@ -220,30 +230,34 @@ func (r *results) value(v any) error {
 	return err
 }
 
-// plainScore is the mean of a counted trial's scores without their weights.
-func plainScore(t *record.Trial) (float64, bool) {
+// scoresOf returns the mean of a counted trial's scores, without and with weights. The format
+// requires 0 for both if nothing was graded.
+func scoresOf(t *record.Trial) (plain, weighted float64, ok bool) {
 	score := t.CountedScore()
 	if score == nil {
-		return 0, false
+		return 0, 0, false
 	}
 	if t.Verdict == record.TimedOut {
-		return 0, true // whatever the graders said that had their turn
+		return 0, 0, true // even if some graders gave scores
 	}
 	sum, n := 0.0, 0
 	for i := range t.Graders {
-		if g := &t.Graders[i]; g.Error == "" && !g.NeedsReview && !g.Calibrates() {
+		if g := &t.Graders[i]; g.Scored() && !g.Calibrates() && g.AfterTurn == 0 {
 			sum += g.Score
 			n++
 		}
 	}
-	if n == 0 {
-		return *score, true
+	switch {
+	case n > 0:
+		return sum / float64(n), *score, true
+	case len(t.Graders) > 0:
+		return *score, *score, true
 	}
-	return sum / float64(n), true
+	return 0, 0, true
 }
 
 func (r *results) endTask() error {
-	if err := r.beginTask(); err != nil {
+	if err := r.startTask(); err != nil {
 		return err
 	}
 	t := &r.Tasks[r.task]
@@ -253,12 +267,12 @@ func (r *results) endTask() error {
 	if err := r.rest(tail); err != nil {
 		return err
 	}
-	r.within, r.tally = false, resultsTally{plain: r.tally.plain[:0]}
+	r.within, r.tally = false, resultsTally{plain: r.tally.plain[:0], weighted: r.tally.weighted[:0]}
 	return r.out.WriteByte('}')
 }
 
-// stats are those of a task; nil when no trial of it counts, and while some wait for a
-// person's score, so that there is no pass rate yet.
+// stats returns the statistics of a task. It returns nil if no trial counts, or while some
+// trials wait for a person's score, because there is no pass rate yet.
 func (r *results) stats(res *record.Task) *resultsStats {
 	if res == nil || res.Trials.PassRate == nil {
 		return nil
@@ -269,28 +283,24 @@ func (r *results) stats(res *record.Task) *resultsStats {
 		FlakinessPercent: 100 * float64(min(c.Passed, c.Counted()-c.Passed)) / float64(c.Counted()),
 	}
 	plain := stats.Describe(r.tally.plain)
-	s.AvgScore, s.MinScore, s.MaxScore, s.StdDevScore, s.ScoreVariance = plain.Mean, plain.Min, plain.Max, plain.StdDev, plain.StdDev*plain.StdDev
+	s.AvgScore, s.MinScore, s.MaxScore, s.StdDevScore = plain.Mean, plain.Min, plain.Max, populationStdDev(plain)
+	s.ScoreVariance = s.StdDevScore * s.StdDevScore
 	if res.DurationMS != nil {
 		s.AvgDurationMS = int64(res.DurationMS.Mean)
 	}
-	if res.Score == nil {
-		return s
+	s.AvgWeightedScore = stats.Describe(r.tally.weighted).Mean
+	if res.Score != nil && res.Score.N > 1 {
+		s.CI95Lo, s.CI95Hi = res.Score.MeanInterval.Low, res.Score.MeanInterval.High
 	}
-	s.AvgWeightedScore = res.Score.Mean
-	if res.Score.N > 1 {
-		s.BootstrapCI = bootstrapped(res.Score)
-		s.CI95Lo, s.CI95Hi = s.BootstrapCI.Lower, s.BootstrapCI.Upper
-		significant := s.BootstrapCI.Lower > 0
+	if len(r.tally.weighted) > 1 {
+		s.BootstrapCI = bootstrapped(r.tally.weighted)
+		significant := s.BootstrapCI.excludesZero()
 		s.IsSignificant = &significant
 	}
 	return s
 }
 
-func bootstrapped(s *record.ScoreStats) *resultsInterval {
-	return &resultsInterval{Lower: s.MeanInterval.Low, Upper: s.MeanInterval.High, Mean: s.Mean, ConfidenceLevel: stats.DefaultConfidence}
-}
-
-// impact is what difference the skills make to a task; nil when that was not measured.
+// impact returns the effect of the skills on a task, or nil if it was not measured.
 func (r *results) impact(task string) *resultsImpact {
 	if r.Summary == nil || r.Summary.Baseline == nil {
 		return nil

@@ -21,7 +21,7 @@ func TestResultsGolden(t *testing.T) {
 	reporttest.Golden(t, "results.json", b.String())
 }
 
-// outcome is what readers look at, under the names that they know.
+// outcome holds the members that readers use, by their names.
 type outcome struct {
 	SchemaVersion string `json:"schemaVersion"`
 	EvalID        string `json:"eval_id"`
@@ -77,7 +77,7 @@ func (o *outcomeTask) run(t *testing.T, num int) *outcomeRun {
 	return recordtest.One(t, "run", num, o.Runs, func(run outcomeRun) int { return run.Number })
 }
 
-func TestResultsAsOthersReadThem(t *testing.T) {
+func TestResultsForOtherTools(t *testing.T) {
 	t.Parallel()
 	var o outcome
 	require.NoError(t, json.Unmarshal([]byte(reporttest.Written(t, Write, reporttest.CannedRun())), &o))
@@ -111,7 +111,7 @@ func TestResultsAsOthersReadThem(t *testing.T) {
 	require.Equal(t, 1, o.TriggerMetrics.FN)
 }
 
-// An argument of another type than others expect would make the file unreadable to them.
+// Other tools cannot read the file if an argument has a type that they do not expect.
 func TestResultsArguments(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]map[string]string{

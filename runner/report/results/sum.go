@@ -1,6 +1,8 @@
 package results
 
 import (
+	"math"
+
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/stats"
@@ -59,7 +61,7 @@ func (s *resultsSum) group(name string, passed bool, st *resultsStats) {
 	g.AvgScore += (st.AvgScore - g.AvgScore) / float64(s.scored[name])
 }
 
-// summary sums up the tasks that were written.
+// summary sums up the written tasks.
 func (r *results) summary() resultsSummary {
 	s := &r.sum
 	sum := s.summary
@@ -67,17 +69,11 @@ func (r *results) summary() resultsSummary {
 		sum.SuccessRate = float64(sum.Succeeded) / float64(s.counted)
 	}
 	plain, weighted := stats.Describe(s.plain), stats.Describe(s.weighted)
-	sum.AggregateScore, sum.MinScore, sum.MaxScore, sum.StdDev = plain.Mean, plain.Min, plain.Max, plain.StdDev
+	sum.AggregateScore, sum.MinScore, sum.MaxScore, sum.StdDev = plain.Mean, plain.Min, plain.Max, populationStdDev(plain)
 	sum.WeightedScore, sum.Groups = weighted.Mean, s.groups
 	if r.Record.Config.Trials > 1 && weighted.N > 1 {
-		i := stats.MeanInterval(s.weighted, stats.DefaultConfidence)
-		if r.role == record.RoleTask && r.Summary != nil && r.Summary.Score != nil {
-			i = r.Summary.Score.MeanInterval
-		}
-		sum.Statistics = &resultsStatistics{
-			BootstrapCI:   resultsInterval{Lower: i.Low, Upper: i.High, Mean: weighted.Mean, ConfidenceLevel: stats.DefaultConfidence},
-			IsSignificant: i.Low > 0,
-		}
+		in := bootstrapped(s.weighted)
+		sum.Statistics = &resultsStatistics{BootstrapCI: *in, IsSignificant: in.excludesZero()}
 	}
 	var total record.Usage
 	counted := false
@@ -101,16 +97,19 @@ func (r *results) metrics() map[string]resultsMetric {
 		return all
 	}
 	for _, m := range r.Summary.Metrics {
-		if m.Value != nil { // what was not measured is neither 0 nor 1
+		if m.Value != nil { // a metric without a value is neither 0 nor 1
 			all[m.Name] = resultsMetric{Identifier: m.Name, Value: *m.Value, Threshold: m.Threshold, Weight: m.Weight, Passed: m.Passed == nil || *m.Passed}
 		}
 	}
 	return all
 }
 
-// metadata is what the format has no other place for.
+// metadata returns the facts that have no other place in the format.
 func (r *results) metadata() map[string]any {
 	m := map[string]any{"run_status": r.Status}
+	if len(r.timeouts) > 0 { // other members have only failures
+		m["timeouts"] = r.timeouts
+	}
 	if r.Error != "" {
 		m["run_error"] = r.Error
 	}
@@ -120,22 +119,31 @@ func (r *results) metadata() map[string]any {
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		m["missed_metrics"] = r.Summary.Missed
 	}
-	if r.Summary != nil && r.Summary.PassRateBounds != nil { // the members know a rate only
+	if r.Summary != nil && r.Summary.Routing != nil {
+		m["routing"] = r.Summary.Routing
+	}
+	if r.Summary != nil && r.Summary.PassRateBounds != nil { // other members have only a rate
 		m["pass_rate_bounds"] = r.Summary.PassRateBounds
 	}
-	if r.Summary != nil && r.Summary.Usage != nil { // of baselines and trigger tests as well
+	if r.Summary != nil && r.Summary.Score != nil { // other members have the score of a bootstrap
+		m["score_interval"] = r.Summary.Score.MeanInterval
+	}
+	if r.Summary != nil && r.Summary.Triggers != nil { // other members use weights
+		m["trigger_trials"] = r.Summary.Triggers.Trials
+	}
+	if r.Summary != nil && r.Summary.Usage != nil { // includes baselines and trigger tests
 		m["usage"], m["usage_by_role"] = r.Summary.Usage, r.Summary.UsageByRole
 	}
 	return m
 }
 
-// triggers writes an entry for each trial of the trigger tests, and returns what
-// they come to; nil when there are none.
+// triggers writes an entry for each trial of the trigger tests and returns their counts and
+// rates, or nil without trigger tests.
 func (r *results) triggers() (*resultsTriggers, error) {
 	if !r.has(record.RoleTrigger) {
 		return nil, nil
 	}
-	sum := &resultsTriggers{}
+	var counted confusion
 	r.out.WriteString(`,"trigger_results":[`)
 	comma := false
 	err := r.h.Trials(func(task int, t *record.Trial) error {
@@ -147,42 +155,60 @@ func (r *results) triggers() (*resultsTriggers, error) {
 			r.out.WriteByte(',')
 		}
 		comma = true
-		return r.value(sum.add(ref, t))
+		return r.value(counted.add(ref, t))
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.out.WriteByte(']')
+	sum := counted.counts()
 	if r.Summary != nil && r.Summary.Triggers != nil {
 		t := r.Summary.Triggers
-		sum.Precision, sum.Recall, sum.F1, sum.Accuracy = orZero(t.Precision), orZero(t.Recall), orZero(t.F1), orZero(t.Accuracy)
+		sum.Precision, sum.Recall, sum.F1, sum.Accuracy = fourDigits(t.Precision), fourDigits(t.Recall), fourDigits(t.F1), fourDigits(t.Accuracy)
 	}
 	return sum, nil
 }
 
-func orZero(x *float64) float64 {
+// fourDigits rounds a quotient as the format requires; it returns 0 if x is nil.
+func fourDigits(x *float64) float64 {
 	if x == nil {
 		return 0
 	}
-	return *x
+	return math.Round(*x*1e4) / 1e4
 }
 
-// add counts a trial of a trigger test. One that passed did as it should have done.
-func (s *resultsTriggers) add(ref *record.TriggerRef, t *record.Trial) resultsTrigger {
+// add counts a trial of a trigger test by the weight of its prompt. The agent acted correctly if
+// the trial passed.
+func (c *confusion) add(ref *record.TriggerRef, t *record.Trial) resultsTrigger {
 	res := resultsTrigger{Prompt: ref.Prompt, Confidence: ref.Confidence, ShouldTrigger: ref.ShouldTrigger, FinalOutput: t.Output, ErrorMsg: t.Error}
-	switch {
+	switch weight := ref.Weight(); {
 	case t.Verdict != record.Passed && t.Verdict != record.Failed:
-		s.Errors++
+		c.errors++
 	case t.Verdict == record.Passed && ref.ShouldTrigger:
 		res.DidTrigger = true
-		s.TruePositives++
+		c.TruePositives += weight
 	case t.Verdict == record.Passed:
-		s.TrueNegatives++
+		c.TrueNegatives += weight
 	case ref.ShouldTrigger:
-		s.FalseNegatives++
+		c.FalseNegatives += weight
 	default:
 		res.DidTrigger = true
-		s.FalsePositives++
+		c.FalsePositives += weight
 	}
 	return res
+}
+
+// confusion counts the trials of trigger tests.
+type confusion struct {
+	record.Confusion
+	errors int
+}
+
+// counts returns the counts of the format, which are whole numbers.
+func (c *confusion) counts() *resultsTriggers {
+	rounded := func(weights float64) int { return int(math.Round(weights)) }
+	return &resultsTriggers{
+		TruePositives: rounded(c.TruePositives), FalsePositives: rounded(c.FalsePositives),
+		TrueNegatives: rounded(c.TrueNegatives), FalseNegatives: rounded(c.FalseNegatives), Errors: c.errors,
+	}
 }

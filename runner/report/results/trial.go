@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waza/runner/record"
 )
 
-// resultsStatus is a verdict in the four words that others have: who ran out of
-// time fell short, and what has no verdict yet was left out.
+// resultsStatus converts a verdict to one of the format's four words: a timeout is a failure,
+// and a trial without a verdict is skipped.
 func resultsStatus(v record.Verdict) string {
 	switch v {
 	case record.Passed, record.Errored:
@@ -20,7 +21,7 @@ func resultsStatus(v record.Verdict) string {
 	return "skipped"
 }
 
-// resultsRunOf tells of a trial.
+// resultsRunOf converts a trial to a run of the format.
 func resultsRunOf(t *record.Trial) resultsRun {
 	run := resultsRun{
 		RunNumber: t.TrialNum, Attempts: len(t.Attempts) + 1, Prompt: t.Prompt, Status: resultsStatus(t.Verdict), DurationMS: t.DurationMS,
@@ -29,7 +30,12 @@ func resultsRunOf(t *record.Trial) resultsRun {
 	}
 	for i := range t.Graders {
 		g := &t.Graders[i]
-		v := resultsGrader{Identifier: g.Name, Type: g.Type, Score: g.Score, Weight: g.Weight, Passed: g.Passed, Feedback: g.Feedback, DurationMS: g.DurationMS}
+		validations := run.Validations
+		if g.AfterTurn > 0 {
+			validations = run.checkpoint(t, g.AfterTurn)
+		}
+		name := strings.TrimPrefix(g.Name, fmt.Sprintf("turn %d: ", g.AfterTurn))
+		v := resultsGrader{Identifier: name, Type: g.Type, Score: g.Score, Weight: g.Weight, Passed: g.Passed, Feedback: g.Feedback, DurationMS: g.DurationMS}
 		switch {
 		case g.Error != "":
 			v.Feedback = g.Error
@@ -39,7 +45,15 @@ func resultsRunOf(t *record.Trial) resultsRun {
 		if v.Details, _ = g.Details.(map[string]any); v.Details == nil && g.Details != nil {
 			v.Details = map[string]any{"details": g.Details}
 		}
-		run.Validations[g.Name] = v
+		validations[name] = v
+	}
+	if r := t.Responder; r != nil {
+		run.Responder = &resultsResponder{FollowupsSent: r.Replies, Outcome: string(r.Outcome), Reason: r.Reason}
+	}
+	for _, c := range t.Checkpoints {
+		if c.Stopped { // the format calls this an error
+			run.Status = "error"
+		}
 	}
 	turns := run.take(t.Transcript)
 	if u := t.Ledger().Total(); u != nil {
@@ -48,11 +62,33 @@ func resultsRunOf(t *record.Trial) resultsRun {
 	return run
 }
 
+// checkpoint returns the map for the results of the checkpoint after a turn.
+func (run *resultsRun) checkpoint(t *record.Trial, turn int) map[string]resultsGrader {
+	for i := range run.Checkpoints {
+		if run.Checkpoints[i].AfterTurn == turn {
+			return run.Checkpoints[i].Validations
+		}
+	}
+	c := resultsCheckpoint{AfterTurn: turn, Status: "passed", Validations: map[string]resultsGrader{}}
+	for _, p := range t.Checkpoints {
+		if p.AfterTurn == turn {
+			c.Stopped = c.Stopped || p.Stopped
+		}
+	}
+	for i := range t.Graders {
+		if g := &t.Graders[i]; g.AfterTurn == turn && !g.Passed {
+			c.Status = "failed"
+		}
+	}
+	run.Checkpoints = append(run.Checkpoints, c)
+	return c.Validations
+}
+
 func resultsUsageOf(turns int, u record.Usage) *resultsUsage {
 	return &resultsUsage{Turns: turns, InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens)}
 }
 
-// take adds a transcript, and returns how often the agent was spoken to.
+// take adds a transcript and returns the number of prompts to the agent.
 func (run *resultsRun) take(transcript []record.Entry) (turns int) {
 	for i := range transcript {
 		switch e := &transcript[i]; e.Type {
@@ -84,7 +120,7 @@ func (run *resultsRun) say(typ, content string) {
 	run.Transcript = append(run.Transcript, resultsEvent{Type: typ, Content: &content})
 }
 
-// call adds a tool call: to the digest, to the transcript and to the tool events.
+// call adds a tool call to the digest, the transcript and the tool events.
 func (run *resultsRun) call(tool *record.ToolCall, turn int) {
 	d := &run.SessionDigest
 	d.ToolCallCount++
@@ -92,7 +128,7 @@ func (run *resultsRun) call(tool *record.ToolCall, turn int) {
 		d.ToolsUsed = append(d.ToolsUsed, tool.Name)
 	}
 	id := tool.ID
-	if id == "" { // start and end would not be found to belong together
+	if id == "" { // readers need an id to match start and end
 		id = fmt.Sprintf("call-%d", d.ToolCallCount)
 	}
 	ok := tool.Status != "failed"
@@ -111,7 +147,7 @@ func (run *resultsRun) call(tool *record.ToolCall, turn int) {
 		resultsEvent{Type: "tool.execution_complete", ToolCallID: &id, Success: &ok, ToolResult: &resultsToolResult{result}})
 }
 
-// decoded is a JSON value; nil when there is none.
+// decoded returns a JSON value, or nil if raw is empty.
 func decoded(raw json.RawMessage) any {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return nil
@@ -119,8 +155,8 @@ func decoded(raw json.RawMessage) any {
 	return raw
 }
 
-// plainArguments are those that others have a place for, each a text: one of
-// another type would make the whole file unreadable to them.
+// plainArguments converts arguments to texts. Other tools read only texts, and cannot read the
+// whole file if an argument has another type.
 func plainArguments(raw json.RawMessage) map[string]string {
 	var all map[string]any
 	if json.Unmarshal(raw, &all) != nil {
@@ -138,7 +174,7 @@ func plainArguments(raw json.RawMessage) map[string]string {
 	return known
 }
 
-// plainResult is what a tool answered as a text.
+// plainResult returns a tool's answer as a text.
 func plainResult(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -4,15 +4,14 @@ import (
 	"time"
 )
 
-// The documents of results.json, with the names that other tools which run these
-// suites give their members. What they have no place for is left out: their readers
-// complain of members that they do not know.
+//
+// These types are the documents of results.json, with the member names of other tools for these
+// suites. Facts without a member are omitted, because those tools reject unknown members.
 
-// resultsVersion is the version of the format that is written: the major one is
-// what readers look at.
+// resultsVersion is the version of the format that waza writes. Readers check the major version.
 const resultsVersion = "1.4"
 
-// resultsHead is a document up to its tasks.
+// A resultsHead is the part of a document before its tasks.
 type resultsHead struct {
 	SchemaVersion string        `json:"schemaVersion"`
 	EvalID        string        `json:"eval_id"`
@@ -29,9 +28,10 @@ type resultsConfig struct {
 	EngineType  string `json:"engine_type"`
 	TimeoutSec  int    `json:"timeout_sec"`
 	JudgeModel  string `json:"judge_model,omitempty"`
+	Effort      string `json:"reasoning_effort,omitempty"`
 }
 
-// resultsTail is what follows the tasks.
+// A resultsTail is the part of a document after its tasks.
 type resultsTail struct {
 	Summary        resultsSummary           `json:"summary"`
 	Metrics        map[string]resultsMetric `json:"metrics"`
@@ -94,15 +94,16 @@ type resultsMetric struct {
 	Weight     float64 `json:"weight"`
 }
 
-// resultsTask is a task up to its runs, which are what we call trials.
+// A resultsTask is a task without its runs, which waza calls trials.
 type resultsTask struct {
 	TestID      string `json:"test_id"`
 	DisplayName string `json:"display_name"`
 	Group       string `json:"group,omitempty"`
+	Golden      bool   `json:"golden,omitempty"`
 	Status      string `json:"status"`
 }
 
-// resultsTaskTail is what follows the runs of a task.
+// A resultsTaskTail follows the runs of a task.
 type resultsTaskTail struct {
 	Stats       *resultsStats  `json:"stats,omitempty"`
 	SkillImpact *resultsImpact `json:"skill_impact,omitempty"`
@@ -136,7 +137,7 @@ type resultsImpact struct {
 	PercentChange float64 `json:"percent_change"`
 }
 
-// resultsRun is a trial with the names that other tools give its members.
+// A resultsRun is a trial with the member names of other tools.
 type resultsRun struct {
 	RunNumber        int                      `json:"run_number"`
 	Attempts         int                      `json:"attempts"`
@@ -150,6 +151,21 @@ type resultsRun struct {
 	ErrorMsg         string                   `json:"error_msg,omitempty"`
 	SkillInvocations []resultsSkill           `json:"skill_invocations,omitempty"`
 	ToolEvents       []resultsToolEvent       `json:"tool_events,omitempty"`
+	Checkpoints      []resultsCheckpoint      `json:"checkpoints,omitempty"`
+	Responder        *resultsResponder        `json:"responder,omitempty"`
+}
+
+type resultsCheckpoint struct {
+	AfterTurn   int                      `json:"after_turn"`
+	Status      string                   `json:"status"` // passed or failed
+	Validations map[string]resultsGrader `json:"validations"`
+	Stopped     bool                     `json:"stopped"`
+}
+
+type resultsResponder struct {
+	FollowupsSent int    `json:"followups_sent"`
+	Outcome       string `json:"outcome"`
+	Reason        string `json:"reason,omitempty"`
 }
 
 type resultsGrader struct {
@@ -194,7 +210,7 @@ type resultsToolEvent struct {
 	DurationMS int64  `json:"duration_ms,omitempty"`
 }
 
-// resultsEvent is an entry of a transcript.
+// A resultsEvent is an entry of a transcript.
 type resultsEvent struct {
 	Type       string             `json:"type"`
 	Content    *string            `json:"content,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"waza/runner/report"
 )
 
-// mostNotifications bounds the errors that a file tells of.
+// mostNotifications is the most errors in a file.
 const mostNotifications = 100
 
 // The rules of a run, by their index.
@@ -28,13 +28,13 @@ func runRules() []sarifRule {
 		return r
 	}
 	return []sarifRule{
-		ruleFailed:  help("trial-failed", "The agent did not do the task: a grader was not satisfied."),
+		ruleFailed:  help("trial-failed", "The agent did not do the task: a grader did not pass."),
 		ruleTimeout: help("trial-timeout", "The agent did not do the task in time."),
 	}
 }
 
-// Write writes trials that failed or ran out of time as results at the files
-// of their tasks. Errors say nothing of these, and are notifications of the run.
+// Write writes trials that failed or timed out as results at the files of their tasks. Errors do
+// not concern the task, so they are notifications of the run.
 func Write(w io.Writer, h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
@@ -48,11 +48,11 @@ func Write(w io.Writer, h record.Handle) error {
 	}
 	errs := notifications{}
 	if progress.Status != record.StatusCompleted {
-		errs.add("the run did not complete: it is "+string(progress.Status)+report.After(": ", progress.Error), s.suitePlace(rec, dir))
+		errs.add("the run did not complete: its status is "+string(progress.Status)+report.After(": ", progress.Error), s.suitePlace(rec, dir))
 	}
 	err = h.Trials(func(task int, t *record.Trial) error {
 		ref := rec.Tasks[task]
-		line, text := report.Why(t, rec.RunID)
+		line, text := report.Explain(t, rec.RunID)
 		switch {
 		case t.Verdict == record.Errored:
 			errs.add(fmt.Sprintf("task %s, trial %d: %s", ref.ID, t.TrialNum, line), s.taskPlace(rec, ref, dir))
@@ -67,7 +67,7 @@ func Write(w io.Writer, h record.Handle) error {
 	if err != nil {
 		return err
 	}
-	in := sarifInvocation{Successful: progress.Status == record.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.told(), s.leftOut()...)}
+	in := sarifInvocation{Successful: progress.Status == record.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.all(), s.omitted()...)}
 	if progress.EndedAt != nil {
 		in.End = sarifTime(*progress.EndedAt)
 	}
@@ -85,7 +85,7 @@ func (s *sarif) suitePlace(rec *record.Run, dir string) sarifPlace {
 	return s.firstLine(s.place(rec.Suite.Path, dir))
 }
 
-// taskPlace is where a task stands; nobody knows at which line.
+// taskPlace returns the file of a task; its line is unknown.
 func (s *sarif) taskPlace(rec *record.Run, t record.TaskRef, dir string) sarifPlace {
 	if t.File == "" {
 		return s.suitePlace(rec, dir)
@@ -101,7 +101,7 @@ func (s *sarif) firstLine(p sarifPlace) sarifPlace {
 func (s *sarif) trial(index int, ref record.TaskRef, t *record.Trial, text string, place sarifPlace) sarifResult {
 	id, level := runRules()[index].ID, "error"
 	if ref.Role == record.RoleTrigger {
-		level = "warning" // which counts in a metric alone
+		level = "warning" // counts only in a metric
 	}
 	return sarifResult{
 		RuleID: id, RuleIndex: index, Level: level, Locations: []sarifPlace{place},
@@ -111,7 +111,7 @@ func (s *sarif) trial(index int, ref record.TaskRef, t *record.Trial, text strin
 	}
 }
 
-// notifications are errors of a run, as many as are told.
+// notifications collects errors of a run, up to a limit.
 type notifications struct {
 	list  []sarifNotification
 	total int
@@ -123,7 +123,7 @@ func (n *notifications) add(text string, place sarifPlace) {
 	}
 }
 
-func (n *notifications) told() []sarifNotification {
+func (n *notifications) all() []sarifNotification {
 	if more := n.total - len(n.list); more > 0 {
 		n.list = append(n.list, sarifNotification{Level: "error", Message: sarifText{Text: "and " + text.Count(more, "more error", "more errors")}})
 	}

@@ -1,4 +1,4 @@
-// Package sarif writes findings in suites, and trials that failed, as SARIF 2.1.0 for code scanning.
+// Package sarif writes findings in suites, and failed trials, as SARIF 2.1.0 for code scanning.
 // Call [Diagnostics] for the findings of a suite and [Write] for a run.
 package sarif
 
@@ -19,15 +19,15 @@ import (
 	"waza/runner/report"
 )
 
-// mostSARIFResults bounds the results of a file: GitHub shows no more.
+// mostSARIFResults is the most results of a file: GitHub shows no more.
 const mostSARIFResults = 5_000
 
-// mostSARIFText bounds the bytes of a message.
+// mostSARIFText is the most bytes of a message.
 const mostSARIFText = 2_000
 
-// Diagnostics writes findings about suites as SARIF 2.1.0, with a rule for each
-// code. Their files are relative to dir, an absolute path; in the document they are
-// relative to the root of the repository that dir is in, or to dir.
+// Diagnostics writes findings about suites as SARIF 2.1.0, with a rule for each code. Relative
+// paths of files start at dir, an absolute path. In the document they start at the root of the
+// repository that contains dir, or at dir.
 func Diagnostics(w io.Writer, ds decode.Diagnostics, dir string) error {
 	s := newSARIF(w, dir)
 	rules, index := diagnosticRules()
@@ -36,14 +36,14 @@ func Diagnostics(w io.Writer, ds decode.Diagnostics, dir string) error {
 	}
 	for _, d := range ds {
 		at, known := index[d.Code]
-		if !known { // nobody's code: a rule is required
+		if !known { // unknown code: SARIF requires a rule
 			at = index[decode.CodeInvalidValue]
 		}
 		if err := s.result(s.diagnostic(d, rules[at].ID, at, dir)); err != nil {
 			return err
 		}
 	}
-	return s.close(sarifInvocation{Successful: true, Notifications: s.leftOut()})
+	return s.close(sarifInvocation{Successful: true, Notifications: s.omitted()})
 }
 
 func diagnosticRules() ([]sarifRule, map[decode.Code]int) {
@@ -62,7 +62,7 @@ func rule(id, doc, level string) sarifRule {
 	return sarifRule{ID: id, ShortDescription: text, FullDescription: text, Help: help, Configuration: sarifConfiguration{level}, Properties: sarifRuleTags{[]string{"waza"}}}
 }
 
-// sarif writes a document with one run, results as they come.
+// sarif writes a document with one run, one result at a time.
 type sarif struct {
 	out     *bufio.Writer
 	root    string // absolute
@@ -110,8 +110,8 @@ func (s *sarif) result(r sarifResult) error {
 	return err
 }
 
-// leftOut tells of results that had no room.
-func (s *sarif) leftOut() []sarifNotification {
+// omitted returns a notification about omitted results.
+func (s *sarif) omitted() []sarifNotification {
 	if s.dropped == 0 {
 		return nil
 	}
@@ -167,7 +167,8 @@ func sarifLevel(s decode.Severity) string {
 	return "note"
 }
 
-// message makes a text of what others wrote. Readers take brackets for links.
+// message returns a message with a foreign text. Readers interpret brackets as links, so they
+// are escaped.
 func message(text string) sarifText {
 	text = strings.NewReplacer("[", `\[`, "]", `\]`).Replace(clean(report.Cut(text, mostSARIFText)))
 	if strings.TrimSpace(text) == "" {
@@ -188,8 +189,8 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// place names a file, relative to dir unless it is absolute, from the root of the
-// repository; one that is not below it has its whole URI.
+// place returns the path of a file from the root of the repository, or the whole URI if the file
+// is outside of it. file is relative to dir unless it is absolute.
 func (s *sarif) place(file, dir string) sarifPlace {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
@@ -206,7 +207,7 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: strings.ToValidUTF8(filepath.ToSlash(path), "�")}).String()
 }
 
-// fingerprint says which result it is, also after lines have moved.
+// fingerprint identifies a result, even after lines have moved.
 func fingerprint(parts ...string) map[string]string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return map[string]string{"waza/v1": hex.EncodeToString(sum[:16])}

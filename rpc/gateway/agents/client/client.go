@@ -1,6 +1,6 @@
-// Package client is the agent's side of the protocol of evaluation agents: it connects
-// to a server, registers and does the evaluations that it is given. Call [Run] with a
-// function that does one, such as [Program.Do].
+// Package client implements the agent's side of the protocol of evaluation agents. It connects
+// to a server, registers, and executes evaluations. Call [Run] with a function that executes
+// one, such as [Program.Do].
 package client
 
 import (
@@ -17,51 +17,49 @@ import (
 	"waza/runner/pause"
 )
 
-// Options of an agent.
+// Options configure an agent.
 type Options struct {
-	// URL of the server, ws:// or wss://.
+	// URL is the ws:// or wss:// address of the server.
 	URL string
-	// ClientID is a UUID v4 that no other agent has, see [Identity].
+	// ClientID is a UUID v4 that is unique to the agent, see [Identity].
 	ClientID string
-	// Key is what the server wants to see; empty when it wants none. It is never logged.
+	// Key is the key that the server requires; empty means none. It is never logged.
 	Key string
-	// Tools that the agent has; none means that it takes any.
+	// Tools are the agent's tools; none means that the agent accepts any tool.
 	Tools []string
-	// Concurrency is how many evaluations it does at once; 0 means 1.
+	// Concurrency is the number of concurrent evaluations; 0 means 1.
 	Concurrency int
-	// Version of the agent; empty means 1.0.0.
+	// Version is the version of the agent; empty means 1.0.0.
 	Version string
-	// Do does an evaluation. It is called by many goroutines at once, stops and returns
-	// promptly when ctx ends, and may call status, with a line of text, at any time before
-	// it returns.
+	// Do executes an evaluation. Many goroutines call it at once. It returns promptly when ctx
+	// ends. Until it returns, it can call status with a line of text at any time.
 	Do func(ctx context.Context, e *remote.Evaluation, status func(message string)) (result any, fault *remote.Fault)
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
 }
 
-// The times of a connection.
+// Times of a connection.
 const (
 	connectTimeout = 30 * time.Second // until the server has accepted the agent
 	writeTimeout   = 30 * time.Second
 	pingInterval   = 30 * time.Second
-	// silence is how long nothing may come, not even answers to pings.
+	// silence is how long a connection can be silent, without even answers to pings.
 	silence = 3 * pingInterval
-	// The pauses between connections grow from firstPause to longestPause. They begin again
-	// after a connection that lasted steady.
+	// The pauses between connections grow from firstPause to longestPause. After a connection
+	// that lasted steady, they start again with firstPause.
 	firstPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 	steady       = 10 * time.Second
 )
 
-// RejectedError says that the server did not accept the agent when it registered for the
-// first time.
+// RejectedError is returned when the server rejects the agent's first registration.
 type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "the server rejected the agent: " + e.Reason }
 
-// Run connects to the server, and again whenever the connection breaks, until ctx ends;
-// then it ends what runs, waits for it, and returns the cause of ctx. It returns before
-// only with a [*RejectedError].
+// Run connects to the server, and reconnects whenever the connection breaks, until ctx ends.
+// Then it cancels running evaluations, waits for them, and returns the cause of ctx. Before
+// that, it returns only with a [*RejectedError].
 func Run(ctx context.Context, o Options) error { return run(ctx, o, dial) }
 
 func run(ctx context.Context, o Options, dial dialer) error {
@@ -86,30 +84,30 @@ func run(ctx context.Context, o Options, dial dialer) error {
 			failures = 0
 		}
 		wait := min(longestPause, firstPause<<min(failures, 10))
-		o.Log.Warn("not connected; trying again", "error", err, "pause", wait.String())
+		o.Log.Warn("connection failed; retrying", "error", err, "pause", wait.String())
 		if err := pause.About(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-// agent is an agent between its first and its last connection. Its goroutines are those
-// of its evaluations, which Run waits for, and one of each connection.
+// agent is the state of Run across connections. It has one goroutine for each evaluation, which
+// Run waits for, and one for each connection.
 type agent struct {
 	Options
 	ctx     context.Context // of Run
 	dial    dialer
 	work    sync.WaitGroup
-	welcome bool // the server has accepted it once; of the goroutine of Run
+	welcome bool // the server has accepted it once; only Run's goroutine uses it
 
 	mu      sync.Mutex      // guards the fields below
-	session *session        // that was accepted; nil while there is none
+	session *connection     // accepted session; nil without one
 	running map[string]bool // ids of evaluations
 	memory  memory
 }
 
-// evaluate begins an evaluation, unless it runs or is over already.
-func (a *agent) evaluate(s *session, id json.RawMessage, params json.RawMessage) {
+// evaluate starts an evaluation unless it is running or finished.
+func (a *agent) evaluate(s *connection, id json.RawMessage, params json.RawMessage) {
 	var e remote.Evaluation
 	if err := json.Unmarshal(params, &e); err != nil {
 		s.send(failure(id, &remote.Fault{Code: codeInvalidParams, Message: "Invalid params: " + err.Error()}))
@@ -128,13 +126,13 @@ func (a *agent) evaluate(s *session, id json.RawMessage, params json.RawMessage)
 		s.send(answer)
 	case again:
 	case busy:
-		s.send(failure(id, &remote.Fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded: all evaluations that the agent does at once are taken", Data: json.RawMessage(`{"retryAfter":1000}`)}))
+		s.send(failure(id, &remote.Fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded: the agent already executes its maximum number of evaluations", Data: json.RawMessage(`{"retryAfter":1000}`)}))
 	default:
 		a.work.Go(func() { a.do(id, &e) })
 	}
 }
 
-// do does an evaluation and sends its answer, or keeps it for the next connection.
+// do executes an evaluation and sends its answer, or keeps the answer for the next connection.
 func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -145,7 +143,7 @@ func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
 	a.status(e, remote.Status{Status: "running"})
 	result, fault := a.call(ctx, e)
 	if a.ctx.Err() != nil {
-		return // the server gives it to another agent
+		return // the server assigns it to another agent
 	}
 	var answer []byte
 	if errors.Is(context.Cause(ctx), errTimeout) && fault != nil {
@@ -166,14 +164,14 @@ func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
 	a.memory.keep(key, answer, s != nil)
 	a.mu.Unlock()
 	if s != nil {
-		s.send(answer) // and again when the server asks again
+		s.send(answer) // and sent again when the server asks again
 	}
 }
 
-// errTimeout is the cause of an evaluation whose time is up.
-var errTimeout = errors.New("the time of the evaluation is up")
+// errTimeout is the cause of an evaluation that exceeds its timeout.
+var errTimeout = errors.New("evaluation timed out")
 
-// call calls Do. A panic in it ends this evaluation, not the agent.
+// call calls Do. A panic in Do ends this evaluation, not the agent.
 func (a *agent) call(ctx context.Context, e *remote.Evaluation) (result any, fault *remote.Fault) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -186,8 +184,7 @@ func (a *agent) call(ctx context.Context, e *remote.Evaluation) (result any, fau
 	})
 }
 
-// status reports how far an evaluation has come; while there is no connection nobody
-// hears of it.
+// status reports the progress of an evaluation. Without a connection, the report is lost.
 func (a *agent) status(e *remote.Evaluation, st remote.Status) {
 	a.mu.Lock()
 	s := a.session

@@ -19,7 +19,7 @@ import (
 
 const id = "550e8400-e29b-41d4-a716-446655440000"
 
-// server is the other end of one connection, as the test plays it.
+// server is the server's end of one connection, controlled by the test.
 type server struct {
 	t        *testing.T
 	toClient chan string
@@ -55,7 +55,7 @@ func (s *server) Write(_ context.Context, m []byte) error {
 
 func (s *server) Close() { s.once.Do(func() { close(s.closed) }) }
 
-// next is the next message of the client but for statuses, without its times.
+// next returns the client's next message other than a status, without its times.
 func (s *server) next() string {
 	for {
 		m := <-s.received
@@ -82,8 +82,8 @@ func (s *server) accept() {
 	require.JSONEq(s.t, `{"type":"ready","timestamp":"T"}`, s.next())
 }
 
-// start runs an agent whose connections are those servers, and then none. The function
-// it returns ends the agent.
+// start runs an agent that connects to these servers in turn, and then to none. The returned
+// function ends the agent.
 func start(t *testing.T, o client.Options, servers ...*server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -140,7 +140,7 @@ func TestRegisterAndEvaluate(t *testing.T) {
 	})
 }
 
-// What the server asks twice is done once.
+// A repeated request is executed once.
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAskedAgain(t *testing.T) {
 		require.Contains(t, first.next(), `"code":-32003,"data":{"retryAfter":1000}`)
 		first.Close()
 		synctest.Wait()
-		close(free) // it ends while there is no connection
+		close(free) // the evaluation ends without a connection
 		answer := `{"jsonrpc":"2.0","result":"one","id":"1"}`
 		second.accept()
 		require.JSONEq(t, answer, second.next(), "without being asked")
@@ -205,15 +205,15 @@ func TestTimeout(t *testing.T) {
 			return nil, &remote.Fault{Code: remote.CodeToolFailed, Message: "killed"}
 		}}, s)
 		s.accept()
-		began := time.Now()
+		started := time.Now()
 		s.toClient <- request("1", "x")
 		require.JSONEq(t, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Evaluation exceeded its timeout of 1000 ms"},"id":"1"}`, s.next())
-		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, time.Second, time.Since(started))
 		require.Error(t, stop())
 	})
 }
 
-// An agent that ends answers nothing: the server gives its evaluations to others.
+// An agent that ends sends no answer: the server assigns its evaluations to other agents.
 func TestStopWhileEvaluating(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestPanicAndUnencodable(t *testing.T) {
 			return func() {}, nil
 		}}, s)
 		s.accept()
-		for tool, want := range map[string]string{"panic": "Internal error: oh", "func": "Internal error: json", "large": "the result has 8388610 bytes, the most is 7340032"} {
+		for tool, want := range map[string]string{"panic": "Internal error: oh", "func": "Internal error: json", "large": "the result has 8388610 bytes, the maximum is 7340032"} {
 			s.toClient <- request(tool, tool)
 			answer := s.next()
 			require.Contains(t, answer, `"code":-32603`)
@@ -266,23 +266,22 @@ func TestPingsAndSilence(t *testing.T) {
 		first, second := newServer(t), newServer(t)
 		stop := start(t, client.Options{Do: echo}, first, second)
 		first.accept()
-		began := time.Now()
-		for i := range 4 { // the fifth is due when the silence is too long
+		started := time.Now()
+		for i := range 4 { // the silence ends the connection before the fifth ping
 			require.JSONEq(t, `{"type":"ping","timestamp":"T"}`, first.next())
-			require.Equal(t, time.Duration(i+1)*30*time.Second, time.Since(began).Truncate(time.Second))
+			require.Equal(t, time.Duration(i+1)*30*time.Second, time.Since(started).Truncate(time.Second))
 			if i < 2 {
 				first.toClient <- `{"type":"pong"}`
 			}
 		}
 		<-first.closed // 90 s after the last answer
-		require.Equal(t, 150*time.Second, time.Since(began).Truncate(time.Second))
+		require.Equal(t, 150*time.Second, time.Since(started).Truncate(time.Second))
 		second.accept()
 		require.Error(t, stop())
 	})
 }
 
-// The pauses grow, are never the same for all, and start again after a connection that
-// was one.
+// The pauses grow, are random, and start again after a connection that lasted.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +322,7 @@ func TestRejected(t *testing.T) {
 		err := client.RunOver(t.Context(), client.Options{ClientID: id, Do: echo}, func(context.Context, string) (client.Conn, error) { return s, nil })
 		require.EqualError(t, err, "the server rejected the agent: Invalid secret key")
 
-		// Later it waits until the server takes it again.
+		// After a first acceptance, the agent waits until the server accepts it again.
 		first, second, third := newServer(t), newServer(t), newServer(t)
 		stop := start(t, client.Options{Do: echo}, first, second, third)
 		first.accept()
@@ -334,15 +333,15 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// A server that never accepts is left.
+// The agent disconnects from a server that never accepts it.
 func TestNotAccepted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mute, second := newServer(t), newServer(t)
-		began := time.Now()
+		started := time.Now()
 		stop := start(t, client.Options{Do: echo}, mute, second)
 		<-mute.closed
-		require.Equal(t, 30*time.Second, time.Since(began))
+		require.Equal(t, 30*time.Second, time.Since(started))
 		second.accept()
 		require.Error(t, stop())
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/reach"
 	"waza/runner/executor"
 	"waza/runner/executor/command"
 	"waza/runner/executor/remote"
@@ -17,10 +18,10 @@ import (
 	"waza/runner/record"
 )
 
-// Program lets a program do evaluations, as the executor command lets one do trials: it
-// gets the prompt on its standard input and prints the answer, and may report tool calls
-// and usage on file descriptor 3. An exit code other than 0 is a failure. Whatever it
-// started ends with the evaluation.
+// Program executes evaluations with a program, like the executor command executes trials. The
+// program gets the prompt on its standard input and prints the answer. It can report tool calls
+// and usage on file descriptor 3. An exit code other than 0 is a failure. All processes that it
+// started end with the evaluation.
 type Program struct {
 	dir  string
 	json bool
@@ -28,16 +29,16 @@ type Program struct {
 	opts command.Options
 }
 
-// NewProgram makes a Program of a text for the shell, which runs in dir, an absolute
-// path. With wholeInput the program gets the evaluation as JSON in place of the prompt.
+// NewProgram returns a Program that runs a command line of the shell in dir, an absolute path.
+// With wholeInput, the program gets the evaluation as JSON instead of the prompt.
 func NewProgram(shell, dir string, wholeInput bool) (*Program, error) {
 	p := &Program{dir: dir, json: wholeInput, opts: command.Options{PromptAs: command.Stdin, Command: command.Line{Args: []string{shell}, Shell: true}}}
 	var err error
-	p.exec, err = command.Kind.Open(context.Background(), executor.Settings{Suite: &eval.Suite{Dir: dir}, Options: &p.opts})
+	p.exec, err = command.Kind.Open(context.Background(), executor.Settings{Suite: &eval.Suite{Places: reach.Places{Dir: dir}}, Options: &p.opts})
 	return p, err
 }
 
-// result is what an evaluation that succeeded is answered with.
+// result is the result of a successful evaluation.
 type result struct {
 	Status        string         `json:"status"`
 	Output        string         `json:"output"`
@@ -58,7 +59,7 @@ type call struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 }
 
-// Do runs the program once. It is what [Options.Do] wants.
+// Do runs the program once. Use it as [Options.Do].
 func (p *Program) Do(ctx context.Context, e *remote.Evaluation, status func(message string)) (any, *remote.Fault) {
 	ctx, started := proc.WithScope(ctx)
 	defer started.End()
@@ -87,8 +88,8 @@ func (p *Program) Do(ctx context.Context, e *remote.Evaluation, status func(mess
 	return r, nil
 }
 
-// fit drops what tool calls were given and gave, and at last the calls, where servers
-// would not take so long an answer.
+// fit makes a large answer small enough for servers: it drops the inputs and outputs of tool
+// calls, and if necessary the calls.
 func (r *result) fit() {
 	for _, drop := range []func(){
 		func() {
@@ -105,7 +106,7 @@ func (r *result) fit() {
 	}
 }
 
-// failed is the error of an evaluation that the program did not do.
+// failed returns the error of an evaluation that the program did not complete.
 func failed(e *remote.Evaluation, err error) *remote.Fault {
 	return &remote.Fault{Code: remote.CodeToolFailed, Message: "Tool execution failed", Data: encode(struct {
 		Tool      string    `json:"tool"`
@@ -115,12 +116,12 @@ func failed(e *remote.Evaluation, err error) *remote.Fault {
 	}{e.Tool, err.Error(), e.URL, time.Now().UTC()})}
 }
 
-// trial is the evaluation as the executor knows it.
+// trial converts the evaluation to a trial for the executor.
 func (p *Program) trial(e *remote.Evaluation, status func(message string)) *executor.Trial {
 	var model struct {
 		MainModel string `json:"main_model"`
 	}
-	_ = json.Unmarshal(e.Model, &model) // others know models by other names
+	_ = json.Unmarshal(e.Model, &model) // other servers use different names for models
 	order := &record.Order{
 		RunID: e.ID, TaskID: e.ID, TaskNum: 1, Num: 1, Model: model.MainModel,
 		Task: &eval.Task{ID: e.ID, Name: cmp.Or(e.Name, e.ID)},
@@ -133,7 +134,7 @@ func (p *Program) trial(e *remote.Evaluation, status func(message string)) *exec
 	}
 }
 
-// prompt is what the program reads.
+// prompt returns the input of the program.
 func (p *Program) prompt(e *remote.Evaluation) string {
 	if p.json {
 		return string(encode(e)) + "\n"

@@ -8,23 +8,23 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// agent is a client that is connected, or that evaluations wait for.
+// agent is a connected client, or a disconnected one that evaluations wait for.
 type agent struct {
-	remote.Agent         // but for State and Running, which snapshot sets
-	client       *Client // its connection; nil when it is gone
+	remote.Agent         // snapshot sets State and Running
+	client       *Client // its connection; nil when it is disconnected
 	ready        bool
 	paused       bool
-	left         bool // no longer in the hub
+	left         bool // removed from the hub
 	slots        []*slot
-	classes      []*class // those it fits, and some that are dead
+	classes      []*class // classes that it fits, and some dead ones
 	graceEnd     *time.Timer
 	pauseEnd     *time.Timer
 }
 
-// Registration is what a client says of itself.
+// Registration is a client's description of itself.
 type Registration struct {
 	ClientID       string
-	Tools          []string // not changed after
+	Tools          []string // must not change afterwards
 	MaxConcurrency int      // at least 1
 	Version        string
 	Address        string
@@ -37,7 +37,7 @@ type Client struct {
 	agent *agent
 }
 
-// room is how many more evaluations the agent takes.
+// room returns how many more evaluations the agent can take.
 func (a *agent) room() int {
 	if a.client == nil || !a.ready || a.paused || a.left {
 		return 0
@@ -45,7 +45,7 @@ func (a *agent) room() int {
 	return max(0, a.MaxConcurrency-len(a.slots))
 }
 
-// lacks reports whether the agent would fit w, if it had not said to lack the tool.
+// lacks reports whether the agent would fit w if it had not reported that it lacks the tool.
 func (a *agent) lacks(w *remote.Want) bool {
 	if !slices.Contains(a.Lacks, w.Tool) {
 		return false
@@ -78,7 +78,7 @@ func (a *agent) snapshot() *remote.Agent {
 	return &s
 }
 
-// changeLocked does what changes which evaluations an agent fits.
+// changeLocked calls change, which can change the set of evaluations that an agent fits.
 func (h *Hub) changeLocked(a *agent, change func()) {
 	if !a.left {
 		for _, c := range h.queue.classes {
@@ -98,9 +98,9 @@ func (h *Hub) changeLocked(a *agent, change func()) {
 	h.queue.turnAway()
 }
 
-// Register adds a client, which gets evaluations once it is ready, and returns how many
-// wait for it. If the client is registered by another connection, that one is dropped.
-// The evaluations that it had are sent again when it is ready.
+// Register adds a client, which gets evaluations when it is ready. It returns how many
+// evaluations wait for the client. If the client is registered on another connection, that one
+// is dropped. Its unfinished evaluations are sent again when it is ready.
 func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations int) {
 	h.mu.Lock()
 	a := h.agents[r.ClientID]
@@ -126,7 +126,7 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 	a.client = &Client{h, conn, a}
 	for i, s := range slices.Clone(a.slots) {
 		if i >= a.MaxConcurrency || !s.want.Fits(&a.Agent) {
-			h.loseLocked(s, "the agent came back and takes it no more")
+			h.loseLocked(s, "the agent reconnected and no longer accepts the evaluation")
 		}
 	}
 	evaluations = len(a.slots)
@@ -144,8 +144,8 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 	return client, evaluations
 }
 
-// disconnectLocked ends what a connection has of the hub. Evaluations that somebody waits
-// for wait for the next one.
+// disconnectLocked removes a connection from the hub. Evaluations with a waiting caller wait for
+// the agent's next connection.
 func (h *Hub) disconnectLocked(a *agent) {
 	a.client, a.ready, a.paused = nil, false, false
 	stop(&a.pauseEnd)
@@ -156,13 +156,13 @@ func (h *Hub) disconnectLocked(a *agent) {
 	}
 	if len(a.slots) > 0 && a.graceEnd == nil {
 		h.afterLocked(&a.graceEnd, h.grace, func() {
-			h.loseAllLocked(a, "the agent vanished")
+			h.loseAllLocked(a, "the agent disconnected")
 			h.changedLocked(a)
 		})
 	}
 }
 
-// loseAllLocked sends all evaluations of an agent back to the queue.
+// loseAllLocked returns all evaluations of an agent to the queue.
 func (h *Hub) loseAllLocked(a *agent, why string) {
 	for _, s := range slices.Clone(a.slots) {
 		h.loseLocked(s, why)
@@ -170,14 +170,14 @@ func (h *Hub) loseAllLocked(a *agent, why string) {
 	h.forgetLocked(a)
 }
 
-// partLocked is for an agent that is not waited for.
-func (h *Hub) partLocked(a *agent, why string) {
+// removeLocked removes an agent without waiting for its return.
+func (h *Hub) removeLocked(a *agent, why string) {
 	h.disconnectLocked(a)
 	h.loseAllLocked(a, why)
 	h.changedLocked(a)
 }
 
-// forgetLocked removes an agent that is gone and that nothing waits for.
+// forgetLocked removes a disconnected agent that no evaluation waits for.
 func (h *Hub) forgetLocked(a *agent) {
 	if a.client != nil || len(a.slots) > 0 || a.left {
 		return
@@ -188,11 +188,11 @@ func (h *Hub) forgetLocked(a *agent) {
 		forget(h.tallies, mostTallies)
 		h.tallies[a.ClientID] = a.Answered
 	}
-	// The classes count it by what it was until now.
+	// The classes counted the agent in its old state.
 	h.changeLocked(a, func() { a.left = true })
 }
 
-// Ready lets the client have evaluations: first those that it had, then those that wait.
+// Ready lets the client get evaluations: first its unfinished ones, then waiting ones.
 func (c *Client) Ready() {
 	h, a := c.hub, c.agent
 	h.mu.Lock()
@@ -222,7 +222,7 @@ func (c *Client) Ready() {
 	}
 }
 
-// Left says that the connection is over.
+// Left reports that the connection is over.
 func (c *Client) Left() {
 	h, a := c.hub, c.agent
 	h.mu.Lock()
@@ -236,11 +236,11 @@ func (c *Client) Left() {
 	h.changedLocked(a)
 }
 
-// mostBreaks is how often a connection may break while its agent does one evaluation.
+// mostBreaks is how often a connection can break while its agent works on one evaluation.
 const mostBreaks = 20
 
-// breakLocked counts that the connection of an agent broke, and ends the evaluations that
-// saw that too often: one that kills its agents would be sent to them for ever.
+// breakLocked counts a broken connection of an agent. It ends evaluations with too many broken
+// connections, because the hub would send an evaluation that crashes its agents forever.
 func (h *Hub) breakLocked(a *agent) {
 	for _, s := range slices.Clone(a.slots) {
 		if s.caller == nil || !a.ready {
@@ -254,7 +254,7 @@ func (h *Hub) breakLocked(a *agent) {
 		delete(h.breaks, id)
 		h.ended.add(id, string(Cancelled))
 		h.settleLocked(s)
-		s.end(outcome{err: fmt.Errorf("agents vanished %d times while they did this evaluation, at last %s", mostBreaks, a.ClientID)})
+		s.end(outcome{err: fmt.Errorf("agents disconnected %d times during this evaluation, last %s", mostBreaks, a.ClientID)})
 	}
 }
 
@@ -268,7 +268,7 @@ func (h *Hub) pauseLocked(a *agent, d time.Duration) {
 	})
 }
 
-// welcomeEarlyLocked gives an agent the waiters whose evaluations it had before waza
+// welcomeEarlyLocked gives an agent the waiters of evaluations that it had before waza
 // restarted.
 func (h *Hub) welcomeEarlyLocked(a *agent) {
 	parked := h.queue.parked[a.ClientID]
@@ -283,7 +283,7 @@ func (h *Hub) welcomeEarlyLocked(a *agent) {
 	}
 }
 
-// endEarlyLocked stops waiting for the clients of the process before this.
+// endEarlyLocked stops waiting for the clients of the previous process.
 func (h *Hub) endEarlyLocked() {
 	for id := range h.early {
 		if h.store != nil {

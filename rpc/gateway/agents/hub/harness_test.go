@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sent is a request that a client got.
+// sent is a request to a client.
 type sent struct {
 	id   string
 	eval *remote.Evaluation
 }
 
-// client is a client in tests: it notes what it gets.
+// client is a test client that records its requests.
 type client struct {
 	*Client
 	id  string
@@ -102,7 +102,7 @@ func reserve(t *testing.T, h *Hub, w *remote.Want) remote.Slot {
 	return s
 }
 
-// reserving is a call of Reserve in a goroutine of its own.
+// reserving calls Reserve in its own goroutine.
 func reserving(ctx context.Context, h *Hub, w *remote.Want) func() (remote.Slot, error) {
 	done := make(chan struct{})
 	var s remote.Slot
@@ -111,7 +111,7 @@ func reserving(ctx context.Context, h *Hub, w *remote.Want) func() (remote.Slot,
 	return func() (remote.Slot, error) { <-done; return s, err }
 }
 
-// evaluating is a call of Evaluate in a goroutine of its own, which releases the slot.
+// evaluating calls Evaluate in its own goroutine, and then releases the slot.
 func evaluating(ctx context.Context, s remote.Slot, id string) func() (*remote.Answer, error) {
 	done := make(chan struct{})
 	var a *remote.Answer
@@ -129,6 +129,6 @@ func agents(t *testing.T, h *Hub) []*remote.Agent {
 
 func requireAgain(t *testing.T, err error, why string) {
 	t.Helper()
-	require.NotNil(t, executor.AsAgain(err), "%v", err)
+	require.NotNil(t, executor.AsRetry(err), "%v", err)
 	require.ErrorContains(t, err, why)
 }

@@ -1,9 +1,9 @@
-// Package hub gives evaluations to agents: who waits, who has room, who vanished and may
-// come back, and whose answer counts. Start with [New]; a connection calls [Hub.Register],
-// and a run calls [Hub.Reserve].
+// Package hub assigns evaluations to agents. It manages waiting callers, agents with room,
+// disconnected agents that may return, and answers. Start with [New]; a connection calls
+// [Hub.Register], and a run calls [Hub.Reserve].
 //
-// The hub knows no protocol and no connection: a client is something to [Conn.Send] to.
-// All its state is guarded by one mutex, which is never held while it sends, calls back or
+// The hub does not depend on a protocol or connection: it sends evaluations with [Conn.Send].
+// One mutex guards all its state. The hub never holds the mutex while it sends, calls back or
 // stores. It has no goroutines of its own, only timers, which [Hub.Close] stops.
 package hub
 
@@ -22,61 +22,60 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// Conn is how the hub reaches a client. Its methods do not block and are safe for
-// concurrent use.
+// Conn is the hub's connection to a client. Its methods do not block and are safe for concurrent
+// use.
 type Conn interface {
-	// Send asks the client for an evaluation, by the id of the request. The error says
-	// that e can be sent to nobody; a connection that broke is none, for [Client.Left]
-	// follows.
+	// Send sends the client a request for an evaluation, with the id of the request. It returns
+	// an error only if e cannot be sent to any client. A broken connection is not an error,
+	// because [Client.Left] follows.
 	Send(id string, e *remote.Evaluation) error
-	// Drop cuts the connection, because the client has a newer one.
+	// Drop drops the connection because the client has a newer one.
 	Drop()
-	// Kick closes the connection and says why.
+	// Kick closes the connection with a reason.
 	Kick(why string)
 }
 
-// Store is what outlives the process. Assign and Unassign do not block; all are safe for
+// Store keeps state across restarts. Assign and Unassign do not block. All methods are safe for
 // concurrent use.
 type Store interface {
-	// Secret returns the 32 random bytes of that name.
+	// Secret returns the 32 random bytes with that name.
 	Secret(ctx context.Context, name string) ([]byte, error)
-	// SaveAnswer keeps an answer, by the id of the evaluation.
+	// SaveAnswer stores an answer by the id of the evaluation.
 	SaveAnswer(ctx context.Context, id, clientID string, answer []byte) error
-	// TakeAnswer returns an answer and forgets it.
+	// TakeAnswer returns an answer and removes it.
 	TakeAnswer(ctx context.Context, id string) (clientID string, answer []byte, ok bool, err error)
-	// Answers returns who gave the answers that are kept, by the id of the evaluation.
+	// Answers returns the clients of the stored answers, by the id of the evaluation.
 	Answers(ctx context.Context) (map[string]string, error)
-	// Assign remembers which client has an evaluation, until Unassign.
+	// Assign records which client has an evaluation, until Unassign.
 	Assign(id, clientID string)
 	Unassign(id string)
-	// Assignments returns which client had which evaluation when the last process ended.
+	// Assignments returns the client of each evaluation at the end of the previous process.
 	Assignments(ctx context.Context) (map[string]string, error)
 }
 
-// Options of a hub. The zero value works.
+// Options configure a hub. The zero value works.
 type Options struct {
-	// Grace is how long evaluations wait for a client that vanished; 0 means 10 s.
+	// Grace is how long evaluations wait for a disconnected client; 0 means 10 s.
 	Grace time.Duration
-	// Linger is how long an evaluation that nobody waits for keeps its room; 0 means 30 s.
+	// Linger is how long an evaluation without a waiting caller keeps its room; 0 means 30 s.
 	Linger time.Duration
-	// Store is nil when nothing outlives the process.
+	// Store is nil when no state is kept across restarts.
 	Store Store
-	// Log gets what went wrong, and at level debug which answers were ignored; nil
-	// discards it.
+	// Log gets errors and, at level debug, ignored answers; nil discards them.
 	Log *slog.Logger
-	// Metrics may be nil.
+	// Metrics can be nil.
 	Metrics prometheus.Registerer
 }
 
-// The limits of what a hub remembers.
+// Limits for the state of a hub.
 const (
-	mostEnded   = 16384 // ids of evaluations that are over
-	mostClasses = 128   // kinds of wants that nobody waits for now
-	mostTallies = 10000 // clients whose answers are counted after they left
-	mostStatus  = 64    // updates that a caller has yet to take
-	mostKept    = 10000 // answers in the store that the hub knows of
-	mostLacks   = 1000  // tools that an agent said to lack
-	mostBroken  = 10000 // evaluations whose agents vanished
+	mostEnded   = 16384 // ids of finished evaluations
+	mostClasses = 128   // classes without waiters
+	mostTallies = 10000 // disconnected clients with a count of answers
+	mostStatus  = 64    // updates that a caller has not taken yet
+	mostKept    = 10000 // known answers in the store
+	mostLacks   = 1000  // tools that an agent reported to lack
+	mostBroken  = 10000 // evaluations with disconnected agents
 )
 
 // Hub implements [remote.Hub] for the agents that are connected to this process.
@@ -88,23 +87,22 @@ type Hub struct {
 	tags          tags
 	leaving       atomic.Bool // see Leave
 
-	// mu guards all below, and all fields of agents, classes, waiters and slots.
+	// mu guards the fields below, and all fields of agents, classes, waiters and slots.
 	mu       sync.Mutex
 	agents   map[string]*agent
 	queue    queue
-	asked    map[string][]*slot // by evaluation: the agents that have yet to answer
+	asked    map[string][]*slot // agents that have not answered yet, by evaluation
 	ended    endings
-	kept     map[string]string // answers in the store: who gave them, by evaluation
-	breaks   map[string]int    // how often the agent vanished, by evaluation
-	early    map[string]string // clients of the process before this, by evaluation
-	earlyEnd *time.Timer       // nil when they are no longer waited for
-	tallies  map[string]int64  // answers of agents that left
+	kept     map[string]string // clients of the answers in the store, by evaluation
+	breaks   map[string]int    // number of disconnections, by evaluation
+	early    map[string]string // clients of the previous process, by evaluation
+	earlyEnd *time.Timer       // nil when the hub no longer waits for them
+	tallies  map[string]int64  // number of answers of agents that left
 	watchers map[*watcher]struct{}
 	occupied int
 }
 
-// New returns a hub without agents, which remembers what the process before it left in
-// the store.
+// New returns a hub without agents, with the state that the previous process left in the store.
 func New(ctx context.Context, o Options) (*Hub, error) {
 	h := &Hub{
 		grace:    cmp.Or(o.Grace, 10*time.Second),
@@ -136,7 +134,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	return h, nil
 }
 
-// recall reads what the process before this left in the store.
+// recall loads the state that the previous process left in the store.
 func (h *Hub) recall(ctx context.Context) error {
 	if h.store == nil {
 		secret := make([]byte, 32)
@@ -150,7 +148,7 @@ func (h *Hub) recall(ctx context.Context) error {
 	}
 	h.tags.init(secret)
 	if kept, err := h.store.Answers(ctx); err != nil {
-		return fmt.Errorf("answers kept: %w", err)
+		return fmt.Errorf("stored answers: %w", err)
 	} else if kept != nil {
 		h.kept = kept
 	}
@@ -162,12 +160,12 @@ func (h *Hub) recall(ctx context.Context) error {
 	return nil
 }
 
-// Leave says that this process is about to end. Callers whose contexts end from now on
-// are taken for gone, see [remote.ErrCallerGone]: the next process takes over what their
-// agents do.
+// Leave announces that this process is about to end. From then on, the hub treats callers whose
+// contexts end as gone, see [remote.ErrCallerGone]. The next process takes over the evaluations
+// of their agents.
 func (h *Hub) Leave() { h.leaving.Store(true) }
 
-// Close stops the hub's timers. Those who wait are left to their contexts.
+// Close stops the hub's timers. Waiting callers end with their contexts.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,8 +179,8 @@ func (h *Hub) Close() {
 	}
 }
 
-// Kick closes the connections of an agent, or of all tabs of a browser. Their evaluations
-// go to others at once.
+// Kick closes the connections of an agent, or of all tabs of a browser. Other agents get their
+// evaluations at once.
 func (h *Hub) Kick(_ context.Context, clientID, why string) error {
 	h.mu.Lock()
 	var conns []Conn
@@ -191,11 +189,11 @@ func (h *Hub) Kick(_ context.Context, clientID, why string) error {
 			continue
 		}
 		conns = append(conns, a.client.conn)
-		h.partLocked(a, "the agent was disconnected: "+why)
+		h.removeLocked(a, "the agent was disconnected: "+why)
 	}
 	h.mu.Unlock()
 	if len(conns) == 0 {
-		return fmt.Errorf("agent %q: not connected", clientID)
+		return fmt.Errorf("agent %q is not connected", clientID)
 	}
 	for _, conn := range conns {
 		conn.Kick(why)
@@ -203,8 +201,8 @@ func (h *Hub) Kick(_ context.Context, clientID, why string) error {
 	return nil
 }
 
-// stop ends a timer; its function, which may be waiting for the mutex, sees that the
-// field has changed.
+// stop stops a timer and clears its field. If the timer's function is already waiting for the
+// mutex, it sees the change and does nothing.
 func stop(t **time.Timer) {
 	if *t != nil {
 		(*t).Stop()
@@ -212,8 +210,7 @@ func stop(t **time.Timer) {
 	}
 }
 
-// afterLocked sets *t to a timer that calls do under the mutex, unless *t has changed by
-// then.
+// afterLocked sets *t to a timer that calls do under the mutex, unless *t has changed by then.
 func (h *Hub) afterLocked(t **time.Timer, d time.Duration, do func()) {
 	stop(t)
 	var timer *time.Timer
@@ -229,7 +226,7 @@ func (h *Hub) afterLocked(t **time.Timer, d time.Duration, do func()) {
 	*t = timer
 }
 
-// forget makes a place in a map that may hold so many, at the cost of any other.
+// forget makes room in a map with a maximum size by removing an arbitrary entry.
 func forget[V any](m map[string]V, most int) {
 	for key := range m {
 		if len(m) < most {

@@ -6,7 +6,7 @@ import (
 	"waza/runner/executor"
 )
 
-// counters are the hub's metrics that only grow; the others are read when asked for.
+// counters are the hub's counters. The other metrics are computed when they are collected.
 type counters struct {
 	answered, again, ended prometheus.Counter     // evaluations
 	ignored                *prometheus.CounterVec // by reason
@@ -14,12 +14,12 @@ type counters struct {
 
 func newCounters(r prometheus.Registerer, h *Hub) counters {
 	evaluations := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "waza_agents_evaluations_total", Help: "Evaluations that agents were asked for, by outcome: answered, again (sent back to the queue), ended (by a deadline or a cancel).",
+		Name: "waza_agents_evaluations_total", Help: "Evaluations sent to agents, by outcome: answered, again (returned to the queue), ended (by a deadline or a cancellation).",
 	}, []string{"outcome"})
 	c := counters{
 		answered: evaluations.WithLabelValues("answered"), again: evaluations.WithLabelValues("again"), ended: evaluations.WithLabelValues("ended"),
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waza_agents_ignored_total", Help: "Answers and updates of agents that had no effect, by reason.",
+			Name: "waza_agents_ignored_total", Help: "Ignored answers and updates of agents, by reason.",
 		}, []string{"reason"}),
 	}
 	if r == nil {
@@ -33,8 +33,8 @@ func newCounters(r prometheus.Registerer, h *Hub) counters {
 		})
 	}
 	r.MustRegister(evaluations, c.ignored,
-		gauge("waza_agents_known", "Agents that are connected, or that evaluations wait for.", func() int { return len(h.agents) }),
-		gauge("waza_agents_running", "Evaluations that agents have now.", func() int { return h.occupied }),
+		gauge("waza_agents_known", "Connected agents, and disconnected agents that evaluations wait for.", func() int { return len(h.agents) }),
+		gauge("waza_agents_running", "Evaluations in progress.", func() int { return h.occupied }),
 		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", func() int { return h.queue.waiting }),
 	)
 	return c
@@ -45,7 +45,7 @@ func (c *counters) outcome(o outcome) {
 	switch {
 	case o.err == nil:
 		c.answered.Inc()
-	case executor.AsAgain(o.err) != nil:
+	case executor.AsRetry(o.err) != nil:
 		c.again.Inc()
 	default:
 		c.ended.Inc()

@@ -16,14 +16,14 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// world is a hub, the clients that use it and the trials that want to be counted. Each
-// trial asks again until it is counted or cancelled, as a run does.
+// world is a hub with its clients and trials. Each trial retries until it is counted or
+// cancelled, like in a run.
 type world struct {
 	t       *findings
 	h       *Hub
 	clients map[string]*client
-	has     map[string][]sent // what a client that is connected has got and not answered
-	old     []sent            // what was answered, or went with a connection
+	has     map[string][]sent // unanswered requests of connected clients
+	old     []sent            // requests that were answered or lost with a connection
 	trials  []*modelTrial
 }
 
@@ -58,14 +58,14 @@ func (w *world) start(priority string) {
 			case err == nil:
 				tr.counted++
 				return
-			case executor.AsAgain(err) == nil || ctx.Err() != nil:
+			case executor.AsRetry(err) == nil || ctx.Err() != nil:
 				return
 			}
 		}
 	}()
 }
 
-// collect takes what clients have got.
+// collect takes the requests that clients have received.
 func (w *world) collect() {
 	synctest.Wait()
 	for id, c := range w.clients {
@@ -99,7 +99,7 @@ func (w *world) answer(id string, i int, code int64) {
 	w.clients[id].answers(got, `1`)
 }
 
-// check holds the invariants that hold whenever nothing moves.
+// check checks the invariants that hold while nothing changes.
 func (w *world) check() {
 	h := w.h
 	h.mu.Lock()
@@ -107,12 +107,12 @@ func (w *world) check() {
 	occupied := 0
 	for id, a := range h.agents {
 		require.LessOrEqual(w.t, len(a.slots), a.MaxConcurrency, id)
-		require.True(w.t, a.client != nil || len(a.slots) > 0, "%s is gone and nothing waits for it", id)
+		require.True(w.t, a.client != nil || len(a.slots) > 0, "%s is disconnected and no evaluation waits for it", id)
 		occupied += len(a.slots)
 		for _, s := range a.slots {
 			require.Same(w.t, a, s.agent)
-			require.True(w.t, s.held || s.asked, "a slot of nobody")
-			require.True(w.t, s.held || s.lingerEnd != nil, "a slot that nobody gives back")
+			require.True(w.t, s.held || s.asked, "a slot without an agent")
+			require.True(w.t, s.held || s.lingerEnd != nil, "a slot that will never be released")
 			require.Equal(w.t, s.asked, s.eval != nil && slices.Contains(h.asked[s.eval.ID], s))
 		}
 	}
@@ -124,16 +124,16 @@ func (w *world) check() {
 			switch {
 			case c.want.Fits(&a.Agent):
 				fit++
-				require.True(w.t, c.waiting == 0 || a.room() == 0, "somebody waits for an agent that has room")
+				require.True(w.t, c.waiting == 0 || a.room() == 0, "a caller waits although an agent has room")
 				_, listed := c.isFree[a]
-				require.True(w.t, listed || a.room() == 0, "an agent has room that its class does not know of")
+				require.True(w.t, listed || a.room() == 0, "an agent with room is missing in its class")
 			case a.lacks(c.want):
 				lack++
 			}
 		}
 		require.Equal(w.t, c.fit, fit)
 		require.Equal(w.t, c.lack, lack)
-		require.False(w.t, c.noTool() && c.waiting > 0)
+		require.False(w.t, c.lacksTool() && c.waiting > 0)
 		waiting += c.waiting
 	}
 	for _, parked := range h.queue.parked {
@@ -145,9 +145,9 @@ func (w *world) check() {
 	}
 }
 
-// Agents come, vanish, answer late, twice or not at all and turn evaluations away; trials
-// come and are cancelled. No agent has too much, no waiter is forgotten, each trial is
-// counted once, and in the end the queue is empty.
+// Agents connect, disconnect, answer late, twice or not at all, and refuse evaluations; trials
+// start and are cancelled. No agent gets too many evaluations, no waiter is forgotten, each
+// trial is counted once, and in the end the queue is empty.
 func TestAnySequenceOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -170,13 +170,13 @@ func TestAnySequenceOfEvents(t *testing.T) {
 	})
 }
 
-// findings keeps what does not hold, because rapid cannot be called from within a bubble.
+// findings collects violations, because rapid cannot be called within a bubble.
 type findings struct{ text string }
 
 func (f *findings) Errorf(format string, args ...any) { f.text += fmt.Sprintf(format, args...) }
 func (f *findings) FailNow()                          { panic(f) }
 
-// end leaves nothing behind, also when something did not hold.
+// end ends everything, even after a violation.
 func (w *world) end() {
 	if r := recover(); r != nil && r != any(w.t) {
 		panic(r)
@@ -251,7 +251,7 @@ func (w *world) step(s step) {
 	}
 }
 
-// finish lets one good agent do all that is left.
+// finish lets one good agent execute all remaining evaluations.
 func (w *world) finish() {
 	for _, id := range []string{"a", "b", "c"} {
 		if w.clients[id] != nil {

@@ -9,46 +9,46 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// queue holds those who wait for an agent. Wants that the same agents fit form a class.
-// Each class has its waiters in order and the agents that it fits and that have room, so
-// that neither a new waiter nor an agent with room looks at all of the other side:
+// queue holds the callers that wait for an agent. Wants that fit the same agents form a class.
+// Each class has its waiters in order, and the fitting agents with room. Neither a new waiter
+// nor an agent with room searches all of the other side:
 //
-//	waiter comes   → its class → first of class.free that still has room
-//	agent has room → the heads of its classes → the best one
+//	new waiter      → its class → first of class.free that still has room
+//	agent with room → the heads of its classes → the best one
 //
-// Either a class has waiters, or agents with room, never both.
+// A class has waiters or agents with room, never both.
 type queue struct {
 	classes map[classKey]*class
-	recent  list.List // of *class, the one used last in front
+	recent  list.List // of *class, the most recently used first
 	byID    map[string]*waiter
-	parked  map[string][]*waiter // by the client of the process before this that has it
+	parked  map[string][]*waiter // by the client that had the evaluation in the previous process
 	seq     uint64
 	waiting int
 }
 
-// class is what wants have in common that the same agents fit.
+// class is a set of wants that fit the same agents.
 type class struct {
 	key     classKey
 	want    *remote.Want
 	waiters [3]list.List // by rank
 	waiting int
-	fit     int // agents that fit
-	lack    int // agents that would, if they had not said to lack the tool
+	fit     int // number of fitting agents
+	lack    int // number of agents that would fit if they had not reported that they lack the tool
 	free    list.List
-	isFree  map[*agent]struct{} // those in free
+	isFree  map[*agent]struct{} // agents in free
 	recent  *list.Element
-	dead    bool // no longer in the queue
+	dead    bool // removed from the queue
 }
 
-// waiter is a call of Reserve that has no slot yet. One result is sent.
+// waiter is a call of Reserve without a slot. It gets one result.
 type waiter struct {
 	want   *remote.Want
 	rank   int
 	seq    uint64
-	class  *class        // nil while parked, and when it is served
+	class  *class        // nil while parked and after it was served
 	place  *list.Element // in its class
-	parked string        // the client that it waits for
-	result chan reserved // holds one
+	parked string        // client that it waits for
+	result chan reserved // has a capacity of one
 }
 
 type reserved struct {
@@ -60,7 +60,7 @@ func (q *queue) init() {
 	q.classes, q.byID, q.parked = map[classKey]*class{}, map[string]*waiter{}, map[string][]*waiter{}
 }
 
-// rank of a priority: 0 is served first.
+// rank returns the rank of a priority: 0 is served first.
 func rank(priority string) int {
 	switch priority {
 	case "high":
@@ -71,7 +71,7 @@ func rank(priority string) int {
 	return 1
 }
 
-// classKey is what wants of a class have in common.
+// classKey identifies a class.
 type classKey struct{ tool, more string }
 
 func keyOf(w *remote.Want) classKey {
@@ -82,7 +82,7 @@ func keyOf(w *remote.Want) classKey {
 	return key
 }
 
-// classLocked finds the class of a want, or makes it.
+// classLocked finds or creates the class of a want.
 func (h *Hub) classLocked(w *remote.Want) *class {
 	key := keyOf(w)
 	q := &h.queue
@@ -90,7 +90,7 @@ func (h *Hub) classLocked(w *remote.Want) *class {
 		q.recent.MoveToFront(c.recent)
 		return c
 	}
-	// Only these fields make the class; the rest is the waiter's own.
+	// Only these fields define the class; the others belong to the waiter.
 	c := &class{key: key, want: &remote.Want{Tool: w.Tool, Tools: w.Tools, Clients: w.Clients}, isFree: map[*agent]struct{}{}}
 	q.classes[key] = c
 	c.recent = q.recent.PushFront(c)
@@ -107,8 +107,7 @@ func (h *Hub) classLocked(w *remote.Want) *class {
 	return c
 }
 
-// evict removes the class used least recently, when there are too many and nobody waits
-// in it.
+// evict removes the least recently used class without waiters when there are too many classes.
 func (q *queue) evict() {
 	for range 2 {
 		if q.recent.Len() <= mostClasses {
@@ -125,7 +124,7 @@ func (q *queue) evict() {
 	}
 }
 
-// count adds n to what the class knows of agents like a.
+// count adds n to the class's counts of agents like a.
 func (c *class) count(a *agent, n int) {
 	switch {
 	case c.want.Fits(&a.Agent):
@@ -142,8 +141,8 @@ func (c *class) addFree(a *agent) {
 	}
 }
 
-// takeFree returns an agent that fits and has room; nil when there is none. Agents take
-// turns. The list may have agents without room; they are removed here.
+// takeFree returns a fitting agent with room; nil when none exists. Agents take turns. The list
+// can contain agents without room; takeFree removes them.
 func (c *class) takeFree() *agent {
 	for e := c.free.Front(); e != nil; e = c.free.Front() {
 		a := c.free.Remove(e).(*agent)
@@ -155,7 +154,7 @@ func (c *class) takeFree() *agent {
 	return nil
 }
 
-// head is the waiter of the class that is served first; nil when nobody waits.
+// head returns the waiter of the class that is served first; nil when none waits.
 func (c *class) head() *waiter {
 	for i := range c.waiters {
 		if e := c.waiters[i].Front(); e != nil {
@@ -165,13 +164,13 @@ func (c *class) head() *waiter {
 	return nil
 }
 
-// before orders waiters.
+// before reports whether w is served before other.
 func (w *waiter) before(other *waiter) bool {
 	return cmp.Or(cmp.Compare(w.rank, other.rank), cmp.Compare(w.seq, other.seq)) < 0
 }
 
-// enqueue adds a waiter that no agent has room for. Those that were parked come back with
-// the number they had.
+// enqueue adds a waiter when no agent has room for it. Parked waiters return with their old
+// number.
 func (q *queue) enqueue(w *waiter, c *class) {
 	w.class = c
 	of := &c.waiters[w.rank]
@@ -189,8 +188,8 @@ func (q *queue) enqueue(w *waiter, c *class) {
 	q.byID[w.want.ID] = w
 }
 
-// leave takes a waiter out of the queue, or of those parked; false when it is in
-// neither, because it was served.
+// leave removes a waiter from the queue or from the parked ones. It returns false when the
+// waiter is in neither, because it was served.
 func (q *queue) leave(w *waiter) bool {
 	if w.class != nil {
 		w.class.waiters[w.rank].Remove(w.place)
@@ -231,7 +230,7 @@ func (q *queue) unpark(w *waiter) bool {
 // placeLocked gives a waiter room at once, or lets it wait.
 func (h *Hub) placeLocked(w *waiter) {
 	c := h.classLocked(w.want)
-	if c.noTool() {
+	if c.lacksTool() {
 		w.result <- reserved{err: &remote.NoToolError{Tool: w.want.Tool}}
 		return
 	}
@@ -245,10 +244,10 @@ func (h *Hub) placeLocked(w *waiter) {
 	h.queue.enqueue(w, c)
 }
 
-// noTool reports whether all agents that would do have said to lack the tool.
-func (c *class) noTool() bool { return c.fit == 0 && c.lack > 0 }
+// lacksTool reports whether all otherwise fitting agents have reported that they lack the tool.
+func (c *class) lacksTool() bool { return c.fit == 0 && c.lack > 0 }
 
-// offerLocked gives the room of an agent to those who wait, and notes what is left of it.
+// offerLocked gives the room of an agent to waiters, and records the remaining room.
 func (h *Hub) offerLocked(a *agent) {
 	for a.room() > 0 {
 		var best *waiter
@@ -273,7 +272,7 @@ func (h *Hub) offerLocked(a *agent) {
 	a.offerRoom()
 }
 
-// offerRoom lets the agent's classes know that it has room, if it has.
+// offerRoom adds the agent to the free agents of its classes if it has room.
 func (a *agent) offerRoom() {
 	if a.room() == 0 {
 		return
@@ -283,10 +282,10 @@ func (a *agent) offerRoom() {
 	}
 }
 
-// turnAway ends the wait of those whom no agent can help.
+// turnAway ends the calls of waiters that no agent can serve.
 func (q *queue) turnAway() {
 	for _, c := range q.classes {
-		if !c.noTool() {
+		if !c.lacksTool() {
 			continue
 		}
 		for w := c.head(); w != nil; w = c.head() {

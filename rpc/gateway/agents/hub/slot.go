@@ -16,38 +16,38 @@ import (
 
 // slot is the room for one evaluation at an agent. It implements [remote.Slot].
 //
-//	reserved ──Evaluate──► asked ──answer──► answered ──Release──► given back
+//	reserved ──Evaluate──► asked ──answer──► answered ──Release──► free
 //	                         │
-//	                         └─ctx ends, Release──► lingers ──answer, or a while──► given back
+//	                         └─ctx ends, Release──► lingers ──answer, or timeout──► free
 //
-// An agent that vanishes for good, or turns the evaluation away, ends the call of
-// Evaluate; the first also takes the room away.
+// When the agent leaves for good or refuses the evaluation, the call of Evaluate ends. When it
+// leaves, its room is gone, too.
 type slot struct {
 	hub      *Hub
 	clientID string
 	want     *remote.Want
 
-	agent     *agent // nil when the room is given back, or lost
-	why       string // it was lost
-	held      bool   // by a caller, until Release
-	asked     bool   // the agent has yet to answer
+	agent     *agent // nil when the room is free again or lost
+	why       string // reason for the loss
+	held      bool   // a caller has not called Release yet
+	asked     bool   // the agent has not answered yet
 	eval      *remote.Evaluation
 	requestID string
-	lost      int     // connections that ended with a message that may have been the answer
-	caller    *caller // who waits for the answer
+	lost      int     // connections that ended with an unreadable message, which may have been the answer
+	caller    *caller // the call that waits for the answer
 	lingerEnd *time.Timer
 
-	// A slot without an agent gives an answer that came while nobody waited for it: the
-	// one that is here, or the one of this id in the store.
+	// A slot without an agent returns an answer that arrived without a waiting caller: early, or
+	// the stored answer with the id kept.
 	early *remote.Answer
 	kept  string
 }
 
 // caller is a call of Evaluate.
 type caller struct {
-	outcome chan outcome    // holds one
-	status  []remote.Status // updates to take; guarded by the hub's mu
-	wake    chan struct{}   // holds one, while there are any
+	outcome chan outcome    // has a capacity of one
+	status  []remote.Status // pending updates; guarded by the hub's mu
+	wake    chan struct{}   // has a capacity of one; filled while updates are pending
 }
 
 type outcome struct {
@@ -89,7 +89,7 @@ func (r reserved) get() (remote.Slot, error) {
 	return r.slot, nil
 }
 
-// admitLocked serves a waiter, or lets it wait in the right place.
+// admitLocked serves a waiter, or adds it to the right queue.
 func (h *Hub) admitLocked(w *waiter) {
 	id := w.want.ID
 	if clientID, ok := h.kept[id]; ok {
@@ -116,7 +116,7 @@ func (h *Hub) admitLocked(w *waiter) {
 	h.placeLocked(w)
 }
 
-// adoptLocked finds an agent that still works on the evaluation, for a caller that has gone.
+// adoptLocked finds an agent that still works on the evaluation for a caller that is gone.
 func (h *Hub) adoptLocked(want *remote.Want) *slot {
 	for _, s := range h.asked[want.ID] {
 		if s.held || s.agent == nil || !s.agent.ready || !want.Fits(&s.agent.Agent) {
@@ -130,7 +130,7 @@ func (h *Hub) adoptLocked(want *remote.Want) *slot {
 	return nil
 }
 
-// giveLocked gives a waiter, who is not in the queue, room of an agent that has some.
+// giveLocked gives room of an agent to a waiter that is not in the queue.
 func (h *Hub) giveLocked(a *agent, w *waiter) {
 	s := &slot{hub: h, clientID: a.ClientID, want: w.want, held: true, agent: a}
 	a.slots = append(a.slots, s)
@@ -139,7 +139,7 @@ func (h *Hub) giveLocked(a *agent, w *waiter) {
 	w.result <- reserved{slot: s}
 }
 
-// vacateLocked takes the slot from its agent, which forgets it.
+// vacateLocked removes the slot from its agent.
 func (h *Hub) vacateLocked(s *slot) {
 	a := s.agent
 	if a == nil {
@@ -153,7 +153,7 @@ func (h *Hub) vacateLocked(s *slot) {
 	h.changedLocked(a)
 }
 
-// giveBackLocked gives the room of a slot to others.
+// giveBackLocked offers the room of a slot to other waiters.
 func (h *Hub) giveBackLocked(s *slot) {
 	a := s.agent
 	if a == nil {
@@ -164,14 +164,14 @@ func (h *Hub) giveBackLocked(s *slot) {
 	h.forgetLocked(a)
 }
 
-// loseLocked takes the slot from its agent and sends the caller back to the queue.
+// loseLocked removes the slot from its agent and sends the caller back to the queue.
 func (h *Hub) loseLocked(s *slot, why string) {
 	s.why = why
 	h.vacateLocked(s)
 	s.end(outcome{err: again(s.clientID, why)})
 }
 
-// settleLocked ends that the agent has yet to answer.
+// settleLocked stops waiting for the agent's answer.
 func (h *Hub) settleLocked(s *slot) {
 	if !s.asked {
 		return
@@ -185,7 +185,7 @@ func (h *Hub) settleLocked(s *slot) {
 	}
 }
 
-// end ends the call of Evaluate, if there is one.
+// end ends the call of Evaluate if one is active.
 func (s *slot) end(o outcome) {
 	if s.caller != nil {
 		s.caller.outcome <- o
@@ -194,7 +194,7 @@ func (s *slot) end(o outcome) {
 }
 
 func again(clientID, why string) error {
-	return &executor.AgainError{Why: fmt.Sprintf("agent %s: %s", clientID, why)}
+	return &executor.RetryError{Reason: fmt.Sprintf("agent %s: %s", clientID, why)}
 }
 
 // ClientID implements [remote.Slot].
@@ -254,17 +254,17 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	return o.answer, o.err
 }
 
-// askLocked notes that c waits for the agent's answer, and returns the connection to ask
-// it by; nil when the agent is gone, or has been asked already.
+// askLocked records that c waits for the agent's answer, and returns the connection for the
+// request. The connection is nil when the agent is disconnected or was already asked.
 func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) {
 	a := s.agent
 	switch {
 	case !s.held || s.caller != nil:
-		return nil, errors.New("the slot is released, or in use")
+		return nil, errors.New("the slot is released or in use")
 	case a == nil:
-		return nil, again(s.clientID, cmp.Or(s.why, "the room was given back"))
+		return nil, again(s.clientID, cmp.Or(s.why, "the room was released"))
 	case a.paused:
-		return nil, again(s.clientID, "the agent has too much to do")
+		return nil, again(s.clientID, "the agent is overloaded")
 	case !s.want.Fits(&a.Agent):
 		return nil, again(s.clientID, "the agent lacks the tool")
 	}
@@ -282,13 +282,14 @@ func (h *Hub) askLocked(s *slot, e *remote.Evaluation, c *caller) (Conn, error) 
 	return a.client.conn, nil
 }
 
-// send asks the agent. An evaluation that can be sent to nobody ends the call.
+// send sends the request to the agent. An evaluation that cannot be sent to any agent ends the
+// call.
 func (h *Hub) send(conn Conn, s *slot, id string, e *remote.Evaluation) {
 	err := conn.Send(id, e)
 	if err == nil {
 		return
 	}
-	h.log.Error("evaluation cannot be sent", "evaluation", e.ID, "client", s.clientID, "error", err)
+	h.log.Error("evaluation could not be sent", "evaluation", e.ID, "client", s.clientID, "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.asked && s.requestID == id {
@@ -297,7 +298,7 @@ func (h *Hub) send(conn Conn, s *slot, id string, e *remote.Evaluation) {
 	}
 }
 
-// wait returns how the call ended. It is the only one that calls status.
+// wait returns the outcome of the call. Only wait calls status.
 func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) outcome {
 	for {
 		select {
@@ -312,7 +313,7 @@ func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) 
 	}
 }
 
-// update calls status with what the agent has said since the last time.
+// update calls status with the agent's updates since the last call.
 func (c *caller) update(mu *sync.Mutex, status func(remote.Status)) {
 	mu.Lock()
 	updates := c.status
@@ -326,12 +327,12 @@ func (c *caller) update(mu *sync.Mutex, status func(remote.Status)) {
 	}
 }
 
-// callerGone reports whether the call's context has ended because its process has.
+// callerGone reports whether the call's context ended because the caller's process has ended.
 func (h *Hub) callerGone(ctx context.Context) bool {
 	return ctx.Err() != nil && (h.leaving.Load() || errors.Is(context.Cause(ctx), remote.ErrCallerGone))
 }
 
-// abandon ends a call whose context has ended.
+// abandon ends a call after its context has ended.
 func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 	h, cause := s.hub, context.Cause(ctx)
 	h.mu.Lock()
@@ -344,7 +345,7 @@ func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 	s.caller = nil
 	if s.agent == nil || s.agent.client == nil || !s.agent.ready {
 		h.settleLocked(s)
-		return outcome{err: again(s.clientID, "the agent vanished")}
+		return outcome{err: again(s.clientID, "the agent disconnected")}
 	}
 	if !h.callerGone(ctx) {
 		h.ended.add(s.eval.ID, "cancelled")
@@ -352,7 +353,7 @@ func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 	return outcome{err: cause}
 }
 
-// answerBefore returns the answer that was there before the slot, or has come since.
+// answerBefore returns an answer that arrived before the slot was reserved or since then.
 func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, error) {
 	h := s.hub
 	h.mu.Lock()
@@ -377,7 +378,7 @@ func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, err
 	}
 	switch {
 	case err != nil:
-		h.log.Error("answer that was kept is lost", "evaluation", kept, "error", err)
+		h.log.Error("stored answer lost", "evaluation", kept, "error", err)
 	case ok && kept == id:
 		answer.ClientID = clientID
 		h.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// An agent that comes back within the grace time gets what it had, by the same id.
+// An agent that reconnects within the grace time gets its evaluations again with the same ids.
 func TestAgentComesBack(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*client){
@@ -35,7 +35,7 @@ func TestAgentComesBack(t *testing.T) {
 				again := <-back.got
 				require.Equal(t, first, again)
 				time.Sleep(time.Minute)
-				c.Left() // late, and of no effect
+				c.Left() // late and without effect
 				require.Equal(t, Counted, back.answers(again, `"done"`))
 				require.Equal(t, Twice, c.answers(first, `"late"`))
 				a, err := result()
@@ -47,7 +47,7 @@ func TestAgentComesBack(t *testing.T) {
 	}
 }
 
-// An agent that is asked again would send again what cannot be read, for ever.
+// An agent that is asked again would send the same unreadable answer forever.
 func TestAnswerThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	fault := &remote.Fault{Code: -32600, Message: "too large"}
@@ -92,10 +92,10 @@ func TestAnswerThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// An evaluation that kills its agents ends, also when they come back late.
+// An evaluation that crashes its agents ends, even if they reconnect late.
 func TestEvaluationThatKillsItsAgents(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]time.Duration{"they come back": time.Second, "others do": time.Minute} {
+	for name, away := range map[string]time.Duration{"they reconnect": time.Second, "others continue": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestEvaluationThatKillsItsAgents(t *testing.T) {
 						}
 						_, err = s.Evaluate(t.Context(), eval("x"), nil)
 						s.Release()
-						if executor.AsAgain(err) == nil {
+						if executor.AsRetry(err) == nil {
 							return err
 						}
 					}
@@ -121,7 +121,7 @@ func TestEvaluationThatKillsItsAgents(t *testing.T) {
 					c.Left()
 					time.Sleep(away)
 				}
-				require.EqualError(t, <-done, "agents vanished 20 times while they did this evaluation, at last a")
+				require.EqualError(t, <-done, "agents disconnected 20 times during this evaluation, last a")
 				require.Empty(t, h.asked)
 				require.Empty(t, h.breaks)
 			})
@@ -136,7 +136,7 @@ func TestNewerConnectionTakesOver(t *testing.T) {
 	join(h, "a", 1)
 	require.Equal(t, []string{"dropped"}, c.ended())
 	require.Len(t, agents(t, h), 1)
-	// Registering twice by the same connection drops nothing.
+	// Registering twice on the same connection does not drop it.
 	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 1})
 	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 2})
 	require.Equal(t, []string{"dropped"}, c.ended())
@@ -153,11 +153,11 @@ func TestVanishedAgentsEvaluationGoesBackToTheQueue(t *testing.T) {
 		c.Left()
 		require.Equal(t, remote.Gone, agents(t, h)[0].State)
 		_, err := result()
-		requireAgain(t, err, "vanished")
+		requireAgain(t, err, "disconnected")
 		require.Equal(t, 10*time.Second, time.Since(start))
 		require.Empty(t, agents(t, h))
 
-		// Another agent gets it, and the first one's answer counts all the same.
+		// Another agent gets it, but the first agent's answer still counts.
 		b := join(h, "b", 1)
 		result = evaluating(t.Context(), reserve(t, h, want("x")), "x")
 		second := <-b.got
@@ -184,7 +184,7 @@ func TestAgentThatIsRegisteredButNotReadyDoesNotKeepEvaluations(t *testing.T) {
 		c.Left()
 		c, _ = register(h, "a", 1)
 		_, err := result()
-		requireAgain(t, err, "vanished")
+		requireAgain(t, err, "disconnected")
 		require.Equal(t, remote.Registered, agents(t, h)[0].State)
 		c.Ready()
 		synctest.Wait()
@@ -192,7 +192,7 @@ func TestAgentThatIsRegisteredButNotReadyDoesNotKeepEvaluations(t *testing.T) {
 	})
 }
 
-// An agent that comes back with less to offer keeps what it still offers.
+// An agent that reconnects with fewer capabilities keeps the evaluations it can still execute.
 func TestAgentComesBackSmaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,9 +207,9 @@ func TestAgentComesBackSmaller(t *testing.T) {
 		c, n := register(h, "a", 2, "chat")
 		require.Equal(t, 1, n)
 		_, err := one()
-		requireAgain(t, err, "takes it no more")
+		requireAgain(t, err, "no longer accepts the evaluation")
 		_, err = three()
-		requireAgain(t, err, "takes it no more")
+		requireAgain(t, err, "no longer accepts the evaluation")
 		c.Ready()
 		require.Equal(t, Counted, c.answers(<-c.got, `1`))
 		_, err = two()

@@ -1,5 +1,5 @@
-// Package board knows the jobs of all users: the runs of every waza process of this state
-// directory. Make a [Board] with [New], let [Board.Serve] follow the runs, and call
+// Package board holds the jobs of all users: the runs of every waza process that uses this state
+// directory. Create a [Board] with [New], let [Board.Serve] follow the runs, and call
 // [Board.Watch] for each client.
 package board
 
@@ -18,50 +18,50 @@ import (
 )
 
 const (
-	// mostRecent is how many jobs that are over a user sees.
+	// mostRecent is the number of finished jobs that a user sees.
 	mostRecent = 10
-	// progressPause is the least time between two messages about the progress of a job.
+	// progressPause is the minimum time between two progress messages of a job.
 	progressPause = 100 * time.Millisecond
 )
 
-// Viewer is somebody who sees jobs.
+// Viewer is a user who sees jobs.
 type Viewer struct {
 	User  string
 	Admin bool // sees the jobs of all users
 }
 
-// sees reports whether a job is the viewer's business.
+// sees reports whether the viewer can see a user's jobs.
 func (v Viewer) sees(user string) bool { return v.Admin || v.User == user }
 
 // Errors of [Board.Cancel].
 var (
-	// ErrUnknown is also the error of jobs that others own.
-	ErrUnknown = errors.New("there is no such job")
-	ErrOver    = errors.New("the job is over")
+	// ErrUnknown is also the error for jobs of other users.
+	ErrUnknown = errors.New("job not found")
+	ErrOver    = errors.New("job has already ended")
 )
 
-// Options of a board. Runner and UserOf are required.
+// Options configure a board. Runner and UserOf are required.
 type Options struct {
 	Runner *runner.Runner
-	// UserOf returns whose job a run is.
+	// UserOf returns the user of a run.
 	UserOf func(ctx context.Context, runID string) (string, error)
-	// Queued returns a channel that is closed when a run that waits for others may begin;
-	// nil when it does not wait. Nil means that none waits.
+	// Queued returns a channel that is closed when a waiting run can start; nil when the run
+	// does not wait. A nil Queued means that no run waits.
 	Queued func(runID string) <-chan struct{}
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
 }
 
-// Board is the jobs of a state directory: those that are active, and of each user the
-// last that are over. Its goroutines are one per active job, which Serve waits for. It is
-// safe for concurrent use.
+// Board holds the jobs of a state directory: the active jobs, and the most recent finished jobs
+// of each user. It has one goroutine per active job, which Serve waits for. It is safe for
+// concurrent use.
 type Board struct {
 	o        Options
 	log      *slog.Logger
-	loaded   chan struct{} // closed when the jobs are known
+	loaded   chan struct{} // closed when the jobs are loaded
 	over     chan struct{} // closed when Serve has ended
 	followed sync.WaitGroup
-	initial  sync.WaitGroup // followers of runs that were active before, until they know them
+	initial  sync.WaitGroup // followers of runs that were active before the board, until they have read the run
 
 	mu       sync.Mutex // guards the fields below
 	jobs     map[string]*job
@@ -73,7 +73,7 @@ type watcher struct {
 	send   func(msg []byte)
 }
 
-// New makes a board.
+// New returns a board.
 func New(o Options) *Board {
 	if o.Queued == nil {
 		o.Queued = func(string) <-chan struct{} { return nil }
@@ -94,9 +94,9 @@ func (b *Board) Serve(ctx context.Context) {
 	b.load(ctx)
 	now, stop := context.WithCancel(ctx)
 	stop()
-	active, _ := changes.Next(now) // those that are active, and nothing is waited for
+	active, _ := changes.Next(now) // returns the active runs without waiting
 	for i := range active {
-		b.change(ctx, &active[i], false)
+		b.applyChange(ctx, &active[i], false)
 	}
 	b.initial.Wait()
 	close(b.loaded)
@@ -106,38 +106,38 @@ func (b *Board) Serve(ctx context.Context) {
 			return
 		}
 		for i := range list {
-			b.change(ctx, &list[i], true)
+			b.applyChange(ctx, &list[i], true)
 		}
 	}
 }
 
-// load finds the recent jobs of each user. It reads no other runs, because there may be
+// load finds the recent jobs of each user. It does not read other runs, because there can be
 // very many.
 func (b *Board) load(ctx context.Context) {
 	ids, err := b.o.Runner.Catalog().Store.List()
 	if err != nil {
-		b.log.Error("the runs cannot be listed", "error", err)
+		b.log.Error("runs could not be listed", "error", err)
 		return
 	}
 	most := map[string]int{}
 	for _, id := range ids {
 		user, err := b.o.UserOf(ctx, id)
 		if err != nil {
-			b.log.Error("the user of a run is not known", "run", id, "error", err)
+			b.log.Error("user of run unknown", "run", id, "error", err)
 			return
 		}
 		if most[user]++; most[user] > mostRecent {
 			continue
 		}
-		if info, ok := catalog.Look(b.o.Runner.Catalog(), id); ok {
-			b.change(ctx, &catalog.Change{Info: info}, false)
+		if info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), id); ok {
+			b.applyChange(ctx, &catalog.Change{Info: info}, false)
 		}
 	}
 }
 
-// change takes the new state of a run. Of those that are known from the start, fresh is
-// false, and the watchers of later are not sent what happened before.
-func (b *Board) change(ctx context.Context, c *catalog.Change, fresh bool) {
+// applyChange applies the new state of a run. fresh is false for runs found at the start, so that
+// watchers do not get their earlier events.
+func (b *Board) applyChange(ctx context.Context, c *catalog.Change, fresh bool) {
 	if c.Removed {
 		b.remove(c.RunID)
 		return
@@ -150,7 +150,7 @@ func (b *Board) change(ctx context.Context, c *catalog.Change, fresh bool) {
 	if !known {
 		var err error
 		if user, err = b.o.UserOf(ctx, c.RunID); err != nil {
-			b.log.Error("the user of a run is not known", "run", c.RunID, "error", err)
+			b.log.Error("user of run unknown", "run", c.RunID, "error", err)
 			return
 		}
 	}
@@ -165,7 +165,7 @@ func (b *Board) change(ctx context.Context, c *catalog.Change, fresh bool) {
 	case j.followed:
 		j.changed = true
 	case running, fresh && (!known || c.EndedAt != nil && !c.EndedAt.Equal(j.ended)):
-		j.followed, j.begun = true, false
+		j.followed, j.announced = true, false
 		j.describe(&c.Info)
 		b.startLocked(ctx, j, fresh)
 	case !known || !j.Status.IsOver():
@@ -181,7 +181,7 @@ func (b *Board) change(ctx context.Context, c *catalog.Change, fresh bool) {
 	b.pruneLocked(j.User)
 }
 
-// startLocked follows the run of a job.
+// startLocked starts to follow the run of a job.
 func (b *Board) startLocked(ctx context.Context, j *job, fresh bool) {
 	f := &follower{board: b, job: j, known: func() {}}
 	if !fresh {
@@ -194,7 +194,7 @@ func (b *Board) startLocked(ctx context.Context, j *job, fresh bool) {
 	})
 }
 
-// remove forgets a job whose run is gone.
+// remove forgets a job whose run was deleted.
 func (b *Board) remove(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,12 +203,12 @@ func (b *Board) remove(id string) {
 		return
 	}
 	delete(b.jobs, id)
-	if j.begun && !j.Status.IsOver() {
+	if j.announced && !j.Status.IsOver() {
 		b.endLocked(j, Failed, time.Now(), "the run was deleted")
 	}
 }
 
-// pruneLocked forgets the oldest jobs of a user that are over.
+// pruneLocked forgets the oldest finished jobs of a user.
 func (b *Board) pruneLocked(user string) {
 	var over []*job
 	for _, j := range b.jobs {
@@ -225,7 +225,7 @@ func (b *Board) pruneLocked(user string) {
 	}
 }
 
-// newestFirst orders jobs that are over by their end.
+// newestFirst orders finished jobs by the time of their end.
 func newestFirst(a, c *job) int {
 	if n := c.Finished.Compare(a.Finished.Time); n != 0 {
 		return n
@@ -233,8 +233,8 @@ func newestFirst(a, c *job) int {
 	return strings.Compare(c.ID, a.ID)
 }
 
-// Jobs returns what a viewer sees: jobs that are active, oldest first, and those that
-// are over, newest first, at most ten.
+// Jobs returns the jobs that a viewer sees: active jobs, oldest first, and at most ten finished
+// jobs, newest first.
 func (b *Board) Jobs(ctx context.Context, v Viewer) (*SyncMessage, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (b *Board) Jobs(ctx context.Context, v Viewer) (*SyncMessage, error) {
 	return b.syncLocked(v), nil
 }
 
-// ready waits until the jobs are known.
+// ready waits until the jobs are loaded.
 func (b *Board) ready(ctx context.Context) error {
 	select {
 	case <-b.loaded:
@@ -276,9 +276,9 @@ func (b *Board) syncLocked(v Viewer) *SyncMessage {
 	return m
 }
 
-// Watch sends a viewer the jobs there are and, from then on, each message about them
-// once, until stop is called. It calls send while the board is locked, so send must not
-// block; messages are shared and must not be changed.
+// Watch sends a viewer the current jobs and then, until stop is called, each message about them
+// once. It calls send while the board is locked, so send must not block. Viewers share the
+// messages and must not change them.
 func (b *Board) Watch(ctx context.Context, v Viewer, send func(msg []byte)) (stop func(), err error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (b *Board) Watch(ctx context.Context, v Viewer, send func(msg []byte)) (sto
 	}, nil
 }
 
-// publishLocked sends a message to all who see a job.
+// publishLocked sends a message to all watchers who see a job.
 func (b *Board) publishLocked(j *job, msg []byte) {
 	for w := range b.watchers {
 		if w.viewer.sees(j.User) {
@@ -315,9 +315,9 @@ func (b *Board) publishLocked(j *job, msg []byte) {
 	}
 }
 
-// Cancel ends a job. It returns when the process of the run has taken the request; the
-// watchers are sent job_cancelled when the run has ended. The error is [ErrUnknown],
-// [ErrOver], or says why the process does not answer.
+// Cancel cancels a job. It returns when the process of the run has accepted the request. When
+// the run has ended, watchers get job_cancelled. The error is [ErrUnknown], [ErrOver], or the
+// reason why the process does not answer.
 func (b *Board) Cancel(ctx context.Context, v Viewer, id string) error {
 	b.mu.Lock()
 	j := b.jobs[id]
@@ -328,7 +328,7 @@ func (b *Board) Cancel(ctx context.Context, v Viewer, id string) error {
 	}
 	b.mu.Unlock()
 	if !known {
-		info, ok := catalog.Look(b.o.Runner.Catalog(), id)
+		info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), id)
 		if !ok {
 			return ErrUnknown
 		}

@@ -50,7 +50,7 @@ func suite(tasks, trials int) string {
 	return fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 4, parallel: true, trials_per_task: %d}\ntasks:\n%s", trials, runnertest.Inline(tasks))
 }
 
-// Each user sees the last ten jobs, however many others have run since.
+// Each user sees the last ten jobs, even after many later jobs of other users.
 func TestRecentJobs(t *testing.T) {
 	t.Parallel()
 	r := runnertest.AgentRunner(t, t.TempDir(), says)
@@ -98,8 +98,8 @@ func TestRecentJobs(t *testing.T) {
 	}
 }
 
-// Every watcher gets each result once, whichever process does the run, and progress ten
-// times a second at most.
+// Every watcher gets each result once, for runs of any process. Progress is sent at most ten
+// times a second.
 func TestWatchersGetEachResultOnce(t *testing.T) {
 	t.Parallel()
 	own := runnertest.AgentRunner(t, t.TempDir(), says)
@@ -170,7 +170,7 @@ func TestFailure(t *testing.T) {
 	require.True(t, strings.HasSuffix(long, "ä…"))
 }
 
-// A board that starts after a prompt was proposed knows it.
+// A board that starts after a prompt was proposed still includes the prompt.
 func TestProposedPromptsOfBefore(t *testing.T) {
 	t.Parallel()
 	asked, hold := make(chan struct{}, 10), make(chan struct{})
@@ -201,7 +201,7 @@ func TestProposedPromptsOfBefore(t *testing.T) {
 	<-run.Done()
 }
 
-// promptTuning is a suite whose system prompts a model proposes.
+// promptTuning returns a suite with system prompts that a model proposes.
 func promptTuning(url, tuning string) string {
 	return fmt.Sprintf(`-- eval.yaml --
 name: s
@@ -218,7 +218,7 @@ tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {co
 `, url, tuning)
 }
 
-// The messages of a run whose system prompts a model proposes, from the first to the last.
+// The test checks all messages of a run with system prompts that a model proposes.
 func TestProposedPrompts(t *testing.T) {
 	t.Parallel()
 	var proposals atomic.Int64
@@ -260,7 +260,7 @@ func TestProposedPrompts(t *testing.T) {
 			line += fmt.Sprintf(" (%v %v %v)", data["style"], data["score"], data["prompt_preview"])
 		}
 		if m["error"] != nil {
-			require.Contains(t, m["error"], "there is no system prompt: judge gpt-4o: ")
+			require.Contains(t, m["error"], "no system prompt: judge gpt-4o: ")
 		}
 		got = append(got, line)
 		if m["type"] == "job_completed" {
@@ -287,12 +287,12 @@ func TestProposedPrompts(t *testing.T) {
 	}, got)
 }
 
-// What the list of runs says of a run may be older than its end. The job does not begin again then.
+// The list of runs can be older than the end of a run. The job does not restart in that case.
 func TestStateOlderThanTheEnd(t *testing.T) {
 	t.Parallel()
-	begun, gate := make(chan struct{}), make(chan struct{})
+	started, gate := make(chan struct{}), make(chan struct{})
 	r := runnertest.AgentRunner(t, t.TempDir(), func(context.Context, *executor.Trial) (string, error) {
-		close(begun)
+		close(started)
 		<-gate
 		return "good", nil
 	})
@@ -310,8 +310,8 @@ func TestStateOlderThanTheEnd(t *testing.T) {
 	require.NoError(t, err)
 	defer stop()
 	run := runnertest.Start(t, r, suite(1, 1), record.Request{})
-	<-begun
-	old, ok := catalog.Look(r.Catalog(), run.ID())
+	<-started
+	old, ok := catalog.ReadInfo(r.Catalog(), run.ID())
 	require.True(t, ok)
 	require.Equal(t, record.StatusRunning, old.Status)
 	close(gate)

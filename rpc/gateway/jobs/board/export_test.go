@@ -7,10 +7,10 @@ import (
 	"waza/runner/replay"
 )
 
-// Change takes a state of a run, and waits until nothing follows the run.
+// Change applies a state of a run, and waits until no goroutine follows the run.
 func (b *Board) Change(ctx context.Context, info catalog.Info) {
 	b.settled(ctx, info.RunID)
-	b.change(ctx, &catalog.Change{Info: info}, true)
+	b.applyChange(ctx, &catalog.Change{Info: info}, true)
 	b.settled(ctx, info.RunID)
 }
 

@@ -14,9 +14,9 @@ import (
 	"waza/runner/replay"
 )
 
-// follow takes the events of an active run until the run ends, is gone, or ctx ends. A
-// fresh run is followed from the start of its session, so that no result is missing; one
-// that was active before the board, from now on.
+// follow reads the events of an active run until the run ends or is deleted, or ctx ends. It
+// reads a fresh run from the start of its session, so that no result is missing. Of a run that
+// was active before the board, it reads only new events.
 func (f *follower) follow(ctx context.Context, fresh bool) {
 	b, j := f.board, f.job
 	h, err := b.o.Runner.Catalog().Run(j.ID)
@@ -28,21 +28,21 @@ func (f *follower) follow(ctx context.Context, fresh bool) {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		b.log.Warn("run cannot be followed", "run", j.ID, "error", err)
+		b.log.Warn("run could not be followed", "run", j.ID, "error", err)
 	}
 	b.settle(ctx, f)
 }
 
-// follower follows a session of a run. It belongs to one goroutine.
+// follower follows a session of a run. Only one goroutine uses it.
 type follower struct {
 	board *Board
 	job   *job
 	rec   *record.Run
-	// handle is the run of rec.
+	// handle is the run that rec describes.
 	handle record.Handle
-	known  func()          // called when the job is known, see Board.initial
-	skip   int             // times that the run is resumed before the session starts
-	turn   <-chan struct{} // closed when the run of a queued job begins; nil for others
+	known  func()          // called when the state of the job is loaded, see Board.initial
+	skip   int             // number of run_resumed events before the session starts
+	turn   <-chan struct{} // closed when the run of a queued job starts; nil for other jobs
 	ended  bool
 }
 
@@ -56,7 +56,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		first, f.job.seq = p.Seq+1, p.Seq
-		f.begin(p.StartedAt, ended(p.Trials), f.past(), false)
+		f.startSession(p.StartedAt, ended(p.Trials), f.past(), false)
 		f.known()
 		if p.EndedAt != nil {
 			return nil
@@ -74,11 +74,11 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 		f.skip = f.rec.Resumed
 	}
 	for wait := time.Duration(0); ; wait = replay.NextPause(wait) {
-		if err := f.read(ctx, h.Subscribe(max(first, f.job.seq+1))); err != nil || f.ended || f.job.isBegun(f.board) {
+		if err := f.applyEvents(ctx, h.Subscribe(max(first, f.job.seq+1))); err != nil || f.ended || f.job.isAnnounced(f.board) {
 			return err
 		}
-		// The run is being resumed, and its new session has yet to write something.
-		if info, ok := catalog.Look(f.board.o.Runner.Catalog(), f.job.ID); !ok || info.Status != record.StatusRunning {
+		// A process is resuming the run and has not written any events yet.
+		if info, ok := catalog.ReadInfo(f.board.o.Runner.Catalog(), f.job.ID); !ok || info.Status != record.StatusRunning {
 			return nil
 		}
 		if err := pause.For(ctx, wait); err != nil {
@@ -87,12 +87,12 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 	}
 }
 
-// consistent returns the record of a run that is perhaps being resumed, when the process
-// that does so has written what is asked.
+// consistent returns the record of a run. While another process is resuming the run, it first
+// waits until that process has written the record.
 func (f *follower) consistent(ctx context.Context, h record.Handle) (record.Handle, error) {
 	err := replay.Poll(ctx, func() bool {
-		recorded, ok := h.(*replay.Recorded)
-		if !ok || recorded.Run.Resumer() == 0 || recorded.Run.Resumer() == recorded.Rec.PID || !recorded.Run.Alive() {
+		recorded, ok := h.(*replay.RecordedRun)
+		if !ok || recorded.Run.ResumerPID() == 0 || recorded.Run.ResumerPID() == recorded.Rec.PID || !recorded.Run.Alive() {
 			return true
 		}
 		again, err := f.board.o.Runner.Catalog().Run(f.job.ID)
@@ -105,11 +105,11 @@ func (f *follower) consistent(ctx context.Context, h record.Handle) (record.Hand
 	return h, err
 }
 
-// read takes events until they end, whose error is nil, or ctx does.
-func (f *follower) read(ctx context.Context, events record.Subscription) error {
+// applyEvents applies events until they end, and returns nil, or until ctx ends.
+func (f *follower) applyEvents(ctx context.Context, events record.Subscription) error {
 	for {
 		next, cancel := ctx, context.CancelFunc(func() {})
-		if left, pending := f.owed(); pending {
+		if left, pending := f.untilProgress(); pending {
 			next, cancel = context.WithTimeout(ctx, left)
 		} else if f.turn != nil {
 			next, cancel = f.untilTurn(ctx)
@@ -117,12 +117,12 @@ func (f *follower) read(ctx context.Context, events record.Subscription) error {
 		batch, err := events.Next(next)
 		late := err != nil && next.Err() != nil && ctx.Err() == nil
 		cancel()
-		f.dequeue() // before what the run does then
+		f.dequeue() // before the events that follow the start
 		switch {
 		case late:
 			f.report()
 		case errors.Is(err, io.EOF):
-			return nil // settle looks how the run ended
+			return nil // settle finds out how the run ended
 		case err != nil:
 			return err
 		}
@@ -135,7 +135,7 @@ func (f *follower) read(ctx context.Context, events record.Subscription) error {
 	}
 }
 
-// untilTurn returns a context that ends when the turn of a queued job has come.
+// untilTurn returns a context that ends when a queued job can start.
 func (f *follower) untilTurn(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	var waiting sync.WaitGroup
@@ -153,18 +153,18 @@ func (f *follower) untilTurn(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// apply takes an event.
+// apply applies an event to the job.
 func (f *follower) apply(e *record.Event) {
 	switch {
 	case e.Type == record.RunResumed:
 		f.skip = max(0, f.skip-1)
 		if f.skip == 0 {
-			f.begin(e.Time, f.kept(e), f.past(), true)
+			f.startSession(e.Time, f.kept(e), f.past(), true)
 		}
 	case f.skip > 0:
 	case e.Type == record.RunStart:
-		if !f.job.isBegun(f.board) { // the board may have found the run before its first event
-			f.begin(e.Time, 0, past{}, true)
+		if !f.job.isAnnounced(f.board) { // the board may have found the run before its first event
+			f.startSession(e.Time, 0, past{}, true)
 		}
 	default:
 		f.publish(e)
@@ -174,11 +174,11 @@ func (f *follower) apply(e *record.Event) {
 	}
 }
 
-// past is what has happened in a run.
+// past reads the earlier results and prompts of a run.
 func (f *follower) past() past {
 	_, st, err := replay.StateOf(f.handle)
 	if err != nil {
-		f.board.log.Warn("what has happened in a run cannot be read", "run", f.job.ID, "error", err)
+		f.board.log.Warn("earlier events of a run could not be read", "run", f.job.ID, "error", err)
 		return past{}
 	}
 	return past{st.Results(), st.Prompts}
@@ -194,7 +194,7 @@ func casesOf(rec *record.Run) (n int) {
 	return n
 }
 
-// kept counts the cases that an earlier session of the run has done.
+// kept counts the cases that earlier sessions of the run completed.
 func (f *follower) kept(e *record.Event) (n int) {
 	for i := range f.rec.Tasks {
 		if f.rec.Tasks[i].Role == record.RoleTask {
@@ -206,15 +206,15 @@ func (f *follower) kept(e *record.Event) (n int) {
 	return n
 }
 
-// begin starts a session of the job. Watchers learn of a fresh one.
-func (f *follower) begin(at time.Time, done int, before past, fresh bool) {
+// startSession starts a session of the job. Only fresh sessions are sent to watchers.
+func (f *follower) startSession(at time.Time, done int, before past, fresh bool) {
 	b, j := f.board, f.job
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.jobs[j.ID] != j {
 		return
 	}
-	if j.Status == Running || j.Status == Queued { // resumed before its end was seen
+	if j.Status == Running || j.Status == Queued { // the run was resumed before the board saw its end
 		j.Status = Interrupted
 	}
 	to := Pending
@@ -224,7 +224,7 @@ func (f *follower) begin(at time.Time, done int, before past, fresh bool) {
 	if !b.moveLocked(j, to) {
 		return
 	}
-	j.Type, j.messages, j.begun, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, before), true, false
+	j.Type, j.messages, j.announced, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, before), true, false
 	if j.total == 0 { // the board found the run before its record was written
 		j.suite, j.total = f.rec.Suite.Name, casesOf(f.rec)
 	}
@@ -238,7 +238,7 @@ func (f *follower) begin(at time.Time, done int, before past, fresh bool) {
 	}
 }
 
-// startLocked starts the work of the job.
+// startLocked sets the job running.
 func (f *follower) startLocked(at time.Time, fresh bool) {
 	b, j := f.board, f.job
 	f.turn = nil
@@ -256,10 +256,10 @@ func (f *follower) startLocked(at time.Time, fresh bool) {
 	}
 }
 
-// dequeue starts the work of a queued job whose turn it is.
+// dequeue sets a queued job running when its turn has come.
 func (f *follower) dequeue() {
 	select {
-	case <-f.turn: // never for a job that is not queued
+	case <-f.turn: // nil, and so never ready, for jobs that are not queued
 	default:
 		return
 	}
@@ -270,20 +270,19 @@ func (f *follower) dequeue() {
 	}
 }
 
-// moveLocked changes the state of a job, which may follow the one before.
+// moveLocked changes the state of a job if the transition is valid.
 func (b *Board) moveLocked(j *job, to Status) bool {
 	if j.move(to) {
 		return true
 	}
-	b.log.Error("job has an impossible state", "job", j.ID, "status", string(j.Status), "next", string(to))
+	b.log.Error("invalid transition of job state", "job", j.ID, "status", string(j.Status), "next", string(to))
 	return false
 }
 
-// publish sends what the kind of the job says of an event, and counts cases that have
-// ended.
+// publish sends the messages of the job's kind about an event, and counts ended cases.
 func (f *follower) publish(e *record.Event) {
 	b, j := f.board, f.job
-	if !j.isBegun(b) {
+	if !j.isAnnounced(b) {
 		return
 	}
 	list := j.messages.event(e) // only this goroutine sets j.messages
@@ -301,25 +300,26 @@ func (f *follower) publish(e *record.Event) {
 	j.count(j.done + 1)
 	j.pending = true
 	if time.Since(j.sentAt) >= progressPause {
-		b.tellLocked(j)
+		b.sendProgressLocked(j)
 	}
 }
 
-// owed returns how long it is until progress is to be sent; pending is false when none is.
-func (f *follower) owed() (left time.Duration, pending bool) {
+// untilProgress returns the time until the next progress message is due. pending is false when
+// none is due.
+func (f *follower) untilProgress() (left time.Duration, pending bool) {
 	f.board.mu.Lock()
 	defer f.board.mu.Unlock()
 	return max(0, progressPause-time.Since(f.job.sentAt)), f.job.pending && f.job.Status == Running
 }
 
-// report sends the progress that is owed.
+// report sends pending progress.
 func (f *follower) report() {
 	f.board.mu.Lock()
 	defer f.board.mu.Unlock()
-	f.board.tellLocked(f.job)
+	f.board.sendProgressLocked(f.job)
 }
 
-func (b *Board) tellLocked(j *job) {
+func (b *Board) sendProgressLocked(j *job) {
 	if !j.pending {
 		return
 	}
@@ -330,8 +330,8 @@ func (b *Board) tellLocked(j *job) {
 	}
 }
 
-// end ends the job. When the server ends, it says nothing about jobs that it interrupts
-// and resumes when it is back.
+// end ends the job. When the server shuts down, it sends no message about interrupted jobs,
+// because the next server resumes them.
 func (f *follower) end(to Status, at time.Time, failure string) {
 	f.ended = true
 	b, j := f.board, f.job
@@ -346,7 +346,7 @@ func (f *follower) end(to Status, at time.Time, failure string) {
 	}
 }
 
-// isClosing reports whether the server ends, and cancels its runs.
+// isClosing reports whether the server is shutting down and cancels its runs.
 func (b *Board) isClosing() bool {
 	select {
 	case <-b.o.Runner.Closing():
@@ -356,7 +356,7 @@ func (b *Board) isClosing() bool {
 	}
 }
 
-// endLocked ends a job and says so.
+// endLocked ends a job and sends the messages about its end.
 func (b *Board) endLocked(j *job, to Status, at time.Time, failure string) {
 	switch to {
 	case Interrupted:
@@ -382,15 +382,15 @@ func (b *Board) endLocked(j *job, to Status, at time.Time, failure string) {
 	}
 }
 
-// settle ends the job of a run that has ended without an event, and looks whether the run
-// is active again.
+// settle ends the job of a run that ended without a final event, and checks whether the run is
+// active again.
 func (b *Board) settle(ctx context.Context, f *follower) {
 	j := f.job
 	for {
 		b.mu.Lock()
 		j.changed = false
 		b.mu.Unlock()
-		info, ok := catalog.Look(b.o.Runner.Catalog(), j.ID)
+		info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), j.ID)
 		if !ok {
 			b.remove(j.ID)
 			return
@@ -406,22 +406,22 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 		}
 		b.mu.Unlock()
 		switch {
-		case again: // while it was looked at
+		case again: // the run changed meanwhile
 			continue
 		case info.Status == record.StatusRunning, f.ended && info.EndedAt != nil && !info.EndedAt.Equal(j.endedAt(b)):
-			b.change(ctx, &catalog.Change{Info: info}, true)
+			b.applyChange(ctx, &catalog.Change{Info: info}, true)
 		}
 		return
 	}
 }
 
-// endUnseen ends a job whose events have ended without the last.
+// endUnseen ends a job without a final event.
 func (f *follower) endUnseen(info *catalog.Info) {
 	if f.job.hasEnded(f.board, info) {
 		return
 	}
-	if f.rec != nil && !f.job.isBegun(f.board) && !f.board.isClosing() { // it came and went before it could be read
-		f.begin(info.StartedAt, ended(info.Trials), past{}, true)
+	if f.rec != nil && !f.job.isAnnounced(f.board) && !f.board.isClosing() { // the run ended before the follower could read it
+		f.startSession(info.StartedAt, ended(info.Trials), past{}, true)
 	}
 	to, at := statusOf(info.Status), time.Now()
 	if to == Running {
@@ -433,15 +433,15 @@ func (f *follower) endUnseen(info *catalog.Info) {
 	f.end(to, at, "")
 }
 
-// endedAt is when the run ended.
+// endedAt returns when the run ended.
 func (j *job) endedAt(b *Board) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return j.ended
 }
 
-// hasEnded reports whether the watchers know of the end that the list of runs has. The job
-// looked active again because the list was older than the end.
+// hasEnded reports whether watchers already got the end that info describes. In that case the
+// job looked active only because the list of runs was older than the end.
 func (j *job) hasEnded(b *Board, info *catalog.Info) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -455,9 +455,9 @@ func (j *job) hasEnded(b *Board, info *catalog.Info) bool {
 	return true
 }
 
-// isBegun reports whether the session has begun.
-func (j *job) isBegun(b *Board) bool {
+// isAnnounced reports whether the session has started.
+func (j *job) isAnnounced(b *Board) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return j.begun
+	return j.announced
 }

@@ -16,17 +16,17 @@ type Status string
 
 // The states of a job.
 const (
-	Queued      Status = "queued" // other jobs of its user run
+	Queued      Status = "queued" // waits for other jobs of its user
 	Pending     Status = "pending"
 	Running     Status = "running"
 	Done        Status = "done"
 	Failed      Status = "failed"
 	Cancelled   Status = "cancelled"
-	Interrupted Status = "interrupted" // its process ended; it can be resumed
+	Interrupted Status = "interrupted" // its process ended; the job can be resumed
 )
 
-// transitions are the states that may follow each state. A job starts without one. A run
-// that is resumed takes its job back to Queued or Pending.
+// transitions lists the valid next states of each state. A new job has no state. Resuming a run
+// moves its job back to Queued or Pending.
 var transitions = map[Status][]Status{
 	"":          {Queued, Pending},
 	Queued:      {Running, Failed, Cancelled, Interrupted},
@@ -38,10 +38,10 @@ var transitions = map[Status][]Status{
 	Interrupted: {Queued, Pending},
 }
 
-// IsOver reports whether the job has ended. It may be resumed.
+// IsOver reports whether the job has ended. A job that has ended can be resumed.
 func (s Status) IsOver() bool { return s != "" && s != Queued && s != Pending && s != Running }
 
-// statusOf is the state of the job of a run.
+// statusOf returns the state of a run's job.
 func statusOf(s record.Status) Status {
 	switch s {
 	case record.StatusRunning:
@@ -56,7 +56,7 @@ func statusOf(s record.Status) Status {
 	return Interrupted
 }
 
-// Job is a job as sync and the list of jobs show it.
+// Job is a job in sync messages and in the list of jobs.
 type Job struct {
 	ID       string         `json:"id"`
 	Type     eval.SuiteKind `json:"job_type"`
@@ -71,15 +71,15 @@ type Job struct {
 	Finished *Time          `json:"completed_at,omitempty"`
 }
 
-// Time is a time as messages have it, with milliseconds and an offset.
+// Time is a time in the format of messages, with milliseconds and an offset.
 type Time struct{ time.Time }
 
-// MarshalText writes the time in UTC.
+// MarshalText returns the time in UTC.
 func (t Time) MarshalText() ([]byte, error) {
 	return []byte(t.UTC().Format("2006-01-02T15:04:05.000-07:00")), nil
 }
 
-// MarshalJSON writes the time as text.
+// MarshalJSON returns the time as a JSON string.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.UTC().Format("2006-01-02T15:04:05.000-07:00") + `"`), nil
 }
@@ -88,24 +88,24 @@ func (t Time) MarshalJSON() ([]byte, error) {
 type job struct {
 	Job
 	suite       string
-	messages    messages // of its kind, in this session; nil before it begins
+	messages    messages // messages of its kind in this session; nil before the session starts
 	total, done int
 	followed    bool      // a goroutine follows the run
-	seq         int64     // of the last event; 0 when none is known. It belongs to the follower
-	changed     bool      // the run has changed while it was followed
-	begun       bool      // the watchers know of this session of the run
+	seq         int64     // number of the last event; 0 means unknown. Only the follower uses it
+	changed     bool      // the run changed while it was followed
+	announced   bool      // watchers got the start of this session
 	sentAt      time.Time // when the last progress was sent
-	ended       time.Time // of the run, as its record says
-	pending     bool      // progress was not sent since it changed
+	ended       time.Time // end of the run according to its record
+	pending     bool      // progress changed since it was last sent
 }
 
-// target is a model that the run asks.
+// target is a model that the run uses.
 type target struct {
 	Provider string `json:"provider_key"`
 	Model    string `json:"model_id"`
 }
 
-// move changes the state of a job. It is false when the state may not follow.
+// move changes the state of a job. It returns false when the transition is invalid.
 func (j *job) move(to Status) bool {
 	if !slices.Contains(transitions[j.Status], to) {
 		return false
@@ -114,11 +114,11 @@ func (j *job) move(to Status) bool {
 	return true
 }
 
-// ended is how many cases have ended by themselves: those of a job that is cancelled are no
+// ended counts the cases that were not cancelled. Cases of a cancelled job do not count as
 // progress.
 func ended(c record.Counts) int { return c.Done() - c.Cancelled }
 
-// count sets how many cases have ended.
+// count sets the number of ended cases.
 func (j *job) count(done int) {
 	j.done = min(done, j.total)
 	j.Percent = 0
@@ -128,7 +128,7 @@ func (j *job) count(done int) {
 	j.Detail = fmt.Sprintf("%s: %d of %d cases", j.suite, j.done, j.total)
 }
 
-// describe takes what the list of runs says of a run.
+// describe copies the fields of the list of runs.
 func (j *job) describe(info *catalog.Info) {
 	j.Type, j.suite, j.total = info.Suite.KindName(), info.Suite.Name, info.Trials.Total
 	j.Created = Time{info.StartedAt}
@@ -148,13 +148,13 @@ func (j *job) finish(at time.Time, failure string) {
 	}
 }
 
-// reopen forgets the end of a job.
+// reopen clears the end of a job.
 func (j *job) reopen() {
 	j.Started, j.Finished, j.Ref, j.Error = nil, nil, "", ""
 }
 
-// targetsOf lists the models that a run asks, in its order. Without a model, it is
-// the agent or the executor.
+// targetsOf returns the models of a run, in the run's order. A run without a model has one
+// target: its agent or executor.
 func targetsOf(rec *record.Run) []target {
 	var list []target
 	for _, c := range rec.Cells() {
@@ -169,7 +169,7 @@ func targetsOf(rec *record.Run) []target {
 	return list
 }
 
-// targetOf is the model that a cell of a run asks; nil is a run without a matrix.
+// targetOf returns the model of a cell; nil means a run without a matrix.
 func targetOf(rec *record.Run, c *record.Cell) target {
 	model := rec.Config.Model
 	if c != nil {
@@ -178,8 +178,8 @@ func targetOf(rec *record.Run, c *record.Cell) target {
 	return target{rec.Config.Executor, cmp.Or(model, rec.Config.Agent, rec.Config.Executor)}
 }
 
-// caseID names a trial: the id of its task in the suite, with the number of the trial when
-// there are several, and with its cell when the model alone does not distinguish it from others.
+// caseID returns the name of a trial: the id of its task in the suite. It includes the number of
+// the trial when there are several, and the cell when the model alone is ambiguous.
 func caseID(ref *record.TaskRef, trial int) string {
 	id := ref.ID
 	if ref.Task != "" && (ref.Cell == nil || len(ref.Cell.Params) == 0) {

@@ -8,20 +8,19 @@ import (
 	"waza/runner/tally"
 )
 
-// promptTune are the messages of prompt_tune: those of a tuning, in which each cell is a
-// system prompt for a model, and those of generations. Prompts that the suite gives are
-// generation 0.
+// promptTune creates the messages of prompt_tune: those of a tuning with a system prompt for a
+// model in each cell, and those of generations. Prompts from the suite form generation 0.
 type promptTune struct {
 	*tune
-	begun    map[int]bool // generations
+	started  map[int]bool // started generations
 	failed   map[int]bool
-	asked    []bool // by cell: a task of it has started
+	asked    []bool // by cell: one of its tasks has started
 	prompts  map[eval.Proposal]*record.Prompt
-	numbered []string // values of system_prompt, in their order
+	numbered []string // values of system_prompt, in order
 }
 
 func newPromptTune(rec *record.Run, before past) messages {
-	p := &promptTune{begun: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
+	p := &promptTune{started: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
 	p.tune = newTune(rec, before, p.result)
 	p.asked = make([]bool, len(p.cells))
 	for i := range before.prompts {
@@ -36,20 +35,20 @@ func newPromptTune(rec *record.Run, before past) messages {
 	return p
 }
 
-// promptOf is the system prompt of a cell, or the place of one that a model proposes.
+// promptOf returns the system prompt of a cell, or the place of one that a model proposes.
 func promptOf(c *record.Cell) string {
 	text, _ := c.Params[eval.ParamSystemPrompt].(string)
 	return text
 }
 
-// generation is about a generation, or a prompt of it. Pages in the field read the members
-// beside data.
+// generation is a message about a generation or one of its prompts. Existing pages read the
+// members beside data.
 type generation struct {
 	Type       string   `json:"type"`
 	JobID      string   `json:"job_id"`
 	TuneID     string   `json:"tune_id"`
 	Generation int      `json:"generation"`
-	Prompt     *int     `json:"prompt_index,omitempty"` // from 0, among the prompts of the run
+	Prompt     *int     `json:"prompt_index,omitempty"` // among the prompts of the run, counted from 0
 	Model      string   `json:"model_id,omitempty"`
 	Style      string   `json:"style,omitempty"`
 	Text       string   `json:"prompt_text,omitempty"`
@@ -61,7 +60,7 @@ func (p *promptTune) about(kind string, g int) *generation {
 	return &generation{Type: kind, JobID: p.rec.RunID, TuneID: p.rec.RunID, Generation: g}
 }
 
-// index is the number of a cell's prompt, from 0.
+// index returns the number of a cell's prompt, counted from 0.
 func (p *promptTune) index(c *record.Cell) *int {
 	i := slices.Index(p.numbered, promptOf(c))
 	return &i
@@ -73,7 +72,7 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 	case e.Type == record.PromptProposed && e.Prompt != nil:
 		at := eval.Proposal{Generation: e.Prompt.Generation, Number: e.Prompt.Number}
 		p.prompts[at] = e.Prompt
-		list = p.begin(at.Generation)
+		list = p.startGeneration(at.Generation)
 		m := p.about("prompt_generated", at.Generation)
 		index := slices.Index(p.numbered, at.String())
 		m.Prompt, m.Style, m.Text = &index, e.Prompt.Style, e.Prompt.Text
@@ -82,9 +81,9 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 		c := p.cells[cell]
 		p.asked[cell] = true
 		if c.Generation > 0 && p.prompts[place(c)] == nil {
-			return nil // there is none, as the end of the task says
+			return nil // no prompt exists; the end of the task gives the reason
 		}
-		list = p.begin(c.Generation)
+		list = p.startGeneration(c.Generation)
 		m := p.about("prompt_eval_start", c.Generation)
 		m.Prompt, m.Model = p.index(c), targetOf(p.rec, c).Model
 		return append(list, encode(m))
@@ -96,16 +95,16 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 	return list
 }
 
-// begin returns the message that a generation begins, once.
-func (p *promptTune) begin(g int) [][]byte {
-	if p.begun[g] {
+// startGeneration returns the message about the start of a generation, once.
+func (p *promptTune) startGeneration(g int) [][]byte {
+	if p.started[g] {
 		return nil
 	}
-	p.begun[g] = true
+	p.started[g] = true
 	return [][]byte{encode(p.about("generation_start", g))}
 }
 
-// complete returns the message that a generation is complete, when it is.
+// complete returns the message about the end of a generation when all its cells have ended.
 func (p *promptTune) complete(g int) [][]byte {
 	m := p.about("generation_complete", g)
 	for i, c := range p.cells {
@@ -125,7 +124,7 @@ func (p *promptTune) complete(g int) [][]byte {
 	return [][]byte{encode(m)}
 }
 
-// promptResult is prompt_eval_result. Pages in the field read the members beside data.
+// promptResult is the message prompt_eval_result. Existing pages read the members beside data.
 type promptResult struct {
 	Type       string     `json:"type"`
 	JobID      string     `json:"job_id"`
@@ -146,7 +145,7 @@ type promptData struct {
 	Preview string   `json:"prompt_preview"`
 }
 
-// maxPreview is how many characters of a prompt are sent.
+// maxPreview is the maximum length of a prompt preview in characters.
 const maxPreview = 200
 
 // result returns the messages about a cell that has ended.
@@ -171,7 +170,7 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 	return [][]byte{encode(m)}
 }
 
-// fail returns the message that a generation has no prompts, once.
+// fail returns the message about a generation without prompts, once.
 func (p *promptTune) fail(g int, why string) [][]byte {
 	if p.failed[g] {
 		return nil
@@ -182,7 +181,7 @@ func (p *promptTune) fail(g int, why string) [][]byte {
 	return [][]byte{encode(m)}
 }
 
-// place is where the prompt of a cell is among those that a model proposes.
+// place returns the place of a cell's prompt among those that a model proposes.
 func place(c *record.Cell) eval.Proposal {
 	return eval.Proposal{Generation: c.Generation, Number: c.Proposal}
 }

@@ -1,6 +1,0 @@
-# Completion of waza for bash. Where waza has nothing to offer, bash completes files.
-_waza() {
-	local IFS=$'\n'
-	COMPREPLY=($(waza complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-}
-complete -o bashdefault -o default -F _waza waza

@@ -1,0 +1,141 @@
+//go:build unix
+
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"waza/cmd/waza/pointers"
+)
+
+// migrating returns docs/migrating.md.
+func migrating(t *testing.T) string { return readText(t, repositoryRoot+"/docs/migrating.md") }
+
+// The commands of the afternoon work as described, in a repository of the other tool.
+func TestMigratingAfternoon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	project, err := txtar.ParseFile("testdata/migrating.txtar")
+	require.NoError(t, err)
+	for _, f := range project.Files {
+		path := filepath.Join(dir, f.Name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
+	}
+	blocks := regexp.MustCompile("(?s) *```sh[^\n]*\n(.*?)```").FindAllStringSubmatch(migrating(t), -1)
+	require.Len(t, blocks, 6)
+	env := scriptEnv(t)
+	var all strings.Builder
+	for _, block := range blocks {
+		for line := range strings.Lines(block[1]) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			cmd := exec.Command("sh", "-e", "-c", line)
+			cmd.Dir, cmd.Env = dir, env
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s\n%s", line, out)
+			all.WriteString("$ " + line + "\n" + string(out))
+		}
+	}
+	text := all.String()
+	for _, want := range []string{
+		`1 suite is valid`, `(?m)^greeter: ready$`, `results/2025-10-09\.json: run 20251009-`,
+		`B against A: 0 regressed`, `"overall_score": `,
+	} {
+		require.Regexp(t, want, text)
+	}
+	require.NotContains(t, text, "unknown")
+	require.FileExists(t, filepath.Join(dir, "results.json"))
+}
+
+// tableRows returns the cells of the table below a heading.
+func tableRows(t *testing.T, doc, heading string) [][]string {
+	t.Helper()
+	_, rest, ok := strings.Cut(doc, "\n## "+heading+"\n")
+	require.True(t, ok, heading)
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var rows [][]string
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		var cells []string
+		for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+		rows = append(rows, cells)
+	}
+	require.Greater(t, len(rows), 3)
+	return rows[2:]
+}
+
+// helpOf returns the help of a command; ok reports whether the command exists.
+func helpOf(t *testing.T, command string) (help string, ok bool) {
+	t.Helper()
+	cmd := exec.Command("waza", append(strings.Fields(command)[1:], "--help")...)
+	cmd.Env = scriptEnv(t)
+	out, err := cmd.Output()
+	return string(out), err == nil && strings.HasPrefix(string(out), command+":")
+}
+
+// Each command and flag of the page exists, and those of the other tool work or print the
+// replacement.
+func TestMigratingCommands(t *testing.T) {
+	t.Parallel()
+	doc := migrating(t)
+	known := pointers.All()
+	for _, row := range tableRows(t, doc, "Commands") {
+		theirs, ours := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
+		_, ok := helpOf(t, ours)
+		require.True(t, ok, "%s does not exist", ours)
+		if theirs == ours {
+			continue
+		}
+		name := strings.Join(strings.Fields(theirs)[:2], " ")
+		_, exists := helpOf(t, name)
+		require.True(t, exists || slices.Contains(known, name) || pointers.Alias(name) != "", "%s neither exists nor has a pointer", name)
+	}
+	help, ok := helpOf(t, "waza run")
+	require.True(t, ok)
+	for _, row := range tableRows(t, doc, "Flags of run") {
+		theirs, ours := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
+		if strings.HasPrefix(ours, "--") {
+			require.Regexp(t, "  "+ours+"[ ,]", help, "waza run has no %s", ours)
+		} else {
+			_, ok := helpOf(t, ours)
+			require.True(t, ok, ours)
+		}
+		require.True(t, strings.Contains(help, "  "+theirs+" ") || strings.Contains(help, "  "+theirs+",") || slices.Contains(known, "waza run "+theirs), "%s neither exists nor has a pointer", theirs)
+	}
+}
+
+// Each key of the page is a valid key of suites.
+func TestMigratingKeys(t *testing.T) {
+	t.Parallel()
+	reference := readText(t, repositoryRoot+"/docs/suite.md") + readText(t, repositoryRoot+"/docs/graders.md")
+	for _, row := range tableRows(t, migrating(t), "Keys") {
+		key := row[0]
+		require.True(t, strings.Contains(reference, "\n| "+key+" |") || strings.Contains(reference, "\n- "+key+": "), "no suite has %s", key)
+		if strings.HasPrefix(row[1], "no effect") {
+			require.Contains(t, reference, "\n- "+key+": No effect", key)
+		} else {
+			require.Contains(t, reference, "\n| "+key+" |", "%s has an effect", key)
+		}
+	}
+}
+
+// scriptEnv returns the environment of a program with a separate state directory.
+func scriptEnv(t *testing.T) []string {
+	t.Helper()
+	return append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=1")
+}

@@ -1,0 +1,173 @@
+package eval
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waza/eval/decode"
+	"waza/eval/files"
+	"waza/eval/reach"
+	"waza/eval/template"
+	"waza/eval/text"
+)
+
+// Files that tasks put into workspaces besides inputs.files, and into prompts.
+
+const (
+	// maxContextFiles limits the files of the folder that inputs.context.fixture names.
+	maxContextFiles = 10_000
+	// maxFixtureText limits a fixture whose text is part of a prompt, maxFixtureTexts all of
+	// these in a suite, in bytes.
+	maxFixtureText  = 1 << 20
+	maxFixtureTexts = 64 << 20
+)
+
+// addContextFixture puts the file that inputs.context.fixture names into the workspace, or all
+// files of the folder of that name. The path is relative to the suite. Files that the task lists
+// itself have priority.
+func addContextFixture(c *taskCheck) {
+	l, at := c.loader, c.inputPath("context", "fixture")
+	name, ok := c.task.Inputs.Context["fixture"].(string)
+	if !ok || strings.TrimSpace(name) == "" {
+		return
+	}
+	if _, others := l.remote(); !others {
+		c.reportf(decode.Warning, decode.CodeNoEffect, at, "executor %s sends no files to its agents; only graders see these", l.suite.Config.Executor)
+	}
+	from := filepath.Join(l.suite.Dir, filepath.FromSlash(name))
+	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.root(), from) {
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "context.fixture must be relative to the suite and inside %s", l.rootWord())
+		return
+	}
+	l.dependsOn(from)
+	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s (context.fixture is a file or folder, relative to the suite, that waza copies into the workspace)", l.display(from))
+	case !info.IsDir():
+		addContextFile(c, filepath.Dir(from), filepath.Base(from), at)
+	default:
+		addContextFolder(c, from, at)
+	}
+}
+
+// addContextFolder puts all files of a folder into the workspace.
+func addContextFolder(c *taskCheck, dir string, at decode.Path) {
+	n := 0
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			c.loader.dependsOn(file)
+			return nil
+		}
+		if n++; n > maxContextFiles {
+			c.reportf(decode.Error, decode.CodeTooLarge, at, "fixture %s contains more than %d files", c.loader.display(dir), maxContextFiles)
+			return filepath.SkipAll
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err == nil {
+			addContextFile(c, dir, filepath.ToSlash(rel), at)
+		}
+		return err
+	})
+	if err != nil {
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "%s: %s", c.loader.display(dir), files.Reason(err))
+	}
+}
+
+func addContextFile(c *taskCheck, dir, rel string, at decode.Path) {
+	in := &c.task.Inputs
+	if slices.ContainsFunc(in.Files, func(f InputFile) bool { return path.Clean(f.Path) == rel }) {
+		return
+	}
+	file := filepath.Join(dir, filepath.FromSlash(rel))
+	info, err := os.Stat(file)
+	if c.usable(dir, file, rel, info, err, at) {
+		in.Files = append(in.Files, InputFile{Path: rel, Source: file})
+	}
+}
+
+// setFixtureTexts sets the variables {{fixture:FILE}} of a prompt; at is the prompt's place.
+func setFixtureTexts(c *taskCheck, prompt string, at decode.Path) {
+	if !strings.Contains(prompt, template.Fixture) {
+		return
+	}
+	for expr := range template.Variables(prompt) {
+		name, ok := strings.CutPrefix(expr, template.Fixture)
+		if _, known := c.task.Vars[expr]; !ok || known {
+			continue
+		}
+		vars := maps.Clone(c.task.Vars)
+		if vars == nil {
+			vars = map[string]string{}
+		}
+		vars[expr] = loadFixtureText(c, strings.TrimSpace(name), at)
+		c.task.Vars = vars
+	}
+}
+
+// loadFixtureText returns the text of a fixture, and reports a fixture that cannot be used.
+func loadFixtureText(c *taskCheck, name string, at decode.Path) string {
+	l := c.loader
+	if name == "" || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "{{%s%s}}: the path must be relative and inside the fixture directory", template.Fixture, text.Clip(name, 80))
+		return ""
+	}
+	file := c.fixture(name, at)
+	if file == "" {
+		return ""
+	}
+	if known, ok := l.fixtures[file]; ok {
+		return known
+	}
+	content, node := "", decode.Place(c.node, at...)
+	data, err := l.readFile(file, maxFixtureText)
+	if err == nil {
+		content, _, err = decode.PlainText(data, false)
+	}
+	if err != nil {
+		l.reportUnreadable(file, c.src, node, err)
+	} else if l.fixtureBytes += len(content); l.fixtureBytes > maxFixtureTexts {
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixtures in prompts of the suite, up to %s, have more than %s", l.display(file), files.Size(maxFixtureTexts))
+		content = ""
+	}
+	if l.fixtures == nil {
+		l.fixtures = map[string]string{}
+	}
+	l.fixtures[file] = content
+	return content
+}
+
+// usable reports whether a file of dir can be put into a workspace, and reports why not. rel is
+// the suite's name for it.
+func (c *taskCheck) usable(dir, file, rel string, info fs.FileInfo, err error, at decode.Path) bool {
+	l := c.loader
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
+	case err != nil:
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "%s: %s", l.display(file), files.Reason(err))
+	case !files.Within(dir, file):
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "fixture %s is a link that leads out of %s", l.display(file), l.display(dir))
+	case l.suite.Allows(file) != nil:
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "fixture %s is %s", l.display(file), l.suite.Allows(file))
+	case !info.Mode().IsRegular():
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "fixture %s is %s, not a file", l.display(file), files.TypeOf(info.Mode()))
+	case info.Size() > MaxFixtureBytes:
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
+	case c.bytes+info.Size() > maxTaskFixtures:
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixtures up to %s of task %q have more than %s", l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
+	default:
+		c.bytes += info.Size()
+		return true
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+package eval
+
+import (
+	"path/filepath"
+
+	"waza/eval/discover"
+	"waza/eval/files"
+	"waza/eval/project"
+)
+
+// List finds the suites below a directory, like [discover.Suites]. If a suite names no executor,
+// List fills in the one of its .waza.yaml, else the default.
+func List(dir string, v files.View) (*discover.Found, error) {
+	found, err := discover.Suites(dir, v)
+	if err != nil {
+		return nil, err
+	}
+	executors := map[string]string{} // by directory
+	for i := range found.Suites {
+		s := &found.Suites[i]
+		if s.Executor != "" {
+			continue
+		}
+		at := filepath.Dir(s.Path)
+		executor, known := executors[at]
+		if !known {
+			var c Config
+			c.SetDefaults()
+			if p, _, err := project.Find(at, v); err == nil {
+				applyDefaults(p, &c)
+			}
+			executor = c.Executor
+			executors[at] = executor
+		}
+		s.Executor = executor
+	}
+	return found, nil
+}

@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"path/filepath"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/files"
+	"waza/eval/scene"
+	"waza/eval/text"
+)
+
+// checkScene checks the agent's surroundings except files.
+func checkScene(c *taskCheck) {
+	in := &c.task.Inputs
+	scene.CheckRepos(in.Repos, func(source string) (string, bool) { return repository(c.loader, source) }, reportBelow(c, "repos"))
+	for i := range in.Repos {
+		if at := decode.Follow(decode.Place(c.node, c.inputPath("repos", i, "source")...)); at != nil {
+			in.Repos[i].Line, in.Repos[i].Column = at.Line, at.Column
+		}
+	}
+	if dir, ok := scene.Folder(in.Workdir); !ok {
+		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("workdir"), "workdir must be a relative path inside the workspace, got %q", text.Clip(in.Workdir, 80))
+	} else if in.Workdir = dir; dir == "." {
+		in.Workdir = ""
+	}
+	if in.Responder != nil && len(in.FollowUpPrompts) > 0 {
+		c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("responder"), "a task has a responder or follow_up_prompts, not both, because each of them replies to the agent")
+	}
+	checkCheckpoints(c)
+	if remote, others := c.loader.remote(); !remote || others {
+		return
+	}
+	for _, key := range []string{"workdir", "repos", "responder", "checkpoints", "instruction_files", "first_event_timeout_seconds"} {
+		at := c.inputPath(key)
+		if !c.has(at) {
+			at = decode.At(key)
+		}
+		if c.has(at) {
+			c.reportf(decode.Warning, decode.CodeNoEffect, at, "%s has no effect with executor %s: its agents get one prompt and no workspace", key, c.loader.suite.Config.Executor)
+		}
+	}
+}
+
+// maxCheckpoints limits the checkpoints of a task.
+const maxCheckpoints = 100
+
+// checkCheckpoints checks the checkpoints of a task and loads their graders. These never replace
+// a grader of the suite, even if they have the same name.
+func checkCheckpoints(c *taskCheck) {
+	t := c.task
+	if n := len(t.Inputs.Checkpoints); n > maxCheckpoints {
+		c.reportf(decode.Error, decode.CodeTooLarge, c.inputPath("checkpoints"), "checkpoints has %d entries; the limit is %d", n, maxCheckpoints)
+		t.Inputs.Checkpoints = nil
+	}
+	for i := range t.Inputs.Checkpoints {
+		p := &t.Inputs.Checkpoints[i]
+		none := len(p.Graders) == 0
+		p.Graders = graderLoader{c.loader}.loadNamed(p.Graders, t, map[string]bool{})
+		if none && c.has(c.inputPath("checkpoints", i, "graders")) {
+			c.reportf(decode.Warning, decode.CodeNothingChecked, c.inputPath("checkpoints", i, "graders"), "checkpoints[%d] checks nothing: it has no graders", i)
+		}
+		if most := t.Turns(); p.AfterTurn > most {
+			c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("checkpoints", i, "after_turn"), "checkpoints[%d] is never reached: the task has %d %s", i, most, text.Plural(most, "turn", "turns"))
+		}
+	}
+}
+
+// checkInstructions finds the task's own instruction files.
+func checkInstructions(c *taskCheck) {
+	t, l := c.task, c.loader
+	for i, f := range t.InstructionFiles {
+		at := decode.At("instruction_files", i)
+		path := filepath.Join(c.fixtureDir(), filepath.FromSlash(f))
+		looked := []string{path}
+		ok := !filepath.IsAbs(f) && files.IsRegular(path)
+		if !ok {
+			var tried []string
+			path, tried, ok = l.suite.Resolve(f, l.beside(t))
+			looked = append(looked, tried...)
+		}
+		l.dependsOn(looked...)
+		if !ok {
+			path = ""
+			c.reportf(decode.Warning, decode.CodeMissingFile, at, "no such file: %s (tried %s)", text.Clip(f, 200), l.displayAll(looked))
+		} else if err := l.suite.Allows(path); err != nil {
+			c.reportf(decode.Error, decode.CodeEscapingPath, at, "%s is %s", l.display(path), err)
+		}
+		t.Instructions = append(t.Instructions, InstructionFile{Name: f, Path: path})
+	}
+}
+
+// reportBelow returns a function that reports findings below a key of the inputs.
+func reportBelow(c *taskCheck, key string) scene.Reporter {
+	return func(at decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
+		c.reportf(severity, code, c.inputPath(append([]any{key}, at...)...), format, args...)
+	}
+}
+
+// repository returns the absolute path of a repository's directory: relative to the suite, else
+// to the current directory.
+func repository(l *loader, source string) (dir string, ok bool) {
+	dir = l.fromSuite(source)
+	l.dependsOn(dir)
+	if !files.IsDir(dir) && !filepath.IsAbs(source) {
+		if near, err := filepath.Abs(filepath.FromSlash(source)); err == nil && files.IsDir(near) {
+			dir = near
+		}
+	}
+	return dir, files.IsDir(dir)
+}
+
+// loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
+func loadMocks(l *loader, src *decode.Source, node *yaml.Node, mocks []scene.MCPMock) []scene.MCPMock {
+	if without, takers := withoutKind(l, func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
+		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect, "mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
+	}
+	read := func(path string) ([]byte, error) { return l.readFile(path, maxYAMLBytes) }
+	return scene.Reading{Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn, Findings: &l.Findings}.
+		Mocks(mocks, src, decode.Place(node, "mcp_mocks"))
+}

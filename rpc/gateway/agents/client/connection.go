@@ -1,0 +1,252 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"waza/runner/executor/remote"
+)
+
+// JSON-RPC error codes in answers of agents.
+const (
+	codeNoMethod      = -32601
+	codeInvalidParams = -32602
+	codeInternal      = -32603
+)
+
+const (
+	// maxMessage is the maximum size of a message from the server, in bytes.
+	maxMessage = 32 << 20
+	// maxAnswer is the maximum size of an answer: servers close connections that send more.
+	maxAnswer = 7 << 20
+)
+
+// conn is a message connection. Read and Write can be called concurrently.
+type conn interface {
+	Read(ctx context.Context) ([]byte, error)
+	Write(ctx context.Context, message []byte) error
+	Close()
+}
+
+type dialer func(ctx context.Context, url string) (conn, error)
+
+// dial connects to a WebSocket.
+func dial(ctx context.Context, url string) (conn, error) {
+	c, res, err := websocket.Dial(ctx, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if res != nil && res.Body != nil {
+		res.Body.Close()
+	}
+	c.SetReadLimit(maxMessage)
+	return socket{c}, nil
+}
+
+type socket struct{ *websocket.Conn }
+
+func (s socket) Read(ctx context.Context) ([]byte, error) {
+	_, b, err := s.Conn.Read(ctx)
+	return b, err
+}
+
+func (s socket) Write(ctx context.Context, message []byte) error {
+	return s.Conn.Write(ctx, websocket.MessageText, message)
+}
+
+// Close sends a close frame and closes the connection.
+func (s socket) Close() { _ = s.Conn.Close(websocket.StatusGoingAway, "the agent ends") }
+
+// connection is one connection of an agent.
+type connection struct {
+	conn
+	ctx context.Context // ends with the connection
+	end context.CancelCauseFunc
+}
+
+// message is a message from the server.
+type message struct {
+	Type    string          `json:"type"`
+	Status  string          `json:"status"`
+	Reason  string          `json:"reason"`
+	Message string          `json:"message"`
+	Method  string          `json:"method"`
+	ID      json.RawMessage `json:"id"`
+	Params  json.RawMessage `json:"params"`
+	Error   *remote.Fault   `json:"error"`
+}
+
+var (
+	errSilence  = errors.New("the server does not respond")
+	errNoAccept = errors.New("the server did not accept the agent in time")
+)
+
+// connect serves one connection until it breaks or the agent ends.
+func (a *agent) connect() error {
+	ctx, end := context.WithCancelCause(a.ctx)
+	defer end(nil)
+	accept := time.AfterFunc(connectTimeout, func() { end(errNoAccept) })
+	defer accept.Stop()
+	c, err := a.dial(ctx, a.URL)
+	if err != nil {
+		return orCause(ctx, err)
+	}
+	s := &connection{conn: c, ctx: ctx, end: end}
+	var pings sync.WaitGroup
+	defer pings.Wait()
+	defer c.Close()
+	defer end(nil)
+	defer a.setSession(nil)
+	pings.Go(s.ping)
+	for {
+		m, err := s.next()
+		if err != nil {
+			return orCause(ctx, err)
+		}
+		if m == nil {
+			continue
+		}
+		switch {
+		case m.Type == "welcome":
+			s.send(a.registration())
+		case m.Type == "registration_ack" && m.Status == "rejected":
+			return &RejectedError{Reason: firstOf(m.Reason, m.Message, "no reason given")}
+		case m.Type == "registration_ack" && m.Status == "accepted":
+			accept.Stop()
+			a.welcome = true
+			a.Log.Info("connected", "url", a.URL, "client", a.ClientID)
+			s.send(encode(map[string]any{"type": "ready", "timestamp": time.Now().UTC()}))
+			a.setSession(s)
+		case m.Method == "evaluate" && len(m.ID) > 0:
+			a.evaluate(s, m.ID, m.Params)
+		case m.Method != "" && len(m.ID) > 0:
+			s.send(failure(m.ID, &remote.Fault{Code: codeNoMethod, Message: "Method not found"}))
+		case m.Error != nil:
+			a.Log.Warn("server answered with an error", "code", m.Error.Code, "message", m.Error.Message)
+		}
+	}
+}
+
+// setSession makes s the connection for answers, and sends the unsent ones.
+func (a *agent) setSession(s *connection) {
+	a.mu.Lock()
+	a.session = s
+	var answers [][]byte
+	if s != nil {
+		answers = a.memory.takeUnsent()
+	}
+	a.mu.Unlock()
+	for _, answer := range answers {
+		s.send(answer)
+	}
+}
+
+func (a *agent) registration() []byte {
+	return encode(struct {
+		Type         string `json:"type"`
+		ClientID     string `json:"clientId"`
+		SecretKey    string `json:"secretKey,omitempty"`
+		Capabilities any    `json:"capabilities"`
+	}{"register", a.ClientID, a.Key, map[string]any{
+		"tools": append([]string{}, a.Tools...), "maxConcurrency": a.Concurrency, "version": a.Version,
+	}})
+}
+
+// next reads a message; nil for invalid ones.
+func (s *connection) next() (*message, error) {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, silence, errSilence)
+	defer cancel()
+	b, err := s.Read(ctx)
+	if err != nil {
+		return nil, orCause(ctx, err)
+	}
+	var m message
+	if json.Unmarshal(b, &m) != nil {
+		return nil, nil
+	}
+	var id bytes.Buffer
+	if len(m.ID) > 0 && json.Compact(&id, m.ID) == nil {
+		m.ID = id.Bytes()
+	}
+	return &m, nil
+}
+
+// send writes a message. It ends a connection that accepts no message for a while.
+func (s *connection) send(message []byte) {
+	ctx, cancel := context.WithTimeout(s.ctx, writeTimeout)
+	defer cancel()
+	if err := s.Write(ctx, message); err != nil {
+		s.end(fmt.Errorf("send failed: %w", err))
+	}
+}
+
+// ping sends pings until the connection ends.
+func (s *connection) ping() {
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.send(encode(map[string]any{"type": "ping", "timestamp": time.Now().UTC()}))
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// orCause returns the cause of ctx if ctx has ended, and err otherwise.
+func orCause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); why != nil {
+		return why
+	}
+	return err
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// encode encodes a value that is always valid JSON.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("message of type %T: %v", v, err))
+	}
+	return b
+}
+
+// response is an answer to an evaluation.
+type response struct {
+	JSONRPC string          `json:"jsonrpc"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *remote.Fault   `json:"error,omitempty"`
+	ID      json.RawMessage `json:"id"`
+}
+
+func failure(id json.RawMessage, fault *remote.Fault) []byte {
+	return encode(response{JSONRPC: "2.0", Error: fault, ID: id})
+}
+
+// success returns the answer with a result, or a fault when the result cannot be sent.
+func success(id json.RawMessage, result any) ([]byte, *remote.Fault) {
+	b, err := json.Marshal(result)
+	if err != nil {
+		return nil, &remote.Fault{Code: codeInternal, Message: "Internal error: " + err.Error()}
+	}
+	if len(b) > maxAnswer {
+		return nil, &remote.Fault{Code: codeInternal, Message: fmt.Sprintf("Internal error: the result has %d bytes, the maximum is %d", len(b), maxAnswer)}
+	}
+	return encode(response{JSONRPC: "2.0", Result: b, ID: id}), nil
+}

@@ -1,0 +1,315 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"waza/rpc/gateway/agents/hub"
+	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/message"
+	"waza/runner/executor/remote"
+)
+
+// closePolicy is the close code for policy violations. DevTools does not reconnect after a close
+// frame.
+const closePolicy = 1008
+
+// maxStatus is the maximum size of the message in a status update, in bytes. Longer ones are
+// cut.
+const maxStatus = 4096
+
+// connection is a connection of a client. It implements [hub.Conn]. Any goroutine can call those
+// methods; only the reading goroutine calls the others.
+type connection struct {
+	server *Server
+	conn   *door.Conn
+	client *hub.Client // nil before the registration
+	id     string      // id of the client: its UUID in lower case
+	secret string      // key from the method auth
+
+	deadline *time.Timer // time limit for the registration
+	reject   *time.Timer // nil before a wrong key
+}
+
+func newConnection(s *Server, c *door.Conn) *connection { return &connection{server: s, conn: c} }
+
+// run reads messages until the connection is over.
+func (s *connection) run(ctx context.Context) error {
+	defer s.end()
+	if d := time.Duration(s.server.config.RegisterTimeout); d > 0 {
+		s.deadline = time.AfterFunc(d, func() {
+			s.conn.Close(closePolicy, "no registration within "+d.String())
+		})
+	}
+	s.send("welcome", &welcome{"welcome", s.server.options.ServerID, s.server.options.Version, now()})
+	for {
+		data, err := s.conn.Read(ctx)
+		if err != nil {
+			s.unreadable(err)
+			return err
+		}
+		if f := s.take(ctx, data); f != nil {
+			s.fail(f)
+		}
+	}
+}
+
+func (s *connection) end() {
+	for _, timer := range []*time.Timer{s.deadline, s.reject} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	if s.client != nil {
+		s.client.Left()
+	}
+}
+
+// take handles a message. The caller reports the fault to the client.
+func (s *connection) take(ctx context.Context, data []byte) *fault {
+	m, f := parse(data)
+	// The server has asked for these answers, so they do not count against the rate limit.
+	if f == nil && m.kind == kindResponse && s.client != nil {
+		return s.takeResponse(ctx, m)
+	}
+	if limit := s.overLimit(m); limit != nil {
+		return limit
+	}
+	if f != nil {
+		return f
+	}
+	switch {
+	case m.kind == kindRegister:
+		return s.takeRegister(m)
+	case m.kind == kindPing:
+		return s.takePing(m)
+	case m.kind == kindRequest && m.method == methodAuth:
+		return s.takeAuth(m)
+	case m.kind == kindAuthVerify:
+		return nil // an answer to a request that this server never sends
+	case s.client == nil:
+		return &fault{code: remote.CodeAuth, message: "Authentication error: register first", id: m.id}
+	case m.kind == kindReady:
+		return s.takeReady(m)
+	case m.kind == kindStatus:
+		return s.takeStatus(m)
+	}
+	if m.id == nil {
+		return nil // notifications get no answer
+	}
+	return &fault{code: codeNoMethod, message: "Method not found: " + clip(m.method), id: m.id}
+}
+
+// overLimit counts a message, and returns a fault when the client exceeds the rate limit.
+func (s *connection) overLimit(m *incoming) *fault {
+	after, ok := s.conn.Allow()
+	if ok {
+		return nil
+	}
+	f := &fault{code: remote.CodeRateLimited, message: "Rate limit exceeded", data: map[string]any{"retryAfter": int64(math.Max(1, math.Ceil(float64(after)/float64(time.Millisecond))))}}
+	if m != nil && m.kind == kindRequest {
+		f.id = m.id
+	}
+	return f
+}
+
+// checked validates the fields of a message.
+func checked(name string, m *incoming) (map[string]any, *fault) {
+	tree, err := clientSchemas.Check(name, m.data)
+	var v *message.Violation
+	if errors.As(err, &v) && v.Field == "clientId" && v.Reason == message.WrongForm {
+		v.Reason = "must be a UUID v4, or one with :TAB"
+	}
+	if err != nil {
+		return nil, &fault{code: codeInvalidParams, message: "Invalid params: " + clip(err.Error()), data: fieldOf(err), id: m.id}
+	}
+	return tree, nil
+}
+
+func (s *connection) takePing(m *incoming) *fault {
+	if _, f := checked(kindPing, m); f != nil {
+		return f
+	}
+	s.send("pong", &pong{"pong", now()})
+	return nil
+}
+
+// takeAuth stores the key that DevTools shows before it registers. The key is checked when the
+// client sends its id.
+func (s *connection) takeAuth(m *incoming) *fault {
+	tree, f := checked(methodAuth, m)
+	if f != nil {
+		return f
+	}
+	params, _ := tree["params"].(map[string]any)
+	s.secret = str(params, "secretKey")
+	if m.id == nil {
+		return nil
+	}
+	version, _ := message.Text(m.fields.Get("jsonrpc"))
+	s.send("result", &result{JSONRPC: version, ID: m.id})
+	return nil
+}
+
+func (s *connection) takeRegister(m *incoming) *fault {
+	tree, f := checked(kindRegister, m)
+	if f != nil {
+		return f
+	}
+	named := str(tree, "clientId")
+	id := normal(named)
+	if s.client != nil && id != s.id {
+		return &fault{code: codeInvalidRequest, message: "Invalid request: this connection is registered with a different clientId", data: map[string]any{"field": "clientId"}}
+	}
+	key := s.secret
+	if sent, ok := tree["secretKey"].(string); ok {
+		key = sent
+	}
+	ack := &registrationAck{Type: "registration_ack", ClientID: named, Status: "accepted", Message: "Client registered successfully"}
+	if _, tab, ok := strings.Cut(named, ":"); ok {
+		ack.TabID, ack.IsComposite = tab, true
+	}
+	if s.reject != nil || !s.server.keys.fits(id, key) {
+		s.rejected(ack, key)
+		return nil
+	}
+	if !s.conn.Identify(id) {
+		return nil // the door is full and closes the connection
+	}
+	if s.deadline != nil {
+		s.deadline.Stop()
+	}
+	s.register(id, tree, ack)
+	return nil
+}
+
+// rejected rejects a registration. A client without a key can still show one. A client with a
+// wrong key gets one guess per connection, after a delay.
+func (s *connection) rejected(ack *registrationAck, key string) {
+	ack.Status, ack.Message, ack.Reason = "rejected", "Registration rejected", "Invalid secret key"
+	s.send("registration_ack", ack)
+	if key == "" || s.reject != nil {
+		return
+	}
+	s.conn.Log().Warn("agent rejected", "event", "wrong_key", "clientId", ack.ClientID, "why", "wrong key")
+	s.reject = time.AfterFunc(time.Duration(s.server.config.RejectDelay), func() {
+		s.conn.Close(closePolicy, "Authentication failed")
+	})
+}
+
+// register registers the client with the hub.
+func (s *connection) register(id string, tree map[string]any, ack *registrationAck) {
+	capabilities, _ := tree["capabilities"].(map[string]any)
+	listed, _ := capabilities["tools"].([]any)
+	r := hub.Registration{
+		ClientID: id, Tools: []string{}, Version: str(capabilities, "version"), Address: s.conn.Addr(),
+		MaxConcurrency: int(math.Min(num(capabilities, "maxConcurrency"), float64(s.server.config.MaxConcurrency))),
+	}
+	for _, tool := range listed {
+		if name, ok := tool.(string); ok {
+			r.Tools = append(r.Tools, name)
+		}
+	}
+	s.id = id
+	s.client, ack.EvaluationsCount = s.server.hub.Register(s, r)
+	s.send("registration_ack", ack)
+	s.conn.Log().Info("agent registered", "tools", len(r.Tools), "maxConcurrency", r.MaxConcurrency, "version", r.Version, "evaluations", ack.EvaluationsCount)
+}
+
+func (s *connection) takeReady(m *incoming) *fault {
+	if _, f := checked(kindReady, m); f != nil {
+		return f
+	}
+	s.client.Ready()
+	return nil
+}
+
+func (s *connection) takeStatus(m *incoming) *fault {
+	tree, f := checked(kindStatus, m)
+	if f != nil {
+		return f
+	}
+	status := remote.Status{Status: str(tree, "status"), Message: str(tree, "message")}
+	if len(status.Message) > maxStatus {
+		status.Message = strings.ToValidUTF8(status.Message[:maxStatus], "") + "…"
+	}
+	if _, ok := tree["progress"].(json.Number); ok {
+		progress := num(tree, "progress")
+		status.Progress = &progress
+	}
+	s.client.Status(str(tree, "evaluationId"), status)
+	return nil
+}
+
+// takeResponse passes an answer to the hub. Unsolicited answers count against the rate limit.
+func (s *connection) takeResponse(ctx context.Context, m *incoming) *fault {
+	id, answer, f := m.answer()
+	switch s.client.Answer(id, answer) {
+	case hub.Counted, hub.TurnedAway, hub.Kept:
+		return f
+	}
+	if limit := s.overLimit(m); limit != nil {
+		return limit
+	}
+	return f
+}
+
+// unreadable reports a message that ended the connection. Most likely the message was an answer,
+// and the client would send the same answer to another request.
+func (s *connection) unreadable(err error) {
+	var unreadable *door.UnreadableError
+	if s.client == nil || !errors.As(err, &unreadable) {
+		return
+	}
+	s.conn.Log().Warn("agent disconnected after an unreadable message", "code", unreadable.Code, "why", unreadable.Reason)
+	s.client.Unreadable(&remote.Fault{Code: codeInvalidRequest, Message: "unreadable message: " + unreadable.Reason})
+}
+
+// send sends a message that must match its schema.
+func (s *connection) send(name string, message any) {
+	data, err := encode(name, message)
+	if err != nil {
+		s.conn.Log().Error("message could not be sent", "error", err)
+		return
+	}
+	s.write(data)
+}
+
+// write queues a message. When that fails, the next read ends with an error.
+func (s *connection) write(data []byte) {
+	if err := s.conn.Send(data); err != nil && !errors.Is(err, door.ErrClosed) {
+		s.conn.Log().Debug("message not sent", "error", err)
+	}
+}
+
+func (s *connection) fail(f *fault) {
+	s.server.rejected.WithLabelValues(strconv.Itoa(f.code)).Inc()
+	s.conn.Log().Debug("message rejected", "code", f.code, "why", f.message)
+	data, err := f.encode()
+	if err != nil {
+		s.conn.Log().Error("message could not be sent", "error", err)
+		return
+	}
+	s.write(data)
+}
+
+// Send implements [hub.Conn].
+func (s *connection) Send(id string, e *remote.Evaluation) error {
+	data, err := encodeEvaluation(id, e)
+	if err != nil {
+		return err
+	}
+	s.write(data)
+	return nil
+}
+
+// Drop implements [hub.Conn].
+func (s *connection) Drop() { s.conn.Drop() }
+
+// Kick implements [hub.Conn].
+func (s *connection) Kick(why string) { s.conn.Close(closePolicy, why) }

@@ -1,0 +1,224 @@
+// Package mcpmock runs the mock MCP servers that suites describe under mcp_mocks. Call [Serve]
+// once for each attempt at a trial.
+package mcpmock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"waza/eval/scene"
+	"waza/eval/text"
+	"waza/runner/executor"
+	"waza/runner/mcptools"
+)
+
+// maxShown is the number of bytes of the arguments that an error for the agent quotes.
+const maxShown = 2000
+
+// Serve starts a server for each mock. All servers end with the context or when stop is called.
+// stop is never nil. Sockets are created below dir, see [mcptools.Options].
+func Serve(ctx context.Context, mocks []scene.MCPMock, dir string) (list []executor.Server, stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, end := range stops {
+			end()
+		}
+	}
+	for i := range mocks {
+		m := &mocks[i]
+		server := mcp.NewServer(&mcp.Implementation{Name: m.Name, Version: "1"}, nil)
+		names := slices.Sorted(maps.Keys(m.Tools))
+		for _, name := range names {
+			t, err := newTool(m.Name, name, m.Tools[name])
+			if err != nil {
+				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
+			}
+			if err := add(server, &mcp.Tool{Name: name, Description: m.Tools[name].Description, InputSchema: t.schema}, t.call); err != nil {
+				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
+			}
+		}
+		c, end, err := mcptools.Serve(ctx, m.Name, server, mcptools.Options{Dir: dir})
+		if err != nil {
+			return nil, stop, err
+		}
+		stops = append(stops, end)
+		list = append(list, executor.Server{Name: c.Name, Command: c.Command, Args: c.Args, URL: c.URL, Token: c.Token, Tools: names})
+	}
+	return list, stop, nil
+}
+
+// add adds a tool to a server. The SDK panics if the schema is invalid; add returns that as an
+// error.
+func add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	server.AddTool(t, h)
+	return nil
+}
+
+// tool answers the calls of one tool. It is safe for concurrent use.
+type tool struct {
+	server, name string
+	schema       json.RawMessage // of its arguments, for the agent
+	responses    []response
+}
+
+// response is one possible answer of a tool.
+type response struct {
+	match    map[string]any // decoded with [jsonschema.UnmarshalJSON]
+	patterns scene.Patterns
+	fits     *jsonschema.Schema // nil if all arguments are valid
+	result   *mcp.CallToolResult
+}
+
+func newTool(server, name string, m scene.MockTool) (*tool, error) {
+	schema := map[string]any{"type": "object"}
+	maps.Copy(schema, m.InputSchema)
+	t := &tool{server: server, name: name, schema: compact(schema)}
+	for i := range m.Responses {
+		r, err := newResponse(&m.Responses[i])
+		if err != nil {
+			return nil, fmt.Errorf("responses[%d]: %w", i, err)
+		}
+		t.responses = append(t.responses, r)
+	}
+	return t, nil
+}
+
+func newResponse(m *scene.MockResponse) (r response, err error) {
+	if r.patterns, err = m.Patterns(); err != nil {
+		return r, err
+	}
+	if r.fits, err = scene.MockSchema(m.MatchSchema); err != nil {
+		return r, err
+	}
+	if r.match, err = object(compact(m.Match)); err != nil {
+		return r, err
+	}
+	said, isText := m.Return.(string)
+	if !isText {
+		said = string(compact(m.Return))
+	}
+	if m.Error != "" {
+		said = m.Error
+	}
+	r.result = result(said, m.Error != "")
+	return r, nil
+}
+
+func result(said string, isError bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: isError, Content: []mcp.Content{&mcp.TextContent{Text: said}}}
+}
+
+// call answers with the first matching response. If none matches, the answer is an error for the
+// agent.
+func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	args, err := object(req.Params.Arguments)
+	if err != nil {
+		return result(fmt.Sprintf("the arguments of tool %s must be a JSON object: %s", t.name, text.Clip(string(req.Params.Arguments), maxShown)), true), nil
+	}
+	whole := string(compact(args))
+	for _, r := range t.responses {
+		if r.matches(args, whole) {
+			return r.result, nil
+		}
+	}
+	return result(fmt.Sprintf("the mock of tool %s of MCP server %s has no response for the arguments %s", t.name, t.server, text.Clip(whole, maxShown)), true), nil
+}
+
+// matches reports whether all conditions of a response hold.
+func (r *response) matches(args map[string]any, whole string) bool {
+	for name, want := range r.match {
+		if got, ok := args[name]; !ok || !equal(want, got) {
+			return false
+		}
+	}
+	if r.patterns.Whole != nil && !r.patterns.Whole.MatchString(whole) {
+		return false
+	}
+	for name, re := range r.patterns.ByName {
+		if got, ok := args[name]; !ok || !found(re, got) {
+			return false
+		}
+	}
+	return r.fits == nil || r.fits.Validate(args) == nil
+}
+
+// found reports whether an expression matches an argument: a string directly, any other value as
+// JSON.
+func found(re *regexp.Regexp, value any) bool {
+	if s, ok := value.(string); ok {
+		return re.MatchString(s)
+	}
+	return re.Match(compact(value))
+}
+
+// object decodes a JSON object and keeps its numbers as [json.Number]. An empty text is an empty
+// object.
+func object(raw json.RawMessage) (map[string]any, error) {
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
+		return map[string]any{}, nil
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("not an object")
+	}
+	return m, nil
+}
+
+// compact returns a value as JSON with sorted keys and minimal escaping.
+func compact(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return json.RawMessage("null") // validation rejects suites with such values
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// equal compares JSON values. Numbers are compared by value: 1, 1.0 and 1e0 are equal.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(a, b)
+	}
+	return a == b
+}
+
+func sameNumber(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	x, errX := a.Int64()
+	y, errY := b.Int64()
+	if errX == nil && errY == nil {
+		return x == y
+	}
+	f, errF := a.Float64()
+	g, errG := b.Float64()
+	return errF == nil && errG == nil && f == g
+}

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"waza/eval"
+	"waza/runner/executor"
+	"waza/runner/grader/builtin"
+	"waza/runner/grader/judge"
+	"waza/runner/record"
+)
+
+// needs caches what executors and graders of a plan need, because tasks share most of it.
+type needs struct {
+	cells   map[*Setup][]record.Need
+	graders map[*eval.Grader][]record.Need
+	askers  map[string][]record.Need // of responders, by model
+}
+
+// once returns the cached needs of a key, or finds and caches them.
+func once[K comparable](known *map[K][]record.Need, key K, find func() []record.Need) []record.Need {
+	list, ok := (*known)[key]
+	if !ok {
+		if *known == nil {
+			*known = map[K][]record.Need{}
+		}
+		list = find()
+		(*known)[key] = list
+	}
+	return list
+}
+
+// taskNeeds lists what a machine needs to execute trials of a task, see [record.Order]. It
+// excludes files of the suite and built-in executors and graders.
+func taskNeeds(p *Plan, t *Task) []record.Need {
+	p.needing.Lock()
+	defer p.needing.Unlock()
+	lists := [][]record.Need{once(&p.needs.cells, t.Setup, func() []record.Need { return cellNeeds(t.Setup) })}
+	if len(t.repos) > 0 {
+		lists = append(lists, executor.ProgramNeeds("git", false))
+	}
+	if t.Grades() {
+		for _, g := range t.AllGraders() {
+			lists = append(lists, once(&p.needs.graders, g, func() []record.Need { return graderNeeds(p, g) }))
+		}
+	}
+	if r := t.Inputs.Responder; r != nil && t.Role != record.RoleTrigger {
+		lists = append(lists, once(&p.needs.askers, r.Model, func() []record.Need { return judge.AskerNeeds(p.env, r.Model) }))
+	}
+	return record.JoinNeeds(lists...)
+}
+
+func cellNeeds(c *Setup) (list []record.Need) {
+	if _, ok := Executors.Lookup(c.Executor.Name); !ok {
+		list = append(list, record.Need{Kind: record.NeedExecutor, Name: c.Executor.Name})
+	}
+	if c.Executor.Needs != nil {
+		list = append(list, c.Executor.Needs(c.Settings)...)
+	}
+	return list
+}
+
+func graderNeeds(p *Plan, g *eval.Grader) (list []record.Need) {
+	if _, ok := builtin.Graders.Lookup(g.Type); !ok {
+		list = append(list, record.Need{Kind: record.NeedGrader, Name: g.Type})
+	}
+	if kind, ok := p.graders.Lookup(g.Type); ok && kind.Needs != nil {
+		list = append(list, kind.Needs(g, p.env)...)
+	}
+	return list
+}

@@ -1,0 +1,202 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/eval/text"
+	"waza/runner/executor"
+	"waza/runner/grader"
+	"waza/runner/grader/judge"
+	"waza/runner/record"
+	"waza/runner/responder"
+)
+
+// turnHandler handles each answer of the agent: checkpoints grade, and then the next prompt comes
+// from the task or from a model that plays the user. It belongs to one attempt. Only one
+// goroutine at a time calls its method after.
+//
+//	prompt ─► agent ─► checkpoints ─► next prompt: follow_up_prompts, or the responder
+//	             ▲                          │
+//	             └──────────────────────────┘
+type turnHandler struct {
+	*work
+	a       *Attempt
+	t       *executor.Trial
+	subject grader.Subject // the common part of all subjects of the attempt
+	// describes how the agent deleted or replaced its workspace; empty when it did not
+	destroyed func() string
+	start     time.Time
+	took      time.Duration // duration of the work between turns, which does not count as time of the agent
+}
+
+// needed reports whether anything happens between the turns of the task.
+func (b *turnHandler) needed() bool {
+	return b.Trigger == nil && (len(b.Task.Inputs.Checkpoints) > 0 || b.Task.Inputs.Responder != nil)
+}
+
+// after implements [executor.Next].
+func (b *turnHandler) after(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
+	start := time.Now()
+	defer func() { b.took += time.Since(start) }()
+	for i := range b.Task.Inputs.Checkpoints {
+		if b.Task.Inputs.Checkpoints[i].AfterTurn != turn.Num {
+			continue
+		}
+		if err := b.checkpoint(ctx, &b.Task.Inputs.Checkpoints[i], turn); err != nil {
+			return "", false, err
+		}
+	}
+	if r := b.Task.Inputs.Responder; r != nil {
+		return b.reply(ctx, turn)
+	}
+	if turn.Num > len(b.t.FollowUps) {
+		return "", false, nil
+	}
+	return b.t.FollowUps[turn.Num-1], true, nil
+}
+
+// checkpoint grades the state after a turn. An error ends the trial: a grader failed to do its
+// work, or did not pass and the checkpoint stops the trial.
+func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) error {
+	entries, output := b.t.Transcript.Entries(), turn.Outcome.Output
+	usage := b.env.priced(b.Model, turn.Outcome.Usage)
+	point := record.Checkpoint{
+		AfterTurn: turn.Num, Passed: true, Entries: len(entries), Usage: usage, OutputLost: output != lastAnswer(entries),
+		DurationMS: (time.Since(b.start) - b.took - turn.Outcome.Startup).Milliseconds(),
+	}
+	s := b.subject
+	s.Output, s.OutputDropped, s.Transcript, s.Usage = output, turn.Outcome.OutputDropped, entries, usage
+	s.Duration, s.Destroyed = time.Duration(point.DurationMS)*time.Millisecond, b.destroyed()
+	subject := grader.NewSubject(s)
+	var failed *record.Grade
+	for _, g := range bindCheckpoint(b.env, c) {
+		res, err := g.Grade(ctx, subject)
+		res = atCheckpoint(res, turn.Num)
+		b.a.Reached = append(b.a.Reached, res)
+		b.a.Judged = record.AddUsage(b.a.Judged, res.Usage)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			b.a.Checkpoints = append(b.a.Checkpoints, point)
+			return fmt.Errorf("checkpoint: grader %q: %w", res.Name, err)
+		case !res.Passed && point.Passed:
+			point.Passed, failed = false, &res
+		}
+	}
+	passed := 0
+	for _, g := range b.a.Reached[len(b.a.Reached)-len(c.Graders):] {
+		if g.Passed {
+			passed++
+		}
+	}
+	b.t.Logf("info", "checkpoint after turn %d: %d of %d graders passed", turn.Num, passed, len(c.Graders))
+	point.Stopped = failed != nil && c.OnFailure == eval.CheckpointStop
+	b.a.Checkpoints = append(b.a.Checkpoints, point)
+	if !point.Stopped {
+		return nil
+	}
+	// The agent failed, so this is not an error.
+	why := fmt.Sprintf("stopped at a checkpoint: grader %q did not pass", failed.Name)
+	if failed.Feedback != "" {
+		why += ": " + text.Clip(failed.Feedback, 500)
+	}
+	return &executor.FailedError{Reason: why}
+}
+
+// atCheckpoint turns a result into that of a checkpoint after a turn. It changes the name,
+// because other graders of the task may have the same name.
+func atCheckpoint(res record.Grade, turn int) record.Grade {
+	res.Name, res.AfterTurn, res.Tools = checkpointName(res.Name, turn), turn, nil
+	return res
+}
+
+func checkpointName(grader string, turn int) string { return fmt.Sprintf("turn %d: %s", turn, grader) }
+
+// lastAnswer returns the last message of the agent in a transcript.
+func lastAnswer(entries []record.Entry) string {
+	for i := range slices.Backward(entries) {
+		if e := &entries[i]; e.Type == record.EntryMessage && e.Role == "assistant" {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// reply asks the model that plays the user for a reply.
+func (b *turnHandler) reply(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
+	r := b.Task.Inputs.Responder
+	if b.a.Responder == nil {
+		b.a.Responder = &record.Responded{}
+	}
+	did := b.a.Responder
+	if did.Replies >= r.MaxFollowups {
+		did.Outcome = record.ResponderExhausted
+		return "", false, nil
+	}
+	asker, err := askerOf(b.env, r.Model)
+	if err != nil {
+		return "", false, responderFault(err)
+	}
+	d, usage, err := responder.Ask(ctx, asker, b.env.Pool.Redactor(), b.t.Expand(r.Instructions), b.t.Transcript.Entries())
+	b.a.Replied = record.AddUsage(b.a.Replied, usage)
+	switch {
+	case ctx.Err() != nil:
+		return "", false, context.Cause(ctx)
+	case err != nil:
+		return "", false, responderFault(err)
+	case d.Action == responder.Stop:
+		did.Outcome, did.Reason = record.ResponderStopped, d.Reason
+		return "", false, nil
+	case d.Action == responder.Abstain:
+		did.Outcome, did.Reason = record.ResponderAbstained, d.Reason
+		why := strings.TrimSpace("the responder abstained after turn " + fmt.Sprint(turn.Num) + ": " + d.Reason)
+		return "", false, executor.Permanent(errors.New(why + "; add the answer to its instructions"))
+	}
+	did.Replies++
+	return d.Message, true, nil
+}
+
+// responderFault reports that the model could not be asked. The error affects only this task,
+// unless the run's budget is used up.
+func responderFault(err error) error {
+	if stop := executor.AsStop(err); stop != nil && !stop.Orderly {
+		err = executor.Permanent(stop.Err)
+	}
+	return fmt.Errorf("responder: %w", err)
+}
+
+// askerOf returns the asker of a model, configured like for judges.
+func askerOf(e *Env, model string) (*judge.Asker, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if asker := e.askers[model]; asker != nil {
+		return asker, nil
+	}
+	asker, err := judge.NewAsker(e.Grading, model)
+	if err != nil {
+		return nil, err
+	}
+	if e.askers == nil {
+		e.askers = map[string]*judge.Asker{}
+	}
+	e.askers[model] = asker
+	return asker, nil
+}
+
+// bindCheckpoint returns the graders of a checkpoint, each built once per Env.
+func bindCheckpoint(e *Env, c *eval.Checkpoint) []*grader.Bound {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var graders []*grader.Bound
+	for _, spec := range c.Graders {
+		graders = append(graders, e.boundLocked(spec).Bound)
+	}
+	return graders
+}

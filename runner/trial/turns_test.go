@@ -1,0 +1,224 @@
+package trial_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
+	"waza/runner/regrade"
+	"waza/runner/runnertest"
+)
+
+// replying returns a suite whose agent asks for a name and a color, and whose user is played by
+// a model at an address.
+func replying(url, responder string) string {
+	return fmt.Sprintf(`
+-- eval.yaml --
+name: s
+config:
+  executor: mock
+  model: m
+  base_url: %s
+  judge_model: openai:player
+  retry_errors: 2
+  mock:
+    replies:
+      - {match: ^make, output: "What is its name?"}
+      - {match: Rex, output: "Which colour?"}
+      - {match: blue, output: "Done: Rex, blue."}
+tasks:
+  - id: t
+    inputs:
+      prompt: make a {{animal}}
+      responder: %s
+    graders: [{type: text, config: {contains: [done]}}]
+inputs: {animal: dog}
+`, url, responder)
+}
+
+// player returns a model that plays the user that the instructions of replying describe.
+func player(t *testing.T) *runnertest.Model {
+	return runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		d := map[string]any{"action": "stop", "message": "", "reason": "it is done"}
+		_, talk, _ := strings.Cut(a.Prompt, "The conversation:")
+		switch {
+		case strings.Contains(talk, "Done:"):
+		case strings.Contains(talk, "Which colour?") && strings.Contains(a.Prompt, "blue"):
+			d = map[string]any{"action": "reply", "message": "blue", "reason": ""}
+		case strings.Contains(talk, "Which colour?"):
+			d = map[string]any{"action": "abstain", "message": "", "reason": "no colour is known"}
+		default:
+			d = map[string]any{"action": "reply", "message": "Rex, please", "reason": "x"}
+		}
+		return runnertest.Answer{Tool: "submit_reply", Arguments: d, InputTokens: 10, OutputTokens: 2}
+	})
+}
+
+func said(trial *record.Trial) string {
+	var parts []string
+	for _, e := range trial.Transcript {
+		if e.Type == record.EntryMessage {
+			parts = append(parts, e.Role+": "+e.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func TestResponder(t *testing.T) {
+	t.Parallel()
+	m := player(t)
+	res, _ := runnertest.Run(t, replying(m.URL, `{instructions: "Your {{animal}} is Rex, and blue.", max_followups: 5}`), record.Request{})
+	trial := res.Trial(t, "t", 1)
+	require.Equal(t, record.Passed, trial.Verdict, trial.Error)
+	require.Equal(t, "user: make a dog\nassistant: What is its name?\nuser: Rex, please\nassistant: Which colour?\nuser: blue\nassistant: Done: Rex, blue.", said(trial))
+	require.Equal(t, &record.Responded{Replies: 2, Outcome: record.ResponderStopped, Reason: "it is done"}, trial.Responder)
+	require.Equal(t, &record.Usage{InputTokens: 30, OutputTokens: 6}, trial.Spent.Responder)
+	require.Equal(t, trial.Spent.Responder, res.Summary.UsageByRole.Responder)
+	require.EqualValues(t, 36, res.Summary.Usage.Total())
+	asked := m.Requests()
+	require.Len(t, asked, 3)
+	require.Equal(t, "player", asked[0].Model)
+	require.Contains(t, asked[0].Prompt, "Your dog is Rex, and blue.")
+	require.Contains(t, asked[0].System, "You play the user")
+}
+
+// A responder that cannot answer ends the trial in error, without retries. A responder that has
+// sent the maximum number of replies leaves the trial to its graders.
+func TestResponderEnds(t *testing.T) {
+	t.Parallel()
+	m := player(t)
+	res, _ := runnertest.Run(t, replying(m.URL, `{model: "openai:other", instructions: "Your {{animal}} is Rex.", max_followups: 5}`), record.Request{})
+	trial := res.Trial(t, "t", 1)
+	require.Equal(t, record.Errored, trial.Verdict)
+	require.Equal(t, "the responder abstained after turn 2: no colour is known; add the answer to its instructions", trial.Error)
+	require.Equal(t, &record.Responded{Replies: 1, Outcome: record.ResponderAbstained, Reason: "no colour is known"}, trial.Responder)
+	require.Empty(t, trial.Attempts, "another try would meet the same")
+	require.Equal(t, "other", m.Requests()[0].Model)
+	require.EqualValues(t, 24, trial.Spent.Responder.Total())
+
+	res, _ = runnertest.Run(t, replying(m.URL, `{instructions: "Your {{animal}} is Rex, and blue.", max_followups: 1}`), record.Request{})
+	trial = res.Trial(t, "t", 1)
+	require.Equal(t, record.Failed, trial.Verdict)
+	require.Equal(t, "Which colour?", trial.Output)
+	require.Equal(t, &record.Responded{Replies: 1, Outcome: record.ResponderExhausted}, trial.Responder)
+}
+
+// An unreachable responder affects only its task. An exhausted budget affects the run.
+func TestResponderFaults(t *testing.T) {
+	t.Parallel()
+	refuses := runnertest.NewModel(t, func(runnertest.Asked) runnertest.Answer { return runnertest.Answer{Status: 401} })
+	files := replying(refuses.URL, `{instructions: x, max_followups: 5}`)
+	files = strings.Replace(files, "inputs: {animal", "  - {id: other, prompt: make one, graders: [{type: text, config: {contains: [name]}}]}\ninputs: {animal", 1)
+	res, _ := runnertest.Run(t, files, record.Request{})
+	require.Contains(t, res.Trial(t, "t", 1).Error, "responder: openai at ")
+	require.Empty(t, res.Trial(t, "t", 1).Attempts)
+	require.Equal(t, record.Passed, res.Trial(t, "other", 1).Verdict)
+
+	m := player(t)
+	files = strings.Replace(replying(m.URL, `{instructions: "Rex, blue", max_followups: 5}`), "  retry_errors: 2", "  retry_errors: 2\n  max_tokens: 1", 1)
+	res, _ = runnertest.Run(t, files, record.Request{})
+	require.Contains(t, res.Trial(t, "t", 1).Error, "max_tokens")
+	require.Empty(t, m.Requests())
+}
+
+const checked = `
+-- eval.yaml --
+name: s
+config: {executor: command, command: [sh, agent.sh], retry_errors: 0}
+graders: [{name: says, type: text, config: {contains: [three]}}]
+tasks:
+  - id: t
+    inputs: {prompt: one, follow_up_prompts: [two, three]}
+    checkpoints:
+      - after_turn: 1
+        graders: [{name: says, type: text, contains: [one]}, {name: left, type: file, config: {must_exist: [one.txt], must_not_exist: [two.txt]}}]
+      - after_turn: 2
+        graders: [{type: text, contains: [one]}, {type: tool_calls, config: {required_tools: [read], max_calls: 2}}]
+-- agent.sh --
+read -r what
+echo '{"type":"tool_call","name":"read"}' >&3
+echo "I did $what"
+touch $what.txt
+`
+
+func grades(trial *record.Trial) string {
+	var lines []string
+	for _, g := range trial.Graders {
+		lines = append(lines, fmt.Sprintf("%s %d %v %v", g.Name, g.AfterTurn, g.Passed, g.Error))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Checkpoints see the state after their turn: answer, transcript and workspace. A failed
+// checkpoint fails the trial, but the score of the trial is that of its own graders.
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	r, id, _ := runnertest.FinishedRun(t, checked)
+	trial := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)
+	const want = "says 0 true \nturn 1: says 1 true \nturn 1: left 1 true \nturn 2: text 2 false \nturn 2: tool_calls 2 true "
+	require.Equal(t, want, grades(trial))
+	require.Equal(t, record.Failed, trial.Verdict)
+	require.Equal(t, 1.0, *trial.Score)
+	require.Equal(t, "I did three", trial.Output)
+	require.Len(t, trial.Checkpoints, 2)
+	require.Equal(t, []bool{true, false}, []bool{trial.Checkpoints[0].Passed, trial.Checkpoints[1].Passed})
+	require.False(t, trial.Checkpoints[0].OutputLost)
+
+	// The record contains answers and transcript of each turn, but not the workspace.
+	files := runnertest.Replace(t, checked, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool", "must_exist: [one.txt]", "must_exist: [never.txt]")
+	grading, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
+	trial = res.Trial(t, "t", 1)
+	require.Equal(t, strings.Replace(want, "text 2 false", "text 2 true", 1), grades(trial), "the result of left is that of the run")
+	require.Equal(t, record.Passed, trial.Verdict)
+	require.Equal(t, 1, grading.Changed)
+
+	// A new grader that needs the workspace cannot work.
+	files = runnertest.Replace(t, checked, "name: left", "name: new")
+	_, res = runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
+	trial = res.Trial(t, "t", 1)
+	require.Equal(t, record.Errored, trial.Verdict)
+	require.Contains(t, trial.Error, "run the task again")
+}
+
+// A checkpoint can end the trial: later prompts are not sent, and later graders do not run.
+func TestCheckpointStops(t *testing.T) {
+	t.Parallel()
+	files := strings.Replace(checked, "- after_turn: 2\n", "- after_turn: 2\n        on_failure: stop\n", 1)
+	r, id, _ := runnertest.FinishedRun(t, files)
+	trial := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)
+	require.Equal(t, record.Failed, trial.Verdict)
+	require.Zero(t, *trial.Score)
+	require.Equal(t, `stopped at a checkpoint: grader "turn 2: text" did not pass: the output does not contain "one"`, strings.Split(trial.Error, "\n")[0])
+	require.Equal(t, "turn 1: says 1 true \nturn 1: left 1 true \nturn 2: text 2 false \nturn 2: tool_calls 2 true ", grades(trial))
+	require.True(t, trial.Checkpoints[1].Stopped)
+	require.NotContains(t, said(trial), "three")
+	grading, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
+	require.Equal(t, 1, grading.Kept, "the prompts and graders that would have followed are not known")
+	require.Equal(t, record.Failed, res.Trial(t, "t", 1).Verdict)
+}
+
+// A trial with only checkpoints is graded by them.
+func TestCheckpointsAlone(t *testing.T) {
+	t.Parallel()
+	files := runnertest.Replace(t, checked, "graders: [{name: says, type: text, config: {contains: [three]}}]\ntasks", "tasks")
+	res, _ := runnertest.Run(t, files, record.Request{})
+	trial := res.Trial(t, "t", 1)
+	require.Equal(t, record.Failed, trial.Verdict)
+	require.Zero(t, *trial.Score)
+	res, _ = runnertest.Run(t, runnertest.Replace(t, files, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool"), record.Request{})
+	require.Equal(t, 1.0, *res.Trial(t, "t", 1).Score)
+}
+
+// If a grader of a checkpoint fails to do its work, the trial ends in error at once.
+func TestCheckpointGraderBreaks(t *testing.T) {
+	t.Parallel()
+	files := runnertest.Replace(t, checked, "{name: left, type: file, config: {must_exist: [one.txt], must_not_exist: [two.txt]}}", "{name: left, type: program, config: {command: no-such-program-here}}")
+	res, _ := runnertest.Run(t, files, record.Request{})
+	trial := res.Trial(t, "t", 1)
+	require.Equal(t, record.Errored, trial.Verdict)
+	require.Contains(t, trial.Error, `checkpoint: grader "turn 1: left": `)
+	require.NotContains(t, said(trial), "two")
+}
