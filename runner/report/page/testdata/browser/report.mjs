@@ -1,13 +1,14 @@
-// Opens HTML reports in Chromium and uses them as a person would.
+// Opens HTML reports in Chromium and uses them like a person.
 //
 //   node report.mjs MODULES CHROMIUM REPORTS SCREENSHOTS
 //
-// MODULES is a directory with playwright-core below node_modules, REPORTS one with
-// the reports that html_browser_test.go makes. Each scenario prints one line of
-// JSON, {name, error, note}; it fails, too, when the page logs an error, asks for
-// anything beyond its own file, or opens a dialog.
+// MODULES is a directory with playwright-core below node_modules, REPORTS a directory
+// with the reports that browser_test.go writes. Each scenario prints one line of
+// JSON, {name, error, note}. It also fails if the page logs an error, requests anything
+// but its own file, or opens a dialog.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,14 +28,14 @@ const FLAGS = [
 ];
 const browser = await playwright.launch({ executablePath: chromium, args: FLAGS });
 
-// Visit is one window of its own, and what happened in it that must not.
+// A Visit is a separate window and the forbidden events in it.
 class Visit {
   constructor(context) {
     this.context = context;
     this.wrong = [];
   }
 
-  static async begin(options = {}) {
+  static async create(options = {}) {
     const visit = new Visit(
       await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light', ...options }),
     );
@@ -58,13 +59,15 @@ class Visit {
   }
 
   async open(file, hash = '') {
-    await this.page.goto('about:blank'); // else another address of the same file only moves within it
+    await this.page.goto('about:blank'); // otherwise another address of the same file only moves within it
     await this.page.goto(pathToFileURL(path.join(reports, file)).href + hash);
     await this.page.waitForSelector('#table tbody tr');
   }
 
-  shot(name) {
-    return this.page.screenshot({ path: path.join(screenshots, `${name}.png`) });
+  // shot leaves a picture of the page, and its words for .ci/pictures.
+  async shot(name) {
+    await this.page.screenshot({ path: path.join(screenshots, `${name}.png`) });
+    writeFileSync(path.join(screenshots, `${name}.txt`), await this.page.locator('body').innerText());
   }
 
   // ids lists the tasks of the table.
@@ -80,13 +83,13 @@ class Visit {
     return this.page.click(`[data-filter="${key}"]`);
   }
 
-  // trial waits until the transcript of a trial is shown, and gives its heading.
+  // trial waits until the page shows the transcript of a trial, and returns its heading.
   async trial() {
     await this.page.waitForSelector('#viewer[open] .body');
     return (await this.text('#viewer-title')).replace(/\s+/g, ' ').trim();
   }
 
-  // openCalls opens all tool calls and waits for what is in them.
+  // openCalls opens all tool calls and waits for their content.
   async openCalls() {
     await this.page.keyboard.press('e');
     await this.page.waitForFunction(() =>
@@ -102,7 +105,7 @@ class Visit {
 }
 
 const scenarios = {
-  async 'shows what was run'(v) {
+  async 'shows the suite and its settings'(v) {
     await v.open('demo.html');
     assert.equal(await v.text('#suite'), 'code-explainer');
     assert.match(await v.text('#facts'), /Completed.*command.*demo-1/s);
@@ -194,7 +197,7 @@ const scenarios = {
           [...sure].sort((a, b) => (down ? b - a : a - b)),
           `${key} ${seen[way]}`,
         );
-        assert.ok(values.indexOf(null) === -1 || values.indexOf(null) >= sure.length, 'what is not known comes last');
+        assert.ok(values.indexOf(null) === -1 || values.indexOf(null) >= sure.length, 'unknown values come last');
       }
       assert.deepEqual([...seen].sort(), ['ascending', 'descending']);
       await v.page.click(`[data-sort="${key}"]`);
@@ -262,9 +265,9 @@ const scenarios = {
     await v.open('demo.html', '#task/story/trial/2');
     assert.equal(await v.trial(), 'Trial 2 Failed');
     const output = v.page.locator('[data-part="Output"]');
-    assert.ok(!(await output.innerText()).includes('60. Once upon'));
+    assert.ok(!(await output.innerText()).includes('60. Once, there'));
     await output.locator('button').click();
-    assert.ok((await output.innerText()).includes('60. Once upon'));
+    assert.ok((await output.innerText()).includes('60. Once, there'));
     await v.openCalls();
     assert.equal(
       await v.page.locator('.transcript details[open]').count(),
@@ -272,7 +275,7 @@ const scenarios = {
     );
   },
 
-  async 'an error is told as one'(v) {
+  async 'an error is shown as an error'(v) {
     await v.open('demo.html', '#task/no-server/trial/1');
     assert.equal(await v.trial(), 'Trial 1 Error');
     assert.match(await v.text('#viewer .why'), /connection refused/);
@@ -281,7 +284,7 @@ const scenarios = {
     assert.match(await v.text('.transcript'), /think about this for a while/);
   },
 
-  async 'the keyboard does it all'(v) {
+  async 'the keyboard reaches everything'(v) {
     await v.open('demo.html');
     const press = (...keys) => keys.reduce((p, k) => p.then(() => v.page.keyboard.press(k)), Promise.resolve());
     await press('j', 'j');
@@ -339,7 +342,7 @@ const scenarios = {
     await v.page.waitForSelector('.row[aria-expanded="true"]:has-text("story")');
   },
 
-  async 'the way back closes a trial'(v) {
+  async 'going back closes a trial'(v) {
     await v.open('demo.html', '#task/repair');
     await v.page.click('[data-trial-row] >> nth=0');
     assert.match(await v.trial(), /^Trial 1 /);
@@ -371,7 +374,7 @@ const scenarios = {
     await v.shot('dark');
   },
 
-  async 'texts can be read in both'(v) {
+  async 'texts are readable in both themes'(v) {
     for (const colorScheme of ['light', 'dark']) {
       await v.page.emulateMedia({ colorScheme });
       for (const [file, hash] of [
@@ -387,7 +390,7 @@ const scenarios = {
     }
   },
 
-  async 'what has changed since another run'(v) {
+  async 'changes since an earlier run'(v) {
     await v.open('against.html');
     assert.match(await v.text('#notes'), /Compared with run .* \(demo-0\): 1 task has changed/);
     await v.filter('changed');
@@ -422,7 +425,7 @@ const scenarios = {
     assert.match(await v.text('#distributions-about'), /in 4 tasks/);
   },
 
-  async 'nothing that an agent wrote acts'(v) {
+  async 'texts of agents have no effect'(v) {
     await v.open('hostile.html');
     const census = () =>
       v.page.evaluate(() =>
@@ -475,7 +478,7 @@ const scenarios = {
     assert.ok((await v.text('#viewer')).includes(': expected ": expected "'));
   },
 
-  async 'the policy lets nothing else run'(v) {
+  async 'the policy blocks everything else'(v) {
     await v.open('demo.html');
     const ran = await v.page.evaluate(async () => {
       const blocked = [];
@@ -498,7 +501,7 @@ const scenarios = {
       shown: 'block',
       blocked: ['connect-src', 'img-src', 'script-src-elem', 'style-src-attr'],
     });
-    v.wrong = v.wrong.filter((w) => !/Content Security Policy|example\.invalid/.test(w)); // they were tried, and blocked
+    v.wrong = v.wrong.filter((w) => !/Content Security Policy|example\.invalid/.test(w)); // they were attempted and blocked
   },
 
   async 'a narrow window'(v) {
@@ -530,7 +533,7 @@ const scenarios = {
     assert.ok(pdf.length > 20_000);
   },
 
-  async 'a screen reader finds its way'(v) {
+  async 'a screen reader can navigate'(v) {
     await v.open('demo.html');
     const tree = await v.page.locator('body').ariaSnapshot();
     for (const want of [
@@ -549,7 +552,7 @@ const scenarios = {
       );
     }
     await v.filter('failed');
-    assert.equal(await v.text('#told'), '4 tasks listed');
+    assert.equal(await v.text('#announcement'), '4 tasks listed');
     const nameless = await v.page.$$eval(
       'button',
       (list) => list.filter((b) => !b.textContent.trim() && !b.getAttribute('aria-label')).length,
@@ -560,8 +563,8 @@ const scenarios = {
     assert.match(await v.page.locator('#viewer').ariaSnapshot(), /dialog "Trial 3 Failed"/);
   },
 
-  // The time from the navigation until the table is painted, and how long a filter
-  // takes then; the best of three, for the machine may have other things to do.
+  // Measures the time from the navigation until the table is painted, and the time of a
+  // filter; the best of three, because the machine may be busy.
   async 'ten thousand trials in two seconds'(v) {
     const notes = [];
     for (const file of ['many.html', 'long.html']) {
@@ -592,10 +595,10 @@ const scenarios = {
     return notes.join('; ');
   },
 
-  async 'what there is no room for is left out'(v) {
+  async 'trials without room are omitted'(v) {
     await v.open('small.html', '#task/question-150/trial/50');
     await v.trial();
-    assert.match(await v.text('#viewer .body'), /not here, for the report would be too large.*waza runs show/);
+    assert.match(await v.text('#viewer .body'), /would be too large.*waza runs show/);
     await v.open('small.html');
     await v.filter('failed');
     const task = await v.page.getAttribute('[data-task] >> nth=0', 'data-task');
@@ -614,14 +617,53 @@ const scenarios = {
     assert.match(await v.trial(), /^Trial 1 /);
   },
 
-  async 'what runs seldom have'(v) {
+  async 'messages and the clients that took them'(v) {
+    await v.open('routing.html');
+    const blocks = await v.page.$$eval('#measures .block', (list) =>
+      list.map((b) => ({
+        title: b.querySelector('h2').textContent,
+        about: (b.querySelector('p') || {}).textContent,
+        rows: [...b.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent).join(' ')),
+      })),
+    );
+    const [routing, confusion, misroutes] = ['Routing', 'Confusion matrix', 'Misroutes'].map((t) =>
+      blocks.find((b) => b.title === t),
+    );
+    assert.match(routing.about, /^Over 20 tasks: accuracy 85.%, 63–95.%; 2 trials rerouted\.$/);
+    assert.deepEqual(routing.rows, [
+      'Client Expected Took Right Precision Recall F1',
+      'calendar 4 4 4 1.00 1.00 1.00',
+      'home 3 3 2 0.67 0.67 0.67',
+      'music 5 4 4 1.00 0.80 0.89',
+      'notebook 6 5 5 1.00 0.83 0.91',
+      'all 18 16 15 0.94 0.83 0.88',
+    ]);
+    assert.deepEqual(confusion.rows, [
+      'Expected calendar home music notebook nobody',
+      'calendar 4 · · · ·',
+      'home · 2 · · ·',
+      'music · · 3 · 1',
+      'notebook · 1 · 5 ·',
+      'home + music · · 1 · ·',
+      'nobody · · · · 3',
+    ]);
+    assert.equal(misroutes.rows.length, 4);
+    assert.match(misroutes.rows[3], /^evening 1 home \+ music music – Its description/);
+    await v.shot('routing');
+    await v.page.click('#measures a:has-text("evening")');
+    await v.page.click('[data-trial-row] >> nth=0');
+    await v.trial();
+    assert.match(await v.text('#viewer .body'), /Words chose music/);
+  },
+
+  async 'rare features of runs'(v) {
     await v.open('states.html');
     const notes = await v.text('#notes');
     for (const want of [
-      'could not go on: the disk is full',
+      'could not continue: the disk is full',
       'The record is damaged: the journal is damaged at line 12',
-      '3 trials did not have to be done',
-      '2 trials were taken over from earlier runs',
+      '3 trials were saved',
+      '2 trials were reused from earlier runs',
     ]) {
       assert.ok(notes.includes(want), `${want} in ${notes}`);
     }
@@ -632,7 +674,7 @@ const scenarios = {
       'Cancelled',
       'Error',
       'Failed',
-      'Not ended',
+      'Not finished',
       'Passed',
       'Skipped',
       'Timed out',
@@ -640,7 +682,7 @@ const scenarios = {
     ]);
     assert.equal(
       await v.page.getAttribute('.task:has-text("half done") .shares', 'aria-label'),
-      '60 trials: 60 passed, 40 not ended',
+      '60 trials: 60 passed, 40 not finished',
     );
     const shapes = await v.page.$$eval('.legend .mark path', (list) => list.map((p) => p.getAttribute('d')));
     assert.equal(new Set(shapes).size, shapes.length, 'each verdict has a shape of its own');
@@ -673,8 +715,8 @@ const scenarios = {
   },
 };
 
-// firstUse runs in the page and tells when, in milliseconds since the navigation,
-// the table was painted, and how long it takes until a filter is.
+// firstUse runs in the page. It returns when the table was painted, in milliseconds since
+// the navigation, and how long a filter takes.
 async function firstUse() {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   await painted();
@@ -687,8 +729,8 @@ async function firstUse() {
   return { shown: Math.round(shown), filtered: Math.round(performance.now() - start) };
 }
 
-// contrasts runs in the page and lists texts that stand out too little from what
-// is behind them.
+// contrasts runs in the page and lists texts with too little contrast to their
+// background.
 function contrasts() {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const rgba = (colour) => {
@@ -722,7 +764,7 @@ function contrasts() {
 }
 
 for (const [name, scenario] of Object.entries(scenarios)) {
-  const visit = await Visit.begin();
+  const visit = await Visit.create();
   const line = { name };
   try {
     line.note = await scenario(visit);

@@ -1,4 +1,4 @@
-# The agent of the demo: it reads the prompt and does what the task is a test of.
+# The agent of the demo. It reads the prompt and does what the task tests.
 prompt=$(cat)
 say() { printf '%s\n' "$1" >&3; }
 tokens() { say "{\"type\":\"usage\",\"input_tokens\":$1,\"output_tokens\":$2,\"cost_usd\":0.00$3}"; }
@@ -18,7 +18,7 @@ case "$prompt" in
 	sed -i 's/len(values) - 1)/len(values) - 1 - i)/; s/    return values/    return values  # sorted/' sort.py
 	rm -f NOTES.md
 	mkdir -p build
-	printf '# What was done\n\nThe inner loop stops earlier, for what is behind it is in order already.\n' > CHANGES.md
+	printf '# Changes\n\nThe inner loop stops earlier because the rest is already in order.\n' > CHANGES.md
 	printf '\000\001\002' > build/cache.bin
 	[ $((WAZA_TRIAL % 3)) = 0 ] || printf 'speed = fast\nretries = 5\n' > settings.ini
 	say '{"type":"tool_call","name":"bash","title":"Run the tests","arguments":{"command":"python3 -m pytest -q && git diff --stat","timeout":30,"env":{"CI":"1","LEVEL":2},"quiet":true},"result":{"exit_code":0,"stdout":"3 passed in 0.02s","stderr":""}}'
@@ -29,7 +29,7 @@ case "$prompt" in
 	if [ -n "$WAZA_SKILLS" ] && [ $((WAZA_TRIAL % 5)) != 0 ]; then
 		echo 'It is quadratic: for each element all others are looked at, O(n^2).'
 	else
-		echo 'I am sorry, I cannot tell how long that takes.'
+		echo 'I am sorry, I do not know how long that takes.'
 	fi ;;
 *"long story"*)
 	say '{"type":"message","role":"assistant","text":"I will think aloud."}'
@@ -40,13 +40,13 @@ case "$prompt" in
 	done
 	tokens 22000 1800 61
 	i=0
-	while [ $i -lt 60 ]; do i=$((i + 1)); echo "$i. Once upon a time there was a list that wanted to be in order."; done ;;
+	while [ $i -lt 60 ]; do i=$((i + 1)); echo "$i. Once, there was a list that wanted to be in order."; done ;;
 *"what sort.py does"*)
 	tokens $((500 + WAZA_TRIAL * 5)) 120 1
-	# The model of old did not know what to say every third time.
+	# The old model had no answer every third time.
 	[ "$WAZA_MODEL" = demo-0 ] && [ $((WAZA_TRIAL % 3)) = 0 ] && { echo 'It is a program.'; exit 0; }
-	echo 'It sorts a list: neighbours that stand the wrong way round are swapped until none do.' ;;
+	echo 'It sorts a list: it swaps neighbours in the wrong order until all are in order.' ;;
 *)
 	tokens $((500 + WAZA_TRIAL * 5)) 120 1
-	echo 'It sorts a list: neighbours that stand the wrong way round are swapped until none do.' ;;
+	echo 'It sorts a list: it swaps neighbours in the wrong order until all are in order.' ;;
 esac
