@@ -1,7 +1,7 @@
-// Drawings: axes, histograms and strips of dots. A drawing says in a label what it
-// shows, and its numbers are in a table as well.
+// Drawings: axes, histograms and strips of dots. The label of a drawing describes it, and
+// its numbers are also in a table.
 
-// ticks gives round numbers from 0 to at least most.
+// ticks returns round numbers from 0 to at least most.
 function ticks(most, about = 3) {
   if (!(most > 0)) return [0, 1];
   const rough = most / about;
@@ -14,7 +14,7 @@ function ticks(most, about = 3) {
   }
 }
 
-// timeTicks are ticks of milliseconds at which people would look at a clock.
+// timeTicks are ticks in milliseconds that match units of a clock.
 function timeTicks(most) {
   const steps = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5,
@@ -26,20 +26,20 @@ function timeTicks(most) {
   return list.length > 1 ? list : [0, 1];
 }
 
-// axisOf gives the ticks of a measure for values up to most.
+// axisOf returns the ticks of a measure for values up to most.
 function axisOf(key, most) {
   if (key === 'score') return [0, 0.25, 0.5, 0.75, 1];
   return key === 'ms' ? timeTicks(most) : ticks(most);
 }
 
-// onAxis writes a value below an axis.
+// onAxis formats a value below an axis.
 function onAxis(key, value) {
   if (key === 'score') return String(value);
   return key === 'cost' ? `$${Number(value.toPrecision(3))}` : MEASURES[key].form(value);
 }
 
-// maximum is the largest of the known values, 0 for none. (Math.max takes no list
-// of any length.)
+// maximum returns the largest of the known values, or 0 if there are no values. (Math.max
+// does not accept long lists.)
 function maximum(values, list) {
   let most = 0;
   for (const at of list) if (values[at] > most) most = values[at];
@@ -51,8 +51,8 @@ const label = (x, y, text, anchor = 'middle') => svg('text', { x, y, 'text-ancho
 // anchorOf keeps the first and the last label of an axis inside of the drawing.
 const anchorOf = (i, n) => (i === 0 ? 'start' : i === n - 1 ? 'end' : 'middle');
 
-// histogram draws how the values of trials are spread: those that passed below,
-// the others, darker, on top.
+// histogram draws the distribution of the trials' values: passed trials at the bottom,
+// and the others, darker, on top.
 function histogram(key, list, width = 260, height = 112) {
   const { of: values, form, title } = MEASURES[key];
   const axis = axisOf(key, maximum(values, list));
@@ -108,9 +108,9 @@ function histogram(key, list, width = 260, height = 112) {
 }
 
 const ROW = 22;
-const MOST_DOTS = 160; // in a row of a strip; more of them are drawn as a density
+const MOST_DOTS = 160; // in a row of a strip; more dots become a density
 
-// strip draws the trials of tasks, a row for each, on one axis.
+// strip draws the trials of tasks on one axis, with a row for each task.
 function strip(key, tasks, width, open) {
   const { of: values, form, title } = MEASURES[key];
   const all = tasks.flatMap(trialsOf).filter((at) => values[at] >= 0);
@@ -154,7 +154,7 @@ function dots(key, list, x, y) {
   return list.map((at, i) => {
     const letter = TRIALS.verdict[at];
     const v = VERDICTS[letter];
-    const lift = ((i * 7) % 5) - 2; // so that equal values are seen to be several
+    const lift = ((i * 7) % 5) - 2; // makes equal values visible as several dots
     return svg(
       'g',
       {

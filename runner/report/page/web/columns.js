@@ -1,7 +1,7 @@
 // The columns of the table of tasks, and their cells.
 
-// COLUMNS are those of the table; by gives what they are sorted by, a number or a
-// text, and undefined for what is not known, which comes last in either order.
+// COLUMNS are the columns of the table. by returns the value to sort by, a number or a
+// text; it returns undefined for an unknown value, which comes last in either order.
 const COLUMNS = [
   { key: 'verdict', title: 'Verdict', by: (t) => ORDER.indexOf(t.letter), cell: verdictCell },
   { key: 'task', title: 'Task', by: (t) => t.id.toLowerCase(), cell: nameCell },
@@ -67,7 +67,7 @@ const COLUMNS = [
   },
 ].filter((c) => !c.when || c.when());
 
-// numberCell is a number; a narrow window shows its name, too.
+// numberCell returns a cell with a number; a narrow window also shows the number's name.
 const numberCell = (text, name) => el('td', { class: 'n', 'data-label': name }, text);
 
 function verdictCell(t) {

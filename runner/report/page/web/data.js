@@ -1,14 +1,14 @@
 // The data: the run and its tasks, columns of numbers of all trials, and the
-// transcripts, which stay packed until somebody opens one.
+// transcripts, which are unpacked when somebody opens one.
 
 const RUN = DATA.run;
 const TASKS = DATA.tasks;
 const TRIALS = DATA.trials;
 const SUMMARY = RUN.summary || {};
 
-const CACHED = new Set(TRIALS.cached); // trials that were taken over from earlier runs
+const CACHED = new Set(TRIALS.cached); // trials reused from earlier runs
 
-// Tasks know their number and where their trials are in the columns.
+// Tasks have their index and the range of their trials in the columns.
 const TASK_NUMBERS = new Map();
 TASKS.reduce((first, task, number) => {
   Object.assign(task, { number, first, role: task.role || 'task', letter: letterOf(task.verdict) });
@@ -32,12 +32,12 @@ function trialsOf(task) {
   return Array.from({ length: task.ended }, (_, i) => task.first + i);
 }
 
-// taskOf finds the task of a trial.
+// taskOf returns the task of a trial.
 function taskOf(at) {
   let low = 0;
   let high = TASKS.length - 1;
   while (low < high) {
-    // the last task that begins at or before it
+    // the last task that starts at or before it
     const mid = Math.ceil((low + high) / 2);
     if (TASKS[mid].first <= at) low = mid;
     else high = mid - 1;
@@ -45,18 +45,18 @@ function taskOf(at) {
   return TASKS[low];
 }
 
-// findTrial returns the index of a trial by its task and number, -1 for none.
+// findTrial returns the index of a trial by its task and number, or -1.
 const findTrial = (task, num) => trialsOf(task).find((at) => TRIALS.num[at] === num) ?? -1;
 
-// isChanged tells a task that went otherwise than in the earlier run. One that is
-// new has not changed.
+// isChanged reports whether a task has a different result than in the earlier run. A new
+// task has not changed.
 function isChanged(task) {
   const was = task.was;
   if (!was || was.new || !task.verdict) return false;
   return was.verdict !== task.verdict || Math.abs((was.rate ?? -1) - (task.rate ?? -1)) > 1e-9;
 }
 
-// text is all of a task that a search looks through, in small letters.
+// textOf returns the text of a task for searching, in lower case.
 function textOf(task) {
   if (task.text === undefined) {
     const seen = new Set(); // reasons of its trials
@@ -80,7 +80,7 @@ function textOf(task) {
   return task.text;
 }
 
-// MEASURES are the numbers of trials that are drawn and sorted by.
+// MEASURES are the numbers of trials that can be drawn and sorted by.
 const MEASURES = {
   score: { title: 'Score', of: TRIALS.score, form: score, most: 1, unit: '' },
   ms: { title: 'Time', of: TRIALS.ms, form: duration, unit: 'per trial' },
@@ -88,7 +88,7 @@ const MEASURES = {
   cost: { title: 'Cost', of: TRIALS.cost, form: money, unit: 'per trial' },
 };
 
-// parsed ends when the whole file was read: chunks stand at its end.
+// parsed is resolved when the whole file was read, because the chunks are at its end.
 const parsed = new Promise((done) => {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', done, { once: true });
   else done();
@@ -118,8 +118,8 @@ async function unpack(element) {
   return JSON.parse(await new Response(plain).text());
 }
 
-// loadTrial gives all that there is of a trial: null when its transcript was left
-// out of the file.
+// loadTrial returns the whole data of a trial, or null if its transcript is not in the
+// file.
 async function loadTrial(at) {
   if (HOST.loadTrial) return HOST.loadTrial(taskOf(at).id, TRIALS.num[at]);
   const element = await findChunk(at);

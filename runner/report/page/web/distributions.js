@@ -1,10 +1,10 @@
-// How scores, times, tokens and costs are spread: a histogram of each over the
-// trials of the listed tasks, and, when one is chosen, its trials task by task.
+// The distribution of scores, times, tokens and costs: a histogram of each over the
+// trials of the listed tasks, and for a chosen one its trials by task.
 
 const MOST_ROWS = 24;
 let measured = null; // the measure that is shown by task
 
-// showDistributions draws the trials of the tasks that are listed.
+// showDistributions draws the trials of the listed tasks.
 function showDistributions(tasks) {
   const list = tasks.flatMap(trialsOf).filter((at) => counted(TRIALS.verdict[at]));
   const keys = Object.keys(MEASURES).filter((key) =>
@@ -32,7 +32,7 @@ function showDistributions(tasks) {
             type: 'button',
             'aria-pressed': String(key === measured),
             onclick: () => choose(key, tasks),
-            'data-tip': 'Show it task by task',
+            'data-tip': 'Show by task',
           },
           MEASURES[key].title,
           MEASURES[key].unit && el('span', { class: 'quiet' }, ` ${MEASURES[key].unit}`),
@@ -67,7 +67,7 @@ function showStrip(tasks) {
       all.length > some.length
         ? `The first ${count(some.length)} of ${count(all.length)} tasks, as the table lists them. `
         : '',
-      'Each sign is a trial; the line is the median.',
+      'Each sign is a trial. The line is the median.',
     ),
   );
 }

@@ -1,14 +1,14 @@
-// Elements. Everything that the page shows is made by these two functions, and
-// texts are only ever text: nothing that an agent wrote is read as markup.
+// Elements. These two functions make everything that the page shows. Texts are only
+// ever text: an agent's output is never read as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
 // byId returns an element of page.html.
 const byId = (id) => document.getElementById(id);
 
-// el makes an element. Properties are attributes, but for class, for on* (a
-// listener) and for those whose value is null, undefined or false, which are left
-// out. Children are elements, texts, or lists of both; null is left out.
+// el makes an element. Properties become attributes, except for class, for on* (a
+// listener), and for values null, undefined or false, which are omitted. Children are
+// elements, texts, or lists of both; null is omitted.
 function el(name, properties, ...children) {
   return fill(document.createElement(name), properties, children);
 }
@@ -28,19 +28,19 @@ function fill(element, properties, children) {
   return element;
 }
 
-// put replaces what is in an element.
+// put replaces the content of an element.
 function put(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return element;
 }
 
-// tell lets screen readers say something.
-function tell(text) {
-  byId('told').textContent = text;
+// announce makes screen readers read a text aloud.
+function announce(text) {
+  byId('announcement').textContent = text;
 }
 
-// The tooltip: whatever has data-tip shows it under the pointer. What it says is
-// also in a label or in the table, so it is for eyes alone.
+// The tooltip: every element with data-tip shows its text under the pointer. The text is
+// also in a label or in the table, so the tooltip is only for sighted readers.
 function watchTips() {
   const tip = byId('tip');
   document.addEventListener(

@@ -1,7 +1,7 @@
-// Begin, where the page is a file: its data stands in it.
+// Start of a page that is a file, which contains its data.
 
 const data = document.getElementById('run');
 const text = data.textContent;
-data.remove(); // it is not needed twice
+data.remove(); // it is needed only once
 wazaReport(JSON.parse(text), {});
 performance.mark('shown');

@@ -1,4 +1,4 @@
-// The files that a trial left, and what changed in those it was given.
+// The files that a trial left, and the changes to the files that it was given.
 
 const STATES = { changed: 'changed', added: 'added', removed: 'removed', unknown: 'given', same: 'unchanged' };
 
@@ -6,7 +6,7 @@ function files(list, incomplete) {
   const same = list.filter((f) => f.state === 'same');
   const others = list.filter((f) => f.state !== 'same');
   return [
-    incomplete && el('p', { class: 'quiet' }, `Not all of it is known: ${incomplete}.`),
+    incomplete && el('p', { class: 'quiet' }, `The list is incomplete: ${incomplete}.`),
     el(
       'ul',
       { class: 'files' },
@@ -49,7 +49,7 @@ function file(f, open) {
   );
 }
 
-// difference shows a unified diff: signs tell what the colours tell.
+// difference shows a unified diff; signs repeat the meaning of the colours.
 function difference(text) {
   return folded(text.replace(/\n$/, ''), (part) =>
     el(

@@ -1,4 +1,4 @@
-// Numbers as people read them. A dash stands for what is not known.
+// Numbers for people. A dash means unknown.
 
 const DASH = '–';
 
@@ -8,19 +8,19 @@ const integers = new Intl.NumberFormat('en');
 
 const count = (n) => integers.format(n);
 
-// plural gives "1 task", "2 tasks".
+// plural returns "1 task" or "2 tasks".
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || `${one}s`}`;
 
 // The rules of package figure: rounding never makes a number equal to a limit that it
-// differs from, and bounds of intervals are rounded outward.
+// differs from, and rounds bounds of intervals outward.
 
 const SAME = 1e-9;
 const MOST_DIGITS = 9;
 
 const sideOf = (x, y) => (x < y - SAME ? -1 : x > y + SAME ? 1 : 0);
 
-// apart prints x with decimals, and with more as long as the printed number compares
-// with one of the limits differently from x.
+// apart formats x with the given decimals. It adds decimals while the printed number compares
+// differently with one of the limits than x.
 function apart(x, decimals, limits) {
   for (; ; decimals++) {
     const text = x.toFixed(decimals);
@@ -29,7 +29,7 @@ function apart(x, decimals, limits) {
   }
 }
 
-// outward prints the bounds of an interval, a list of two texts.
+// outward formats the bounds of an interval as a list of two texts.
 function outward(i, scale, decimals, limits = []) {
   const [low, high] = [i.low * scale, i.high * scale];
   for (; ; decimals++) {
@@ -49,8 +49,8 @@ const percent = (x, ...thresholds) =>
 
 const between = (i) => (i ? `${outward(i, 100, 0).join('–')}\u00a0%` : '');
 
-// rateText gives a pass rate: while something waits for a person's score, the worst and
-// the best that it can become. A mean over tasks says that it is one.
+// rateText formats a pass rate. While a trial waits for a person's score, it formats the
+// lowest and highest possible rate. It marks a mean over tasks.
 function rateText(r, ...thresholds) {
   if (r.passRateBounds) return `${between(r.passRateBounds)} to review`;
   return percent(r.passRate, ...thresholds) + (known(r.passRate) && r.passRateBasis === 'tasks' ? ' by task' : '');
@@ -62,13 +62,13 @@ const scores = (i) => outward(i, 1, 2).join('–');
 
 const sign = (text) => (Number(text) > 0 ? `+${text}` : text.replace('-', Number(text) === 0 ? '' : '−'));
 
-// signed gives a difference, and no sign to nothing.
+// signed formats a difference; zero has no sign.
 const signed = (x, digits = 2) => sign(apart(x, digits, [0]));
 
-// signedBetween gives an interval of differences, which excludes 0 where the exact one does.
+// signedBetween formats an interval of differences. It excludes 0 if the exact interval does.
 const signedBetween = (i, scale = 1, digits = 2) => `[${outward(i, scale, digits, [0]).map(sign).join(', ')}]`;
 
-// duration takes milliseconds.
+// duration formats milliseconds.
 function duration(ms) {
   if (!known(ms)) return DASH;
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -79,7 +79,7 @@ function duration(ms) {
   return `${count(Math.floor(whole / 3600))} h ${Math.floor(whole / 60) % 60} min`;
 }
 
-// short gives a number in few characters: 950, 1.2k, 34k, 5.6M.
+// short formats a number in few characters: 950, 1.2k, 34k, 5.6M.
 function short(n) {
   if (!known(n)) return DASH;
   for (const [unit, sign] of [
@@ -93,7 +93,7 @@ function short(n) {
   return Number.isInteger(n) ? String(n) : n.toPrecision(2);
 }
 
-// money takes US dollars.
+// money formats US dollars.
 function money(x) {
   if (!known(x)) return DASH;
   return x < 1e6 ? `$${apart(x, 4, [0])}` : `$${short(x)}`;
@@ -113,7 +113,7 @@ function date(text) {
   return Number.isNaN(at.getTime()) || at.getFullYear() < 1971 ? DASH : dates.format(at);
 }
 
-// offset gives the time since an attempt began: 0:03.2.
+// offset formats the time since the start of an attempt: 0:03.2.
 function offset(ms) {
   const s = Math.max(0, ms) / 1000;
   return `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, '0')}`;

@@ -1,16 +1,16 @@
-// What the page stands in. A file has nothing of this and is shown as it is; a
-// program that shows the page itself, such as an editor, may give:
+// The host of the page. A file has no host and is shown as it is. A program that shows
+// the page itself, such as an editor, can provide:
 //
-//   loadTrial(taskId, num)  a promise of all of a trial, instead of what is packed
-//                           in the file; null when it cannot be had
+//   loadTrial(taskId, num)  returns a promise of the whole data of a trial, which
+//                           replaces the packed data; null if it is not available
 //   openTask(taskId)        shows where the suite declares a task
-//   openGrader(taskId, name)  and a grader of it
-//   address                 #task/… that is shown at first, instead of that of the window
-//   moved(address)          called when another is
-//   state                   what state() of an earlier showing gave: filters, order,
-//                           open tasks and the trial that is open stay as they were
-//   signal                  an AbortSignal that ends this showing before the next
-//   themed                  true: the host sets data-theme, and no button does
+//   openGrader(taskId, name)  shows where the suite declares a grader of a task
+//   address                 #task/… to show first, instead of the window's address
+//   moved(address)          is called when the address changes
+//   state                   the result of state() of an earlier display: filters, order,
+//                           open tasks and the open trial are restored from it
+//   signal                  an AbortSignal that ends this display before the next one
+//   themed                  true if the host sets data-theme; no button changes it then
 
 const LISTEN = HOST.signal ? { signal: HOST.signal } : {};
 

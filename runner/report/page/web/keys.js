@@ -2,19 +2,19 @@
 
 const KEYS = [
   ['j', '↓', 'the next row'],
-  ['k', '↑', 'the row before'],
+  ['k', '↑', 'the previous row'],
   ['Enter', 'open a task, or the transcript of a trial'],
   ['→', '←', 'open or close a task'],
   ['/', 'search'],
   ['f', 'the next filter'],
-  ...(HOST.themed ? [] : [['d', 'light, dark, or as the system has it']]),
+  ...(HOST.themed ? [] : [['d', 'light, dark or system theme']]),
   ['p', 'the next page of tasks'],
-  ['P', 'the page before'],
-  ['?', 'these keys'],
+  ['P', 'the previous page of tasks'],
+  ['?', 'show these keys'],
   ['Esc', 'close'],
   null,
-  ['j', 'the next trial, in an open one'],
-  ['k', 'the trial before'],
+  ['j', 'the next trial, in an open trial'],
+  ['k', 'the previous trial'],
   ['e', 'open or close all tool calls'],
 ];
 
@@ -44,7 +44,7 @@ function showKeys() {
   if (!dialog.open) dialog.showModal();
 }
 
-// rows are the buttons that a press of j goes through: tasks, and trials of open ones.
+// rows returns the buttons that j and k go through: tasks, and trials of open tasks.
 const rows = () => [...byId('table').querySelectorAll('button.row')];
 
 function moveBy(by) {
@@ -63,7 +63,7 @@ function focusRow(button, block = 'nearest') {
   button.closest('tr').scrollIntoView({ block });
 }
 
-// openRow opens or closes the task that is in focus.
+// openRow opens or closes the task that has the focus.
 function openRow(open) {
   const number = document.activeElement && document.activeElement.dataset.task;
   if (number !== undefined && expanded.has(Number(number)) !== open) toggle(TASKS[number], open);
@@ -117,7 +117,7 @@ function onKey(event) {
   if (Object.hasOwn(keys, event.key) && keys[event.key]() !== false) event.preventDefault();
 }
 
-// leaveSearch goes from the search to what it found; Esc first empties it.
+// leaveSearch moves from the search to its results; Esc first clears the search.
 function leaveSearch(event) {
   event.preventDefault();
   const input = byId('search');

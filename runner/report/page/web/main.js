@@ -1,8 +1,8 @@
-// Begin: theme, address, first showing.
+// Start: theme, address, first display.
 
-const THEMES = { auto: ['As the system', '◐'], light: ['Light', '○'], dark: ['Dark', '●'] };
+const THEMES = { auto: ['System', '◐'], light: ['Light', '○'], dark: ['Dark', '●'] };
 
-// remembered keeps a choice beyond this visit, where the browser lets a file do that.
+// remembered keeps a choice beyond this visit, if the browser allows that for files.
 const remembered = {
   get() {
     try {
@@ -39,7 +39,7 @@ function nextTheme() {
 // Addresses: #task/<id> and #task/<id>/trial/<number>.
 const hashOf = (task, num) => `#task/${encodeURIComponent(task.id)}${num === undefined ? '' : `/trial/${num}`}`;
 
-// setHash changes the address; one that is entered is a step to come back from.
+// setHash changes the address; with a new history entry, the reader can go back.
 function setHash(hash, enter = false) {
   if (hash === address.get()) return enter ? route() : undefined;
   address.set(hash, enter && viewed < 0);
@@ -53,11 +53,11 @@ function parseHash() {
     const task = TASKS[TASK_NUMBERS.get(decodeURIComponent(found[1]))];
     return { task, at: task && found[2] !== undefined ? findTrial(task, Number(found[2])) : -1 };
   } catch {
-    return {}; // not an address of this page
+    return {}; // the address is not of this page
   }
 }
 
-// route shows what the address names.
+// route shows the task or trial of the address.
 function route() {
   const { task, at } = parseHash();
   if (task && at >= 0) {
@@ -75,7 +75,7 @@ function route() {
 // Paper shows more rows than a screen.
 const MOST_PRINTED = 1000;
 
-function begin() {
+function start() {
   beginTheme();
   listen();
   watchKeys();
@@ -125,27 +125,27 @@ function listen() {
   addEventListener('afterprint', () => showRows(), LISTEN);
 }
 
-// go shows what an address names.
+// go shows the task or trial of an address.
 function go(hash) {
   address.set(hash);
   return route();
 }
 
-// ended tells that this showing has given way to the next.
+// ended reports whether a newer display has replaced this one.
 const ended = () => Boolean(HOST.signal && HOST.signal.aborted);
 
-// state is what a reader has chosen, by names that newer data has as well.
+// state returns the reader's choices, with names that are also valid for newer data.
 function state() {
   return {
     address: address.get(),
-    view: { ...view, search: byId('search').value }, // also what was typed just now
+    view: { ...view, search: byId('search').value }, // includes text that was just typed
     expanded: [...expanded].map((number) => TASKS[number].id),
     listed: [...chosen].map(([number, letter]) => [TASKS[number].id, letter]),
     measured,
   };
 }
 
-// restore takes up what an earlier showing was left with.
+// restore applies the state of an earlier display.
 function restore(was) {
   Object.assign(view, was.view, { role: ROLES.some(([role]) => role === was.view.role) ? was.view.role : view.role });
   if (!FILTERS.some((f) => f.key === view.filter)) view.filter = 'all';
@@ -155,9 +155,8 @@ function restore(was) {
   measured = was.measured;
 }
 
-// stay leaves an open trial as it is, so that who reads it is not disturbed, but for
-// its head, which leads on to trials that may be new. It tells whether nothing else
-// has to be shown.
+// stay leaves an open trial unchanged, so that its reader is not disturbed. It renews only
+// the head, which can link to new trials. It reports whether nothing else has to be shown.
 function stay() {
   const { task, at } = parseHash();
   const viewer = byId('viewer');

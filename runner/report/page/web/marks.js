@@ -22,12 +22,12 @@ function rateBar(rate, interval, width = 96) {
   );
 }
 
-const DOTS = 48; // trials that are drawn one by one
+const DOTS = 48; // most trials that are drawn one by one
 const PITCH = 11;
 const PER_LINE = 16;
 
-// trialDots draws the trials of a task, by number: a sign each, or, when they are
-// many, the shares of the verdicts.
+// trialDots draws the trials of a task by number, with a sign for each. For many trials
+// it draws the shares of the verdicts.
 function trialDots(task, open) {
   if (task.ended === 0) return el('span', { class: 'quiet' }, DASH);
   const said = saying(task.counts);

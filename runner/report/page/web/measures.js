@@ -1,13 +1,14 @@
-// What is measured over the whole run: the matrix of a run over several models or
-// parameters, metrics, groups, the comparison with a baseline, trigger tests, and how far judges agree with people.
+// Measures of the whole run: the matrix of a run over several models or parameters,
+// metrics, groups, the comparison with a baseline, trigger tests, routing, and the
+// agreement of judges with people.
 
 function showMeasures() {
-  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), calibrations()].flat().filter(Boolean);
+  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), routing(), calibrations()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
 
-// block is a small table with a title, and a sentence above it if need be.
+// block returns a small table with a title and an optional sentence above it.
 function block(title, about, head, rows) {
   return el(
     'div',
@@ -50,12 +51,11 @@ const unmeasured = (note) => `Not measured: ${(note || 'nothing to measure').rep
 const MOST_CELLS = 12;
 const MOST_MATRIX_TASKS = 40;
 
-// matrix holds the tasks of a run against the models and parameters they were done
-// with.
+// matrix returns the tasks of a run by models and parameters.
 function matrix() {
   const own = TASKS.filter((t) => t.cell && t.role === 'task');
   const cells = [...new Set(own.map((t) => t.cell.name))];
-  if (cells.length < 2 || cells.length > MOST_CELLS) return null; // groups tell of them, too
+  if (cells.length < 2 || cells.length > MOST_CELLS) return null; // groups show them, too
   const byTask = new Map();
   for (const t of own) byTask.set(t.task || t.id, (byTask.get(t.task || t.id) || new Map()).set(t.cell.name, t));
   const rows = [...byTask]
@@ -130,7 +130,7 @@ function groups() {
   return made;
 }
 
-// tuned says which cell of a tuning is best, and which may be as good; null without one.
+// tuned names the best cell of a tuning and the cells that may be as good; null without a tuning.
 function tuned() {
   const t = SUMMARY.tune;
   if (!t) return null;
@@ -142,7 +142,7 @@ function rivals(t) {
   if (!t.rivals) return '';
   const shown = t.rivals.slice(0, MOST_CELLS);
   const more = t.rivals.length > shown.length ? ` and ${count(t.rivals.length - shown.length)} more` : '';
-  return `May be as good, these trials do not separate them: ${shown.join('; ')}${more}.`;
+  return `Possibly as good (not separated by these trials): ${shown.join('; ')}${more}.`;
 }
 
 // proposed shows a system prompt that a model proposed.
@@ -220,13 +220,119 @@ function triggers() {
   );
 }
 
+const MOST_MISROUTES = 50;
+const MOST_TOOK = 10;
+
+// routing shows how well messages reached their clients: by client, by cell, expected
+// clients against clients that took the message, and each misroute.
+function routing() {
+  const r = SUMMARY.routing;
+  if (!r) return null;
+  const also = [
+    [r.rerouted, 'rerouted'],
+    [r.errors, 'in error'],
+    [r.timeouts, 'timed out'],
+  ]
+    .filter(([n]) => n)
+    .map(([n, what]) => `; ${plural(n, 'trial')} ${what}`)
+    .join('');
+  const about =
+    typeof r.accuracy === 'number'
+      ? `Over ${plural(r.tasks, 'task')}: accuracy ${percent(r.accuracy)}, ${between(r.accuracyInterval)}${also}.`
+      : `Not measured: no trial was answered${also}.`;
+  const matches = (name, m) =>
+    row(
+      name,
+      weight(m.truePositives + m.falseNegatives),
+      weight(m.truePositives + m.falsePositives),
+      weight(m.truePositives),
+      score(m.precision),
+      score(m.recall),
+      score(m.f1),
+    );
+  const clients = r.clients || [];
+  const made = block(
+    'Routing',
+    about,
+    ['Client', 'Expected', 'Took', 'Right', 'Precision', 'Recall', 'F1'],
+    clients.length ? [...clients.map((c) => matches(c.client, c)), matches('all', r)] : [],
+  );
+  made.classList.add('whole');
+  return [made, routingCells(), confusion(r), misroutes(r)];
+}
+
+const weight = (x) => (Math.abs(x - Math.round(x)) < 1e-9 ? count(Math.round(x)) : score(x));
+const clientsText = (names) => (names.length ? names.join(' + ') : 'nobody');
+
+function routingCells() {
+  const cells = (SUMMARY.groups || []).filter((g) => g.routing);
+  if (!cells.length) return null;
+  const rows = cells.map(({ group, routing: r }) =>
+    row(
+      group,
+      typeof r.accuracy === 'number' ? percent(r.accuracy) : DASH,
+      r.accuracyInterval ? between(r.accuracyInterval) : DASH,
+      score(r.precision),
+      score(r.recall),
+      score(r.f1),
+    ),
+  );
+  return block('Routing by cell', null, ['Cell', 'Accuracy', '95 % interval', 'Precision', 'Recall', 'F1'], rows);
+}
+
+function confusion(r) {
+  const cells = r.confusion || [];
+  const rank = (s) => (s === 'nobody' ? Infinity : s.split(' + ').length);
+  const labels = (key) =>
+    [...new Set(cells.map((c) => clientsText(c[key])))].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const took = labels('took');
+  if (!cells.length || took.length > MOST_TOOK || r.confusionDropped) return null;
+  const weights = new Map(cells.map((c) => [`${clientsText(c.expected)}/${clientsText(c.took)}`, c.weight]));
+  const rows = labels('expected').map((e) =>
+    row(
+      e,
+      ...took.map((t) => {
+        const w = weights.get(`${e}/${t}`);
+        return w ? el('span', { class: e === t ? 'v-passed' : 'v-failed' }, weight(w)) : '·';
+      }),
+    ),
+  );
+  const made = block('Confusion matrix', 'Expected clients against those that took the message.', ['Expected', ...took], rows);
+  made.classList.toggle('whole', took.length > 3);
+  return made;
+}
+
+function misroutes(r) {
+  const list = r.misroutes || [];
+  if (!list.length) return null;
+  const all = list.length + (r.misroutesDropped || 0);
+  const shown = list.slice(0, MOST_MISROUTES);
+  const made = block(
+    'Misroutes',
+    all > shown.length ? `The first ${count(shown.length)} of ${count(all)}.` : null,
+    ['Task', 'Trial', 'Expected', 'Taken by', 'Rejected by', 'Reason'],
+    shown.map((m) =>
+      row(
+        taskLink(m.taskId),
+        count(m.trialNum),
+        clientsText(m.expected),
+        clientsText(m.took),
+        (m.rejected || []).join(', ') || DASH,
+        clip(m.reason || DASH, 160),
+      ),
+    ),
+  );
+  made.classList.add('whole');
+  return made;
+}
+
 function calibrations() {
   const list = SUMMARY.calibrations || [];
   if (!list.length) return null;
   return block(
     'Agreement with people',
     null,
-    ['Grader', 'Trials', 'Same verdict', 'Kappa', 'Scores apart'],
+    ['Grader', 'Trials', 'Same verdict', 'Kappa', 'Score difference'],
     list.map((c) =>
       row(
         c.grader,
@@ -241,11 +347,11 @@ function calibrations() {
 
 const MOST_COMPARISONS = 50;
 
-// judged shows what judges say, in a run of the kind judge.
+// judged shows the judges' results in a run of the kind judge.
 function judged() {
   const j = SUMMARY.judged;
   if (!j) return null;
-  const grade = j.report ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.` : 'No case was judged.';
+  const grade = j.report ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.` : 'No cases were judged.';
   const quality = [5, 4, 3, 2, 1];
   return [
     block(
@@ -263,14 +369,14 @@ function judgedModels(j) {
   const pairs = j.comparisons || [];
   if (!pairs.length && !j.comparisonsMissing) return [];
   const missing = j.comparisonsMissing ? ` ${plural(j.comparisonsMissing, 'comparison')} could not be made.` : '';
-  const leftOut = j.comparisonsLeftOut ? ` ${plural(j.comparisonsLeftOut, 'comparison')} left out, because there are too many.` : '';
+  const leftOut = j.comparisonsLeftOut ? ` ${plural(j.comparisonsLeftOut, 'comparison')} omitted because there are too many.` : '';
   const cases = pairs.flatMap((p) => p.cases || []);
   const winner = (c) => ({ model_a: c.modelA, model_b: c.modelB, tie: 'tie' })[c.winner] || 'none';
   const name = (id) => (TASK_NUMBERS.has(id) && TASKS[TASK_NUMBERS.get(id)].task) || id;
   return [
     block(
       'Models compared',
-      `Each two answers, in both orders.${missing}${leftOut}`,
+      `Every two answers, in both orders.${missing}${leftOut}`,
       ['Models', 'Won', 'Lost', 'Tied', 'Win rate'],
       pairs.map((p) =>
         row(
@@ -318,7 +424,7 @@ function judgedFindings(report) {
   return [list('Strengths', report.strengths), list('Weaknesses', report.weaknesses)];
 }
 
-// benchmark shows what was measured, by model and length of the context, and what was skipped.
+// benchmark shows the measurements by model and length of the context, and skipped cells.
 function benchmark() {
   if (!RUN.benchmark) return null;
   const { contextTokens: tiers, skipped = [] } = RUN.benchmark;
@@ -331,7 +437,7 @@ function benchmark() {
   const range = (m) => (m && m.meanInterval ? outward(m.meanInterval, 1, 2).join('–') : DASH);
   const made = block(
     'Speed',
-    'Means over trials, with 95 % intervals. Times until the first token are in milliseconds.',
+    'Means over trials, with 95 % intervals. The time to the first token is in milliseconds.',
     ['Model', 'Context', 'Trials', 'First token', 'Interval', 'Tokens/s', 'Interval', 'Tokens read', 'Tokens written', 'Cost/trial'],
     list.map((b) =>
       row(
@@ -353,7 +459,7 @@ function benchmark() {
   return made;
 }
 
-// taskLink leads to a task of this page, if it is here.
+// taskLink returns a link to a task of this page, or its text if the page does not have it.
 function taskLink(id, text = id) {
   return TASK_NUMBERS.has(id) ? el('a', { href: hashOf(TASKS[TASK_NUMBERS.get(id)]) }, text) : text;
 }

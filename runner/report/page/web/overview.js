@@ -1,9 +1,9 @@
-// The head of the page: what was run, how, and how it went in a few figures.
+// The head of the page: the suite, its settings, and a few figures of the result.
 
 const STATUSES = {
   running: 'Still running',
   completed: 'Completed',
-  failed: 'Could not go on',
+  failed: 'Could not continue',
   cancelled: 'Cancelled',
   interrupted: 'Interrupted',
 };
@@ -31,7 +31,7 @@ function showHead() {
   );
 }
 
-// figure is a number with its name above and what explains it below.
+// figure returns a number with its name above and an explanation below.
 const figure = (name, value, ...below) =>
   el(
     'div',
@@ -94,10 +94,10 @@ function showOverview() {
   put(byId('overview'), el('div', { class: 'figures' }, figures), legend(trials));
 }
 
-// countedOf is how many say something of the agent.
+// countedOf returns the number of trials or tasks that count as results of the agent.
 const countedOf = (c) => c.passed + c.failed + c.timeouts;
 
-// rateOf is the pass rate of a run that has no summary yet.
+// rateOf returns the pass rate of a run that has no summary yet.
 function rateOf(c) {
   if (!c.needsReview) return { passRate: countedOf(c) ? c.passed / countedOf(c) : null };
   const all = countedOf(c) + c.needsReview;
@@ -108,7 +108,7 @@ function smallFigures() {
   const list = [];
   const flaky = SUMMARY.flaky ?? TASKS.filter((t) => t.flaky && t.role === 'task').length;
   if (RUN.countedTrials.total > RUN.counted.total)
-    list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed in some trials only' : 'each task went one way'));
+    list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed only in some trials' : 'each task has the same result in all trials'));
   const sorted = TRIALS.ms.filter((_, at) => counted(TRIALS.verdict[at])).sort((a, b) => a - b);
   if (sorted.length)
     list.push(
@@ -134,7 +134,7 @@ function smallFigures() {
   return list;
 }
 
-// legend is the bar of all trials, and says what its parts are.
+// legend returns the bar of all trials with the names of its parts.
 function legend(counts) {
   const list = parts(counts);
   if (!list.length) return null;
@@ -151,24 +151,24 @@ function legend(counts) {
   );
 }
 
-// showNotes tells what a reader must know before believing the numbers.
+// showNotes shows what a reader must know before trusting the numbers.
 function showNotes() {
   const notes = [];
   const note = (kind, ...text) => notes.push(el('li', { class: kind }, text));
   if (RUN.status === 'failed')
-    note('bad', el('strong', {}, 'The run could not go on: '), RUN.error || 'no reason is recorded');
+    note('bad', el('strong', {}, 'The run could not continue: '), RUN.error || 'no reason was recorded');
   if (RUN.status === 'cancelled')
-    note('warn', RUN.error || 'The run was cancelled: what is not below was not finished.');
+    note('warn', RUN.error || 'The run was cancelled. Remaining trials were not finished.');
   if (RUN.status === 'interrupted')
-    note('warn', 'The process that did the run ended before the run did: what is not below was not finished.');
-  if (RUN.status === 'running' && !HOST.signal) note('warn', 'The run was still going on when this report was made.');
+    note('warn', 'The process that executed the run ended before the run did. Remaining trials were not finished.');
+  if (RUN.status === 'running' && !HOST.signal) note('warn', 'The run was still running when this report was written.');
   if (RUN.damage) note('bad', el('strong', {}, 'The record is damaged: '), RUN.damage);
   if ((SUMMARY.missed || []).length)
     note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
   if (RUN.countedTrials.errors)
     note(
       'warn',
-      `${plural(RUN.countedTrials.errors, 'trial')} ended in error. That is no fault of the agent, and is not counted.`,
+      `${plural(RUN.countedTrials.errors, 'trial')} ended in error. Errors are not the agent’s fault and are not counted.`,
     );
   const waiting = RUN.countedTrials.needsReview + (((SUMMARY.baseline || {}).trials || {}).needsReview || 0) || 0;
   if (waiting)
@@ -178,13 +178,13 @@ function showNotes() {
       el('code', {}, `waza review ${RUN.runId}`),
     );
   if (SUMMARY.trialsSaved)
-    note('plain', `${plural(SUMMARY.trialsSaved, 'trial')} did not have to be done: their tasks were decided before.`);
+    note('plain', `${plural(SUMMARY.trialsSaved, 'trial was', 'trials were')} saved because the verdict was already decided.`);
   if (SUMMARY.trialsCached)
     note(
       'plain',
-      `${plural(SUMMARY.trialsCached, 'trial was', 'trials were')} taken over from earlier runs, for nothing they depend on has changed.`,
+      `${plural(SUMMARY.trialsCached, 'trial was', 'trials were')} reused from earlier runs because their inputs have not changed.`,
     );
-  if (RUN.amendedAt) note('plain', `Graded again on ${date(RUN.amendedAt)}.`);
+  if (RUN.amendedAt) note('plain', `Regraded on ${date(RUN.amendedAt)}.`);
   if (RUN.against) note('plain', againstNote());
   put(byId('notes'), el('ul', {}, notes));
   byId('notes').hidden = notes.length === 0;
@@ -202,7 +202,7 @@ function againstNote() {
     a.model && a.model !== RUN.config.model ? ` (${a.model})` : '',
     `: ${plural(changed, 'task has', 'tasks have')} changed`,
     fresh ? `, ${count(fresh)} new` : '',
-    gone ? `, ${count(gone)} not here any more` : '',
+    gone ? `, ${count(gone)} not in this run` : '',
     '.',
   ];
 }
@@ -228,7 +228,7 @@ function showFoot() {
       facts.map(([name, value]) => el('span', { class: 'fact' }, el('span', { class: 'name' }, name), ' ', value)),
     ),
     el('p', { class: 'quiet' }, HOST.loadTrial
-        ? 'Intervals are of 95 %.'
-        : 'Intervals are of 95 %. Made by waza; this page loads nothing and sends nothing.'),
+        ? 'Intervals are 95 % intervals.'
+        : 'Intervals are 95 % intervals. Made by waza; this page loads nothing and sends nothing.'),
   );
 }

@@ -1,4 +1,4 @@
-// The table of tasks: filters, search, sorting, pages. A row opens to its trials.
+// The table of tasks: filters, search, sorting, pages. A row opens to show its trials.
 
 const PAGE = 100;
 
@@ -20,7 +20,7 @@ const view = { role: (ROLES[0] || ['task'])[0], filter: 'all', search: '', sort:
 const expanded = new Set(); // numbers of tasks whose trials are shown
 let listed = []; // the tasks that match, sorted
 
-// list finds and sorts what is shown.
+// list finds and sorts the tasks to show.
 function list() {
   const filter = FILTERS.find((f) => f.key === view.filter);
   const words = view.search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -35,7 +35,7 @@ function compare(a, b, down) {
   return down ? -order : order;
 }
 
-// showTasks brings the table up to date after anything has changed.
+// showTasks updates the table after any change.
 function showTasks() {
   list();
   view.page = Math.min(view.page, Math.max(0, Math.ceil(listed.length / PAGE) - 1));
@@ -43,7 +43,7 @@ function showTasks() {
   showTableHead();
   showRows();
   showDistributions(listed);
-  tell(`${plural(listed.length, 'task')} listed`);
+  announce(`${plural(listed.length, 'task')} listed`);
 }
 
 function showChoices() {
@@ -66,7 +66,7 @@ function showChoices() {
   );
 }
 
-// choice is a button of which one in a row is pressed.
+// choice returns a button of a row in which one button is pressed.
 const choice = (title, n, pressed, onclick, key) =>
   el(
     'button',
@@ -76,7 +76,7 @@ const choice = (title, n, pressed, onclick, key) =>
     el('span', { class: 'number' }, count(n)),
   );
 
-// change sets what is listed. The button that did it stays in focus.
+// change changes the listed tasks. The pressed button keeps the focus.
 function change(to) {
   Object.assign(view, { page: 0 }, to);
   const key = document.activeElement && document.activeElement.dataset.filter;
@@ -113,8 +113,8 @@ function showTableHead() {
   );
 }
 
-// sortBy sorts by a column, turns the order round, and goes back to the order of
-// the suite.
+// sortBy sorts by a column, then reverses the order, then returns to the order of the
+// suite.
 function sortBy(column) {
   const first = Boolean(column.down);
   if (view.sort !== column.key) Object.assign(view, { sort: column.key, down: first });
@@ -133,7 +133,7 @@ function showRows(from = view.page * PAGE, to = from + PAGE) {
   showPager();
 }
 
-// taskBody is the row of a task and, when it is open, of its trials.
+// taskBody returns the row of a task and, if it is open, its trials.
 function taskBody(task) {
   const open = expanded.has(task.number);
   return el(
@@ -192,7 +192,7 @@ function goTo(page) {
   return true;
 }
 
-// reveal makes sure that a task is listed, whatever is filtered, and opens it.
+// reveal lists and opens a task, whatever the filter.
 function reveal(task) {
   if (!listed.includes(task)) Object.assign(view, { role: task.role, filter: 'all', search: '' });
   byId('search').value = view.search;

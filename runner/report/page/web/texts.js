@@ -1,10 +1,10 @@
-// Texts of agents: long ones are folded, fenced blocks are set apart, JSON is laid
-// out and coloured. All of it is text; nothing is read as markup.
+// Texts of agents: long texts are folded, fenced blocks are set apart, and JSON is
+// formatted and coloured. All of it is text; nothing is read as markup.
 
 const FOLD_LINES = 24;
 const FOLD_CHARACTERS = 2400;
 
-// folded shows a text, at first not all of it when it is long.
+// folded shows a text; a long text first shows only its start.
 function folded(text, make) {
   const lines = text.split('\n');
   if (lines.length <= FOLD_LINES + 6 && text.length <= FOLD_CHARACTERS * 1.25) return make(text);
@@ -30,7 +30,7 @@ function folded(text, make) {
   return place;
 }
 
-// prose shows what was said. Blocks between ``` stand apart.
+// prose shows a message. Blocks between ``` are set apart.
 function prose(text) {
   if (!text) return el('p', { class: 'quiet' }, 'Nothing.');
   return folded(text, (part) => {
@@ -47,8 +47,8 @@ function prose(text) {
   });
 }
 
-// withoutEmptyLines takes the line ends away that a text begins and ends with. An
-// agent may have written any number of them.
+// withoutEmptyLines removes line ends from the start and the end of a text. An agent may
+// have written any number of them.
 function withoutEmptyLines(text) {
   let from = 0;
   let to = text.length;
@@ -57,10 +57,10 @@ function withoutEmptyLines(text) {
   return text.slice(from, to);
 }
 
-// code shows a text as it is.
+// code shows a text unchanged.
 const code = (text) => folded(text, (part) => el('pre', { tabindex: 0 }, part));
 
-// value shows a value of JSON: texts as they are, the rest laid out and coloured.
+// value shows a JSON value: texts unchanged, other values formatted and coloured.
 function value(json) {
   if (json === undefined || json === null) return el('p', { class: 'quiet' }, 'Nothing.');
   if (typeof json === 'string') return code(json);
@@ -69,7 +69,7 @@ function value(json) {
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-// coloured splits laid out JSON into parts of different colours.
+// coloured splits formatted JSON into parts of different colours.
 function coloured(text) {
   const list = [];
   let last = 0;
@@ -82,7 +82,7 @@ function coloured(text) {
   return [...list, text.slice(last)];
 }
 
-// oneLine tells in a line what a call was given.
+// oneLine returns the arguments of a call in one line.
 function oneLine(json) {
   if (json === undefined || json === null) return '';
   if (typeof json !== 'object') return clip(String(json).replace(/\s+/g, ' '), 160);

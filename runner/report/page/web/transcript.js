@@ -1,15 +1,15 @@
-// A transcript: messages, thoughts, tool calls and what else happened, in order.
+// A transcript: messages, thoughts, tool calls and other events, in order.
 
-const MOST_ENTRIES = 200; // that are shown at a time
+const MOST_ENTRIES = 200; // shown at a time
 
-// transcript shows entries; texts that stand elsewhere already are only named.
-function transcript(entries, told = {}) {
-  if (!entries || !entries.length) return el('p', { class: 'quiet' }, 'Nothing is recorded.');
+// transcript shows entries. It shows only the name of a text that is shown elsewhere.
+function transcript(entries, shown = {}) {
+  if (!entries || !entries.length) return el('p', { class: 'quiet' }, 'Nothing was recorded.');
   const place = el('ol', { class: 'transcript' });
   let done = 0;
   const more = el('button', { type: 'button', class: 'more', onclick: () => show() });
   const show = () => {
-    place.append(...entries.slice(done, done + MOST_ENTRIES).map((e) => entry(e, told)));
+    place.append(...entries.slice(done, done + MOST_ENTRIES).map((e) => entry(e, shown)));
     done = Math.min(entries.length, done + MOST_ENTRIES);
     more.textContent = `Show ${count(Math.min(MOST_ENTRIES, entries.length - done))} more of ${plural(entries.length, 'entry', 'entries')}`;
     more.hidden = done === entries.length;
@@ -42,10 +42,10 @@ const ENTRIES = {
   ],
   permission: (e) => ['Permission', permission(e.permission || {})],
   stop: (e) => ['Stop', el('p', { class: 'quiet' }, e.text || 'the turn ended')],
-  dropped: (e) => ['Left out', el('p', { class: 'quiet' }, e.text)],
+  dropped: (e) => ['Omitted', el('p', { class: 'quiet' }, e.text)],
 };
 
-function entry(e, told) {
+function entry(e, shown) {
   let [who, what] = (Object.hasOwn(ENTRIES, e.type) ? ENTRIES[e.type] : (x) => [String(x.type), prose(x.text || '')])(
     e,
   );
@@ -53,7 +53,7 @@ function entry(e, told) {
     e.type === 'message' &&
     e.text &&
     e.text.length > 80 &&
-    Object.keys(told).find((name) => told[name].trim() === e.text.trim());
+    Object.keys(shown).find((name) => shown[name].trim() === e.text.trim());
   if (again) what = disclosure(el('span', { class: 'quiet' }, `${again}, as above`), () => prose(e.text));
   return el(
     'li',
@@ -63,7 +63,7 @@ function entry(e, told) {
   );
 }
 
-// disclosure opens to something that is made when it is opened.
+// disclosure makes an element whose content is made when it is opened.
 function disclosure(summary, make, open = false) {
   const box = el('details', { open }, el('summary', {}, summary));
   const fillIn = () => {

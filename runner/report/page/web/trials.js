@@ -1,9 +1,9 @@
-// What is inside of an open task: what it is about, why its trials did not pass,
-// and the trials, a row each.
+// The content of an open task: its description, why its trials did not pass, and the
+// trials, a row for each.
 
-const MORE = 50; // trials that are listed at a time
+const MORE = 50; // trials listed at a time
 
-const chosen = new Map(); // by number of a task: the letter of the verdict that is listed
+const chosen = new Map(); // by index of a task: the letter of the verdict to list
 
 function taskDetails(task) {
   const facts = [
@@ -44,7 +44,7 @@ function taskDetails(task) {
   );
 }
 
-// passK tells of several trials how often one of k would pass, or all of them.
+// passK shows how often one of k trials would pass, or all of them.
 function passK(task) {
   const at = (task.passK || []).filter((c) => c.k > 1).pop();
   return at
@@ -55,13 +55,13 @@ function passK(task) {
     : [];
 }
 
-// decided tells of a task that was stopped early.
+// decided shows when a task was stopped early.
 function decided(task) {
   if (!task.decided) return null;
   return el('p', { class: 'quiet' }, task.decided[0].toUpperCase() + task.decided.slice(1), '.');
 }
 
-// cellOf tells what the task was done with, in a run over several models or parameters.
+// cellOf shows the cell of a task in a run over several models or parameters.
 function cellOf(task) {
   if (!task.cell) return [];
   const params = Object.entries(task.cell.params || {});
@@ -88,7 +88,7 @@ function reasons(task) {
 }
 
 function trialTable(task) {
-  if (task.ended === 0) return el('p', { class: 'quiet' }, 'No trial of it has ended.');
+  if (task.ended === 0) return el('p', { class: 'quiet' }, 'No trial has ended yet.');
   const place = el('div', {});
   const fillIn = (most) => {
     const letters = ORDER.filter((l) => trialsOf(task).some((at) => TRIALS.verdict[at] === l));
@@ -190,7 +190,7 @@ function trialRow(task, at) {
       {},
       verdict(letter),
       was !== ' ' && was !== letter && el('span', { class: 'badge' }, `was ${VERDICTS[was].word.toLowerCase()}`),
-      CACHED.has(at) && el('span', { class: 'badge', 'data-tip': 'Taken over from an earlier run' }, 'cached'),
+      CACHED.has(at) && el('span', { class: 'badge', 'data-tip': 'Reused from an earlier run' }, 'cached'),
     ),
     TRIAL_NUMBERS.map(([, form]) => numberCell(form(at))),
     el('td', { class: 'why' }, [why, tries].filter(Boolean).join(' · ')),

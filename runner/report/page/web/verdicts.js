@@ -1,7 +1,7 @@
-// Verdicts: their names, order and marks. Each has a shape of its own beside its
-// colour, so that nobody needs to tell the colours apart.
+// Verdicts: their names, order and marks. Each has its own shape beside its colour, so
+// that nobody needs to distinguish the colours.
 
-// The letters are those of the columns. Shapes are drawn in a square of 10.
+// The letters are those of the columns. Shapes are drawn in a square of size 10.
 const VERDICTS = {
   f: { name: 'failed', word: 'Failed', shape: 'M2.2 2.2L7.8 7.8M7.8 2.2L2.2 7.8', line: true },
   t: { name: 'timeout', word: 'Timed out', shape: 'M5 1.4a3.6 3.6 0 1 1-.01 0zM5 3v2.1l1.5.9', line: true },
@@ -10,21 +10,21 @@ const VERDICTS = {
   p: { name: 'passed', word: 'Passed', shape: 'M5 .9a4.1 4.1 0 1 1-.01 0z' },
   c: { name: 'cancelled', word: 'Cancelled', shape: 'M5 1.4a3.6 3.6 0 1 1-.01 0zM2.6 7.4l4.8-4.8', line: true },
   s: { name: 'skipped', word: 'Skipped', shape: 'M2 5H8', line: true },
-  '?': { name: 'unended', word: 'Not ended', shape: 'M5 4.2a.8 .8 0 1 1-.01 0z' },
+  '?': { name: 'unended', word: 'Not finished', shape: 'M5 4.2a.8 .8 0 1 1-.01 0z' },
 };
 
-// ORDER is that of their weight for a reader.
+// ORDER lists the verdicts, the most important for a reader first.
 const ORDER = ['f', 't', 'e', 'r', 'p', 'c', 's', '?'];
 
 const LETTERS = Object.fromEntries(Object.entries(VERDICTS).map(([letter, v]) => [v.name, letter]));
 
-// letterOf takes the name of a verdict; an empty one means that there is none yet.
+// letterOf returns the letter of a verdict; an empty name means that there is no verdict yet.
 const letterOf = (name) => LETTERS[name] || '?';
 
-// counted tells verdicts that say something of the agent.
+// counted reports whether a verdict counts as a result of the agent.
 const counted = (letter) => letter === 'p' || letter === 'f' || letter === 't';
 
-// mark is the sign of a verdict.
+// mark returns the sign of a verdict.
 function mark(letter, size = 12) {
   const v = VERDICTS[letter];
   return svg(
@@ -34,21 +34,21 @@ function mark(letter, size = 12) {
   );
 }
 
-// verdict is the sign and the word.
+// verdict returns the sign and the word of a verdict.
 const verdict = (letter) =>
   el('span', { class: `verdict v-${VERDICTS[letter].name}` }, mark(letter), VERDICTS[letter].word);
 
-// COUNTS are the names of counts in the data, by letter.
+// COUNTS maps letters to the names of counts in the data.
 const COUNTS = { p: 'passed', f: 'failed', e: 'errors', t: 'timeouts', c: 'cancelled', s: 'skipped', r: 'needsReview' };
 
-// parts lists the verdicts of counts that are not zero; those that have not ended last.
+// parts lists the verdicts with counts above zero; trials that have not ended come last.
 function parts(counts) {
   const list = ORDER.filter((l) => COUNTS[l] && counts[COUNTS[l]] > 0).map((l) => [l, counts[COUNTS[l]]]);
   const rest = counts.total - list.reduce((sum, [, n]) => sum + n, 0);
   return rest > 0 ? [...list, ['?', rest]] : list;
 }
 
-// saying gives counts as words: "18 passed, 2 failed".
+// saying returns counts in words: "18 passed, 2 failed".
 const saying = (counts) =>
   parts(counts)
     .map(([l, n]) => `${count(n)} ${VERDICTS[l].word.toLowerCase()}`)

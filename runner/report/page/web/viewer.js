@@ -1,7 +1,7 @@
-// The viewer of one trial, a sheet over the page. It is opened and closed by the
-// address: see route in main.js.
+// The viewer of one trial, a sheet over the page. The address opens and closes it: see
+// route in main.js.
 
-let viewed = -1; // the index of the trial that is shown
+let viewed = -1; // the index of the open trial
 
 // openTrial shows a trial, by its index in the columns.
 const openTrial = (at) => setHash(hashOf(taskOf(at), TRIALS.num[at]), true);
@@ -17,9 +17,9 @@ async function showTrial(at) {
     const trial = await loadTrial(at);
     body = trial ? trialBody(trial) : leftOut();
   } catch (error) {
-    body = el('p', { class: 'v-error' }, `The transcript cannot be read: ${error.message}`);
+    body = el('p', { class: 'v-error' }, `Cannot read the transcript: ${error.message}`);
   }
-  if (viewed !== at || ended()) return; // another one was opened meanwhile
+  if (viewed !== at || ended()) return; // another trial was opened in the meantime
   put(viewer, trialTitle(at, Array.isArray(body) ? partLinks(body) : null), el('div', { class: 'body' }, body));
   viewer.dataset.shown = hashOf(taskOf(at), TRIALS.num[at]);
   viewer.querySelector('h2').focus();
@@ -29,9 +29,9 @@ const leftOut = () =>
   el(
     'p',
     {},
-    'The transcript of this trial is not here, for the report would be too large. ',
+    'This report does not contain the transcript because it would be too large. ',
     el('code', {}, `waza runs show ${RUN.runId} --json`),
-    ' has all of it.',
+    ' shows it.',
   );
 
 function trialTitle(at, links) {
@@ -72,7 +72,7 @@ function trialTitle(at, links) {
   );
 }
 
-// leaveTo follows a link to a task also where the window has no address of its own.
+// leaveTo follows a link to a task, even if the window has no address of its own.
 const leaveTo = (task) => (event) => {
   event.preventDefault();
   event.stopPropagation();
@@ -80,7 +80,7 @@ const leaveTo = (task) => (event) => {
   route();
 };
 
-// place is a button that shows in the host's editor where something is declared.
+// place returns a button that shows a declaration in the host's editor.
 const place = (name, onclick) =>
   el(
     'button',
@@ -104,7 +104,7 @@ const stepButton = (name, sign, at) =>
 
 const isTrial = (at) => at >= 0 && at < TRIALS.num.length;
 
-// step goes to the trial before or after.
+// step goes to the previous or next trial.
 function step(by) {
   if (isTrial(viewed + by)) openTrial(viewed + by);
 }
@@ -123,10 +123,10 @@ function hideViewer() {
   if (back) back.focus();
 }
 
-// part is a section of the sheet.
+// part returns a section of the sheet.
 const part = (title, ...what) => el('section', { 'data-part': title }, el('h3', {}, title), what);
 
-// partLinks lead to the sections, which may be far below.
+// partLinks returns links to the sections, which can be far below.
 const partLinks = (sections) =>
   el(
     'nav',
@@ -144,9 +144,9 @@ function trialBody(t) {
       el(
         'p',
         { class: 'quiet' },
-        `Long texts are shortened here, by ${bytes(t.cut)} in all; `,
+        `Long texts are shortened by ${bytes(t.cut)} in total; `,
         el('code', {}, `waza runs show ${RUN.runId} --json`),
-        ' has them whole.',
+        ' shows all of them.',
       ),
     );
   if (t.graders && t.graders.length) list.push(part('Graders', graders(t.graders)));
@@ -157,7 +157,7 @@ function trialBody(t) {
   return list;
 }
 
-// spent is what agent and judges spent in all attempts.
+// spent returns the usage of agent and judges in all attempts.
 function spent(t, what) {
   const { agent, judges } = t.spent || {};
   return ((agent || {})[what] || 0) + ((judges || {})[what] || 0);
@@ -221,7 +221,7 @@ const isChecks = (d) =>
   d.length > 0 &&
   d.every((c) => c && typeof c === 'object' && typeof c.check === 'string' && typeof c.passed === 'boolean');
 
-// details are mostly checks, of which those that are not met come first.
+// details are mostly checks; those that are not met come first.
 function details(d) {
   if (d === undefined || d === null) return null;
   if (!isChecks(d)) return disclosure(el('span', { class: 'quiet' }, 'Details'), () => value(d));
@@ -244,8 +244,8 @@ function details(d) {
   );
 }
 
-// expected sets what was expected and what there was below each other, where a
-// check tells both.
+// expected shows the expected and the actual value below each other, if a check contains
+// both.
 function expected(detail) {
   const found = expectation(detail);
   if (!found) return el('p', { class: 'feedback' }, detail);
@@ -262,11 +262,11 @@ function expected(detail) {
 
 const EXPECTED = 'expected ';
 const GOT = ', got ';
-const MOST_PLACES = 20; // in which "expected" is looked at
+const MOST_PLACES = 20; // in which "expected" is searched
 
-// expectation takes a text such as "line 3: expected a, got b" apart; null where it
-// is no such text. An agent may have written it. The time it takes grows with its
-// length alone; that of a regular expression with the cube of it.
+// expectation splits a text such as "line 3: expected a, got b", and returns null for
+// other texts. An agent may have written the text. The time is linear in its length; a
+// regular expression would take cubic time.
 function expectation(detail) {
   let at = -1;
   for (let place = 0; place < MOST_PLACES; place++) {
@@ -274,28 +274,27 @@ function expectation(detail) {
     if (at < 0) return null;
     const before = detail.slice(Math.max(0, at - 2), at);
     if (before !== ': ' && before !== ', ') continue;
-    const begin = at + EXPECTED.length;
-    const end = endOfExpected(detail, begin);
+    const from = at + EXPECTED.length;
+    const end = endOfExpected(detail, from);
     if (end >= 0)
-      return { about: detail.slice(0, at - 2), expected: detail.slice(begin, end), got: detail.slice(end + GOT.length) };
+      return { about: detail.slice(0, at - 2), expected: detail.slice(from, end), got: detail.slice(end + GOT.length) };
   }
   return null;
 }
 
-// endOfExpected returns the last place where ", got " parts two values, the first of
-// which starts at begin; -1 if there is none. A value is anything in quotes, or a
-// line without quotes.
-function endOfExpected(detail, begin) {
+// endOfExpected returns the last place where ", got " separates two values, the first of
+// which starts at from, or -1. A value is a text in quotes, or a line without quotes.
+function endOfExpected(detail, from) {
   const quote = detail.lastIndexOf('"');
-  const plain = Math.max(quote, detail.lastIndexOf('\n')); // values after it are plain
-  const quoted = detail[begin] === '"';
-  const stop = quoted ? detail.length : begin + detail.slice(begin).search(/["\n]|$/);
-  for (let at = detail.lastIndexOf(GOT); at > begin; at = detail.lastIndexOf(GOT, at - 1)) {
+  const plain = Math.max(quote, detail.lastIndexOf('\n')); // later values have no quotes
+  const quoted = detail[from] === '"';
+  const stop = quoted ? detail.length : from + detail.slice(from).search(/["\n]|$/);
+  for (let at = detail.lastIndexOf(GOT); at > from; at = detail.lastIndexOf(GOT, at - 1)) {
     const got = at + GOT.length;
     const isPlain = got > plain && got < detail.length;
     const isQuoted = detail[got] === '"' && quote === detail.length - 1 && quote > got;
     if (!isPlain && !isQuoted) continue;
-    if (quoted ? at > begin + 1 && detail[at - 1] === '"' : at <= stop) return at;
+    if (quoted ? at > from + 1 && detail[at - 1] === '"' : at <= stop) return at;
   }
   return -1;
 }
