@@ -1,0 +1,310 @@
+package assistant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"waza/eval/text"
+	"waza/runner/executor"
+	"waza/runner/executor/browser"
+	"waza/runner/executor/model"
+	"waza/runner/provider"
+)
+
+// Hub lets evaluations use the extensions. [Assistants.Hub] returns it. Assistants that are
+// created for a trial are not listed, and commands of trials are not stored.
+type Hub struct{ a *Assistants }
+
+// Hub returns the hub for evaluations.
+func (a *Assistants) Hub() Hub { return Hub{a} }
+
+// errLeft is the cause for ending the commands of a trial when its extension disconnects.
+var errLeft = errors.New("the extension disconnected")
+
+// waiter is a trial that waits for an extension.
+type waiter struct {
+	want *browser.Want
+	got  chan *slot // has a capacity of one
+}
+
+// slot is an extension that a trial has reserved. It implements [browser.Slot].
+type slot struct {
+	owner     *Assistants
+	extension *extension
+	client    Client
+	attempt   string
+	session   string
+	history   []provider.Message
+
+	// Assistants.mu guards the fields below.
+	left    bool
+	cancel  context.CancelCauseFunc // cancels the command; nil without one
+	command string                  // text of the command
+	use     *use
+}
+
+// Reserve implements [browser.Hub].
+func (h Hub) Reserve(ctx context.Context, want *browser.Want) (browser.Slot, error) {
+	a := h.a
+	w := &waiter{want: want, got: make(chan *slot, 1)}
+	a.mu.Lock()
+	a.waiters = append(a.waiters, w)
+	a.admitLocked()
+	a.mu.Unlock()
+	select {
+	case s := <-w.got:
+		return s, nil
+	case <-ctx.Done():
+	case <-a.ctx.Done():
+	}
+	a.mu.Lock()
+	a.waiters = slices.DeleteFunc(a.waiters, func(other *waiter) bool { return other == w })
+	a.mu.Unlock()
+	select {
+	case s := <-w.got:
+		s.Release()
+	default:
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return nil, &executor.RetryError{Reason: "the server is shutting down"}
+}
+
+// admitLocked gives free extensions to waiting trials, in order of arrival.
+func (a *Assistants) admitLocked() {
+	if len(a.waiters) == 0 || a.closing {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(a.extensions))
+	a.waiters = slices.DeleteFunc(a.waiters, func(w *waiter) bool {
+		for _, id := range ids {
+			if c := a.extensions[id].freeLocked(w.want); c != nil {
+				s := &slot{owner: a, extension: a.extensions[id], client: c, attempt: w.want.ID, session: newID()}
+				s.extension.slot = s
+				w.got <- s
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// freeLocked returns a connection of the extension for a trial; nil when it has none.
+func (x *extension) freeLocked(w *browser.Want) Client {
+	if x.id == "" || x.slot != nil || x.busy > 0 || w.Extension != "" && !strings.EqualFold(w.Extension, x.id) {
+		return nil
+	}
+	for _, c := range slices.Backward(x.clients) {
+		if w.Extension != "" || c.Evaluation() {
+			return c
+		}
+	}
+	return nil
+}
+
+// endCommandLocked ends the command of a trial whose extension has disconnected.
+func (s *slot) endCommandLocked() {
+	s.left = true
+	if s.cancel != nil {
+		s.cancel(errLeft)
+	}
+}
+
+// ExtensionID implements [browser.Slot].
+func (s *slot) ExtensionID() string { return s.extension.id }
+
+// Release implements [browser.Slot].
+func (s *slot) Release() {
+	a := s.owner
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.extension.slot != s {
+		return
+	}
+	s.extension.slot = nil
+	a.forgetLocked(s.extension)
+	a.admitLocked()
+	for _, as := range a.sortedLocked() {
+		a.pumpLocked(as)
+	}
+}
+
+// Execute implements [browser.Slot].
+func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browser.Step)) (*browser.Answer, error) {
+	a := s.owner
+	made, err := a.made(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })
+	defer stop()
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = a.o.CommandTimeout
+	}
+	t := &trial{slot: s, report: step}
+	l := &loop{
+		owner: a, commandID: newID(), extensionID: s.extension.id, sessionID: s.session, text: c.Text,
+		instructions: made.Instructions, model: made.Model, capabilities: made.Capabilities, history: s.history,
+		maxTurns: c.MaxTurns, clock: newClock(limit, func() { cancel(errTooLate) }), observer: t,
+	}
+	defer l.clock.stop()
+	status := StatusChanged{CommandID: l.commandID, SessionID: s.session, Status: Executing, Message: "A trial of waza is running"}
+	a.mu.Lock()
+	if s.left || a.closing {
+		a.mu.Unlock()
+		return nil, &executor.RetryError{Reason: errLeft.Error()}
+	}
+	s.cancel, s.command = cancel, c.Text
+	s.client.Happened(status)
+	a.mu.Unlock()
+
+	answer, err := l.run(ctx)
+	cause := context.Cause(ctx)
+	if errors.Is(err, model.ErrMaxTurns) {
+		t.step(browser.Step{Warning: fmt.Sprintf("the model was stopped after %d answers; its last answer still called tools", max(c.MaxTurns, 10))})
+		err = nil
+	}
+
+	a.mu.Lock()
+	s.cancel, s.command = nil, ""
+	status.Status, status.Message, status.Result = Completed, "The trial's command is completed", a.o.Redact(answer)
+	if err != nil {
+		status.Status, status.Message, status.Error = Failed, "The trial's command failed", a.o.Redact(err.Error())
+	}
+	if !s.left {
+		s.client.Happened(status)
+	}
+	a.mu.Unlock()
+	switch {
+	case err == nil:
+		s.history = append(s.history, provider.Message{Role: provider.User, Text: c.Text}, provider.Message{Role: provider.Assistant, Text: answer})
+		return &browser.Answer{Text: a.o.Redact(answer), Model: l.asked, Usage: l.usage, Requests: l.requests}, nil
+	case errors.Is(cause, errLeft), errors.Is(cause, errInterrupted):
+		return nil, &executor.RetryError{Reason: cause.Error()}
+	case errors.Is(cause, errTooLate):
+		return nil, fmt.Errorf("the assistant did not answer within %v, without the time of its tools: %w", limit, executor.ErrTimeout)
+	case cause != nil:
+		return nil, cause
+	}
+	return nil, err
+}
+
+// made returns the assistant for a command of a trial.
+func (a *Assistants) made(c *browser.Command) (*browser.Made, error) {
+	if c.Made != nil {
+		if f := a.checkCapabilities(c.Made.Capabilities); f != nil {
+			return nil, executor.Permanent(f)
+		}
+		return c.Made, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, as := range a.byID {
+		if id == c.Assistant || strings.EqualFold(as.row.Name, c.Assistant) {
+			return &browser.Made{Name: as.row.Name, Instructions: as.row.Instructions, Capabilities: as.row.Capabilities, Model: as.row.Model}, nil
+		}
+	}
+	return nil, executor.Permanent(fmt.Errorf("assistant %q not found", text.Clip(c.Assistant, 100)))
+}
+
+// trial is a command of a trial. It implements [observer].
+type trial struct {
+	*slot
+	report func(browser.Step)
+}
+
+func (t *trial) started()     {}
+func (t *trial) blocked(bool) {}
+func (t *trial) part(string)  {}
+
+func (t *trial) step(s browser.Step) {
+	if t.report != nil {
+		t.report(s)
+	}
+}
+
+func (t *trial) clientLocked() Client {
+	if t.left {
+		return nil
+	}
+	return t.client
+}
+
+func (t *trial) usesLocked(u *use) { t.slot.use = u }
+
+// shownText is the maximum length of a command in lists, in characters.
+const shownText = 200
+
+// Extensions implements [browser.Directory].
+func (h Hub) Extensions(context.Context) ([]*browser.Extension, error) {
+	a := h.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := []*browser.Extension{}
+	for _, id := range slices.Sorted(maps.Keys(a.extensions)) {
+		x := a.extensions[id]
+		for _, c := range x.clients {
+			d := c.Describe()
+			e := &browser.Extension{ID: id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since, Messages: d.Messages}
+			if s := x.slot; s != nil && s.client == c {
+				e.Trial, e.Command = s.attempt, text.Clip(s.command, shownText)
+				e.Tool = s.use.name()
+			}
+			for _, as := range a.sortedLocked() {
+				if cur := as.current; cur != nil && cur.executing && a.clientLocked(cur.ExtensionID, cur.client) == c {
+					e.Command, e.Tool = text.Clip(cur.Text, shownText), cur.use.name()
+				}
+			}
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// name returns the name of the tool; empty when none is running.
+func (u *use) name() string {
+	if u == nil {
+		return ""
+	}
+	return u.Tool
+}
+
+// Assistants implements [browser.Directory].
+func (h Hub) Assistants(context.Context) ([]*browser.Assistant, error) {
+	a := h.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := []*browser.Assistant{}
+	for _, as := range a.byID {
+		p := as.public()
+		out := &browser.Assistant{ID: p.ID, Name: p.Name, Status: p.Status, Model: p.Model, Capabilities: p.Capabilities, CreatedAt: p.CreatedAt}
+		if !p.LastActiveAt.IsZero() {
+			out.LastActiveAt = &p.LastActiveAt
+		}
+		for _, c := range as.openLocked() {
+			info := browser.CommandInfo{ID: c.ID, Text: text.Clip(c.Text, shownText), Since: c.QueuedAt, Extension: c.ExtensionID}
+			if c.executing {
+				info.Since = c.StartedAt
+				out.Executing = &info
+			} else {
+				out.Queued = append(out.Queued, info)
+			}
+		}
+		all = append(all, out)
+	}
+	slices.SortFunc(all, func(x, y *browser.Assistant) int { return strings.Compare(x.Name, y.Name) })
+	return all, nil
+}
+
+var (
+	_ browser.Hub  = Hub{}
+	_ browser.Slot = (*slot)(nil)
+)
