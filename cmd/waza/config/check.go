@@ -33,23 +33,20 @@ func (l *loader) report(block, key string, suggestion, format string, args ...an
 	l.Report(d)
 }
 
-// relative makes the name of a file that the configuration gives relative to its
-// directory.
+// relative makes a file name of the configuration relative to the configuration's directory.
 func (l *loader) relative(v reflect.Value) {
 	if name := v.String(); name != "" && !filepath.IsAbs(name) {
 		v.SetString(filepath.Join(l.dir, name))
 	}
 }
 
-// check looks for what types alone do not show.
+// check finds errors that decoding does not detect.
 func (l *loader) check() {
 	for _, b := range l.blocks() {
 		for _, f := range b.fields {
 			l.checkRange(b, f)
 		}
 	}
-	l.checkClosed("browser", "for browser assistants", l.config.Browser.Listen)
-	l.checkClosed("router", "that routes messages", l.config.Router.Listen)
 	l.checkModel()
 	l.readKeys()
 	var open []address
@@ -66,13 +63,13 @@ func (l *loader) check() {
 	}
 }
 
-// checkRange refuses numbers and times below zero, and times outside the bounds that
-// the tags least and most give.
+// checkRange rejects negative numbers and times, and times outside the bounds of the tags least
+// and most.
 func (l *loader) checkRange(b block, f field) {
 	v := b.value.FieldByIndex(f.Index)
 	if f.Type != reflect.TypeFor[door.Duration]() {
 		if n, ok := fields.Number(v); ok && n < 0 && f.Min == nil {
-			l.report(b.name, f.Name, "", "must be at least 0, not %v", n)
+			l.report(b.name, f.Name, "", "must be at least 0, got %v", n)
 		}
 		return
 	}
@@ -86,9 +83,9 @@ func (l *loader) checkRange(b block, f field) {
 	least, most := bound("least", 0), bound("most", 1<<63-1)
 	switch {
 	case d < least:
-		l.report(b.name, f.Name, "", "must be at least %s, not %s", f.limit("least", "0s"), v)
+		l.report(b.name, f.Name, "", "must be at least %s, got %s", f.limit("least", "0s"), v)
 	case d > most:
-		l.report(b.name, f.Name, "", "must be at most %s, not %s", f.limit("most", ""), v)
+		l.report(b.name, f.Name, "", "must be at most %s, got %s", f.limit("most", ""), v)
 	}
 }
 
@@ -99,42 +96,41 @@ func (f field) limit(tag, otherwise string) string {
 	return otherwise
 }
 
-// checkClosed refuses to open a door that this version does not have.
-func (l *loader) checkClosed(block, what, listen string) {
-	if listen != off {
-		l.report(block, "listen", off, "this version has no door %s", what)
+func (l *loader) checkModel() {
+	m := &l.config.Model
+	if m.Executor == "" && m.Model != "" {
+		l.report("model", "model", "", "model.executor is missing; set it to openai or anthropic")
+	}
+	if m.Executor != "" && m.Model == "" {
+		l.report("model", "executor", "", "model.model is missing; set it to the name of a model")
+	}
+	for _, f := range m.Faults() {
+		l.report("model", f.Key, "", "%s", f.Message)
 	}
 }
 
-func (l *loader) checkModel() {
-	m := l.config.Model
-	if m.Executor == "" && m.Model != "" {
-		l.report("model", "model", "", "model.executor is missing: openai or anthropic")
-	}
-	if m.Executor != "" && m.Model == "" {
-		l.report("model", "executor", "", "model.model is missing: the name of the model")
-	}
-}
+// off closes a door.
+const off = door.Off
 
 // address is where a door listens.
 type address struct{ door, host, port string }
 
-// checkFree refuses the address of a door before it.
+// checkFree rejects an address that an earlier door uses.
 func (l *loader) checkFree(a address, open []address) {
 	for _, other := range open {
 		everywhere := net.ParseIP(a.host).IsUnspecified() || net.ParseIP(other.host).IsUnspecified()
 		if a.port == other.port && a.port != "0" && (a.host == other.host || everywhere) {
-			if _, chosen := l.places[a.door+".listen"]; !chosen { // the default of one is not at fault
+			if _, chosen := l.places[a.door+".listen"]; !chosen { // blame the door with the explicit address, not the default
 				a, other = other, a
 			}
-			l.report(a.door, "listen", "", "the door %s listens there, too: each needs an address of its own", other.door)
+			l.report(a.door, "listen", "", "the door %s also listens there; each door needs its own address", other.door)
 			return
 		}
 	}
 }
 
-// checkReach refuses doors that other machines reach without encryption, unless that
-// is asked for, or without a secret.
+// checkReach rejects doors that other machines can reach without a secret, or without encryption
+// unless the configuration allows that.
 func (l *loader) checkReach(d Door) {
 	c := d.Config
 	switch {
@@ -152,16 +148,25 @@ func (l *loader) checkReach(d Door) {
 	if d.Local() {
 		return
 	}
+	if d.LocalOnly {
+		l.report(d.Name, "listen", "localhost:"+portOf(c.Listen), "other machines can reach %s, but clients of this door present no secret; use a loopback address", c.Listen)
+		return
+	}
 	if c.TLSCert == "" && !c.Insecure {
-		l.report(d.Name, "listen", "", "other machines can reach %s: set tls_cert and tls_key, or insecure to do without", c.Listen)
+		l.report(d.Name, "listen", "", "other machines can reach %s; set tls_cert and tls_key, or insecure for no encryption", c.Listen)
 	}
 	if d.Secret == "" {
-		l.report(d.Name, "listen", "", "other machines can reach %s: set keys_file, or the variable WAZA_AGENT_KEY", c.Listen)
+		l.report(d.Name, "listen", "", "other machines can reach %s; set keys_file, or the variable WAZA_AGENT_KEY", c.Listen)
 	}
 }
 
-// certificateFault says why certificates are refused. Errors of crypto/tls name
-// no file but hold nothing of the key.
+func portOf(listen string) string {
+	_, port, _ := net.SplitHostPort(listen)
+	return port
+}
+
+// certificateFault describes why a certificate is rejected. Errors of crypto/tls contain neither
+// a file name nor any part of the key.
 func certificateFault(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -170,8 +175,8 @@ func certificateFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "tls: ")
 }
 
-// checkAddress takes an address apart. No host means localhost, which
-// is the same as its loopback address.
+// checkAddress parses the address of a door. An empty host means localhost, which has the same
+// loopback address.
 func (l *loader) checkAddress(d Door) (address, bool) {
 	listen := d.Config.Listen
 	suggestion := ""
@@ -182,11 +187,11 @@ func (l *loader) checkAddress(d Door) (address, bool) {
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		l.report(d.Name, "listen", suggestion, "must be HOST:PORT or off, not %q", text.Clip(listen, 60))
+		l.report(d.Name, "listen", suggestion, "must be HOST:PORT or off, got %q", text.Clip(listen, 60))
 		return address{}, false
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		l.report(d.Name, "listen", "", "the port must be a number up to 65535, not %q; 0 means any that is free", text.Clip(port, 60))
+		l.report(d.Name, "listen", "", "the port must be a number up to 65535, got %q; 0 means any free port", text.Clip(port, 60))
 		return address{}, false
 	}
 	if host == "" || strings.EqualFold(host, "localhost") {
@@ -197,8 +202,8 @@ func (l *loader) checkAddress(d Door) (address, bool) {
 
 var loose = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|sec|secs|seconds?|min|mins|minutes?|hours?|days?|milliseconds?)?\s*$`)
 
-// durationAt is how waza writes the time that a finding is about, "" when it is about
-// something else or the time is not understood.
+// durationAt returns the time that a finding is about in waza's notation. It returns "" for
+// other findings and for times that it cannot parse.
 func (l *loader) durationAt(d decode.Diagnostic) string {
 	for _, b := range l.blocks() {
 		for _, f := range b.fields {
@@ -211,7 +216,7 @@ func (l *loader) durationAt(d decode.Diagnostic) string {
 	return ""
 }
 
-// looseDuration writes a time such as 60, 5 min or 1d as waza reads it.
+// looseDuration rewrites a time such as 60, 5 min or 1d in waza's notation.
 func looseDuration(s string) string {
 	m := loose.FindStringSubmatch(strings.ToLower(s))
 	if _, err := time.ParseDuration(s); err == nil || m == nil {
@@ -234,5 +239,3 @@ func looseDuration(s string) string {
 	}
 	return m[1] + unit
 }
-
-func seconds(n int) door.Duration { return door.Duration(time.Duration(n) * time.Second) }

@@ -1,7 +1,7 @@
-// Package config reads the configuration of `waza serve`: a YAML file, over that environment
-// variables, over those flags. Call [Load]; what is wrong comes back as findings with
-// their places, as for suites. A [Config] without findings of severity [decode.Error]
-// can be served.
+// Package config reads the configuration of `waza serve`. Environment variables override the
+// YAML file, and flags override both. Call [Load]; problems are returned as findings with their
+// positions, as for suites. A [Config] without findings of severity [decode.Error] can be
+// served.
 package config
 
 import (
@@ -14,39 +14,43 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/rpc/gateway/agents"
+	"waza/rpc/gateway/browser"
 	"waza/rpc/gateway/jobs"
+	"waza/rpc/gateway/router"
+	"waza/runner/provider"
 )
 
-// Config is what the file of `waza serve --config FILE` says. Keys that are left out
-// have their defaults.
+// Config is the file of `waza serve --config FILE`. Omitted keys have their defaults.
 type Config struct {
-	// Evaluation agents connect here by WebSocket and do the trials of suites with
-	// `executor: remote`.
+	// Evaluation agents connect here by WebSocket and do the trials of suites with `executor:
+	// remote`.
 	Agents agents.Config `yaml:"agents"`
-	// The dashboard at `/`; JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz` and
-	// `/metrics`. A client of `/rpc` can run any program, so it always shows a token.
+	// The dashboard at `/`; JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz`
+	// and `/metrics`. A client of `/rpc` can run any program, so it always presents a token.
 	Jobs jobs.Config `yaml:"jobs"`
-	// Browser assistants. This version has no such door: `listen` must be off.
-	Browser Browser `yaml:"browser"`
-	// Clients that messages are routed to. This version has no such door: `listen` must
-	// be off.
-	Router Router `yaml:"router"`
-	// The model that doors ask.
+	// Browser extensions connect here by WebSocket, at `/ws`. They send commands to assistants
+	// and run the tools that the model of `model` calls.
+	Browser browser.Config `yaml:"browser"`
+	// Clients of the message router connect here by WebSocket. Only this machine can reach the
+	// door, because a registered client receives messages of the user.
+	Router router.Config `yaml:"router"`
+	// The model that the doors use.
 	Model Model `yaml:"model"`
 
-	// Keys are what evaluation agents must show, by client id: those of
-	// agents.keys_file. Nobody logs them.
+	// Keys maps the client ids of evaluation agents to their keys, from agents.keys_file. They
+	// must not be logged.
 	Keys map[string]string `yaml:"-"`
-	// Key is what agents without a key of their own must show; empty for none.
+	// Key is the key of agents without a key of their own; empty for none.
 	Key string `yaml:"-"`
 }
 
-// Model says which model doors ask.
+// Model selects the model that the doors use.
 type Model struct {
-	// The API that the model is reached by.
+	// The API of the model.
 	Executor string `yaml:"executor" jsonschema:"enum=openai,enum=anthropic"`
-	// Name of the model, as that API calls it.
-	Model string `yaml:"model"`
+	// Name of the model in that API.
+	Model             string `yaml:"model"`
+	provider.Endpoint `yaml:",inline"`
 }
 
 //go:embed serve.schema.json
@@ -55,37 +59,37 @@ var schema []byte
 // Schema returns the JSON Schema (2020-12) of the file. The caller owns the slice.
 func Schema() []byte { return slices.Clone(schema) }
 
-// Default returns what holds when nothing is said.
+// Default returns the configuration without any settings.
 func Default() *Config {
-	return &Config{Agents: agents.Defaults(), Jobs: jobs.Defaults(), Browser: defaultBrowser(), Router: defaultRouter()}
+	return &Config{Agents: agents.Defaults(), Jobs: jobs.Defaults(), Browser: browser.Defaults(), Router: router.Defaults()}
 }
 
-// Options say where a configuration comes from.
+// Options lists the sources of a configuration.
 type Options struct {
 	// File is a YAML or JSON file; empty for none. Relative paths in it are relative to
 	// its directory.
 	File string
-	// Environ are the variables of the environment, as os.Environ returns them. Those
-	// that begin with WAZA_SERVE_ override the file.
+	// Environ holds the environment variables, as os.Environ returns them. Variables that start
+	// with WAZA_SERVE_ override the file.
 	Environ []string
 	// Flags override the environment.
 	Flags []Setting
-	// Key is for [Config.Key].
+	// Key is the value of [Config.Key].
 	Key string
 }
 
 // Setting is one value from outside the file.
 type Setting struct {
-	// From names its origin in messages: --agents, or a variable.
+	// From names the source in messages: --agents, or a variable.
 	From string
-	// Block and Key say what is set: agents and listen.
+	// Block and Key name the setting: agents and listen.
 	Block, Key string
-	// Value is as it was written; a list is separated by commas.
+	// Value is the text of the setting; commas separate the items of a list.
 	Value string
 }
 
-// Load reads the configuration. It is as good as its sources allow, and must not be
-// served when the findings have errors.
+// Load reads the configuration. If the findings contain errors, the configuration is incomplete
+// and must not be served.
 func Load(o Options) (*Config, decode.Diagnostics) {
 	l := &loader{config: Default(), places: map[string]place{}}
 	l.config.Key = o.Key
@@ -96,7 +100,7 @@ func Load(o Options) (*Config, decode.Diagnostics) {
 	for _, s := range o.Flags {
 		l.set(s)
 	}
-	if l.Errors() == 0 { // what was not understood would lead to findings that mislead
+	if l.Errors() == 0 { // values that failed to decode would cause misleading findings
 		l.check()
 	}
 	return l.config, l.diagnostics()
@@ -106,12 +110,12 @@ func Load(o Options) (*Config, decode.Diagnostics) {
 type loader struct {
 	decode.Findings
 	config *Config
-	source *decode.Source   // the file; nil when there is none or it was not understood
-	dir    string           // of the file; empty when there is none
-	places map[string]place // where values come from, by block.key
+	source *decode.Source   // the file; nil without a file or when it cannot be parsed
+	dir    string           // of the file; empty without one
+	places map[string]place // sources of the values, by block.key
 }
 
-// place is where a value was set.
+// place is the position that set a value.
 type place struct {
 	source *decode.Source
 	node   *yaml.Node
@@ -151,8 +155,8 @@ func (l *loader) file(name string) {
 	}
 }
 
-// diagnostics returns the findings. A key that is not known is an error: what it was
-// meant to forbid would be allowed.
+// diagnostics returns the findings. An unknown key is an error, because waza would otherwise
+// ignore a restriction that the key was meant to set.
 func (l *loader) diagnostics() decode.Diagnostics {
 	ds := l.Diagnostics()
 	for i := range ds {

@@ -10,14 +10,14 @@ import (
 	"waza/eval/decode"
 )
 
-// maxKeysBytes is the largest file of keys.
+// maxKeysBytes limits the size of a file of keys.
 const maxKeysBytes = 1 << 20
 
-// goodKey is how many characters a key that is hard to guess has at least.
+// goodKey is the minimum number of characters of a key.
 const goodKey = 16
 
-// readKeys reads the file of agents.keys_file. Findings about it have no place, so
-// that no line of it is shown.
+// readKeys reads the file of agents.keys_file. Findings about it have no position, so that they
+// show no line of it.
 func (l *loader) readKeys() {
 	path := l.config.Agents.KeysFile
 	if path == "" {
@@ -49,13 +49,13 @@ func (l *loader) readKeys() {
 		case id.Kind != yaml.ScalarNode || strings.TrimSpace(id.Value) == "" || key.Kind != yaml.ScalarNode || strings.TrimSpace(key.Value) == "":
 			l.report("agents", "keys_file", "", "%s:%d must be a client id and its key", path, line)
 		case len(key.Value) < goodKey:
-			l.report("agents", "keys_file", "", "%s:%d: the key has %d characters, it must have at least %d; openssl rand -hex 32 prints a good one", path, line, len(key.Value), goodKey)
+			l.report("agents", "keys_file", "", "%s:%d: the key must have at least %[4]d characters, got %[3]d; openssl rand -hex 32 prints a good one", path, line, len(key.Value), goodKey)
 		default:
 			keys[id.Value] = key.Value
 		}
 	}
 	if len(root.Content) == 0 {
-		l.report("agents", "keys_file", "", "%s has no keys", path)
+		l.report("agents", "keys_file", "", "%s contains no keys", path)
 	}
 	l.config.Keys = keys
 }

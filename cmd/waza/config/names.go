@@ -8,22 +8,22 @@ import (
 	"waza/eval/text"
 )
 
-// checkNames refuses hosts and origins that no request has.
+// checkNames rejects hosts and origins that no request can have.
 func (l *loader) checkNames(d Door) {
 	for i, host := range d.Config.Hosts {
 		if suggestion, ok := hostName(host); !ok {
-			l.reportItem(d.Name, "hosts", i, suggestion, "must be the name of a host, such as eval.example.com, not %q", text.Clip(host, 60))
+			l.reportItem(d.Name, "hosts", i, suggestion, "must be a host name such as eval.example.com, got %q", text.Clip(host, 60))
 		}
 	}
 	for i, origin := range d.Config.Origins {
 		if suggestion, ok := originName(origin); !ok {
-			l.reportItem(d.Name, "origins", i, suggestion, "must be an origin, such as https://example.com, not %q", text.Clip(origin, 60))
+			l.reportItem(d.Name, "origins", i, suggestion, "must be an origin such as https://example.com, got %q", text.Clip(origin, 60))
 		}
 	}
 }
 
-// hostName reports whether s is a host, perhaps with a port, and otherwise returns what
-// it may have been meant to be.
+// hostName reports whether s is a host, optionally with a port. Otherwise it returns the host
+// that s probably means, or "".
 func hostName(s string) (suggestion string, ok bool) {
 	if s != "" && !strings.ContainsAny(s, "/*@ ") {
 		return "", true
@@ -34,7 +34,7 @@ func hostName(s string) (suggestion string, ok bool) {
 	return "", false
 }
 
-// originName is [hostName] for an origin.
+// originName is like [hostName], for an origin.
 func originName(s string) (suggestion string, ok bool) {
 	u, err := url.Parse(s)
 	switch {
@@ -53,7 +53,7 @@ func originName(s string) (suggestion string, ok bool) {
 	return "", true
 }
 
-// reportItem reports an item of a list at its own place, where it has one.
+// reportItem reports an item of a list, at the item's own position if known.
 func (l *loader) reportItem(block, key string, i int, suggestion, format string, args ...any) {
 	path := block + "." + key
 	if p, ok := l.places[path]; ok {

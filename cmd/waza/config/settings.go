@@ -13,11 +13,11 @@ import (
 	"waza/eval/text"
 )
 
-// Prefix begins the variables of the environment that override the file:
-// WAZA_SERVE_AGENTS_LISTEN is listen of agents.
+// Prefix is the prefix of environment variables that override the file: WAZA_SERVE_AGENTS_LISTEN
+// sets listen of agents.
 const Prefix = "WAZA_SERVE_"
 
-// block is a map at the top of the file: the keys of a door, or of the model.
+// block is a map at the top level of the file: the keys of a door, or of the model.
 type block struct {
 	name   string
 	value  reflect.Value // the struct
@@ -29,12 +29,12 @@ type field struct {
 	tag reflect.StructTag
 }
 
-// isPath reports whether the key takes the name of a file.
+// isPath reports whether the value of the key is a file name.
 func (f field) isPath() bool {
 	return f.Name == "tls_cert" || f.Name == "tls_key" || strings.HasSuffix(f.Name, "_file")
 }
 
-// blocks are those of a configuration, in the order in which they are documented.
+// blocks returns the blocks of a configuration, in the order of the documentation.
 func (l *loader) blocks() []block {
 	v := reflect.ValueOf(l.config).Elem()
 	var list []block
@@ -48,12 +48,12 @@ func (l *loader) blocks() []block {
 	return list
 }
 
-// Variable is the name of the variable that overrides a key of a block.
+// Variable returns the name of the variable that overrides a key of a block.
 func Variable(block, key string) string {
 	return Prefix + strings.ToUpper(block) + "_" + strings.ToUpper(key)
 }
 
-// environment takes the variables that override the file, in the order of the keys.
+// environment applies the variables that override the file, in the order of the keys.
 func (l *loader) environment(environ []string) {
 	values := map[string]string{}
 	for _, e := range environ {
@@ -73,17 +73,18 @@ func (l *loader) environment(environ []string) {
 	}
 	for name := range values {
 		if !slices.Contains(known, name) {
-			// Only a warning: a cluster makes variables of the names of its services.
+			// This is only a warning because clusters set variables for the names of their
+			// services.
 			l.Report(decode.Diagnostic{
 				File: name, Severity: decode.Warning, Code: decode.CodeNoEffect, Suggestion: decode.Nearest(name, known),
-				Message: "this variable sets no key of waza serve",
+				Message: "unknown variable of waza serve",
 			})
 		}
 	}
 }
 
-// set decodes a value from outside the file as if the file had it. An empty one
-// changes nothing.
+// set decodes a value from outside the file as if it were in the file. It ignores an empty
+// value.
 func (l *loader) set(s Setting) {
 	if strings.TrimSpace(s.Value) == "" {
 		return
@@ -99,7 +100,7 @@ func (l *loader) set(s Setting) {
 			if b.name != s.Block || f.Name != s.Key {
 				continue
 			}
-			if f.Type.Kind() == reflect.Slice {
+			if f.Type == reflect.TypeFor[[]string]() {
 				value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 				for part := range strings.SplitSeq(s.Value, ",") {
 					if part = strings.TrimSpace(part); part != "" {
@@ -114,6 +115,6 @@ func (l *loader) set(s Setting) {
 	}
 	l.Report(decode.Diagnostic{
 		File: s.From, Severity: decode.Error, Code: decode.CodeUnknownKey,
-		Message: fmt.Sprintf("no key %s.%s", text.Clip(s.Block, 40), text.Clip(s.Key, 40)),
+		Message: fmt.Sprintf("unknown key %s.%s", text.Clip(s.Block, 40), text.Clip(s.Key, 40)),
 	})
 }

@@ -7,23 +7,27 @@ import (
 	"waza/rpc/gateway/door"
 )
 
-// Door is a door as its configuration describes it.
+// Door is a door with its configuration.
 type Door struct {
-	// Name of the door, which is that of its block.
+	// Name is the name of the door and of its block.
 	Name string
-	// Config is nil for a door that this version does not have.
+	// Config is nil for a door that this version does not implement.
 	Config *door.Config
-	// Secret says what clients must show; empty for nothing.
+	// Path is the path of the URL for clients; empty for any.
+	Path string
+	// Secret describes what clients must present; empty for nothing.
 	Secret string
+	// LocalOnly restricts the door to this machine, because clients present no secret.
+	LocalOnly bool
 }
 
-// Doors are all doors, open or not.
+// Doors returns all doors, open or not.
 func (c *Config) Doors() []Door {
 	return []Door{
 		{Name: "agents", Config: &c.Agents.Config, Secret: c.agentSecret()},
 		{Name: "jobs", Config: &c.Jobs.Config, Secret: "token"},
-		{Name: "browser"},
-		{Name: "router"},
+		{Name: "browser", Config: &c.Browser.Config, Path: "/ws", LocalOnly: true},
+		{Name: "router", Config: &c.Router.Config, LocalOnly: true},
 	}
 }
 
@@ -40,14 +44,14 @@ func (d Door) Open() bool { return d.Config != nil && !d.Config.IsOff() }
 // TLS reports whether connections are encrypted.
 func (d Door) TLS() bool { return d.Config != nil && d.Config.TLSCert != "" }
 
-// Local reports whether only this machine reaches the address.
+// Local reports whether only this machine can reach the address.
 func (d Door) Local() bool {
 	host, _, err := net.SplitHostPort(d.Config.Listen)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "" || strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback())
 }
 
-// URL is where clients connect.
+// URL returns the URL that clients connect to.
 func (d Door) URL() string {
 	scheme := "ws://"
 	if d.TLS() {
@@ -56,17 +60,17 @@ func (d Door) URL() string {
 	if strings.HasPrefix(d.Config.Listen, ":") {
 		scheme += "localhost"
 	}
-	return scheme + d.Config.Listen
+	return scheme + d.Config.Listen + d.Path
 }
 
-// Clients says in words who may connect.
+// Clients describes who can connect.
 func (d Door) Clients() string {
-	where := "every program of this machine"
+	where := "every program on this machine"
 	if !d.Local() {
-		where = "every machine that reaches it"
+		where = "every machine that can reach it"
 	}
 	if d.Secret != "" {
-		return where + " that shows the " + d.Secret
+		return where + " that presents the " + d.Secret
 	}
 	return where
 }

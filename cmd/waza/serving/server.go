@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/rpc"
 	"waza/rpc/gateway/agents"
+	"waza/rpc/gateway/browser"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/jobs/board"
@@ -25,8 +27,11 @@ import (
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/link"
 	"waza/rpc/gateway/owned"
+	"waza/rpc/gateway/router"
+	"waza/rpc/gateway/router/desktop"
 	"waza/rpc/gateway/store"
 	"waza/runner"
+	"waza/runner/routing"
 )
 
 // Options configures a server. All fields are required.
@@ -55,6 +60,8 @@ type opener func(s *Server) (protocol, error)
 // the fields that earlier ones have set in the server. A further door needs one line here and
 // one in [config.Config.Doors].
 var protocols = []opener{
+	(*Server).openRouter,
+	(*Server).openBrowser,
 	(*Server).openAgents,
 	(*Server).openJobs,
 }
@@ -65,6 +72,10 @@ const (
 	doorsTime = 3 * time.Second // then, until clients have received their pending messages
 )
 
+// modelPatience limits how long a model can take to choose the receivers of a message. Then the
+// words of the message decide.
+const modelPatience = 20 * time.Second
+
 // Server is the process of `waza serve`. It has one goroutine per door and one for the link;
 // Serve waits for all.
 type Server struct {
@@ -72,6 +83,10 @@ type Server struct {
 	link      *link.Server
 	store     *store.Store
 	owned     *owned.Runs
+	models    *Models
+	browser   *browser.Server
+	router    *router.Server
+	desktop   *desktop.Desktop // nil without one
 	agents    *agents.Server
 	runner    *runner.Runner
 	rpc       *rpc.Server
@@ -110,6 +125,7 @@ func (s *Server) open(protocols []opener) (err error) {
 	if s.owned, err = owned.Open(context.Background(), store.RunsOf(s.store), s.o.Config.Jobs.MaxJobs, s.o.Log); err != nil {
 		return err
 	}
+	s.models = NewModels(s.o.Config.Model)
 	for _, open := range protocols {
 		served, err := open(s)
 		if err != nil {
@@ -133,6 +149,59 @@ func (s *Server) open(protocols []opener) (err error) {
 	return nil
 }
 
+func (s *Server) openBrowser() (protocol, error) {
+	o := browser.Options{Store: s.store, Redact: s.models.Redact, Log: s.o.Log, Metrics: s.metrics}
+	if s.o.Config.Model.Executor != "" {
+		o.Model = s.models.Client
+	}
+	var err error
+	if s.browser, err = browser.New(s.o.Config.Browser, o); err != nil {
+		return nil, err
+	}
+	s.link.OfferBrowsers(s.browsers())
+	return s.browser, nil
+}
+
+// openRouter runs before the senders of messages open: JSON-RPC and other processes.
+func (s *Server) openRouter() (protocol, error) {
+	c := &s.o.Config.Router
+	o := router.Options{Store: store.MessagesOf(s.store), Log: s.o.Log, Metrics: s.metrics}
+	var err error
+	if !c.IsOff() {
+		if o.Chooser, err = s.chooser(); err != nil {
+			return nil, err
+		}
+		if c.Desktop {
+			s.desktop = desktop.New(os.Environ(), s.o.Log)
+		}
+	}
+	if s.desktop != nil {
+		o.Desktop = s.desktop
+	}
+	if s.router, err = router.New(*c, o); err != nil {
+		return nil, err
+	}
+	s.link.OfferOffice(s.router.Office())
+	return s.router, nil
+}
+
+// chooser returns the configured model as chooser of receivers, or words without one.
+func (s *Server) chooser() (routing.Chooser, error) {
+	client, err := s.models.Client(context.Background(), "")
+	switch {
+	case errors.Is(err, ErrNoModel):
+		return routing.Words{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return &routing.Model{
+		Client: client, Patience: modelPatience, Otherwise: routing.Words{}, Redact: s.models.Redact,
+		Failed: func(why string) {
+			s.o.Log.Warn("words choose the receivers of messages", "door", "router", "error", why)
+		},
+	}, nil
+}
+
 // openAgents creates the door for agents, and the users of the agents: the runner and the
 // methods of JSON-RPC.
 func (s *Server) openAgents() (protocol, error) {
@@ -145,11 +214,11 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub()}, s.owned, s.o.Log); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office()}, s.owned, s.o.Log); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
-	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub()})
+	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office()})
 	return s.agents, err
 }
 
@@ -297,8 +366,20 @@ func (s *Server) close(ctx context.Context) {
 		all.Wait()
 		return errors.Join(errs...)
 	})
+	if s.router != nil {
+		s.router.Close()
+	}
+	if s.desktop != nil {
+		s.desktop.Close()
+	}
 	if s.agents != nil {
 		s.agents.Close()
+	}
+	if s.browser != nil {
+		s.browser.Close()
+	}
+	if s.models != nil {
+		s.models.Close()
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/sending"
+	"waza/runner/routing"
+)
+
+func sendCommand(e *env) *cli.Command {
+	return sending.Command(sending.Options{Stdin: e.stdin, Stdout: e.stdout, Connect: func() (routing.Office, func()) {
+		client := serverLink()
+		return client.Office(), client.Close
+	}})
+}
