@@ -18,18 +18,18 @@ const FLAGS = [
 export const browser = await playwright.launch({ executablePath: chromium, args: FLAGS });
 const PATIENCE = 60_000;
 
-/** Waits until f gives something, and returns it. */
+/** Waits until f returns a value, and returns it. */
 export async function eventually(f, what) {
   const end = Date.now() + PATIENCE;
   for (;;) {
     const got = await f();
     if (got) return got;
-    if (Date.now() > end) throw new Error(`it takes too long: ${what ?? f}`);
+    if (Date.now() > end) throw new Error(`timeout: ${what ?? f}`);
     await new Promise((done) => setTimeout(done, 25));
   }
 }
 
-/** A port that no client gets by chance while the server restarts. */
+/** Returns a port that no client gets by chance while the server restarts. */
 async function freePort() {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
@@ -47,7 +47,7 @@ const CASTAGNOLI = Uint32Array.from({ length: 256 }, (_, n) => {
   return n;
 });
 
-/** A text of a run's record with the checksums that belong to it. */
+/** Returns a text of a run's record with its checksums. */
 function seal(text) {
   const end = /,"crc":"[0-9a-f]{8}"\}\s*$/;
   const one = (part) => {
@@ -86,7 +86,7 @@ export class World {
     return file;
   }
 
-  /** A suite whose agent waits until gates are opened. */
+  /** Creates a suite with an agent that waits until gates open. */
   gated(name, { tasks, trials, workers }) {
     this.write(`suites/${name}/agent.sh`, AGENT);
     return this.write(`suites/${name}/eval.yaml`, JSON.stringify({
@@ -97,7 +97,7 @@ export class World {
     }));
   }
 
-  /** A suite that is done at once, of whose tasks some fail. */
+  /** Creates a suite that ends at once, with some failing tasks. */
   quick(name, count, more = {}, latency = { min: 3, max: 20 }) {
     this.write(`suites/${name}/tasks.csv`, `id,prompt\n${Array.from({ length: count }, (_, i) => `case-${String(i + 1).padStart(5, '0')},Answer number ${i + 1}`).join('\n')}\n`);
     return this.write(`suites/${name}/eval.yaml`, JSON.stringify({
@@ -130,19 +130,19 @@ export class World {
     return child;
   }
 
-  /** Runs a waza process to its end and returns what it prints. */
+  /** Runs a waza process to its end and returns its output. */
   async waza(...args) {
     const child = this.start(...args);
     await child.over;
     return child.out;
   }
 
-  /** Starts the server, and leaves the link that it opens in this.link. */
+  /** Starts the server, and stores its link in this.link. */
   async serve() {
     this.port ??= await freePort();
     this.origin = `http://127.0.0.1:${this.port}`;
     fs.rmSync(path.join(this.dir, 'link'), { force: true });
-    this.server = this.start('serve', '--jobs', `127.0.0.1:${this.port}`, '--agents', '127.0.0.1:0', '--open');
+    this.server = this.start('serve', '--jobs', `127.0.0.1:${this.port}`, '--agents', '127.0.0.1:0', '--browser', '127.0.0.1:0', '--router', '127.0.0.1:0', '--open');
     this.link = await eventually(() => {
       assert.ok(this.children.has(this.server), this.server.err);
       try {
@@ -165,7 +165,7 @@ export class World {
     fs.rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** A pair of tokens of the owner. */
+  /** Returns a pair of tokens of the owner. */
   async tokens(...args) {
     return JSON.parse(await this.waza('token', 'create', '--json', ...args));
   }
@@ -176,14 +176,14 @@ export class World {
     return JSON.parse(line).runId;
   }
 
-  /** Copies a recorded run until there are so many, a minute apart. */
+  /** Copies a recorded run up to a number of runs, one minute apart. */
   multiply(runId, count) {
     const from = path.join(this.state, 'runs', runId);
     const texts = fs.readdirSync(from).filter((f) => !f.endsWith('.gz')).map((f) => [f, fs.readFileSync(path.join(from, f), 'utf8')]);
-    const began = Date.parse(/"createdAt": ?"([^"]+)"/.exec(texts.find(([f]) => f === 'run.json')[1])[1]);
+    const started = Date.parse(/"createdAt": ?"([^"]+)"/.exec(texts.find(([f]) => f === 'run.json')[1])[1]);
     for (let i = 1; i <= count; i++) {
       const shift = -i * 60_000;
-      const at = new Date(began + shift).toISOString().replace(/[-:]/g, '').replace('T', '-').replace('Z', '').replace('.', '.');
+      const at = new Date(started + shift).toISOString().replace(/[-:]/g, '').replace('T', '-').replace('Z', '').replace('.', '.');
       const id = `${at}-${runId.split('-')[2].slice(0, 4)}${String(i).padStart(6, 'a').replace(/\d/g, (d) => 'abcdefghij'[d])}`;
       const to = path.join(this.state, 'runs', id);
       fs.mkdirSync(to);
@@ -194,9 +194,9 @@ export class World {
   }
 }
 
-/** Visit is a window of its own, and what happened in it that must not. */
+/** Visit is a separate window, and collects its errors. */
 export class Visit {
-  static async begin(world, options = {}) {
+  static async start(world, options = {}) {
     const v = new Visit();
     v.world = world;
     v.wrong = [];
@@ -210,7 +210,7 @@ export class Visit {
     const page = await this.context.newPage();
     page.setDefaultTimeout(PATIENCE);
     page.on('console', (m) => {
-      // Chromium logs each request that fails; scenarios that cause that say so.
+      // Chromium logs each failed request; scenarios list the ones they cause.
       if ((m.type() === 'error' || m.type() === 'warning') && !(this.lenient && /Failed to load resource|WebSocket connection/.test(m.text()))) this.wrong.push(`console: ${m.text()}`);
     });
     page.on('pageerror', (e) => this.wrong.push(`error: ${e.message}`));
@@ -222,7 +222,7 @@ export class Visit {
     return page;
   }
 
-  /** Signs in with tokens of the owner, and shows a page. */
+  /** Signs in with tokens of the owner, and opens a page. */
   async signIn(hash = '', page = this.page) {
     const t = await this.world.tokens();
     await page.addInitScript((t) => localStorage.setItem('waza.tokens', t), JSON.stringify({ access: t.access_token, refresh: t.refresh_token }));
@@ -242,14 +242,14 @@ export class Visit {
     return this.page.innerText(selector);
   }
 
-  /** Waits until the text of an element is as wanted. */
+  /** Waits until the text of an element matches. */
   async reads(selector, want) {
     let got;
     await eventually(async () => {
       got = await this.page.locator(selector).first().innerText({ timeout: 1000 }).catch(() => '');
       return want.test(got);
     }, `${selector} to be like ${want}`).catch((e) => {
-      throw new Error(`${e.message}; it is: ${got}`);
+      throw new Error(`${e.message}; got: ${got}`);
     });
     return got;
   }

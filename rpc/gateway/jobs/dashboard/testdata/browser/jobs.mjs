@@ -41,10 +41,10 @@ export const scenarios = {
 
   async 'a run of another process'(v, w) {
     await v.signIn();
-    const began = Date.now();
+    const started = Date.now();
     const run = w.start('run', 'gated', '--dashboard');
     await v.reads('[data-testid="active"]', /gated\s+tool eval\s+▸ running/);
-    const seen = Date.now() - began;
+    const seen = Date.now() - started;
     w.open('one');
     await v.reads('[data-testid="active"]', /2 of 8 cases/);
     await v.shot('jobs');
@@ -82,7 +82,7 @@ export const scenarios = {
     w.open('all');
     const run = w.start('run', 'gated', '--dashboard');
     assert.equal(await run.over, 1);
-    assert.match(run.err, /there is no server; start waza serve/);
+    assert.match(run.err, /waza serve is not running; start it/);
   },
 
   async 'cancel, resume and run again'(v, w) {
@@ -106,7 +106,7 @@ export const scenarios = {
     await v.page.click('text=Run again');
     await eventually(async () => (await v.text('[data-testid="run-id"]')) !== id, 'another run');
     await v.reads(done, /0 of 8/);
-    // Two tabs that cancel at once.
+    // Two tabs cancel at once.
     const other = await v.tab();
     await other.goto(v.page.url());
     await other.waitForSelector('button:has-text("Cancel")');
@@ -129,10 +129,10 @@ export const scenarios = {
     await w.kill();
     await v.page.waitForSelector('[data-testid="standing"].off');
     await v.shot('reconnecting');
-    const began = Date.now();
+    const started = Date.now();
     await w.serve();
     await v.connected();
-    const again = Date.now() - began;
+    const again = Date.now() - started;
     await v.connected(jobs);
     await v.reads(done, /2 of 8/);
     await eventually(async () => (await cells(v, 'running')) === 2, 'two trials run again');
@@ -148,7 +148,7 @@ export const scenarios = {
     assert.equal(await cells(v, 'passed'), 6);
     assert.equal(await cells(v, 'failed'), 2);
     assert.deepEqual([...new Set(seen)].filter((t) => !/^[2-8] of 8 trials$/.test(t)), [], 'counts never go back');
-    return `connected ${again} ms after the server was started again`;
+    return `connected ${again} ms after the server restarted`;
   },
 
   async 'agents'(v, w) {
@@ -156,7 +156,7 @@ export const scenarios = {
     await v.reads(main, /No agent is connected/);
     const at = /door=agents address=(\S+)/.exec(w.server.err)[1];
     w.start('agent', '--exec', 'cat', '--connect', `ws://${at}`);
-    await v.reads('[data-testid="agents"]', /ready.*0 of 1 evaluations now/s);
+    await v.reads('[data-testid="agents"]', /ready.*0 of 1 evaluations in progress/s);
     await v.shot('agents');
   },
 };

@@ -14,10 +14,10 @@ export const scenarios = {
     assert.equal((await v.context.cookies(`${w.origin}/`)).length, 0, 'requests of the page have no cookie');
     await v.shot('jobs-empty');
 
-    const other = await Visit.begin(w);
+    const other = await Visit.start(w);
     other.lenient = true;
     await other.page.goto(w.link);
-    await other.reads(login, /code was used, has expired or is wrong/);
+    await other.reads(login, /code is invalid, expired or already used/);
     assert.ok(!other.page.url().includes('code='));
     await other.shot('login-refused');
     assert.deepEqual(other.wrong, []);
@@ -47,14 +47,14 @@ export const scenarios = {
   async 'an expired token is replaced'(v, w) {
     v.lenient = true;
     const t = await w.tokens('--ttl', '1s');
-    await new Promise((done) => setTimeout(done, 1500)); // it expires
+    await new Promise((done) => setTimeout(done, 1500)); // until it expires
     await v.page.addInitScript((t) => sessionStorage.set || (localStorage.setItem('waza.tokens', t), (sessionStorage.set = '1')), JSON.stringify({ access: t.access_token, refresh: t.refresh_token }));
     await v.page.goto(w.origin);
     await v.connected();
     const now = await v.page.evaluate(() => JSON.parse(localStorage.getItem('waza.tokens')));
     assert.notEqual(now.access, t.access_token);
 
-    // A session that was revoked ends.
+    // A revoked session ends.
     await w.waza('token', 'revoke', JSON.parse(Buffer.from(t.access_token.split('.')[1], 'base64url')).jti.split('-')[0]);
     await v.page.reload();
     await v.reads(login, /not signed in|session has ended/);
@@ -89,7 +89,7 @@ export const scenarios = {
     assert.equal((await v.page.goto(`${w.origin}/runs/${run}`)).status(), 200);
     assert.equal((await v.page.goto(`${w.origin}/runs/20200101-000000.000-aaaaaaaaaa`)).status(), 404);
     assert.equal((await v.page.goto(`${w.origin}/compare?run=${run}`)).status(), 400);
-    // The API takes no cookie.
+    // The API does not accept the cookie.
     const api = await v.context.request.get(`${w.origin}/api/jobs`);
     assert.equal(api.status(), 401);
   },

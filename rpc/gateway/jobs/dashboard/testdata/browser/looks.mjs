@@ -1,24 +1,30 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
+import { client, extension } from './doors.mjs';
 import { eventually, modules } from './harness.mjs';
 
 const axe = fs.readFileSync(path.join(modules, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
 
-/** What axe-core finds on a page. */
+/** Returns the findings of axe-core on a page. */
 async function findings(v) {
-  await v.page.evaluate(axe); // a script of the test, which the page's policy does not concern
+  await v.page.evaluate(axe); // the page's policy does not apply to scripts of the test
   const found = await v.page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
   return found.violations.map((f) => `${f.id}: ${f.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 120)} ${n.any.map((a) => a.message).join('; ').slice(0, 200)}`).join(' | ')}`);
 }
 
-/** Prepares something to see on each page, and lists the pages. */
+/** Prepares contents for each page, and returns the pages. */
 async function pages(v, w) {
   for (const trials of [3, 4, 5]) await w.record('quick', '--trials', String(trials));
   await v.signIn();
   w.open('one', 'bad');
   const run = w.start('run', 'gated');
   w.start('agent', '--exec', 'cat', '--connect', `ws://${/door=agents address=(\S+)/.exec(w.server.err)[1]}`);
+  w.start('worker', '--fleet', 'embedded', '--name', 'hand', '--labels', 'gpu');
+  await client(w, 'notebook', 'I take notes.', () => [{ type: 'ack', payload: {} }]);
+  await w.waza('send', 'notebook: buy milk');
+  const reader = await extension(w);
+  reader.say({ type: 'command', id: crypto.randomUUID(), timestamp: Date.now(), payload: { text: 'read the news', assistant_id: reader.assistant } });
   await v.reads('[data-testid="active"]', /2 of 8 cases/);
   const id = await v.page.getAttribute('[data-testid="active"] .card', 'data-job');
   return {
@@ -30,7 +36,10 @@ async function pages(v, w) {
       suite: [`#/suites/${encodeURIComponent(path.join(w.suites, 'quick', 'eval.yaml'))}`, '.plot canvas'],
       runs: ['#/runs', '.runs .vrow'],
       agents: ['#/agents', '[data-testid="agents"] .card'],
-      nowhere: ['#/nowhere', 'h1:has-text("no such page")'],
+      assistants: ['#/assistants', '[data-testid="assistants"] .card'],
+      messages: ['#/messages', '[data-testid="messages"] .card'],
+      fleet: ['#/fleet', '[data-testid="fleet-workers"] .card'],
+      nowhere: ['#/nowhere', 'h1:has-text("Page not found")'],
     },
   };
 }
@@ -102,7 +111,7 @@ export const scenarios = {
     };
     const focused = () => page.evaluate(() => document.activeElement.innerText || document.activeElement.getAttribute('aria-label') || document.activeElement.tagName);
     await press('Tab');
-    assert.equal(await focused(), 'To the content');
+    assert.equal(await focused(), 'Skip to content');
     await v.shot('keyboard-skip');
     await press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'main');

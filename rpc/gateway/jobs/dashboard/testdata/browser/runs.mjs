@@ -11,7 +11,7 @@ export const scenarios = {
     await v.signIn('#/suites');
     await v.reads('[data-testid="suites"]', /quick.*4 runs.*pass rate 75 %/s);
     await v.reads('[data-testid="suites"]', /elsewhere.*outside the server's directory/s);
-    await v.reads('[data-testid="suites"]', /gated.*not run yet/s);
+    await v.reads('[data-testid="suites"]', /gated.*no runs yet/s);
     await v.shot('suites');
     await v.page.click('a.title:has-text("quick")');
     await v.reads('[data-testid="charts"]', /Pass rate.*75 % \(\d+ % to \d+ %\)/s);
@@ -29,8 +29,8 @@ export const scenarios = {
     await v.page.goto(w.link);
     await v.connected();
     await v.show('#/runs');
-    await v.page.check(`[aria-label="Choose ${after} to compare"]`);
-    await v.page.check(`[aria-label="Choose ${before} to compare"]`);
+    await v.page.check(`[aria-label="Select ${after} to compare"]`);
+    await v.page.check(`[aria-label="Select ${before} to compare"]`);
     await v.shot('runs');
     const [page] = await Promise.all([v.page.waitForNavigation(), v.page.click('text=Compare 2 runs')]);
     assert.equal(page.status(), 200);
@@ -53,7 +53,7 @@ export const scenarios = {
     await v.shot('large');
     await v.reads(done, /20,000 of 20,000/);
     await v.reads('header p', /completed/);
-    // Smooth: no frame takes long while it scrolls, from the first task to the last.
+    // Scrolling from the first task to the last is smooth: no frame takes long.
     const worst = await v.page.evaluate(async () => {
       const box = document.querySelector('.virtual');
       let worst = 0;
@@ -70,10 +70,10 @@ export const scenarios = {
     assert.ok((await v.page.locator('.vrow').count()) < 80);
     assert.ok(worst < 200, `a frame took ${worst} ms`);
     await v.shot('large-end');
-    const began = Date.now();
+    const started = Date.now();
     await v.page.reload();
     await v.reads(done, /20,000 of 20,000/);
-    return `worst frame while scrolling ${worst} ms; shown again ${Date.now() - began} ms after a reload`;
+    return `worst frame while scrolling ${worst} ms; shown again ${Date.now() - started} ms after a reload`;
   },
 
   async 'ten thousand runs'(v, w) {
@@ -88,7 +88,7 @@ export const scenarios = {
       await v.page.waitForSelector('.runs .vrow');
       times.push(await v.page.evaluate(() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now()].map(Math.round)));
     }
-    const [paint, rows] = times.sort((a, b) => a[1] - b[1])[0]; // other tests may have been slowing it down
+    const [paint, rows] = times.sort((a, b) => a[1] - b[1])[0]; // other tests may have slowed it down
     assert.ok(paint < 1000 && rows < 1000, `first paint ${paint} ms, rows ${rows} ms`);
     await v.reads('[data-testid="run-count"]', /^10,000 runs$/);
     await v.page.fill('[data-search]', run.slice(0, 12));

@@ -5,9 +5,12 @@ import { socket as jobSocket } from './net/jobs';
 import { socket as rpcSocket } from './net/rpc';
 import { useStore } from './net/store';
 import { Agents } from './pages/agents';
+import { Assistants } from './pages/assistants';
+import { Fleet } from './pages/fleet';
 import { Jobs } from './pages/jobs';
 import { Live } from './pages/live';
 import { Login } from './pages/login';
+import { Messages } from './pages/messages';
 import { Runs } from './pages/runs';
 import { Suite } from './pages/suite';
 import { Suites } from './pages/suites';
@@ -21,9 +24,12 @@ const PAGES: [name: string, title: string, key: string][] = [
   ['suites', 'Suites', 's'],
   ['runs', 'Runs', 'r'],
   ['agents', 'Agents', 'a'],
+  ['assistants', 'Assistants', 'b'],
+  ['messages', 'Messages', 'm'],
+  ['fleet', 'Fleet', 'f'],
 ];
 
-const LISTS: Record<string, ComponentType> = { jobs: Jobs, suites: Suites, runs: Runs, agents: Agents };
+const LISTS: Record<string, ComponentType> = { jobs: Jobs, suites: Suites, runs: Runs, agents: Agents, assistants: Assistants, messages: Messages, fleet: Fleet };
 const ONES: Record<string, ComponentType<{ id: string }>> = { jobs: Live, suites: Suite };
 
 export function App({ problem }: { problem: string }) {
@@ -32,7 +38,7 @@ export function App({ problem }: { problem: string }) {
   useEffect(() => {
     if (signedIn) setWas(true);
   }, [signedIn]);
-  if (!signedIn) return <Login key={was ? 'again' : 'first'} problem={was ? 'the session has ended' : problem} />;
+  if (!signedIn) return <Login key={was ? 'again' : 'first'} problem={was ? 'your session has ended' : problem} />;
   return <Signed />;
 }
 
@@ -49,7 +55,7 @@ function Signed() {
   const List = LISTS[page];
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main.current?.focus())}>To the content</a>
+      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main.current?.focus())}>Skip to content</a>
       <header class="top">
         <a class="brand" href={to('jobs')}>waza</a>
         <nav aria-label="Pages">
@@ -60,12 +66,12 @@ function Signed() {
         <span class="grow" />
         <Standing />
         <ThemeButton />
-        <button type="button" class="quiet" aria-haspopup="dialog" aria-label="Keys" title="Keys" onClick={() => setHelp(true)}>?</button>
+        <button type="button" class="quiet" aria-haspopup="dialog" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick={() => setHelp(true)}>?</button>
         <button type="button" class="quiet" onClick={signOut}>Sign out</button>
       </header>
       <Crowded />
       <main id="main" ref={main} tabIndex={-1}>
-        {One ? <One key={id} id={id} /> : List ? <><h1 class={page === 'jobs' ? 'hidden' : ''}>{title}</h1><List /></> : <h1>There is no such page</h1>}
+        {One ? <One key={id} id={id} /> : List ? <><h1 class={page === 'jobs' ? 'hidden' : ''}>{title}</h1><List /></> : <h1>Page not found</h1>}
       </main>
       <Notices />
       <Keys open={help} close={() => setHelp(false)} pages={PAGES} />
@@ -82,7 +88,7 @@ function ThemeButton() {
   );
 }
 
-/** Says whether the page is connected. */
+/** Shows whether the page is connected. */
 function Standing() {
   const a = useStore(jobSocket.standing);
   const b = useStore(rpcSocket.standing);
@@ -95,7 +101,7 @@ function Crowded() {
   if (useStore(jobSocket.standing) !== 'crowded') return null;
   return (
     <div class="banner" role="alert">
-      <span>This tab gets no news: you have five connections to the server already. Close another tab.</span>
+      <span>This tab gets no updates, because you already have five connections to the server. Close another tab.</span>
       <button type="button" onClick={() => jobSocket.hurry()}>Try again</button>
     </div>
   );

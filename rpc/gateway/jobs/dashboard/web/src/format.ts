@@ -1,7 +1,7 @@
-/** A share from 0 to 1 as a whole percentage. */
+/** Formats a share from 0 to 1 as a whole percentage. */
 export const percent = (x: number): string => `${Math.round(x * 100)} %`;
 
-/** A duration in milliseconds. */
+/** Formats a duration in milliseconds. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
@@ -11,7 +11,7 @@ export function duration(ms: number): string {
   return `${Math.floor(m / 60)} h ${m % 60} min`;
 }
 
-/** An amount of US dollars. */
+/** Formats an amount in US dollars. */
 export const dollars = (x: number): string => `$${x >= 1 ? x.toFixed(2) : Number(x.toPrecision(2))}`;
 
 export const count = (n: number): string => n.toLocaleString('en');
@@ -20,7 +20,7 @@ const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit'
 const day = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
 const full = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' });
 
-/** A time in few characters. */
+/** Formats a time briefly. */
 export function when(iso: string): string {
   const t = new Date(iso);
   if (Number.isNaN(t.getTime())) return '';
@@ -35,8 +35,8 @@ export function exactly(iso: string): string {
   return Number.isNaN(t.getTime()) ? '' : full.format(t);
 }
 
-/** "1 task", "2 tasks". */
+/** Formats a number with a noun: "1 task", "2 tasks". */
 export const plural = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
 
-/** A type of job as people read it. */
+/** Formats a type of job for people. */
 export const kindOf = (type: string): string => type.replaceAll('_', ' ');

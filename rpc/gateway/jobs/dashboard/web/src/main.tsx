@@ -10,7 +10,7 @@ import './style/pages.css';
 
 applyTheme();
 
-/** Takes the one-time code out of the address bar. */
+/** Removes the one-time code from the address bar and returns it. */
 function takeCode(): string {
   const found = new URLSearchParams(location.hash.slice(1));
   const code = found.get('code');
@@ -21,7 +21,7 @@ function takeCode(): string {
   return code;
 }
 
-async function begin(): Promise<void> {
+async function start(): Promise<void> {
   const code = takeCode();
   const problem = code ? await exchange(code) : '';
   render(<App problem={problem} />, document.getElementById('app')!);
@@ -30,10 +30,10 @@ async function begin(): Promise<void> {
   keepFresh();
 }
 
-// A link that is pasted into an open page.
+// The user pasted a link into an open page.
 window.addEventListener('hashchange', () => {
   const code = takeCode();
   if (code) void exchange(code);
 });
 
-void begin();
+void start();

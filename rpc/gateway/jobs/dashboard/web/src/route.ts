@@ -11,12 +11,12 @@ function read(): Route {
   try {
     decoded = decodeURIComponent(id);
   } catch {
-    // it is shown as it is
+    // the page shows the raw id
   }
   return { page: page || 'jobs', id: decoded };
 }
 
-/** What the address bar says. */
+/** The route in the address bar. */
 export const route = new Store<Route>(read());
 
 window.addEventListener('hashchange', () => {
@@ -30,7 +30,7 @@ export function go(page: string, id = ''): void {
   location.hash = to(page, id);
 }
 
-/** The report of a run, and of a task of it. */
+/** The path of the report of a run, or of one of its tasks. */
 export const reportOf = (runId: string, task = ''): string =>
   `/runs/${encodeURIComponent(runId)}${task && `#task/${encodeURIComponent(task)}`}`;
 

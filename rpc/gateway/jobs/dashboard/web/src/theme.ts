@@ -15,10 +15,10 @@ function load(): Theme {
   }
 }
 
-/** What the user has chosen. */
+/** The theme that the user chose. */
 export const theme = new Store<Theme>(load());
 
-/** What is shown: light or dark. */
+/** The theme in use: light or dark. */
 export const themed = new Store<'light' | 'dark'>('light');
 
 export function applyTheme(): void {
@@ -34,7 +34,7 @@ export function nextTheme(): void {
   try {
     localStorage.setItem(KEY, theme.value);
   } catch {
-    // it holds for this page
+    // the choice applies to this page only
   }
   applyTheme();
 }

@@ -5,16 +5,16 @@ import { Model, type Event, type PageData } from './model';
 export interface Followed {
   model: Model;
   data: PageData | null;
-  /** Why the run cannot be shown; empty when it can. */
+  /** The reason why the run cannot be shown; empty when it can. */
   problem: string;
 }
 
 const PATIENCE_MS = 3000;
 
 /**
- * Follows a run. Each connection starts with what is recorded of the run and then replays
- * its events from the first, into a model that is not shown until it has caught up: so
- * counts are right after a restart of the server, whatever was lost, and never go back.
+ * Follows a run. Each connection starts with the recorded state of the run and then replays
+ * its events from the first, into a model that is not shown until it has caught up. So
+ * counts are right after a restart of the server and lost events, and never decrease.
  */
 export class Follower {
   readonly store = new Store<Followed>({ model: new Model(), data: null, problem: '' });
@@ -32,27 +32,27 @@ export class Follower {
         this.take(e, (m) => m.complete(e.status ?? '', e.error ?? '', e.seq));
         if (e.runId === this.runId) this.show();
       }),
-      onSession(() => void this.begin()),
+      onSession(() => void this.start()),
     );
-    void this.begin();
+    void this.start();
   }
 
   close(): void {
     this.attempt++;
     clearTimeout(this.timer);
     for (const f of this.stops) f();
-    call('run.unsubscribe', { runId: this.runId }).catch(() => undefined); // the connection may be gone
+    call('run.unsubscribe', { runId: this.runId }).catch(() => undefined); // fails when the connection is broken
   }
 
-  /** Shows the run from its first event again, as after it was resumed. */
-  async begin(): Promise<void> {
+  /** Replays the run from its first event, for example after it was resumed. */
+  async start(): Promise<void> {
     const attempt = ++this.attempt;
     this.hidden = null;
     let data: PageData | null = null;
     try {
       data = (await call<{ data: PageData }>('run.page', { runId: this.runId })).data;
     } catch (e) {
-      if ((e as { code?: number }).code === 0) return; // the next session begins again
+      if ((e as { code?: number }).code === 0) return; // the next session starts again
       try {
         await call('run.status', { runId: this.runId });
       } catch (e) {
@@ -64,11 +64,11 @@ export class Follower {
     if (attempt !== this.attempt) return;
     const model = new Model();
     if (data) {
-      model.begin(data);
+      model.start(data);
       this.store.set({ model: Model.of(data), data, problem: '' });
     }
     try {
-      await call('run.unsubscribe', { runId: this.runId }); // a client that starts a run is subscribed to it
+      await call('run.unsubscribe', { runId: this.runId }); // starting a run subscribes the client
       if (attempt !== this.attempt) return;
       this.hidden = model;
       await call('run.subscribe', { runId: this.runId, fromSeq: 1 });
@@ -84,7 +84,7 @@ export class Follower {
     if (e.runId !== this.runId) return;
     const shown = this.store.value.model;
     if (!this.hidden) {
-      if (shown.seq === 0) return; // of a subscription that is over
+      if (shown.seq === 0) return; // from an earlier subscription
       apply(shown);
       this.store.touch();
       if (shown.doubtful) void this.check(shown);
@@ -103,7 +103,7 @@ export class Follower {
     if (model.doubtful) void this.check(model);
   }
 
-  /** Looks which trials a run that was resumed has kept. */
+  /** Checks which trials a resumed run has kept. */
   private async check(model: Model): Promise<void> {
     if (this.checking) return;
     this.checking = true;
@@ -113,7 +113,7 @@ export class Follower {
       model.reconcile(before, Model.of(data));
       this.store.touch();
     } catch {
-      // the next session begins again
+      // the next session starts again
     } finally {
       this.checking = false;
     }

@@ -16,7 +16,7 @@ const MOST_CELLS = 60;
 const MAPPED = 60;
 const ROW = 26;
 
-/** Tasks by trials. */
+/** A grid of tasks and trials. */
 export function Grid({ model, runId }: { model: Model; runId: string }) {
   const [filter, setFilter] = useState(0);
   const [search, setSearch] = useState('');
@@ -88,7 +88,7 @@ export function Grid({ model, runId }: { model: Model; runId: string }) {
         row={(row) => <Row row={row} task={taskAt(row)} trial={active?.row === row ? active.trial : -1} choose={(trial) => setAt({ row, trial })} />}
       />
       <p class="detail" aria-live="polite">
-        {active ? describe(task, active, runId) : count === 0 ? 'No task matches.' : 'Choose a trial with the mouse or the arrow keys.'}
+        {active ? describe(task, active, runId) : count === 0 ? 'No matching tasks.' : 'Select a trial with the mouse or the arrow keys.'}
       </p>
     </section>
   );

@@ -5,14 +5,14 @@ import { ERROR, FAILED, PASSED, PENDING, RUNNING, STATES, TIMEOUT, type Model, t
 
 const RANKS = [ERROR, FAILED, TIMEOUT, RUNNING];
 
-/** The state that a task is shown with: the worst of its trials. */
+/** Returns the displayed state of a task: the worst of its trials. */
 function stateOf(t: Task | undefined): number {
   if (!t) return PENDING;
   for (const s of RANKS) if (t.trials.includes(s)) return s;
   return t.verdict === PENDING && t.trials.some((s) => s === PASSED) ? RUNNING : t.verdict;
 }
 
-/** All tasks at a glance, a small square each. The table below it has the same for keyboards and screen readers. */
+/** Shows all tasks at a glance, each as a small square. The table below has the same contents for keyboards and screen readers. */
 export function TaskMap({ model, version, choose }: { model: Model; version: number; choose(row: number): void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);

@@ -1,4 +1,4 @@
-// What is known of the trials of a run: small enough for some ten thousand tasks, and quick to change.
+// The state of the trials of a run: small enough for some ten thousand tasks, and fast to change.
 
 export const PENDING = 0;
 export const RUNNING = 1;
@@ -10,28 +10,28 @@ export const CANCELLED = 6;
 export const SKIPPED = 7;
 export const REVIEW = 8;
 
-/** The states of trials and tasks, by their numbers. */
+/** The states of trials and tasks by number. */
 export const STATES = ['pending', 'running', 'passed', 'failed', 'error', 'timeout', 'cancelled', 'skipped', 'needs_review'];
 
-/** The states as people read them. */
+/** Formats a state for people. */
 export const stateText = (s: number): string => (STATES[s] ?? '').replace('_', ' ');
 
 const LETTERS = new Map([...'pfetcsr'].map((letter, i) => [letter, PASSED + i]));
 
-/** States that a run which is resumed keeps. */
+/** States that a resumed run keeps. */
 const KEPT = new Set([PASSED, FAILED, TIMEOUT, REVIEW]);
 
 const isOver = (s: number): boolean => s > RUNNING;
 
 export interface Task {
-  num: number; // from 1
+  num: number; // counted from 1
   id: string;
   name: string;
   role: string; // empty for a task of the suite
   verdict: number;
-  first: number; // the number of the first trial; another than 1 when a single one was asked for
+  first: number; // number of the first trial; not 1 when a single trial was requested
   trials: Uint8Array;
-  ms: number; // of the trials that are over, together
+  ms: number; // total time of the finished trials
   score: number | null;
 }
 
@@ -43,7 +43,7 @@ export interface Failure {
   text: string;
 }
 
-/** A notification eval.progress, eval.log or eval.complete. */
+/** A notification: eval.progress, eval.log or eval.complete. */
 export interface Event {
   runId: string;
   seq: number;
@@ -64,7 +64,7 @@ export interface Event {
   message?: string;
 }
 
-/** What run.page says of a run. */
+/** The reply of run.page. */
 export interface PageData {
   run: {
     status: string;
@@ -83,9 +83,9 @@ const MOST_TRIALS = 500_000;
 export class Model {
   tasks: (Task | undefined)[] = [];
   totalTasks = 0;
-  /** Trials of the run, those of baselines and trigger tests included. */
+  /** Trials of the run, including those of baselines and trigger tests. */
   totalTrials = 0;
-  /** Trials of tasks of the suite in each state. Those that are pending are what is left of total. */
+  /** Numbers of trials of the suite's tasks by state. The remainder of total is pending. */
   counts = new Int32Array(STATES.length);
   total = 0;
   status = '';
@@ -94,15 +94,15 @@ export class Model {
   seq = 0;
   failures: Failure[] = [];
   notes: { level: string; text: string }[] = [];
-  /** Changes with each change. */
+  /** Increases with each change. */
   version = 0;
-  /** A run was resumed, and it is not clear which trials are kept. */
+  /** The run was resumed, and its kept trials are not known yet. */
   doubtful = false;
 
-  /** Takes the tasks of a run, and how its trials ended. */
+  /** Loads the tasks of a run and the results of its trials. */
   static of(data: PageData): Model {
     const m = new Model();
-    m.begin(data);
+    m.start(data);
     let at = 0;
     data.tasks.forEach((t, i) => {
       const task = m.tasks[i]!;
@@ -116,8 +116,8 @@ export class Model {
     return m;
   }
 
-  /** Takes the tasks of a run, none of which has started. */
-  begin(data: PageData): void {
+  /** Loads the tasks of a run that has not started. */
+  start(data: PageData): void {
     this.totalTasks = data.tasks.length;
     this.started = data.run.startedAt;
     data.tasks.forEach((t, i) => this.add(i + 1, t.id, t.name || t.id, t.role ?? '', t.totalTrials, t.firstTrial || 1));
@@ -151,7 +151,7 @@ export class Model {
     this.counts[to]!++;
   }
 
-  /** Trials of tasks of the suite that have a result. Cancelled ones are done when the run is resumed. */
+  /** Number of trials of the suite's tasks with a result. Cancelled ones run when the run is resumed. */
   get done(): number {
     return this.total - this.counts[PENDING]! - this.counts[RUNNING]! - this.counts[CANCELLED]!;
   }
@@ -202,7 +202,7 @@ export class Model {
     if (this.failures.length > MOST_FAILURES) this.failures.shift();
   }
 
-  /** A run that was cut short is taken up again. */
+  /** Handles the resumption of an interrupted run. */
   private resume(e: Event): void {
     this.status = 'running';
     this.failure = '';
@@ -223,7 +223,7 @@ export class Model {
     if (kept !== e.keptTrials) this.doubtful = true;
   }
 
-  /** Takes the end of the run. */
+  /** Handles the end of the run. */
   complete(status: string, failure: string, seq: number): void {
     this.seq = Math.max(this.seq, seq);
     this.version++;
@@ -251,7 +251,7 @@ export class Model {
     return this.tasks.map((t) => (t ? t.trials.slice() : new Uint8Array(0)));
   }
 
-  /** Reopens the trials that were over before a newer record of the run says that they are not. */
+  /** Reopens trials that a newer record of the run no longer contains as finished. */
   reconcile(before: Uint8Array[], record: Model): void {
     this.doubtful = false;
     this.version++;

@@ -14,7 +14,7 @@ export async function start(path: string, options: object = {}): Promise<void> {
   }
 }
 
-/** Runs the suite of a run again, with the executor, agent and model of that run. */
+/** Reruns the suite of a run, with the executor, agent and model of that run. */
 export function again(r: Run): Promise<void> {
   const options: Record<string, unknown> = { executor: r.executor };
   if (r.agent) options.agent = r.agent;
@@ -33,6 +33,6 @@ export async function resume(runId: string): Promise<void> {
 }
 
 export function cancel(id: string): void {
-  if (jobs.cancel(id)) notice('Cancelling. Trials that run are ended.');
-  else notice('the server cannot be reached', 'problem');
+  if (jobs.cancel(id)) notice('Cancelling. Running trials are stopped.');
+  else notice('the server is not reachable', 'problem');
 }

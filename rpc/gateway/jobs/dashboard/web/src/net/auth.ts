@@ -1,6 +1,6 @@
 import { Store } from './store';
 
-/** Tokens of this origin. Without a refresh token, the access token is the one that was pasted. */
+/** Tokens of this origin. Without a refresh token, the user pasted the access token. */
 export interface Tokens {
   access: string;
   refresh: string;
@@ -26,7 +26,7 @@ function save(t: Tokens | null): void {
     if (t) localStorage.setItem(KEY, JSON.stringify(t));
     else localStorage.removeItem(KEY);
   } catch {
-    // this tab has them all the same
+    // this tab still has them
   }
   tokens.set(t);
 }
@@ -60,7 +60,7 @@ async function problem(r: Response): Promise<string> {
   return body.error ?? `the server answered ${r.status}`;
 }
 
-/** Exchanges a one-time code for tokens. Returns what is wrong, or an empty string. */
+/** Exchanges a one-time code for tokens. Returns an error, or an empty string. */
 export async function exchange(code: string): Promise<string> {
   try {
     const r = await post('/api/auth/exchange', { code });
@@ -68,11 +68,11 @@ export async function exchange(code: string): Promise<string> {
     await take(r);
     return '';
   } catch {
-    return 'the server cannot be reached';
+    return 'the server is not reachable';
   }
 }
 
-/** Signs in with an access token. Returns what is wrong, or an empty string. */
+/** Signs in with an access token. Returns an error, or an empty string. */
 export async function signIn(access: string): Promise<string> {
   try {
     const r = await post('/api/auth/page', {}, access);
@@ -80,16 +80,16 @@ export async function signIn(access: string): Promise<string> {
     save({ access, refresh: '' });
     return '';
   } catch {
-    return 'the server cannot be reached';
+    return 'the server is not reachable';
   }
 }
 
 let refreshing: Promise<boolean> | null = null;
 
 /**
- * Gets other tokens, once for all that ask at the same time and, where the browser has
- * locks, once for all tabs. It is false when the user has to sign in again, which the
- * store says, too; and when the server cannot be reached.
+ * Refreshes the tokens, once for all concurrent callers and, if the browser has locks, once
+ * for all tabs. Returns false when the server is not reachable, and when the user must sign
+ * in again; the store is then null.
  */
 export function refresh(): Promise<boolean> {
   refreshing ??= exclusive().finally(() => (refreshing = null));
@@ -101,7 +101,7 @@ async function exclusive(): Promise<boolean> {
   const once = async (): Promise<boolean> => {
     const now = load() ?? tokens.value;
     if (now && now.access !== seen) {
-      tokens.set(now); // another tab was first
+      tokens.set(now); // another tab has refreshed them
       return true;
     }
     return renew(now);
@@ -124,9 +124,9 @@ async function renew(now: Tokens | null): Promise<boolean> {
   }
 }
 
-/** Keeps the tokens, and the cookie for pages of runs, fresh as long as the page is open. */
+/** Refreshes the tokens, and the cookie for pages of runs, while the page is open. */
 export function keepFresh(): void {
   const t = tokens.value;
-  if (t) post('/api/auth/page', {}, t.access).catch(() => undefined); // connections find out
+  if (t) post('/api/auth/page', {}, t.access).catch(() => undefined); // the next connection detects the failure
   setInterval(() => void refresh(), REFRESH_MS);
 }

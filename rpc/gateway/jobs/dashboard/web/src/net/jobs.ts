@@ -16,7 +16,7 @@ export interface Job {
   total: number;
 }
 
-/** A job as the server writes it. */
+/** A job in messages of the server. */
 interface Sent {
   id?: string;
   job_id?: string;
@@ -50,7 +50,7 @@ export const jobs = new Store<Map<string, Job> | null>(null);
 
 const ended = new Set<(j: Job) => void>();
 
-/** Calls f when a job was created or is over. */
+/** Calls f when a job is created or ends. */
 export function onJobChange(f: (j: Job) => void): () => void {
   ended.add(f);
   return () => ended.delete(f);
@@ -64,7 +64,7 @@ export const socket = new Socket((t) => [wsAddress(`/ws?token=${encodeURICompone
     take(JSON.parse(text) as Message);
   },
   closed() {
-    // what is shown stays until the next sync replaces it
+    // the next sync replaces the shown jobs
   },
 });
 
@@ -74,7 +74,7 @@ function ping(): void {
 
 setInterval(ping, PING_MS);
 
-/** Asks the server to cancel a job. It is false when the server is not connected. */
+/** Asks the server to cancel a job. Returns false when the server is not connected. */
 export function cancel(id: string): boolean {
   return socket.send(JSON.stringify({ type: 'cancel', job_id: id }));
 }
@@ -103,14 +103,14 @@ function take(m: Message): void {
     return;
   }
   if (m.type === 'error') {
-    notice(m.message ?? 'the server could not do this', 'problem');
+    notice(m.message ?? 'the request failed', 'problem');
     return;
   }
   const known = jobs.value;
   const id = m.job_id;
   if (!known || !id) return;
   if (m.type === 'job_created') {
-    known.delete(id); // it starts over, and is the newest
+    known.delete(id); // it starts again, as the newest job
     known.set(id, jobOf(m));
     prune(known);
     jobs.touch();
@@ -121,7 +121,7 @@ function take(m: Message): void {
   if (j && apply(j, m)) jobs.touch();
 }
 
-/** Changes a job as a message says. It is false for messages that are not about its state. */
+/** Applies a message to a job. Returns false for messages that are not about its state. */
 function apply(j: Job, m: Message): boolean {
   switch (m.type) {
     case 'job_started':

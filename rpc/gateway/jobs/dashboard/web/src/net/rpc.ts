@@ -29,13 +29,13 @@ const listeners = new Map<string, Set<(params: never) => void>>();
 const sessions = new Set<() => void>();
 let next = 1;
 
-/** Is true while requests can be sent. A server that refuses the token closes the connection. */
+/** True while requests can be sent. A server that refuses the token closes the connection. */
 export const connected = new Store(false);
 
 export const socket = new Socket((t) => [wsAddress('/rpc'), ['jsonrpc', `bearer.${t.access}`]], {
   open() {
     connected.set(true);
-    send('ping', {}).catch(() => undefined); // something is answered, whatever the page asks for
+    send('ping', {}).catch(() => undefined); // keeps the connection active on every page
     for (const f of [...sessions]) f();
   },
   message(text) {
@@ -54,7 +54,7 @@ export const socket = new Socket((t) => [wsAddress('/rpc'), ['jsonrpc', `bearer.
     connected.set(false);
     const lost = [...calls.values()];
     calls.clear();
-    for (const c of lost) c.reject(new RPCError('the connection to the server broke', 0));
+    for (const c of lost) c.reject(new RPCError('lost the connection to the server', 0));
   },
 });
 
@@ -65,18 +65,18 @@ function send<T>(method: string, params: object): Promise<T> {
     calls.set(id, { text, resolve, reject });
     if (!socket.send(text)) {
       calls.delete(id);
-      reject(new RPCError('the server cannot be reached', 0));
+      reject(new RPCError('the server is not reachable', 0));
     }
   });
 }
 
-/** Calls a method, as soon as the server is connected. It rejects with an [RPCError]. */
+/** Calls a method when the server is connected. It rejects with an [RPCError]. */
 export function call<T>(method: string, params: object = {}): Promise<T> {
   if (connected.value) return send<T>(method, params);
   return new Promise<T>((resolve, reject) => {
     const late = setTimeout(() => {
       end();
-      reject(new RPCError('the server cannot be reached', 0));
+      reject(new RPCError('the server is not reachable', 0));
     }, 60_000);
     const end = onSession(() => {
       clearTimeout(late);
@@ -86,7 +86,7 @@ export function call<T>(method: string, params: object = {}): Promise<T> {
   });
 }
 
-/** Calls f for each notification of a method, until the function that it returns is called. */
+/** Calls f for each notification of a method, until the returned function is called. */
 export function on<T>(method: string, f: (params: T) => void): () => void {
   const set = listeners.get(method) ?? new Set();
   listeners.set(method, set);
@@ -94,7 +94,7 @@ export function on<T>(method: string, f: (params: T) => void): () => void {
   return () => set.delete(f as (params: never) => void);
 }
 
-/** Calls f whenever a connection has been made; subscriptions end with each. */
+/** Calls f for each new connection; subscriptions end with their connection. */
 export function onSession(f: () => void): () => void {
   sessions.add(f);
   return () => sessions.delete(f);

@@ -12,7 +12,7 @@ interface Counts {
   skipped: number;
 }
 
-/** A run as run.list has it. */
+/** A run in the reply of run.list. */
 export interface Run {
   runId: string;
   status: string;
@@ -31,13 +31,13 @@ const FIRST = 100;
 const MOST = 10_000;
 const LATER_MS = 500;
 
-/** Runs, newest first; null before they are known. `all` is false while older ones are being read. */
+/** Runs, newest first; null before they are loaded. `all` is false while older ones are loading. */
 export const runs = new Store<{ list: Run[]; all: boolean } | null>(null);
 
 let wanted = false;
 let timer = 0;
 
-/** Reads the runs, and again when one has changed. Components that show runs call it. */
+/** Loads the runs, and reloads them after changes. Components that show runs call it. */
 export function wantRuns(): void {
   if (wanted) return;
   wanted = true;
@@ -55,11 +55,11 @@ async function read(): Promise<void> {
     if (list.length < FIRST) return;
     runs.set({ list: (await call<{ runs: Run[] }>('run.list', { limit: MOST })).runs, all: true });
   } catch {
-    // the next session reads them
+    // the next session loads them
   }
 }
 
-/** Reads the newest runs, which are those that change. */
+/** Loads the newest runs, because only they change. */
 async function update(): Promise<void> {
   timer = 0;
   if (!runs.value) return;
@@ -69,7 +69,7 @@ async function update(): Promise<void> {
     const old = list.length < FIRST ? [] : (runs.value?.list ?? []).filter((r) => !fresh.has(r.runId));
     runs.set({ list: [...list, ...old].slice(0, MOST), all: runs.value?.all ?? false });
   } catch {
-    // as above
+    // the next session loads them
   }
 }
 
@@ -77,7 +77,7 @@ export const modelOf = (r: Run): string => r.models?.join(', ') || r.model || r.
 
 export const canResume = (r: { status: string }): boolean => r.status === 'interrupted' || r.status === 'cancelled' || r.status === 'failed';
 
-/** The share of counted trials that passed; null when none counts. */
+/** Returns the share of counted trials that passed; null when none counts. */
 export function passRate(r: Run): number | null {
   const counted = r.trials.passed + r.trials.failed + r.trials.timeouts;
   return counted > 0 ? r.trials.passed / counted : null;

@@ -15,8 +15,8 @@ const UNAUTHENTICATED = 4001;
 const CROWDED = 4008;
 
 /**
- * A connection to this page's server that connects again when it breaks: after 1 to 30
- * seconds with jitter, and at once when the tab becomes visible or is online again.
+ * A connection to this page's server that reconnects when it breaks: after 1 to 30 seconds
+ * with jitter, and at once when the tab becomes visible or online again.
  */
 export class Socket {
   readonly standing = new Store<Standing>('connecting');
@@ -78,7 +78,7 @@ export class Socket {
     };
     ws.onopen = () => this.handlers.open();
     ws.onmessage = (e) => {
-      established(); // a server that refuses sends no message
+      established(); // a refusing server sends no message
       this.handlers.message(e.data as string);
     };
     ws.onclose = (e) => {
@@ -115,7 +115,7 @@ export class Socket {
   }
 }
 
-/** The address of a path of this page's server. */
+/** Returns the address of a path of this page's server. */
 export function wsAddress(path: string): string {
   return `${location.protocol === 'https:' ? 'wss:' : 'ws:'}//${location.host}${path}`;
 }

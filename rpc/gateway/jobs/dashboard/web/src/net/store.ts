@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A value that components watch. Changes within one frame cause one rendering. */
+/** A value that components watch. Changes within one frame cause one render. */
 export class Store<T> {
   private watchers = new Set<() => void>();
   private due = false;
@@ -22,7 +22,7 @@ export class Store<T> {
       for (const f of [...this.watchers]) f();
     };
     requestAnimationFrame(report);
-    setTimeout(report, 250); // tabs in the background have no frames
+    setTimeout(report, 250); // background tabs get no frames
   }
 
   watch(f: () => void): () => void {
@@ -34,7 +34,7 @@ export class Store<T> {
 export function useStore<T>(store: Store<T>): T {
   const [, render] = useState(0);
   useEffect(() => {
-    render((n) => n + 1); // it may have changed since the component was rendered
+    render((n) => n + 1); // it may have changed since the last render
     return store.watch(() => render((n) => n + 1));
   }, [store]);
   return store.value;

@@ -30,11 +30,11 @@ async function read(): Promise<void> {
     const r = await call<{ agents: Agent[] }>('agent.list', { watch: true });
     agents.set(new Map(r.agents.map((a) => [a.clientId, a])));
   } catch {
-    // the next session reads them
+    // the next session loads them
   }
 }
 
-/** Agents that do trials of suites with `executor: remote`. */
+/** The agents that execute trials of suites with `executor: remote`. */
 export function Agents() {
   useEffect(() => {
     const stops = [
@@ -46,12 +46,12 @@ export function Agents() {
     return () => stops.forEach((f) => f());
   }, []);
   const known = useStore(agents);
-  if (!known) return <p class="quiet">Reading…</p>;
+  if (!known) return <p class="quiet">Loading…</p>;
   const list = [...known.values()].sort((a, b) => a.clientId.localeCompare(b.clientId));
   if (list.length === 0)
     return (
       <p class="quiet">
-        No agent is connected. <code>waza agent --exec COMMAND</code> makes one of any program.
+        No agent is connected. <code>waza agent --exec COMMAND</code> turns any program into an agent.
       </p>
     );
   return (
@@ -64,9 +64,9 @@ export function Agents() {
             <span class="grow" />
             <span class="quiet" title={exactly(a.since)}>since {when(a.since)}</span>
           </div>
-          <Progress percent={a.maxConcurrency > 0 ? (100 * a.running) / a.maxConcurrency : 0} label="Evaluations it has" />
+          <Progress percent={a.maxConcurrency > 0 ? (100 * a.running) / a.maxConcurrency : 0} label="Evaluations in progress" />
           <div class="line quiet">
-            <span>{a.running} of {a.maxConcurrency} evaluations now</span>
+            <span>{a.running} of {a.maxConcurrency} evaluations in progress</span>
             <span>{count(a.answered)} answered</span>
             {a.tools.length > 0 && <span>tools: {a.tools.join(', ')}</span>}
             {a.version && <span>version {a.version}</span>}

@@ -5,10 +5,10 @@ import { exactly, kindOf, when } from '../format';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
 
-/** Jobs that run, and those of late. */
+/** The active and recent jobs. */
 export function Jobs() {
   const known = useStore(jobs);
-  if (!known) return <p class="quiet">Waiting for the list of jobs.</p>;
+  if (!known) return <p class="quiet">Loading jobs…</p>;
   const all = [...known.values()];
   const active = all.filter((j) => !isOver(j)).sort((a, b) => a.created.localeCompare(b.created));
   const recent = all.filter(isOver).sort((a, b) => b.finished.localeCompare(a.finished));
@@ -18,7 +18,7 @@ export function Jobs() {
         <h2 id="active-title">Active</h2>
         {active.length === 0 && (
           <p class="quiet">
-            No job runs. Start one from the <a href={to('suites')}>suites</a>, with <code>waza run</code> or in an editor.
+            No active jobs. Start one from the <a href={to('suites')}>suites</a>, with <code>waza run</code> or in an editor.
           </p>
         )}
         <ul class="cards" data-testid="active">
@@ -29,7 +29,7 @@ export function Jobs() {
       </section>
       <section class="block" aria-labelledby="recent-title">
         <h2 id="recent-title">Recent</h2>
-        {recent.length === 0 && <p class="quiet">No job has ended yet.</p>}
+        {recent.length === 0 && <p class="quiet">No finished jobs yet.</p>}
         <ul class="rows" data-testid="recent">
           {recent.map((j) => (
             <Recent key={j.id} job={j} />
@@ -43,7 +43,7 @@ export function Jobs() {
 const nameOf = (j: Job): string => j.suite || j.detail.replace(/: \d+ of \d+ cases$/, '') || j.id;
 const countsOf = (j: Job): string => /\d+ of \d+ cases$/.exec(j.detail)?.[0] ?? j.detail;
 
-/** Whose job it is, for admins, who see the jobs of all users. */
+/** The user of a job, for admins, who see the jobs of all users. */
 function Owner({ job: j }: { job: Job }) {
   return j.user && j.user !== 'owner' ? <span class="tag">{j.user}</span> : null;
 }

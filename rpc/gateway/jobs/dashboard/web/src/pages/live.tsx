@@ -12,7 +12,7 @@ import { complain, notice } from '../parts/notices';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
 
-/** A run, while it happens and after. */
+/** A run, during its execution and after it. */
 export function Live({ id }: { id: string }) {
   const [follower, setFollower] = useState<Follower | null>(null);
   useEffect(() => {
@@ -20,7 +20,7 @@ export function Live({ id }: { id: string }) {
     setFollower(f);
     const stop = onJobChange((j) => {
       const status = f.store.value.model.status;
-      if (j.id === id && !isOver(j) && status && status !== 'running') void f.begin();
+      if (j.id === id && !isOver(j) && status && status !== 'running') void f.start();
     });
     return () => {
       stop();
@@ -72,7 +72,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
   );
 }
 
-/** Finds a run among those that are known, then among the newest, then among all. */
+/** Finds a run: among the loaded ones, then among the newest, then among all. */
 async function find(id: string): Promise<Run | undefined> {
   let list = runs.value?.list ?? [];
   for (const limit of [100, 10_000]) {
@@ -83,12 +83,12 @@ async function find(id: string): Promise<Run | undefined> {
   return list.find((r) => r.runId === id);
 }
 
-/** Starts a run like a run, whose particulars are read first. */
+/** Starts a run with the settings of a run, after loading them. */
 async function repeat(id: string): Promise<void> {
   try {
     const run = await find(id);
     if (run) await again(run);
-    else notice('the run is not recorded any more', 'problem');
+    else notice('the record of the run no longer exists', 'problem');
   } catch (e) {
     complain(e);
   }
@@ -110,7 +110,7 @@ function Counts({ model }: { model: Model }) {
         )}
         {counted > 0 && <span class="quiet">pass rate {percent(passed / counted)}</span>}
       </div>
-      <Progress percent={full} label="Trials that have ended" />
+      <Progress percent={full} label="Finished trials" />
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { signIn } from '../net/auth';
 
-/** Says how to sign in. */
+/** Explains how to sign in. */
 export function Login({ problem }: { problem: string }) {
   const [text, setText] = useState('');
   const [wrong, setWrong] = useState(problem);

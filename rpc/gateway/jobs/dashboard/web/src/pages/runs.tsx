@@ -26,13 +26,13 @@ export function Runs() {
         (!wanted || r.suite.name.toLowerCase().includes(wanted) || r.runId.includes(wanted) || modelOf(r).toLowerCase().includes(wanted)),
     );
   }, [known, search, status]);
-  if (!known) return <p class="quiet">Reading…</p>;
+  if (!known) return <p class="quiet">Loading…</p>;
   return (
     <>
       <div class="bar">
         <p class="quiet" role="status" data-testid="run-count">
           {plural(list.length, 'run')}
-          {!known.all && ', reading older ones…'}
+          {!known.all && ', loading older ones…'}
         </p>
         <span class="grow" />
         <label>
@@ -45,12 +45,12 @@ export function Runs() {
         </label>
         <input type="search" data-search aria-label="Search runs" placeholder="Suite, run or model" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
       </div>
-      {list.length > 0 ? <RunTable list={list} label="Runs" tall /> : <p class="quiet">No run matches.</p>}
+      {list.length > 0 ? <RunTable list={list} label="Runs" tall /> : <p class="quiet">No matching runs.</p>}
     </>
   );
 }
 
-/** Runs with what can be done with them. Two can be chosen and compared. */
+/** A table of runs with actions. Two runs can be selected and compared. */
 export function RunTable({ list, label, tall = false }: { list: Run[]; label: string; tall?: boolean }) {
   const [chosen, setChosen] = useState<string[]>([]);
   const [at, setAt] = useState(-1);
@@ -67,7 +67,7 @@ export function RunTable({ list, label, tall = false }: { list: Run[]; label: st
     else return;
     e.preventDefault();
   };
-  // The older one is compared with.
+  // The comparison starts from the older run.
   const pair = chosen.map((id) => list.find((r) => r.runId === id)).filter((r) => r !== undefined).sort((a, b) => a.startedAt.localeCompare(b.startedAt));
   return (
     <>
@@ -75,14 +75,14 @@ export function RunTable({ list, label, tall = false }: { list: Run[]; label: st
         {pair.length === 2 ? (
           <a class="button primary" href={compareOf(pair[0]!.runId, pair[1]!.runId)}>Compare 2 runs</a>
         ) : (
-          <span class="quiet">{pair.length === 1 ? 'Choose another run to compare.' : 'Choose two runs to compare them.'}</span>
+          <span class="quiet">{pair.length === 1 ? 'Select another run to compare.' : 'Select two runs to compare them.'}</span>
         )}
         {pair.length > 0 && <button type="button" class="quiet" onClick={() => setChosen([])}>Clear</button>}
       </div>
       <Virtual
         class={`runs ${tall ? 'tall' : ''}`}
         role="grid"
-        label={`${label}. Arrow keys move, Enter opens, Space chooses.`}
+        label={`${label}. Arrow keys move, Enter opens, Space selects.`}
         count={list.length}
         columns={8}
         height={wide ? ROW : NARROW_ROW}
@@ -96,7 +96,7 @@ export function RunTable({ list, label, tall = false }: { list: Run[]; label: st
             <span role="columnheader" class="name">Suite</span>
             <span role="columnheader" class="model">Model</span>
             <span role="columnheader" class="time">Started</span>
-            <span role="columnheader" class="took">Took</span>
+            <span role="columnheader" class="took">Duration</span>
             <span role="columnheader" class="rate">Passed</span>
             <span role="columnheader" class="do"><span class="hidden">Actions</span></span>
           </>
@@ -124,7 +124,7 @@ function Row({ run: r, active, chosen, choose }: { run: Run; active: boolean; ch
   return (
     <>
       <span role="gridcell" class="pick">
-        <input type="checkbox" tabIndex={-1} checked={chosen} aria-label={`Choose ${r.runId} to compare`} onChange={() => choose(r.runId)} />
+        <input type="checkbox" tabIndex={-1} checked={chosen} aria-label={`Select ${r.runId} to compare`} onChange={() => choose(r.runId)} />
       </span>
       <span role="gridcell" class="state"><Status of={r.status} /></span>
       <span role="gridcell" class={`name ${active ? 'active' : ''}`} id={`run-${r.runId}`}>

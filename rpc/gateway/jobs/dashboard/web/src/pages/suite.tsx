@@ -7,14 +7,14 @@ import { Charts } from '../parts/charts';
 import { measures } from '../parts/measures';
 import { RunTable } from './runs';
 
-/** A suite: its runs, and how they developed. */
+/** A suite: its runs and their trends. */
 export function Suite({ id: path }: { id: string }) {
   useEffect(wantRuns, []);
   const known = useStore(runs);
   const list = useMemo(() => known?.list.filter((r) => r.suite.path === path) ?? [], [known, path]);
   const points = useStore(measures);
   useEffect(() => measures.value.want(list), [list]);
-  if (!known) return <p class="quiet">Reading…</p>;
+  if (!known) return <p class="quiet">Loading…</p>;
   return (
     <>
       <header class="head">
@@ -27,13 +27,13 @@ export function Suite({ id: path }: { id: string }) {
       {list.length > 0 && <Charts points={points.of(list)} waiting={points.waiting(list)} />}
       <section class="block" aria-labelledby="suite-runs">
         <h2 id="suite-runs">{plural(list.length, 'run')}</h2>
-        {list.length > 0 ? <RunTable list={list} label="Runs of the suite" /> : <p class="quiet">The suite was not run yet.</p>}
+        {list.length > 0 ? <RunTable list={list} label="Runs of the suite" /> : <p class="quiet">The suite has no runs yet.</p>}
       </section>
     </>
   );
 }
 
-/** Starts a run, with other settings than the suite's if wanted. */
+/** Starts a run, optionally with settings that override the suite's. */
 function Start({ path }: { path: string }) {
   const [trials, setTrials] = useState('');
   const [model, setModel] = useState('');

@@ -36,7 +36,7 @@ async function read(): Promise<void> {
   }
 }
 
-/** Joins the suites that exist and those of recorded runs. */
+/** Joins the existing suites and those of recorded runs. */
 function join(listed: Listed[], recorded: Run[]): Suite[] {
   const all = new Map<string, Suite>(listed.map((s) => [s.path, { ...s, found: true, runs: 0, last: null }]));
   for (const r of recorded) {
@@ -48,7 +48,7 @@ function join(listed: Listed[], recorded: Run[]): Suite[] {
   return [...all.values()].sort((a, b) => a.name.localeCompare(b.name) || a.path.localeCompare(b.path));
 }
 
-/** The suites below the server's directory, and those that were run. */
+/** The suites below the server's directory, and those of recorded runs. */
 export function Suites() {
   const [search, setSearch] = useState('');
   useEffect(() => {
@@ -58,7 +58,7 @@ export function Suites() {
   }, []);
   const listed = useStore(found);
   const recorded = useStore(runs);
-  if (!listed || !recorded) return <p class="quiet">Reading…</p>;
+  if (!listed || !recorded) return <p class="quiet">Loading…</p>;
   const wanted = search.toLowerCase();
   const list = join(listed.list, recorded.list).filter((s) => !wanted || s.name.toLowerCase().includes(wanted) || s.path.toLowerCase().includes(wanted));
   return (
@@ -71,13 +71,13 @@ export function Suites() {
         <span class="grow" />
         <input type="search" data-search aria-label="Search suites" placeholder="Search" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
       </div>
-      {list.length === 0 && <p class="quiet">There is no suite.</p>}
+      {list.length === 0 && <p class="quiet">No suites found.</p>}
       <ul class="cards wide" data-testid="suites">
         {list.slice(0, 300).map((s) => (
           <One key={s.path} suite={s} />
         ))}
       </ul>
-      {list.length > 300 && <p class="quiet">{count(list.length - 300)} more: search for them.</p>}
+      {list.length > 300 && <p class="quiet">{count(list.length - 300)} more. Use the search to find them.</p>}
     </>
   );
 }
@@ -105,7 +105,7 @@ function One({ suite: s }: { suite: Suite }) {
             </span>
           </>
         ) : (
-          <span>not run yet</span>
+          <span>no runs yet</span>
         )}
         {!s.found && <span>outside the server's directory</span>}
       </div>

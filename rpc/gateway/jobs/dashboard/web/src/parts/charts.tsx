@@ -23,11 +23,11 @@ const CHARTS: Chart[] = [
 
 type Library = typeof uPlotType;
 
-/** How the runs of a suite developed. */
+/** Charts of the runs of a suite. */
 export function Charts({ points, waiting }: { points: Point[]; waiting: number }) {
   const [library, setLibrary] = useState<Library | null>(null);
   useEffect(() => {
-    void import('./uplot').then((m) => setLibrary(() => m.default)); // other pages do without
+    void import('./uplot').then((m) => setLibrary(() => m.default)); // other pages do not need it
   }, []);
   return (
     <section class="block" aria-labelledby="charts-title">
@@ -35,7 +35,7 @@ export function Charts({ points, waiting }: { points: Point[]; waiting: number }
         <h2 id="charts-title">Charts</h2>
         <p class="quiet" role="status">
           {plural(points.length, 'completed run')}
-          {waiting > 0 && `, reading ${waiting} more…`}
+          {waiting > 0 && `, loading ${waiting} more…`}
         </p>
       </div>
       <div class="charts" data-testid="charts">
@@ -45,7 +45,7 @@ export function Charts({ points, waiting }: { points: Point[]; waiting: number }
             {library && points.some((p) => c.series[0]!.of(p) !== null) ? (
               <One library={library} chart={c} points={points} />
             ) : (
-              <p class="quiet none">{library && waiting === 0 ? 'Not known of these runs.' : ''}</p>
+              <p class="quiet none">{library && waiting === 0 ? 'No data for these runs.' : ''}</p>
             )}
           </figure>
         ))}
@@ -54,7 +54,7 @@ export function Charts({ points, waiting }: { points: Point[]; waiting: number }
   );
 }
 
-/** A sentence for those who do not see the chart. */
+/** Describes the chart for screen readers. */
 function summary(c: Chart, points: Point[]): string {
   const values = points.map(c.series[0]!.of).filter((x) => x !== null);
   const last = values.at(-1);

@@ -2,16 +2,16 @@ import { useEffect, useRef } from 'preact/hooks';
 
 const KEYS: [key: string, text: string][] = [
   ['/', 'Search'],
-  ['g', 'To the table'],
+  ['g', 'Go to the table'],
   ['↑ ↓ ← →', 'Move in the table'],
-  ['Enter', 'Open what is chosen'],
-  ['Space', 'In the runs: choose a run to compare'],
+  ['Enter', 'Open the selection'],
+  ['Space', 'In the list of runs: select a run to compare'],
   ['t', 'Theme: system, light, dark'],
-  ['?', 'This list'],
+  ['?', 'Show this list'],
   ['Esc', 'Close, or leave the search'],
 ];
 
-/** The keys of the page. */
+/** The keyboard shortcuts of the page. */
 export function Keys({ open, close, pages }: { open: boolean; close(): void; pages: [string, string, string][] }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -21,7 +21,7 @@ export function Keys({ open, close, pages }: { open: boolean; close(): void; pag
   return (
     <dialog ref={dialog} aria-labelledby="keys-title" onClose={close} onClick={(e) => e.target === dialog.current && close()}>
       <div class="line">
-        <h2 id="keys-title">Keys</h2>
+        <h2 id="keys-title">Keyboard shortcuts</h2>
         <span class="grow" />
         <button type="button" onClick={close}>Close</button>
       </div>

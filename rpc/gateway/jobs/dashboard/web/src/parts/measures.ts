@@ -2,7 +2,7 @@ import { call, onSession } from '../net/rpc';
 import type { Run } from '../net/runs';
 import { Store } from '../net/store';
 
-/** What is charted of a run; null where it is not known. */
+/** The charted values of a run; null when unknown. */
 export interface Point {
   runId: string;
   startedAt: string;
@@ -56,9 +56,9 @@ function pointOf(runId: string, { run, trials }: Page): Point {
   };
 }
 
-/** Reads what is charted, a run at a time, and keeps what it has read. */
+/** Loads the charted values, one run at a time, and caches them. */
 class Measures {
-  private known = new Map<string, Point | null>(); // null: it cannot be had
+  private known = new Map<string, Point | null>(); // null: not available
   private queue: Run[] = [];
   private busy = false;
 
@@ -71,12 +71,12 @@ class Measures {
     void this.read();
   }
 
-  /** The points of runs, oldest first. */
+  /** Returns the points of runs, oldest first. */
   of(list: Run[]): Point[] {
     return Measures.charted(list).map((r) => this.known.get(r.runId)).filter((p) => p != null).reverse();
   }
 
-  /** How many runs are yet to be read. */
+  /** Returns how many runs are not loaded yet. */
   waiting(list: Run[]): number {
     return Measures.charted(list).filter((r) => !this.known.has(r.runId)).length;
   }
@@ -91,7 +91,7 @@ class Measures {
         this.changed();
       }
     } catch {
-      // the next session reads the rest
+      // the next session loads the rest
     } finally {
       this.busy = false;
     }

@@ -15,7 +15,7 @@ function dismiss(id: number): void {
   notices.set(notices.value.filter((n) => n.id !== id));
 }
 
-/** Shows a sentence for some seconds. */
+/** Shows a text for some seconds. */
 export function notice(text: string, kind: Kind = 'done'): void {
   const id = ++last;
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);
@@ -23,7 +23,7 @@ export function notice(text: string, kind: Kind = 'done'): void {
   setTimeout(() => dismiss(id), kind === 'problem' ? 12_000 : 5000);
 }
 
-/** Shows what is wrong with a call. */
+/** Shows the error of a call. */
 export function complain(e: unknown): void {
   notice(e instanceof Error ? e.message : String(e), 'problem');
 }

@@ -14,7 +14,7 @@ const MARKS: Record<string, string> = {
   needs_review: '?',
 };
 
-/** A state as a mark, a word and a colour. */
+/** Shows a state as a mark, a word and a colour. */
 export function Status({ of }: { of: string }) {
   return (
     <span class={`status is-${of}`}>
@@ -23,7 +23,7 @@ export function Status({ of }: { of: string }) {
   );
 }
 
-/** How much of something is done. */
+/** Shows progress. */
 export function Progress({ percent, label }: { percent: number; label: string }) {
   return (
     <span class="progress" role="progressbar" aria-valuenow={percent} aria-valuemin={0} aria-valuemax={100} aria-label={label}>

@@ -9,7 +9,7 @@ interface Props {
   columns?: number;
   head?: ComponentChildren;
   row(i: number): ComponentChildren;
-  /** The row that is kept in view. */
+  /** The row to keep in view. */
   at?: number;
   active?: string;
   onKeyDown?(e: KeyboardEvent): void;
@@ -18,7 +18,7 @@ interface Props {
 
 const AROUND = 8;
 
-/** A table of which only the rows in view exist. */
+/** A table that renders only the visible rows. */
 export function Virtual(p: Props) {
   const box = useRef<HTMLDivElement>(null);
   const frame = useRef(0);
