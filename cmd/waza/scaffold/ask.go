@@ -1,0 +1,196 @@
+package scaffold
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"gopkg.in/yaml.v3"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/eval"
+	"waza/eval/project"
+	"waza/eval/skill"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/report"
+)
+
+// askFlags returns the flags that select a model or an agent.
+func askFlags() []cli.Flag {
+	const who = "Model and agent"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: who, Usage: "ask the model `NAME`: of Anthropic if it starts with claude, else of OpenAI or the API at OPENAI_BASE_URL; with --agent, let the agent use it", DefaultText: "none"},
+		&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: who, Usage: "ask the agent `NAME`, such as copilot or opencode", DefaultText: "none"},
+		&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: who, Usage: "ask through the executor `NAME`", DefaultText: "chosen by --agent or --model"},
+		flags.Time("timeout", who, "limit the answer to a `TIME` such as 90s or 5m; a plain number is seconds", "5m"),
+	}
+}
+
+func timeout(c *cli.Context) time.Duration {
+	if !c.IsSet("timeout") {
+		return 5 * time.Minute
+	}
+	return flags.TimeOf(c, "timeout")
+}
+
+// asked reports whether the flags select a model or an agent.
+func asked(c *cli.Context) bool {
+	return c.String("model") != "" || c.String("agent") != "" || c.String("executor") != ""
+}
+
+// question is a prompt that runs once, as a trial of a temporary suite.
+type question struct {
+	prompt string
+	// skills are the directories of skills for the agent. files is a directory whose files are
+	// copied to the workspace, empty for none.
+	skills []string
+	files  []string // relative to root
+	root   string
+}
+
+// maxAnswer limits the size of an answer, in bytes.
+const maxAnswer = 1 << 20
+
+// ask runs a question once, and returns the trial and the id of its run. The run is recorded
+// like any other. A trial with an error is an error.
+func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.Trial, string, error) {
+	if timeout(c) <= 0 {
+		return nil, "", exit.Usagef("give a time such as --timeout 5m", "--timeout must be positive, got %s", timeout(c))
+	}
+	temp, err := os.MkdirTemp("", "waza-new-")
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.RemoveAll(temp)
+	file := filepath.Join(temp, "eval.yaml")
+	text, err := yaml.Marshal(q.suite(c))
+	if err != nil {
+		return nil, "", err
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, "", err
+	}
+	if err := giveAgent(temp, c.String("agent")); err != nil {
+		return nil, "", err
+	}
+	rn, err := o.NewRunner()
+	if err != nil {
+		return nil, "", err
+	}
+	req := record.Request{ContextDir: q.root}
+	p, err := rn.Planner().Prepare(ctx, file, req, plan.PrepareOptions{})
+	if err == nil && p.Plan == nil {
+		if perr := report.Diagnostics(o.Stderr, p.All().Errors(), report.Options{}); perr != nil {
+			return nil, "", perr
+		}
+		err = exit.Usagef("waza run --agent NAME or --model NAME has the same requirements", "cannot ask the model or agent: %s", report.DiagnosticsSummary(p.All().Errors()))
+	}
+	if err != nil {
+		p.Close()
+		return nil, "", err
+	}
+	run, err := rn.Start(p.Plan)
+	if err != nil {
+		return nil, "", err
+	}
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		run.Cancel()
+		<-run.Done()
+		return nil, run.ID(), context.Cause(ctx)
+	}
+	var trial *record.Trial
+	err = run.Trials(func(_ int, t *record.Trial) error {
+		trial = t
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, run.ID(), err
+	case trial == nil:
+		return nil, run.ID(), exit.New(exit.Error, errors.New("the question was not sent"), "waza runs show "+run.ID())
+	case trial.Verdict == record.Errored || trial.Verdict == record.TimedOut || trial.Verdict == record.Cancelled:
+		return nil, run.ID(), exit.New(exit.Error, fmt.Errorf("no answer: %s", trial.Error), "waza runs show "+run.ID()+" prints the details")
+	case trial.OutputDropped > 0 || len(trial.Output) > maxAnswer:
+		return nil, run.ID(), exit.New(exit.Error, fmt.Errorf("the answer must not have more than %d MiB", maxAnswer>>20), "waza runs show "+run.ID()+" prints it")
+	}
+	return trial, run.ID(), nil
+}
+
+// giveAgent copies the project's settings of an agent to a directory, so that the suite in that
+// directory has them, too.
+func giveAgent(dir, name string) error {
+	p, _, err := eval.FindProject(".") // waza validate reports findings
+	if err != nil || p == nil || name == "" {
+		return err
+	}
+	agent, ok := p.Agents[name]
+	if !ok {
+		return nil
+	}
+	if len(agent.Command) > 0 && filepath.Base(agent.Command[0]) != agent.Command[0] && !filepath.IsAbs(agent.Command[0]) {
+		agent.Command = slices.Clone(agent.Command)
+		agent.Command[0] = filepath.Join(p.Dir(), agent.Command[0])
+	}
+	text, err := yaml.Marshal(map[string]any{"agents": map[string]any{name: agent}})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, project.Name), text, 0o600)
+}
+
+// suite returns an eval.yaml with the question as its only task.
+func (q question) suite(c *cli.Context) map[string]any {
+	config := map[string]any{"timeout_seconds": timeout(c).Seconds(), "executor": executorOf(c), "retry_errors": 0, "skill_directories": q.skills}
+	if len(q.skills) == 0 {
+		delete(config, "skill_directories")
+	}
+	if agent := c.String("agent"); agent != "" {
+		config["agent"] = agent
+	}
+	if model := c.String("model"); model != "" {
+		config["model"] = model
+	}
+	inputs := map[string]any{"prompt": q.prompt}
+	if len(q.files) > 0 {
+		inputs["files"] = q.files
+	}
+	return map[string]any{"name": c.Command.HelpName, "config": config, "tasks": []any{map[string]any{
+		"id": "question", "inputs": inputs, "graders": []any{map[string]any{"type": "text", "name": "answers", "config": map[string]any{"regex_match": []string{`(?s).*`}}}},
+	}}}
+}
+
+// executorOf returns the executor of the flags, or else the one that the model suggests.
+func executorOf(c *cli.Context) string {
+	model := strings.ToLower(c.String("model"))
+	switch {
+	case c.String("executor") != "":
+		return c.String("executor")
+	case c.String("agent") != "":
+		return plan.AgentExecutor
+	case strings.HasPrefix(model, "claude"):
+		return "anthropic"
+	case model != "":
+		return "openai"
+	}
+	return cmp.Or(eval.Config{}.Executor, "mock")
+}
+
+// skillsBelow returns at most n directories of skills at or below a directory.
+func skillsBelow(dir string, n int) []string {
+	found := skill.Below(dir)
+	for i := range found {
+		found[i] = absolute(found[i])
+	}
+	return found[:min(len(found), n)]
+}
