@@ -66,6 +66,7 @@ Examples:
 		schemas.Command(e.stdout), complete.ScriptCommand(e.stdout), versionCommand(e), helpCommand(e),
 		guardCommand(e), completeCommand(e),
 	}
+	app.Commands = append(scaffoldCommands(e), app.Commands...)
 	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, e.stdout)
 	return app

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/scaffold"
+	"waza/eval"
+	"waza/runner/grader/builtin"
+	"waza/runner/plan"
+)
+
+func scaffoldCommands(e *env) []*cli.Command {
+	o := scaffold.Options{Stdout: e.stdout, Stderr: e.stderr, NewRunner: e.newRunner, Vocabulary: func() *eval.Vocabulary {
+		return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: builtin.Graders.Kinds()}
+	}}
+	return []*cli.Command{scaffold.Init(o), scaffold.New(o), scaffold.Suggest(o)}
+}
