@@ -1,0 +1,153 @@
+// Package skills implements waza check, coverage, quality and dev: the commands for skills. Call
+// [Commands].
+package skills
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/scaffold"
+	"waza/cmd/waza/terminal"
+	"waza/eval"
+	"waza/eval/files"
+	"waza/eval/skill"
+	"waza/runner"
+	"waza/runner/report"
+)
+
+// Options holds the parts of the program that the commands need. Only Now is optional.
+type Options struct {
+	Stdin  io.Reader
+	Stdout *output.Stdout
+	Stderr io.Writer
+	// NewRunner makes the runner that measures skills and has the vocabulary of suites.
+	NewRunner func() (*runner.Runner, error)
+	// Now returns the present; nil means time.Now.
+	Now func() time.Time
+}
+
+// Commands returns the commands for skills.
+func Commands(o Options) []*cli.Command {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return []*cli.Command{o.checkCommand(), o.coverageCommand(), o.qualityCommand(), o.devCommand()}
+}
+
+// asker returns options to ask models and agents.
+func (o Options) asker() scaffold.Options {
+	return scaffold.Options{Stdout: o.Stdout, Stderr: o.Stderr, NewRunner: o.NewRunner}
+}
+
+// finish gives the error of an interrupted question its exit code.
+func finish(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return exit.With(exit.Interrupted)
+	}
+	return err
+}
+
+// place is the current directory with its project.
+type place struct {
+	dir     string // absolute
+	project *eval.Project
+}
+
+// here finds the project of this directory. Findings about it go to stderr.
+func (o Options) here() (place, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return place{}, err
+	}
+	p, ds, err := eval.FindProject(dir)
+	if err == nil {
+		err = report.Diagnostics(o.Stderr, ds.Errors(), terminal.Options(o.Stderr))
+	}
+	return place{dir, p}, err
+}
+
+// skillDirs returns the directories in which the project keeps skills.
+func (p place) skillDirs() []string {
+	if p.project == nil || p.project.Paths.Skills == "" {
+		return nil
+	}
+	return []string{filepath.Join(p.project.Dir(), filepath.FromSlash(p.project.Paths.Skills))}
+}
+
+// find returns the directory of the skill that an argument names.
+func (p place) find(arg string) (string, error) {
+	dir, err := skill.Find(arg, p.dir, p.skillDirs()...)
+	if err != nil {
+		return "", exit.New(exit.Usage, err, "waza check lists the skills below this directory")
+	}
+	return dir, nil
+}
+
+// skills returns the directories of the skills that the arguments name. An argument is a name or
+// a path; a directory without SKILL.md means all skills below it. Without arguments, it returns
+// the project's skills, or those below this directory.
+func (p place) skills(args []string) ([]string, error) {
+	if len(args) == 0 {
+		roots := p.skillDirs()
+		if len(roots) == 0 || !files.IsDir(roots[0]) {
+			roots = []string{p.dir}
+		}
+		var dirs []string
+		for _, root := range roots {
+			dirs = append(dirs, skill.Below(root)...)
+		}
+		if len(dirs) == 0 {
+			return nil, exit.Usagef("waza new skill NAME creates a skill", "no skills found in %s or below it", p.shown(roots[0]))
+		}
+		return dirs, nil
+	}
+	var dirs []string
+	for _, arg := range args {
+		dir, err := p.find(arg)
+		if err == nil {
+			dirs = append(dirs, dir)
+			continue
+		}
+		root := arg
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(p.dir, root)
+		}
+		below := skill.Below(root)
+		if len(below) == 0 {
+			return nil, err
+		}
+		dirs = append(dirs, below...)
+	}
+	return dirs, nil
+}
+
+// shown returns a path relative to this directory, with slashes, if it is below it.
+func (p place) shown(path string) string {
+	if rel, err := filepath.Rel(p.dir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}
+
+// formatOf returns the value of --format, or json if --json is given.
+func formatOf(c *cli.Context, words ...string) (string, error) {
+	format := c.String("format")
+	if err := flags.OneOf("format", format, words...); err != nil {
+		return "", err
+	}
+	if !c.Bool("json") {
+		return format, nil
+	}
+	if c.IsSet("format") && format != "json" {
+		return "", exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
+	}
+	return "json", nil
+}
