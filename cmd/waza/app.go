@@ -67,6 +67,7 @@ Examples:
 		guardCommand(e), completeCommand(e),
 	}
 	app.Commands = append(scaffoldCommands(e), app.Commands...)
+	app.Commands = append(app.Commands, skillCommands(e)...)
 	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, e.stdout)
 	return app
