@@ -1,0 +1,30 @@
+package mcp
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"waza/runner"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newTestServer returns a server for a directory, with its own records. It ends with the test.
+func newTestServer(t *testing.T, dir string) *server {
+	t.Helper()
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	s, err := newServer(Options{Dir: dir, Runner: r})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
+		defer cancel()
+		s.leave()
+		s.daemon.close(ctx)
+		require.NoError(t, s.rpc.Shutdown(ctx))
+	})
+	return s
+}
