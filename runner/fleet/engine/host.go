@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Limits of the embedded server.
+const (
+	// MaxPayload is the maximum size of a message to the embedded server, in bytes.
+	MaxPayload = 8 << 20
+	// MaxStore is the maximum size of all streams of the embedded server, in bytes.
+	MaxStore = 32 << 30
+	// mostMemory is the maximum size of streams in memory, in bytes.
+	mostMemory = 256 << 20
+	// acceptTime is the time limit for the server to accept clients after it has read its store.
+	acceptTime = 10 * time.Second
+)
+
+// host is an embedded server that runs in this process.
+type host struct {
+	place  place
+	server *server.Server
+}
+
+// startHost starts a server with its store in dir, which accepts clients with the token. It
+// returns when the server accepts clients.
+//
+// Messages that JetStream has acknowledged are in files, and survive if this process is killed.
+// They are on the disk after at most two minutes, the sync interval of nats-server. A machine
+// that loses power can lose that much; a resumed run publishes its orders again.
+//
+// nats-server handles no signals here and does not end the process. Its goroutines end with it,
+// except one that updates the access time of caches, which ends with the last server of the
+// process.
+func startHost(dir, token string, log *slog.Logger) (*host, error) {
+	s, err := server.NewServer(&server.Options{
+		ServerName:         fmt.Sprintf("waza-embedded-%d", os.Getpid()),
+		Host:               "127.0.0.1",
+		Port:               server.RANDOM_PORT,
+		Authorization:      token,
+		MaxPayload:         MaxPayload,
+		JetStream:          true,
+		JetStreamMaxMemory: mostMemory,
+		JetStreamMaxStore:  MaxStore,
+		StoreDir:           dir,
+		NoSigs:             true,
+		NoLog:              true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded server: %w", err)
+	}
+	logger := &serverLog{log: log}
+	s.SetLoggerV2(logger, log.Enabled(context.Background(), slog.LevelDebug), false, false)
+	s.Start()
+	h := &host{server: s}
+	if why := logger.reason(); why != "" {
+		h.end()
+		return nil, fmt.Errorf("start the embedded server: %s", why)
+	}
+	if !s.ReadyForConnections(acceptTime) {
+		h.end()
+		return nil, fmt.Errorf("start the embedded server: it did not accept clients within %s", acceptTime)
+	}
+	logger.started.Store(true)
+	h.place = place{Address: s.Addr().String(), Token: token, PID: os.Getpid()}
+	return h, nil
+}
+
+// end stops the server and waits for it.
+func (h *host) end() {
+	h.server.Shutdown()
+	h.server.WaitForShutdown()
+}
+
+// serverLog passes log messages of nats-server to slog. They are useful only for debugging, so
+// most have the level debug. Warnings while it reads its store only mean that the previous
+// process was killed.
+type serverLog struct {
+	log     *slog.Logger
+	started atomic.Bool
+
+	mu    sync.Mutex // guards fatal
+	fatal string
+}
+
+func (l *serverLog) write(level slog.Level, format string, v []any) {
+	if ctx := context.Background(); l.log.Enabled(ctx, level) {
+		l.log.Log(ctx, level, "embedded server", "message", strings.TrimSpace(fmt.Sprintf(format, v...)))
+	}
+}
+
+// Noticef implements server.Logger.
+func (l *serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+
+// Warnf implements server.Logger.
+func (l *serverLog) Warnf(format string, v ...any) {
+	level := slog.LevelInfo
+	if l.started.Load() {
+		level = slog.LevelWarn
+	}
+	l.write(level, format, v)
+}
+
+// Errorf implements server.Logger.
+func (l *serverLog) Errorf(format string, v ...any) { l.write(slog.LevelWarn, format, v) }
+
+// Debugf implements server.Logger.
+func (l *serverLog) Debugf(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+
+// Tracef implements server.Logger.
+func (l *serverLog) Tracef(string, ...any) {}
+
+// Fatalf implements server.Logger. nats-server's own logger would end the process.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fatal == "" {
+		l.fatal = fmt.Sprintf(format, v...)
+	}
+}
+
+// reason returns why the server could not start, or "" if it did.
+func (l *serverLog) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}
