@@ -1,0 +1,318 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"waza/runner/executor"
+	"waza/runner/fleet"
+	"waza/runner/fleet/bundle"
+	"waza/runner/record"
+	"waza/runner/trial"
+)
+
+// work is the state of a run that a worker keeps while it executes orders of it.
+type work struct {
+	worker *Worker
+	run    string        // token of the run's id
+	key    string        // names of the plan and the files
+	ready  chan struct{} // closed when the fields below are set
+	err    error
+	plan   *fleet.Plan
+	files  *bundle.Unpacked
+	kept   *bundle.Kept
+	env    *trial.Env
+	dir    string
+
+	stopping chan struct{} // closed when no further attempts are needed
+
+	mu     sync.Mutex // guards the fields below
+	orders map[int]*template
+	jobs   map[*record.Order]*job
+	using  map[*job]struct{}
+	last   time.Time   // when a job left
+	halted bool        // stopping is closed
+	why    *fleet.Halt // reason why every further trial of the run would fail; nil if unknown
+	gone   bool        // must not be used any more
+}
+
+// template is the order of a task, decoded once.
+type template struct {
+	once  sync.Once
+	order *record.Order
+	err   error
+}
+
+// restTime is how long a worker keeps the state of a run without orders.
+const restTime = 10 * time.Minute
+
+// prepare returns the state of a job's run, and fetches it for the first job. If the work is not
+// nil, the job must leave it.
+func prepare(ctx context.Context, w *Worker, j *job) (*work, error) {
+	token, key := fleet.Token(j.Run), j.Plan+" "+j.Files
+	w.mu.Lock()
+	var over []*work
+	for id, k := range w.runs {
+		if k.restsTooLong() {
+			over = append(over, k)
+			delete(w.runs, id)
+		}
+	}
+	k := w.runs[token+" "+key]
+	first := k == nil
+	if first {
+		k = &work{
+			worker: w, run: token, key: key, ready: make(chan struct{}), stopping: make(chan struct{}),
+			orders: map[int]*template{}, jobs: map[*record.Order]*job{}, using: map[*job]struct{}{},
+		}
+		w.runs[token+" "+key] = k
+	}
+	k.enter(j)
+	w.mu.Unlock()
+	for _, k := range over {
+		k.close()
+	}
+	if first {
+		k.err = k.open(j)
+		close(k.ready)
+		if k.err != nil { // the next job tries again
+			w.mu.Lock()
+			if w.runs[token+" "+key] == k {
+				delete(w.runs, token+" "+key)
+			}
+			w.mu.Unlock()
+		}
+	}
+	select {
+	case <-k.ready:
+		return k, k.err
+	case <-ctx.Done():
+		return k, context.Cause(ctx)
+	}
+}
+
+// openTime is the time limit for fetching what a run needs.
+const openTime = 10 * time.Minute
+
+func (k *work) open(j *job) error {
+	w := k.worker
+	ctx, cancel := context.WithTimeout(context.Background(), openTime)
+	defer cancel()
+	b, err := bundle.Fetch(ctx, w.store, j.Plan, fleet.MaxPlan)
+	if err != nil {
+		return fmt.Errorf("plan of the run: %w", err)
+	}
+	k.plan = new(fleet.Plan)
+	if err := json.Unmarshal(b, k.plan); err != nil {
+		return fmt.Errorf("plan of the run: %w", err)
+	}
+	if k.files, err = bundle.Unpack(ctx, w.store, j.Files, w.home.files, bundle.Limits{}); err != nil {
+		return fmt.Errorf("files of the suite: %w", err)
+	}
+	if k.dir, err = os.MkdirTemp(w.home.work, "run-"); err != nil {
+		return err
+	}
+	raw, err := k.plan.Order(j.Task)
+	if err != nil {
+		return err
+	}
+	decoder := &trial.Env{Executors: w.o.Executors, Graders: w.o.Graders}
+	sent, err := decoder.Decode(raw)
+	if err != nil {
+		return err
+	}
+	sent.Workers = w.o.Slots
+	k.env = trial.NewEnv(sent, w.o.Executors, w.o.Graders, w.o.Limits)
+	k.env.Grading.Agents = w.o.Agents
+	k.kept = bundle.NewKept(filepath.Join(k.dir, "left"), k.files)
+	k.env.Worker = w.o.ID
+	k.env.Dir, k.env.Stopping, k.env.Logger = filepath.Join(k.dir, "trials"), k.stopping, w.o.Log
+	k.env.BlobsOf = k.kept.Of
+	k.env.Start = func(o *record.Order) string {
+		if j := k.job(o); j != nil {
+			w.notes.send(j.Run, fleet.Note{ID: j.ID, Lost: j.before})
+		}
+		return ""
+	}
+	k.env.Log = func(o *record.Order, n trial.Notice) {
+		if j := k.job(o); j != nil {
+			j.note(n)
+		}
+	}
+	k.env.Halt = k.halt
+	return nil
+}
+
+// order returns the order of a task, from 1, with paths of this machine.
+func (k *work) order(task int) (*record.Order, error) {
+	k.mu.Lock()
+	t := k.orders[task]
+	if t == nil {
+		t = &template{}
+		k.orders[task] = t
+	}
+	k.mu.Unlock()
+	t.once.Do(func() {
+		raw, err := k.plan.Order(task)
+		if err == nil {
+			t.order, err = k.env.Decode(raw)
+		}
+		if err == nil {
+			t.order, err = k.files.Relocate(t.order)
+		}
+		t.err = err
+	})
+	return t.order, t.err
+}
+
+// enter and leave keep the state that a job uses.
+func (k *work) enter(j *job) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.using[j] = struct{}{}
+}
+
+func (k *work) leave(j *job) {
+	k.mu.Lock()
+	delete(k.using, j)
+	delete(k.jobs, j.order)
+	k.last = time.Now()
+	over := k.gone && len(k.using) == 0
+	k.mu.Unlock()
+	if over {
+		k.remove()
+	}
+}
+
+// connect records the job to which the messages of an order's trial belong.
+func (k *work) connect(j *job, o *record.Order) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.jobs[o] = j
+}
+
+func (k *work) job(o *record.Order) *job {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.jobs[o]
+}
+
+// halt stores the reason why the run should stop for the results that follow.
+func (k *work) halt(why *executor.StopError) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.why = &fleet.Halt{Message: why.Error(), Orderly: why.Orderly}
+}
+
+func (k *work) halting() *fleet.Halt {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.why
+}
+
+func (k *work) restsTooLong() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.using) == 0 && time.Since(k.last) > restTime
+}
+
+// stop prevents further attempts.
+func (k *work) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.halted {
+		k.halted = true
+		close(k.stopping)
+	}
+}
+
+// close removes the state of the run when its last job has left.
+func (k *work) close() {
+	k.mu.Lock()
+	was := k.gone
+	k.gone = true
+	over := !was && len(k.using) == 0
+	k.mu.Unlock()
+	if over {
+		k.remove()
+	}
+}
+
+func (k *work) remove() {
+	<-k.ready
+	if k.env != nil {
+		if err := k.env.Close(); err != nil {
+			k.worker.o.Log.Warn("executor not closed", "run", k.run, "error", err)
+		}
+		k.env.Grading.Close()
+		k.env.Pool.Close()
+	}
+	if k.files != nil {
+		_ = k.files.Close()
+		k.worker.home.trim()
+	}
+	k.worker.home.remove(k.dir)
+}
+
+// state returns the state of a run.
+func (w *Worker) state(run string) fleet.RunState { return w.stateOf(fleet.Token(run)) }
+
+func (w *Worker) stateOf(token string) fleet.RunState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if state, known := w.cards[token]; known {
+		return state
+	}
+	return fleet.Running // its card has not arrived yet
+}
+
+// learnRun handles the card of a run.
+func learnRun(w *Worker, token string, card fleet.RunCard) {
+	w.mu.Lock()
+	w.cards[token] = card.State
+	var works []*work
+	for id, k := range w.runs {
+		if k.run == token {
+			works = append(works, k)
+			if card.State == fleet.Over {
+				delete(w.runs, id)
+			}
+		}
+	}
+	var jobs []*job
+	if card.State == fleet.Over {
+		for j := range w.jobs {
+			if fleet.Token(j.Run) == token {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	w.mu.Unlock()
+	for _, j := range jobs {
+		j.end(errCancelled)
+	}
+	for _, k := range works {
+		if card.State != fleet.Running {
+			k.stop()
+		}
+		if card.State == fleet.Over {
+			k.close()
+		}
+	}
+}
+
+// closeRuns removes the state of all runs.
+func closeRuns(w *Worker) {
+	w.mu.Lock()
+	list := w.runs
+	w.runs = map[string]*work{}
+	w.mu.Unlock()
+	for _, k := range list {
+		k.close()
+	}
+}

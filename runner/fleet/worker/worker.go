@@ -1,0 +1,476 @@
+// Package worker executes the trials of runs of other processes. It takes their orders from NATS
+// JetStream, executes them with trial.Do, and sends the results back. Make a [Worker] with [New]
+// and call [Worker.Run].
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"waza/runner/executor"
+	"waza/runner/fleet"
+	"waza/runner/fleet/bundle"
+	"waza/runner/fleet/engine"
+	"waza/runner/fleet/limits"
+	"waza/runner/fleet/offer"
+	"waza/runner/fleet/seal"
+	"waza/runner/grader"
+	"waza/runner/pause"
+	"waza/runner/provider"
+	"waza/runner/record"
+)
+
+// Options configure a [Worker]. All fields except Trust, Redact and Metrics are required.
+type Options struct {
+	// ID identifies the worker in its team, see [NewID]. Version is the version of the program.
+	ID, Version string
+	// Slots is the maximum number of concurrent trials, 1 or more.
+	Slots int
+	// Offer describes what the machine offers.
+	Offer *offer.Offer
+	// Trust contains the keys whose orders the worker executes. Nil means that it executes all
+	// orders.
+	Trust *seal.Trust
+	// Conn is the connection to the fleet. The caller still owns it.
+	Conn *engine.Conn
+	// Dir is a directory of the machine for the files of suites and for workspaces. Workers
+	// share it.
+	Dir       string
+	Executors *executor.Registry
+	Graders   *grader.Registry
+	Agents    grader.Agents
+	Limits    *provider.Limits
+	Log       *slog.Logger
+	// Metrics can be nil.
+	Metrics *Metrics
+}
+
+// Worker executes orders. It is safe for concurrent use.
+type Worker struct {
+	o        Options
+	home     *home
+	place    *fleet.Place
+	store    bundle.Store
+	slots    *slots
+	results  *sender
+	notes    *noter
+	started  time.Time
+	ending   context.Context // ends when Run gives up
+	pulls    sync.WaitGroup
+	done     atomic.Int64
+	repeated atomic.Int64 // number of these that a lost worker had started
+	refused  atomic.Int64
+
+	draining chan struct{} // closed by Drain
+	drainOne sync.Once
+	changed  chan struct{} // signals that the card must be renewed; has a buffer of one
+
+	mu      sync.Mutex // guards the fields below
+	lacks   map[string][]record.Need
+	offer   *offer.Offer
+	classes map[string]context.CancelFunc // classes whose orders are pulled
+	runs    map[string]*work
+	jobs    map[*job]struct{}
+	cards   map[string]fleet.RunState // of runs, by their tokens
+	lost    map[string]time.Duration  // by class: silence after which its orders go to other workers
+}
+
+// New returns a worker. It does nothing before Run.
+func New(o Options) *Worker {
+	w := &Worker{
+		o: o, slots: newSlots(o.Slots), started: time.Now().UTC(), draining: make(chan struct{}), changed: make(chan struct{}, 1),
+		lacks: map[string][]record.Need{}, offer: o.Offer, classes: map[string]context.CancelFunc{},
+		runs: map[string]*work{}, jobs: map[*job]struct{}{}, cards: map[string]fleet.RunState{}, lost: map[string]time.Duration{},
+	}
+	o.Metrics.of(w)
+	return w
+}
+
+// Drain makes the worker take no more orders. Run returns when its current orders have ended.
+func (w *Worker) Drain() {
+	w.drainOne.Do(func() {
+		close(w.draining)
+		w.renew()
+	})
+}
+
+// Status is the state of a worker.
+type Status struct {
+	Busy  int   // running trials
+	Done  int64 // finished trials since its start
+	Again int64 // number of these that a lost worker had started
+}
+
+// Status returns the state of the worker.
+func (w *Worker) Status() Status {
+	return Status{Busy: w.slots.busy(), Done: w.done.Load(), Again: w.repeated.Load()}
+}
+
+// findPause is the interval at which the worker looks for the team's streams, which the first
+// run creates.
+const findPause = time.Second
+
+// Run executes orders until the worker is drained, and then returns nil. When ctx ends, it ends
+// the running trials, gives their orders back to other workers, and returns the cause.
+func (w *Worker) Run(ctx context.Context) (err error) {
+	w.ending = ctx
+	if w.home, err = openHome(w.o.Dir, w.o.Log); err != nil {
+		return err
+	}
+	defer w.home.close()
+	if w.place, err = find(ctx, w); err != nil || w.place == nil {
+		return err
+	}
+	w.store = w.o.Metrics.counting(bundle.InBucket(w.place.JS, w.place.Files))
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var tasks sync.WaitGroup
+	w.results, w.notes = newSender(background, w), newNoter(background, w)
+	asked, err := w.o.Conn.NATS().Subscribe(w.place.Worker(w.o.ID), func(m *nats.Msg) { w.asked(m) })
+	if err != nil {
+		return err
+	}
+	defer func() { _ = asked.Unsubscribe() }()
+	dropped, err := w.o.Conn.NATS().Subscribe(w.place.Control("*"), w.drop)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dropped.Unsubscribe() }()
+	share, err := shareLimits(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer share()
+	pulling, stop := context.WithCancel(ctx)
+	defer stop()
+	tasks.Go(func() { watch(background, pulling, w) })
+	tasks.Go(func() { keepCard(background, w) })
+	tasks.Go(func() { keepOrders(background, w) })
+	select {
+	case <-w.draining:
+	case <-ctx.Done():
+	}
+	endPulls(w, stop)
+	w.slots.end()
+	idle := w.slots.idle()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		giveUp(w)
+		<-idle
+	}
+	w.results.close(ctx)
+	closeRuns(w)
+	end()
+	tasks.Wait()
+	w.results.wait()
+	w.notes.wait()
+	removeCard(w)
+	return context.Cause(ctx)
+}
+
+// find waits until the team has streams. The place is nil if the worker was drained before.
+func find(ctx context.Context, w *Worker) (*fleet.Place, error) {
+	names := fleet.NamesOf(w.o.Conn.Address().Team)
+	said := false
+	for {
+		soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+		place, err := fleet.Find(soon, w.o.Conn.JetStream(), names)
+		if errors.Is(err, fleet.ErrNoPlace) {
+			place, err = fleet.Make(soon, w.o.Conn.JetStream(), names, w.o.Conn.Address().Replicas)
+		}
+		cancel()
+		if err == nil {
+			return place, nil
+		}
+		if !said {
+			said = true
+			w.o.Log.Info("waiting for the team's streams", "team", names.Team, "error", err)
+		}
+		if pause.Unless(ctx, w.draining, findPause) != nil {
+			return nil, context.Cause(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		select {
+		case <-w.draining:
+			return nil, nil
+		default:
+		}
+	}
+}
+
+// endPulls stops requesting orders. Orders that arrive before the last request ends are
+// executed.
+func endPulls(w *Worker, stop func()) {
+	w.mu.Lock() // no class is added meanwhile
+	stop()
+	w.mu.Unlock()
+	w.pulls.Wait()
+}
+
+// shareLimits makes the worker respect rate limits of providers together with its team.
+func shareLimits(ctx context.Context, w *Worker) (stop func(), err error) {
+	name := limits.Bucket(w.place.Team, 1).Bucket
+	stop = func() {}
+	err = engine.Try(ctx, func(ctx context.Context) error {
+		bucket, err := w.place.JS.KeyValue(ctx, name)
+		if errors.Is(err, jetstream.ErrBucketNotFound) { // created by an owner without it
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("bucket %s: %w", name, err)
+		}
+		share, err := limits.Share(ctx, w.o.Limits, bucket, limits.Options{Log: w.o.Log})
+		if err == nil {
+			stop = share
+		}
+		return err
+	})
+	return stop, err
+}
+
+// watch follows the cards of runs and classes.
+func watch(ctx, pulling context.Context, w *Worker) {
+	for ctx.Err() == nil {
+		watcher, err := w.place.State.WatchFiltered(ctx, []string{fleet.RunKey("*"), fleet.ClassKey("*")})
+		if err != nil {
+			w.o.Log.Debug("cannot watch the cards of runs", "error", err)
+			_ = pause.For(ctx, findPause)
+			continue
+		}
+		for {
+			select {
+			case e, more := <-watcher.Updates():
+				if !more {
+					_ = pause.For(ctx, findPause)
+				} else {
+					if e != nil {
+						learn(pulling, w, e)
+					}
+					continue
+				}
+			case <-ctx.Done():
+			}
+			break
+		}
+		_ = watcher.Stop()
+	}
+}
+
+// learn handles a card.
+func learn(pulling context.Context, w *Worker, e jetstream.KeyValueEntry) {
+	gone := e.Operation() != jetstream.KeyValuePut
+	switch kind, name := cut(e.Key()); {
+	case kind == "run":
+		var card fleet.RunCard
+		if gone || json.Unmarshal(e.Value(), &card) != nil {
+			card = fleet.RunCard{State: fleet.Over}
+		}
+		learnRun(w, name, card)
+	case kind == "class" && !gone:
+		var card fleet.ClassCard
+		if err := json.Unmarshal(e.Value(), &card); err != nil || card.Class != name || offer.CheckNeeds(card.Needs) != nil {
+			w.o.Log.Warn("cannot decode the card of a class", "class", name, "error", err)
+			return
+		}
+		learnClass(pulling, w, card)
+	}
+}
+
+// learnClass pulls the orders of a class if the machine meets its needs.
+func learnClass(pulling context.Context, w *Worker, card fleet.ClassCard) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offer = w.offer.With(card.Needs)
+	w.lost[card.Class] = card.Lost
+	lacks := w.o.Offer.Lacks(card.Needs)
+	w.lacks[card.Class] = lacks
+	stop := w.classes[card.Class]
+	switch {
+	case len(lacks) == 0 && stop == nil && pulling.Err() == nil:
+		ctx, cancel := context.WithCancel(pulling)
+		w.classes[card.Class] = cancel
+		w.pulls.Go(func() { w.pull(ctx, card.Class) })
+	case len(lacks) > 0 && stop != nil:
+		stop()
+		delete(w.classes, card.Class)
+	}
+	w.renew()
+}
+
+// asked handles a request to the worker.
+func (w *Worker) asked(m *nats.Msg) {
+	if string(m.Data) == fleet.DrainRequest {
+		w.o.Log.Info("asked to drain")
+		w.Drain()
+	}
+	_ = m.Respond([]byte("ok"))
+}
+
+// drop ends orders that their run no longer needs.
+func (w *Worker) drop(m *nats.Msg) {
+	var c fleet.Control
+	if json.Unmarshal(m.Data, &c) != nil {
+		return
+	}
+	for _, j := range w.all() {
+		if slices.Contains(c.Drop, j.ID) && w.place.Control(j.Run) == m.Subject {
+			j.end(errDropped)
+		}
+	}
+}
+
+// renew requests a renewal of the card.
+func (w *Worker) renew() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// keepCard renews the worker's card.
+func keepCard(ctx context.Context, w *Worker) {
+	tick := time.NewTicker(fleet.Beat)
+	defer tick.Stop()
+	for {
+		if err := putCard(ctx, w); err != nil {
+			w.o.Log.Debug("card not renewed", "error", err)
+		}
+		if pause.For(ctx, cardPause) != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-w.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// cardPause is the minimum time between two renewals.
+const cardPause = 200 * time.Millisecond
+
+func putCard(ctx context.Context, w *Worker) error {
+	host, _ := os.Hostname()
+	s := w.Status()
+	c := fleet.WorkerCard{
+		Protocol: fleet.Protocol, ID: w.o.ID, Host: host, PID: os.Getpid(), Version: w.o.Version, Started: w.started,
+		Slots: w.o.Slots, Busy: s.Busy, Done: s.Done, Seen: time.Now().UTC(),
+	}
+	select {
+	case <-w.draining:
+		c.Draining = true
+	default:
+	}
+	if w.o.Trust != nil {
+		c.Trusts = w.o.Trust.Keys()
+	}
+	w.mu.Lock()
+	c.Offer, c.Lacks = w.offer, maps.Clone(w.lacks)
+	w.mu.Unlock()
+	b, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fleet.Beat)
+	defer cancel()
+	_, err = w.place.Workers.Put(ctx, fleet.WorkerKey(w.o.ID), b)
+	return err
+}
+
+// removeCard removes the card, so that others see at once that the worker has ended.
+func removeCard(w *Worker) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = w.place.Workers.Purge(ctx, fleet.WorkerKey(w.o.ID)) // otherwise it expires after CardLife
+}
+
+// keepOrders reports to the server that orders are still being executed.
+func keepOrders(ctx context.Context, w *Worker) {
+	tick := time.NewTicker(keepPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := time.Now()
+		for _, j := range late(w, now) {
+			j.kept = now
+			if err := j.msg.InProgress(); err != nil {
+				w.o.Log.Debug("progress of an order not reported", "order", j.ID, "error", err)
+			}
+		}
+	}
+}
+
+const (
+	// keepPause is the interval at which running orders are checked. Each is reported keepShare
+	// times within the silence after which it would go to a different worker.
+	keepPause = 250 * time.Millisecond
+	keepShare = 4
+)
+
+// late returns the jobs whose progress is due to be reported.
+func late(w *Worker, now time.Time) []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []*job
+	for j := range w.jobs {
+		if now.Sub(j.kept) >= max(w.lost[j.class], fleet.LeastLost)/keepShare {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+func (w *Worker) all() []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*job, 0, len(w.jobs))
+	for j := range w.jobs {
+		list = append(list, j)
+	}
+	return list
+}
+
+// giveUp ends the running trials, so that other workers execute them.
+func giveUp(w *Worker) {
+	for _, j := range w.all() {
+		j.giveUp()
+	}
+}
+
+// NewID returns a unique id for a worker of this process.
+func NewID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	return fleet.CleanToken(host, 40) + fmt.Sprintf("-%d-%s", os.Getpid(), randomText(5))
+}
+
+func cut(key string) (kind, name string) {
+	for i := range key {
+		if key[i] == '.' {
+			return key[:i], key[i+1:]
+		}
+	}
+	return key, ""
+}
