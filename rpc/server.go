@@ -33,6 +33,7 @@ import (
 	"waza/runner"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
+	"waza/runner/fleet/survey"
 	"waza/runner/report/formats"
 	"waza/runner/routing"
 )
@@ -56,6 +57,9 @@ type Options struct {
 
 	// Office sends messages to the clients of the message router; nil means no router.
 	Office routing.Office
+
+	// Fleet returns the state of the user's fleet; nil means no fleet.
+	Fleet survey.Viewer
 
 	// Browsers lists the browser assistants and extensions of `waza serve`; nil means none.
 	Browsers browser.Directory

@@ -62,7 +62,7 @@ Examples:
 	app.Commands = []*cli.Command{
 		runCommand(e), validateCommand(e), listCommand(e), tasksCommand(e),
 		runsCommand(e), compareCommand(e), historyCommand(e), gradeCommand(e), reviewCommand(e),
-		jsonrpcCommand(e), lspCommand(e), mcpCommand(e), serveCommand(e), tokenCommand(e), agentsCommand(e), agentCommand(e), browserAgentCommand(e), sendCommand(e),
+		jsonrpcCommand(e), lspCommand(e), mcpCommand(e), serveCommand(e), tokenCommand(e), agentsCommand(e), agentCommand(e), browserAgentCommand(e), sendCommand(e), workerCommand(e), fleetCommand(e),
 		schemas.Command(e.stdout), complete.ScriptCommand(e.stdout), versionCommand(e), helpCommand(e),
 		guardCommand(e), completeCommand(e),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/fleets"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/secret"
@@ -98,7 +99,7 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
 	server := serverLink()
-	o.Agents, o.Browsers, o.Office = server, server.Browsers(), server.Office()
+	o.Agents, o.Browsers, o.Office, o.Fleet = server, server.Browsers(), server.Office(), fleets.NewViewer(e.fleetProgram())
 	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(hubsOf(server), o.Logger)); err != nil {
 		return o, d, nil, err
 	}

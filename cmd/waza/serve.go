@@ -6,14 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/fleets"
 	"waza/cmd/waza/serving"
 	"waza/cmd/waza/tokens"
 	"waza/runner"
 )
 
 func serveCommand(e *env) *cli.Command {
+	viewer := fleets.NewViewer(e.fleetProgram())
 	return serving.Command(serving.Program{
-		Stdout: e.stdout, Stderr: e.stderr, Version: buildVersion().Version, StateDir: stateDir,
+		Stdout: e.stdout, Stderr: e.stderr, Version: buildVersion().Version, StateDir: stateDir, Fleet: viewer,
+		Host: func(log *slog.Logger) func() { return fleets.Host(e.fleetProgram(), log) },
 		Flags: []cli.Flag{
 			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
@@ -29,7 +32,7 @@ func serveCommand(e *env) *cli.Command {
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			return rn, w.registry(), w.close, nil
+			return rn, w.registry(), func() { w.close(); viewer.Close() }, nil
 		},
 	})
 }

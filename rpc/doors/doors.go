@@ -1,5 +1,5 @@
 // Package doors has the methods and notifications about everything that connects to waza serve:
-// evaluation agents, browser assistants and clients of the message router. Make a
+// evaluation agents, browser assistants, clients of the message router, and fleets. Make a
 // [Client] for each connection with [New]. [Methods] and [Notifications] return the entries of
 // the tables.
 package doors
@@ -13,10 +13,11 @@ import (
 	"waza/rpc/dispatch"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
+	"waza/runner/fleet/survey"
 	"waza/runner/routing"
 )
 
-// Options configure a [Client]. All are required except Agents, Browsers and Office.
+// Options configure a [Client]. All are required except Agents, Browsers, Office and Fleet.
 type Options struct {
 	// Context ends with the connection.
 	Context context.Context
@@ -26,6 +27,8 @@ type Options struct {
 	Browsers browser.Directory
 	// Office sends messages to the clients of the message router; nil means no router.
 	Office routing.Office
+	// Fleet returns the state of the user's fleet; nil means no fleet.
+	Fleet survey.Viewer
 	// Restricted hides messages, assistants, extensions and fleets from the client.
 	Restricted bool
 	// Notify sends a notification. It fails only if the client is gone.
@@ -60,7 +63,7 @@ type Request struct {
 
 // Methods lists the methods, in the order of the reference documents.
 func Methods() []*dispatch.Method[*Request] {
-	return slices.Concat(agentMethods(), assistantMethods(), messageMethods())
+	return slices.Concat(agentMethods(), assistantMethods(), messageMethods(), fleetMethods())
 }
 
 // Notifications lists the notifications for subscribed clients, in the order of the reference

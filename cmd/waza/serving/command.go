@@ -20,6 +20,7 @@ import (
 	"waza/cmd/waza/secret"
 	"waza/cmd/waza/terminal"
 	"waza/runner"
+	"waza/runner/fleet/survey"
 	"waza/runner/report"
 )
 
@@ -34,6 +35,9 @@ type Program struct {
 	Logger func(c *cli.Context) (*slog.Logger, error)
 	// StateDir returns the state directory as an absolute path.
 	StateDir func() (string, error)
+	// Fleet shows the fleet of the user; Host runs the embedded fleet until stop is called.
+	Fleet survey.Viewer
+	Host  func(log *slog.Logger) (stop func())
 	// NewRunner makes the runner that the flags ask for, and the registry of its metrics. The
 	// command calls end when the runner is closed.
 	NewRunner func(c *cli.Context, hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
@@ -148,9 +152,14 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 	defer stop()
 	end := func() {}
 	defer func() { end() }()
+	unhost := func() {}
+	defer func() { unhost() }()
 	return Main(ctx, Options{
-		Config: cfg, StateDir: dir, Version: p.Version, Log: log,
-		Opened: func(dashboard func() (string, error)) { p.present(c, dashboard) },
+		Config: cfg, StateDir: dir, Version: p.Version, Log: log, Fleet: p.Fleet,
+		Opened: func(dashboard func() (string, error)) {
+			p.present(c, dashboard)
+			unhost = p.Host(log)
+		},
 		NewRunner: func(hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
 			rn, metrics, ended, err := p.NewRunner(c, hubs, gate, log)
 			if err == nil {

@@ -31,6 +31,7 @@ import (
 	"waza/rpc/gateway/router/desktop"
 	"waza/rpc/gateway/store"
 	"waza/runner"
+	"waza/runner/fleet/survey"
 	"waza/runner/routing"
 )
 
@@ -45,6 +46,8 @@ type Options struct {
 	// agents and browsers through hubs, and its runs pass the gate. The server closes the
 	// runner.
 	NewRunner func(hubs Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error)
+	// Fleet shows the fleet of the user.
+	Fleet survey.Viewer
 	// Opened is called when all doors are open, with a function that makes a link to the
 	// dashboard, see [Server.Dashboard]. It must not block.
 	Opened func(dashboard func() (url string, err error))
@@ -218,7 +221,7 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
-	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office()})
+	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office(), Fleet: s.o.Fleet})
 	return s.agents, err
 }
 
