@@ -1,4 +1,4 @@
-# The agent of the command executor: says what the model says in model.yaml.
+# The agent of the command executor: gives the same answers as the model in model.yaml.
 read -r prompt
 case $prompt in
 *"capital of"*) echo 'The capital is Paris.' ;;

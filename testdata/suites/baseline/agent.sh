@@ -1,5 +1,5 @@
 #!/bin/sh
-# Is courteous where it was given the skill for it: WAZA_SKILLS names its directory.
+# Is courteous if it has the skill for it. WAZA_SKILLS contains the skill's directory.
 prompt=$(cat)
 please=
 if [ -n "$WAZA_SKILLS" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An agent of a few sentences. The prompt comes on standard input, the answer
-# goes to standard output, and what it does on the way to file descriptor 3.
+# A simple agent. It reads the prompt from standard input, writes the answer to
+# standard output, and reports its steps on file descriptor 3.
 prompt=$(cat)
 
 report() { printf '%s\n' "$1" >&3; }

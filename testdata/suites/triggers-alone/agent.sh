@@ -1,5 +1,5 @@
 #!/bin/sh
-# Uses its skill, if it was given one, whenever a prompt says so.
+# Uses its skill, if it has one, whenever a prompt asks for it.
 prompt=$(cat)
 case $prompt in
 Explain*)

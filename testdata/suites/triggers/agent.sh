@@ -1,5 +1,5 @@
 #!/bin/sh
-# Uses the skill whenever it is asked to explain something.
+# Uses the skill whenever a prompt asks for an explanation.
 if grep -qi explain; then
 	echo '{"type":"skill","name":"explainer"}' >&3
 	echo "The loop counts to ten."

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Counts the items of the output and scores their share of what is wanted.
+# Counts the items of the output. The score is their share of the wanted number.
 want=$1
 items=$(tr ',' '\n' <"$WAZA_OUTPUT_FILE" | grep -c '[a-z]')
 if [ "$items" -ge "$want" ]; then
