@@ -1,12 +1,12 @@
-// Bundles the extension into dist/extension.js or, with --tests, each unit
-// test into out/test, so that node runs them as they are.
+// Bundles the extension into dist/extension.js or, with --tests, each unit test into
+// out/test, so that node can run them.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import esbuild from 'esbuild';
 
 const flags = new Set(process.argv.slice(2));
 
-mkdirSync('out', { recursive: true }); // vsce puts the package there
+mkdirSync('out', { recursive: true }); // vsce writes the package there
 
 const shared = {
   bundle: true,
@@ -25,7 +25,7 @@ const extension = {
   external: ['vscode'],
 };
 
-/** The program of the results panel, which runs in its page. */
+/** The script of the results panel, which runs in its page. */
 const panel = {
   ...shared,
   platform: 'browser',

@@ -18,7 +18,7 @@ export default tseslint.config(
   },
   {
     files: ['test/**/*.ts'],
-    // node:test's test() answers a promise that the runner itself waits for.
+    // The runner of node:test itself waits for the promise of test().
     rules: { '@typescript-eslint/no-floating-promises': 'off' },
   },
   { files: ['**/*.mjs'], languageOptions: { globals: { process: 'readonly', console: 'readonly' } } },

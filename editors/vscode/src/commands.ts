@@ -4,7 +4,7 @@ import { messageOf } from './explorer/start';
 import { progressText } from './model/status';
 import type { Runnable, RunMode, Services } from './services';
 
-/** The commands of the palette, but for those of the panel and the tree of runs. */
+/** Registers the commands of the palette, except those of the panel and the tree of runs. */
 export function registerCommands(services: Services): vscode.Disposable {
   const { daemon, log, runs } = services;
   const { registerCommand } = vscode.commands;
@@ -24,7 +24,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   );
 }
 
-/** What results to show for an item of the Test Explorer, or for the message of one. */
+/** Returns the results to show for an item of the Test Explorer, or for one of its messages. */
 function targetOf(services: Services, item: unknown): { runId: string; taskId?: string; trial?: number } | undefined {
   const test = typeof item === 'object' && item !== null && 'test' in item ? item.test : item;
   return typeof test === 'object' && test !== null ? services.explorer.presenter.targets.get(test as vscode.TestItem) : undefined;
@@ -42,7 +42,7 @@ async function runTask(services: Services, mode: RunMode): Promise<void> {
   const task = editor && await taskAtCursor(services, editor);
   const node = task && services.explorer.tree.node(task);
   if (!task || node?.task === undefined) {
-    void vscode.window.showInformationMessage('There is no task of a suite at the cursor.');
+    void vscode.window.showInformationMessage('There is no task at the cursor.');
     return;
   }
   await runShowing(services, { path: node.path, tasks: [node.task] }, mode, task.label);
@@ -54,7 +54,7 @@ async function taskAtCursor(services: Services, editor: vscode.TextEditor): Prom
   return tree.taskAt(editor.document.uri, editor.selection.active.line);
 }
 
-/** Runs and shows how far it is, with a button to cancel. */
+/** Runs and shows the progress, with a button to cancel. */
 async function runShowing(services: Services, what: Runnable, mode: RunMode, label: string): Promise<void> {
   const options = { location: vscode.ProgressLocation.Notification, title: label, cancellable: true };
   await vscode.window.withProgress(options, async (progress, token) => {
@@ -71,7 +71,10 @@ async function runShowing(services: Services, what: Runnable, mode: RunMode, lab
   });
 }
 
-/** The suite that is meant: the file, the one being edited or that its file belongs to, the only one, else one of a list. */
+/**
+ * Returns the suite to use: the given file, the suite in the editor or the one that its file
+ * belongs to, the only suite, or the user's choice.
+ */
 async function chooseSuite(services: Services, uri: vscode.Uri | undefined): Promise<vscode.TestItem | undefined> {
   const { tree } = services.explorer;
   const file = uri ?? vscode.window.activeTextEditor?.document.uri;

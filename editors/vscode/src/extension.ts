@@ -1,7 +1,7 @@
 import * as vscode from 'vscode';
 import { registerCommands } from './commands';
 import { Daemon } from './daemon/daemon';
-import { tellTroubles } from './daemon/notices';
+import { showProblems } from './daemon/notices';
 import { concernsDaemon } from './daemon/settings';
 import { createExplorer } from './explorer';
 import { messageOf } from './explorer/start';
@@ -15,7 +15,7 @@ import { StatusBar } from './status-bar';
 
 let daemon: Daemon | undefined;
 
-/** Wires the parts. In a workspace that is not trusted everything is there, but the daemon is not started. */
+/** Connects the parts. In an untrusted workspace all parts exist, but the daemon does not start. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel('waza', { log: true });
   const started = daemon = new Daemon(log, lensCommands(() => services));
@@ -33,7 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
     tracker,
     explorer,
     new StatusBar(services),
-    tellTroubles(started),
+    showProblems(started),
     registerRuns(services),
     registerCommands(services),
     vscode.workspace.onDidGrantWorkspaceTrust(() => started.start()),

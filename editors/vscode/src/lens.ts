@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import type { Middleware } from 'vscode-languageclient';
 import type { Services } from './services';
 
-/** What the daemon's code lenses hand to their commands. */
+/** Argument of the commands of the daemon's code lenses. */
 interface LensArgument {
   path?: string;
   tasks?: string[];
@@ -13,9 +13,8 @@ interface LensArgument {
 }
 
 /**
- * Takes the commands of the daemon's code lenses, so that what they start
- * shows in the Test Explorer and in the panel, and not as the daemon itself
- * would show it to an editor that has neither.
+ * Handles the commands of the daemon's code lenses, so that their runs appear in the Test Explorer
+ * and in the panel. The daemon itself would only show them as progress.
  */
 export function lensCommands(services: () => Services): Middleware {
   return {
@@ -57,7 +56,7 @@ async function compare(services: Services, argument: LensArgument): Promise<void
   const { runs } = await services.daemon.request('run.list', { limit: 2, ...(path === undefined ? {} : { path }) });
   const [last, before] = runs;
   if (!last || !before) {
-    void vscode.window.showInformationMessage('There are no two runs to compare yet.');
+    void vscode.window.showInformationMessage('There are fewer than two runs to compare.');
     return;
   }
   await services.results.compare(base ?? before.runId, newer ?? last.runId);

@@ -4,7 +4,7 @@ import type { RunOptions } from './daemon/protocol';
 import type { Explorer } from './explorer';
 import type { RunTracker } from './model/tracker';
 
-/** What to show of a run: all, a task, or one trial of it. */
+/** The part of a run to show: all, a task, or one trial of it. */
 export interface ResultsTarget {
   runId: string;
   taskId?: string;
@@ -12,53 +12,56 @@ export interface ResultsTarget {
   trial?: number;
 }
 
-/** Shows what came out of runs. */
+/** Shows results of runs. */
 export interface Results {
-  /** Shows a run, also one that goes on; without a target the newest of this window or workspace. */
+  /** Shows a run, which may be active; without a target the newest of this window or workspace. */
   show(target?: ResultsTarget): Promise<void>;
   /** Compares a run with an earlier one, base. */
   compare(base: string, run: string): Promise<void>;
 }
 
-/** A run of a suite that a command, lens or tree asks for. */
+/** A run of a suite, as requested by a command, lens or tree. */
 export interface RunRequest extends RunOptions {
   /** Absolute path of the suite file. */
   path: string;
-  /** Run only the trial of this number, from 1; with tasks only. */
+  /** Run only the trial with this number, from 1; requires tasks. */
   trial?: number;
 }
 
-/** How a run is made: as it is asked for, with one trial and all there is to say, or again and again until something fails. */
+/** How to run: normally, with one trial and verbose logs, or repeatedly until something fails. */
 export type RunMode = 'run' | 'debug' | 'until failure';
 
-/** What can be run: a suite, or some of its tasks by their ids. */
+/** A suite, or some of its tasks by their ids. */
 export interface Runnable {
   path: string;
   tasks?: string[];
 }
 
-/** Starts runs, so that they show in the Test Explorer, the status bar and the panel. Errors are shown to the user. */
+/**
+ * Starts runs, so that they appear in the Test Explorer, the status bar and the panel. Shows errors
+ * to the user.
+ */
 export interface Runs {
-  /** Runs what was chosen in the Test Explorer, and waits for the end. */
+  /** Runs a suite or tasks as if selected in the Test Explorer, and waits for the end. */
   run(what: Runnable, mode: RunMode, token?: vscode.CancellationToken): Promise<void>;
-  /** Starts a run, with whatever options, and answers its id; undefined when it could not be started. */
+  /** Starts a run with any options, and returns its id; undefined if it could not be started. */
   start(request: RunRequest): Promise<string | undefined>;
-  /** Takes up a run again that is over, as run.resume does. */
+  /** Resumes a run that is over, like run.resume. */
   resume(runId: string): Promise<string | undefined>;
-  /** Cancels a run, or all that go on in this window. */
+  /** Cancels a run, or all active runs of this window. */
   cancel(runId?: string): Promise<void>;
 }
 
-/** What the parts of the extension have of each other. */
+/** The parts of the extension that other parts use. */
 export interface Services {
   readonly context: vscode.ExtensionContext;
   readonly daemon: Daemon;
-  /** The runs this window follows, folded from the daemon's notifications. */
+  /** The runs this window follows, built from the daemon's notifications. */
   readonly tracker: RunTracker;
   readonly log: vscode.LogOutputChannel;
   readonly runs: Runs;
-  /** The Test Explorer: its tree, and what it shows of runs. */
+  /** The Test Explorer: its tree and the runs in it. */
   readonly explorer: Explorer;
-  /** Set before any command can be called. */
+  /** Set before any command can run. */
   results: Results;
 }

@@ -4,10 +4,10 @@ import { statusText } from './model/status';
 import type { RunModel } from './model/run';
 import type { Services } from './services';
 
-/** More often than that nobody can read it. */
+/** Minimum time between updates; faster ones are unreadable. */
 const everyMs = 150;
 
-/** Shows how far the runs of this window are, or that the daemon does not run; a click shows more. */
+/** Shows the progress of the runs of this window, or that the daemon does not run; a click shows more. */
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('waza.status', vscode.StatusBarAlignment.Left, 5);
   private readonly subscriptions: { dispose(): void }[];
@@ -66,7 +66,7 @@ export class StatusBar implements vscode.Disposable {
 }
 
 const troubles: Partial<Record<DaemonState, { text: string; tooltip: string; command: string }>> = {
-  restarting: { text: '$(sync~spin) waza', tooltip: 'waza has ended and is started again. Click for the output.', command: 'waza.showOutput' },
-  missing: { text: '$(warning) waza', tooltip: 'waza was not found. Click to look for it again.', command: 'waza.restartDaemon' },
-  failed: { text: '$(error) waza', tooltip: 'waza cannot be started. Click to try again.', command: 'waza.restartDaemon' },
+  restarting: { text: '$(sync~spin) waza', tooltip: 'waza has ended and restarts. Click for the output.', command: 'waza.showOutput' },
+  missing: { text: '$(warning) waza', tooltip: 'waza was not found. Click to search again.', command: 'waza.restartDaemon' },
+  failed: { text: '$(error) waza', tooltip: 'waza could not be started. Click to try again.', command: 'waza.restartDaemon' },
 };

@@ -1,24 +1,24 @@
-/** What to do after the daemon died. */
+/** The reaction to the daemon's death. */
 export type Verdict = { action: 'restart'; afterMs: number } | { action: 'give up' };
 
 export interface BackoffOptions {
   firstMs: number;
   maxMs: number;
-  /** A daemon that lived this long was healthy: counting begins anew. */
+  /** A daemon that lived this long was healthy: the count starts again. */
   healthyMs: number;
-  /** Deaths in a row, none of them after a healthy life, after which it is given up. */
+  /** Number of deaths in a row, none after a healthy life, after which the client gives up. */
   maxDeaths: number;
 }
 
 export const defaults: BackoffOptions = { firstMs: 500, maxMs: 30_000, healthyMs: 60_000, maxDeaths: 8 };
 
-/** Decides when a daemon that dies is started again: after 0.5 s, 1 s, 2 s … 30 s. */
+/** Decides when a daemon that died restarts: after 0.5 s, 1 s, 2 s … 30 s. */
 export class Backoff {
   private deaths = 0;
 
   constructor(private readonly options: BackoffOptions = defaults) {}
 
-  /** A daemon died that had lived for livedMs. */
+  /** Records the death of a daemon that lived for livedMs. */
   died(livedMs: number): Verdict {
     if (livedMs >= this.options.healthyMs) {
       this.deaths = 0;
@@ -31,7 +31,7 @@ export class Backoff {
     return { action: 'restart', afterMs: Math.min(maxMs, firstMs * 2 ** (this.deaths - 1)) };
   }
 
-  /** The user asked for a start: what was before counts no more. */
+  /** The user asked for a start: earlier deaths no longer count. */
   reset(): void {
     this.deaths = 0;
   }

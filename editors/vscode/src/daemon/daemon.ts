@@ -12,10 +12,10 @@ import { isProgram, locate, type NoProgram, type Program } from './program';
 import type { Methods, Notifications } from './protocol';
 import { firstFolder, readSettings, type Settings } from './settings';
 
-/** What of waza serves editors. */
+/** Subcommand of waza for editors. */
 const subcommand = 'lsp';
 
-/** How long a daemon may take to end by itself: it cancels its runs and cleans up after them. */
+/** Time for a daemon to end on its own: it cancels its runs and cleans up after them. */
 const stopTimeoutMs = 5_000;
 
 /** One process of waza and the language client that is connected to it. */
@@ -23,17 +23,17 @@ interface Life {
   client: LanguageClient;
   process: ChildProcess | undefined;
   since: number;
-  /** It was told to end: its end is no death. */
+  /** The client asked it to end, so its end is not a death. */
   ending: boolean;
 }
 
 /**
- * The daemon of this window: one `waza lsp`, whose connection carries the
- * Language Server Protocol and waza's own methods. When it dies it is started
- * again after a while, longer each time, until it is given up.
+ * The daemon of this window: one `waza lsp`, whose connection carries the Language Server Protocol
+ * and waza's own methods. When it dies, it restarts after a pause that grows each time, until the
+ * client gives up.
  *
- * Each process gets a language client of its own, so that nothing of one that
- * died is left over; who listens here does not notice.
+ * Each process gets its own language client, so that no state of a dead process remains. Listeners
+ * here do not notice the change.
  */
 export class Daemon implements Connection, Disposable {
   private current: Life | undefined;
@@ -45,7 +45,7 @@ export class Daemon implements Connection, Disposable {
   private readonly states = new Emitter<DaemonState>();
   private readonly listeners = new Map<string, Emitter<unknown>>();
   private stateNow: DaemonState = 'idle';
-  /** Why state is missing. */
+  /** Reason for the state missing. */
   problem: NoProgram | undefined;
   program: Program | undefined;
   readonly onDidChangeState = this.states.event;
@@ -56,21 +56,21 @@ export class Daemon implements Connection, Disposable {
     return this.stateNow;
   }
 
-  /** Process id of the daemon, while there is one. */
+  /** Process id of the daemon, if it runs. */
   get pid(): number | undefined {
     return this.current?.process?.pid;
   }
 
-  /** Starts the daemon, or starts it anew when it runs. Never rejected: state tells how it went. */
+  /** Starts or restarts the daemon. Never rejected: state shows the result. */
   start(): Promise<void> {
     return this.inTurn(async () => {
       this.backoff.reset();
       await this.end();
-      await this.begin('starting');
+      await this.launch('starting');
     });
   }
 
-  /** Ends the daemon and all that it runs. */
+  /** Ends the daemon and everything that it runs. */
   stop(): Promise<void> {
     return this.inTurn(async () => {
       await this.end();
@@ -122,7 +122,7 @@ export class Daemon implements Connection, Disposable {
     }
   }
 
-  /** One start or stop at a time, in the order asked for. */
+  /** Runs one start or stop at a time, in the order of the requests. */
   private inTurn(work: () => Promise<void>): Promise<void> {
     clearTimeout(this.restart);
     this.settled = this.settled.then(work).catch((error: unknown) => { this.log.error(String(error)); });
@@ -136,7 +136,7 @@ export class Daemon implements Connection, Disposable {
     }
   }
 
-  private async begin(as: 'starting' | 'restarting'): Promise<void> {
+  private async launch(as: 'starting' | 'restarting'): Promise<void> {
     if (this.disposed || !vscode.workspace.isTrusted) {
       this.become('idle');
       return;
@@ -202,7 +202,7 @@ export class Daemon implements Connection, Disposable {
     client.onNotification(method, (params: unknown) => { emitter.fire(params); });
   }
 
-  /** A daemon is gone without having been told to. */
+  /** Handles the end of a daemon that the client did not ask to end. */
   private lost(life: Life): void {
     if (life.ending || this.current !== life) {
       return;
@@ -211,14 +211,14 @@ export class Daemon implements Connection, Disposable {
     life.process?.kill('SIGKILL');
     const verdict = this.backoff.died(Date.now() - life.since);
     if (verdict.action === 'give up') {
-      this.log.error('waza ended too often and is not started again');
+      this.log.error('waza ended too often and does not restart');
       this.become('failed');
       return;
     }
-    this.log.warn(`waza has ended; it is started again in ${verdict.afterMs / 1000} s`);
+    this.log.warn(`waza has ended; it restarts in ${verdict.afterMs / 1000} s`);
     this.become('restarting');
     this.restart = setTimeout(() => {
-      void this.inTurn(() => this.begin('restarting'));
+      void this.inTurn(() => this.launch('restarting'));
     }, verdict.afterMs);
   }
 
@@ -232,7 +232,7 @@ export class Daemon implements Connection, Disposable {
     try {
       await life.client.dispose(stopTimeoutMs);
     } catch (error) {
-      this.log.warn(`waza did not end by itself: ${String(error)}`);
+      this.log.warn(`waza did not end on its own: ${String(error)}`);
       life.process?.kill('SIGKILL');
     }
   }

@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
-/** Where a program may be. */
+/** Places where a program can be. */
 export interface Surroundings {
   env: NodeJS.ProcessEnv;
   platform: NodeJS.Platform;
@@ -16,7 +16,7 @@ export function surroundings(folder: string | undefined): Surroundings {
   return { env: process.env, platform: process.platform, home: homedir(), folder };
 }
 
-/** What waza.path says, with ~ and ${workspaceFolder} put in. */
+/** Returns the setting waza.path with ~ and ${workspaceFolder} replaced. */
 export function expand(setting: string, where: Surroundings): string {
   let p = setting.trim();
   if (p === '~' || p.startsWith('~/') || p.startsWith('~\\')) {
@@ -27,7 +27,10 @@ export function expand(setting: string, where: Surroundings): string {
   return isName || path.isAbsolute(p) || where.folder === undefined ? p : path.join(where.folder, p);
 }
 
-/** The files that may be waza, the one to take first: those on PATH, then where go install puts programs. */
+/**
+ * Returns the files that may be waza, best first: those on PATH, then those in the directories of
+ * go install.
+ */
 export function candidates(name: string, where: Surroundings): string[] {
   const { env, platform, home } = where;
   const file = platform === 'win32' && !name.toLowerCase().endsWith('.exe') ? `${name}.exe` : name;
@@ -42,11 +45,11 @@ export function candidates(name: string, where: Surroundings): string[] {
   if (platform !== 'win32') {
     dirs.push('/usr/local/bin', '/opt/homebrew/bin');
   }
-  // Relative directories of PATH would let a workspace bring a program along.
+  // Relative directories of PATH would allow a workspace to supply the program.
   return [...new Set(dirs.filter((dir) => path.isAbsolute(dir)).map((dir) => path.join(dir, file)))];
 }
 
-/** The program to start: what the setting names, else the first that is there; undefined when none is. */
+/** Returns the program to start: the one in the setting, else the first that exists, else undefined. */
 export async function findProgram(setting: string, where: Surroundings): Promise<string | undefined> {
   const wanted = expand(setting, where);
   if (wanted !== '' && (wanted.includes('/') || wanted.includes('\\'))) {

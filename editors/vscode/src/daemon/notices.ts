@@ -2,22 +2,22 @@ import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 
 const openSettings = 'Open Settings';
-const howToGet = 'How to Get It';
+const howToInstall = 'How to Install';
 const restart = 'Restart';
 const showOutput = 'Show Output';
 
-/** Tells the user, once for each trouble, that there is no daemon, and what can be done. */
-export function tellTroubles(daemon: Daemon): { dispose(): void } {
-  let told = '';
+/** Informs the user, once for each problem, that the daemon does not run, and what to do. */
+export function showProblems(daemon: Daemon): { dispose(): void } {
+  let shown = '';
   return daemon.onDidChangeState((state) => {
     switch (state) {
       case 'running':
-        told = '';
+        shown = '';
         return;
       case 'missing':
-        if (told !== daemon.problem?.message) {
-          told = daemon.problem?.message ?? '';
-          void missing(told);
+        if (shown !== daemon.problem?.message) {
+          shown = daemon.problem?.message ?? '';
+          void missing(shown);
         }
         return;
       case 'failed':
@@ -31,16 +31,16 @@ export function tellTroubles(daemon: Daemon): { dispose(): void } {
 }
 
 async function missing(message: string): Promise<void> {
-  const choice = await vscode.window.showWarningMessage(message, openSettings, howToGet);
+  const choice = await vscode.window.showWarningMessage(message, openSettings, howToInstall);
   if (choice === openSettings) {
     await vscode.commands.executeCommand('workbench.action.openSettings', 'waza.path');
-  } else if (choice === howToGet) {
+  } else if (choice === howToInstall) {
     await vscode.commands.executeCommand('waza.openWalkthrough');
   }
 }
 
 async function failed(): Promise<void> {
-  const choice = await vscode.window.showErrorMessage('waza ended too often and is not started again.', restart, showOutput);
+  const choice = await vscode.window.showErrorMessage('waza ended too often and does not restart.', restart, showOutput);
   if (choice !== undefined) {
     await vscode.commands.executeCommand(choice === restart ? 'waza.restartDaemon' : 'waza.showOutput');
   }

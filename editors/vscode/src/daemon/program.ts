@@ -8,25 +8,25 @@ export interface Program {
   version: string;
 }
 
-/** Why there is none; message is for people. */
+/** The reason why there is no program; message is for people. */
 export interface NoProgram {
   reason: 'not found' | 'not waza' | 'too old';
   message: string;
 }
 
-/** How long a program may take to tell its version: the first start of one on a cold disk is slow. */
+/** Time for a program to print its version: the first start from a cold disk is slow. */
 const versionTimeoutMs = 15_000;
 
-/** Finds the waza to start and makes sure that it is one, and new enough. */
+/** Finds the waza to start, and checks that it is one and new enough. */
 export async function locate(setting: string, where: Surroundings, env: NodeJS.ProcessEnv): Promise<Program | NoProgram> {
   const file = await findProgram(setting, where);
   if (file === undefined) {
     return { reason: 'not found', message: notFound(setting) };
   }
-  const told = await run(file, ['version', '--json'], env);
-  const version = told.ok ? parseVersion(told.stdout)?.version : undefined;
+  const output = await run(file, ['version', '--json'], env);
+  const version = output.ok ? parseVersion(output.stdout)?.version : undefined;
   if (version === undefined) {
-    return { reason: 'not waza', message: `${file} does not tell its version as waza does${told.ok ? '.' : `: ${told.error}`}` };
+    return { reason: 'not waza', message: `${file} is not waza, or does not print its version${output.ok ? '.' : `: ${output.error}`}` };
   }
   if (!isSupported(version)) {
     return { reason: 'too old', message: `${file} is waza ${version}; this extension needs ${minimumVersion} or newer.` };
@@ -41,12 +41,12 @@ export function isProgram(found: Program | NoProgram): found is Program {
 function notFound(setting: string): string {
   return setting.trim() === ''
     ? 'waza was not found on PATH. It runs the suites of this workspace and checks them while you type.'
-    : `The setting waza.path names ${setting.trim()}, and there is no such program.`;
+    : `The setting waza.path names ${setting.trim()}, which does not exist.`;
 }
 
-type Told = { ok: true; stdout: string } | { ok: false; error: string };
+type VersionOutput = { ok: true; stdout: string } | { ok: false; error: string };
 
-function run(file: string, args: string[], env: NodeJS.ProcessEnv): Promise<Told> {
+function run(file: string, args: string[], env: NodeJS.ProcessEnv): Promise<VersionOutput> {
   return new Promise((resolve) => {
     const options = { env, timeout: versionTimeoutMs, killSignal: 'SIGKILL', maxBuffer: 64 * 1024, windowsHide: true } as const;
     execFile(file, args, options, (error, stdout) => {

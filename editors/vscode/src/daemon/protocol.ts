@@ -1,6 +1,6 @@
 /**
- * The part of the daemon's methods and notifications that the extension uses.
- * docs/methods.md has all of it; members that are not read here are left out.
+ * The part of the daemon's methods and notifications that the extension uses. docs/methods.md
+ * documents all of them; members that the extension does not read are omitted.
  */
 
 export type Verdict = 'passed' | 'failed' | 'error' | 'timeout' | 'cancelled' | 'skipped' | 'needs_review';
@@ -34,12 +34,12 @@ export interface TaskLine {
   name: string;
   description: string;
   file: string;
-  /** Line where the task begins, from 1; older daemons do not tell. */
+  /** Line where the task starts, from 1; older daemons do not send it. */
   line?: number;
   tags?: string[];
 }
 
-/** What a run may be asked for besides its suite. */
+/** Options of a run besides its suite. */
 export interface RunOptions {
   tasks?: string[];
   tags?: string[];
@@ -83,12 +83,15 @@ export interface Usage {
   costUsd?: number;
 }
 
-/** A pass rate. It is null when nothing counts, and while trials wait for a person's score: passRateBounds holds the rates it can become. */
+/**
+ * A pass rate. It is null if nothing counts, and while trials wait for a person's score:
+ * passRateBounds then contains the possible rates.
+ */
 export interface Rate {
   passRate: number | null;
   passRateInterval: Interval | null;
   passRateBounds?: Interval;
-  /** 'tasks' for a mean over tasks, which weigh the same; absent for the share of all that counts. */
+  /** 'tasks' for a mean over tasks of equal weight; absent for the share of all that count. */
   passRateBasis?: 'tasks';
 }
 
@@ -150,7 +153,7 @@ export interface TrialResult {
 
 export interface TaskResult {
   id: string;
-  /** Id of the task in the suite, where the run has it once for each cell of its matrix. */
+  /** Id of the task in the suite, if the run has it once for each cell of its matrix. */
   task?: string;
   name: string;
   file: string;
@@ -216,7 +219,7 @@ export interface ChangedParams {
   error?: string;
 }
 
-/** Methods by name: what they take and give. */
+/** Methods by name: their parameters and results. */
 export interface Methods {
   'eval.list': { params: { directory?: string }; result: { evals: SuiteSummary[]; problems?: SuiteDiagnostic[] } };
   'eval.run': { params: { path: string } & RunOptions; result: RunStarted };
@@ -258,7 +261,7 @@ export interface Notifications {
   'eval.changed': ChangedParams;
 }
 
-/** Codes of errors that are acted on. */
+/** Codes of errors that the extension handles. */
 export const codes = {
   evalNotFound: -32000,
   validationFailed: -32001,

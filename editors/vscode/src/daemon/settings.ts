@@ -7,7 +7,7 @@ export interface Settings {
   taskFiles: string[];
 }
 
-/** The settings the daemon is started with; a change of them starts it anew. */
+/** Reads the settings for starting the daemon. When they change, the daemon restarts. */
 export function readSettings(): Settings {
   const c = vscode.workspace.getConfiguration('waza');
   return {

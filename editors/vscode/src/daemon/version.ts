@@ -1,12 +1,12 @@
-/** The oldest waza that serves this extension. */
+/** The oldest waza that works with this extension. */
 export const minimumVersion = '0.1.0';
 
-/** What `waza version --json` prints, as far as it is read. */
+/** The part of the output of `waza version --json` that the extension reads. */
 export interface VersionInfo {
   version: string;
 }
 
-/** Reads what `waza version --json` printed; undefined when it is something else. */
+/** Parses the output of `waza version --json`; undefined if it is something else. */
 export function parseVersion(stdout: string): VersionInfo | undefined {
   try {
     const parsed: unknown = JSON.parse(stdout);
@@ -14,14 +14,14 @@ export function parseVersion(stdout: string): VersionInfo | undefined {
       return { version: parsed.version };
     }
   } catch {
-    // Not waza, whatever it is.
+    // Not waza.
   }
   return undefined;
 }
 
 /**
- * Whether a version is new enough. One that somebody built from the sources,
- * "(devel)" or v0.0.0-…, is taken at its word.
+ * Reports whether a version is new enough. A version built from the sources, "(devel)" or v0.0.0-…,
+ * always counts as new enough.
  */
 export function isSupported(version: string, minimum = minimumVersion): boolean {
   const have = numbers(version);

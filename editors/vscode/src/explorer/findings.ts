@@ -1,23 +1,23 @@
 import type { GraderResult, TrialResult } from '../daemon/protocol';
 import { scoreText } from '../runs/format';
 
-/** What a grader held against one trial or several of a task. */
+/** A failed check of a grader in one or several trials of a task. */
 export interface Finding {
-  /** Undefined when it was no grader that failed. */
+  /** Undefined if the failure is not from a grader. */
   grader: string | undefined;
   message: string;
   expected?: string;
   actual?: string;
-  /** The trials it is about, in order. */
+  /** The affected trials, in order. */
   trials: number[];
 }
 
-/** How many lines of lists are shown; a grader may have thousands. */
+/** Maximum number of list lines to show; a grader can have thousands. */
 const maxLines = 200;
-/** How much of an output is shown beside what was expected of it. */
+/** Maximum number of characters of an output to show next to the expected one. */
 const maxOutput = 8_000;
 
-/** Why a trial did not pass: the graders that failed, else the error. */
+/** Returns the reasons why a trial did not pass: the graders that failed, else the error. */
 export function findingsOf(trial: TrialResult): Finding[] {
   const findings = (trial.graders ?? [])
     .filter((g) => !g.passed && g.needsReview !== true)
@@ -32,8 +32,8 @@ export function findingsOf(trial: TrialResult): Finding[] {
 }
 
 /**
- * The same findings of several trials as one, the most frequent first. What a
- * trial gave differs from trial to trial: the first one's is shown.
+ * Merges the same findings of several trials, the most frequent first. The actual values differ
+ * from trial to trial: the value of the first one is shown.
  */
 export function merged(findings: readonly Finding[]): Finding[] {
   const byText = new Map<string, Finding>();
@@ -49,12 +49,12 @@ export function merged(findings: readonly Finding[]): Finding[] {
   return [...byText.values()].sort((a, b) => b.trials.length - a.trials.length);
 }
 
-/** What to say of a verdict of which nothing more is known. */
+/** Returns the message for a verdict without further details. */
 export function plainMessage(verdict: string, score: number | undefined): string {
   const scored = score === undefined ? '' : ` with score ${scoreText(score)}`;
   switch (verdict) {
     case 'error':
-      return 'The trial could not be carried out.';
+      return 'The trial could not be executed.';
     case 'timeout':
       return 'The trial took too long.';
     default:
@@ -68,7 +68,10 @@ function ofGrader(g: GraderResult, trial: TrialResult): Finding {
   return { ...finding, ...compared(g.details, trial.output) };
 }
 
-/** Expected and actual as texts, where the grader's details have them: lists that were compared, or single checks. */
+/**
+ * Returns expected and actual as texts, if the grader's details contain them: compared lists, or
+ * single checks.
+ */
 function compared(details: unknown, output: string): { expected: string; actual: string } | undefined {
   if (typeof details !== 'object' || details === null) {
     return undefined;

@@ -1,9 +1,8 @@
 import * as vscode from 'vscode';
 
 /**
- * One run of the Test Explorer, which shows one run of the daemon or several:
- * a selection may need one for each suite. It is over when it is sealed and
- * all of its runs are.
+ * One run of the Test Explorer, which shows one or several runs of the daemon: a selection can need
+ * one for each suite. It is over when it is sealed and all of its runs are over.
  */
 export class RunGroup {
   private readonly open = new Set<string>();
@@ -21,7 +20,7 @@ export class RunGroup {
     this.endWhenDone();
   }
 
-  /** No more runs come. */
+  /** No more runs will be added. */
   seal(): void {
     this.sealed = true;
     this.endWhenDone();
@@ -40,11 +39,11 @@ export class RunGroup {
   }
 }
 
-/** What a run that the Test Explorer started knows its group by. */
+/** Links a run that the Test Explorer started to its group. */
 export class Origin {
   constructor(
     readonly group: RunGroup,
-    /** The trial that was asked for alone. */
+    /** The trial that was selected alone. */
     readonly trial?: number,
   ) {}
 }

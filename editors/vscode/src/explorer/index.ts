@@ -9,14 +9,14 @@ import { RunStarter } from './start';
 import { SuiteTree } from './tree';
 import { Watcher } from './watcher';
 
-/** The Test Explorer's part that others use. */
+/** The part of the Test Explorer that others use. */
 export interface Explorer extends Disposable {
   readonly tree: SuiteTree;
   readonly presenter: RunPresenter;
   readonly runs: Runs;
 }
 
-/** Puts suites, tasks and trials into the Test Explorer, and runs them from there. */
+/** Shows suites, tasks and trials in the Test Explorer, and runs them from there. */
 export function createExplorer(daemon: Daemon, tracker: RunTracker, log: vscode.LogOutputChannel): Explorer {
   const controller = vscode.tests.createTestController('waza', 'waza');
   const tree = new SuiteTree(controller, daemon, log);

@@ -1,7 +1,7 @@
 /**
- * The line, from 0, where a file declares the grader of that name, looked for
- * from a line on: first in the task, then anywhere above. Undefined when the
- * file does not, as for a grader that was given no name.
+ * Returns the line, from 0, where a file declares the grader of that name. It searches first from
+ * the line `from` on, which is in the task, then anywhere above. It returns undefined if the file
+ * does not declare it, as for a grader without a name.
  */
 export function graderLine(text: string, grader: string, from = 0): number | undefined {
   const lines = text.split(/\r?\n/);

@@ -7,16 +7,16 @@ import { graderLine } from './locate';
 import { plural } from './names';
 import { messageOf } from './start';
 
-/** More findings of a task than that are not fetched: each is a request, and says the same most of the time. */
+/** Maximum number of findings of a task to fetch: each is a request, and most are the same. */
 const maxFetched = 12;
-/** Files longer than that are not searched for a grader. */
+/** Larger files are not searched for a grader. */
 const maxFileBytes = 1 << 20;
 
-/** Tells why trials did not pass, by what the daemon recorded of them. */
+/** Explains why trials did not pass, from the daemon's records. */
 export class Messages {
   constructor(private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {}
 
-  /** The findings of a trial; have is how many its task has already. */
+  /** Returns the findings of a trial; have is the number of findings that its task already has. */
   async of(target: { runId: string; taskId: string; trial: number }, status: string, score: number | undefined, have: number): Promise<Finding[]> {
     const plain: Finding = { grader: undefined, message: plainMessage(status, score), trials: [target.trial] };
     if (have >= maxFetched) {
@@ -26,23 +26,26 @@ export class Messages {
       const { trial } = await this.daemon.request('run.trial', target);
       return findingsOf(trial);
     } catch (error) {
-      this.log.warn(`trial ${target.trial} of ${target.taskId} in ${target.runId} cannot be read: ${messageOf(error)}`);
+      this.log.warn(`cannot read trial ${target.trial} of ${target.taskId} in ${target.runId}: ${messageOf(error)}`);
       return [plain];
     }
   }
 
-  /** Messages of a trial. They have no place in the file: there stands what its task has of them all. */
+  /**
+   * Returns the messages of a trial. They have no location, because the messages of its task are
+   * shown there.
+   */
   ofTrial(findings: readonly Finding[]): vscode.TestMessage[] {
     return findings.map((f) => messageFor(f, f.grader === undefined ? f.message : `${f.grader}: ${f.message}`));
   }
 
-  /** Messages of a task, at the graders' lines: what graders said, and in how many of its trials. */
+  /** Returns the messages of a task, at the lines of their graders, with the number of affected trials. */
   ofTask(findings: readonly Finding[], task: vscode.TestItem, model: TaskModel | undefined): Promise<vscode.TestMessage[]> {
     const total = model?.trials.size ?? 0;
-    const told: readonly Finding[] = findings.length > 0 ? findings : [
-      { grader: undefined, message: `The task ended as ${model?.verdict ?? 'failed'}.`, trials: [] },
+    const shown: readonly Finding[] = findings.length > 0 ? findings : [
+      { grader: undefined, message: `The task ended with the verdict ${model?.verdict ?? 'failed'}.`, trials: [] },
     ];
-    return Promise.all(told.map(async (f) => {
+    return Promise.all(shown.map(async (f) => {
       const times = total > 1 && f.trials.length > 0 ? ` (${f.trials.length} of ${plural(total, 'trial')})` : '';
       const message = messageFor(f, f.grader === undefined ? `${f.message}${times}` : `${f.grader}${times}: ${f.message}`);
       const location = await locate(task, f.grader);
@@ -59,7 +62,7 @@ function messageFor(f: Finding, text: string): vscode.TestMessage {
   return message;
 }
 
-/** Where a grader stands: in the task's file or, when that does not declare it, at the task. */
+/** Returns the location of a grader: in the task's file or, if that does not declare it, at the task. */
 async function locate(item: vscode.TestItem, grader: string | undefined): Promise<vscode.Location | undefined> {
   const { uri, range } = item;
   if (!uri || !range) {

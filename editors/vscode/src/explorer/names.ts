@@ -1,7 +1,7 @@
 /**
- * The task of the suite that a run's task id stands for, and the cell of the
- * matrix it was run in: `greet[model=small]` is greet in the cell model=small.
- * Ids of the suite itself may hold brackets, so those that are known go first.
+ * Returns the task of the suite for a run's task id, and the cell of the matrix:
+ * `greet[model=small]` is greet in the cell model=small. Ids of the suite itself can contain
+ * brackets, so known ids have priority.
  */
 export function splitId(id: string, isTask: (id: string) => boolean): { task: string; cell: string | undefined } {
   if (isTask(id) || !id.endsWith(']')) {
@@ -11,7 +11,7 @@ export function splitId(id: string, isTask: (id: string) => boolean): { task: st
   return at > 0 ? { task: id.slice(0, at), cell: id.slice(at + 1, -1) } : { task: id, cell: undefined };
 }
 
-/** A duration as people read it: 830 ms, 1.2 s, 3 min 20 s. */
+/** Formats a duration for people: 830 ms, 1.2 s, 3 min 20 s. */
 export function duration(ms: number): string {
   if (ms < 1000) {
     return `${Math.round(ms)} ms`;
@@ -23,7 +23,7 @@ export function duration(ms: number): string {
   return s % 60 === 0 ? `${s / 60} min` : `${Math.floor(s / 60)} min ${s % 60} s`;
 }
 
-/** Line ends as the terminal of test output wants them. */
+/** Converts line ends for the terminal of the test output. */
 export function terminalText(text: string): string {
   return text.replace(/\r\n|\r|\n/g, '\r\n');
 }

@@ -14,25 +14,25 @@ import type { SuiteTree } from './tree';
 interface Shown {
   run: RunModel;
   group: RunGroup;
-  /** Undefined until the suite's tasks were read; what comes before waits in queue. */
+  /** Undefined until the suite's tasks are read; events wait in queue until then. */
   suite: vscode.TestItem | undefined;
   queue: Promise<void>;
-  /** Findings of the trials of tasks that are not over. */
+  /** Findings of trials whose tasks are not over. */
   findings: Map<string, Finding[]>;
-  /** Items that were started or failed and are not settled. */
+  /** Items that have started or failed, and have no final state. */
   unsettled: Set<vscode.TestItem>;
 }
 
 /**
- * Shows in the Test Explorer what the tracker hears of runs, whoever started
- * them. The events of one run are shown in their order: each waits until the
- * one before is done, which may have asked the daemon for a trial's graders.
+ * Shows runs of the tracker in the Test Explorer, no matter who started them. It handles the events
+ * of one run in order: each waits until the previous one is done, which may have requested the
+ * graders of a trial.
  */
 export class RunPresenter implements vscode.Disposable {
   private readonly shown = new Map<string, Shown>();
   private readonly messages: Messages;
   private readonly subscription: { dispose(): void };
-  /** The trial to show for an item: the last that ran, or the first that failed of a task. */
+  /** The trial to show for an item: the last one, or the first failed one of a task. */
   readonly targets = new WeakMap<vscode.TestItem, { runId: string; taskId?: string; trial?: number }>();
 
   constructor(
@@ -50,12 +50,15 @@ export class RunPresenter implements vscode.Disposable {
     this.subscription.dispose();
   }
 
-  /** A group whose runs are started with it as their origin. Cancelling it in the Test Explorer cancels them. */
+  /**
+   * Creates a group whose runs are started with it as their origin. Cancelling it in the Test
+   * Explorer cancels them.
+   */
   group(request: vscode.TestRunRequest, name?: string): RunGroup {
     const test = this.controller.createTestRun(request, name);
     const cancelled = test.token.onCancellationRequested(() => {
       for (const runId of group.runIds) {
-        this.tracker.cancel(runId).catch((error: unknown) => { this.log.warn(`${runId} cannot be cancelled: ${String(error)}`); });
+        this.tracker.cancel(runId).catch((error: unknown) => { this.log.warn(`cannot cancel ${runId}: ${String(error)}`); });
       }
     });
     const group = new RunGroup(test, test.token, () => { cancelled.dispose(); });
@@ -63,13 +66,13 @@ export class RunPresenter implements vscode.Disposable {
   }
 
   private heard(e: RunEvent): void {
-    const shown = this.shown.get(e.run.runId) ?? this.begin(e.run);
+    const shown = this.shown.get(e.run.runId) ?? this.createShown(e.run);
     shown.queue = shown.queue.then(() => this.show(shown, e)).catch((error: unknown) => {
       this.log.error(`${e.run.runId}: ${String(error)}`);
     });
   }
 
-  private begin(run: RunModel): Shown {
+  private createShown(run: RunModel): Shown {
     const origin = run.origin instanceof Origin ? run.origin : undefined;
     const group = origin?.group ?? this.ownGroup(run);
     group.add(run.runId);
@@ -82,7 +85,7 @@ export class RunPresenter implements vscode.Disposable {
     return shown;
   }
 
-  /** For a run that was not started by the Test Explorer. */
+  /** Creates the group of a run that the Test Explorer did not start. */
   private ownGroup(run: RunModel): RunGroup {
     const suite = run.path === undefined ? undefined : this.tree.suite(run.path);
     return this.group(new vscode.TestRunRequest(suite ? [suite] : undefined), run.runId);
@@ -97,7 +100,7 @@ export class RunPresenter implements vscode.Disposable {
 
   private async show(shown: Shown, e: RunEvent): Promise<void> {
     switch (e.kind) {
-      case 'begun':
+      case 'started':
         return;
       case 'progress':
         await this.progress(shown, e.params);
@@ -121,7 +124,7 @@ export class RunPresenter implements vscode.Disposable {
         this.output(shown, `Run ${p.runId}: ${plural(p.totalTasks ?? 0, 'task')}, ${plural(p.totalTrials ?? 0, 'trial')}`);
         return;
       case 'run_resumed':
-        this.output(shown, `Run ${p.runId} is taken up again; ${plural(p.keptTrials ?? 0, 'trial keeps its result', 'trials keep their results')}`);
+        this.output(shown, `Run ${p.runId} resumes; ${plural(p.keptTrials ?? 0, 'trial keeps its result', 'trials keep their results')}`);
         return;
       case 'task_start': {
         const task = this.taskItem(shown, p);
@@ -193,7 +196,10 @@ export class RunPresenter implements vscode.Disposable {
     this.outcome(shown, task, p, model);
   }
 
-  /** The tree shows a task as badly as its worst trial; where the task passed all the same, those trials do not count. */
+  /**
+   * The tree shows a task as badly as its worst trial. If the task passed nevertheless, those
+   * trials do not count.
+   */
   private forgive(shown: Shown, task: vscode.TestItem, p: ProgressParams, model: TaskModel | undefined): void {
     if (p.status !== 'passed' || isSingle(shown.run)) {
       return;
@@ -207,7 +213,7 @@ export class RunPresenter implements vscode.Disposable {
     }
   }
 
-  /** One line for each task in the output, as the command line has it. */
+  /** Writes one line for each task to the output, like the command line. */
   private outcome(shown: Shown, task: vscode.TestItem, p: ProgressParams, model: TaskModel | undefined): void {
     const trials = model ? `  trials ${passedTrials(model)}/${model.trials.size}` : '';
     const score = p.score === undefined ? '' : `  score ${scoreText(p.score)}`;
@@ -235,7 +241,7 @@ export class RunPresenter implements vscode.Disposable {
         test.skipped(item);
         return;
       case 'needs_review':
-        item.description = 'waits for a review';
+        item.description = 'waiting for a review';
         test.skipped(item);
         return;
       default:
@@ -257,7 +263,7 @@ export class RunPresenter implements vscode.Disposable {
     shown.group.done(shown.run.runId);
   }
 
-  /** A task with several trials tells how many of them passed. */
+  /** Shows for a task with several trials how many of them passed. */
   private describe(item: vscode.TestItem, task: TaskModel | undefined): void {
     if (task && Math.max(task.totalTrials, task.trials.size) > 1) {
       item.description = `${passedTrials(task)}/${Math.max(task.trials.size, task.verdict === undefined ? task.totalTrials : 0)}`;
@@ -271,7 +277,7 @@ export class RunPresenter implements vscode.Disposable {
     return this.tree.task(shown.suite, p.taskId, p.taskName ?? p.taskId, p.role);
   }
 
-  /** Undefined for a task of one trial, which shows the trial's result itself. */
+  /** Returns undefined for a task of one trial, which shows the trial's result itself. */
   private trialItem(shown: Shown, p: ProgressParams): vscode.TestItem | undefined {
     const task = this.taskItem(shown, p);
     if (!task || p.trialNum === undefined) {
@@ -287,7 +293,7 @@ export class RunPresenter implements vscode.Disposable {
   }
 }
 
-/** Whether one trial of its tasks was asked for alone: their others keep their results. */
+/** Reports whether the run is for a single trial of its tasks: the others keep their results. */
 function isSingle(run: RunModel): boolean {
   return run.origin instanceof Origin && run.origin.trial !== undefined;
 }

@@ -10,13 +10,13 @@ import type { RunStarter } from './start';
 import type { SuiteTree } from './tree';
 import type { Watcher } from './watcher';
 
-/** What a profile asks for beyond what was selected. */
+/** Options of a profile in addition to the selection. */
 type Extra = Omit<RunOptions, 'tasks'> & { trial?: number };
 
-/** One trial, alone, and all that there is to say. */
+/** One trial, alone, with verbose logs. */
 const debugging: Extra = { trials: 1, workers: 1, verbose: true };
 
-/** Runs what was selected in the Test Explorer. */
+/** Runs the selection of the Test Explorer. */
 export class Profiles {
   constructor(
     private readonly tree: SuiteTree,
@@ -33,7 +33,7 @@ export class Profiles {
     controller.createRunProfile('Debug One Trial', Debug, (request, token) => this.once(request, token, debugging), true);
   }
 
-  /** Runs what a command or a lens names, as if it had been chosen in the tree. */
+  /** Runs the suite or tasks of a command or lens as if they were selected in the tree. */
   async runNamed(what: Runnable, mode: RunMode, token?: vscode.CancellationToken): Promise<void> {
     await saveSuite(what.path);
     const suite = await this.tree.ensure(what.path);
@@ -62,7 +62,7 @@ export class Profiles {
     await this.start(await this.planned(request), this.presenter.group(request), token, extra);
   }
 
-  /** Runs again and again until something fails, it is cancelled, or it was tried often enough. */
+  /** Repeats the run until something fails, it is cancelled, or the limit is reached. */
   private async untilFailure(request: vscode.TestRunRequest, token: vscode.CancellationToken): Promise<void> {
     const planned = await this.planned(request);
     const most = vscode.workspace.getConfiguration('waza').get('untilFailure.maxRuns', 10);
@@ -76,7 +76,10 @@ export class Profiles {
     }
   }
 
-  /** Starts the runs one after another, so that they begin in the order of the tree, and answers their ids. */
+  /**
+   * Starts the runs one after another, so that they start in the order of the tree, and returns
+   * their ids.
+   */
   private async start(planned: readonly Planned[], group: RunGroup, token: vscode.CancellationToken, extra: Extra): Promise<string[]> {
     const ids: string[] = [];
     const cancelled = token.onCancellationRequested(() => { this.cancelAll(ids); });
@@ -110,7 +113,7 @@ export class Profiles {
     }
   }
 
-  /** Waits for the end of a run, and tells whether all its tasks passed. */
+  /** Waits for the end of a run, and returns whether all its tasks passed. */
   private passed(runId: string): Promise<boolean> {
     return new Promise((resolve) => {
       const run = this.tracker.get(runId);
@@ -144,7 +147,7 @@ export class Profiles {
 function mergedRequest(p: Planned, extra: Extra): Planned & Extra {
   const merged = { ...p, ...extra };
   if (p.trial !== undefined) {
-    delete merged.trials; // one trial it is anyway
+    delete merged.trials; // not needed for a single trial
   }
   return merged;
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 
-/** The daemon runs what is on the disk: files of the suite that are being edited are saved before. */
+/** Saves edited files of the suite, because the daemon runs the files on disk. */
 export async function saveSuite(suitePath: string): Promise<void> {
   const below = path.dirname(suitePath) + path.sep;
   for (const document of vscode.workspace.textDocuments) {

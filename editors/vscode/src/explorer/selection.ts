@@ -1,7 +1,7 @@
-/** What stands for an item of the tree: a suite, a task of it, or a trial of a task. */
+/** The meaning of an item of the tree: a suite, a task of it, or a trial of a task. */
 export interface Chosen {
   path: string;
-  /** Id of the task in the run, that of a cell included; absent: the whole suite. */
+  /** Id of the task in the run, including its cell; absent for the whole suite. */
   task?: string;
   trial?: number;
 }
@@ -14,9 +14,8 @@ export interface Planned {
 }
 
 /**
- * The runs that a selection asks for: one for each suite, and one for each
- * number of a trial that was chosen alone. tasksOf tells the tasks of a suite,
- * to be able to leave some out.
+ * Returns the runs for a selection: one for each suite, and one for each number of a trial that was
+ * selected alone. tasksOf returns the tasks of a suite, so that some can be excluded.
  */
 export function plan(
   include: readonly Chosen[], exclude: readonly Chosen[], tasksOf: (path: string) => readonly string[],

@@ -4,10 +4,10 @@ import { codes } from '../daemon/protocol';
 import type { RunTracker } from '../model/tracker';
 import type { RunRequest, Runs } from '../services';
 
-/** How far back the suite of a run is looked for: as far as a list of runs goes. */
+/** Number of runs to search for the suite of a run: the maximum of a list of runs. */
 const mostListed = 10_000;
 
-/** Starts and ends runs by the tracker, and tells the user what went wrong. */
+/** Starts and ends runs with the tracker, and shows errors to the user. */
 export class RunStarter implements Omit<Runs, 'run'> {
   constructor(
     private readonly daemon: Connection,
@@ -16,7 +16,7 @@ export class RunStarter implements Omit<Runs, 'run'> {
   ) {}
 
   start(request: RunRequest, origin?: unknown): Promise<string | undefined> {
-    return this.telling(async () => {
+    return this.showErrors(async () => {
       const { tasks, trial, ...options } = request;
       const started = tasks && tasks.length > 0
         ? await this.tracker.runTasks({ ...options, tasks, ...(trial === undefined ? {} : { trial }) }, origin)
@@ -29,15 +29,15 @@ export class RunStarter implements Omit<Runs, 'run'> {
   }
 
   resume(runId: string): Promise<string | undefined> {
-    return this.telling(async () => (await this.tracker.resume(runId, await this.pathOf(runId))).runId);
+    return this.showErrors(async () => (await this.tracker.resume(runId, await this.pathOf(runId))).runId);
   }
 
   async cancel(runId?: string): Promise<void> {
     const ids = runId === undefined ? this.tracker.running.map((run) => run.runId) : [runId];
-    await this.telling(() => Promise.all(ids.map((id) => this.tracker.cancel(id))));
+    await this.showErrors(() => Promise.all(ids.map((id) => this.tracker.cancel(id))));
   }
 
-  /** The suite of a run, which the Test Explorer shows it by. */
+  /** Returns the suite of a run, under which the Test Explorer shows it. */
   private async pathOf(runId: string): Promise<string | undefined> {
     const known = this.tracker.get(runId)?.path;
     if (known !== undefined) {
@@ -47,7 +47,7 @@ export class RunStarter implements Omit<Runs, 'run'> {
     return runs.find((run) => run.runId === runId)?.suite.path;
   }
 
-  private async telling<T>(work: () => Promise<T>): Promise<T | undefined> {
+  private async showErrors<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
@@ -63,7 +63,7 @@ export class RunStarter implements Omit<Runs, 'run'> {
   }
 }
 
-/** What to show of an error of the daemon. */
+/** Returns the text to show for an error of the daemon. */
 export function messageOf(error: unknown): string {
   if (error instanceof ConnectionLost) {
     return error.message;

@@ -7,28 +7,27 @@ import { messageOf } from './start';
 import { splitId } from './names';
 import type { Chosen } from './selection';
 
-/** What an item of the tree stands for. */
+/** The meaning of an item of the tree. */
 export interface Node extends Chosen {
   kind: 'suite' | 'task' | 'cell' | 'trial';
 }
 
-/** Files are written in bursts, by formatters and by version control. */
+/** Formatters and version control write files in bursts. */
 const settleMs = 300;
-/** More trials of a task than that are counted, but have no item. */
+/** Further trials of a task are counted, but have no item. */
 export const maxTrialItems = 200;
 
 /**
- * The items of the Test Explorer: suites, which are kept current with the
- * files of the workspace, their tasks, which are read when they are needed,
- * and trials, which appear as they run.
+ * The items of the Test Explorer: suites, which are updated with the files of the workspace, their
+ * tasks, which are read when needed, and trials, which appear as they run.
  */
 export class SuiteTree implements vscode.Disposable {
   private readonly nodes = new WeakMap<vscode.TestItem, Node>();
-  /** Items of tasks that no suite lists, but a run told of. */
+  /** Items of tasks that no suite lists, but that a run reported. */
   private readonly runOnly = new WeakSet<vscode.TestItem>();
-  /** The suites whose tasks somebody wants; they are kept current. */
+  /** The suites whose tasks are needed; they are kept up to date. */
   private readonly wanted = new Set<string>();
-  /** The readings of tasks that went well, or still go on. */
+  /** Reads of tasks that succeeded or are in progress. */
   private readonly resolved = new Map<string, Promise<void>>();
   private readonly subscriptions: { dispose(): void }[];
   private settling: NodeJS.Timeout | undefined;
@@ -71,18 +70,18 @@ export class SuiteTree implements vscode.Disposable {
     return this.controller.items.get(suitePath);
   }
 
-  /** Ids of the tasks of a suite, as far as they were read. */
+  /** Returns the ids of the tasks of a suite that have been read. */
   tasksOf(suitePath: string): string[] {
     const suite = this.suite(suitePath);
     return suite ? children(suite.children).map((item) => this.node(item)?.task ?? item.id) : [];
   }
 
-  /** The suites that a file may belong to: those in its directory or above it. */
+  /** Returns the suites that a file may belong to: those in its directory or above it. */
   suitesAbove(uri: vscode.Uri): vscode.TestItem[] {
     return this.suites().filter((suite) => uri.fsPath.startsWith(path.dirname(suite.id) + path.sep));
   }
 
-  /** The task that a line of a file belongs to: the last that begins at or above it. */
+  /** Returns the task of a line in a file: the last one that starts at or above it. */
   taskAt(uri: vscode.Uri, line: number): vscode.TestItem | undefined {
     let best: vscode.TestItem | undefined;
     for (const suite of this.suites()) {
@@ -96,14 +95,14 @@ export class SuiteTree implements vscode.Disposable {
     return best;
   }
 
-  /** Reads the suites of the workspace. One reading at a time; what is asked for meanwhile is done once more, after it. */
+  /** Reads the suites of the workspace. Only one read runs at a time; requests during it cause one more. */
   refresh(): Promise<void> {
     clearTimeout(this.settling);
     if (this.refreshing) {
       this.again = true;
       return this.refreshing;
     }
-    this.refreshing = this.read().catch((error: unknown) => { this.log.warn(`suites cannot be listed: ${messageOf(error)}`); })
+    this.refreshing = this.read().catch((error: unknown) => { this.log.warn(`cannot list suites: ${messageOf(error)}`); })
       .finally(() => {
         this.refreshing = undefined;
         if (this.again) {
@@ -114,7 +113,7 @@ export class SuiteTree implements vscode.Disposable {
     return this.refreshing;
   }
 
-  /** Reads the tasks of a suite, unless that was done. */
+  /** Reads the tasks of a suite, unless they have been read. */
   async resolve(item: vscode.TestItem): Promise<void> {
     const node = this.node(item);
     if (node?.kind === 'suite') {
@@ -122,14 +121,14 @@ export class SuiteTree implements vscode.Disposable {
     }
   }
 
-  /** The suite of that path with its tasks; one that is not in the tree is put there. */
+  /** Returns the suite of that path with its tasks, and adds it to the tree if needed. */
   async ensure(suitePath: string): Promise<vscode.TestItem> {
     const item = this.suite(suitePath) ?? this.addSuite({ path: suitePath, name: path.basename(path.dirname(suitePath)), skill: '', version: '' });
     await this.readTasks(item, suitePath, false);
     return item;
   }
 
-  /** The item of a task as a run names it: that of a cell lies below its task's. */
+  /** Returns the item of a task as a run names it: that of a cell is below its task's. */
   task(suite: vscode.TestItem, id: string, name: string, role?: string): vscode.TestItem {
     const suitePath = this.node(suite)?.path ?? suite.id;
     const split = splitId(id, (task) => suite.children.get(task) !== undefined);
@@ -140,7 +139,7 @@ export class SuiteTree implements vscode.Disposable {
     return parent.children.get(id) ?? this.addCell(parent, suitePath, id, split.cell);
   }
 
-  /** The item of a trial; undefined where there are too many. */
+  /** Returns the item of a trial; undefined if there are too many. */
   trial(task: vscode.TestItem, number: number): vscode.TestItem | undefined {
     if (number > maxTrialItems) {
       return undefined;
@@ -159,7 +158,7 @@ export class SuiteTree implements vscode.Disposable {
     return item;
   }
 
-  /** Takes away what an earlier run left that had more trials of the task. */
+  /** Removes trials of an earlier run that had more trials of the task. */
   trimTrials(task: vscode.TestItem, total: number): void {
     for (const item of children(task.children)) {
       const node = this.node(item);
@@ -174,7 +173,7 @@ export class SuiteTree implements vscode.Disposable {
     this.settling = setTimeout(() => void this.refresh(), settleMs);
   }
 
-  /** Tasks of a suite that is being looked at get their marks in the margin. */
+  /** Reads the tasks of a suite in an editor, so that they get marks in the margin. */
   private opened(document: vscode.TextDocument | undefined): void {
     const suites = document?.languageId === 'yaml' ? this.suitesAbove(document.uri) : [];
     void vscode.commands.executeCommand('setContext', 'waza.inSuite', suites.length > 0);
@@ -202,7 +201,7 @@ export class SuiteTree implements vscode.Disposable {
         continue;
       }
       if (stillThere(item)) {
-        this.wanted.add(item.id); // reading its tasks tells what is wrong with it
+        this.wanted.add(item.id); // reading its tasks reports its errors
       } else {
         this.controller.items.delete(item.id);
         this.resolved.delete(item.id);
@@ -237,10 +236,10 @@ export class SuiteTree implements vscode.Disposable {
     return item;
   }
 
-  private readTasks(item: vscode.TestItem, suitePath: string, anew: boolean): Promise<void> {
+  private readTasks(item: vscode.TestItem, suitePath: string, reload: boolean): Promise<void> {
     this.wanted.add(suitePath);
     const known = this.resolved.get(suitePath);
-    if (known && !anew) {
+    if (known && !reload) {
       return known;
     }
     const reading = this.readTasksNow(item, suitePath);
@@ -264,7 +263,7 @@ export class SuiteTree implements vscode.Disposable {
       }
     } catch (error) {
       item.error = messageOf(error);
-      this.resolved.delete(suitePath); // the next who wants the tasks tries again
+      this.resolved.delete(suitePath); // so that the next request tries again
     } finally {
       item.busy = false;
     }
@@ -273,7 +272,7 @@ export class SuiteTree implements vscode.Disposable {
   private updateTask(suite: vscode.TestItem, suitePath: string, task: TaskLine, index: number): void {
     const file = path.resolve(path.dirname(suitePath), task.file);
     let item = suite.children.get(task.id);
-    if (item?.uri?.fsPath !== file) { // an item's file cannot be changed
+    if (item?.uri?.fsPath !== file) { // the file of an item cannot be changed
       item = this.createTask(suite, suitePath, task.id, task.name, vscode.Uri.file(file));
     }
     const line = Math.max(0, (task.line ?? 1) - 1);
@@ -288,7 +287,7 @@ export class SuiteTree implements vscode.Disposable {
     }
   }
 
-  /** A task that only a run knows: of trigger tests, or as an agent without skills does it. */
+  /** Adds a task that only a run reports: of trigger tests, or of an agent without skills. */
   private addTask(suite: vscode.TestItem, suitePath: string, id: string, name: string, role: string | undefined): vscode.TestItem {
     const item = this.createTask(suite, suitePath, id, name, suite.uri);
     item.description = role === 'trigger' ? 'trigger test' : role ?? '';
@@ -318,8 +317,8 @@ export function children(items: vscode.TestItemCollection): vscode.TestItem[] {
 }
 
 /**
- * Whether the file of a suite is there, though it is no suite just now: while one
- * types it often is none, and its results should not go for that.
+ * Reports whether the file of a suite exists, even if it is not a valid suite now. It often is not
+ * while the user types, and its results should stay.
  */
 function stillThere(suite: vscode.TestItem): boolean {
   return suite.uri !== undefined && vscode.workspace.getWorkspaceFolder(suite.uri) !== undefined && existsSync(suite.uri.fsPath);

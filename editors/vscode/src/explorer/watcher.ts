@@ -13,16 +13,16 @@ interface Watched {
 }
 
 /**
- * Continuous run: the daemon watches the files of suites and runs what has
- * changed. A daemon that was started anew is asked again.
+ * Continuous run: the daemon watches the files of suites and runs changed tasks. After a restart of
+ * the daemon, the watches start again.
  */
 export class Watcher implements vscode.Disposable {
-  /** Watches by their ids, of the present daemon. */
+  /** Watches of the current daemon by id. */
   private readonly active = new Map<string, Watched>();
   private readonly wanted = new Set<Watched>();
-  /** What the daemon told of a watch before its id was known. */
+  /** Notifications of watches whose id is not known yet. */
   private readonly early = new Map<string, ChangedParams[]>();
-  private beginning = 0;
+  private pendingStarts = 0;
   private readonly subscriptions: { dispose(): void }[];
 
   constructor(
@@ -38,7 +38,7 @@ export class Watcher implements vscode.Disposable {
           this.active.clear();
           this.early.clear();
           for (const w of this.wanted) {
-            void this.begin(w);
+            void this.startWatch(w);
           }
         }
       }),
@@ -61,13 +61,13 @@ export class Watcher implements vscode.Disposable {
     });
     for (const w of mine) {
       this.wanted.add(w);
-      await this.begin(w);
+      await this.startWatch(w);
     }
   }
 
-  private async begin(w: Watched): Promise<void> {
+  private async startWatch(w: Watched): Promise<void> {
     const { path, tasks } = w.planned;
-    this.beginning++;
+    this.pendingStarts++;
     try {
       const { watchId } = await this.daemon.request('eval.watch', { path, ...(tasks ? { tasks } : {}) });
       this.active.set(watchId, w);
@@ -80,9 +80,9 @@ export class Watcher implements vscode.Disposable {
       }
     } catch (error) {
       this.wanted.delete(w);
-      void vscode.window.showErrorMessage(`${vscode.workspace.asRelativePath(path)} cannot be watched: ${messageOf(error)}`);
+      void vscode.window.showErrorMessage(`Cannot watch ${vscode.workspace.asRelativePath(path)}: ${messageOf(error)}`);
     } finally {
-      if (--this.beginning === 0) {
+      if (--this.pendingStarts === 0) {
         this.early.clear();
       }
     }
@@ -94,7 +94,7 @@ export class Watcher implements vscode.Disposable {
       if (other === w) {
         this.active.delete(watchId);
         await this.daemon.request('eval.unwatch', { watchId }).catch((error: unknown) => {
-          this.log.warn(`${w.planned.path} is still watched: ${messageOf(error)}`);
+          this.log.warn(`cannot stop watching ${w.planned.path}: ${messageOf(error)}`);
         });
       }
     }
@@ -103,7 +103,7 @@ export class Watcher implements vscode.Disposable {
   private changed(p: ChangedParams): void {
     const w = this.active.get(p.watchId);
     if (!w) {
-      if (this.beginning > 0) {
+      if (this.pendingStarts > 0) {
         this.early.set(p.watchId, [...this.early.get(p.watchId) ?? [], p]);
       }
       return;

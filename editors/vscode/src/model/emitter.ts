@@ -1,14 +1,14 @@
-/** What ends a subscription. Like VS Code's, which the parts below it must not know. */
+/** Ends a subscription. Like VS Code's type, on which the model must not depend. */
 export interface Disposable {
   dispose(): void;
 }
 
-/** Subscribes a listener, as an event of VS Code does. */
+/** Subscribes a listener, like an event of VS Code. */
 export type Event<T> = (listener: (value: T) => void) => Disposable;
 
 /**
- * Tells listeners in the order in which they came. A listener that throws does
- * not keep the others from hearing; what it threw goes to onError.
+ * Notifies listeners in the order of their subscription. If a listener throws, the others are still
+ * notified; the error goes to onError.
  */
 export class Emitter<T> implements Disposable {
   private readonly listeners = new Set<{ hear: (value: T) => void }>();

@@ -2,7 +2,7 @@ import type { CompleteParams, LogParams, ProgressParams, RunStatus, Summary } fr
 
 export interface TrialModel {
   readonly number: number;
-  /** As the daemon wrote it, also one that is not known here; undefined while the trial runs. */
+  /** As the daemon wrote it, including unknown verdicts; undefined while the trial runs. */
   verdict: string | undefined;
   score: number | undefined;
   durationMs: number | undefined;
@@ -12,7 +12,7 @@ export interface TrialModel {
 export interface TaskModel {
   readonly id: string;
   name: string;
-  /** 'baseline' or 'trigger' for what is no task of the suite itself. */
+  /** 'baseline' or 'trigger'; undefined for a task of the suite itself. */
   role: string | undefined;
   totalTrials: number;
   /** Undefined until the task is over. */
@@ -22,7 +22,7 @@ export interface TaskModel {
   readonly trials: Map<number, TrialModel>;
 }
 
-/** How many trials stand how. */
+/** Number of trials in each state. */
 export interface TrialTally {
   total: number;
   done: number;
@@ -32,19 +32,18 @@ export interface TrialTally {
   errors: number;
 }
 
-/** What run.resume keeps of a run: the verdicts of trials that were really decided. */
+/** Verdicts of trials that run.resume keeps: those that are final. */
 const kept = new Set<string>(['passed', 'failed', 'timeout', 'needs_review']);
 
 /**
- * What is known of a run, folded from its notifications. Each is counted once:
- * one whose seq was seen before is ignored, and so is an event of a kind that
- * is not known, but for its seq.
+ * The state of a run, built from its notifications. Each notification counts once: those with a
+ * known seq are ignored. For events of an unknown kind, only the seq counts.
  */
 export class RunModel {
   status: RunStatus = 'running';
   /** Number of the last event that was applied. */
   seq = 0;
-  /** How many eval.log notifications there were. */
+  /** Number of eval.log notifications. */
   logs = 0;
   totalTasks = 0;
   totalTrials = 0;
@@ -54,21 +53,24 @@ export class RunModel {
 
   constructor(
     readonly runId: string,
-    /** Absolute path of the suite, where it is known. */
+    /** Absolute path of the suite, if known. */
     public path?: string,
-    /** What its starter wants to know it by again. */
+    /** Identifies the run for the code that started it. */
     readonly origin?: unknown,
   ) {}
 
-  /** Trials that keep their results and of which no more is known: the run began before it was followed. */
+  /**
+   * Trials that keep their results but are otherwise unknown, because the run started before it was
+   * followed.
+   */
   private keptUnseen = 0;
 
-  /** Whether eval.complete was seen. */
+  /** Reports whether eval.complete was received. */
   get over(): boolean {
     return this.status !== 'running';
   }
 
-  /** Applies an eval.progress; false when it was seen before. */
+  /** Applies an eval.progress; false if it was received before. */
   progress(p: ProgressParams): boolean {
     if (!this.advance(p.seq)) {
       return false;
@@ -97,7 +99,7 @@ export class RunModel {
     return true;
   }
 
-  /** Applies an eval.log; false when it was seen before. */
+  /** Applies an eval.log; false if it was received before. */
   log(p: LogParams): boolean {
     if (!this.advance(p.seq)) {
       return false;
@@ -107,9 +109,8 @@ export class RunModel {
   }
 
   /**
-   * Applies the eval.complete; false when it was seen before. That of an
-   * interrupted run is no event of it: when the run is taken up again, the next
-   * event has its number.
+   * Applies the eval.complete; false if it was received before. An interrupted run has no event for
+   * it: when the run resumes, the next event has its number.
    */
   complete(p: CompleteParams): boolean {
     if (p.status === 'interrupted' ? p.seq <= this.seq : !this.advance(p.seq)) {
@@ -158,7 +159,7 @@ export class RunModel {
     const keeps = p.keptTrials ?? 0;
     this.keptUnseen = left === keeps ? 0 : keeps;
     if (left !== keeps) {
-      this.tasks.clear(); // the suite has changed, and which trials it keeps is not told
+      this.tasks.clear(); // the suite changed, and the daemon does not report which trials it keeps
     }
   }
 
@@ -211,7 +212,7 @@ export class RunModel {
   }
 }
 
-/** How many trials of a task passed. */
+/** Returns how many trials of a task passed. */
 export function passedTrials(task: TaskModel): number {
   let n = 0;
   for (const trial of task.trials.values()) {
@@ -220,7 +221,7 @@ export function passedTrials(task: TaskModel): number {
   return n;
 }
 
-/** Forgets the trials that a run taken up again does anew, and answers how many are left. */
+/** Removes the trials that a resumed run repeats, and returns how many are left. */
 function keepDecided(task: TaskModel): number {
   for (const [number, trial] of task.trials) {
     if (trial.verdict === undefined || !kept.has(trial.verdict)) {
@@ -247,7 +248,7 @@ function count(t: TrialTally, verdict: string | undefined): void {
       break;
     case 'cancelled':
     case 'skipped':
-      return; // nothing was done
+      return; // the trial did not run
   }
   t.done++;
 }

@@ -1,12 +1,12 @@
 import type { RunModel } from './run';
 
-/** What the status bar shows of the runs of this window. */
+/** The status bar's text for the runs of this window. */
 export interface StatusText {
   text: string;
   tooltip: string;
 }
 
-/** While runs go on, how far they all are; afterwards what came out of the last. */
+/** Returns the progress of active runs, or the result of the last run. */
 export function statusText(running: readonly RunModel[], last: RunModel | undefined): StatusText | undefined {
   if (running.length > 0) {
     return runningText(running);
@@ -14,7 +14,7 @@ export function statusText(running: readonly RunModel[], last: RunModel | undefi
   return last && lastText(last);
 }
 
-/** How far runs are, in words: 12/40 trials, 1 failed. */
+/** Describes the progress of runs: 12/40 trials, 1 failed. */
 export function progressText(running: readonly RunModel[]): string {
   const t = sum(running);
   return [`${t.done}/${t.total} trials`, ...bad(t)].join(', ');
@@ -33,7 +33,7 @@ function lastText(run: RunModel): StatusText {
   if (run.status !== 'completed' || !s) {
     return { text: `$(circle-slash) ${run.status}`, tooltip: `waza: ${run.error ?? `The last run is ${run.status}.`}` };
   }
-  const done = s.total - s.skipped - s.cancelled; // after the first failure, others may not have been begun
+  const done = s.total - s.skipped - s.cancelled; // after the first failure, others may not have started
   const icon = s.errors > 0 ? '$(warning)' : s.passed < done ? '$(error)' : '$(pass)';
   return {
     text: `${icon} ${s.passed}/${done}`,

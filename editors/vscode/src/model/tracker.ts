@@ -3,33 +3,33 @@ import type { CompleteParams, LogParams, Methods, ProgressParams, RunStarted } f
 import { Emitter, type Disposable, type Event } from './emitter';
 import { RunModel } from './run';
 
-/** Something that was learnt of a run; what it changed in the model is done already. */
+/** A change of a run; the model already contains it. */
 export type RunEvent =
-  | { kind: 'begun'; run: RunModel }
+  | { kind: 'started'; run: RunModel }
   | { kind: 'progress'; run: RunModel; params: ProgressParams }
   | { kind: 'log'; run: RunModel; params: LogParams }
   | { kind: 'complete'; run: RunModel; params: CompleteParams }
-  /** Nothing more will be heard of the run in this window: its daemon is gone for good. */
+  /** The run cannot be followed any more in this window, because its daemon is gone for good. */
   | { kind: 'lost'; run: RunModel; error: string };
 
 export interface TrackerOptions {
-  /** Asked when a run of this window turns out to be interrupted; absent: such runs are taken up again. */
+  /** Decides whether an interrupted run of this window resumes; if absent, it does. */
   mayResume?: (run: RunModel) => Promise<boolean>;
-  /** Told of what went wrong while no caller was waiting. */
+  /** Called with errors for which no caller waits. */
   onError?: (run: RunModel, error: unknown) => void;
 }
 
-/** Most runs that are over and remembered. */
+/** Maximum number of runs that are kept after their end. */
 const maxRemembered = 50;
 
 /**
- * The runs that this window follows. It starts them, folds what the daemon
- * tells into their models and, when the daemon comes back after it died, asks
- * for what was missed, so that who listens sees each event once.
+ * The runs that this window follows. It starts them and applies the daemon's notifications to their
+ * models. When the daemon returns after its death, it requests the missed events, so that listeners
+ * see each event once.
  */
 export class RunTracker implements Disposable {
   private readonly byId = new Map<string, RunModel>();
-  /** Runs that this connection is told of and whose end was not heard: those to ask for when the daemon is another. */
+  /** Runs that this connection receives and that have not ended: those to request from the next daemon. */
   private readonly followed = new Set<string>();
   private readonly events: Emitter<RunEvent>;
   private readonly subscriptions: Disposable[];
@@ -48,7 +48,7 @@ export class RunTracker implements Disposable {
     ];
   }
 
-  /** The runs, the newest last; those that are over only as far as they are remembered. */
+  /** The runs, the newest last; only some of those that are over. */
   get runs(): readonly RunModel[] {
     return [...this.byId.values()];
   }
@@ -63,23 +63,26 @@ export class RunTracker implements Disposable {
 
   /** Starts a run of a suite. The run's model has the origin. */
   async runSuite(params: Methods['eval.run']['params'], origin?: unknown): Promise<RunStarted> {
-    return this.began(await this.connection.request('eval.run', params), params.path, origin);
+    return this.register(await this.connection.request('eval.run', params), params.path, origin);
   }
 
   /** Starts a run of tasks, or of one trial of them. */
   async runTasks(params: Methods['task.run']['params'], origin?: unknown): Promise<RunStarted> {
-    return this.began(await this.connection.request('task.run', params), params.path, origin);
+    return this.register(await this.connection.request('task.run', params), params.path, origin);
   }
 
-  /** Takes on a run of which only a notification told that it begins, as eval.changed does. */
+  /** Adds a run of which only a notification reported the start, like eval.changed. */
   expect(runId: string, path: string, origin?: unknown): RunModel {
     const run = this.adopt(runId, path, origin);
     this.followed.add(runId);
-    this.events.fire({ kind: 'begun', run });
+    this.events.fire({ kind: 'started', run });
     return run;
   }
 
-  /** Follows a run that someone else started, or one of the past: from that event on, else from the first that is not known of it. */
+  /**
+   * Follows a run that another client started, or a past one: from the given event, or else from
+   * the first unknown one.
+   */
   async follow(runId: string, path?: string, fromSeq?: number): Promise<RunModel> {
     const known = this.byId.get(runId);
     await this.connection.request('run.subscribe', { runId, fromSeq: fromSeq ?? (known?.seq ?? 0) + 1 });
@@ -90,9 +93,9 @@ export class RunTracker implements Disposable {
     return run;
   }
 
-  /** Takes a run up again that is over. */
+  /** Resumes a run that is over. */
   async resume(runId: string, path?: string): Promise<RunStarted> {
-    return this.began(await this.connection.request('run.resume', { runId }), path);
+    return this.register(await this.connection.request('run.resume', { runId }), path);
   }
 
   async cancel(runId: string): Promise<void> {
@@ -106,11 +109,11 @@ export class RunTracker implements Disposable {
     this.events.dispose();
   }
 
-  private began(started: RunStarted, path: string | undefined, origin?: unknown): RunStarted {
+  private register(started: RunStarted, path: string | undefined, origin?: unknown): RunStarted {
     const run = this.adopt(started.runId, path, origin);
     run.status = 'running';
     this.followed.add(run.runId);
-    this.events.fire({ kind: 'begun', run });
+    this.events.fire({ kind: 'started', run });
     return started;
   }
 
@@ -125,7 +128,7 @@ export class RunTracker implements Disposable {
     return run;
   }
 
-  /** The run that a notification is about; one that is not known was started by what this window asked for all the same. */
+  /** Returns the run of a notification; an unknown one was started by a request of this window. */
   private heard(runId: string): RunModel {
     const known = this.byId.get(runId);
     if (!known) {
@@ -173,7 +176,7 @@ export class RunTracker implements Disposable {
     this.events.fire({ kind: 'complete', run, params });
   }
 
-  /** The daemon that carried the run out is gone: its run goes on in this one, if the user wants so. */
+  /** The daemon that executed the run is gone: the run continues in the new daemon, if the user agrees. */
   private async interrupted(run: RunModel, params: CompleteParams): Promise<void> {
     try {
       if (await (this.options.mayResume?.(run) ?? true)) {
@@ -182,7 +185,7 @@ export class RunTracker implements Disposable {
       }
     } catch (error) {
       if (error instanceof ConnectionLost) {
-        return; // the next daemon tells again that it is interrupted
+        return; // the next daemon reports the interruption again
       }
       this.options.onError?.(run, error);
     }
@@ -199,12 +202,12 @@ export class RunTracker implements Disposable {
       }
     } else if (state === 'failed' || state === 'missing' || state === 'idle') {
       for (const run of open) {
-        this.lose(run, 'waza is not running any more, so nothing is known of how the run goes on.');
+        this.lose(run, 'waza does not run any more, so the state of the run is unknown.');
       }
     }
   }
 
-  /** Asks the new daemon for what the one that died could not tell any more. */
+  /** Requests from the new daemon the events that the previous one could not send any more. */
   private async catchUp(run: RunModel): Promise<void> {
     try {
       await this.connection.request('run.subscribe', { runId: run.runId, fromSeq: run.seq + 1 });
@@ -213,7 +216,7 @@ export class RunTracker implements Disposable {
         return; // the next daemon is asked
       }
       this.options.onError?.(run, error);
-      this.lose(run, 'waza does not know the run any more.');
+      this.lose(run, 'waza has no record of the run any more.');
     }
   }
 

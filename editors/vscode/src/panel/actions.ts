@@ -8,7 +8,7 @@ import { globOf } from './lines';
 import type { Action, PageData } from './messages';
 import type { ResultsPanel } from './panel';
 
-/** Does what a button above the report says. */
+/** Performs the action of a button above the report. */
 export async function act(panel: ResultsPanel, action: Action): Promise<void> {
   const { services, state, data } = panel;
   switch (action) {
@@ -67,7 +67,7 @@ async function start(panel: ResultsPanel, request: RunRequest | undefined): Prom
   }
 }
 
-/** What starts the same again, by the suite as it is now. */
+/** Returns the request for the same run with the current suite. */
 export function requestOf({ run }: PageData): RunRequest {
   const { taskFilters, tagFilters, agent, model, executor } = run.config;
   return {
@@ -79,16 +79,19 @@ export function requestOf({ run }: PageData): RunRequest {
   };
 }
 
-/** The same for those tasks that did not pass. */
+/** Returns the same request for the tasks that did not pass. */
 export function requestOfFailed(data: PageData): RunRequest | undefined {
   const failed = data.tasks.filter((t) => (t.role ?? 'task') === 'task' && ['failed', 'timeout', 'error'].includes(t.verdict ?? ''));
   const tasks = [...new Set(failed.map((t) => globOf(t.task ?? t.id)))];
   const request: RunRequest = { ...requestOf(data), tasks };
-  delete request.tags; // they are tasks that had them
+  delete request.tags; // the tasks are given by id
   return tasks.length > 0 ? request : undefined;
 }
 
-/** The browser of this machine reads a file; where that is not the machine of the files, it is saved instead. */
+/**
+ * Opens the report in the browser of this machine, which reads a file. If the files are on another
+ * machine, the report is saved instead.
+ */
 async function openInBrowser(panel: ResultsPanel): Promise<void> {
   const { services, state } = panel;
   if (vscode.env.uiKind === vscode.UIKind.Web || vscode.env.remoteName !== undefined) {

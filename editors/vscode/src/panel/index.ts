@@ -3,14 +3,14 @@ import type { Results, ResultsTarget, Services } from '../services';
 import type { PageState } from './messages';
 import { ResultsPanel, viewType } from './panel';
 
-/** Makes the results panel; everything that shows results calls what it answers. */
+/** Creates the results panel, which shows all results. */
 export function createResults(services: Services): Results {
   const results = new OnePanel(services);
   services.context.subscriptions.push(vscode.window.registerWebviewPanelSerializer(viewType, results));
   return results;
 }
 
-/** There is one panel at most, which shows one run after another. */
+/** There is at most one panel, which shows one run after another. */
 class OnePanel implements Results, vscode.WebviewPanelSerializer<PageState> {
   private panel: ResultsPanel | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Finds the line, from 1, where something of that name is declared in YAML, at
- * or below the line `from`, else above it; undefined when there is none.
+ * Finds the line, from 1, where YAML declares something of that name, at or below the line `from`,
+ * else above it; undefined if it has none.
  */
 export function lineOfName(text: string, name: string, from: number): number | undefined {
   const quoted = name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
@@ -11,7 +11,7 @@ export function lineOfName(text: string, name: string, from: number): number | u
   return any < 0 ? undefined : any + 1;
 }
 
-/** A glob that matches just this id. */
+/** Returns a glob that matches only this id. */
 export function globOf(id: string): string {
   return id.replace(/[\\*?[\]{}!]/g, '\\$&');
 }

@@ -1,8 +1,8 @@
-/** What a page and the extension say to each other, and the part of the page's data that the extension reads. */
+/** Messages between a page and the extension, and the part of the page's data that the extension reads. */
 import type { Counts, RunStatus, SuiteRef } from '../daemon/protocol';
 import type { TrialTally } from '../model/run';
 
-/** The members of run.page's data that are read here; the report's script reads the rest. */
+/** The members of run.page's data that the extension reads; the report's script reads the rest. */
 export interface PageData {
   run: {
     runId: string;
@@ -20,7 +20,7 @@ export interface PageData {
 
 export interface PageTask {
   id: string;
-  /** Id in the suite, where the run has a matrix. */
+  /** Id in the suite, if the run has a matrix. */
   task?: string;
   name: string;
   file?: string;
@@ -40,15 +40,15 @@ export interface PageParts {
   script: string;
 }
 
-/** What a page shows, and remembers when the window is reloaded. */
+/** State of a page that survives a reload of the window. */
 export interface PageState {
   runId: string;
   against?: string;
-  /** What report.state() gives: filters, order, open tasks, and the trial that is open. */
+  /** Result of report.state(): filters, order, open tasks, and the open trial. */
   report?: unknown;
 }
 
-/** What is done by a button above the report. */
+/** Action of a button above the report. */
 export type Action = 'pick' | 'compare' | 'alone' | 'again' | 'failed' | 'cancel' | 'resume' | 'browser' | 'export';
 
 export type ToPage =
@@ -65,7 +65,7 @@ export type FromPage =
   | { type: 'openGrader'; taskId: string; name: string }
   | { type: 'action'; action: Action };
 
-/** The address of a task or a trial of it in a page. */
+/** Returns the address of a task, or a trial of it, in a page. */
 export function addressOf(taskId: string, trial?: number): string {
   return `#task/${encodeURIComponent(taskId)}${trial === undefined ? '' : `/trial/${trial}`}`;
 }

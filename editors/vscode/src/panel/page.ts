@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { PageParts } from './messages';
 
-/** Where a page gets what is its own, and who may be asked for it. */
+/** Location of a page's own files, and the origin that its policy allows. */
 export interface Place {
   /** Sources of the webview's own files, for the policy. */
   cspSource: string;
@@ -10,9 +10,9 @@ export interface Place {
 }
 
 /**
- * Makes the document of the panel from the parts of the report's page. Nothing is
- * loaded but the extension's own script and style, and nothing runs that does
- * not bear the nonce: what agents wrote cannot act.
+ * Creates the document of the panel from the parts of the report's page. It loads only the
+ * extension's own script and style, and only runs scripts with the nonce. Texts of agents therefore
+ * cannot run as code.
  */
 export function documentOf(parts: PageParts, place: Place, nonce: string = randomBytes(18).toString('base64')): string {
   const policy = [
@@ -40,7 +40,7 @@ ${inside(parts.body)}
 `;
 }
 
-/** The document while there is nothing to show yet, or why there cannot be. */
+/** Returns the document to show while there are no results, with the reason. */
 export function waitingDocument(text: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -54,7 +54,7 @@ export function waitingDocument(text: string): string {
 `;
 }
 
-/** The page's body begins with the tag itself. */
+/** The page's body starts with the tag itself. */
 function inside(body: string): string {
   return body.replace(/^\s*<body[^>]*>/, '');
 }

@@ -9,25 +9,25 @@ import { documentOf, waitingDocument } from './page';
 import { openGrader, openTask } from './places';
 import { Refresher } from './refresher';
 
-/** Kind of the panel, by which VS Code brings it back after a reload. */
+/** Type of the panel, by which VS Code restores it after a reload. */
 export const viewType = 'waza.results';
 
-/** Least time between two counts of a run that goes on. */
+/** Minimum time between two tallies of an active run. */
 const tallyEveryMs = 150;
 
 /**
- * One webview that shows a run. It holds no data of its own: the page asks for
- * what it shows, and when it is hidden and comes back it asks again.
+ * One webview that shows a run. It stores no data: the page requests its data, and requests it
+ * again when it becomes visible.
  */
 export class ResultsPanel implements vscode.Disposable {
-  /** The run that is shown, and the one that it is compared with. */
+  /** The shown run, and the run it is compared with. */
   state: PageState;
-  /** What was last shown, without its tasks' trials. */
+  /** The data shown last, without the trials of its tasks. */
   data: PageData | undefined;
   private parts: PageParts | undefined;
   private address: string | undefined;
   private ready = false;
-  /** What is shown as soon as the page is there. */
+  /** The message to send as soon as the page is ready. */
   private pending: ToPage | undefined;
   private tallyTimer: NodeJS.Timeout | undefined;
   private readonly refresher: Refresher;
@@ -51,13 +51,13 @@ export class ResultsPanel implements vscode.Disposable {
     this.refresher.needNow();
   }
 
-  /** Shows another run, or another place of the one that is shown. */
+  /** Shows another run, or another place in the same run. */
   show(target: ResultsTarget, against?: string): void {
     const other = target.runId !== this.state.runId || against !== this.state.against;
     if (other) {
       this.state = { runId: target.runId, ...(against === undefined ? {} : { against }) };
     }
-    this.address = target.taskId === undefined ? '' : addressOf(target.taskId, target.trial); // '' is the run as a whole
+    this.address = target.taskId === undefined ? '' : addressOf(target.taskId, target.trial); // '' is the whole run
     this.panel.reveal(undefined, false);
     if (other || !this.ready) {
       this.refresher.needNow();
@@ -76,7 +76,7 @@ export class ResultsPanel implements vscode.Disposable {
     this.panel.dispose();
   }
 
-  /** Whether the run goes on, as far as is known. */
+  /** Reports whether the run is active, as far as known. */
   get live(): boolean {
     const run = this.services.tracker.get(this.state.runId);
     return run ? !run.over : this.data?.run.status === 'running';
@@ -89,34 +89,34 @@ export class ResultsPanel implements vscode.Disposable {
   private received(message: FromPage): void {
     switch (message.type) {
       case 'ready':
-        this.begin();
+        this.start();
         break;
       case 'trial':
         void this.trial(message.id, message.taskId, message.num);
         break;
       case 'openTask':
-        void this.telling(() => openTask(this.services, this.data, message.taskId));
+        void this.showErrors(() => openTask(this.services, this.data, message.taskId));
         break;
       case 'openGrader':
-        void this.telling(() => openGrader(this.services, this.data, message.taskId, message.name));
+        void this.showErrors(() => openGrader(this.services, this.data, message.taskId, message.name));
         break;
       case 'action':
-        void this.telling(() => act(this, message.action));
+        void this.showErrors(() => act(this, message.action));
         break;
     }
   }
 
   private visibilityChanged(): void {
     if (!this.panel.visible) {
-      this.ready = false; // the page is thrown away, and says so when it is back
+      this.ready = false; // the page is discarded, and reports when it is back
       this.refresher.rest();
     } else if (!this.parts) {
       this.refresher.needNow();
     }
   }
 
-  /** The page is there and listens. */
-  private begin(): void {
+  /** The page is ready for messages. */
+  private start(): void {
     this.ready = true;
     if (this.pending) {
       this.send(this.pending);
@@ -131,7 +131,7 @@ export class ResultsPanel implements vscode.Disposable {
     if (event.run.runId !== this.state.runId || !this.panel.visible) {
       return;
     }
-    if (event.kind === 'complete' || event.kind === 'begun') {
+    if (event.kind === 'complete' || event.kind === 'started') {
       this.tally();
       this.refresher.needNow();
     } else if (event.kind === 'progress') {
@@ -151,7 +151,7 @@ export class ResultsPanel implements vscode.Disposable {
     }
   }
 
-  /** Asks the daemon for what is to be seen now, and shows it. */
+  /** Requests the current data from the daemon, and shows it. */
   private async fetch(): Promise<void> {
     if (!this.panel.visible) {
       return;
@@ -161,7 +161,7 @@ export class ResultsPanel implements vscode.Disposable {
       runId, ...(against === undefined ? {} : { against }), page: this.parts === undefined,
     });
     if (runId !== this.state.runId || against !== this.state.against) {
-      return; // another is to be shown meanwhile, which was asked for
+      return; // meanwhile another run was requested
     }
     if (result.page) {
       this.parts = result.page;
@@ -184,7 +184,7 @@ export class ResultsPanel implements vscode.Disposable {
     }
   }
 
-  /** Keeps of the data what buttons need. */
+  /** Keeps the part of the data that buttons need. */
   private remember(data: PageData): void {
     this.data = {
       run: data.run,
@@ -196,7 +196,7 @@ export class ResultsPanel implements vscode.Disposable {
     this.panel.title = data.run.suite.name || 'Results';
   }
 
-  /** A run that another window or terminal carries out is heard of, too. */
+  /** Also follows a run of another window or terminal. */
   private async follow(data: PageData): Promise<void> {
     const { tracker } = this.services;
     if (data.run.status === 'running' && (tracker.get(data.run.runId)?.over ?? true)) {
@@ -213,7 +213,7 @@ export class ResultsPanel implements vscode.Disposable {
     }
   }
 
-  private async telling(work: () => Promise<void>): Promise<void> {
+  private async showErrors(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -222,11 +222,11 @@ export class ResultsPanel implements vscode.Disposable {
   }
 
   private problem(error: unknown): void {
-    const text = `The run cannot be shown: ${messageOf(error)}`;
+    const text = `Cannot show the run: ${messageOf(error)}`;
     if (this.ready) {
       this.send({ type: 'problem', text });
     } else {
-      this.parts = undefined; // the page is gone, and asked for again with what it shows
+      this.parts = undefined; // the page is gone; it is requested again with its data
       this.panel.webview.html = waitingDocument(text);
     }
   }

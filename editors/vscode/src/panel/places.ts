@@ -5,7 +5,7 @@ import type { Services } from '../services';
 import { lineOfName } from './lines';
 import type { PageData } from './messages';
 
-/** Shows where the suite of a run declares a task. */
+/** Opens the declaration of a task in the suite of a run. */
 export async function openTask(services: Services, data: PageData | undefined, taskId: string): Promise<void> {
   const place = await findTask(services, data, taskId);
   if (place) {
@@ -13,7 +13,7 @@ export async function openTask(services: Services, data: PageData | undefined, t
   }
 }
 
-/** Shows where a grader is declared: in the task, else in the suite. */
+/** Opens the declaration of a grader: in the task, else in the suite. */
 export async function openGrader(services: Services, data: PageData | undefined, taskId: string, name: string): Promise<void> {
   const place = await findTask(services, data, taskId);
   if (!data || !place) {

@@ -1,17 +1,17 @@
 import type { Disposable } from '../model/emitter';
 
 export interface RefresherOptions {
-  /** Least time from the end of one refresh to the beginning of the next; 1000 when absent. */
+  /** Minimum time from the end of one refresh to the start of the next; 1000 when absent. */
   everyMs?: number;
-  /** How many times as long as a refresh took the pause after it is at least; 10 when absent. */
+  /** Minimum ratio of the pause after a refresh to its duration; 10 when absent. */
   idle?: number;
   now?: () => number;
   onError?: (error: unknown) => void;
 }
 
 /**
- * Does something again and again while there is need, one at a time and never
- * for more than a small share of the time: what is dear is done seldom.
+ * Repeats a task while it is needed, one at a time and only for a small share of the time: the
+ * slower the task, the rarer.
  */
 export class Refresher implements Disposable {
   private wanted = false;
@@ -29,19 +29,19 @@ export class Refresher implements Disposable {
     this.now = options.now ?? Date.now;
   }
 
-  /** There is something new. It will be seen after a while. */
+  /** There are changes. They will be shown after a pause. */
   need(): void {
     this.wanted = true;
     this.plan();
   }
 
-  /** There is something new that somebody waits for. */
+  /** There are changes that the user waits for. */
   needNow(): void {
     this.nextAt = 0;
     this.need();
   }
 
-  /** Nothing is needed any more. */
+  /** No more refreshes are needed. */
   rest(): void {
     this.wanted = false;
     this.nextAt = 0;
@@ -64,7 +64,7 @@ export class Refresher implements Disposable {
   private async work(): Promise<void> {
     this.wanted = false;
     this.working = true;
-    const began = this.now();
+    const startedAt = this.now();
     this.nextAt = Infinity;
     try {
       await this.refresh();
@@ -72,9 +72,9 @@ export class Refresher implements Disposable {
       this.options.onError?.(error);
     }
     this.working = false;
-    const took = this.now() - began;
-    // needNow may have been called meanwhile, which keeps its right.
-    this.nextAt = this.nextAt === 0 ? 0 : began + took + Math.max(this.everyMs, this.idle * took);
+    const took = this.now() - startedAt;
+    // needNow may have been called meanwhile and takes precedence.
+    this.nextAt = this.nextAt === 0 ? 0 : startedAt + took + Math.max(this.everyMs, this.idle * took);
     this.plan();
   }
 }

@@ -10,11 +10,11 @@ import type { RunTree } from './tree';
 
 type Work = (runs: RunNode[], node: RunNode | TaskNode) => Promise<unknown>;
 
-/** The commands of the tree. From the palette they ask which run is meant. */
+/** Registers the commands of the tree. From the palette they ask for the run. */
 export function registerRunCommands(services: Services, tree: RunTree): vscode.Disposable {
   const { daemon, results, runs } = services;
   const on = (name: string, work: Work): vscode.Disposable =>
-    vscode.commands.registerCommand(`waza.runs.${name}`, (node?: Node, all?: Node[]) => telling(async () => {
+    vscode.commands.registerCommand(`waza.runs.${name}`, (node?: Node, all?: Node[]) => showErrors(async () => {
       const chosen = await chosenOf(services, node, all);
       if (chosen) {
         await work(chosen.runs, chosen.node);
@@ -40,7 +40,7 @@ export function registerRunCommands(services: Services, tree: RunTree): vscode.D
   );
 }
 
-/** The runs that a command is about: those that are selected, the one that was clicked, or one that is asked for. */
+/** Returns the runs for a command: the selected ones, the clicked one, or the user's choice. */
 async function chosenOf(services: Services, node?: Node, all?: Node[]): Promise<{ runs: RunNode[]; node: RunNode | TaskNode } | undefined> {
   const selected = (all ?? []).filter((n): n is RunNode => n.kind === 'run');
   if (node?.kind === 'run' || node?.kind === 'task') {
@@ -64,7 +64,7 @@ async function compareSelected(services: Services, list: RunNode[]): Promise<voi
   await services.results.compare((earlier ? other : first).runId, (earlier ? first : other).runId);
 }
 
-/** How far back the run before one is looked for. */
+/** Number of runs to search for the previous run. */
 const mostBefore = 10_000;
 
 async function comparePrevious(services: Services, node: RunNode | undefined): Promise<void> {
@@ -76,7 +76,7 @@ async function comparePrevious(services: Services, node: RunNode | undefined): P
   if (before) {
     await services.results.compare(before.runId, node.run.runId);
   } else {
-    void vscode.window.showInformationMessage(`There is no run of ${node.run.suite.name} before this one.`);
+    void vscode.window.showInformationMessage(`There is no earlier run of ${node.run.suite.name}.`);
   }
 }
 
@@ -84,7 +84,7 @@ async function remove(services: Services, list: RunNode[]): Promise<void> {
   const [first] = list;
   const what = list.length === 1 && first ? `the run of ${first.run.suite.name}, ${agoText(first.run.startedAt)}` : `${list.length} runs`;
   const choice = await vscode.window.showWarningMessage(`Delete ${what}?`, {
-    modal: true, detail: 'Results, transcripts and files of its trials are deleted. This cannot be undone.',
+    modal: true, detail: 'This deletes the results, transcripts and files of its trials and cannot be undone.',
   }, 'Delete');
   if (choice !== 'Delete') {
     return;
@@ -94,7 +94,7 @@ async function remove(services: Services, list: RunNode[]): Promise<void> {
   }
 }
 
-async function telling(work: () => Promise<void>): Promise<void> {
+async function showErrors(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Services } from '../services';
 /** Files of the example, below media/example and below evals/hello of the workspace. */
 const files = ['eval.yaml', 'tasks/greet.yaml', 'tasks/add.yaml', 'tasks/dice.yaml'];
 
-/** waza.createExample writes a small suite into the workspace and opens it. */
+/** waza.createExample writes a small suite to the workspace and opens it. */
 export function registerExample(services: Services): vscode.Disposable {
   return vscode.commands.registerCommand('waza.createExample', async () => {
     const folder = await folderFor();
@@ -24,7 +24,7 @@ async function folderFor(): Promise<vscode.Uri | undefined> {
   const folders = vscode.workspace.workspaceFolders ?? [];
   if (folders.length === 0) {
     const open = 'Open Folder';
-    if (await vscode.window.showInformationMessage('The example suite is written into a folder. Open one first.', open) === open) {
+    if (await vscode.window.showInformationMessage('The example suite needs a folder. Open one first.', open) === open) {
       await vscode.commands.executeCommand('vscode.openFolder');
     }
     return undefined;
@@ -32,7 +32,7 @@ async function folderFor(): Promise<vscode.Uri | undefined> {
   return folders.length === 1 ? folders[0]?.uri : (await vscode.window.showWorkspaceFolderPick())?.uri;
 }
 
-/** The first directory of that name, or with a number behind it, that is not there yet. */
+/** Returns the first directory of that name, possibly with a number, that does not exist yet. */
 async function free(parent: vscode.Uri, name: string): Promise<vscode.Uri> {
   for (let n = 1; ; n++) {
     const directory = vscode.Uri.joinPath(parent, n === 1 ? name : `${name}-${n}`);

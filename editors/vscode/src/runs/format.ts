@@ -1,9 +1,9 @@
-/** How runs are told of in few words. Nothing here knows VS Code. */
+/** Short descriptions of runs. This module does not depend on VS Code. */
 import type { Counts, Interval, Rate, RunInfo } from '../daemon/protocol';
 
 const units: [seconds: number, name: string][] = [[31_536_000, 'year'], [2_592_000, 'month'], [86_400, 'day'], [3600, 'hour'], [60, 'min']];
 
-/** Tells how long ago something was: "2 min ago". */
+/** Formats a time relative to now: "2 min ago". */
 export function agoText(at: string, now = Date.now()): string {
   const seconds = (now - Date.parse(at)) / 1000;
   const unit = units.find(([length]) => seconds >= length);
@@ -14,7 +14,7 @@ export function agoText(at: string, now = Date.now()): string {
   return `${n} ${unit[1]}${n === 1 || unit[1] === 'min' ? '' : 's'} ago`;
 }
 
-/** Tells how long something took: "850 ms", "12 s", "3 min 20 s". */
+/** Formats a duration: "850 ms", "12 s", "3 min 20 s". */
 export function durationText(ms: number): string {
   if (ms < 1000) {
     return `${Math.round(ms)} ms`;
@@ -27,7 +27,7 @@ export function durationText(ms: number): string {
   return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor(whole / 60) % 60} min`;
 }
 
-/** How many have a verdict. */
+/** Returns how many have a verdict. */
 export function endedOf(c: Counts): number {
   return c.passed + c.failed + c.errors + c.timeouts + c.cancelled + c.skipped + (c.needsReview ?? 0);
 }
@@ -36,16 +36,16 @@ export function modelsOf(run: Pick<RunInfo, 'model' | 'models'>): string {
   return run.models?.length ? run.models.join(', ') : run.model ?? '';
 }
 
-/** What stands behind a run in the tree: "7/10 · 2 min ago · model". */
+/** Returns the description of a run in the tree: "7/10 · 2 min ago · model". */
 export function runDescription(run: RunInfo, now?: number): string {
   const state = run.status === 'completed' || run.status === 'running' ? '' : run.status;
   return [`${run.tasks.passed}/${run.tasks.total || endedOf(run.tasks)}`, state, agoText(run.startedAt, now), modelsOf(run)].filter(Boolean).join(' · ');
 }
 
-/** How a run went, in one word of those that have an icon. */
+/** The result of a run, as a word that has an icon. */
 export type Outcome = 'running' | 'passed' | 'failed' | 'error' | 'cancelled' | 'interrupted' | 'review' | 'none';
 
-/** An error outranks a failure: what was not measured is not known to be good. */
+/** An error outranks a failure, because the result is unknown. */
 export function outcomeOf(run: RunInfo): Outcome {
   switch (run.status) {
     case 'running': return 'running';
@@ -64,7 +64,7 @@ export function outcomeOf(run: RunInfo): Outcome {
   return c.needsReview ? 'review' : c.passed ? 'passed' : 'none';
 }
 
-/** The outcome of a task by its verdict; an empty one is of a task that has not ended. */
+/** Returns the outcome for the verdict of a task; an empty verdict means that it has not ended. */
 export function outcomeOfVerdict(verdict: string | undefined, running: boolean): Outcome {
   switch (verdict) {
     case 'passed': return 'passed';
@@ -78,7 +78,7 @@ export function outcomeOfVerdict(verdict: string | undefined, running: boolean):
   }
 }
 
-// percentDigits is how many digits a share takes to differ from 0 and 100 %.
+// Returns how many digits distinguish a share from 0 and 100 %.
 function percentDigits(share: number): number {
   let digits = 0;
   while (digits < 6 && share > 0 && share < 1 && [0, 100].includes(Number((share * 100).toFixed(digits)))) {
@@ -87,7 +87,10 @@ function percentDigits(share: number): number {
   return digits;
 }
 
-/** What a tooltip adds to a count: the pass rate with its interval, or what persons can still make of it. */
+/**
+ * Returns the text after a count in a tooltip: the pass rate with its interval, or the rates that
+ * reviews can still lead to.
+ */
 export function rateText(rate: Rate & Counts): string {
   if (rate.passRateBounds) {
     return `, ${rangeText(rate.passRateBounds, 0)} once ${rate.needsReview ?? 0} are reviewed`;
@@ -99,7 +102,7 @@ export function rateText(rate: Rate & Counts): string {
   return `, ${(rate.passRate * 100).toFixed(digits)} %${rate.passRateBasis === 'tasks' ? ' by task' : ''}${rate.passRateInterval ? ` [${rangeText(rate.passRateInterval, digits)}]` : ''}`;
 }
 
-// rangeText rounds outward, so that a range never excludes what lies in it.
+// Formats a range. It rounds outward, so that the shown range contains the real one.
 function rangeText(range: Interval, digits: number): string {
   const unit = 10 ** digits;
   const low = Math.floor(range.low * 100 * unit + 1e-9) / unit;
@@ -107,7 +110,7 @@ function rangeText(range: Interval, digits: number): string {
   return `${low} – ${high} %`;
 }
 
-/** A number of tokens in few characters: 950, 1.2k, 34k, 5.6M. */
+/** Formats a number of tokens briefly: 950, 1.2k, 34k, 5.6M. */
 export function shortText(n: number): string {
   for (const [size, sign] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']] as const) {
     if (n >= size * 0.9995) {
@@ -117,7 +120,7 @@ export function shortText(n: number): string {
   return String(n);
 }
 
-/** A score with two decimals, and with more where it is close to 0 or 1. */
+/** Formats a score with two decimals, and with more if it is close to 0 or 1. */
 export function scoreText(score: number): string {
   let digits = 2;
   while (digits < 9 && score > 0 && score < 1 && [0, 1].includes(Number(score.toFixed(digits)))) {
@@ -126,7 +129,7 @@ export function scoreText(score: number): string {
   return score.toFixed(digits);
 }
 
-/** US dollars with four decimals as everywhere in waza, and with more for less than that. */
+/** Formats US dollars with four decimals, as everywhere in waza, and small amounts with more. */
 export function moneyText(usd: number): string {
   let digits = 4;
   while (digits < 9 && usd > 0 && Number(usd.toFixed(digits)) === 0) {

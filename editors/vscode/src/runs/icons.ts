@@ -1,7 +1,7 @@
 import * as vscode from 'vscode';
 import type { Outcome } from './format';
 
-/** Those of the Test Explorer, so that a verdict looks the same everywhere. */
+/** Icons of the Test Explorer, so that a verdict looks the same everywhere. */
 const icons: Record<Outcome, [icon: string, color?: string]> = {
   running: ['loading~spin', 'testing.runAction'],
   passed: ['pass', 'testing.iconPassed'],

@@ -4,7 +4,7 @@ import { registerRunCommands } from './commands';
 import { registerExample } from './example';
 import { RunTree } from './tree';
 
-/** Makes the tree of past runs in the view waza.runs, and its commands. */
+/** Creates the tree of past runs in the view waza.runs, and its commands. */
 export function registerRuns(services: Services): vscode.Disposable {
   const tree = new RunTree(services);
   const view = vscode.window.createTreeView('waza.runs', { treeDataProvider: tree, canSelectMany: true, showCollapseAll: true });
@@ -14,7 +14,8 @@ export function registerRuns(services: Services): vscode.Disposable {
     view.onDidChangeVisibility((e) => { if (e.visible) { tree.refresh(); } }),
     services.tracker.onEvent((event) => { tree.heard(event); }),
     services.daemon.onDidChangeState((state) => {
-      // The tree is empty until the daemon answers, which does not mean that there are no runs.
+      // Until the daemon answers, the tree is empty, which does not mean that there are no
+      // runs.
       void vscode.commands.executeCommand('setContext', 'waza.ready', state === 'running');
       tree.refresh();
     }),

@@ -9,11 +9,11 @@ import { iconOf } from './icons';
 export interface SuiteNode { kind: 'suite'; suite: SuiteRef; newest: RunInfo }
 export interface RunNode { kind: 'run'; run: RunInfo }
 export interface TaskNode { kind: 'task'; run: RunInfo; task: PageTask }
-/** Shows more of what stands above it: runs of a suite, or tasks of a run. */
+/** Loads more runs of a suite, or tasks of a run. */
 export interface MoreNode { kind: 'more'; of: string }
 export type Node = SuiteNode | RunNode | TaskNode | MoreNode;
 
-/** Makes what the tree shows of a node. */
+/** Creates the tree item of a node. */
 export function itemOf(node: Node): vscode.TreeItem {
   switch (node.kind) {
     case 'suite': return suiteItem(node);
@@ -56,7 +56,10 @@ function taskItem({ run, task }: TaskNode): vscode.TreeItem {
   return item;
 }
 
-/** What stands behind a task: trials that passed, where there are several, and how long one took. */
+/**
+ * Returns the description of a task: how many trials passed, if there are several, and the duration
+ * of one.
+ */
 function taskDescription(task: PageTask): string {
   const trials = task.counts && task.totalTrials > 1 ? `${task.counts.passed}/${task.counts.total}` : '';
   return [trials, task.flaky ? 'flaky' : '', task.ms === null ? '' : durationText(task.ms)].filter(Boolean).join(' · ');
@@ -70,7 +73,7 @@ function moreItem(node: MoreNode): vscode.TreeItem {
   return item;
 }
 
-/** Tells more of a run than fits behind it. */
+/** Returns the details of a run for a tooltip. */
 export function tooltipOf(run: RunInfo, summary: Summary | null): vscode.MarkdownString {
   const text = new vscode.MarkdownString(undefined, true);
   text.appendMarkdown(`**${escape(run.suite.name)}** · ${run.status}\n\n`);
@@ -107,7 +110,7 @@ function dateText(at: string): string {
     : date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 }
 
-/** Keeps what suites say of themselves from being read as Markdown. */
+/** Escapes texts of suites, so that they are not read as Markdown. */
 function escape(text: string): string {
   return text.replace(/[\\`*_{}[\]()#+\-.!|<>~]/g, '\\$&').replace(/\s+/g, ' ');
 }

@@ -6,18 +6,18 @@ import { iconOf } from './icons';
 
 export interface PickOptions {
   placeHolder: string;
-  /** Suite file whose runs are listed; absent: those of all suites. */
+  /** Suite file whose runs are listed; all suites when absent. */
   path?: string;
-  /** Run that is not listed. */
+  /** Run to exclude from the list. */
   without?: string;
-  /** Run that is marked. */
+  /** Run to mark. */
   current?: string;
 }
 
-/** How many of the newest runs are listed. */
+/** Maximum number of runs to list. */
 const most = 500;
 
-/** Lets the user choose a run. */
+/** Asks the user to choose a run. */
 export async function pickRun(services: Services, options: PickOptions): Promise<RunInfo | undefined> {
   const { path, placeHolder, without, current } = options;
   const list = services.daemon.request('run.list', { limit: most, ...(path === undefined ? {} : { path }) });

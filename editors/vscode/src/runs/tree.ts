@@ -5,17 +5,23 @@ import type { RunModel } from '../model/run';
 import type { Services } from '../services';
 import { itemOf, tooltipOf, type Node, type RunNode, type SuiteNode, type TaskNode } from './nodes';
 
-/** How many runs of a suite, and tasks of a run, are shown at first and with each "Load more". */
+/**
+ * Number of runs of a suite, and of tasks of a run, that are shown at first and added by each "Load
+ * more".
+ */
 const runsAtOnce = 20;
 const tasksAtOnce = 100;
 
-/** How many of the newest runs are looked through for suites. */
+/** Number of the newest runs that are searched for suites. */
 const runsForSuites = 2000;
 
-/** Least time between two refreshes because of what runs tell. */
+/** Minimum time between two refreshes caused by events. */
 const refreshEveryMs = 700;
 
-/** The tree of past runs: suites, their runs, and the tasks of those. All of it is read when it is opened. */
+/**
+ * The tree of past runs: suites, their runs, and the tasks of those. Each level is read when it is
+ * opened.
+ */
 export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<Node | undefined>();
   private readonly shown = new Map<string, number>();
@@ -36,9 +42,9 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     this.changed.fire(undefined);
   }
 
-  /** What runs tell changes the tree, though not for each trial. */
+  /** Events of runs refresh the tree, but not each trial. */
   heard(event: RunEvent): void {
-    if (event.kind === 'complete' || event.kind === 'begun') {
+    if (event.kind === 'complete' || event.kind === 'started') {
       this.refresh();
     } else if (event.kind === 'progress' && (event.params.event === 'task_complete' || event.params.event === 'run_resumed')) {
       this.timer ??= setTimeout(() => { this.refresh(); }, refreshEveryMs);
@@ -103,7 +109,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     return data.tasks.length > count ? [...list, { kind: 'more', of: key }] : list;
   }
 
-  /** A run of this window may have come further than the list tells. */
+  /** Returns the state of a run of this window, which can be newer than the list. */
   private current(run: RunInfo): RunInfo {
     const model: RunModel | undefined = this.services.tracker.get(run.runId);
     return model && !model.over && run.tasks.total < model.totalTasks ? { ...run, tasks: { ...run.tasks, total: model.totalTasks } } : run;
@@ -118,7 +124,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
   }
 }
 
-/** Runs of suites that lie elsewhere are left out, unless no folder is open. */
+/** Excludes runs of suites outside of the workspace, unless no folder is open. */
 function isOfWorkspace(run: RunInfo): boolean {
   return vscode.workspace.workspaceFolders === undefined || vscode.workspace.getWorkspaceFolder(vscode.Uri.file(run.suite.path)) !== undefined;
 }

@@ -1,5 +1,5 @@
-// What is put into the editor: waza, the packed extension and a workspace, all made
-// of this tree.
+// Builds what the editor needs: waza, the packed extension and a workspace, all from
+// this tree.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir } from 'node:fs/promises';
@@ -10,27 +10,27 @@ import { extension, here, repository } from './tools.mjs';
 
 const run = promisify(execFile);
 
-// buildWaza puts the program into DIR/bin.
+// buildWaza writes the program to DIR/bin.
 export async function buildWaza(dir) {
   await mkdir(path.join(dir, 'bin'), { recursive: true });
   await run(process.env.GO || 'go', ['build', '-o', path.join(dir, 'bin/waza'), './cmd/waza'], { cwd: repository });
 }
 
-// buildExtension packs the extension, whose own dependencies are installed already.
+// buildExtension packs the extension, whose own dependencies are already installed.
 export async function buildExtension() {
   await run('npm', ['run', 'package'], { cwd: extension });
   return path.join(extension, 'out/waza.vsix');
 }
 
-// copyWorkspace gives a copy of the workspace, as it is going to be edited.
+// copyWorkspace returns a copy of the workspace, because scenarios edit it.
 export async function copyWorkspace(dir, name = 'workspace') {
   const to = path.join(dir, name);
   await cp(path.join(here, 'workspace'), to, { recursive: true });
   return to;
 }
 
-// surroundings is the environment in which the extension finds waza on the PATH, and
-// waza its records and the gate that suites/refactor waits at.
+// surroundings returns the environment in which the extension finds waza on the PATH,
+// and waza finds its records and the gate that suites/refactor waits at.
 export function surroundings(dir) {
   return {
     PATH: [path.join(dir, 'bin'), process.env.PATH].join(path.delimiter),

@@ -1,4 +1,4 @@
-// The Test Explorer, as a person sees and uses it.
+// The Test Explorer, used like a person does.
 
 import { until } from './processes.mjs';
 
@@ -16,7 +16,8 @@ export class Explorer {
     this.window = window;
   }
 
-  // open shows it. Its place in the activity bar appears with the extension.
+  // open shows the Test Explorer. Its place in the activity bar appears with the
+  // extension.
   async open() {
     const tab = this.window.locator('.activitybar .action-item', { has: this.window.page.locator('a[aria-label^="Testing"]') }).first();
     await tab.waitFor();
@@ -24,22 +25,22 @@ export class Explorer {
     await this.window.locator('.test-explorer .monaco-list-row').first().waitFor();
   }
 
-  // rows are items by what their labels begin with. state, of those in icons, is what
-  // they must have come to, as their icon shows: what is read out comes later.
+  // rows finds items by the start of their labels. state, if given, is the state that
+  // their icon must show, because the label for screen readers is updated later.
   rows(label, state = '') {
     const { page } = this.window;
-    const begins = new RegExp(`^${label.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`);
-    const rows = page.locator('.test-explorer .monaco-list-row', { has: page.locator('.label', { hasText: begins }) });
+    const labelStart = new RegExp(`^${label.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`);
+    const rows = page.locator('.test-explorer .monaco-list-row', { has: page.locator('.label', { hasText: labelStart }) });
     return state ? rows.filter({ has: page.locator(`.computed-state.codicon-${icons[state]}`) }) : rows;
   }
 
-  // see waits for an item, and for its state.
+  // see waits for an item and for its state.
   see(label, state) {
     return this.rows(label, state).first().waitFor();
   }
 
-  // expand opens an item and waits until something is below it. A list that changes
-  // may not have the click, so it is done again.
+  // expand opens an item and waits until it has children. A changing list can miss the
+  // click, so the click is repeated.
   async expand(label) {
     const row = this.rows(label).first();
     await row.waitFor();
@@ -60,7 +61,7 @@ export class Explorer {
     const row = this.rows(label).first();
     const action = row.locator(`.action-label[aria-label^="${button}"]`);
     await until(`the button ${button} of ${label}`, 30, async () => {
-      await this.window.page.mouse.move(0, 0); // a list that moved under the pointer shows no buttons before it moves, too
+      await this.window.page.mouse.move(0, 0); // if the list moved under the pointer, buttons appear only after the pointer moves
       await row.hover();
       return action.click({ timeout: 1000 }).then(() => true, () => false);
     });

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// Uses the packed extension in code-server as a person would, and tells every
-// scenario as go test -v tells tests.
+// Uses the packed extension in code-server like a person does, and reports every scenario in
+// the format of go test -v.
 //
 //   node main.mjs --vsix FILE --waza DIR --shots DIR [--tools DIR] [--only PATTERN [--alone]]
 //
-// --waza is the directory of the program. Pictures of all steps go to --shots; a
-// scenario that fails leaves one, and a text of what was on the page. --only plays the
-// scenarios of these names, and those they build upon unless --alone.
+// --waza is the directory of the program. Pictures of all steps are written to --shots. A
+// scenario that fails leaves a picture, and the text of the page. --only plays the scenarios
+// with matching names and, unless --alone is set, those that they depend on.
 
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -57,10 +57,11 @@ async function play() {
   } finally {
     await browser.close();
   }
-  await report.add('nothing is left running', async () => none(here.end()));
+  await report.add('no process remains', async () => none(here.end()));
 }
 
-// playOn plays the scenarios of one stage, each in the window that the one before left.
+// playOn plays the scenarios of one stage, each in the window that the previous one
+// left.
 async function playOn(stage, scenarios, { browser, album }) {
   const place = path.join(dir, stage.name);
   await mkdir(path.join(place, 'bin'), { recursive: true });
@@ -76,7 +77,7 @@ async function playOn(stage, scenarios, { browser, album }) {
       );
   } finally {
     const left = await s.close();
-    await report.add(`${stage.name} ends with all it started`, async () => none(left));
+    await report.add(`${stage.name} ends all its processes`, async () => none(left));
   }
 }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// Opens the extension in code-server, to be tried by hand:
+// Opens the extension in code-server, to try it by hand:
 //
-//   node editors/vscode/test/host/open.mjs [--port 8391] [--dir DIR] [--tools DIR] [--workspace DIR] [--vsix FILE] [--trust] [--light] [--shot FILE]
+//   node editors/vscode/test/host/open.mjs [--port 8391] [--dir DIR] [--tools DIR] [--workspace
+// DIR] [--vsix FILE] [--trust] [--light] [--shot FILE]
 //
-// It builds waza and, unless a vsix is named, the extension, installs it, prints the
-// address to open and stays until it is interrupted; with --shot it only takes a
-// picture of the window and ends. Everything is kept below DIR, a temporary directory
-// when it is not named. It wants what make test-editors installs,
-// and npm ci in editors/vscode.
+// It builds waza and, unless --vsix is given, the extension, installs it, prints the address to
+// open and runs until it is interrupted. With --shot it only takes a picture of the window and
+// ends. All files are below DIR, by default a temporary directory. It needs the programs that make
+// test-editors installs, and npm ci in editors/vscode.
 
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';

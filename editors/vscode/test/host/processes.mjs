@@ -1,9 +1,9 @@
-// Processes that the tests started, by what ps tells of them: nothing is to be left
-// of any, whatever became of the tests.
+// Processes that the tests started, found with ps. None must remain, whatever the
+// result of the tests.
 
 import { execFileSync } from 'node:child_process';
 
-// list gives all processes of this machine.
+// list returns all processes of this machine.
 function list() {
   const out = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,stat=,args='], { encoding: 'utf8', maxBuffer: 1 << 26 });
   return out
@@ -13,7 +13,7 @@ function list() {
     .map((m) => ({ pid: Number(m[1]), parent: Number(m[2]), group: Number(m[3]), args: m[5] }));
 }
 
-// below gives the processes that root started, and those that they started.
+// below returns the processes that root started, directly or indirectly.
 export function below(root) {
   const all = list();
   const found = [];
@@ -27,8 +27,8 @@ export function below(root) {
   return found;
 }
 
-// Watch remembers the groups of all that a process has started, also what has lost its
-// parent since. The group of this program itself is not among them.
+// Watch remembers the process groups of everything that a process has started, even
+// after they lost their parent. It excludes the group of this program.
 export class Watch {
   constructor(root) {
     this.root = root;
@@ -36,7 +36,7 @@ export class Watch {
     this.own = list().find((p) => p.pid === process.pid).group;
   }
 
-  // look is to be called while the root is alive.
+  // look must be called while the root is alive.
   look() {
     for (const p of [...below(this.root), { group: this.root }]) if (p.group !== this.own) this.groups.add(p.group);
     return this;
@@ -46,7 +46,7 @@ export class Watch {
     return list().filter((p) => this.groups.has(p.group));
   }
 
-  // end kills all that is left, and gives it.
+  // end kills all remaining processes and returns them.
   end() {
     const left = this.left();
     for (const p of left) kill(p.pid, 'SIGKILL');
@@ -54,8 +54,8 @@ export class Watch {
   }
 }
 
-// kill sends a signal to a process, or to its group when the id is negative. One
-// that is gone already is no error.
+// kill sends a signal to a process, or to its group if the id is negative. It ignores
+// processes that have already ended.
 export function kill(pid, signal) {
   try {
     process.kill(pid, signal);
@@ -64,8 +64,8 @@ export function kill(pid, signal) {
   }
 }
 
-// until asks again and again until it gets something, as nothing tells of the end of a
-// process that is not our own child.
+// until polls until it gets a result, because nothing reports the end of a process that
+// is not a child of this one.
 export async function until(what, seconds, ask) {
   const end = Date.now() + seconds * 1000;
   for (;;) {

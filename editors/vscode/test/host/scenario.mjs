@@ -1,5 +1,5 @@
-// Scenarios: what is done in a window and has to be seen there. Each is told as a
-// test of Go's, so that .ci/results lists them with the others, and leaves pictures.
+// Scenarios: actions in a window and their visible effects. Each is reported like a Go
+// test, so that .ci/results lists it with the others, and leaves pictures.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,23 +18,22 @@ export class Album {
   }
 }
 
-// Report prints results as go test -v does.
+// Report prints results like go test -v.
 export class Report {
   constructor(name) {
     this.name = name;
     this.failed = 0;
   }
 
-  // skip tells what could not be carried out, and why.
+  // skip reports that a scenario could not run, and why.
   skip(title, why) {
-    const name = this.begin(title);
+    const name = this.announce(title);
     console.log(`    skipped: ${why}\n--- SKIP: ${name} (0.00s)`);
   }
 
-  // add carries out one scenario. If it fails, what is to be done then is, and what that
-  // tells is told.
+  // add runs one scenario. If it fails, it also runs then and reports its result.
   async add(title, scenario, then = []) {
-    const name = this.begin(title);
+    const name = this.announce(title);
     const start = Date.now();
     let result = 'PASS';
     try {
@@ -48,14 +47,14 @@ export class Report {
     console.log(`--- ${result}: ${name} (${((Date.now() - start) / 1000).toFixed(2)}s)`);
   }
 
-  begin(title) {
+  announce(title) {
     const name = `${this.name}/${title.replaceAll(' ', '_')}`;
     console.log(`=== RUN   ${name}`);
     return name;
   }
 }
 
-// evidence keeps what is on the page of a scenario that failed, and tells where.
+// evidence saves the page of a failed scenario, and reports where.
 export async function evidence(window, album, title) {
   const picture = album.next(`failed ${title}`);
   await window.shot(picture);

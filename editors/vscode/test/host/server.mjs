@@ -1,4 +1,4 @@
-// One code-server: the real extension host, with data of its own.
+// A code-server with the real extension host and its own data.
 
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 import { kill, until, Watch } from './processes.mjs';
 
-// What a person would have set for a quiet window; the rest is as VS Code comes.
+// Settings for a quiet window; the others keep their defaults.
 const SETTINGS = {
   'workbench.startupEditor': 'none',
   'workbench.tips.enabled': false,
@@ -19,25 +19,25 @@ const SETTINGS = {
   'chat.commandCenter.enabled': false,
   'chat.disableAIFeatures': true,
   'window.commandCenter': false,
-  'editor.wordBasedSuggestions': 'off', // so that only what waza knows is proposed
+  'editor.wordBasedSuggestions': 'off', // so that only waza's completions appear
   'extensions.ignoreRecommendations': true,
   'extensions.autoCheckUpdates': false,
   'extensions.autoUpdate': false,
   'git.enabled': false,
-  'security.workspace.trust.startupPrompt': 'never', // the window says so in a banner
+  'security.workspace.trust.startupPrompt': 'never', // a banner in the window shows it
   'files.autoSave': 'off',
   'files.hotExit': 'off',
   'remote.autoForwardPorts': false,
   'telemetry.telemetryLevel': 'off',
 };
 
-// Whatever ends the tests, a signal as well, ends the servers.
+// The servers end whenever the tests end, even by a signal.
 const running = new Set();
 process.on('exit', () => running.forEach((server) => server.watch.look().end()));
 
 export class Server {
-  // install puts extensions, .vsix files, where start will find them. dir is to be
-  // empty, or what an earlier install left.
+  // install installs extensions, .vsix files, for start. dir must be empty or contain
+  // the result of an earlier install.
   static async install(tools, dir, ...vsix) {
     const args = [tools.codeServer, ...places(dir)];
     for (const file of vsix) args.push('--install-extension', file);
@@ -45,8 +45,8 @@ export class Server {
     if (!/successfully installed/.test(stdout)) throw new Error(`the extension was not installed:\n${stdout}${stderr}`);
   }
 
-  // start resolves when the page can be opened. dir is that of install; env is added
-  // to the environment of everything that the server starts.
+  // start resolves when the page can be opened. dir is the directory of install; env is
+  // added to the environment of everything that the server starts.
   static async start(tools, dir, { env = {}, settings = {}, trust = false, port = 0 } = {}) {
     const server = new Server();
     server.dir = dir;
@@ -55,7 +55,7 @@ export class Server {
     args.push('--disable-telemetry', '--disable-update-check', '--disable-getting-started-override');
     if (!trust) args.push('--disable-workspace-trust');
     server.process = spawn(tools.node, args, {
-      detached: true, // a group of its own, which can be ended as one
+      detached: true, // its own process group, which can be ended as one
       env: { ...environment(tools, dir), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -69,7 +69,7 @@ export class Server {
     return this.process.pid;
   }
 
-  // configure writes the settings of the user, which a window takes up at once.
+  // configure writes the user's settings, which a window applies at once.
   async configure(settings) {
     const user = path.join(this.dir, 'data/User');
     await mkdir(user, { recursive: true });
@@ -80,7 +80,7 @@ export class Server {
     return `${this.url}/?folder=${encodeURIComponent(folder)}`;
   }
 
-  // stop ends the server with all it started, and gives what it had left behind.
+  // stop ends the server and its processes, and returns the processes that remained.
   async stop() {
     this.watch.look();
     kill(-this.pid, 'SIGTERM');
@@ -94,13 +94,13 @@ function places(dir) {
   return ['--config', path.join(dir, 'config.yaml'), '--user-data-dir', path.join(dir, 'data'), '--extensions-dir', path.join(dir, 'extensions')];
 }
 
-// environment leaves out what would tell code-server that it runs inside an editor,
-// and keeps the person's own directories out of reach.
+// environment removes variables that show code-server that it runs inside an editor,
+// and hides the person's own directories.
 function environment(tools, dir) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VSCODE_|CODE_SERVER_|WAZA_|PORT$|PASSWORD$)/.test(name)));
   return {
     ...env,
-    VSCODE_CLI: '1', // the environment as it is, rather than that of a login shell
+    VSCODE_CLI: '1', // the environment as it is, instead of that of a login shell
     PATH: [path.dirname(tools.node), env.PATH].join(path.delimiter),
     HOME: path.join(dir, 'home'),
     XDG_CONFIG_HOME: path.join(dir, 'home/.config'),
@@ -109,12 +109,12 @@ function environment(tools, dir) {
   };
 }
 
-// listening waits for the address that the server prints, and keeps all it prints.
+// listening waits for the address that the server prints, and keeps all its output.
 function listening(process, file) {
   const log = createWriteStream(file, { flags: 'a' });
   process.stderr.pipe(log, { end: false });
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`code-server does not listen after 60 s, see ${file}`)), 60_000);
+    const late = setTimeout(() => reject(new Error(`code-server did not listen within 60 s, see ${file}`)), 60_000);
     process.once('exit', (code) => reject(new Error(`code-server ended with code ${code}, see ${file}`)));
     createInterface({ input: process.stdout }).on('line', (line) => {
       log.write(`${line}\n`);

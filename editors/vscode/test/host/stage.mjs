@@ -1,4 +1,4 @@
-// A stage is a server with a window that scenarios play in, one after another.
+// A stage is a server with a window in which scenarios play, one after another.
 
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ export class Stage {
     await this.window.locator(`.monaco-workbench.${kind}`).waitFor();
   }
 
-  // shut makes the agents of suites/refactor wait, release lets them go on.
+  // shut makes the agents of suites/refactor wait; release lets them continue.
   shut() {
     return rm(path.join(this.dir, 'gate'), { force: true });
   }
@@ -53,7 +53,7 @@ export class Stage {
     return writeFile(path.join(this.dir, 'gate'), '');
   }
 
-  // daemon is the process of waza that serves the window, or undefined.
+  // daemon returns the waza process that serves the window, or undefined.
   daemon() {
     return below(this.server.pid).find((p) => /\/waza (lsp|jsonrpc)/.test(p.args));
   }
@@ -62,16 +62,16 @@ export class Stage {
     return path.join(this.workspace, name);
   }
 
-  // reset makes a window of which nothing of an earlier scenario is left.
+  // reset removes everything that earlier scenarios left in the window.
   async reset() {
     await this.release();
     await this.window.reload();
     await this.explorer.open();
   }
 
-  // close ends everything, and gives the processes that had not ended by themselves.
+  // close ends everything, and returns the processes that had not ended on their own.
   async close() {
-    await this.release(); // agents that wait would be in nobody's way, but take their time
+    await this.release(); // waiting agents would do no harm, but take time
     this.server.watch.look();
     await this.window.close();
     const left = await this.server.stop();

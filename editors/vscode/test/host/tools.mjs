@@ -1,4 +1,4 @@
-// What the tests in a real editor need, and where .ci/test-editors put it.
+// The programs for the tests in a real editor, and where .ci/test-editors puts them.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,13 +10,13 @@ export const here = path.dirname(fileURLToPath(import.meta.url));
 export const extension = path.resolve(here, '../..');
 export const repository = path.resolve(extension, '../..');
 
-// defaultTools is where make test-editors installs things.
+// defaultTools returns the directory where make test-editors installs programs.
 export function defaultTools() {
   return path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'waza-editors');
 }
 
-// findTools tells where the programs are; missing lists what is not there, and how
-// to get it.
+// findTools returns the paths of the programs; missing lists those that do not exist,
+// and how to get them.
 export function findTools(dir) {
   const tools = {
     node: path.join(dir, 'node_modules/node/bin/node'),
@@ -25,14 +25,14 @@ export function findTools(dir) {
     chromium: onPath('chromium', 'chromium-browser', 'google-chrome'),
     missing: [],
   };
-  if (!existsSync(tools.node)) tools.missing.push('node 24, which code-server runs on, could not be had from npm');
-  if (!existsSync(tools.codeServer)) tools.missing.push('code-server could not be had from npm');
-  if (!existsSync(tools.playwright)) tools.missing.push('playwright-core could not be had from npm');
+  if (!existsSync(tools.node)) tools.missing.push('node 24, which code-server needs, could not be installed from npm');
+  if (!existsSync(tools.codeServer)) tools.missing.push('code-server could not be installed from npm');
+  if (!existsSync(tools.playwright)) tools.missing.push('playwright-core could not be installed from npm');
   if (!tools.chromium) tools.missing.push('chromium is not installed (apt-get install chromium)');
   return tools;
 }
 
-// launcher is the part of playwright that starts Chromium.
+// launcher returns the part of playwright that starts Chromium.
 export function launcher(tools) {
   return createRequire(tools.playwright)('playwright-core').chromium;
 }

@@ -1,13 +1,14 @@
-// One window of the editor, used as a person would: keys, the command palette, clicks.
+// One window of the editor, used like a person does: keys, the command palette, clicks.
 
+import { writeFileSync } from 'node:fs';
 import { launcher } from './tools.mjs';
 
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-// Patience is for a loaded machine with two slow cores.
+// Long enough for a loaded machine with two slow cores.
 export const PATIENCE = 45_000;
 
-// launch starts Chromium; close of what it gives ends it with all its processes.
+// launch starts Chromium; close of the result ends it with all its processes.
 export function launch(tools) {
   return launcher(tools).launch({ executablePath: tools.chromium, args: FLAGS });
 }
@@ -26,7 +27,7 @@ export class Window {
     return w;
   }
 
-  // ready waits until the window has its parts.
+  // ready waits until the parts of the window are visible.
   async ready() {
     await this.page.locator('.monaco-workbench .part.statusbar .statusbar-item').first().waitFor();
     await this.page.locator('.monaco-workbench .part.editor').waitFor();
@@ -53,13 +54,13 @@ export class Window {
     return this.page.keyboard.type(text);
   }
 
-  // command runs one from the palette; name is all that the palette shows of it.
+  // command runs a command of the palette; name is its full title in the palette.
   async command(name) {
     const input = await this.quickInput('F1');
     await input.fill(`>${name}`);
     const row = this.locator('.quick-input-list .monaco-list-row').filter({ has: this.page.getByText(name, { exact: true }) });
     await row.first().click();
-    await input.waitFor({ state: 'hidden' }).catch(() => {}); // some commands ask on
+    await input.waitFor({ state: 'hidden' }).catch(() => {}); // some commands ask for more input
   }
 
   async quickInput(key) {
@@ -69,12 +70,12 @@ export class Window {
     return input;
   }
 
-  // pick chooses a row of the list that is open now.
+  // pick chooses a row of the open list.
   async pick(text) {
     await this.locator('.quick-input-list .monaco-list-row', { hasText: text }).first().click();
   }
 
-  // openFile opens one by the end of its path and gives its editor.
+  // openFile opens a file by the end of its path and returns its editor.
   async openFile(name, line) {
     const parts = name.split('/');
     const input = await this.quickInput('Control+P');
@@ -86,7 +87,7 @@ export class Window {
     return editor;
   }
 
-  // goTo puts the caret of the active editor to a line and column, both from 1.
+  // goTo moves the caret of the active editor to a line and column, both from 1.
   async goTo(line, column = 1) {
     const input = await this.quickInput('Control+G');
     await input.fill(`:${line}:${column}`);
@@ -94,25 +95,25 @@ export class Window {
     await input.waitFor({ state: 'hidden' });
   }
 
-  // clickUntil clicks until something is seen: lenses are drawn anew while they are
-  // resolved, and a click that comes just then is lost. A person clicks again.
+  // clickUntil clicks until something is visible. Lenses are redrawn while they are
+  // resolved, which can lose a click. A person would click again.
   async clickUntil(what, seen) {
     for (let tries = 4; tries > 0; tries--) {
       await what.click();
       const came = await seen.first().waitFor({ timeout: 4000 }).then(() => true, () => false);
       if (came) return;
     }
-    throw new Error(`nothing came of clicks on ${what}`);
+    throw new Error(`clicks on ${what} had no effect`);
   }
 
-  // webview gives the page inside the active webview once it has what selector wants.
+  // webview returns the page inside the active webview once it contains the selector.
   async webview(selector) {
     const frame = this.page.frameLocator('iframe.webview.ready').last().frameLocator('iframe#active-frame');
     await frame.locator(selector).first().waitFor();
     return frame;
   }
 
-  // clear closes all editors, and the panel below them.
+  // clear closes all editors and the panel below them.
   async clear() {
     await this.command('View: Close All Editors');
     const panel = this.locator('.part.panel');
@@ -121,11 +122,19 @@ export class Window {
     await panel.waitFor({ state: 'hidden' });
   }
 
+  // shot takes a picture, and writes the words of the extension's own views beside it.
   async shot(file) {
     await this.page.screenshot({ path: file });
+    const texts = [];
+    for (const frame of this.page.frames().slice(1)) {
+      const element = await frame.frameElement().catch(() => null);
+      if ((await element?.getAttribute('id')) !== 'active-frame' || !(await element.isVisible())) continue;
+      texts.push(await frame.evaluate(() => document.body?.innerText ?? '').catch(() => ''));
+    }
+    writeFileSync(file.replace(/png$/, 'txt'), texts.join('\n'));
   }
 
-  // text is what a person reads in the window now, for a scenario that failed.
+  // text returns the visible text of the window, for a scenario that failed.
   async text() {
     const parts = await this.page.evaluate(() => document.body.innerText).catch((e) => String(e));
     return parts.replace(/\n{2,}/g, '\n');

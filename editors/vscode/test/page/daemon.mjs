@@ -1,4 +1,4 @@
-// A daemon of its own for a test: requests, notifications, and its end.
+// A daemon for a test: requests, notifications, and its end.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -33,7 +33,7 @@ export class Daemon {
     });
   }
 
-  // until waits for a notification, which may have come already.
+  // until waits for a notification, which may already have arrived.
   until(matches) {
     return new Promise((done) => {
       const found = this.heard.find(matches);
@@ -47,7 +47,7 @@ export class Daemon {
     });
   }
 
-  // run starts a suite; wait tells whether to wait for its end.
+  // run starts a suite; with wait it also waits for the end.
   async run(params, wait = true) {
     const { runId } = await this.request('eval.run', params);
     if (wait) await this.until((m) => m.method === 'eval.complete' && m.params.runId === runId);

@@ -1,11 +1,11 @@
-// Uses the page of the results panel in Chromium, as a person would: with data of a
-// real daemon, under the policy that the extension gives it. What VS Code's part is
-// there, passing messages on, a few lines below do.
+// Uses the page of the results panel in Chromium like a person does: with data of a
+// real daemon, under the policy of the extension. A few lines below replace VS Code,
+// which only forwards messages.
 //
 //   node test/page/panel.mjs WAZA TOOLS [SCREENSHOTS]
 //
-// WAZA is the program, TOOLS where .ci/test-editors installs things. It wants npm run
-// build. Each scenario is told as go test -v tells tests.
+// WAZA is the program, TOOLS the directory where .ci/test-editors installs programs. It
+// needs npm run build. Each scenario is reported in the format of go test -v.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ const THEMES = {
   'vscode-high-contrast': { background: '#000000', foreground: '#ffffff', descriptionForeground: '#ffffff', link: '#21a6ff' },
 };
 
-// Panel is a page and what the extension does for it.
+// Panel is a page with the extension's part of its work.
 class Panel {
   static async open(browser, daemon, theme = 'vscode-dark') {
     const panel = Object.assign(new Panel(), { daemon, wrong: [], said: [] });
@@ -71,7 +71,7 @@ class Panel {
     return panel;
   }
 
-  // show opens the document with the parts that the daemon gives.
+  // show opens the document with the daemon's parts of the page.
   async show(runId) {
     const { page: parts } = await this.daemon.request('run.page', { runId, page: true });
     const html = documentOf(parts, { cspSource: origin, script: `${origin}/panel.js`, style: `${origin}/panel.css` });
@@ -89,14 +89,14 @@ class Panel {
     await this.send(runId);
   }
 
-  // send shows what is known of the run now.
+  // send sends the current data of the run.
   async send(runId, more = {}) {
     const { data, status } = await this.daemon.request('run.page', { runId, ...(more.against ? { against: more.against } : {}) });
-    await this.tell({ type: 'show', data, live: status === 'running', ...more });
+    await this.post({ type: 'show', data, live: status === 'running', ...more });
     await this.page.locator('#table .task').first().waitFor();
   }
 
-  tell(message) {
+  post(message) {
     return this.page.evaluate((m) => window.dispatchEvent(new MessageEvent('message', { data: m })), message);
   }
 
@@ -106,7 +106,7 @@ class Panel {
     if (message.type !== 'trial') return;
     const { runId } = await this.page.evaluate(() => window.saved);
     const { trial, files } = await this.daemon.request('run.trial', { runId, taskId: message.taskId, trial: message.num });
-    await this.tell({ type: 'trial', id: message.id, trial: { ...trial, files } });
+    await this.post({ type: 'trial', id: message.id, trial: { ...trial, files } });
   }
 
   heard(type) {
@@ -120,7 +120,7 @@ class Panel {
   }
 }
 
-// bridge runs in the page before all else, as VS Code's own script does.
+// bridge runs in the page before everything else, like VS Code's own script.
 function bridge({ theme, colors }) {
   window.acquireVsCodeApi = () => ({
     postMessage: (message) => window.said(message),
@@ -144,7 +144,7 @@ function bridge({ theme, colors }) {
 }
 
 const scenarios = {
-  async 'a trial is asked for, and shows its transcript and files'(panel, { done }) {
+  async 'a trial is requested, and shows its transcript and files'(panel, { done }) {
     await panel.show(done);
     assert.match(await panel.page.innerText('#bar'), /just now|ago/);
     await panel.page.click('#task-0');
@@ -161,13 +161,13 @@ const scenarios = {
     await panel.shot('panel-trial');
   },
 
-  async 'newer data leave alone what the reader does'(panel, { daemon, suite }) {
+  async 'newer data do not disturb the reader'(panel, { daemon, suite }) {
     rmSync(path.join(dir, 'gate'), { force: true });
     const runId = await daemon.run({ path: suite }, false);
     const task = (id) => (m) => m.method === 'eval.progress' && m.params.runId === runId && m.params.event === 'task_complete' && m.params.taskId === id;
     await daemon.until(task('good'));
     await panel.show(runId);
-    await panel.tell({ type: 'tally', live: true, tally: { total: 6, done: 3, running: 1, passed: 2, failed: 1, errors: 0 } });
+    await panel.post({ type: 'tally', live: true, tally: { total: 6, done: 3, running: 1, passed: 2, failed: 1, errors: 0 } });
     assert.match(await panel.page.innerText('#bar'), /3\/6 trials · 1 failed/);
     assert.ok(await panel.page.locator('[data-action="cancel"]').isVisible());
     await panel.shot('panel-live');
@@ -188,7 +188,7 @@ const scenarios = {
     writeFileSync(path.join(dir, 'gate'), '');
     await daemon.until((m) => m.method === 'eval.complete' && m.params.runId === runId);
     await panel.send(runId);
-    assert.equal(await panel.page.evaluate(() => document.querySelector('#viewer[open] .body')?.mark), 'the same', 'the open trial is not made anew');
+    assert.equal(await panel.page.evaluate(() => document.querySelector('#viewer[open] .body')?.mark), 'the same', 'the open trial is not recreated');
     await panel.page.keyboard.press('Escape');
     await panel.page.click('[data-filter="failed"]');
     await panel.page.fill('#search', 'bad');
@@ -199,7 +199,7 @@ const scenarios = {
     assert.ok(!(await panel.page.locator('[data-action="cancel"]').isVisible()));
   },
 
-  async 'what was chosen is there again after a reload'(panel, { done }) {
+  async 'choices of the reader survive a reload'(panel, { done }) {
     await panel.show(done);
     await panel.page.click('[data-filter="failed"]');
     await panel.page.waitForFunction(() => window.saved?.report.view.filter === 'failed');
@@ -209,9 +209,9 @@ const scenarios = {
     assert.equal(await panel.page.getAttribute('[data-filter="failed"]', 'aria-pressed'), 'true');
   },
 
-  async 'a message leads to a trial, and another run is shown from its beginning'(panel, { done, before }) {
+  async 'a message leads to a trial, and another run is shown from its start'(panel, { done, before }) {
     await panel.show(done);
-    await panel.tell({ type: 'go', address: '#task/bad/trial/2' });
+    await panel.post({ type: 'go', address: '#task/bad/trial/2' });
     await panel.page.locator('#viewer .body').waitFor();
     assert.match(await panel.page.innerText('#viewer-title'), /Trial 2\s+Failed/);
     await panel.send(before, { against: done });
@@ -222,7 +222,7 @@ const scenarios = {
     await panel.shot('panel-compare');
   },
 
-  async 'light, dark and of high contrast'(panel, { daemon, browser, done }) {
+  async 'light, dark and high contrast'(panel, { daemon, browser, done }) {
     for (const theme of Object.keys(THEMES)) {
       const other = await Panel.open(browser, daemon, theme);
       await other.show(done);
@@ -253,7 +253,7 @@ const scenarios = {
       document.body.getBoundingClientRect(); // laid out
       return performance.now() - start;
     }, data);
-    notes.push(`run.page ${Math.round(got - asked)} ms, ${Math.round(JSON.stringify(data).length / 1000)} KB; shown anew in ${Math.round(took)} ms`);
+    notes.push(`run.page ${Math.round(got - asked)} ms, ${Math.round(JSON.stringify(data).length / 1000)} KB; shown again in ${Math.round(took)} ms`);
     assert.match(await panel.page.innerText('#tasks'), /1–100 of 10,000/);
   },
 };

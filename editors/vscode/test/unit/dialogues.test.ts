@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { Replay } from './replay';
 
-// The recordings that every client's tests replay, see their README.md.
+// The recordings that the tests of all clients replay, see their README.md.
 const directory = path.join('..', 'dialogues');
 const dialogues = readdirSync(directory).filter((name) => name.endsWith('.jsonl'));
 

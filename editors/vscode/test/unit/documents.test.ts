@@ -17,13 +17,13 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
 const readme = readFileSync('README.md', 'utf8');
 const declared = new Set(manifest.contributes.commands.map((c) => c.command));
 
-test('the README tells of every setting, with its default', () => {
+test('the README describes every setting, with its default', () => {
   const rows = [...readme.matchAll(/^\| `(waza\.[^`]+)` \| (.*?) \|/gm)].map(([, name, value]) => [name, value]);
   const want = Object.entries(manifest.contributes.configuration.properties).map(([name, p]) => [name, `\`${JSON.stringify(p.default)}\``]);
   assert.deepEqual(rows.sort(), want.sort());
 });
 
-test('pictures of the README are there, and small', () => {
+test('pictures of the README exist and are small', () => {
   const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, file]) => file ?? '');
   assert.ok(pictures.length > 0);
   let total = 0;
@@ -34,7 +34,7 @@ test('pictures of the README are there, and small', () => {
   assert.ok(total < 1_500_000, `${total} bytes`);
 });
 
-test('steps of the walkthrough have their media, and name commands that there are', () => {
+test('steps of the walkthrough have their media, and name existing commands', () => {
   const [start] = manifest.contributes.walkthroughs;
   assert.equal(start?.id, 'start');
   for (const step of start.steps) {
@@ -46,7 +46,7 @@ test('steps of the walkthrough have their media, and name commands that there ar
   }
 });
 
-test('menus name commands that there are', () => {
+test('menus name existing commands', () => {
   for (const [menu, items] of Object.entries(manifest.contributes.menus)) {
     for (const { command } of items) {
       assert.ok(!command.startsWith('waza.') || declared.has(command), `${menu}: ${command}`);

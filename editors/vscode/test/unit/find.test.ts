@@ -26,25 +26,25 @@ async function program(name: string, script: string): Promise<string> {
   return file;
 }
 
-test('a setting may name home and the workspace', () => {
+test('a setting can contain the home directory and the workspace', () => {
   assert.equal(expand(' ~/bin/waza ', where()), path.join(home, 'bin/waza'));
   assert.equal(expand('${workspaceFolder}/waza', where()), path.join(home, 'work/waza'));
   assert.equal(expand('tools/waza', where()), path.join(home, 'work/tools/waza'));
   assert.equal(expand('waza2', where()), 'waza2');
 });
 
-test('PATH goes before the directories of Go, and what is relative on it is left out', () => {
+test('PATH has priority over the directories of Go, and relative directories on it are ignored', () => {
   const list = candidates('waza', where({ PATH: '/a:.:bin::/b', GOBIN: '/gobin', GOPATH: '/go1:/go2' }));
   assert.deepEqual(list.slice(0, 6), ['/a/waza', '/b/waza', '/gobin/waza', '/go1/bin/waza', '/go2/bin/waza', path.join(home, 'go/bin/waza')]);
   assert.ok(list.every((file) => path.isAbsolute(file)));
 });
 
-test('on Windows the program has its ending', () => {
+test('on Windows the program has its extension', () => {
   const list = candidates('waza', { ...where({ Path: '/a' }), platform: 'win32' });
   assert.equal(list[0], '/a/waza.exe');
 });
 
-test('a file that cannot be executed is none', async () => {
+test('a file that is not executable is not found', async () => {
   const dir = path.join(home, 'plain');
   await mkdir(dir, { recursive: true });
   await writeFile(path.join(dir, 'waza'), 'text');
@@ -53,7 +53,7 @@ test('a file that cannot be executed is none', async () => {
   assert.equal(await findProgram(path.join(dir, 'waza'), where()), undefined);
 });
 
-test('what is found must be waza, and new enough', async () => {
+test('the program that is found must be waza, and new enough', async () => {
   const waza = await program('good/waza', 'echo \'{"version": "v99.0.0"}\'');
   const old = await program('old/waza', 'echo \'{"version": "v0.0.1"}\'');
   const other = await program('other/waza', 'echo fencing');
@@ -67,7 +67,7 @@ test('what is found must be waza, and new enough', async () => {
   assert.deepEqual(reasons, ['too old', 'not waza', 'not waza', 'not found']);
 });
 
-test('what is told of a missing program names the setting', async () => {
+test('the message about a missing program names the setting', async () => {
   const found = await locate('/nowhere/waza', where(), process.env);
   assert.ok(!isProgram(found));
   assert.match(found.message, /waza\.path.*\/nowhere\/waza/);

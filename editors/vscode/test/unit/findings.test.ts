@@ -11,7 +11,7 @@ function trial(graders: GraderResult[], more: Partial<TrialResult> = {}): TrialR
   return { taskId: 'greet', trialNum: 1, verdict: 'failed', score: 0.5, durationMs: 5, output: 'Good evening.\n', graders, ...more };
 }
 
-test('only graders that failed have something to say', () => {
+test('only failed graders have findings', () => {
   const found = findingsOf(trial([
     grader('fine', { passed: true }),
     grader('person', { needsReview: true }),
@@ -20,7 +20,7 @@ test('only graders that failed have something to say', () => {
   assert.deepEqual(found, [{ grader: 'greets', message: 'the output does not contain "hello"', trials: [1] }]);
 });
 
-test('checks of the output are shown beside it, other checks beside what was found', () => {
+test('checks of the output are compared with the output, other checks with their detail', () => {
   const [output, file] = findingsOf(trial([
     grader('greets', { details: [
       { check: 'contains hello', passed: false, detail: 'the output does not contain "hello"' },
@@ -32,18 +32,18 @@ test('checks of the output are shown beside it, other checks beside what was fou
   assert.deepEqual([file?.expected, file?.actual], ['a.txt exists', 'a.txt does not exist']);
 });
 
-test('lists that were compared are expected and actual', () => {
+test('compared lists are expected and actual', () => {
   const [found] = findingsOf(trial([grader('tools', { details: { expected: ['read', 'edit'], actual: ['read'], f1: 0.6 } })]));
   assert.deepEqual([found?.expected, found?.actual], ['read\nedit', 'read']);
 });
 
-test('an error of the harness is told, and so is a verdict without a reason', () => {
+test('an error of the harness is shown, and so is a verdict without a reason', () => {
   assert.equal(findingsOf(trial([], { verdict: 'error', error: 'agent: exit status 3' }))[0]?.message, 'agent: exit status 3');
   assert.equal(findingsOf(trial([], { verdict: 'timeout' }))[0]?.message, 'The trial took too long.');
   assert.equal(findingsOf({ ...trial([]), graders: null })[0]?.message, 'The trial failed with score 0.50.');
 });
 
-test('what several trials have in common is told once, the most frequent first', () => {
+test('findings that several trials have in common are shown once, the most frequent first', () => {
   const said = (message: string, n: number): TrialResult => trial([grader('greets', { feedback: message })], { trialNum: n });
   const all = merged([said('rare', 1), said('often', 2), said('often', 3)].flatMap(findingsOf));
   assert.deepEqual(all.map((f) => [f.message, f.trials]), [['often', [2, 3]], ['rare', [1]]]);

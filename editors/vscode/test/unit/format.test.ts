@@ -15,7 +15,7 @@ function info(more: Partial<RunInfo> = {}): RunInfo {
   };
 }
 
-test('how long ago', () => {
+test('relative times', () => {
   for (const [at, want] of [
     ['2026-11-22T11:59:30Z', 'just now'], ['2026-11-22T12:00:05Z', 'just now'], ['2026-11-22T11:59:00Z', '1 min ago'],
     ['2026-11-22T09:00:00Z', '3 hours ago'], ['2026-11-21T11:00:00Z', '1 day ago'], ['2026-09-22T12:00:00Z', '2 months ago'],
@@ -32,7 +32,7 @@ test('times, tokens and money', () => {
   assert.deepEqual([0, 0.5, 0.999, 1].map(scoreText), ['0.00', '0.50', '0.999', '1.00']);
 });
 
-test('a pass rate with its interval, or the rates that reviews can make of it', () => {
+test('a pass rate with its interval, or the rates that reviews can lead to', () => {
   const rate = (passRate: number | null, low: number, high: number) => ({ ...counts(), passRate, passRateInterval: passRate === null ? null : { low, high } });
   assert.equal(rateText(rate(0.7, 0.4312, 0.8844)), ', 70 % [43 – 89 %]');
   assert.equal(rateText(rate(0.001, 0.00018, 0.00565)), ', 0.1 % [0 – 0.6 %]');
@@ -41,13 +41,13 @@ test('a pass rate with its interval, or the rates that reviews can make of it', 
   assert.equal(rateText(rate(null, 0, 0)), '');
 });
 
-test('what stands behind a run', () => {
+test('the description of a run', () => {
   assert.equal(runDescription(info({ model: 'm-1' }), now), '7/10 · 2 min ago · m-1');
   assert.equal(runDescription(info({ models: ['a', 'b'], model: 'a' }), now), '7/10 · 2 min ago · a, b');
   assert.equal(runDescription(info({ status: 'interrupted' }), now), '7/10 · interrupted · 2 min ago');
 });
 
-test('an error outranks a failure, and a run that did not complete is not judged by its tasks', () => {
+test('an error outranks a failure, and the tasks of a run that did not complete do not count', () => {
   const of = (tasks: Partial<Counts>, status: RunInfo['status'] = 'completed'): string => outcomeOf(info({ status, tasks: counts(tasks) }));
   assert.equal(of({ passed: 10 }), 'passed');
   assert.equal(of({ passed: 9, timeouts: 1 }), 'failed');

@@ -25,9 +25,9 @@ const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
   .map((name) => readFileSync(path.join('src', name), 'utf8'))
   .join('\n');
 
-test('each command is there once, and the source knows it', () => {
+test('each command is declared once, and the source contains it', () => {
   assert.deepEqual(commands, [...new Set(commands)]);
-  // Those of the list of runs are registered by the second half of their names.
+  // Commands of the list of runs are registered by the second half of their names.
   const known = (id: string): boolean => source.includes(`'${id}'`) || registeredInTree(id);
   assert.deepEqual(commands.filter((id) => !known(id)), []);
 });
@@ -37,12 +37,12 @@ function registeredInTree(id: string): boolean {
   return id.startsWith('waza.runs.') && new RegExp(`\\b(?:on\\w*|command|register)\\('${name}'|^\\s*${name}:`, 'm').test(source);
 }
 
-test('menus and keys name commands that there are', () => {
+test('menus and keys name existing commands', () => {
   const used = [...Object.values(contributes.menus).flat(), ...contributes.keybindings].map((c) => c.command);
   assert.deepEqual(used.filter((id) => !commands.includes(id)), []);
 });
 
-test('each setting is described, and read', () => {
+test('each setting is described and read', () => {
   for (const [name, setting] of Object.entries(contributes.configuration.properties)) {
     assert.ok(setting.description ?? setting.markdownDescription, name);
     const key = name.replace(/^waza\./, '');
@@ -50,7 +50,7 @@ test('each setting is described, and read', () => {
   }
 });
 
-test('what decides which program is started cannot be set by a workspace that is not trusted', () => {
+test('an untrusted workspace cannot set which program starts', () => {
   const { restrictedConfigurations } = capabilities.untrustedWorkspaces;
   assert.deepEqual(restrictedConfigurations, ['waza.path', 'waza.args', 'waza.env']);
 });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { Refresher } from '../../src/panel/refresher';
 
-/** Lets what waits for promises go on, while timers are faked. */
+/** Lets code that waits for promises continue while timers are faked. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) {
     await Promise.resolve();
   }
 }
 
-test('what is dear is done seldom', async (t) => {
+test('slow refreshes are rare', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const finish: (() => void)[] = [];
   const refresh = mock.fn(() => new Promise<void>((done) => { finish.push(done); }));
@@ -28,13 +28,13 @@ test('what is dear is done seldom', async (t) => {
   finish.shift()?.();
   await settle();
   await pass(3999);
-  assert.equal(refresh.mock.callCount(), 1, 'it took 400 ms, so 4 s are between');
+  assert.equal(refresh.mock.callCount(), 1, 'it took 400 ms, so the next one is 4 s later');
   await pass(1);
   assert.equal(refresh.mock.callCount(), 2);
   finish.shift()?.();
   await settle();
   await pass(60_000);
-  assert.equal(refresh.mock.callCount(), 2, 'nothing is new');
+  assert.equal(refresh.mock.callCount(), 2, 'no changes');
 
   r.need();
   await pass(0);
@@ -43,12 +43,12 @@ test('what is dear is done seldom', async (t) => {
   r.need();
   r.needNow();
   await pass(0);
-  assert.equal(refresh.mock.callCount(), 4, 'somebody waits');
+  assert.equal(refresh.mock.callCount(), 4, 'the user waits');
   r.needNow();
   finish.shift()?.();
   await settle();
   await pass(0);
-  assert.equal(refresh.mock.callCount(), 5, 'and waited while it was done');
+  assert.equal(refresh.mock.callCount(), 5, 'and waited meanwhile');
   finish.shift()?.();
   await settle();
 
@@ -62,7 +62,7 @@ test('what is dear is done seldom', async (t) => {
   assert.equal(refresh.mock.callCount(), 5);
 });
 
-test('a refresh that fails is told of, and the next one comes', async (t) => {
+test('a failed refresh is reported, and the next one follows', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const errors: unknown[] = [];
   let fail = true;

@@ -54,7 +54,7 @@ interface Asked {
   reject: (error: unknown) => void;
 }
 
-/** A request that never comes fails its test, and does not hang it. */
+/** A missing request fails its test instead of blocking it. */
 const patienceMs = 10_000;
 
 /** The connection of a client whose daemon is a recording. */
@@ -89,7 +89,7 @@ class Recording implements Connection {
     this.heard.get(message.method ?? '')?.fire(message.params);
   }
 
-  /** The next request, in the order in which they were sent. */
+  /** Returns the next request, in the order in which they were sent. */
   async next(): Promise<Asked> {
     for (;;) {
       const asked = this.asked.shift();
@@ -121,7 +121,7 @@ class Recording implements Connection {
     this.become('running');
   }
 
-  /** Nothing that the client sent is left unread. */
+  /** Checks that the test has read everything that the client sent. */
   done(): void {
     assert.deepEqual(this.asked.map((a) => a.method), [], 'the client sent more than was recorded');
   }
@@ -137,7 +137,7 @@ export class Replay {
   private readonly daemon = new Recording();
   private readonly tracker = new RunTracker(this.daemon);
   private readonly ids = new Map<number, Asked>();
-  /** Requests that the client's transport says for it. */
+  /** Requests that the client's transport sends for it. */
   private readonly passedOver = new Set<number>();
   private readonly logs = new Map<string, string>();
   private failure: Failure | undefined;
@@ -175,7 +175,7 @@ export class Replay {
     } else if (line.expect) {
       this.expect(line.expect);
     } else {
-      assert.ok(line.note !== undefined, 'a line of another kind');
+      assert.ok(line.note !== undefined, 'unknown kind of line');
     }
   }
 
@@ -227,10 +227,10 @@ export class Replay {
       }
     } else {
       const asked = this.ids.get(message.id);
-      assert.ok(asked, `a reply to ${message.id}, which was not asked`);
+      assert.ok(asked, `reply to ${message.id}, which was not requested`);
       this.daemon.answer(asked, message);
     }
-    await new Promise(setImmediate); // as between two messages of a real connection
+    await new Promise(setImmediate); // like between two messages of a real connection
   }
 
   private expect(expected: NonNullable<Line['expect']>): void {

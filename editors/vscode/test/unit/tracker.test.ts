@@ -6,7 +6,7 @@ import { Emitter } from '../../src/model/emitter';
 import { statusText } from '../../src/model/status';
 import { RunTracker, type TrackerOptions } from '../../src/model/tracker';
 
-/** A daemon that answers as a test says, and dies when it says so. */
+/** A daemon that answers, and dies, when a test says so. */
 class FakeDaemon {
   state: DaemonState = 'running';
   readonly states = new Emitter<DaemonState>();
@@ -58,16 +58,16 @@ async function running(options?: TrackerOptions): Promise<{ daemon: FakeDaemon; 
   return { daemon, tracker, kinds };
 }
 
-test('a run that may not be taken up again is over', async () => {
+test('a run that must not resume is over', async () => {
   const { daemon, tracker, kinds } = await running({ mayResume: () => Promise.resolve(false) });
   await daemon.become('restarting', 'running');
   await daemon.say('eval.complete', { seq: 2, status: 'interrupted', error: 'interrupted' });
   assert.deepEqual(daemon.asked, ['eval.run', 'run.subscribe']);
-  assert.deepEqual(kinds, ['begun', 'progress', 'complete']);
+  assert.deepEqual(kinds, ['started', 'progress', 'complete']);
   assert.equal(tracker.get('r1')?.status, 'interrupted');
 });
 
-test('a run whose resuming is refused is over, and somebody is told why', async () => {
+test('a run that cannot resume is over, and the error is reported', async () => {
   const errors: unknown[] = [];
   const { daemon, kinds } = await running({ onError: (_, error) => errors.push(error) });
   daemon.answer = (method) => {
@@ -82,7 +82,7 @@ test('a run whose resuming is refused is over, and somebody is told why', async 
   assert.match(String(errors), /the suite is gone/);
 });
 
-test('a daemon that dies while it is asked to resume leaves the run to the next', async () => {
+test('if a daemon dies while it resumes a run, the next daemon resumes it', async () => {
   const { daemon, tracker, kinds } = await running();
   daemon.answer = (method) => {
     if (method === 'run.resume') {
@@ -101,7 +101,7 @@ test('a daemon that dies while it is asked to resume leaves the run to the next'
   assert.ok(!kinds.includes('complete'));
 });
 
-test('when the daemon is given up, its runs are lost and waited for no more', async () => {
+test('when the client gives up the daemon, its runs are lost and no longer waited for', async () => {
   const { daemon, tracker, kinds } = await running();
   await daemon.become('restarting', 'failed');
   assert.equal(kinds.at(-1), 'lost');
@@ -110,24 +110,24 @@ test('when the daemon is given up, its runs are lost and waited for no more', as
   assert.deepEqual(daemon.asked, ['eval.run']);
 });
 
-test('a run of which only the rest is seen counts what it keeps as done', async () => {
+test('a run that was followed late counts the trials that it keeps as done', async () => {
   const { daemon, tracker } = await running();
   await daemon.say('eval.progress', { runId: 'r2', seq: 40, event: 'run_resumed', totalTasks: 1, totalTrials: 4, keptTrials: 3 });
   await daemon.say('eval.progress', { runId: 'r2', seq: 41, event: 'trial_complete', taskId: 'a', trialNum: 4, totalTrials: 4, status: 'passed' });
   assert.deepEqual(tracker.get('r2')?.tally(), { total: 4, done: 4, running: 0, passed: 1, failed: 0, errors: 0 });
 });
 
-test('runs that are over are remembered up to a number', async () => {
+test('only a limited number of finished runs is remembered', async () => {
   const { daemon, tracker } = await running();
   for (let n = 2; n <= 200; n++) {
     await daemon.say('eval.complete', { runId: `r${n}`, seq: 1, status: 'completed' });
   }
   assert.ok(tracker.runs.length <= 52, String(tracker.runs.length));
-  assert.ok(tracker.get('r1'), 'one that goes on is never forgotten');
+  assert.ok(tracker.get('r1'), 'an active run is never forgotten');
   assert.ok(tracker.get('r200'));
 });
 
-test('the status bar tells how far runs are, then what came out', async () => {
+test('the status bar shows the progress of runs, then the result', async () => {
   const { daemon, tracker } = await running();
   const text = (): string | undefined => statusText(tracker.running, tracker.get('r1'))?.text;
   assert.equal(text(), '$(beaker~spin) 0/4');

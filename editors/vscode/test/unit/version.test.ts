@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSupported, parseVersion } from '../../src/daemon/version';
 
-test('what is no version of waza is told apart', () => {
+test('output that is not a version of waza is recognised', () => {
   assert.deepEqual(parseVersion('{"version": "v1.2.3", "go": "go1.26"}'), { version: 'v1.2.3' });
   for (const printed of ['', 'waza 1.2.3', '[]', 'null', '{"version": 3}']) {
     assert.equal(parseVersion(printed), undefined, printed);
   }
 });
 
-test('a version is held against the oldest that serves', () => {
+test('a version is compared with the oldest supported one', () => {
   const cases: [version: string, minimum: string, supported: boolean][] = [
     ['v1.2.3', '1.2.3', true],
     ['1.2.4', '1.2.3', true],
@@ -23,6 +23,6 @@ test('a version is held against the oldest that serves', () => {
     ['v0.0.0-20260102030405-0123456789ab+dirty', '1.2.3', true],
   ];
   for (const [version, minimum, supported] of cases) {
-    assert.equal(isSupported(version, minimum), supported, `${version} where ${minimum} is needed`);
+    assert.equal(isSupported(version, minimum), supported, `${version} with minimum ${minimum}`);
   }
 });

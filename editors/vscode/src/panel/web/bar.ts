@@ -1,5 +1,5 @@
-// The bar above the report: which run is shown, what can be done with it, and how
-// far it has come while it goes on.
+// The bar above the report: the shown run, the buttons for it, and its progress while
+// it is active.
 
 import type { TrialTally } from '../../model/run';
 import { agoText } from '../../runs/format';
@@ -18,7 +18,7 @@ export class Bar {
 
   constructor(private readonly act: (action: Action) => void) {}
 
-  /** Shows the buttons for a run. The one in focus stays so. */
+  /** Shows the buttons for a run. The button in focus keeps the focus. */
   show(data: PageData, live: boolean): void {
     this.last = { data, live };
     const { run } = data;
@@ -34,7 +34,7 @@ export class Bar {
       element('div', { class: 'buttons' },
         ...(live ? [this.button('cancel', 'Cancel the run', 'stop')] : []),
         ...(!live && resumable ? [this.button('resume', 'Resume the run', 'resume')] : []),
-        ...(!live && failed ? [this.button('failed', 'Run only what failed', 'rerunFailed')] : []),
+        ...(!live && failed ? [this.button('failed', 'Run only failed tasks', 'rerunFailed')] : []),
         ...(live ? [] : [this.button('again', 'Run again', 'rerun')]),
         this.button('browser', 'Open in the browser', 'browser'),
         this.button('export', 'Export as…', 'export')),
@@ -46,14 +46,14 @@ export class Bar {
     }
   }
 
-  /** Tells anew how long ago things were. */
+  /** Updates the relative times. */
   again(): void {
     if (this.last) {
       this.show(this.last.data, this.last.live);
     }
   }
 
-  /** Tells how far the run has come. */
+  /** Shows the progress of the run. */
   tally(live: boolean, t: TrialTally): void {
     this.last &&= { ...this.last, live };
     const total = Math.max(1, t.total);
@@ -93,7 +93,7 @@ export class Bar {
 function required(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (!found) {
-    throw new Error(`the page has no #${id}`);
+    throw new Error(`the page has no element #${id}`);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// Signs of the bar, drawn as lines in a square of 16, like those of VS Code.
+// Icons of the bar, drawn as lines in a square of 16, like those of VS Code.
 
 export const icons = {
   history: 'M2.6 8a5.4 5.4 0 1 0 1.7-3.9M2.5 2.6v2.2h2.3M8 5v3.2l2.2 1.3',

@@ -1,5 +1,5 @@
-// The page of the results panel: it shows the report that the daemon gives, passes
-// on what the report asks for, and keeps what the reader has chosen.
+// The page of the results panel: it shows the daemon's report, forwards the report's
+// requests, and keeps the reader's choices.
 
 import type { FromPage, PageData, PageState, ToPage } from '../messages';
 import { Bar } from './bar';
@@ -26,14 +26,14 @@ declare function acquireVsCodeApi(): {
   setState(state: PageState): void;
 };
 
-/** Declared by the report's script, which stands before this one. */
+/** Declared by the report's script, which is before this one. */
 declare function wazaReport(data: PageData, host: Host): Report;
 
 const code = acquireVsCodeApi();
 const bar = new Bar((action) => { code.postMessage({ type: 'action', action }); });
 let shown: { runId: string; against: string | undefined; report: Report; end: AbortController } | undefined;
 
-/** Trials that were asked for, by the number of the question. */
+/** Requested trials, by the number of the request. */
 const questions = new Map<number, { answer: (trial: unknown) => void; refuse: (error: Error) => void }>();
 let asked = 0;
 
@@ -56,7 +56,10 @@ function answer(message: ToPage & { type: 'trial' }): void {
   }
 }
 
-/** Shows newer data, or another run. What the reader has chosen in the same run stays, and so does what is in focus and in view. */
+/**
+ * Shows newer data, or another run. For the same run, the reader's choices, the focus and the
+ * scroll position stay.
+ */
 function show(data: PageData, live: boolean, address: string | undefined): void {
   const { runId } = data.run;
   const same = shown?.runId === runId;
@@ -92,7 +95,7 @@ function savedState(runId: string): unknown {
   return saved?.runId === runId ? saved.report : undefined;
 }
 
-/** Keeps what is shown over a reload of the window. */
+/** Saves the state for a reload of the window. */
 function remember(): void {
   if (shown) {
     const { runId, against, report } = shown;
@@ -106,10 +109,10 @@ function closeDialogs(): void {
   }
 }
 
-/** Attributes by which a button is found again after it was made anew. */
+/** Attributes that identify a button after it was recreated. */
 const marks = ['id', 'data-filter', 'data-sort', 'data-trial-row', 'data-task'];
 
-/** Answers how to focus again what is in focus now. */
+/** Returns a function that restores the current focus. */
 function focusNow(): (() => void) | undefined {
   const element = document.activeElement;
   const mark = marks.find((name) => element?.hasAttribute(name));
@@ -124,13 +127,13 @@ function focusNow(): (() => void) | undefined {
   };
 }
 
-/** The report is light or dark as VS Code is. */
+/** Makes the report light or dark like VS Code. */
 function takeTheme(): void {
   const dark = document.body.matches('.vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light)');
   document.documentElement.dataset['theme'] = dark ? 'dark' : 'light';
 }
 
-/** In an editor one comes for the tasks: what a report tells before them stands below. */
+/** Moves the tasks first, because they matter most in an editor. The other parts of the report follow. */
 function tasksFirst(): void {
   const tasks = document.getElementById('tasks');
   tasks?.after(...['measures', 'distributions'].map((id) => document.getElementById(id)).filter((e) => e !== null));
@@ -165,7 +168,7 @@ addEventListener('message', (event: MessageEvent<ToPage>) => {
       break;
   }
 });
-// Filters and open rows tell nobody that they have changed; leaving does.
+// Filters and open rows report no changes, so the state is saved when the page is left.
 addEventListener('pagehide', remember);
 document.addEventListener('visibilitychange', remember);
 document.addEventListener('click', () => { setTimeout(remember); });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 
 export const diagnostics = [
   {
-    name: 'a misspelt key is told while typing, and a quick fix puts it right',
+    name: 'a misspelt key is reported while typing, and a quick fix corrects it',
     async run(s) {
       const { window } = s;
       const editor = await window.openFile('commit-messages/eval.yaml', 5);

@@ -1,4 +1,4 @@
-// The tree of suites, tasks and trials, and runs that are started there.
+// The tree of suites, tasks and trials, and runs that it starts.
 
 import assert from 'node:assert/strict';
 
@@ -10,9 +10,9 @@ export const explorer = [
       const { window, explorer } = s;
       await explorer.open();
       for (const suite of ['code-explainer', 'commit-messages', 'refactor']) await explorer.see(suite);
-      assert.equal(await explorer.count(), 3, 'tasks are not asked for before they are seen');
+      assert.equal(await explorer.count(), 3, 'tasks are not requested before they are visible');
       await explorer.expand('code-explainer');
-      for (const task of ['Tell the complexity', 'Explain a function', 'Repair the sorting', 'Explain closures']) await explorer.see(task);
+      for (const task of ['Find the complexity', 'Explain a function', 'Repair the sorting', 'Explain closures']) await explorer.see(task);
       await window.openFile('code-explainer/eval.yaml', 61);
       await s.shot('tree');
     },
@@ -27,8 +27,8 @@ export const explorer = [
       await explorer.see('Explain a function', 'Passed');
       await explorer.see('Repair the sorting', 'Passed');
       await explorer.see('Explain closures', 'Failed');
-      await explorer.see('Tell the complexity', 'Failed');
-      await explorer.expand('Tell the complexity');
+      await explorer.see('Find the complexity', 'Failed');
+      await explorer.expand('Find the complexity');
       await explorer.see('Trial 1', 'Passed');
       await explorer.see('Trial 2', 'Passed');
       await explorer.see('Trial 3', 'Failed');
@@ -36,7 +36,7 @@ export const explorer = [
     },
   },
   {
-    name: 'a failed grader is told at its line, with expected and actual',
+    name: 'a failed grader is shown at its line, with expected and actual',
     async run(s) {
       const { window } = s;
       const editor = await window.openFile('code-explainer/eval.yaml', 61);
@@ -54,7 +54,7 @@ export const explorer = [
     },
   },
   {
-    name: 'the status bar counts what runs, and a run is cancelled',
+    name: 'the status bar counts running trials, and a run is cancelled',
     async run(s) {
       const { window, explorer } = s;
       await s.shut();

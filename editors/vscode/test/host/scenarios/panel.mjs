@@ -1,4 +1,4 @@
-// What came out of runs: results panel, transcripts, past runs, code lenses.
+// Results of runs: results panel, transcripts, past runs, code lenses.
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import path from 'node:path';
 
 export const panel = [
   {
-    name: 'code lenses tell the last result',
+    name: 'code lenses show the last result',
     async run(s) {
       const { window } = s;
       const editor = await window.openFile('code-explainer/eval.yaml', 1);
@@ -52,7 +52,7 @@ export const panel = [
     },
   },
   {
-    name: 'a run is compared with the one before',
+    name: 'a run is compared with the previous one',
     async run(s) {
       const { window } = s;
       await betterAgent(path.join(s.workspace, 'evals/code-explainer/eval.yaml'));
@@ -70,7 +70,7 @@ export const panel = [
   },
 ];
 
-// betterAgent lets the agent know what closures are.
+// betterAgent changes the agent so that it can explain closures.
 async function betterAgent(suite) {
   const text = await readFile(suite, 'utf8');
   const better = text.replace('It has access to variables.', 'It has access to variables of its enclosing scope.');

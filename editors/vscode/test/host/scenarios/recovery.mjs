@@ -1,10 +1,10 @@
-// A daemon that dies, and one that cannot be had.
+// A daemon that dies, and a missing one.
 
 import { kill, until } from '../processes.mjs';
 
 export const recovery = [
   {
-    name: 'a daemon killed in mid-run comes back, and the rest of the run is shown',
+    name: 'a daemon killed during a run restarts, and the rest of the run is shown',
     async run(s) {
       const { explorer } = s;
       await s.shut();

@@ -1,4 +1,4 @@
-// A workspace that is not trusted runs nothing until it is.
+// An untrusted workspace runs nothing until it is trusted.
 
 import assert from 'node:assert/strict';
 
@@ -6,7 +6,7 @@ import { until } from '../processes.mjs';
 
 export const trust = [
   {
-    name: 'nothing is run in an untrusted workspace, and waza starts when it is trusted',
+    name: 'nothing runs in an untrusted workspace, and waza starts when it is trusted',
     async run(s) {
       const { window, explorer } = s;
       await window.locator('.part.banner').getByText('Restricted Mode').first().waitFor();
@@ -17,7 +17,7 @@ export const trust = [
       await window.locator('.workspace-trust-editor').getByText('Trust', { exact: true }).first().click();
       await until('the daemon started', 45, () => s.daemon());
       await s.shot('trusted');
-      await window.reload(); // the editor of trust lies over the window
+      await window.reload(); // the trust editor covers the window
       await explorer.open();
       await explorer.see('refactor');
       await s.shot('trusted-tree');

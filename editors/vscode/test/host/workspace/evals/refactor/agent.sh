@@ -1,6 +1,6 @@
-# An agent that works for as long as a test wants it to: each trial but the first
-# waits until the gate is open, that is until the file $WAZA_TEST_GATE is there.
-# It gives up by itself, so that nothing stays behind whatever becomes of the test.
+# An agent that works until a test stops it: each trial except the first
+# waits until the gate is open, which means that the file $WAZA_TEST_GATE exists.
+# It gives up after a while, so that no process remains if the test fails.
 prompt=$(cat)
 printf '{"type":"message","role":"assistant","text":"Looking at the code."}\n' >&3
 if [ "$WAZA_TASK_ID" != extract ] || [ "$WAZA_TRIAL" != 1 ]; then
