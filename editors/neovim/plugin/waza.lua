@@ -1,5 +1,5 @@
--- Commands, mappings to choose keys for, and what happens when a file is opened.
--- Nothing else is loaded until one of them is used.
+-- Commands, <Plug> mappings and autocommands. Everything else is loaded when one of
+-- them is used.
 
 if vim.g.loaded_waza then
   return
@@ -27,7 +27,7 @@ end)
 command('WazaRunNearest', { desc = 'Run the task at the cursor' }, function()
   require('waza').run_nearest()
 end)
-command('WazaStop', { desc = 'Cancel what runs' }, function()
+command('WazaStop', { desc = 'Cancel active runs' }, function()
   require('waza').stop()
 end)
 command('WazaOutput', { desc = 'Show the log of runs' }, function()
@@ -49,7 +49,7 @@ command(
 command('WazaCompare', { nargs = '*', desc = 'Compare runs' }, function(a)
   require('waza').compare(a.fargs)
 end)
-command('WazaRestart', { desc = 'Stop the daemon and start it anew' }, function()
+command('WazaRestart', { desc = 'Restart the daemon' }, function()
   require('waza').restart()
 end)
 

@@ -1,4 +1,4 @@
--- Runs the case that $CASE names, and ends Neovim: with 1 when it fails.
+-- Runs the case named in $CASE, and ends Neovim: with 1 if it fails.
 
 local plugin = vim.env.PLUGIN
 vim.opt.runtimepath:append(plugin)

@@ -1,4 +1,4 @@
--- What the cases share.
+-- Functions for all cases.
 
 local M = { dir = vim.loop.fs_realpath(vim.env.DIR) }
 
@@ -7,7 +7,7 @@ vim.notify = function(text, level) -- luacheck: ignore
   table.insert(M.notices, { text = text, level = level })
 end
 
--- said tells whether the user was told something, and how often.
+-- said returns whether the user got a message, and how often.
 function M.said(part)
   local n = 0
   for _, notice in ipairs(M.notices) do
@@ -16,7 +16,7 @@ function M.said(part)
   return n
 end
 
--- state describes where a case is, for when it fails.
+-- state describes the state of a case that fails.
 function M.state()
   local texts = vim.tbl_map(function(n)
     return n.text
@@ -29,7 +29,7 @@ function M.state()
     .. M.text()
 end
 
--- wait waits for a condition, and fails when it does not come true in time.
+-- wait waits for a condition, and fails if it does not become true in time.
 function M.wait(what, condition, seconds)
   if not vim.wait((seconds or 40) * 1000, condition, 10) then
     error('waited in vain for ' .. what, 2)
@@ -54,7 +54,7 @@ function M.has(text, part)
   end
 end
 
--- write makes a file below the case's directory, and returns its path.
+-- write creates a file below the case's directory, and returns its path.
 function M.write(name, text)
   local path = M.dir .. '/' .. name
   vim.fn.mkdir(vim.fn.fnamemodify(path, ':h'), 'p')
@@ -101,7 +101,7 @@ tasks:
       files: [{path: notes.txt, content: "one\ntwo\n"}]
 ]]
 
--- gated is a suite whose second trial and all after it wait for a file named gate.
+-- gated is a suite whose trials, except the first, wait for a file named gate.
 M.gated = [[
 name: gated
 config:
@@ -133,7 +133,7 @@ function M.edit(path)
   return buffer, require('waza.suites').attached_to(buffer)
 end
 
--- marks are the virtual texts of results in a buffer, by line.
+-- marks returns the virtual texts of results in a buffer, by line.
 function M.marks(buffer)
   local found = {}
   local namespace = vim.api.nvim_get_namespaces().waza
@@ -148,7 +148,7 @@ function M.run(command)
   local runs = require('waza.runs')
   local before = runs.latest()
   vim.cmd(command or 'WazaRun')
-  M.wait('the run to begin', function()
+  M.wait('the run to start', function()
     return runs.latest() ~= before
   end)
   local run = runs.latest()
@@ -158,9 +158,9 @@ function M.run(command)
   return run
 end
 
--- began starts a run of a gated suite, and waits until its first trial has ended
--- and the second has begun.
-function M.began(command)
+-- start_gated starts a run of a gated suite, and waits until its first trial has ended and
+-- the second has started.
+function M.start_gated(command)
   local runs = require('waza.runs')
   vim.cmd(command or 'WazaRun')
   M.wait('the second trial', function()
@@ -171,12 +171,12 @@ function M.began(command)
   return runs.latest()
 end
 
--- alive tells whether a process is there.
+-- alive reports whether a process exists.
 function M.alive(pid)
   return vim.loop.kill(pid, 0) == 0
 end
 
--- pid_of is the process that does a trial of a gated suite, when it has begun.
+-- pid_of returns the process of a trial of a gated suite, once it has started.
 function M.pid_of(trial)
   local file = io.open(M.dir .. '/pid.' .. trial)
   local pid = file and file:read('*n')
@@ -186,7 +186,7 @@ function M.pid_of(trial)
   return pid
 end
 
--- press types keys as a user does.
+-- press types keys like a user.
 function M.press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xt', false)
 end

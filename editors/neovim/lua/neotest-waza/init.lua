@@ -2,8 +2,8 @@
 --
 --   require('neotest').setup({ adapters = { require('neotest-waza') } })
 --
--- Options are taken by calling it: require('neotest-waza')({ path = …, env = …,
--- args_of_run = { '--workers', '4' } }).
+-- Calling it sets options: require('neotest-waza')({ path = …, env = …, args_of_run = {
+-- '--workers', '4' } }).
 
 local paths = require('waza.paths')
 
@@ -13,7 +13,7 @@ local function program()
   return options.path or require('waza.config').options.path
 end
 
--- An empty table would be a list to jobstart(), which takes none.
+-- jobstart() would treat an empty table as a list, which it does not accept.
 local function environment()
   local env = options.env or require('waza.config').options.env
   return next(env) and env or nil
@@ -21,13 +21,13 @@ end
 
 local M = { name = 'waza' }
 
--- root is the repository that a directory lies in, if it has suites at all.
+-- root returns the repository of a directory, if it has suites.
 function M.root(dir)
   local from = paths.normal(dir)
   return paths.root(from .. '/.')
 end
 
--- filter_dir leaves out what holds no suites, and may hold very much.
+-- filter_dir excludes directories without suites, which can be very large.
 function M.filter_dir(name)
   return name ~= 'node_modules' and name ~= '.git' and name ~= 'vendor'
 end
@@ -53,8 +53,8 @@ local function id_of(path, task)
   return path .. '::' .. task
 end
 
--- positions lists the file and its tests, as trees are made of. A task that stands
--- in a file of its own has no lines in the suite's.
+-- positions lists the file and its tests in the form of trees. A task in its own file
+-- has no lines in the suite's.
 local function positions(path, tasks)
   local last = math.max(lines_of(path) - 1, 0)
   local list =
@@ -72,22 +72,23 @@ local function positions(path, tasks)
   return list
 end
 
--- discover_positions asks waza for the tasks of a suite; nil when it is invalid.
+-- discover_positions requests the tasks of a suite from waza; nil if the suite is
+-- invalid.
 function M.discover_positions(path)
   local code, out = require('neotest.lib').process.run({ program(), 'tasks', path, '--json' }, { stdout = true })
   if code ~= 0 then
     return nil
   end
-  local ok, told = pcall(vim.json.decode, out.stdout)
+  local ok, answer = pcall(vim.json.decode, out.stdout)
   if not ok then
     return nil
   end
-  return require('neotest.types').Tree.from_list(positions(path, told.tasks), function(position)
+  return require('neotest.types').Tree.from_list(positions(path, answer.tasks), function(position)
     return position.id
   end)
 end
 
--- build_spec runs a suite, or one task of it. Of a directory neotest runs each file.
+-- build_spec runs a suite, or one task of it. For a directory, neotest runs each file.
 function M.build_spec(args)
   local position = args.tree:data()
   if position.type == 'dir' then
@@ -134,7 +135,7 @@ local function errors_of(task, line)
   return errors
 end
 
--- add joins the results of a task in several cells of a matrix: the gravest counts.
+-- add merges the results of a task in several cells of a matrix: the worst one counts.
 local function add(found, id, task, line, output)
   local status = status_of[task.verdict] or 'failed'
   local c = task.counts
@@ -157,16 +158,16 @@ local function ranges(tree)
   return lines
 end
 
--- results tells how tasks fared. Where there is no result, the suite could not be
--- run: the file failed, and its output says why.
+-- results returns the results of tasks. Without results, the suite could not run: the
+-- file failed, and its output contains the reason.
 function M.results(spec, result, tree)
-  local told = read(spec.context.results)
-  if not told then
+  local recorded = read(spec.context.results)
+  if not recorded then
     local message = ('waza run ended with code %d'):format(result.code)
     return { [tree:data().id] = { status = 'failed', output = result.output, errors = { { message = message } } } }
   end
   local lines, found = ranges(tree), {}
-  for _, task in ipairs(told.tasks) do
+  for _, task in ipairs(recorded.tasks) do
     if not task.role and task.verdict and task.verdict ~= '' then
       local id = id_of(spec.context.path, task.task or task.id)
       add(found, id, task, lines[id], result.output)

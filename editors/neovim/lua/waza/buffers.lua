@@ -18,8 +18,8 @@ local groups = {
   running = 'WazaRunning',
 }
 
--- highlights links the groups of the plugin to those that every scheme has, where
--- the user has not.
+-- highlights links the groups of the plugin to common groups, unless the user has set
+-- them.
 function M.highlights()
   local links = {
     WazaPassed = 'DiagnosticInfo',
@@ -45,7 +45,7 @@ function M.highlights()
   vim.api.nvim_set_hl(0, 'diffLine', { default = true, link = 'Statement' })
 end
 
--- group is the highlight of a verdict or status.
+-- group returns the highlight of a verdict or status.
 function M.group(verdict)
   return groups[verdict] or 'WazaQuiet'
 end
@@ -54,7 +54,7 @@ function M.icon(verdict)
   return config.options.icons[verdict] or '·'
 end
 
--- words tells a result in short: 7/10 passed, or 3/10 while it runs.
+-- words describes a result briefly: 7/10 passed, or 3/10 while it runs.
 function M.words(result)
   if result.verdict == 'running' then
     if result.total == 0 then
@@ -83,7 +83,7 @@ local function mark(buffer, task, result)
   vim.api.nvim_buf_set_extmark(buffer, namespace, math.max(line, 0), 0, options)
 end
 
--- show draws the results of a suite in a buffer of it.
+-- show draws the results of a suite in one of its buffers.
 function M.show(suite, buffer)
   vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
   if not (config.options.signs or config.options.virtual_text) then
@@ -97,7 +97,7 @@ function M.show(suite, buffer)
   end
 end
 
-local waiting = {} -- suites that are to be drawn
+local waiting = {} -- suites to draw
 
 local function draw_all()
   for suite in pairs(waiting) do
@@ -110,7 +110,7 @@ local function draw_all()
   end
 end
 
--- draw draws a suite soon: many events of a run make one drawing.
+-- draw draws a suite soon: many events of a run cause one drawing.
 function M.draw(suite)
   if next(waiting) == nil then
     vim.defer_fn(draw_all, 30)
@@ -118,8 +118,8 @@ function M.draw(suite)
   waiting[suite] = true
 end
 
--- nearest returns the task whose declaration the cursor is in; in a file of one
--- task, that one. Nil when the cursor is above all tasks.
+-- nearest returns the task whose declaration contains the cursor; in a file of one
+-- task, that task. It returns nil if the cursor is above all tasks.
 function M.nearest(suite, buffer, line)
   local tasks = suites.tasks_in(suite, buffer)
   if #tasks == 1 and suites.file_of(suite, tasks[1]) ~= suite.path then
@@ -134,7 +134,7 @@ function M.nearest(suite, buffer, line)
   return found
 end
 
--- watch keeps what is shown in a buffer true.
+-- watch updates the results in a buffer when they change.
 function M.watch(suite, buffer)
   local group = vim.api.nvim_create_augroup('waza_buffer_' .. buffer, { clear = true })
   vim.api.nvim_create_autocmd('BufWritePost', {

@@ -1,12 +1,12 @@
--- Runs that a daemon carried out when it died: the one that follows it tells what was
--- missed, and takes up what was cut short.
+-- Runs whose daemon died: the next daemon sends the missed events, and resumes
+-- interrupted runs.
 
 local config = require('waza.config')
 local notice = require('waza.notice')
 
 local M = {}
 
--- subscribe asks for what was missed of some runs.
+-- subscribe requests the missed events of some runs.
 function M.subscribe(daemon, runs)
   for _, run in ipairs(runs) do
     daemon:request('run.subscribe', { runId = run.id, fromSeq = run.seq + 1 }, function(err)
@@ -18,19 +18,18 @@ function M.subscribe(daemon, runs)
   end
 end
 
--- resume takes a run that was interrupted up again, if it is of this Neovim and the
--- user has not said otherwise.
+-- resume resumes an interrupted run if this Neovim started it and the option allows it.
 function M.resume(daemon, run)
   if not config.options.resume_interrupted or not run.own then
-    notice.warn(('run %s was interrupted; r in :WazaRuns takes it up again'):format(run.id))
+    notice.warn(('run %s was interrupted; press r in :WazaRuns to resume it'):format(run.id))
     return
   end
   daemon:request('run.resume', { runId = run.id }, function(err)
     if err then
-      notice.error(('run %s cannot be taken up again: %s'):format(run.id, notice.reason(err)))
+      notice.error(('run %s could not be resumed: %s'):format(run.id, notice.reason(err)))
     else
       run.status = 'running'
-      notice.info(('run %s was interrupted, and is taken up again'):format(run.id))
+      notice.info(('run %s was interrupted and resumes'):format(run.id))
     end
   end)
 end

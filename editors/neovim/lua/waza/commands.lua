@@ -1,4 +1,4 @@
--- The commands, and those that code lenses name.
+-- The commands of the plugin and of code lenses.
 
 local buffers = require('waza.buffers')
 local daemons = require('waza.daemon')
@@ -25,7 +25,7 @@ local function daemon_here()
   return suite and suite.daemon or cwd_daemon(), suite
 end
 
--- choose asks which of the suites below the working directory is meant.
+-- choose asks the user for one of the suites below the working directory.
 local function choose(use)
   local daemon = cwd_daemon()
   daemon:request('eval.list', { directory = vim.fn.getcwd() }, function(err, result)
@@ -51,7 +51,7 @@ local function choose(use)
   end)
 end
 
--- with_suite calls use(suite) with the suite of this buffer, or one that is chosen.
+-- with_suite calls use(suite) with the suite of this buffer, or with the user's choice.
 local function with_suite(use)
   suites.find(here(), function(suite)
     if suite then
@@ -62,7 +62,7 @@ local function with_suite(use)
   end)
 end
 
--- named lists the suites that an argument names, by files, directories or a glob.
+-- named lists the suites for an argument: a file, a directory or a glob.
 local function named(argument)
   local list = {}
   for _, path in ipairs(vim.fn.glob(argument, true, true)) do
@@ -97,7 +97,7 @@ function M.run(argument)
       run(suite, { tasks = { argument } })
     else
       notice.error(
-        ('%s: no suite of this name, and this buffer is of no suite whose tasks it could name'):format(argument)
+        ('%s: no suite has this name, and this buffer has no suite with such tasks'):format(argument)
       )
     end
   end)
@@ -165,7 +165,7 @@ function M.transcript(trial)
   local task = suite and buffers.nearest(suite, here(), line())
   local last = task and suite.last[task.id]
   if task and not last then
-    return notice.warn(('task %s was not run yet'):format(task.id))
+    return notice.warn(('task %s has not run yet'):format(task.id))
   end
   if not task then
     return newest(function(daemon, run_id)
@@ -196,7 +196,7 @@ end
 function M.restart()
   local list = daemons.all()
   if #list == 0 then
-    return notice.info('no daemon was started yet')
+    return notice.info('no daemon is running yet')
   end
   for _, daemon in ipairs(list) do
     daemon:restart()
@@ -213,8 +213,8 @@ local function first(command)
   return (command.arguments or {})[1] or {}
 end
 
--- of_lenses are the commands of the language server that the editor carries out
--- itself, so that what they start is shown as everything else is.
+-- of_lenses returns the language server's commands that the plugin executes itself, so
+-- that their runs are shown like all others.
 function M.of_lenses()
   return {
     ['waza.run'] = function(command)

@@ -1,4 +1,4 @@
--- What became better or worse between runs.
+-- Differences between runs: improved and regressed tasks.
 
 local figures = require('waza.figures')
 local notice = require('waza.notice')
@@ -68,7 +68,7 @@ local function tasks(page, comparison)
   end
 end
 
--- render makes a page of what run.compare answers.
+-- render creates the page for the result of run.compare.
 function M.render(result)
   local page = pages.new()
   heading(page, result)
@@ -93,7 +93,7 @@ end
 function M.open(daemon, run_ids)
   daemon:request('run.compare', { runIds = run_ids }, function(err, result)
     if err then
-      return notice.error(('the runs cannot be compared: %s'):format(notice.reason(err)))
+      return notice.error(('the runs could not be compared: %s'):format(notice.reason(err)))
     end
     local keys = { q = { '<Cmd>close<CR>', 'Close' } }
     pages.split(M.render(result), 'waza://compare', 'waza-compare', keys, 'Comparison   q close')
@@ -101,14 +101,14 @@ function M.open(daemon, run_ids)
   end)
 end
 
--- last compares the newest run of a suite with the one before it.
+-- last compares the newest run of a suite with the previous one.
 function M.last(suite)
   suite.daemon:request('run.list', { path = suite.path, limit = 2 }, function(err, result)
     if err then
       return notice.error(notice.reason(err))
     end
     if #result.runs < 2 then
-      return notice.warn('there are no two runs of this suite to compare')
+      return notice.warn('this suite has fewer than two runs to compare')
     end
     M.open(suite.daemon, { result.runs[2].runId, result.runs[1].runId })
   end)

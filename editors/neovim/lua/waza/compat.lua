@@ -1,10 +1,10 @@
--- What differs between the versions of Neovim, from 0.7 on.
+-- Differences between the versions of Neovim, from 0.7 on.
 
 local M = {}
 
 local method_style = vim.fn.has('nvim-0.11') == 1
 
--- start_client starts a language client of its own, and returns its id, or nil.
+-- start_client starts a separate language client, and returns its id, or nil.
 function M.start_client(config)
   if method_style then
     return vim.lsp.start(config, {
@@ -33,29 +33,29 @@ function M.stop(client, force)
   end
 end
 
--- attach makes a client serve a buffer.
+-- attach attaches a client to a buffer.
 function M.attach(buffer, client_id)
   if vim.fn.has('nvim-0.10') == 0 then
-    -- Until 0.9, a buffer that changes while no client is attached is never listened
-    -- to again. A client that does not exist keeps it from that, while the daemon is
-    -- being restarted.
+    -- Until 0.9, Neovim stops listening to a buffer for good if it changes while no
+    -- client is attached. A client that does not exist prevents that while the daemon
+    -- restarts.
     vim.lsp.buf_attach_client(buffer, -1)
   end
   return vim.lsp.buf_attach_client(buffer, client_id)
 end
 
--- serves tells whether the language server has a capability.
+-- serves reports whether the language server has a capability.
 function M.serves(client, capability)
   local has = client and client.server_capabilities and client.server_capabilities[capability]
   return has ~= nil and has ~= false
 end
 
--- pid is that of the client's process; nil when there is none.
+-- pid returns the id of the client's process; nil if there is no process.
 function M.pid(client)
   return client and client.rpc and client.rpc.pid
 end
 
--- ended tells whether the process of a client is gone.
+-- ended reports whether the process of a client has ended.
 function M.ended(client)
   if not client then
     return true
@@ -66,7 +66,7 @@ function M.ended(client)
   return client.is_stopped()
 end
 
--- refresh_lenses asks for the code lenses of a buffer anew.
+-- refresh_lenses requests the code lenses of a buffer again.
 function M.refresh_lenses(buffer)
   if vim.fn.has('nvim-0.10') == 1 then
     vim.lsp.codelens.refresh({ bufnr = buffer })
@@ -75,7 +75,7 @@ function M.refresh_lenses(buffer)
   end
 end
 
--- health is the module of :checkhealth, under the names it has today.
+-- health returns the functions for :checkhealth under their current names.
 function M.health()
   local h = vim.health or require('health')
   return {

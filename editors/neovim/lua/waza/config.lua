@@ -1,19 +1,20 @@
--- What the user has chosen. Everything works without a call of setup().
+-- The user's options. Calling setup() is optional.
 
 local M = {}
 
 local defaults = {
-  -- The program, by name or path; further arguments to `waza lsp`; variables
-  -- added to its environment.
+  -- The program, by name or path; additional arguments to `waza lsp`; additional
+  -- environment variables.
   path = 'waza',
   args = {},
   env = {},
 
-  -- Start the daemon for suites as they are opened. Nothing is run by that.
+  -- Start the daemon when suites are opened. This does not start runs.
   auto_attach = true,
-  -- Called with (client, buffer) whenever a buffer was attached: the place for keys.
+  -- Called with (client, buffer) whenever a buffer was attached, for example to map
+  -- keys.
   on_attach = nil,
-  -- Let omnifunc complete, in buffers where it is not set otherwise.
+  -- Set omnifunc in buffers without one.
   omnifunc = true,
   -- Show code lenses: run, debug, last result.
   code_lens = false,
@@ -32,16 +33,16 @@ local defaults = {
     running = '●',
   },
 
-  -- After a run that failed: true fills the quickfix list, 'open' also opens it.
+  -- After a run with failures: true fills the quickfix list, 'open' also opens it.
   quickfix = true,
-  -- Take up again, by itself, a run that the death of the daemon cut short.
+  -- Automatically resume a run that was interrupted because the daemon died.
   resume_interrupted = true,
 
-  -- Waits before the daemon is started again, in ms: the first, and the longest.
-  -- After so many deaths in a row it stays down until :WazaRestart.
+  -- Waits before the daemon restarts, in ms: the first, and the longest. After this
+  -- many deaths in a row it only restarts with :WazaRestart.
   restart = { delay = 500, max_delay = 30000, attempts = 5 },
 
-  -- Of floating windows; as of nvim_open_win().
+  -- Border of floating windows, see nvim_open_win().
   border = 'rounded',
 }
 
@@ -71,12 +72,13 @@ local function check(options)
   })
   for name in pairs(options) do
     if defaults[name] == nil and name ~= 'on_attach' then
-      error(('waza: setup() knows no option %q, see :help waza-options'):format(name), 0)
+      error(('waza: setup() has no option %q, see :help waza-options'):format(name), 0)
     end
   end
 end
 
--- setup takes the user's options. It errors where one is of the wrong type, or unknown.
+-- setup sets the user's options. It raises an error for an unknown option or a wrong
+-- type.
 function M.setup(options)
   local merged = vim.tbl_deep_extend('force', vim.deepcopy(defaults), options or {})
   check(merged)

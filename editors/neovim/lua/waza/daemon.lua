@@ -1,6 +1,6 @@
 -- One daemon per root directory: `waza lsp`, as a client of vim.lsp. Its connection
--- carries the language server and waza's own methods. A daemon that dies is started
--- again, later each time, and tells what was missed of the runs it carried out.
+-- carries the language server and waza's own methods. A daemon that dies restarts,
+-- after longer pauses each time, and sends the missed events of its runs.
 
 local catchup = require('waza.catchup')
 local compat = require('waza.compat')
@@ -13,22 +13,22 @@ local M = {}
 local Daemon = {}
 Daemon.__index = Daemon
 
--- What the plugin cannot do without.
+-- Methods that the plugin needs.
 local needed = { 'eval.run', 'task.run', 'run.cancel', 'run.subscribe', 'run.resume', 'run.trial', 'task.history' }
 
--- A daemon that has lived so long, in ms, is well.
+-- A daemon that has lived this long, in ms, is healthy.
 local healthy = 60000
 
 local daemons = {} -- by root
 local leaving = false
 local listeners = {}
 
--- listen calls fn(daemon, run, method, params) for whatever is new of a run.
+-- listen calls fn(daemon, run, method, params) for every change of a run.
 function M.listen(fn)
   table.insert(listeners, fn)
 end
 
--- all lists the daemons there are, in whatever state.
+-- all lists the daemons, in whatever state.
 function M.all()
   local list = vim.tbl_values(daemons)
   table.sort(list, function(a, b)
@@ -37,13 +37,13 @@ function M.all()
   return list
 end
 
--- get returns the daemon of a root directory, and starts it if need be.
+-- get returns the daemon of a root directory, and starts it if needed.
 function M.get(root)
   local daemon = daemons[root]
   if not daemon then
     daemon = setmetatable({
       root = root,
-      state = 'down', -- down, starting, ready, waiting (to be started again), stopping
+      state = 'down', -- down, starting, ready, waiting (to restart), stopping
       deaths = 0,
       model = model.new(),
       buffers = {},
@@ -57,7 +57,7 @@ function M.get(root)
   return daemon
 end
 
--- leave says that Neovim ends: nothing is started any more.
+-- leave reports that Neovim ends: nothing is started any more.
 function M.leave()
   leaving = true
   for _, daemon in pairs(daemons) do
@@ -82,7 +82,7 @@ function Daemon:handlers()
       self:heard(method, params)
     end
   end
-  handlers['eval.changed'] = function() end -- a watch of another client of this connection
+  handlers['eval.changed'] = function() end -- for a watch of another client of this connection
   handlers['workspace/codeLens/refresh'] = function()
     self:refresh_lenses()
     return vim.NIL
@@ -103,7 +103,7 @@ function Daemon:start()
   end
   if vim.fn.executable(config.options.path) ~= 1 then
     self:fail(
-      ('%q is not there, or not executable. Install waza, or say where it is: require("waza").setup({ path = … })'):format(
+      ('%q does not exist or is not executable. Install waza, or set its path: require("waza").setup({ path = … })'):format(
         config.options.path
       )
     )
@@ -171,7 +171,7 @@ function Daemon:ready(client, result)
     return
   end
   local missed = self.model:unfinished()
-  vim.schedule(function() -- vim.lsp knows the client only after this
+  vim.schedule(function() -- vim.lsp registers the client only after this
     if self.client_id == client.id then
       self.state, self.since = 'ready', vim.loop.now()
       catchup.subscribe(self, missed)
@@ -182,8 +182,8 @@ function Daemon:ready(client, result)
   end)
 end
 
--- request asks the daemon, as soon as it is ready. callback(err, result) is called
--- exactly once, also when the daemon dies or cannot be started.
+-- request sends a request as soon as the daemon is ready. callback(err, result) is
+-- called exactly once, even if the daemon dies or cannot be started.
 function Daemon:request(method, params, callback)
   callback = callback or function() end
   if self.state == 'starting' or self.state == 'waiting' then
@@ -194,7 +194,7 @@ function Daemon:request(method, params, callback)
     return requests.refuse(callback, self.reason or 'the daemon is not running; :WazaRestart starts it')
   end
   if not self.requests:send(client, method, params, callback) then
-    self.state = 'waiting' -- on_exit is about to tell why
+    self.state = 'waiting' -- on_exit will report the reason
     self.requests:put(method, params, callback)
   end
 end
@@ -218,7 +218,7 @@ function Daemon:exited(code, signal)
   end
   if was == 'starting' and signal == 0 then
     self:fail(
-      ('`%s` ended at once, with code %d: it may be too old to serve editors. See :checkhealth waza'):format(
+      ('`%s` ended at once, with code %d: it may be too old for editors. See :checkhealth waza'):format(
         table.concat(command(), ' '),
         code
       )
@@ -235,12 +235,12 @@ function Daemon:restart_later()
   local r = config.options.restart
   self.deaths = self.deaths + 1
   if self.deaths > r.attempts then
-    self:fail(('the daemon died %d times in a row; :WazaRestart starts it again'):format(self.deaths))
+    self:fail(('the daemon died %d times in a row; :WazaRestart restarts it'):format(self.deaths))
     return
   end
   local delay = math.min(r.delay * 2 ^ (self.deaths - 1), r.max_delay)
   self.state = 'waiting'
-  notice.warn(('the daemon died; it is started again in %.1f s'):format(delay / 1000))
+  notice.warn(('the daemon died; it restarts in %.1f s'):format(delay / 1000))
   self:halt_timer()
   self.timer = vim.loop.new_timer()
   self.timer:start(
@@ -263,8 +263,8 @@ function Daemon:halt_timer()
   end
 end
 
--- stop ends the daemon, with its runs, and then calls after(). A daemon that takes
--- too long is killed.
+-- stop ends the daemon and its runs, and then calls after(). It kills a daemon that
+-- takes too long.
 function Daemon:stop(after)
   self:halt_timer()
   local client = self:client()
@@ -286,7 +286,7 @@ function Daemon:stop(after)
   end, 3000)
 end
 
--- restart stops the daemon and starts it anew, however often it died.
+-- restart stops the daemon and starts it again, even if it died often.
 function Daemon:restart()
   notice.forget()
   self:stop(function()
@@ -295,7 +295,7 @@ function Daemon:restart()
   end)
 end
 
--- attach makes the daemon serve a buffer, and every daemon that follows it.
+-- attach makes the daemon and its successors serve a buffer.
 function Daemon:attach(buffer)
   self.buffers[buffer] = true
   if self.client_id then
@@ -328,7 +328,7 @@ function Daemon:refresh_lenses()
   end
 end
 
--- heard folds a notification into what is known of its run, and passes it on.
+-- heard applies a notification to its run and passes it on.
 function Daemon:heard(method, params)
   local run = self.model:apply(method, params)
   if not run then

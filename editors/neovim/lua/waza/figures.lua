@@ -1,4 +1,4 @@
--- Figures as waza prints them: rounding never makes a number equal to a limit that it
+-- Numbers formatted like waza's: rounding never makes a number equal to a limit that it
 -- differs from, and bounds of intervals are rounded outward.
 
 local M = {}
@@ -10,8 +10,8 @@ local function side(x, limit)
   return x < limit - same and -1 or x > limit + same and 1 or 0
 end
 
--- apart prints x with decimals, and with more as long as the printed number compares
--- with one of the limits differently from x.
+-- apart formats x with decimals, and with more if the formatted number would compare
+-- differently with one of the limits.
 local function apart(x, decimals, limits)
   while true do
     local text = ('%.' .. decimals .. 'f'):format(x)
@@ -26,7 +26,7 @@ local function apart(x, decimals, limits)
   end
 end
 
--- outward prints the bounds of an interval.
+-- outward formats the bounds of an interval.
 local function outward(low, high, decimals, limits)
   while true do
     local unit = 10 ^ decimals

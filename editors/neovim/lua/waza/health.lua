@@ -18,9 +18,9 @@ end
 local function program()
   local path = config.options.path
   if vim.fn.executable(path) ~= 1 then
-    health.error(('%q is not there, or not executable'):format(path), {
-      'Install waza, so that it is on the PATH',
-      'or say where it is: require("waza").setup({ path = "/path/to/waza" })',
+    health.error(('%q does not exist or is not executable'):format(path), {
+      'Install waza on the PATH',
+      'or set its path: require("waza").setup({ path = "/path/to/waza" })',
     })
     return false
   end
@@ -32,24 +32,24 @@ local function program()
   health.ok(('%s: %s'):format(vim.fn.exepath(path), out[1] or '?'))
   vim.fn.system({ path, 'lsp', '--help' })
   if vim.v.shell_error ~= 0 then
-    health.error('this waza is too old to serve editors: it has no `waza lsp`', { 'Install a newer waza' })
+    health.error('this waza is too old for editors: it has no `waza lsp`', { 'Install a newer waza' })
     return false
   end
-  health.ok('`waza lsp` is there')
+  health.ok('`waza lsp` works')
   return true
 end
 
 local function running()
   local list = daemons.all()
   if #list == 0 then
-    health.info('no daemon was started yet: open a suite, or :WazaRun')
+    health.info('no daemon is running yet: open a suite, or use :WazaRun')
   end
   for _, daemon in ipairs(list) do
     local text = ('%s: %s'):format(daemon.root, daemon.state)
     if daemon.state == 'ready' then
       health.ok(('%s, waza %s'):format(text, daemon.version))
     elseif daemon.given_up then
-      health.error(text .. ': ' .. daemon.reason, { ':WazaRestart starts it again' })
+      health.error(text .. ': ' .. daemon.reason, { ':WazaRestart restarts it' })
     else
       health.warn(text)
     end

@@ -1,4 +1,4 @@
--- The list of past runs, and what can be done with them.
+-- The list of past runs, and the actions on them.
 
 local buffers = require('waza.buffers')
 local notice = require('waza.notice')
@@ -22,17 +22,17 @@ local function verdict(run)
   return c.failed > 0 and 'failed' or (c.needsReview or 0) > 0 and 'needs_review' or 'passed'
 end
 
--- when a run began, in the local time of whoever reads it.
+-- when returns the start of a run in local time.
 local function when(run)
   local year, month, day, hour, min, sec = tostring(run.startedAt):match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)')
   if not year then
     return ''
   end
-  local told = os.time({ year = year, month = month, day = day, hour = hour, min = min, sec = sec, isdst = false })
+  local started = os.time({ year = year, month = month, day = day, hour = hour, min = min, sec = sec, isdst = false })
   local now = os.time()
   local utc = os.date('!*t', now)
   utc.isdst = false
-  return os.date('%Y-%m-%d %H:%M', told + os.difftime(now, os.time(utc)))
+  return os.date('%Y-%m-%d %H:%M', started + os.difftime(now, os.time(utc)))
 end
 
 local function row(run)
@@ -47,7 +47,7 @@ local function row(run)
   }
 end
 
--- render makes a page of what run.list answers; marked is the id of the run that
+-- render creates the page for the result of run.list; marked is the id of the run that
 -- the next comparison starts from.
 function M.render(runs, marked)
   local page = pages.new()
@@ -77,12 +77,12 @@ end
 
 local help = {
   { '<CR>', 'show the results' },
-  { 't', 'show the transcript that failed first' },
+  { 't', 'show the transcript of the first failed trial' },
   { 'c', 'compare: on a first run, then on a second' },
   { 'r', 'resume a run that did not complete' },
-  { 'x', 'cancel a run that goes on' },
+  { 'x', 'cancel an active run' },
   { 'd', 'delete the run' },
-  { 'R', 'read the list anew' },
+  { 'R', 'refresh the list' },
   { 'q', 'close' },
 }
 
@@ -101,28 +101,28 @@ local function show_help()
 end
 
 local function confirm(run)
-  local question = ('Delete run %s of %s with all it recorded?'):format(run.runId, run.suite.name)
+  local question = ('Delete run %s of %s and everything it recorded?'):format(run.runId, run.suite.name)
   return vim.fn.confirm(question, '&Delete\n&Keep', 2) == 1
 end
 
--- A list is what the window shows: a daemon, the suite it is of if any, and the page.
+-- A list is the content of the window: a daemon, the suite if any, and the page.
 local List = {}
 List.__index = List
 
 function List:ask(method, run, what)
   self.daemon:request(method, { runId = run.runId }, function(err)
     if err then
-      notice.error(('run %s cannot be %s: %s'):format(run.runId, what, notice.reason(err)))
+      notice.error(('run %s could not be %s: %s'):format(run.runId, what, notice.reason(err)))
     end
     self:load()
   end)
 end
 
--- resume takes a run of the list up again, as a run of this Neovim.
+-- resume resumes a run of the list as a run of this Neovim.
 function M.resume(daemon, run, after)
   daemon:request('run.resume', { runId = run.runId }, function(err)
     if err then
-      return notice.error(('run %s cannot be resumed: %s'):format(run.runId, notice.reason(err)))
+      return notice.error(('run %s could not be resumed: %s'):format(run.runId, notice.reason(err)))
     end
     require('waza.runs').adopt(daemon, run)
     if after then
@@ -149,7 +149,7 @@ function List:compare(run)
   require('waza.compare').open(self.daemon, { reference, run.runId })
 end
 
--- on makes a key's action of a function of the run under the cursor.
+-- on wraps a function of the run under the cursor as the action of a key.
 function List:on(action)
   return function()
     local run = self.page.targets[vim.api.nvim_win_get_cursor(0)[1]]
@@ -188,7 +188,7 @@ function List:keys()
       function()
         self:load()
       end,
-      'Read anew',
+      'Refresh',
     },
     ['?'] = { show_help, 'Help' },
     q = { '<Cmd>close<CR>', 'Close' },
@@ -207,11 +207,11 @@ end
 function List:load()
   self.daemon:request('run.list', { path = self.path, limit = most }, function(err, result)
     if err then
-      return notice.error('the runs cannot be listed: ' .. notice.reason(err))
+      return notice.error('the runs could not be listed: ' .. notice.reason(err))
     end
     local open = self.buffer and vim.api.nvim_buf_is_valid(self.buffer)
     if self.buffer and not open then
-      return -- it was closed
+      return -- the window was closed
     end
     self.runs = result.runs
     self:draw()
@@ -219,7 +219,7 @@ function List:load()
   end)
 end
 
--- open lists the runs that the daemon knows; of one suite, if a path is given.
+-- open lists the runs of the daemon; those of one suite if a path is given.
 function M.open(daemon, path)
   local window = vim.fn.bufwinid('^' .. name .. '$')
   if window ~= -1 then

@@ -1,7 +1,7 @@
--- waza: evals of AI agents, where agents are written.
+-- waza: evals of AI agents in the editor.
 --
--- require('waza').setup({ … }) takes options, see waza.config. The plugin works
--- without it. What commands do is to be had as functions, too:
+-- require('waza').setup({ … }) sets options, see waza.config. The plugin also works
+-- without it. Every command is also a function:
 --
 --   run(argument), run_nearest(), stop(), results(run), transcript(trial),
 --   runs(all), compare(runs), output(), restart(), statusline()
@@ -30,13 +30,13 @@ function M.output()
   require('waza.output').open()
 end
 
--- setup takes options, see :help waza-options. It may be called again.
+-- setup sets options, see :help waza-options. It can be called again.
 function M.setup(options)
   require('waza.config').setup(options)
 end
 
--- attach looks for the suite of a buffer, and lets its daemon serve it.
--- found(suite) is called with nil when the buffer is of none.
+-- attach finds the suite of a buffer and attaches its daemon. It calls found(suite),
+-- with nil if the buffer belongs to no suite.
 function M.attach(buffer, found)
   require('waza.suites').find(buffer or vim.api.nvim_get_current_buf(), found)
 end
@@ -52,8 +52,8 @@ local function running(active)
   return failed > 0 and ('%s %d failed'):format(text, failed) or text
 end
 
--- statusline is a word about what runs, or what ran last; empty when nothing did.
--- It costs nothing and starts nothing.
+-- statusline returns a short text about active runs or the last run; empty if there was
+-- none. It is cheap and starts nothing.
 function M.statusline()
   if not package.loaded['waza.runs'] then
     return ''

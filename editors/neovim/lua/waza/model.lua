@@ -1,17 +1,17 @@
--- What is known of runs, folded from the notifications of the daemon. It knows no
--- connection and no screen, so that recorded dialogues can be replayed against it.
+-- The state of runs, built from the daemon's notifications. It depends on no connection
+-- and no screen, so that tests can replay recorded dialogues.
 
 local M = {}
 M.__index = M
 
 local keepable = { passed = true, failed = true, timeout = true, needs_review = true }
 
--- new makes a model without runs.
+-- new creates a model without runs.
 function M.new()
   return setmetatable({ runs = {}, order = {} }, M)
 end
 
--- ensure returns the run of that id, which begins to be known with it.
+-- ensure returns the run with that id, and creates it if needed.
 function M:ensure(id)
   local run = self.runs[id]
   if not run then
@@ -54,9 +54,9 @@ local function drop(run, id)
   end, run.order)
 end
 
--- resumed forgets what counts no more. The daemon says how many trials it keeps,
--- not which: where that is not the number of those that could be kept, the suite
--- has changed, and nothing that was heard before can be relied on.
+-- resumed removes trials that no longer count. The daemon reports how many trials it
+-- keeps, but not which. If that number differs from the trials that could be kept, the
+-- suite has changed, and all earlier trials are removed.
 local function resumed(run, kept)
   run.status, run.error = 'running', nil
   local known = 0
@@ -110,8 +110,8 @@ local function over(run, params)
   run.status, run.error, run.summary = params.status, params.error, params.summary
 end
 
--- apply takes a notification in. It returns the run when something is known of it
--- that was not, and nil for what was heard before or is not understood.
+-- apply applies a notification. It returns the run if its state changed, and nil for
+-- repeated or unknown notifications.
 function M:apply(method, params)
   if type(params) ~= 'table' or not params.runId or not params.seq then
     return nil
@@ -121,7 +121,8 @@ function M:apply(method, params)
     return nil
   end
   if method == 'eval.complete' and params.status == 'interrupted' then
-    -- It is no event of the run: where the run is resumed, the next one has its number.
+    -- This is not an event of the run: if the run resumes, the next event has its
+    -- number.
     over(run, params)
     return run
   end
@@ -136,7 +137,7 @@ function M:apply(method, params)
   return run
 end
 
--- unfinished lists the runs whose end was not heard of, in the order they began.
+-- unfinished lists the runs that have not ended, in the order of their start.
 function M:unfinished()
   local list = {}
   for _, id in ipairs(self.order) do

@@ -1,4 +1,4 @@
--- What the plugin says to the user.
+-- Messages of the plugin to the user.
 
 local M = {}
 
@@ -22,7 +22,7 @@ function M.error(text)
   say(text, vim.log.levels.ERROR)
 end
 
--- once says an error only the first time.
+-- once shows an error only the first time.
 function M.once(text)
   if not said[text] then
     said[text] = true
@@ -30,13 +30,13 @@ function M.once(text)
   end
 end
 
--- forget lets everything be said again.
+-- forget allows all messages to be shown again.
 function M.forget()
   said = {}
 end
 
--- reason is what an error of the daemon says to people, in a line: its message, and
--- the first that is wrong with the suite. More than a line makes the user press a key.
+-- reason describes an error of the daemon in one line: its message, and the first error
+-- of the suite. With several lines the user would have to press a key.
 function M.reason(err)
   if type(err) ~= 'table' then
     return tostring(err)

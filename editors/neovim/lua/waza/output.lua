@@ -1,4 +1,4 @@
--- The log: what runs say to people, in a buffer that is kept while it is hidden.
+-- The log: messages of runs, in a buffer that is kept while it is hidden.
 
 local M = {}
 
@@ -30,7 +30,7 @@ end
 
 local pending = {}
 
--- Terminals' colours mean nothing in a buffer, and bells nothing at all.
+-- Removes the colors and bells of terminals, which have no effect in a buffer.
 local function plain(text)
   return (text:gsub('\27%[[%d;?]*[%a]', ''):gsub('[%z\1-\8\11\12\14-\31\127]', ''))
 end
@@ -60,7 +60,7 @@ local function flush()
   follow(buffer, last)
 end
 
--- write adds a text to the log, which is shown soon.
+-- write appends a text to the log, which is updated soon.
 function M.write(text)
   if #pending == 0 then
     vim.schedule(flush)
@@ -70,7 +70,7 @@ function M.write(text)
   end
 end
 
--- open shows the log in a window below, or goes to the one it is in.
+-- open shows the log in a window below, or goes to its window.
 function M.open()
   local buffer = ensure()
   local window = vim.fn.bufwinid(buffer)

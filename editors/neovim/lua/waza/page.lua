@@ -8,7 +8,7 @@ Page.__index = Page
 
 local namespace = vim.api.nvim_create_namespace('waza_page')
 
--- new makes an empty page.
+-- new creates an empty page.
 function M.new()
   return setmetatable({ lines = {}, marks = {}, targets = {} }, Page)
 end
@@ -32,7 +32,7 @@ function Page:line(...)
   return number
 end
 
--- text adds a text of many lines, each after an indent.
+-- text adds several lines, each indented.
 function Page:text(text, group, indent)
   text = vim.trim((text or ''):gsub('\r\n?', '\n'))
   for _, line in ipairs(vim.split(text, '\n')) do
@@ -40,7 +40,7 @@ function Page:text(text, group, indent)
   end
 end
 
--- heading adds an empty line, where there is something above, and a title.
+-- heading adds a title, after an empty line if the page is not empty.
 function Page:heading(title)
   if #self.lines > 0 then
     self:line('')
@@ -48,7 +48,7 @@ function Page:heading(title)
   return self:line({ title, 'WazaTitle' })
 end
 
--- target says what the last line stands for, for keys that act on it.
+-- target sets the meaning of the last line, for keys that act on it.
 function Page:target(what)
   self.targets[#self.lines] = what
 end
@@ -83,7 +83,7 @@ local function plain(window)
   vim.wo[window].cursorline = true
 end
 
--- height is how many rows the page takes in a window of a width, which wraps.
+-- height returns the rows that the page needs in a window of this width, which wraps.
 function Page:height(width)
   local rows = 0
   for _, line in ipairs(self.lines) do
@@ -112,15 +112,15 @@ function M.float(page, title, filetype, keys)
   local window = vim.api.nvim_open_win(buffer, true, options)
   plain(window)
   vim.wo[window].wrap, vim.wo[window].linebreak, vim.wo[window].cursorline = true, true, false
-  -- Much is read here: it has the colours of a text, not those of a menu.
+  -- These pages are long texts, so they have the colors of text instead of a menu.
   vim.wo[window].winhighlight = 'NormalFloat:Normal,FloatBorder:WazaQuiet'
   page:fill(buffer)
   map(buffer, keys)
   return buffer, window
 end
 
--- split shows the page in a window below, that of the same name if it is open. Its
--- status line is the hint.
+-- split shows the page in a window below, in the window of the same name if it is open.
+-- Its status line is the hint.
 function M.split(page, name, filetype, keys, hint)
   local buffer = vim.fn.bufnr('^' .. vim.fn.escape(name, '[]*?{}\\') .. '$')
   local window = buffer ~= -1 and vim.fn.bufwinid(buffer) or -1
@@ -141,12 +141,12 @@ function M.split(page, name, filetype, keys, hint)
   return buffer, window
 end
 
--- pad makes a text as wide as that many cells.
+-- pad pads a text to that many cells.
 function M.pad(text, width)
   return text .. (' '):rep(width - vim.fn.strdisplaywidth(text))
 end
 
--- widest is the width of the widest of some texts.
+-- widest returns the width of the widest text.
 function M.widest(texts)
   local most = 0
   for _, text in ipairs(texts) do

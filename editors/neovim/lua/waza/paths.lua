@@ -1,9 +1,9 @@
--- Where suites are, by the names of files alone.
+-- Finds suites by file names alone.
 
 local M = {}
 
--- normal makes a path absolute, without links, so that the daemon's names and
--- those of buffers compare.
+-- normal makes a path absolute, without links, so that paths of the daemon and of
+-- buffers can be compared.
 function M.normal(path)
   local absolute = vim.fn.fnamemodify(path, ':p')
   return vim.loop.fs_realpath(absolute) or absolute
@@ -55,7 +55,7 @@ local function up(dir, visit)
   end
 end
 
--- suites_in lists the suite files of a directory; nil when there are none.
+-- suites_in lists the suite files of a directory; nil if it has none.
 function M.suites_in(dir)
   local list = {}
   local handle = vim.loop.fs_scandir(dir)
@@ -73,7 +73,7 @@ function M.suites_in(dir)
 end
 
 -- candidates lists the suites that a file may belong to: itself, or those in the
--- nearest directory above it that has any. It does not leave the repository.
+-- nearest directory above with any. It stays in the repository.
 function M.candidates(path)
   if M.is_suite(path) then
     return { path }
@@ -88,8 +88,8 @@ function M.candidates(path)
   end) or {}
 end
 
--- root is the directory that a daemon serves: the repository of a suite, or the
--- suite's own directory.
+-- root returns the directory of a daemon: the repository of a suite, or the suite's own
+-- directory.
 function M.root(path)
   return up(M.dir(path), function(dir)
     return vim.loop.fs_stat(dir .. '/.git') and dir

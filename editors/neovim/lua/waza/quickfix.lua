@@ -1,4 +1,4 @@
--- The quickfix list: failures of a run, or what is wrong with a suite.
+-- The quickfix list: failures of a run, or findings of a suite.
 
 local config = require('waza.config')
 local paths = require('waza.paths')
@@ -38,7 +38,7 @@ local function of_task(suite, task)
   return list
 end
 
--- items lists what did not pass in a result of run.result.
+-- items lists the failures in a result of run.result.
 function M.items(suite, result)
   local list = {}
   for _, task in ipairs(result.tasks) do
@@ -59,8 +59,7 @@ local function set(title, items)
   vim.api.nvim_exec_autocmds('User', { pattern = 'WazaQuickfix', modeline = false })
 end
 
--- The list that this plugin made before is emptied by a run without failures;
--- anybody else's is left alone.
+-- A run without failures empties the list that this plugin created, but no other list.
 local function is_ours()
   local title = vim.fn.getqflist({ title = 0 }).title or ''
   return vim.startswith(title, 'waza: ')
@@ -71,7 +70,7 @@ local function bad(run)
   return not s or s.failed + s.errors + s.timeouts + (s.needsReview or 0) > 0
 end
 
--- failures fills the list with what did not pass in a run that has ended.
+-- failures fills the list with the failures of a run that has ended.
 function M.failures(suite, run)
   local title = 'waza: ' .. run.id
   if not bad(run) then
@@ -87,7 +86,7 @@ function M.failures(suite, run)
   end)
 end
 
--- findings fills the list with what is wrong with a suite.
+-- findings fills the list with the findings of a suite.
 function M.findings(suite, diagnostics)
   local letter = { error = 'E', warning = 'W' }
   set(

@@ -1,5 +1,5 @@
--- Requests to one daemon after another: each is answered exactly once, also when the
--- daemon dies before it answers, or cannot be started.
+-- Requests to consecutive daemons: each is answered exactly once, even if the daemon
+-- dies before it answers, or cannot be started.
 
 local compat = require('waza.compat')
 
@@ -7,25 +7,25 @@ local M = {}
 local Requests = {}
 Requests.__index = Requests
 
--- new makes an empty book of requests.
+-- new creates an empty queue of requests.
 function M.new()
   return setmetatable({ waiting = {}, sent = {} }, Requests)
 end
 
--- put keeps a request for when there is a daemon.
+-- put stores a request until a daemon is ready.
 function Requests:put(method, params, callback)
   table.insert(self.waiting, { method = method, params = params, callback = callback })
 end
 
--- take returns what was put, and keeps it no more.
+-- take removes and returns the stored requests.
 function Requests:take()
   local list = self.waiting
   self.waiting = {}
   return list
 end
 
--- send asks a client. It returns false when the client's process has just died;
--- callback is not called then.
+-- send sends a request to a client. It returns false if the client's process has just
+-- died; it does not call callback then.
 function Requests:send(client, method, params, callback)
   local entry = { callback = callback }
   self.sent[entry] = true
@@ -41,14 +41,14 @@ function Requests:send(client, method, params, callback)
   return ok
 end
 
--- refuse answers with an error, but not before whoever asked has gone on.
+-- refuse answers with an error, but only after the caller has returned.
 function M.refuse(callback, reason)
   vim.schedule(function()
     callback({ message = reason })
   end)
 end
 
--- lose answers what was sent, and will not be answered any more.
+-- lose answers the sent requests, which will get no reply any more.
 function Requests:lose(reason)
   local sent = self.sent
   self.sent = {}
@@ -57,7 +57,7 @@ function Requests:lose(reason)
   end
 end
 
--- lose_all answers also what waits.
+-- lose_all also answers the stored requests.
 function Requests:lose_all(reason)
   self:lose(reason)
   for _, request in ipairs(self:take()) do

@@ -14,7 +14,7 @@ local function interval(of)
   return figures.interval(of)
 end
 
--- rate is a pass rate or, while trials wait for a person, the rates it can become.
+-- rate returns a pass rate or, while trials wait for a person, the possible rates.
 local function rate(counts)
   if type(counts.passRateBounds) == 'table' then
     return interval(counts.passRateBounds)
@@ -75,7 +75,7 @@ local function summary(page, result)
   end
 end
 
--- render makes a page of what run.result answers.
+-- render creates the page for the result of run.result.
 function M.render(result)
   local page = pages.new()
   summary(page, result)
@@ -104,7 +104,7 @@ end
 function M.open(daemon, run_id)
   daemon:request('run.result', { runId = run_id }, function(err, result)
     if err then
-      return notice.error(('run %s cannot be shown: %s'):format(run_id, notice.reason(err)))
+      return notice.error(('run %s could not be shown: %s'):format(run_id, notice.reason(err)))
     end
     local page = M.render(result)
     local function transcript()

@@ -1,4 +1,4 @@
--- Runs of this Neovim: starting, stopping, and what follows from their events.
+-- Runs of this Neovim: starting, stopping, and reactions to their events.
 
 local config = require('waza.config')
 local daemons = require('waza.daemon')
@@ -11,19 +11,19 @@ local suites = require('waza.suites')
 
 local M = {}
 
-local latest -- the run that began last
+local latest -- the run that started last
 local suite_of = {} -- by run id
 
 function M.latest()
   return latest
 end
 
--- suite is that of a run of this Neovim, else nil.
+-- suite returns the suite of a run of this Neovim, else nil.
 function M.suite(run_id)
   return suite_of[run_id]
 end
 
--- active lists the runs that go on, over all daemons.
+-- active lists the active runs of all daemons.
 function M.active()
   local list = {}
   for _, daemon in ipairs(daemons.all()) do
@@ -49,7 +49,7 @@ local function started(suite, result)
   return run
 end
 
--- adopt follows a run of the past that was taken up again.
+-- adopt follows a past run that was resumed.
 function M.adopt(daemon, info)
   local run = daemon.model:ensure(info.runId)
   local suite = suites.get(paths.normal(info.suite.path))
@@ -59,7 +59,7 @@ function M.adopt(daemon, info)
 end
 
 local function refused(suite, err)
-  notice.error(('%s cannot be run: %s'):format(vim.fn.fnamemodify(suite.path, ':~:.'), notice.reason(err)))
+  notice.error(('%s could not run: %s'):format(vim.fn.fnamemodify(suite.path, ':~:.'), notice.reason(err)))
   local findings = type(err.data) == 'table' and err.data.diagnostics
   if findings and config.options.quickfix then
     require('waza.quickfix').findings(suite, findings)
@@ -67,9 +67,8 @@ local function refused(suite, err)
 end
 
 -- start runs a suite or, with options.taskId or tasks, some of its tasks. Other options are
--- parameters of eval.run. after(err, run) is called when the run has begun, or not.
--- Changed buffers of the suite are not run: the daemon reads files, so they are
--- written first.
+-- parameters of eval.run. after(err, run) is called when the run has started or failed to.
+-- The daemon reads files, so changed buffers of the suite are written first.
 function M.start(suite, options, after)
   local params = vim.tbl_extend('force', { path = suite.path }, options or {})
   M.write(suite)
@@ -85,7 +84,7 @@ function M.start(suite, options, after)
   end)
 end
 
--- write writes the buffers of a suite that were changed.
+-- write writes the changed buffers of a suite.
 function M.write(suite)
   for buffer in pairs(suite.buffers) do
     if vim.api.nvim_buf_is_loaded(buffer) then
@@ -94,7 +93,7 @@ function M.write(suite)
   end
 end
 
--- write_here writes a buffer that was changed, for the daemon reads files.
+-- write_here writes a changed buffer, because the daemon reads files.
 function M.write_here(buffer)
   if vim.bo[buffer].modified and vim.bo[buffer].buftype == '' then
     vim.api.nvim_buf_call(buffer, function()
@@ -103,13 +102,13 @@ function M.write_here(buffer)
   end
 end
 
--- stop cancels every run of this Neovim that goes on. It returns how many there are.
+-- stop cancels every active run of this Neovim. It returns how many there are.
 function M.stop()
   local active = M.active()
   for _, a in ipairs(active) do
     a.daemon:request('run.cancel', { runId = a.run.id }, function(err)
       if err then
-        notice.error(('run %s cannot be cancelled: %s'):format(a.run.id, notice.reason(err)))
+        notice.error(('run %s could not be cancelled: %s'):format(a.run.id, notice.reason(err)))
       end
     end)
   end
@@ -125,7 +124,7 @@ local function counts(run)
   local words = { ('%d/%d tasks passed'):format(s.passed, s.total) }
   for _, kind in ipairs({ 'failed', 'errors', 'timeouts', 'cancelled', 'skipped', 'needsReview' }) do
     if (s[kind] or 0) > 0 then
-      local word = kind == 'needsReview' and 'wait for review' or kind
+      local word = kind == 'needsReview' and 'need a review' or kind
       table.insert(words, ('%d %s'):format(s[kind], word))
     end
   end
@@ -140,7 +139,7 @@ local function ended(suite, run)
   end
   output.write(text)
   if run.status == 'interrupted' then
-    return -- its daemon says what becomes of it
+    return -- its daemon reports what happens to it
   end
   local s = run.summary
   local clean = run.status == 'completed' and s and s.passed + (s.skipped or 0) == s.total
@@ -160,10 +159,10 @@ local function logged(params)
   output.write(task .. level .. params.message)
 end
 
-local function told(params)
+local function write_progress(params)
   if params.event == 'trial_complete' then
     local score = params.score and ' (score ' .. figures.score(params.score) .. ')' or ''
-    local cached = params.cached and ', taken over' or ''
+    local cached = params.cached and ', reused' or ''
     output.write(
       ('[%s] trial %d/%d %s%s%s'):format(
         params.taskId,
@@ -175,11 +174,11 @@ local function told(params)
       )
     )
   elseif params.event == 'run_resumed' then
-    output.write(('the run is taken up again; %d trials are kept'):format(params.keptTrials or 0))
+    output.write(('the run resumes; %d trials are kept'):format(params.keptTrials or 0))
   end
 end
 
-local fresh = {} -- runs of which something was heard, by suite
+local fresh = {} -- runs with changes, by suite
 
 local function keep_fresh()
   local list = fresh
@@ -189,7 +188,7 @@ local function keep_fresh()
   end
 end
 
--- keep_soon sums up a run for its suite: many events make one sum.
+-- keep_soon updates the results of a suite soon: many events cause one update.
 local function keep_soon(suite, run)
   if next(fresh) == nil then
     vim.defer_fn(keep_fresh, 30)
@@ -202,7 +201,7 @@ local heard = {
     logged(params)
   end,
   ['eval.progress'] = function(suite, run, params)
-    told(params)
+    write_progress(params)
     keep_soon(suite, run)
   end,
   ['eval.complete'] = function(suite, run)
@@ -210,7 +209,7 @@ local heard = {
     suites.keep(suite, run)
     ended(suite, run)
     if run.adopted then
-      suites.recall(suite) -- what happened before was not heard
+      suites.recall(suite) -- earlier events were not received
     end
     suite.daemon:refresh_lenses()
   end,

@@ -1,4 +1,4 @@
--- The suites that are open: their tasks, where these stand, and how they fared last.
+-- The open suites: their tasks, the lines of these, and their last results.
 
 local compat = require('waza.compat')
 local config = require('waza.config')
@@ -10,12 +10,12 @@ local M = {}
 local suites = {} -- by path
 local changed = {} -- listeners
 
--- on_change calls fn(suite) when something about a suite is known that was not.
+-- on_change calls fn(suite) when the state of a suite changes.
 function M.on_change(fn)
   table.insert(changed, fn)
 end
 
-local function tell(suite)
+local function notify(suite)
   for _, fn in ipairs(changed) do
     fn(suite)
   end
@@ -41,13 +41,13 @@ function M.all()
   return suites
 end
 
--- of_buffer returns the suite that a buffer was found to belong to, or nil.
+-- of_buffer returns the suite that was found for a buffer, or nil.
 function M.of_buffer(buffer)
   local path = vim.b[buffer].waza_suite
   return path and M.get(path)
 end
 
--- file_of is the absolute path of the file that declares a task.
+-- file_of returns the absolute path of the file that declares a task.
 function M.file_of(suite, task)
   return paths.normal(suite.dir .. '/' .. task.file)
 end
@@ -69,9 +69,9 @@ function M.tasks_in(suite, buffer)
   return list
 end
 
--- base is the task of the suite that a task of a run is: itself, or the one that
--- stands behind it in a cell of a matrix. What runs beside the tasks, such as
--- baselines and trigger tests, has none.
+-- base returns the suite's task for a task of a run: itself, or the one of its cell of
+-- a matrix. It returns nil for what runs besides the tasks, such as baselines and
+-- trigger tests.
 function M.base(suite, id)
   if suite.by_id and suite.by_id[id] then
     return id
@@ -91,8 +91,7 @@ local function take_tasks(suite, tasks)
   end
 end
 
--- load asks for the tasks of a suite. While a suite is invalid, those that were
--- known last stay.
+-- load requests the tasks of a suite. While a suite is invalid, its last tasks remain.
 function M.load(suite, after)
   suite.daemon:request('task.list', { path = suite.path }, function(err, result)
     if not err then
@@ -101,14 +100,14 @@ function M.load(suite, after)
     if after then
       after(err)
     end
-    tell(suite)
+    notify(suite)
   end)
 end
 
--- The verdicts of a task in several cells are shown as one: the first of these.
+-- The verdicts of a task in several cells are shown as one: the first in this list.
 local gravest = { 'running', 'error', 'failed', 'timeout', 'needs_review', 'cancelled', 'passed', 'skipped' }
 
--- grave tells which of two verdicts is shown when a task has both.
+-- grave returns which of two verdicts is shown if a task has both.
 function M.grave(a, b)
   for _, verdict in ipairs(gravest) do
     if a == verdict or b == verdict then
@@ -125,7 +124,7 @@ local function add(results, id, verdict, passed, ended, total)
   results[id] = r
 end
 
--- of_run gives the results of a run by task of the suite.
+-- of_run returns the results of a run by task of the suite.
 function M.of_run(suite, run)
   local results = {}
   for _, id in ipairs(run.order) do
@@ -141,9 +140,9 @@ end
 
 local function newest(history, task)
   for i = #history.runs, 1, -1 do
-    local told = task.runs[i]
-    if type(told) == 'table' and told.verdict then
-      return told, history.runs[i]
+    local result = task.runs[i]
+    if type(result) == 'table' and result.verdict then
+      return result, history.runs[i]
     end
   end
 end
@@ -151,8 +150,8 @@ end
 local function take_history(suite, history)
   local by_run = {}
   for _, task in ipairs(history.tasks) do
-    local told, run = newest(history, task)
-    local base = told and M.base(suite, task.id)
+    local result, run = newest(history, task)
+    local base = result and M.base(suite, task.id)
     if base then
       by_run[base] = by_run[base] or {}
       local of = by_run[base]
@@ -160,8 +159,8 @@ local function take_history(suite, history)
         if not of.run or of.run.runId ~= run.runId then
           of.run, of.results = run, {}
         end
-        local t = told.trials
-        add(of.results, base, told.verdict, t.passed, t.total, t.total)
+        local t = result.trials
+        add(of.results, base, result.verdict, t.passed, t.total, t.total)
       end
     end
   end
@@ -170,26 +169,26 @@ local function take_history(suite, history)
   end
 end
 
--- recall asks how the tasks fared when they were run last, by whomever.
+-- recall requests the last results of the tasks, no matter who started the run.
 function M.recall(suite)
   suite.daemon:request('task.history', { path = suite.path, limit = 10 }, function(err, history)
     if not err then
       take_history(suite, history)
-      tell(suite)
+      notify(suite)
     end
   end)
 end
 
--- keep remembers the results of a run that goes on or has ended as the last ones.
+-- keep stores the results of an active or ended run as the last ones.
 function M.keep(suite, run)
   for id, result in pairs(M.of_run(suite, run)) do
     result.run_id = run.id
     suite.last[id] = result
   end
-  tell(suite)
+  notify(suite)
 end
 
--- attach makes the daemon of a suite serve a buffer of it.
+-- attach attaches the daemon of a suite to one of its buffers.
 function M.attach(suite, buffer)
   if not vim.api.nvim_buf_is_loaded(buffer) or suite.buffers[buffer] then
     return
@@ -212,7 +211,7 @@ function M.attached_to(buffer)
   end
 end
 
--- forget_buffer is told that a buffer is gone.
+-- forget_buffer removes a deleted buffer.
 function M.forget_buffer(buffer)
   for _, suite in pairs(suites) do
     if suite.buffers[buffer] then
@@ -222,7 +221,7 @@ function M.forget_buffer(buffer)
   end
 end
 
--- attached sets up what the language server offers in a buffer.
+-- attached sets up the features of the language server in a buffer.
 function M.attached(client, buffer)
   if config.options.omnifunc and compat.serves(client, 'completionProvider') and vim.bo[buffer].omnifunc == '' then
     vim.bo[buffer].omnifunc = 'v:lua.vim.lsp.omnifunc'
@@ -239,8 +238,8 @@ function M.attached(client, buffer)
   end
 end
 
--- declares tells whether a suite's answer to task.list says that a file is of it:
--- it declares tasks, or the suite cannot be read because of it.
+-- declares reports whether a suite's reply to task.list shows that a file belongs to
+-- it: it declares tasks, or the suite cannot be read because of it.
 local function declares(suite, name, err, result)
   if not err then
     for _, task in ipairs(result.tasks) do
@@ -258,8 +257,8 @@ local function declares(suite, name, err, result)
   return false
 end
 
--- find looks for the suite of a buffer, attaches it, and calls found(suite), with
--- nil when there is none. A YAML file that no suite refers to is left alone.
+-- find finds the suite of a buffer, attaches it, and calls found(suite), with nil if
+-- no suite exists. It ignores YAML files to which no suite refers.
 function M.find(buffer, found)
   found = found or function() end
   local known = M.of_buffer(buffer)

@@ -1,5 +1,4 @@
--- The transcript of a trial: what was said, which tools were used, how it was
--- graded, and what became of the files.
+-- The transcript of a trial: messages, tools, graders, and changed files.
 
 local buffers = require('waza.buffers')
 local figures = require('waza.figures')
@@ -119,11 +118,11 @@ local function files(page, result)
     page:line({ ('%d unchanged'):format(same), 'WazaQuiet' })
   end
   if result.incomplete then
-    page:line({ 'Not all files are known: ' .. result.incomplete, 'WazaQuiet' })
+    page:line({ 'The list of files is incomplete: ' .. result.incomplete, 'WazaQuiet' })
   end
 end
 
--- render makes a page of what run.trial answers.
+-- render creates the page for the result of run.trial.
 function M.render(result, name)
   local trial = result.trial
   local page = pages.new()
@@ -147,12 +146,12 @@ function M.render(result, name)
   files(page, result)
   if result.cut then
     page:line('')
-    page:line({ ('%d bytes of long texts are left out; waza runs export has all.'):format(result.cut), 'WazaQuiet' })
+    page:line({ ('%d bytes of long texts are left out; waza runs export contains everything.'):format(result.cut), 'WazaQuiet' })
   end
   return page
 end
 
-local window -- that shows a transcript
+local window -- window with a transcript
 
 local function close()
   if window and vim.api.nvim_win_is_valid(window) then
@@ -161,7 +160,7 @@ local function close()
   window = nil
 end
 
--- A tour is a list of trials, {task, trial, name}, and which of them is shown.
+-- A tour is a list of trials, {task, trial, name}, and the index of the shown one.
 local function show(tour)
   local stop = tour.list[tour.at]
   tour.daemon:request(
@@ -169,7 +168,7 @@ local function show(tour)
     { runId = tour.run_id, taskId = stop.task, trial = stop.trial },
     function(err, result)
       if err then
-        return notice.error(('the transcript cannot be shown: %s'):format(notice.reason(err)))
+        return notice.error(('the transcript could not be shown: %s'):format(notice.reason(err)))
       end
       local function go(by)
         return function()
@@ -200,7 +199,8 @@ local function of_task(task)
   return list
 end
 
--- The first that failed, or else is no pass, of a task if one is named, comes first.
+-- Prefers the first trial that failed, then the first that did not pass; of one task if
+-- it is named.
 local function first(list, wanted)
   local best, rank = 1, 0
   for i, stop in ipairs(list) do
@@ -214,12 +214,12 @@ local function first(list, wanted)
   return best, rank > 0
 end
 
--- open shows the trial of a task in a run that failed first, or trial number if
--- it is given. wanted(task_id) chooses tasks; ]t and [t go through all that ran.
+-- open shows the first failed trial of a task in a run, or trial number if given.
+-- wanted(task_id) selects tasks; ]t and [t go through all trials.
 function M.open(daemon, run_id, wanted, number)
   daemon:request('run.result', { runId = run_id }, function(err, result)
     if err then
-      return notice.error(('run %s cannot be read: %s'):format(run_id, notice.reason(err)))
+      return notice.error(('run %s could not be read: %s'):format(run_id, notice.reason(err)))
     end
     local list = {}
     for _, task in ipairs(result.tasks) do

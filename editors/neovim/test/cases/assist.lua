@@ -1,4 +1,4 @@
--- Completion as one types, hover, definitions and symbols, through Neovim's own client.
+-- Completion while typing, hover, definitions and symbols, through Neovim's own client.
 local t = require('support')
 
 t.setup()
@@ -7,7 +7,7 @@ local task = t.write('tasks/greet.yaml', 'id: greet\nname: Greet\nprompt: Greet 
 local buffer = t.edit(path)
 t.same('v:lua.vim.lsp.omnifunc', vim.bo[buffer].omnifunc)
 
--- Hover tells what a key means.
+-- Hover explains a key.
 vim.api.nvim_win_set_cursor(0, { 3, 4 })
 vim.lsp.buf.hover()
 local float
@@ -21,7 +21,7 @@ t.wait('the hover', function()
 end)
 t.has(t.text(float), 'executor')
 
--- A definition leads from a glob to the task it means.
+-- A definition leads from a glob to its task.
 vim.api.nvim_win_set_cursor(0, { 5, 6 })
 vim.lsp.buf.definition()
 t.wait('the task', function()
@@ -41,7 +41,7 @@ t.wait('the outline', function()
 end)
 t.has(vim.inspect(outline), 'config')
 
--- Completion needs somebody who types: another Neovim, whose keys this one presses.
+-- Completion needs a user who types: another Neovim, controlled by this one.
 local other = vim.fn.jobstart(
   { vim.v.progpath, '--embed', '--headless', '-u', 'NONE', '-i', 'NONE', '-n' },
   { rpc = true }

@@ -1,12 +1,12 @@
--- Files of suites are served, and no others; a repository has one daemon, which ends
--- with Neovim's wish, and buffers that are closed are forgotten.
+-- Only files of suites are attached. A repository has one daemon, which ends with
+-- Neovim. Closed buffers are forgotten.
 local t = require('support')
 
 t.setup()
 local daemons = require('waza.daemon')
 local suites = require('waza.suites')
 
--- YAML that is of no suite starts nothing.
+-- YAML that belongs to no suite starts nothing.
 vim.cmd('edit ' .. t.write('lonely/config.yaml', 'a: 1\n'))
 t.same({}, daemons.all())
 
@@ -21,7 +21,7 @@ t.same(t.dir .. '/repo', daemons.all()[1].root)
 t.is(vim.lsp.buf_is_attached(one, daemons.all()[1].client_id), 'a task file is served')
 t.is(vim.lsp.buf_is_attached(two, daemons.all()[1].client_id), 'so is a suite')
 
--- A file beside the tasks, which the suite does not name, is left alone.
+-- A file next to the tasks, which the suite does not name, is ignored.
 vim.cmd('edit ' .. t.write('repo/evals/one/notes.yaml', 'a: 1\n'))
 local asked
 require('waza').attach(0, function(suite)
@@ -33,7 +33,7 @@ end)
 t.same({}, asked)
 t.same(nil, suites.attached_to(vim.api.nvim_get_current_buf()))
 
--- A task file that is broken still belongs to its suite.
+-- A broken task file still belongs to its suite.
 local broken = t.write('repo/evals/one/tasks/broken.yaml', 'id: broken\nprompt: [\n')
 vim.cmd('edit ' .. broken)
 local buffer = vim.api.nvim_get_current_buf()
@@ -44,7 +44,7 @@ vim.cmd('bwipeout!')
 t.same(nil, suites.attached_to(buffer))
 os.remove(broken)
 
--- A buffer that is read anew is served on.
+-- A reloaded buffer stays attached.
 vim.cmd('buffer ' .. one .. ' | edit!')
 t.wait('the suite', function()
   return suites.attached_to(one)
@@ -60,9 +60,9 @@ end)
 t.is(not t.alive(pid), 'the old one is gone')
 t.is(vim.lsp.buf_is_attached(one, daemon.client_id), 'the new one serves the buffers')
 
--- Nothing is attached by itself where that is not wanted.
+-- Nothing is attached automatically if auto_attach is off.
 t.setup({ auto_attach = false })
 local third = t.write('third/eval.yaml', t.greeter)
 vim.cmd('edit ' .. third)
 t.same(nil, suites.attached_to(vim.api.nvim_get_current_buf()))
-t.is(t.run().suite_path == third, 'commands find the suite all the same')
+t.is(t.run().suite_path == third, 'commands find the suite nevertheless')

@@ -1,4 +1,4 @@
--- The newest run of a suite is compared with the one before it.
+-- The newest run of a suite is compared with the previous one.
 local t = require('support')
 
 t.setup()
@@ -6,7 +6,7 @@ t.edit(t.write('eval.yaml', (t.greeter:gsub('trials_per_task: 2', 'trials_per_ta
 t.run()
 vim.cmd('WazaCompare')
 t.wait('the message', function()
-  return t.said('there are no two runs') == 1
+  return t.said('fewer than two runs') == 1
 end)
 vim.cmd([[silent %s/Hello, Ada/Hallo, Ada/]])
 t.run()

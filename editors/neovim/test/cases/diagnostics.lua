@@ -1,4 +1,4 @@
--- What is wrong with a suite shows while it is typed, and a quick fix takes it away.
+-- Findings of a suite appear while typing, and a quick fix removes them.
 local t = require('support')
 
 t.setup()
@@ -32,7 +32,7 @@ t.wait('the finding to go', function()
   return #vim.diagnostic.get(buffer) == 0
 end)
 
--- In a task file, too; characters beyond ASCII do not shift the place.
+-- In a task file, too; characters beyond ASCII do not shift the columns.
 t.write('files/eval.yaml', 'name: files\nconfig: {executor: mock}\ntasks: [tasks/*.yaml]\n')
 buffer = t.edit(t.write('files/tasks/greet.yaml', 'id: greet\nname: Grüße\nprompt: Greet Ada.\n'))
 vim.api.nvim_buf_set_lines(buffer, 1, 2, false, { '{' })

@@ -1,8 +1,8 @@
--- The recorded dialogues that every client of waza is held to are replayed below the
--- transport: the case is the server, and looks at what the plugin knows of the runs.
+-- Replays the recorded dialogues of all clients below the transport: the case is the
+-- server, and checks the state of the runs in the plugin.
 local t = require('support')
 
--- The methods a recorded server of the language protocol lacks are there.
+-- Adds the methods that a recorded server of the language protocol lacks.
 local function offered(result)
   local known = vim.deepcopy(result or {})
   known.capabilities = vim.tbl_extend('force', known.capabilities or {}, {
@@ -11,12 +11,12 @@ local function offered(result)
   return known
 end
 
--- A Stage stands in for the transport: requests of the plugin wait in sent, in order.
+-- A Stage replaces the transport: requests of the plugin wait in sent, in order.
 local Stage = {}
 Stage.__index = Stage
 
 function Stage.install()
-  local stage = setmetatable({ sent = {}, asked = {}, started = 0, begun = 0 }, Stage)
+  local stage = setmetatable({ sent = {}, asked = {}, started = 0, launched = 0 }, Stage)
   local compat = require('waza.compat')
   compat.start_client = function(config)
     stage.started = stage.started + 1
@@ -28,7 +28,7 @@ function Stage.install()
   end
   compat.request = function(_, method, params, handler)
     if method == 'task.history' then
-      return true, 0 -- for the marks of what was resumed: none of the recordings' concern
+      return true, 0 -- requests for the marks of resumed runs are not in the recordings
     end
     table.insert(stage.sent, { method = method, params = params, handler = handler })
     return true, #stage.sent
@@ -38,11 +38,11 @@ end
 
 function Stage:client_said(line)
   if line.method == 'initialize' then
-    local nth = self.begun + 1
+    local nth = self.launched + 1
     t.wait('the daemon to be started', function()
       return self.started >= nth
     end)
-    self.begun, self.initialize = nth, line.id
+    self.launched, self.initialize = nth, line.id
     return
   end
   t.wait('the request ' .. vim.inspect(line), function()
@@ -59,7 +59,7 @@ end
 function Stage:server_said(line)
   if not line.id then
     local handler = self.config.handlers[line.method]
-    if handler then -- what there is none for, vim.lsp ignores
+    if handler then -- vim.lsp ignores notifications without a handler
       handler(nil, line.params, { method = line.method })
     end
   elseif line.id == self.initialize then
@@ -99,8 +99,8 @@ local function run_of(run)
   }
 end
 
--- known is what the plugin knows, in the words of the recordings. What this Neovim
--- has begun and heard nothing of yet is no part of them.
+-- known returns the plugin's state in the format of the recordings. It excludes runs
+-- that this Neovim has started but received no events of.
 local function known(daemon)
   local runs = {}
   for id, run in pairs(daemon.model.runs) do
@@ -141,7 +141,7 @@ local function call(stage, daemon, line)
   elseif line['do'] == 'subscribe' then
     daemon:request('run.subscribe', { runId = line.run, fromSeq = line.from })
   else
-    error('the recording has a call that nobody knows: ' .. vim.inspect(line))
+    error('the recording has an unknown call: ' .. vim.inspect(line))
   end
 end
 
@@ -151,12 +151,12 @@ local function expect(stage, daemon, line)
     while not vim.deep_equal(line.runs, known(daemon)) and vim.loop.now() < deadline do
       vim.wait(10)
     end
-    t.same(line.runs, known(daemon), 'what is known of the runs')
+    t.same(line.runs, known(daemon), 'the state of the runs')
   end
   t.same(line.error, failure_of(stage.failure), 'how the latest request ended')
 end
 
--- fresh forgets all that the plugin knows, as in a Neovim that was just started.
+-- fresh resets the plugin, as in a new Neovim.
 local function fresh()
   for name in pairs(package.loaded) do
     if vim.startswith(name, 'waza') then
@@ -191,7 +191,7 @@ local function replay(path)
       error(('%s:%d: %s'):format(path, at, err), 0)
     end
   end
-  t.same({}, stage.sent, path .. ': the client said more than was recorded')
+  t.same({}, stage.sent, path .. ': the client sent more than was recorded')
   require('waza.daemon').leave()
 end
 

@@ -1,4 +1,4 @@
--- :checkhealth says what is there, and what to do where something is not.
+-- :checkhealth shows what works, and what to do otherwise.
 local t = require('support')
 
 local function check()
@@ -11,8 +11,8 @@ end
 t.setup()
 local text = check()
 t.has(text, 'Neovim 0.')
-t.has(text, '`waza lsp` is there')
-t.has(text, 'no daemon was started yet')
+t.has(text, '`waza lsp` works')
+t.has(text, 'no daemon is running yet')
 t.is(not text:find('ERROR', 1, true), text)
 
 t.edit(t.write('eval.yaml', t.greeter))
@@ -21,5 +21,5 @@ t.has(check(), t.dir .. ': ready, waza ')
 t.setup({ path = t.dir .. '/nowhere' })
 text = check()
 t.has(text, 'ERROR')
-t.has(text, 'is not there, or not executable')
-t.has(text, 'Install waza, so that it is on the PATH')
+t.has(text, 'does not exist or is not executable')
+t.has(text, 'Install waza on the PATH')

@@ -1,4 +1,4 @@
--- Code lenses are shown where they are wanted, and what they start is shown as any run.
+-- Code lenses are shown if enabled, and their runs are shown like any run.
 local t = require('support')
 
 t.setup({ code_lens = true })
@@ -34,7 +34,7 @@ end
 vim.api.nvim_win_set_cursor(0, { 20, 0 })
 local run = t.run('lua vim.lsp.codelens.run()')
 t.same({ 'letter' }, run.order)
-t.same(1, run.tasks.letter.total, 'to debug is to do one trial')
+t.same(1, run.tasks.letter.total, 'debugging runs one trial')
 t.shows('waza-output')
 vim.cmd('close')
 
@@ -45,7 +45,7 @@ t.wait('the last result', function()
   return lens(20, '0/2')
 end)
 
--- The lens with the result leads to the transcript.
+-- The lens with the result opens the transcript.
 wanted = '0/2'
 vim.lsp.codelens.run()
 t.shows('waza-transcript')

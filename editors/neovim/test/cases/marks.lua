@@ -1,5 +1,5 @@
--- The last results stand at the tasks' lines when a suite is opened, follow them as
--- lines move, and are not shown where they are not wanted.
+-- The last results appear at the tasks' lines when a suite is opened, follow the lines
+-- as they move, and are hidden if disabled.
 local t = require('support')
 
 t.setup()

@@ -1,4 +1,4 @@
--- A waza that is missing, too old, or dies again and again is told of clearly, and once.
+-- A waza that is missing, too old, or dies repeatedly is reported clearly, and once.
 local t = require('support')
 
 local function fake(name, text)
@@ -12,23 +12,23 @@ local function open(name, options)
   vim.cmd('edit ' .. t.write(name .. '/eval.yaml', t.greeter))
 end
 
-local function told(part)
+local function reported(part)
   t.wait('the message ' .. part, function()
     return t.said(part) > 0
   end)
-  t.same(1, t.said(part), 'it is said once')
+  t.same(1, t.said(part), 'it is reported once')
 end
 
 open('a', { path = t.dir .. '/nowhere/waza' })
-told('nowhere/waza" is not there, or not executable. Install waza, or say where it is')
+reported('nowhere/waza" does not exist or is not executable. Install waza, or set its path')
 vim.cmd('edit ' .. t.write('a/other.eval.yaml', t.greeter))
-t.same(1, t.said('is not there'))
+t.same(1, t.said('does not exist'))
 
--- One that does not know `lsp`.
+-- A waza without `lsp`.
 open('b', { path = fake('old', 'echo "unknown command" >&2; exit 2\n') })
-told('ended at once, with code 2: it may be too old')
+reported('ended at once, with code 2: it may be too old')
 
--- One that knows it, and lacks methods.
+-- A waza with `lsp` that lacks methods.
 local answer =
   '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"waza","version":"0.0.1"},"capabilities":{"methods":["eval.run"]}}}'
 open('c', {
@@ -37,9 +37,9 @@ open('c', {
     ("printf 'Content-Length: %d\\r\\n\\r\\n%%s' '%s'\nexec cat >/dev/null\n"):format(#answer, answer)
   ),
 })
-told('is too old (0.0.1): it lacks task.run')
+reported('is too old (0.0.1): it lacks task.run')
 
--- One that dies when it is told of a document, time after time.
+-- A waza that dies whenever a document is opened.
 local good = [[
 exec 3<&0
 { dd bs=1 count=1 >/dev/null 2>&1; } <&3
@@ -48,11 +48,11 @@ open('d', {
   path = fake('dying', good .. 'kill -9 $$\n'),
   restart = { delay = 1, max_delay = 5, attempts = 2 },
 })
-told('the daemon died 3 times in a row; :WazaRestart starts it again')
+reported('the daemon died 3 times in a row; :WazaRestart restarts it')
 local daemon = require('waza.daemon').get(t.dir .. '/d')
 t.same('down', daemon.state)
 
--- What is asked of it is answered with the reason, not with silence.
+-- Requests to it get an error instead of no reply.
 local answered
 daemon:request('ping', nil, function(err)
   answered = err
@@ -62,7 +62,7 @@ t.wait('an answer', function()
 end)
 t.has(answered.message, 'the daemon died 3 times in a row')
 
--- A good one is started on request.
+-- A working waza starts on request.
 require('waza').setup({ path = vim.env.WAZA })
 vim.cmd('WazaRestart')
 t.wait('the daemon', function()

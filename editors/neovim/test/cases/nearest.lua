@@ -1,4 +1,4 @@
--- The task at the cursor is run: of several in a suite, or that of a task file.
+-- The task at the cursor runs: one of several in a suite, or that of a task file.
 local t = require('support')
 
 t.setup()
@@ -19,7 +19,7 @@ t.wait('the message', function()
   return t.said('there is no task at the cursor') == 1
 end)
 
--- A task's file belongs to the suite above it; whatever the cursor is at, it is its task.
+-- A task's file belongs to the suite above it; at every line it means its task.
 t.write('files/eval.yaml', 'name: files\nconfig: {executor: mock}\ntasks: [tasks/*.yaml]\n')
 local file = t.write('files/tasks/greet.yaml', 'id: greet\nname: Greet\nprompt: Greet Ada.\n')
 buffer = t.edit(file)

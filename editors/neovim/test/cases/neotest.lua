@@ -1,5 +1,5 @@
--- The adapter, called as neotest's interface documents it, with stand-ins for the two
--- of neotest's modules that it uses: trees of positions, and running a process.
+-- Calls the adapter as neotest's interface documents it. Stand-ins replace the two
+-- modules of neotest that it uses: trees of positions, and running a process.
 local t = require('support')
 
 local Tree = {}
@@ -52,7 +52,7 @@ t.same({
   { type = 'test', id = path .. '::letter', name = 'letter', path = path, range = { 19, 0, 23, 0 } },
 }, vim.tbl_map(Tree.data, tree.children))
 
--- carry does what neotest does with a spec.
+-- carry executes a spec like neotest.
 local function carry(of, extra)
   local spec = adapter.build_spec({ tree = of, extra_args = extra, strategy = 'integrated' })
   local output = vim.fn.tempname()
@@ -86,12 +86,12 @@ t.same({
   },
 }, results[path .. '::letter'])
 
--- One task, with what the user adds.
+-- One task, with arguments of the user.
 results = carry(tree.children[1], { '--trials', '3' })
 t.same({ path .. '::hello' }, vim.tbl_keys(results))
 t.same('3/3 trials passed', results[path .. '::hello'].short)
 
--- A suite that became invalid fails as a file; none is discovered in it.
+-- A suite that became invalid fails as a file; no tests are discovered in it.
 t.write('repo/evals/eval.yaml', (t.greeter:gsub('type: text', 'type: texd')))
 results = carry(tree)
 t.same('failed', results[path].status)
@@ -99,7 +99,7 @@ t.same('waza run ended with code 2', results[path].errors[1].message)
 t.same(nil, adapter.discover_positions(path))
 t.same(nil, adapter.build_spec({ tree = Tree.from_list({ { type = 'dir', id = 'x', path = t.dir } }, tostring) }))
 
--- The gravest of a task's cells counts.
+-- The worst result of a task's cells counts.
 local matrix = t.write(
   'repo/matrix/eval.yaml',
   [[

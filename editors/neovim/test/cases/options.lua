@@ -1,10 +1,10 @@
--- Options that are wrong are refused by name; keys can be chosen for everything; every
--- command, option and mapping stands in the help.
+-- Wrong options are refused by name; keys can be mapped to everything; the help
+-- describes every command, option and mapping.
 local t = require('support')
 local waza = require('waza')
 
 for _, wrong in ipairs({
-  { { paht = 'waza' }, 'setup() knows no option "paht"' },
+  { { paht = 'waza' }, 'setup() has no option "paht"' },
   { { path = 1 }, 'path' },
   { { quickfix = 'sometimes' }, 'quickfix' },
   { { signs = 'yes' }, 'signs' },
@@ -13,7 +13,7 @@ for _, wrong in ipairs({
   t.is(not ok, 'it is refused')
   t.has(tostring(err), wrong[2])
 end
-t.same('waza', require('waza.config').options.path, 'what was refused changes nothing')
+t.same('waza', require('waza.config').options.path, 'the refused options change nothing')
 
 local file = assert(io.open(vim.env.PLUGIN .. '/doc/waza.txt'))
 local help = file:read('*a')
@@ -35,7 +35,7 @@ for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
   end
 end
 
--- The help file has tags that Neovim takes, and no line is too wide for it.
+-- The tags of the help file are valid for Neovim, and no line is too wide.
 vim.fn.mkdir(t.dir .. '/doc', 'p')
 t.write('doc/waza.txt', help)
 vim.cmd('helptags ' .. t.dir .. '/doc')

@@ -1,5 +1,5 @@
--- What did not pass stands in the quickfix list, at its task; a run without failures
--- empties it, but not a list of somebody else's.
+-- The quickfix list contains the failures, at their tasks. A run without failures
+-- empties it, but not a list of another plugin.
 local t = require('support')
 
 t.setup()
@@ -25,7 +25,7 @@ vim.fn.setqflist({}, ' ', { title = 'grep', items = { { filename = path, lnum = 
 t.run()
 t.same('grep', vim.fn.getqflist({ title = 0 }).title)
 
--- A suite that cannot be run is told with the places of what is wrong.
+-- The findings of a suite that cannot run are listed with their positions.
 t.setup({ quickfix = 'open' })
 vim.cmd([[silent %s/type: text/type: texd/]])
 vim.cmd('WazaRun')
@@ -35,5 +35,5 @@ end)
 item = vim.fn.getqflist()[1]
 t.same({ 16, 'E' }, { item.lnum, item.type })
 t.has(item.text, 'texd')
-t.same(1, t.said('eval.yaml cannot be run: Validation failed: ' .. path .. ':16:'), 'it is told')
+t.same(1, t.said('eval.yaml could not run: Validation failed: ' .. path .. ':16:'), 'it is reported')
 t.is(vim.fn.getqflist({ winid = 0 }).winid ~= 0, 'the list is open')

@@ -1,11 +1,11 @@
--- A Neovim that is quit, or killed, in the midst of a run leaves nothing behind: neither
--- a daemon nor an agent.
+-- A Neovim that quits or is killed during a run leaves no process: neither a daemon nor
+-- an agent.
 local t = require('support')
 
 t.setup()
 local path = t.write('eval.yaml', t.gated)
 
--- A Neovim of its own begins the run, and says who does the work.
+-- Another Neovim starts the run, and reports the process of the agent.
 local child = ([[
 vim.opt.runtimepath:append(%q)
 vim.cmd('runtime plugin/waza.lua')
@@ -13,7 +13,7 @@ require('waza').setup({ path = %q })
 vim.cmd('edit %s | WazaRun')
 ]]):format(vim.env.PLUGIN, vim.env.WAZA, path)
 
-local function begin()
+local function start()
   os.remove(t.dir .. '/pid.2')
   local ended = false
   local script = t.write('child.lua', child)
@@ -25,7 +25,7 @@ local function begin()
       end,
     }
   )
-  t.is(job > 0, 'the other Neovim is there')
+  t.is(job > 0, 'the other Neovim runs')
   local agent
   t.wait('the agent', function()
     agent = t.pid_of(2)
@@ -44,7 +44,7 @@ local function begin()
 end
 
 for _, how in ipairs({ 'quit', 'kill' }) do
-  local other = begin()
+  local other = start()
   if how == 'quit' then
     vim.fn.chansend(other.job, '')
     vim.loop.kill(vim.fn.jobpid(other.job), 'sigterm')

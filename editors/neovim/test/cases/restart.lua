@@ -1,5 +1,5 @@
--- A daemon that is killed in the midst of a run is started again: the run is taken up,
--- its remaining events are shown, each once, and the language server serves the buffer on.
+-- A daemon that is killed during a run restarts: the run resumes, its remaining events are
+-- shown once each, and the language server continues to serve the buffer.
 local t = require('support')
 
 t.setup({ restart = { delay = 20, max_delay = 100, attempts = 5 } })
@@ -11,7 +11,7 @@ require('waza.daemon').listen(function(_, _, method, params)
     events.ends = (events.ends or 0) + 1
   end
 end)
-local run = t.began()
+local run = t.start_gated()
 local client = suite.daemon.client_id
 local pid = require('waza.compat').pid(suite.daemon:client())
 local agent
@@ -24,15 +24,15 @@ vim.loop.kill(pid, 'sigkill')
 t.wait('the death', function()
   return suite.daemon.client_id == nil
 end)
--- What is typed while no daemon is there must not be lost.
+-- Text typed while no daemon runs must not be lost.
 vim.api.nvim_buf_set_lines(buffer, 2, 2, false, { '  trials_per_taks: 4' })
 t.wait('the new daemon', function()
   return suite.daemon.state == 'ready' and suite.daemon.client_id ~= client
 end)
-t.wait('the run to be taken up', function()
+t.wait('the run to resume', function()
   return run.status == 'running' and run.tasks.wait and run.tasks.wait.trials[2] == 'running'
 end)
-t.same(1, t.said('the daemon died; it is started again in 0.0 s'))
+t.same(1, t.said('the daemon died; it restarts in 0.0 s'))
 
 t.write('gate', '')
 t.wait('the end', function()
@@ -40,16 +40,16 @@ t.wait('the end', function()
 end)
 t.same({ 'passed', 'passed', 'passed' }, run.tasks.wait.trials)
 for i, seq in ipairs(events) do
-  t.same(i, seq, 'every event once, in order, the end of the interrupted session included')
+  t.same(i, seq, 'every event once, in order, including the end of the interrupted session')
 end
 t.same(run.seq, #events)
-t.same(2, events.ends, 'one end of what was interrupted, one of the run')
+t.same(2, events.ends, 'one end of the interrupted session, one of the run')
 t.wait('the agent of the killed daemon to be gone', function()
   return not t.alive(agent)
 end)
 
--- The new daemon knows the text as it is now, and hears of what is typed.
-t.wait('the finding in what was typed meanwhile', function()
+-- The new daemon has the current text, and gets changes of it.
+t.wait('the finding in the text typed meanwhile', function()
   return #vim.diagnostic.get(buffer) == 1
 end)
 vim.api.nvim_buf_set_lines(buffer, 2, 3, false, {})

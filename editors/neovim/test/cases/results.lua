@@ -1,4 +1,4 @@
--- The results of a run: a table of its tasks, with reasons, and the way to transcripts.
+-- The results of a run: a table of its tasks, with reasons, and links to transcripts.
 local t = require('support')
 
 t.setup()

@@ -1,4 +1,5 @@
--- A suite is run: results come to the tasks' lines, the log, the status line and a notice.
+-- A suite runs: results appear at the tasks' lines, in the log, in the status line and in
+-- a notice.
 local t = require('support')
 
 t.setup()
@@ -36,7 +37,7 @@ t.has(t.text(), run.id)
 t.same('waza-output', vim.bo.filetype)
 t.is(not vim.bo.modifiable, 'the log cannot be changed')
 
--- Signs stand in the sign column of the tasks' lines.
+-- Signs appear in the sign column of the tasks' lines.
 vim.cmd('close')
 vim.cmd('redraw!')
 local column = vim.fn.screenstring(20, 1) .. vim.fn.screenstring(20, 2)

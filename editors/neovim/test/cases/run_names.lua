@@ -1,16 +1,17 @@
--- :WazaRun takes suites by directory, file or glob, and tasks of the buffer's suite by glob.
+-- :WazaRun accepts suites by directory, file or glob, and tasks of the buffer's suite by
+-- glob.
 local t = require('support')
 
 t.setup()
 vim.cmd('cd ' .. t.dir)
 t.write('a/eval.yaml', t.greeter)
 t.write('b/eval.yaml', t.greeter)
-t.write('.github/workflows/eval.yml', 'on: push\njobs: {}\n') -- which is no suite
+t.write('.github/workflows/eval.yml', 'on: push\njobs: {}\n') -- which is not a suite
 local paths = require('waza.paths')
 t.is(not paths.is_suite(t.dir .. '/.github/workflows/eval.yml'), 'a workflow')
 t.is(paths.is_suite(t.dir .. '/.github/evals/eval.yml'), 'a suite')
 
--- Without a suite in the buffer, one is chosen of those below the directory.
+-- Without a suite in the buffer, the user chooses one below the directory.
 local asked
 vim.ui.select = function(items, options, choose) -- luacheck: ignore
   asked = vim.tbl_map(options.format_item, items)
@@ -31,10 +32,10 @@ t.is(vim.tbl_contains(vim.fn.getcompletion('WazaRun he', 'cmdline'), 'hello'), '
 
 vim.cmd('enew | WazaRun nowhere')
 t.wait('the message', function()
-  return t.said('nowhere: no suite of this name') == 1
+  return t.said('nowhere: no suite has this name') == 1
 end)
 
--- Changes that were not written are written first: what is run is what is seen.
+-- Unwritten changes are written first, so that the run uses the visible text.
 vim.cmd('edit a/eval.yaml')
 vim.cmd([[silent %s/Hello, Ada/Hallo, Ada/]])
 run = t.run()

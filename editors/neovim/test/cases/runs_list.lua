@@ -38,7 +38,7 @@ t.has(compared, 'B against A: 0 regressed, 0 improved')
 t.has(compared, 'wait  3/3 → 3/3')
 vim.cmd('close')
 
--- A run is deleted only when the user says so.
+-- A run is deleted only if the user confirms.
 local answer, question = 2, nil
 vim.fn.confirm = function(text) -- luacheck: ignore
   question = text
@@ -55,10 +55,10 @@ t.wait('the run to go', function()
   return vim.api.nvim_buf_line_count(buffer) == 1 and t.text(buffer):find(second.id, 1, true)
 end)
 
--- One that goes on is cancelled.
+-- An active run is cancelled.
 os.remove(t.dir .. '/gate')
 vim.cmd('wincmd p')
-local run = t.began('WazaRun ' .. path)
+local run = t.start_gated('WazaRun ' .. path)
 vim.api.nvim_set_current_win(window)
 t.press('R')
 t.wait('the new run', function()

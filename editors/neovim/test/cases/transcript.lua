@@ -1,5 +1,5 @@
--- The transcript of the trial that failed first is shown in a float: graders,
--- messages, tools and files; keys go to other trials and close it.
+-- The transcript of the first failed trial is shown in a float: graders, messages,
+-- tools and files; keys go to other trials and close it.
 local t = require('support')
 
 t.setup()
@@ -44,14 +44,14 @@ end
 t.press(']t')
 t.wait('the next trial', turned('letter', 2))
 t.press(']t')
-t.wait('the first of all', turned('hello', 1))
+t.wait('the first trial', turned('hello', 1))
 t.press('[t')
-t.wait('the one before', turned('letter', 2))
+t.wait('the previous trial', turned('letter', 2))
 t.same(2, #vim.api.nvim_list_wins(), 'there is one float')
 t.press('q')
 t.same({ origin }, vim.api.nvim_list_wins())
 
--- The number of a trial may be given.
+-- The number of a trial can be given.
 vim.cmd('WazaTranscript 2')
 t.shows('waza-transcript')
 t.same(2, vim.b.waza_trial.trial)
