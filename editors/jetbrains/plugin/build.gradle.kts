@@ -15,7 +15,7 @@ repositories {
 dependencies {
     implementation(project(":client"))
     intellijPlatform {
-        // IntelliJ IDEA Ultimate, for its language server API; the plugin runs without it, too.
+        // IntelliJ IDEA Ultimate, for its language server API; the plugin also runs without it.
         intellijIdeaUltimate("2023.3.8")
         bundledPlugin("org.jetbrains.plugins.yaml")
         pluginVerifier()
@@ -26,7 +26,7 @@ dependencies {
 kotlin { jvmToolchain(17) }
 
 intellijPlatform {
-    instrumentCode = false // there are no forms and no Java in the plugin itself
+    instrumentCode = false // the plugin itself has no forms and no Java
     pluginConfiguration {
         ideaVersion {
             sinceBuild = "233"

@@ -3,8 +3,8 @@ package dev.waza.client;
 import java.time.Duration;
 
 /**
- * How long to wait before a daemon that died is started again: twice as long each time, until one has
- * lived for a while. Not safe for several threads.
+ * Computes the wait before a daemon that died restarts: it doubles each time, until a daemon has
+ * lived for a while. Not thread-safe.
  */
 final class Backoff {
   private final Duration first;
@@ -13,11 +13,11 @@ final class Backoff {
   private int failures;
 
   /**
-   * Describes the waiting.
+   * Creates a backoff.
    *
    * @param first the first wait
-   * @param most how many failures in a row are borne
-   * @param stable how long a daemon lives before its failures are forgotten
+   * @param most maximum number of consecutive failures
+   * @param stable how long a daemon must live to reset the failures
    */
   Backoff(Duration first, int most, Duration stable) {
     this.first = first;
@@ -25,7 +25,10 @@ final class Backoff {
     this.stable = stable;
   }
 
-  /** Counts a daemon that lived so long and tells how long to wait; null when it is enough. */
+  /**
+   * Counts a daemon that lived this long and returns how long to wait; null if there were too many
+   * failures.
+   */
   Duration failed(Duration lived) {
     failures = lived.compareTo(stable) < 0 ? failures + 1 : 1;
     return failures > most ? null : first.multipliedBy(1L << (failures - 1));

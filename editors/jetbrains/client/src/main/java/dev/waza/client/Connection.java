@@ -17,20 +17,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * JSON-RPC over one link. All methods but {@link #close} are for the owner's thread, which also runs
- * the handler. Two threads belong to it: the reader, which closes the link when its input ends, and
- * the writer, so that a daemon which does not read blocks nobody.
+ * JSON-RPC over one link. All methods except {@link #close} are for the owner's thread, which also
+ * runs the handler. A connection has two threads: the reader, which closes the link when its input
+ * ends, and the writer, so that a daemon that does not read blocks nobody.
  */
 final class Connection {
-  /** Who hears what the daemon says, on the owner's thread. */
+  /** Receives the daemon's messages on the owner's thread. */
   interface Handler {
     void notified(String method, Map<String, Object> params);
 
-    /** The connection is gone, and the link closed; comes last, once, whoever ended it. */
+    /** The connection has ended and the link is closed. Called once, last, no matter who ended it. */
     void ended(DaemonException why);
   }
 
-  /** How many messages may wait for the owner before the reader does. */
+  /** Maximum number of messages that wait for the owner before the reader stops reading. */
   private static final int AHEAD = 256;
 
   private static final String END = "";
@@ -42,9 +42,9 @@ final class Connection {
   private final Thread writer = thread(this::write, "waza-writer");
   private final Semaphore ahead = new Semaphore(AHEAD);
   private final BlockingQueue<String> out = new LinkedBlockingQueue<>();
-  private final Map<Long, CompletableFuture<Object>> pending = new HashMap<>(); // of the owner
-  private long lastId; // of the owner
-  private DaemonException ended; // of the owner; why the connection is gone, once it is
+  private final Map<Long, CompletableFuture<Object>> pending = new HashMap<>(); // used by the owner
+  private long lastId; // used by the owner
+  private DaemonException ended; // used by the owner; why the connection ended, or null
 
   Connection(Endpoint.Link link, ScheduledExecutorService owner, Handler handler) {
     this.link = link;
@@ -62,8 +62,8 @@ final class Connection {
 
   /**
    * Sends a request. The future gets the result, an {@link RpcException}, a {@link DaemonException}
-   * when the connection ends first, or a {@link TimeoutException}; who cancels it or is out of
-   * patience also cancels the request.
+   * if the connection ends first, or a {@link TimeoutException}. Cancelling the future or a timeout
+   * also cancels the request.
    */
   CompletableFuture<Object> request(String method, Object params, Duration timeout) {
     CompletableFuture<Object> reply = new CompletableFuture<>();
@@ -87,7 +87,7 @@ final class Connection {
     return reply;
   }
 
-  /** Gives up a request that has no reply yet. */
+  /** Drops a request that has no reply yet. */
   private void forget(long id) {
     if (pending.remove(id) != null && ended == null) {
       send(message(0, "$/cancelRequest", Map.of("id", id)));
@@ -95,7 +95,7 @@ final class Connection {
   }
 
   /** Sends a notification. */
-  void tell(String method, Object params) {
+  void sendNotification(String method, Object params) {
     send(message(0, method, params));
   }
 
@@ -125,7 +125,7 @@ final class Connection {
         }
       }
     } catch (IOException e) {
-      // The daemon reads no more; the reader learns why.
+      // The daemon does not read any more; the reader learns why.
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
@@ -148,7 +148,7 @@ final class Connection {
     } catch (DaemonException e) {
       why = e;
     } catch (IOException e) {
-      why = new DaemonException("the connection to the daemon is lost (" + e.getMessage() + ")", false, e);
+      why = new DaemonException("lost the connection to the daemon (" + e.getMessage() + ")", false, e);
     } catch (InterruptedException e) {
       why = new DaemonException("the connection was closed", false, null);
     }
@@ -170,17 +170,17 @@ final class Connection {
         return message;
       }
     } catch (JsonException e) {
-      // said below
+      // The error is reported below.
     }
-    String begin = line.length() > 80 ? line.substring(0, 80) + "…" : line;
-    throw new DaemonException("this is no waza: instead of JSON-RPC it says " + Json.write(begin), true, null);
+    String start = line.length() > 80 ? line.substring(0, 80) + "…" : line;
+    throw new DaemonException("this is not waza: instead of JSON-RPC it wrote " + Json.write(start), true, null);
   }
 
   private void onOwner(Runnable work) {
     try {
       owner.execute(work);
     } catch (RejectedExecutionException e) {
-      // The client is closed, and nobody is interested any more.
+      // The client is closed, so nobody needs the message.
       ahead.release();
     }
   }
@@ -197,7 +197,7 @@ final class Connection {
     }
     CompletableFuture<Object> reply = id instanceof Long n ? pending.remove(n) : null;
     if (reply == null) {
-      return; // it was given up, or is about a message of ours that was no request
+      return; // dropped, or about one of our notifications
     }
     if (message.get("error") == null) {
       reply.complete(message.get("result"));
@@ -206,7 +206,7 @@ final class Connection {
     }
   }
 
-  /** Answers a request of the daemon's, of which this client knows none. */
+  /** Refuses a request of the daemon, because this client supports none. */
   private void refuse(Object id, String method) {
     Map<String, Object> answer = new LinkedHashMap<>();
     answer.put("jsonrpc", "2.0");
@@ -223,12 +223,12 @@ final class Connection {
     handler.ended(why);
   }
 
-  /** Ends the connection and waits until all of it is gone. Not for the owner's thread. */
+  /** Ends the connection and waits until all of it has ended. Not for the owner's thread. */
   void close() {
     out.add(END);
-    DaemonProcess.join(writer, 1); // more than it takes, but for a daemon that does not read
+    DaemonProcess.join(writer, 1); // longer than needed, unless the daemon does not read
     link.close();
-    reader.interrupt(); // it may wait for the owner
+    reader.interrupt(); // it may be waiting for the owner
     DaemonProcess.join(reader, 5);
     DaemonProcess.join(writer, 5);
   }

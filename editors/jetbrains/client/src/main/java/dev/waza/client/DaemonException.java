@@ -2,7 +2,7 @@ package dev.waza.client;
 
 import java.io.IOException;
 
-/** There is no daemon to talk to; the message tells a person why and, where that is known, what to do. */
+/** There is no usable daemon. The message explains why and, if known, what to do. */
 public final class DaemonException extends IOException {
   private static final long serialVersionUID = 1;
 
@@ -13,7 +13,10 @@ public final class DaemonException extends IOException {
     this.hopeless = hopeless;
   }
 
-  /** Says whether starting the daemon once more would end the same: it is missing, or no waza, or too old. */
+  /**
+   * Returns whether another start would fail in the same way: the daemon is missing, not waza, or
+   * too old.
+   */
   public boolean isHopeless() {
     return hopeless;
   }

@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** {@code waza jsonrpc} as a process of ours, spoken to on stdin and stdout. */
+/** {@code waza jsonrpc} as a child process, connected by stdin and stdout. */
 public final class DaemonProcess implements Endpoint {
-  /** How long a daemon that was told to end may take: it cancels its runs and cleans up after them. */
+  /** Time for a daemon to end on its own: it cancels its runs and cleans up after them. */
   private static final Duration GRACE = Duration.ofSeconds(8);
 
   private final List<String> command;
@@ -24,12 +24,12 @@ public final class DaemonProcess implements Endpoint {
   private final Duration grace;
 
   /**
-   * Describes how the daemon is started.
+   * Describes how to start the daemon.
    *
-   * @param program path of waza, or its name where it is on the PATH
-   * @param arguments further ones, after {@code jsonrpc}
-   * @param directory that relative paths are meant from; null for that of this process
-   * @param environment variables to set besides those of this process
+   * @param program path of waza, or its name on the PATH
+   * @param arguments additional arguments after {@code jsonrpc}
+   * @param directory for relative paths; null for that of this process
+   * @param environment variables in addition to those of this process
    */
   public DaemonProcess(String program, List<String> arguments, Path directory, Map<String, String> environment) {
     this(program, arguments, directory, environment, GRACE);
@@ -54,11 +54,11 @@ public final class DaemonProcess implements Endpoint {
       return new Running(builder.start(), grace);
     } catch (IOException e) {
       throw new DaemonException(
-          command.get(0) + " cannot be started; install waza, or set its path in the settings (" + e.getMessage() + ")", true, e);
+          command.get(0) + " could not be started; install waza, or set its path in the settings (" + e.getMessage() + ")", true, e);
     }
   }
 
-  /** A process that was started. A thread drains stderr, lest the daemon blocks on it. */
+  /** A started process. A thread drains stderr, so that the daemon does not block on it. */
   private static final class Running implements Link {
     private static final int WORDS = 4 << 10;
 
@@ -85,7 +85,7 @@ public final class DaemonProcess implements Endpoint {
           }
         }
       } catch (IOException e) {
-        // The process is gone: there is nothing more to drain.
+        // The process has ended: there is nothing more to drain.
       }
     }
 
@@ -137,12 +137,12 @@ public final class DaemonProcess implements Endpoint {
     void run() throws IOException;
   }
 
-  /** Closes what may be broken already. */
+  /** Closes a resource that may already be broken. */
   static void quietly(Closing closing) {
     try {
       closing.run();
     } catch (IOException e) {
-      // It was closed by the other side.
+      // The other side closed it.
     }
   }
 

@@ -4,30 +4,33 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** Where a client finds its daemon. Each call makes a new connection; a client calls it from its owner thread. */
+/**
+ * Connects a client to its daemon. Each call makes a new connection; a client calls it from its
+ * owner thread.
+ */
 public interface Endpoint {
   /**
    * Opens a connection.
    *
-   * @throws IOException when that cannot be done; a {@link DaemonException} says whether it ever will
+   * @throws IOException if that fails; a {@link DaemonException} states whether it can ever succeed
    */
   Link open() throws IOException;
 
   /** One connection. */
   interface Link {
-    /** What the daemon says. */
+    /** Output of the daemon. */
     InputStream in();
 
-    /** What the daemon hears. */
+    /** Input of the daemon. */
     OutputStream out();
 
-    /** What the daemon said last outside of the protocol, for a person; empty when nothing. */
+    /** The daemon's last output outside of the protocol, for a person; empty if none. */
     String lastWords();
 
     /**
-     * Ends the connection and all that belongs to it alone, by force where the end of {@link #out},
-     * which the caller has closed, was not enough. It blocks until all is gone, some seconds at most;
-     * calling it again does nothing.
+     * Ends the connection and everything that belongs only to it, by force if the end of {@link
+     * #out}, which the caller has closed, was not enough. It blocks until everything has ended, at
+     * most some seconds. Calling it again has no effect.
      */
     void close();
   }

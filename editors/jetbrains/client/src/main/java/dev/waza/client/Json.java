@@ -11,17 +11,18 @@ public final class Json {
   /**
    * Reads one value, strictly. Whole numbers become {@code Long}, others {@code Double}.
    *
-   * @throws JsonException when the text is not one JSON value, or is nested too deep
+   * @throws JsonException if the text is not one JSON value, or is nested too deep
    */
   public static Object read(String text) throws JsonException {
     return JsonReader.read(text);
   }
 
   /**
-   * Writes a value of maps with strings as keys, collections, strings, numbers, booleans and null, on
-   * one line: control characters are escaped, and half surrogates, which UTF-8 cannot have.
+   * Writes a value of maps with strings as keys, collections, strings, numbers, booleans and null,
+   * on one line. It escapes control characters, and unpaired surrogates, which UTF-8 cannot encode.
    *
-   * @throws IllegalArgumentException when there is anything else in it, a number that is not finite included
+   * @throws IllegalArgumentException if the value contains anything else, including a number that
+   *     is not finite
    */
   public static String write(Object value) {
     StringBuilder out = new StringBuilder();
@@ -29,24 +30,24 @@ public final class Json {
     return out.toString();
   }
 
-  /** The value as an object; an empty one when it is none. */
-  @SuppressWarnings("unchecked") // keys are strings in all that is read
+  /** Returns the value as an object; an empty one for other values. */
+  @SuppressWarnings("unchecked") // the keys of all parsed objects are strings
   public static Map<String, Object> object(Object value) {
     return value instanceof Map ? (Map<String, Object>) value : Map.of();
   }
 
-  /** The value as an array; an empty one when it is none. */
-  @SuppressWarnings("unchecked") // any list is a list of objects to readers
+  /** Returns the value as an array; an empty one for other values. */
+  @SuppressWarnings("unchecked") // readers can treat any list as a list of objects
   public static List<Object> array(Object value) {
     return value instanceof List ? (List<Object>) value : List.of();
   }
 
-  /** The value as a string; the empty one when it is none. */
+  /** Returns the value as a string; an empty one for other values. */
   public static String string(Object value) {
     return value instanceof String s ? s : "";
   }
 
-  /** The value as a whole number; 0 when it is none. */
+  /** Returns the value as a whole number; 0 for other values. */
   public static long number(Object value) {
     return value instanceof Number n ? n.longValue() : 0;
   }
@@ -58,7 +59,7 @@ public final class Json {
       quote(out, s);
     } else if (value instanceof Number n) {
       if (!Double.isFinite(n.doubleValue())) {
-        throw new IllegalArgumentException("JSON has no number " + n);
+        throw new IllegalArgumentException("JSON cannot represent the number " + n);
       }
       out.append(n);
     } else if (value instanceof Map<?, ?> map) {
@@ -66,7 +67,7 @@ public final class Json {
     } else if (value instanceof Collection<?> list) {
       array(out, list);
     } else {
-      throw new IllegalArgumentException("JSON has no value of " + value.getClass());
+      throw new IllegalArgumentException("JSON cannot represent a value of " + value.getClass());
     }
   }
 
@@ -74,7 +75,7 @@ public final class Json {
     String before = "{";
     for (Map.Entry<?, ?> e : map.entrySet()) {
       if (!(e.getKey() instanceof String name)) {
-        throw new IllegalArgumentException("JSON has no name that is " + e.getKey());
+        throw new IllegalArgumentException("JSON requires a string as a name, got " + e.getKey());
       }
       out.append(before);
       quote(out, name);
@@ -109,7 +110,7 @@ public final class Json {
     out.append('"');
   }
 
-  /** Says whether the surrogate at i stands beside its other half. */
+  /** Returns whether the surrogate at i is next to its other half. */
   private static boolean paired(String s, int i) {
     return Character.isHighSurrogate(s.charAt(i))
         ? i + 1 < s.length() && Character.isLowSurrogate(s.charAt(i + 1))

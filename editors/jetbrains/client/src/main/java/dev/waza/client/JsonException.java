@@ -1,6 +1,6 @@
 package dev.waza.client;
 
-/** A text is not JSON, or is more than a reader takes; the message tells where. */
+/** A text is not JSON, or exceeds a limit of the reader; the message contains the position. */
 public final class JsonException extends Exception {
   private static final long serialVersionUID = 1;
 

@@ -7,12 +7,12 @@ import java.util.Map;
 
 /**
  * Reads one JSON text, strictly by RFC 8259: no comments, no trailing commas, nothing after the
- * value. An object becomes a {@code Map<String, Object>} in its order (of members of the same name
- * the last counts), an array a {@code List<Object>}, a whole number that fits a {@code Long}, any
- * other a {@code Double}; null becomes null.
+ * value. An object becomes a {@code Map<String, Object>} in its order (of members with the same
+ * name the last counts), an array a {@code List<Object>}, a whole number that fits a {@code Long},
+ * any other number a {@code Double}; null becomes null.
  */
 final class JsonReader {
-  /** How deep values may be nested; deeper ones are refused rather than overflowing the stack. */
+  /** Maximum nesting depth; deeper values are refused instead of overflowing the stack. */
   static final int MAX_DEPTH = 128;
 
   private final String text;
@@ -44,7 +44,7 @@ final class JsonReader {
     }
   }
 
-  /** The next character, which is consumed; 0 at the end, as it can stand nowhere in JSON. */
+  /** Consumes and returns the next character; 0 at the end, because 0 is never valid in JSON. */
   private char next() {
     return at < text.length() ? text.charAt(at++) : 0;
   }
@@ -89,7 +89,7 @@ final class JsonReader {
 
   private Object word(String word, Object value) throws JsonException {
     if (!text.startsWith(word, at)) {
-      throw wrong("no JSON value");
+      throw wrong("expected a JSON value");
     }
     at += word.length();
     return value;
@@ -105,12 +105,12 @@ final class JsonReader {
     while (true) {
       space();
       if (peek() != '"') {
-        throw wrong("no name of a member");
+        throw wrong("expected the name of a member");
       }
       String name = string();
       space();
       if (next() != ':') {
-        throw wrong("no colon after a name");
+        throw wrong("expected a colon after a name");
       }
       map.put(name, value());
       if (ends('}')) {
@@ -139,14 +139,14 @@ final class JsonReader {
     space();
     char c = next();
     if (c != ',' && c != end) {
-      throw wrong("neither comma nor " + end);
+      throw wrong("expected a comma or " + end);
     }
     return c == end;
   }
 
   private String string() throws JsonException {
     at++;
-    StringBuilder out = null; // only where something is escaped
+    StringBuilder out = null; // only if something is escaped
     int from = at;
     while (true) {
       char c = next();
@@ -172,14 +172,14 @@ final class JsonReader {
       return "\"\\/\b\f\n\r\t".charAt(i);
     }
     if (c != 'u') {
-      throw wrong("an unknown escape");
+      throw wrong("unknown escape");
     }
     int code = 0;
     for (int n = 0; n < 4; n++) {
       char hex = next();
       int digit = hex < 128 ? Character.digit(hex, 16) : -1;
       if (digit < 0) {
-        throw wrong("an escape that is not hexadecimal");
+        throw wrong("escape is not hexadecimal");
       }
       code = code * 16 + digit;
     }
@@ -195,7 +195,7 @@ final class JsonReader {
     int digits = digits();
     if (digits == 0 || zero && digits > 1) {
       at = from;
-      throw wrong("no JSON value");
+      throw wrong("expected a JSON value");
     }
     boolean whole = true;
     if (peek() == '.') {
@@ -224,7 +224,7 @@ final class JsonReader {
 
   private void some(int digits) throws JsonException {
     if (digits == 0) {
-      throw wrong("a number without digits");
+      throw wrong("number without digits");
     }
   }
 
@@ -238,7 +238,7 @@ final class JsonReader {
     }
     double value = Double.parseDouble(number);
     if (Double.isInfinite(value)) {
-      throw wrong("a number that is too large");
+      throw wrong("number is too large");
     }
     return value;
   }

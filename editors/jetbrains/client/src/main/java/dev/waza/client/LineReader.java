@@ -6,9 +6,9 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** Reads messages that stand on a line each, in UTF-8. Not safe for several threads. */
+/** Reads messages of one line each, in UTF-8. Not thread-safe. */
 final class LineReader {
-  /** The longest line that is read: results of runs are long, but what is longer is no daemon. */
+  /** Maximum length of a line. Results of runs are long, but no message of a daemon is longer. */
   static final int MAX_LINE = 128 << 20;
 
   private final InputStream in;
@@ -27,9 +27,10 @@ final class LineReader {
   }
 
   /**
-   * Reads the next line, without its end; null when there is none. Blocks until there is one.
+   * Reads the next line without its end; returns null at the end of the input. Blocks until a line
+   * arrives.
    *
-   * @throws IOException when reading fails, or the line is too long or not UTF-8
+   * @throws IOException if reading fails, or the line is too long or not UTF-8
    */
   String next() throws IOException {
     ByteArrayOutputStream line = new ByteArrayOutputStream();

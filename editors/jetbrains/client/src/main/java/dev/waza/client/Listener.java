@@ -2,32 +2,32 @@ package dev.waza.client;
 
 import java.util.Map;
 
-/** Who hears of what happens. All methods are called on the client's own thread, and must not block it. */
+/** Receives events. All methods are called on the client's own thread, and must not block it. */
 public interface Listener {
-  /** How a client stands. */
+  /** State of a client. */
   enum State {
-    /** The daemon is being started. */
+    /** The daemon is starting. */
     STARTING,
     /** The daemon answers. */
     READY,
-    /** The daemon died and will be started again after a while. */
+    /** The daemon died and restarts after a pause. */
     WAITING,
-    /** There is no daemon, and none will be started until {@link WazaClient#start} is called again. */
+    /** There is no daemon, and none starts until {@link WazaClient#start} is called again. */
     FAILED,
     CLOSED
   }
 
-  /** Something happened in a run; the client's state of the run has it already. */
+  /** Something happened in a run; the client's state of the run already contains it. */
   default void event(RunEvent event) {}
 
-  /** The daemon sent a notification that is about no run. */
+  /** The daemon sent a notification that does not belong to a run. */
   default void notification(String method, Map<String, Object> params) {}
 
   /**
-   * The client stands otherwise.
+   * The state of the client changed.
    *
-   * @param state how it stands now
-   * @param why a sentence for a person where the daemon is not well; else empty
+   * @param state the new state
+   * @param why a sentence for a person if the daemon does not work; else empty
    */
   default void state(State state, String why) {}
 }

@@ -6,7 +6,7 @@ import java.util.Map;
 public final class RpcException extends Exception {
   private static final long serialVersionUID = 1;
 
-  /** Codes of errors that clients tell apart; docs/methods.md has all of them. */
+  /** Codes of errors that clients distinguish; docs/methods.md documents all of them. */
   public static final long VALIDATION_FAILED = -32001;
 
   public static final long RUN_NOT_FOUND = -32003;
@@ -24,7 +24,7 @@ public final class RpcException extends Exception {
     return code;
   }
 
-  /** What the error says beyond its message; empty when nothing. */
+  /** Returns the details of the error, which can be empty. */
   public Map<String, Object> data() {
     return data == null ? Map.of() : data;
   }

@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A run as the client knows it, folded from its events. The rules are those of
- * editors/dialogues/README.md. Not safe for several threads; what {@link #state} returns is.
+ * The client's state of a run, built from its events by the rules of editors/dialogues/README.md.
+ * Not thread-safe, but the result of {@link #state} is.
  */
 final class RunModel {
-  /** Verdicts that say what became of a trial, so that it is not done again when the run is resumed. */
+  /** Final verdicts of trials, which are kept when the run resumes. */
   private static final Set<String> KEPT = Set.of("passed", "failed", "timeout", "needs_review");
 
   private static final class Task {
@@ -32,12 +32,12 @@ final class RunModel {
     this.id = id;
   }
 
-  /** Takes an event in; false when it was heard before, and changes nothing. */
+  /** Applies an event; returns false, without changes, if it was applied before. */
   boolean hear(RunEvent e) {
     if (e.seq() <= seq) {
       return false;
     }
-    if (!e.isInterruption()) { // which stands in no journal: the next event has its number
+    if (!e.isInterruption()) { // which the journal does not contain: the next event has its number
       seq = e.seq();
     }
     switch (e.method()) {
@@ -72,7 +72,7 @@ final class RunModel {
       case "run_resumed":
         resumed(Json.number(e.params().get("keptTrials")));
         break;
-      default: // run_start and run_complete say nothing new, and others are not known yet
+      default: // run_start and run_complete add nothing, and others are unknown
     }
   }
 
@@ -94,7 +94,7 @@ final class RunModel {
         t.verdict = "running";
       }
     }
-    boolean changed = left != kept; // the suite is another, and the daemon does not say which trials stand
+    boolean changed = left != kept; // the suite changed, and the daemon does not report which trials it keeps
     tasks.values().removeIf(t -> changed || t.trials.isEmpty());
   }
 

@@ -1,15 +1,15 @@
 package dev.waza.client;
 
 /**
- * The messages by which test runners tell IDEs of tests: {@code ##teamcity[name attribute='value']}. Each
- * is one line, whatever stands in its values.
+ * The messages with which test runners report tests to IDEs: {@code ##teamcity[name
+ * attribute='value']}. Each is a single line, whatever its values contain.
  */
 final class ServiceMessage {
   private static final String BEGIN = "##teamcity[";
 
   private ServiceMessage() {}
 
-  /** Writes a message; an attribute whose value is empty is left out. */
+  /** Formats a message, without attributes whose value is empty. */
   static String of(String name, String... attributes) {
     StringBuilder out = new StringBuilder(BEGIN).append(name);
     for (int i = 0; i < attributes.length; i += 2) {
@@ -21,7 +21,7 @@ final class ServiceMessage {
     return out.append(']').toString();
   }
 
-  /** Makes text harmless that would be taken for a message: agents write what they like. */
+  /** Escapes text that could be read as a message, because agents can write anything. */
   static String harmless(String text) {
     return text.replace(BEGIN, "## teamcity[");
   }

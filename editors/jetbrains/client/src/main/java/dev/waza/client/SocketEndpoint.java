@@ -6,13 +6,13 @@ import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 
-/** A daemon that somebody else has started, as {@code waza jsonrpc --tcp}. */
+/** A daemon that somebody else started with {@code waza jsonrpc --tcp}. */
 public final class SocketEndpoint implements Endpoint {
   private static final int CONNECT_MILLIS = 10_000;
 
   private final InetSocketAddress address;
 
-  /** Describes where the daemon listens. */
+  /** Sets the address of the daemon. */
   public SocketEndpoint(InetSocketAddress address) {
     this.address = address;
   }
@@ -26,7 +26,7 @@ public final class SocketEndpoint implements Endpoint {
       return new Connected(socket, socket.getInputStream(), socket.getOutputStream());
     } catch (IOException e) {
       DaemonProcess.quietly(socket::close);
-      throw new DaemonException("no daemon listens at " + address + " (" + e.getMessage() + ")", false, e);
+      throw new DaemonException("no daemon is listening at " + address + " (" + e.getMessage() + ")", false, e);
     }
   }
 

@@ -12,16 +12,16 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-/** Keeps a daemon alive. All of it belongs to the owner's thread. */
+/** Keeps a daemon alive. Only the owner's thread uses it. */
 final class Supervisor {
-  /** Who is told. */
+  /** Receives the daemon's messages and the state. */
   interface Handler {
     void state(Listener.State state, String why);
 
     void notified(String method, Map<String, Object> params);
   }
 
-  /** What a daemon must be able to do for this client. */
+  /** Methods of the daemon that this client needs. */
   private static final List<String> NEEDED = List.of("eval.run", "task.run", "run.cancel", "run.subscribe", "run.resume");
 
   private final Endpoint endpoint;
@@ -30,10 +30,10 @@ final class Supervisor {
   private final Backoff backoff;
   private final Handler handler;
 
-  private Connection connection; // null when there is none
+  private Connection connection; // null without a connection
   private Listener.State state = Listener.State.FAILED;
   private CompletableFuture<Map<String, Object>> ready = CompletableFuture.failedFuture(closed());
-  private long readyAt; // nanoTime; 0 before
+  private long readyAt; // nanoTime; 0 until ready
   private Future<?> waiting;
 
   Supervisor(Endpoint endpoint, WazaClient.Options options, ScheduledExecutorService owner, Backoff backoff, Handler handler) {
@@ -45,10 +45,10 @@ final class Supervisor {
   }
 
   static DaemonException closed() {
-    return new DaemonException("the client of waza is not started, or closed", false, null);
+    return new DaemonException("the client of waza was not started, or is closed", false, null);
   }
 
-  /** Starts the daemon where there is none. */
+  /** Starts the daemon, unless it runs. */
   CompletableFuture<Map<String, Object>> start() {
     if (state == Listener.State.FAILED) {
       backoff.reset();
@@ -69,14 +69,14 @@ final class Supervisor {
     become(Listener.State.STARTING, "");
     readyAt = 0;
     try {
-      Ending end = new Ending();
+      ConnectionHandler end = new ConnectionHandler();
       connection = new Connection(endpoint.open(), owner, end);
       end.of = connection;
       initialize(connection);
     } catch (DaemonException e) {
       lost(e);
     } catch (IOException e) {
-      lost(new DaemonException("the daemon cannot be reached (" + e.getMessage() + ")", false, e));
+      lost(new DaemonException("could not reach the daemon (" + e.getMessage() + ")", false, e));
     }
   }
 
@@ -94,13 +94,13 @@ final class Supervisor {
               DaemonException unfit = problem == null ? unfit(Json.object(result)) : refused(problem);
               if (unfit == null) {
                 ready(Json.object(result));
-              } else if (!(problem instanceof DaemonException)) { // which says that it ended, as is told elsewhere
+              } else if (!(problem instanceof DaemonException)) { // a DaemonException means that it ended, which is reported elsewhere
                 abandon(c, unfit);
               }
             });
   }
 
-  /** Gives a daemon up that lives but is of no use. */
+  /** Ends a running daemon that cannot be used. */
   private void abandon(Connection c, DaemonException why) {
     connection = null;
     Thread closing = new Thread(c::close, "waza-closing");
@@ -111,19 +111,19 @@ final class Supervisor {
 
   private static DaemonException refused(Throwable problem) {
     Throwable cause = problem instanceof CompletionException ? problem.getCause() : problem;
-    return new DaemonException("the daemon cannot be initialized: " + cause.getMessage(), cause instanceof RpcException, cause);
+    return new DaemonException("could not initialize the daemon: " + cause.getMessage(), cause instanceof RpcException, cause);
   }
 
-  /** Says why a daemon is not one this client can work with; null when it is. */
+  /** Returns why this client cannot use a daemon; null if it can. */
   private static DaemonException unfit(Map<String, Object> result) {
     Map<String, Object> info = Json.object(result.get("serverInfo"));
     String version = Json.string(info.get("version"));
     if (!"waza".equals(info.get("name"))) {
-      return new DaemonException("this is no waza, but " + info.getOrDefault("name", "something else"), true, null);
+      return new DaemonException("this is not waza, but " + info.getOrDefault("name", "something else"), true, null);
     }
     String protocol = Json.string(result.get("protocolVersion"));
     if (!protocol.startsWith("1.")) {
-      return new DaemonException("waza " + version + " speaks version " + protocol + " of its protocol, and this client 1; install one that fits", true, null);
+      return new DaemonException("waza " + version + " speaks version " + protocol + " of its protocol, but this client needs version 1; install a matching one", true, null);
     }
     List<Object> methods = Json.array(Json.object(result.get("capabilities")).get("methods"));
     for (String method : NEEDED) {
@@ -165,7 +165,7 @@ final class Supervisor {
     waiting = owner.schedule(this::connect, wait.toMillis(), TimeUnit.MILLISECONDS);
   }
 
-  /** Starts no daemon any more, and returns the connection to the one there is, which the caller ends. */
+  /** Starts no daemon any more. Returns the current connection, which the caller ends. */
   Connection leave() {
     if (state == Listener.State.CLOSED) {
       return null;
@@ -183,8 +183,8 @@ final class Supervisor {
     return last;
   }
 
-  /** Hears of one connection, and of its end unless it was given up before. */
-  private final class Ending implements Connection.Handler {
+  /** Receives the messages of one connection, and its end unless it was abandoned before. */
+  private final class ConnectionHandler implements Connection.Handler {
     private Connection of;
 
     @Override

@@ -8,35 +8,35 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 
 /**
- * Tells of a run as a test runner does, so that an IDE shows it as a tree of tests: a suite for each
- * task, a test for each trial. Not safe for several threads: all is called, and called back, on the
- * client's own.
+ * Reports a run like a test runner, so that an IDE shows it as a tree of tests: a suite for each
+ * task, a test for each trial. Not thread-safe: it is used, and calls back, on the client's own
+ * thread.
  */
 public final class TestTree {
-  /** Where it tells. */
+  /** Receives the output. */
   public interface Output {
-    /** A service message, which stands on a line of its own. */
+    /** A service message, on its own line. */
     void message(String line);
 
-    /** Text for a person, of one line or more, without an end of line. */
+    /** Text for a person, of one or more lines, without an end of line. */
     void text(String text, boolean isError);
 
-    /** The run is over and all of it was told; comes last, once. */
+    /** The run is over and was reported completely; called once, last. */
     void done(String status);
   }
 
   /** Finds out why a trial did not pass. */
   public interface Reasons {
-    /** Gives a sentence or more; where it fails, the trial is told of without. */
+    /** Returns the reason, one sentence or more. If that fails, the trial is reported without it. */
     CompletableFuture<String> of(RunEvent trialComplete);
   }
 
-  /** Where the tasks of a suite stand: by id, a path and line such as {@code evals/eval.yaml:12}. */
+  /** Locations of the tasks of a suite by id: a path and line such as {@code evals/eval.yaml:12}. */
   public record Places(String suiteName, String suitePath, Map<String, String> tasks) {}
 
   private static final class Task {
     String node;
-    int untold; // trials that ended, and wait for their reasons
+    int unreported; // trials that ended, and wait for their reasons
     RunEvent complete;
   }
 
@@ -44,19 +44,19 @@ public final class TestTree {
   private final Reasons reasons;
   private final Output out;
   private final Map<String, Task> tasks = new HashMap<>();
-  private final Map<String, String> trials = new HashMap<>(); // the nodes that go on
-  private final Map<String, Integer> times = new HashMap<>(); // how often each trial was begun
-  private int untold;
+  private final Map<String, String> trials = new HashMap<>(); // the active nodes
+  private final Map<String, Integer> times = new HashMap<>(); // number of starts of each trial
+  private int unreported;
   private RunEvent end;
 
-  /** Makes a tree that is empty. */
+  /** Creates an empty tree. */
   public TestTree(Places places, Reasons reasons, Output out) {
     this.places = places;
     this.reasons = reasons;
     this.out = out;
   }
 
-  /** Asks a client's daemon for reasons: what graders said that did not pass, or the error. */
+  /** Requests reasons from a client's daemon: the feedback of failed graders, or the error. */
   public static Reasons reasonsOf(WazaClient client) {
     return e ->
         client
@@ -80,7 +80,7 @@ public final class TestTree {
     return String.join("\n", all);
   }
 
-  /** Takes an event of the run in. */
+  /** Applies an event of the run. */
   public void hear(RunEvent e) {
     switch (e.method()) {
       case "eval.log":
@@ -92,7 +92,7 @@ public final class TestTree {
           end = e;
           finish();
         } else {
-          out.text("The daemon died; the run is taken up again.", true);
+          out.text("The daemon died; the run resumes.", true);
         }
         break;
       default:
@@ -120,7 +120,7 @@ public final class TestTree {
         task(e).complete = e;
         finish(e.taskId());
         break;
-      default: // run_complete and run_resumed change nothing of the tree
+      default: // run_complete and run_resumed do not change the tree
     }
   }
 
@@ -149,7 +149,7 @@ public final class TestTree {
     return e.trial() + " of " + e.taskId();
   }
 
-  /** Tells of a trial that begins, once: one that died with its daemon goes on as the same. */
+  /** Reports the start of a trial, once: a trial whose daemon died continues as the same node. */
   private String start(RunEvent e) {
     return trials.computeIfAbsent(
         key(e),
@@ -171,8 +171,8 @@ public final class TestTree {
       end(node, e);
       return;
     }
-    t.untold++;
-    untold++;
+    t.unreported++;
+    unreported++;
     reasons
         .of(e)
         .handle((why, problem) -> problem == null ? why : "")
@@ -180,8 +180,8 @@ public final class TestTree {
             why -> {
               fail(node, e, why);
               end(node, e);
-              t.untold--;
-              untold--;
+              t.unreported--;
+              unreported--;
               finish(e.taskId());
               finish();
             });
@@ -197,7 +197,7 @@ public final class TestTree {
       case "skipped", "cancelled", "needs_review":
         out.message(ServiceMessage.of("testIgnored", "nodeId", node, "message", message));
         break;
-      default: // the harness fell short, or a verdict that is not known yet
+      default: // an error of the harness, or an unknown verdict
         out.message(ServiceMessage.of("testFailed", "nodeId", node, "message", message, "details", why, "error", "true"));
     }
   }
@@ -209,13 +209,13 @@ public final class TestTree {
       case "timeout":
         return "Timed out";
       case "error":
-        return "The harness fell short";
+        return "Error outside the agent";
       case "skipped":
         return "Skipped";
       case "cancelled":
         return "Cancelled";
       case "needs_review":
-        return "Waits for a person's score";
+        return "Waiting for a person's score";
       default:
         return verdict;
     }
@@ -225,18 +225,18 @@ public final class TestTree {
     out.message(ServiceMessage.of("testFinished", "nodeId", node, "duration", Long.toString(e.durationMs())));
   }
 
-  /** Ends a task that is complete, when all of its trials are told. */
+  /** Ends a completed task once all of its trials are reported. */
   private void finish(String taskId) {
     Task t = tasks.get(taskId);
-    if (t.complete != null && t.untold == 0) {
+    if (t.complete != null && t.unreported == 0) {
       tasks.remove(taskId);
       out.message(ServiceMessage.of("testSuiteFinished", "nodeId", t.node));
     }
   }
 
-  /** Ends the run that is over, when all is told. */
+  /** Ends the run once everything is reported. */
   private void finish() {
-    if (end == null || untold > 0) {
+    if (end == null || unreported > 0) {
       return;
     }
     RunEvent last = end;

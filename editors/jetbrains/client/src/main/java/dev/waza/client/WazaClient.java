@@ -17,27 +17,28 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A client of the waza daemon. It keeps a daemon alive from {@link #start} to {@link #close}: one that
- * dies is started again, after longer and longer waits, and what was missed of runs is asked for; of the
- * runs that died with it, those that this client started are taken up again. A listener hears each event of each run once.
+ * A client of the waza daemon. It keeps a daemon alive from {@link #start} to {@link #close}. A
+ * daemon that dies restarts, after longer waits each time, and the client requests the missed
+ * events of runs. Runs of this client that died with the daemon resume. A listener receives each
+ * event of each run once.
  *
- * <p>All methods may be called on any thread, and none but close blocks. The package's documentation
- * tells on which thread listeners are called and futures completed.
+ * <p>All methods are thread-safe, and only close blocks. The package's documentation describes on
+ * which thread listeners are called and futures completed.
  */
 public final class WazaClient implements AutoCloseable {
   /**
-   * How a client behaves.
+   * Options of a client.
    *
-   * @param name of the program that the client is part of
+   * @param name of the program that contains the client
    * @param version of that program
-   * @param folders directories it works in; the first is where relative paths are meant from
+   * @param folders directories it works in; relative paths are resolved against the first
    * @param patience how long to wait for answers
-   * @param firstWait how long to wait before a daemon that died is started again, at first
-   * @param farewell how long a daemon may take to answer that it will end
+   * @param firstWait the first wait before a daemon that died restarts
+   * @param farewell how long a daemon can take to confirm that it will end
    */
   public record Options(
       String name, String version, List<Path> folders, Duration patience, Duration firstWait, Duration farewell) {
-    /** Options that suit an editor. */
+    /** Returns options for an editor. */
     public static Options of(String name, String version, List<Path> folders) {
       return new Options(name, version, folders, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofSeconds(5));
     }
@@ -51,12 +52,12 @@ public final class WazaClient implements AutoCloseable {
   private final Listener listener;
   private final ScheduledThreadPoolExecutor owner;
   private final Supervisor supervisor;
-  private final Map<String, RunModel> runs = new LinkedHashMap<>(); // of the owner
-  private final Set<String> own = new HashSet<>(); // runs that this client started; of the owner
-  private final Map<String, Consumer<RunEvent>> followers = new HashMap<>(); // of the owner
+  private final Map<String, RunModel> runs = new LinkedHashMap<>(); // used by the owner
+  private final Set<String> own = new HashSet<>(); // runs that this client started; used by the owner
+  private final Map<String, Consumer<RunEvent>> followers = new HashMap<>(); // used by the owner
   private volatile Thread ownerThread;
 
-  /** Makes a client that finds its daemon at an endpoint; {@link DaemonProcess} is the usual one. */
+  /** Creates a client with the daemon of an endpoint, usually a {@link DaemonProcess}. */
   public WazaClient(Endpoint endpoint, Options options, Listener listener) {
     this.options = options;
     this.listener = listener;
@@ -70,20 +71,20 @@ public final class WazaClient implements AutoCloseable {
             });
     owner.setRemoveOnCancelPolicy(true);
     owner.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
-    supervisor = new Supervisor(endpoint, options, owner, new Backoff(options.firstWait(), MOST_FAILURES, STABLE), new Hearing());
+    supervisor = new Supervisor(endpoint, options, owner, new Backoff(options.firstWait(), MOST_FAILURES, STABLE), new SupervisorHandler());
   }
 
   /**
-   * Starts the daemon; also again, after it was given up. The future gets what the daemon says of
-   * itself, or a {@link DaemonException} that tells a person what is wrong.
+   * Starts the daemon, also after the client gave up. The future gets the daemon's result of
+   * initialize, or a {@link DaemonException} with the problem.
    */
   public CompletableFuture<Map<String, Object>> start() {
     return onOwner(supervisor::start);
   }
 
   /**
-   * Sends a request, once there is a daemon that answers. The future gets the result, an {@link
-   * RpcException} when the daemon refuses, a {@link DaemonException} when there is none or it dies
+   * Sends a request, as soon as a daemon is ready. The future gets the result, an {@link
+   * RpcException} if the daemon refuses, a {@link DaemonException} if no daemon runs or it dies
    * before it answers, or a TimeoutException. Cancelling the future cancels the request.
    */
   public CompletableFuture<Object> request(String method, Map<String, Object> params) {
@@ -91,16 +92,17 @@ public final class WazaClient implements AutoCloseable {
   }
 
   /**
-   * Starts a run. The future gets its id, before any listener hears of it.
+   * Starts a run. The future gets its id before any listener gets an event of it.
    *
    * @param suite path of the suite
-   * @param more further parameters of eval.run; with {@code tasks} or {@code taskId}, of task.run
+   * @param more additional parameters of eval.run; with {@code tasks} or {@code taskId}, of
+   *     task.run
    */
   public CompletableFuture<String> run(String suite, Map<String, Object> more) {
     return run(suite, more, event -> {});
   }
 
-  /** Starts a run whose events, each of them, {@code hears} is told after the listener, until it is forgotten. */
+  /** Starts a run. {@code hears} gets each event of it after the listener, until the run is forgotten. */
   public CompletableFuture<String> run(String suite, Map<String, Object> more, Consumer<RunEvent> hears) {
     Map<String, Object> params = new LinkedHashMap<>();
     params.put("path", suite);
@@ -119,23 +121,26 @@ public final class WazaClient implements AutoCloseable {
                     }));
   }
 
-  /** Cancels a run. The future completes when the daemon has understood; the event eval.complete follows. */
+  /**
+   * Cancels a run. The future completes when the daemon has accepted that; the event eval.complete
+   * follows.
+   */
   public CompletableFuture<Object> cancel(String runId) {
     return request("run.cancel", Map.of("runId", runId));
   }
 
-  /** Takes a run up again that was interrupted or cancelled; its events go on. */
+  /** Resumes a run that was interrupted or cancelled; its events continue. */
   public CompletableFuture<String> resume(String runId) {
     return onOwner(() -> supervisor.request("run.resume", Map.of("runId", runId)).thenApply(this::started));
   }
 
-  /** Follows a run that somebody has started, from an event on, also after the daemon was lost. */
+  /** Follows a run of another client, from an event on, even if the daemon is lost. */
   public CompletableFuture<String> subscribe(String runId, long fromSeq) {
     Map<String, Object> params = Map.of("runId", runId, "fromSeq", fromSeq);
     return onOwner(() -> supervisor.request("run.subscribe", params).thenApply(this::known));
   }
 
-  /** Tells what is known of a run; the future gets null where nothing is. */
+  /** Returns the state of a run; the future gets null for an unknown run. */
   public CompletableFuture<RunState> state(String runId) {
     return onOwner(
         () -> {
@@ -144,7 +149,7 @@ public final class WazaClient implements AutoCloseable {
         });
   }
 
-  /** Forgets a run that is over, or that nobody is interested in any more. */
+  /** Forgets a run that is over or no longer needed. */
   public void forget(String runId) {
     onOwner(
         () -> {
@@ -155,8 +160,8 @@ public final class WazaClient implements AutoCloseable {
   }
 
   /**
-   * Ends the daemon, with its runs and all processes it started, and waits for that, some seconds at
-   * most. Calling it again does nothing.
+   * Ends the daemon, its runs and all their processes, and waits for that, at most some seconds.
+   * Calling it again has no effect.
    *
    * @throws IllegalStateException on the client's own thread, which is needed for it
    */
@@ -180,30 +185,30 @@ public final class WazaClient implements AutoCloseable {
   }
 
   private static boolean tellExit(Connection connection) {
-    connection.tell("exit", null);
+    connection.sendNotification("exit", null);
     return true;
   }
 
-  /** Waits for what has its own timeout; null when there is nothing. */
+  /** Waits for a future that has its own timeout; null if it fails. */
   private static <T> T await(CompletableFuture<T> future) {
     return future.handle((value, problem) -> value).join();
   }
 
-  /** Does work on the owner's thread. Cancelling the future cancels what the work has begun. */
+  /** Runs work on the owner's thread. Cancelling the future cancels what the work has started. */
   private <T> CompletableFuture<T> onOwner(Callable<CompletableFuture<T>> work) {
     CompletableFuture<T> result = new CompletableFuture<>();
     try {
-      owner.execute(() -> begin(work, result));
+      owner.execute(() -> execute(work, result));
     } catch (RejectedExecutionException e) {
       result.completeExceptionally(Supervisor.closed());
     }
     return result;
   }
 
-  private static <T> void begin(Callable<CompletableFuture<T>> work, CompletableFuture<T> result) {
+  private static <T> void execute(Callable<CompletableFuture<T>> work, CompletableFuture<T> result) {
     try {
-      CompletableFuture<T> begun = work.call();
-      begun.whenComplete(
+      CompletableFuture<T> started = work.call();
+      started.whenComplete(
           (value, problem) -> {
             if (problem == null) {
               result.complete(value);
@@ -214,7 +219,7 @@ public final class WazaClient implements AutoCloseable {
       result.whenComplete(
           (value, problem) -> {
             if (result.isCancelled()) {
-              begun.cancel(false);
+              started.cancel(false);
             }
           });
     } catch (Exception e) {
@@ -222,21 +227,21 @@ public final class WazaClient implements AutoCloseable {
     }
   }
 
-  /** Remembers the run that a reply names. On the owner's thread. */
+  /** Adds the run of a reply. On the owner's thread. */
   private String known(Object result) {
     String id = Json.string(Json.object(result).get("runId"));
     runs.computeIfAbsent(id, RunModel::new);
     return id;
   }
 
-  /** Remembers a run that this client is to take up again when it dies with the daemon. */
+  /** Adds a run that this client resumes if it dies with the daemon. */
   private String started(Object result) {
     String id = known(result);
     own.add(id);
     return id;
   }
 
-  private void tell(Consumer<Listener> what) {
+  private void notifyListener(Consumer<Listener> what) {
     try {
       what.accept(listener);
     } catch (RuntimeException e) {
@@ -244,11 +249,11 @@ public final class WazaClient implements AutoCloseable {
     }
   }
 
-  /** What the supervisor has to tell. */
-  private final class Hearing implements Supervisor.Handler {
+  /** Receives the supervisor's messages. */
+  private final class SupervisorHandler implements Supervisor.Handler {
     @Override
     public void state(Listener.State state, String why) {
-      tell(l -> l.state(state, why));
+      notifyListener(l -> l.state(state, why));
       if (state == Listener.State.READY) {
         catchUp();
       } else if (state == Listener.State.FAILED) {
@@ -256,7 +261,7 @@ public final class WazaClient implements AutoCloseable {
       }
     }
 
-    /** Asks for what was missed of runs that were not over. */
+    /** Requests the missed events of runs that were not over. */
     private void catchUp() {
       runs.forEach(
           (id, run) -> {
@@ -271,7 +276,7 @@ public final class WazaClient implements AutoCloseable {
     public void notified(String method, Map<String, Object> params) {
       RunEvent e = RunEvent.of(method, params);
       if (e.runId().isEmpty() || e.seq() <= 0) {
-        tell(l -> l.notification(method, params));
+        notifyListener(l -> l.notification(method, params));
         return;
       }
       if (hear(e) && e.isInterruption() && own.contains(e.runId())) {
@@ -282,8 +287,8 @@ public final class WazaClient implements AutoCloseable {
     private boolean hear(RunEvent e) {
       boolean isNew = runs.computeIfAbsent(e.runId(), RunModel::new).hear(e);
       if (isNew) {
-        tell(l -> l.event(e));
-        tell(l -> followers.getOrDefault(e.runId(), event -> {}).accept(e));
+        notifyListener(l -> l.event(e));
+        notifyListener(l -> followers.getOrDefault(e.runId(), event -> {}).accept(e));
       }
       return isNew;
     }
@@ -292,15 +297,15 @@ public final class WazaClient implements AutoCloseable {
       if (problem instanceof RpcException) {
         giveUp(runId, problem.getMessage());
       }
-      return null; // a daemon that was lost is started again, and asked again
+      return null; // a lost daemon restarts, and is asked again
     }
 
-    /** Ends a run, for those who follow it, whose rest cannot be had. */
+    /** Ends a run for its followers, because its remaining events are not available. */
     private void giveUp(String runId, String why) {
       RunModel run = runs.get(runId);
       if (run != null && (!run.isOver() || run.isInterrupted())) {
         own.remove(runId);
-        hear(RunEvent.givenUp(runId, run.seq() + 1, "the run was interrupted, and does not go on: " + why));
+        hear(RunEvent.givenUp(runId, run.seq() + 1, "the run was interrupted and does not continue: " + why));
       }
     }
   }

@@ -19,14 +19,14 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 
-/** What tests of clients share. */
+/** Helpers for tests of clients. */
 final class Daemons {
-  /** How long a test waits for what must come. Machines are busy. */
+  /** Limits how long a test waits for an expected event. Machines can be busy. */
   static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private Daemons() {}
 
-  /** The waza that is tested. */
+  /** Returns the waza to test. */
   static String waza() {
     return System.getProperty("waza.path");
   }
@@ -35,19 +35,19 @@ final class Daemons {
     return new WazaClient.Options("test", "1", List.of(), PATIENCE, Duration.ofMillis(1), PATIENCE);
   }
 
-  /** Options for a program that has no idea of shutting down. */
+  /** Options for a program that does not support shutdown. */
   static WazaClient.Options rude(Duration patience) {
     return new WazaClient.Options("test", "1", List.of(), patience, Duration.ofMillis(1), Duration.ofMillis(50));
   }
 
-  /** The real daemon, with a state directory of its own. */
+  /** Returns the real daemon with its own state directory. */
   static DaemonProcess real(Path state, Map<String, String> more) {
     Map<String, String> env = new HashMap<>(more);
     env.put("WAZA_STATE", state.toString());
     return new DaemonProcess(waza(), List.of(), null, env);
   }
 
-  /** A program that is called as waza is, and is none. */
+  /** Returns a program that is named waza but is not. */
   static DaemonProcess fake(Path dir, String script) throws IOException {
     Path program = dir.resolve("waza");
     Files.writeString(program, "#!/bin/sh\n" + script);
@@ -59,30 +59,30 @@ final class Daemons {
     return future.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
   }
 
-  /** Why a future failed. */
+  /** Returns why a future failed. */
   static Throwable problem(CompletableFuture<?> future) throws InterruptedException, TimeoutException {
     try {
       Object value = future.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-      throw new AssertionError("it succeeded: " + value);
+      throw new AssertionError("the future succeeded: " + value);
     } catch (ExecutionException e) {
       return e.getCause();
     }
   }
 
-  /** Waits until processes or threads, which tell nobody of their end, are as they should. */
+  /** Waits for a condition of processes or threads, which do not report their end. */
   static void eventually(String what, BooleanSupplier holds) throws InterruptedException {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (!holds.getAsBoolean()) {
       assertTrue(System.nanoTime() < end, what);
-      TimeUnit.MILLISECONDS.sleep(5); // between looks at what cannot be waited for
+      TimeUnit.MILLISECONDS.sleep(5); // between polls
     }
   }
 
-  /** A listener that keeps all it hears. */
-  static final class Heard implements Listener {
+  /** A listener that records everything. */
+  static final class Recorder implements Listener {
     final BlockingQueue<RunEvent> events = new LinkedBlockingQueue<>();
     final BlockingQueue<String> states = new LinkedBlockingQueue<>();
-    final List<RunEvent> seen = new ArrayList<>(); // of the thread that takes events
+    final List<RunEvent> seen = new ArrayList<>(); // used by the thread that takes events
 
     @Override
     public void event(RunEvent event) {
@@ -98,7 +98,7 @@ final class Daemons {
     RunEvent until(Predicate<RunEvent> wanted) throws InterruptedException {
       while (true) {
         RunEvent e = events.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-        assertTrue(e != null, "what was awaited did not come; so far: " + seen);
+        assertTrue(e != null, "the expected event did not come; so far: " + seen);
         seen.add(e);
         if (wanted.test(e)) {
           return e;

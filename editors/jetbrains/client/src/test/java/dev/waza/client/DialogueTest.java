@@ -42,7 +42,7 @@ class DialogueTest {
             } catch (AssertionError e) {
               failed = true;
             }
-            assertEquals(true, failed, "a wrong expectation was met");
+            assertEquals(true, failed, "a wrong expectation was accepted");
           } finally {
             Files.delete(file);
           }

@@ -19,14 +19,14 @@ import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Programs that are no good daemon, played by shell scripts. */
+/** Programs that are not a working daemon, simulated by shell scripts. */
 class FaultsTest {
   private static final String INITIALIZED =
       "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"serverInfo\":{\"name\":\"waza\",\"version\":\"9\"},\"protocolVersion\":\"1.0\",\"capabilities\":{}}}";
 
   @TempDir Path dir;
 
-  /** Options of a test that waits in vain; a shell that starts must be within them. */
+  /** Options for a test that waits without success; a shell must be able to start within them. */
   private static WazaClient.Options impatient() {
     return Daemons.rude(Duration.ofSeconds(3));
   }
@@ -49,14 +49,14 @@ class FaultsTest {
   void missingProgram() throws Exception {
     DaemonException e = startFails(new DaemonProcess("/nowhere/waza", List.of(), null, Map.of()));
     assertTrue(e.isHopeless());
-    assertSays("/nowhere/waza cannot be started; install waza, or set its path in the settings", e);
+    assertSays("/nowhere/waza could not be started; install waza, or set its path in the settings", e);
   }
 
   @Test
-  void programThatIsNoWaza() throws Exception {
+  void programIsNotWaza() throws Exception {
     DaemonException e = startFails(Daemons.fake(dir, "echo 'Usage: wazza [-h]'; cat >/dev/null"));
     assertTrue(e.isHopeless());
-    assertSays("this is no waza: instead of JSON-RPC it says \"Usage: wazza [-h]\"", e);
+    assertSays("this is not waza: instead of JSON-RPC it wrote \"Usage: wazza [-h]\"", e);
   }
 
   @Test
@@ -73,7 +73,7 @@ class FaultsTest {
   }
 
   @Test
-  void daemonThatEndsAtOnceIsGivenUpAndTellsItsLastWords() throws Exception {
+  void daemonThatEndsAtOnceIsGivenUp() throws Exception {
     Path starts = dir.resolve("starts");
     DaemonException e = startFails(Daemons.fake(dir, "echo . >> starts; echo 'no home directory' >&2; exit 1"));
     assertSays("the daemon has ended: no home directory", e);
@@ -81,13 +81,13 @@ class FaultsTest {
   }
 
   @Test
-  void startedAgainAfterItWasGivenUp() throws Exception {
-    var heard = new Daemons.Heard();
+  void restartsAfterTheClientGaveUp() throws Exception {
+    var heard = new Daemons.Recorder();
     DaemonProcess fake = Daemons.fake(dir, "[ -e good ] || exit 1; " + says(INITIALIZED) + "cat >/dev/null");
     try (var client = new WazaClient(fake, Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.problem(client.start());
       heard.untilState("FAILED: ");
-      assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of())), "there is none to ask");
+      assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of())), "there is no daemon to ask");
       Files.createFile(dir.resolve("good"));
       Daemons.get(client.start());
       heard.untilState("READY");
@@ -95,38 +95,38 @@ class FaultsTest {
   }
 
   @Test
-  void garbageInMidstreamRestartsTheDaemon() throws Exception {
-    var heard = new Daemons.Heard();
+  void garbageRestartsTheDaemon() throws Exception {
+    var heard = new Daemons.Recorder();
     String twice = "if [ -e again ]; then " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"pong\"}") + "else touch again; " + says(INITIALIZED) + "read line; echo '{]'; fi; cat >/dev/null";
     try (var client = new WazaClient(Daemons.fake(dir, twice), Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.get(client.start());
-      assertSays("this is no waza", assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of()))));
+      assertSays("this is not waza", assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of()))));
       heard.untilState("WAITING: ");
-      assertEquals("pong", Daemons.get(client.request("ping", Map.of())), "asked while there was no daemon");
+      assertEquals("pong", Daemons.get(client.request("ping", Map.of())), "requested while there was no daemon");
     }
   }
 
-  /** Who waits for a run is told that it will not go on. */
+  /** A caller that waits for a run learns that it will not continue. */
   @Test
-  void runEndsWithADaemonThatIsGivenUp() throws Exception {
-    var heard = new Daemons.Heard();
+  void runEndsWhenTheClientGivesUp() throws Exception {
+    var heard = new Daemons.Recorder();
     String once = "[ ! -e once ] || exit 1; touch once; " + says(INITIALIZED) + says("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"runId\":\"r\",\"status\":\"running\"}}");
     try (var client = new WazaClient(Daemons.fake(dir, once), Daemons.rude(Daemons.PATIENCE), heard)) {
       Daemons.get(client.start());
       assertEquals("r", Daemons.get(client.run("eval.yaml", Map.of())));
       RunEvent end = heard.until(RunEvent::isGivenUp);
-      assertTrue(end.text("error").startsWith("the run was interrupted, and does not go on: the daemon has ended"), end.toString());
+      assertTrue(end.text("error").startsWith("the run was interrupted and does not continue: the daemon has ended"), end.toString());
       assertEquals("interrupted", Daemons.get(client.state("r")).status());
     }
   }
 
   @Test
-  void requestThatGetsNoAnswerTimesOut() throws Exception {
+  void unansweredRequestTimesOut() throws Exception {
     try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), impatient(), new Listener() {})) {
       Daemons.get(client.start());
       Throwable problem = Daemons.problem(client.request("eval.list", Map.of()));
       assertEquals("eval.list: no answer within 3 s", assertInstanceOf(TimeoutException.class, problem).getMessage());
-      untilHeard("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
+      untilReceived("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
     }
   }
 
@@ -135,16 +135,16 @@ class FaultsTest {
     try (var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "tee heard >/dev/null"), Daemons.rude(Daemons.PATIENCE), new Listener() {})) {
       Daemons.get(client.start());
       CompletableFuture<Object> reply = client.request("eval.list", Map.of());
-      untilHeard("\"eval.list\"");
+      untilReceived("\"eval.list\"");
       assertTrue(reply.cancel(false));
-      untilHeard("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
+      untilReceived("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}");
     }
   }
 
-  private void untilHeard(String text) throws InterruptedException {
+  private void untilReceived(String text) throws InterruptedException {
     Path heard = dir.resolve("heard");
     Daemons.eventually(
-        "the daemon did not hear " + text,
+        "the daemon did not receive " + text,
         () -> {
           try {
             return Files.exists(heard) && Files.readString(heard).contains(text);
@@ -154,7 +154,7 @@ class FaultsTest {
         });
   }
 
-  /** What nobody reads must not keep a client from closing, nor whoever asks from going on. */
+  /** Unread output must not block a client that closes, or a caller. */
   @Test
   void daemonThatDoesNotReadBlocksNobody() throws Exception {
     var client = new WazaClient(Daemons.fake(dir, says(INITIALIZED) + "exec sleep 1000"), impatient(), new Listener() {});
@@ -162,13 +162,13 @@ class FaultsTest {
     CompletableFuture<Object> reply = client.request("eval.validate", Map.of("path", "x".repeat(1 << 20)));
     ProcessHandle process = ProcessHandle.current().children().findFirst().orElseThrow();
     client.close();
-    Throwable problem = Daemons.problem(reply); // whichever was first, its own patience or the end
+    Throwable problem = Daemons.problem(reply); // whichever was first, the timeout or the end
     assertTrue(problem instanceof DaemonException || problem instanceof TimeoutException, problem.toString());
-    Daemons.eventually("the process is left", () -> !process.isAlive());
+    Daemons.eventually("the process remains", () -> !process.isAlive());
   }
 
   @Test
-  void listenerThatFailsOrClosesDoesNoHarm() throws Exception {
+  void failingListenerDoesNoHarm() throws Exception {
     var refused = new CompletableFuture<Throwable>();
     var logged = new ConcurrentLinkedQueue<String>();
     Logger log = Logger.getLogger(WazaClient.class.getName());
@@ -195,12 +195,12 @@ class FaultsTest {
   }
 
   @Test
-  void waitsTwiceAsLongEachTime() {
+  void waitDoublesEachTime() {
     Backoff backoff = new Backoff(Duration.ofSeconds(1), 3, Duration.ofMinutes(1));
     assertEquals(Duration.ofSeconds(1), backoff.failed(Duration.ZERO));
     assertEquals(Duration.ofSeconds(2), backoff.failed(Duration.ofSeconds(59)));
     assertEquals(Duration.ofSeconds(4), backoff.failed(Duration.ZERO));
     assertEquals(null, backoff.failed(Duration.ZERO));
-    assertEquals(Duration.ofSeconds(1), backoff.failed(Duration.ofMinutes(1)), "one that lived is forgiven");
+    assertEquals(Duration.ofSeconds(1), backoff.failed(Duration.ofMinutes(1)), "a daemon that lived long enough resets the count");
   }
 }

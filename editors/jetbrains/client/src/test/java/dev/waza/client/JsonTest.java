@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class JsonTest {
   @Test
-  void readsWhatIsJson() throws JsonException {
+  void readsJson() throws JsonException {
     assertEquals(
         Map.of("a", Arrays.asList(1L, -2.5, true, null), "b", Map.of()),
         Json.read(" {\"a\" : [1, -2.5, true, null],\r\n\t\"b\":{} } "));
@@ -27,7 +27,7 @@ class JsonTest {
   }
 
   @Test
-  void refusesWhatIsNot() {
+  void refusesInvalidJson() {
     for (String text :
         List.of(
             "", " ", "nul", "nulll", "True", "{", "[", "[1,]", "[,1]", "{\"a\":1,}", "{a:1}", "{\"a\"}", "{\"a\":}", "[1 2]", "01", "-", "+1",
@@ -38,21 +38,21 @@ class JsonTest {
   }
 
   @Test
-  void nestsAsDeepAsItSays() throws JsonException {
+  void limitsTheDepth() throws JsonException {
     int most = JsonReader.MAX_DEPTH;
     Json.read("[".repeat(most) + "]".repeat(most));
-    Json.read("[" + "[],".repeat(1000) + "[]]"); // beside each other they are not deep
+    Json.read("[" + "[],".repeat(1000) + "[]]"); // next to each other they are not deep
     assertThrows(JsonException.class, () -> Json.read("[".repeat(most + 1) + "]".repeat(most + 1)));
   }
 
   @Test
-  void refusesToWriteWhatJsonHasNot() {
+  void refusesToWriteOtherValues() {
     assertThrows(IllegalArgumentException.class, () -> Json.write(Double.NaN));
     assertThrows(IllegalArgumentException.class, () -> Json.write(Map.of(1, 2)));
     assertThrows(IllegalArgumentException.class, () -> Json.write(List.of(new Object())));
   }
 
-  /** What is written is read as the same, also after a way through UTF-8, on one line. */
+  /** Written values are read as the same, also after UTF-8 encoding, and are on one line. */
   @Test
   void writesWhatItReads() throws JsonException {
     for (long seed = 0; seed < 2_000; seed++) {
@@ -64,9 +64,9 @@ class JsonTest {
     }
   }
 
-  /** Whatever stands in a text, it is either refused or means the same when it is written again. */
+  /** Any text is either refused or has the same meaning when it is written again. */
   @Test
-  void survivesAnything() throws JsonException {
+  void survivesAnyText() throws JsonException {
     String odd = "{}[]\",:\\u0019+-.eE truefalsn\n\t\0\ud83e\udd8a/";
     int read = 0;
     for (long seed = 0; seed < 20_000; seed++) {

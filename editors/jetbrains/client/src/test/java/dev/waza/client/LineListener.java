@@ -8,7 +8,7 @@ import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.TestPlan;
 
-/** Tells of each test on lines as go test -v has them, so that all tests of the editors are read alike. */
+/** Reports each test in the format of go test -v, so that all tests of the editors look alike. */
 public final class LineListener implements TestExecutionListener {
   private final Map<String, Long> started = new ConcurrentHashMap<>();
   private TestPlan plan;
@@ -30,7 +30,7 @@ public final class LineListener implements TestExecutionListener {
   public void executionFinished(TestIdentifier test, TestExecutionResult result) {
     boolean passed = result.getStatus() == TestExecutionResult.Status.SUCCESSFUL;
     if (!test.isTest() && passed) {
-      return; // a class or factory, whose tests are told
+      return; // a class or factory, whose tests are reported
     }
     result.getThrowable().ifPresent(problem -> problem.printStackTrace(System.out));
     double seconds = (System.nanoTime() - started.getOrDefault(test.getUniqueId(), System.nanoTime())) / 1e9;
@@ -42,7 +42,7 @@ public final class LineListener implements TestExecutionListener {
     System.out.printf("=== RUN   %s%n    skipped: %s%n--- SKIP: %s (0.00s)%n", name(test), reason, name(test));
   }
 
-  /** The class, then what leads to the test in it. */
+  /** Returns the class, followed by the path to the test in it. */
   private String name(TestIdentifier test) {
     StringBuilder path = new StringBuilder();
     for (TestIdentifier t = test; t != null; t = plan.getParent(t).orElse(null)) {

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
 
 class LineReaderTest {
-  /** A stream that gives one byte at a time, as pipes may. */
+  /** A stream that returns one byte at a time, as pipes may. */
   private static LineReader reader(byte[] bytes, int limit) {
     return new LineReader(
         new ByteArrayInputStream(bytes) {
@@ -27,7 +27,7 @@ class LineReaderTest {
   }
 
   @Test
-  void givesLinesHoweverTheyCome() throws IOException {
+  void readsLinesInAnyPieces() throws IOException {
     LineReader r = reader(utf8("eins\n\nzwei 🦊\r\nthe last"), 100);
     assertEquals("eins", r.next());
     assertEquals("", r.next());
@@ -38,13 +38,13 @@ class LineReaderTest {
   }
 
   @Test
-  void takesNoLineBeyondItsLimit() throws IOException {
+  void refusesTooLongLines() throws IOException {
     assertEquals("1234", reader(utf8("1234\n"), 4).next());
     assertThrows(IOException.class, () -> reader(utf8("12345\n"), 4).next());
   }
 
   @Test
-  void refusesWhatIsNoText() {
+  void refusesInvalidUtf8() {
     assertThrows(IOException.class, () -> reader(new byte[] {'"', (byte) 0xff, '"', '\n'}, 100).next());
   }
 }

@@ -21,7 +21,7 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NamedNodeMap;
 import org.w3c.dom.NodeList;
 
-/** What can be known of the plugin without the platform: its parts fit together. */
+/** Checks of the plugin that work without the platform: its parts fit together. */
 class PluginTest {
   private static final Path PLUGIN = Path.of(System.getProperty("waza.plugin"), "src", "main");
   private static final Path RESOURCES = PLUGIN.resolve("resources");
@@ -49,19 +49,19 @@ class PluginTest {
     return found;
   }
 
-  /** The classes of the plugin's own, by their full names. */
+  /** Returns the plugin's classes by their full names. */
   private static Set<String> classes() throws IOException {
     Set<String> names = new TreeSet<>();
     for (Path f : files(PLUGIN.resolve("kotlin"), ".kt")) {
       String folder = PLUGIN.resolve("kotlin").relativize(f.getParent()).toString().replace('/', '.');
-      assertEquals(Set.of(folder), all("^package (\\S+)$", List.of(f)), f + " is not where its package is");
+      assertEquals(Set.of(folder), all("^package (\\S+)$", List.of(f)), f + " is not in the directory of its package");
       all("^(?:class|object) (\\w+)", List.of(f)).forEach(name -> names.add(folder + "." + name));
     }
     return names;
   }
 
   @Test
-  void descriptorsNameWhatThereIs() throws Exception {
+  void descriptorsNameExistingClasses() throws Exception {
     Set<String> classes = classes();
     List<String> named = new ArrayList<>();
     for (Path f : files(RESOURCES, ".xml")) {
@@ -72,10 +72,10 @@ class PluginTest {
           String value = attributes.item(j).getNodeValue();
           if (value.startsWith("dev.waza.intellij.")) {
             named.add(value);
-            assertTrue(classes.contains(value), f + " names " + value + ", which is not there");
+            assertTrue(classes.contains(value), f + " names " + value + ", which does not exist");
           }
           if (attributes.item(j).getNodeName().equals("config-file")) {
-            assertTrue(Files.exists(f.resolveSibling(value)), value + " is not there");
+            assertTrue(Files.exists(f.resolveSibling(value)), value + " does not exist");
           }
         }
       }
@@ -84,13 +84,13 @@ class PluginTest {
   }
 
   @Test
-  void descriptorSaysWhoItIs() throws Exception {
+  void descriptorHasTheRequiredElements() throws Exception {
     Element root = parse(RESOURCES.resolve("META-INF/plugin.xml")).getDocumentElement();
     assertEquals("idea-plugin", root.getTagName());
     assertEquals("dev.waza.intellij", text(root, "id"));
     assertEquals("Waza", text(root, "name"));
     assertFalse(text(root, "vendor").isEmpty());
-    assertTrue(text(root, "description").strip().length() > 40, "what the marketplace wants at least");
+    assertTrue(text(root, "description").strip().length() > 40, "required by the marketplace");
   }
 
   private static String text(Element root, String tag) {
@@ -100,11 +100,11 @@ class PluginTest {
   }
 
   @Test
-  void codeNamesWhatThereIs() throws Exception {
+  void codeNamesExistingClasses() throws Exception {
     List<Path> sources = files(PLUGIN.resolve("kotlin"), ".kt");
     for (String icon : all("IconLoader\\.getIcon\\(\"([^\"]+)\"", sources)) {
       assertTrue(Files.exists(RESOURCES.resolve(icon.substring(1))), icon);
-      assertTrue(Files.exists(RESOURCES.resolve(icon.substring(1).replace(".svg", "_dark.svg"))), icon + " in the dark");
+      assertTrue(Files.exists(RESOURCES.resolve(icon.substring(1).replace(".svg", "_dark.svg"))), icon + " for dark themes");
     }
     for (Path svg : files(RESOURCES, ".svg")) {
       assertEquals("svg", parse(svg).getDocumentElement().getTagName(), svg.toString());
@@ -112,7 +112,7 @@ class PluginTest {
     Set<String> used = all("import (dev\\.waza\\.client\\.\\w+)", sources);
     assertTrue(used.contains("dev.waza.client.WazaClient"), used.toString());
     for (String name : used) {
-      Class.forName(name); // of the client that was compiled
+      Class.forName(name); // of the compiled client
     }
     Set<String> own = classes();
     for (String name : all("import (dev\\.waza\\.intellij\\.\\w+)", sources)) {

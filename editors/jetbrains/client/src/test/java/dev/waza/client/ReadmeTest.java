@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ReadmeTest {
   @TempDir Path dir;
 
-  /** The lines that are printed compile as they are, in a method of a class that imports what they name. */
+  /** The printed lines compile as they are, in a method of a class that imports the names they use. */
   @Test
   void exampleCompiles() throws Exception {
     String readme = Files.readString(Path.of(System.getProperty("waza.plugin"), "..", "README.md"));

@@ -17,11 +17,11 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The client with the daemon it is made for. */
+/** The client with the real daemon. */
 class RealDaemonTest {
   @TempDir Path dir;
 
-  /** A suite of the shared dialogues, in a directory of the test's. */
+  /** Copies a suite of the shared dialogues to a directory of the test. */
   private String suite(String name) throws IOException {
     Path from = Path.of(System.getProperty("waza.dialogues"), "suites", name);
     Path to = Files.createDirectories(dir.resolve(name));
@@ -41,7 +41,7 @@ class RealDaemonTest {
     return new WazaClient(Daemons.real(dir.resolve("state"), Map.of("GATE", gate().toString())), Daemons.options(), listener);
   }
 
-  /** The daemon that this process has started. */
+  /** Returns the daemon that this process has started. */
   private static Optional<ProcessHandle> daemon() {
     return ProcessHandle.current().children().filter(p -> p.info().command().orElse("").equals(Daemons.waza())).findFirst();
   }
@@ -51,7 +51,7 @@ class RealDaemonTest {
   }
 
   /** Waits until the second trial of the suite gate waits. */
-  private static void untilGate(Daemons.Heard heard) throws InterruptedException {
+  private static void untilGate(Daemons.Recorder heard) throws InterruptedException {
     heard.until(e -> e.event().equals("trial_start") && e.trial() == 2);
   }
 
@@ -62,8 +62,8 @@ class RealDaemonTest {
   }
 
   @Test
-  void runsAndHearsEverythingInOrder() throws Exception {
-    var heard = new Daemons.Heard();
+  void receivesEventsInOrder() throws Exception {
+    var heard = new Daemons.Recorder();
     try (WazaClient client = client(heard)) {
       Map<String, Object> info = Daemons.get(client.start());
       assertEquals("waza", Json.object(info.get("serverInfo")).get("name"));
@@ -85,7 +85,7 @@ class RealDaemonTest {
 
   @Test
   void runsOneTrialOfATask() throws Exception {
-    var heard = new Daemons.Heard();
+    var heard = new Daemons.Recorder();
     try (WazaClient client = client(heard)) {
       client.start();
       String id = Daemons.get(client.run(suite("greeting"), Map.of("taskId", "thank", "trial", 2)));
@@ -97,12 +97,12 @@ class RealDaemonTest {
 
   @Test
   void cancelsARunWithItsProcesses() throws Exception {
-    var heard = new Daemons.Heard();
+    var heard = new Daemons.Recorder();
     try (WazaClient client = client(heard)) {
       client.start();
       String id = Daemons.get(client.run(suite("gate"), Map.of()));
       untilGate(heard);
-      Daemons.eventually("no agent runs", () -> !agents().isEmpty()); // the trial begins before its process
+      Daemons.eventually("no agent runs", () -> !agents().isEmpty()); // the trial starts before its process
       Daemons.get(client.cancel(id));
       assertEquals("cancelled", heard.until(RunEvent::isComplete).status());
       assertNumbered(heard.seen);
@@ -115,8 +115,8 @@ class RealDaemonTest {
   }
 
   @Test
-  void daemonKilledInMidRunIsStartedAgainAndTheRunGoesOn() throws Exception {
-    var heard = new Daemons.Heard();
+  void killedDaemonRestartsAndTheRunResumes() throws Exception {
+    var heard = new Daemons.Recorder();
     try (WazaClient client = client(heard)) {
       client.start();
       String id = Daemons.get(client.run(suite("gate"), Map.of()));
@@ -139,7 +139,7 @@ class RealDaemonTest {
 
   @Test
   void closingLeavesNoProcessAndNoThread() throws Exception {
-    var heard = new Daemons.Heard();
+    var heard = new Daemons.Recorder();
     WazaClient client = client(heard);
     client.start();
     Daemons.get(client.run(suite("gate"), Map.of()));
@@ -148,9 +148,9 @@ class RealDaemonTest {
     List<ProcessHandle> tree = tree();
     client.close();
     for (ProcessHandle p : tree) {
-      Daemons.eventually("a process is left: " + p.info(), () -> !p.isAlive());
+      Daemons.eventually("a process remains: " + p.info(), () -> !p.isAlive());
     }
-    Daemons.eventually("threads are left", () -> threads().isEmpty());
+    Daemons.eventually("threads remain", () -> threads().isEmpty());
     client.close(); // again
     assertInstanceOf(DaemonException.class, Daemons.problem(client.request("ping", Map.of())));
   }
@@ -160,7 +160,7 @@ class RealDaemonTest {
   }
 
   @Test
-  void errorsOfTheDaemonKeepWhatTheySay() throws Exception {
+  void errorsOfTheDaemonKeepTheirData() throws Exception {
     try (WazaClient client = client(new Listener() {})) {
       client.start();
       RpcException invalid = (RpcException) Daemons.problem(client.run(suite("invalid"), Map.of()));
@@ -172,9 +172,9 @@ class RealDaemonTest {
     }
   }
 
-  /** What an IDE shows of a run, with the words of the daemon. */
+  /** An IDE's view of a run, with messages of the daemon. */
   @Test
-  void tellsAnIdeWhyTrialsFailed() throws Exception {
+  void reportsToAnIdeWhyTrialsFailed() throws Exception {
     var lines = new LinkedBlockingQueue<String>();
     try (WazaClient client = client(new Listener() {})) {
       TestTree.Output out =
@@ -199,7 +199,7 @@ class RealDaemonTest {
       String error = null;
       for (String line = ""; !line.startsWith("done"); ) {
         line = lines.poll(Daemons.PATIENCE.toSeconds(), TimeUnit.SECONDS);
-        assertTrue(line != null, "it does not end");
+        assertTrue(line != null, "the run does not end");
         failed = line.contains("testFailed nodeId='trial 1 of fails'") ? line : failed;
         error = line.contains("testFailed nodeId='trial 1 of errs'") ? line : error;
       }

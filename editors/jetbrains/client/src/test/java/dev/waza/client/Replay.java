@@ -21,7 +21,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
-/** Plays the daemon of one dialogue to a real client; editors/dialogues/README.md tells the rules. */
+/** Plays the daemon of one dialogue to a real client; editors/dialogues/README.md contains the rules. */
 final class Replay {
   private static final int MILLIS = (int) Daemons.PATIENCE.toMillis();
 
@@ -29,7 +29,7 @@ final class Replay {
 
   private final Path file;
   private final Queue<Map<String, Object>> early = new ArrayDeque<>();
-  private final Map<Object, Object> ids = new HashMap<>(); // of the dialogue → of the client
+  private final Map<Object, Object> ids = new HashMap<>(); // dialogue → client
   private CompletableFuture<?> latest = CompletableFuture.completedFuture(null);
   private ServerSocket server;
   private Socket socket;
@@ -55,7 +55,7 @@ final class Replay {
         step(Json.object(Json.read(text)), file.getFileName() + ":" + number);
       }
       settle();
-      assertEquals(List.of(), List.copyOf(early), "the client says more than it should");
+      assertEquals(List.of(), List.copyOf(early), "the client sent more than expected");
     } finally {
       server.close();
       socket.close();
@@ -84,7 +84,7 @@ final class Replay {
     } else if (line.containsKey("expect")) {
       expect(Json.object(line.get("expect")), where);
     } else {
-      assertTrue(line.containsKey("note"), where + ": an unknown line");
+      assertTrue(line.containsKey("note"), where + ": unknown line");
     }
   }
 
@@ -102,7 +102,7 @@ final class Replay {
       case "subscribe":
         return client.subscribe(run, Json.number(call.get("from")));
       default:
-        throw new AssertionError("an unknown call: " + call);
+        throw new AssertionError("unknown call: " + call);
     }
   }
 
@@ -122,8 +122,8 @@ final class Replay {
   }
 
   /**
-   * Waits until the client has taken in all that was said, as its answer to a request of ours tells. What
-   * it says by itself meanwhile is kept for the lines that want it.
+   * Waits until the client has processed all messages, which its reply to a request shows. Its own
+   * messages meanwhile are kept for the lines that expect them.
    */
   private void settle() throws Exception {
     say(new LinkedHashMap<>(Map.of("id", SETTLE, "method", "settle")));
@@ -140,7 +140,7 @@ final class Replay {
     settle();
     for (var e : Json.object(want.get("runs")).entrySet()) {
       RunState got = Daemons.get(client.state(e.getKey()));
-      assertTrue(got != null, where + ": nothing is known of run " + e.getKey());
+      assertTrue(got != null, where + ": there is no run " + e.getKey());
       assertEquals(e.getValue(), plain(got, Json.object(e.getValue())), where);
     }
     if (want.get("error") instanceof Map) {
@@ -162,7 +162,7 @@ final class Replay {
     }
   }
 
-  /** The state as dialogues write it, of which only the members that are wanted. */
+  /** Returns the state in the format of dialogues, with only the expected members. */
   private static Map<String, Object> plain(RunState run, Map<String, Object> want) {
     Map<String, Object> tasks = new LinkedHashMap<>();
     run.tasks()

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.TestFactory;
 class TestTreeTest {
   private static final Path DIALOGUES = Path.of(System.getProperty("waza.dialogues"));
 
-  /** What a tree told, each on a line. */
-  private static final class Told implements TestTree.Output {
+  /** The reports of a tree, one per line. */
+  private static final class Reports implements TestTree.Output {
     final List<String> lines = new ArrayList<>();
 
     @Override
@@ -39,13 +39,13 @@ class TestTreeTest {
     }
   }
 
-  private static Told tell(String dialogue, TestTree.Reasons reasons) throws Exception {
-    return tellAll(dialogue, reasons).values().iterator().next();
+  private static Reports report(String dialogue, TestTree.Reasons reasons) throws Exception {
+    return reportAll(dialogue, reasons).values().iterator().next();
   }
 
-  /** Tells of each run of a dialogue apart. */
-  private static Map<String, Told> tellAll(String dialogue, TestTree.Reasons reasons) throws Exception {
-    var all = new LinkedHashMap<String, Told>();
+  /** Reports each run of a dialogue separately. */
+  private static Map<String, Reports> reportAll(String dialogue, TestTree.Reasons reasons) throws Exception {
+    var all = new LinkedHashMap<String, Reports>();
     var trees = new HashMap<String, TestTree>();
     var models = new HashMap<String, RunModel>();
     var places = new TestTree.Places("suite", "/workspace/eval.yaml", Map.of("ask", "/workspace/eval.yaml:7"));
@@ -53,19 +53,19 @@ class TestTreeTest {
       Map<String, Object> said = Json.object(Json.object(Json.read(line)).get("server"));
       RunEvent e = RunEvent.of(Json.string(said.get("method")), Json.object(said.get("params")));
       if (e.seq() > 0 && models.computeIfAbsent(e.runId(), RunModel::new).hear(e)) {
-        Told told = all.computeIfAbsent(e.runId(), id -> new Told());
-        trees.computeIfAbsent(e.runId(), id -> new TestTree(places, reasons, told)).hear(e);
+        Reports reports = all.computeIfAbsent(e.runId(), id -> new Reports());
+        trees.computeIfAbsent(e.runId(), id -> new TestTree(places, reasons, reports)).hear(e);
       }
     }
     return all;
   }
 
-  private static CompletableFuture<String> because(RunEvent e) {
+  private static CompletableFuture<String> reasonOf(RunEvent e) {
     return CompletableFuture.completedFuture("it's\nso");
   }
 
   @Test
-  void tellsOfARunThatPasses() throws Exception {
+  void reportsAPassingRun() throws Exception {
     assertEquals(
         List.of(
             "##teamcity[enteredTheMatrix]",
@@ -75,51 +75,51 @@ class TestTreeTest {
             "text Running task: Ask for salt",
             "##teamcity[testStarted nodeId='trial 1 of ask' parentNodeId='task ask' name='Trial 1' locationHint='file:///workspace/eval.yaml:7']",
             "##teamcity[testFinished nodeId='trial 1 of ask' duration='5']"),
-        tell("run_passes.jsonl", TestTreeTest::because).lines.subList(0, 7));
+        report("run_passes.jsonl", TestTreeTest::reasonOf).lines.subList(0, 7));
   }
 
   @Test
-  void tellsWhyTrialsDidNotPass() throws Exception {
-    List<String> lines = tell("run_fails.jsonl", TestTreeTest::because).lines;
+  void reportsWhyTrialsDidNotPass() throws Exception {
+    List<String> lines = report("run_fails.jsonl", TestTreeTest::reasonOf).lines;
     assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 1 of fails' message='Failed: it|'s' details='it|'s|nso']"), lines.toString());
-    assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 1 of errs' message='The harness fell short: it|'s' details='it|'s|nso' error='true']"), lines.toString());
+    assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 1 of errs' message='Error outside the agent: it|'s' details='it|'s|nso' error='true']"), lines.toString());
     assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 2 of times_out' message='Timed out: it|'s' details='it|'s|nso']"), lines.toString());
   }
 
-  /** Trials are told of without a reason that cannot be had. */
+  /** Trials whose reason is not available are reported without it. */
   @Test
-  void tellsWithoutReasons() throws Exception {
-    List<String> lines = tell("fail_fast.jsonl", e -> CompletableFuture.failedFuture(new IllegalStateException())).lines;
+  void reportsWithoutReasons() throws Exception {
+    List<String> lines = report("fail_fast.jsonl", e -> CompletableFuture.failedFuture(new IllegalStateException())).lines;
     assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 1 of rude' message='Failed']"), lines.toString());
     assertTrue(lines.contains("##teamcity[testIgnored nodeId='trial 1 of polite' message='Skipped']"), lines.toString());
   }
 
-  /** Reasons that come late keep their task and the run open. */
+  /** Reasons that arrive late keep their task and the run open. */
   @Test
   void waitsForReasons() throws Exception {
     var late = new ArrayList<CompletableFuture<String>>();
-    Told told = tell("run_fails.jsonl", e -> {
+    Reports reports = report("run_fails.jsonl", e -> {
       late.add(new CompletableFuture<>());
       return late.get(late.size() - 1);
     });
-    assertEquals(List.of("##teamcity[testSuiteFinished nodeId='task passes']"), told.lines.stream().filter(l -> l.contains("SuiteFinished")).toList());
+    assertEquals(List.of("##teamcity[testSuiteFinished nodeId='task passes']"), reports.lines.stream().filter(l -> l.contains("SuiteFinished")).toList());
     late.forEach(reason -> reason.complete(""));
-    assertEquals(4, told.lines.stream().filter(l -> l.contains("SuiteFinished")).count());
-    assertEquals("done completed", told.lines.get(told.lines.size() - 1));
+    assertEquals(4, reports.lines.stream().filter(l -> l.contains("SuiteFinished")).count());
+    assertEquals("done completed", reports.lines.get(reports.lines.size() - 1));
   }
 
   @Test
-  void whatOthersWroteStaysOnItsLineAndIsNoMessage() throws Exception {
-    List<String> lines = tell("odd_texts.jsonl", TestTreeTest::because).lines;
+  void foreignTextsAreEscaped() throws Exception {
+    List<String> lines = report("odd_texts.jsonl", TestTreeTest::reasonOf).lines;
     assertTrue(lines.stream().filter(l -> l.startsWith("##teamcity[")).allMatch(l -> l.chars().allMatch(c -> c >= 0x20 && c < 0x7f)), lines.toString());
     assertTrue(lines.stream().anyMatch(l -> l.contains("name='Gr|0x00fc|0x00dfe, |0x4e16|0x754c |0xd83e|0xdd8a in two lines")), lines.toString());
-    Told told = new Told();
-    var tree = new TestTree(new TestTree.Places("", "", Map.of()), TestTreeTest::because, told);
+    Reports reports = new Reports();
+    var tree = new TestTree(new TestTree.Places("", "", Map.of()), TestTreeTest::reasonOf, reports);
     tree.hear(RunEvent.of("eval.log", Map.of("runId", "r", "seq", 1, "level", "info", "message", "##teamcity[testCount count='0']")));
-    assertEquals(List.of("text ## teamcity[testCount count='0']"), told.lines);
+    assertEquals(List.of("text ## teamcity[testCount count='0']"), reports.lines);
   }
 
-  /** Whatever happens in a run, each node that begins ends, within its parent, and the run does last. */
+  /** Whatever happens in a run, each node that starts also ends, within its parent, and the run ends last. */
   @TestFactory
   Stream<DynamicTest> trees() throws Exception {
     List<Path> files;
@@ -127,8 +127,8 @@ class TestTreeTest {
       files = all.filter(p -> p.toString().endsWith(".jsonl")).sorted().toList();
     }
     return files.stream().map(p -> DynamicTest.dynamicTest(p.getFileName().toString(), () -> {
-      for (Told told : tellAll(p.getFileName().toString(), TestTreeTest::because).values()) {
-        assertWellFormed(told.lines);
+      for (Reports reports : reportAll(p.getFileName().toString(), TestTreeTest::reasonOf).values()) {
+        assertWellFormed(reports.lines);
       }
     }));
   }
@@ -145,10 +145,10 @@ class TestTreeTest {
         assertTrue(!open.containsValue(node), line);
         assertTrue(open.remove(node) != null, line);
       } else if (line.startsWith("done ")) {
-        open.clear(); // a task that was cut short ends with the run
+        open.clear(); // an interrupted task ends with the run
       }
     }
-    assertEquals(Map.of(), open, "what began did not end");
+    assertEquals(Map.of(), open, "started nodes did not end");
   }
 
   private static String attribute(String line, String name) {

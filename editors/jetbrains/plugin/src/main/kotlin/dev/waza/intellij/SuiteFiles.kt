@@ -8,13 +8,16 @@ import org.jetbrains.yaml.psi.YAMLKeyValue
 import org.jetbrains.yaml.psi.YAMLMapping
 import org.jetbrains.yaml.psi.YAMLSequenceItem
 
-/** Suites as they stand in editors. What they mean, the daemon knows; here is only where to click. */
+/** Finds the lines of suites in editors that can be clicked. The daemon interprets the suites. */
 object SuiteFiles {
     private val NAMES = setOf("eval.yaml", "eval.yml")
 
     fun isSuite(file: VirtualFile?): Boolean = file != null && file.name in NAMES
 
-    /** What the element begins: a suite, by its top-level key name, or a task, by its id; else null. */
+    /**
+     * Returns what the element declares: a suite, by its top-level key name, or a task, by its id;
+     * else null.
+     */
     fun targetOf(element: PsiElement): Target? {
         val file = element.containingFile as? YAMLFile ?: return null
         val path = file.virtualFile?.takeIf { isSuite(it) }?.path ?: return null

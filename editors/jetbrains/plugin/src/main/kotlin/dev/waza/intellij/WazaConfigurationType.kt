@@ -9,7 +9,7 @@ import com.intellij.openapi.util.IconLoader
 import com.intellij.openapi.util.NotNullLazyValue
 import javax.swing.Icon
 
-/** The kind of run configurations that run a suite, or some of its tasks. */
+/** The type of run configurations for a suite, or some of its tasks. */
 class WazaConfigurationType : ConfigurationTypeBase(
     "WazaRunConfiguration", "Waza", "Run an eval suite", NotNullLazyValue.createValue { ICON }
 ) {

@@ -5,7 +5,7 @@ import com.intellij.execution.lineMarker.RunLineMarkerContributor
 import com.intellij.icons.AllIcons
 import com.intellij.psi.PsiElement
 
-/** The run icons in the gutter, beside the name of a suite and the id of a task. */
+/** The run icons in the gutter, next to the name of a suite and the id of a task. */
 class WazaLineMarker : RunLineMarkerContributor() {
     override fun getInfo(element: PsiElement): Info? {
         val target = SuiteFiles.targetOf(element) ?: return null

@@ -14,7 +14,7 @@ import com.intellij.util.execution.ParametersListUtil
 import java.nio.file.Files
 import java.nio.file.Path
 
-/** What a run configuration keeps. */
+/** The stored values of a run configuration. */
 class WazaRunOptions : LocatableRunConfigurationOptions() {
     var suite by string("")
     var tasks by string("")
@@ -25,10 +25,10 @@ class WazaRunOptions : LocatableRunConfigurationOptions() {
 class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name: String) :
     LocatableConfigurationBase<WazaRunOptions>(project, factory, name) {
 
-    /** What the configuration keeps, as its factory has made it. */
+    /** The stored values, created by the factory. */
     val values: WazaRunOptions get() = getOptions() as WazaRunOptions
 
-    /** Ids or globs of the tasks to run; all where there are none. */
+    /** Ids or globs of the tasks to run; empty for all. */
     val taskList: List<String> get() = ParametersListUtil.parse(values.tasks.orEmpty())
 
     override fun getConfigurationEditor(): SettingsEditor<out RunConfiguration> = WazaRunEditor()
@@ -41,7 +41,7 @@ class WazaRunConfiguration(project: Project, factory: ConfigurationFactory, name
             throw RuntimeConfigurationError("Choose a suite.")
         }
         if (!Files.isRegularFile(Path.of(suite))) {
-            throw RuntimeConfigurationError("There is no file $suite.")
+            throw RuntimeConfigurationError("The file $suite does not exist.")
         }
     }
 

@@ -22,7 +22,7 @@ class WazaRunEditor : SettingsEditor<WazaRunConfiguration>() {
             .addLabeledComponent("Tasks:", tasks)
             .addTooltip("Ids or globs, separated by spaces.")
             .addLabeledComponent("Trials per task:", trials)
-            .addTooltip("0 leaves it to the suite.")
+            .addTooltip("0 uses the value of the suite.")
             .panel
     }
 

@@ -13,8 +13,8 @@ import java.util.concurrent.CompletionException
 import java.util.function.Consumer
 
 /**
- * A run as the platform sees it: a process that writes service messages, and can be stopped. All that
- * hangs on the client's futures happens on the client's own thread.
+ * The platform's view of a run: a process that writes service messages and can be stopped.
+ * Continuations of the client's futures run on the client's own thread.
  */
 class WazaRunProcess(
     private val client: WazaClient,
@@ -29,7 +29,7 @@ class WazaRunProcess(
     private var stopped = false
 
     /** Starts the run. */
-    fun begin() {
+    fun startRun() {
         places()
             .thenCompose { places -> start(TestTree(places, TestTree.reasonsOf(client), this)) }
             .exceptionally { problem -> fail(problem) }
@@ -43,7 +43,7 @@ class WazaRunProcess(
             }
         }
 
-    /** Finds out where the tasks stand, for jumping to them. */
+    /** Returns the locations of the tasks, for navigation. */
     private fun places(): CompletableFuture<TestTree.Places> =
         client.request("task.list", mapOf("path" to suite)).thenApply { result ->
             val directory = Path.of(suite).parent
@@ -83,7 +83,7 @@ class WazaRunProcess(
 
     private fun cancel(id: String) {
         client.cancel(id).exceptionally { problem ->
-            text(reason(problem).message.orEmpty(), true) // the run goes on until its last event comes
+            text(reason(problem).message.orEmpty(), true) // the run continues until its last event arrives
             null
         }
     }

@@ -8,7 +8,7 @@ import com.intellij.openapi.util.Ref
 import com.intellij.psi.PsiElement
 import com.intellij.util.execution.ParametersListUtil
 
-/** Makes run configurations of what one has clicked on: a suite's file, or a task in it. */
+/** Creates run configurations for the clicked element: a suite's file, or a task in it. */
 class WazaRunProducer : LazyRunConfigurationProducer<WazaRunConfiguration>() {
     override fun getConfigurationFactory(): ConfigurationFactory =
         ConfigurationTypeUtil.findConfigurationType(WazaConfigurationType::class.java).configurationFactories[0]

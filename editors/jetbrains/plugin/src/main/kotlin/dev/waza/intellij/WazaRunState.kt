@@ -12,7 +12,7 @@ import com.intellij.execution.testframework.sm.SMTestRunnerConnectionUtil
 import com.intellij.execution.testframework.sm.runner.SMTRunnerConsoleProperties
 import com.intellij.execution.testframework.sm.runner.SMTestLocator
 
-/** Starts a run, and shows it as a tree of tests. */
+/** Starts a run and shows it as a tree of tests. */
 class WazaRunState(private val configuration: WazaRunConfiguration, private val environment: ExecutionEnvironment) : RunProfileState {
     override fun execute(executor: Executor, runner: ProgramRunner<*>): ExecutionResult {
         val client = try {
@@ -24,12 +24,12 @@ class WazaRunState(private val configuration: WazaRunConfiguration, private val 
         val properties = WazaConsoleProperties(configuration, executor)
         val console = SMTestRunnerConnectionUtil.createAndAttachConsole("Waza", process, properties)
         process.startNotify()
-        process.begin()
+        process.startRun()
         return DefaultExecutionResult(console, process)
     }
 }
 
-/** How the tree behaves: nodes are known by their ids, as trials go on at the same time. */
+/** Behavior of the tree: nodes are identified by their ids, because trials run at the same time. */
 class WazaConsoleProperties(configuration: WazaRunConfiguration, executor: Executor) :
     SMTRunnerConsoleProperties(configuration, "Waza", executor) {
     init {

@@ -14,13 +14,14 @@ import dev.waza.client.Listener
 import dev.waza.client.WazaClient
 import java.nio.file.Path
 
-/**
- * The project's daemon. It is started by the first who wants it, and ends with the project.
- */
+/** The project's daemon. It starts on first use and ends with the project. */
 class WazaService(private val project: Project) : Disposable {
     private var running: WazaClient? = null // guarded by this
 
-    /** Gives the client, and starts the daemon where there is none. Suites are programs: only trusted projects run them. */
+    /**
+     * Returns the client, and starts the daemon if needed. Suites are programs: only trusted
+     * projects run them.
+     */
     @Synchronized
     fun client(): WazaClient {
         check(TrustedProjects.isProjectTrusted(project)) { "Trust the project to run its suites." }
@@ -35,12 +36,12 @@ class WazaService(private val project: Project) : Disposable {
         return WazaClient(daemon, options, Hearing())
     }
 
-    /** Ends the daemon; the next who wants one gets it by the new settings. */
+    /** Ends the daemon; the next use starts one with the new settings. */
     fun settingsChanged() = leave()
 
     override fun dispose() = leave()
 
-    /** Closing waits for the daemon to clean up, which nobody else has to. */
+    /** Closing waits for the daemon's cleanup, so it runs in the background. */
     private fun leave() {
         val old = synchronized(this) { running.also { running = null } } ?: return
         ApplicationManager.getApplication().executeOnPooledThread { old.close() }
@@ -56,7 +57,7 @@ class WazaService(private val project: Project) : Disposable {
 
     private fun notify(why: String) {
         NotificationGroupManager.getInstance().getNotificationGroup("Waza")
-            .createNotification("Waza does not run", why, NotificationType.ERROR)
+            .createNotification("Waza is not running", why, NotificationType.ERROR)
             .addAction(NotificationAction.createSimple("Open settings") {
                 ShowSettingsUtil.getInstance().showSettingsDialog(project, WazaConfigurable::class.java)
             })

@@ -7,7 +7,7 @@ import com.intellij.openapi.components.State
 import com.intellij.openapi.components.Storage
 import com.intellij.util.execution.ParametersListUtil
 
-/** How the daemon is started; the same in all projects. */
+/** How to start the daemon; the same in all projects. */
 @State(name = "dev.waza.settings", storages = [Storage("waza.xml")])
 class WazaSettings : SimplePersistentStateComponent<WazaSettings.Values>(Values()) {
     class Values : BaseState() {
@@ -16,7 +16,7 @@ class WazaSettings : SimplePersistentStateComponent<WazaSettings.Values>(Values(
         var environment by map<String, String>()
     }
 
-    /** The program: its path, or its name where it is on the PATH. */
+    /** The program: its path, or its name on the PATH. */
     val program: String get() = state.path?.trim().orEmpty().ifEmpty { "waza" }
 
     val arguments: List<String> get() = ParametersListUtil.parse(state.arguments.orEmpty())

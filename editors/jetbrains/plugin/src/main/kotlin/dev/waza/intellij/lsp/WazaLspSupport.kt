@@ -9,7 +9,10 @@ import com.intellij.platform.lsp.api.ProjectWideLspServerDescriptor
 import dev.waza.intellij.SuiteFiles
 import dev.waza.intellij.WazaSettings
 
-/** Findings, completion and documentation by `waza lsp`, in IDEs that have the platform's language server API. */
+/**
+ * Findings, completion and documentation from `waza lsp`, in IDEs with the platform's language
+ * server API.
+ */
 class WazaLspSupport : LspServerSupportProvider {
     override fun fileOpened(project: Project, file: VirtualFile, serverStarter: LspServerSupportProvider.LspServerStarter) {
         if (SuiteFiles.isSuite(file) && TrustedProjects.isProjectTrusted(project)) {
@@ -18,7 +21,10 @@ class WazaLspSupport : LspServerSupportProvider {
     }
 }
 
-/** How the server is started. Task files may have any name: the server has nothing to say of YAML that is none. */
+/**
+ * How to start the server. Task files can have any name: the server reports nothing about other
+ * YAML files.
+ */
 private class WazaLspServer(project: Project) : ProjectWideLspServerDescriptor(project, "Waza") {
     override fun isSupportedFile(file: VirtualFile): Boolean = file.extension == "yaml" || file.extension == "yml"
 
