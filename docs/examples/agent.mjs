@@ -2,14 +2,14 @@
 //
 //   node --experimental-websocket docs/examples/agent.mjs ws://127.0.0.1:8080
 //
-// It needs Node 20 or later. Put your agent in the place of chat.
+// It requires Node 20 or later. Replace chat with your agent.
 import { randomUUID } from 'node:crypto';
 
 const url = process.argv[2] ?? 'ws://127.0.0.1:8080';
 const clientId = process.env.AGENT_ID ?? randomUUID(); // the same after each reconnect
 const now = () => new Date().toISOString();
 const tools = { chat };
-const answers = new Map(); // by the id of the request: each evaluation is done once
+const answers = new Map(); // by the id of the request, so that each evaluation runs once
 
 async function chat(input, evaluation) {
   return `You said: ${input.message}`;
@@ -50,7 +50,7 @@ function connect(pause = 1000) {
       send(await answers.get(message.id));
     }
   };
-  socket.onerror = socket.onclose = () => { // Node 20 sends no close event when nobody listens
+  socket.onerror = socket.onclose = () => { // Node 20 sends no close event if nothing listens on the port
     socket.onerror = socket.onclose = null;
     clearInterval(ping);
     setTimeout(() => connect(Math.min(pause * 2, 30_000)), pause * (0.5 + Math.random()));

@@ -1,4 +1,4 @@
-"""An evaluation agent for `waza serve`, without any package. Put your agent in the place of chat.
+"""An evaluation agent for `waza serve`, without any package. Replace chat with your agent.
   python3 docs/examples/agent.py ws://127.0.0.1:8080"""
 import json, os, random, socket, struct, sys, threading, time, uuid
 from urllib.parse import urlparse
@@ -11,7 +11,7 @@ TOOLS = {"chat": chat}
 CAPABILITIES = {"tools": list(TOOLS), "maxConcurrency": 4, "version": "1.0.0"}
 
 class WebSocket:
-    """As much of RFC 6455 as it takes. Methods raise OSError when the connection is over."""
+    """The necessary part of RFC 6455. Methods raise OSError when the connection is closed."""
     def __init__(self):
         self.lock, self.socket = threading.Lock(), socket.create_connection((url.hostname, url.port or 80), 90)
         self.stream = self.socket.makefile("rb")
@@ -53,7 +53,7 @@ def connect():
         if m.get("status") == "accepted": ws.send({"type": "ready"})
         if m.get("method") == "evaluate": threading.Thread(target=evaluate, args=(ws, m["id"], m["params"]), daemon=True).start()
 
-threading.excepthook = lambda args: None  # threads of a connection end with it
+threading.excepthook = lambda args: None  # the threads of a connection end with it
 while True:
     try: connect()
     except (OSError, ValueError) as e: print(e, file=sys.stderr)

@@ -2,7 +2,7 @@
 //
 //   TOKEN=… node --experimental-websocket docs/examples/jobs.mjs ws://127.0.0.1:8501
 //
-// It needs Node 20 or later, and the access_token of `waza token create --ttl 30d --json`.
+// It requires Node 20 or later, and the access_token of `waza token create --ttl 30d --json`.
 const url = process.argv[2] ?? 'ws://127.0.0.1:8501';
 let delay = 1000; // until the next attempt to connect, in milliseconds
 
@@ -19,7 +19,7 @@ function connect() {
   };
   ws.onclose = ({ code, reason }) => {
     clearInterval(ping);
-    if (code === 4001 || code === 4008) return console.error(`${code} ${reason}`); // no use to try again
+    if (code === 4001 || code === 4008) return console.error(`${code} ${reason}`); // retrying cannot succeed
     setTimeout(connect, delay);
     delay = Math.min(2 * delay, 30_000);
   };
