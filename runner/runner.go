@@ -60,8 +60,8 @@ type Options struct {
 	// Do executes trials; nil means [trial.Do], which executes them in this process. Many
 	// workers call it at the same time. It calls env.Start like trial.Do does.
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
-	// Remote executes the trials of plans that name a fleet; nil rejects such plans.
-	Remote trial.RemoteBackend
+	// Fleet executes the trials of plans that name a fleet; nil rejects such plans.
+	Fleet trial.FleetBackend
 	// Logger logs what does not belong in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout limits how long the process of a run has to answer a request of another
@@ -85,7 +85,7 @@ type Runner struct {
 type shared struct {
 	reports []ReportFile
 	do      func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
-	away    trial.RemoteBackend // nil without a fleet
+	fleet   trial.FleetBackend // nil without a fleet
 	log     *slog.Logger
 	gate    Gate
 	// answerTimeout is the value of Options.AnswerTimeout.
@@ -108,7 +108,7 @@ var ErrClosed = errors.New("shutting down: cannot start new runs")
 // New returns a runner.
 func New(o Options) (*Runner, error) {
 	r := &Runner{shared: &shared{
-		reports: o.Reports, do: o.Do, away: o.Remote, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
+		reports: o.Reports, do: o.Do, fleet: o.Fleet, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
 		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
 	}}
 	if r.gate == nil {

@@ -26,8 +26,8 @@ type scheduler struct {
 	queue *queue
 	index *indexer
 	tuner *tuner // nil where no model proposes system prompts
-	// away executes the trials; nil when this process does. It is set before the workers start.
-	away trial.RemoteTrials
+	// fleet executes the trials; nil when this process does. It is set before the workers start.
+	fleet trial.FleetTrials
 
 	failFast atomic.Bool // a task failed and the suite sets fail_fast
 	// closed is closed when failFast is set: trials that wait for admission then do not start.
@@ -111,7 +111,7 @@ func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*task
 // open opens the executors of the trials to execute, or the fleet that executes them.
 func (s *scheduler) open(ctx context.Context) error {
 	if s.run.plan.Fleet != nil {
-		return openAway(ctx, s)
+		return openFleet(ctx, s)
 	}
 	for _, t := range s.tasks {
 		if !t.executes() {
@@ -125,8 +125,8 @@ func (s *scheduler) open(ctx context.Context) error {
 }
 
 func (s *scheduler) close() {
-	if s.away != nil {
-		if err := s.away.Close(); err != nil {
+	if s.fleet != nil {
+		if err := s.fleet.Close(); err != nil {
 			s.run.logf("warning", "%v", err)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *scheduler) close() {
 
 // bind builds the graders of all tasks that this process grades.
 func (s *scheduler) bind() error {
-	if s.away != nil {
+	if s.fleet != nil {
 		return nil
 	}
 	for _, t := range s.tasks {
@@ -243,8 +243,8 @@ func (t *taskRun) hooked() bool { return t.Role != record.RoleTrigger && t.execu
 // therefore loses at most one trial.
 func (s *scheduler) trial(t *taskRun, num int) {
 	err := s.run.feed.await(s.doTrial(t, num)) // the feed reports errors
-	if s.away != nil && err == nil {
-		s.away.Recorded(&record.Order{TaskNum: t.num, Num: num, Hash: t.TrialHash(num)})
+	if s.fleet != nil && err == nil {
+		s.fleet.Recorded(&record.Order{TaskNum: t.num, Num: num, Hash: t.TrialHash(num)})
 	}
 }
 
@@ -264,8 +264,8 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
 	}
 	do := s.run.runner.do
-	if s.away != nil {
-		do = s.away.Do
+	if s.fleet != nil {
+		do = s.fleet.Do
 	}
 	res := do(s.run.ctx, s.env, s.order(t, num))
 	if !res.StartedAt.IsZero() {

@@ -65,7 +65,7 @@ func hubsOf(c *link.Client) serving.Hubs {
 
 // runnerOptionsWith returns the options common to all runners of the program.
 func (e *env) runnerOptionsWith(hubs serving.Hubs, log *slog.Logger) runner.Options {
-	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Office)), Remote: fleets.Remote(e.fleetProgram(), log), Logger: log}
+	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Office)), Fleet: fleets.Backend(e.fleetProgram(), log), Logger: log}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

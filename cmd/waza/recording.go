@@ -64,7 +64,7 @@ func newRecordingRunner(c *cli.Context, o runner.Options) (*runner.Runner, *watc
 		w.traces.Watch(rn)
 	}
 	if w.metrics != nil {
-		if counts, ok := o.Remote.(interface{ Register(prometheus.Registerer) }); ok {
+		if counts, ok := o.Fleet.(interface{ Register(prometheus.Registerer) }); ok {
 			counts.Register(w.metrics.Registry())
 		}
 		w.metrics.Watch(rn)

@@ -24,7 +24,7 @@ func (r *run) arrived(msg jetstream.Msg) {
 		err = json.Unmarshal(msg.Data(), &all)
 	}
 	if err != nil || len(all.List) == 0 {
-		r.fleet.o.Log.Warn("cannot decode results", "run", r.away.RunID, "error", err)
+		r.fleet.o.Log.Warn("cannot decode results", "run", r.spec.RunID, "error", err)
 		_ = msg.Term() // sending it again would not help
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -93,12 +93,12 @@ func (r *run) settleLocked(m *message) {
 	if m.left--; m.left == 0 {
 		delete(r.unsettled, m.sequence)
 		if err := m.Ack(); err != nil {
-			r.fleet.o.Log.Debug("results not acknowledged", "run", r.away.RunID, "error", err)
+			r.fleet.o.Log.Debug("results not acknowledged", "run", r.spec.RunID, "error", err)
 		}
 	}
 }
 
-// Recorded implements [trial.RemoteTrials].
+// Recorded implements [trial.FleetTrials].
 func (r *run) Recorded(o *record.Order) {
 	id := OrderID(o)
 	r.mu.Lock()
@@ -119,7 +119,7 @@ func (r *run) Recorded(o *record.Order) {
 				err = errors.Join(err, r.store.Delete(r.ctx, a.Object))
 			}
 			if err != nil {
-				r.fleet.o.Log.Debug("objects of a trial not removed; they expire", "run", r.away.RunID, "order", id, "error", err)
+				r.fleet.o.Log.Debug("objects of a trial not removed; they expire", "run", r.spec.RunID, "order", id, "error", err)
 			}
 		})
 	}

@@ -50,10 +50,10 @@ func BenchmarkOverhead(b *testing.B) {
 	defer func() { w.Drain(); <-done }()
 
 	suite := fmt.Sprintf("\n-- eval.yaml --\nname: bench\nconfig: {executor: mock, trials_per_task: %d, parallel: true, workers: 1000}\ntasks: [{id: a, prompt: hello, expected: {output_contains: [hello]}}]\n", trials)
-	perTrial := func(req record.Request, elsewhere bool) time.Duration {
+	perTrial := func(req record.Request, inFleet bool) time.Duration {
 		o := runner.Options{StateDir: b.TempDir()}
-		if elsewhere {
-			o.Remote = fleet.New(fleet.Options{Connect: connect, Log: log})
+		if inFleet {
+			o.Fleet = fleet.New(fleet.Options{Connect: connect, Log: log})
 		}
 		r, err := runner.New(o)
 		require.NoError(b, err)
@@ -67,19 +67,19 @@ func BenchmarkOverhead(b *testing.B) {
 		require.Equal(b, trials, progress.Trials.Done(), progress.Error)
 		return took / trials
 	}
-	var away, local, bare time.Duration
+	var overNATS, local, bare time.Duration
 	n := 0
 	for b.Loop() {
 		n++
 		bare += bareLoop(b, conn.JetStream(), trials) / trials
 		local += perTrial(record.Request{}, false)
-		away += perTrial(record.Request{Fleet: address.Servers[0]}, true)
+		overNATS += perTrial(record.Request{Fleet: address.Servers[0]}, true)
 	}
 	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) / 1000 }
 	b.ReportMetric(us(bare), "bare-µs/trial")
 	b.ReportMetric(us(local), "local-µs/trial")
-	b.ReportMetric(us(away), "fleet-µs/trial")
-	b.ReportMetric(us(away-local)/us(bare), "overhead-x")
+	b.ReportMetric(us(overNATS), "fleet-µs/trial")
+	b.ReportMetric(us(overNATS-local)/us(bare), "overhead-x")
 	b.ReportMetric(0, "ns/op")
 }
 

@@ -50,7 +50,7 @@ func checkOrders(r *run) {
 		now := map[*order]bool{}
 		for _, w := range missing {
 			if now[w] = true; before[w] {
-				r.fleet.o.Log.Debug("order published again", "run", r.away.RunID, "order", w.id)
+				r.fleet.o.Log.Debug("order published again", "run", r.spec.RunID, "order", w.id)
 				r.markStored(w)
 				r.tasks.Go(func() { _ = publish(r.ctx, r, w) })
 			}
@@ -78,10 +78,10 @@ func missingOrders(r *run) (missing []*order, err error) {
 	defer cancel()
 	var held map[string]bool
 	err = engine.Try(ctx, func(ctx context.Context) error {
-		if held, err = r.place.held(ctx, r.away.RunID); err != nil {
+		if held, err = r.place.held(ctx, r.spec.RunID); err != nil {
 			return err
 		}
-		c, err := r.place.JS.Consumer(ctx, r.place.Results, Token(r.away.RunID))
+		c, err := r.place.JS.Consumer(ctx, r.place.Results, Token(r.spec.RunID))
 		if err == nil && c.CachedInfo().NumPending > 0 {
 			held = nil // results are about to arrive
 		}

@@ -22,7 +22,7 @@ import (
 	"waza/runner/trial"
 )
 
-// Do implements [trial.RemoteTrials].
+// Do implements [trial.FleetTrials].
 func (r *run) Do(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial {
 	w := &order{Order: o, id: OrderID(o), class: r.classes[o.TaskNum-1], env: env, published: time.Now(), done: make(chan *arrival, 1)}
 	defer w.leave()
@@ -181,10 +181,10 @@ func (r *run) drop(w *order) bool {
 func control(r *run, c Control) {
 	b, err := json.Marshal(c)
 	if err == nil {
-		err = r.conn.NATS().Publish(r.place.Control(r.away.RunID), b)
+		err = r.conn.NATS().Publish(r.place.Control(r.spec.RunID), b)
 	}
 	if err != nil {
-		r.fleet.o.Log.Debug("request to workers not sent", "run", r.away.RunID, "error", err)
+		r.fleet.o.Log.Debug("request to workers not sent", "run", r.spec.RunID, "error", err)
 	}
 }
 
@@ -207,7 +207,7 @@ func publish(ctx context.Context, r *run, w *order) error {
 		if why := brokenBy(r); why != nil {
 			return executor.Permanent(why)
 		}
-		r.fleet.o.Log.Debug("order not published yet", "run", r.away.RunID, "order", w.id, "error", err)
+		r.fleet.o.Log.Debug("order not published yet", "run", r.spec.RunID, "order", w.id, "error", err)
 		if err := pause.About(ctx, wait); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func encode(ctx context.Context, r *run, w *order) (*nats.Msg, error) {
 		Protocol: Protocol, Run: w.RunID, ID: w.id, Plan: r.plan, Files: r.files, Task: w.TaskNum, Num: w.Num, Hash: w.Hash,
 		Expires: r.created.Add(Lifetime),
 	}
-	if t := r.away.Orders[w.TaskNum-1]; !maps.Equal(t.Params, w.Params) {
+	if t := r.spec.Orders[w.TaskNum-1]; !maps.Equal(t.Params, w.Params) {
 		m.Params = w.Params
 	}
 	if w.Baseline != nil {

@@ -40,14 +40,14 @@ func (f *Fleet) checkAge() time.Duration { return cmp.Or(f.o.Check, checkAge) }
 // New returns a fleet. It connects when a run needs it.
 func New(o Options) *Fleet { return &Fleet{o} }
 
-var _ trial.RemoteBackend = (*Fleet)(nil)
+var _ trial.FleetBackend = (*Fleet)(nil)
 
 // openTime is the time limit for preparing a run, without sending its files.
 const openTime = time.Minute
 
-// Open implements [trial.RemoteBackend]. It connects, sends the files and the plan of a run, and
+// Open implements [trial.FleetBackend]. It connects, sends the files and the plan of a run, and
 // continues the work of an earlier owner.
-func (f *Fleet) Open(ctx context.Context, a *trial.RemoteRun) (_ trial.RemoteTrials, err error) {
+func (f *Fleet) Open(ctx context.Context, a *trial.FleetRun) (_ trial.FleetTrials, err error) {
 	conn, err := f.o.Connect(ctx, a.Address)
 	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)

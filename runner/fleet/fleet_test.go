@@ -89,7 +89,7 @@ func (s *site) owner(state string) *runner.Runner {
 		}
 		return c, err
 	}
-	r, err := runner.New(runner.Options{StateDir: state, Executors: s.agents, Remote: fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log})})
+	r, err := runner.New(runner.Options{StateDir: state, Executors: s.agents, Fleet: fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log})})
 	require.NoError(s, err)
 	s.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r

@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 	owners, workers := prometheus.NewRegistry(), prometheus.NewRegistry()
 	metrics := fleet.NewMetrics()
 	metrics.Register(owners)
-	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: s.agents, Remote: fleet.New(fleet.Options{
+	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: s.agents, Fleet: fleet.New(fleet.Options{
 		Connect: s.reach, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 	})})
 	require.NoError(t, err)

@@ -108,7 +108,7 @@ func (s *teams) owner(executors *executor.Registry) *runner.Runner {
 	connect := func(ctx context.Context, a engine.Address) (*engine.Conn, error) {
 		return engine.Connect(ctx, a, engine.Options{Log: slog.New(s)})
 	}
-	r, err := runner.New(runner.Options{StateDir: s.t.TempDir(), Executors: executors, Remote: fleet.New(fleet.Options{Connect: connect, Log: slog.New(s)})})
+	r, err := runner.New(runner.Options{StateDir: s.t.TempDir(), Executors: executors, Fleet: fleet.New(fleet.Options{Connect: connect, Log: slog.New(s)})})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r

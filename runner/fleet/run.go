@@ -26,7 +26,7 @@ import (
 // use.
 type run struct {
 	fleet   *Fleet
-	away    *trial.RemoteRun
+	spec    *trial.FleetRun
 	conn    *engine.Conn
 	address engine.Address
 	place   *Place
@@ -121,9 +121,9 @@ type message struct {
 	left     int // number of unrecorded results
 }
 
-func newRun(f *Fleet, a *trial.RemoteRun, conn *engine.Conn, place *Place) *run {
+func newRun(f *Fleet, a *trial.FleetRun, conn *engine.Conn, place *Place) *run {
 	r := &run{
-		fleet: f, away: a, conn: conn, address: conn.Address(), place: place, store: bundle.InBucket(place.JS, place.Files), created: time.Now().UTC(),
+		fleet: f, spec: a, conn: conn, address: conn.Address(), place: place, store: bundle.InBucket(place.JS, place.Files), created: time.Now().UTC(),
 		orders: map[string]*order{}, early: map[string]*arrival{}, acks: map[string]*message{}, over: map[string]bool{}, unsettled: map[uint64]bool{}, stored: map[string]*arrival{}, queues: map[string]*queue{}, state: Running, publications: make(chan *publication),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -132,15 +132,15 @@ func newRun(f *Fleet, a *trial.RemoteRun, conn *engine.Conn, place *Place) *run 
 
 // send uploads the files and the plan of the run to the object store.
 func send(ctx context.Context, r *run) error {
-	packed, err := bundle.Pack(ctx, r.store, bundle.Contents{Orders: r.away.Orders, Files: r.away.Files, Without: []string{r.away.State}})
+	packed, err := bundle.Pack(ctx, r.store, bundle.Contents{Orders: r.spec.Orders, Files: r.spec.Files, Without: []string{r.spec.State}})
 	if err != nil {
 		return err
 	}
 	_, _, sent := packed.Count()
 	r.fleet.o.Metrics.files(sent)
 	r.files = packed.Hash()
-	orders := make([]*record.Order, len(r.away.Orders))
-	for i, o := range r.away.Orders {
+	orders := make([]*record.Order, len(r.spec.Orders))
+	for i, o := range r.spec.Orders {
 		if orders[i], err = packed.Relocate(o); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func open(ctx context.Context, r *run) error {
 		}
 		made[class] = true
 		r.queues[class] = &queue{}
-		_, needs := classOf(r.away.Orders[i], r.address.Labels)
+		_, needs := classOf(r.spec.Orders[i], r.address.Labels)
 		err := engine.Try(soon, func(ctx context.Context) error {
 			return r.place.MakeClass(ctx, class, needs, r.address.Lost, r.address.Replicas)
 		})
@@ -184,9 +184,9 @@ func open(ctx context.Context, r *run) error {
 	if err := engine.Try(soon, func(ctx context.Context) error { return putCard(ctx, r) }); err != nil {
 		return err
 	}
-	if r.away.Resumed {
+	if r.spec.Resumed {
 		err := engine.Try(soon, func(ctx context.Context) (err error) {
-			r.held, err = r.place.held(ctx, r.away.RunID)
+			r.held, err = r.place.held(ctx, r.spec.RunID)
 			return err
 		})
 		if err != nil {
@@ -195,13 +195,13 @@ func open(ctx context.Context, r *run) error {
 	}
 	var consumer jetstream.Consumer
 	err := engine.Try(soon, func(ctx context.Context) (err error) {
-		consumer, err = r.place.makeResults(ctx, r.away.RunID, r.address.Replicas)
+		consumer, err = r.place.makeResults(ctx, r.spec.RunID, r.address.Replicas)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if r.notes, err = r.conn.NATS().Subscribe(r.place.Note(r.away.RunID), r.noted); err != nil {
+	if r.notes, err = r.conn.NATS().Subscribe(r.place.Note(r.spec.RunID), r.noted); err != nil {
 		return err
 	}
 	if r.results, err = consumer.Consume(r.arrived, jetstream.ConsumeErrHandler(r.consumeFailed), jetstream.PullExpiry(resultsExpiry), jetstream.PullHeartbeat(resultsBeat)); err != nil {
@@ -244,7 +244,7 @@ const (
 )
 
 func (r *run) consumeFailed(_ jetstream.ConsumeContext, err error) {
-	r.fleet.o.Log.Debug("receiving results failed", "run", r.away.RunID, "error", err)
+	r.fleet.o.Log.Debug("receiving results failed", "run", r.spec.RunID, "error", err)
 }
 
 // become changes the state of the run for its workers. In the state Stopping they start no more
@@ -261,11 +261,11 @@ func (r *run) become(s RunState) {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelTime)
 	defer cancel()
 	if err := engine.Try(ctx, func(ctx context.Context) error { return putCard(ctx, r) }); err != nil {
-		r.fleet.o.Log.Warn("workers not informed that the run ends", "run", r.away.RunID, "error", err)
+		r.fleet.o.Log.Warn("workers not informed that the run ends", "run", r.spec.RunID, "error", err)
 	}
 }
 
-// Close implements [trial.RemoteTrials]. It reports to workers that the run is over, and removes
+// Close implements [trial.FleetTrials]. It reports to workers that the run is over, and removes
 // its messages from the streams.
 func (r *run) Close() error {
 	r.become(Over)
@@ -294,8 +294,8 @@ func (r *run) end(forget bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	if err := engine.Try(ctx, func(ctx context.Context) error { return r.place.forget(ctx, r.away.RunID) }); err != nil {
-		r.fleet.o.Log.Debug("messages of the run not removed; they expire", "run", r.away.RunID, "error", err)
+	if err := engine.Try(ctx, func(ctx context.Context) error { return r.place.forget(ctx, r.spec.RunID) }); err != nil {
+		r.fleet.o.Log.Debug("messages of the run not removed; they expire", "run", r.spec.RunID, "error", err)
 	}
 }
 
@@ -311,7 +311,7 @@ func keepCard(r *run) {
 			return
 		}
 		if err := putCard(r.ctx, r); err != nil {
-			r.fleet.o.Log.Debug("card of the run not renewed", "run", r.away.RunID, "error", err)
+			r.fleet.o.Log.Debug("card of the run not renewed", "run", r.spec.RunID, "error", err)
 		}
 	}
 }
@@ -323,8 +323,8 @@ func putCard(ctx context.Context, r *run) error {
 		waiting, running = waiting+q.waiting, running+q.started
 	}
 	c := RunCard{
-		Protocol: Protocol, Run: r.away.RunID, State: r.state, Suite: r.away.Suite.Name, Host: host(), PID: os.Getpid(),
-		Trials: r.away.Trials, Waiting: waiting, Running: running, Done: r.counts.done,
+		Protocol: Protocol, Run: r.spec.RunID, State: r.state, Suite: r.spec.Suite.Name, Host: host(), PID: os.Getpid(),
+		Trials: r.spec.Trials, Waiting: waiting, Running: running, Done: r.counts.done,
 		Again: r.counts.again, Duplicates: r.counts.duplicates, Refused: r.counts.refused,
 		Created: r.created, Seen: time.Now().UTC(),
 	}
@@ -336,6 +336,6 @@ func putCard(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.place.State.Put(ctx, RunKey(r.away.RunID), b)
+	_, err = r.place.State.Put(ctx, RunKey(r.spec.RunID), b)
 	return err
 }

@@ -113,7 +113,7 @@ func checkWorkers(r *run, class string, cards []WorkerCard, short map[string]*sh
 	}
 	if message != s.text || now.Sub(s.reported) > remindPause {
 		s.text, s.reported = message, now
-		r.away.Logf(level, "%s", message)
+		r.spec.Logf(level, "%s", message)
 	}
 	if now.Sub(s.since) > r.address.Wait {
 		fail(r, class, fmt.Errorf("no worker could execute the trial for %v: %s", r.address.Wait, message))
@@ -126,8 +126,8 @@ func waitingText(r *run, class string) string {
 	var needs []record.Need
 	for i, c := range r.classes {
 		if c == class {
-			tasks = append(tasks, r.away.Orders[i].TaskID)
-			_, needs = classOf(r.away.Orders[i], r.address.Labels)
+			tasks = append(tasks, r.spec.Orders[i].TaskID)
+			_, needs = classOf(r.spec.Orders[i], r.address.Labels)
 		}
 	}
 	what := "the trials of " + text.Count(len(tasks), "task", "tasks") + " (" + named(tasks) + ")"

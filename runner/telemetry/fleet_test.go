@@ -50,7 +50,7 @@ func TestTracesOfFleet(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- hand.Run(context.Background()) }()
 
-	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: kinds, Remote: fleet.New(fleet.Options{Connect: connect, Log: log})})
+	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: kinds, Fleet: fleet.New(fleet.Options{Connect: connect, Log: log})})
 	require.NoError(t, err)
 	c := newCollector(t)
 	traces, err := telemetry.NewTraces(telemetry.TraceOptions{Endpoint: c.URL, Version: "1.2"})

@@ -1,5 +1,5 @@
 // Package fleets implements the commands waza worker and waza fleet, and lets the workers of a
-// fleet do runs of this process. Call [WorkerCommand] and [Remote].
+// fleet do runs of this process. Call [WorkerCommand] and [Backend].
 package fleets
 
 import (
@@ -36,15 +36,15 @@ type Program struct {
 	Logger func(level slog.Level, json bool) *slog.Logger
 }
 
-// Remote lets the workers of fleets do trials. For an embedded fleet, it adds a worker in
+// Backend lets the workers of fleets do trials. For an embedded fleet, it adds a worker in
 // this process.
-func Remote(p Program, log *slog.Logger) trial.RemoteBackend {
-	e := &elsewhere{p: p, log: log, metrics: fleet.NewMetrics()}
-	e.fleet = fleet.New(fleet.Options{Connect: e.connect, Log: log, Metrics: e.metrics})
-	return e
+func Backend(p Program, log *slog.Logger) trial.FleetBackend {
+	b := &backend{p: p, log: log, metrics: fleet.NewMetrics()}
+	b.fleet = fleet.New(fleet.Options{Connect: b.connect, Log: log, Metrics: b.metrics})
+	return b
 }
 
-type elsewhere struct {
+type backend struct {
 	p     Program
 	log   *slog.Logger
 	fleet *fleet.Fleet
@@ -53,44 +53,44 @@ type elsewhere struct {
 }
 
 // Register registers the metrics of runs on fleets.
-func (e *elsewhere) Register(r prometheus.Registerer) { e.metrics.Register(r) }
+func (b *backend) Register(r prometheus.Registerer) { b.metrics.Register(r) }
 
-func (e *elsewhere) connect(ctx context.Context, a engine.Address) (*engine.Conn, error) {
-	state, err := e.p.StateDir()
+func (b *backend) connect(ctx context.Context, a engine.Address) (*engine.Conn, error) {
+	state, err := b.p.StateDir()
 	if err != nil {
 		return nil, err
 	}
-	return engine.Connect(ctx, a, engine.Options{Name: "waza run", Log: e.log, State: state})
+	return engine.Connect(ctx, a, engine.Options{Name: "waza run", Log: b.log, State: state})
 }
 
-// Open implements [trial.RemoteBackend].
-func (e *elsewhere) Open(ctx context.Context, a *trial.RemoteRun) (trial.RemoteTrials, error) {
-	doer, err := e.fleet.Open(ctx, a)
+// Open implements [trial.FleetBackend].
+func (b *backend) Open(ctx context.Context, a *trial.FleetRun) (trial.FleetTrials, error) {
+	trials, err := b.fleet.Open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	if !a.Address.Embedded || a.Address.Slots == 0 {
-		return doer, nil
+		return trials, nil
 	}
 	n := a.Address.Slots
 	if n < 0 {
 		n = min(a.AtOnce, max(runtime.NumCPU(), a.Suite.Config.Workers))
 	}
-	beside, err := e.beside(ctx, a.Address, n)
+	stop, err := b.startWorker(ctx, a.Address, n)
 	if err != nil {
-		_ = doer.Close()
+		_ = trials.Close()
 		return nil, err
 	}
-	return &besides{doer, beside}, nil
+	return &withWorker{trials, stop}, nil
 }
 
-// beside starts a worker in this process. The caller calls stop to end it.
-func (e *elsewhere) beside(ctx context.Context, address engine.Address, slots int) (stop func(), err error) {
-	conn, err := e.connect(ctx, address)
+// startWorker starts a worker in this process. The caller calls stop to end it.
+func (b *backend) startWorker(ctx context.Context, address engine.Address, slots int) (stop func(), err error) {
+	conn, err := b.connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	o, err := e.p.options(conn, worker.NewID(), slots, offer.Of(nil, os.Environ()), e.log)
+	o, err := b.p.options(conn, worker.NewID(), slots, offer.Of(nil, os.Environ()), b.log)
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -101,21 +101,21 @@ func (e *elsewhere) beside(ctx context.Context, address engine.Address, slots in
 		defer close(done)
 		defer conn.Close()
 		if err := worker.New(o).Run(ctx); err != nil && ctx.Err() == nil {
-			e.log.Error("the worker in this process ended", "error", err)
+			b.log.Error("the worker in this process ended", "error", err)
 		}
 	}()
 	return func() { cancel(); <-done }, nil
 }
 
-// besides is a run whose process also has a worker.
-type besides struct {
-	trial.RemoteTrials
+// withWorker is a run whose process also has a worker.
+type withWorker struct {
+	trial.FleetTrials
 	stop func()
 }
 
 // Close ends the run and then the worker, which has no work left for the run.
-func (b *besides) Close() error {
-	err := b.RemoteTrials.Close()
+func (b *withWorker) Close() error {
+	err := b.FleetTrials.Close()
 	b.stop()
 	return err
 }

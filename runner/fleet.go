@@ -7,16 +7,16 @@ import (
 	"waza/runner/trial"
 )
 
-// errNoFleet reports that the runner cannot execute trials elsewhere.
+// errNoFleet reports that the runner cannot let a fleet execute trials.
 var errNoFleet = errors.New("a fleet is not supported: this program executes all trials itself")
 
-// openAway prepares the trials of the run for execution by the workers of a fleet.
-func openAway(ctx context.Context, s *scheduler) (err error) {
+// openFleet prepares the trials of the run for execution by the workers of a fleet.
+func openFleet(ctx context.Context, s *scheduler) (err error) {
 	r := s.run
-	if r.runner.away == nil {
+	if r.runner.fleet == nil {
 		return errNoFleet
 	}
-	a := &trial.RemoteRun{
+	a := &trial.FleetRun{
 		RunID: r.ID(), Address: *r.plan.Fleet, Suite: r.plan.Suite, Files: r.plan.Files.Files, State: r.runner.store.Dir(),
 		Trials: r.plan.TotalTrials(), AtOnce: r.plan.Config.ActualWorkers, Resumed: r.earlier != nil, Env: s.env, Logf: r.logf,
 	}
@@ -24,6 +24,6 @@ func openAway(ctx context.Context, s *scheduler) (err error) {
 		o := t.order // the parameters that a model proposes are set later
 		a.Orders = append(a.Orders, &o)
 	}
-	s.away, err = r.runner.away.Open(ctx, a)
+	s.fleet, err = r.runner.fleet.Open(ctx, a)
 	return err
 }

@@ -8,15 +8,15 @@ import (
 	"waza/runner/record"
 )
 
-// RemoteBackend executes trials on other machines. It is safe for concurrent use.
-type RemoteBackend interface {
+// FleetBackend lets the workers of a fleet execute trials. It is safe for concurrent use.
+type FleetBackend interface {
 	// Open prepares the trials of a run. It returns when workers can start them, or an error
-	// with the reason why they cannot. The caller closes the RemoteTrials after the last trial.
-	Open(ctx context.Context, a *RemoteRun) (RemoteTrials, error)
+	// with the reason why they cannot. The caller closes the FleetTrials after the last trial.
+	Open(ctx context.Context, a *FleetRun) (FleetTrials, error)
 }
 
-// RemoteRun is a run whose trials are executed elsewhere.
-type RemoteRun struct {
+// FleetRun is a run whose trials the workers of a fleet execute.
+type FleetRun struct {
 	RunID string
 	// Address is the address of the fleet. Its files are absolute.
 	Address fleetaddr.Address
@@ -40,13 +40,13 @@ type RemoteRun struct {
 	Logf func(level, format string, args ...any)
 }
 
-// A RemoteTrials executes the trials of one run. It is safe for concurrent use.
-type RemoteTrials interface {
+// A FleetTrials executes the trials of one run. It is safe for concurrent use.
+type FleetTrials interface {
 	// Do executes a trial like [Do]. It calls env.Start when a worker has started the trial.
 	Do(ctx context.Context, env *Env, o *record.Order) *record.Trial
 	// Recorded reports that the result of an order is recorded on disk, so that no other copy is
 	// needed. TaskNum, Num and Hash of the order are set.
 	Recorded(o *record.Order)
-	// Close ends the remaining work elsewhere, whatever ended the run, and returns soon.
+	// Close ends the remaining work of the workers, whatever ended the run, and returns soon.
 	Close() error
 }
