@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -20,9 +19,9 @@ func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(document)))
 	require.NoError(t, err)
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"(?: [^\n]*)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		if strings.HasPrefix(m[1], begin) {
-			blocks = append(blocks, m[1])
+	for _, b := range codeBlocks(string(text)) {
+		if b.language == language && strings.HasPrefix(b.text, begin) {
+			blocks = append(blocks, b.text)
 		}
 	}
 	return blocks

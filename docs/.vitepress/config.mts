@@ -49,11 +49,6 @@ function hrefOf(href: string, page: string): string {
   return `/source/${target}${isBinary(target) ? '' : '.txt'}`
 }
 
-// titleOf returns the text of a page's first heading.
-function titleOf(file: string): string {
-  return readFileSync(join(repository, file), 'utf8').match(/^# +(.+)$/m)?.[1].replaceAll('`', '') ?? file
-}
-
 // sidebar follows the table of contents, docs/README.md: a group for each heading, an item for each
 // page in the list below it.
 function sidebar(): DefaultTheme.SidebarItem[] {
@@ -110,7 +105,7 @@ export default defineConfig({
           const value = name && token.attrGet(name)
           if (!value || (name === 'src' && !value.startsWith('.') && value.includes(':'))) continue
           if (name === 'src') {
-            token.attrSet('src', posix.relative(posix.dirname(page), posix.join(posix.dirname(page), value)).replace(/^(?!\.)/, './'))
+            token.attrSet('src', value.replace(/^(?!\.)/, './')) // otherwise it names a package
             continue
           }
           const href = hrefOf(value, page)
