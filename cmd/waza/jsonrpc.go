@@ -30,9 +30,10 @@ func jsonrpcCommand(e *env) *cli.Command {
 it listen. It ends when its input ends and the requested runs are over. SIGINT and
 SIGTERM cancel the runs, clean up and end it; a second signal ends it at once.
 
-Exit codes: 0 when the client closed its input, or when a signal ended a listening
-daemon without active runs; 1 when the client was gone, 2 for wrong usage, 3 when a
-listener failed, 130 when a signal cancelled runs or ended a daemon on stdin and stdout.
+Exit codes: 0 when the client closed its input or sent shutdown and exit, or when a
+signal ended a listening daemon without active runs; 1 when the client was gone or sent
+exit without shutdown, 2 for wrong usage, 3 when a listener failed, 130 when a signal
+cancelled runs or ended a daemon on stdin and stdout.
 
 Examples:
   echo '{"jsonrpc":"2.0","id":1,"method":"eval.run","params":{"path":"evals/demo/eval.yaml"}}' | waza jsonrpc

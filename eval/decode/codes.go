@@ -111,7 +111,7 @@ func Codes() []CodeDoc {
 		{CodeChecksNothing, "A grader, an expectation or a file of trigger tests contains nothing to check."},
 		{CodeNothingChecked, "A task has neither graders nor expectations, so all its trials pass."},
 		{CodeUnavailable, "A program or setting that a grader or executor needs is missing."},
-		{CodeFleet, "A part of the suite does not work, or works differently, when the workers of a fleet do the trials."},
+		{CodeFleet, "A part of the suite does not work, or works differently, when the workers of a fleet execute the trials."},
 		{CodeUnmeasuredMetric, "A metric has a threshold but nothing in the suite measures it, so it never fails a run; use `waza run --fail-on unmeasured` to make it fail."},
 
 		{CodeNoTasks, "The suite has no task to run."},

@@ -22,8 +22,8 @@ import (
 
 // Config is the file of `waza serve --config FILE`. Omitted keys have their defaults.
 type Config struct {
-	// Evaluation agents connect here by WebSocket and do the trials of suites with `executor:
-	// remote`.
+	// Evaluation agents connect here by WebSocket and execute the trials of suites with
+	// `executor: remote`.
 	Agents agents.Config `yaml:"agents"`
 	// The dashboard at `/`; JSON-RPC by WebSocket at `/rpc`, and by HTTP `/healthz`, `/readyz`
 	// and `/metrics`. A client of `/rpc` can run any program, so it always presents a token.

@@ -65,7 +65,8 @@ Examples:
   waza fleet drain build-7 --fleet nats://nats.example:4222
   waza fleet drain --all --no-wait
 
-` + exitCodes + `, 130 when Ctrl-C ended the wait.`,
+Exit codes: 0 when done, 2 for wrong usage or an unknown worker, 3 when the fleet cannot be
+reached, 130 when Ctrl-C ended the wait.`,
 				Flags: append(p.flags("print the workers as JSON"),
 					&cli.BoolFlag{Name: "all", Usage: "drain all workers of the team"},
 					&cli.BoolFlag{Name: "no-wait", Usage: "exit once the workers have received the request"}),
@@ -76,8 +77,7 @@ Examples:
 	}
 }
 
-const exitCodes = `Exit codes: 0 when done, 2 for wrong usage or an unknown worker, 3 when the fleet cannot be
-reached`
+const exitCodes = `Exit codes: 0 when done, 2 for wrong usage, 3 when the fleet cannot be reached.`
 
 func (p Program) flags(json string) []cli.Flag {
 	return []cli.Flag{AddressFlag("use"), flags.JSON(json), &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the connection's events to stderr"}}

@@ -36,7 +36,7 @@ type Program struct {
 	Logger func(level slog.Level, json bool) *slog.Logger
 }
 
-// Backend lets the workers of fleets do trials. For an embedded fleet, it adds a worker in
+// Backend lets the workers of fleets execute trials. For an embedded fleet, it adds a worker in
 // this process.
 func Backend(p Program, log *slog.Logger) trial.FleetBackend {
 	b := &backend{p: p, log: log, metrics: fleet.NewMetrics()}

@@ -32,11 +32,11 @@ const maxSlots = 1024
 func WorkerCommand(p Program) *cli.Command {
 	return &cli.Command{
 		Name: "worker", Category: help.Daemon,
-		Usage: "do trials of runs on other machines",
-		Description: `A worker does trials of runs that were started with --fleet on this machine, and sends the
+		Usage: "execute trials of runs on other machines",
+		Description: `A worker executes trials of runs that were started with --fleet, and sends the
 results back. It uses the agents, programs and keys of this machine; they never leave it.
-It does all orders that it receives; with --trust, only orders signed with a key that you
-list. docs/fleet.md starts with two workers on one machine.
+It executes all orders that it receives; with --trust, only orders signed with a key that
+you list. docs/fleet.md starts with two workers on one machine.
 
 After Ctrl-C or SIGTERM, the worker takes no more trials and waits for running ones. A
 second signal gives them to other workers; a third one exits at once.
@@ -51,9 +51,9 @@ Exit codes: 0 when it was drained; 2 for wrong usage, 3 when it cannot reach the
 when it gave its trials back.`,
 		Flags: []cli.Flag{
 			AddressFlag("work for"),
-			&cli.IntFlag{Name: "slots", Usage: "do `N` trials at once", DefaultText: "one per processor"},
+			&cli.IntFlag{Name: "slots", Usage: "execute `N` trials at once", DefaultText: "one per processor"},
 			&cli.StringFlag{Name: "labels", Usage: "offer `LABELS`, separated by commas, which runs can require. System and architecture, such as linux and amd64, are always included", DefaultText: "none"},
-			&cli.StringFlag{Name: "trust", Usage: "do only orders signed with one of `KEYS`, separated by commas: public keys, or files with one key per line", DefaultText: "all orders"},
+			&cli.StringFlag{Name: "trust", Usage: "execute only orders signed with one of `KEYS`, separated by commas: public keys, or files with one key per line", DefaultText: "all orders"},
 			&cli.StringFlag{Name: "name", Usage: "name the worker `NAME` instead of its host", DefaultText: "the host's name"},
 			&cli.StringFlag{Name: "metrics", Usage: "serve metrics for Prometheus at `ADDR`/metrics, and the state of the connection at /healthz", DefaultText: "none"},
 			flags.JSON("print events as JSON, one per line"),

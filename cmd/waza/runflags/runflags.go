@@ -69,7 +69,7 @@ func ExactToolsFlag(category string) cli.Flag {
 
 // FleetFlag returns --fleet.
 func FleetFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "fleet", Category: category, Usage: "let the workers of the fleet at `ADDRESS` do the trials: nats://host:4222, or embedded for a server in this process, suite for the suite's config.fleet, or none to do them in this process", DefaultText: "config.fleet, if " + plan.FleetVariable + " is the same fleet"}
+	return &cli.StringFlag{Name: "fleet", Category: category, Usage: "let the workers of the fleet at `ADDRESS` execute the trials: nats://host:4222, or embedded for a server in this process, suite for the suite's config.fleet, or none to do them in this process", DefaultText: "config.fleet, if " + plan.FleetVariable + " is the same fleet"}
 }
 
 // Printing returns the flags that choose the output of a run.

@@ -48,7 +48,7 @@ func Command(p Program) *cli.Command {
 	const doors = "Doors"
 	return &cli.Command{
 		Name: "serve", Category: help.Daemon,
-		Usage: "let agents connect and do trials; show runs in a browser",
+		Usage: "let agents connect and execute trials; show runs in a browser",
 		Description: `Opens the doors of the configuration, each at its own address, and serves them until
 SIGINT or SIGTERM. Runs that are active then can be resumed; a second signal ends the
 server at once. One server runs per state directory; other waza processes of the same
