@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -174,7 +175,7 @@ func listQuestions(e *env, rn *runner.Runner, o review.Options) error {
 	}
 	rows := [][]string{{"Task", "Trial", "Grader", "Verdict", "Score", "Asked"}}
 	for _, q := range list {
-		given, asked := "–", q.Instructions
+		given, asked := "–", cmp.Or(q.Instructions, strings.Join(q.Criteria, "; "))
 		if asked == "" && q.Calibrates != "" {
 			asked = "for comparison with " + q.Calibrates
 		}
