@@ -198,13 +198,15 @@ func (s *served) start() {
 	s.cmd = exec.Command(s.waza, "serve", "--agents", s.agents, "--jobs", s.jobs)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	require.NoError(s, s.cmd.Start())
-	s.until("the server is ready", func() bool {
-		conn, err := net.Dial("tcp", s.agents)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
+	for _, door := range []string{s.agents, s.jobs} {
+		s.until("the server is ready", func() bool {
+			conn, err := net.Dial("tcp", door)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
+	}
 }
 
 // stop ends the server in order.
