@@ -132,7 +132,7 @@ unit:
 		race=; \
 		echo 'notice: no C compiler, so the tests run without the race detector (apt-get install gcc libc6-dev)'; \
 	fi; \
-	echo "$(GO) test $$race ./..."; $(GO) test $$race ./...
+	echo "$(GO) test $$race -timeout 20m ./..."; $(GO) test $$race -timeout 20m ./...
 
 # Lists each scenario with its result, and the reason if it was skipped.
 test-agents:
