@@ -18,11 +18,11 @@ function M.start_client(config)
 end
 
 -- request returns whether the request was sent, and its id.
-function M.request(client, method, params, handler)
+function M.request(client, method, params, handler, buffer)
   if method_style then
-    return client:request(method, params, handler, 0)
+    return client:request(method, params, handler, buffer or 0)
   end
-  return client.request(method, params, handler, 0)
+  return client.request(method, params, handler, buffer or 0)
 end
 
 function M.stop(client, force)
@@ -66,9 +66,23 @@ function M.ended(client)
   return client.is_stopped()
 end
 
--- refresh_lenses requests the code lenses of a buffer again.
-function M.refresh_lenses(buffer)
-  if vim.fn.has('nvim-0.10') == 1 then
+local refreshes = {} -- by buffer, the number of refreshes
+
+-- refresh_lenses requests the code lenses of a buffer again, and shows the answer to the last
+-- request. codelens.refresh ignores a call while an answer is pending, and that answer can be
+-- older than the change.
+function M.refresh_lenses(client, buffer)
+  local show = vim.lsp.codelens.on_codelens
+  if show then
+    local number = (refreshes[buffer] or 0) + 1
+    refreshes[buffer] = number
+    local params = { textDocument = { uri = vim.uri_from_bufnr(buffer) } }
+    M.request(client, 'textDocument/codeLens', params, function(...)
+      if refreshes[buffer] == number then
+        show(...)
+      end
+    end, buffer)
+  elseif vim.fn.has('nvim-0.10') == 1 then
     vim.lsp.codelens.refresh({ bufnr = buffer })
   else
     vim.api.nvim_buf_call(buffer, vim.lsp.codelens.refresh)

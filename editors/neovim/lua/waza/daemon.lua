@@ -318,12 +318,13 @@ function Daemon:attach_all()
 end
 
 function Daemon:refresh_lenses()
-  if not config.options.code_lens or not compat.serves(self:client(), 'codeLensProvider') then
+  local client = self:client()
+  if not config.options.code_lens or not compat.serves(client, 'codeLensProvider') then
     return
   end
   for buffer in pairs(self.buffers) do
     if vim.api.nvim_buf_is_loaded(buffer) then
-      compat.refresh_lenses(buffer)
+      compat.refresh_lenses(client, buffer)
     end
   end
 end

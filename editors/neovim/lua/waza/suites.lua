@@ -228,8 +228,8 @@ function M.attached(client, buffer)
   end
   if config.options.code_lens and compat.serves(client, 'codeLensProvider') then
     vim.schedule(function()
-      if vim.api.nvim_buf_is_loaded(buffer) then
-        compat.refresh_lenses(buffer)
+      if vim.api.nvim_buf_is_loaded(buffer) and not compat.ended(client) then
+        compat.refresh_lenses(client, buffer)
       end
     end)
   end

@@ -23,6 +23,21 @@ t.wait('the lenses', function()
   return lens(18, 'Run') and lens(20, 'Run') and lens(20, 'Debug')
 end)
 
+-- A refresh that the daemon requests asks again, even while an older answer is pending.
+local show, answers = vim.lsp.codelens.on_codelens, 0
+vim.lsp.codelens.on_codelens = function(...)
+  answers = answers + 1
+  return show(...)
+end
+vim.lsp.codelens.refresh()
+for _, client in pairs((vim.lsp.get_clients or vim.lsp.get_active_clients)()) do
+  client.handlers['workspace/codeLens/refresh']()
+end
+t.wait('both answers', function()
+  return answers == 2
+end, 10)
+vim.lsp.codelens.on_codelens = show
+
 local wanted = 'Debug'
 vim.ui.select = function(items, options, choose) -- luacheck: ignore
   for _, item in ipairs(items) do
