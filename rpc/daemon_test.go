@@ -22,6 +22,7 @@ import (
 
 	"waza/rpc"
 	"waza/rpc/host"
+	"waza/runner/proc/proctest"
 )
 
 // daemonEnv turns the test binary into a daemon: "stdio", or the path of a socket.
@@ -83,7 +84,7 @@ func spawn(t testing.TB, state, door string) *process {
 	r, out, err := os.Pipe()
 	require.NoError(t, err)
 	p.cmd.Stdin, p.cmd.Stdout = in, out
-	require.NoError(t, p.cmd.Start())
+	proctest.Start(t, p.cmd)
 	in.Close()
 	out.Close()
 	p.reap = sync.OnceValue(p.cmd.Wait)

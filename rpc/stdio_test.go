@@ -17,6 +17,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 )
 
@@ -92,9 +93,7 @@ func TestClientKilled(t *testing.T) {
 func TestProcessGone(t *testing.T) {
 	t.Parallel()
 	owner := exec.Command("sleep", "600")
-	if err := owner.Start(); err != nil {
-		t.Skip("there is no sleep: ", err)
-	}
+	proctest.Start(t, owner)
 	gone(t, func(c *client) {
 		c.must("initialize", map[string]any{"processId": owner.Process.Pid}, nil)
 		require.NoError(t, owner.Process.Kill())

@@ -22,6 +22,7 @@ import (
 	"waza/runner/fleet/bundle"
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
@@ -271,7 +272,7 @@ func TestRepositoriesTravel(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "repo")
 	require.NoError(t, os.MkdirAll(repo, 0o755))
 	git := func(args ...string) {
-		out, err := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...).CombinedOutput()
+		out, err := proctest.Output(exec.Command("git", append([]string{"-C", repo, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...))
 		require.NoError(t, err, string(out))
 	}
 	git("init", "--quiet", "--initial-branch=main")

@@ -17,6 +17,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/proc/proctest"
 )
 
 // sdkConformance returns the directory of the SDK's conformance tests for servers. They are
@@ -24,7 +26,7 @@ import (
 // of the server.
 func sdkConformance(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk").Output()
+	out, err := proctest.Output(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk"))
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "mcp", "testdata", "conformance", "server", "*.txtar"))
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/checkout"
+	"waza/runner/proc/proctest"
 )
 
 // repository creates a repository with two commits, and a branch and a tag at the first.
@@ -37,7 +38,7 @@ func repository(t *testing.T) string {
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...)
-	out, err := cmd.CombinedOutput()
+	out, err := proctest.Output(cmd)
 	require.NoError(t, err, string(out))
 	return strings.TrimSpace(string(out))
 }
@@ -97,7 +98,7 @@ func TestMakeLeavesTheSourceAlone(t *testing.T) {
 			}
 			for _, args := range [][]string{{"checkout", "--quiet", "-b", "mine"}, {"branch", "-D", "feature"}, {"commit", "--quiet", "--allow-empty", "-m", "x"}, {"gc", "--quiet", "--prune=now"}} {
 				cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...)
-				if out, err := cmd.CombinedOutput(); err != nil {
+				if out, err := proctest.Output(cmd); err != nil {
 					t.Errorf("%v: %v: %s", args, err, out)
 				}
 			}
