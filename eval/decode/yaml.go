@@ -3,9 +3,7 @@ package decode
 import (
 	"errors"
 	"io"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"waza/eval/text"
 
@@ -110,41 +108,4 @@ func checkUniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 		}
 		seen[k.Value] = k
 	}
-}
-
-var yamlErrorLine = text.Pattern(`^line (\d+): `)
-
-// syntaxError converts an error of the parser to a finding. The parser counts lines from 0 in
-// its own faults, but from 1 in those of its scanner.
-func (s *Source) syntaxError(err error) Diagnostic {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
-	if m := yamlErrorLine().FindStringSubmatch(msg); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		msg = msg[len(m[0]):]
-		if strings.HasPrefix(msg, "did not find expected") || strings.Contains(msg, "duplicate %") {
-			line++
-		}
-	}
-	d := Diagnostic{File: s.Name, Severity: Error, Code: CodeSyntax, Message: msg}
-	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
-		name, _, _ = strings.Cut(name, "'")
-		if i := strings.Index(s.Text, "*"+name); i >= 0 {
-			d.Line, d.Column = s.Position(i)
-			d.EndColumn = d.Column + 1 + utf8.RuneCountInString(name)
-			return d
-		}
-	}
-	line = max(1, min(line, len(s.lines)))
-	for line > 1 && strings.TrimSpace(s.line(line)) == "" {
-		line--
-	}
-	text := s.line(line)
-	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
-	if strings.Contains(indent, "\t") && strings.Contains(msg, "cannot start any token") {
-		d.Message = "a line is indented with a tab; YAML allows only spaces"
-	}
-	d.Line, d.Column = line, len(indent)+1
-	d.EndColumn = d.Column + max(1, utf8.RuneCountInString(text[len(indent):]))
-	return d
 }
