@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/fields"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -25,17 +26,17 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 			// are reported.
 			return decode.Nearest(p.Key.Value, decode.Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.Key.Value] == ""
 		}
-		var options []string
+		options := []fields.Field{{Name: "baseline"}}
 		for _, k := range v.Executors {
 			if k.Options != nil {
 				o := k.Options()
 				if decode.TakesKey(o, p.Key.Value) {
 					return true
 				}
-				options = append(options, decode.Keys(o)...)
+				options = append(options, decode.FieldsIn(o)...)
 			}
 		}
-		d.UnknownKey(p.Key, reflect.TypeOf(*c), options)
+		d.UnknownKey(p.Key, reflect.TypeOf(*c), options...)
 		return true
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/fields"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -154,7 +155,7 @@ func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 		case key == "ref":
 			d.Report(p.Key, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
 		case !takes(key) && key != "assertions":
-			d.UnknownKey(p.Key, reflect.TypeFor[Grader](), append(decode.Keys(g.Options), "config", "assertions"))
+			d.UnknownKey(p.Key, reflect.TypeFor[Grader](), append(slices.Clone(decode.FieldsIn(g.Options)), fields.Field{Name: "config"}, fields.Field{Name: "assertions"})...)
 		case have[key]:
 			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect because config.%s is set", key, key)
 		default:

@@ -189,7 +189,7 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		if inputs[p.Key.Value] {
 			flat = append(flat, p)
 		} else {
-			d.UnknownKey(p.Key, reflect.TypeFor[Task](), decode.Keys(&t.Inputs))
+			d.UnknownKey(p.Key, reflect.TypeFor[Task](), decode.FieldsIn(&t.Inputs)...)
 		}
 		return true
 	})

@@ -57,6 +57,7 @@ const (
 	CodeMissingPrompt      Code = "missing-prompt"
 	CodeMissingFixture     Code = "missing-fixture"
 	CodeMissingSkill       Code = "missing-skill"
+	CodeBadSkill           Code = "bad-skill"
 	CodeUnknownVariable    Code = "unknown-variable"
 
 	// Datasets.
@@ -91,7 +92,7 @@ func Codes() []CodeDoc {
 		{CodeMultipleDocuments, "A file contains several YAML documents; waza reads only the first."},
 		{CodeEmpty, "A file is empty."},
 
-		{CodeUnknownKey, "A key is unknown and has no effect."},
+		{CodeUnknownKey, "A key is unknown and has no effect. It is an error if the key is a known one with a typing error."},
 		{CodeWrongType, "A value does not have the type of its key."},
 		{CodeInvalidValue, "A value has the right type but is not allowed."},
 		{CodeMissingField, "A required key is absent or empty."},
@@ -103,7 +104,7 @@ func Codes() []CodeDoc {
 
 		{CodeUnknownExecutor, "No executor has this name."},
 		{CodeUnknownGrader, "No grader has this type."},
-		{CodeUnknownOption, "The grader has no such option; the key has no effect."},
+		{CodeUnknownOption, "The grader has no such option; the key has no effect. It is an error if the key is a known option with a typing error."},
 		{CodeDuplicateGrader, "Two graders of one list have the same name; waza renames the later one."},
 		{CodeBadRegex, "A regular expression does not compile (RE2 syntax)."},
 		{CodeBadAssertion, "An assertion has a syntax error."},
@@ -120,7 +121,8 @@ func Codes() []CodeDoc {
 		{CodeDuplicateID, "Two tasks have the same id."},
 		{CodeMissingPrompt, "A task has no prompt (an error) or an empty one (a warning)."},
 		{CodeMissingFixture, "A file that a task needs in its workspace is not in the fixture directory."},
-		{CodeMissingSkill, "A required skill or a skill directory is missing."},
+		{CodeMissingSkill, "A skill, an agent or a skill directory that the suite names is missing. It is an error if an executor of the suite passes skills to agents, or if other skills were found."},
+		{CodeBadSkill, "The frontmatter of a SKILL.md or .agent.md cannot be parsed, so agents cannot read the file."},
 		{CodeUnknownVariable, "A text uses an unknown template variable, which stays in the text unchanged."},
 
 		{CodeDatasetSyntax, "A dataset is not valid CSV or JSONL."},

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,9 +17,9 @@ import (
 // structs.
 func FieldsOf(t reflect.Type) []fields.Field { return fields.Of(t, "yaml") }
 
-// Keys returns the YAML keys of a struct, or of a pointer to one, without aliases. It returns
-// nil for other values.
-func Keys(p any) []string {
+// FieldsIn returns the fields of a struct, or of a pointer to one. It returns nil for other
+// values.
+func FieldsIn(p any) []fields.Field {
 	if p == nil {
 		return nil
 	}
@@ -29,8 +30,14 @@ func Keys(p any) []string {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
+	return FieldsOf(t)
+}
+
+// Keys returns the YAML keys of a struct, or of a pointer to one, without aliases. It returns
+// nil for other values.
+func Keys(p any) []string {
 	var keys []string
-	for _, f := range FieldsOf(t) {
+	for _, f := range FieldsIn(p) {
 		keys = append(keys, f.Name)
 	}
 	return keys
@@ -38,11 +45,7 @@ func Keys(p any) []string {
 
 // TakesKey reports whether a struct, or a pointer to one, has a key or alias of that name.
 func TakesKey(p any, key string) bool {
-	t := reflect.TypeOf(p)
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t != nil && t.Kind() == reflect.Struct && fields.Find(FieldsOf(t), key) != nil
+	return fields.Find(FieldsIn(p), key) != nil
 }
 
 // A Pair is a key of a map and its value.
@@ -115,7 +118,7 @@ func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bo
 		f := fields.Find(list, p.Key.Value)
 		if f == nil {
 			if other == nil || !other(p) {
-				d.UnknownKey(p.Key, v.Type(), nil)
+				d.UnknownKey(p.Key, v.Type())
 			}
 			continue
 		}
@@ -191,9 +194,9 @@ func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// UnknownKey reports a key that a struct type does not have. more are additional keys that are
-// allowed in its place.
-func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more []string) {
+// UnknownKey reports a key that a struct type does not have: an [Error] if it is a known key with
+// one typing error, else a [Warning]. more are other fields that are allowed in its place.
+func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more ...fields.Field) {
 	if d.Quiet || d.found.Full() {
 		return
 	}
@@ -202,15 +205,18 @@ func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more []string) {
 		return
 	}
 	canonical := map[string]string{}
-	known := slices.Clone(more)
-	for _, f := range FieldsOf(t) {
+	known := slices.Sorted(maps.Keys(d.WithoutEffect[t]))
+	for _, f := range slices.Concat(FieldsOf(t), more) {
 		known = append(known, f.Name)
 		for _, a := range f.Aliases {
 			canonical[a] = f.Name
 			known = append(known, a)
 		}
 	}
-	near := Nearest(key.Value, known)
+	near, severity := Nearest(key.Value, known), Warning
+	if IsTypo(key.Value, near) {
+		severity = Error
+	}
 	if c := canonical[near]; c != "" {
 		near = c
 	}
@@ -222,5 +228,5 @@ func (d *Decoder) UnknownKey(key *yaml.Node, t reflect.Type, more []string) {
 	if len(d.path) > 0 {
 		where = " in " + d.Here()
 	}
-	d.Report(key, Warning, code, near, "unknown %s %q%s", word, text.Clip(key.Value, 60), where)
+	d.Report(key, severity, code, near, "unknown %s %q%s", word, text.Clip(key.Value, 60), where)
 }

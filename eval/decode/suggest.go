@@ -6,7 +6,8 @@ import (
 )
 
 // Nearest returns the known word that was most likely meant by word, or "" when none is similar.
-// Similar words differ by a few typing errors or by the order of their letters. Case and the
+// Similar words differ by a few typing errors or by the order of their letters. A word with one
+// typing error ([IsTypo]) is preferred to one with other or missing words. Case and the
 // difference between '-' and '_' do not count. The time is bounded for any length of word.
 func Nearest(word string, known []string) string {
 	const longest = 64
@@ -14,21 +15,34 @@ func Nearest(word string, known []string) string {
 	if w == "" || len(w) > longest {
 		return ""
 	}
-	best, bestCost := "", 1+max(1, min(3, len(w)/4))
+	best, bestCost := "", 2*max(1, min(3, len(w)/4))+2 // costs are half edits
 	for _, k := range known {
 		f := foldName(k)
 		if f == "" || len(f) > longest {
 			continue
 		}
-		cost := editDistance(w, f)
-		if cost > 1 && (sameLetters(w, f) || differByWholeWords(w, f)) {
-			cost = 1
+		cost := 2 * editDistance(w, f)
+		switch {
+		case cost > 2 && strings.ReplaceAll(w, "_", "") == strings.ReplaceAll(f, "_", ""):
+			cost = 2
+		case cost > 2 && (sameLetters(w, f) || differByWholeWords(w, f)):
+			cost = 3
 		}
 		if cost < bestCost {
 			best, bestCost = k, cost
 		}
 	}
 	return best
+}
+
+// IsTypo reports whether word is the known word with one typing error: a letter that is missing,
+// added or different, or two letters that are swapped. Case, '-' and '_' do not count.
+func IsTypo(word, known string) bool {
+	w, k := foldName(word), foldName(known)
+	if w == "" || len(k) < 2 || len(w) > 2*len(k) {
+		return false
+	}
+	return strings.ReplaceAll(w, "_", "") == strings.ReplaceAll(k, "_", "") || editDistance(w, k) <= 1
 }
 
 func foldName(s string) string {
