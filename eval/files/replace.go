@@ -25,8 +25,12 @@ type Replacement struct {
 // caller calls [Replacement.Commit] or [Replacement.Discard].
 //
 // A file that replaces a regular one keeps its permissions. A new one has the permissions 0666
-// without the process's umask. A link is replaced, not followed.
+// without the process's umask. A link is replaced, not followed. The error is [ErrState] for a
+// file that belongs to waza.
 func Replace(path string) (*Replacement, error) {
+	if err := checkState(filepath.Dir(path)); err != nil {
+		return nil, withPath(path, err)
+	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, withPath(path, err)
@@ -42,6 +46,9 @@ func ReplaceWithin(dir, path string) (*Replacement, error) {
 		return nil, withPath(path, ErrEscapes)
 	}
 	parent := filepath.Dir(path)
+	if err := checkState(parent); err != nil {
+		return nil, withPath(path, err)
+	}
 	if err := makeWithin(dir, parent); err != nil {
 		return nil, withPath(path, err)
 	}
@@ -117,6 +124,9 @@ func (r *Replacement) Write(b []byte) (int, error) {
 // Commit gives the file its name. After an error the old file is unchanged.
 func (r *Replacement) Commit() error {
 	err := r.f.Close()
+	if err == nil {
+		err = checkState(filepath.Dir(r.path)) // a link may have been added since
+	}
 	if err == nil {
 		err = r.root.Rename(r.temp, r.name)
 	}
