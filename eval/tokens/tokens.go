@@ -3,8 +3,9 @@
 package tokens
 
 import (
+	"container/heap"
 	"fmt"
-	"iter"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -15,69 +16,143 @@ import (
 // Name is the encoding that [Count] uses.
 const Name = "o200k_base"
 
-// load builds the table of 200,000 tokens, which takes about 20 ms and 20 MB. Only commands that
-// count tokens load it.
-var load = sync.OnceValue(codec.NewO200kBase)
+// tokens is the number of tokens in the encoding, without special ones.
+const tokens = 199_998
+
+// vocabulary maps texts to the ranks of their tokens.
+type vocabulary map[string]uint
+
+// load builds the vocabulary. Only commands that count tokens load it. The vocabulary is that of
+// a library. The library's own counts are wrong for lines of white space and for the character
+// U+007F, because its regular expressions do not match them correctly.
+var load = sync.OnceValues(func() (vocabulary, error) {
+	c, v := codec.NewO200kBase(), make(vocabulary, tokens)
+	for id := range uint(tokens) {
+		text, err := c.Decode([]uint{id})
+		if err != nil {
+			return nil, fmt.Errorf("load the vocabulary of %s: %w", Name, err)
+		}
+		v[text] = id
+	}
+	return v, nil
+})
 
 // Load loads the vocabulary, unless it is already loaded.
-func Load() { load() }
+func Load() { _, _ = load() }
 
 // Count returns the number of tokens of a text in [Name]. Markers such as <|endoftext|> count as
 // plain text, and invalid UTF-8 bytes as U+FFFD. It is safe for concurrent use. An error means
-// that the text could not be split; no such text is known.
+// that the vocabulary could not be loaded.
 func Count(text string) (int, error) {
+	v, err := load()
+	if err != nil {
+		return 0, err
+	}
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
 	n := 0
-	for part := range parts(text) {
-		tokens, err := load().Count(part)
-		if err != nil {
-			return 0, fmt.Errorf("count tokens: %w", err)
-		}
-		n += tokens
+	for text != "" {
+		p := piece(text)
+		n += v.count(p)
+		text = text[len(p):]
 	}
 	return n, nil
 }
 
-// The splitter of the encoding backtracks, and needs quadratic time for some texts. So it gets
-// pieces of at least smallPart bytes. A piece is cut before a line that is not blank and does
-// not start with a slash, because no token spans such a cut. After largePart bytes, a piece is
-// cut anywhere.
-const (
-	smallPart = 1 << 10
-	largePart = 4 << 10
-)
+// white is the content of a class with the characters that are white space in the encoding.
+const white = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
 
-// parts yields the pieces of a text to count one by one.
-func parts(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for text != "" {
-			n := cut(text)
-			if !yield(text[:n]) {
-				return
-			}
-			text = text[n:]
+// pieces is the pattern by which the encoding splits texts, without its lookahead \s+(?!\S),
+// which [piece] adds. It matches at the start of any text, in linear time.
+var pieces = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+	`\p{N}{1,3}`,
+	` ?[^` + white + `\p{L}\p{N}]+[\r\n/]*`,
+	`[` + white + `]*[\r\n]+`,
+	`([` + white + `]+)`,
+}, "|") + `)`)
+
+// piece returns the first piece of a text that is not empty. No token spans two pieces. White
+// space before other text leaves its last character to the next piece.
+func piece(text string) string {
+	at := pieces.FindStringSubmatchIndex(text)
+	if at == nil { // cannot happen: each character is in one of the classes
+		return text
+	}
+	end := at[1]
+	if blank := at[2] >= 0; blank && end < len(text) {
+		if _, last := utf8.DecodeLastRuneInString(text[:end]); last < end {
+			end -= last
 		}
 	}
+	return text[:end]
 }
 
-// cut returns the length of the first piece of a text.
-func cut(text string) int {
-	for i := smallPart; i < len(text) && i < largePart; i++ {
-		if text[i-1] != '\n' {
-			continue
+// count returns the number of tokens of a piece. Byte pair encoding joins the two neighbors
+// whose token has the lowest rank, the first ones of several, until no two neighbors have one.
+func (v vocabulary) count(piece string) int {
+	if _, ok := v[piece]; ok {
+		return 1
+	}
+	// A part starts at a byte and ends at the start of the next one.
+	next, before := make([]int, len(piece)+1), make([]int, len(piece)+1)
+	alive := make([]bool, len(piece)+1)
+	for i := range next {
+		next[i], before[i], alive[i] = i+1, i-1, true
+	}
+	var open pairs
+	add := func(left int) {
+		if left < 0 || next[left] >= len(piece) {
+			return
 		}
-		line, _, _ := strings.Cut(text[i:min(i+largePart, len(text))], "\n")
-		if text[i] != '/' && strings.TrimSpace(line) != "" {
-			return i
+		end := next[next[left]]
+		if rank, ok := v[piece[left:end]]; ok {
+			heap.Push(&open, pair{rank, left, end})
 		}
 	}
-	if len(text) <= largePart {
-		return len(text)
+	for i := range len(piece) - 1 {
+		add(i)
 	}
-	n := largePart
-	for n > largePart-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+	n := len(piece)
+	for len(open) > 0 {
+		p := heap.Pop(&open).(pair)
+		middle := next[p.left]
+		if !alive[p.left] || middle >= len(piece) || next[middle] != p.end {
+			continue // one of both was joined with another part
+		}
+		alive[middle], next[p.left], before[p.end] = false, p.end, p.left
 		n--
+		add(before[p.left])
+		add(p.left)
 	}
 	return n
+}
+
+// pair is a pair of neighbors that have a token together.
+type pair struct {
+	rank      uint
+	left, end int
+}
+
+// pairs is a heap of pairs.
+type pairs []pair
+
+func (p pairs) Len() int      { return len(p) }
+func (p pairs) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p pairs) Less(i, j int) bool {
+	return p[i].rank < p[j].rank || p[i].rank == p[j].rank && p[i].left < p[j].left
+}
+
+// Push implements [heap.Interface].
+func (p *pairs) Push(x any) { *p = append(*p, x.(pair)) }
+
+// Pop implements [heap.Interface].
+func (p *pairs) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
 }
 
 // Estimate returns the number of tokens of a text at four bytes each, rounded up.
