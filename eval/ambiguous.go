@@ -82,20 +82,44 @@ func reportAmbiguous(l *loader, src *decode.Source, at *yaml.Node, taken, beside
 	return true
 }
 
-// reportUnnamed reports the types of which a task has several graders without a name.
+// reportUnnamed reports the first task that has several graders without a name, of any type, and
+// how many other tasks have, too.
 func (l graderLoader) reportUnnamed() {
-	reported := map[string]bool{}
+	var first *Task
+	var names []string
+	others := 0
 	for _, t := range l.suite.Tasks {
-		names := map[string][]string{}
-		for _, g := range t.Effective {
-			if g.node == nil || reported[g.Type] || !decode.IsNull(decode.Follow(decode.Lookup(g.node, "name"))) {
-				continue
+		unnamed := unnamedGraders(t)
+		switch {
+		case len(unnamed) < 2:
+		case first == nil:
+			first = t
+			for _, g := range unnamed {
+				names = append(names, g.Name)
 			}
-			if names[g.Type] = append(names[g.Type], g.Name); len(names[g.Type]) == 2 {
-				reported[g.Type] = true
-				l.Reportf(g.src, decode.Place(g.node), decode.Info, decode.CodeOtherMeaning, "several graders of type %s have no name; all of them count, as %s; in microsoft/waza only the last one counts",
-					g.Type, strings.Join(names[g.Type], ", "))
-			}
+		default:
+			others++
 		}
 	}
+	if first == nil {
+		return
+	}
+	and := ""
+	if others > 0 {
+		and = " and of " + text.Count(others, "other task", "other tasks")
+	}
+	second := unnamedGraders(first)[1]
+	l.Reportf(second.src, decode.Place(second.node), decode.Warning, decode.CodeOtherMeaning, "several graders of task %q%s have no name; all of them count, as %s; in microsoft/waza only the last one counts; name them",
+		text.Clip(first.ID, 60), and, text.Clip(strings.Join(names, ", "), 200))
+}
+
+// unnamedGraders returns the graders of a task whose suite gives them no name.
+func unnamedGraders(t *Task) []*Grader {
+	var list []*Grader
+	for _, g := range t.Effective {
+		if g.node != nil && decode.IsNull(decode.Follow(decode.Lookup(g.node, "name"))) {
+			list = append(list, g)
+		}
+	}
+	return list
 }

@@ -71,6 +71,12 @@ func (c *Check) Regexp(path decode.Path, pattern string) *regexp.Regexp {
 	return re
 }
 
+// SkillName notes that the option at path names a skill. [Load] warns if the suite has skills but
+// none of that name, once all skills are found.
+func (c *Check) SkillName(path decode.Path, name string) {
+	c.loader.skillsNamed = append(c.loader.skillsNamed, namedSkill{name, c.src, c.locate(path), c.label})
+}
+
 // Resolve finds a regular file by a relative path from the options, see [Beside.Resolve]. It
 // returns the file's absolute path and the paths that it tried.
 func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {

@@ -6,6 +6,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/reach"
+	"waza/eval/skill"
 )
 
 // The functions of this file answer questions of editors. They work on a suite with no more than
@@ -51,6 +52,8 @@ func (s *Suite) FixtureDir(contextDir string) string {
 type SkillIn struct {
 	Dir   string   // absolute; holds a SKILL.md
 	Names []string // the directory's name, and the other one if there is one
+
+	parsed *skill.Skill // the SKILL.md
 }
 
 // Skills returns the skills that Load found, including those that the suite keeps from the

@@ -33,8 +33,14 @@ type Kind struct {
 	// TakesEffort means that an executor passes config.reasoning_effort to its model, or to its
 	// agent if that offers the choice.
 	TakesEffort bool
+	// TakesSkills means that an executor passes the skills of a suite, and the agent under test,
+	// to its agent or model.
+	TakesSkills bool
 	// TakesServers means that an executor passes MCP servers to its agent.
 	TakesServers bool
+	// ToolList is the option of a grader that lists the only tools that an agent may call. The
+	// tools of the agent under test become a grader of the first kind that has one.
+	ToolList string
 	// Judges is set for graders that ask models to judge, and nil for all others. It returns the
 	// options of the grader that suites of the kind judge give to tasks without one.
 	Judges func() any

@@ -14,15 +14,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"reflect"
-	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/discover"
+	"waza/eval/fields"
 	"waza/eval/files"
 	"waza/eval/reach"
 )
@@ -82,6 +81,9 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	l := newLoader(abs, filepath.Dir(path), o)
+	if reportOtherFile(l, abs) {
+		return nil, l.Diagnostics(), nil
+	}
 	data, err := l.readFile(abs, maxYAMLBytes)
 	if refused(err) {
 		l.reportUnreadable(abs, nil, nil, err)
@@ -96,6 +98,9 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 	}
 	if root := decode.Follow(src.Root); root.Kind != yaml.MappingNode {
 		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
+		return nil, l.Diagnostics(), nil
+	}
+	if reportPart(l, src) {
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -142,6 +147,8 @@ func (l *loader) load(src *decode.Source) {
 	matrix.check()
 	executors.load()
 	s.Graders = graderLoader{l}.load(s.Graders, nil)
+	l.skills.agent = agentLoader{l.skills}.load()
+	s.Graders = append(s.Graders, agentLoader{l.skills}.graders(l.skills.agent)...)
 	before := l.Errors()
 	loadTasks(l)
 	matrix.combine()
@@ -150,9 +157,8 @@ func (l *loader) load(src *decode.Source) {
 	check.checkBaseline()
 	s.Triggers = triggerLoader{l}.load()
 	check.checkThresholds()
-	for _, dir := range slices.Sorted(maps.Keys(l.skills.found)) {
-		s.skills = append(s.skills, l.skills.found[dir]...)
-	}
+	l.skills.check()
+	s.skills = l.skills.all()
 	if len(s.Tasks) == 0 && s.Triggers == nil && l.Errors() == before {
 		l.Reportf(src, decode.Place(src.Root, "tasks"), decode.Error, decode.CodeNoTasks, "the suite has no task to run")
 	}
@@ -169,7 +175,12 @@ func (l *loader) decodeSuite() {
 		return
 	}
 	defer d.Leave(alias)
-	d.Structure(root, reflect.ValueOf(s).Elem(), func(p decode.Pair) bool { return p.Key.Value == "tasks" })
+	d.Structure(root, reflect.ValueOf(s).Elem(), func(p decode.Pair) bool {
+		if p.Key.Value != "tasks" {
+			d.UnknownKey(p.Key, reflect.TypeFor[Suite](), fields.Field{Name: "tasks"})
+		}
+		return true
+	})
 }
 
 // reportUnreadable reports a file that cannot be read. The finding is at the place that names the

@@ -24,6 +24,8 @@ type loader struct {
 
 	fixtures     map[string]string // texts of fixtures in prompts, by path
 	fixtureBytes int               // of all of them
+
+	skillsNamed []namedSkill // by options of graders
 }
 
 // dependsOn reports the paths that the suite depends on to the caller of Load.

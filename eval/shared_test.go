@@ -3,6 +3,8 @@ package eval_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,8 @@ import (
 	"waza/eval/files"
 )
 
-// sharedSuites finds the suites by other authors, beside the checkout.
+// sharedSuites finds the suites by other authors, beside the checkout. The folder formats holds
+// suites in formats of other tools.
 func sharedSuites(t *testing.T) *discover.Found {
 	dir := filepath.Join("..", "..", "shared", "suites")
 	if _, err := os.Stat(dir); err != nil {
@@ -21,6 +24,9 @@ func sharedSuites(t *testing.T) *discover.Found {
 	}
 	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
+	other := filepath.Join(dir, "formats")
+	found.Suites = slices.DeleteFunc(found.Suites, func(s discover.Summary) bool { return strings.HasPrefix(filepath.FromSlash(s.Path), other) })
+	found.Problems = slices.DeleteFunc(found.Problems, func(d decode.Diagnostic) bool { return strings.HasPrefix(filepath.FromSlash(d.File), other) })
 	return found
 }
 

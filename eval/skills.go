@@ -2,6 +2,8 @@ package eval
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,9 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/skill"
+	"waza/eval/text"
+
+	"gopkg.in/yaml.v3"
 )
 
 // SkillNames returns the names that agents can use for a skill of the suite: its directory's
@@ -29,20 +34,14 @@ type skillLoader struct {
 	*loader
 	found map[string][]SkillIn // by the path of the directory
 	usual *[]string            // the result of usualDirectories; nil before
+	agent *agentFile           // the agent under test; nil without one
 }
 
 // forTask returns the directories of the skills that a task's agent gets, and reports missing ones.
 func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
-	dirs, own := l.suite.Config.SkillDirectories, false
+	dirs, own := l.directories(), false
 	if t.SkillDirectories != nil {
 		dirs, own = t.SkillDirectories, true
-	}
-	if len(dirs) == 0 && !own {
-		if l.usual == nil {
-			found := l.usualDirectories()
-			l.usual = &found
-		}
-		dirs = *l.usual
 	}
 	var found []SkillIn
 	for i, dir := range dirs {
@@ -57,10 +56,17 @@ func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 			path, src, node = decode.At("skill_directories", i), c.src, c.node
 		}
 		what := "contains no SKILL.md, directly or one level down"
-		if !files.IsDir(abs) {
+		switch entries, _ := filepath.Glob(filepath.Join(abs, "*"+skill.AgentSuffix)); {
+		case len(entries) > 0:
+			continue
+		case !files.IsDir(abs):
 			what = "is not a directory"
 		}
-		l.Reportf(src, decode.Place(node, path...), decode.Warning, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
+		severity := decode.Warning
+		if !l.options.NoSkills {
+			severity = l.missingSeverity()
+		}
+		l.Reportf(src, decode.Place(node, path...), severity, decode.CodeMissingSkill, "%s %s", l.display(abs), what)
 	}
 	if l.options.NoSkills {
 		return nil
@@ -73,6 +79,219 @@ func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 		}
 	}
 	return out
+}
+
+// directories returns the skill directories of tasks that name none. A suite whose directories
+// lack the skill under test gets that skill as well.
+func (l *skillLoader) directories() []string {
+	dirs := l.suite.Config.SkillDirectories
+	if len(dirs) > 0 {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return named(l.skillsIn(l.fromSuite(dir)), l.suite.Skill) != nil }) {
+			return dirs
+		}
+		return append(slices.Clip(dirs), l.usualDirectory()...)
+	}
+	if l.usual == nil {
+		found := l.usualDirectories()
+		l.usual = &found
+	}
+	return *l.usual
+}
+
+// named returns the skill with a name, or nil.
+func named(skills []SkillIn, name string) *SkillIn {
+	for i := range skills {
+		if slices.Contains(skills[i].Names, name) {
+			return &skills[i]
+		}
+	}
+	return nil
+}
+
+// underTest returns the skill with a name that agents can get, or nil.
+func (l *skillLoader) underTest(name string) *SkillIn {
+	if name == "" {
+		return nil
+	}
+	for _, dir := range l.directories() {
+		l.skillsIn(l.fromSuite(dir))
+	}
+	return named(l.all(), name)
+}
+
+// all returns the skills that were found until now.
+func (l *skillLoader) all() []SkillIn {
+	var all []SkillIn
+	for _, dir := range slices.Sorted(maps.Keys(l.found)) {
+		all = append(all, l.found[dir]...)
+	}
+	return all
+}
+
+// missingSeverity returns the severity of a missing skill: an error if some executor of the suite
+// passes skills to its agents, because it would measure an agent without the skill.
+func (l *skillLoader) missingSeverity() decode.Severity {
+	v := l.options.Vocabulary
+	if v == nil {
+		return decode.Warning
+	}
+	for _, name := range executorsOf(l.loader) {
+		if k, ok := v.Executor(name); ok && k.TakesSkills {
+			return decode.Error
+		}
+	}
+	return decode.Warning
+}
+
+// check reports a skill under test that does not exist, and skills whose frontmatter cannot be
+// parsed. It runs after all skills were found.
+func (l *skillLoader) check() {
+	s := l.suite
+	l.checkNamed(s.Skill, l.src)
+	if t := s.Triggers; t != nil && t.src != nil && t.Skill != s.Skill {
+		l.checkNamed(t.Skill, t.src)
+	}
+	found := l.all()
+	for i, name := range s.Config.DisabledSkills {
+		if name != "*" && named(found, name) == nil {
+			d := l.src.Diagnostic(decode.Place(l.src.Root, "config", "disabled_skills", i), decode.Warning, decode.CodeMissingSkill,
+				fmt.Sprintf("no skill named %q, so disabling it has no effect", text.Clip(name, 60)))
+			d.Suggestion = decode.Nearest(name, skillNames(found))
+			l.Report(d)
+		}
+	}
+	l.checkOptions()
+	if l.options.NoSkills {
+		return
+	}
+	for _, sk := range found {
+		severity := l.brokenSeverity(sk)
+		if sk.parsed == nil || l.disabled(sk) || severity == "" {
+			continue
+		}
+		if sk.parsed.Problem != nil {
+			reportHead(l.loader, sk.parsed, severity)
+		}
+		reportTypos(l.loader, sk.parsed, skill.Keys)
+	}
+}
+
+// brokenSeverity returns the severity of a faulty frontmatter. It is an error in a skill that the
+// suite is about, which is each of its skills if it names none. Without any frontmatter, programs
+// and models can use the skill, but not all agents can. It is empty for a skill of the project that
+// the suite does not name.
+func (l *skillLoader) brokenSeverity(sk SkillIn) decode.Severity {
+	about := func(name string) bool { return slices.Contains(sk.Names, name) }
+	headless := errors.Is(sk.parsed.Problem, skill.ErrNoHead)
+	switch s := l.suite; {
+	case about(s.Skill) || slices.ContainsFunc(s.Config.RequiredSkills, about):
+		if headless {
+			return l.missingSeverity()
+		}
+		return decode.Error
+	case len(s.Config.SkillDirectories) == 0:
+		return ""
+	case s.Skill != "" || headless:
+		return decode.Warning
+	}
+	return decode.Error
+}
+
+// checkNamed reports the key skill of a file if neither a skill nor an agent has its name. The
+// finding is an error unless the suite has no skills at all and no executor that takes them, as
+// suites that were copied without their skill.
+func (l *skillLoader) checkNamed(name string, src *decode.Source) {
+	if name == "" || l.options.NoSkills || l.withheld(name) || l.underTest(name) != nil || l.agent != nil && l.suite.Agent == "" && name == l.suite.Skill || name == l.suite.Agent {
+		return
+	}
+	found := l.nearby()
+	severity := l.missingSeverity()
+	if len(found) > 0 && l.options.Vocabulary != nil {
+		severity = decode.Error
+	}
+	names := skillNames(found)
+	d := src.Diagnostic(decode.Place(src.Root, "skill"), severity, decode.CodeMissingSkill,
+		fmt.Sprintf("no skill named %q in config.skill_directories, beside the suite or in %s (found: %s); correct the name, add the skill's directory to config.skill_directories, or create it with `waza new skill`",
+			text.Clip(name, 60), strings.Join(skill.UsualPlaces, ", "), text.Clip(orNothing(names), 200)))
+	d.Suggestion = decode.Nearest(name, names)
+	l.Report(d)
+}
+
+// A namedSkill is the name of a skill in the options of a grader.
+type namedSkill struct {
+	name  string
+	src   *decode.Source
+	node  *yaml.Node
+	label string
+}
+
+// checkOptions reports names of skills in options of graders that no skill has. Agents can have
+// skills of their own, so each is a warning, and none if no skill was found at all.
+func (l *skillLoader) checkOptions() {
+	if len(l.skillsNamed) == 0 || l.options.NoSkills {
+		return
+	}
+	found := l.nearby()
+	names := skillNames(found)
+	for _, n := range l.skillsNamed {
+		if len(found) == 0 || named(found, n.name) != nil || n.name == l.suite.Skill || n.name == l.suite.Agent {
+			continue
+		}
+		d := n.src.Diagnostic(n.node, decode.Warning, decode.CodeMissingSkill,
+			fmt.Sprintf("%s: no skill named %q (found: %s), so only a skill of the agent itself can have this name",
+				n.label, text.Clip(n.name, 60), text.Clip(strings.Join(names, ", "), 200)))
+		d.Suggestion = decode.Nearest(n.name, names)
+		l.Report(d)
+	}
+}
+
+// nearby returns the skills that were found until now, and those of the usual places.
+func (l *skillLoader) nearby() []SkillIn {
+	found := l.all()
+	for i, dir := range l.usualPlaces() {
+		if i >= besideSuite {
+			found = append(found, l.below(dir)...)
+		} else if sk, ok := l.skillAt(dir); ok {
+			found = append(found, sk)
+		}
+	}
+	return found
+}
+
+// withheld reports whether the suite keeps a skill from its agents.
+func (l *skillLoader) withheld(name string) bool {
+	return slices.Contains(l.suite.Config.DisabledSkills, "*") || slices.Contains(l.suite.Config.DisabledSkills, name)
+}
+
+// skillNames returns the names of skills as agents know them.
+func skillNames(list []SkillIn) []string {
+	var names []string
+	for _, s := range list {
+		if name := s.Names[len(s.Names)-1]; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// reportTypos reports keys of a frontmatter that are known ones with a typing error. Others have
+// a meaning for some agents. They are warnings, because these can be keys of some agent, too.
+func reportTypos(l *loader, s *skill.Skill, known []string) {
+	for _, key := range s.Keys() {
+		near := decode.Nearest(key, known)
+		if slices.Contains(known, key) || !decode.IsTypo(key, near) {
+			continue
+		}
+		k, _ := decode.LookupPair(s.Head, key)
+		l.Report(decode.Diagnostic{File: l.display(s.File), Line: s.Line(key), Column: k.Column, EndColumn: k.Column + len([]rune(key)),
+			Severity: decode.Warning, Code: decode.CodeUnknownKey, Message: fmt.Sprintf("unknown key %q", text.Clip(key, 60)), Suggestion: near})
+	}
+}
+
+// reportHead reports a frontmatter that cannot be parsed, at its line.
+func reportHead(l *loader, s *skill.Skill, severity decode.Severity) {
+	l.Report(decode.Diagnostic{File: l.display(s.File), Line: s.ProblemLine, Column: max(1, s.Fault.Column), EndColumn: s.Fault.EndColumn,
+		Severity: severity, Code: decode.CodeBadSkill, Message: s.Problem.Error() + "; agents cannot read this file", Suggestion: s.Fault.Suggestion})
 }
 
 // usualDirectories returns the skill directories of a suite that names none: the one of the
@@ -91,25 +310,78 @@ func (l *skillLoader) usualDirectories() []string {
 }
 
 // usualDirectory finds the skill under test for a suite that names no directory: beside the
-// suite, above it, or among the repository's skills.
+// suite, above it, or among the skills of the project or repository.
 func (l *skillLoader) usualDirectory() []string {
 	name := l.suite.Skill
 	if name == "" || !filepath.IsLocal(name) {
 		return nil
 	}
-	candidates := []string{l.suite.Dir, filepath.Dir(l.suite.Dir), filepath.Dir(filepath.Dir(l.suite.Dir))}
-	if p := l.suite.Project; p != nil && p.Paths.Skills != "" {
-		candidates = append(candidates, filepath.Join(filepath.Dir(p.File), p.Paths.Skills, name))
-	}
-	if root := files.RepositoryRoot(l.suite.Dir); root != "" {
-		candidates = append(candidates, filepath.Join(root, "skills", name), filepath.Join(root, ".github", "skills", name))
-	}
-	for _, dir := range candidates {
+	places := l.usualPlaces()
+	for i, dir := range places {
+		if i >= besideSuite {
+			dir = filepath.Join(dir, name)
+		}
 		if s, ok := l.skillAt(dir); ok && slices.Contains(s.Names, name) {
 			return []string{dir}
 		}
 	}
+	for _, dir := range places[besideSuite:] { // by the name in SKILL.md
+		if s := named(l.below(dir), name); s != nil {
+			return []string{s.Dir}
+		}
+	}
 	return nil
+}
+
+// below returns the skills one level below a directory.
+func (l *skillLoader) below(dir string) []SkillIn {
+	l.dependsOn(dir)
+	entries, _ := os.ReadDir(dir)
+	var out []SkillIn
+	for _, e := range entries {
+		if s, ok := l.skillAt(filepath.Join(dir, e.Name())); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// besideSuite is the number of usual places that can be the skill under test. The others contain
+// skills.
+const besideSuite = 3
+
+// The numbers of directories above a suite whose skills are searched. A suite is at most two below
+// the root of its project, as in evals/NAME/eval.yaml, and a repository can contain projects. The
+// root of the repository is always among them.
+const (
+	levelsOfRepository = 4
+	levelsElsewhere    = 2
+)
+
+// usualPlaces returns the directories where the skill under test can be: the suite's directory, the
+// two above it, and the places for skills in them and in the directories above. The nearest is first.
+func (l *skillLoader) usualPlaces() []string {
+	dir := l.suite.Dir
+	places := []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))}
+	if p := l.suite.Project; p != nil && p.Paths.Skills != "" && filepath.IsLocal(filepath.FromSlash(p.Paths.Skills)) {
+		places = append(places, filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Skills)))
+	}
+	root, levels := files.RepositoryRoot(dir), levelsOfRepository
+	if root == "" {
+		levels = levelsElsewhere
+	}
+	for up := dir; ; levels-- {
+		for _, usual := range skill.UsualPlaces {
+			places = append(places, filepath.Join(up, filepath.FromSlash(usual)))
+		}
+		if levels == 0 || up == root || filepath.Dir(up) == up {
+			break
+		}
+		if up = filepath.Dir(up); levels == 1 && root != "" {
+			up = root
+		}
+	}
+	return places
 }
 
 // skillsIn returns the skills of a directory: the directory itself, or those one level down.
@@ -121,12 +393,8 @@ func (l *skillLoader) skillsIn(dir string) []SkillIn {
 	var out []SkillIn
 	if s, ok := l.skillAt(dir); ok {
 		out = append(out, s)
-	} else if entries, err := os.ReadDir(dir); err == nil {
-		for _, e := range entries {
-			if s, ok := l.skillAt(filepath.Join(dir, e.Name())); ok {
-				out = append(out, s)
-			}
-		}
+	} else {
+		out = l.below(dir)
 	}
 	l.found[dir] = out
 	return out
@@ -140,13 +408,15 @@ func (l *skillLoader) skillAt(dir string) (SkillIn, bool) {
 	}
 	s := SkillIn{Dir: dir, Names: []string{filepath.Base(dir)}}
 	data, err := l.readSkill(file, skill.MaxBytes)
-	if errors.Is(err, files.ErrEscapes) {
+	if err != nil {
 		l.reportUnreadable(file, nil, nil, err)
 		return SkillIn{}, false
 	}
-	if name := skill.Parse(file, data).Name; name != "" && name != s.Names[0] {
+	parsed := skill.Parse(file, data)
+	if name := parsed.Name; name != "" && name != s.Names[0] {
 		s.Names = append(s.Names, name)
 	}
+	s.parsed = parsed
 	return s, true
 }
 
@@ -161,10 +431,8 @@ func (l *skillLoader) disabled(s SkillIn) bool {
 
 // checkRequired reports the required skills that were not found.
 func (l *skillLoader) checkRequired(found []SkillIn, dirs []string) {
-	var missing, names []string
-	for _, s := range found {
-		names = append(names, s.Names[len(s.Names)-1])
-	}
+	var missing []string
+	names := skillNames(found)
 	first := -1
 	for i, want := range l.suite.Config.RequiredSkills {
 		if !slices.ContainsFunc(found, func(s SkillIn) bool { return slices.Contains(s.Names, want) }) {

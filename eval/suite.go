@@ -21,6 +21,8 @@ type Suite struct {
 	Description string `yaml:"description"`
 	// Name of the agent skill under test.
 	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
+	// Name of the custom agent under test: NAME.agent.md beside the suite, in skill_directories or in .github/agents of the repository. Its text becomes instructions of the agent, and its tools the only ones that the agent may call. The key skill can name an agent, too.
+	Agent string `yaml:"agent"`
 	// Purpose of the suite: tool_eval measures how well tasks are done; benchmark, how fast models answer; param_tune and prompt_tune compare parameters or system prompts; judge lets a model rate the answers.
 	Kind SuiteKind `yaml:"kind" jsonschema:"enum=tool_eval,enum=benchmark,enum=param_tune,enum=prompt_tune,enum=judge,default=tool_eval"`
 	// Version of the suite's content, free text.
@@ -208,6 +210,8 @@ type Metric struct {
 type InstructionFile struct {
 	Name string `path:"maybe"` // as the suite writes it
 	Path string `path:"file"`  // absolute; empty if the file does not exist
+	// UnderTest means that the file defines the agent under test, see [Suite.Agent].
+	UnderTest bool `json:",omitzero"`
 }
 
 // A Grader is one grader of a suite or task, checked against its [Kind].
@@ -254,6 +258,10 @@ type TriggerTests struct {
 	// Skills are the directories with a SKILL.md for the prompts, absolute: the same as for a
 	// task that names none of its own.
 	Skills []string `yaml:"-"`
+	// Instructions are those of the agent under test; nil without one.
+	Instructions []InstructionFile `yaml:"-"`
+
+	src *decode.Source // the content of File
 }
 
 // Prompts returns the number of prompts.

@@ -70,6 +70,7 @@ func checkCheckpoints(c *taskCheck) {
 // checkInstructions finds the task's own instruction files.
 func checkInstructions(c *taskCheck) {
 	t, l := c.task, c.loader
+	t.Instructions = l.skills.agent.instructions()
 	for i, f := range t.InstructionFiles {
 		at := decode.At("instruction_files", i)
 		path := filepath.Join(c.fixtureDir(), filepath.FromSlash(f))

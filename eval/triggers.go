@@ -32,7 +32,7 @@ func (l triggerLoader) parseTests(path string, data []byte) *TriggerTests {
 	if src.Root == nil {
 		return nil
 	}
-	t := &TriggerTests{File: path, RelFile: l.relative(path)}
+	t := &TriggerTests{File: path, RelFile: l.relative(path), Instructions: l.skills.agent.instructions(), src: src}
 	l.decoder(src).Into(src.Root, t)
 	if t.Prompts() == 0 {
 		l.Reportf(src, src.Root, decode.Warning, decode.CodeChecksNothing, "no prompts; list some in should_trigger_prompts or should_not_trigger_prompts")

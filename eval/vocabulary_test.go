@@ -31,6 +31,11 @@ type promptOptions struct {
 	Mode   string `yaml:"mode"`
 }
 
+type skillOptions struct {
+	RequiredSkills  []string `yaml:"required_skills"`
+	ForbiddenSkills []string `yaml:"forbidden_skills"`
+}
+
 type mockOptions struct {
 	Mock *mockScript `yaml:"mock"`
 }
@@ -66,7 +71,7 @@ func vocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{
 		Executors: []eval.Kind{
 			{Name: "mock", Options: func() any { return &mockOptions{} }, Check: checkMock},
-			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }, Params: eval.ParamsInEnvironment},
+			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }, Params: eval.ParamsInEnvironment, TakesSkills: true},
 			{Name: "acp", Options: func() any { return &acpOptions{} }},
 			{Name: "openai", Options: func() any { return &modelOptions{MaxTurns: 10} }, Params: eval.ParamsInOption, MeasuresSpeed: true},
 		},
@@ -78,7 +83,7 @@ func vocabulary() *eval.Vocabulary {
 			{Name: "file", Options: anything},
 			{Name: "behavior", Options: anything},
 			{Name: "action_sequence", Options: anything},
-			{Name: "skill_invocation", Options: anything},
+			{Name: "skill_invocation", Options: func() any { return &skillOptions{} }, Check: checkSkills},
 			{Name: "human"},
 		},
 	}
@@ -125,6 +130,16 @@ func checkProgram(c *eval.Check, options any) {
 	}
 	for i, a := range o.Args {
 		c.File(decode.At("args", i), a)
+	}
+}
+
+func checkSkills(c *eval.Check, options any) {
+	o := options.(*skillOptions)
+	for i, name := range o.RequiredSkills {
+		c.SkillName(decode.At("required_skills", i), name)
+	}
+	for i, name := range o.ForbiddenSkills {
+		c.SkillName(decode.At("forbidden_skills", i), name)
 	}
 }
 

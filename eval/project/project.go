@@ -8,6 +8,7 @@ package project
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 
@@ -286,4 +287,31 @@ func (r Reading) readAt(path string) (p *Project, found bool) {
 // Place returns the place of a value in the file, for findings about it.
 func (p *Project) Place(path ...any) (*decode.Source, *yaml.Node) {
 	return p.src, decode.Place(p.root, path...)
+}
+
+// Root returns the directory of the project that a directory belongs to: the directory of the
+// nearest .waza.yaml, else the root of the repository, else the directory itself. The search
+// ends like that of [Find]. The result is absolute, without links.
+func Root(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	repository := files.RepositoryRoot(dir)
+	for at, level := dir, 0; level <= MaxLevelsUp || repository != ""; level++ {
+		if info, err := os.Stat(filepath.Join(at, Name)); err == nil && info.Mode().IsRegular() {
+			return at, nil
+		}
+		if at == repository || at == filepath.Dir(at) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	if repository != "" {
+		return repository, nil
+	}
+	return dir, nil
 }

@@ -88,10 +88,17 @@ func FirstFix(s *skill.Skill) Fix {
 // LevelOf returns the level of a skill.
 func LevelOf(s *skill.Skill) Level { return complianceOf(s).Level }
 
+// complianceOf checks the description. Its examples are valid YAML with their quotes: a colon and a
+// space end a text without quotes.
 func complianceOf(s *skill.Skill) Compliance {
 	c := Compliance{Issues: []Issue{}}
 	add := func(severity, format string, args ...any) {
 		c.Issues = append(c.Issues, Issue{severity, fmt.Sprintf(format, args...)})
+	}
+	if s.Problem != nil {
+		add("error", "The description cannot be read: line %d: %v", s.ProblemLine, s.Problem)
+		c.Level = Low
+		return c
 	}
 	n := utf8.RuneCountInString(s.Description)
 	all := s.Description + "\n" + s.Body
@@ -101,13 +108,13 @@ func complianceOf(s *skill.Skill) Compliance {
 		add("warning", "The description has %d characters; agents choose better with %d or more", n, goodDescription)
 	}
 	if !contains(all, triggers...) {
-		add("warning", `Say when the skill is used, for example "USE FOR: deploy my app, publish a site."`)
+		add("warning", `Say when the skill is used, for example description: 'Deploys apps. USE FOR: deploy my app, publish a site.'`)
 	}
 	if !contains(all, antiTriggers...) {
-		add("warning", `Say when it is not used, for example "DO NOT USE FOR: billing questions (use billing)."`)
+		add("warning", `Say when it is not used, for example description: 'Deploys apps. DO NOT USE FOR: billing questions (use billing).'`)
 	}
 	if !contains(all, routing...) {
-		add("warning", `Say what the skill uses, for example "INVOKES: az CLI." or "FOR SINGLE OPERATIONS: use az directly."`)
+		add("warning", `Say what the skill uses, for example description: 'Deploys apps. INVOKES: az CLI. FOR SINGLE OPERATIONS: use az directly.'`)
 	}
 	switch {
 	case n > maxDescription:

@@ -13,7 +13,6 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/eval/files"
 	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/eval/tokens"
@@ -87,8 +86,8 @@ type Schema struct {
 type Options struct {
 	// Vocabulary lists the graders and executors of suites.
 	Vocabulary *eval.Vocabulary
-	// Project contains the directory of suites; nil without a project.
-	Project *eval.Project
+	// Suites finds the suites of skills; nil means suites at the usual paths only.
+	Suites *Suites
 	// Limits are token limits; nil means those of the skill's directory.
 	Limits *tokens.Limits
 	// URLs returns the reasons why URLs do not answer, by URL; nil disables the check.
@@ -119,7 +118,7 @@ func Check(dir string, o Options) (*Report, error) {
 	}
 	r.checkSuite(s, o)
 	r.Ready = r.Compliance.Level >= MediumHigh && !r.Tokens.Exceeded && r.Links.Passed && (r.Schema == nil || r.Schema.Valid) && r.SpecPassed() == len(r.Spec)
-	r.addNextSteps()
+	r.addNextSteps(s)
 	return r, nil
 }
 
@@ -160,7 +159,11 @@ func budgetOf(s *skill.Skill, o Options) (Tokens, error) {
 
 // checkSuite finds the suite and its faults.
 func (r *Report) checkSuite(s *skill.Skill, o Options) {
-	path := SuiteOf(s.Dir, r.Name, o.Project)
+	suites := o.Suites
+	if suites == nil {
+		suites = &Suites{}
+	}
+	path := suites.Of(s.Dir, r.Name)
 	if path == "" {
 		return
 	}
@@ -190,46 +193,19 @@ func (r *Report) checkSuite(s *skill.Skill, o Options) {
 	}
 }
 
-// SuiteOf returns the suite of a skill, or "". It is NAME/eval.yaml in the project's directory
-// of suites or in evals beside or above the skill, or evals/eval.yaml or eval.yaml in the skill.
-func SuiteOf(dir, name string, p *eval.Project) string {
-	file := "eval.yaml"
-	var candidates []string
-	if p != nil {
-		if p.Files.EvalFile != "" {
-			file = p.Files.EvalFile
-		}
-		if p.Paths.Evals != "" {
-			candidates = append(candidates, filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Evals), name, file))
-		}
-		candidates = append(candidates, filepath.Join(p.Dir(), "evals", name, file))
-	}
-	candidates = append(candidates, filepath.Join(dir, "evals", file), filepath.Join(dir, file))
-	root := files.RepositoryRoot(dir)
-	for up, levels := filepath.Dir(dir), 0; levels < 3; up, levels = filepath.Dir(up), levels+1 {
-		candidates = append(candidates, filepath.Join(up, "evals", name, file))
-		if up == root || filepath.Dir(up) == up {
-			break
-		}
-	}
-	for _, c := range candidates {
-		if files.IsRegular(c) {
-			return c
-		}
-	}
-	return ""
-}
-
 // addNextSteps lists the next steps, the most important first.
-func (r *Report) addNextSteps() {
+func (r *Report) addNextSteps(s *skill.Skill) {
 	r.Next = []string{}
 	add := func(format string, args ...any) { r.Next = append(r.Next, fmt.Sprintf(format, args...)) }
 	for _, f := range r.Spec {
 		if !f.Passed {
 			add("%s: %s", f.Name, f.Summary)
 		}
+		if s.Problem != nil {
+			break // the first check reports it, and the others need the frontmatter
+		}
 	}
-	if r.Compliance.Level < MediumHigh {
+	if r.Compliance.Level < MediumHigh && s.Problem == nil {
 		for _, i := range r.Compliance.Issues {
 			add("%s", i.Message)
 		}

@@ -135,3 +135,35 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// The examples in messages are valid YAML: a colon and a space end a text without quotes.
+func TestExamplesAreYAML(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, skill.FileName), []byte("---\nname: x\ndescription: y\n---\nz\n"), 0o644))
+	r, err := readiness.Check(dir, readiness.Options{})
+	require.NoError(t, err)
+	examples := 0
+	for _, i := range r.Compliance.Issues {
+		if _, example, ok := strings.Cut(i.Message, "for example "); ok {
+			examples++
+			s := skill.Parse("", []byte("---\nname: x\n"+example+"\n---\n"))
+			require.NoError(t, s.Problem, i.Message)
+			require.Contains(t, s.Description, ": ")
+		}
+	}
+	require.Equal(t, 3, examples)
+}
+
+// A description that cannot be read is not said to lack anything.
+func TestBrokenFrontmatter(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, skill.FileName), []byte("---\nname: x\ndescription: Deploys. USE FOR: apps\n---\nz\n"), 0o644))
+	r, err := readiness.Check(dir, readiness.Options{})
+	require.NoError(t, err)
+	const fault = `the frontmatter is not valid YAML: mapping values are not allowed in this context; quote a text that contains ": "`
+	require.Equal(t, []readiness.Issue{{Severity: "error", Message: "The description cannot be read: line 3: " + fault}}, r.Compliance.Issues)
+	require.Equal(t, "spec-frontmatter: "+fault, r.Next[0])
+	require.Len(t, r.Next, 2)
+}

@@ -14,9 +14,6 @@ import (
 	"waza/eval/text"
 )
 
-// allowed are the keys of the specification.
-var allowed = []string{"name", "description", "license", "allowed-tools", "metadata", "compatibility"}
-
 const (
 	maxName          = 64  // characters
 	maxCompatibility = 500 // characters
@@ -66,7 +63,7 @@ func specFrontmatter(s *skill.Skill) Finding {
 func specAllowed(s *skill.Skill) Finding {
 	const name = "spec-allowed-fields"
 	for _, key := range s.Keys() {
-		if !slices.Contains(allowed, key) {
+		if !slices.Contains(skill.Keys, key) {
 			return failed(name, s.Line(key), key, "key %q is not in the specification; move it to metadata", key)
 		}
 	}

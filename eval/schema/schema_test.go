@@ -51,6 +51,9 @@ func TestSharedSuitesMatchTheSchema(t *testing.T) {
 	suite, task, triggers := compile(t, schemafiles.Suite()), compile(t, schemafiles.Task()), compile(t, schemafiles.TriggerTests())
 	seen := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && e.Name() == "formats" {
+			return fs.SkipDir // suites in formats of other tools
+		}
 		if err != nil || !strings.HasSuffix(path, ".yaml") {
 			return err
 		}

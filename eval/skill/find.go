@@ -46,7 +46,7 @@ func IsPath(arg string) bool {
 //
 //   - from and the directories above it, up to the root of its repository
 //   - below the given directories
-//   - below skills, .github/skills and .claude/skills of from and the directories above it
+//   - below the [UsualPlaces] of from and the directories above it
 //   - below from
 //
 // The error is a [*NotFoundError].
@@ -87,8 +87,8 @@ func Find(arg, from string, dirs ...string) (string, error) {
 		}
 	}
 	for dir := range above(from) {
-		for _, usual := range []string{"skills", filepath.Join(".github", "skills"), filepath.Join(".claude", "skills")} {
-			if found := try(filepath.Join(dir, usual)); found != "" {
+		for _, usual := range UsualPlaces {
+			if found := try(filepath.Join(dir, filepath.FromSlash(usual))); found != "" {
 				return found, nil
 			}
 		}
@@ -98,6 +98,9 @@ func Find(arg, from string, dirs ...string) (string, error) {
 	}
 	return "", &NotFoundError{arg, searched}
 }
+
+// UsualPlaces are the directories of a repository that contain skills, with slashes.
+var UsualPlaces = []string{"skills", ".github/skills", ".claude/skills", ".agents/skills"}
 
 // above yields a directory and those above it, up to the root of its repository or ten levels.
 func above(dir string) iter.Seq[string] {

@@ -18,11 +18,17 @@ import (
 // FileName is the name of the file that makes a directory a skill.
 const FileName = "SKILL.md"
 
+// Keys are the keys of the frontmatter in the Agent Skills specification.
+var Keys = []string{"name", "description", "license", "allowed-tools", "metadata", "compatibility"}
+
 // MaxBytes is the size limit of a SKILL.md in bytes.
 const MaxBytes = 1 << 20
 
 // maxHead limits the keys and items of the frontmatter.
 const maxHead = 100_000
+
+// AgentSuffix is how the names of files end that define agents. They have the form of a SKILL.md.
+const AgentSuffix = ".agent.md"
 
 // A Skill is a SKILL.md: YAML between two lines of three dashes, then Markdown. It is immutable
 // after [Parse] and safe for concurrent use.
@@ -40,6 +46,9 @@ type Skill struct {
 	Problem error
 	// ProblemLine is the line of Problem, counted from 1.
 	ProblemLine int
+	// Fault is the position of Problem in its line and, if one is known, the replacement that
+	// corrects it. It is zero unless the frontmatter has a syntax fault.
+	Fault decode.Diagnostic
 	// Text is the whole file as UTF-8 with \n at the ends of lines.
 	Text string
 	// HeadText is the YAML between the dashes. Body is the rest of the text, from line BodyLine,
@@ -114,7 +123,9 @@ func (s *Skill) parseHead() {
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s.HeadText), &doc); err != nil {
-		fail(fmt.Errorf("the frontmatter is not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: ")))
+		s.Fault = decode.SyntaxFault(s.HeadText, err)
+		s.Fault.Line++ // the line of dashes
+		s.Problem, s.ProblemLine = fmt.Errorf("the frontmatter is not valid YAML: %s", s.Fault.Message), s.Fault.Line
 		return
 	}
 	if len(doc.Content) == 0 {

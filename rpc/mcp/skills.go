@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waza/eval"
-	"waza/eval/discover"
 	"waza/eval/readiness"
 	"waza/eval/skill"
 )
@@ -41,7 +38,7 @@ type skillChecked struct {
 }
 
 // checkSkill reports whether a skill is ready, like waza check; it does not check URLs.
-func (s suiteTools) checkSkill(ctx context.Context, _ *sdk.CallToolRequest, in skillInput) (*skillChecked, error) {
+func (s suiteTools) checkSkill(_ context.Context, _ *sdk.CallToolRequest, in skillInput) (*skillChecked, error) {
 	path, err := s.within("skill_path", in.SkillPath)
 	if err != nil {
 		return nil, err
@@ -59,16 +56,13 @@ func (s suiteTools) checkSkill(ctx context.Context, _ *sdk.CallToolRequest, in s
 	if err != nil {
 		return nil, err
 	}
-	found, err := readiness.Check(dir, readiness.Options{Vocabulary: s.runner.Planner().Vocabulary(), Project: project, Shown: s.relative})
+	found, err := readiness.Check(dir, readiness.Options{Vocabulary: s.runner.Planner().Vocabulary(), Suites: &readiness.Suites{Project: project, Dir: s.dir}, Shown: s.relative})
 	if err != nil {
 		return nil, err
 	}
 	r.report(found)
-	if !r.HasEval {
-		err = s.suiteOf(ctx, r)
-	}
 	r.Message = r.sumUp()
-	return r, err
+	return r, nil
 }
 
 // report copies the findings.
@@ -116,22 +110,6 @@ func (r *skillChecked) report(f *readiness.Report) {
 	for _, step := range f.Next[:min(len(f.Next), maxFindings)] {
 		r.NextSteps = append(r.NextSteps, shorten(step, maxSentence))
 	}
-}
-
-// suiteOf searches for a suite in another directory that names the skill.
-func (s suiteTools) suiteOf(ctx context.Context, r *skillChecked) error {
-	var found struct{ Evals []discover.Summary }
-	if err := s.daemon.call(ctx, "eval.list", map[string]any{"directory": "."}, &found); err != nil {
-		return err
-	}
-	for _, e := range found.Evals {
-		if e.Skill != "" && e.Skill == r.Name {
-			r.HasEval, r.EvalPath = true, s.relative(e.Path)
-			r.NextSteps = slices.DeleteFunc(r.NextSteps, func(step string) bool { return strings.HasPrefix(step, "Write a suite") })
-			return nil
-		}
-	}
-	return nil
 }
 
 func (r *skillChecked) sumUp() string {

@@ -15,7 +15,6 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
-	"waza/eval/readiness"
 	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/runner"
@@ -28,8 +27,8 @@ func (o Options) coverageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "coverage", Category: help.Skills, ArgsUsage: "[DIR]",
 		Usage: "show which skills have suites, and gaps in those",
-		Description: `A skill is fully covered when its suite has tasks and at least two types of graders for
-all of them, partially with any other suite. waza also lists tasks without graders, and
+		Description: `A skill is fully covered when its suite has tasks and each task has at least two types
+of graders, its own or the suite's, partially with any other suite. waza also lists tasks without graders, and
 graders that passed in all recorded trials, because these may be unable to fail. It
 reads the newest 20 runs of each suite.
 
@@ -62,7 +61,7 @@ type coverage struct {
 type covered struct {
 	Skill    string   `json:"skill"`
 	Tasks    int      `json:"tasks"`
-	Graders  []string `json:"graders"` // types of graders for all tasks
+	Graders  []string `json:"graders"` // types of the graders of the suite and of its tasks
 	Coverage string   `json:"coverage"`
 
 	Path  string `json:"path"`
@@ -152,7 +151,7 @@ func (p place) cover(ctx context.Context, rn *runner.Runner, dir string) (covere
 		return covered{}, exit.New(exit.Usage, err, "")
 	}
 	v := covered{Skill: skillName(s), Path: p.shown(s.File), Coverage: none, Graders: []string{}, TasksWithoutGraders: []string{}, NeverFailed: []string{}}
-	file := readiness.SuiteOf(dir, v.Skill, p.project)
+	file := p.suites.Of(dir, v.Skill)
 	if file == "" {
 		return v, nil
 	}
@@ -169,21 +168,24 @@ func (p place) cover(ctx context.Context, rn *runner.Runner, dir string) (covere
 		return v, nil
 	}
 	v.Tasks = len(suite.Tasks)
-	names := map[string]bool{}
+	names, twice := map[string]bool{}, 0
 	for _, g := range suite.Graders {
-		if !slices.Contains(v.Graders, g.Type) {
-			v.Graders = append(v.Graders, g.Type)
-		}
+		v.addType(g.Type)
 	}
 	for _, t := range suite.Tasks {
 		if len(t.Effective) == 0 {
 			v.TasksWithoutGraders = append(v.TasksWithoutGraders, t.ID)
 		}
+		types := map[string]bool{}
 		for _, g := range t.Effective {
-			names[g.Name] = true
+			names[g.Name], types[g.Type] = true, true
+			v.addType(g.Type)
+		}
+		if len(types) >= 2 {
+			twice++
 		}
 	}
-	if v.Tasks > 0 && len(v.Graders) >= 2 {
+	if v.Tasks > 0 && twice == v.Tasks {
 		v.Coverage = full
 	}
 	v.Runs, err = neverFailed(ctx, rn.Catalog(), file, names)
@@ -195,6 +197,12 @@ func (p place) cover(ctx context.Context, rn *runner.Runner, dir string) (covere
 	}
 	slices.Sort(v.NeverFailed)
 	return v, err
+}
+
+func (v *covered) addType(name string) {
+	if !slices.Contains(v.Graders, name) {
+		v.Graders = append(v.Graders, name)
+	}
 }
 
 // neverFailed removes the names of graders that failed a trial of the newest runs of a suite or

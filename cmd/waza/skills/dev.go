@@ -375,7 +375,7 @@ func (d *developer) scaffoldTriggers(dirs []string) error {
 			return exit.New(exit.Usage, err, "")
 		}
 		name := skillName(s)
-		suite := readiness.SuiteOf(dir, name, d.place.project)
+		suite := d.place.suites.Of(dir, name)
 		if suite == "" {
 			return exit.Usagef("waza new eval "+name+" writes both files", "%s: trigger_tests.yaml requires a suite, and the skill has none", name)
 		}

@@ -77,7 +77,7 @@ func isHeldOut(index int) bool { return index%2 == 1 }
 
 // suiteOf returns the suite that measures a skill, with trigger tests of both kinds.
 func (d *developer) suiteOf(s *skill.Skill) (string, error) {
-	file := readiness.SuiteOf(s.Dir, d.result.Skill, d.place.project)
+	file := d.place.suites.Of(s.Dir, d.result.Skill)
 	if file == "" {
 		return "", exit.Usagef("waza new eval "+d.result.Skill+" writes one with trigger tests", "%s: dev requires a suite, and the skill has none", d.result.Skill)
 	}

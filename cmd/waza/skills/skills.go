@@ -18,6 +18,7 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/readiness"
 	"waza/eval/skill"
 	"waza/runner"
 	"waza/runner/report"
@@ -59,6 +60,7 @@ func finish(ctx context.Context, err error) error {
 type place struct {
 	dir     string // absolute
 	project *eval.Project
+	suites  *readiness.Suites
 }
 
 // here finds the project of this directory. Findings about it go to stderr.
@@ -71,7 +73,7 @@ func (o Options) here() (place, error) {
 	if err == nil {
 		err = report.Diagnostics(o.Stderr, ds.Errors(), terminal.Options(o.Stderr))
 	}
-	return place{dir, p}, err
+	return place{dir, p, &readiness.Suites{Project: p, Dir: dir}}, err
 }
 
 // skillDirs returns the directories in which the project keeps skills.
