@@ -148,16 +148,25 @@ func (*cgroup) leaveLocked() {
 	}
 }
 
+// none reports whether there is no group.
+func (g *cgroup) none() bool { return g == nil || g.fd == nil }
+
+// gone reports whether a program removed the group. The directory may exist again, as another group.
+func (g *cgroup) gone() bool {
+	var st unix.Stat_t
+	return !g.none() && unix.Fstatat(int(g.fd.Fd()), "cgroup.procs", &st, 0) != nil
+}
+
 // attr makes a program start in the group.
 func (g *cgroup) attr(attr *syscall.SysProcAttr) {
-	if g != nil && !cgroups.refused.Load() {
+	if !g.none() && !cgroups.refused.Load() {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(g.fd.Fd())
 	}
 }
 
 // end kills the processes in the group, removes it and returns the number of killed processes.
 func (g *cgroup) end() int {
-	if g == nil {
+	if g.none() {
 		return 0
 	}
 	g.fd.Close()
@@ -198,10 +207,13 @@ func removeCgroup(dir string) error {
 }
 
 // refused reports whether a program could not be started because of its group. No group is used
-// afterwards.
+// afterwards, unless only this one is gone.
 func (g *cgroup) refused(err error) bool {
-	if g == nil || err == nil || cgroups.refused.Load() {
+	if g.none() || err == nil || cgroups.refused.Load() {
 		return false
+	}
+	if g.gone() {
+		return true
 	}
 	for _, no := range []syscall.Errno{syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP, syscall.EBADF, syscall.ENODEV} {
 		if errors.Is(err, no) {

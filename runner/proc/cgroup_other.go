@@ -15,6 +15,8 @@ func (*cgroup) attr(*syscall.SysProcAttr) {}
 
 func (*cgroup) end() int { return 0 }
 
+func (*cgroup) gone() bool { return false }
+
 func (*cgroup) refused(error) bool { return false }
 
 func endCgroup(string) int { return 0 }

@@ -1,5 +1,10 @@
 package proc
 
+import (
+	"context"
+	"path/filepath"
+)
+
 // CgroupPath exports cgroupPath for tests.
 var CgroupPath = cgroupPath
 
@@ -8,4 +13,31 @@ func HasCgroups() bool {
 	g := newCgroup()
 	defer g.end()
 	return g != nil
+}
+
+// WithoutCgroup is like WithScope, but the programs have no control group, as on a machine that
+// delegates none.
+func WithoutCgroup(ctx context.Context) (context.Context, *Scope) {
+	s := &Scope{groups: []*cgroup{{}}}
+	return context.WithValue(ctx, scopeKey{}, s), s
+}
+
+// Cgroup returns the directory of the scope's control group; empty where it has none.
+func (s *Scope) Cgroup() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.groups) == 0 {
+		return ""
+	}
+	return s.groups[len(s.groups)-1].dir
+}
+
+// OuterCgroups returns the control group of this process and the one that contains the groups of
+// all scopes. They need not exist or be writable.
+func OuterCgroups() (own, home string) {
+	own, home = ownCgroup(), cgroupDir()
+	if home == "" {
+		home = filepath.Join(own, "none")
+	}
+	return own, home
 }

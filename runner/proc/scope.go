@@ -14,7 +14,7 @@ type Scope struct {
 	mu      sync.Mutex // guards the fields below
 	started bool       // a program was started
 	mark    mark       // of its programs; set when the first starts, because most scopes start none
-	group   *cgroup    // nil when nothing was started, and where there are no control groups
+	groups  []*cgroup  // the last is in use; empty when nothing was started, and where there are no control groups
 }
 
 type scopeKey struct{}
@@ -36,13 +36,17 @@ func scopeOf(ctx context.Context) *Scope {
 // where no program was started.
 func (s *Scope) End() int {
 	s.mu.Lock()
-	started, mark, group := s.started, s.mark, s.group
-	s.group = nil
+	started, mark, groups := s.started, s.mark, s.groups
+	s.groups = nil
 	s.mu.Unlock()
 	if !started {
 		return 0
 	}
-	return group.end() + killMarked(mark)
+	killed := 0
+	for _, group := range groups {
+		killed += group.end()
+	}
+	return killed + killMarked(mark)
 }
 
 // join returns the mark of the scope's next program, and its control group; nil for none.
@@ -53,10 +57,16 @@ func (s *Scope) join() (mark, *cgroup) {
 		s.started = true
 		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
 	}
-	if s.group == nil {
-		s.group = newCgroup()
+	n := len(s.groups)
+	if n == 0 || s.groups[n-1].gone() {
+		if g := newCgroup(); g != nil {
+			s.groups = append(s.groups, g)
+		}
 	}
-	return s.mark, s.group
+	if n = len(s.groups); n == 0 {
+		return s.mark, nil
+	}
+	return s.mark, s.groups[n-1]
 }
 
 // mark identifies the descendants of a program. Each inherits both the variable and the limit,

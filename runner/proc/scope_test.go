@@ -5,9 +5,12 @@ package proc_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +58,91 @@ func TestAttackScopeEndsWhatGotAway(t *testing.T) {
 			require.Zero(t, scope.End())
 		})
 	}
+}
+
+// A process that moves itself out of the control group of its trial, also into the group of
+// another trial, ends with its own trial. It also has a new session and init as its parent, and
+// lost one of its two marks.
+func TestAttackLeftControlGroup(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"setsid", "prlimit"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs " + program + " from util-linux")
+		}
+	}
+	grouped := proc.HasCgroups()
+	for setup, withScope := range map[string]func(context.Context) (context.Context, *proc.Scope){
+		"with control groups":    proc.WithScope,
+		"without control groups": proc.WithoutCgroup,
+	} {
+		for _, target := range []string{"own group of waza", "group of all trials", "group of another trial", "new group"} {
+			for lost, clear := range map[string]string{"environment": "env -i", "limit": "prlimit --locks=5:"} {
+				t.Run(setup+"/"+target+"/lost "+lost, func(t *testing.T) {
+					t.Parallel()
+					if setup == "with control groups" && !grouped {
+						t.Skip("needs a delegated control group")
+					}
+					mine, scope := withScope(t.Context())
+					theirs, other := proc.WithScope(t.Context())
+					stays, _ := escaped(t, theirs, escapes["session"])
+					var dir string
+					switch own, home := proc.OuterCgroups(); target {
+					case "own group of waza":
+						dir = own
+					case "group of all trials":
+						dir = home
+					case "group of another trial":
+						dir = other.Cgroup()
+					case "new group":
+						dir = filepath.Join(own, "waza-left-"+rand.Text())
+						defer os.Remove(dir)
+					}
+					// Without a control group to write to, the rest of the attack remains.
+					gone, _ := escaped(t, mine, fmt.Sprintf(`setsid %s sh -c 'mkdir -p %[2]s; echo $$ >%[2]s/cgroup.procs; `+
+						`sh -c "echo \$\$ >&3; exec 3>&- sleep 1000" &' </dev/null >/dev/null 2>&1 &`, clear, dir))
+					if grouped {
+						require.Equal(t, dir, cgroupOf(t, gone))
+					}
+					require.GreaterOrEqual(t, scope.End(), 1)
+					requireGone(t, gone)
+					requireAlive(t, stays)
+					require.GreaterOrEqual(t, other.End(), 1)
+					requireGone(t, stays)
+				})
+			}
+		}
+	}
+}
+
+// A program that removes the control group of its trial does not take it away from later programs.
+func TestAttackRemovedControlGroup(t *testing.T) {
+	t.Parallel()
+	if !proc.HasCgroups() {
+		t.Skip("needs a delegated control group")
+	}
+	for _, program := range []string{"setsid", "prlimit"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs " + program + " from util-linux")
+		}
+	}
+	ctx, scope := proc.WithScope(t.Context())
+	require.NoError(t, proc.Run(ctx, proc.Command{Args: sh("true")}))
+	own, _ := proc.OuterCgroups()
+	remove := fmt.Sprintf("echo $$ >%s/cgroup.procs; until rmdir %s; do :; done", own, scope.Cgroup())
+	require.NoError(t, proc.Run(ctx, proc.Command{Args: sh(remove)}))
+	pid, _ := escaped(t, ctx, escapes["no marks"])
+	require.GreaterOrEqual(t, scope.End(), 1)
+	requireGone(t, pid)
+}
+
+// cgroupOf returns the directory of a process's control group.
+func cgroupOf(t *testing.T, pid string) string {
+	t.Helper()
+	groups, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/cgroup")
+	require.NoError(t, err)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	return proc.CgroupPath(string(groups), string(mounts))
 }
 
 // Processes of a program in a new session outside of a scope remain until Sweep.
