@@ -114,15 +114,21 @@ func Make(ctx context.Context, source, id, dir string) error {
 func git(ctx context.Context, dir string, args ...string) (printed, said string, err error) {
 	stdout, stderr := &proc.Limited{Max: maxMessage}, &proc.Limited{Max: maxMessage}
 	err = proc.Run(ctx, proc.Command{
-		Args: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull}, args...), Dir: dir, Env: environ(), Stdout: stdout, Stderr: stderr,
+		Args: append([]string{"git"}, args...), Dir: dir, Env: environ(), Stdout: stdout, Stderr: stderr,
 	})
 	return strings.TrimSpace(stdout.String()), strings.TrimSpace(stderr.String()), err
 }
 
-// environ returns this process's environment without the variables that select a repository;
-// hooks of git set them. git must not ask for a password.
+// environ returns this process's environment for git. git must not ask for a password, and
+// starts no program that the repository names in its settings.
 func environ() []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+	return append(withSettings(withoutRepository(os.Environ()), safeSettings), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+}
+
+// withoutRepository returns an environment without the variables that select a repository; hooks
+// of git set them.
+func withoutRepository(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX":
@@ -130,7 +136,6 @@ func environ() []string {
 		}
 		return false
 	})
-	return append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
 // fault returns an error that includes git's message.

@@ -56,7 +56,7 @@ func Unpack(ctx context.Context, r io.Reader, id, dir string) error {
 func pipe(ctx context.Context, dir string, in io.Reader, out io.Writer, args ...string) (said string, err error) {
 	stderr := &proc.Limited{Max: maxMessage}
 	err = proc.Run(ctx, proc.Command{
-		Args: append([]string{"git", "-c", "core.hooksPath=/dev/null"}, args...), Dir: dir, Env: environ(), Stdin: in, Stdout: out, Stderr: stderr,
+		Args: append([]string{"git"}, args...), Dir: dir, Env: environ(), Stdin: in, Stdout: out, Stderr: stderr,
 	})
 	return strings.TrimSpace(stderr.String()), err
 }
