@@ -116,8 +116,13 @@ func (l *Limiter) acquire(ctx context.Context) (*slot, error) {
 		return nil, context.Cause(ctx)
 	case <-late:
 		l.leave(turn)
-		return nil, &Error{Kind: Throttled, Message: "the provider is overloaded: the call did not get its turn in time"}
+		return nil, lateError()
 	}
+}
+
+// lateError is the error of a call that did not get its turn in time.
+func lateError() *Error {
+	return &Error{Kind: Throttled, Message: "the provider is overloaded: the call did not get its turn in time"}
 }
 
 // lateness returns a channel that fires when it is too late to keep waiting.

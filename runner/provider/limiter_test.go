@@ -163,6 +163,41 @@ func TestThrottledForEver(t *testing.T) {
 	})
 }
 
+// A call with RetryWithin gives up early while the provider fails, and so does the next one, which
+// waits for its turn.
+func TestRetryWithin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		after  string
+		want   Kind
+	}{
+		"503":                  {http.StatusServiceUnavailable, "", Throttled},
+		"429 with Retry-After": {http.StatusTooManyRequests, "60", Throttled},
+		"502":                  {http.StatusBadGateway, "", Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{handle: func(w http.ResponseWriter, _ int) {
+					time.Sleep(100 * time.Millisecond)
+					w.Header().Set("Retry-After", c.after)
+					w.WriteHeader(c.status)
+				}}
+				client := bubbled(t, OpenAI, f, PoolOptions{})
+				for range 5 {
+					start := time.Now()
+					r := ask("hi")
+					r.RetryWithin = 1500 * time.Millisecond
+					_, err := client.Complete(context.Background(), r)
+					require.Equal(t, c.want, KindOf(err), "%v", err)
+					require.Less(t, time.Since(start), 2*time.Second)
+				}
+			})
+		})
+	}
+}
+
 func TestLimiterLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

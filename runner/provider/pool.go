@@ -218,6 +218,12 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 	var spent Usage
 	defer func() { c.pool.options.Budget.settle(most, spent) }()
+	waiting := ctx
+	if r.RetryWithin > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, r.RetryWithin)
+		defer cancel()
+	}
 	streamed := false // the caller has already received a part of the answer
 	if text := r.Text; text != nil {
 		streaming := *r
@@ -225,7 +231,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 		r = &streaming
 	}
 	for tries, faults, throttled := 1, 0, 0; ; tries++ {
-		reply, err := c.try(ctx, r)
+		reply, err := c.try(ctx, waiting, r)
 		spent = spent.Add(reply.Usage)
 		reply.Usage, reply.Tries = spent, tries
 		var e *Error
@@ -237,7 +243,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 			return reply, c.public(err)
 		case e.Kind == Throttled:
 			throttled++
-			if throttled > maxThrottled || !c.worthWaiting(ctx) {
+			if throttled > maxThrottled || !c.worthWaiting(waiting) {
 				return reply, c.public(err)
 			}
 		case e.Kind == Unreachable:
@@ -246,8 +252,11 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 				return reply, c.public(err)
 			}
 			// A random pause, so that calls that failed together do not retry together.
-			if cause := pause.About(ctx, faultPause<<(faults-1)); cause != nil {
-				return reply, cause
+			switch cause := pause.About(waiting, faultPause<<(faults-1)); {
+			case ctx.Err() != nil:
+				return reply, context.Cause(ctx)
+			case cause != nil:
+				return reply, c.public(err)
 			}
 		default:
 			return reply, c.public(err)
@@ -255,9 +264,12 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 }
 
-// try sends the request once.
-func (c *client) try(ctx context.Context, r *Request) (*Reply, error) {
-	turn, err := c.limiter.acquire(ctx)
+// try sends the request once. It waits for its turn until waiting ends.
+func (c *client) try(ctx, waiting context.Context, r *Request) (*Reply, error) {
+	turn, err := c.limiter.acquire(waiting)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		err = lateError()
+	}
 	if err != nil {
 		return &Reply{}, err
 	}

@@ -48,6 +48,9 @@ type Request struct {
 	// FirstEvent is the maximum time from sending the request to the first part of the answer; 0
 	// means no limit.
 	FirstEvent time.Duration
+	// RetryWithin limits how long after its start a call waits for its turn, or tries again after
+	// a fault; 0 means no limit. A try that has started can take longer.
+	RetryWithin time.Duration
 	// Text, if not nil, is called with the parts of the answer's text as they arrive. The calls
 	// are in order, from the goroutine that called Complete, and never after Complete has
 	// returned. The parts add up to the text of the reply, even if Complete returns an error.
@@ -118,6 +121,13 @@ type Answer struct {
 	// AsSchema requests the answer as structured output instead of a tool call, for servers that
 	// cannot force a tool call.
 	AsSchema bool
+}
+
+// Has reports whether the answer has a member of that name.
+func (a *Answer) Has(name string) bool {
+	properties, _ := a.Schema["properties"].(map[string]any)
+	_, ok := properties[name]
+	return ok
 }
 
 // StopReason is the reason why the model stopped.
