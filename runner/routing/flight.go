@@ -213,6 +213,9 @@ func (f *Flight) next() (q *Question, done bool) {
 	case len(r.Choices) == 0:
 		if len(clients) == 0 {
 			r.Status, r.Reason = Undelivered, "no client is connected"
+			if note := unknown(r.Text, clients); note != "" {
+				r.Reason = note + sentence(r.Reason)
+			}
 			return nil, true
 		}
 		return &Question{Text: strings.TrimSpace(r.Text), Clients: clients}, false
@@ -254,9 +257,10 @@ func (f *Flight) mayRerouteLocked() bool {
 // choose asks who gets the message, and delivers it to them.
 func (f *Flight) choose(ctx context.Context, q *Question) error {
 	choice := &Choice{By: ByPrefix}
-	name, rest, direct := "", "", false
+	name, rest, direct, note := "", "", false, ""
 	if f.isFirst() {
 		name, rest, direct = Direct(q.Text, q.Clients)
+		note = unknown(q.Text, q.Clients)
 	}
 	if direct {
 		choice.Clients = []string{name}
@@ -269,6 +273,11 @@ func (f *Flight) choose(ctx context.Context, q *Question) error {
 	d := &Delivery{Message: f.Routed().Message, Direct: direct, Reason: choice.Reason}
 	if d.Text = q.Text; direct {
 		d.Text, d.Reason = rest, ""
+	}
+	if note != "" {
+		noted := *choice
+		noted.Reason = note + sentence(choice.Reason) // for the sender, not for the clients
+		choice = &noted
 	}
 	chosen, err := f.chosen(q, choice)
 	for _, client := range chosen {

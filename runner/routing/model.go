@@ -20,6 +20,9 @@ type Model struct {
 	Params map[string]any
 	// Patience is the most time for the model; 0 means no limit.
 	Patience time.Duration
+	// RetryWithin is the most time for repeating requests that the model's provider refuses; 0
+	// means no limit but Patience.
+	RetryWithin time.Duration
 	// Otherwise chooses if the model could not be asked or gave no usable answer; the reason of
 	// its choice states that. If Otherwise is nil, Choose returns an error.
 	Otherwise Chooser
@@ -93,7 +96,7 @@ func (m *Model) ask(ctx context.Context, q *Question) (*Choice, error) {
 			asked += "\n\nAn earlier answer could not be used (" + wrong + "). Call route_message, and say nothing else."
 		}
 		reply, err := m.Client.Complete(ctx, &provider.Request{
-			System: Instructions, Params: m.Params, Answer: answerFor(q.Clients),
+			System: Instructions, Params: m.Params, Answer: answerFor(q.Clients), RetryWithin: m.RetryWithin,
 			Messages: []provider.Message{{Role: provider.User, Text: asked}},
 		})
 		choice.Usage = choice.Usage.Add(reply.Usage)

@@ -15,7 +15,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
+	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/provider"
 )
 
@@ -198,18 +201,47 @@ type Connected struct {
 // Direct splits a message that starts with the name of a client, such as "notebook: buy milk" or
 // "Notebook, buy milk". ok is false if no client has that name, or if nothing follows the name.
 // A name followed by white space before the colon or comma does not match.
-func Direct(text string, clients []Client) (name, rest string, ok bool) {
-	text = strings.TrimSpace(text)
-	i := strings.IndexAny(text, ":,")
+func Direct(message string, clients []Client) (name, rest string, ok bool) {
+	message = strings.TrimSpace(message)
+	i := strings.IndexAny(message, ":,")
 	if i < 0 {
 		return "", "", false
 	}
-	j := slices.IndexFunc(clients, func(c Client) bool { return strings.EqualFold(c.Name, text[:i]) })
-	rest = strings.TrimSpace(text[i+1:])
+	j := slices.IndexFunc(clients, func(c Client) bool { return strings.EqualFold(c.Name, message[:i]) })
+	rest = strings.TrimSpace(message[i+1:])
 	if j < 0 || rest == "" {
 		return "", "", false
 	}
 	return clients[j].Name, rest, true
+}
+
+// unknown returns a sentence about the name that a message starts with if no client has it;
+// empty without such a name. Before a comma, only a name that resembles one of a client counts,
+// because any word can precede a comma.
+func unknown(message string, clients []Client) string {
+	message = strings.TrimSpace(message)
+	i := strings.IndexAny(message, ":,")
+	if i < 1 || strings.ContainsFunc(message[:i], unicode.IsSpace) || strings.HasPrefix(message[i+1:], "//") || strings.TrimSpace(message[i+1:]) == "" {
+		return ""
+	}
+	name, names := text.Clip(message[:i], mostHint), make([]string, len(clients))
+	for j, c := range clients {
+		if strings.EqualFold(c.Name, message[:i]) {
+			return ""
+		}
+		names[j] = c.Name
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	switch near := decode.Nearest(name, names); {
+	case near != "":
+		return fmt.Sprintf("No client has the name %q; did you mean %q? ", name, near)
+	case message[i] == ',':
+		return ""
+	}
+	if len(clients) == 0 {
+		return fmt.Sprintf("No client has the name %q. ", name)
+	}
+	return fmt.Sprintf("No client has the name %q; the connected clients are %s. ", name, text.Names(names))
 }
 
 // without returns the clients that are not among names.

@@ -173,6 +173,16 @@ func TestModelTakesTooLong(t *testing.T) {
 	require.ErrorIs(t, err, errDown, "the end of the caller's context is not a fault of the model")
 }
 
+// The requests to the model limit the time for retries.
+func TestModelRetries(t *testing.T) {
+	t.Parallel()
+	m := &model{}
+	choice, err := (&routing.Model{Client: m, RetryWithin: time.Second, Otherwise: routing.Words{}}).Choose(t.Context(), &routing.Question{Text: "note this", Clients: house})
+	require.NoError(t, err)
+	require.Equal(t, routing.ByWords, choice.By)
+	require.Equal(t, time.Second, m.requests[0].RetryWithin)
+}
+
 // silent answers when its context ends.
 type silent struct{}
 
