@@ -12,17 +12,18 @@ import (
 )
 
 // The memo keeps the Info of runs that have ended. A list of many runs then checks the files of
-// each run without reading them. The memo is a file of sealed JSON lines, see [journal.Seal]:
+// each run without reading them. The memo is a file of sealed JSON lines, see
+// [journal.CacheSealer]:
 //
-//	{"catalog":5}
-//	{"id":"20260101-…","stamp":"…","info":{…},"crc":"…"}
+//	{"catalog":6}
+//	{"id":"20260101-…","stamp":"…","info":{…},"mac":"…","crc":"…"}
 //
-// The memo is only a cache. A line is valid while its checksum is right and the run has the same
+// The memo is only a cache. A line is valid while its digest is right and the run has the same
 // stamp, see [journal.Run.Stamp]; otherwise waza reads the run again. Several processes can
 // write the file. The last one wins, which at worst loses the lines of the others.
 const (
 	catalogFile    = "runs.catalog"
-	catalogVersion = 5 // increment it when the fields of Info or their meaning change
+	catalogVersion = 6 // increment it when the fields of Info or their meaning change
 )
 
 var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"
@@ -33,6 +34,7 @@ const catalogSlack = 32
 
 // memo holds the lines by run id. A line is decoded when it is needed.
 type memo struct {
+	sealer  journal.CacheSealer
 	lines   map[string]string
 	missing int // number of added lines
 }
@@ -45,8 +47,8 @@ const (
 )
 
 // readMemo parses the lines of a file, which may contain anything.
-func readMemo(data []byte) *memo {
-	m := &memo{lines: map[string]string{}}
+func readMemo(data []byte, sealer journal.CacheSealer) *memo {
+	m := &memo{sealer: sealer, lines: map[string]string{}}
 	rest, ok := strings.CutPrefix(string(data), catalogHeader)
 	if !ok {
 		return m
@@ -75,7 +77,7 @@ func (m *memo) find(id, stamp string) (info []byte, ok bool) {
 	if line := m.lines[id]; stamp == "" || !strings.HasPrefix(line, head) {
 		return nil, false
 	}
-	body, ok := journal.Unseal(m.lines[id])
+	body, ok := m.sealer.Unseal(m.lines[id])
 	if !ok {
 		return nil, false
 	}
@@ -88,8 +90,10 @@ func (m *memo) put(id, stamp string, info *Info) {
 	if stamp == "" || err != nil {
 		return
 	}
-	m.lines[id] = string(journal.Seal([]byte(memoID + id + memoStamp + stamp + memoInfo + string(b) + "}")))
-	m.missing++
+	if line := m.sealer.Seal([]byte(memoID + id + memoStamp + stamp + memoInfo + string(b) + "}")); line != nil {
+		m.lines[id] = string(line)
+		m.missing++
+	}
 }
 
 // needles returns texts that occur in the JSON of every Info that f chooses. Searching for them
@@ -114,4 +118,6 @@ func (r *Catalog) saveMemo(m *memo, ids []string) {
 	}
 }
 
-func (r *Catalog) loadMemo() *memo { return readMemo(r.Store.ReadCache(catalogFile)) }
+func (r *Catalog) loadMemo() *memo {
+	return readMemo(r.Store.ReadCache(catalogFile), r.Store.CacheSealer())
+}

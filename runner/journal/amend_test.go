@@ -41,7 +41,7 @@ func TestAmend(t *testing.T) {
 		require.NoError(t, a.Flush())
 		b, err := os.ReadFile(run.JournalPath())
 		require.NoError(t, err)
-		require.Regexp(t, fmt.Sprintf(`^{"line":%d,"crc":"[0-9a-f]{8}"}\n$`, from), string(b[off:]))
+		require.Regexp(t, fmt.Sprintf(`^{"line":%d,"mac":"[0-9a-f]{48}","crc":"[0-9a-f]{8}"}\n$`, from), string(b[off:]))
 		write(t, a, from+1, from+9)
 		r, err := a.Lines(int64(from))
 		require.NoError(t, err)

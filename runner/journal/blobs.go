@@ -200,6 +200,66 @@ func (b *BlobReader) Get(blob record.Blob) ([]byte, error) {
 	return content, nil
 }
 
+// contentChecks remembers the results of [Run.CheckContents], because clients ask for the damage
+// of a run again and again. It is safe for concurrent use.
+type contentChecks struct {
+	mu   sync.Mutex
+	list map[string]contentCheck // by run id
+}
+
+// maxContentChecks limits the remembered results.
+const maxContentChecks = 10_000
+
+type contentCheck struct {
+	stamp string
+	err   error
+}
+
+func (c *contentChecks) find(id, stamp string) (contentCheck, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.list[id]
+	return found, ok && stamp != "" && found.stamp == stamp
+}
+
+func (c *contentChecks) put(id string, check contentCheck) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list == nil || len(c.list) >= maxContentChecks {
+		c.list = map[string]contentCheck{}
+	}
+	c.list[id] = check
+}
+
+// CheckContents reads the stored contents to which the lines of the run refer, unless the files
+// of the run are the same as in the last call. It returns a [*FileError] if a content is missing
+// or changed.
+func (r *Run) CheckContents(refs map[record.Blob]bool) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	stamp, _ := r.Stamp()
+	if known, ok := r.store.checks.find(r.ID(), stamp); ok {
+		return known.err
+	}
+	blobs, err := r.Blobs()
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	lost := 0
+	for blob := range refs {
+		if _, err := blobs.Get(blob); err != nil {
+			lost++
+		}
+	}
+	if lost > 0 {
+		err = &FileError{blobFile, fmt.Errorf("%d of %d contents are missing or changed", lost, len(refs))}
+	}
+	r.store.checks.put(r.ID(), contentCheck{stamp, err})
+	return err
+}
+
 // Close closes the file.
 func (b *BlobReader) Close() error {
 	if b.file == nil {

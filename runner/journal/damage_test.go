@@ -255,12 +255,11 @@ func TestFlippedBits(t *testing.T) {
 // Journals from before checksums were introduced can be read and continued.
 func TestNoChecksums(t *testing.T) {
 	t.Parallel()
-	run, _ := journalOf(t, 0)
 	var old strings.Builder
 	for n := 1; n <= 10; n++ {
 		old.WriteString(event(n) + "\n")
 	}
-	rewrite(t, run, []byte(old.String()))
+	_, run := unkeyed(t, []byte(old.String()))
 	w, err := run.Reopen()
 	require.NoError(t, err)
 	w.Append([]byte(event(11)))

@@ -1,8 +1,8 @@
 // Package journal is the durable record of runs. Each run has a directory below the state
 // directory. It contains run.json (the request), journal.jsonl (one numbered event per line,
-// with a checksum) and result.json (written last). It may also contain file contents that lines
-// refer to ([Blobs]). Workspaces are separate, so that those of dead runs are found without
-// reading each run. The package handles lines, their numbers and files, not their meaning. Call
+// with a checksum and a digest that only waza can compute) and result.json (written last). It may
+// also contain file contents that lines refer to ([Blobs]). Workspaces are separate, so that those
+// of dead runs are found without reading each run. The package handles lines, their numbers and files, not their meaning. Call
 // [NewStore], then [Store.Create] to record a run, [Store.Open] to read one, [Run.Amend] to
 // append lines to it and [Run.Reopen] to continue it.
 package journal
@@ -12,12 +12,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"waza/eval/files"
 	"waza/runner/record"
 )
 
@@ -27,7 +31,8 @@ const (
 	journalFile = "journal.jsonl"
 	resultFile  = "result.json"
 	amendFile   = "amend.lock"
-	workDir     = "work"
+	workDir     = files.WorkDir
+	runsDir     = "runs"
 )
 
 // ErrNotFound reports that the run does not exist.
@@ -51,13 +56,17 @@ type Store struct {
 	// sees reports whether a run is visible to the user of the store; nil means that all are.
 	sees func(id string) bool
 
+	keys    *keyring
+	checks  *contentChecks
 	written *written // by this process
 }
 
 type written struct{ lines, bytes atomic.Int64 }
 
 // NewStore returns the store of a state directory. The first run creates the directory.
-func NewStore(dir string) *Store { return &Store{dir: dir, written: &written{}} }
+func NewStore(dir string) *Store {
+	return &Store{dir: dir, keys: &keyring{dir: dir}, checks: &contentChecks{}, written: &written{}}
+}
 
 // View returns a store restricted to the runs that sees accepts. It lists only these runs, and
 // treats all others as if they did not exist. It neither deletes nor replaces files that belong
@@ -71,19 +80,18 @@ func View(s *Store, sees func(id string) bool) *Store {
 // hides reports whether a run is invisible to the user of the store.
 func hides(s *Store, id string) bool { return s.sees != nil && !s.sees(id) }
 
-// DefaultDir returns $WAZA_STATE, else waza below $XDG_STATE_HOME, else ~/.local/state/waza.
-func DefaultDir() (string, error) {
-	if dir := os.Getenv("WAZA_STATE"); dir != "" {
-		return filepath.Abs(dir)
+// DefaultDir returns the state directory of this process, see [files.StateDir].
+func DefaultDir() (string, error) { return files.StateDir() }
+
+// StateError returns an error about the state directory, with the remedy; nil for nil.
+func StateError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("state directory: %w; set WAZA_STATE to a directory that you can write", err)
 	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "waza"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot determine the state directory: %w; set WAZA_STATE", err)
-	}
-	return filepath.Join(home, ".local", "state", "waza"), nil
+	return fmt.Errorf("state directory: %w", err)
 }
 
 // Dir returns the state directory.
@@ -93,7 +101,11 @@ func (s *Store) Dir() string { return s.dir }
 // run creates it.
 func (s *Store) RunsDir() string { return s.runs() }
 
-func (s *Store) runs() string { return filepath.Join(s.dir, "runs") }
+// ExportsDir returns the directory below the state directory for files that clients export from
+// a run. This package does not create it. It is removed with the run.
+func (s *Store) ExportsDir(id string) string { return filepath.Join(s.dir, files.ExportsDir, id) }
+
+func (s *Store) runs() string { return filepath.Join(s.dir, runsDir) }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
 // Written returns the number of lines and bytes of journals that were written through the store.
@@ -207,6 +219,9 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 		return nil, fmt.Errorf("run id %q: not usable as a directory name", id)
 	}
 	if err := os.MkdirAll(s.runs(), 0o700); err != nil {
+		return nil, StateError(err)
+	}
+	if _, err := s.keys.ensure(s.disk()); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	r := s.run(id)
@@ -283,7 +298,7 @@ func (r *Run) Journal() (*Reader, error) { return r.JournalFrom(Mark{}) }
 func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	f, err := os.Open(r.JournalPath())
 	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
-		return newReader(strings.NewReader(""), io.NopCloser(nil), m), nil
+		return newReader(strings.NewReader(""), io.NopCloser(nil), m, r.verifier()), nil
 	}
 	if err != nil {
 		return nil, err
@@ -292,7 +307,7 @@ func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 		f.Close()
 		return nil, err
 	}
-	return newReader(f, f, m), nil
+	return newReader(f, f, m, r.verifier()), nil
 }
 
 // Lines opens the file of the run's lines; nil when it is missing. The error is [ErrNotFound]

@@ -115,7 +115,7 @@ func TestOffsets(t *testing.T) {
 	for line, off := range want {
 		whole, ok := strings.CutSuffix(line, "}")
 		require.True(t, ok)
-		require.Equal(t, whole+`,"crc":"`, string(b[off:off+int64(len(line))+7]))
+		require.Equal(t, whole+`,"mac":"`, string(b[off:off+int64(len(line))+7]))
 	}
 }
 

@@ -6,15 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
-	"strings"
 )
 
-// A line is a JSON object. In the file, its last member is a checksum of everything before it. A
-// reader can therefore verify a line without the others, and no part of a line is valid in
-// another place:
+// A line is a JSON object. In the file, its last member is a checksum of everything before it,
+// including the digest that chain.go describes. The checksum shows where a line is damaged, also
+// without the key, and no part of a line is valid in another place:
 //
 //	appended  {"seq":7,"type":"log"}
-//	in file   {"seq":7,"type":"log","crc":"8c1f2a03"}
+//	in file   {"seq":7,"type":"log","mac":"…","crc":"8c1f2a03"}
 //
 // Journals from before checksums were introduced have none.
 const (
@@ -31,24 +30,13 @@ var (
 	errNoObject   = errors.New("not a JSON object")
 )
 
-// seal appends a line to buf in the format of the file, including the newline.
-func seal(buf, line []byte) []byte {
-	body := line[:len(line)-1]
+// appendSeal appends the checksum of the bytes from start on, a brace and a newline.
+func appendSeal(buf []byte, start int) []byte {
 	var sum [4]byte
-	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(body, castagnoli))
-	buf = append(append(buf, body...), sealHead...)
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(buf[start:], castagnoli))
+	buf = append(buf, sealHead...)
 	buf = hex.AppendEncode(buf, sum[:])
 	return append(append(buf, sealTail...), '\n')
-}
-
-// Seal returns a line, a JSON object with members, in the format of a journal: with its checksum
-// and a newline.
-func Seal(line []byte) []byte { return seal(nil, line) }
-
-// Unseal returns the original of a sealed line, and whether it is undamaged.
-func Unseal(line string) (body []byte, ok bool) {
-	body, sealed, err := unseal([]byte(strings.TrimSuffix(line, "\n")))
-	return body, sealed && err == nil
 }
 
 // sealAt returns the checksum at the start of b.

@@ -19,6 +19,8 @@ type Reader struct {
 	at   Mark
 	held []byte       // the rest of the current line of the file
 	was  DamagedError // the position of the line or damaged part that Next returned last
+
+	verifier *verifier
 }
 
 // A Mark is a position between two lines. The zero value is the position before the first.
@@ -29,15 +31,26 @@ type Mark struct {
 	// sealed reports whether a line before it has a checksum, so that all later lines must have
 	// one.
 	sealed bool
+	// tag is the tag of the last undamaged line, or what the next line must continue instead.
+	tag    tag
+	keyed  bool   // whether a line before it has a digest, so that all later lines must have one
 	damage damage // since the last undamaged line
 }
 
 // Number returns the number of the last undamaged line before the mark; 0 without one.
 func (m Mark) Number() int64 { return m.number }
 
-func newReader(r io.Reader, c io.Closer, at Mark) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, 64<<10), c: c, at: at}
+func newReader(r io.Reader, c io.Closer, at Mark, v *verifier) *Reader {
+	return &Reader{r: bufio.NewReaderSize(r, 64<<10), c: c, at: at, verifier: v}
 }
+
+// Unverifiable describes why some of the record cannot be verified, although the user trusts it;
+// empty when all of it can.
+func (r *Reader) Unverifiable() string { return r.verifier.doubt() }
+
+// KeyFault returns the error of a missing or unreadable key, without which no line can be
+// verified; nil with a key.
+func (r *Reader) KeyFault() error { return r.verifier.err }
 
 // Mark returns the position after the line or damaged part that Next returned last.
 func (r *Reader) Mark() Mark { return r.at }
@@ -51,9 +64,9 @@ func (r *Reader) Last() int64 { return r.at.last() }
 // Numbers rise. The caller owns the bytes. At the end, and at an incomplete last line, Next
 // returns io.EOF.
 //
-// For a damaged part it returns a [*DamagedError]. The next call continues after that part.
-// Missing numbers are those of lost lines. Any other error is an error of the file and
-// permanent.
+// For a damaged part, or one that waza did not write, it returns a [*DamagedError]. The next call
+// continues after that part. Missing numbers are those of lost lines. Any other error is an error
+// of the file and permanent.
 func (r *Reader) Next() (line []byte, number, offset int64, err error) {
 	raw, skipped, err := r.take()
 	if err != nil {
@@ -96,8 +109,8 @@ func (r *Reader) whole(line []byte, number int64, raw []byte) ([]byte, int64, in
 	return line, number, r.was.Offset, nil
 }
 
-// MarkDamaged marks the line that Next returned last as damaged although its checksum is right. The
-// caller knows that its content is invalid.
+// MarkDamaged marks the line that Next returned last as damaged although its checksum is right.
+// The caller knows that its content is invalid.
 func (r *Reader) MarkDamaged(why error) *DamagedError {
 	err := r.was
 	err.Err = why
@@ -144,6 +157,8 @@ func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
 		return nil, 0, errNoChecksum
 	case !sealed && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)):
 		return nil, 0, errNoObject
+	case len(line) == 0:
+		return nil, 0, errNoObject
 	}
 	number, reported := numberOf(line)
 	if !reported {
@@ -152,7 +167,17 @@ func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
 	if missing := number - r.at.number - 1; missing < 0 || missing > r.at.damage.room(sealed) {
 		return nil, 0, fmt.Errorf("line number %d after %d", number, r.at.number)
 	}
-	r.at.sealed = sealed
+	line, t, keyed, err := r.verifier.check(line, r.at.tag, number == r.at.number+1 && r.at.damage == damage{})
+	switch {
+	case err == nil && !keyed && r.at.keyed:
+		err = errUnkeyed
+	case err == nil && !keyed:
+		t = afterUnkeyed
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r.at.sealed, r.at.keyed, r.at.tag = sealed, keyed, t
 	return line, number, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"waza/eval/files"
 )
 
 // trashDir is the directory for runs that are about to be deleted. A rename removes a run from
@@ -17,7 +19,7 @@ const trashDir = "trash"
 
 func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 
-// Discard moves a run and its workspaces out of the store and returns their directory in the
+// Discard moves a run, its workspaces and its exports out of the store and returns their directory in the
 // trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or [ErrAmended]
 // when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
@@ -46,6 +48,9 @@ func (s *Store) Discard(id string) (trash string, err error) {
 	}
 	// If this fails, the workspaces become leftovers.
 	if err := os.Rename(r.work, filepath.Join(trash, "work")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return trash, err
+	}
+	if err := os.Rename(s.ExportsDir(id), filepath.Join(trash, files.ExportsDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return trash, err
 	}
 	return trash, nil

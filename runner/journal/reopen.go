@@ -60,7 +60,11 @@ func (r *Run) ResumerPID() int {
 // lock, which may be the same.
 func (r *Run) continued(f, lock *os.File) (*Writer, error) {
 	w := &Writer{run: r, file: f, lock: lock}
-	if err := w.recount(); err != nil {
+	err := w.loadKey()
+	if err == nil {
+		err = w.recount()
+	}
+	if err != nil {
 		release(lock)
 		f.Close()
 		return nil, err
@@ -88,7 +92,7 @@ func lockPatiently(f *os.File, patience time.Duration) error {
 // recount finds the existing lines and their positions, and truncates an incomplete last line.
 // Damaged lines remain.
 func (w *Writer) recount() error {
-	r := newReader(w.file, io.NopCloser(w.file), Mark{})
+	r := newReader(w.file, io.NopCloser(w.file), Mark{}, w.run.verifier())
 	for indexed := int64(-1); ; {
 		before := r.Mark()
 		_, _, _, err := r.Next()
@@ -110,12 +114,13 @@ func (w *Writer) recount() error {
 	return nil
 }
 
-// WriteRequest replaces run.json, completely or not at all, and adds a checksum.
+// WriteRequest replaces run.json, completely or not at all. It adds the id of the key, a digest
+// and a checksum.
 func (w *Writer) WriteRequest(request []byte) error {
-	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, runFile), sealed("", func(out io.Writer) error {
+	return w.writeFile(runFile, forRequest, fmt.Sprintf(`%s%x"`, keyIDHead, w.key.id), func(out io.Writer) error {
 		_, err := out.Write(request)
 		return err
-	}))
+	})
 }
 
 // RemoveEnd removes the traces of the earlier end of a resumed run: result.json, the named

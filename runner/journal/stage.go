@@ -26,7 +26,7 @@ type Stage struct {
 func NewStage(s *Store) (*Stage, error) {
 	parent := filepath.Join(s.dir, stagesDir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+		return nil, StateError(err)
 	}
 	if old, err := os.ReadDir(parent); err == nil {
 		for _, e := range old {
@@ -37,10 +37,10 @@ func NewStage(s *Store) (*Stage, error) {
 	}
 	dir, err := os.MkdirTemp(parent, "")
 	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+		return nil, StateError(err)
 	}
 	staged := NewStore(dir)
-	staged.Sync, staged.fsync = s.Sync, s.fsync
+	staged.Sync, staged.fsync, staged.keys = s.Sync, s.fsync, s.keys
 	return &Stage{Store: staged, of: s}, nil
 }
 
@@ -48,14 +48,14 @@ func NewStage(s *Store) (*Stage, error) {
 // [os.ErrExist] when the store has a run with that id.
 func (s *Stage) Publish(id string) error {
 	if err := os.MkdirAll(s.of.runs(), 0o700); err != nil {
-		return fmt.Errorf("state directory: %w", err)
+		return StateError(err)
 	}
 	to := s.of.run(id).dir
 	if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", id, os.ErrExist)
 	}
 	if err := os.Rename(s.Store.run(id).dir, to); err != nil {
-		return fmt.Errorf("state directory: %w", err)
+		return StateError(err)
 	}
 	s.of.run(id).touch()
 	return s.of.disk().syncDir(s.of.runs())

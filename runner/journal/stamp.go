@@ -2,24 +2,27 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
-// Stamp distinguishes states of a recorded run: it changes with each of its files except
-// contents and locks. It contains no blanks, and is empty for a run whose files cannot be read.
-// result reports whether the run has a result.
+// Stamp distinguishes states of a recorded run: it changes with each of its files except locks. It
+// contains no blanks, and is empty for a run whose files cannot be read. result reports whether
+// the run has a result.
 func (r *Run) Stamp() (stamp string, result bool) {
 	b := make([]byte, 0, 128)
-	for _, name := range []string{runFile, journalFile, resultFile} {
-		info, err := os.Lstat(r.dir + string(filepath.Separator) + name) // filepath.Join is slower, and lists stat thousands of files
+	for _, name := range []string{runFile, journalFile, blobFile, resultFile} {
+		var st unix.Stat_t
+		err := unix.Lstat(r.dir+string(filepath.Separator)+name, &st) // filepath.Join is slower, and lists stat thousands of files
 		switch {
 		case err == nil:
-			b = append(b, identity(info)...)
+			b = appendIdentity(b, &st)
 			result = name == resultFile
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", false
@@ -29,16 +32,55 @@ func (r *Run) Stamp() (stamp string, result bool) {
 	return string(b), result
 }
 
-// identity returns inode, modification time and size. A file that replaces another has another
-// inode, even with the same size and within one clock tick.
-func identity(info fs.FileInfo) string {
-	inode := uint64(0)
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		inode = st.Ino
+// appendIdentity appends inode, time of the last change and size. A file that replaces another
+// has another inode, even with the same size and within one clock tick. Programs can set the
+// modification time of a file, but not the time of its last change.
+func appendIdentity(b []byte, st *unix.Stat_t) []byte {
+	b = strconv.AppendUint(b, st.Ino, 36)
+	b = strconv.AppendInt(append(b, '.'), st.Ctim.Nano(), 36)
+	return strconv.AppendInt(append(b, '.'), st.Size, 36)
+}
+
+// A CacheSealer authenticates the lines of a file that [Store.WriteCache] writes, so that nobody
+// without the key of the state directory can add some. It is safe for concurrent use.
+type CacheSealer struct{ signers *sync.Pool } // nil without a key
+
+// CacheSealer returns a sealer. Without a key, it accepts no line.
+func (s *Store) CacheSealer() CacheSealer {
+	key, err := s.keys.load()
+	if err != nil {
+		return CacheSealer{}
 	}
-	b := strconv.AppendUint(nil, inode, 36)
-	b = strconv.AppendInt(append(b, '.'), info.ModTime().UnixNano(), 36)
-	return string(strconv.AppendInt(append(b, '.'), info.Size(), 36))
+	// Lines depend on the trusted runs, because these determine the damage of a run.
+	trusted := string(key.encode())
+	return CacheSealer{&sync.Pool{New: func() any { return newSigner(key, trusted) }}}
+}
+
+// Seal returns a line, a JSON object with members, with its digest, a checksum and a newline; nil
+// without a key.
+func (c CacheSealer) Seal(line []byte) []byte {
+	if c.signers == nil {
+		return nil
+	}
+	s := c.signers.Get().(*signer)
+	defer c.signers.Put(s)
+	sealed, _ := s.sign(nil, line, tag{})
+	return sealed
+}
+
+// Unseal returns the original of a sealed line, and whether it is authentic.
+func (c CacheSealer) Unseal(line string) (body []byte, ok bool) {
+	if c.signers == nil {
+		return nil, false
+	}
+	s := c.signers.Get().(*signer)
+	defer c.signers.Put(s)
+	body, sealed, err := unseal([]byte(strings.TrimSuffix(line, "\n")))
+	if !sealed || err != nil {
+		return nil, false
+	}
+	body, _, _, err = (&verifier{signer: s}).check(body, tag{}, true)
+	return body, err == nil
 }
 
 // ReadCache returns a replaceable file of the state directory, written by [Store.WriteCache].
@@ -59,7 +101,7 @@ func (s *Store) WriteCache(name string, data []byte) error {
 	}
 	f, err := os.CreateTemp(s.dir, "."+name+"-*")
 	if err != nil {
-		return fmt.Errorf("state directory: %w", err)
+		return StateError(err)
 	}
 	_, err = f.Write(data)
 	if cerr := f.Close(); err == nil {

@@ -58,7 +58,7 @@ func TestSyncAlways(t *testing.T) {
 	d, store := newDisk(t, journal.SyncAlways)
 	w, err := store.Create("r", []byte("{}"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"run.json", "r", "runs", "state"}, d.since())
+	require.Equal(t, []string{"record.key", "state", "run.json", "r", "runs", "state"}, d.since())
 	write(t, w, 1, 3)
 	require.Equal(t, []string{"journal.jsonl"}, d.since())
 	_, err = w.Blobs().Put([]byte("content"))

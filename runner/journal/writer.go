@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -26,7 +25,11 @@ type Writer struct {
 	lock *os.File    // the locked file, which may be the same
 	buf  []byte      // appended lines that are not flushed
 
-	blobs Blobs
+	// key is the key of the record. The writer keeps it, because its file can be removed while
+	// the run is recorded.
+	key    *stateKey
+	signer *signer
+	blobs  Blobs
 
 	mu      sync.Mutex // guards the fields below
 	index   []Mark     // before every indexEvery-th line
@@ -55,11 +58,28 @@ func (r *Run) create(request []byte) (*Writer, error) {
 	}
 	// run.json is written last: a directory with it also has a journal.
 	w := &Writer{run: r, file: f, lock: f}
+	if err := w.loadKey(); err != nil {
+		release(f)
+		return nil, err
+	}
 	if err := w.WriteRequest(request); err != nil {
 		release(f)
 		return nil, err
 	}
 	return newWriter(w), nil
+}
+
+// loadKey loads the key of the state directory, or creates it if it is missing. A record has
+// only one key, so loadKey returns an error for a run that was recorded with a different one.
+func (w *Writer) loadKey() (err error) {
+	if w.key, err = w.run.store.keys.ensure(w.run.disk); err != nil {
+		return err
+	}
+	if v := w.run.verifier(); v.other != nil && v.other() {
+		return fmt.Errorf("run %s was recorded with a different key, so waza adds nothing to its record", w.run.ID())
+	}
+	w.signer = newSigner(w.key, w.run.ID())
+	return nil
 }
 
 func newWriter(w *Writer) *Writer {
@@ -91,8 +111,9 @@ func (w *Writer) Append(line []byte) int64 {
 		w.pendingIndex = append(w.pendingIndex, w.pending)
 	}
 	before := len(w.buf)
-	w.buf = seal(w.buf, line)
-	w.pending = Mark{offset: off + int64(len(w.buf)-before), line: w.pending.line + 1, number: w.pending.last() + 1, sealed: true}
+	var t tag
+	w.buf, t = w.signer.sign(w.buf, line, w.pending.tag)
+	w.pending = Mark{offset: off + int64(len(w.buf)-before), line: w.pending.line + 1, number: w.pending.last() + 1, sealed: true, tag: t, keyed: true}
 	return off
 }
 
@@ -161,10 +182,18 @@ func (w *Writer) checkReplaced() error {
 	return nil
 }
 
-// WriteResult writes result.json, completely or not at all, and adds the number of lines and a
-// checksum.
+// WriteResult writes result.json, completely or not at all. It adds the number of lines, the
+// size of the journal, the tag of the last line, a digest and a checksum.
 func (w *Writer) WriteResult(write func(io.Writer) error) error {
-	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, resultFile), sealed(linesHead+strconv.FormatInt(w.pending.last(), 10), write))
+	end := fmt.Sprintf(`%s%d%s%d%s%x"`, linesHead, w.pending.last(), bytesHead, w.pending.offset, lastHead, w.pending.tag)
+	return w.writeFile(resultFile, forResult, end, write)
+}
+
+// writeFile writes a file beside the journal, with members, a digest and a checksum.
+func (w *Writer) writeFile(name, purpose, members string, write func(io.Writer) error) error {
+	s := newSigner(w.key, w.run.ID())
+	s.start(purpose)
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, name), sealed(s, members, write))
 }
 
 // Lines opens the flushed lines, starting at or before the line with the given number (from 1).
@@ -176,7 +205,7 @@ func (w *Writer) Lines(number int64) (*Reader, error) {
 		return nil, err
 	}
 	from, end := w.find(number)
-	return newReader(io.NewSectionReader(f, from.offset, end-from.offset), f, from), nil
+	return newReader(io.NewSectionReader(f, from.offset, end-from.offset), f, from, w.run.verifier()), nil
 }
 
 // Number returns the number of the line that Append adds next. A line that contains its number
