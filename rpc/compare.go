@@ -25,10 +25,12 @@ func compareMethods() []*method {
 }
 
 type compareParams struct {
-	RunIDs     []string `json:"runIds" jsonschema:"required" doc:"The runs, the reference first: ids, starts of ids, latest, or latest~1 for the run before it of the same suite."`
+	RunIDs     []string `json:"runIds" jsonschema:"required" doc:"The runs, the reference first: ids, starts of ids, latest for the newest run of the project of the connection's first folder, or latest~1 for the run before it of the same suite. Without a folder, latest is the newest of all runs."`
 	Tasks      []string `json:"tasks" doc:"Compare only tasks whose id or name matches one of these globs."`
 	Confidence float64  `json:"confidence" jsonschema:"minimum=0.5,maximum=0.999" doc:"Confidence level of intervals, and of calling all tasks together improved or regressed; 0.95 when absent."`
 	Margin     float64  `json:"margin" jsonschema:"minimum=0.001,maximum=1" doc:"Largest difference of pass rates and scores that counts as unchanged; 0.1 when absent."`
+
+	AcceptDamaged bool `json:"acceptDamaged" doc:"Also compare runs with a damaged record, without its lost parts, and runs whose record cannot be verified; otherwise such a run is refused."`
 }
 
 // maxCompared limits the runs of one comparison.
@@ -50,16 +52,19 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" contains one run, which has no matrix; give a second run to compare`, Data: map[string]any{"runId": h.ID()}}
 		}
 	}
-	result, err := compare.Compare(ctx, sources, compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks})
+	result, err := compare.Compare(ctx, sources, compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks, AcceptDamaged: p.AcceptDamaged})
 	if errors.Is(err, compare.ErrNothingCompared) {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
+	}
+	if damaged := (*compare.DamagedError)(nil); errors.As(err, &damaged) {
+		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error() + "; acceptDamaged compares it without the lost parts", Data: map[string]any{"runId": damaged.RunID, "damage": damaged.Damage}}
 	}
 	return result, err
 }
 
 // findRef returns the run for a reference in any of the forms that people use.
 func findRef(c *call, parameter, ref string) (record.Handle, error) {
-	h, err := c.conn.runner.Catalog().Find(ref)
+	h, err := c.conn.runner.Catalog().Find(c.conn.projectDir(), ref)
 	var several *catalog.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):

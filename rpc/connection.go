@@ -41,6 +41,7 @@ type connection struct {
 	server  *Server
 	runner  *runner.Runner // the client's view of the runner
 	owner   bool           // the client owns this process: its runs end with the client
+	other   bool           // the client acts for a person who is not the user of this process
 	counted bool           // counts among the server's clients; guarded by the clients' mu
 	stream  *wire.Stream
 	rpc     *jsonrpc2.Conn
@@ -89,7 +90,7 @@ const notifyQueued = 8 << 10
 // authorized.
 func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*connection, error) {
 	c := &connection{
-		server: s, runner: s.runner.View(who.View), owner: owner, authorised: who.Authorised,
+		server: s, runner: s.runner.View(who.View), owner: owner, other: who.View.Sees != nil && who.View.User != "", authorised: who.Authorised,
 		ready: make(chan struct{}), exits: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -106,7 +107,7 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	c.stream = wire.NewStream(r, w, o)
 	c.subscriptions = subscriptions{ctx: c.ctx, stream: c.stream, sending: &c.sending, log: s.log, byRun: map[string]*follower{}}
 	c.doors = doors.New(doors.Options{
-		Context: c.ctx, Agents: s.o.Agents, Browsers: s.o.Browsers, Office: s.o.Office, Fleet: s.o.Fleet, Restricted: who.View.Sees != nil && who.View.User != "",
+		Context: c.ctx, Agents: s.o.Agents, Browsers: s.o.Browsers, Office: s.o.Office, Fleet: s.o.Fleet, Restricted: c.other,
 		Notify: c.stream.Notify, Sending: &c.sending, Log: s.log,
 	})
 	standings := &s.standings
@@ -340,13 +341,17 @@ func (c *connection) setFolders(paths []string) {
 // resolve returns the absolute path for a parameter, relative to the client's first workspace
 // folder or, without one, to the process's directory.
 func (c *connection) resolve(parameter, given string) (string, error) {
+	return absolute(parameter, given, c.projectDir())
+}
+
+// projectDir returns the first folder of the client, which is in its project; empty without one.
+func (c *connection) projectDir() string {
 	c.mu.Lock()
-	folder := ""
+	defer c.mu.Unlock()
 	if len(c.folders) > 0 {
-		folder = c.folders[0]
+		return c.folders[0]
 	}
-	c.mu.Unlock()
-	return absolute(parameter, given, folder)
+	return ""
 }
 
 // watchProcess treats the client as gone when the process pid ends. It replaces an earlier

@@ -13,12 +13,12 @@ import (
 )
 
 func compareCommand(e *env) *cli.Command {
-	return comparing.Command(comparing.Options{Stdout: e.stdout, Runner: e.newRunner, FindRun: findRun, Bisect: bisectFlag()})
+	return comparing.Command(comparing.Options{Stdout: e.stdout, Stderr: e.stderr, Runner: e.newRunner, FindRun: findRun, Bisect: bisectFlag()})
 }
 
-// findRun finds a run like [catalog.Catalog.Find].
+// findRun finds a run like [catalog.Catalog.Find], in the project of the current directory.
 func findRun(rn *runner.Runner, ref string) (record.Handle, error) {
-	h, err := rn.Catalog().Find(ref)
+	h, err := rn.Catalog().Find(".", ref)
 	if !errors.Is(err, record.ErrRunNotFound) || ref != catalog.LatestRun {
 		return h, err
 	}

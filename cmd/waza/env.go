@@ -49,7 +49,18 @@ func (e *env) do(f func(*env, *cli.Context) error) cli.ActionFunc {
 // newRunner makes the runner of read-only commands. Messages that are not events of a run go to
 // stderr.
 func (e *env) newRunner() (*runner.Runner, error) {
-	return runner.New(e.runnerOptions())
+	rn, err := runner.New(e.runnerOptions())
+	if err == nil {
+		e.warnExposed(rn)
+	}
+	return rn, err
+}
+
+// warnExposed reports that other users can reach the state directory.
+func (e *env) warnExposed(rn *runner.Runner) {
+	if exposed := rn.Catalog().Store.Exposure(); exposed != "" {
+		fmt.Fprintf(e.stderr, "waza: warning: %s\n", output.Clean(exposed))
+	}
 }
 
 // runnerOptions returns options that reach agents and browsers through the server of the state

@@ -26,9 +26,9 @@ changed. Trials that did not start, were cut off, cancelled or skipped, ended wi
 error or have a changed task are run. The run keeps its id and the flags of its first
 call, and uses the suite as it is now. It ends like a run without interruption.
 
-latest means the newest run. A suite means the newest run of it that was
-interrupted, cancelled or failed; no argument means the newest such run of all. waza
-run --resume is the same.
+latest means the newest run of this project. A suite means the newest run of it that
+was interrupted, cancelled or failed; no argument means the newest such run of this
+project. waza run --resume is the same.
 
 Examples:
   waza runs resume
@@ -63,8 +63,12 @@ func resumeRun(e *env, c *cli.Context) error {
 		return err
 	}
 	defer watch.close()
+	e.warnExposed(rn)
 	h, err := runToResume(e, rn, c.Args().First())
 	if err != nil {
+		return err
+	}
+	if _, err := warnDamageOf(e, h); err != nil {
 		return err
 	}
 	rec := h.Record()
@@ -116,7 +120,7 @@ func (s *runSession) resume(h record.Handle) (int, error) {
 // runToResume finds the run that an argument means; the argument can be empty.
 func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
 	if arg == "" {
-		return newestUnfinished(rn, "", "no run to resume")
+		return newestUnfinished(rn, ".", "", "no run of this project to resume")
 	}
 	h, err := findRun(rn, arg)
 	if !errors.Is(err, record.ErrRunNotFound) {
@@ -136,11 +140,11 @@ func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newestUnfinished(rn, path, paths[0]+": no run of this suite to resume")
+	return newestUnfinished(rn, "", path, paths[0]+": no run of this suite to resume")
 }
 
-func newestUnfinished(rn *runner.Runner, suite, none string) (record.Handle, error) {
-	id, err := rn.Catalog().Unfinished(suite)
+func newestUnfinished(rn *runner.Runner, dir, suite, none string) (record.Handle, error) {
+	id, err := rn.Catalog().Unfinished(dir, suite)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +12,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
+	"waza/eval/text"
 	"waza/runner/catalog"
 	"waza/runner/record"
 	"waza/runner/report"
@@ -84,25 +87,42 @@ func listRuns(e *env, c *cli.Context) error {
 		}
 		return nil
 	}
+	unverifiable := map[string]int{}
 	rows := [][]string{{"Run", "Suite", "Status", "Started", "Executor", "Tasks passed"}}
 	for _, i := range infos {
 		rows = append(rows, []string{
 			i.RunID, i.Suite.Name, string(i.Status), i.StartedAt.Local().Format("2006-01-02 15:04:05"),
 			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
-		warnDamage(e, i.RunID, i.Damage)
+		if i.Damage.Damaged() {
+			warnDamage(e, i.RunID, i.Damage)
+		} else if i.Damage != nil {
+			unverifiable[i.Damage.Unverifiable]++
+		}
 		if i.Ahead {
 			fmt.Fprintf(e.stderr, "waza: warning: run %s has a date in the future, so it is listed last and waza runs gc keeps it; waza runs rm removes it\n", output.Clean(i.RunID))
 		}
 	}
+	for _, why := range slices.Sorted(maps.Keys(unverifiable)) {
+		fmt.Fprintf(e.stderr, "waza: warning: the records of %s cannot be verified: %s\n", text.Count(unverifiable[why], "run", "runs"), output.Clean(why))
+	}
 	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }
 
-// warnDamage reports that the record of a run is damaged.
+// warnDamage reports that the record of a run is damaged or cannot be verified.
 func warnDamage(e *env, id string, damage *record.Damage) {
 	if damage != nil {
 		fmt.Fprintf(e.stderr, "waza: warning: run %s: %v\n", output.Clean(id), damage)
 	}
+}
+
+// warnDamageOf reports that the record of a run is damaged, and returns its damage.
+func warnDamageOf(e *env, h record.Handle) (*record.Damage, error) {
+	damage, err := h.Damage()
+	if err == nil {
+		warnDamage(e, h.ID(), damage)
+	}
+	return damage, err
 }
 
 // doneBy names the executor of a run with its agent, and counts the models.

@@ -17,35 +17,38 @@ import (
 const maxNames = 20
 
 type compareInput struct {
-	Run   string   `json:"run,omitempty" jsonschema:"id of the run to compare; the newest when absent"`
+	Run   string   `json:"run,omitempty" jsonschema:"id of the run to compare; the newest of this project when absent"`
 	Base  string   `json:"base,omitempty" jsonschema:"id of the run to compare with; when absent, the previous run of the same suite"`
 	Tasks []string `json:"tasks,omitempty" jsonschema:"compare only tasks whose id or name matches one of these globs"`
 }
 
 type comparison struct {
-	Base        string       `json:"base"`
-	Run         string       `json:"run"`
-	Outcome     string       `json:"outcome" jsonschema:"better, worse, same (a difference larger than the margin is ruled out) or undecided (the differences may be chance)"`
-	P           float64      `json:"p" jsonschema:"p-value of the outcome"`
-	Compared    int          `json:"compared" jsonschema:"number of tasks with results in both runs"`
-	Improved    int          `json:"improved"`
-	Regressed   int          `json:"regressed"`
-	Unchanged   int          `json:"unchanged"`
-	Undecided   int          `json:"undecided" jsonschema:"number of tasks with a difference that may be chance, or with too few trials to rule one out"`
-	Lost        int          `json:"lost" jsonschema:"number of tasks that passed in the base and do not pass now"`
-	Won         int          `json:"won" jsonschema:"number of tasks that pass now and did not pass in the base"`
-	PassRate    *contrast    `json:"pass_rate,omitempty"`
-	Score       *contrast    `json:"score,omitempty"`
-	DurationMS  *contrast    `json:"duration_ms,omitempty"`
-	Tokens      *contrast    `json:"tokens,omitempty"`
-	CostUSD     *contrast    `json:"cost_usd,omitempty"`
-	Tasks       []taskChange `json:"tasks" jsonschema:"tasks that differ, regressed ones first"`
-	Omitted     int          `json:"tasks_omitted,omitempty"`
-	OnlyBase    []string     `json:"only_base,omitempty" jsonschema:"tasks that only the base has"`
-	OnlyRun     []string     `json:"only_run,omitempty" jsonschema:"tasks that only the run has"`
-	Uncounted   []string     `json:"uncounted,omitempty" jsonschema:"tasks that cannot be compared, because no trial of one run counts"`
-	Differences []string     `json:"differences,omitempty" jsonschema:"settings that differ"`
-	Notes       []string     `json:"notes,omitempty" jsonschema:"limitations of the comparison"`
+	Base      string   `json:"base"`
+	Run       string   `json:"run"`
+	Outcome   string   `json:"outcome" jsonschema:"result of a test of all tasks together, which can show what no single task shows: better, worse, same (a difference larger than the margin is ruled out) or undecided (the differences may be chance)"`
+	P         float64  `json:"p" jsonschema:"p-value of the outcome, corrected for all tests"`
+	Compared  int      `json:"compared" jsonschema:"number of tasks with results in both runs"`
+	Improved  int      `json:"improved" jsonschema:"number of tasks that improved, each tested by itself"`
+	Regressed int      `json:"regressed" jsonschema:"number of tasks that regressed, each tested by itself"`
+	Collapsed []string `json:"collapsed,omitempty" jsonschema:"tasks that passed all trials of the base and none of the run, in too few trials for a test; a gate fails for them by a rule"`
+	Unchanged int      `json:"unchanged"`
+	// NoDifference and Undecided are those of the run.compare method.
+	NoDifference int          `json:"no_difference" jsonschema:"number of tasks without a difference, but with too few trials to rule one out"`
+	Undecided    int          `json:"undecided" jsonschema:"number of tasks with a difference that may be chance"`
+	Lost         int          `json:"lost" jsonschema:"number of tasks that passed in the base and do not pass now"`
+	Won          int          `json:"won" jsonschema:"number of tasks that pass now and did not pass in the base"`
+	PassRate     *contrast    `json:"pass_rate,omitempty"`
+	Score        *contrast    `json:"score,omitempty"`
+	DurationMS   *contrast    `json:"duration_ms,omitempty"`
+	Tokens       *contrast    `json:"tokens,omitempty"`
+	CostUSD      *contrast    `json:"cost_usd,omitempty"`
+	Tasks        []taskChange `json:"tasks" jsonschema:"tasks that differ, regressed ones first"`
+	Omitted      int          `json:"tasks_omitted,omitempty"`
+	OnlyBase     []string     `json:"only_base,omitempty" jsonschema:"tasks that only the base has"`
+	OnlyRun      []string     `json:"only_run,omitempty" jsonschema:"tasks that only the run has"`
+	Uncounted    []string     `json:"uncounted,omitempty" jsonschema:"tasks that cannot be compared, because no trial of one run counts"`
+	Differences  []string     `json:"differences,omitempty" jsonschema:"settings that differ"`
+	Notes        []string     `json:"notes,omitempty" jsonschema:"limitations of the comparison"`
 }
 
 // A contrast compares a mean of two runs.
@@ -73,7 +76,7 @@ func (s runTools) compareRuns(ctx context.Context, _ *sdk.CallToolRequest, in co
 	}
 	base := in.Base
 	if base == "" {
-		before, err := s.runner.Catalog().Find(run.ID() + "~1")
+		before, err := s.runner.Catalog().Find(s.dir, run.ID()+"~1")
 		if err != nil {
 			return nil, fmt.Errorf("run %s is the first of its suite; set base to the run to compare with", run.ID())
 		}
@@ -102,7 +105,7 @@ func (s runTools) compareRuns(ctx context.Context, _ *sdk.CallToolRequest, in co
 func newComparison(c *compare.RunComparison) *comparison {
 	r := &comparison{
 		Outcome: string(c.Outcome), P: round(c.P), Compared: c.Compared, Improved: c.Improved, Regressed: c.Regressed,
-		Unchanged: c.Unchanged, Undecided: c.Undecided + c.NoDifference, Lost: c.Verdicts.Lost, Won: c.Verdicts.Won,
+		Unchanged: c.Unchanged, NoDifference: c.NoDifference, Undecided: c.Undecided, Lost: c.Verdicts.Lost, Won: c.Verdicts.Won,
 		PassRate: contrastOf(c.PassRate), Score: contrastOf(c.Score), DurationMS: ratioOf(c.DurationMS), Tokens: ratioOf(c.Tokens), CostUSD: ratioOf(c.CostUSD),
 		Tasks: []taskChange{}, OnlyBase: firstNames(c.OnlyReference), OnlyRun: firstNames(c.OnlyRun),
 	}
@@ -111,6 +114,10 @@ func newComparison(c *compare.RunComparison) *comparison {
 		ids = append(ids, t.ID)
 	}
 	r.Uncounted = firstNames(ids)
+	for _, t := range c.Collapsed() {
+		r.Collapsed = append(r.Collapsed, t.ID)
+	}
+	r.Collapsed = firstNames(r.Collapsed)
 	for _, d := range c.Differences[:min(len(c.Differences), maxNames)] {
 		r.Differences = append(r.Differences, shorten(fmt.Sprintf("%s: %s, then %s", d.What, d.Reference, d.Run), maxSentence))
 	}
@@ -190,6 +197,7 @@ type pastRun struct {
 	Status    string `json:"status"`
 	StartedAt string `json:"started_at"`
 	Model     string `json:"model,omitempty"`
+	Damage    string `json:"damage,omitempty" jsonschema:"parts of the record that are lost, changed or not verifiable"`
 }
 
 type taskHistory struct {
@@ -217,7 +225,7 @@ func (s runTools) history(ctx context.Context, _ *sdk.CallToolRequest, in histor
 	}
 	r := &suiteHistory{Suite: shorten(h.Suite.Name, 100), Runs: []pastRun{}, Tasks: []taskHistory{}}
 	for _, run := range h.Runs {
-		r.Runs = append(r.Runs, pastRun{run.RunID, string(run.Status), run.StartedAt.UTC().Format("2006-01-02T15:04:05Z"), cmp.Or(run.Model, run.Agent)})
+		r.Runs = append(r.Runs, pastRun{run.RunID, string(run.Status), run.StartedAt.UTC().Format("2006-01-02T15:04:05Z"), cmp.Or(run.Model, run.Agent), damageText(run.Damage)})
 	}
 	for _, t := range h.Tasks[:min(len(h.Tasks), usualTasks)] {
 		r.Tasks = append(r.Tasks, historyOf(&t))

@@ -27,6 +27,7 @@ type runsSummary struct {
 	TotalRuns   int     `json:"totalRuns" jsonschema:"number of recorded runs; only the newest 500 count"`
 	TotalTasks  int     `json:"totalTasks" jsonschema:"number of tasks of all these runs"`
 	PassRate    float64 `json:"passRate" jsonschema:"share of the counted tasks that passed, 0 to 100; errors are not counted"`
+	Damaged     int     `json:"damagedRuns,omitempty" jsonschema:"number of runs with a damaged record: what is left of them counts"`
 	AvgTokens   float64 `json:"avgTokens" jsonschema:"average tokens of a completed run"`
 	AvgCost     float64 `json:"avgCost" jsonschema:"average US dollars of a completed run"`
 	AvgDuration float64 `json:"avgDuration" jsonschema:"average seconds of a completed run"`
@@ -41,6 +42,9 @@ func (s recordTools) sumUpRuns(ctx context.Context, _ *sdk.CallToolRequest, in s
 	counted, passed, completed := 0, 0, 0
 	for _, info := range infos {
 		r.TotalTasks += info.Tasks.Total
+		if info.Damage.Damaged() {
+			r.Damaged++
+		}
 		counted += info.Tasks.Counted()
 		passed += info.Tasks.Passed
 		if info.Status != record.StatusCompleted {
@@ -80,6 +84,7 @@ type runLine struct {
 	Duration   float64 `json:"duration"` // seconds
 	Timestamp  string  `json:"timestamp"`
 	Source     string  `json:"source"` // suite file
+	Damage     string  `json:"damage,omitempty"`
 }
 
 func (s recordTools) listRuns(ctx context.Context, _ *sdk.CallToolRequest, in runsInput) ([]runLine, error) {
@@ -99,7 +104,7 @@ func (s recordTools) listRuns(ctx context.Context, _ *sdk.CallToolRequest, in ru
 		tokens, cost := s.spentBy(info.RunID)
 		line := runLine{
 			ID: info.RunID, Spec: shorten(info.Suite.Name, 100), Model: info.Model, Outcome: outcomeOfRun(&info), PassCount: info.Tasks.Passed, TaskCount: info.Tasks.Total,
-			Tokens: tokens, Cost: cost, Duration: secondsOf(&info), Timestamp: info.StartedAt.UTC().Format(time.RFC3339), Source: s.relative(info.Suite.Path),
+			Tokens: tokens, Cost: cost, Duration: secondsOf(&info), Timestamp: info.StartedAt.UTC().Format(time.RFC3339), Source: s.relative(info.Suite.Path), Damage: damageText(info.Damage),
 		}
 		if h, err := s.runner.Catalog().Run(info.RunID); err == nil {
 			line.JudgeModel = h.Record().Config.JudgeModel
@@ -163,8 +168,8 @@ func (s recordTools) spentBy(id string) (tokens int64, cost float64) {
 
 // secondsOf returns the duration of a run; 0 if it has not ended.
 func secondsOf(info *catalog.Info) float64 {
-	if info.EndedAt == nil {
+	if info.DurationMS == nil {
 		return 0
 	}
-	return round(info.EndedAt.Sub(info.StartedAt).Seconds())
+	return float64(*info.DurationMS) / 1000
 }

@@ -12,6 +12,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/text"
+	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
@@ -171,24 +172,42 @@ func (s runTools) await(ctx context.Context, req *sdk.CallToolRequest, h record.
 	}
 }
 
-// find returns the run for an agent's reference: its id, the start of it, latest, or latest~1
-// for the run before that.
+// find returns the run for an agent's reference: its id, the start of it, latest for the newest
+// run of the server's project, or latest~1 for the run before that.
 func (s *server) find(ref string) (record.Handle, error) {
-	h, err := s.runner.Catalog().Find(cmp.Or(ref, catalog.LatestRun))
+	h, err := s.runner.Catalog().Find(s.dir, cmp.Or(ref, catalog.LatestRun))
 	if errors.Is(err, record.ErrRunNotFound) {
 		return nil, fmt.Errorf("run %q not found; waza_results_runs lists runs", shorten(ref, 200))
 	}
 	return h, err
 }
 
+// damageOf describes the damage to the record of a run; empty without damage. The daemon still
+// writes the record of a run of its own.
+func damageOf(h record.Handle) (string, error) {
+	if _, live := h.(*runner.Run); live {
+		return "", nil
+	}
+	d, err := h.Damage()
+	return damageText(d), err
+}
+
+func damageText(d *record.Damage) string {
+	if d == nil {
+		return ""
+	}
+	return shorten(d.String(), maxSentence)
+}
+
 type runIDInput struct {
-	RunID string `json:"run_id" jsonschema:"id of the run, or latest"`
+	RunID string `json:"run_id" jsonschema:"id of the run, or latest for the newest of this project"`
 }
 
 type runState struct {
 	ID          string `json:"id"`
 	Status      string `json:"status" jsonschema:"running, completed, failed or canceled"`
 	Error       string `json:"error,omitempty" jsonschema:"why the run failed or ended early"`
+	Damage      string `json:"damage,omitempty" jsonschema:"parts of the record that are lost, changed or not verifiable"`
 	TrialsDone  int    `json:"trials_done"`
 	TrialsTotal int    `json:"trials_total"`
 }
@@ -201,6 +220,7 @@ func (s runTools) runStatus(ctx context.Context, _ *sdk.CallToolRequest, in runI
 	var status struct {
 		Status record.Status
 		Error  string
+		Damage *record.Damage
 	}
 	if err := s.daemon.call(ctx, "run.status", map[string]any{"runId": h.ID()}, &status); err != nil {
 		return nil, err
@@ -209,7 +229,7 @@ func (s runTools) runStatus(ctx context.Context, _ *sdk.CallToolRequest, in runI
 	if err != nil {
 		return nil, err
 	}
-	r := &runState{ID: h.ID(), Status: foreignStatus(status.Status), Error: shorten(status.Error, maxSentence), TrialsDone: p.Trials.Done()}
+	r := &runState{ID: h.ID(), Status: foreignStatus(status.Status), Error: shorten(status.Error, maxSentence), Damage: damageText(status.Damage), TrialsDone: p.Trials.Done()}
 	for _, t := range h.Record().Tasks {
 		if t.Role == record.RoleTask {
 			r.TrialsTotal += t.Trials

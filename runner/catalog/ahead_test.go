@@ -35,7 +35,7 @@ func TestRunOfTheFuture(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(now, "run.json"), bytes.ReplaceAll(b, []byte(ids[1]), []byte(future)), 0o600))
 
-	latest, err := r.Catalog().Find(catalog.LatestRun)
+	latest, err := r.Catalog().Find("", catalog.LatestRun)
 	require.NoError(t, err)
 	require.Equal(t, ids[2], latest.ID())
 	infos, err := r.Catalog().List(0)

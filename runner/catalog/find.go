@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"waza/eval/files"
+	"waza/eval/project"
 	"waza/eval/text"
 	"waza/runner/journal"
 	"waza/runner/record"
@@ -71,8 +74,8 @@ func (r *Catalog) Settle(ctx context.Context, id string) error {
 	}
 }
 
-// LatestRun names the newest run. A run dated in the future is the newest only if there is no
-// other run.
+// LatestRun names the newest run of a project. A run dated in the future is the newest only if
+// there is no other run.
 const LatestRun = "latest"
 
 // leastPrefix is the minimum number of characters of an abbreviated id.
@@ -90,15 +93,17 @@ func (e *AmbiguousRunError) Error() string {
 }
 
 // Find returns the run that ref names: its id, a prefix of its id or of the part after the last
-// hyphen (at least four characters), or latest. A suffix ~N counts N runs of the same suite file
-// back, for example latest~1. The error is [record.ErrRunNotFound], an [*AmbiguousRunError], or
+// hyphen (at least four characters), or latest. The latest run is the newest one whose suite is
+// in the project of the directory dir, see [project.Root]; imported runs without a suite file
+// belong to every project. With an empty dir, it is the newest of all runs. A suffix ~N counts N
+// runs of the same suite file back, for example latest~1. The error is [record.ErrRunNotFound], an [*AmbiguousRunError], or
 // the reason why the run cannot be read.
-func (r *Catalog) Find(ref string) (record.Handle, error) {
+func (r *Catalog) Find(dir, ref string) (record.Handle, error) {
 	name, back, err := cutBack(ref)
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.findNamed(name)
+	h, err := r.findNamed(dir, name)
 	if err != nil || back == 0 {
 		return h, err
 	}
@@ -140,9 +145,9 @@ func cutBack(ref string) (name string, back int, err error) {
 	return name, back, nil
 }
 
-func (r *Catalog) findNamed(name string) (record.Handle, error) {
+func (r *Catalog) findNamed(dir, name string) (record.Handle, error) {
 	if name == LatestRun {
-		return r.newest()
+		return r.newest(dir)
 	}
 	h, err := r.Run(name)
 	if !errors.Is(err, record.ErrRunNotFound) || len(name) < leastPrefix {
@@ -167,19 +172,107 @@ func (r *Catalog) findNamed(name string) (record.Handle, error) {
 	return r.Run(found[0])
 }
 
-func (r *Catalog) newest() (record.Handle, error) {
-	var newest record.Handle
-	err := r.Earlier("", func(h record.Handle) bool {
-		newest = h
-		return false
-	})
-	if err == nil && newest == nil {
-		err = fmt.Errorf("%w: %s: no runs are recorded", record.ErrRunNotFound, LatestRun)
-	}
+// newest returns the newest run of the project of dir, or of all with an empty dir.
+func (r *Catalog) newest(dir string) (record.Handle, error) {
+	p, err := projectOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	return newest, nil
+	var newest, elsewhere record.Handle
+	err = r.Earlier("", func(h record.Handle) bool {
+		if p.has(h.Record().Suite.Path) {
+			newest = h
+		} else if elsewhere == nil {
+			elsewhere = h
+		}
+		return newest == nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case newest != nil:
+		return newest, nil
+	case elsewhere != nil:
+		return nil, fmt.Errorf("%w: %s: no run of a suite in %s is recorded; the newest run of other projects is %s, of the suite %s",
+			record.ErrRunNotFound, LatestRun, p.root, elsewhere.ID(), elsewhere.Record().Suite.Path)
+	}
+	return nil, fmt.Errorf("%w: %s: no runs are recorded", record.ErrRunNotFound, LatestRun)
+}
+
+// LatestBack returns how many runs of the same suite before the latest a reference means, if it
+// is latest or latest~N.
+func LatestBack(ref string) (back int, ok bool) {
+	name, back, err := cutBack(ref)
+	return back, err == nil && name == LatestRun
+}
+
+// Suites returns the newest runs of each suite of the project of the directory dir: at most n of
+// each suite, newest first. The suite of the newest run is the first. Others count only if their
+// file still exists.
+func (r *Catalog) Suites(dir string, n int) ([][]record.Handle, error) {
+	p, err := projectOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	type key struct{ path, name string }
+	at := map[key]int{} // -1: not a suite of the project
+	var suites [][]record.Handle
+	err = r.Earlier("", func(h record.Handle) bool {
+		ref := &h.Record().Suite
+		k := key{path: ref.Path}
+		if ref.Path == "" {
+			k.name = ref.Name
+		}
+		i, known := at[k]
+		if !known {
+			if i = -1; p.has(ref.Path) && (len(suites) == 0 || files.IsRegular(ref.Path)) {
+				i, suites = len(suites), append(suites, nil)
+			}
+			at[k] = i
+		}
+		if i >= 0 && len(suites[i]) < n {
+			suites[i] = append(suites[i], h)
+		}
+		return true
+	})
+	return suites, err
+}
+
+// projectSuites are the suites of a project.
+type projectSuites struct{ root string }
+
+// projectOf returns the suites of the project of a directory, see [project.Root]; with an empty
+// dir, all suites.
+func projectOf(dir string) (projectSuites, error) {
+	if dir == "" {
+		return projectSuites{}, nil
+	}
+	root, err := project.Root(dir)
+	return projectSuites{root}, err
+}
+
+// has reports whether a suite file is in the project, whose root has no links. Suites without a
+// file belong to every project.
+func (p projectSuites) has(suite string) bool {
+	if suite == "" || p.root == "" {
+		return true
+	}
+	dir := filepath.Dir(suite)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(p.root, dir)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// EarlierIn is like [Catalog.Earlier] for the runs of the project of a directory, see
+// [Catalog.Find]. With an empty dir, it visits the runs of all projects.
+func (r *Catalog) EarlierIn(dir, id string, visit func(record.Handle) bool) error {
+	p, err := projectOf(dir)
+	if err != nil {
+		return err
+	}
+	return r.Earlier(id, func(h record.Handle) bool { return !p.has(h.Record().Suite.Path) || visit(h) })
 }
 
 // Earlier calls visit with the runs before one, newest first, until visit returns
@@ -211,27 +304,24 @@ func (r *Catalog) Archive(w io.Writer, id string) error {
 	return run.Archive(w)
 }
 
-// Unfinished returns the id of the newest run that is interrupted, cancelled or failed,
-// or nothing if no run matches. suite, unless empty, is the path of the suite file that
-// the run must have. Unfinished skips imported runs, and runs whose files it cannot read.
-func (r *Catalog) Unfinished(suite string) (runID string, err error) {
-	ids, err := r.Store.List()
-	if err != nil {
-		return "", err
-	}
-	for _, id := range ids {
-		h, err := r.Run(id)
-		if err != nil || h.Record().Imported != nil || suite != "" && h.Record().Suite.Path != suite {
-			continue
+// Unfinished returns the id of the newest run of the project of dir that is interrupted,
+// cancelled or failed, or nothing if no run matches. With an empty dir, it searches all projects.
+// suite, unless empty, is the path of the suite file that the run must have. Unfinished skips
+// imported runs, and runs whose files it cannot read.
+func (r *Catalog) Unfinished(dir, suite string) (runID string, err error) {
+	err = r.EarlierIn(dir, "", func(h record.Handle) bool {
+		if h.Record().Imported != nil || suite != "" && h.Record().Suite.Path != suite {
+			return true
 		}
 		p, err := h.Progress()
 		if err != nil {
-			continue
+			return true
 		}
 		switch p.Status {
 		case record.StatusInterrupted, record.StatusCancelled, record.StatusFailed:
-			return id, nil
+			runID = h.ID()
 		}
-	}
-	return "", nil
+		return runID == ""
+	})
+	return runID, err
 }

@@ -26,8 +26,10 @@ type Info struct {
 	Models    []string        `json:"models,omitempty"` // only in a matrix with several models
 	StartedAt time.Time       `json:"startedAt"`
 	EndedAt   *time.Time      `json:"endedAt"`
-	Tasks     record.Counts   `json:"tasks"`
-	Trials    record.Counts   `json:"trials"`
+	// DurationMS is the duration of the run, as in its summary; nil while it is active.
+	DurationMS *int64        `json:"durationMs"`
+	Tasks      record.Counts `json:"tasks"`
+	Trials     record.Counts `json:"trials"`
 	// Damage describes the damaged parts of the record; absent without damage.
 	Damage *record.Damage `json:"damage,omitempty"`
 	// Ahead reports whether the run is dated in the future, so that its age is unknown. Lists
@@ -40,7 +42,7 @@ type Info struct {
 func newInfo(rec *record.Run, p record.Progress) Info {
 	return Info{
 		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, Models: rec.Config.Models,
-		StartedAt: p.StartedAt, EndedAt: p.EndedAt, Tasks: p.Tasks, Trials: p.Trials, Imported: rec.Imported != nil,
+		StartedAt: p.StartedAt, EndedAt: p.EndedAt, DurationMS: p.TookMS(), Tasks: p.Tasks, Trials: p.Trials, Imported: rec.Imported != nil,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/crc32"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -29,8 +30,8 @@ func endedRuns(t *testing.T, dir string, n int) []string {
 		id := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC).Format("20060102-150405.000-") + "abcdefghij"
 		w, err := store.Create(id, []byte(`{"runId":"`+id+`","suite":{"path":"/x/eval.yaml","name":"x"},"tasks":[]}`))
 		require.NoError(t, err)
+		writeEnd(t, w, record.StatusCompleted)
 		require.NoError(t, w.Close())
-		writeEnd(t, dir, id, record.StatusCompleted)
 		ids = append(ids, id)
 	}
 	slices.Reverse(ids)
@@ -38,12 +39,25 @@ func endedRuns(t *testing.T, dir string, n int) []string {
 }
 
 // writeEnd writes a result, as the end of a run or an amendment does.
-func writeEnd(t *testing.T, dir, id string, status record.Status) {
+func writeEnd(t *testing.T, w *journal.Writer, status record.Status) {
 	t.Helper()
-	path := filepath.Join(dir, "runs", id, "result.json")
+	id := w.Run().ID()
 	data := `{"runId":"` + id + `","status":"` + string(status) + `","startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z","summary":{"total":2,"passed":1,"failed":1,"trials":{"total":2}},"tasks":[]}` + "\n"
-	require.NoError(t, os.WriteFile(path+"~", []byte(data), 0o600))
-	require.NoError(t, os.Rename(path+"~", path))
+	require.NoError(t, w.WriteResult(func(out io.Writer) error {
+		_, err := io.WriteString(out, data)
+		return err
+	}))
+}
+
+// amendEnd replaces the result of a run that has ended.
+func amendEnd(t *testing.T, dir, id string, status record.Status) {
+	t.Helper()
+	run, err := journal.NewStore(dir).Open(id)
+	require.NoError(t, err)
+	w, err := run.Amend()
+	require.NoError(t, err)
+	writeEnd(t, w, status)
+	require.NoError(t, w.Close())
 }
 
 // catalogOf returns the catalog of a process without active runs.
@@ -73,7 +87,7 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Close()
 	require.NoError(t, os.WriteFile(file, []byte("something else\n"), 0o600))
-	writeEnd(t, dir, "20260201-000000.000-abcdefghij", record.StatusFailed)
+	writeEnd(t, w, record.StatusFailed)
 	before := allRuns(t, r)
 	require.Len(t, before, len(ids)+1)
 	c := r.loadMemo()
@@ -81,17 +95,24 @@ func TestCatalog(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
 	// The files of a run are read again only when they change.
+	known, _ := r.Store.At(ids[3]).Stamp()
+	marked := before[4]
+	marked.Suite.Name = "from the memo"
+	c.put(ids[3], known, &marked)
+	require.NoError(t, os.WriteFile(file, c.encode(ids), 0o600))
+	require.Equal(t, "from the memo", allRuns(t, r)[4].Suite.Name)
+	// Programs can set the time of a modification, but not that of the last change.
 	asked := filepath.Join(dir, "runs", ids[3], "run.json")
 	was, err := os.Stat(asked)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(asked, bytes.Repeat([]byte(" "), int(was.Size())), 0o600))
 	require.NoError(t, os.Chtimes(asked, time.Time{}, was.ModTime()))
-	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
+	require.Equal(t, "run.json is damaged: empty file; its content is lost", allRuns(t, r)[4].Damage.String())
 	require.NoError(t, os.WriteFile(asked, nil, 0o600))
 	require.Equal(t, "run.json is damaged: empty file; its content is lost", allRuns(t, r)[4].Damage.String())
 
 	// A rewritten result is read again.
-	writeEnd(t, dir, ids[5], record.StatusCancelled)
+	amendEnd(t, dir, ids[5], record.StatusCancelled)
 	after := allRuns(t, r)
 	require.Equal(t, record.StatusCancelled, after[6].Status)
 	// A resumed run has no result.
@@ -119,6 +140,34 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	require.Equal(t, record.StatusRunning, allRuns(t, r)[0].Status)
 	require.NoError(t, w.Close())
 	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[0].Status)
+}
+
+// A program could write any result into the memo.
+func TestAttackForgedMemo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := catalogOf(dir)
+	ids := endedRuns(t, dir, catalogSlack+1)
+	want := allRuns(t, r)
+	file := filepath.Join(dir, catalogFile)
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	forged := bytes.ReplaceAll(data, []byte(`"failed":1`), []byte(`"failed":0`))
+	require.NotEqual(t, data, forged)
+	require.NoError(t, os.WriteFile(file, forged, 0o600))
+	require.Empty(t, cmp.Diff(want, allRuns(t, r)))
+	// The same with a key of the program's own.
+	other := journal.NewStore(t.TempDir())
+	require.NoError(t, other.EnsureKey())
+	m := readMemo(nil, other.CacheSealer())
+	for i, id := range ids {
+		stamp, _ := r.Store.At(id).Stamp()
+		info := want[i]
+		info.Tasks.Failed = 0
+		m.put(id, stamp, &info)
+	}
+	require.NoError(t, os.WriteFile(file, m.encode(ids), 0o600))
+	require.Empty(t, cmp.Diff(want, allRuns(t, r)))
 }
 
 // The list is the same, however the file is damaged.
@@ -160,7 +209,7 @@ func TestListBy(t *testing.T) {
 	r := catalogOf(dir)
 	ids := endedRuns(t, dir, catalogSlack+8)
 	for _, id := range ids[10:15] {
-		writeEnd(t, dir, id, record.StatusFailed)
+		amendEnd(t, dir, id, record.StatusFailed)
 	}
 	for range 2 {
 		infos, err := r.ListBy(Filter{Status: record.StatusFailed, Path: "/x/eval.yaml", Limit: 3})
@@ -191,6 +240,10 @@ func TestCatalogInfo(t *testing.T) {
 			v.Set(reflect.ValueOf(new(time.Time)))
 			fill(v.Elem())
 			return
+		case *int64:
+			v.Set(reflect.ValueOf(new(int64)))
+			fill(v.Elem())
+			return
 		case *record.Damage:
 			v.Set(reflect.ValueOf(new(record.Damage)))
 			fill(v.Elem())
@@ -217,11 +270,14 @@ func TestCatalogInfo(t *testing.T) {
 	}
 	var want Info
 	for range 2 { // empty, then full
-		m := &memo{lines: map[string]string{}}
+		store := journal.NewStore(t.TempDir())
+		require.NoError(t, store.EnsureKey())
+		sealer := store.CacheSealer()
+		m := readMemo(nil, sealer)
 		m.put("x", "a:b", &want)
 		data := m.encode([]string{"x"})
 		require.Equal(t, 2, bytes.Count(data, []byte("\n")))
-		line, ok := readMemo(data).find("x", "a:b")
+		line, ok := readMemo(data, sealer).find("x", "a:b")
 		require.True(t, ok)
 		var got Info
 		require.NoError(t, json.Unmarshal(line, &got))
@@ -229,7 +285,7 @@ func TestCatalogInfo(t *testing.T) {
 		_, ok = m.find("x", "a:c")
 		require.False(t, ok, "the run changed")
 		for i := range data {
-			_, ok := readMemo(data[:i]).find("x", "a:b")
+			_, ok := readMemo(data[:i], sealer).find("x", "a:b")
 			require.False(t, ok, "cut off at %d of %d", i, len(data))
 		}
 		fill(reflect.ValueOf(&want).Elem())
@@ -240,8 +296,8 @@ func TestCatalogInfo(t *testing.T) {
 // A memo of a waza with other fields in Info is ignored.
 func TestCatalogVersion(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 5, catalogVersion)
-	require.EqualValues(t, uint32(0xebd25e0b), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
+	require.Equal(t, 6, catalogVersion)
+	require.EqualValues(t, uint32(0xec7896f1), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
 }
 
 // shape distinguishes types by their JSON.
@@ -277,25 +333,28 @@ func TestCatalogShape(t *testing.T) {
 
 // Any file can be read as a memo, and its valid lines survive writing.
 func FuzzCatalog(f *testing.F) {
-	m := &memo{lines: map[string]string{}}
+	store := journal.NewStore(f.TempDir())
+	require.NoError(f, store.EnsureKey())
+	sealer := store.CacheSealer()
+	m := readMemo(nil, sealer)
 	m.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
 	f.Add(m.encode([]string{"20260101-000000.000-abcdefghij"}))
 	f.Add([]byte(catalogHeader + `{"id":"a","stamp":"b","info":{},"crc":"00000000"}` + "\n"))
 	f.Add([]byte(catalogHeader + `{"id":"a","stamp":"b` + "\n"))
 	f.Add([]byte("\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := readMemo(data)
+		m := readMemo(data, sealer)
 		var ids []string
 		for id, line := range m.lines {
 			ids = append(ids, id)
 			_, rest, _ := strings.Cut(line, memoStamp)
 			stamp, _, _ := strings.Cut(rest, memoInfo)
 			if b, ok := m.find(id, stamp); ok {
-				_, sealed := journal.Unseal(line)
+				_, sealed := sealer.Unseal(line)
 				require.True(t, sealed)
 				require.Contains(t, line, string(b))
 			}
 		}
-		require.Equal(t, m.lines, readMemo(m.encode(ids)).lines)
+		require.Equal(t, m.lines, readMemo(m.encode(ids), sealer).lines)
 	})
 }

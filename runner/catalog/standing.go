@@ -22,6 +22,8 @@ type LastResult struct {
 	// Counts are the numbers of trials of the task, or of tasks of the suite.
 	Counts record.Counts
 	record.Rate
+	// Damaged reports whether a part of the run's record is lost or corrupt.
+	Damaged bool
 }
 
 // SuiteStanding has the last results of a suite and of each of its tasks.
@@ -51,16 +53,17 @@ func (r *Catalog) Standing(ctx context.Context, runs []Info) (*SuiteStanding, er
 			continue
 		}
 		if results, err := h.Results(); err == nil {
-			s.take(h.Record(), info.Status, results)
+			s.take(h.Record(), &info, results)
 		}
 	}
 	return s, nil
 }
 
 // take adds the results of a run. Runs must be added from newest to oldest.
-func (s *SuiteStanding) take(rec *record.Run, status record.Status, results []*record.Task) {
+func (s *SuiteStanding) take(rec *record.Run, info *Info, results []*record.Task) {
 	var tasks record.Counts
 	for id, o := range lastResults(rec, results) {
+		o.Damaged = info.Damage.Damaged()
 		tasks.Total++
 		tasks.Add(o.Verdict)
 		if o.Verdict == record.Cancelled || o.Verdict == record.Skipped {
@@ -72,8 +75,8 @@ func (s *SuiteStanding) take(rec *record.Run, status record.Status, results []*r
 		s.Tasks[id].take(o)
 	}
 	a := rec.Asked
-	if status == record.StatusCompleted && a.Task == "" && len(a.Tasks)+len(a.Tags) == 0 && tasks.Total > 0 {
-		s.Suite.take(&LastResult{RunID: rec.RunID, Counts: tasks, Rate: tally.RateOf(tasks)})
+	if info.Status == record.StatusCompleted && a.Task == "" && len(a.Tasks)+len(a.Tags) == 0 && tasks.Total > 0 {
+		s.Suite.take(&LastResult{RunID: rec.RunID, Counts: tasks, Rate: tally.RateOf(tasks), Damaged: info.Damage.Damaged()})
 	}
 }
 

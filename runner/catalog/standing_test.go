@@ -66,6 +66,19 @@ func TestStanding(t *testing.T) {
 	require.Equal(t, 0, s.Suite.Now.Counts.Passed)
 }
 
+// The last results were shown without a word about a damaged record.
+func TestStandingOfDamagedRun(t *testing.T) {
+	t.Parallel()
+	m := runnertest.NewMoods(t)
+	id := m.Run(standingSuite, record.Request{})
+	s := m.Standing()
+	require.False(t, s.Suite.Now.Damaged || s.Tasks["a"].Now.Damaged)
+	runnertest.DamageRun(t, m.State, id)
+	s = m.Standing()
+	require.True(t, s.Suite.Now.Damaged)
+	require.True(t, s.Tasks["a"].Now.Damaged)
+}
+
 // The cells of a matrix count as one task of the suite.
 func TestStandingOfMatrix(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,9 @@
 // Package compare compares runs with statistical tests that account for chance. Call [Compare]
-// with a [Source] for each run.
+// with a [Source] for each run, or [CompareSuites] for runs of several suites.
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,28 @@ type Options struct {
 	// Tasks are globs: only tasks whose id or name matches one are compared. Empty means all
 	// tasks.
 	Tasks []string
+	// OnCollapsedTasks is the value of [Comparison.OnCollapsedTasks]. Empty means fail for one run
+	// against its reference, and warn for several runs or the cells of one.
+	OnCollapsedTasks OnTasks
 	// Policies apply to each further run; nil means none.
 	Policies *Policies
+	// AcceptDamaged also compares runs with a damaged record, without its lost parts, and runs
+	// whose record nobody can verify.
+	AcceptDamaged bool
+}
+
+// A DamagedError refuses to compare a run, because a part of its record is lost, waza did not
+// write it, or nobody knows whether waza wrote it.
+type DamagedError struct {
+	RunID  string
+	Damage *record.Damage
+}
+
+func (e *DamagedError) Error() string {
+	if !e.Damage.Damaged() {
+		return fmt.Sprintf("run %s is not compared, because its record cannot be verified: %s", e.RunID, e.Damage.Unverifiable)
+	}
+	return fmt.Sprintf("run %s is not compared, because its record is damaged: %v", e.RunID, e.Damage)
 }
 
 // ErrNothingCompared means that the runs have no task in common.
@@ -35,46 +56,81 @@ var ErrNothingCompared = errors.New("the runs have no task in common")
 // Compare compares each further source with the first, task by task. It matches the suites'
 // tasks by id, and counts trials that passed, failed or timed out.
 //
-// The classes of all tasks of a pair of runs hold together: the probability that any unchanged
-// task is called improved or regressed is at most 1 - Confidence. Each task has Fisher's test of
-// its pass rates. It also has McNemar's test of the pairs of trials with equal number, which is
-// more powerful if these share a seed. If scores contain more information than verdicts, it has
-// a permutation test of the scores. All these tests are in one family, see [stats.Holm].
+// All classes and outcomes hold together, over all tasks and all further sources: if nothing
+// changed, the probability that any task is called improved or regressed, or any run better or
+// worse, is at most 1 - Confidence. Each task has Fisher's test of its pass rates. It also has
+// McNemar's test of the pairs of trials with equal number, which is more powerful if these share
+// a seed. If scores contain more information than verdicts, it has a permutation test of the
+// scores. [stats.Jointly] corrects all these tests and those of the suites.
 //
 // The figures are the same for the same trials. Compare reads the sources one after the other,
 // and keeps a few numbers of each trial in memory. The error is [ErrNothingCompared], a
-// [*record.SelectionError], the cause of ctx, or an error of reading a source.
+// [*record.SelectionError], a [*DamagedError], the cause of ctx, or an error of reading a source.
 func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, error) {
+	return CompareSuites(ctx, [][]Source{sources}, o)
+}
+
+// CompareSuites is like [Compare] for several suites: in each of them, it compares the further
+// sources with the first. The correction covers all suites together. A suite whose runs have no
+// task in common is part of the result, without compared tasks; the error is
+// [ErrNothingCompared] if that holds for all suites. A suite without a task that matches
+// [Options.Tasks] is left out.
+func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparison, error) {
 	if !(o.Confidence > 0 && o.Confidence < 1) {
 		o.Confidence = stats.DefaultConfidence
 	}
 	if !(o.Margin > 0) {
 		o.Margin = tally.DefaultMargin
 	}
-	c := &Comparison{Confidence: o.Confidence, Margin: o.Margin, Runs: []ComparedRun{}, Comparisons: []RunComparison{}}
-	var sides []*side
-	for _, s := range sources {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		sd, err := s.side()
-		if err != nil {
-			return nil, err
-		}
-		sides = append(sides, sd)
-		c.Runs = append(c.Runs, sd.head)
-	}
-	if err := checkTasks(o.Tasks, sides); err != nil {
+	c := &Comparison{Confidence: o.Confidence, Margin: o.Margin, OnCollapsedTasks: o.OnCollapsedTasks, Runs: []ComparedRun{}, Comparisons: []RunComparison{}}
+	groups, err := readSuites(ctx, suites, o)
+	if err != nil {
 		return nil, err
 	}
-	for _, sd := range sides[min(1, len(sides)):] {
+	if c.OnCollapsedTasks == "" {
+		c.OnCollapsedTasks = effectOfCollapse(groups)
+	}
+	var pairings []*pairing
+	var tested []*tally.ComparedSuite
+	var nothing error
+	tests := 0
+	for _, sides := range groups {
+		var own []*pairing
+		chosen := len(sides) < 2 || len(o.Tasks) == 0
+		for _, sd := range sides[min(1, len(sides)):] {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			p := newPairing(sides[0], sd, o)
+			own, chosen = append(own, p), chosen || p.comparable() || len(p.result.OnlyReference)+len(p.result.OnlyRun) > 0
+			if !p.comparable() {
+				nothing = cmp.Or(nothing, fmt.Errorf("%w: %s and %s", ErrNothingCompared, sides[0].head.Name, sd.head.Name))
+				if len(groups) == 1 {
+					return nil, nothing
+				}
+			}
+		}
+		if !chosen {
+			continue
+		}
+		for _, sd := range sides {
+			c.Runs = append(c.Runs, sd.head)
+		}
+		for _, p := range own {
+			p.test()
+			pairings, tested, tests = append(pairings, p), append(tested, p.tested), tests+p.tested.Tests()
+		}
+	}
+	if nothing != nil && !slices.ContainsFunc(pairings, (*pairing).comparable) {
+		return nil, nothing
+	}
+	tally.Correct(tested...)
+	needed := map[[3]float64]int{}
+	for _, p := range pairings {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		p := newPairing(sides[0], sd, o)
-		if len(p.pairs)+len(p.result.Uncounted) == 0 {
-			return nil, fmt.Errorf("%w: %s and %s", ErrNothingCompared, sides[0].head.Name, sd.head.Name)
-		}
+		p.tests, p.needed = tests, needed
 		result := p.compare()
 		if o.Policies != nil {
 			result.Policies = p.policies(o.Policies)
@@ -84,14 +140,38 @@ func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, err
 	return c, nil
 }
 
+// readSuites reads the sources of each suite.
+func readSuites(ctx context.Context, suites [][]Source, o Options) ([][]*side, error) {
+	var groups [][]*side
+	for _, sources := range suites {
+		var sides []*side
+		for _, s := range sources {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			sd, err := s.side()
+			if err != nil {
+				return nil, err
+			}
+			if sd.head.Damage != nil && !o.AcceptDamaged {
+				return nil, &DamagedError{RunID: sd.head.RunID, Damage: sd.head.Damage}
+			}
+			sides = append(sides, sd)
+		}
+		groups = append(groups, sides)
+	}
+	return groups, checkTasks(o.Tasks, slices.Concat(groups...))
+}
+
 // A pairing compares one run with the reference.
 type pairing struct {
 	options  Options
 	wanted   interface{ Matches(names []string) bool }
 	ref, run *side
 	pairs    []*taskPair
-	needed   map[[3]float64]int // trials by rates and level, because many tasks have the same
-	tests    int                // of all tasks
+	tested   *tally.ComparedSuite
+	needed   map[[3]float64]int // trials by rates and level, of all pairings, because many tasks have the same
+	tests    int                // of all tasks of all pairings
 	// everywhere reports whether the execution of all tasks changed.
 	everywhere bool
 	result     RunComparison
@@ -106,8 +186,8 @@ type taskPair struct {
 }
 
 func newPairing(ref, run *side, o Options) *pairing {
-	p := &pairing{options: o, wanted: plan.NewFilter(o.Tasks), ref: ref, run: run, needed: map[[3]float64]int{}, result: RunComparison{
-		Run: run.head.Name, Differences: []Difference{}, Notes: []ComparisonNote{}, Tasks: []TaskComparison{},
+	p := &pairing{options: o, wanted: plan.NewFilter(o.Tasks), ref: ref, run: run, result: RunComparison{
+		Reference: ref.head.Name, Run: run.head.Name, Differences: []Difference{}, Notes: []ComparisonNote{}, Tasks: []TaskComparison{},
 		Uncounted: []UncountedTask{}, OnlyReference: []string{}, OnlyRun: []string{},
 	}}
 	for _, t := range ref.tasks {
@@ -132,6 +212,9 @@ func newPairing(ref, run *side, o Options) *pairing {
 	}
 	return p
 }
+
+// comparable reports whether the runs have tasks in common.
+func (p *pairing) comparable() bool { return len(p.pairs)+len(p.result.Uncounted) > 0 }
 
 // names returns the texts that globs can match.
 func (t *sideTask) names() []string { return []string{t.id, t.ref.Name} }
@@ -164,6 +247,7 @@ func newTaskPair(ref, run *sideTask) *taskPair {
 	t := &taskPair{ref: ref, run: run}
 	t.A, t.B, t.Pairs = ref.side(), run.side(), pairsOf(ref.trials, run.trials)
 	t.ScoresInformative = tally.AreScoresInformative(t.A, t.B)
+	t.SameRule = tally.RuleOf(&ref.ref) == tally.RuleOf(&run.ref)
 	return t
 }
 
@@ -190,17 +274,18 @@ func pairsOf(a, b []sideTrial) record.Pairs {
 	return p
 }
 
-// compare compares all tasks, then the suite.
-func (p *pairing) compare() *RunComparison {
+// test tests all tasks and the suite. Their p-values are not corrected yet.
+func (p *pairing) test() {
 	tasks := make([]*tally.ComparedTask, len(p.pairs))
 	for i, t := range p.pairs {
 		tasks[i] = &t.ComparedTask
 	}
-	tally.TestTasks(tasks)
-	p.result.Compared = len(tasks)
-	for _, t := range p.pairs {
-		p.tests += len(t.Tests)
-	}
+	p.tested = tally.NewComparedSuite(tasks, p.options.Confidence)
+}
+
+// compare sums up all tasks, then the suite.
+func (p *pairing) compare() *RunComparison {
+	p.result.Compared = len(p.pairs)
 	for _, t := range p.pairs {
 		p.sumUp(t)
 		p.result.Add(t.result.Class)
@@ -221,6 +306,7 @@ func (p *pairing) sumUp(t *taskPair) {
 		DurationMS: t.measures(trialTime), Tokens: t.measures(trialTokens), CostUSD: t.measures(trialCost),
 	}
 	t.result.Class, t.result.By, t.result.Equal = t.Classify(p.options.Confidence, p.options.Margin)
+	t.result.Collapsed = t.collapsed(t.result.Class)
 	if t.result.Class == record.Undecided && !t.CouldStop() {
 		t.result.Needed = p.trialsNeeded(t)
 	}
@@ -242,14 +328,20 @@ func ratio(ref, run float64) *Ratio {
 	return r
 }
 
-// trialsNeeded returns the number of trials that would show the difference, at the level of the
-// strictest of all tests. It returns nil if a run has fewer than two trials.
+// strictest returns the level of the strictest of all tests. The tests of the suites can take
+// half of the level, see [stats.Jointly].
+func (p *pairing) strictest() float64 {
+	return (1 - p.options.Confidence) / float64(2*max(1, p.tests))
+}
+
+// trialsNeeded returns the number of trials that would show the difference, at the strictest
+// level. It returns nil if a run has fewer than two trials.
 func (p *pairing) trialsNeeded(t *taskPair) *Needed {
 	have := min(t.A.Share.N, t.B.Share.N)
 	if have < 2 {
 		return nil
 	}
-	level := (1 - p.options.Confidence) / float64(p.tests)
+	level := p.strictest()
 	var n int
 	var ok bool
 	if math.Abs(t.result.PassRate.Difference) < tally.SameNumber {

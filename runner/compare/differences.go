@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +80,9 @@ func (p *pairing) notes() {
 		p.noteState(s)
 	}
 	p.noteTooFew()
+	p.noteNonePassed()
 	p.noteStopping()
+	p.noteExcludesZero()
 	waiting, silent := 0, 0
 	for _, t := range p.result.Uncounted {
 		if t.ReferenceBounds != nil || t.RunBounds != nil {
@@ -121,12 +124,53 @@ func (p *pairing) noteTooFew() {
 	switch {
 	case few == 0:
 	case few == len(p.pairs):
-		p.note("no task has enough trials to show even the largest difference: only the suite as a whole is tested")
+		p.note("no task has enough trials to show even the largest difference: %s; only the suite as a whole is tested", p.enough())
 	default:
-		p.note("%s not enough trials to show even the largest difference", text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+		p.note("%s not enough trials to show even the largest difference: "+p.enough(), text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
 	}
 	if least <= 1-p.options.Confidence && least*float64(telling) > 1-p.options.Confidence {
 		p.note("scores alone cannot show a change of a single task: with so few trials their p-values are at least %.2g, and %d tasks are tested", least, telling)
+	}
+}
+
+// enough states how many trials of each task would show the largest difference, at the level of
+// [pairing.trialsNeeded].
+func (p *pairing) enough() string {
+	n, ok := stats.TrialsNeeded(1, 0, p.strictest(), tally.Power)
+	if !ok {
+		return "more than 10,000 trials of each task would"
+	}
+	return fmt.Sprintf("%d trials of each task would", n)
+}
+
+// noteNonePassed adds that everything failed, where the tests do not report it.
+func (p *pairing) noteNonePassed() {
+	r := &p.result
+	passed := 0
+	for _, t := range r.Tasks {
+		passed += t.Reference.Passed + t.Run.Passed
+	}
+	switch {
+	case len(r.Tasks) == 0:
+	case passed == 0:
+		p.note("no trial of the compared tasks passed in either run")
+	case r.NonePassed() && r.Regressed == 0 && r.Outcome != OutcomeWorse:
+		p.noteOf(p.run.head.Name, "passed no trial of the compared tasks, in too few trials for a test")
+	}
+}
+
+// NoContradiction explains an interval that excludes 0 beside something undecided.
+const NoContradiction = `An interval that excludes 0 beside "undecided" is no contradiction: an interval counts by itself, a test allows for all other tests of this comparison`
+
+// noteExcludesZero explains intervals that exclude 0 where something is undecided.
+func (p *pairing) noteExcludesZero() {
+	r := &p.result
+	away := func(c *record.Contrast) bool { return c != nil && c.Interval.ExcludesZero() }
+	if r.Outcome == OutcomeUndecided && (away(r.PassRate) || away(r.Score)) ||
+		slices.ContainsFunc(r.Tasks, func(t TaskComparison) bool {
+			return t.Class == record.Undecided && (away(&t.PassRate) || away(t.Score))
+		}) {
+		p.note("%s", NoContradiction)
 	}
 }
 
@@ -198,8 +242,8 @@ func uncounted(c record.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// Partial reports whether some tasks of both runs could not be compared.
-func (r *RunComparison) Partial() bool { return len(r.Uncounted) > 0 }
+// Partial reports whether some tasks of both runs, or all tasks, could not be compared.
+func (r *RunComparison) Partial() bool { return len(r.Uncounted) > 0 || r.Compared == 0 }
 
 // Dropped counts tasks that regressed, or that dropped so that chance cannot be excluded.
 func (r *RunComparison) Dropped() int {

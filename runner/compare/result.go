@@ -7,29 +7,35 @@ import (
 )
 
 // Outcome is the result of comparing a suite in two runs.
-type Outcome string
+type Outcome = record.Outcome
 
 // The outcomes of a comparison.
 const (
-	OutcomeBetter Outcome = "better"
-	OutcomeWorse  Outcome = "worse"
-	// OutcomeSame means that a difference beyond the margin was ruled out.
-	OutcomeSame Outcome = "same"
-	// OutcomeUndecided means that neither a difference nor sameness was shown.
-	OutcomeUndecided Outcome = "undecided"
+	OutcomeBetter    = record.OutcomeBetter
+	OutcomeWorse     = record.OutcomeWorse
+	OutcomeSame      = record.OutcomeSame
+	OutcomeUndecided = record.OutcomeUndecided
 )
 
-// A Comparison compares runs with the first of them.
+// A Comparison compares runs with the first of them, or in each of several suites with the first
+// run of the suite.
 type Comparison struct {
-	// Confidence applies to all intervals, and to the classes of all tasks of a pair of runs
-	// together.
+	// Confidence applies to each interval, and to all classes and outcomes of the comparison
+	// together: if nothing changed, the probability of any change is at most 1 - Confidence.
 	Confidence float64 `json:"confidence"`
 	// Margin is the largest difference of pass rates and scores that counts as the same.
 	Margin float64 `json:"margin"`
-	// Runs lists the compared runs, the reference first.
+	// OnCollapsedTasks is what a gate does about tasks that passed all trials of the reference and
+	// none of the run, although they have too few trials for a test. It is a rule, not a
+	// significance result.
+	OnCollapsedTasks OnTasks `json:"onCollapsedTasks"`
+	// Runs lists the compared runs, the reference of each suite before its further runs.
 	Runs []ComparedRun `json:"runs"`
-	// Comparisons holds the comparison of each further run with the reference, in that order.
+	// Comparisons holds the comparison of each further run with its reference, in that order.
 	Comparisons []RunComparison `json:"comparisons"`
+	// Single lists suites that are not compared, because they have too few runs. Callers that
+	// choose the suites set it.
+	Single []record.SuiteRef `json:"single,omitempty"`
 }
 
 // A ComparedRun is a compared run, or a cell of one.
@@ -51,17 +57,23 @@ type ComparedRun struct {
 	Tasks  record.Counts `json:"tasks"`
 	Trials record.Counts `json:"trials"`
 	// Judged is the report of a run of the kind judge, without strengths and weaknesses. It is
-	// nil for other runs and for cells.
-	Judged *record.JudgeReport `json:"judged,omitempty"`
+	// nil for other runs and for cells. JudgedLeftOut is the number of tasks that its score leaves
+	// out.
+	Judged        *record.JudgeReport `json:"judged,omitempty"`
+	JudgedLeftOut int                 `json:"judgedLeftOut,omitempty"`
+	// Damage describes the damaged parts of the record; absent without damage.
+	Damage *record.Damage `json:"damage,omitempty"`
 }
 
-// A RunComparison compares one run with the reference.
+// A RunComparison compares one run with its reference.
 type RunComparison struct {
+	// Reference is the name of the reference.
+	Reference string `json:"reference"`
 	// Run is the name of the run.
 	Run     string  `json:"run"`
 	Outcome Outcome `json:"outcome"`
 	// P is the p-value of the outcome. It tests whether any task changed, with the sum of all
-	// changes in pass rate and score.
+	// changes in pass rate and score. It is corrected for all tests of the comparison.
 	P float64 `json:"p"`
 	// Compared counts the tasks with trials that count on both sides.
 	Compared int `json:"compared"`
@@ -157,10 +169,12 @@ type TaskComparison struct {
 	Class record.Class `json:"class"`
 	// By names the measure that improved or regressed: passRate or score.
 	By string `json:"by,omitempty"`
-	// P is the least p-value of the task's tests, corrected for the number of all tests of all
-	// tasks.
+	// P is the least p-value of the task's tests, corrected for all tests of the comparison.
 	P     float64           `json:"p"`
 	Tests []record.TaskTest `json:"tests"`
+	// Collapsed reports whether the task passed all counted trials of the reference and none of the
+	// run, in too few trials for a test to show that it regressed.
+	Collapsed bool `json:"collapsed,omitempty"`
 	// Equal reports whether a difference beyond the margin was ruled out, at the comparison's
 	// confidence for this task alone.
 	Equal bool `json:"equal"`
@@ -184,15 +198,8 @@ type TaskComparison struct {
 	Changed string `json:"changed,omitempty"`
 }
 
-// Needed is the number of trials with which a difference as large as the observed one is shown
-// with a probability of 80 %.
-type Needed struct {
-	// Trials is the total per run; 0 if it is more than 10,000.
-	Trials int `json:"trials"`
-	// More is the number of further trials for the run that has fewer; 0 if Trials is more than
-	// 10,000.
-	More int `json:"more"`
-}
+// Needed is how many trials would decide.
+type Needed = record.Needed
 
 // An UncountedTask is a task that cannot be compared.
 type UncountedTask struct {

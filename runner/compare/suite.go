@@ -12,29 +12,18 @@ import (
 // changed, with the sum of all changes, and computes the mean difference.
 func (p *pairing) suite() {
 	r := &p.result
-	var rates, scores []suitePart
-	var strata []stats.Stratum
-	var dealt []stats.Scores
-	telling, stopping := false, false
+	var rates, scores []stats.PartPair
 	for _, t := range p.pairs {
-		strata = append(strata, stats.Stratum{A: t.A.Share, B: t.B.Share})
-		telling, stopping = telling || t.ScoresInformative, stopping || t.CouldStop()
-		rates = append(rates, suitePart{t.A.SuiteRate(p.options.Confidence), t.B.SuiteRate(p.options.Confidence)})
+		rates = append(rates, stats.PartPair{A: t.A.RatePart(), B: t.B.RatePart()})
 		if t.result.Score != nil {
-			scores = append(scores, suitePart{t.A.SuiteScore(p.options.Confidence), t.B.SuiteScore(p.options.Confidence)})
-			dealt = append(dealt, stats.Scores{A: t.A.Scores(), B: t.B.Scores()})
+			scores = append(scores, stats.PartPair{A: t.A.ScorePart(), B: t.B.ScorePart()})
 		}
 	}
-	r.PassRate, r.Score = p.over(rates, stopping), p.over(scores, stopping)
-	if stopping {
-		p.outcome(p.stoppedTests(telling), telling)
-	} else {
-		tests := []stats.Exact{stats.MantelHaenszel(strata)}
-		if telling {
-			tests = append(tests, stats.PermutationStrata(dealt, stats.DefaultSeed))
-		}
-		p.outcome(tests, telling)
+	r.PassRate, r.Score = p.over(rates), p.over(scores)
+	if p.tested.CouldStop() && len(p.pairs) == 1 {
+		ofOnlyTask(r.PassRate, p.pairs[0].Rate(p.options.Confidence))
 	}
+	p.outcome()
 	r.Verdicts = p.verdicts()
 	r.Tools = p.tools()
 	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(trialTime), p.ratioOf(trialTokens), p.ratioOf(trialCost)
@@ -70,28 +59,15 @@ func (p *pairing) tools() *ToolContrasts {
 	}
 }
 
-// A suitePart is the contribution of a task to a mean over tasks.
-type suitePart struct{ a, b stats.Estimate }
-
-// over returns the mean over tasks with equal weights.
-func (p *pairing) over(parts []suitePart, stopping bool) *record.Contrast {
-	if len(parts) == 0 {
+// over returns the difference of the means over tasks with equal weights.
+func (p *pairing) over(parts []stats.PartPair) *record.Contrast {
+	mean, ok := stats.Difference(parts, p.options.Confidence)
+	if !ok {
 		return nil
 	}
-	var a, b, halved []float64
-	var differences []stats.Estimate
+	var a, b []float64
 	for _, s := range parts {
-		a, b = append(a, s.a.Value), append(b, s.b.Value)
-		differences = append(differences, s.b.Minus(s.a))
-		halved = append(halved, (s.b.Value-s.a.Value+1)/2)
-	}
-	mean, _ := stats.Mean(differences)
-	if stopping {
-		// The tasks' own intervals belong to other estimates than the unbiased ones. The spread
-		// of the unbiased estimates over tasks shows their uncertainty. Differences are between
-		// -1 and 1.
-		i := stats.MeanInterval(halved, p.options.Confidence)
-		mean.Interval = record.Interval{Low: 2*i.Low - 1, High: 2*i.High - 1}
+		a, b = append(a, s.A.Mean), append(b, s.B.Mean)
 	}
 	c := &record.Contrast{Reference: stats.Describe(a).Mean, Run: stats.Describe(b).Mean, Difference: mean.Value}
 	if !slices.ContainsFunc(p.pairs, func(t *taskPair) bool { return t.Untestable() }) {
@@ -100,57 +76,21 @@ func (p *pairing) over(parts []suitePart, stopping bool) *record.Contrast {
 	return c
 }
 
-// leastForSigns is the least number of tasks with which exchanging the runs within tasks can
-// show a change at 95 %: 2/2⁶ is the first p-value below 5 %.
-const leastForSigns = 6
-
-// stoppedTests returns the tests of a suite with tasks that could stop early. The first is
-// whether the sharpest test of a task shows a change. If both runs followed the same rules, the
-// second is whether more tasks move in one direction than in the other. If nothing changed,
-// exchanging a task's two outcomes does not change their distribution, whatever rule stopped its
-// trials.
-func (p *pairing) stoppedTests(telling bool) []stats.Exact {
-	var all []stats.Exact
-	var rates, scores []stats.Scores
-	same := true
-	for _, t := range p.pairs {
-		if t.Untestable() {
-			continue
-		}
-		all = append(all, t.Tests...)
-		same = same && tally.RuleOf(&t.ref.ref) == tally.RuleOf(&t.run.ref)
-		rates = append(rates, stats.Scores{A: []float64{t.result.PassRate.Reference}, B: []float64{t.result.PassRate.Run}})
-		if c := t.result.Score; c != nil {
-			scores = append(scores, stats.Scores{A: []float64{c.Reference}, B: []float64{c.Run}})
-		}
+// ofOnlyTask gives the pass rate of a suite of one task that could stop early the interval of
+// that task. Over several tasks, the unbiased estimate of each counts as one value, which alone
+// says little.
+func ofOnlyTask(suite *record.Contrast, task record.Contrast) {
+	if suite.Interval == nil || task.Interval == nil {
+		return
 	}
-	tests := []stats.Exact{stats.Sharpest(all)}
-	if same && len(rates) >= leastForSigns {
-		tests = append(tests, stats.PermutationStrata(rates, stats.DefaultSeed))
-		if telling {
-			tests = append(tests, stats.PermutationStrata(scores, stats.DefaultSeed))
-		}
-	}
-	return tests
+	suite.Interval = &record.Interval{Low: min(task.Interval.Low, suite.Difference), High: max(task.Interval.High, suite.Difference)}
 }
 
-// outcome sets the outcome from the tests, of pass rates before scores. The suite is the same if
-// the intervals of the mean differences are within the margin.
-func (p *pairing) outcome(tests []stats.Exact, telling bool) {
-	r, o := &p.result, p.options
-	r.Outcome, r.P = OutcomeUndecided, 1
-	corrected := stats.Holm(tests)
-	for i := len(tests) - 1; i >= 0; i-- {
-		r.P = min(r.P, corrected[i])
-		switch {
-		case corrected[i] > 1-o.Confidence:
-		case tests[i].Better:
-			r.Outcome = OutcomeBetter
-		default:
-			r.Outcome = OutcomeWorse
-		}
-	}
-	if r.Outcome != OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
+// outcome sets the outcome. The suite is the same if the intervals of the mean differences are
+// within the margin.
+func (p *pairing) outcome() {
+	r, o, telling := &p.result, p.options, p.tested.Informative()
+	if r.Outcome, r.P = p.tested.Outcome(o.Confidence); r.Outcome != OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
 		return
 	}
 	if tally.Within(*r.PassRate, o.Margin) && (!telling || tally.Within(*r.Score, o.Margin)) {

@@ -358,7 +358,8 @@ func taskHistory(runs []*historyRun, ref record.TaskRef) (*TaskHistory, error) {
 	t.Counted, t.Passed = odd.counted, odd.passed
 	if odd.counted > 0 {
 		share := float64(odd.odd) / float64(odd.counted)
-		interval := stats.Wilson(odd.odd, odd.counted, stats.DefaultConfidence)
+		interval := stats.ClopperPearson(odd.odd, odd.counted, stats.DefaultConfidence)
+		interval.High = min(interval.High, 0.5) // the rarer verdict has at most half of the trials
 		t.Flakiness, t.FlakinessInterval = &share, &interval
 	}
 	for _, f := range t.Flips {

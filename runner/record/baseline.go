@@ -12,6 +12,13 @@ type BaselineResult struct {
 	// PassRate and Score are means over the pairs; nil without pairs.
 	PassRate *Gain `json:"passRate"`
 	Score    *Gain `json:"score"`
+	// Outcome states what the tests of all pairs together show: better means that the skills help,
+	// worse that they harm. It is empty without pairs. P is its p-value, corrected for all tests.
+	Outcome Outcome `json:"outcome,omitempty"`
+	P       float64 `json:"p,omitempty"`
+	// Needed is how many trials of each task on each side would decide; nil unless Outcome is
+	// undecided.
+	Needed *Needed `json:"needed,omitempty"`
 	// ClassCounts classifies the pairs like a comparison of two runs; the agent without skills
 	// is the reference.
 	ClassCounts

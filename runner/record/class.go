@@ -6,7 +6,8 @@ type Class string
 // The classes of tasks.
 const (
 	// Improved and Regressed are significant changes. The probability that chance alone produces
-	// such a change in any task is below 1 minus the confidence of the comparison.
+	// such a change in any task of any compared run, or in a suite as a whole, is at most 1 minus
+	// the confidence of the comparison.
 	Improved  Class = "improved"
 	Regressed Class = "regressed"
 	// Unchanged means that the interval of the difference lies within the margin.
@@ -16,6 +17,19 @@ const (
 	NoDifference Class = "no_difference"
 	// Undecided means that the sides differ, but the difference could be chance.
 	Undecided Class = "undecided"
+)
+
+// Outcome describes how a suite as a whole changed between two runs.
+type Outcome string
+
+// The outcomes of a comparison.
+const (
+	OutcomeBetter Outcome = "better"
+	OutcomeWorse  Outcome = "worse"
+	// OutcomeSame means that a difference beyond the margin was ruled out.
+	OutcomeSame Outcome = "same"
+	// OutcomeUndecided means that neither a difference nor sameness was shown.
+	OutcomeUndecided Outcome = "undecided"
 )
 
 // ClassCounts counts tasks by class.
@@ -43,6 +57,16 @@ func (n *ClassCounts) Add(c Class) {
 	}
 }
 
+// Needed is the number of trials with which a difference as large as the observed one is shown
+// with a probability of 80 %.
+type Needed struct {
+	// Trials is the total per run; 0 if it is more than 10,000.
+	Trials int `json:"trials"`
+	// More is the number of further trials for the run that has fewer; 0 if Trials is more than
+	// 10,000.
+	More int `json:"more"`
+}
+
 // Contrast is a number of a run beside the same number of the reference run.
 type Contrast struct {
 	Reference float64 `json:"reference"`
@@ -50,8 +74,8 @@ type Contrast struct {
 	// Difference is Run minus Reference.
 	Difference float64 `json:"difference"`
 	// Interval is the interval of Difference at the confidence of the comparison, see
-	// [stats.Estimate.Minus] and, for a suite, [stats.Mean]. It applies to these tasks only. It
-	// is nil where trials that stopped early allow no interval.
+	// [stats.Difference]. It applies to these tasks only. It is nil where trials that stopped
+	// early allow no interval.
 	Interval *Interval `json:"interval"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Damage lists the parts of a run's record that are lost or corrupt.
+// Damage lists the parts of a run's record that are lost, corrupt, or not written by waza.
 type Damage struct {
 	// Events is the minimum number of events that the journal lost. A trial whose event is lost
 	// counts as not ended, unless result.json contains it.
@@ -23,18 +23,28 @@ type Damage struct {
 	Ends bool `json:"ends,omitempty"`
 	// Files lists the damaged files beside the journal.
 	Files []DamagedFile `json:"files,omitempty"`
+	// Unverifiable describes why nobody can verify that waza wrote all of the record, although
+	// nothing shows the opposite; empty when waza wrote it. It alone is no damage: the verdicts
+	// count, but gates refuse them like those of a damaged record.
+	Unverifiable string `json:"unverifiable,omitempty"`
 }
 
 // DamagedFile is a missing or corrupt file of a run's record.
 type DamagedFile struct {
-	// File is run.json or result.json.
+	// File is run.json, result.json, files.gz, or record.key for the key of the state directory.
 	File  string `json:"file"`
 	Error string `json:"error"`
 	// Restored reports whether the content of the file was read from the journal.
 	Restored bool `json:"restored"`
 }
 
+// keyFile is the name of the file with the key of the state directory.
+const keyFile = "record.key"
+
 func (f DamagedFile) String() string {
+	if f.File == keyFile {
+		return fmt.Sprintf("the record cannot be verified without %s: %s", f.File, f.Error)
+	}
 	if f.Restored {
 		return fmt.Sprintf("%s is damaged: %s; its content was read from the journal", f.File, f.Error)
 	}
@@ -48,6 +58,9 @@ func (d *Damage) String() string {
 	}
 	if d.Events > 0 || d.Parts > 0 {
 		list = append(list, d.journalText())
+	}
+	if d.Unverifiable != "" {
+		list = append(list, "the record cannot be verified: "+d.Unverifiable)
 	}
 	return strings.Join(list, "; ")
 }
@@ -68,9 +81,15 @@ func (d *Damage) journalText() string {
 	return fmt.Sprintf("the journal is damaged at %d places, first at line %d (byte %d): %s; %s", d.Parts, d.Line, d.Offset, d.Error, lost)
 }
 
-// OrNil returns nil if d lists no damage.
+// Damaged reports whether a part of the record is lost or corrupt. It is false for nil, and for a
+// record that only cannot be verified.
+func (d *Damage) Damaged() bool {
+	return d != nil && (d.Events > 0 || d.Parts > 0 || len(d.Files) > 0)
+}
+
+// OrNil returns nil if d is nil or lists neither damage nor doubts.
 func (d *Damage) OrNil() *Damage {
-	if d.Events == 0 && d.Parts == 0 && len(d.Files) == 0 {
+	if d == nil || !d.Damaged() && d.Unverifiable == "" {
 		return nil
 	}
 	return d

@@ -1,10 +1,12 @@
 package record
 
 import (
+	"slices"
 	"time"
 )
 
-// Cacheable reports whether later runs can reuse a trial that ended with the verdict.
+// Cacheable reports whether later runs can reuse a trial that ended with the verdict, see
+// [Trial.Reusable].
 func (v Verdict) Cacheable() bool { return v == Passed || v == Failed || v == NeedsReview }
 
 // Known reports whether v is one of the verdicts of trials.
@@ -238,10 +240,13 @@ type Trial struct {
 	// OutputDropped is the number of bytes of the output beyond the limit. They are not
 	// recorded.
 	OutputDropped int64 `json:"outputDropped,omitempty"`
-	// Graders, Transcript and Usage are those of the counted attempt.
-	Graders    []Grade `json:"graders"`
-	Transcript []Entry `json:"transcript"`
-	Usage      *Usage  `json:"usage,omitempty"`
+	// Graders, Transcript and Usage are those of the counted attempt. Ungraded lists the graders
+	// that gave no score because the agent did not finish; metrics count them as 0. It is absent
+	// from older records.
+	Graders    []Grade     `json:"graders"`
+	Ungraded   []GraderRef `json:"ungraded,omitempty"`
+	Transcript []Entry     `json:"transcript"`
+	Usage      *Usage      `json:"usage,omitempty"`
 	// Spent is the cost of all attempts, agents and judges. It is absent when no cost is known,
 	// and from older records.
 	Spent *Ledger `json:"spent,omitempty"`
@@ -282,6 +287,26 @@ func CountedScore(v Verdict, score *float64) *float64 {
 		return new(float64)
 	}
 	return score
+}
+
+// ChangedFiles lists the files of graders that changed during the run, see [Grade.ChangedFiles].
+// An agent can have changed them.
+func (res *Trial) ChangedFiles() []string {
+	var files []string
+	for i := range res.Graders {
+		for _, f := range res.Graders[i].ChangedFiles {
+			if !slices.Contains(files, f) {
+				files = append(files, f)
+			}
+		}
+	}
+	return files
+}
+
+// Reusable reports whether later runs can reuse the trial.
+func (res *Trial) Reusable() bool {
+	unchecked := func(g Grade) bool { return g.Unchecked != "" }
+	return res.Verdict.Cacheable() && res.ChangedFiles() == nil && !slices.ContainsFunc(res.Graders, unchecked)
 }
 
 // ExecutorTook returns how long the executor worked.

@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// GraderRef names a grader.
+type GraderRef struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
 // Grade is the result of one grader for one trial.
 type Grade struct {
 	Name   string  `json:"name"`
@@ -28,6 +34,13 @@ type Grade struct {
 	// ToolNames maps the tool names in the grader's config to the agent's names that matched
 	// them. It is absent when all names are the agent's own.
 	ToolNames map[string]string `json:"toolNames,omitempty"`
+	// ChangedFiles lists the files of the grader that changed during the run, relative to the
+	// suite's directory where they are below it. waza graded with their planned content, and
+	// never reuses the trial.
+	ChangedFiles []string `json:"changedFiles,omitempty"`
+	// Unchecked is a directory beside the grader's program that has too many files, so waza does
+	// not notice whether these changed during the run. Later runs never reuse the trial.
+	Unchecked string `json:"unchecked,omitempty"`
 	// Error is the reason why the grader failed. Score and Passed are then meaningless, and the
 	// trial ends in error.
 	Error string `json:"error,omitempty"`

@@ -46,7 +46,13 @@ type CaseComparison struct {
 	// answers once for each order of the outputs.
 	Confidence float64 `json:"confidence"`
 	Reasoning  string  `json:"reasoning,omitempty"`
-	Error      string  `json:"error,omitempty"`
+	// PreferredFirst and PreferredSecond are the judges who preferred the first or the second
+	// output in both orders. They prefer a place, not an output.
+	PreferredFirst  []string `json:"preferredFirst,omitempty"`
+	PreferredSecond []string `json:"preferredSecond,omitempty"`
+	// Judges are all judges of the comparison; absent from older records.
+	Judges []string `json:"judges,omitempty"`
+	Error  string   `json:"error,omitempty"`
 	// Usage is the cost of the comparison; nil when it is unknown.
 	Usage *Usage `json:"usage,omitempty"`
 	// Hash identifies the question.
@@ -137,9 +143,10 @@ type PairResult struct {
 
 // JudgeReport is the report of a run of kind judge.
 type JudgeReport struct {
-	// OverallScore is 100 times the mean score of the tasks, rounded to one decimal.
-	OverallScore float64 `json:"overallScore"`
-	// OverallGrade is A+, A, A- and so on to D-, or F.
+	// OverallScore is 100 times the mean score of the tasks that have one in every cell, rounded
+	// to one decimal. [Summary] lists the others. It is nil when there is no such task.
+	OverallScore *float64 `json:"overallScore"`
+	// OverallGrade is A+, A, A- and so on to D-, or F; empty without a score.
 	OverallGrade string   `json:"overallGrade"`
 	Strengths    []string `json:"strengths,omitempty"`
 	Weaknesses   []string `json:"weaknesses,omitempty"`
@@ -158,6 +165,35 @@ type Opinion struct {
 	Score  float64 `json:"score"`
 	Passed bool    `json:"passed"`
 	Reason string  `json:"reason"`
+	// Orders are the judge's winners for both orders of the outputs: with, without or tie. It is
+	// empty unless the judge compared two outputs.
+	Orders []string `json:"orders,omitempty"`
+}
+
+// Place returns which of two outputs the judge preferred in both orders: "first" or "second". It
+// returns an empty text if the judge preferred the same output in both, or called one a tie.
+func (o *Opinion) Place() string {
+	switch {
+	case len(o.Orders) != 2:
+	case o.Orders[0] == "with" && o.Orders[1] == "without":
+		return "first"
+	case o.Orders[0] == "without" && o.Orders[1] == "with":
+		return "second"
+	}
+	return ""
+}
+
+// JudgePosition shows that a judge who compares two outputs prefers a place: the first output or
+// the second, whichever it is.
+type JudgePosition struct {
+	Judge string `json:"judge"`
+	// Compared is the number of comparisons in both orders. First and Second count those in
+	// which the judge preferred that place in both orders.
+	Compared int `json:"compared"`
+	First    int `json:"first"`
+	Second   int `json:"second"`
+	// P is the p-value of a sign test of First against Second.
+	P float64 `json:"p"`
 }
 
 // Opinions returns the opinions of the judges of a grader that asks models; nil for other

@@ -35,6 +35,10 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
+// ExcludesZero reports whether all values of the interval have the same sign. It is false for
+// nil.
+func (i *Interval) ExcludesZero() bool { return i != nil && (i.Low > 0 || i.High < 0) }
+
 // Distribution describes a set of scores. Without scores, every field is zero. With one score,
 // every field except StdDev is that score.
 type Distribution struct {
@@ -45,6 +49,15 @@ type Distribution struct {
 	Max    float64 `json:"max"`
 	// StdDev is the sample standard deviation (divisor n-1); 0 for fewer than two scores.
 	StdDev float64 `json:"stdDev"`
+}
+
+// Spread describes values of which a few can be much larger than the others, such as times. The
+// median is the 50th percentile. Percentiles lie between two neighboring values by linear
+// interpolation.
+type Spread struct {
+	Distribution
+	P90 float64 `json:"p90"`
+	P95 float64 `json:"p95"`
 }
 
 // ToolScores rate the choice and use of tools, each from 0 to 1, in one trial or as means over
@@ -70,7 +83,7 @@ type TrialTools struct {
 
 // Measure describes a quantity that was measured in trials.
 type Measure struct {
-	Distribution
+	Spread
 	// MeanInterval is the 95 % interval of the mean, see [stats.StudentInterval]; nil for fewer
 	// than two values.
 	MeanInterval *Interval `json:"meanInterval"`
@@ -81,11 +94,16 @@ type Measure struct {
 type BenchmarkResult struct {
 	// Trials is the number of answered trials.
 	Trials int `json:"trials"`
-	// FirstTokenMS and TokensPerSecond are those of [Speed].
+	// FirstTokenMS and TokensPerSecond are those of [Speed]. TotalMS is the time from the prompt
+	// to the end of the answer.
 	FirstTokenMS    *Measure `json:"firstTokenMs"`
+	TotalMS         *Measure `json:"totalMs"`
 	TokensPerSecond *Measure `json:"tokensPerSecond"`
 	InputTokens     *Measure `json:"inputTokens"`
 	OutputTokens    *Measure `json:"outputTokens"`
 	// CostUSD is the cost of the model per trial.
 	CostUSD *Measure `json:"costUsd"`
+	// Note lists the tasks with trials that were not answered, which the measures leave out. It is
+	// empty if all were answered.
+	Note string `json:"note,omitempty"`
 }

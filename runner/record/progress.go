@@ -21,6 +21,19 @@ type Progress struct {
 	AmendedAt *time.Time `json:"amendedAt,omitempty"`
 }
 
+// TookMS returns the duration of the run in milliseconds: that of its summary or, for a run that
+// ended without one, the time until its end. It returns nil for an active run.
+func (p *Progress) TookMS() *int64 {
+	switch {
+	case p.EndedAt == nil:
+		return nil
+	case p.Summary != nil:
+		return &p.Summary.DurationMS
+	}
+	ms := p.EndedAt.Sub(p.StartedAt).Milliseconds()
+	return &ms
+}
+
 // MayWait reports whether the run may have pending questions, judging by its counts. Pending
 // calibrations are visible only in a summary.
 func (p *Progress) MayWait() bool {

@@ -57,6 +57,9 @@ type Run struct {
 	// Baseline and Triggers are nil when the suite requests none.
 	Baseline *BaselineRef `json:"baseline,omitempty"`
 	Triggers *TriggersRef `json:"triggers,omitempty"`
+	// ShouldTrigger is nil unless tasks expect that a skill is used, or not, and no executor of
+	// the run reports it.
+	ShouldTrigger *UnmeasuredTasks `json:"shouldTrigger,omitempty"`
 	// Benchmark is nil for other kinds of suites.
 	Benchmark *BenchmarkRef `json:"benchmark,omitempty"`
 	// Imported is nil for runs that waza executed.
@@ -87,6 +90,14 @@ type TriggersRef struct {
 	Prompts int `json:"prompts"`
 	// Unmeasured is the reason why the trigger tests do not run; empty when they do.
 	Unmeasured string `json:"unmeasured,omitempty"`
+}
+
+// UnmeasuredTasks describes expectations that waza does not check.
+type UnmeasuredTasks struct {
+	// Tasks is the number of tasks with the expectation.
+	Tasks int `json:"tasks"`
+	// Note is the reason.
+	Note string `json:"note"`
 }
 
 // SuiteRef identifies a suite.
@@ -151,11 +162,22 @@ type TaskRef struct {
 	Stopping float64 `json:"stopping,omitempty"`
 	// Repos are the commits in the initial workspaces of the task's trials.
 	Repos []Checkout `json:"repos,omitempty"`
+	// ExpectedCalls are the tool calls that the tool scores rate. It is absent from older
+	// records.
+	ExpectedCalls []ExpectedCall `json:"expectedCalls,omitempty"`
 	// Hash identifies the task by its content, without the number of the trial.
 	Hash string `json:"hash"`
 	// Execution is the part of Hash that covers the input of the executor. It does not depend on
 	// the graders.
 	Execution string `json:"execution,omitempty"`
+}
+
+// ExpectedCall is a tool call that a task expects.
+type ExpectedCall struct {
+	// Tool is the name of the tool, or a regular expression between slashes; empty for any tool.
+	Tool string `json:"tool,omitempty"`
+	// Arguments are the listed arguments; absent if the call can have any.
+	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
 // Criteria returns the criteria by which the run is summarized while it runs.

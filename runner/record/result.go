@@ -94,7 +94,7 @@ type Task struct {
 	// could stop early.
 	Unbiased *Unbiased `json:"unbiased,omitempty"`
 	// DurationMS describes the durations of the counted trials, in milliseconds.
-	DurationMS *Distribution `json:"durationMs"`
+	DurationMS *Spread `json:"durationMs"`
 	// Tools holds the means of the tool scores of the trials, including those that wait for a
 	// person's score. It is nil when no trial has tool scores.
 	Tools *ToolScores `json:"tools,omitempty"`
@@ -114,8 +114,8 @@ type Task struct {
 // tasks that could stop early, they use the unbiased estimates.
 type ScoreStats struct {
 	Distribution
-	// MeanInterval is the 95 % interval of the mean, see [stats.MeanInterval]. Over several
-	// tasks, it applies to these tasks only.
+	// MeanInterval is the 95 % interval of the mean, see [stats.MeanOver]. Over several tasks, it
+	// applies to these tasks only.
 	MeanInterval Interval `json:"meanInterval"`
 }
 
@@ -151,9 +151,15 @@ type Summary struct {
 	Metrics  []MetricResult  `json:"metrics,omitempty"`
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	Triggers *TriggerResult  `json:"triggers,omitempty"`
+	// ShouldTrigger is nil unless tasks have an expected.should_trigger that waza did not check.
+	ShouldTrigger *UnmeasuredTasks `json:"shouldTrigger,omitempty"`
 	// Routing is nil unless tasks state which clients take their messages.
 	Routing *RoutingResult `json:"routing,omitempty"`
 	Groups  []GroupResult  `json:"groups,omitempty"`
+	// Common lists the tasks that comparisons of cells leave out, and those that the overall
+	// score of a suite of kind judge leaves out. It is nil when no task is left out, and for other
+	// runs.
+	Common *CommonTasks `json:"common,omitempty"`
 	// Tune ranks the cells of a param_tune or prompt_tune. It is nil for other kinds, and while
 	// no cell has a score.
 	Tune *TuneResult `json:"tune,omitempty"`
@@ -174,6 +180,8 @@ type Summary struct {
 	Benchmark *BenchmarkResult `json:"benchmark,omitempty"`
 	// Calibrations measure the agreement of graders with the people who scored the same trials.
 	Calibrations []CalibrationResult `json:"calibrations,omitempty"`
+	// JudgePositions lists the judges who compare outputs and evidently prefer a place.
+	JudgePositions []JudgePosition `json:"judgePositions,omitempty"`
 }
 
 // Waiting returns the number of trials that wait for a person's score, including those of the
@@ -239,8 +247,9 @@ type CellResult struct {
 	Benchmark *BenchmarkResult `json:"benchmark,omitempty"`
 	// Usage is the cost of the trials; nil when it is unknown.
 	Usage *Usage `json:"usage,omitempty"`
-	// MeanDurationMS is the mean duration of a counted trial; nil when none was counted.
-	MeanDurationMS *float64 `json:"meanDurationMs"`
+	// DurationMS describes the durations of the counted trials of all tasks, in milliseconds; nil
+	// when none was counted. Records of earlier versions have none.
+	DurationMS *Spread `json:"durationMs"`
 	// Baseline and Triggers are those of the cell, without their lists.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 	Triggers *TriggerResult  `json:"triggers,omitempty"`

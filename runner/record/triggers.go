@@ -1,13 +1,14 @@
 package record
 
 // TriggerResult measures how well the agent decided when to use the skill under test. Each
-// prompt weighs 1, or 0.5 if its confidence is medium. Its answered trials share the weight;
-// errors and timeouts have no answer. Undefined quotients are nil.
+// prompt weighs 1, or 0.5 if its confidence is medium. Its answered trials and its timeouts share
+// the weight; errors have none. A timeout is a wrong answer. Undefined quotients are nil.
 type TriggerResult struct {
 	Skill string `json:"skill,omitempty"`
 	// Prompts is the number of prompts in the suite, including those that did not run.
 	Prompts int `json:"prompts"`
-	// Measured reports whether at least one prompt was answered. If not, Note gives the reason.
+	// Measured reports whether at least one prompt was answered or timed out. If not, Note gives
+	// the reason.
 	Measured bool   `json:"measured"`
 	Note     string `json:"note,omitempty"`
 	// Precision is the share of right uses among all uses of the skill. Recall is the share of
@@ -15,8 +16,7 @@ type TriggerResult struct {
 	Precision *float64 `json:"precision"`
 	Recall    *float64 `json:"recall"`
 	F1        *float64 `json:"f1"`
-	// Accuracy is the share of right answers, with its Wilson 95 % interval. The weights
-	// determine the number of prompts in the interval.
+	// Accuracy is the share of right answers, with its 95 % interval, see [stats.MeanOver].
 	Accuracy         *float64  `json:"accuracy"`
 	AccuracyInterval *Interval `json:"accuracyInterval"`
 	Confusion        Confusion `json:"confusion"`
@@ -36,6 +36,9 @@ type Confusion struct {
 	FalsePositives float64 `json:"falsePositives"`
 	TrueNegatives  float64 `json:"trueNegatives"`
 	FalseNegatives float64 `json:"falseNegatives"`
+	// Unanswered is the weight of trials that should not use the skill and timed out before they
+	// used it. They lower only the accuracy.
+	Unanswered float64 `json:"unanswered,omitempty"`
 }
 
 // TriggerPrompt is the result of a prompt of the trigger tests.

@@ -2,11 +2,15 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"waza/eval/text"
+	"waza/runner/compare"
 	"waza/runner/figure"
 	"waza/runner/record"
+	"waza/runner/stats"
+	"waza/runner/tally"
 )
 
 // baseline prints the effect of the skills.
@@ -31,8 +35,56 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 	if base.Errors > 0 {
 		parts += ", " + o.paint(magenta, text.Count(base.Errors, "error", "errors")+" without skills")
 	}
-	fmt.Fprintf(b, "  %s\n\n", parts)
+	fmt.Fprintf(b, "  Each task by itself: %s\n", parts)
+	if text, c := Effect(base); text != "" {
+		fmt.Fprintf(b, "  All tasks together: %s\n", o.paint(c, text))
+	}
+	if why := ExplainBaseline(base); why != "" {
+		fmt.Fprintf(b, "  %s.\n", why)
+	}
+	b.WriteByte('\n')
 	writeTable(b, baselineRows(base), o)
+}
+
+// ExplainBaseline explains an interval that excludes 0 beside something undecided; empty without
+// one.
+func ExplainBaseline(base *record.BaselineResult) string {
+	away := func(g *record.Gain) bool { return g != nil && g.Interval.ExcludesZero() }
+	if base.Outcome == record.OutcomeUndecided && (away(base.PassRate) || away(base.Score)) ||
+		slices.ContainsFunc(base.Tasks, func(t record.TaskBaseline) bool {
+			return t.Class == record.Undecided && (away(t.PassRate) || away(t.Score))
+		}) {
+		return compare.NoContradiction
+	}
+	return ""
+}
+
+// Effect states what the comparison with the baseline shows about the skills; empty if it
+// compares no tasks.
+func Effect(base *record.BaselineResult) (text string, c colour) {
+	p := " (p " + figure.P(base.P, 1-stats.DefaultConfidence) + ")"
+	switch base.Outcome {
+	case record.OutcomeBetter:
+		return "the skills help" + p, green
+	case record.OutcomeWorse:
+		return "the skills harm" + p, red
+	case record.OutcomeSame:
+		return "with the skills and without, the results are the same within " + pointsOf(tally.DefaultMargin), 0
+	case record.OutcomeUndecided:
+		return "it is undecided whether the skills help" + p + trialsToShow(base.Needed), yellow
+	}
+	return "", 0
+}
+
+// trialsToShow states how many more trials would decide about the skills.
+func trialsToShow(n *record.Needed) string {
+	switch {
+	case n == nil:
+		return "; both sides agree so far"
+	case n.Trials == 0:
+		return "; more than 10,000 trials of each task would show such a gain"
+	}
+	return "; " + text.Count(n.More, "more trial", "more trials") + " of each task would show such a difference in 4 of 5 runs"
 }
 
 func baselineRows(base *record.BaselineResult) []row {
@@ -100,6 +152,15 @@ func (r *Report) triggers(b *strings.Builder, o Options) {
 		b.WriteByte('\n')
 		writeTable(b, rows, o)
 	}
+}
+
+// shouldTrigger prints how many tasks expect something about skills that was not measured.
+func (r *Report) shouldTrigger(b *strings.Builder, o Options) {
+	if r.Summary == nil || r.Summary.ShouldTrigger == nil {
+		return
+	}
+	u := r.Summary.ShouldTrigger
+	fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", o.paint(bold, "Expected should_trigger"), text.Count(u.Tasks, "task", "tasks"), unmeasured(u.Note))
 }
 
 func quotient(x *float64) string {

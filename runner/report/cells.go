@@ -10,7 +10,7 @@ import (
 
 // cells compares the cells of the matrix.
 func (r *Report) cells(b *strings.Builder, o Options) {
-	head := append([]string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Time/trial", "Tokens", "Cost"}, toolHeads...)
+	head := append([]string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Median time", "Tokens", "Cost"}, toolHeads...)
 	rows := []row{{cells: head, colours: make([]colour, len(head))}}
 	for i := range head {
 		rows[0].colours[i] = bold
@@ -76,8 +76,8 @@ func cellRow(g record.GroupResult) []string {
 	if g.Score != nil {
 		cells[5] = figure.Score(g.Score.Mean)
 	}
-	if g.MeanDurationMS != nil {
-		cells[6] = milliseconds(*g.MeanDurationMS)
+	if g.DurationMS != nil {
+		cells[6] = milliseconds(g.DurationMS.Median)
 	}
 	if g.Usage != nil && g.Usage.Total() > 0 {
 		cells[7] = fmt.Sprint(g.Usage.Total())

@@ -36,26 +36,42 @@ func letter(i int) string {
 	return letter(i/26-1) + letter(i%26)
 }
 
-// compared builds the document of a comparison.
+// compared builds the part of a document that is about one suite.
 type compared struct {
 	*compare.Comparison
-	doc document
+	doc *document
 }
 
 func comparedDocument(c *compare.Comparison) *document {
-	d := &compared{Comparison: c}
+	doc := &document{}
+	suites := c.Suites()
+	for _, one := range suites {
+		if len(suites) > 1 {
+			doc.section("").line(item{text: "Suite ", colour: bold}, code(one.Runs[0].Suite.Name))
+		}
+		(&compared{Comparison: one, doc: doc}).all()
+	}
+	single := doc.section("")
+	for _, s := range c.Single {
+		single.line(item{text: "Not compared: the suite ", colour: yellow}, code(s.Name), plain(" has too few runs"))
+	}
+	return doc
+}
+
+// all adds everything about the suite.
+func (d *compared) all() {
 	d.runs()
 	heading := d.doc.section("")
-	for i := range c.Comparisons {
+	for i := range d.Comparisons {
 		d.headline(heading, i)
 	}
+	d.collapsed(heading)
 	d.policies()
 	d.tasks()
 	d.suite()
-	for i := range c.Comparisons {
+	for i := range d.Comparisons {
 		d.remarks(i)
 	}
-	return &d.doc
 }
 
 func (d *compared) runs() {
@@ -81,7 +97,7 @@ func (d *compared) runs() {
 			plain(fmt.Sprintf("%d/%d", r.Tasks.Passed, r.Tasks.Total)), plain(trials(r.Trials))}
 		switch {
 		case r.Judged != nil:
-			cells = append(cells, plain(fmt.Sprintf("%s (%s)", r.Judged.OverallGrade, overall(r.Judged.OverallScore))))
+			cells = append(cells, plain(judgedCell(r)))
 		case judged:
 			cells = append(cells, plain("–"))
 		}
@@ -89,12 +105,52 @@ func (d *compared) runs() {
 	}
 }
 
+// judgedCell returns the grade of a run of the kind judge.
+func judgedCell(r compare.ComparedRun) string {
+	if r.Judged.OverallScore == nil {
+		return "–"
+	}
+	leftOut := ""
+	if r.JudgedLeftOut > 0 {
+		leftOut = fmt.Sprintf("; without %s", text.Count(r.JudgedLeftOut, "task", "tasks"))
+	}
+	return fmt.Sprintf("%s (%s%s)", r.Judged.OverallGrade, overall(*r.Judged.OverallScore), leftOut)
+}
+
 // headline adds a line with the result of a run.
 func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
 		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
-		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s", c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
+		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s, each by itself", c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
+}
+
+// collapsed names the tasks that passed always before and never now, in too few trials for a
+// test, and states that a rule decides about them.
+func (d *compared) collapsed(s *section) {
+	for i := range d.Comparisons {
+		list, l := d.Comparisons[i].Collapsed(), letter(i+1)
+		for n, t := range list {
+			if n == mostNames {
+				s.line(plain(fmt.Sprintf("and %d more such tasks, which --json lists", len(list)-n)))
+				break
+			}
+			effect := item{text: "--fail-on would fail because of it", colour: red}
+			if d.OnCollapsedTasks != compare.OnTasksFail {
+				effect = item{text: "--fail-on would not fail because of it", colour: yellow}
+			}
+			s.line(code(t.ID), plain(" passed "+allOf(t.Reference.Counted())+" of A and none of "+l+", too few for a test: "), effect,
+				plain(", by a rule and not by a significance result. An unchanged task does that in up to "+
+					figure.Percent(compare.ChanceOfCollapse(t.Reference.Counted(), t.Run.Counted()))+" of comparisons"))
+		}
+	}
+}
+
+func allOf(trials int) string {
+	if trials == 1 {
+		return "the only trial"
+	}
+	return fmt.Sprintf("all %d trials", trials)
 }
 
 // policies lists the policies that runs break, if any were given.

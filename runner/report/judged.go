@@ -14,12 +14,14 @@ import (
 const mostComparisons = 50
 
 // judgedDocument returns the judges' results in a run of the kind judge. Judges' reasons are
-// long, so terminals do not show them.
-func judgedDocument(rec *record.Run, j *record.JudgeResult, reasons bool) *document {
+// long, so terminals do not show them. show makes a name safe to print.
+func judgedDocument(rec *record.Run, j *record.JudgeResult, common *record.CommonTasks, show func(string) string, reasons bool) *document {
 	d := &document{}
 	title := "Judged: no cases"
-	if j.Report != nil {
-		title = fmt.Sprintf("Judged: grade %s, %s of 100", j.Report.OverallGrade, overall(j.Report.OverallScore))
+	if r := j.Report; r != nil && r.OverallScore != nil {
+		title = fmt.Sprintf("Judged: grade %s, %s of 100", r.OverallGrade, overall(*r.OverallScore))
+	} else if r != nil {
+		title = "Judged: no grade, because no task has a score in every cell"
 	}
 	s := d.section(title)
 	head, cells := []string{"Quality"}, []item{plain("Cases")}
@@ -29,6 +31,9 @@ func judgedDocument(rec *record.Run, j *record.JudgeResult, reasons bool) *docum
 	}
 	s.add(heads(append(head, "Not judged")...)...)
 	s.add(append(cells, plain(strconv.Itoa(j.Cases-j.Judged)))...)
+	for _, line := range commonLines(common, "The grade is that of", show) {
+		s.line(plain(line))
+	}
 	judgedPairs(d, rec, j)
 	judgedCases(d, rec, j, reasons)
 	judgedFindings(d, rec, j)
@@ -144,7 +149,7 @@ func (r *Report) judged(b *strings.Builder, o Options) {
 		return
 	}
 	b.WriteByte('\n')
-	_ = judgedDocument(r.Record, r.Summary.Judged, false).text(b, o) // a Builder never fails
+	_ = judgedDocument(r.Record, r.Summary.Judged, r.Summary.Common, Clean, false).text(b, o) // a Builder never fails
 }
 
 func (m *markdown) judged() {
@@ -153,6 +158,6 @@ func (m *markdown) judged() {
 	}
 	var b strings.Builder
 	b.WriteByte('\n')
-	_ = judgedDocument(m.Record, m.Summary.Judged, true).markdown(&b)
+	_ = judgedDocument(m.Record, m.Summary.Judged, m.Summary.Common, codeSpan, true).markdown(&b)
 	m.add(b.String())
 }

@@ -72,7 +72,7 @@ func timeless(t *testing.T, r Result) string {
 		for i := range sum.Groups {
 			if cell := sum.Groups[i].CellResult; cell != nil {
 				untimed := *cell
-				untimed.MeanDurationMS, sum.Groups[i].CellResult = nil, &untimed
+				untimed.DurationMS, sum.Groups[i].CellResult = nil, &untimed
 			}
 		}
 		r.Summary = &sum

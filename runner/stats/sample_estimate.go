@@ -7,7 +7,7 @@ import (
 )
 
 // Interval returns the interval of the task's pass rate. For a fixed number of trials it is
-// [Wilson]'s. For a sample that could stop early, it contains the rates at which neither this
+// [ClopperPearson]'s. For a sample that could stop early, it contains the rates at which neither this
 // outcome or a lower one, nor this or a higher one, has a probability below (1 - confidence) /
 // 2, with outcomes in the stagewise order. It covers the rate with at least that confidence,
 // whatever the rate is, if trials pass independently with the same probability. If more than
@@ -16,36 +16,50 @@ import (
 func (s *Sample) Interval(confidence float64) record.Interval {
 	switch {
 	case !s.sequential():
-		return Wilson(s.passed, s.n, confidence)
+		return ClopperPearson(s.passed, s.n, confidence)
 	case s.n == 0:
 		return record.Interval{Low: 0, High: 1}
-	case s.n > maxPaths:
+	}
+	low, high, ok := s.limits()
+	if !ok {
 		return s.sequenceInterval(confidence)
 	}
-	paths := s.paths(s.n)
-	at := s.at(paths)
 	tail := (1 - saneConfidence(confidence)) / 2
 	return record.Interval{
-		Low:  rateWhere(func(p float64) bool { return 1-probability(paths[:at], p) > tail }),
-		High: rateWhere(func(p float64) bool { return probability(paths[:at+1], p) <= tail }),
+		Low:  where(0, 1, func(p float64) bool { return low(p) > tail }),
+		High: where(0, 1, func(p float64) bool { return high(p) >= 1-tail }),
 	}
 }
 
-// rateWhere returns the smallest rate at which a condition holds. The condition must hold for
-// all rates from some rate on.
-func rateWhere(holds func(p float64) bool) float64 {
-	low, high := 0.0, 1.0
-	if holds(0) {
-		return 0
+// limits returns two functions of the pass rate p that rise from 0 to 1: the probability of this
+// outcome or a higher one, and 1 minus the probability of this outcome or a lower one. ok is
+// false for a sample of more than [maxPaths] trials that could stop early.
+func (s *Sample) limits() (low, high func(p float64) float64, ok bool) {
+	if s.n == 0 { // nothing is known
+		low, high := func(p float64) float64 { return betaBelow(0, 1, p) }, func(p float64) float64 { return betaBelow(1, 0, p) }
+		return low, high, true
 	}
-	for range 50 {
-		if p := (low + high) / 2; holds(p) {
-			high = p
-		} else {
-			low = p
+	if !s.sequential() {
+		m, _ := meanOf([]Part{RatePart(s.Share())})
+		return m.low, m.high, true
+	}
+	if s.n > maxPaths {
+		return nil, nil, false
+	}
+	paths := s.paths(s.n)
+	at := s.at(paths)
+	above := func(paths []path) func(p float64) float64 {
+		return func(p float64) float64 {
+			switch {
+			case p < 0:
+				return 0
+			case p >= 1:
+				return 1
+			}
+			return 1 - probability(paths, p)
 		}
 	}
-	return high
+	return above(paths[:at]), above(paths[:at+1]), true
 }
 
 // probability returns the probability of stopping at any of the places if trials pass with

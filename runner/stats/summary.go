@@ -21,11 +21,31 @@ func describeSorted(sorted []float64) record.Distribution {
 	s := record.Distribution{N: n, Min: sorted[0], Max: sorted[n-1]}
 	s.Mean = mean(sorted)
 	s.StdDev = stdDev(sorted, s.Mean)
-	s.Median = sorted[n/2]
-	if n%2 == 0 {
-		s.Median = (sorted[n/2-1] + sorted[n/2]) / 2
-	}
+	s.Median = percentile(sorted, 0.5)
 	return s
+}
+
+// SpreadOf is like [Describe], with the 90th and the 95th percentile. It returns nil without
+// values.
+func SpreadOf(values []float64) *record.Spread {
+	sorted := sortedCopy(values)
+	if len(sorted) == 0 {
+		return nil
+	}
+	return &record.Spread{Distribution: describeSorted(sorted), P90: percentile(sorted, 0.9), P95: percentile(sorted, 0.95)}
+}
+
+// percentile returns the q-quantile of at least one value in ascending order: the value at the
+// place q·(n-1), counted from 0, by linear interpolation between its neighbors. The median of an
+// even number of values is the mean of the middle two.
+func percentile(sorted []float64, q float64) float64 {
+	place := q * float64(len(sorted)-1)
+	below := int(place)
+	if below+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	part := place - float64(below)
+	return float64((1-part)*sorted[below]) + float64(part*sorted[below+1])
 }
 
 // sortedCopy returns the usable values in ascending order, so that results do not depend on the

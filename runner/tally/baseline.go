@@ -144,12 +144,13 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 		t := &ComparedTask{A: p.without.TaskSide, B: p.with.TaskSide, ScoresInformative: AreScoresInformative(p.without.TaskSide, p.with.TaskSide)}
 		tasks = append(tasks, t)
 		task := &r.Tasks[len(r.Tasks)-1]
-		task.PassRate = rates.add(t.B.rate(confidence), t.A.rate(confidence))
-		if with, without := t.B.Scores(), t.A.Scores(); len(with) > 0 && len(without) > 0 {
-			task.Score = scores.add(stats.MeanOf(with, confidence), stats.MeanOf(without, confidence))
+		task.PassRate = rates.add(t, t.Rate(confidence), (*TaskSide).RatePart)
+		if score := t.Score(confidence); score != nil {
+			task.Score = scores.add(t, *score, (*TaskSide).ScorePart)
 		}
 	}
-	TestTasks(slices.DeleteFunc(slices.Clone(tasks), func(t *ComparedTask) bool { return t == nil }))
+	suite := NewComparedSuite(slices.DeleteFunc(slices.Clone(tasks), func(t *ComparedTask) bool { return t == nil }), confidence)
+	Correct(suite)
 	for i, t := range tasks {
 		if t != nil {
 			r.Tasks[i].Class, _, _ = t.Classify(confidence, DefaultMargin)
@@ -158,24 +159,72 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 			r.Add(r.Tasks[i].Class)
 		}
 	}
-	r.PassRate, r.Score = rates.mean(), scores.mean()
+	r.PassRate, r.Score = rates.mean(confidence), scores.mean(confidence)
+	if r.Pairs == 0 {
+		return
+	}
+	r.Outcome, r.P = suite.Outcome(confidence)
+	if r.Outcome != record.OutcomeUndecided {
+		return
+	}
+	if isWithin(r.PassRate) && (!suite.Informative() || r.Score != nil && isWithin(r.Score)) {
+		r.Outcome = record.OutcomeSame
+		return
+	}
+	r.Needed = suite.needed(r.PassRate.Gain, confidence)
+}
+
+// OutcomesTogether returns the outcomes of suites that decide together, such as those of one
+// command. A suite is worse only if its p-value is low enough after [stats.Holm] corrected it for
+// the number of measured suites; otherwise it is undecided. If no skill has an effect, some suite
+// is worse with a probability of at most 2.5 %, whatever their number is. Other outcomes do not
+// change: a command that requires all suites to be better needs no correction, because each of
+// them must pass its own test. nil results are suites without a baseline; their outcome is empty.
+func OutcomesTogether(results []*record.BaselineResult) []record.Outcome {
+	var tests []stats.Exact
+	for _, r := range results {
+		if r != nil && r.Measured {
+			tests = append(tests, stats.Exact{P: r.P})
+		}
+	}
+	corrected := stats.Holm(tests)
+	outcomes := make([]record.Outcome, len(results))
+	for i, r := range results {
+		if r == nil {
+			continue
+		}
+		outcomes[i] = r.Outcome
+		if !r.Measured {
+			continue
+		}
+		if r.Outcome == record.OutcomeWorse && corrected[0] > 1-stats.DefaultConfidence+SameNumber {
+			outcomes[i] = record.OutcomeUndecided
+		}
+		corrected = corrected[1:]
+	}
+	return outcomes
+}
+
+// isWithin reports whether a gain or loss beyond the margin is ruled out.
+func isWithin(g *record.Gain) bool {
+	return Within(record.Contrast{Interval: g.Interval}, DefaultMargin)
 }
 
 // gains collects a number of all pairs.
 type gains struct {
 	with, without []float64
-	gains         []stats.Estimate
+	pairs         []stats.PartPair
 }
 
-func (g *gains) add(with, without stats.Estimate) *record.Gain {
-	gain := with.Minus(without)
-	g.with, g.without, g.gains = append(g.with, with.Value), append(g.without, without.Value), append(g.gains, gain)
-	return &record.Gain{With: with.Value, Without: without.Value, Gain: gain.Value, Interval: &gain.Interval}
+func (g *gains) add(t *ComparedTask, c record.Contrast, of func(*TaskSide) stats.Part) *record.Gain {
+	g.with, g.without = append(g.with, c.Run), append(g.without, c.Reference)
+	g.pairs = append(g.pairs, stats.PartPair{A: of(&t.A), B: of(&t.B)})
+	return &record.Gain{With: c.Run, Without: c.Reference, Gain: c.Difference, Interval: c.Interval}
 }
 
 // mean returns the mean over the pairs; nil without pairs.
-func (g *gains) mean() *record.Gain {
-	gain, ok := stats.Mean(g.gains)
+func (g *gains) mean(confidence float64) *record.Gain {
+	gain, ok := stats.Difference(g.pairs, confidence)
 	if !ok {
 		return nil
 	}

@@ -177,6 +177,9 @@ func (j *judging) ledger() *record.Ledger {
 }
 
 func (j *judging) inOrder() []*record.CaseComparison {
+	if j == nil {
+		return nil
+	}
 	list := make([]*record.CaseComparison, 0, len(j.comparisons))
 	for _, c := range j.comparisons {
 		list = append(list, c)
@@ -187,8 +190,9 @@ func (j *judging) inOrder() []*record.CaseComparison {
 	return list
 }
 
-// result returns the result of a run with the given score; nil for a nil judging.
-func (j *judging) result(score *record.ScoreStats) *record.JudgeResult {
+// result returns the result of a run with the given score, and with the tasks that have one in
+// all cells; nil for a nil judging.
+func (j *judging) result(score *record.ScoreStats, common []string, cells []Side) *record.JudgeResult {
 	if j == nil {
 		return nil
 	}
@@ -200,20 +204,32 @@ func (j *judging) result(score *record.ScoreStats) *record.JudgeResult {
 	}
 	r.Missing, r.LeftOut = max(0, j.comparing.Total-made), j.comparing.LeftOut
 	if score != nil && j.judged > 0 {
-		r.Report = j.report(score.Mean)
+		r.Report = j.report(common, cells)
 	}
 	return r
 }
 
 // report contains the overall score, which is
 //
-//	100 × the mean score of the tasks, as the run's, rounded to one decimal, half up
+//	100 × the mean score of the tasks that have one in all cells, rounded to one decimal, half up
 //
 // and its grade, see [GradeOf]. For example, tasks with the scores 0.9, 0.8 and 0.76 have the
-// mean 0.82: the overall score is 82, the grade B+.
-func (j *judging) report(mean float64) *record.JudgeReport {
-	score := math.Floor(float64(1000*mean)+0.5) / 10
-	r := &record.JudgeReport{OverallScore: score, OverallGrade: GradeOf(score)}
+// mean 0.82: the overall score is 82, the grade B+. If model A scores 0.2 in a hard task and 1 in
+// an easy one, and the hard task of model B ended in error, only the easy task counts.
+func (j *judging) report(common []string, cells []Side) *record.JudgeReport {
+	r := &record.JudgeReport{}
+	var counted []*record.Task
+	for _, c := range cells {
+		for _, task := range common {
+			if res := c.Tasks[task]; scored(res) {
+				counted = append(counted, res)
+			}
+		}
+	}
+	if s := ScoreOver(counted); s != nil {
+		score := math.Floor(float64(1000*s.Mean)+0.5) / 10
+		r.OverallScore, r.OverallGrade = &score, GradeOf(score)
+	}
 	switch f := j.findings; {
 	case f == nil:
 		r.Missing = "the run ended before the judge wrote strengths and weaknesses"
@@ -278,11 +294,11 @@ func pairsOf(list []*record.CaseComparison) []record.PairResult {
 		points[i][c.TaskA] = append(points[i][c.TaskA], c.Points())
 	}
 	for i := range pairs {
-		var estimates []stats.Estimate
+		var parts []stats.Part
 		for _, task := range tasks[i] {
-			estimates = append(estimates, stats.MeanOf(points[i][task], stats.DefaultConfidence))
+			parts = append(parts, stats.PartOf(points[i][task]))
 		}
-		if rate, ok := stats.Mean(estimates); ok {
+		if rate, ok := stats.MeanOver(parts, stats.DefaultConfidence); ok {
 			pairs[i].WinRate, pairs[i].WinRateInterval = &rate.Value, &rate.Interval
 		}
 	}

@@ -33,20 +33,17 @@ func (t *Run) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResul
 		r.Routing.Confusion, r.Routing.ConfusionDropped, r.Routing.Misroutes, r.Routing.MisroutesDropped = nil, 0, nil, 0
 	}
 	r.Benchmark = t.bench.result(t.rec, c)
-	var times []float64
-	trials := 0
 	for _, res := range tasks {
 		r.Tasks.Total++
 		r.Tasks.Add(res.Verdict)
 		r.Usage = record.AddUsage(r.Usage, res.Usage)
-		if d := res.DurationMS; d != nil {
-			times = append(times, float64(d.Mean*float64(d.N)))
-			trials += d.N
+	}
+	var times []float64
+	for i := range t.rec.Tasks {
+		if ref := &t.rec.Tasks[i]; ref.Role == record.RoleTask && ref.Cell.In(c) {
+			times = append(times, t.durations[i]...)
 		}
 	}
-	if trials > 0 {
-		mean := stats.Describe(times).Mean * float64(len(times)) / float64(trials)
-		r.MeanDurationMS = &mean
-	}
+	r.DurationMS = stats.SpreadOf(times)
 	return r
 }

@@ -14,8 +14,7 @@ func RateOf(c record.Counts) record.Rate {
 		all := float64(counted + c.NeedsReview)
 		return record.Rate{PassRateBounds: &record.Interval{Low: float64(c.Passed) / all, High: float64(c.Passed+c.NeedsReview) / all}}
 	case counted > 0:
-		rate := stats.Share{Passed: c.Passed, N: counted}.Rate()
-		return rateFrom(stats.Estimate{Value: rate, Interval: stats.Wilson(c.Passed, counted, stats.DefaultConfidence)})
+		return rateFrom(stats.RateOf(stats.Share{Passed: c.Passed, N: counted}, stats.DefaultConfidence))
 	}
 	return record.Rate{}
 }
@@ -38,8 +37,8 @@ func (t *Task) rate() record.Rate {
 	return r
 }
 
-// holding widens an interval so that it contains the rate of all ended trials. Some of them may
-// have ended after the decision.
+// holding widens an interval so that it contains a rate: that of all ended trials, of which some
+// may have ended after the decision, or the unbiased one.
 func holding(i record.Interval, rate float64) record.Interval {
 	return record.Interval{Low: min(i.Low, rate), High: max(i.High, rate)}
 }
@@ -103,16 +102,24 @@ func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 	if r.PassRate == nil || !slices.ContainsFunc(tasks, (*record.Task).CouldStop) {
 		return r
 	}
-	var rates []float64
+	var parts []stats.Part
+	var only *record.Interval
 	for _, t := range tasks {
 		switch {
 		case t.Unbiased != nil:
-			rates = append(rates, t.Unbiased.PassRate)
+			parts, only = append(parts, stats.PartOf([]float64{t.Unbiased.PassRate})), t.Trials.PassRateInterval
 		case t.Trials.PassRate != nil:
-			rates = append(rates, *t.Trials.PassRate)
+			parts = append(parts, stats.RatePart(stats.Share{Passed: t.Trials.Passed, N: t.Trials.Counted()}))
 		}
 	}
-	r = rateFrom(stats.MeanOf(rates, stats.DefaultConfidence))
+	e, ok := stats.MeanOver(parts, stats.DefaultConfidence)
+	if !ok {
+		return r
+	}
+	if len(parts) == 1 && only != nil { // the interval of the only task
+		e.Interval = holding(*only, e.Value)
+	}
+	r = rateFrom(e)
 	r.PassRateBasis = record.BasisTasks
 	return r
 }
@@ -120,28 +127,23 @@ func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 // ScoreOver describes the mean scores of several tasks. It returns nil when none has one, and
 // while trials wait for a person's score.
 func ScoreOver(tasks []*record.Task) *record.ScoreStats {
-	stopping := slices.ContainsFunc(tasks, (*record.Task).CouldStop)
 	var values []float64
-	var estimates []stats.Estimate
+	var parts []stats.Part
 	for _, t := range tasks {
 		switch {
 		case t.Trials.NeedsReview > 0:
 			return nil
 		case t.Unbiased != nil && t.Unbiased.Score != nil:
 			values = append(values, *t.Unbiased.Score)
+			parts = append(parts, stats.PartOf([]float64{*t.Unbiased.Score}))
 		case t.Score != nil:
 			values = append(values, t.Score.Mean)
-			estimates = append(estimates, stats.Estimate{Value: t.Score.Mean, Interval: t.Score.MeanInterval})
+			parts = append(parts, stats.Part{Distribution: t.Score.Distribution})
 		}
 	}
-	if len(values) == 0 {
+	e, ok := stats.MeanOver(parts, stats.DefaultConfidence)
+	if !ok {
 		return nil
 	}
-	s := &record.ScoreStats{Distribution: stats.Describe(values)}
-	if stopping {
-		s.MeanInterval = stats.MeanInterval(values, stats.DefaultConfidence)
-	} else if mean, ok := stats.Mean(estimates); ok {
-		s.MeanInterval = mean.Interval
-	}
-	return s
+	return &record.ScoreStats{Distribution: stats.Describe(values), MeanInterval: e.Interval}
 }

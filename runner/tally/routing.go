@@ -2,6 +2,7 @@ package tally
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,9 +32,11 @@ type routedTask struct {
 	pairs                              map[string]*pair
 }
 
-// pair counts the trials with certain expected clients that certain clients took.
+// pair counts the trials with certain expected clients that certain clients took. A trial that
+// timed out has nobody's answer, although no client took the message.
 type pair struct {
 	expected, took []string
+	timedOut       bool
 	trials         int
 }
 
@@ -47,7 +50,7 @@ func (m misroute) compare(o misroute) int {
 	return cmp.Or(cmp.Compare(m.task, o.task), cmp.Compare(m.TrialNum, o.TrialNum))
 }
 
-// add adds a trial. Answered trials count, whatever their grades.
+// add adds a trial. Answered trials count, whatever their grades, and so do timeouts.
 func (r *routed) add(task int, ref *record.TaskRef, res *record.Trial) {
 	one := res.Routing
 	if one == nil || one.Expected == nil {
@@ -60,7 +63,9 @@ func (r *routed) add(task int, ref *record.TaskRef, res *record.Trial) {
 		t.errors++
 		return
 	case record.TimedOut:
+		t.trials++
 		t.timeouts++
+		t.count(pair{expected: one.Expected, timedOut: true})
 		return
 	default:
 		return
@@ -69,14 +74,7 @@ func (r *routed) add(task int, ref *record.TaskRef, res *record.Trial) {
 	if one.Reroutes > 0 {
 		t.rerouted++
 	}
-	key := pairKey(one.Expected, one.Took)
-	if t.pairs == nil {
-		t.pairs = map[string]*pair{}
-	}
-	if t.pairs[key] == nil {
-		t.pairs[key] = &pair{expected: one.Expected, took: one.Took}
-	}
-	t.pairs[key].trials++
+	t.count(pair{expected: one.Expected, took: one.Took})
 	if !one.Missed() {
 		return
 	}
@@ -90,9 +88,20 @@ func (r *routed) add(task int, ref *record.TaskRef, res *record.Trial) {
 	r.misroutes = r.misroutes[:min(len(r.misroutes), maxMisroutes)]
 }
 
-// pairKey returns a key for a pair. Names of clients contain neither comma nor slash.
-func pairKey(expected, took []string) string {
-	return strings.Join(expected, ",") + "/" + strings.Join(took, ",")
+func (t *routedTask) count(p pair) {
+	if t.pairs == nil {
+		t.pairs = map[string]*pair{}
+	}
+	key := p.key()
+	if t.pairs[key] == nil {
+		t.pairs[key] = &p
+	}
+	t.pairs[key].trials++
+}
+
+// key returns a key for the pair. Names of clients contain neither comma nor slash.
+func (p *pair) key() string {
+	return fmt.Sprint(strings.Join(p.expected, ","), "/", strings.Join(p.took, ","), "/", p.timedOut)
 }
 
 // result summarizes the routing in a cell; nil means all of them. It returns nil for a run whose
@@ -110,7 +119,7 @@ func (r *routed) result(rec *record.Run, cell *record.Cell) *record.RoutingResul
 			s.addTask(&r.tasks[i])
 		}
 	}
-	if s.res.Tasks+s.res.Errors+s.res.Timeouts == 0 {
+	if s.res.Tasks+s.res.Errors == 0 {
 		return nil
 	}
 	for i := range r.misroutes {
@@ -125,6 +134,7 @@ func (r *routed) result(rec *record.Run, cell *record.Cell) *record.RoutingResul
 type routingSum struct {
 	res     record.RoutingResult
 	right   float64
+	parts   []stats.Part
 	clients map[string]*record.ClientResult
 	pairs   map[string]*record.ConfusionCell
 }
@@ -147,6 +157,12 @@ func (s *routingSum) addTask(t *routedTask) {
 	}
 	share := func(n int) float64 { return float64(n) / float64(t.trials) }
 	for key, p := range t.pairs {
+		if p.timedOut { // nobody's answer is right, even if nobody was expected
+			for _, name := range p.expected {
+				of(name).falseNegatives += p.trials
+			}
+			continue
+		}
 		if s.pairs[key] == nil {
 			s.pairs[key] = &record.ConfusionCell{Expected: p.expected, Took: p.took}
 		}
@@ -169,6 +185,7 @@ func (s *routingSum) addTask(t *routedTask) {
 		}
 	}
 	s.right += share(right)
+	s.parts = append(s.parts, stats.RatePart(stats.Share{Passed: right, N: t.trials}))
 	for name, n := range matches {
 		c := s.client(name)
 		c.TruePositives += share(n.truePositives)
@@ -201,10 +218,9 @@ func (s *routingSum) result() *record.RoutingResult {
 		r.FalseNegatives += c.FalseNegatives
 	}
 	addClientQuotients(&r.ClientMatches)
-	if r.Tasks > 0 {
+	if e, ok := stats.MeanOver(s.parts, stats.DefaultConfidence); ok {
 		r.Accuracy = quotient(s.right, float64(r.Tasks))
-		i := stats.WilsonShare(*r.Accuracy, float64(r.Tasks), stats.DefaultConfidence)
-		r.AccuracyInterval = &i
+		r.AccuracyInterval = &e.Interval
 	}
 	s.confusion()
 	return r

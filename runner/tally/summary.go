@@ -114,8 +114,7 @@ func (t *Task) Result(threshold float64) *record.Task {
 		res.Verdict = res.Decided.Verdict
 	}
 	if len(t.durations) > 0 {
-		d := stats.Describe(t.durations)
-		res.DurationMS = &d
+		res.DurationMS = stats.SpreadOf(t.durations)
 	}
 	return res
 }
@@ -170,10 +169,11 @@ type Run struct {
 	// cached counts the reused trials, and their earlier cost.
 	cached      int
 	usageCached *record.Usage
-	// graders holds the scores by name or type of the graders that metrics name. It keeps each
-	// score, because rounding makes a sum depend on the order in which trials happen to end.
-	graders map[string][]float64
-	groups  map[string]*record.Counts
+	graded      graded
+	positions   positions
+	// durations holds the milliseconds of the counted trials of each task, in a matrix.
+	durations [][]float64
+	groups    map[string]*record.Counts
 	// calibrated holds, by name, the graders that are compared with people's scores.
 	calibrated map[string]*calibration
 	// judged is nil unless the suite is of kind judge.
@@ -196,12 +196,12 @@ const (
 
 // NewRun returns the tally of a run without trials.
 func NewRun(rec *record.Run) *Run {
-	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graders: map[string][]float64{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
+	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graded: newGraded(rec), positions: positions{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
+	if rec.Matrix() {
+		t.durations = make([][]float64, len(rec.Tasks))
+	}
 	t.compared, t.tuning = newComparison(rec), newTuning(rec)
 	t.judged, t.bench, t.routed = newJudging(rec), newBench(rec), routed{tasks: make([]routedTask, len(rec.Tasks))}
-	for _, m := range rec.Metrics {
-		t.graders[graderOfMetric(m.Name)] = nil
-	}
 	return t
 }
 
@@ -240,26 +240,11 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		t.groups[g].Total++
 		t.groups[g].Add(res.Verdict)
 	}
-	// The other graders of a trial that waits for a person have scores. Omitting them would omit
-	// passed trials, and not failed ones.
-	if len(t.graders) == 0 || !res.Verdict.Counted() && res.Verdict != record.NeedsReview {
-		return
+	if t.durations != nil && res.Verdict.Counted() {
+		t.durations[task] = append(t.durations[task], float64(res.DurationMS))
 	}
-	for _, g := range res.Graders {
-		if !g.Scored() || g.AfterTurn > 0 {
-			continue // of a checkpoint, cut short by the deadline, or not scored by a person yet
-		}
-		t.addScoreLocked(g.Name, g.Score)
-		if g.Type != g.Name {
-			t.addScoreLocked(g.Type, g.Score)
-		}
-	}
-}
-
-func (t *Run) addScoreLocked(grader string, score float64) {
-	if scores, wanted := t.graders[grader]; wanted {
-		t.graders[grader] = append(scores, score)
-	}
+	t.graded.add(task, res)
+	t.positions.add(res)
 }
 
 // AddTask adds the result of the task with that index.
@@ -316,12 +301,19 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 		s.PassK = stats.MeanCurve(curves)
 	}
 	s.Groups = t.groupResultsLocked()
-	s.Tune = t.tuneResult(s.Groups)
+	names, sides := sidesOf(t.rec, t.tasks)
+	common, leftOut := Common(names, sides)
+	if t.judged != nil || t.rec.Matrix() && t.rec.Config.GroupBy == "" {
+		s.Common = leftOut
+	}
+	s.Tune = t.tuneResult(common, sides)
 	s.Calibrations = t.calibrationResults()
+	s.JudgePositions = t.positions.result(t.judged.inOrder())
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
+	s.ShouldTrigger = t.rec.ShouldTrigger
 	s.Routing = t.routed.result(t.rec, nil)
-	s.Judged = t.judged.result(s.Score)
+	s.Judged = t.judged.result(s.Score, common, sides)
 	if !t.rec.Matrix() {
 		s.Benchmark = t.bench.result(t.rec, nil)
 	}
@@ -401,10 +393,9 @@ func (t *Run) value(s *record.Summary, metric string) (*float64, string) {
 		}
 		return s.Triggers.Accuracy, s.Triggers.Note
 	}
-	scores := t.graders[graderOfMetric(metric)]
-	if len(scores) == 0 {
+	mean, ok := t.graded.mean(graderOfMetric(metric))
+	if !ok {
 		return nil, fmt.Sprintf("no grader with name or type %q gave a score", graderOfMetric(metric))
 	}
-	v := stats.Describe(scores).Mean
-	return &v, ""
+	return &mean, ""
 }

@@ -26,23 +26,21 @@ func AreScoresInformative(a, b TaskSide) bool {
 // SameNumber is the maximum difference of numbers by rounding.
 const SameNumber = 1e-9
 
-// SuiteRate estimates the pass rate for a mean over tasks. The estimate is unbiased where the
-// task could stop early.
-func (s *TaskSide) SuiteRate(confidence float64) stats.Estimate {
-	e := s.rate(confidence)
+// RatePart describes the pass rate for a mean over tasks. Where the task could stop early, it is
+// the unbiased estimate, which counts as one value.
+func (s *TaskSide) RatePart() stats.Part {
 	if s.Unbiased != nil {
-		e.Value = s.Unbiased.PassRate
+		return stats.PartOf([]float64{s.Unbiased.PassRate})
 	}
-	return e
+	return stats.RatePart(s.Share)
 }
 
-// SuiteScore does the same for the mean score.
-func (s *TaskSide) SuiteScore(confidence float64) stats.Estimate {
-	e := stats.MeanOf(s.Scores(), confidence)
+// ScorePart does the same for the mean score.
+func (s *TaskSide) ScorePart() stats.Part {
 	if s.Unbiased != nil && s.Unbiased.Score != nil {
-		e.Value = *s.Unbiased.Score
+		return stats.PartOf([]float64{*s.Unbiased.Score})
 	}
-	return e
+	return stats.PartOf(s.Scores())
 }
 
 // The numbers that classify a task.
@@ -62,10 +60,14 @@ type ComparedTask struct {
 	Pairs record.Pairs // of trials with the same number; zero where these are unrelated
 	// ScoresInformative reports whether scores carry more information than verdicts
 	ScoresInformative bool
+	// SameRule reports whether the same rule could stop the trials of both sides early.
+	SameRule bool
 
 	Tests     []stats.Exact
 	corrected []float64
 	Out       []record.TaskTest
+	// rated caches the contrast of the pass rates, because its interval takes long to compute.
+	rated *record.Contrast
 }
 
 // TaskSide holds the counted trials of a task on one side.
@@ -79,9 +81,6 @@ type TaskSide struct {
 	// Untestable reports whether unknown verdicts determine which trials are missing.
 	Untestable    bool
 	Passed, Other []float64 // scores of passed trials, and of the others
-	// estimated caches the pass rate, because intervals of trials that stopped early take long
-	// to compute.
-	estimated *stats.Estimate
 }
 
 // Scores returns the scores of the counted trials.
@@ -89,16 +88,10 @@ func (s *TaskSide) Scores() []float64 {
 	return append(append([]float64{}, s.Passed...), s.Other...)
 }
 
-// rate estimates the pass rate. All calls must use the same confidence.
-func (s *TaskSide) rate(confidence float64) stats.Estimate {
-	if s.estimated == nil {
-		e := stats.RateOf(s.Share, confidence)
-		if s.Sample != nil {
-			e.Interval = holding(s.Sample.Interval(confidence), e.Value)
-		}
-		s.estimated = &e
-	}
-	return *s.estimated
+// scoredByVerdict reports whether each counted trial has the score 1 if it passed, else 0.
+func (s *TaskSide) scoredByVerdict() bool {
+	isNot := func(want float64) func(float64) bool { return func(score float64) bool { return score != want } }
+	return s.Share.N > 0 && len(s.Passed)+len(s.Other) == s.Share.N && !slices.ContainsFunc(s.Passed, isNot(1)) && !slices.ContainsFunc(s.Other, isNot(0))
 }
 
 // asSample returns the sample; without one, a sample with a fixed number of trials.
@@ -114,22 +107,6 @@ func (t *ComparedTask) CouldStop() bool { return t.A.Sample != nil || t.B.Sample
 
 // Untestable reports whether one of the sides cannot be tested.
 func (t *ComparedTask) Untestable() bool { return t.A.Untestable || t.B.Untestable }
-
-// TestTasks tests all tasks, and corrects the p-values for the number of tests.
-func TestTasks(tasks []*ComparedTask) {
-	var all []stats.Exact
-	for _, t := range tasks {
-		t.test()
-		all = append(all, t.Tests...)
-	}
-	corrected := stats.Holm(all)
-	for _, t := range tasks {
-		t.corrected, corrected = corrected[:len(t.Tests)], corrected[len(t.Tests):]
-		for i := range t.Out {
-			t.Out[i].Corrected = t.corrected[i]
-		}
-	}
-}
 
 // test runs the tests of the task. Where the task could stop early, the trials are not a plain
 // sample. McNemar's pairs and permuted scores would ignore the reason why there are no more of
@@ -208,12 +185,26 @@ func (t *ComparedTask) shown(level float64) (record.Class, string) {
 	return class, by
 }
 
-// Rate returns the contrast of the pass rates.
+// Rate returns the contrast of the pass rates. All calls must use the same confidence.
 func (t *ComparedTask) Rate(confidence float64) record.Contrast {
-	a, b := t.A.rate(confidence), t.B.rate(confidence)
-	c := *contrast(a, b)
-	if t.Untestable() {
-		c.Interval = nil
+	if t.rated == nil {
+		t.rated = t.contrastRates(confidence)
+	}
+	return *t.rated
+}
+
+func (t *ComparedTask) contrastRates(confidence float64) *record.Contrast {
+	c := &record.Contrast{Reference: t.A.Share.Rate(), Run: t.B.Share.Rate()}
+	c.Difference = c.Run - c.Reference
+	switch {
+	case t.Untestable():
+	case t.CouldStop():
+		i := holding(stats.DifferenceOfSamples(t.A.asSample(), t.B.asSample(), confidence).Interval, c.Difference)
+		c.Interval = &i
+	default:
+		if e, ok := stats.DifferenceOfRates(t.A.Share, t.B.Share, confidence); ok {
+			c.Interval = &e.Interval
+		}
 	}
 	return c
 }
@@ -221,20 +212,20 @@ func (t *ComparedTask) Rate(confidence float64) record.Contrast {
 // Score returns the contrast of the mean scores; nil when a side has none. Tasks that could stop
 // early have no interval.
 func (t *ComparedTask) Score(confidence float64) *record.Contrast {
-	a, b := t.A.Scores(), t.B.Scores()
-	if len(a) == 0 || len(b) == 0 {
+	if t.A.scoredByVerdict() && t.B.scoredByVerdict() && !t.CouldStop() {
+		c := t.Rate(confidence) // the same numbers
+		return &c
+	}
+	a, b := stats.PartOf(t.A.Scores()), stats.PartOf(t.B.Scores())
+	e, ok := stats.Difference([]stats.PartPair{{A: a, B: b}}, confidence)
+	if !ok {
 		return nil
 	}
-	c := contrast(stats.MeanOf(a, confidence), stats.MeanOf(b, confidence))
-	if t.CouldStop() {
-		c.Interval = nil
+	c := &record.Contrast{Reference: a.Mean, Run: b.Mean, Difference: e.Value}
+	if !t.CouldStop() {
+		c.Interval = &e.Interval
 	}
 	return c
-}
-
-func contrast(ref, run stats.Estimate) *record.Contrast {
-	d := run.Minus(ref)
-	return &record.Contrast{Reference: ref.Value, Run: run.Value, Difference: d.Value, Interval: &d.Interval}
 }
 
 // Within reports whether a difference beyond the margin is ruled out.

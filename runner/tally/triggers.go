@@ -13,7 +13,7 @@ func (t *Run) triggerResult(cell *record.Cell) *record.TriggerResult {
 		return nil
 	}
 	r := &record.TriggerResult{Skill: asked.Skill, Prompts: asked.Prompts, Note: asked.Unmeasured}
-	weights, squares := 0.0, 0.0
+	var parts []stats.Part
 	for i := range t.rec.Tasks {
 		ref := &t.rec.Tasks[i]
 		if ref.Role != record.RoleTrigger || ref.Trigger == nil || t.tasks[i] == nil || !ref.Cell.In(cell) {
@@ -22,19 +22,20 @@ func (t *Run) triggerResult(cell *record.Cell) *record.TriggerResult {
 		p := promptResult(ref, t.tasks[i])
 		r.Results = append(r.Results, p)
 		r.Trials.Merge(t.tasks[i].Trials.Counts)
-		if p.Answered > 0 {
+		if p.Answered+p.Timeouts > 0 {
 			w := ref.Trigger.Weight()
 			addPrompt(&r.Confusion, p, w)
-			weights += w
-			squares += float64(w * w)
+			right := stats.RatePart(stats.Share{Passed: t.tasks[i].Trials.Passed, N: p.Answered + p.Timeouts})
+			right.Weight = w
+			parts = append(parts, right)
 		}
 	}
 	r.Errors, r.Timeouts = r.Trials.Errors, r.Trials.Timeouts
-	r.Measured = weights > 0
+	accuracy, measured := stats.MeanOver(parts, stats.DefaultConfidence)
+	r.Measured = measured
 	if r.Measured {
 		addQuotients(r)
-		i := stats.WilsonShare(*r.Accuracy, float64(weights*weights)/squares, stats.DefaultConfidence)
-		r.AccuracyInterval = &i
+		r.AccuracyInterval = &accuracy.Interval
 	} else if r.Note == "" {
 		r.Note = "not measured: no prompt was answered"
 	}
@@ -53,16 +54,17 @@ func promptResult(ref *record.TaskRef, res *record.Task) record.TriggerPrompt {
 	return p
 }
 
-// addPrompt divides the weight of a prompt among its answers.
+// addPrompt divides the weight of a prompt among its answers and timeouts. An agent that did not
+// use the skill in time did not use it.
 func addPrompt(c *record.Confusion, p record.TriggerPrompt, weight float64) {
-	triggered := weight * float64(p.Triggered) / float64(p.Answered)
-	not := weight * float64(p.Answered-p.Triggered) / float64(p.Answered)
+	share := func(n int) float64 { return weight * float64(n) / float64(p.Answered+p.Timeouts) }
 	if p.ShouldTrigger {
-		c.TruePositives += triggered
-		c.FalseNegatives += not
+		c.TruePositives += share(p.Triggered)
+		c.FalseNegatives += share(p.Answered - p.Triggered + p.Timeouts)
 	} else {
-		c.FalsePositives += triggered
-		c.TrueNegatives += not
+		c.FalsePositives += share(p.Triggered)
+		c.TrueNegatives += share(p.Answered - p.Triggered)
+		c.Unanswered += share(p.Timeouts)
 	}
 }
 
@@ -72,7 +74,7 @@ func addQuotients(r *record.TriggerResult) {
 	r.Recall = quotient(c.TruePositives, c.TruePositives+c.FalseNegatives)
 	r.F1 = quotient(2*c.TruePositives, 2*c.TruePositives+c.FalsePositives+c.FalseNegatives)
 	right := c.TruePositives + c.TrueNegatives
-	r.Accuracy = quotient(right, right+c.FalsePositives+c.FalseNegatives)
+	r.Accuracy = quotient(right, right+c.FalsePositives+c.FalseNegatives+c.Unanswered)
 }
 
 // quotient returns part/whole; nil where that is undefined.

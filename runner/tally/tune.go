@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// rivalLevel is the combined level of all tests of [Run.tuneResult].
+	// rivalLevel is the level of the test of [Run.tuneResult], over all cells together.
 	rivalLevel = 0.05
-	// mostRivals limits the number of tested cells, because the time of the tests grows with it.
-	mostRivals = 100
+	// mostTested limits the number of tested cells, because the time of the test grows with it.
+	mostTested = 1000
 )
 
 // tuning keeps the scores of the trials of a param_tune or prompt_tune, by task. It keeps each
@@ -34,69 +34,78 @@ func (t tuning) add(task int, res *record.Trial) {
 	}
 }
 
-// tuneResult ranks the cells by their mean score over tasks, and names those that may be as good
-// as the best. The caller holds the lock of the tally.
+// tuneResult ranks the cells by their mean score over the tasks that they have in common, and
+// names those that may be as good as the best. It returns nil while no cell has a score. The
+// caller holds the lock of the tally.
 //
-// A cell is a rival unless a permutation test within tasks, like that for comparing runs (see
-// [stats.PermutationStrata]), separates its scores from those of the best at the level 0.05 /
-// (cells - 1). If the scores of some cells have, task by task, the same distribution as those of
-// the best, the probability that any of them is classified as worse is at most 5 % (Bonferroni).
+// A cell is a rival unless a permutation test over all cells separates it from the best, see
+// [stats.Field.Worse]. If the scores of all cells have, task by task, the same distribution, the
+// probability that any of them is classified as worse is at most 5 %.
 //
-// Example: three cells have the mean scores 0.9, 0.85 and 0.3. The best is the first. Its tests
-// against the others have p = 0.4 and p = 0.001. The level is 0.05 / 2 = 0.025, so the second
-// cell is a rival and the third is not.
-func (t *Run) tuneResult(groups []record.GroupResult) *record.TuneResult {
-	var cells []record.GroupResult
-	for _, g := range groups {
-		if g.CellResult != nil && g.Score != nil {
-			cells = append(cells, g)
-		}
-	}
-	if t.tuning == nil || len(cells) == 0 {
+// The score of the best cell is an estimate that allows for the selection, see
+// [stats.Field.Selected].
+//
+// Example: three cells have the mean scores 0.9, 0.85 and 0.3. The best is the first. The third
+// is 0.6 below it. If 1 % of all ways to deal out the trials among the cells have such a
+// distance, the third is worse. Without it, 20 % of all ways have a distance of 0.05, so the
+// second cell is a rival.
+func (t *Run) tuneResult(common []string, sides []Side) *record.TuneResult {
+	if t.tuning == nil {
 		return nil
 	}
-	slices.SortStableFunc(cells, func(a, b record.GroupResult) int {
-		return cmp.Or(cmp.Compare(b.Score.Mean, a.Score.Mean), cmp.Compare(b.Passed, a.Passed))
+	if len(common) == 0 {
+		if !slices.ContainsFunc(t.tasks, scored) {
+			return nil
+		}
+		return &record.TuneResult{Note: "the cells are not ranked, because no task has a score in all of them", Prompts: slices.Clone(t.prompts)}
+	}
+	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return !scored(s.Tasks[common[0]]) })
+	field := stats.NewField(t.scoresOf(common, sides))
+	order, passed := make([]int, len(sides)), make([]int, len(sides))
+	for i, s := range sides {
+		order[i] = i
+		for _, task := range common {
+			passed[i] += s.Tasks[task].Trials.Passed
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(field.Mean(b), field.Mean(a)), cmp.Compare(passed[b], passed[a]))
 	})
-	res := &record.TuneResult{Best: cells[0].Group, Prompts: slices.Clone(t.prompts)}
-	others := cells[1:]
-	if len(others) > mostRivals {
-		res.Note = fmt.Sprintf("more than %d cells have scores; rivals were not determined", mostRivals+1)
+	best := order[0]
+	estimate := field.Selected(best, stats.DefaultConfidence)
+	res := &record.TuneResult{
+		Best: sides[best].Name, Prompts: slices.Clone(t.prompts),
+		Score: &record.TuneScore{Value: estimate.Value, Interval: estimate.Interval, Observed: field.Mean(best), Basis: record.BasisShrunk, Cells: len(sides)},
+	}
+	if len(sides) == 1 {
+		res.Score.Basis = record.BasisMeasured
+	}
+	if len(sides) > mostTested {
+		res.Note = fmt.Sprintf("more than %d cells have scores; rivals were not determined", mostTested)
 		return res
 	}
-	for _, c := range others {
-		test := stats.PermutationStrata(t.scoresOf(cells[0].Cell, c.Cell), stats.DefaultSeed)
-		if test.P > rivalLevel/float64(len(others)) {
-			res.Rivals = append(res.Rivals, c.Group)
+	worse := field.Worse(best, rivalLevel, stats.DefaultSeed)
+	for _, i := range order[1:] {
+		if !worse[i] {
+			res.Rivals = append(res.Rivals, sides[i].Name)
 		}
 	}
 	return res
 }
 
-// scoresOf returns the scores of two cells, by task of the suite.
-func (t *Run) scoresOf(a, b *record.Cell) []stats.Scores {
-	byTask := map[string]*stats.Scores{}
-	var order []string
+// scoresOf returns the scores of tasks of the suite, by task and cell.
+func (t *Run) scoresOf(tasks []string, cells []Side) [][][]float64 {
+	scores := map[[2]string][]float64{}
 	for i := range t.rec.Tasks {
-		ref := &t.rec.Tasks[i]
-		if ref.Role != record.RoleTask || ref.Cell == nil {
-			continue
-		}
-		s := byTask[ref.Task]
-		if s == nil {
-			s = &stats.Scores{}
-			byTask[ref.Task], order = s, append(order, ref.Task)
-		}
-		switch ref.Cell.Name {
-		case a.Name:
-			s.A = t.tuning[i]
-		case b.Name:
-			s.B = t.tuning[i]
+		if ref := &t.rec.Tasks[i]; ref.Role == record.RoleTask && ref.Cell != nil {
+			scores[[2]string{ref.Task, ref.Cell.Name}] = t.tuning[i]
 		}
 	}
-	list := make([]stats.Scores, len(order))
-	for i, task := range order {
-		list[i] = *byTask[task]
+	list := make([][][]float64, len(tasks))
+	for i, task := range tasks {
+		for _, c := range cells {
+			list[i] = append(list[i], scores[[2]string{task, c.Name}])
+		}
 	}
 	return list
 }

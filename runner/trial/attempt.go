@@ -36,6 +36,8 @@ type Attempt struct {
 	// Reached contains the results of checkpoints, which follow those of other graders.
 	Reached []record.Grade
 	Tools   *record.TrialTools
+	// Ungraded are the graders that had nothing to grade.
+	Ungraded []record.GraderRef
 	// Routing is nil unless clients received the prompts.
 	Routing *record.Routing
 }
@@ -50,6 +52,7 @@ func (a *Attempt) count(res *record.Trial) {
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
+	res.Ungraded = a.Ungraded
 	res.Routing, res.Checkpoints, res.Responder = a.Routing, a.Checkpoints, a.Responder
 }
 
@@ -83,10 +86,10 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 	case errors.As(why, &expansion):
 		a.Verdict, a.Error, a.Cause = record.Errored, why.Error(), executor.Permanent(why)
 	case errors.Is(why, errDeadline) || err != nil && errors.Is(err, executor.ErrTimeout):
-		a.Verdict, a.Score, a.Error = record.TimedOut, new(float64), "timeout exceeded"
-		if errors.Is(err, executor.ErrTimeout) {
-			a.Error = err.Error()
+		if errors.Is(why, errDeadline) {
+			err = why
 		}
+		a.Verdict, a.Score, a.Error = record.TimedOut, new(float64), err.Error()
 	case why != nil:
 		a.Verdict, a.Error = record.Cancelled, why.Error()
 	case errors.As(err, &failed):
@@ -98,6 +101,7 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 
 // grade runs every grader on the subject and sets the verdict.
 func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *grader.Subject) {
+	defer a.listUngraded(graders)
 	defer a.scoreTools(graders)
 	a.Graders = make([]record.Grade, 0, len(graders))
 	var broken error
@@ -145,6 +149,20 @@ func (a *Attempt) scoreTools(graders []*grader.Bound) {
 			a.Tools = a.Graders[i].Tools
 		}
 		return
+	}
+}
+
+// listUngraded lists the graders that gave no score to an attempt that the agent did not finish.
+func (a *Attempt) listUngraded(graders []*grader.Bound) {
+	a.Ungraded = nil
+	if a.Verdict != record.TimedOut && a.Verdict != record.Failed {
+		return
+	}
+	for _, g := range graders {
+		gave := func(r record.Grade) bool { return r.AfterTurn == 0 && r.Name == g.Name && r.Type == g.Type }
+		if g.Type != record.TypeHumanCalibration && !slices.ContainsFunc(a.Graders, gave) {
+			a.Ungraded = append(a.Ungraded, record.GraderRef{Name: g.Name, Type: g.Type})
+		}
 	}
 }
 

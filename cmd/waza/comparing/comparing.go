@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,6 +21,7 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
+	"waza/eval/files"
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/compare"
@@ -53,6 +55,8 @@ func Formats() []string { return []string{formatText, formatMarkdown, formatJSON
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
 	Stdout *output.Stdout
+	// Stderr receives warnings.
+	Stderr io.Writer
 	Runner func() (*runner.Runner, error)
 	// FindRun finds a run by its id, a prefix of it, or a word such as latest.
 	FindRun func(rn *runner.Runner, ref string) (record.Handle, error)
@@ -61,19 +65,28 @@ type Options struct {
 }
 
 const description = `The first run is the reference. waza compares each further run with it, task by task. A
-task improved or regressed if an exact test shows it: if nothing changed, at most 1 in 20
-comparisons reports any such task (--confidence). A task is unchanged if the test rules
-out a difference beyond the margin. It shows no difference if both runs agree but could
+task improved or regressed if an exact test shows it, and a run is better or worse if a
+test of all tasks together shows it. If nothing changed, at most 1 in 20 commands reports
+anything, however many runs it compares (--confidence). A task is unchanged if the test
+rules out a difference beyond the margin. It shows no difference if both runs agree but could
 still differ by more. Otherwise it is undecided, and the table estimates how many more
 trials would decide. Trials with errors are ignored, because they are not failures. Tasks
 with trials that wait for review are not compared.
 
 RUN is an id or a prefix of one, latest, or latest~1 for the previous run of the same
-suite. FILE is the output of waza run --output, or a results.json of microsoft/waza. For
-a single run with a matrix, each cell is compared with the first cell. A single run
-without one is compared with the previous run. The default is the newest run.
+suite. "latest~1 latest", the default, compares each suite of this project with its own
+previous run, and corrects for all of them. FILE is the output of waza run --output, or a
+results.json of microsoft/waza. For a single run with a matrix, each cell is compared
+with the first cell. A single run without one is compared with the previous run.
 
---fail-on uses these tests. Policies compare plain numbers, without a test:
+--fail-on uses these tests. With up to three trials, no test of a single task can show
+even that everything fails now. Therefore a task that passed all trials of the reference
+and none of the run fails, too. That is a rule and not a significance result: with one
+trial each, chance causes it in up to 25 % of comparisons of a task, with five in 0.1 %.
+Suites of many flaky tasks with one trial each therefore fail often without a change. For
+several runs, and for cells, waza only warns. --on-collapsed-tasks changes both.
+
+Policies compare plain numbers, without a test:
 --max-regression-pct 5 fails if the share of passed tasks fell by more than 5 percentage
 points. With few trials, chance alone can cause that, and a smaller real change passes.
 Policies suit tasks that must always pass; --fail-on suits agents that vary. You can give
@@ -90,8 +103,9 @@ Exit codes:
   1    a finding of --fail-on, or a broken policy
   2    wrong usage: no such run, or no task in common
   3    with --fail-on, no finding, but some tasks could not be compared because of
-       errors or missing reviews; or with --max-regression-pct, no task of a run
-       passed or failed; or a run could not be read
+       errors or missing reviews, or a run passed nothing, in too few trials to
+       decide; or with --max-regression-pct, no task of a run passed or failed;
+       or a run could not be read, or its record is damaged or cannot be verified
   125  with --bisect, in place of 2 and 3`
 
 // Command returns waza compare.
@@ -107,11 +121,13 @@ func Command(o Options) *cli.Command {
 			&cli.BoolFlag{Name: "golden-must-pass", Usage: "policy: each task that the suite calls golden must pass"},
 			&cli.StringFlag{Name: "on-new-tasks", Usage: "policy: `WHAT` to do about tasks that only the further run has: allow, warn or fail", DefaultText: "allow"},
 			&cli.StringFlag{Name: "on-removed-tasks", Usage: "policy: `WHAT` to do about tasks that only the reference has: allow, warn or fail", DefaultText: "allow, with another policy warn"},
+			&cli.StringFlag{Name: "on-collapsed-tasks", Usage: "with --fail-on, `WHAT` to do about tasks that passed all trials of the reference and none of the run, too few for a test: allow, warn or fail", DefaultText: "fail, for several runs or cells warn"},
 			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
 			&cli.Float64Flag{Name: "confidence", Usage: "report a task as improved or regressed by chance in at most 1 - `SHARE` of comparisons", DefaultText: "0.95"},
 			&cli.Float64Flag{Name: "margin", Usage: "report a task as unchanged if it differs by less than `SHARE`", DefaultText: "0.1"},
 			&cli.StringFlag{Name: "suite", Usage: "in files with several results, use the result of the suite `NAME`", DefaultText: "the only one"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "print `FORMAT`: text, markdown, json, or github-actions for annotations and the summary of the step", Value: formatText, DefaultText: formatText},
+			&cli.BoolFlag{Name: "accept-damaged", Usage: "also compare runs whose record is damaged, without its lost parts, or cannot be verified"},
 			o.Bisect,
 			flags.JSON("print the comparison as JSON, the same as --format json"),
 		},
@@ -128,20 +144,29 @@ func (o Options) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	sources, err := o.sources(rn, c.Args().Slice(), c.String("suite"))
+	suites, single, err := o.suites(rn, c.Args().Slice(), c.String("suite"))
 	if err != nil {
 		return err
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	result, err := compare.Compare(ctx, sources, options)
+	result, err := compare.CompareSuites(ctx, suites, options)
+	var damaged *compare.DamagedError
 	switch {
 	case err != nil && ctx.Err() != nil && c.Context.Err() == nil:
 		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
 	case errors.Is(err, compare.ErrNothingCompared):
 		return exit.Usagef("waza matches tasks by their ids", "%w", err)
+	case errors.As(err, &damaged):
+		return exit.New(exit.Error, err, "--accept-damaged compares it nevertheless")
 	case err != nil:
 		return err
+	}
+	result.Single = single
+	for i := range result.Runs {
+		if run := &result.Runs[i]; run.Damage != nil {
+			fmt.Fprintf(o.Stderr, "waza: warning: run %s: %v\n", output.Clean(run.Name), run.Damage)
+		}
 	}
 	if err := o.print(c, result); err != nil {
 		return err
@@ -173,7 +198,7 @@ func summarize(path string, result *compare.Comparison) error {
 	if path == "" {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := files.OpenToAppend(path)
 	if err != nil {
 		return fmt.Errorf("GITHUB_STEP_SUMMARY: %w", err)
 	}
@@ -198,12 +223,18 @@ func optionsOf(c *cli.Context) (o compare.Options, err error) {
 	if c.Bool("bisect") && !c.IsSet("fail-on") {
 		return o, exit.Usagef("for example --fail-on regression", "--bisect requires --fail-on, which finds bad commits")
 	}
-	o = compare.Options{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task")}
+	o = compare.Options{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task"), AcceptDamaged: c.Bool("accept-damaged")}
 	if c.IsSet("confidence") && !(o.Confidence >= 0.5 && o.Confidence <= 0.999) {
 		return o, exit.Usagef("0.95 is usual", "--confidence must be between 0.5 and 0.999, got %g", o.Confidence)
 	}
 	if c.IsSet("margin") && !(o.Margin > 0 && o.Margin < 1) {
 		return o, exit.Usagef("0.1 is ten points of pass rate", "--margin must be between 0 and 1, got %g", o.Margin)
+	}
+	if c.IsSet("on-collapsed-tasks") {
+		if err := flags.OneOf("on-collapsed-tasks", c.String("on-collapsed-tasks"), compare.OnTasksNames()...); err != nil {
+			return o, err
+		}
+		o.OnCollapsedTasks = compare.OnTasks(c.String("on-collapsed-tasks"))
 	}
 	o.Policies, err = policiesOf(c)
 	return o, err
@@ -235,9 +266,11 @@ func policiesOf(c *cli.Context) (*compare.Policies, error) {
 	return p, nil
 }
 
-// sources turns the arguments into the sources of a comparison. A single run is compared by the
-// cells of its matrix, or else with its predecessor, and a single file with the latest run.
-func (o Options) sources(rn *runner.Runner, args []string, suite string) ([]compare.Source, error) {
+// suites turns the arguments into the sources of a comparison, by suite, and returns the suites
+// with too few runs. A single run is compared by the cells of its matrix, or else with its
+// predecessor, and a single file with the latest run. If all arguments are the latest run or
+// those before it, they mean the runs of each suite of the project.
+func (o Options) suites(rn *runner.Runner, args []string, suite string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
 	switch len(args) {
 	case 0:
 		args = []string{catalog.LatestRun}
@@ -249,22 +282,58 @@ func (o Options) sources(rn *runner.Runner, args []string, suite string) ([]comp
 		}
 		h, err := o.FindRun(rn, args[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if cells := compare.FromCells(h); len(cells) > 1 {
-			return cells, nil
+			return [][]compare.Source{cells}, nil, nil
+		}
+		if args[0] == catalog.LatestRun {
+			args = []string{catalog.LatestRun + "~1", catalog.LatestRun}
+			break
 		}
 		args = []string{h.ID() + "~1", h.ID()}
+	}
+	if suites, single, err = latest(rn, args); err != nil || len(suites) > 0 {
+		return suites, single, err
 	}
 	var sources []compare.Source
 	for _, arg := range args {
 		s, err := o.source(rn, arg, suite)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		sources = append(sources, s)
 	}
-	return sources, nil
+	return [][]compare.Source{sources}, nil, nil
+}
+
+// latest returns the runs of each suite of the project that the arguments mean, if each of them
+// is the latest run or one before it, and the suites that have fewer runs.
+func latest(rn *runner.Runner, args []string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
+	var back []int
+	for _, arg := range args {
+		n, ok := catalog.LatestBack(arg)
+		if !ok || flags.IsFile(arg) {
+			return nil, nil, nil
+		}
+		back = append(back, n)
+	}
+	found, err := rn.Catalog().Suites(".", slices.Max(back)+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, runs := range found {
+		if len(runs) <= slices.Max(back) {
+			single = append(single, runs[0].Record().Suite)
+			continue
+		}
+		var sources []compare.Source
+		for _, n := range back {
+			sources = append(sources, compare.FromRun(runs[n]))
+		}
+		suites = append(suites, sources)
+	}
+	return suites, single, nil
 }
 
 func (o Options) source(rn *runner.Runner, arg, suite string) (compare.Source, error) {
@@ -307,9 +376,11 @@ func code(c *compare.Comparison, failOn string) int {
 		}
 		switch {
 		case failOn == "":
-		case x.Regressed > 0 || x.Outcome == compare.OutcomeWorse, failOn == failOnDrop && x.Dropped() > 0:
+		case x.ShowsRegression(), failOn == failOnDrop && x.Dropped() > 0:
 			return exit.Failed
-		case x.Partial():
+		case c.OnCollapsedTasks == compare.OnTasksFail && len(x.Collapsed()) > 0:
+			return exit.Failed
+		case x.Partial() || x.NonePassed():
 			code = exit.Error
 		}
 	}

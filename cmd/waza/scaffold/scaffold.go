@@ -31,6 +31,8 @@ type Options struct {
 	Vocabulary func() *eval.Vocabulary
 	// NewRunner makes the runner for agents and models.
 	NewRunner func() (*runner.Runner, error)
+	// Commit is the commit that this program was built from; empty if unknown or changed.
+	Commit string
 }
 
 // item is a file or directory of a scaffold.
@@ -76,7 +78,7 @@ func (s *scaffold) path(it item) string {
 // write creates the missing items. It ends with the cause of ctx between two items; the result
 // contains the items written until then.
 func (s *scaffold) write(ctx context.Context) (done []written, err error) {
-	if err := os.MkdirAll(s.dir, 0o777); err != nil {
+	if err := files.MakeDir(s.dir, 0o777); err != nil {
 		return nil, err
 	}
 	for _, it := range s.items {

@@ -34,11 +34,26 @@ type htmlPage struct {
 	Counted       record.Counts   `json:"counted"`
 	CountedTrials record.Counts   `json:"countedTrials"`
 	Summary       *record.Summary `json:"summary,omitempty"`
+	// TookMS is the duration of the run in milliseconds; nil while it is active.
+	TookMS *int64 `json:"tookMs"`
+	// TrialMS describes the durations of the counted trials of the suite's tasks.
+	TrialMS *record.Spread `json:"trialMs,omitempty"`
+	// TokensWrittenPerSecond is the number of tokens that agents wrote per second of all trials; nil
+	// when it is unknown. The tokensPerSecond of [record.Speed] differs: it leaves out the
+	// first token and the time before it.
+	TokensWrittenPerSecond *float64 `json:"tokensWrittenPerSecond"`
 	// Benchmark is nil for other kinds of suites.
 	Benchmark *record.BenchmarkRef `json:"benchmark,omitempty"`
-	// Damage describes the lost part of the record; empty if nothing is lost.
-	Damage  string       `json:"damage,omitempty"`
-	Against *htmlAgainst `json:"against,omitempty"`
+	// Baseline holds the conclusions about all tasks of the comparison with the baseline, and
+	// JudgePositions describes the judges who prefer a place. Both are sentences, in the words of
+	// the other reports.
+	Baseline       []string `json:"baseline,omitempty"`
+	JudgePositions []string `json:"judgePositions,omitempty"`
+	// Damage describes the lost part of the record; empty if nothing is lost. Unverifiable
+	// describes why nobody can verify a record without damage.
+	Damage       string       `json:"damage,omitempty"`
+	Unverifiable string       `json:"unverifiable,omitempty"`
+	Against      *htmlAgainst `json:"against,omitempty"`
 }
 
 // htmlConfig holds settings of the run.
@@ -67,10 +82,11 @@ type htmlTask struct {
 	Score   *float64         `json:"score"`
 	ScoreIn *record.Interval `json:"scoreInterval,omitempty"`
 	Flaky   bool             `json:"flaky,omitempty"`
-	MS      *float64         `json:"ms"` // median of the counted trials
-	Tokens  *int64           `json:"tokens"`
-	Cost    *float64         `json:"cost"`
-	PassK   []record.AtK     `json:"passK,omitempty"`
+	// Medians are those of its counted trials.
+	Medians *htmlMedians `json:"medians,omitempty"`
+	Tokens  *int64       `json:"tokens"`
+	Cost    *float64     `json:"cost"`
+	PassK   []record.AtK `json:"passK,omitempty"`
 	// Tools holds the means of its tool scores.
 	Tools *record.ToolScores `json:"tools,omitempty"`
 	// Decided states when further trials could no longer change the verdict; empty if no trials
@@ -137,8 +153,10 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	for i, ref := range h.Record().Tasks {
 		d.tasks = append(d.tasks, htmlTaskOf(ref, results[i]))
 	}
-	if damage != nil {
+	if damage.Damaged() {
 		d.page.Damage = damage.String()
+	} else if damage != nil {
+		d.page.Unverifiable = damage.String()
 	}
 	d.columns = htmlColumns{Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
 	if err := d.gatherTrials(h); err != nil {
@@ -159,7 +177,7 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 			Trials: rec.Config.Trials, Workers: rec.Config.ActualWorkers, TaskFilters: rec.Config.TaskFilters,
 			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
 		},
-		Counted: p.Tasks, CountedTrials: p.Trials, Benchmark: rec.Benchmark,
+		Counted: p.Tasks, CountedTrials: p.Trials, TookMS: p.TookMS(), Benchmark: rec.Benchmark,
 	}
 	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary covers only what has ended
 	for _, t := range rec.Tasks {
@@ -168,7 +186,25 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 			page.CountedTrials.Total += t.Trials
 		}
 	}
+	if p.Summary != nil {
+		page.conclude(p.Summary)
+	}
 	return page
+}
+
+// conclude adds the sentences about a summary.
+func (page *htmlPage) conclude(s *record.Summary) {
+	if b := s.Baseline; b != nil && b.Measured {
+		if effect, _ := report.Effect(b); effect != "" {
+			page.Baseline = append(page.Baseline, "All tasks together: "+effect)
+		}
+		if why := report.ExplainBaseline(b); why != "" {
+			page.Baseline = append(page.Baseline, why)
+		}
+	}
+	for i := range s.JudgePositions {
+		page.JudgePositions = append(page.JudgePositions, report.PositionText(&s.JudgePositions[i]))
+	}
 }
 
 func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
@@ -188,9 +224,6 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 	}
 	if res.Score != nil {
 		t.Score, t.ScoreIn = &res.Score.Mean, &res.Score.MeanInterval
-	}
-	if res.DurationMS != nil {
-		t.MS = &res.DurationMS.Median
 	}
 	if u := res.Usage; u != nil {
 		total := u.Total()

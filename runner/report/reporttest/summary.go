@@ -20,18 +20,17 @@ func Counts(passed, failed, errors, timeouts, cancelled, skipped int) record.Cou
 func NewTask(v record.Verdict, c record.Counts, mean, ms float64, reasons ...record.Reason) *record.Task {
 	r := &record.Task{Verdict: v, Trials: record.TrialCounts{Counts: c}, Reasons: reasons, Flaky: c.Passed > 0 && c.Passed < c.Counted()}
 	if n := c.Counted(); n > 0 {
-		i := stats.Wilson(c.Passed, n, stats.DefaultConfidence)
-		d := stats.Describe([]float64{ms})
+		i := stats.ClopperPearson(c.Passed, n, stats.DefaultConfidence)
 		r.Trials.Rate = record.Rate{PassRate: Share(float64(c.Passed) / float64(n)), PassRateInterval: &i}
 		r.Score = &record.ScoreStats{Distribution: stats.Describe([]float64{mean})}
-		r.DurationMS = &d
+		r.DurationMS = stats.SpreadOf([]float64{ms})
 	}
 	return r
 }
 
 // Summary returns a summary with every part that text reports show.
 func Summary() *record.Summary {
-	i := stats.Wilson(3, 4, stats.DefaultConfidence)
+	i := stats.ClopperPearson(3, 4, stats.DefaultConfidence)
 	return &record.Summary{
 		Counts: Counts(2, 1, 1, 1, 1, 1), Flaky: 1, DurationMS: 754000,
 		Trials: record.TrialCounts{Counts: Counts(8, 1, 4, 3, 2, 3)},

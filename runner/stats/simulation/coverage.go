@@ -27,10 +27,10 @@ func rates() []experiment {
 	var list []experiment
 	for _, n := range []int{3, 5, 10, 50, 200} {
 		list = append(list,
-			experiment{what: "pass rate of a task, mean over rates", design: fmt.Sprintf("%d trials", n), least: 0.94,
-				run: func(*rand.Rand, int) float64 { mean, _ := wilson(n); return mean }},
-			experiment{what: "pass rate of a task, worst rate", design: fmt.Sprintf("%d trials", n),
-				run: func(*rand.Rand, int) float64 { _, least := wilson(n); return least }},
+			experiment{what: "pass rate of a task, mean over rates", design: fmt.Sprintf("%d trials", n), least: 0.95,
+				run: func(*rand.Rand, int) float64 { mean, _ := rateCoverage(n); return mean }},
+			experiment{what: "pass rate of a task, worst rate", design: fmt.Sprintf("%d trials", n), least: 0.95,
+				run: func(*rand.Rand, int) float64 { _, least := rateCoverage(n); return least }},
 		)
 	}
 	for _, trials := range []int{20, 50} {
@@ -59,7 +59,7 @@ func rates() []experiment {
 						truth += p / float64(tasks)
 						passed += draw(rng, p, 5)
 					}
-					return holds(stats.Wilson(passed, 5*tasks, 0.95), truth)
+					return holds(stats.ClopperPearson(passed, 5*tasks, 0.95), truth)
 				})
 			},
 		})
@@ -68,13 +68,17 @@ func rates() []experiment {
 		what: "accuracy of trigger tests", design: "20 prompts, every other with half the weight, 3 trials", least: 0.95, times: 10_000,
 		run: func(rng *rand.Rand, times int) float64 {
 			return count(times, func() bool {
-				var right, truth, weights, squares float64
+				var parts []stats.Part
+				truth := 0.0
 				for i := range 20 {
 					p, w := math.Sqrt(rng.Float64()), 1/float64(1+i%2)
-					truth, right = truth+w*p, right+w*float64(draw(rng, p, 3))/3
-					weights, squares = weights+w, squares+w*w
+					truth += w * p / 15
+					part := stats.RatePart(stats.Share{Passed: draw(rng, p, 3), N: 3})
+					part.Weight = w
+					parts = append(parts, part)
 				}
-				return holds(stats.WilsonShare(right/weights, weights*weights/squares, 0.95), truth/weights)
+				e, _ := stats.MeanOver(parts, 0.95)
+				return holds(e.Interval, truth)
 			})
 		},
 	})
@@ -91,14 +95,18 @@ func draw(rng *rand.Rand, p float64, n int) int {
 	return passed
 }
 
-// wilson returns the mean and the least coverage over all rates, by counting.
-func wilson(n int) (mean, least float64) {
+// rateCoverage returns the mean and the least coverage over all rates, by counting.
+func rateCoverage(n int) (mean, least float64) {
 	least = 1
+	intervals := make([]record.Interval, n+1)
+	for k := range intervals {
+		intervals[k] = stats.ClopperPearson(k, n, 0.95)
+	}
 	const steps = 2000
 	for i := 1; i < steps; i++ {
 		p, covered := float64(i)/steps, 0.0
 		for k := range n + 1 {
-			if holds(stats.Wilson(k, n, 0.95), p) {
+			if holds(intervals[k], p) {
 				covered += binomial(n, k, p)
 			}
 		}
@@ -130,7 +138,7 @@ func stoppedRates() []experiment {
 		for _, threshold := range []float64{0.5, 0.8, 1} {
 			rule := stats.StoppingRule{Trials: 50, Threshold: threshold, Confidence: 0.95}
 			list = append(list, experiment{
-				what: "mean pass rate over tasks that could stop early", design: fmt.Sprintf("%d tasks of any rate, N 50, threshold %g", tasks, threshold), least: 0.93, times: 2000,
+				what: "mean pass rate over tasks that could stop early", design: fmt.Sprintf("%d tasks of any rate, N 50, threshold %g", tasks, threshold), least: 0.94, times: 2000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						var values []float64
@@ -200,7 +208,7 @@ func scores() []experiment {
 	for _, d := range distributions {
 		for _, n := range []int{3, 5, 10, 50} {
 			list = append(list, experiment{
-				what: "mean score of a task", design: fmt.Sprintf("scores of %s; %d trials", d.name, n), least: 0.93, times: 10_000,
+				what: "mean score of a task", design: fmt.Sprintf("scores of %s; %d trials", d.name, n), least: 0.94, times: 10_000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool { return holds(stats.MeanInterval(drawn(rng, d, n), 0.95), d.mean) })
 				},
@@ -213,14 +221,14 @@ func scores() []experiment {
 				what: "mean score of a suite", design: fmt.Sprintf("%d tasks of different scores, %s", tasks, text.Count(n, "trial", "trials")), least: 0.95, times: 4000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
-						var list []stats.Estimate
+						var list []stats.Part
 						truth := 0.0
 						for range tasks {
 							d := distributions[rng.IntN(len(distributions))]
 							truth += d.mean / float64(tasks)
-							list = append(list, stats.MeanOf(drawn(rng, d, n), 0.95))
+							list = append(list, stats.PartOf(drawn(rng, d, n)))
 						}
-						e, _ := stats.Mean(list)
+						e, _ := stats.MeanOver(list, 0.95)
 						return holds(e.Interval, truth)
 					})
 				},
@@ -242,12 +250,12 @@ func differences() []experiment {
 					design = fmt.Sprintf("%d tasks that did not change, %s", tasks, text.Count(n, "trial", "trials"))
 				}
 				list = append(list, experiment{
-					what: "difference of pass rates", design: design, least: 0.93, times: 4000,
+					what: "difference of pass rates", design: design, least: 0.94, times: 2000,
 					run: func(rng *rand.Rand, times int) float64 {
 						return count(times, func() bool { return difference(rng, tasks, n, changed, rateOf) })
 					},
 				}, experiment{
-					what: "difference of scores", design: design, least: 0.93, times: 4000,
+					what: "difference of scores", design: design, least: 0.94, times: 2000,
 					run: func(rng *rand.Rand, times int) float64 {
 						return count(times, func() bool { return difference(rng, tasks, n, changed, scoreOf) })
 					},
@@ -260,8 +268,8 @@ func differences() []experiment {
 
 // difference draws one difference over tasks, and reports whether its interval contains the true
 // value.
-func difference(rng *rand.Rand, tasks, n int, changed bool, estimate func(*rand.Rand, float64, int) stats.Estimate) bool {
-	var list []stats.Estimate
+func difference(rng *rand.Rand, tasks, n int, changed bool, part func(*rand.Rand, float64, int) stats.Part) bool {
+	var list []stats.PartPair
 	truth := 0.0
 	for range tasks {
 		a := rng.Float64()
@@ -270,21 +278,21 @@ func difference(rng *rand.Rand, tasks, n int, changed bool, estimate func(*rand.
 			b = min(1, max(0, a+rng.Float64()-0.5))
 		}
 		truth += (b - a) / float64(tasks)
-		list = append(list, estimate(rng, b, n).Minus(estimate(rng, a, n)))
+		list = append(list, stats.PartPair{A: part(rng, a, n), B: part(rng, b, n)})
 	}
-	e, _ := stats.Mean(list)
+	e, _ := stats.Difference(list, 0.95)
 	return holds(e.Interval, truth)
 }
 
-func rateOf(rng *rand.Rand, p float64, n int) stats.Estimate {
-	return stats.RateOf(stats.Share{Passed: draw(rng, p, n), N: n}, 0.95)
+func rateOf(rng *rand.Rand, p float64, n int) stats.Part {
+	return stats.RatePart(stats.Share{Passed: draw(rng, p, n), N: n})
 }
 
 // scoreOf draws scores of 0, ½ and 1 with that mean, with ½ as often as possible.
-func scoreOf(rng *rand.Rand, mean float64, n int) stats.Estimate {
+func scoreOf(rng *rand.Rand, mean float64, n int) stats.Part {
 	half := min(mean, 1-mean)
 	d := levels("", []float64{0, 0.5, 1}, []float64{1 - mean - half/2, half, mean - half/2})
-	return stats.MeanOf(drawn(rng, d, n), 0.95)
+	return stats.PartOf(drawn(rng, d, n))
 }
 
 // ratios measures intervals of the ratio of amounts whose logarithms are normally distributed.

@@ -68,7 +68,7 @@ type judgeReport struct {
 
 type judgeReportData struct {
 	Grade      string   `json:"overall_grade"`
-	Score      float64  `json:"overall_score"`
+	Score      *float64 `json:"overall_score"` // null when no task has a score for every model
 	Strengths  []string `json:"strengths"`
 	Weaknesses []string `json:"weaknesses"`
 	// Error is the reason why strengths and weaknesses are missing.
@@ -141,6 +141,7 @@ type judgeEnd struct {
 	JobID  string  `json:"job_id"`
 	EvalID string  `json:"eval_id"`
 	Error  *string `json:"error,omitempty"`
+	Detail *string `json:"detail,omitempty"` // Error for existing pages
 }
 
 func (m *judging) init(j *job, reconnect bool) []byte {
@@ -253,7 +254,7 @@ func (m *judging) last(to Status, failure string) []byte {
 	case Cancelled:
 		return nil
 	case Failed, Interrupted:
-		msg.Type, msg.Error = "judge_failed", &failure
+		msg.Type, msg.Error, msg.Detail = "judge_failed", &failure, &failure
 	case Pending, Running, Done:
 	}
 	return encode(msg)
