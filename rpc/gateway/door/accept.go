@@ -52,13 +52,14 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 		c.cancel()
 		d.guests.attach(at.guest, nil)
 		d.metrics.refused.WithLabelValues("handshake").Inc()
-		d.log.Debug("request refused", "client", r.RemoteAddr, "why", "handshake", "error", err)
+		d.strangers.Debug("request refused", "client", r.RemoteAddr, "why", "handshake", "error", err)
 		return
 	}
 	ws.SetReadLimit(-1) // Read enforces the limit
 	d.metrics.accepted.Inc()
 	defer c.finish()
 	c.out.open(ws)
+	d.guests.open(at.guest)
 	c.pulse.start(d.options.IdleCode)
 	serve(c.ctx, c)
 }
@@ -70,16 +71,24 @@ func (g *guests) attach(in *guest, c *Conn) {
 	in.conn = c
 }
 
+// open records that the handshake of a guest has ended.
+func (g *guests) open(in *guest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in.open, in.since = true, time.Now()
+}
+
 // evict ends the connection of a guest that lost its place to a newer one.
 func (d *Door) evict(in *guest) {
 	d.metrics.refused.WithLabelValues("evicted").Inc()
 	d.metrics.evictions.Do(func() {
-		d.log.Warn("unidentified connections closed to make room for newer ones", "client", in.RemoteAddr().String())
+		d.strangers.Warn("unidentified connections closed to make room for newer ones", "client", in.RemoteAddr().String())
 	})
 	d.guests.mu.Lock()
 	c := in.conn
 	d.guests.mu.Unlock()
 	if c == nil {
+		in.linger.Store(false) // a new client waits for the place
 		in.Close()
 		return
 	}

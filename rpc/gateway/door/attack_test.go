@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +195,32 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 	}
 }
 
+// Silent connections arrived faster than their places became free, and no client got in. A new
+// connection ends the oldest silent one.
+func TestAttackSilentConnections(t *testing.T) {
+	t.Parallel()
+	c := door.Defaults()
+	c.MaxUnidentified = 4
+	d := open(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+		if _, err := c.Read(ctx); err == nil && c.Identify("good") {
+			c.Send([]byte("welcome"))
+			echo(ctx, c)
+		}
+	})
+	var silent []net.Conn
+	for range 20 {
+		silent = append(silent, d.tcp())
+	}
+	for i, conn := range silent[:len(silent)-3] { // the first ones first
+		_, err := conn.Read(make([]byte, 1))
+		require.Error(t, err, i)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	}
+	ws := d.dial()
+	say(t, ws, "register")
+	require.Equal(t, "welcome", hear(t, ws))
+}
+
 // A client that identifies itself when no place is left is closed.
 func TestNoPlaceLeft(t *testing.T) {
 	t.Parallel()
@@ -260,4 +288,32 @@ func TestAttackFlood(t *testing.T) {
 	<-stop
 	conn.Close()
 	require.Positive(t, <-refused)
+}
+
+// A client without a secret got the unlimited log with the name that it chose, and filled the disk.
+func TestAttackLog(t *testing.T) {
+	t.Parallel()
+	const records = 2000
+	var log lockedBuffer
+	d := open(t, door.Defaults(), door.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, func(_ context.Context, c *door.Conn) {
+		name := c.Request().URL.Query().Get("name")
+		c.Identify(name)
+		if name == "owner" {
+			c.Authenticate()
+		}
+		for range records {
+			c.Log().Info("message of " + name)
+		}
+	})
+	for _, name := range []string{"stranger", "owner"} {
+		ctx, cancel := within(t)
+		defer cancel()
+		ws, _, err := websocket.Dial(ctx, "ws://"+d.addr.String()+"/?name="+name, nil)
+		require.NoError(t, err)
+		closeCode(t, ws)
+		ws.CloseNow()
+	}
+	require.Less(t, strings.Count(log.String(), "message of stranger"), records/2)
+	require.Equal(t, records, strings.Count(log.String(), "message of owner"))
+	require.Contains(t, log.String(), "name=stranger")
 }

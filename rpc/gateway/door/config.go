@@ -61,10 +61,12 @@ type Config struct {
 	// with code 1009. Connections that have not identified themselves are limited to 64 KiB,
 	// except at the router.
 	MaxMessageBytes int64 `yaml:"max_message_bytes"`
-	// Maximum number of connected clients. Further clients get the HTTP status 503.
+	// Maximum number of connections that have identified themselves, even several of one client.
+	// While all places are taken, further connections get the HTTP status 503.
 	MaxConnections int `yaml:"max_connections"`
 	// Maximum number of connections that have not identified themselves. A further connection
-	// waits until the oldest of them is one second old, and then takes its place.
+	// takes the place of one that has sent nothing for 0.1 s, or has not identified itself 0.5 s
+	// after its handshake, and waits for the first such moment.
 	MaxUnidentified int `yaml:"max_unidentified"`
 	// Maximum number of bytes queued for a client. A client that falls further behind is
 	// disconnected with code 1013.

@@ -52,8 +52,10 @@ type Conn struct {
 
 	mu   sync.Mutex // guards the fields below
 	name string     // "" until identified
-	log  *slog.Logger
-	rate *limiter
+	// authenticated reports whether the client has shown a secret.
+	authenticated bool
+	log           *slog.Logger
+	rate          *limiter
 }
 
 // Request returns the request that opened the connection. Its context must not be used.
@@ -68,17 +70,30 @@ func (c *Conn) Subprotocol() string { return c.out.ws.Subprotocol() }
 // Done returns a channel that is closed when the connection is over.
 func (c *Conn) Done() <-chan struct{} { return c.out.done }
 
-// Log returns the door's log with the address and name of the client.
+// Log returns the door's log with the address and name of the client. It is limited until
+// [Conn.Authenticate] is called, see [access.LimitLog].
 func (c *Conn) Log() *slog.Logger {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.log == nil {
-		c.log = c.door.log.With("client", c.Addr())
+		c.log = c.door.strangers
+		if c.authenticated {
+			c.log = c.door.log
+		}
+		c.log = c.log.With("client", c.Addr())
 		if c.name != "" {
 			c.log = c.log.With("name", c.name)
 		}
 	}
 	return c.log
+}
+
+// Authenticate records that the client has shown a secret, so that its log is no longer limited.
+// The name of Identify proves nothing.
+func (c *Conn) Authenticate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.authenticated, c.log = true, nil
 }
 
 // Identify names the client for the registry, logs and the rate limit, and gives it one of the
@@ -98,6 +113,9 @@ func (c *Conn) Identify(name string) bool {
 	}
 	return true
 }
+
+// IsFull reports whether [Conn.Identify] would find no place for another client.
+func (d *Door) IsFull() bool { return d.guests.full() }
 
 // Name returns the name of the client; empty until the client has identified itself.
 func (c *Conn) Name() string {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"waza/rpc/access"
 )
 
 // ErrShutdown is returned to clients and callers that arrive after [Door.Shutdown].
@@ -68,6 +70,9 @@ type Door struct {
 	config  Config
 	options Options
 	log     *slog.Logger
+	// strangers is the log of clients that are not identified.
+	strangers *slog.Logger
+
 	tls     *tls.Config // nil without TLS
 	server  *http.Server
 	metrics *metrics
@@ -97,6 +102,7 @@ func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 		rates: newRates(c.MessagesPerMinute), large: make(chan struct{}, mostLarge),
 		conns: map[*Conn]struct{}{}, empty: make(chan struct{}), shut: make(chan struct{}),
 	}
+	d.strangers = access.LimitLog(d.log)
 	if err := d.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -111,7 +117,7 @@ func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withGuest,
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2, which has a different upgrade
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(d.strangers.Handler(), slog.LevelDebug),
 	}
 	return d, nil
 }
@@ -125,10 +131,16 @@ func (d *Door) Listen() (net.Addr, error) {
 	if d.config.IsOff() {
 		return nil, nil
 	}
-	listeners, err := listen(d.config.Listen)
+	listeners, err := Listen(d.config.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	return d.ServeOn(listeners)
+}
+
+// ServeOn is Listen with the result of the function [Listen], at least one listener. The door
+// owns the listeners from then on, and closes them when it is shut already.
+func (d *Door) ServeOn(listeners []net.Listener) (net.Addr, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing {

@@ -48,7 +48,7 @@ func (d *Door) reportPanic(r *http.Request) {
 // refuse answers a request that gets no connection, and counts it by reason.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why string, code int, text string) {
 	d.metrics.refused.WithLabelValues(why).Inc()
-	d.log.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
+	d.strangers.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
 	w.Header().Set("Connection", "close")
 	http.Error(w, text, code)
 }

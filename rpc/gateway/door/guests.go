@@ -11,10 +11,19 @@ import (
 	"time"
 )
 
-// pendingTime is how long a connection can stay unnamed before a newer one can take its place.
-// When thousands of clients arrive at once, they wait that long in the accept queue of the
-// system, and are served one after the other.
-const pendingTime = time.Second
+// A connection that has not identified itself keeps its place for a time, even if further ones
+// wait. When thousands of clients arrive at once, they wait that long in the accept queue of the
+// system. With 256 places, 2,560 silent connections a second, or 512 others, keep nobody out.
+const (
+	// firstByteTime is for a silent connection. The first bytes of a real client arrive soon.
+	firstByteTime = 100 * time.Millisecond
+	// identifyTime is for a connection that has sent something. It starts again when the server
+	// has answered the handshake, because a client identifies itself only then.
+	identifyTime = 500 * time.Millisecond
+	// lateTime is for a connection that waits for the server, which has not read its bytes or not
+	// answered its handshake.
+	lateTime = 5 * time.Second
+)
 
 // guests counts the TCP connections of a door. Connections that have identified themselves have
 // places of their own. All others share a few places from their first byte on, so that silent
@@ -34,13 +43,15 @@ type guests struct {
 type guest struct {
 	net.Conn
 	guests *guests
-	since  time.Time
 	linger atomic.Bool // the first Close also reads the remaining bytes until the client closes
+	heard  atomic.Bool // the client has sent something
 
 	// guests.mu guards the fields below.
 	element *list.Element // nil when the guest is not pending
+	since   time.Time     // of its arrival, then of the end of its handshake
 	named   bool
-	conn    *Conn // nil before it is a WebSocket
+	conn    *Conn // nil before its handshake
+	open    bool  // the handshake has ended
 }
 
 func newGuests(mostNamed, mostPending int, evict func(*guest)) *guests {
@@ -63,7 +74,28 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	return l.guests.enter(conn), nil
 }
 
-// enter counts a connection. It waits for room while too many connections are pending.
+// Read reads from the client.
+func (in *guest) Read(b []byte) (int, error) {
+	n, err := in.Conn.Read(b)
+	if n > 0 {
+		in.heard.Store(true)
+	}
+	return n, err
+}
+
+// deadlineLocked returns the time until which a pending guest keeps its place.
+func (in *guest) deadlineLocked() time.Time {
+	switch {
+	case in.conn != nil && !in.open, hasUnread(in.Conn):
+		return in.since.Add(lateTime)
+	case !in.heard.Load():
+		return in.since.Add(firstByteTime)
+	}
+	return in.since.Add(identifyTime)
+}
+
+// enter counts a connection. If too many connections are pending, it waits until the time of one
+// of them is over, and takes its place.
 func (g *guests) enter(conn net.Conn) *guest {
 	in := &guest{Conn: conn, guests: g}
 	for {
@@ -74,14 +106,13 @@ func (g *guests) enter(conn net.Conn) *guest {
 			g.mu.Unlock()
 			return in
 		}
-		oldest := g.pending.Front().Value.(*guest)
-		wait := time.Until(oldest.since.Add(pendingTime))
-		if wait <= 0 {
-			g.removeLocked(oldest)
+		leaving, wait := g.nextLocked()
+		if leaving != nil {
+			g.removeLocked(leaving)
 		}
 		g.mu.Unlock()
-		if wait <= 0 {
-			g.evict(oldest)
+		if leaving != nil {
+			g.evict(leaving)
 			continue
 		}
 		timer := time.NewTimer(wait)
@@ -98,6 +129,22 @@ func (g *guests) enter(conn net.Conn) *guest {
 		}
 		timer.Stop()
 	}
+}
+
+// nextLocked returns the pending connection whose time was over first. If leaving is nil, no time
+// is over for the returned wait.
+func (g *guests) nextLocked() (leaving *guest, wait time.Duration) {
+	var first time.Time
+	for e := g.pending.Front(); e != nil; e = e.Next() {
+		in := e.Value.(*guest)
+		if at := in.deadlineLocked(); leaving == nil || at.Before(first) {
+			leaving, first = in, at
+		}
+	}
+	if wait = time.Until(first); wait > 0 {
+		return nil, wait
+	}
+	return leaving, 0
 }
 
 // close ends all waits.

@@ -58,8 +58,10 @@ func hostOf(address string) (string, error) {
 	return cmp.Or(host, "localhost"), nil
 }
 
-// listen opens an address. For localhost, it opens those of 127.0.0.1 and ::1 that exist.
-func listen(address string) ([]net.Listener, error) {
+// Listen opens an address such as localhost:8080. For localhost, it opens those of 127.0.0.1 and
+// ::1 that exist. Port 0 means any free port. The caller closes the listeners, or gives them to
+// [Door.ServeOn].
+func Listen(address string) ([]net.Listener, error) {
 	host, err := hostOf(address)
 	if err != nil {
 		return nil, err

@@ -472,3 +472,35 @@ func TestAttackManyLargeMessages(t *testing.T) {
 		time.Sleep(time.Minute) // until all connections are closed
 	})
 }
+
+// A connection that waits for a place gets that of a silent one after 0.1 s, and spares a client
+// that has completed its handshake.
+func TestSilentConnectionsLeaveFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := door.Defaults()
+		c.MaxUnidentified = 3
+		p, _ := openPipes(t, c, door.Options{}, func(ctx context.Context, c *door.Conn) {
+			if _, err := c.Read(ctx); err == nil && c.Identify("good") {
+				c.Send([]byte("welcome"))
+				<-c.Done()
+			}
+		})
+		ws := p.webSocket(t, websocket.DialOptions{})
+		first, second, third := p.dial(), p.dial(), p.dial()
+		start := time.Now()
+		_, err := first.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, 100*time.Millisecond, time.Since(start))
+		fourth := p.dial()
+		_, err = second.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, 100*time.Millisecond, time.Since(start))
+		say(t, ws, "register")
+		require.Equal(t, "welcome", hear(t, ws))
+		for _, conn := range []net.Conn{first, second, third, fourth} {
+			require.NoError(t, conn.Close())
+		}
+		require.NoError(t, ws.CloseNow())
+	})
+}

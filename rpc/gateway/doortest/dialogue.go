@@ -42,6 +42,9 @@ type Door struct {
 	Complete func(text string) string
 	// CompareMessage compares a message with the expected one, instead of [Names.Compare].
 	CompareMessage func(want string, data []byte)
+	// Read is called with each message to a client, even with those that the dialogue skips.
+	// Several goroutines call it.
+	Read func(client, text string)
 	// AwaitLeft waits until the server has noticed that a client is disconnected.
 	AwaitLeft func(client string)
 }
@@ -91,7 +94,12 @@ func Play(t *testing.T, play func(t *testing.T, happens func(Event)) Player, ope
 				t.Parallel()
 				d := &Dialogue{T: t, Dir: t.TempDir(), Names: Names{}, config: config, events: map[string]chan Event{}}
 				d.door = open(d)
-				d.Player = play(t, func(e Event) { d.eventsOf(e.Name) <- e })
+				d.Player = play(t, func(e Event) {
+					if e.Event == "message" && d.door.Read != nil {
+						d.door.Read(e.Name, e.Text)
+					}
+					d.eventsOf(e.Name) <- e
+				})
 				defer limit(d, func() { end(d) })
 				limit(d, d.start)
 				for i, line := range strings.Split(string(section.Data), "\n") {
@@ -248,10 +256,21 @@ func (d *Dialogue) Until(what string, holds func() bool) {
 // Connect connects a client: [NAME] [WORD…] [HEADER: VALUE]. The default name is a. In VALUE,
 // $address is the address of the server.
 func (d *Dialogue) Connect(rest string) {
+	require.True(d.T, d.TryConnect(rest), "%s: the connection was lost before its handshake\n%s", d.At, &d.Log)
+}
+
+// TryConnect is like [Dialogue.Connect]. It reports false if the connection was lost before the
+// server answered its handshake.
+func (d *Dialogue) TryConnect(rest string) bool {
+	d.T.Helper()
 	a := d.target(rest)
 	d.Player.Play(a)
 	e := d.Next(a.Name)
+	if e.Event == "refused" && e.Code == 0 {
+		return false
+	}
 	require.Equal(d.T, "open", e.Event, "%s: %d", d.At, e.Code)
+	return true
 }
 
 func (d *Dialogue) target(rest string) Action {
