@@ -38,7 +38,7 @@ type Options struct {
 	// Store keeps assistants, sessions and commands. The caller closes it after Close.
 	Store *store.Store
 	// Model returns a client for a model; an empty name means the default model. Nil means that
-	// no model is configured, and that commands time out.
+	// no model is configured, and that commands fail at once.
 	Model func(ctx context.Context, name string) (provider.Client, error)
 	// Redact removes keys from a text; nil removes none.
 	Redact func(text string) string

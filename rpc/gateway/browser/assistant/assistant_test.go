@@ -138,10 +138,26 @@ func prompt(r *provider.Request) string {
 	return ""
 }
 
-// Without a model, all commands time out at the same time, not one after the other.
+// Without a configured model, commands fail at once and name the setting.
+func TestCommandsWithoutAModel(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil, func(o *Options) { o.CommandTimeout = time.Hour })
+	c := d.connect("x")
+	for _, id := range []string{"1", "2"} {
+		d.submit(c, id)
+		require.Equal(t, errNoModel.Error(), c.status(id, Failed).Error)
+		f := until(c, any1[Failure])
+		require.Equal(t, &Fault{Code: CodeServiceUnavailable, Message: errNoModel.Error()}, f.Fault)
+	}
+}
+
+// While the model does not answer, all commands time out at the same time, not one after the
+// other.
 func TestCommandsThatWaitForTheModel(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil, func(o *Options) { o.CommandTimeout = 200 * time.Millisecond })
+	d := newDesk(t, func(context.Context, *provider.Request) (*provider.Reply, error) {
+		return nil, &provider.Error{Kind: provider.Unreachable, Message: "gone"}
+	}, func(o *Options) { o.CommandTimeout = 200 * time.Millisecond })
 	c := d.connect("x")
 	start := time.Now()
 	for i := range 5 {

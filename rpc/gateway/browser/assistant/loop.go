@@ -49,6 +49,7 @@ type loop struct {
 	requests int
 	asked    string          // model name in the API
 	parts    strings.Builder // parts of a streamed answer
+	loading  bool            // the last tool call may have loaded a page
 	failed   string          // error of the last tool call; empty without one
 	took     time.Duration   // duration of the last tool call
 }
@@ -110,11 +111,7 @@ var errNoModel = &provider.Error{Kind: provider.Refused, Message: "waza serve ha
 // run asks the model and returns its last answer.
 func (l *loop) run(ctx context.Context) (string, error) {
 	if l.owner.o.Model == nil {
-		if !l.patient {
-			return "", errNoModel
-		}
-		<-ctx.Done()
-		return "", context.Cause(ctx)
+		return "", errNoModel
 	}
 	var err error
 	if l.inner, err = l.owner.o.Model(ctx, l.model); err != nil {
@@ -219,8 +216,14 @@ func (l *loop) call(ctx context.Context, name string, arguments json.RawMessage)
 		return model.ToolResult{Text: fmt.Sprintf("error: this command has reached the limit of %d tool calls", mostUses), IsError: true}, nil
 	}
 	start := time.Now()
-	r, err := l.use(ctx, name, arguments, toolTime(tree, l.owner.o.ToolTimeout))
-	l.took = time.Since(start)
+	limit := toolTime(tree, l.owner.o.ToolTimeout)
+	r, err := l.use(ctx, name, arguments, limit)
+	if err == nil && l.loading && r.isUndelivered() {
+		if err = l.awaitPage(ctx); err == nil {
+			r, err = l.use(ctx, name, arguments, limit)
+		}
+	}
+	l.took, l.loading = time.Since(start), loadsPage(name, tree)
 	if err != nil {
 		return model.ToolResult{}, err
 	}
@@ -230,6 +233,13 @@ func (l *loop) call(ctx context.Context, name string, arguments json.RawMessage)
 		l.failed = name + ": " + strings.TrimPrefix(text, "error: ")
 	}
 	return model.ToolResult{Text: text, IsError: r.Status != "success"}, nil
+}
+
+// awaitPage waits while a new page loads. The clock of the command does not run meanwhile.
+func (l *loop) awaitPage(ctx context.Context) error {
+	l.clock.pause()
+	defer l.clock.resume()
+	return pause.For(ctx, pageTime)
 }
 
 // use is a tool call for an extension. Assistants.mu guards it.

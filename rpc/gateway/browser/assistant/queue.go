@@ -155,7 +155,11 @@ func sendEnd(client Client, row *store.Command, unavailable bool, all string) {
 	}
 	client.Happened(statusOf(row))
 	if unavailable {
-		client.Happened(Failure{CommandID: row.ID, Fault: &Fault{Code: CodeServiceUnavailable, Message: "the model does not answer: " + row.Error}})
+		message := "the model does not answer: " + row.Error
+		if row.Error == errNoModel.Error() {
+			message = row.Error
+		}
+		client.Happened(Failure{CommandID: row.ID, Fault: &Fault{Code: CodeServiceUnavailable, Message: message}})
 	}
 }
 

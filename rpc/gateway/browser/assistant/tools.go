@@ -63,6 +63,16 @@ func toolTime(arguments map[string]any, otherwise time.Duration) time.Duration {
 	return min(max(otherwise, leastToolTime), mostToolTime)
 }
 
+// pageTime is the pause before a tool is repeated that came before the new page was ready.
+const pageTime = 500 * time.Millisecond
+
+// loadsPage reports whether a tool can load a page. Until the page is ready, its part of the
+// extension gets no calls.
+func loadsPage(tool string, arguments map[string]any) bool {
+	enters, _ := arguments["press_enter"].(bool)
+	return tool == "navigate" || tool == "click_element" || enters
+}
+
 // ToolResult is an extension's answer to an [Execution].
 type ToolResult struct {
 	// Status is success, error or timeout.
@@ -71,6 +81,13 @@ type ToolResult struct {
 	Result json.RawMessage
 	// Error is the reason for a failure.
 	Error string
+}
+
+// isUndelivered reports whether the tool call did not reach the page, so that it can be repeated
+// without being executed twice. Other errors of messages in a browser, such as a port that closed
+// early, leave that open.
+func (r *ToolResult) isUndelivered() bool {
+	return r.Status == "error" && strings.Contains(strings.ToLower(r.Error), "receiving end does not exist")
 }
 
 // mostResult is the maximum size of a result for a model, in bytes.
