@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner/executor/browser"
+	"waza/runner/journal"
 )
 
 const (
@@ -53,7 +54,7 @@ func SocketPath(stateDir string) string {
 // the process ends in any way. The error is a [*RunningError] when a server already exists.
 func Listen(stateDir string) (*Server, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+		return nil, journal.StateError(err)
 	}
 	lock, err := takeLock(stateDir)
 	if err != nil {
@@ -71,7 +72,7 @@ func Listen(stateDir string) (*Server, error) {
 func takeLock(stateDir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(stateDir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+		return nil, journal.StateError(err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -65,7 +65,7 @@ func Defaults() Config {
 	}
 	c.Listen = "localhost:9473"
 	c.MaxMessageBytes = 1 << 20
-	c.MaxConnections, c.MaxUnidentified = 100, 64
+	c.MaxConnections = 100
 	c.SendQueueBytes = 4 << 20
 	c.MessagesPerMinute = 600
 	c.IdleTimeout = 0
