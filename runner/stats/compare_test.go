@@ -126,34 +126,6 @@ func TestExactTestsOfLargeRuns(t *testing.T) {
 	require.InDelta(t, 1, McNemar(n/2, n/2).P, 1e-9)
 }
 
-// The examples of Newcombe (1998), table II, method 10.
-// With Wilson's intervals the difference is method 10 of Newcombe (1998, "Interval
-// estimation for the difference between independent proportions"), whose table II this is.
-func TestDifferenceOfRates(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		b, a      Share
-		low, high float64
-	}{
-		{share(56, 70), share(48, 80), 0.0524, 0.3339},
-		{share(9, 10), share(3, 10), 0.1705, 0.8090},
-		{share(6, 7), share(2, 7), 0.0582, 0.8062},
-		{share(5, 56), share(0, 29), -0.0381, 0.1926},
-		{share(0, 10), share(0, 20), -0.1611, 0.2775},
-		{share(0, 10), share(0, 10), -0.2775, 0.2775},
-		{share(10, 10), share(0, 20), 0.6791, 1},
-		{share(10, 10), share(0, 10), 0.6075, 1},
-	} {
-		wilson := func(s Share) Estimate { return Estimate{s.Rate(), Wilson(s.Passed, s.N, 0.95)} }
-		got := wilson(c.b).Minus(wilson(c.a)).Interval
-		require.InDelta(t, c.low, got.Low, 5e-5, "%+v", c)
-		require.InDelta(t, c.high, got.High, 5e-5, "%+v", c)
-		other := wilson(c.a).Minus(wilson(c.b)).Interval
-		require.InDelta(t, -got.Low, other.High, 1e-12)
-		require.InDelta(t, -got.High, other.Low, 1e-12)
-	}
-}
-
 func TestMantelHaenszel(t *testing.T) {
 	t.Parallel()
 	// With one trial per task it is McNemar's test.

@@ -17,31 +17,6 @@ func onesAndZeros(passed, n int) []float64 {
 	return values
 }
 
-// Bootstrap intervals of a few scores of 0 and 1 covered their mean in 27 to 65 % of cases, and
-// often had no width. By counting over all numbers of scores and all probabilities, these
-// intervals cover it in 93 % or more.
-func TestMeanIntervalCovers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ confidence, least float64 }{{0.95, 0.93}, {0.99, 0.985}, {0.9, 0.86}} {
-		for _, n := range []int{1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 200} {
-			intervals := make([]record.Interval, n+1)
-			for k := range intervals {
-				intervals[k] = MeanInterval(onesAndZeros(k, n), c.confidence)
-			}
-			for p := 0.002; p < 1; p += 0.002 {
-				from, weights := binomial(n, p)
-				covered := 0.0
-				for i, w := range weights {
-					if at := intervals[from+i]; at.Low <= p && p <= at.High {
-						covered += w
-					}
-				}
-				require.GreaterOrEqual(t, covered, c.least, "%d scores, %g at %g", n, p, c.confidence)
-			}
-		}
-	}
-}
-
 func TestMeanIntervalOfLittle(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, record.Interval{Low: 0, High: 1}, MeanInterval(nil, 0.95))
@@ -53,27 +28,6 @@ func TestMeanIntervalOfLittle(t *testing.T) {
 	require.True(t, same.Low < 0.8 && 0.8 < same.High)
 	require.Equal(t, MeanInterval([]float64{0, 1}, 0.95), MeanInterval([]float64{-3, 7}, 0.95))
 	require.Less(t, MeanInterval(onesAndZeros(900, 1000), 0.95).High-MeanInterval(onesAndZeros(900, 1000), 0.95).Low, 0.04)
-}
-
-// Independent estimates are added like their standard errors. If the intervals are those of
-// normal means, the result is the interval of their mean and difference.
-func TestEstimatesCombine(t *testing.T) {
-	t.Parallel()
-	normal := func(value, half float64) Estimate {
-		return Estimate{value, record.Interval{Low: value - half, High: value + half}}
-	}
-	e, ok := Mean([]Estimate{normal(0.5, 0.3), normal(0.7, 0.4)})
-	require.True(t, ok)
-	require.InDelta(t, 0.6, e.Value, 1e-12)
-	require.InDelta(t, 0.25, e.Value-e.Interval.Low, 1e-12, "half of √(0.3² + 0.4²)")
-	require.InDelta(t, 0.25, e.Interval.High-e.Value, 1e-12)
-	d := normal(0.9, 0.05).Minus(normal(0.4, 0.12))
-	require.InDelta(t, 0.5, d.Value, 1e-12)
-	require.InDelta(t, 0.13, d.Interval.High-d.Value, 1e-12)
-	one, _ := Mean([]Estimate{RateOf(share(7, 10), 0.95)})
-	require.InDelta(t, MeanInterval(onesAndZeros(7, 10), 0.95).Low, one.Interval.Low, 1e-12, "the mean of one is that one")
-	_, ok = Mean(nil)
-	require.False(t, ok)
 }
 
 func TestRatioInterval(t *testing.T) {

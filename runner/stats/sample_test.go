@@ -134,7 +134,7 @@ func TestSampleDecides(t *testing.T) {
 func TestSampleOfAFixedNumber(t *testing.T) {
 	t.Parallel()
 	s := FixedSample(Share{7, 10})
-	require.Equal(t, Wilson(7, 10, 0.95), s.Interval(0.95))
+	require.Equal(t, ClopperPearson(7, 10, 0.95), s.Interval(0.95))
 	rate, ok := s.Unbiased()
 	require.True(t, ok)
 	require.Equal(t, 0.7, rate)

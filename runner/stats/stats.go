@@ -1,11 +1,12 @@
 // Package stats computes numbers from the outcomes of trials: pass rates with their intervals,
 // pass@k and pass^k, and descriptions of scores.
 //
-// Call [Wilson] for a pass rate, [Curve] for pass@k and pass^k of a task, [Describe] and
+// Call [ClopperPearson] for a pass rate, [Curve] for pass@k and pass^k of a task, [Describe] and
 // [MeanInterval] for its scores, [Agree] for two raters, and [NewSample] for a task that may
-// stop early. To compare two runs, call [Fisher], [McNemar], [Permutation] and [Samples] for
-// each task, [Holm] for all tasks together, and [MantelHaenszel] for the suite. [Mean] and
-// [Estimate.Minus] combine intervals. All functions are pure and safe for concurrent use.
+// stop early. Call [MeanOver] for means over tasks. To compare two runs, call [Fisher],
+// [McNemar], [Permutation] and [Samples] for each task, [Holm] for all tasks together,
+// [MantelHaenszel] for the suite, and [Difference] for intervals of differences. All functions
+// are pure and safe for concurrent use.
 // docs/statistics.md states their assumptions and how often they err.
 //
 // The same values give the same numbers, bit for bit, in any order and on any machine. Values

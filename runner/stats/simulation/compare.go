@@ -71,13 +71,18 @@ func (r run) tasks(rng *rand.Rand) []task {
 	return list
 }
 
-// compared compares two runs with the code of waza compare, as results in files.
+// compared compares two runs.
 func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
+	return &comparedAll(rng, a, b).Comparisons[0]
+}
+
+// comparedAll compares runs with the first one by the code of waza compare, as results in files.
+func comparedAll(rng *rand.Rand, runs ...run) *compare.Comparison {
 	dir, err := os.MkdirTemp("", "waza-simulation-")
 	check(err)
 	defer os.RemoveAll(dir)
 	var sources []compare.Source
-	for i, r := range []run{a, b} {
+	for i, r := range runs {
 		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
 		text, err := json.Marshal(map[string]any{"runId": fmt.Sprintf("r%d", i), "suite": map[string]string{"name": "s"}, "tasks": r.tasks(rng)})
 		check(err)
@@ -88,7 +93,7 @@ func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
 	}
 	c, err := compare.Compare(context.Background(), sources, compare.Options{})
 	check(err)
-	return &c.Comparisons[0]
+	return c
 }
 
 // check ends the program if it has a fault.
@@ -114,41 +119,32 @@ func drawRates(rng *rand.Rand, n int, threshold float64) []float64 {
 // alarms measures how often a comparison of two runs of the same agent reports a change: of any
 // task, and of the suite.
 func alarms() []experiment {
-	var list []experiment
+	var designs [][]experiment
+	add := func(design string, r run, tasks int) {
+		draw := func(rng *rand.Rand) *compare.RunComparison {
+			r := r
+			r.rates = drawRates(rng, tasks, r.threshold)
+			return compared(rng, r, r)
+		}
+		designs = append(designs, together(fmt.Sprintf("%d tasks, %s", tasks, design), 500, draw,
+			event[*compare.RunComparison]{"false alarm of some task", 0, 0.05, share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 })},
+			event[*compare.RunComparison]{"false alarm of the suite", 0, 0.05, share(func(c *compare.RunComparison) bool {
+				return c.Outcome == compare.OutcomeBetter || c.Outcome == compare.OutcomeWorse
+			})},
+		))
+	}
 	for _, tasks := range []int{1, 20} {
 		for _, n := range []int{3, 10, 50} {
-			r := run{trials: n, threshold: 0.8, scores: true}
-			list = append(list, both(fmt.Sprintf("%d tasks, %d trials with scores", tasks, n), r, tasks, 500)...)
+			add(fmt.Sprintf("%d trials with scores", n), run{trials: n, threshold: 0.8, scores: true}, tasks)
 		}
 		for _, threshold := range []float64{0.5, 0.8, 0.9, 1} {
 			for _, n := range []int{10, 50, 200} {
-				r := run{trials: n, threshold: threshold, stopping: 0.95}
-				list = append(list, both(fmt.Sprintf("%d tasks, stopping, N %d, threshold %g", tasks, n, threshold), r, tasks, 500)...)
+				add(fmt.Sprintf("stopping, N %d, threshold %g", n, threshold), run{trials: n, threshold: threshold, stopping: 0.95}, tasks)
 			}
 		}
-		r := run{trials: 50, threshold: 0.8, stopping: 0.95, errors: 0.1, scores: true}
-		list = append(list, both(fmt.Sprintf("%d tasks, stopping, N 50, threshold 0.8, 10 %% in error, scores", tasks), r, tasks, 500)...)
+		add("stopping, N 50, threshold 0.8, 10 % in error, scores", run{trials: 50, threshold: 0.8, stopping: 0.95, errors: 0.1, scores: true}, tasks)
 	}
-	return list
-}
-
-func both(design string, r run, tasks, times int) []experiment {
-	draw := func(rng *rand.Rand) *compare.RunComparison {
-		a := r
-		a.rates = drawRates(rng, tasks, r.threshold)
-		return compared(rng, a, a)
-	}
-	return []experiment{
-		{what: "false alarm of some task", design: design, most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
-			return count(times, func() bool { c := draw(rng); return c.Improved+c.Regressed > 0 })
-		}},
-		{what: "false alarm of the suite", design: design, most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
-			return count(times, func() bool {
-				c := draw(rng)
-				return c.Outcome == compare.OutcomeBetter || c.Outcome == compare.OutcomeWorse
-			})
-		}},
-	}
+	return byEvent(designs)
 }
 
 // findings measures how often a comparison finds a real change: three tasks of twenty whose rate

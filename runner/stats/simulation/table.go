@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -25,6 +26,64 @@ type experiment struct {
 	// run returns in how many of the given number of times the measured event occurred. rng has
 	// the experiment's own seed.
 	run func(rng *rand.Rand, times int) float64
+}
+
+// An event is something that can happen in a case. of returns 1 if it did, or a number whose mean
+// is measured.
+type event[T any] struct {
+	what        string
+	least, most float64
+	of          func(T) float64
+}
+
+// together returns an experiment for each event. The experiments share their cases, so that each
+// case is drawn and evaluated once. The design determines their seed.
+func together[T any](design string, times int, draw func(*rand.Rand) T, events ...event[T]) []experiment {
+	var mu sync.Mutex // guards the fields below; held while cases are drawn
+	var sums []float64
+	drawn := 0
+	var list []experiment
+	for i, e := range events {
+		list = append(list, experiment{what: e.what, design: design, least: e.least, most: e.most, times: times, run: func(_ *rand.Rand, times int) float64 {
+			mu.Lock()
+			defer mu.Unlock()
+			if drawn != times {
+				seed := fnv.New64a()
+				fmt.Fprint(seed, design)
+				rng := rand.New(rand.NewPCG(seed.Sum64(), 3))
+				sums, drawn = make([]float64, len(events)), times
+				for range times {
+					x := draw(rng)
+					for j := range events {
+						sums[j] += events[j].of(x)
+					}
+				}
+			}
+			return sums[i]
+		}})
+	}
+	return list
+}
+
+// byEvent reorders experiments of several designs with the same events: first those of the first
+// event. Experiments that share cases are then far apart and do not wait for each other.
+func byEvent(designs [][]experiment) (list []experiment) {
+	for i := range designs[0] {
+		for _, d := range designs {
+			list = append(list, d[i])
+		}
+	}
+	return list
+}
+
+// share returns the function that returns 1 if the condition holds, else 0.
+func share[T any](holds func(T) bool) func(T) float64 {
+	return func(x T) float64 {
+		if holds(x) {
+			return 1
+		}
+		return 0
+	}
 }
 
 // A row is an experiment with its result.
@@ -142,7 +201,7 @@ func broken(rows []row) error {
 // experiments returns all experiments, in the order of the table.
 func experiments() []experiment {
 	var list []experiment
-	for _, of := range []func() []experiment{stopping, rates, stoppedRates, scores, differences, ratios, agreement, alarms, findings, needed} {
+	for _, of := range []func() []experiment{stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios, agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselines, gateRule} {
 		list = append(list, of()...)
 	}
 	return list
