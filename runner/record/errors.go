@@ -100,3 +100,13 @@ func (e *FleetError) Unwrap() error { return e.Err }
 
 // ErrRunNotFound reports that no run has the given id.
 var ErrRunNotFound = errors.New("no such run")
+
+// ChangedError reports that a file of the suite changed since the run was planned, so that a trial
+// would not be the planned one.
+type ChangedError struct {
+	File string // absolute path
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s changed since the run was planned; start the run again", e.File)
+}

@@ -11,8 +11,8 @@ import (
 )
 
 // Order contains everything that a process needs to execute one trial of a run. It is plain data
-// that survives encoding as JSON. Files are named by their paths and, for fixtures, by the
-// hashes of their contents. An order contains no provider keys and no environment: the executing
+// that survives encoding as JSON. Files are named by their paths and, for fixtures and files of
+// graders, by the hashes of their contents. An order contains no provider keys and no environment: the executing
 // process uses its own.
 //
 // Orders of one run share their Suite, and orders of one task share their Task. An order must
@@ -34,8 +34,16 @@ type Order struct {
 	// Task is the task to execute. Its texts, hooks and programs see the id and name that it has
 	// here.
 	Task *eval.Task `json:"task"`
-	// Fixtures maps the paths of the task's fixtures to the hashes of their contents.
+	// Fixtures maps the paths of the task's fixtures to the hashes of their contents when the run
+	// was planned. Inputs does so for the files that the executor reads, below the suite's root:
+	// its program, skills and instructions. Both are nil if hooks run before tasks, because hooks
+	// can write such files.
 	Fixtures map[string]string `json:"fixtures,omitempty" path:"keys"`
+	Inputs   map[string]string `json:"inputs,omitempty" path:"keys"`
+	// GraderFiles maps the paths of the files that the task's graders name, below the suite's
+	// root, to the hashes of their contents when the run was planned. It is nil if hooks run
+	// before the first task, because they can write such files.
+	GraderFiles map[string]string `json:"graderFiles,omitempty" path:"keys"`
 	// Repos are the commits that are checked out into the workspace, in the order of the task's
 	// repos.
 	Repos []Checkout `json:"repos,omitempty"`
@@ -55,6 +63,8 @@ type Order struct {
 
 	// Timeout limits one attempt including graders, in nanoseconds.
 	Timeout time.Duration `json:"timeout"`
+	// TimeoutAsked reports whether the request of the run set Timeout, not the suite.
+	TimeoutAsked bool `json:"timeoutAsked,omitempty"`
 	// MaxAttempts is the maximum number of attempts at a trial that fails. RetryErrors is the
 	// maximum number of retries of a trial that ends in error.
 	MaxAttempts int `json:"maxAttempts"`

@@ -13,8 +13,8 @@ const BasisTasks RateBasis = "tasks"
 // at once, so a rate without the waiting items would be too low.
 type Rate struct {
 	PassRate *float64 `json:"passRate" doc:"Share of what counts that passed. Null when nothing counts, because all trials ended in error, were cancelled or were skipped: such trials say nothing of the agent. Null also while something waits for a person's score."`
-	// PassRateInterval is Wilson's interval. For a task that could stop early it is
-	// [stats.Sample.Interval], for a mean over tasks [stats.MeanInterval].
+	// PassRateInterval is the exact interval, see [stats.ClopperPearson]. For a task that could
+	// stop early it is [stats.Sample.Interval], for a mean over tasks [stats.MeanOver].
 	PassRateInterval *Interval `json:"passRateInterval"`
 	// PassRateBounds are the lowest and the highest rate that are still possible: if all waiting
 	// items fail, and if all pass. It is nil when nothing waits.

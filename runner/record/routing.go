@@ -53,26 +53,27 @@ func (r *Routing) For(t *eval.Task) *Routing {
 func (r *Routing) Missed() bool { return r.Expected != nil && !slices.Equal(r.Expected, r.Took) }
 
 // RoutingResult measures how well messages reached their clients, in the trials of tasks that
-// state which clients take the message. Answered trials count; errors and timeouts do not. Each
-// task weighs 1, shared by its counted trials. Undefined quotients are nil.
+// state which clients take the message. Answered trials and timeouts count; errors do not. A
+// timeout is wrong: its expected clients did not take the message. Each task weighs 1, shared by
+// its counted trials. Undefined quotients are nil.
 type RoutingResult struct {
 	// Tasks is the number of tasks with counted trials. Trials is the number of these trials.
 	Tasks  int `json:"tasks"`
 	Trials int `json:"trials"`
-	// Errors and Timeouts count trials that do not count.
+	// Errors counts trials that do not count. Timeouts counts those of Trials that timed out.
 	Errors   int `json:"errors"`
 	Timeouts int `json:"timeouts"`
 	// Rerouted is the number of counted trials that asked other clients after a rejection.
 	Rerouted int `json:"rerouted"`
-	// Accuracy is the share of messages that exactly the expected clients took, with its Wilson
-	// 95 % interval over tasks.
+	// Accuracy is the mean over tasks of the share of messages that exactly the expected clients
+	// took, with its 95 % interval, see [stats.MeanOver].
 	Accuracy         *float64  `json:"accuracy"`
 	AccuracyInterval *Interval `json:"accuracyInterval"`
 	// ClientMatches and the quotients cover all clients.
 	ClientMatches
 	// Clients lists the clients that were expected or took a message, by name.
 	Clients []ClientResult `json:"clients"`
-	// Confusion counts messages by the expected clients and the clients that took them. Expected
+	// Confusion counts answered messages by the expected clients and the clients that took them. Expected
 	// clients are in order, and their entries by weight, heaviest first. ConfusionDropped counts
 	// pairs beyond the first 500.
 	Confusion        []ConfusionCell `json:"confusion,omitempty"`

@@ -9,8 +9,9 @@ type Speed struct {
 	// FirstTokenMS is the time from the first request to the first part of the answer, in
 	// milliseconds.
 	FirstTokenMS float64 `json:"firstTokenMs"`
-	// TokensPerSecond is the rate at which the model wrote afterwards, over all requests. It is
-	// 0 when the provider counts no tokens.
+	// TokensPerSecond is the rate at which the model wrote afterwards, over all requests: the
+	// number of tokens after the first one of each answer, divided by the time after it. It is 0
+	// when the provider counts no tokens, and for answers of one token.
 	TokensPerSecond float64 `json:"tokensPerSecond,omitempty"`
 	// Requests is the number of answered requests. Retries is the number of failed ones before.
 	Requests int `json:"requests"`
