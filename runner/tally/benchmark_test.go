@@ -20,7 +20,7 @@ func TestBenchmarkResult(t *testing.T) {
 	}
 	rec := &record.Run{
 		Suite: record.SuiteRef{Kind: eval.Benchmark},
-		Tasks: []record.TaskRef{{ID: "a0", Cell: cells[0]}, {ID: "a5", Cell: cells[1]}, {ID: "b0", Cell: cells[0]}},
+		Tasks: []record.TaskRef{{ID: "a0", Task: "a0", Cell: cells[0]}, {ID: "a5", Task: "a5", Cell: cells[1]}, {ID: "b0", Task: "b0", Cell: cells[0]}},
 	}
 	run := tally.NewRun(rec)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
@@ -47,7 +47,10 @@ func TestBenchmarkResult(t *testing.T) {
 	measure(b.InputTokens, 20, -23.0, 63.0)
 	require.InDelta(t, 0.002, b.CostUSD.Mean, 1e-12)
 
+	require.Equal(t, "not answered and not measured: 2 of 5 trials of a0; a model can look faster without them", b.Note)
+
 	one := sum.Groups[1].Benchmark
+	require.Empty(t, one.Note)
 	require.Equal(t, 1, one.Trials)
 	require.InDelta(t, 300, one.FirstTokenMS.Mean, 0)
 	require.Nil(t, one.FirstTokenMS.MeanInterval, "one trial has no interval")
@@ -59,6 +62,12 @@ func TestBenchmarkResult(t *testing.T) {
 	require.Nil(t, run.Summary(nil).Benchmark)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
 	require.InDelta(t, 200, run.Summary(nil).Benchmark.FirstTokenMS.Mean, 0)
+	run = tally.NewRun(alone)
+	run.AddTrial(0, trial(record.TimedOut, 0, 0, 0, 0, 0))
+	b = run.Summary(nil).Benchmark
+	require.Zero(t, b.Trials)
+	require.Nil(t, b.FirstTokenMS)
+	require.Contains(t, b.Note, "1 of 1 trial of a", "a model that answers nothing is in the tables")
 	alone.Suite.Kind = ""
 	run = tally.NewRun(alone)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))

@@ -74,8 +74,8 @@ func TestWinRate(t *testing.T) {
 	p := s.Judged.Comparisons[0]
 	require.Equal(t, []int{1, 1, 1}, []int{p.Wins, p.Losses, p.Ties})
 	require.InDelta(t, 0.375, *p.WinRate, 1e-9)
-	require.InDelta(t, 0.06351319437386316, p.WinRateInterval.Low, 1e-9)
-	require.InDelta(t, 0.8823573985738732, p.WinRateInterval.High, 1e-9)
+	require.InDelta(t, 0.003107777860367783, p.WinRateInterval.Low, 1e-9)
+	require.InDelta(t, 0.9661197341458965, p.WinRateInterval.High, 1e-9)
 	require.Equal(t, int64(40), s.UsageByRole.Judges.InputTokens)
 	require.Nil(t, s.Judged.Report, "no case was judged")
 }

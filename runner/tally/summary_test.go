@@ -31,13 +31,12 @@ func TestMetricDoesNotDependOnOrder(t *testing.T) {
 	require.Equal(t, *a.Value, *b.Value)
 }
 
-// A grader that the deadline cut short used to count with a score of 0.
-func TestMetricLeavesOutGradersWithoutScore(t *testing.T) {
+// A grader that the deadline cut short counts like its trial, whose score is 0.
+func TestMetricCountsGradersWithoutScore(t *testing.T) {
 	t.Parallel()
 	cut := record.Grade{Name: "g", Type: "program", Error: "the trial's time is up"}
 	m := metricOf(t, cut)
-	require.Nil(t, m.Value)
-	require.Nil(t, m.Passed)
+	require.Equal(t, 0.0, *m.Value)
 	m = metricOf(t, cut, record.Grade{Name: "g", Type: "program", Score: 1})
-	require.Equal(t, 1.0, *m.Value)
+	require.Equal(t, 0.5, *m.Value)
 }

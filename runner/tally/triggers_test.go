@@ -81,7 +81,20 @@ should_not_trigger_prompts:
 	require.InDelta(t, 0.5, *tr.Recall, 1e-12)
 	require.InDelta(t, 2.5/4.25, *tr.F1, 1e-12)
 	require.InDelta(t, 3.25/5, *tr.Accuracy, 1e-12)
-	require.Equal(t, stats.WilsonShare(*tr.Accuracy, 25/4.5, stats.DefaultConfidence), *tr.AccuracyInterval)
+	var parts []stats.Part
+	for _, p := range tr.Results {
+		right := stats.Share{Passed: p.Triggered, N: p.Answered}
+		if !p.ShouldTrigger {
+			right.Passed = p.Answered - p.Triggered
+		}
+		part := stats.RatePart(right)
+		part.Weight = p.Weight()
+		parts = append(parts, part)
+	}
+	accuracy, ok := stats.MeanOver(parts, stats.DefaultConfidence)
+	require.True(t, ok)
+	require.InDelta(t, accuracy.Value, *tr.Accuracy, 1e-12)
+	require.Equal(t, accuracy.Interval, *tr.AccuracyInterval)
 	require.Equal(t, record.Counts{Total: 14, Passed: 6, Failed: 5, Errors: 3}, tr.Trials)
 	require.Equal(t, 3, tr.Errors)
 
@@ -139,11 +152,12 @@ should_not_trigger_prompts: [nothing, more]
 	require.Nil(t, tr.Recall)
 	require.Nil(t, tr.F1)
 	require.Equal(t, 1.0, *tr.Accuracy)
-	require.Equal(t, stats.Wilson(2, 2, stats.DefaultConfidence), *tr.AccuracyInterval)
+	require.Equal(t, stats.ClopperPearson(2, 2, stats.DefaultConfidence), *tr.AccuracyInterval)
 }
 
 // A prompt is answered once the agent has used the skill, even if the trial then times out. A
-// trial that times out before does not count.
+// trial that times out before is wrong: once it did not count, so the accuracy of an agent that
+// hangs was perfect.
 func TestTriggerTimeouts(t *testing.T) {
 	t.Parallel()
 	res, _ := runnertest.RunAgent(t, `
@@ -163,10 +177,12 @@ should_not_trigger_prompts: [use hang, hang, other hang]
 	}
 	require.Equal(t, []record.Verdict{record.Passed, record.TimedOut, record.Failed, record.TimedOut, record.TimedOut}, verdicts)
 	require.Equal(t, 3, tr.Timeouts)
-	require.Equal(t, record.Confusion{TruePositives: 1, FalsePositives: 1}, tr.Confusion)
-	require.Equal(t, 0.5, *tr.Accuracy)
+	require.Equal(t, record.Confusion{TruePositives: 1, FalsePositives: 1, FalseNegatives: 1, Unanswered: 2}, tr.Confusion)
+	require.InDelta(t, 1.0/5, *tr.Accuracy, 1e-12)
+	require.InDelta(t, 1.0/2, *tr.Recall, 1e-12)
+	require.Equal(t, stats.ClopperPearson(1, 5, stats.DefaultConfidence), *tr.AccuracyInterval)
 	require.Empty(t, res.Trial(t, "should_trigger#1", 1).Error)
-	require.Equal(t, "timeout exceeded", res.Trial(t, "should_trigger#2", 1).Error)
+	require.Contains(t, res.Trial(t, "should_trigger#2", 1).Error, "(config.timeout_seconds)")
 }
 
 // Without any answer nothing is measured, and there is no perfect score.

@@ -2,9 +2,35 @@ package tally
 
 import (
 	"fmt"
+	"math"
 
+	"waza/runner/given"
 	"waza/runner/record"
 )
+
+// CheckTrial returns an error for a trial of another process whose numbers cannot be counted, or
+// whose verdict contradicts its grades.
+func CheckTrial(res *record.Trial) error {
+	if !res.Verdict.Known() {
+		return fmt.Errorf("unknown verdict %q", res.Verdict)
+	}
+	if res.Score != nil && given.Check(*res.Score) != nil {
+		return given.Check(*res.Score)
+	}
+	for i := range res.Graders {
+		g := &res.Graders[i]
+		if err := given.Check(g.Score); err != nil {
+			return fmt.Errorf("grader %q: %w", g.Name, err)
+		}
+		if !(g.Weight >= 0) || math.IsInf(g.Weight, 0) {
+			return fmt.Errorf("grader %q: the weight is %v, expected a positive number", g.Name, g.Weight)
+		}
+	}
+	if verdict, _, _ := VerdictOf(res.Graders); res.Verdict == record.Passed && verdict != record.Passed {
+		return fmt.Errorf("the verdict is passed, but that of its graders is %s", verdict)
+	}
+	return nil
+}
 
 // VerdictOf returns the verdict of graders on a trial whose executor ended normally. It is
 // error, explained by message, when a grader failed to do its work. It is failed when a grader

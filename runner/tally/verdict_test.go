@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"waza/runner/grader/person"
 	"waza/runner/record"
+	"waza/runner/stats"
 )
 
 func gave(score float64, passed bool) record.Grade {
@@ -132,4 +134,62 @@ func TestCalibration(t *testing.T) {
 	require.InDelta(t, 0.3125, c.MeanDifference, 1e-12)
 	require.InDelta(t, 0.4375, c.MeanAbsoluteDifference, 1e-12)
 	require.Zero(t, *c.Kappa)
+}
+
+// A worker or another process can send any number.
+func TestCheckTrial(t *testing.T) {
+	t.Parallel()
+	half, seven := 0.5, 7.0
+	weighs := func(w float64) record.Grade { return record.Grade{Name: "g", Passed: true, Weight: w} }
+	for want, res := range map[string]record.Trial{
+		"":                     {Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, true)}},
+		`unknown verdict "so"`: {Verdict: "so"},
+		"the score is 7":       {Verdict: record.Passed, Score: &seven},
+		`grader "g": the score is -1, expected a number from 0 to 1`:     {Verdict: record.Failed, Graders: []record.Grade{gave(-1, false)}},
+		`grader "g": the score is NaN, expected a number from 0 to 1`:    {Verdict: record.Failed, Graders: []record.Grade{gave(math.NaN(), false)}},
+		`grader "g": the weight is -2, expected a positive number`:       {Verdict: record.Passed, Graders: []record.Grade{weighs(-2)}},
+		`grader "g": the weight is +Inf, expected a positive number`:     {Verdict: record.Passed, Graders: []record.Grade{weighs(math.Inf(1))}},
+		"the verdict is passed, but that of its graders is failed":       {Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, false)}},
+		"the verdict is passed, but that of its graders is needs_review": {Verdict: record.Passed, Graders: []record.Grade{waiting("human")}},
+	} {
+		if err := CheckTrial(&res); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// Scores that only repeat the verdicts have the contrast of the pass rates, with the same interval.
+func TestScoreOfVerdicts(t *testing.T) {
+	t.Parallel()
+	side := func(passed, other []float64) TaskSide {
+		return TaskSide{Share: stats.Share{Passed: len(passed), N: len(passed) + len(other)}, Passed: passed, Other: other}
+	}
+	same := &ComparedTask{A: side([]float64{1, 1}, []float64{0}), B: side([]float64{1}, []float64{0, 0, 0})}
+	require.Equal(t, same.Rate(stats.DefaultConfidence), *same.Score(stats.DefaultConfidence))
+	e, ok := stats.Difference([]stats.PartPair{{A: stats.PartOf(same.A.Scores()), B: stats.PartOf(same.B.Scores())}}, stats.DefaultConfidence)
+	require.True(t, ok)
+	require.InDelta(t, e.Interval.Low, same.Score(stats.DefaultConfidence).Interval.Low, 1e-9)
+	require.InDelta(t, e.Interval.High, same.Score(stats.DefaultConfidence).Interval.High, 1e-9)
+
+	other := &ComparedTask{A: side([]float64{1, 0.9}, []float64{0}), B: side([]float64{1}, []float64{0, 0, 0})}
+	require.InDelta(t, 0.25-1.9/3, other.Score(stats.DefaultConfidence).Difference, 1e-12)
+	unscored := &ComparedTask{A: side(nil, nil), B: side([]float64{1}, nil)}
+	require.Nil(t, unscored.Score(stats.DefaultConfidence))
+}
+
+// Some suite of a command seems to harm more often if there are more. Only p-values that hold for
+// all of them together decide.
+func TestOutcomesTogether(t *testing.T) {
+	t.Parallel()
+	of := func(outcome record.Outcome, p float64) *record.BaselineResult {
+		return &record.BaselineResult{Measured: true, Outcome: outcome, P: p}
+	}
+	worse, better, undecided := record.OutcomeWorse, record.OutcomeBetter, record.OutcomeUndecided
+	require.Equal(t, []record.Outcome{worse}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.05)}))
+	require.Equal(t, []record.Outcome{undecided, undecided}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.03), of(undecided, 0.5)}))
+	require.Equal(t, []record.Outcome{worse, worse, ""}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.03), of(worse, 0.02), nil}), "after the first rejection, one test is left")
+	require.Equal(t, []record.Outcome{"", worse}, OutcomesTogether([]*record.BaselineResult{{Note: "no skills"}, of(worse, 0.03)}), "a suite without a measurement has no test")
+	require.Equal(t, []record.Outcome{better, undecided}, OutcomesTogether([]*record.BaselineResult{of(better, 0.03), of(undecided, 0.9)}))
 }
