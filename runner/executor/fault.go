@@ -10,7 +10,7 @@ func (e *FailedError) Error() string { return e.Reason }
 
 // RetryError is returned by [Executor.Execute] if the agent left, or rejected the trial before
 // it started. It does not reflect on the agent's work. The trial is admitted again with the same
-// attempt number and its full deadline.
+// attempt number. Its deadline counts from its first request.
 type RetryError struct{ Reason string }
 
 func (e *RetryError) Error() string { return e.Reason }

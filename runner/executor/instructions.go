@@ -8,18 +8,25 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/skill"
 )
 
 // maxInstructions is the maximum size of one instruction file, in bytes.
 const maxInstructions = 512 << 10
 
 // Instructions returns the text of the instruction files of the suite, followed by those of the
-// task. It is empty if neither names any. A missing or unreadable file is a [Permanent] error.
+// task. The text of the agent under test is that of its file without frontmatter. Instructions is
+// empty if there are no files. A missing or unreadable file is a [Permanent] error.
 func Instructions(s *eval.Suite, t *eval.Task) (string, error) {
 	var parts []string
 	for i, f := range slices.Concat(s.Instructions, t.Instructions) {
 		text, err := "", errors.New("no such file")
-		if f.Path != "" {
+		switch {
+		case f.UnderTest:
+			if text, err = ReadSkill(s, f.Path, maxInstructions); err == nil {
+				text = strings.TrimSpace(skill.Parse(f.Path, []byte(text)).Body)
+			}
+		case f.Path != "":
 			text, err = validText(s.ReadFile(f.Path, maxInstructions))
 		}
 		if err != nil {

@@ -15,6 +15,11 @@ var interpreters = []string{"python", "python2", "python3", "node", "deno", "bun
 // scriptEndings are the file name endings that only scripts have.
 var scriptEndings = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".ps1"}
 
+// IsScript reports whether a file has the name of a script.
+func IsScript(path string) bool {
+	return slices.Contains(scriptEndings, strings.ToLower(filepath.Ext(path)))
+}
+
 // ScriptIndex returns the index of the script in the arguments of an interpreter, args[0]. It
 // returns 0 if there is no script or args[0] is not a known interpreter.
 func ScriptIndex(args []string) int {
@@ -41,7 +46,7 @@ func MissingScript(suite *eval.Suite, args []string, resolve func(rel string) (a
 		return 0, nil
 	}
 	script := args[index]
-	if !slices.Contains(scriptEndings, strings.ToLower(filepath.Ext(script))) || strings.ContainsAny(script, "{}$*") {
+	if !IsScript(script) || strings.ContainsAny(script, "{}$*") {
 		return 0, nil
 	}
 	_, tried, ok := resolve(script)

@@ -36,7 +36,7 @@ var Kind = executor.Kind{
 		Summary: "Drives an agent that speaks the Agent Client Protocol, in the trial's workspace: a preset, or any program by its command.",
 		Options: func() any { return &Options{Permissions: Workspace} },
 
-		TakesEffort: true, TakesServers: true,
+		TakesEffort: true, TakesServers: true, TakesSkills: true,
 		Check: func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
 	Capabilities: func(s executor.Settings) executor.Capabilities {
@@ -72,7 +72,7 @@ func agentKind(agent, title, summary, name string, aliases ...string) executor.K
 	}
 	return executor.Kind{
 		Kind: eval.Kind{
-			Name: name, Aliases: aliases, Summary: summary, TakesEffort: true, TakesServers: true,
+			Name: name, Aliases: aliases, Summary: summary, TakesEffort: true, TakesServers: true, TakesSkills: true,
 			Options: func() any { return &Options{Permissions: Workspace} },
 			Check: func(c *eval.Check, o any) {
 				if c.Has(decode.At("agent")) {

@@ -11,6 +11,17 @@ import (
 	"waza/runner/record"
 )
 
+// Setup returns how a machine without a user gets an agent ready: a shell command that installs
+// it, and the environment variable with the key of its usual provider. Either is empty if waza
+// knows none.
+func Setup(name string) (install, keyEnv string) {
+	p, _ := presetNamed(name)
+	if strings.HasPrefix(p.install, "npm ") {
+		install = p.install
+	}
+	return install, p.keyEnv
+}
+
 // Installed returns the names of the presets whose agents are on the PATH of an environment in
 // the form of os.Environ. The caller owns the slice.
 func Installed(env []string) []string {

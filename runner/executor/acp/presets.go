@@ -19,6 +19,7 @@ type preset struct {
 	cwd      string
 	install  string // command that installs it
 	login    string // command that logs in
+	keyEnv   string // variable with the key of its usual provider, in place of a login
 
 	// skills is the directory below the workspace in which it looks for skills.
 	skills string
@@ -64,6 +65,7 @@ var presets = []preset{
 		commands:     [][]string{{"copilot", "--acp"}},
 		install:      "npm install -g @github/copilot",
 		login:        "copilot login",
+		keyEnv:       "COPILOT_GITHUB_TOKEN",
 		skills:       ".github/skills",
 		instructions: ".github/copilot-instructions.md",
 		modelEnv:     "COPILOT_MODEL",
@@ -85,6 +87,7 @@ var presets = []preset{
 		commands:     [][]string{{"opencode", "acp"}},
 		install:      "npm install -g opencode-ai",
 		login:        "opencode auth login",
+		keyEnv:       "ANTHROPIC_API_KEY",
 		skills:       ".opencode/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -101,6 +104,7 @@ var presets = []preset{
 		commands:     [][]string{{"gemini", "--acp"}},
 		install:      "npm install -g @google/gemini-cli",
 		login:        "gemini, once, and choose how to log in; or set GEMINI_API_KEY",
+		keyEnv:       "GEMINI_API_KEY",
 		skills:       ".gemini/skills",
 		instructions: "GEMINI.md",
 		modelArgs:    []string{"--model", "{model}"},
@@ -115,6 +119,7 @@ var presets = []preset{
 		commands:     [][]string{{"claude-agent-acp"}, {"claude-code-acp"}},
 		install:      "npm install -g @agentclientprotocol/claude-agent-acp",
 		login:        "claude /login, or set ANTHROPIC_API_KEY",
+		keyEnv:       "ANTHROPIC_API_KEY",
 		skills:       ".claude/skills",
 		instructions: "CLAUDE.md",
 		modelEnv:     "ANTHROPIC_MODEL",
@@ -127,6 +132,7 @@ var presets = []preset{
 		commands:     [][]string{{"codex-acp"}},
 		install:      "npm install -g @agentclientprotocol/codex-acp",
 		login:        "codex login, or set OPENAI_API_KEY",
+		keyEnv:       "OPENAI_API_KEY",
 		skills:       ".agents/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -142,6 +148,7 @@ var presets = []preset{
 		commands:     [][]string{{"qwen", "--acp"}},
 		install:      "npm install -g @qwen-code/qwen-code",
 		login:        "qwen, once, and choose how to log in; or set OPENAI_API_KEY",
+		keyEnv:       "OPENAI_API_KEY",
 		skills:       ".qwen/skills",
 		instructions: "QWEN.md",
 		modelArgs:    []string{"--model", "{model}"},

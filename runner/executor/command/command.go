@@ -31,6 +31,8 @@ var Kind = executor.Kind{
 		Options: func() any { return &Options{PromptAs: Stdin} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 		Params:  eval.ParamsInEnvironment,
+
+		TakesSkills: true,
 	},
 	// Skills are reported by the program.
 	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
@@ -176,16 +178,35 @@ func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outc
 	if err != nil {
 		return executor.Outcome{}, err
 	}
+	instructions, err := executor.Instructions(c.suite, t.Task)
+	if err != nil {
+		return executor.Outcome{}, err
+	}
+	if len(instructions) > maxInstructions {
+		return executor.Outcome{}, executor.Permanent(fmt.Errorf("the instructions have %d bytes; a variable of a program can have %d", len(instructions), maxInstructions))
+	}
 	var out executor.Outcome
 	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
-		err := c.turn(ctx, t, dir, num, prompt, &out)
+		err := c.turn(ctx, t, message{dir, instructions, prompt, num}, &out)
 		return out, err
 	})
 	return out, err
 }
 
-func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn int, prompt string, out *executor.Outcome) error {
+// maxInstructions limits the instructions of a program, in bytes. Linux limits a variable of the
+// environment to 128 KiB.
+const maxInstructions = 96 << 10
+
+// A message is what the program gets in one turn.
+type message struct {
+	dir          string // the workspace
+	instructions string
+	prompt       string
+	turn         int
+}
+
+func (c *command) turn(ctx context.Context, t *executor.Trial, m message, out *executor.Outcome) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alive := firstEvent(executor.FirstEvent(c.suite, t.Task), cancel)
@@ -198,17 +219,17 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, dir string, turn 
 	stdout := &proc.Limited{Max: executor.MaxOutputBytes}
 	stderr := &proc.Limited{Max: maxStderr}
 	cmd := proc.Command{
-		Args: c.args, Dir: filepath.Join(dir, filepath.FromSlash(t.Task.Inputs.Workdir)), Env: c.env(t, dir, turn, prompt),
+		Args: c.args, Dir: filepath.Join(m.dir, filepath.FromSlash(t.Task.Inputs.Workdir)), Env: c.env(t, m),
 		Stdout: &sign{w: stdout, alive: alive}, Stderr: &sign{w: stderr, alive: alive}, ExtraFiles: []*os.File{events.write},
 	}
 	switch c.options.PromptAs {
 	case Argument:
-		cmd.Args = append(append([]string(nil), c.args...), prompt)
+		cmd.Args = append(append([]string(nil), c.args...), m.prompt)
 		if c.options.Command.Shell {
-			cmd.Args = []string{"sh", "-c", c.args[2] + ` "$1"`, "sh", prompt}
+			cmd.Args = []string{"sh", "-c", c.args[2] + ` "$1"`, "sh", m.prompt}
 		}
 	case Stdin:
-		cmd.Stdin = strings.NewReader(prompt)
+		cmd.Stdin = strings.NewReader(m.prompt)
 	}
 	err = run(ctx, cmd, events)
 	if events.usage != nil {
@@ -256,22 +277,23 @@ func (c *command) fault(err error, stderr *proc.Limited) error {
 	return fmt.Errorf("%s: %w: %s", c.options.Command, exit, strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
-func (c *command) env(t *executor.Trial, dir string, turn int, prompt string) []string {
+func (c *command) env(t *executor.Trial, m message) []string {
 	env := t.Env // full to its capacity, so append copies it
 	for k, v := range c.options.Env {
 		env = append(env, k+"="+v)
 	}
 	env = append(env,
-		"WAZA_WORKSPACE_DIR="+dir,
+		"WAZA_WORKSPACE_DIR="+m.dir,
 		"WAZA_SUITE_DIR="+c.suite.Dir,
 		"WAZA_SKILLS="+strings.Join(t.Task.Skills, string(os.PathListSeparator)),
+		"WAZA_INSTRUCTIONS="+m.instructions,
 		"WAZA_MODEL="+t.Model,
 		"WAZA_TRIAL="+strconv.Itoa(t.Num),
-		"WAZA_TURN="+strconv.Itoa(turn),
+		"WAZA_TURN="+strconv.Itoa(m.turn),
 		"WAZA_EVENTS_FD=3",
 	)
 	if c.options.PromptAs == Env {
-		env = append(env, "WAZA_PROMPT="+prompt)
+		env = append(env, "WAZA_PROMPT="+m.prompt)
 	}
 	return env
 }

@@ -65,7 +65,7 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 	var out executor.Outcome
 	if m.script == nil {
 		err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
-			out.Output = canned(prompt)
+			out.Output = canned(t, prompt)
 			recordCall(t, prompt, out.Output)
 			return out, context.Cause(ctx)
 		})
@@ -88,7 +88,14 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 	return out, err
 }
 
-func canned(prompt string) string { return "Mock response for: " + prompt }
+// canned returns the reply of microsoft/waza's mock executor, which counts the files of the task.
+func canned(t *executor.Trial, prompt string) string {
+	reply := "Mock response for: " + prompt
+	if n := len(t.Task.Inputs.Files); n > 0 {
+		reply += fmt.Sprintf("\nAnalyzed %d file(s)", n)
+	}
+	return reply
+}
 
 func recordCall(t *executor.Trial, prompt, reply string) {
 	t.Transcript.Message("user", prompt)
@@ -107,7 +114,7 @@ func (m *mock) random(t *executor.Trial) *rand.Rand {
 func (m *mock) turn(t *executor.Trial, prompt string, out *executor.Outcome) error {
 	r := m.reply(prompt, t.Num)
 	if r == nil {
-		out.Output = canned(prompt)
+		out.Output = canned(t, prompt)
 		recordCall(t, prompt, out.Output)
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // Options are the keys of a suite's config for the mock executor.
 type Options struct {
-	// Behavior of the mock. Without it, every reply is "Mock response for: <prompt>".
+	// Behavior of the mock. Without it, every reply is "Mock response for: <prompt>", with a line "Analyzed N file(s)" if the task has files.
 	Mock *Script `yaml:"mock"`
 }
 

@@ -33,6 +33,7 @@ func kind(api provider.API, summary string) executor.Kind {
 
 			MeasuresSpeed: true,
 			TakesEffort:   true,
+			TakesSkills:   true,
 		},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
 		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },

@@ -11,12 +11,15 @@ import (
 
 // recorder records the conversation of a trial.
 type recorder struct {
-	model   *model
-	trial   *executor.Trial
-	output  string
-	usage   provider.Usage
-	speed   record.Speed
-	writing time.Duration // time between the first token and the end of each answer
+	model  *model
+	trial  *executor.Trial
+	output string
+	usage  provider.Usage
+	speed  record.Speed
+	// writing is the time between the first token and the end of each answer, and written the
+	// number of tokens in this time: all but the first.
+	writing time.Duration
+	written int64
 }
 
 // replied records a reply, including the incomplete reply of a failed request.
@@ -31,6 +34,7 @@ func (r *recorder) replied(reply *provider.Reply, err error) {
 			r.speed.FirstTokenMS = float64(reply.FirstToken.Microseconds()) / 1000
 		}
 		r.writing += reply.Duration - reply.FirstToken
+		r.written += max(0, reply.Usage.OutputTokens-1)
 	}
 	if reply.Thought != "" {
 		r.trial.Transcript.Add(record.Entry{Type: record.EntryThought, Role: "assistant", Text: r.model.clean(reply.Thought)})
@@ -72,7 +76,7 @@ func (r *recorder) outcome() executor.Outcome {
 	if r.speed.Requests > 0 {
 		out.Usage = &record.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
 		if s := r.writing.Seconds(); s > 0 && !r.usage.Estimated {
-			r.speed.TokensPerSecond = float64(r.usage.OutputTokens) / s
+			r.speed.TokensPerSecond = float64(r.written) / s
 		}
 		out.Speed = &r.speed
 	}

@@ -13,7 +13,8 @@ var ErrNoServer = errors.New("no waza server is running: start one with waza ser
 // answers to evaluations that ended for other reasons.
 var ErrCallerGone = errors.New("the calling process is gone")
 
-// NoToolError means that all connected agents reported that they lack a tool.
+// NoToolError means that all connected agents that could do an evaluation reported that they lack
+// its tool.
 type NoToolError struct{ Tool string }
 
 func (e *NoToolError) Error() string { return fmt.Sprintf("no agent has the tool %q", e.Tool) }

@@ -68,7 +68,8 @@ type Want struct {
 	Priority string `json:"priority,omitempty"`
 }
 
-// Fits reports whether the agent can do the evaluation, busy or not.
+// Fits reports whether the agent can do the evaluation, busy or not. An agent that reported to
+// lack the tool fits, too, because it may have refused only one evaluation.
 func (w *Want) Fits(a *Agent) bool {
 	if len(w.Clients) > 0 && !slices.ContainsFunc(w.Clients, a.Is) {
 		return false
@@ -78,7 +79,7 @@ func (w *Want) Fits(a *Agent) bool {
 			return false
 		}
 	}
-	return !slices.Contains(a.Lacks, w.Tool) && (len(a.Tools) == 0 || slices.Contains(a.Tools, w.Tool))
+	return len(a.Tools) == 0 || slices.Contains(a.Tools, w.Tool)
 }
 
 // Evaluation is a request to an agent: the parameters of the method evaluate.

@@ -210,7 +210,7 @@ func TestModelFaults(t *testing.T) {
 	require.InDelta(t, 0, *r.Accuracy, 0)
 }
 
-// TestTimeouts checks that a slow model ends the trial in timeout.
+// TestTimeouts checks that a slow model ends the trial in timeout, which counts as wrong.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -219,7 +219,7 @@ func TestTimeouts(t *testing.T) {
 	res := modelSuite(t, m, "  timeout_seconds: 0.05\n", "\n  - {id: a, prompt: a meeting, expected: {recipients: [calendar]}}\n")
 	require.Equal(t, record.TimedOut, res.Tasks[0].Trials[0].Verdict)
 	r := res.Summary.Routing
-	require.Equal(t, []int{0, 0, 1}, []int{r.Trials, r.Errors, r.Timeouts})
+	require.Equal(t, []int{1, 0, 1}, []int{r.Trials, r.Errors, r.Timeouts})
 }
 
 // TestTriggerTests checks prompts that should or should not reach a client, like trigger tests
