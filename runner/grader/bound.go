@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval/text"
+	"waza/runner/given"
 	"waza/runner/record"
 )
 
@@ -22,7 +23,12 @@ type Bound struct {
 	// SkillsOnly reports whether the grader is left out of the baseline.
 	SkillsOnly bool
 	grader     Grader
+	options    any      // of the suite; nil if the grader has none
+	planned    *Planned // nil if the grader names no files
 }
+
+// rounding is the most that sums of floats may lie beyond 0 or 1.
+const rounding = 1e-9
 
 // NewBound returns g with a name and a weight. The default of name is typ. A weight that is not
 // positive means 1.
@@ -44,14 +50,32 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err
 	}
-	r.Score = min(1, max(0, score.Score))
+	r.Score = score.Score + 0 // -0 is 0
 	r.Passed = score.Passed
 	r.Feedback = strings.ToValidUTF8(score.Feedback, "\uFFFD")
 	r.Details = score.Details
 	r.NeedsReview = score.NeedsReview
 	r.Tools = score.Tools
 	r.ToolNames = names
+	if b.planned != nil {
+		b.noteChanges(&r, s)
+	}
 	return r, nil
+}
+
+// noteChanges adds the files of the grader that changed during the run to its result.
+func (b *Bound) noteChanges(r *record.Grade, s *Subject) {
+	if dir := b.planned.Unread(b.options, s.Task); dir != "" {
+		r.Unchecked = shownPath(s.Suite, dir)
+	}
+	changed := b.planned.Compare(b.options, s.Task).Changed
+	if len(changed) == 0 {
+		return
+	}
+	for _, c := range changed {
+		r.ChangedFiles = append(r.ChangedFiles, shownPath(s.Suite, c.Path))
+	}
+	r.Feedback = strings.TrimPrefix(r.Feedback+"\n"+changedNote(s.Suite, changed), "\n")
 }
 
 // ExpectsCalls is implemented by graders, or by their options, that give trials tool scores.
@@ -83,8 +107,11 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 		return Score{Feedback: s.Destroyed}, nil
 	}
 	score, err = b.grader.Grade(ctx, s)
-	if err == nil && math.IsNaN(score.Score) {
-		err = fmt.Errorf("the score is not a number")
+	if err == nil {
+		if near := min(1, max(0, score.Score)); math.Abs(near-score.Score) < rounding {
+			score.Score = near
+		}
+		err = given.Check(score.Score)
 	}
 	return score, err
 }

@@ -25,9 +25,10 @@ func TestBound(t *testing.T) {
 			return grader.Score{Score: 0.5, Feedback: "half", Details: []int{1}}, nil
 		},
 			record.Grade{Score: 0.5, Feedback: "half", Details: []int{1}}},
-		{"too much", func() (grader.Score, error) { return grader.Score{Score: 7, Passed: true}, nil }, record.Grade{Score: 1, Passed: true}},
-		{"too little", func() (grader.Score, error) { return grader.Score{Score: math.Inf(-1)}, nil }, record.Grade{}},
-		{"not a number", func() (grader.Score, error) { return grader.Score{Score: math.NaN(), Passed: true}, nil }, record.Grade{Error: "the score is not a number"}},
+		{"too much", func() (grader.Score, error) { return grader.Score{Score: 7, Passed: true}, nil }, record.Grade{Error: "the score is 7, expected a number from 0 to 1"}},
+		{"too much by rounding", func() (grader.Score, error) { return grader.Score{Score: 1 + 1e-15, Passed: true}, nil }, record.Grade{Score: 1, Passed: true}},
+		{"too little", func() (grader.Score, error) { return grader.Score{Score: math.Inf(-1)}, nil }, record.Grade{Error: "the score is -Inf, expected a number from 0 to 1"}},
+		{"not a number", func() (grader.Score, error) { return grader.Score{Score: math.NaN(), Passed: true}, nil }, record.Grade{Error: "the score is NaN, expected a number from 0 to 1"}},
 		{"error", func() (grader.Score, error) { return grader.Score{Score: 1, Passed: true}, errors.New("no \xff") }, record.Grade{Error: "no \uFFFD"}},
 		{"bytes", func() (grader.Score, error) { return grader.Score{Feedback: "\xff"}, nil }, record.Grade{Feedback: "\uFFFD"}},
 		{"review", func() (grader.Score, error) { return grader.Score{NeedsReview: true}, nil }, record.Grade{NeedsReview: true}},

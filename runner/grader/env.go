@@ -46,6 +46,8 @@ type Env struct {
 	// Providers supplies the judges' clients. It belongs to the run, which closes it after the
 	// Env. If it is nil, the Env makes its own.
 	Providers *provider.Pool
+	// Planned holds the files of the graders.
+	Planned Planned
 
 	once               sync.Once
 	python, javaScript *assertion.Pool // set by once

@@ -38,6 +38,9 @@ func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 	}
 	b := NewBound(spec.Name, k.Name, spec.Weight, g)
 	b.SkillsOnly = IsSkillsOnly(spec)
+	if _, ok := spec.Options.(eval.Referrer); ok {
+		b.options, b.planned = spec.Options, &env.Planned
+	}
 	return b, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waza/eval/decode"
+	"waza/runner/given"
 	"waza/runner/grader/person"
 	"waza/runner/pause"
 	"waza/runner/provider"
@@ -41,6 +42,8 @@ type Reviewed struct {
 	Score   *float64       `json:"score"`
 	// Pending is the number of scores that the run still waits for.
 	Pending int `json:"pending"`
+	// Damage describes the damage of the run's record; nil without damage.
+	Damage *record.Damage `json:"damage,omitempty"`
 }
 
 // A ReviewError means that a review cannot be accepted, and names the faulty part.
@@ -65,7 +68,7 @@ const reviewPatience = 3 * time.Second
 // writing the record. Concurrent reviewers, even of several processes, wait for each other for
 // some seconds.
 func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed, error) {
-	if err := person.CheckScore(v.Score); err != nil {
+	if err := given.Check(v.Score); err != nil {
 		return nil, &ReviewError{RunID: runID, What: "score", Given: fmt.Sprint(v.Score), msg: err.Error()}
 	}
 	var done *Reviewed
@@ -78,7 +81,14 @@ func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed
 		return nil, err
 	}
 	pending, err := r.Pending(runID)
+	if err != nil {
+		return done, err
+	}
 	done.Pending = len(pending)
+	h, err := r.Catalog.Run(runID)
+	if err == nil {
+		done.Damage, err = h.Damage()
+	}
 	return done, err
 }
 

@@ -36,7 +36,11 @@ type SkillInvocationOptions struct {
 func checkSkillInvocation(c *eval.Check, o *SkillInvocationOptions) {
 	checkNames(c, "required_skills", o.RequiredSkills)
 	checkNames(c, "forbidden_skills", o.ForbiddenSkills)
+	for i, skill := range o.RequiredSkills {
+		c.SkillName(decode.At("required_skills", i), skill)
+	}
 	for i, skill := range o.ForbiddenSkills {
+		c.SkillName(decode.At("forbidden_skills", i), skill)
 		if slices.Contains(o.RequiredSkills, skill) {
 			c.Errorf(decode.At("forbidden_skills", i), decode.CodeInvalidValue, "%q is both required and forbidden", skill)
 		}

@@ -203,6 +203,20 @@ func optionalPattern(pattern string) (*regexp.Regexp, error) {
 	return match.Pattern(pattern, true)
 }
 
+// Expected returns the call that a pattern describes. fill replaces the template variables of a
+// text.
+func (p CallPattern) Expected(fill func(string) string) record.ExpectedCall {
+	s := &grader.Subject{Expand: fill}
+	e := record.ExpectedCall{Tool: s.Expanded(p.Tool)}
+	if e.Tool == "" && p.Pattern != "" {
+		e.Tool = "/" + p.Pattern + "/"
+	}
+	if len(p.Arguments) > 0 {
+		e.Arguments, _ = expandedValue(exactValue(p.Arguments), s).(map[string]any)
+	}
+	return e
+}
+
 func (p CallPattern) label() string {
 	var parts []string
 	if p.Tool != "" {

@@ -14,6 +14,8 @@ import (
 var ToolConstraint = grader.KindOf(eval.Kind{
 	Name:    "tool_constraint",
 	Summary: "Requires and forbids tool calls by name and arguments. Each entry is one check. The score is the share of checks met. Passes if all are met.",
+
+	ToolList: "allow_only",
 }, checkToolConstraint, newToolConstraint)
 
 // ToolConstraintOptions holds the options of the tool_constraint grader.

@@ -11,6 +11,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/reach"
 	"waza/eval/skill"
 	"waza/runner/figure"
 	"waza/runner/grader"
@@ -59,11 +60,11 @@ func checkTrigger(c *eval.Check, o *TriggerOptions) {
 }
 
 func newTrigger(o *TriggerOptions, env *grader.Env) (grader.Grader, error) {
-	path, err := findSkill(o, env.Suite)
+	path, err := findSkill(o, env)
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %s: %w", o.SkillPath, err)
 	}
-	data, err := env.Suite.ReadSkill(path, grader.MaxFileBytes)
+	data, err := env.Planned.Read(path, grader.MaxFileBytes, env.Suite.ReadSkill)
 	if err != nil {
 		return nil, fmt.Errorf("skill_path: %w", err)
 	}
@@ -80,7 +81,7 @@ func (o *TriggerOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 }
 
 // findSkill resolves the path of the SKILL.md or of its directory.
-func findSkill(o *TriggerOptions, suite *eval.Suite) (string, error) {
+func findSkill(o *TriggerOptions, suite reach.Resolver) (string, error) {
 	for _, p := range []string{o.SkillPath, filepath.Join(o.SkillPath, "SKILL.md")} {
 		if abs, _, ok := o.Resolve(suite, p); ok {
 			return abs, nil
@@ -135,12 +136,11 @@ func words(text string) []string {
 	return slices.DeleteFunc(fields, func(w string) bool { return len(w) < 3 || stopWords[w] })
 }
 
-// stopWords are words that occur in any prompt.
+// stopWords are words that occur in any prompt: those of microsoft/waza, so that scores are equal.
 var stopWords = func() map[string]bool {
 	stop := map[string]bool{}
-	for w := range strings.FieldsSeq(`about all and any are but can could did does for from get got had has have her his how
-		its let may might must not now off our out please shall she should some than that the their them then there
-		these they this those too use using very want was were what when where which who why will with would you your`) {
+	for w := range strings.FieldsSeq(`the and for with this that from into your you are was were what where how why not can should
+		using about have has had but all any too out get let`) {
 		stop[w] = true
 	}
 	return stop

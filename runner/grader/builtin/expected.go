@@ -9,6 +9,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/grader/behavior"
 	"waza/runner/grader/output"
+	"waza/runner/record"
 )
 
 // ForExpected returns graders for a task's expected, with their names in suites
@@ -64,6 +65,25 @@ func ForExpected(t *eval.Task, caps executor.Capabilities) ([]*grader.Bound, err
 		}
 	}
 	return append(all, expectedEnd(e, caps)...), nil
+}
+
+// ExpectedCalls returns the tool calls that the tool scores of a task rate. fill replaces the
+// template variables of a text.
+func ExpectedCalls(t *eval.Task, fill func(string) string) []record.ExpectedCall {
+	var required []behavior.CallPattern
+	for _, spec := range t.Effective {
+		if o, ok := spec.Options.(*behavior.ToolCallsOptions); ok && len(o.Required) > 0 {
+			required = o.Required
+		}
+	}
+	if e := t.Expected; e != nil && e.ToolCalls != nil && len(e.ToolCalls.Required) > 0 {
+		required = callPatterns(e.ToolCalls.Required)
+	}
+	var calls []record.ExpectedCall
+	for i := range required {
+		calls = append(calls, required[i].Expected(fill))
+	}
+	return calls
 }
 
 // expectedEnd returns the graders of should_trigger, recipients and outcomes.

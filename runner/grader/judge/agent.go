@@ -136,7 +136,7 @@ func (g *judgeGrader) askAgentForm(ctx context.Context, j judge, b brief, a prov
 		if done || err != nil {
 			return err
 		}
-		if n > 0 && usable(said, take) {
+		if n > 0 && usable(said, a, take) {
 			return nil
 		}
 		if why == nil {

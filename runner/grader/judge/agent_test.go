@@ -134,7 +134,7 @@ func TestAgentsJudge(t *testing.T) {
 		{"asked once more", answers("It is good.", verdict), "prompt: p\n", 2, gradertest.Verdict{Score: 0.75, Passed: true}},
 		{"JSON when asked again", answers("It is good.", `My verdict: {"score":0.5,"passed":false,"reason":"so so"}`), "prompt: p\n", 2, gradertest.Scores(0.5, "house (0.50): so so")},
 		{"no verdict", answers("It is good."), "prompt: p\n", 2, gradertest.Errors(`judge house: no usable answer, asked twice: it did not call submit_verdict but said "It is good."`)},
-		{"wrong twice", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}`), "prompt: p\n", 2, gradertest.Errors("the score 7 is not between 0 and 1")},
+		{"wrong twice", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}`), "prompt: p\n", 2, gradertest.Errors("score: 7, expected a number from 0 to 1")},
 		{"criteria", answers("set_waza_grade_pass {\"description\":\"a\"}\nset_waza_grade_fail {\"description\":\"b\",\"reason\":\"r\"}"), fieldRubric, 1, gradertest.Scores(0.5, "fail: b: r")},
 		{"criteria never called", answers("Fine."), fieldRubric, 2, gradertest.Scores(0, "asked twice")},
 		{"criteria as structured output", answers("set_waza_grade_pass {}"), fieldRubric + "answer: json_schema\n", 1, gradertest.Passes()},

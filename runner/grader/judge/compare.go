@@ -69,6 +69,13 @@ func (c *Comparer) Compare(ctx context.Context, s *grader.Subject) (record.CaseC
 	opinions := score.Details.(judgement).Opinions
 	votes, answers := map[record.Winner]int{}, map[record.Winner]int{}
 	for _, o := range opinions {
+		r.Judges = append(r.Judges, o.Judge)
+		switch (&record.Opinion{Orders: o.Orders}).Place() {
+		case "first":
+			r.PreferredFirst = append(r.PreferredFirst, o.Judge)
+		case "second":
+			r.PreferredSecond = append(r.PreferredSecond, o.Judge)
+		}
 		votes[winnerOf[o.Winner]]++
 		for _, w := range o.Orders {
 			answers[winnerOf[w]]++

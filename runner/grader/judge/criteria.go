@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"waza/eval/text"
+	"waza/runner/given"
 	"waza/runner/grader"
 	"waza/runner/provider"
 )
@@ -154,14 +158,14 @@ func (t *tally) takeAll(raw json.RawMessage) error {
 	}
 	verdicts := make([]bool, len(*a.Criteria))
 	for i, c := range *a.Criteria {
-		var v struct{ Passed *bool }
+		var v struct{ Passed given.Bool }
 		if err := json.Unmarshal(c, &v); err != nil {
 			return fmt.Errorf("criteria[%d]: %w", i, err)
 		}
-		if v.Passed == nil {
+		if !v.Passed.Given {
 			return fmt.Errorf("criteria[%d]: passed is missing", i)
 		}
-		verdicts[i] = *v.Passed
+		verdicts[i] = v.Passed.Value
 	}
 	for i, c := range *a.Criteria {
 		to := &t.fails
@@ -225,14 +229,11 @@ func (g *judgeGrader) count(o *opinion, t *tally, said string) {
 
 // fallBack uses a verdict written as JSON instead of calls, if there is one.
 func (t *tally) fallBack(said string) {
-	for _, object := range jsonObjects(said) {
-		before := &tally{clean: t.clean}
-		if before.takeAll(object) == nil {
-			t.mu.Lock()
-			t.passes, t.fails = before.passes, before.fails
-			t.mu.Unlock()
-			return
-		}
+	before := &tally{clean: t.clean}
+	if usable(said, criteriaAnswer, before.takeAll) {
+		t.mu.Lock()
+		t.passes, t.fails = before.passes, before.fails
+		t.mu.Unlock()
 	}
 }
 
@@ -282,19 +283,28 @@ func (g *judgeGrader) converse(ctx context.Context, j judge, b brief, tools []to
 }
 
 // usable passes an answer that was written as JSON among other words to take. It reports whether
-// take accepted one.
-func usable(said string, take func(json.RawMessage) error) bool {
-	for _, object := range jsonObjects(said) {
+// take accepted it. The last object with a member of the form is the answer: if take rejects it,
+// no earlier object counts, because it can be an example.
+func usable(said string, form provider.Answer, take func(json.RawMessage) error) bool {
+	for _, object := range jsonObjects(said, form) {
 		if take(object) == nil {
 			return true
+		}
+		var names map[string]json.RawMessage
+		if json.Unmarshal(object, &names) != nil || names == nil || slices.ContainsFunc(slices.Collect(maps.Keys(names)), form.Has) {
+			return false
 		}
 	}
 	return false
 }
 
+// memberName finds the first name of an object, even if the rest of the object is not JSON.
+var memberName = regexp.MustCompile(`^\{\s*["']([A-Za-z_]+)["']\s*:`)
+
 // jsonObjects returns the outermost JSON objects in a text, last first. It looks only at the end
-// of a long text.
-func jsonObjects(said string) []json.RawMessage {
+// of a long text. A text that resembles an object of the form, but is not JSON, is returned as
+// null, so that no object inside it counts.
+func jsonObjects(said string, form provider.Answer) []json.RawMessage {
 	said = said[max(0, len(said)-maxJudgeOutput):]
 	var found []json.RawMessage
 	const mostTries = 100
@@ -306,6 +316,11 @@ func jsonObjects(said string) []json.RawMessage {
 		d := json.NewDecoder(strings.NewReader(said[i:]))
 		var object json.RawMessage
 		if d.Decode(&object) != nil {
+			if name := memberName.FindStringSubmatch(said[i:]); name != nil && form.Has(name[1]) {
+				found = append([]json.RawMessage{json.RawMessage("null")}, found...)
+				said = said[i+braceEnd(said[i:]):]
+				continue
+			}
 			said = said[i+1:]
 			continue
 		}
@@ -313,6 +328,28 @@ func jsonObjects(said string) []json.RawMessage {
 		said = said[i+int(d.InputOffset()):]
 	}
 	return found
+}
+
+// braceEnd returns the length of the text from its opening brace to the matching one, or of the
+// whole text. Unlike a JSON decoder, it accepts anything between them.
+func braceEnd(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
 }
 
 // clipCriteria shortens criteria for the record.

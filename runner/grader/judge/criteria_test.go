@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -249,11 +250,44 @@ func FuzzRubric(f *testing.F) {
 	})
 }
 
+// A judge's answer that could not be used gave way to an object inside it, or to an example that
+// the judge quoted before.
+func TestUsableAnswer(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		`I say {"score":0.5,"passed":true}.`:                                      `{"score":0.5,"passed":true}`,
+		`For {"score":1,"passed":true} I say {"score":0.1,"passed":false}`:        `{"score":0.1,"passed":false}`,
+		`I say {"score":0.5,"passed":true} because of {"a":1}`:                    `{"score":0.5,"passed":true}`,
+		`Like {"score":1,"passed":true} but {"score":"0.1","passed":false}`:       "",
+		`Like {"score":1,"passed":true} but {"score":NaN,"passed":false}`:         "",
+		`{"score":NaN,"was":{"score":1,"passed":true}}`:                           "",
+		`{'score': 0.1, 'was': {"score":1,"passed":true}}`:                        "",
+		`{"score":<0 to 1>,"passed":<true or false>}: {"score":0,"passed":false}`: `{"score":0,"passed":false}`,
+		`{"score":0.1,"score":1,"passed":true}`:                                   "",
+		`nothing`:                                                                 "",
+	} {
+		got := ""
+		require.Equal(t, want != "", usable(said, verdictAnswer, func(raw json.RawMessage) error {
+			var a judgeAnswer
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return err
+			}
+			if !a.Score.Given {
+				return errors.New("score is missing")
+			}
+			got = string(raw)
+			return nil
+		}), said)
+		require.Equal(t, want, got, said)
+	}
+}
+
 func FuzzJSONObjects(f *testing.F) {
 	f.Add(`I say {"criteria":[]} and {"a":{"b":1}} {`)
+	f.Add(`{"score": NaN, "was": {"score": 1, "passed": true}}`)
 	f.Fuzz(func(t *testing.T, said string) {
-		for _, o := range jsonObjects(said) {
-			if !json.Valid(o) || !strings.Contains(said, string(o)) {
+		for _, o := range jsonObjects(said, verdictAnswer) {
+			if !json.Valid(o) || string(o) != "null" && !strings.Contains(said, string(o)) {
 				t.Errorf("%q does not hold %q", said, o)
 			}
 		}

@@ -9,13 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/figure"
+	"waza/runner/given"
 	"waza/runner/grader"
 	"waza/runner/provider"
 	"waza/runner/record"
@@ -239,9 +239,9 @@ func feedbackOf(opinions []opinion) string {
 
 // A judgeAnswer is the answer of an independent judge.
 type judgeAnswer struct {
-	Score  *float64 `json:"score"`
-	Passed *bool    `json:"passed"`
-	Reason string   `json:"reason"`
+	Score  given.Score `json:"score"`
+	Passed given.Bool  `json:"passed"`
+	Reason string      `json:"reason"`
 }
 
 func (g *judgeGrader) judge(ctx context.Context, j judge, s *grader.Subject) (opinion, error) {
@@ -252,18 +252,16 @@ func (g *judgeGrader) judge(ctx context.Context, j judge, s *grader.Subject) (op
 			return err
 		}
 		switch {
-		case a.Score == nil:
+		case !a.Score.Given:
 			return errors.New("score is missing")
-		case math.IsNaN(*a.Score) || *a.Score < 0 || *a.Score > 1:
-			return fmt.Errorf("the score %v is not between 0 and 1", *a.Score)
-		case a.Passed == nil && g.options.Threshold == nil:
+		case !a.Passed.Given && g.options.Threshold == nil:
 			return errors.New("passed is missing")
 		}
-		o.Score, o.Reason = *a.Score, g.reason(a.Reason)
+		o.Score, o.Reason = a.Score.Value, g.reason(a.Reason)
 		if g.options.Threshold != nil {
 			o.Passed = o.Score >= threshold(g.options.Threshold, 0)
 		} else {
-			o.Passed = *a.Passed
+			o.Passed = a.Passed.Value
 		}
 		return nil
 	})
@@ -276,15 +274,18 @@ func (g *judgeGrader) compare(ctx context.Context, j judge, s *grader.Subject) (
 	form := g.winnerForm()
 	for i, swapped := range []bool{false, true} {
 		err := g.ask(ctx, j, g.brief(s, swapped), form, &o.usage, func(raw json.RawMessage) error {
-			var a struct{ Winner, Reason, Reasoning, Magnitude string }
+			var a struct {
+				Winner                       given.Text
+				Reason, Reasoning, Magnitude string
+			}
 			if err := json.Unmarshal(raw, &a); err != nil {
 				return err
 			}
-			switch w := strings.ToUpper(strings.TrimSpace(a.Winner)); {
+			switch w := strings.ToUpper(strings.TrimSpace(a.Winner.Value)); {
 			case w == "TIE":
 				winners[i] = "tie"
 			case w != "A" && w != "B":
-				return fmt.Errorf("the winner must be A, B or tie, got %q", text.Clip(a.Winner, 40))
+				return fmt.Errorf("the winner must be A, B or tie, got %q", text.Clip(a.Winner.Value, 40))
 			case (w == "A") != swapped:
 				winners[i] = "with"
 			default:
@@ -345,7 +346,7 @@ func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answ
 		if err != nil {
 			return err
 		}
-		if reply.Answer == nil && n > 0 && usable(reply.Message.Text, take) {
+		if reply.Answer == nil && n > 0 && usable(reply.Message.Text, a, take) {
 			return nil
 		}
 		if reply.Answer == nil {

@@ -331,7 +331,7 @@ func checkAgent(env *grader.Env, name string) error {
 
 // rubricOf returns what the judge should look for: prompt, then rubric.
 func rubricOf(o *PromptOptions, env *grader.Env) (rubric, error) {
-	r, err := loadRubric(o, env.Suite)
+	r, err := loadRubric(o, env)
 	if err != nil {
 		return rubric{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/reach"
 	"waza/eval/text"
 	"waza/runner/grader"
 )
@@ -123,10 +124,10 @@ func builtinRubric(name string) (rubric, bool) {
 
 // loadRubric returns the rubric of the options: a file, a built-in rubric, or the text itself. A
 // file takes precedence over a built-in name.
-func loadRubric(o *PromptOptions, suite *eval.Suite) (rubric, error) {
+func loadRubric(o *PromptOptions, env *grader.Env) (rubric, error) {
 	name := strings.TrimSpace(o.Rubric)
-	if abs, ok := rubricFile(o, suite); ok {
-		data, err := suite.ReadFile(abs, grader.MaxFileBytes)
+	if abs, ok := rubricFile(o, env); ok {
+		data, err := env.ReadFile(abs)
 		if err == nil {
 			var r rubric
 			if r, err = readRubric(data, name); err == nil {
@@ -145,7 +146,7 @@ func loadRubric(o *PromptOptions, suite *eval.Suite) (rubric, error) {
 }
 
 // rubricFile returns the file that a rubric names; ok is false if it names none.
-func rubricFile(o *PromptOptions, suite *eval.Suite) (abs string, ok bool) {
+func rubricFile(o *PromptOptions, suite reach.Resolver) (abs string, ok bool) {
 	name := strings.TrimSpace(o.Rubric)
 	if name == "" || len(name) >= 300 || strings.ContainsAny(name, "\n") {
 		return "", false

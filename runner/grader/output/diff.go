@@ -106,12 +106,12 @@ func checkDiff(c *eval.Check, o *DiffOptions) {
 }
 
 func newDiff(o *DiffOptions, env *grader.Env) (grader.Grader, error) {
-	return &diffGrader{options: o, suite: env.Suite}, nil
+	return &diffGrader{options: o, env: env}, nil
 }
 
 type diffGrader struct {
 	options *DiffOptions
-	suite   *eval.Suite
+	env     *grader.Env
 }
 
 func (g *diffGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
@@ -172,16 +172,22 @@ const SnapshotReplaced = "replaced the snapshot "
 
 // snapshot compares a file with its snapshot, or replaces the snapshot.
 func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complaint string, changed bool, err error) {
-	dirs := g.options.snapshotDirs(g.suite, task)
-	path := g.options.findSnapshot(g.suite, dirs, f.Snapshot)
+	dirs := g.options.snapshotDirs(g.env.Suite, task)
+	path := g.options.findSnapshot(g.env.Suite, dirs, f.Snapshot)
 	if g.options.UpdateSnapshots {
-		changed, err = writeSnapshot(g.suite, dirs, path, f.Snapshot, data)
+		path, changed, err = writeSnapshot(g.env.Suite, dirs, path, f.Snapshot, data)
+		if changed {
+			g.env.Planned.Replace(path, data)
+		}
 		return "", changed, err
+	}
+	if planned := g.env.Planned.First(g.options.snapshotPaths(g.env.Suite, g.options.possibleDirs(g.env.Suite, task), f.Snapshot)); planned != "" {
+		path = planned
 	}
 	if path == "" {
 		return "", false, fmt.Errorf("snapshot %s: no such file (searched in %s)", f.Snapshot, searched(dirs))
 	}
-	want, err := g.suite.ReadFile(path, grader.MaxFileBytes)
+	want, err := g.env.ReadFile(path)
 	if err != nil {
 		return "", false, fmt.Errorf("snapshot %s: %w", f.Snapshot, err)
 	}

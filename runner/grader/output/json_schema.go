@@ -33,9 +33,26 @@ type JSONSchemaOptions struct {
 	eval.Beside `yaml:"-"`
 }
 
-// Refers returns the path of the schema.
+// Refers returns the paths of the schema and of the files that it refers to.
 func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	return grader.ResolveFiles(o.Beside, suite, o.SchemaFile)
+	path := ""
+	if o.Schema == nil {
+		abs, _, ok := o.Resolve(suite, o.SchemaFile)
+		if !ok {
+			return nil
+		}
+		path = abs
+	}
+	var list []string
+	read := match.SchemaReader(suite)
+	_, _ = match.Schema(o.Schema, path, func(path string) ([]byte, error) {
+		data, err := read(path)
+		if err == nil {
+			list = append(list, path)
+		}
+		return data, err
+	}) // validation reports faults
+	return list
 }
 
 func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
@@ -63,13 +80,13 @@ func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 func newJSONSchema(o *JSONSchemaOptions, env *grader.Env) (grader.Grader, error) {
 	path := ""
 	if o.Schema == nil {
-		abs, tried, ok := o.Resolve(env.Suite, o.SchemaFile)
+		abs, tried, ok := o.Resolve(env, o.SchemaFile)
 		if !ok {
 			return nil, fmt.Errorf("schema_file: no such file: %s (tried %s)", o.SchemaFile, strings.Join(tried, ", "))
 		}
 		path = abs
 	}
-	schema, err := match.Schema(o.Schema, path, match.SchemaReader(env.Suite))
+	schema, err := match.Schema(o.Schema, path, env.ReadFile)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/runner/grader"
 )
 
@@ -16,14 +17,24 @@ import (
 // files of the suite: context_dir alone if it is given, else the fixture directory of the task.
 // Only existing directories are listed.
 func (o *DiffOptions) snapshotDirs(suite *eval.Suite, task *eval.Task) []string {
-	if o.ContextDir != "" {
-		return existingDirs(o.ContextDir, o.suiteDirs(suite))
+	for _, path := range o.possibleDirs(suite, task) {
+		if files.IsDir(path) {
+			return []string{path}
+		}
 	}
-	fixtures := "fixtures"
-	if task != nil {
-		fixtures = cmp.Or(task.ContextDir, fixtures)
+	return nil
+}
+
+// possibleDirs lists the directories that [DiffOptions.snapshotDirs] chooses from.
+func (o *DiffOptions) possibleDirs(suite *eval.Suite, task *eval.Task) []string {
+	dir, places := o.ContextDir, o.suiteDirs(suite)
+	if dir == "" {
+		dir, places = "fixtures", []string{suite.Dir}
+		if task != nil {
+			dir = cmp.Or(task.ContextDir, dir)
+		}
 	}
-	return existingDirs(fixtures, []string{suite.Dir})
+	return placesFor(dir, places)
 }
 
 // suiteDirs returns the directories in which a suite's paths are searched, see
@@ -42,39 +53,38 @@ func (o *DiffOptions) suiteDirs(suite *eval.Suite) []string {
 // absentName is a name that no file has. Resolving it returns the searched places.
 const absentName = "\x01"
 
-// existingDirs returns the first of the places in which dir is a directory.
-func existingDirs(dir string, places []string) []string {
-	paths := []string{dir}
-	if !filepath.IsAbs(dir) {
-		paths = nil
-		for _, place := range places {
-			paths = append(paths, filepath.Join(place, filepath.FromSlash(dir)))
-		}
+// snapshotPaths lists the paths that a snapshot can have, in the order of the search.
+func (o *DiffOptions) snapshotPaths(suite *eval.Suite, dirs []string, snapshot string) []string {
+	if !grader.IsLocal(snapshot) {
+		return nil
 	}
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return []string{path}
-		}
+	var paths []string
+	for _, dir := range slices.Concat(dirs, o.suiteDirs(suite)) {
+		paths = append(paths, filepath.Join(dir, filepath.FromSlash(snapshot)))
 	}
-	return nil
+	return paths
+}
+
+// placesFor returns the paths of dir in each of the places; dir alone if it is absolute.
+func placesFor(dir string, places []string) []string {
+	if filepath.IsAbs(dir) {
+		return []string{dir}
+	}
+	var paths []string
+	for _, place := range places {
+		paths = append(paths, filepath.Join(place, filepath.FromSlash(dir)))
+	}
+	return paths
 }
 
 // findSnapshot returns the absolute path of a snapshot, or "" if it does not exist.
 func (o *DiffOptions) findSnapshot(suite *eval.Suite, dirs []string, snapshot string) string {
-	if !grader.IsLocal(snapshot) {
-		return ""
-	}
-	for _, dir := range dirs {
-		path := filepath.Join(dir, filepath.FromSlash(snapshot))
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+	for _, path := range o.snapshotPaths(suite, dirs, snapshot) {
+		if files.IsRegular(path) {
 			return path
 		}
 	}
-	abs, _, ok := o.Resolve(suite, snapshot)
-	if !ok {
-		return ""
-	}
-	return abs
+	return ""
 }
 
 func searched(dirs []string) string {
@@ -83,19 +93,19 @@ func searched(dirs []string) string {
 
 // writeSnapshot replaces an existing snapshot in place, or creates a new one in the first of
 // dirs. A concurrent reader sees either the old content or the new.
-func writeSnapshot(suite *eval.Suite, dirs []string, path, snapshot string, data []byte) (changed bool, err error) {
+func writeSnapshot(suite *eval.Suite, dirs []string, path, snapshot string, data []byte) (written string, changed bool, err error) {
 	if path == "" {
 		if len(dirs) == 0 {
-			return false, errors.New("update_snapshots: no directory for snapshots: give context_dir, or create fixtures/ beside the suite")
+			return "", false, errors.New("update_snapshots: no directory for snapshots: give context_dir, or create fixtures/ beside the suite")
 		}
 		path = filepath.Join(dirs[0], filepath.FromSlash(snapshot))
 	} else if old, err := suite.ReadFile(path, grader.MaxFileBytes); err == nil && string(old) == string(data) {
-		return false, nil
+		return path, false, nil
 	}
 	if err := replaceFile(suite, path, data); err != nil {
-		return false, fmt.Errorf("snapshot %s: %w", snapshot, err)
+		return path, false, fmt.Errorf("snapshot %s: %w", snapshot, err)
 	}
-	return true, nil
+	return path, true, nil
 }
 
 func replaceFile(suite *eval.Suite, path string, data []byte) error {

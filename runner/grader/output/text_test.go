@@ -63,7 +63,7 @@ func TestTextOptions(t *testing.T) {
 	gradertest.RunOptions(t, "text", []gradertest.OptionCase{
 		{"well", `contains: [x]`, "", nil},
 		{"nothing", `contains: []`, "checks-nothing: nothing to check", nil},
-		{"misspelt", `contain: [x]`, "checks-nothing: nothing to check", nil},
+		{"misspelt", `contain: [x]`, "unknown-option: unknown option \"contain\"", nil},
 		{"bad regex", `regex_match: ["("]`, "bad-regex: missing closing", nil},
 		{"bad older regex", `must_not_match: ["(?!x)"]`, "bad-regex: look-around", nil},
 		{"empty text", `contains: [""]`, "invalid-value: contains[0] is empty", nil},

@@ -1,13 +1,12 @@
 package person
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"waza/eval/text"
+	"waza/runner/given"
 	"waza/runner/record"
 )
 
@@ -23,22 +22,14 @@ func SetReview(r *record.Grade, score float64, comment, reviewer string, at time
 	case r.Error != "":
 		return fmt.Errorf("grader %q could not do its work: %s", r.Name, r.Error)
 	}
-	if err := CheckScore(score); err != nil {
+	if err := given.Check(score); err != nil {
 		return err
 	}
 	review := r.Review()
 	review.Reviewer, review.ReviewedAt = strings.ToValidUTF8(reviewer, "\uFFFD"), &at
-	r.Score, r.Passed, r.NeedsReview = score, score >= review.Threshold-1e-9, false
+	r.Score, r.Passed, r.NeedsReview = score+0, score >= review.Threshold-1e-9, false
 	r.Feedback = text.Clip(strings.TrimSpace(strings.ToValidUTF8(comment, "\uFFFD")), maxComment)
 	r.Details = review
-	return nil
-}
-
-// CheckScore returns an error if a score is not in [0, 1].
-func CheckScore(score float64) error {
-	if math.IsNaN(score) || score < 0 || score > 1 {
-		return errors.New("the score must be a number from 0 to 1")
-	}
 	return nil
 }
 

@@ -14,63 +14,81 @@ import (
 	"waza/runner/record"
 )
 
-// args returns the command line, with the paths of the program and its script.
-func (g *programGrader) args(expand func(string) string, environ []string) ([]string, error) {
+// A commandLine is a program with its arguments.
+type commandLine struct {
+	args []string
+	own  []int // indexes of the program and of its script, where these are files of the suite
+}
+
+// commandLine returns the command line, with the paths of the program and its script.
+func (g *programGrader) commandLine(expand func(string) string, environ []string) (commandLine, error) {
 	if g.options.Command == "" {
-		return g.scriptArgs(environ)
+		return g.scriptLine(environ)
 	}
-	path, err := g.find(g.options.Command, environ)
+	path, own, err := g.find(g.options.Command, environ)
 	if err != nil {
-		return nil, err
+		return commandLine{}, err
 	}
-	args := []string{path}
+	line := commandLine{args: []string{path}}
+	if own {
+		line.own = append(line.own, 0)
+	}
 	for _, a := range g.options.Args {
-		args = append(args, expand(a))
+		line.args = append(line.args, expand(a))
 	}
 	// A script that is not found here may be in the workspace, where the agent can have written
 	// it.
-	if i := executor.ScriptIndex(args); i > 0 {
-		if abs, _, ok := g.resolve(args[i]); ok {
-			args[i] = abs
+	if i := executor.ScriptIndex(line.args); i > 0 {
+		if abs, _, ok := g.resolve(line.args[i]); ok {
+			line.args[i], line.own = abs, append(line.own, i)
 		}
 	}
-	return args, nil
+	return line, nil
 }
 
 // resolve finds a file that the options name.
 func (g *programGrader) resolve(rel string) (abs string, tried []string, ok bool) {
-	return g.options.Resolve(g.suite, rel)
+	return g.options.Resolve(g.env, rel)
 }
 
-// scriptArgs returns the command line of a script, chosen by the extension of its name.
-func (g *programGrader) scriptArgs(environ []string) ([]string, error) {
+// scriptLine returns the command line of a script, chosen by the extension of its name.
+func (g *programGrader) scriptLine(environ []string) (commandLine, error) {
 	abs, tried, ok := g.resolve(g.options.Script)
 	if !ok {
-		return nil, fmt.Errorf("no such file: %s (tried %s)", g.options.Script, strings.Join(tried, ", "))
+		return commandLine{}, fmt.Errorf("no such file: %s (tried %s)", g.options.Script, strings.Join(tried, ", "))
 	}
 	interpreter := scriptInterpreter(abs)
 	if interpreter == "" {
-		return []string{abs}, proc.Executable(abs)
+		return commandLine{[]string{abs}, []int{0}}, g.executable(abs)
 	}
 	path, err := proc.LookPath(interpreter, environ)
-	return []string{path, abs}, err
+	return commandLine{[]string{path, abs}, []int{1}}, err
 }
 
-// find looks for a program: first a file that the suite names, then a program on PATH.
-func (g *programGrader) find(command string, environ []string) (string, error) {
+// find looks for a program: first a file that the suite names, then a program on PATH. own
+// reports whether it is a file of the suite.
+func (g *programGrader) find(command string, environ []string) (path string, own bool, err error) {
 	abs, tried, ok := g.resolve(command)
 	named := strings.ContainsAny(command, `/\`)
-	if ok && (named || proc.Executable(abs) == nil) {
-		return abs, proc.Executable(abs)
+	if ok && (named || g.executable(abs) == nil) {
+		return abs, true, g.executable(abs)
 	}
 	if named {
-		return "", fmt.Errorf("no such program: %s (tried %s)", command, strings.Join(tried, ", "))
+		return "", false, fmt.Errorf("no such program: %s (tried %s)", command, strings.Join(tried, ", "))
 	}
-	path, err := proc.LookPath(command, environ)
-	if err != nil {
-		return "", fmt.Errorf("no such program: %s (tried %s, PATH)", command, strings.Join(tried, ", "))
+	if path, err = proc.LookPath(command, environ); err != nil {
+		return "", false, fmt.Errorf("no such program: %s (tried %s, PATH)", command, strings.Join(tried, ", "))
 	}
-	return path, nil
+	return path, false, nil
+}
+
+// executable returns the reason why a file of the suite cannot be started; nil if it can. A
+// planned file that the agent deleted or made unusable is started from its copy.
+func (g *programGrader) executable(abs string) error {
+	if g.env.Planned.Executable(abs) {
+		return nil
+	}
+	return proc.Executable(abs)
 }
 
 // programNeeds lists the programs that preflightProgram looks for on PATH.
@@ -79,7 +97,7 @@ func programNeeds(spec *eval.Grader, env *grader.Env) []record.Need {
 	if !ok {
 		return nil
 	}
-	g := &programGrader{options: o, suite: env.Suite}
+	g := &programGrader{options: o, env: env}
 	name := o.Command
 	if name == "" {
 		name = o.Script
@@ -106,7 +124,7 @@ func scriptInterpreter(script string) string {
 // a script of the suite.
 func (g *programGrader) missingScript() (index int, tried []string, missing bool) {
 	o := g.options
-	i, tried := executor.MissingScript(g.suite, append([]string{o.Command}, o.Args...), g.resolve)
+	i, tried := executor.MissingScript(g.env.Suite, append([]string{o.Command}, o.Args...), g.resolve)
 	if i == 0 {
 		return 0, nil, false
 	}
@@ -114,7 +132,7 @@ func (g *programGrader) missingScript() (index int, tried []string, missing bool
 	if filepath.IsAbs(script) {
 		return i - 1, tried, true
 	}
-	entries, err := os.ReadDir(filepath.Join(g.suite.Dir, filepath.Dir(script)))
+	entries, err := os.ReadDir(filepath.Join(g.env.Suite.Dir, filepath.Dir(script)))
 	if err != nil {
 		return 0, nil, false
 	}

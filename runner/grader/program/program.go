@@ -4,14 +4,16 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,17 +21,18 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
+	"waza/runner/given"
 	"waza/runner/grader"
 	"waza/runner/grader/match"
 	"waza/runner/proc"
 )
 
-// Program runs a program of the suite in the workspace of the trial.
+// Program runs a program of the suite.
 var Program = func() grader.Kind {
 	k := grader.KindOf(eval.Kind{
 		Name:    "program",
 		Aliases: []string{"script"},
-		Summary: "Runs a program in the workspace with the output on its standard input. Exit code 0 scores 1, any other 0, unless its last line gives a score.",
+		Summary: "Runs a program with the output on its standard input. Exit code 0 scores 1, any other 0, unless its last line gives a score.",
 		Options: func() any { return &ProgramOptions{Timeout: 30} },
 	}, checkProgram, newProgram)
 	k.Preflight = preflightProgram
@@ -49,8 +52,8 @@ type ProgramOptions struct {
 	// Program to run: a file of the suite, of its repository, beside the task file or of the
 	// process's directory, else one on PATH. It finds the trial through WAZA_WORKSPACE_DIR,
 	// WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is the number of bytes cut
-	// from the output. Its last line can be a JSON object with score, passed, feedback and
-	// details.
+	// from the output. Its last line can be a JSON object with score (a number from 0 to 1),
+	// passed (true or false), feedback and details; any other score or passed is an error.
 	Command string `yaml:"command" jsonschema_extras:"x-refers=program" path:"maybe"`
 	// Its arguments. Can use template variables. A script for an interpreter is found like the
 	// program.
@@ -59,6 +62,13 @@ type ProgramOptions struct {
 	// one JSON object with output, outcome, transcript, tool_calls, errors, duration_ms and
 	// context.
 	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
+	// Start the program in the workspace and let it trust what the agent left there: modules that
+	// an interpreter imports, settings of git. Otherwise it starts in an empty directory and finds
+	// the workspace through WAZA_WORKSPACE_DIR, Python imports neither from the current directory
+	// nor from the user's packages, and git starts no program that the workspace names. Set it
+	// only for programs that run the agent's code, such as pytest, because that code can then
+	// decide the verdict.
+	TrustWorkspace bool `yaml:"trust_workspace"`
 	// Maximum number of seconds that it can take. A program that takes longer is killed, and the
 	// trial fails.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
@@ -67,9 +77,10 @@ type ProgramOptions struct {
 }
 
 // Refers returns the program, its arguments and files named in commands among them, if they are
-// files of the suite.
+// files of the suite, and the files that these use as far as their texts name them.
 func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	return append(grader.ResolveFiles(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
+	named := append(grader.ResolveFiles(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
+	return append(named, companions(suite, named)...)
 }
 
 func checkProgram(c *eval.Check, o *ProgramOptions) {
@@ -84,12 +95,12 @@ func checkProgram(c *eval.Check, o *ProgramOptions) {
 }
 
 func newProgram(o *ProgramOptions, env *grader.Env) (grader.Grader, error) {
-	return &programGrader{options: o, suite: env.Suite}, nil
+	return &programGrader{options: o, env: env}, nil
 }
 
 type programGrader struct {
 	options *ProgramOptions
-	suite   *eval.Suite
+	env     *grader.Env
 }
 
 // preflightProgram reports missing programs and scripts.
@@ -100,8 +111,8 @@ func preflightProgram(ctx context.Context, specs []*eval.Grader, env *grader.Env
 		if !ok {
 			continue
 		}
-		g := &programGrader{options: o, suite: env.Suite}
-		if _, err := g.args(func(s string) string { return s }, os.Environ()); err != nil {
+		g := &programGrader{options: o, env: env}
+		if _, err := g.commandLine(func(s string) string { return s }, os.Environ()); err != nil {
 			key := "command"
 			if o.Command == "" {
 				key = "script"
@@ -124,7 +135,7 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	if environ == nil {
 		environ = os.Environ()
 	}
-	args, err := g.args(s.Expanded, environ)
+	line, err := g.commandLine(s.Expanded, environ)
 	if err != nil {
 		return grader.Score{}, executor.Permanent(err)
 	}
@@ -138,6 +149,26 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	if err != nil {
 		return grader.Score{}, fmt.Errorf("workspace: %w", err)
 	}
+	// A process that the agent left can change files until the program has read them, so the
+	// result counts only if nothing changed in the meantime.
+	before := g.env.Planned.Compare(g.options, s.Task)
+	if len(before.Changed) == 0 {
+		score, err := g.gradeWith(ctx, s, line, dir, environ, nil, before.Compiled)
+		if ctx.Err() != nil || g.env.Planned.Compare(g.options, s.Task).Same(before) {
+			return score, err
+		}
+	}
+	contents, err := g.env.Planned.Contents(g.options, s.Task)
+	if err != nil {
+		return grader.Score{}, err
+	}
+	return g.gradeWith(ctx, s, line, dir, environ, contents, true)
+}
+
+// gradeWith runs the program once. If contents is not nil, it contains the files of the suite to
+// use instead of those on disk. compiled reports whether there can be compiled modules of
+// others.
+func (g *programGrader) gradeWith(ctx context.Context, s *grader.Subject, line commandLine, workspace string, environ []string, contents map[string]grader.PlannedFile, compiled bool) (grader.Score, error) {
 	stdin, err := g.stdin(ctx, s)
 	if err != nil {
 		return grader.Score{}, err
@@ -147,13 +178,26 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 		return grader.Score{}, err
 	}
 	defer os.RemoveAll(temp)
-	environ = append(environ[:len(environ):len(environ)],
-		"WAZA_WORKSPACE_DIR="+dir,
+	if contents != nil {
+		if line, environ, err = g.copied(line, environ, contents, filepath.Join(temp, "suite"), workspace); err != nil {
+			return grader.Score{}, fmt.Errorf("copies of the grader's files: %w", err)
+		}
+	}
+	cmd := proc.Command{Args: line.args, Dir: workspace, Stdin: stdin}
+	if !g.options.TrustWorkspace {
+		cmd.Dir = filepath.Join(temp, "work")
+		if err := os.Mkdir(cmd.Dir, 0o700); err != nil {
+			return grader.Score{}, err
+		}
+		environ = apartEnviron(ctx, environ, workspace, temp, line, compiled)
+	}
+	cmd.Env = append(slices.Clone(environ),
+		"WAZA_WORKSPACE_DIR="+workspace,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
 		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),
 		fmt.Sprintf("WAZA_OUTPUT_DROPPED=%d", s.OutputDropped),
 	)
-	return g.run(ctx, proc.Command{Args: args, Dir: dir, Env: environ, Stdin: stdin})
+	return g.run(ctx, cmd, workspace)
 }
 
 // stdin returns the output, or the whole trial for an old-style script.
@@ -202,7 +246,7 @@ func writeTrial(s *grader.Subject) (dir string, err error) {
 // fails the trial, because it works on the agent's output: an agent must not escape the pass
 // rate by making graders hang. If a signal from outside ends the program, there is no verdict,
 // and run returns an error.
-func (g *programGrader) run(ctx context.Context, cmd proc.Command) (grader.Score, error) {
+func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace string) (grader.Score, error) {
 	limit := time.Duration(g.options.Timeout * float64(time.Second))
 	name := filepath.Base(cmd.Args[0])
 	overrun := fmt.Errorf("%s ran longer than its timeout of %v", name, limit)
@@ -226,7 +270,15 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command) (grader.Score
 	if exit != nil {
 		score = grader.Score{Feedback: fmt.Sprintf("exit code %d: %s", exit.Code, lastWords(stdout, stderr))}
 	}
-	return overrideScore(score, stdout.String())
+	if isCutVerdict(stdout) {
+		return grader.Score{}, fmt.Errorf("the verdict of %s is longer than %d KiB; print fewer details", name, programOutput>>10)
+	}
+	score, err = overrideScore(score, stdout.String())
+	if err == nil && !g.options.TrustWorkspace {
+		hint := distrustHint(cmd, workspace, score.Passed, stderr.String()+"\n"+stdout.String())
+		score.Feedback = strings.TrimSpace(score.Feedback + "\n" + hint)
+	}
+	return score, err
 }
 
 // lastWords returns the end of a program's output for a feedback.
@@ -239,45 +291,92 @@ func lastWords(stdout, stderr *tail) string {
 	return "it printed nothing"
 }
 
-// overrideScore applies the verdict in the last line of a program's output: a JSON object with
-// score, passed, feedback and details. It must contain score or passed. A missing score follows
-// from passed, and a missing passed from the exit code.
+// programAnswer is the verdict that a program prints.
+type programAnswer struct {
+	Score    given.Score `json:"score"`
+	Passed   given.Bool  `json:"passed"`
+	Feedback string      `json:"feedback"`
+	Message  string      `json:"message"` // older spelling of feedback
+	Details  any         `json:"details"`
+}
+
+// overrideScore applies the verdict that a program prints: a JSON object with score, passed,
+// feedback and details. It must contain score or passed. A missing score follows from passed,
+// and a missing passed from the exit code. A score that is not a number from 0 to 1 is an error,
+// because the exit code is not what the program says about the trial.
 func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
-	var v struct {
-		Score    *float64 `json:"score"`
-		Passed   *bool    `json:"passed"`
-		Feedback string   `json:"feedback"`
-		Message  string   `json:"message"` // older spelling of feedback
-		Details  any      `json:"details"`
-	}
-	line := match.WithoutBOM(lastLine(stdout))
-	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &v) != nil || v.Score == nil && v.Passed == nil {
+	said := printedVerdict(stdout)
+	if said == "" {
 		return score, nil
 	}
-	out := grader.Score{Passed: score.Passed, Feedback: v.Feedback, Details: v.Details}
-	if out.Feedback == "" {
-		out.Feedback = v.Message
+	var v programAnswer
+	if err := json.Unmarshal([]byte(said), &v); err != nil {
+		return grader.Score{}, fmt.Errorf("invalid verdict %s: %w; print a JSON object with score, a number from 0 to 1, or passed, true or false", text.Clip(said, grader.ExcerptBytes), err)
 	}
-	out.Feedback = text.Clip(out.Feedback, maxProgramFeedback)
-	if v.Passed != nil {
-		out.Passed = *v.Passed
+	out := grader.Score{Score: v.Score.Value, Passed: score.Passed, Feedback: text.Clip(cmp.Or(v.Feedback, v.Message), maxProgramFeedback), Details: v.Details}
+	if v.Passed.Given {
+		out.Passed = v.Passed.Value
 	}
-	switch {
-	case v.Score == nil && out.Passed:
+	if !v.Score.Given && out.Passed {
 		out.Score = 1
-	case v.Score == nil:
-	case math.IsNaN(*v.Score) || *v.Score < 0 || *v.Score > 1:
-		return grader.Score{}, fmt.Errorf("its last line gives the score %v, expected a number from 0 to 1", *v.Score)
-	default:
-		out.Score = *v.Score
 	}
 	if !out.Passed && out.Feedback == "" {
-		out.Feedback = "according to the program: " + text.Clip(line, grader.ExcerptBytes)
+		out.Feedback = "according to the program: " + text.Clip(said, grader.ExcerptBytes)
 		if score.Feedback != "" {
 			out.Feedback = score.Feedback
 		}
 	}
 	return out, nil
+}
+
+// verdictName finds the names of a verdict in a text that resembles JSON, such as a printed
+// Python dictionary or JavaScript object.
+var verdictName = regexp.MustCompile(`(?i)(["']?)\b(score|passed)\b["']?\s*:`)
+
+// printedVerdict returns the part of a program's output that is a verdict, or is meant to be
+// one: the object at its end, on one line or on several of which the first starts with its brace.
+// It returns an empty text if the output contains no verdict.
+func printedVerdict(stdout string) string {
+	said := lastObject(match.WithoutBOM(strings.TrimSpace(stdout)))
+	if said == "" {
+		return ""
+	}
+	var names map[string]json.RawMessage
+	if json.Unmarshal([]byte(said), &names) != nil {
+		if verdictName.MatchString(said) {
+			return said
+		}
+		return ""
+	}
+	for name := range names {
+		if strings.EqualFold(name, "score") || strings.EqualFold(name, "passed") {
+			return said
+		}
+	}
+	return ""
+}
+
+// lastObject returns the object at the end of a text, which can be invalid JSON: the last line, or
+// the lines from a brace at the start of a line. A valid object starts at the first such brace,
+// any other at the last one.
+func lastObject(text string) string {
+	last := lastLine(text)
+	first := strings.Index("\n"+text, "\n{")
+	switch {
+	case strings.HasSuffix(last, "}") && first >= 0 && json.Valid([]byte(text[first:])):
+		return text[first:]
+	case strings.HasPrefix(last, "{"):
+		return last
+	case strings.HasSuffix(last, "}") && first >= 0:
+		return text[strings.LastIndex("\n"+text, "\n{"):]
+	}
+	return ""
+}
+
+// isCutVerdict reports whether the output ends with an object whose start was not kept.
+func isCutVerdict(stdout *tail) bool {
+	kept := strings.TrimSpace(stdout.String())
+	return stdout.isCut() && strings.HasSuffix(kept, "}") && lastObject(kept) == "" && verdictName.MatchString(kept)
 }
 
 // lastLine returns the last line of a text that is not blank.

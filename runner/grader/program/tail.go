@@ -7,12 +7,14 @@ import (
 // A tail keeps the last bytes written to it, so that a program with too much output cannot
 // exhaust memory and its last line is kept. It is not safe for concurrent use.
 type tail struct {
-	max int
-	buf []byte
+	max     int
+	buf     []byte
+	written int
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	n := len(b)
+	t.written += n
 	if n > t.max {
 		b = b[n-t.max:]
 	}
@@ -27,3 +29,6 @@ func (t *tail) Write(b []byte) (int, error) {
 func (t *tail) String() string {
 	return strings.ToValidUTF8(string(t.buf[max(0, len(t.buf)-t.max):]), "\uFFFD")
 }
+
+// isCut reports whether the first bytes were not kept.
+func (t *tail) isCut() bool { return t.written > t.max }
