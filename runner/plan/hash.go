@@ -70,7 +70,13 @@ func hashTasks(p *Plan, files *Digests) error {
 		if t.Execution, err = files.execution(p, suites[t.Setup], t.Task, t.repos); err != nil {
 			return err
 		}
-		if t.fixtures, err = files.fixturesOf(t.Task); err != nil {
+		if t.fixtures, err = files.fixturesOf(p.Suite, t.Task); err != nil {
+			return err
+		}
+		if t.inputs, err = files.inputsOf(p.Suite, t.Task, t.Setup.Settings.Options); err != nil {
+			return err
+		}
+		if t.graderFiles, err = files.graderFilesOf(p.Suite, t.Task); err != nil {
 			return err
 		}
 		if t.Grading, err = files.grading(p, t.Task); err != nil {
@@ -129,6 +135,9 @@ func (d *Digests) suite(p *Plan, cell *Setup) (string, error) {
 	}
 	hooks := slices.Concat(s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask)
 	scripts, err := d.scripts(s, hooks)
+	if err == nil { // these do not affect trials, but must not change during the run
+		_, err = d.scripts(s, s.Hooks.AfterRun)
+	}
 	if err != nil {
 		return "", err
 	}

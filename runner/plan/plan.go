@@ -112,6 +112,7 @@ type Plan struct {
 
 // Task is a task to run.
 type Task struct {
+	timeoutAsked bool // the request sets Timeout
 	// Task is the task to execute. Its texts, hooks and programs see the id and name that it has
 	// here.
 	*eval.Task
@@ -142,6 +143,10 @@ type Task struct {
 	Earlier map[int]*cache.Hit
 	// fixtures maps the paths of the task's fixtures to the hashes of their contents.
 	fixtures map[string]string
+	// inputs maps the paths of the files that its executor reads to the hashes of their contents.
+	inputs map[string]string
+	// graderFiles maps the paths of its graders' files to the hashes of their contents.
+	graderFiles map[string]string
 	// repos are the initial commits of its workspaces.
 	repos []record.Checkout
 }
@@ -364,7 +369,7 @@ func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Reques
 func plannedTask(p *Plan, t *eval.Task, c *Setup, req record.Request) *Task {
 	pt := &Task{
 		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
-		Timeout: Seconds(p.Config.TimeoutSeconds), Threshold: 1,
+		Timeout: Seconds(p.Config.TimeoutSeconds), timeoutAsked: req.Timeout > 0, Threshold: 1,
 		Compares: slices.ContainsFunc(t.Effective, judge.ComparesWithBaseline),
 	}
 	if t.TimeoutSeconds > 0 && req.Timeout == 0 {

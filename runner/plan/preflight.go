@@ -2,10 +2,12 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/judge"
 	"waza/runner/record"
@@ -32,6 +34,7 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	}
 	ds = append(ds, preflightJudges(p)...)
 	ds = append(ds, preflightCheckpoints(p)...)
+	ds = append(ds, preflightShouldTrigger(p)...)
 	return append(ds, p.PreflightGraders(ctx)...)
 }
 
@@ -50,6 +53,40 @@ func CountGenerallyJudged(p *Plan) int {
 		}
 	}
 	return len(tasks)
+}
+
+// preflightShouldTrigger reports expectations about skills that no executor of the plan measures.
+func preflightShouldTrigger(p *Plan) decode.Diagnostics {
+	u := p.shouldTrigger()
+	if u == nil {
+		return nil
+	}
+	return decode.Diagnostics{p.Suite.DiagnoseExecutor(decode.Info, decode.CodeNoEffect,
+		fmt.Sprintf("expected.should_trigger of %s is %s", text.Count(u.Tasks, "task", "tasks"), u.Note))}
+}
+
+// shouldTrigger returns the expectations about skills that no executor of the plan measures; nil
+// without any.
+func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
+	tasks := map[*eval.Task]bool{}
+	for _, t := range p.Tasks {
+		if t.Role == record.RoleTask && t.Expected != nil && t.Expected.ShouldTrigger != nil && p.Suite.Config.GradeExpected != eval.GradeExpectedFalse {
+			tasks[t.Task] = true
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	why := everywhere(p, func(c *Setup) string {
+		if c.Can().Skills {
+			return ""
+		}
+		return c.unmeasuredTriggers()
+	})
+	if why == "" {
+		return nil
+	}
+	return &record.UnmeasuredTasks{Tasks: len(tasks), Note: why}
 }
 
 // preflightCheckpoints finds graders that cannot grade a running trial.

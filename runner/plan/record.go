@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/grader/builtin"
 	"waza/runner/record"
 )
 
@@ -28,7 +29,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 			ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Tags: t.Tags,
 			Groups: groups(p.Config.GroupBy, t.Setup, t.Task), Trials: t.Trials, First: t.First, Hash: t.Hash, Execution: t.Execution,
 			PassThreshold: &t.Threshold, TimeoutMS: t.Timeout.Milliseconds(),
-			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell, Repos: t.repos,
+			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell, Repos: t.repos, ExpectedCalls: t.expectedCalls(id),
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
 		if t.canStop() && p.benchmark == nil { // a benchmark measures all trials
@@ -50,8 +51,20 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
 		rec.Triggers = &record.TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}
 	}
+	rec.ShouldTrigger = p.shouldTrigger()
 	rec.Metrics = MetricsOf(s)
 	return rec
+}
+
+// expectedCalls returns the tool calls that the task expects in its first trial.
+func (t *Task) expectedCalls(runID string) []record.ExpectedCall {
+	vars := t.Setup.Vars(runID, t.First, 1)
+	return builtin.ExpectedCalls(t.Task, func(text string) string {
+		if filled, err := t.Expand(text, vars, eval.MaxExpandedBytes); err == nil {
+			return filled
+		}
+		return text
+	})
 }
 
 // MetricsOf returns the metrics of a suite.

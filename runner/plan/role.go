@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/skill"
 	"waza/runner/grader"
 	"waza/runner/record"
 )
@@ -56,7 +57,7 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 			}
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
-				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills, Mocks: suite.MCPMocks,
+				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills, Instructions: tt.Instructions, Mocks: suite.MCPMocks,
 			}})
 		}
 	}
@@ -80,7 +81,10 @@ func Title(prompt string) string {
 func withoutSkills(t *eval.Task) *eval.Task {
 	b := *t
 	b.Skills, b.SkillDirectories = nil, nil
-	b.Effective = slices.DeleteFunc(slices.Clone(t.Effective), grader.IsSkillsOnly)
+	b.Instructions = slices.DeleteFunc(slices.Clone(t.Instructions), func(f eval.InstructionFile) bool { return f.UnderTest })
+	b.Effective = slices.DeleteFunc(slices.Clone(t.Effective), func(g *eval.Grader) bool {
+		return grader.IsSkillsOnly(g) || strings.HasSuffix(g.File, skill.AgentSuffix)
+	})
 	return &b
 }
 

@@ -20,7 +20,9 @@ import (
 //	  └──── pause ◄── again ────┘   neither counted nor recorded
 //
 // An attempt that its executor returns soon is admitted again after a pause, which grows from
-// pauseAgain to maxPauseAgain. An attempt that lasted at least soonAgain resets the pause.
+// pauseAgain to maxPauseAgain. An attempt that lasted at least soonAgain resets the pause. Once an
+// attempt was returned, its deadline counts from the first try: an agent that rejects trials for
+// ever must not hold the run, nor escape the verdict.
 const (
 	pauseAgain    = 50 * time.Millisecond
 	maxPauseAgain = 10 * time.Second
@@ -51,13 +53,15 @@ func (w *work) start() error {
 
 // attempt makes attempt number n, and repeats it whenever the executor returns it. broken is the
 // reason why it cannot be made; nil when it can.
-func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
+func (w *work) attempt(run context.Context, n int, broken error) *Attempt {
+	ctx := run
+	var last *executor.RetryError
 	for soon := 1; ; soon++ {
 		start := time.Now()
 		room, err := w.admit(ctx, n, broken)
 		if err != nil {
 			w.waited += time.Since(start)
-			return w.refused(ctx, err)
+			return w.refused(run, w.returned(ctx, err, last))
 		}
 		admitted := time.Now()
 		a := w.try(ctx, n, room)
@@ -65,6 +69,12 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 			w.waited += admitted.Sub(start)
 			return a
 		}
+		if last == nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(run, admitted.Add(w.Timeout), errDeadline)
+			defer cancel()
+		}
+		last = a.again
 		w.res.Spent = w.res.Spent.Plus(&record.Ledger{Agent: a.Usage, Judges: a.Judged, Responder: a.Replied})
 		w.logf("info", "%s; waiting to be admitted again", a.again)
 		if time.Since(admitted) >= soonAgain {
@@ -73,9 +83,18 @@ func (w *work) attempt(ctx context.Context, n int, broken error) *Attempt {
 		_ = pause.AboutUnless(ctx, w.env.Stopping, min(maxPauseAgain, pauseAgain<<min(soon-1, 10)))
 		w.waited += time.Since(start)
 		if why := w.env.Ending(ctx); why != nil {
-			return w.refused(ctx, why)
+			return w.refused(run, w.returned(ctx, why, last))
 		}
 	}
+}
+
+// returned replaces the error of an attempt that no agent kept until its deadline. That is an
+// error of the agent's machine, because nothing is known about the agent's work.
+func (w *work) returned(ctx context.Context, err error, last *executor.RetryError) error {
+	if last == nil || !errors.Is(context.Cause(ctx), errDeadline) {
+		return err
+	}
+	return executor.Permanent(fmt.Errorf("no agent kept the trial within its timeout of %v, which counts from the first request; last: %s", w.Timeout, last))
 }
 
 // admit waits until the executor has room for an attempt, which takes no time of the trial, and

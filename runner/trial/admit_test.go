@@ -51,6 +51,11 @@ func doBusy(ctx context.Context, t *testing.T, b *busy) *record.Trial {
 // do executes a trial with an executor of the test; change may be nil.
 func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*trial.Env)) *record.Trial {
 	t.Helper()
+	return doWithin(ctx, t, exec, 10*time.Second, change)
+}
+
+func doWithin(ctx context.Context, t *testing.T, exec executor.Executor, timeout time.Duration, change func(*trial.Env)) *record.Trial {
+	t.Helper()
 	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return exec, nil }}
 	suite := &eval.Suite{}
 	pool := provider.NewPool(provider.PoolOptions{})
@@ -64,7 +69,7 @@ func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*
 	defer func() { require.NoError(t, env.Close()) }()
 	return trial.Do(ctx, env, &record.Order{
 		RunID: "r", TaskID: "a", TaskNum: 1, Num: 1, Suite: suite, Task: &eval.Task{ID: "a", Inputs: eval.Inputs{Prompt: "hi"}},
-		Executor: "busy", Workers: 1, Timeout: 10 * time.Second, MaxAttempts: 2, RetryErrors: 2,
+		Executor: "busy", Workers: 1, Timeout: timeout, MaxAttempts: 2, RetryErrors: 2,
 	})
 }
 

@@ -57,7 +57,7 @@ func (a *away) Close() error { return nil }
 func TestSentBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := &away{leaves: 3, after: 20 * time.Second, began: time.Now()} // beyond the deadline of 10 s
+		a := &away{leaves: 3, after: 2 * time.Second, began: time.Now()} // the deadline is 10 s
 		var notices []string
 		begun := 0
 		res := do(t.Context(), t, a, func(env *trial.Env) {
@@ -80,7 +80,7 @@ func TestSentBackAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &away{leaves: 20, began: time.Now()}
-		res := do(t.Context(), t, a, nil)
+		res := doWithin(t.Context(), t, a, time.Hour, nil)
 		require.Equal(t, record.Passed, res.Verdict, res.Error)
 		require.GreaterOrEqual(t, a.at[1], 25*time.Millisecond)
 		require.LessOrEqual(t, a.at[1], 50*time.Millisecond)
@@ -89,6 +89,24 @@ func TestSentBackAtOnce(t *testing.T) {
 			require.LessOrEqual(t, a.at[i+1]-a.at[i], 10*time.Second)
 		}
 	})
+}
+
+// An agent that rejected a trial for ever, or left again and again, held its run for ever.
+func TestAttackSentBackForEver(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]time.Duration{"at once": 0, "after a while": 3 * time.Second, "never": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := &away{leaves: 1 << 30, after: after, began: time.Now()}
+				res := do(t.Context(), t, a, nil)
+				require.Equal(t, record.Errored, res.Verdict)
+				require.Equal(t, "no agent kept the trial within its timeout of 10s, which counts from the first request; last: the agent left", res.Error)
+				require.Equal(t, 10*time.Second, time.Since(a.began))
+				require.Empty(t, res.Attempts)
+			})
+		})
+	}
 }
 
 func TestSentBackAndCancelled(t *testing.T) {

@@ -37,12 +37,17 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	caps := e.Capabilities(o)
 	var graders []*grader.Bound
 	for _, spec := range o.Task.Effective {
-		b := e.boundLocked(spec)
+		b := heldLocked(e, o, spec)
 		// A canned reply is for trying out a suite and needs no judge.
 		if executor.AsStop(b.err) != nil && !caps.Canned {
 			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
 		}
 		graders = append(graders, b.Bound)
+	}
+	for _, c := range o.Task.Inputs.Checkpoints {
+		for _, spec := range c.Graders {
+			heldLocked(e, o, spec)
+		}
 	}
 	when := o.Suite.Config.GradeExpected
 	expected := when == eval.GradeExpectedTrue || when != eval.GradeExpectedFalse && !caps.Canned
@@ -71,19 +76,48 @@ func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bo
 	return append(graders[:len(graders):len(graders)], behavior.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
 }
 
+// heldLocked returns the grader of a task after its files have been read.
+func heldLocked(e *Env, o *record.Order, spec *eval.Grader) boundGrader {
+	e.Grading.Planned.Except(e.Dir)
+	if err := e.Grading.Planned.Hold(spec, o.Suite, o.Task, o.GraderFiles); err != nil {
+		if _, known := e.bound[spec]; !known {
+			return keepLocked(e, spec, boundGrader{broken(spec, err), err})
+		}
+		return boundGrader{broken(spec, err), err}
+	}
+	if dir := e.Grading.Planned.Unread(spec.Options, o.Task); dir != "" && !e.unread[dir] {
+		e.logRun("warning", "%s has too many files beside grader %q; waza does not notice all changes there, and never reuses trials of this grader", dir, spec.Name)
+		if e.unread == nil {
+			e.unread = map[string]bool{}
+		}
+		e.unread[dir] = true
+	}
+	return e.boundLocked(spec)
+}
+
 func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
 	if b, ok := e.bound[spec]; ok {
 		return b
 	}
 	var b boundGrader
 	if b.Bound, b.err = e.Graders.Bind(spec, e.Grading); b.err != nil {
-		b.Bound = grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(b.err)})
-		b.SkillsOnly = grader.IsSkillsOnly(spec)
+		b.Bound = broken(spec, b.err)
 	}
+	return keepLocked(e, spec, b)
+}
+
+func keepLocked(e *Env, spec *eval.Grader, b boundGrader) boundGrader {
 	if e.bound == nil {
 		e.bound = map[*eval.Grader]boundGrader{}
 	}
 	e.bound[spec] = b
+	return b
+}
+
+// broken returns a grader that fails with err.
+func broken(spec *eval.Grader, err error) *grader.Bound {
+	b := grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
+	b.SkillsOnly = grader.IsSkillsOnly(spec)
 	return b
 }
 

@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"waza/eval/files"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/mcpmock"
@@ -27,6 +30,30 @@ var (
 	errStopped  = errors.New("the run was stopped before the trial was tried again")
 	errDeadline = errors.New("the trial timed out")
 )
+
+// deadlineError means that an attempt took longer than its limit. It is an errDeadline.
+type deadlineError struct {
+	limit time.Duration
+	key   string // that sets the limit
+}
+
+func (e *deadlineError) Error() string {
+	return fmt.Sprintf("timeout exceeded: the limit for agent and graders is %v s (%s)", e.limit.Seconds(), e.key)
+}
+
+func (e *deadlineError) Is(target error) bool { return target == errDeadline }
+
+// deadline returns the error of an attempt that takes longer than its limit.
+func deadline(o *record.Order) error {
+	key := "config.timeout_seconds"
+	switch {
+	case o.TimeoutAsked:
+		key = "--timeout " + o.Timeout.String()
+	case o.Task.TimeoutSeconds > 0 && o.Timeout == time.Duration(o.Task.TimeoutSeconds*float64(time.Second)):
+		key = "timeout_seconds of the task"
+	}
+	return &deadlineError{o.Timeout, key}
+}
 
 // retryDelay is the longest pause before the first retry of a trial in error. Each further one
 // is twice as long, up to maxRetryDelay. Half of each pause is random, so that trials with the
@@ -171,7 +198,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	if room != nil {
 		defer room.Release()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, w.Timeout, errDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.Timeout, deadline(w.Order))
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -180,7 +207,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	expand := newExpander(w.Task, w.Vars(n), end).fill
 	ws := &workspace.Workspace{
 		Ctx: ctx, Suite: w.Suite, Path: filepath.Join(w.env.Dir, workspace.DirName(w.TaskNum, w.TaskID, w.Num, n)),
-		Task: w.Task, Fill: expand, Repos: w.Repos,
+		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures,
 	}
 	defer func() {
 		programs.End() // before the workspace is removed, because they could still write to it
@@ -189,6 +216,10 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		}
 	}()
 
+	if err := checkInputs(w.Inputs); err != nil {
+		a.Fail(ctx, executor.Permanent(err))
+		return a
+	}
 	t := w.executorTrial(run, n, ws, expand)
 	t.Room = room
 	stop, err := w.serve(ctx, t)
@@ -236,6 +267,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		// The path differs for each attempt, and would make equal errors differ.
 		a.Error = strings.ReplaceAll(a.Error, ws.Path, "$WAZA_WORKSPACE_DIR")
 		a.scoreTools(w.graders)
+		a.listUngraded(w.graders)
 		if a.Verdict == record.TimedOut && w.Trigger != nil {
 			a.gradeTrigger(run, w)
 		}
@@ -248,7 +280,26 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	s.Output, s.OutputDropped, s.Transcript, s.Usage = a.Output, a.OutputDropped, a.Transcript, a.Usage
 	s.Duration, s.Destroyed = a.Took, destroyed
 	a.grade(ctx, w.graders, grader.NewSubject(s))
+	w.warnChanged(a)
 	return a
+}
+
+// checkInputs returns an error if a file that the executor reads changed since the run was
+// planned: an agent must not change what later trials measure.
+func checkInputs(sums map[string]string) error {
+	for _, path := range slices.Sorted(maps.Keys(sums)) {
+		if sum, err := files.Digest(path); err != nil || sum != sums[path] {
+			return &record.ChangedError{File: path}
+		}
+	}
+	return nil
+}
+
+// warnChanged logs the files of graders that changed during the run.
+func (w *work) warnChanged(a *Attempt) {
+	for _, file := range (&record.Trial{Graders: a.Graders}).ChangedFiles() {
+		w.logf("warning", "grader file %s changed during the run; waza graded with its planned content, and never reuses the trial", file)
+	}
 }
 
 func (w *work) executorTrial(run context.Context, n int, ws *workspace.Workspace, expand func(string) string) *executor.Trial {

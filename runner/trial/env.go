@@ -65,6 +65,7 @@ type Env struct {
 
 	mu     sync.Mutex // guards the fields below
 	bound  map[*eval.Grader]boundGrader
+	unread map[string]bool               // directories that a warning named, see [grader.Planned.Unread]
 	tasks  map[boundTask][]*grader.Bound // including the expectations of the tasks
 	execs  map[setup]executor.Executor
 	askers map[string]*judge.Asker // of responders, by model

@@ -54,7 +54,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 		a.Fail(ctx, err)
 		return a, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, deadline(o))
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -79,7 +79,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	a.Reached = r.checkpoints(ctx, old, s, &a.Judged)
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
-		a.Verdict, a.Score, a.Tools, a.Error = record.Errored, nil, nil, fmt.Sprintf("the graders did not finish within %v", o.Timeout)
+		a.Verdict, a.Score, a.Tools, a.Ungraded, a.Error = record.Errored, nil, nil, nil, fmt.Sprintf("the graders did not finish within %v", o.Timeout)
 	}
 	return a, nil
 }

@@ -34,7 +34,7 @@ func TestAttackDestroyedWorkspace(t *testing.T) {
 		for graders, list := range map[string]string{
 			"file":    "[{name: g, type: file, config: {must_exist: [done.txt]}}]",
 			"absence": "[{name: g, type: file, config: {must_not_exist: [other.txt]}}]",
-			"program": "[{name: g, type: program, config: {command: test, args: [-e, done.txt]}}]",
+			"program": "[{name: g, type: program, config: {command: test, args: [-e, done.txt], trust_workspace: true}}]",
 			"none":    "[]",
 		} {
 			t.Run(name+" "+graders, func(t *testing.T) {

@@ -216,7 +216,7 @@ tasks:
   - id: a
     inputs: {prompt: x, files: [{path: in.txt, content: "for {{task_id}}"}]}
     graders:
-      - {type: program, config: {command: sh, args: [-c, "echo later > graded.txt"]}}
+      - {type: program, config: {command: sh, args: [-c, "echo later > $WAZA_WORKSPACE_DIR/graded.txt"]}}
 `, record.Request{})
 	s := res.Trial(t, "a", 1).Workspace
 	require.NotNil(t, s)

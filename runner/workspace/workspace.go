@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ type Workspace struct {
 	Fill  func(text string) string // expands template variables of inline content
 	// Repos are checked out before the task's files are written.
 	Repos []record.Checkout
+	// Planned maps the paths of the task's files to the hashes of their contents when the run was
+	// planned. An agent can have changed them since. Files that it lacks can have any content.
+	Planned map[string]string
 	// From is the snapshot of a recorded trial to restore. If it is nil, the workspace contains
 	// the task's files. blobs contains its contents.
 	From  *record.Snapshot
@@ -156,7 +160,18 @@ func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
 		return err
 	}
 	defer src.Close()
-	return files.CopyTo(w.Ctx, root, name, src, eval.MaxFixtureBytes)
+	if err := files.CopyTo(w.Ctx, root, name, src, eval.MaxFixtureBytes); err != nil || w.Planned[f.Source] == "" {
+		return err
+	}
+	made, err := files.OpenIn(root, name)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	if sum, err := files.DigestOf(made); err != nil || sum != w.Planned[f.Source] {
+		return cmp.Or(err, error(&record.ChangedError{File: f.Source}))
+	}
+	return nil
 }
 
 // Snapshot records the content of the directory; nil when the workspace was never used.
