@@ -27,7 +27,7 @@ func reuseTrial(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(num), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if !e.AsIs() {
 		a := gradeAgain(s, t, old, e)
-		res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
+		res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
 		res.Routing = a.Routing
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}

@@ -169,7 +169,7 @@ func (r *Run) Trials(visit func(task int, t *record.Trial) error) error {
 
 // Damage describes what the journal lost before the run was resumed.
 func (r *Run) Damage() (*record.Damage, error) {
-	d, _, err := replay.DamageOf(r.log.Run())
+	d, err := replay.DamageOf(r.log.Run())
 	if err != nil {
 		return nil, err
 	}

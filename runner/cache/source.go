@@ -48,6 +48,9 @@ func openSource(runs *catalog.Catalog, id string) (*source, error) {
 	} else {
 		_, src.st, err = replay.StateOf(h)
 	}
+	if err == nil && src.st.Unverifiable != "" { // anyone could have written its trials
+		err = errors.New(src.st.Unverifiable)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func (s *source) find(execution string, num int) (recording, bool) {
 	if found.verdict = t.Verdict; t.Cached != nil {
 		found.Origin = t.Cached.RunID
 	}
-	return found, t.Verdict.Cacheable() && t.Hash == TrialHash(ref.Hash, num)
+	return found, t.Reusable() && t.Hash == TrialHash(ref.Hash, num)
 }
 
 // Trial reads the whole trial.

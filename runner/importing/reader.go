@@ -273,8 +273,8 @@ func (r *reader) triggers(d, known *document) error {
 			if err := r.decode(&e, hashTriggers); err != nil {
 				return err
 			}
-			if len(e.Prompt) > maxPrompt {
-				return fmt.Errorf("prompt has %d bytes, the limit is %d", len(e.Prompt), maxPrompt)
+			if err := e.check(); err != nil {
+				return err
 			}
 			t := d.trigger(&e)
 			if known == nil {
@@ -291,7 +291,7 @@ func (r *reader) triggers(d, known *document) error {
 
 // trigger counts an entry as a further trial of the previous prompt, if the prompt is the same.
 func (d *document) trigger(e *triggerEntry) *trigger {
-	ref := record.TriggerRef{Prompt: e.Prompt, ShouldTrigger: e.ShouldTrigger, Confidence: e.confidence()}
+	ref := record.TriggerRef{Prompt: e.Prompt, ShouldTrigger: e.ShouldTrigger.Value, Confidence: e.confidence()}
 	if n := len(d.triggers); n > 0 && d.triggers[n-1].TriggerRef == ref {
 		d.triggers[n-1].runs++
 		return d.triggers[n-1]

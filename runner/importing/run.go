@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/runner/given"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -21,7 +22,7 @@ var statuses = []string{"passed", "failed", "error", "skipped"}
 type run struct {
 	RunNumber   int                   `json:"run_number"`
 	Prompt      string                `json:"prompt"`
-	Status      string                `json:"status"`
+	Status      given.Text            `json:"status"`
 	DurationMS  float64               `json:"duration_ms"`
 	Validations map[string]validation `json:"validations"`
 	Digest      struct {
@@ -38,13 +39,13 @@ type run struct {
 }
 
 type validation struct {
-	Type       string  `json:"type"`
-	Score      float64 `json:"score"`
-	Weight     float64 `json:"weight"`
-	Passed     bool    `json:"passed"`
-	Feedback   string  `json:"feedback"`
-	Details    any     `json:"details"`
-	DurationMS float64 `json:"duration_ms"`
+	Type       string      `json:"type"`
+	Score      given.Score `json:"score"`
+	Weight     float64     `json:"weight"`
+	Passed     given.Bool  `json:"passed"`
+	Feedback   string      `json:"feedback"`
+	Details    any         `json:"details"`
+	DurationMS float64     `json:"duration_ms"`
 }
 
 type usage struct {
@@ -88,8 +89,8 @@ type event struct {
 
 // check returns an error for values that cannot be counted.
 func (r *run) check() error {
-	if !slices.Contains(statuses, r.Status) {
-		return fmt.Errorf("status %q: expected %s", r.Status, strings.Join(statuses, ", "))
+	if !slices.Contains(statuses, r.Status.Value) {
+		return fmt.Errorf("status %q: expected %s", r.Status.Value, strings.Join(statuses, ", "))
 	}
 	if !isDuration(r.DurationMS) {
 		return fmt.Errorf("duration_ms must be between 0 and 3.2e12, got %g", r.DurationMS)
@@ -99,8 +100,10 @@ func (r *run) check() error {
 		switch {
 		case len(name) > maxName || len(v.Type) > maxName:
 			return fmt.Errorf("validations: a name has more than %d bytes", maxName)
-		case !(v.Score >= 0 && v.Score <= 1):
-			return fmt.Errorf("validations.%s.score must be between 0 and 1, got %g", name, v.Score)
+		case !v.Score.Given:
+			return fmt.Errorf("validations.%s.score is missing, expected a number from 0 to 1", name)
+		case !v.Passed.Given:
+			return fmt.Errorf("validations.%s.passed is missing, expected true or false", name)
 		case !(v.Weight <= 1e9 && v.Weight >= -1e9):
 			return fmt.Errorf("validations.%s.weight: %g is out of range", name, v.Weight)
 		case !isDuration(v.DurationMS):
@@ -121,7 +124,7 @@ func isDuration(n float64) bool { return n >= 0 && n <= 3.2e12 }
 // count adds a run to its task.
 func (t *task) count(r *run) {
 	t.numbers = append(t.numbers, r.RunNumber)
-	switch r.Status {
+	switch r.Status.Value {
 	case "passed":
 		t.passed++
 		t.counted++
@@ -137,7 +140,7 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 		TaskID: task, TrialNum: num, Error: r.ErrorMsg, DurationMS: int64(r.DurationMS), ExecutorMS: int64(r.DurationMS),
 		Prompt: r.Prompt, Output: r.FinalOutput, Graders: []record.Grade{}, Transcript: r.transcript(),
 	}
-	switch r.Status {
+	switch r.Status.Value {
 	case "passed":
 		t.Verdict = record.Passed
 	case "failed":
@@ -153,7 +156,7 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 			v.Weight = 1
 		}
 		t.Graders = append(t.Graders, record.Grade{
-			Name: name, Type: v.Type, Score: v.Score, Passed: v.Passed, Weight: v.Weight, Feedback: v.Feedback, Details: v.Details, DurationMS: int64(v.DurationMS),
+			Name: name, Type: v.Type, Score: v.Score.Value, Passed: v.Passed.Value, Weight: v.Weight, Feedback: v.Feedback, Details: v.Details, DurationMS: int64(v.DurationMS),
 		})
 	}
 	switch {
@@ -327,12 +330,25 @@ func complete(c *record.ToolCall, e *event) {
 type triggerEntry struct {
 	Prompt        string     `json:"prompt"`
 	Confidence    string     `json:"confidence"`
-	ShouldTrigger bool       `json:"should_trigger"`
-	DidTrigger    bool       `json:"did_trigger"`
+	ShouldTrigger given.Bool `json:"should_trigger"`
+	DidTrigger    given.Bool `json:"did_trigger"`
 	ErrorMsg      string     `json:"error_msg"`
 	FinalOutput   string     `json:"final_output"`
 	Transcript    []event    `json:"transcript"`
 	ToolCalls     []toolCall `json:"tool_calls"`
+}
+
+// check returns an error for an answer that cannot be counted.
+func (e *triggerEntry) check() error {
+	switch {
+	case len(e.Prompt) > maxPrompt:
+		return fmt.Errorf("prompt has %d bytes, the limit is %d", len(e.Prompt), maxPrompt)
+	case !e.ShouldTrigger.Given:
+		return errors.New("should_trigger is missing, expected true or false")
+	case !e.DidTrigger.Given && e.ErrorMsg == "":
+		return errors.New("did_trigger is missing, expected true or false")
+	}
+	return nil
 }
 
 func (e *triggerEntry) confidence() string {
@@ -353,7 +369,7 @@ func (e *triggerEntry) trial(num int) *record.Trial {
 		t.Verdict = record.Errored
 		return t
 	}
-	g := record.Grade{Name: nameShouldTrigger, Type: typeShouldTrigger, Weight: 1, Passed: e.DidTrigger == e.ShouldTrigger}
+	g := record.Grade{Name: nameShouldTrigger, Type: typeShouldTrigger, Weight: 1, Passed: e.DidTrigger.Value == e.ShouldTrigger.Value}
 	t.Verdict, t.Score = record.Failed, new(float64)
 	if g.Passed {
 		g.Score, t.Verdict, *t.Score = 1, record.Passed, 1

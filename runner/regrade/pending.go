@@ -54,26 +54,20 @@ func (r *Amender) Pending(runID string) ([]Question, error) {
 	return slices.DeleteFunc(list, func(q Question) bool { return !q.Pending }), err
 }
 
-// NewestPending returns the newest run that is over and has pending questions, or "" if there is
-// no such run. It ignores runs whose files cannot be read.
-func (r *Amender) NewestPending() (runID string, err error) {
-	ids, err := r.Catalog.Store.List()
-	if err != nil {
-		return "", err
-	}
-	for _, id := range ids {
-		h, err := r.Catalog.Run(id)
-		if err != nil {
-			continue
-		}
+// NewestPending returns the newest run of the project of dir that is over and has pending
+// questions, or "" if there is no such run. With an empty dir, it searches all projects. It
+// ignores runs whose files cannot be read.
+func (r *Amender) NewestPending(dir string) (runID string, err error) {
+	err = r.Catalog.EarlierIn(dir, "", func(h record.Handle) bool {
 		if p, err := h.Progress(); err != nil || p.Status == record.StatusRunning || !p.MayWait() {
-			continue
+			return true
 		}
-		if list, err := r.Pending(id); err == nil && len(list) > 0 {
-			return id, nil
+		if list, err := r.Pending(h.ID()); err == nil && len(list) > 0 {
+			runID = h.ID()
 		}
-	}
-	return "", nil
+		return runID == ""
+	})
+	return runID, err
 }
 
 // Trial returns the present state of one trial of a run. It returns nil if the trial does not

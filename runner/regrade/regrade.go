@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/journal"
 	"waza/runner/plan"
@@ -165,6 +166,14 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 		g.mu.Unlock()
 		return nil
 	}
+	if changed := old.ChangedFiles(); changed != nil { // by the agent, perhaps: today's files prove nothing
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.result.Kept++
+		g.warn("task %s, trial %d: not graded because grader %s changed during the run: %s; run it again",
+			t.ID, num, text.Plural(len(changed), "file", "files"), text.Names(changed))
+		return nil
+	}
 	a := g.grade(ctx, t, old)
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -263,7 +272,7 @@ func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) 
 // record replaces a trial if its grades changed.
 func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) error {
 	res := *old
-	res.Verdict, res.Score, res.Error, res.Graders, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Tools
+	res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
 	res.Routing = a.Routing
 	if a.Judged != nil {
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})

@@ -202,7 +202,7 @@ made
 		{"file", "{name: g, type: file, config: {must_exist: [link, made.txt], must_not_exist: [in.txt], content_patterns: [{path: link, must_match: [^made]}]}}", "passed", "failed"},
 		{"escape", "{name: g, type: file, config: {must_exist: [out]}}", "failed", "failed"},
 		{"diff", "{name: g, type: diff, config: {expected_files: [{path: made.txt, snapshot: want.txt}]}}", "passed", "passed"},
-		{"program", `{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made link && touch mark && test ! -e in.txt']}}`, "passed", "error"},
+		{"program", `{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made link && touch mark && test ! -e in.txt'], trust_workspace: true}}`, "passed", "error"},
 		{"in a directory that was not kept", "{name: g, type: file, config: {must_not_exist: [node_modules/x/y]}}", "passed", "error"},
 		{"made by a grader", "{name: g, type: file, config: {must_exist: [mark]}}", "failed", "failed"},
 	} {

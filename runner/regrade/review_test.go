@@ -75,7 +75,7 @@ func TestReview(t *testing.T) {
 	require.Equal(t, 3, before.Summary.Trials.NeedsReview)
 	require.Nil(t, before.Summary.Metrics[0].Value)
 	require.Empty(t, before.Trial(t, "haiku", 1).Attempts, "the trial does not run again")
-	newest, err := r.Amender().NewestPending()
+	newest, err := r.Amender().NewestPending("")
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
 
@@ -118,7 +118,7 @@ func TestReview(t *testing.T) {
 	require.InDelta(t, 2.0/3, c.Agreed, 1e-9)
 	details := res.Trial(t, "haiku", 1).Graders[2].Review()
 	require.Equal(t, 1.0, details.Comparison.Difference)
-	newest, err = r.Amender().NewestPending()
+	newest, err = r.Amender().NewestPending("")
 	require.NoError(t, err)
 	require.Empty(t, newest)
 
@@ -250,7 +250,7 @@ func TestReviewOfAnInterruptedRun(t *testing.T) {
 	require.NotZero(t, kept)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), append(bytes.Join(lines[:kept], nil), lines[kept][:5]...), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	newest, err := r.Amender().NewestPending()
+	newest, err := r.Amender().NewestPending("")
 	require.NoError(t, err)
 	require.Equal(t, id, newest)
 	v := regrade.Review{TaskID: "haiku", Trial: 3, Grader: "beauty", Score: 1}

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/journal"
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/runnertest"
 )
 
@@ -157,4 +159,42 @@ func text(t *testing.T, h record.Handle) string {
 	var b bytes.Buffer
 	require.NoError(t, h.WriteResult(&b))
 	return b.String()
+}
+
+// Lost contents of trials went unnoticed, because they are beside the journal.
+func TestDamagedContents(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := runnertest.AgentRunner(t, dir, talk)
+	live := runnertest.Start(t, r, talkative, record.Request{})
+	<-live.Done()
+	damage := func() string {
+		h, err := replay.Open(journal.NewStore(dir), live.ID())
+		require.NoError(t, err)
+		d, err := h.Damage()
+		require.NoError(t, err)
+		if d == nil {
+			return ""
+		}
+		require.True(t, d.Damaged())
+		return d.String()
+	}
+	require.Empty(t, damage())
+	file := filepath.Join(dir, "runs", live.ID(), "files.gz")
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	bad := bytes.Clone(good)
+	copy(bad[len(bad)/4:], make([]byte, 20))
+	require.NoError(t, os.WriteFile(file, bad, 0o600))
+	require.Regexp(t, `^files.gz is damaged: \d of \d contents are missing or changed; its content is lost$`, damage())
+	infos, err := r.Catalog().List(0)
+	require.NoError(t, err)
+	require.True(t, infos[0].Damage.Damaged())
+	require.NoError(t, os.Remove(file))
+	require.Regexp(t, `^files.gz is damaged: \d of \d contents are missing or changed; its content is lost$`, damage())
+	require.NoError(t, os.WriteFile(file, good, 0o600))
+	require.Empty(t, damage())
+	infos, err = r.Catalog().List(0)
+	require.NoError(t, err)
+	require.Nil(t, infos[0].Damage)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -135,8 +136,34 @@ func (r *RecordedRun) Head() (*resultHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	head.events = f.Number
+	head.end = f.ResultEnd
 	return head, nil
+}
+
+// superseded reports whether the journal was amended or resumed after the result, so that the
+// result is not that of the run. This happens when a process dies before it replaces the result.
+func (r *RecordedRun) superseded(head *resultHead) (bool, error) {
+	if !head.end.Keyed {
+		return false, nil
+	}
+	lines, err := r.Run.JournalFrom(head.end.Mark())
+	if err != nil {
+		return false, err
+	}
+	defer lines.Close()
+	var l Lifter
+	for {
+		line, _, _, err := lines.NextUndamaged()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if e, _, err := l.Lift(line); err == nil && (e.Type == record.RunGraded || e.Type == record.RunResumed) {
+			return true, nil
+		}
+	}
 }
 
 // State returns the state of the run from all of its files. Trials and tasks that the journal
@@ -151,7 +178,7 @@ func (r *RecordedRun) State() (*State, error) {
 		return nil, err
 	}
 	st.adopt(head)
-	if head != nil && head.EndedAt != nil && (st.lossy || head.events > st.lines) {
+	if head != nil && head.EndedAt != nil && (st.lossy || head.end.Number > st.lines) {
 		st.fill(r.Run)
 	}
 	return st, nil
@@ -219,7 +246,7 @@ func placeInResult(dec *json.Decoder) (num int, at Place, err error) {
 	err = head.LiftHead(raw)
 	at = Place{
 		Off: dec.InputOffset() - int64(len(raw)), Size: int32(len(raw)), Verdict: CodeOf(head.Verdict),
-		stored: bytes.HasPrefix(raw, []byte(storedHead)), inResult: true,
+		stored: bytes.HasPrefix(raw, []byte(storedHead)), inResult: true, sum: maphash.Bytes(placeSeed, raw),
 	}
 	return head.TrialNum, at, err
 }

@@ -170,7 +170,7 @@ func TestAttackDamagedRecord(t *testing.T) {
 	damage := d.faces("all", h, record.StatusInterrupted, 0)
 	require.Len(t, damage.Files, 2)
 	require.Equal(t, d.id, h.ID())
-	found, err := d.runner.Catalog().Find(catalog.LatestRun)
+	found, err := d.runner.Catalog().Find("", catalog.LatestRun)
 	require.NoError(t, err)
 	require.Equal(t, d.id, found.ID())
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"hash/maphash"
 	"io"
 	"slices"
 	"sync"
@@ -26,7 +27,12 @@ type Place struct {
 	stored  bool // the trial refers to contents in other files
 	// the trial is in result.json, because the journal lost it
 	inResult bool
+	// sum is the hash of the trial when its line was verified. A program that changes the file
+	// later cannot compute it, because its seed never leaves this process.
+	sum uint64
 }
+
+var placeSeed = maphash.MakeSeed()
 
 // verdictCode is a verdict in a byte.
 type verdictCode uint8
@@ -43,7 +49,10 @@ func (c verdictCode) Verdict() record.Verdict { return verdictCodes[c] }
 // LastMember returns the place of the value of a line's last member. Its bytes end just before
 // the brace.
 func LastMember(line, value []byte) Place {
-	return Place{Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead))}
+	return Place{
+		Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead)),
+		sum: maphash.Bytes(placeSeed, value),
+	}
 }
 
 // TaskFold is the state of one task.
@@ -70,6 +79,8 @@ type State struct {
 
 	lines int64 // number of lines of the journal, including lost ones
 	lossy bool  // some are lost
+	// Unverifiable describes why the journal cannot be verified; empty when it can.
+	Unverifiable string
 }
 
 // amended holds the changes of an amendment until it takes effect.
@@ -329,7 +340,7 @@ func (f *Fold) Progress() record.Progress {
 func (f *Fold) Snapshot() *State {
 	f.Mu.RLock()
 	defer f.Mu.RUnlock()
-	st := &State{counts: f.State.counts, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Judged: f.State.Judged.clone(), Tasks: make([]TaskFold, len(f.State.Tasks))}
+	st := &State{counts: f.State.counts, Unverifiable: f.State.Unverifiable, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Judged: f.State.Judged.clone(), Tasks: make([]TaskFold, len(f.State.Tasks))}
 	st.ids = nil // owned by the fold
 	for i, t := range f.State.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
@@ -412,7 +423,7 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 		line, number, off, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			st.lossy = st.lossy || r.Last() != st.lines
-			st.lines = r.Last()
+			st.lines, st.Unverifiable = r.Last(), r.Unverifiable()
 			break
 		}
 		if err != nil {

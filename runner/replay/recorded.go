@@ -75,6 +75,17 @@ func (r *RecordedRun) Progress() (record.Progress, error) {
 		return record.Progress{}, err
 	}
 	if head != nil && head.EndedAt != nil {
+		old, err := r.superseded(head)
+		if err != nil {
+			return record.Progress{}, err
+		}
+		if old {
+			st, err := r.State()
+			if err != nil {
+				return record.Progress{}, err
+			}
+			return st.Progress, nil
+		}
 		p := record.Progress{
 			Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, AmendedAt: head.AmendedAt,
 			Summary: head.Summary, Error: head.Error,
@@ -128,7 +139,13 @@ func (r *RecordedRun) WriteResult(w io.Writer) error {
 		return err
 	}
 	if head != nil && !head.Stored {
-		return r.copyResult(w, damage)
+		old, err := r.superseded(head)
+		if err != nil {
+			return err
+		}
+		if !old {
+			return r.copyResult(w, damage)
+		}
 	}
 	st, err := r.State()
 	if err != nil {

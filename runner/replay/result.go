@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waza/eval/jsonwalk"
+	"waza/runner/journal"
 	"waza/runner/record"
 )
 
@@ -26,9 +27,8 @@ type resultHead struct {
 	Damage    *record.Damage  `json:"damage,omitempty"`
 	// Imported is nil for runs that waza executed.
 	Imported *record.Imported `json:"imported,omitempty"`
-	// events is the number of events in the journal when result.json was written; 0 where it is
-	// unknown.
-	events int64
+	// end describes the journal when result.json was written.
+	end journal.ResultEnd
 	// Stored reports whether some trials refer to contents beside the journal. Clients never see
 	// it.
 	Stored bool `json:"stored,omitempty"`

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"iter"
 	"os"
 	"sync"
 
@@ -141,11 +143,16 @@ func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
 	if err == nil {
 		_, err = from.ReadAt(buf, at.Off)
 	}
+	if err == nil && maphash.Bytes(placeSeed, buf) != at.sum {
+		err = errChangedSince
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: trial: %w", err)
 	}
 	return buf, nil
 }
+
+var errChangedSince = errors.New("another program changed the record while it was used")
 
 // fileOf returns the file that contains a place.
 func (f *Trials) fileOf(at Place) (io.ReaderAt, error) {
@@ -203,17 +210,31 @@ func BlobsOf(raw []byte) (*storedBlobs, error) {
 
 // Register registers the stored contents with blobs, so that they are not stored again.
 func (s *storedBlobs) Register(blobs *journal.Blobs) {
+	for b := range s.all() {
+		blobs.Register(*b)
+	}
+}
+
+// all yields all references. s can be nil.
+func (s *storedBlobs) all() iter.Seq[*record.Blob] {
+	return func(yield func(*record.Blob) bool) { s.each(yield) }
+}
+
+func (s *storedBlobs) each(yield func(*record.Blob) bool) bool {
 	if s == nil {
-		return
+		return true
 	}
 	for _, b := range []*record.Blob{s.Output, s.Transcript} {
-		if b != nil {
-			blobs.Register(*b)
+		if b != nil && !yield(b) {
+			return false
 		}
 	}
 	for _, of := range s.Attempts {
-		of.Register(blobs)
+		if !of.each(yield) {
+			return false
+		}
 	}
+	return true
 }
 
 // whole replaces the references of a trial by their contents. All other bytes stay unchanged. A

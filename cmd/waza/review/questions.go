@@ -32,14 +32,14 @@ func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	return out, err
 }
 
-// FindRun selects the newest run that waits if none is named. It leaves the run empty if none
+// FindRun selects the newest run of this project that waits if none is named. It leaves the run empty if none
 // waits.
 func (o *Options) FindRun(rn *runner.Runner) error {
 	if o.Run != "" {
 		return nil
 	}
 	var err error
-	o.Run, err = rn.Amender().NewestPending()
+	o.Run, err = rn.Amender().NewestPending(".")
 	return err
 }
 
@@ -47,7 +47,7 @@ func (o *Options) FindRun(rn *runner.Runner) error {
 func NothingWaits(o Options) string {
 	switch {
 	case o.Run == "":
-		return "no run waits for review"
+		return "no run of this project waits for review"
 	case o.Task != "" || o.Trial > 0 || o.Grader != "":
 		return fmt.Sprintf("no matching question waits for review in run %s (--all includes answered ones)", o.Run)
 	}
