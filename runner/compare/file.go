@@ -113,6 +113,7 @@ type fileResult struct {
 	Suite     record.SuiteRef `json:"suite"`
 	StartedAt time.Time       `json:"startedAt"`
 	AmendedAt *time.Time      `json:"amendedAt"`
+	Damage    *record.Damage  `json:"damage"`
 	Config    record.Config   `json:"config"`
 	Tasks     []fileTask      `json:"-"`
 }
@@ -236,7 +237,7 @@ func (r *fileResult) side() (*side, error) {
 		rec.Tasks = append(rec.Tasks, t.TaskRef)
 	}
 	s := newSide(rec, r.Status, nil)
-	s.amended = r.AmendedAt != nil
+	s.amended, s.head.Damage = r.AmendedAt != nil, r.Damage.OrNil()
 	seen := map[string]bool{}
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
