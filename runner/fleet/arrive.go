@@ -13,6 +13,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/fleet/bundle"
 	"waza/runner/record"
+	"waza/runner/tally"
 	"waza/runner/trial"
 )
 
@@ -246,8 +247,8 @@ func decodeResult(ctx context.Context, r *run, w *order, a *arrival) (*record.Tr
 	if res.TaskID != w.TaskID || res.TrialNum != w.Num || res.Hash != w.Hash {
 		return nil, fmt.Errorf("it belongs to task %q, trial %d", res.TaskID, res.TrialNum)
 	}
-	if !res.Verdict.Known() {
-		return nil, fmt.Errorf("unknown verdict %q", res.Verdict)
+	if err := tally.CheckTrial(res); err != nil {
+		return nil, err
 	}
 	if res.Graders == nil {
 		res.Graders = []record.Grade{}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -300,21 +301,47 @@ func (r *run) end(forget bool) {
 }
 
 // keepCard renews the card of the run, which contains its counts and shows that its owner lives.
-// All workers watch it, so it is not renewed for each count.
+// All workers watch it, so it is not renewed for each count. If the servers have stored nothing
+// for some time, keepCard ends the run.
 func keepCard(r *run) {
-	tick := time.NewTicker(Beat)
+	tick := time.NewTicker(min(Beat, r.fleet.checkAge()))
 	defer tick.Stop()
+	var since time.Time // when storing first failed, while a server could be reached
+	done := 0
 	for {
 		select {
 		case <-tick.C:
 		case <-r.ctx.Done():
 			return
 		}
-		if err := putCard(r.ctx, r); err != nil {
+		ctx, cancel := context.WithTimeout(r.ctx, Beat)
+		err := putCard(ctx, r)
+		cancel()
+		if err != nil {
 			r.fleet.o.Log.Debug("card of the run not renewed", "run", r.spec.RunID, "error", err)
+		}
+		full, before := r.conn.Repair(), done
+		r.mu.Lock()
+		done = r.counts.done
+		r.mu.Unlock()
+		switch {
+		case err == nil && full == nil, done > before:
+			since = time.Time{}
+		case full == nil && !r.conn.Connected():
+			since = time.Time{} // the connection reports it
+		case since.IsZero():
+			since = time.Now()
+			r.spec.Logf("warning", "the fleet stores no messages: %v", cmp.Or(full, err))
+		case time.Since(since) > storeChecks*r.fleet.checkAge():
+			giveUp(r, fmt.Errorf("the fleet has stored no messages for %v (%w); make room or repair its servers, and resume the run", storeChecks*r.fleet.checkAge(), cmp.Or(full, err)))
+			return
 		}
 	}
 }
+
+// storeChecks is how many times the age of a checked order the servers can store nothing before
+// the run ends.
+const storeChecks = 6
 
 func putCard(ctx context.Context, r *run) error {
 	r.mu.Lock()

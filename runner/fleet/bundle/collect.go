@@ -51,6 +51,32 @@ type collector struct {
 	walked int
 	// without are directories that are not packed.
 	without []string
+	// inside are the directories that are packed as a whole, without links. Links in them lead to
+	// nothing else, unless the suite names the link: a link that somebody added to a suite must
+	// not send files from elsewhere in the repository to other machines.
+	inside []string
+	named  map[string]bool
+}
+
+// allow adds directories that are packed as a whole, and paths that the suite names.
+func (c *collector) allow(dirs []string, named ...string) {
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.Contains(c.inside, real) {
+			c.inside = append(c.inside, real)
+		}
+	}
+	for _, file := range named {
+		c.named[filepath.Clean(file)] = true
+	}
+}
+
+// leadsOut reports whether a link in a packed directory leads to something that is not packed.
+func (c *collector) leadsOut(p string) bool {
+	real, err := filepath.EvalSymlinks(p)
+	return err != nil || !c.named[p] && !slices.ContainsFunc(c.inside, func(dir string) bool {
+		rel, err := filepath.Rel(dir, real)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // tree adds a directory with its content, except the files in except.
@@ -108,6 +134,9 @@ func folder(dir, p string) string {
 
 // linked adds a link and, unless that is outside dir, its target.
 func (c *collector) linked(p, dir string) error {
+	if c.leadsOut(p) {
+		return nil
+	}
 	to, err := c.link(p)
 	if err != nil || to == "" {
 		return err

@@ -60,7 +60,7 @@ type Packed struct {
 //   - the directories of the tasks' skills and the user's fixture directory, with the same exceptions
 //   - commits of git repositories that tasks name, with their history
 //
-// It keeps links whose target is below the same directory. It returns an error if a limit is
+// It keeps links whose target is in one of these directories, and links that the suite names. It returns an error if a limit is
 // exceeded, or a file of the plan changed since the run was planned.
 func Pack(ctx context.Context, s Store, c Contents) (*Packed, error) {
 	p := &packer{ctx: ctx, store: s, limits: c.Limits.orDefaults()}
@@ -132,7 +132,11 @@ func (p *packer) collect(c Contents) ([]*source, error) {
 	roots := slices.AppendSeq(slices.Collect(maps.Keys(need.files)), maps.Keys(c.Files))
 	p.places = newPlaces(roots)
 	p.places.repos = slices.Sorted(maps.Keys(need.repos))
-	col := &collector{ctx: p.ctx, limits: p.limits, places: p.places, found: map[string]*source{}, trees: map[string]bool{}, without: c.Without}
+	col := &collector{ctx: p.ctx, limits: p.limits, places: p.places, found: map[string]*source{}, trees: map[string]bool{}, without: c.Without, named: map[string]bool{}}
+	col.allow(nil, slices.AppendSeq(slices.Collect(maps.Keys(c.Files)), maps.Keys(need.files))...)
+	for _, o := range c.Orders {
+		col.allow(treesOf(o), o.Suite.FixtureDir(o.Task.ContextDir))
+	}
 	for file, digest := range c.Files {
 		if _, err := col.file(file, digest); err != nil {
 			return nil, err
@@ -151,6 +155,11 @@ func (p *packer) collect(c Contents) ([]*source, error) {
 	return col.entries()
 }
 
+// treesOf returns the directories that are packed as a whole for the trials of one task.
+func treesOf(o *record.Order) []string {
+	return slices.DeleteFunc(append([]string{o.Suite.Dir, o.Suite.Fixtures}, o.Task.Skills...), func(dir string) bool { return dir == "" })
+}
+
 // collectOrder finds the files that the trials of one task need.
 func (p *packer) collectOrder(col *collector, o *record.Order, need *needed) error {
 	suite := o.Suite
@@ -158,12 +167,9 @@ func (p *packer) collectOrder(col *collector, o *record.Order, need *needed) err
 	if suite.TasksFrom != "" {
 		except[suite.Path(suite.TasksFrom)] = true
 	}
-	trees := append([]string{suite.Dir, suite.Fixtures}, o.Task.Skills...)
-	for _, dir := range trees {
-		if dir != "" {
-			if err := col.tree(dir, except); err != nil {
-				return err
-			}
+	for _, dir := range treesOf(o) {
+		if err := col.tree(dir, except); err != nil {
+			return err
 		}
 	}
 	single := []string{suite.FixtureDir(o.Task.ContextDir), suite.File, o.Task.File}

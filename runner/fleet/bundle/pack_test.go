@@ -3,6 +3,7 @@ package bundle
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,4 +43,28 @@ func TestPackChanged(t *testing.T) {
 	require.True(t, gone.gone)
 	planned := &source{entry: entry{Path: "0/log", Size: 3}, file: file, digest: "00"}
 	require.ErrorIs(t, p.sendFile(t.Context(), planned), errChanged)
+}
+
+// A link that somebody adds to a suite sent files from elsewhere in the repository to workers.
+func TestAttackLinkOutOfSuite(t *testing.T) {
+	t.Parallel()
+	dir, o := owner(t)
+	demo := filepath.Join(dir, "repo/evals/demo")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "repo/credentials"), []byte("secret"), 0o600))
+	for name, to := range map[string]string{"notes": "../../credentials", "sub/deep": "../../..", "sub/named": "../../../shared"} {
+		require.NoError(t, os.Symlink(to, filepath.Join(demo, name)))
+	}
+	o.Task.ContextDir = "sub/named" // the suite itself names this one
+	c := contents(dir, o)
+	packed, err := Pack(t.Context(), InDir(t.TempDir()), c)
+	require.NoError(t, err)
+	for name, there := range map[string]bool{
+		"0/credentials": false, "0/evals/demo/notes": false, "0/evals/demo/sub/deep": false, "0/unused.txt": true,
+		"0/evals/demo/sub/named": true, "0/shared/lib.txt": true,
+	} {
+		file := filepath.Join(dir, "repo", strings.TrimPrefix(name, "0/"))
+		to, err := packed.copier.Maybe(file)
+		require.NoError(t, err)
+		require.Equal(t, there, to != file, name)
+	}
 }

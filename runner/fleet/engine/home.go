@@ -137,9 +137,7 @@ func (h *home) find() (string, error) {
 	}
 	if taken {
 		if err := h.startLocked(); err != nil {
-			h.lock.Close()
-			h.lock = nil
-			return "", &hostError{err}
+			return "", &hostError{errors.Join(err, h.unlockLocked())}
 		}
 		return h.server.place.Address, nil
 	}

@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -187,6 +189,22 @@ func TestEmbeddedServerOnce(t *testing.T) {
 func embedded(t *testing.T, state string) *engine.Conn {
 	t.Helper()
 	return connect(t, "embedded", engine.Options{State: state})
+}
+
+// The embedded server logged its banner, and a line per connection and request.
+func TestEmbeddedServerIsQuiet(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	conn, err := engine.Connect(t.Context(), engine.Address{Embedded: true, Team: "waza"}, engine.Options{State: t.TempDir(), Log: log})
+	require.NoError(t, err)
+	for range 10 {
+		_, err := conn.JetStream().AccountInfo(t.Context())
+		require.NoError(t, err)
+	}
+	conn.Close()
+	require.Equal(t, 1, strings.Count(text.String(), "embedded server"), text.String())
+	require.Contains(t, text.String(), "embedded server of the fleet started")
 }
 
 func TestStateDirectoriesAreApart(t *testing.T) {

@@ -2,15 +2,18 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the embedded server.
@@ -29,7 +32,12 @@ const (
 type host struct {
 	place  place
 	server *server.Server
+	log    *serverLog
 }
+
+// stores reports whether the server can store messages. After a failed write, nats-server stores
+// no more messages in that stream, or in any, until it starts again.
+func (h *host) stores() bool { return h.server.JetStreamEnabled() && !h.log.full.Load() }
 
 // startHost starts a server with its store in dir, which accepts clients with the token. It
 // returns when the server accepts clients.
@@ -59,9 +67,9 @@ func startHost(dir, token string, log *slog.Logger) (*host, error) {
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
 	logger := &serverLog{log: log}
-	s.SetLoggerV2(logger, log.Enabled(context.Background(), slog.LevelDebug), false, false)
+	s.SetLoggerV2(logger, false, false, false)
 	s.Start()
-	h := &host{server: s}
+	h := &host{server: s, log: logger}
 	if why := logger.reason(); why != "" {
 		h.end()
 		return nil, fmt.Errorf("start the embedded server: %s", why)
@@ -81,25 +89,40 @@ func (h *host) end() {
 	h.server.WaitForShutdown()
 }
 
-// serverLog passes log messages of nats-server to slog. They are useful only for debugging, so
-// most have the level debug. Warnings while it reads its store only mean that the previous
-// process was killed.
+// serverLog passes warnings and errors of nats-server to slog. Warnings while it reads its store
+// only mean that the previous process was killed, so they have the level info.
 type serverLog struct {
 	log     *slog.Logger
 	started atomic.Bool
+	full    atomic.Bool // a write failed because the disk is full
 
 	mu    sync.Mutex // guards fatal
 	fatal string
 }
 
 func (l *serverLog) write(level slog.Level, format string, v []any) {
+	l.watch(v)
 	if ctx := context.Background(); l.log.Enabled(ctx, level) {
 		l.log.Log(ctx, level, "embedded server", "message", strings.TrimSpace(fmt.Sprintf(format, v...)))
 	}
 }
 
-// Noticef implements server.Logger.
-func (l *serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+// watch looks for the error of a full disk among the arguments of a log message.
+func (l *serverLog) watch(v []any) {
+	if slices.ContainsFunc(v, isFull) {
+		l.full.Store(true)
+	}
+}
+
+// isFull reports whether an argument of a log message is the error of a full disk.
+func isFull(v any) bool {
+	err, ok := v.(error)
+	return ok && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT))
+}
+
+// Noticef implements server.Logger. It drops the server's banner and settings, because waza logs
+// the start and the address itself.
+func (l *serverLog) Noticef(_ string, v ...any) { l.watch(v) }
 
 // Warnf implements server.Logger.
 func (l *serverLog) Warnf(format string, v ...any) {
@@ -113,8 +136,9 @@ func (l *serverLog) Warnf(format string, v ...any) {
 // Errorf implements server.Logger.
 func (l *serverLog) Errorf(format string, v ...any) { l.write(slog.LevelWarn, format, v) }
 
-// Debugf implements server.Logger.
-func (l *serverLog) Debugf(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+// Debugf implements server.Logger. It drops a line per connection, ping and request, which would
+// hide waza's own lines.
+func (l *serverLog) Debugf(string, ...any) {}
 
 // Tracef implements server.Logger.
 func (l *serverLog) Tracef(string, ...any) {}

@@ -346,10 +346,16 @@ func (w *Worker) renew() {
 func keepCard(ctx context.Context, w *Worker) {
 	tick := time.NewTicker(fleet.Beat)
 	defer tick.Stop()
+	reported := false
 	for {
 		if err := putCard(ctx, w); err != nil {
 			w.o.Log.Debug("card not renewed", "error", err)
 		}
+		full := w.o.Conn.Repair()
+		if full != nil && !reported {
+			w.o.Log.Warn("the fleet stores no messages", "error", full)
+		}
+		reported = full != nil
 		if pause.For(ctx, cardPause) != nil {
 			return
 		}
