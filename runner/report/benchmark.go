@@ -15,19 +15,32 @@ func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
 		return nil
 	}
 	d := &document{}
-	title := "Speed, with 95 % intervals of the means"
-	s := d.section("")
-	head := []string{"Model", "Context", "Trials", "First token", "95 % interval", "Tokens/s", "95 % interval", "Tokens read", "Tokens written", "Cost/trial"}
+	first, total, s := d.section(""), d.section(""), d.section("")
+	const trials, firstInterval, speedInterval, read, written = 2, 3, 5, 6, 7
+	first.spare, total.spare = []int{trials}, []int{trials} // the percentiles stay
+	s.spare = []int{read, speedInterval, firstInterval, written}
+	var notes [][]item
 	row := func(cell *record.Cell, name string, b *record.BenchmarkResult) {
 		if b == nil {
 			return
 		}
 		if len(s.rows) == 0 {
-			s.title = title
-			s.add(heads(head...)...)
+			first.title, total.title = "Speed: time to the first token, in percentiles of trials", "Speed: total time of an answer, in percentiles of trials"
+			for _, times := range []*section{first, total} {
+				times.add(heads("Model", "Context", "Trials", "p50", "p90", "p95")...)
+			}
+			s.title = "Speed: means over trials, with 95 % intervals"
+			s.add(heads("Model", "Context", "Mean first token", "95 % interval", "Mean tokens/s", "95 % interval", "Mean tokens read", "Mean tokens written", "Mean cost")...)
 		}
+		context := plain(figure.Tokens(float64(rec.Benchmark.ContextOf(cell))))
+		if b.Note != "" {
+			notes = append(notes, []item{code(name), plain(" at "), context, plain(": " + b.Note)})
+		}
+		n := plain(figure.Tokens(float64(b.Trials)))
+		first.add(append([]item{code(name), context, n}, spread(b.FirstTokenMS)...)...)
+		total.add(append([]item{code(name), context, n}, spread(b.TotalMS)...)...)
 		s.add(
-			code(name), plain(figure.Tokens(float64(rec.Benchmark.ContextOf(cell)))), plain(figure.Tokens(float64(b.Trials))),
+			code(name), context,
 			plain(mean(b.FirstTokenMS, firstToken)), plain(meanInterval(b.FirstTokenMS, func(low, high float64) string {
 				return figure.NumberInterval(low, high) + " ms"
 			})),
@@ -42,6 +55,9 @@ func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
 				row(g.Cell, nameBesideContext(rec, g.Cell), g.Benchmark)
 			}
 		}
+	}
+	for _, note := range notes {
+		s.line(note...)
 	}
 	for _, skipped := range rec.Benchmark.Skipped {
 		s.line(item{text: "Skipped ", colour: yellow}, code(skipped.Cell.Name), plain(": "+skipped.Reason))
@@ -73,6 +89,14 @@ func nameBesideContext(rec *record.Run, c *record.Cell) string {
 	return targetName(rec)
 }
 
+// spread formats the percentiles of a time.
+func spread(m *record.Measure) []item {
+	if m == nil {
+		return []item{plain("–"), plain("–"), plain("–")}
+	}
+	return []item{plain(firstToken(m.Median)), plain(firstToken(m.P90)), plain(firstToken(m.P95))}
+}
+
 // mean formats the mean of a measure, or returns a dash if there is no measure.
 func mean(m *record.Measure, form func(float64) string) string {
 	if m == nil {
@@ -100,10 +124,6 @@ func (r *Report) benchmark(b *strings.Builder, o Options) {
 	d := benchmarkDocument(r.Record, r.Summary)
 	if d == nil {
 		return
-	}
-	for _, s := range d.sections {
-		const trials, firstInterval, speedInterval, read, written = 2, 4, 6, 7, 8
-		s.narrow(o, read, speedInterval, firstInterval, trials, written)
 	}
 	var text strings.Builder
 	_ = d.text(&text, o) // a Builder never fails

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/report/reporttest"
 )
@@ -69,6 +70,24 @@ func TestReportOfBaselineAndTriggers(t *testing.T) {
 	require.NoError(t, r.Write(&b, Options{}))
 	reporttest.Golden(t, "beside.txt", b.String())
 	require.NotContains(t, b.String(), "\x1b")
+}
+
+// The baseline printed an interval that excludes 0 beside "undecided", without a word: the test
+// allows for all tasks, and the interval counts by itself.
+func TestBaselineExplainsIntervals(t *testing.T) {
+	t.Parallel()
+	for low, explained := range map[float64]bool{0.1: true, -0.1: false} {
+		r, sum := besideExample()
+		r.Status, r.Summary = record.StatusCompleted, sum
+		sum.Baseline.Tasks[0].Class = record.Undecided
+		sum.Baseline.Tasks[0].PassRate.Interval = &record.Interval{Low: low, High: 1}
+		var b strings.Builder
+		require.NoError(t, r.Write(&b, Options{}))
+		require.Equal(t, explained, strings.Contains(b.String(), compare.NoContradiction), b.String())
+		m := &markdown{Report: r, left: 1 << 16}
+		m.baseline()
+		require.Equal(t, explained, strings.Contains(m.b.String(), compare.NoContradiction))
+	}
 }
 
 // An incomplete run counts the tasks of the suite, and no others.

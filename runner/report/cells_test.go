@@ -15,7 +15,7 @@ import (
 func ofCells(names ...string) *report.Report {
 	rec := &record.Run{RunID: "r"}
 	rep := &record.Summary{}
-	one, took := 1.0, 1234.0
+	one, took := 1.0, record.Spread{Distribution: record.Distribution{Median: 1234}}
 	for _, task := range []string{"create-http-function", "deploy-with-bicep"} {
 		for i, name := range names {
 			ref := record.TaskRef{ID: task + "[" + name + "]", Task: task, Trials: 5, Cell: &record.Cell{Name: name, Model: name}}
@@ -24,7 +24,7 @@ func ofCells(names ...string) *report.Report {
 				continue
 			}
 			counts := record.TrialCounts{Counts: record.Counts{Total: 10, Passed: 10}, Rate: record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.72, High: 1}}}
-			cell := &record.CellResult{Cell: ref.Cell, Tasks: record.Counts{Total: 2, Passed: 2}, MeanDurationMS: &took}
+			cell := &record.CellResult{Cell: ref.Cell, Tasks: record.Counts{Total: 2, Passed: 2}, DurationMS: &took}
 			if i > 0 {
 				cell.Usage = &record.Usage{InputTokens: 1000, OutputTokens: 234, CostUSD: 0.0123}
 				cell.Score = &record.ScoreStats{Distribution: record.Distribution{N: 2, Mean: 0.9}}
@@ -62,7 +62,7 @@ func TestToolColumns(t *testing.T) {
 	tools := &record.ToolScores{Selection: 1, Params: &params, Overall: 0.9}
 	r.Tasks[0].Result.Tools, r.Summary.Groups[1].Tools, r.Summary.Tools = tools, &record.ToolScores{Selection: 0.5, Overall: 0.5}, tools
 	text := printed(t, r, 0)
-	require.Regexp(t, `(?m)^Task .* Time/trial +Tools +Arguments +Tool score\n(.*\n)  a .* 1\.00 +0\.80 +0\.90\n  b .* – +– +–$`, text)
+	require.Regexp(t, `(?m)^Task .* Median time +Tools +Arguments +Tool score\n(.*\n)  a .* 1\.00 +0\.80 +0\.90\n  b .* – +– +–$`, text)
 	require.Regexp(t, `(?m)^Cell .* Cost +Tools +Tool score\na .* – +–\nb .* 0\.50 +0\.50$`, text)
 	require.Contains(t, text, "\nTool scores: selection 1.00, arguments 0.80, overall 0.90\n")
 	printed(t, r, 80)
@@ -71,7 +71,7 @@ func TestToolColumns(t *testing.T) {
 // The cells of a task follow it, and all of them are compared.
 func TestCells(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `Task                      Verdict  Trials  Score  Pass rate  95 % interval  Time/trial
+	require.Equal(t, `Task                      Verdict  Trials  Score  Pass rate  95 % interval  Median time
 create-http-function
   gpt-5-mini              passed   5/5     –      100 %      57–100 %       –
   claude-sonnet-4-5       passed   5/5     –      100 %      57–100 %       –
@@ -81,13 +81,13 @@ deploy-with-bicep
   claude-sonnet-4-5       passed   5/5     –      100 %      57–100 %       –
   llama-3.3-70b-instruct  passed   5/5     –      100 %      57–100 %       –
 
-Cell                    Passed  Trials  Pass rate  95 % interval  Score  Time/trial  Tokens  Cost
-gpt-5-mini              2/2     10/10   100 %      72–100 %       –      1.2 s       –       –
-claude-sonnet-4-5       2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
-llama-3.3-70b-instruct  2/2     10/10   100 %      72–100 %       0.90   1.2 s       1234    $0.0123
+Cell                    Passed  Trials  Pass rate  95 % interval  Score  Median time  Tokens  Cost
+gpt-5-mini              2/2     10/10   100 %      72–100 %       –      1.2 s        –       –
+claude-sonnet-4-5       2/2     10/10   100 %      72–100 %       0.90   1.2 s        1234    $0.0123
+llama-3.3-70b-instruct  2/2     10/10   100 %      72–100 %       0.90   1.2 s        1234    $0.0123
 
 6 of 6 tasks passed; 30 of 30 counted trials passed; 0 ms
-`, printed(t, ofCells("gpt-5-mini", "claude-sonnet-4-5", "llama-3.3-70b-instruct"), 100))
+`, printed(t, ofCells("gpt-5-mini", "claude-sonnet-4-5", "llama-3.3-70b-instruct"), 110))
 }
 
 // In narrow terminals, columns are dropped first, and then the common part of cell names.
@@ -126,6 +126,19 @@ func TestTune(t *testing.T) {
 	require.Equal(t, ": b", show(&record.TuneResult{Best: "b"}))
 	require.Equal(t, ": b Possibly as good (not separated by these trials): a; c", show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
 	require.Equal(t, ": b too many cells", show(&record.TuneResult{Best: "b", Note: "too many cells"}))
+	estimate := &record.TuneScore{Value: 0.842, Interval: record.Interval{Low: 0.701, High: 0.949}, Observed: 0.911, Basis: record.BasisShrunk, Cells: 12}
+	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, shrunk because it is the best of 12 cells; its trials score 0.91, and no fresh trials confirm it",
+		show(&record.TuneResult{Best: "b", Score: estimate}))
+	estimate.Basis = record.BasisMeasured
+	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, measured: there was only one cell to choose from", show(&record.TuneResult{Best: "b", Score: estimate}))
+	r.Summary.Common = &record.CommonTasks{Tasks: 3, LeftOut: []record.LeftOutTask{{Task: "hard", Cells: []string{"a", "c", "d"}, CellCount: 5, Why: "ended in error"}}, Unscored: []string{"e"}}
+	require.Equal(t, ": b Ranked by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in error in a, c, d and 2 more) "+
+		"Cells without any score, which are not compared: e", show(&record.TuneResult{Best: "b"}))
+	r.Summary.Tune = nil
+	var text strings.Builder
+	require.NoError(t, r.Write(&text, report.Options{}))
+	require.Contains(t, text.String(), "Cells can be compared only by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in error")
+	r.Summary.Common = nil
 	many := strings.Split(strings.Repeat("x ", 10), " ")[:10]
 	require.Contains(t, show(&record.TuneResult{Best: "b", Rivals: many}), "x; x and 2 more")
 }

@@ -37,11 +37,11 @@ func (d *compared) suite() {
 		}
 		return &c.Tools.Overall
 	})
-	d.ratioRow(s, "Time/trial", milliseconds, func(c *compare.RunComparison) *compare.Ratio { return c.DurationMS })
-	d.ratioRow(s, "First token", firstToken, func(c *compare.RunComparison) *compare.Ratio { return c.FirstTokenMS })
-	d.ratioRow(s, "Tokens/s", figure.Number, func(c *compare.RunComparison) *compare.Ratio { return c.TokensPerSecond })
-	d.ratioRow(s, "Tokens/trial", figure.Tokens, func(c *compare.RunComparison) *compare.Ratio { return c.Tokens })
-	d.ratioRow(s, "Cost/trial", figure.Cost, func(c *compare.RunComparison) *compare.Ratio { return c.CostUSD })
+	d.ratioRow(s, "Mean time/trial", milliseconds, func(c *compare.RunComparison) *compare.Ratio { return c.DurationMS })
+	d.ratioRow(s, "Mean first token", firstToken, func(c *compare.RunComparison) *compare.Ratio { return c.FirstTokenMS })
+	d.ratioRow(s, "Mean tokens/s", figure.Number, func(c *compare.RunComparison) *compare.Ratio { return c.TokensPerSecond })
+	d.ratioRow(s, "Mean tokens/trial", figure.Tokens, func(c *compare.RunComparison) *compare.Ratio { return c.Tokens })
+	d.ratioRow(s, "Mean cost/trial", figure.Cost, func(c *compare.RunComparison) *compare.Ratio { return c.CostUSD })
 	if len(s.rows) == 1 {
 		s.rows, s.title = nil, ""
 	}
@@ -113,20 +113,34 @@ func times(r *compare.Ratio) string {
 // outcome adds the conclusions about the suite and the verdicts of its tasks.
 func (d *compared) outcome(s *section, i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
-	p := fmt.Sprintf(" (p %s)", d.p(c.P))
+	p := plain(fmt.Sprintf(" (p %s)", d.p(c.P)))
+	all := "All tasks together: "
 	switch c.Outcome {
 	case compare.OutcomeBetter:
-		s.line(item{text: l + " is better than A", colour: green}, plain(p))
+		s.line(plain(all), item{text: l + " is better than A", colour: green}, p, plain(WhyNoTask(c)))
 	case compare.OutcomeWorse:
-		s.line(item{text: l + " is worse than A", colour: red}, plain(p))
+		s.line(plain(all), item{text: l + " is worse than A", colour: red}, p, plain(WhyNoTask(c)))
 	case compare.OutcomeSame:
-		s.line(plain(fmt.Sprintf("%s is the same as A within %s", l, pointsOf(d.Margin))))
+		s.line(plain(fmt.Sprintf("%s%s is the same as A within %s", all, l, pointsOf(d.Margin))))
 	default:
-		s.line(item{text: fmt.Sprintf("It is undecided whether %s differs from A overall", l), colour: yellow}, plain(p))
+		s.line(plain(all), item{text: fmt.Sprintf("it is undecided whether %s differs from A", l), colour: yellow}, p)
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
 		s.line(plain(fmt.Sprintf("By verdict, %s only in A and %d only in %s (p %s)", text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
+}
+
+// WhyNoTask explains an outcome of the suite that no single task shows, as the end of a sentence.
+// It is empty for other outcomes.
+func WhyNoTask(c *compare.RunComparison) string {
+	class, shown := "improved", c.Improved
+	if c.Outcome == compare.OutcomeWorse {
+		class, shown = "regressed", c.Regressed
+	}
+	if c.Outcome != compare.OutcomeBetter && c.Outcome != compare.OutcomeWorse || shown > 0 || c.Compared < 2 {
+		return ""
+	}
+	return ". The changes of all tasks add up; no single task has enough trials to count as " + class
 }
 
 // remarks adds what else readers of a comparison need: differences of the runs, uncompared tasks

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/compare"
+	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/report/reporttest"
+	"waza/runner/runnertest"
 )
 
 // exampleComparison returns a comparison with every part that can occur.
@@ -102,7 +105,7 @@ func TestComparisonOfNothing(t *testing.T) {
 	c := &compare.Comparison{Runs: []compare.ComparedRun{{Name: "a"}, {Name: "b"}}, Comparisons: []compare.RunComparison{{Run: "b", Outcome: compare.OutcomeUndecided, P: 1}}}
 	var text strings.Builder
 	require.NoError(t, Comparison(&text, c, Options{}))
-	require.Contains(t, text.String(), "0 undecided of 0 tasks\n")
+	require.Contains(t, text.String(), "0 undecided of 0 tasks, each by itself\n")
 	require.Equal(t, "AA", letter(26))
 	require.Equal(t, "ZZ", letter(26*27-1))
 }
@@ -120,6 +123,34 @@ func TestComparisonFits(t *testing.T) {
 			if !strings.Contains(line, "against A: ") {
 				require.LessOrEqual(t, Columns(strings.TrimRight(line, "\n")), width, line)
 			}
+		}
+	}
+}
+
+// An interval that excludes 0 was printed beside "undecided" without a word.
+func TestComparisonExplainsIntervals(t *testing.T) {
+	t.Parallel()
+	const suite = "-- eval.yaml --\nname: intervals\nconfig: {executor: agent, trials_per_task: 5}\n" +
+		"graders: [{name: good, type: text, config: {contains: [good]}}]\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n"
+	dir := t.TempDir()
+	passing := func(n int) record.Handle {
+		return runnertest.RecordRun(t, dir, suite, func(_ context.Context, t *executor.Trial) (string, error) {
+			if t.Task.ID == "a" && t.Num > n {
+				return "bad", nil
+			}
+			return "good", nil
+		})
+	}
+	all := passing(5)
+	for n, explained := range map[int]bool{1: true, 4: false} {
+		c := runnertest.Compare(t, compare.Options{}, all, passing(n))
+		var text, markdown strings.Builder
+		require.NoError(t, Comparison(&text, c, Options{}))
+		require.NoError(t, ComparisonMarkdown(&markdown, c))
+		for _, out := range []string{text.String(), markdown.String()} {
+			require.Contains(t, out, "0 regressed, 0 improved")
+			require.Contains(t, out, "each by itself")
+			require.Equal(t, explained, strings.Contains(out, compare.NoContradiction), out)
 		}
 	}
 }

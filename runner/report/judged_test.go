@@ -16,7 +16,7 @@ import (
 
 // judgedRun returns the report of a run of the kind judge with every part that can occur.
 func judgedRun() *report.Report {
-	rate := 0.75
+	rate, overall := 0.75, 82.0
 	rec := &record.Run{RunID: "20260102-030405.000-abcdefghij", Suite: record.SuiteRef{Name: "answers", Kind: eval.Judge}, Tasks: []record.TaskRef{{ID: "a[m-1]", Task: "a"}, {ID: "a[m-2]", Task: "a"}}}
 	r := report.New(rec)
 	r.Status = record.StatusCompleted
@@ -27,7 +27,7 @@ func judgedRun() *report.Report {
 			{Num: 2, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 2, Winner: record.Tie},
 			{Num: 3, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 3, Error: "unreachable"},
 		}}},
-		Report: &record.JudgeReport{OverallScore: 82, OverallGrade: "B+", Strengths: []string{"Complete\x1b[31m answers."}, Weaknesses: []string{"<b>Rude</b>."}, Stale: true, Judge: "j"},
+		Report: &record.JudgeReport{OverallScore: &overall, OverallGrade: "B+", Strengths: []string{"Complete\x1b[31m answers."}, Weaknesses: []string{"<b>Rude</b>."}, Stale: true, Judge: "j"},
 	}}
 	return r
 }
@@ -51,6 +51,20 @@ func TestJudgedText(t *testing.T) {
 	} {
 		require.Contains(t, b.String(), line)
 	}
+}
+
+// The report names the tasks that the grade leaves out. Without a common task it has no grade.
+func TestJudgedLeavesOut(t *testing.T) {
+	t.Parallel()
+	r := judgedRun()
+	r.Summary.Common = &record.CommonTasks{Tasks: 2, LeftOut: []record.LeftOutTask{{Task: "hard", Cells: []string{"m-2"}, CellCount: 1, Why: "ended in error"}}}
+	var b bytes.Buffer
+	require.NoError(t, r.Write(&b, report.Options{Width: 100}))
+	require.Contains(t, b.String(), "The grade is that of 2 of 3 tasks. Left out: hard (ended in error in m-2)\n")
+	r.Summary.Judged.Report.OverallScore = nil
+	b.Reset()
+	require.NoError(t, r.Write(&b, report.Options{Width: 100}))
+	require.Contains(t, b.String(), "Judged: no grade, because no task has a score in every cell\n")
 }
 
 func TestJudgedMarkdown(t *testing.T) {

@@ -52,7 +52,11 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 	if err != nil {
 		return err
 	}
-	j := &junit{out: bufio.NewWriterSize(w, 64<<10), rec: h.Record(), progress: progress, results: results}
+	damage, err := h.Damage()
+	if err != nil {
+		return err
+	}
+	j := &junit{damage: damage, out: bufio.NewWriterSize(w, 64<<10), rec: h.Record(), progress: progress, results: results}
 	j.open()
 	planned := 0
 	for _, t := range j.rec.Tasks {
@@ -75,6 +79,7 @@ type junit struct {
 	rec      *record.Run
 	progress record.Progress
 	results  []*record.Task
+	damage   *record.Damage
 
 	task  int          // index of the current task
 	cases bytes.Buffer // its testcases
@@ -361,11 +366,21 @@ func (j *junit) run() {
 		text := cmp.Or(j.progress.Error, "unfinished trials are marked as skipped")
 		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: Cut(text, mostFeedback)})
 	}
+	if j.damage != nil {
+		message := "the record of the run is damaged"
+		if !j.damage.Damaged() {
+			message = "the record of the run cannot be verified"
+		}
+		j.testcase(testcase{name: "record", verdict: record.Errored, message: message, text: Cut(j.damage.String(), mostFeedback)})
+	}
 	properties := append(j.common(), property{"status", string(j.progress.Status)})
+	if j.damage != nil {
+		properties = append(properties, property{"record", Cut(j.damage.String(), mostFeedback)})
+	}
 	if s := j.progress.Summary; s != nil {
 		properties = append(properties, spentProperties(s.Usage)...)
 	}
-	if j.count.tests > 0 {
+	if j.count.tests > 0 || j.damage != nil {
 		j.suite(j.class(), properties)
 	}
 }

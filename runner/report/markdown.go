@@ -40,11 +40,13 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.tasks()
 	m.reasons()
 	m.judged()
+	m.positions()
 	m.benchmark()
 	m.metrics()
 	m.groups()
 	m.baseline()
 	m.triggers()
+	m.shouldTrigger()
 	m.routing()
 	m.closing()
 	if m.b.Len() > limit {
@@ -83,7 +85,7 @@ func (m *markdown) head() {
 	tasks, all := m.tally()
 	verdict := "❌"
 	switch {
-	case m.Status != record.StatusCompleted:
+	case m.Status != record.StatusCompleted, m.Damage != nil:
 		verdict = "⚠️"
 	case m.good(tasks):
 		verdict = "✅"
@@ -126,6 +128,12 @@ func (m *markdown) head() {
 			b.WriteString("\n" + codeBlock(Cut(m.Error, mostMarkdownText)))
 		}
 	}
+	switch {
+	case m.Damage.Damaged():
+		b.WriteString("\n**The record of the run is damaged.**\n\n" + codeBlock(Cut(m.Damage.String(), mostMarkdownText)))
+	case m.Damage != nil:
+		b.WriteString("\n**The record of the run cannot be verified.**\n\n" + codeBlock(Cut(m.Damage.String(), mostMarkdownText)))
+	}
 	m.add(b.String())
 }
 
@@ -162,7 +170,7 @@ func (m *markdown) tasks() {
 		listed = kept
 	}
 	tools := m.hasTools()
-	head, rule := "\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Time/trial |", "\n|---|---|---|---:|---:|---:|---:|---:|"
+	head, rule := "\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Median time |", "\n|---|---|---|---:|---:|---:|---:|---:|"
 	if tools {
 		head, rule = head+" "+strings.Join(toolHeads, " | ")+" |", rule+"---:|---:|---:|"
 	}
@@ -303,8 +311,10 @@ func (m *markdown) groups() {
 		rows = append(rows, cells)
 	}
 	m.table("Groups", rows)
-	for _, line := range tuneLines(m.Summary.Tune, codeSpan) {
-		m.add("\n" + line + "\n")
+	if len(m.Summary.Groups) > 0 && m.Summary.Groups[0].CellResult != nil {
+		for _, line := range cellLines(m.Summary, codeSpan) {
+			m.add("\n" + line + "\n")
+		}
 	}
 	if lines := promptLines(m.Summary); lines != nil {
 		m.add("\n" + codeBlock(strings.Join(lines, "\n")) + "\n")
@@ -324,6 +334,12 @@ func (m *markdown) baseline() {
 	if g := base.PassRate; g != nil {
 		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
+	if effect, _ := Effect(base); effect != "" {
+		text += ". All tasks together: " + effect
+	}
+	if why := ExplainBaseline(base); why != "" {
+		text += ". " + why
+	}
 	m.add(text + "\n")
 }
 
@@ -338,6 +354,14 @@ func (m *markdown) triggers() {
 	}
 	m.add(fmt.Sprintf("\n**Trigger tests:** %s; accuracy %s, precision %s, recall %s, F1 %s\n",
 		answers(t, Options{}), figure.Percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
+}
+
+func (m *markdown) shouldTrigger() {
+	if m.Summary == nil || m.Summary.ShouldTrigger == nil {
+		return
+	}
+	u := m.Summary.ShouldTrigger
+	m.add(fmt.Sprintf("\n**Expected should_trigger** of %s not measured: %s.\n", text.Count(u.Tasks, "task", "tasks"), unmeasured(u.Note)))
 }
 
 // closing states how much is omitted, and where to find it.

@@ -24,6 +24,9 @@ type Report struct {
 	Summary *record.Summary
 	// Error is the reason why the run itself could not continue.
 	Error string
+	// Damage describes the damaged parts of the record; nil without damage, and if the record
+	// was not read.
+	Damage *record.Damage
 }
 
 // A Task is a task of a run and its result.
@@ -53,6 +56,9 @@ func New(rec *record.Run) *Report {
 func Of(h record.Handle) (*Report, error) {
 	r, err := OfResults(h)
 	if err != nil {
+		return nil, err
+	}
+	if r.Damage, err = h.Damage(); err != nil {
 		return nil, err
 	}
 	soFar, err := tally.Unfinished(h)

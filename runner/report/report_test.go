@@ -10,6 +10,7 @@ import (
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
 	"waza/runner/report/reporttest"
+	"waza/runner/stats"
 )
 
 // example returns a report with everything that can occur.
@@ -83,8 +84,10 @@ func TestReportOfARunCutShort(t *testing.T) {
 func TestLine(t *testing.T) {
 	t.Parallel()
 	e := &record.Event{Type: record.TaskComplete, TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed, Score: reporttest.Share(0.5),
-		DurationMS: 2500, Task: reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 1250)}
-	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  2.5 s  flaky", Line(e, Options{}))
+		DurationMS: 3000, Task: reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 1250)}
+	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  1.2 s  flaky", Line(e, Options{}))
+	e.Task.DurationMS = stats.SpreadOf([]float64{1000, 2000})
+	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  median 1.5 s  flaky", Line(e, Options{}), "not the sum of all trials")
 	require.Equal(t, "\x1b[31mfailed   \x1b[0m  2/5  a", Line(&record.Event{TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed}, Options{Color: true}))
 }
 

@@ -23,8 +23,10 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	r.baseline(&b, o)
 	r.metrics(&b, o)
 	r.triggers(&b, o)
+	r.shouldTrigger(&b, o)
 	r.routing(&b, o)
 	r.calibrations(&b, o)
+	r.positions(&b, o)
 	r.closing(&b, o)
 	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
 	return err
@@ -119,7 +121,7 @@ func writeTable(b *strings.Builder, rows []row, o Options) {
 
 func (r *Report) table(b *strings.Builder, o Options) {
 	rows := []row{{
-		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Time/trial"},
+		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Median time"},
 		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
 	}}
 	tools := r.hasTools()
@@ -195,7 +197,7 @@ func taskRow(t Task, name string) row {
 	}
 	cells[4], cells[5] = rateCells(res.Trials.Rate, t.thresholds()...)
 	if res.DurationMS != nil {
-		cells[6] = milliseconds(res.DurationMS.Mean)
+		cells[6] = milliseconds(res.DurationMS.Median)
 	}
 	return row{cells, colours}
 }
@@ -251,8 +253,12 @@ func Line(e *record.Event, o Options) string {
 	if e.Score != nil {
 		s += "  score " + figure.Score(*e.Score)
 	}
-	if e.Task.DurationMS != nil {
-		s += "  " + milliseconds(float64(e.DurationMS))
+	if d := e.Task.DurationMS; d != nil {
+		s += "  "
+		if d.N > 1 {
+			s += "median "
+		}
+		s += milliseconds(d.Median)
 	}
 	if e.Task.Flaky {
 		s += "  flaky"
@@ -277,7 +283,7 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 	b.WriteByte('\n')
 	if r.Summary.Groups[0].CellResult != nil {
 		r.cells(b, o)
-		for _, line := range tuneLines(r.Summary.Tune, Clean) {
+		for _, line := range cellLines(r.Summary, Clean) {
 			for _, part := range Wrap(line, o.Width) {
 				b.WriteString(part + "\n")
 			}

@@ -19,7 +19,8 @@ import (
 const most = 50
 
 // Write writes an annotation for each broken policy, each regressed task and each run that is
-// worse overall, and a notice that sums up each comparison. Regressions are errors if strict is
+// worse overall, a notice that sums up each comparison, and one for each of its limits. Tasks that
+// passed always before and never now have one, too. Regressions are errors if strict is
 // set, and warnings otherwise. Texts of suites are escaped.
 func Write(w io.Writer, c *compare.Comparison, strict bool) error {
 	a := &writer{out: bufio.NewWriter(w)}
@@ -27,8 +28,23 @@ func Write(w io.Writer, c *compare.Comparison, strict bool) error {
 	if strict {
 		level = "error"
 	}
-	for i := range c.Comparisons {
-		a.comparison(&c.Comparisons[i], level, c.Confidence)
+	suites := c.Suites()
+	for _, one := range suites {
+		if len(suites) > 1 {
+			a.suite = fmt.Sprintf("suite %q: ", one.Runs[0].Suite.Name)
+		}
+		for i := range one.Comparisons {
+			x := &one.Comparisons[i]
+			a.comparison(x, level, c.Confidence)
+			a.collapsed(x, strict, c.OnCollapsedTasks)
+			for _, n := range x.Notes {
+				a.add("notice", "note", strings.TrimSpace(n.Run+" "+n.Text))
+			}
+		}
+	}
+	a.suite = ""
+	for _, s := range c.Single {
+		a.add("notice", "not compared", fmt.Sprintf("the suite %q has too few runs", s.Name))
 	}
 	if a.left > 0 {
 		a.out.WriteString("::notice title=waza::" + escaped(text.Count(a.left, "further finding is", "further findings are")+" in the summary of the step") + "\n")
@@ -38,6 +54,7 @@ func Write(w io.Writer, c *compare.Comparison, strict bool) error {
 
 type writer struct {
 	out   *bufio.Writer
+	suite string // before each message; empty for a comparison of one suite
 	count int
 	left  int
 }
@@ -61,10 +78,28 @@ func (a *writer) comparison(c *compare.RunComparison, level string, confidence f
 		}
 	}
 	if c.Outcome == compare.OutcomeWorse {
-		a.add(level, "worse", fmt.Sprintf("run %s is worse than the reference (p %s)", c.Run, figure.P(c.P, 1-confidence)))
+		a.add(level, "worse", fmt.Sprintf("run %s is worse than the reference (p %s)", c.Run, figure.P(c.P, 1-confidence))+report.WhyNoTask(c))
 	}
-	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d undecided of %s",
+	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d undecided of %s, each by itself",
 		c.Regressed, c.Improved, c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks")))
+}
+
+// collapsed adds the tasks that passed always before and never now, in too few trials for a test.
+func (a *writer) collapsed(c *compare.RunComparison, strict bool, effect compare.OnTasks) {
+	level := "warning"
+	switch {
+	case effect == compare.OnTasksAllow:
+		return
+	case strict && effect == compare.OnTasksFail:
+		level = "error"
+	}
+	for _, t := range c.Collapsed() {
+		a.add(level, "collapsed", fmt.Sprintf("task %q passed all of its %s of the reference and none of %s, too few for a test: a rule of the gate, not a significance result",
+			t.ID, text.Count(t.Reference.Counted(), "trial", "trials"), text.Count(t.Run.Counted(), "trial", "trials")))
+	}
+	if strict && c.NonePassed() && c.Regressed == 0 && c.Outcome != compare.OutcomeWorse {
+		a.add("error", "undecided", "no trial of run "+c.Run+" passed, in too few trials for a test; add trials")
+	}
 }
 
 func (a *writer) add(level, kind, message string) {
@@ -72,7 +107,7 @@ func (a *writer) add(level, kind, message string) {
 		a.left++
 		return
 	}
-	fmt.Fprintf(a.out, "::%s title=waza: %s::%s\n", level, strings.ReplaceAll(kind, "_", " "), escaped(message))
+	fmt.Fprintf(a.out, "::%s title=waza: %s::%s\n", level, strings.ReplaceAll(kind, "_", " "), escaped(a.suite+message))
 }
 
 // escaped encodes a text as the message of a command, which must be one line.

@@ -132,6 +132,7 @@ func stateful() record.Handle {
 	c := reporttest.CannedRun()
 	c.Now.Status, c.Now.Error = record.StatusFailed, "the disk is full"
 	c.Now.Summary.TrialsSaved, c.Now.Summary.TrialsCached = 3, 2
+	conclude(c.Now.Summary)
 	for i, cell := range []string{"m-1", "m-2"} {
 		task := record.TaskRef{ID: "prime[" + cell + "]", Task: "prime", Name: "prime", Trials: 5, First: 1,
 			Cell: &record.Cell{Name: cell, Model: cell, Params: map[string]any{"temperature": 0.5}}}

@@ -7,6 +7,7 @@ import (
 
 	"waza/runner/record"
 	"waza/runner/report"
+	"waza/runner/stats"
 )
 
 const (
@@ -72,7 +73,11 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 	var verdicts strings.Builder
 	whys := map[string]int{}
 	last := -1
+	var speeds speeds
+	of := make([]measured, len(d.tasks))
 	err := h.Trials(func(task int, t *record.Trial) error {
+		speeds.add(&d.tasks[task].TaskRef, t)
+		of[task].add(t)
 		for last < task {
 			last++
 			d.first[last] = len(d.columns.Num)
@@ -88,6 +93,10 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 		d.first[last] = len(d.columns.Num)
 	}
 	d.columns.Verdict = verdicts.String()
+	for i := range of {
+		d.tasks[i].Medians = of[i].medians()
+	}
+	d.page.TrialMS, d.page.TokensWrittenPerSecond = stats.SpreadOf(speeds.counted), speeds.tokensWrittenPerSecond()
 	return err
 }
 

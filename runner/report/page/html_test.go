@@ -17,8 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/compare"
 	"waza/runner/journal"
 	"waza/runner/record"
+	"waza/runner/report"
+	"waza/runner/report/reporttest"
 	"waza/runner/stats"
 )
 
@@ -280,13 +283,41 @@ func TestHTMLOfOddRuns(t *testing.T) {
 	second := h.Index("task-2")
 	h.Done[second] = append(h.Done[second], &record.Trial{TrialNum: 7, Verdict: record.Passed, Score: &score,
 		Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}, Attempts: []record.Attempt{{Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
-	h.Ended[second] = &record.Task{Verdict: record.Passed, DurationMS: &record.Distribution{Median: 3}, PassK: stats.Curve(300, 200, 100)}
+	h.Ended[second] = &record.Task{Verdict: record.Passed, DurationMS: stats.SpreadOf([]float64{3}), PassK: stats.Curve(300, 200, 100)}
 	p, _ = pageOfHandle(t, h, Options{})
 	require.Equal(t, "?p", p.data.Trials.Verdict)
 	require.Equal(t, []int{1, 7}, p.data.Trials.Num)
 	require.Equal(t, []any{0.0, 2.0, 0.0}, []any{p.task(t, "task-1")["ended"], p.task(t, "task-2")["ended"], p.task(t, "task-3")["ended"]})
 	require.Len(t, p.task(t, "task-2")["passK"], 8)
 	require.Len(t, p.trials, 2)
+}
+
+// conclude gives a summary an undecided baseline whose interval excludes 0, and a judge who prefers
+// the first output.
+func conclude(s *record.Summary) {
+	b := s.Baseline
+	b.Outcome, b.P, b.Needed = record.OutcomeUndecided, 0.3, &record.Needed{Trials: 14, More: 12}
+	b.ClassCounts = record.ClassCounts{Undecided: 1}
+	b.Tasks[0].Class, b.Tasks[0].PassRate.Interval = record.Undecided, &record.Interval{Low: 0.1, High: 0.9}
+	s.JudgePositions = []record.JudgePosition{{Judge: "j-1", First: 9, Second: 1, Compared: 10, P: 0.021}}
+}
+
+// The page omitted the decision on a baseline, the explanation of an interval that excludes 0
+// beside "undecided", and half of the sentence about a judge.
+func TestHTMLStatesConclusions(t *testing.T) {
+	t.Parallel()
+	c := reporttest.CannedRun()
+	conclude(c.Now.Summary)
+	p, _ := pageOfHandle(t, c, Options{})
+	require.Equal(t, []any{
+		"All tasks together: it is undecided whether the skills help (p 0.300); 12 more trials of each task would show such a difference in 4 of 5 runs",
+		compare.NoContradiction,
+	}, p.data.Run["baseline"])
+	require.Equal(t, []any{report.PositionText(&c.Now.Summary.JudgePositions[0])}, p.data.Run["judgePositions"])
+
+	c.Now.Summary.Baseline.Tasks[0].PassRate.Interval = nil
+	p, _ = pageOfHandle(t, c, Options{})
+	require.Len(t, p.data.Run["baseline"], 1)
 }
 
 func TestRanges(t *testing.T) {

@@ -113,6 +113,9 @@ func (r *results) metadata() map[string]any {
 	if r.Error != "" {
 		m["run_error"] = r.Error
 	}
+	if r.Damage != nil {
+		m["record_damage"] = r.Damage.String()
+	}
 	if r.Record.Config.Agent != "" {
 		m["agent"] = r.Record.Config.Agent
 	}

@@ -50,6 +50,16 @@ func Write(w io.Writer, h record.Handle) error {
 	if progress.Status != record.StatusCompleted {
 		errs.add("the run did not complete: its status is "+string(progress.Status)+report.After(": ", progress.Error), s.suitePlace(rec, dir))
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return err
+	}
+	switch {
+	case damage.Damaged():
+		errs.add("the record of the run is damaged: "+damage.String(), s.suitePlace(rec, dir))
+	case damage != nil:
+		errs.add("the record of the run cannot be verified: "+damage.Unverifiable, s.suitePlace(rec, dir))
+	}
 	err = h.Trials(func(task int, t *record.Trial) error {
 		ref := rec.Tasks[task]
 		line, text := report.Explain(t, rec.RunID)

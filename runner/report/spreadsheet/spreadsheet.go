@@ -28,7 +28,9 @@ type Column struct {
 type row struct {
 	run  *record.Run
 	task record.TaskRef
-	t    *record.Trial
+	t    *record.Trial // nil for a task whose trials are lost
+	// damage describes the damage of the run's record; empty without damage.
+	damage string
 }
 
 // mostReason is the most characters of a reason in a cell.
@@ -43,24 +45,24 @@ func Columns() []Column {
 		{"task_name", "Name of the task.", func(c row) string { return c.task.Name }},
 		{"role", "baseline or trigger; empty for a task of the suite.", func(c row) string { return string(c.task.Role) }},
 		{"tags", "Tags of the task, separated by semicolons.", func(c row) string { return strings.Join(c.task.Tags, ";") }},
-		{"trial", "Number of the trial.", func(c row) string { return strconv.Itoa(c.t.TrialNum) }},
-		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", func(c row) string { return string(c.t.Verdict) }},
-		{"score", "Score, 0 to 1; 0 for a timeout. Empty if no grader gave one.", func(c row) string {
+		{"trial", "Number of the trial.", ofTrial(func(c row) string { return strconv.Itoa(c.t.TrialNum) })},
+		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", ofTrial(func(c row) string { return string(c.t.Verdict) })},
+		{"score", "Score, 0 to 1; 0 for a timeout. Empty if no grader gave one.", ofTrial(func(c row) string {
 			if s := report.ScoreOf(c.t); s != nil {
 				return number(*s)
 			}
 			return ""
-		}},
-		{"started_at", "Start of the trial, in UTC.", func(c row) string {
+		})},
+		{"started_at", "Start of the trial, in UTC.", ofTrial(func(c row) string {
 			if c.t.StartedAt.IsZero() {
 				return ""
 			}
 			return c.t.StartedAt.UTC().Format(time.RFC3339Nano)
-		}},
-		{"duration_ms", "Duration of the trial, including all attempts and graders.", func(c row) string { return integer(c.t.DurationMS) }},
-		{"executor_ms", "Duration of the executor in the attempt that counts.", func(c row) string { return integer(c.t.ExecutorMS) }},
-		{"startup_ms", "Time before that until the agent was ready.", func(c row) string { return integer(c.t.StartupMS) }},
-		{"attempts", "Number of attempts.", func(c row) string { return strconv.Itoa(len(c.t.Attempts) + 1) }},
+		})},
+		{"duration_ms", "Duration of the trial, including all attempts and graders.", ofTrial(func(c row) string { return integer(c.t.DurationMS) })},
+		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c row) string { return integer(c.t.ExecutorMS) })},
+		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c row) string { return integer(c.t.StartupMS) })},
+		{"attempts", "Number of attempts.", ofTrial(func(c row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
 		{"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.", usage(totalOf, func(u *record.Usage) string { return integer(u.InputTokens) })},
 		{"output_tokens", "Tokens written.", usage(totalOf, func(u *record.Usage) string { return integer(u.OutputTokens) })},
 		{"total_tokens", "Tokens in total.", usage(totalOf, func(u *record.Usage) string { return integer(u.Total()) })},
@@ -76,21 +78,32 @@ func Columns() []Column {
 			}
 			return c.task.Cell.Name
 		}},
-		{"failed_graders", "Names of the graders that did not pass, separated by semicolons.", failedGraders},
-		{"reason", "Reason why the trial did not pass, 1,000 characters at most.", func(c row) string {
+		{"failed_graders", "Names of the graders that did not pass, separated by semicolons.", ofTrial(failedGraders)},
+		{"reason", "Reason why the trial did not pass, 1,000 characters at most.", ofTrial(func(c row) string {
 			line, message := report.Explain(c.t, c.run.RunID)
 			return text.ClipRunes(cmp.Or(message, line), mostReason-1)
-		}},
-		{"cached_from", "Id of the earlier run that executed the trial, if it was reused.", func(c row) string {
+		})},
+		{"cached_from", "Id of the earlier run that executed the trial, if it was reused.", ofTrial(func(c row) string {
 			if c.t.Cached == nil {
 				return ""
 			}
 			return c.t.Cached.RunID
-		}},
-		{"hash", "Hash of the trial's inputs: the same hash means the same question.", func(c row) string { return c.t.Hash }},
+		})},
+		{"hash", "Hash of the trial's inputs: the same hash means the same question.", ofTrial(func(c row) string { return c.t.Hash })},
 		{"tool_selection", "Tool selection score, 0 to 1; empty if no tool calls are expected.", tools(func(s *record.TrialTools) *float64 { return &s.Selection })},
 		{"tool_arguments", "Share of the expected arguments that are right; empty if none are listed.", tools(func(s *record.TrialTools) *float64 { return s.Params })},
 		{"tool_score", "Mean of both, or the first if the second is empty.", tools(func(s *record.TrialTools) *float64 { return &s.Overall })},
+		{"record_damage", "Damage of the run's record, the same in each row; empty without damage.", func(c row) string { return c.damage }},
+	}
+}
+
+// ofTrial returns a column function for a value of the trial; the cell is empty without a trial.
+func ofTrial(value func(row) string) func(row) string {
+	return func(c row) string {
+		if c.t == nil {
+			return ""
+		}
+		return value(c)
 	}
 }
 
@@ -115,18 +128,18 @@ func dollarsOf(u *record.Usage) string {
 // usage returns a column function for a value of the trial's usage; the cell is empty if the
 // usage is unknown.
 func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) string) func(row) string {
-	return func(c row) string {
+	return ofTrial(func(c row) string {
 		u := of(c.t.Ledger())
 		if u == nil {
 			return ""
 		}
 		return value(u)
-	}
+	})
 }
 
 // tools returns a column function for a tool score.
 func tools(value func(*record.TrialTools) *float64) func(row) string {
-	return func(c row) string {
+	return ofTrial(func(c row) string {
 		if c.t.Tools == nil {
 			return ""
 		}
@@ -134,7 +147,7 @@ func tools(value func(*record.TrialTools) *float64) func(row) string {
 			return number(*v)
 		}
 		return ""
-	}
+	})
 }
 
 func failedGraders(c row) string {
@@ -147,7 +160,9 @@ func failedGraders(c row) string {
 	return strings.Join(names, ";")
 }
 
-// Write writes a header and a row for each ended trial, in the format of RFC 4180 and in UTF-8.
+// Write writes a header and a row for each ended trial, in the format of RFC 4180 and in UTF-8. If
+// the record of the run is damaged, each task without trials has a row without their values; a
+// record without tasks has one row.
 func Write(w io.Writer, h record.Handle) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -160,13 +175,37 @@ func Write(w io.Writer, h record.Handle) error {
 		return err
 	}
 	rec := h.Record()
-	err := h.Trials(func(task int, t *record.Trial) error {
-		from := row{run: rec, task: rec.Tasks[task], t: t}
+	damage, err := h.Damage()
+	if err != nil {
+		return err
+	}
+	note := ""
+	if damage != nil {
+		note = damage.String()
+	}
+	write := func(from row) error {
+		from.run, from.damage = rec, note
 		for i, c := range columns {
 			cells[i] = cell(c.value(from))
 		}
 		return out.Write(cells)
+	}
+	written := make([]bool, len(rec.Tasks))
+	err = h.Trials(func(task int, t *record.Trial) error {
+		written[task] = true
+		return write(row{task: rec.Tasks[task], t: t})
 	})
+	if err != nil {
+		return err
+	}
+	if damage != nil && len(rec.Tasks) == 0 {
+		err = write(row{})
+	}
+	for i, ref := range rec.Tasks {
+		if damage != nil && !written[i] && err == nil {
+			err = write(row{task: ref})
+		}
+	}
 	if err != nil {
 		return err
 	}

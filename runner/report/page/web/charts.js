@@ -140,7 +140,8 @@ function strip(key, tasks, width, open) {
     name.dataset.tip = task.id;
     const own = trialsOf(task).filter((at) => values[at] >= 0);
     drawing.append(name, ...(own.length > MOST_DOTS ? density(key, own, x, y, end) : dots(key, own, x, y)));
-    if (own.length > 1) drawing.append(median(values, own, x, y));
+    const middle = (task.medians || {})[key];
+    if (own.length > 1 && known(middle)) drawing.append(median(x(middle), y));
   });
   drawing.addEventListener('click', (event) => {
     const at = event.target.dataset && event.target.dataset.trial;
@@ -196,9 +197,4 @@ function density(key, list, x, y, end) {
   );
 }
 
-function median(values, list, x, y) {
-  const sorted = list.map((at) => values[at]).sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  const middle = sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-  return svg('line', { class: 'median', x1: x(middle), x2: x(middle), y1: y - 8, y2: y + 8 });
-}
+const median = (x, y) => svg('line', { class: 'median', x1: x, x2: x, y1: y - 8, y2: y + 8 });

@@ -40,11 +40,11 @@ const COLUMNS = [
   })),
   {
     key: 'time',
-    title: 'Time',
+    title: 'Median time',
     number: true,
     tip: 'Median of its counted trials',
-    by: (t) => t.ms ?? undefined,
-    cell: (t) => numberCell(duration(t.ms), 'Time'),
+    by: (t) => t.medians?.ms,
+    cell: (t) => numberCell(duration(t.medians?.ms), 'Median time'),
     down: true,
   },
   {

@@ -67,7 +67,7 @@ function showStrip(tasks) {
       all.length > some.length
         ? `The first ${count(some.length)} of ${count(all.length)} tasks, as the table lists them. `
         : '',
-      'Each sign is a trial. The line is the median.',
+      'Each sign is a trial. The line is the median of the counted ones.',
     ),
   );
 }

@@ -3,7 +3,7 @@
 // agreement of judges with people.
 
 function showMeasures() {
-  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), routing(), calibrations()].flat().filter(Boolean);
+  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), shouldTrigger(), routing(), calibrations()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -130,11 +130,53 @@ function groups() {
   return made;
 }
 
-// tuned names the best cell of a tuning and the cells that may be as good; null without a tuning.
+// tuned names the best cell of a tuning, its score, the cells that may be as good, and the tasks
+// that comparisons of cells leave out; null if there is nothing to say.
 function tuned() {
   const t = SUMMARY.tune;
-  if (!t) return null;
-  return [el('p', { class: 'quiet' }, `Best cell: ${t.best}. ${rivals(t)}`), ...(t.prompts || []).map(proposed)];
+  if (!(SUMMARY.groups || []).some((g) => g.cell)) return null;
+  const effect = t
+    ? 'Ranked by the tasks with a score in every cell:'
+    : 'Cells can be compared only by the tasks with a score in every cell:';
+  return [
+    t && el('p', { class: 'quiet' }, [t.best && `Best cell: ${t.best}.`, bestScore(t.score), rivals(t)].filter(Boolean).join(' ')),
+    ...commonTasks(effect),
+    ...((t && t.prompts) || []).map(proposed),
+  ].filter(Boolean);
+}
+
+// bestScore is a sentence about the score of the best cell.
+function bestScore(s) {
+  if (!s) return '';
+  const text = `Score ${score(s.value)}, 95 % interval ${scores(s.interval)}, `;
+  if (s.basis !== 'shrunk') return `${text}measured: there was only one cell to choose from.`;
+  return `${text}shrunk because it is the best of ${count(s.cells)} cells; its trials score ${score(s.observed)}, and no fresh trials confirm it.`;
+}
+
+const MOST_LEFT_OUT = 8;
+
+// commonTasks are paragraphs about the tasks that have no score in every cell.
+function commonTasks(effect) {
+  const c = SUMMARY.common;
+  if (!c) return [];
+  const several = (texts, total, most, separator) => {
+    const shown = texts.slice(0, most);
+    return shown.join(separator) + (total > shown.length ? ` and ${count(total - shown.length)} more` : '');
+  };
+  const out = c.leftOut || [];
+  const names = out.map((t) => {
+    const where = t.cellCount ? ` in ${several(t.cells, t.cellCount, t.cells.length, ', ')}` : '';
+    return `${t.task} (${t.why}${where})`;
+  });
+  const without = c.cellsWithoutScore || [];
+  return [
+    out.length &&
+      `${effect} ${count(c.tasks)} of ${plural(c.tasks + out.length, 'task')}. Left out: ${several(names, out.length, MOST_LEFT_OUT, '; ')}.`,
+    without.length &&
+      `Cells without any score, which are not compared: ${several(without, without.length, MOST_LEFT_OUT, '; ')}.`,
+  ]
+    .filter(Boolean)
+    .map((text) => el('p', { class: 'quiet' }, text));
 }
 
 function rivals(t) {
@@ -161,7 +203,7 @@ function baseline() {
   if (!b) return null;
   if (!b.measured) return block('With skills and without', unmeasured(b.note), null, []);
   const about =
-    `Over ${plural(b.pairs, 'task')}: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged, ` +
+    `Over ${plural(b.pairs, 'task')}, each by itself: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged, ` +
     `${count(b.noDifference || 0)} without a difference, ${count(b.undecided || 0)} undecided` +
     `${b.errors ? `; ${plural(b.errors, 'error')} without skills` : ''}.`;
   const rows = [];
@@ -175,7 +217,8 @@ function baseline() {
     rows.push(
       el('tr', {}, el('td', { colspan: 4, class: 'quiet' }, `and ${plural(changed.length - most, 'more task')}`)),
     );
-  return block('With skills and without', about, ['', 'With', 'Without', 'Gain'], rows);
+  const sentences = [about, ...(RUN.baseline || []).map(sentence)].map((text) => el('p', { class: 'quiet' }, text));
+  return block('With skills and without', sentences, ['', 'With', 'Without', 'Gain'], rows);
 }
 
 function gainRow(name, gain, form, scale, digits, unit) {
@@ -185,6 +228,11 @@ function gainRow(name, gain, form, scale, digits, unit) {
     el('span', { class: kind }, signed(gain.gain * scale, digits), unit),
     el('span', { class: 'quiet' }, interval),
   ]);
+}
+
+function shouldTrigger() {
+  const u = SUMMARY.shouldTrigger;
+  return u ? block('Expected should_trigger', `${plural(u.tasks, 'task')}. ${unmeasured(u.note)}`, null, []) : null;
 }
 
 function triggers() {
@@ -351,12 +399,17 @@ const MOST_COMPARISONS = 50;
 function judged() {
   const j = SUMMARY.judged;
   if (!j) return null;
-  const grade = j.report ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.` : 'No cases were judged.';
+  const graded = j.report && typeof j.report.overallScore === 'number';
+  const grade = !j.report
+    ? 'No cases were judged.'
+    : graded
+      ? `Grade ${j.report.overallGrade}, ${j.report.overallScore} of 100.`
+      : 'No grade, because no task has a score in every cell.';
   const quality = [5, 4, 3, 2, 1];
   return [
     block(
       'Judged',
-      grade,
+      [el('p', { class: 'quiet' }, grade), ...commonTasks('The grade is that of')],
       ['Quality', ...quality.map(String), 'Not judged'],
       [row('Cases', ...quality.map((q) => count(j.quality[q - 1])), count(j.cases - j.judged))],
     ),
@@ -435,15 +488,21 @@ function benchmark() {
   if (!list.length && !skipped.length) return null;
   const number = (m) => (m ? m.mean.toFixed(2) : DASH);
   const range = (m) => (m && m.meanInterval ? outward(m.meanInterval, 1, 2).join('–') : DASH);
+  const spread = (m) => (m ? [m.median, m.p90, m.p95].map((ms) => ms.toFixed(2)) : [DASH, DASH, DASH]);
+  const times = block(
+    'Speed: time of answers',
+    'Milliseconds from the prompt to the first token and to the end of the answer, in the 50th, 90th and 95th percentile of trials.',
+    ['Model', 'Context', 'Trials', ...['First token', 'Total time'].flatMap((name) => ['p50', 'p90', 'p95'].map((p) => `${name} ${p}`))],
+    list.map((b) => row(b.name, count(b.context || 0), count(b.trials), ...spread(b.firstTokenMs), ...spread(b.totalMs))),
+  );
   const made = block(
-    'Speed',
-    'Means over trials, with 95 % intervals. The time to the first token is in milliseconds.',
-    ['Model', 'Context', 'Trials', 'First token', 'Interval', 'Tokens/s', 'Interval', 'Tokens read', 'Tokens written', 'Cost/trial'],
+    'Speed: means over trials',
+    'With 95 % intervals. The time to the first token is in milliseconds.',
+    ['Model', 'Context', 'Mean first token', 'Interval', 'Mean tokens/s', 'Interval', 'Mean tokens read', 'Mean tokens written', 'Mean cost'],
     list.map((b) =>
       row(
         b.name,
         count(b.context || 0),
-        count(b.trials),
         number(b.firstTokenMs),
         range(b.firstTokenMs),
         number(b.tokensPerSecond),
@@ -454,9 +513,11 @@ function benchmark() {
       ),
     ),
   );
+  times.classList.add('whole');
   made.classList.add('whole');
+  made.append(...list.filter((b) => b.note).map((b) => el('p', { class: 'quiet' }, el('code', {}, b.name), ` at ${count(b.context || 0)}: ${b.note}.`)));
   made.append(...skipped.map((s) => el('p', { class: 'quiet' }, 'Skipped ', el('code', {}, s.cell.name), `: ${s.reason}.`)));
-  return made;
+  return [times, made];
 }
 
 // taskLink returns a link to a task of this page, or its text if the page does not have it.

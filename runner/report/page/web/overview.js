@@ -13,14 +13,13 @@ function showHead() {
   put(byId('suite'), RUN.suite.name || RUN.suite.path);
   put(byId('about'), RUN.suite.description || '');
   byId('about').hidden = !RUN.suite.description;
-  const took = RUN.endedAt ? new Date(RUN.endedAt) - new Date(RUN.startedAt) : null;
   const facts = [
     ['Status', el('span', { class: `status s-${RUN.status}` }, STATUSES[RUN.status] || RUN.status)],
     ['Executor', [c.executor, c.agent].filter(Boolean).join(' · ')],
     ['Model', c.model],
     ['Skill', RUN.suite.skill],
     ['Started', date(RUN.startedAt)],
-    ['Took', took === null ? null : duration(took)],
+    ['Took', known(RUN.tookMs) ? duration(RUN.tookMs) : null],
     ['Run', el('code', {}, RUN.runId)],
   ];
   put(
@@ -109,29 +108,25 @@ function smallFigures() {
   const flaky = SUMMARY.flaky ?? TASKS.filter((t) => t.flaky && t.role === 'task').length;
   if (RUN.countedTrials.total > RUN.counted.total)
     list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed only in some trials' : 'each task has the same result in all trials'));
-  const sorted = TRIALS.ms.filter((_, at) => counted(TRIALS.verdict[at])).sort((a, b) => a - b);
-  if (sorted.length)
-    list.push(
-      figure(
-        'Time per trial',
-        duration(sorted[sorted.length >> 1]),
-        `median; 95 % within ${duration(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.95))])}`,
-      ),
-    );
+  const time = RUN.trialMs;
+  if (time) list.push(figure('Median time', duration(time.median), `of ${plural(time.n, 'counted trial')}; 95th percentile ${duration(time.p95)}`));
   const usage = SUMMARY.usage;
   if (usage) {
     const total = Math.max(usage.totalTokens || 0, usage.inputTokens + usage.outputTokens);
     list.push(figure('Tokens', short(total), `${short(usage.inputTokens)} read, ${short(usage.outputTokens)} written`));
     if (usage.costUsd)
-      list.push(
-        figure(
-          'Cost',
-          money(usage.costUsd),
-          TRIALS.num.length ? `${money(usage.costUsd / TRIALS.num.length)} per trial` : null,
-        ),
-      );
+      list.push(figure('Cost', money(usage.costUsd), costs(SUMMARY.usageByRole)));
   }
   return list;
+}
+
+// costs splits a cost by those who caused it.
+function costs(roles) {
+  const list = [
+    ['agents', 'agent'],
+    ['judges', 'judges'],
+  ].filter(([, role]) => ((roles || {})[role] || {}).costUsd);
+  return list.map(([name, role]) => `${name} ${money(roles[role].costUsd)}`).join(', ');
 }
 
 // legend returns the bar of all trials with the names of its parts.
@@ -163,6 +158,7 @@ function showNotes() {
     note('warn', 'The process that executed the run ended before the run did. Remaining trials were not finished.');
   if (RUN.status === 'running' && !HOST.signal) note('warn', 'The run was still running when this report was written.');
   if (RUN.damage) note('bad', el('strong', {}, 'The record is damaged: '), RUN.damage);
+  if (RUN.unverifiable) note('warn', sentence(RUN.unverifiable));
   if ((SUMMARY.missed || []).length)
     note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
   if (RUN.countedTrials.errors)
@@ -170,6 +166,7 @@ function showNotes() {
       'warn',
       `${plural(RUN.countedTrials.errors, 'trial')} ended in error. Errors are not the agent’s fault and are not counted.`,
     );
+  for (const text of RUN.judgePositions || []) note('warn', sentence(text));
   const waiting = RUN.countedTrials.needsReview + (((SUMMARY.baseline || {}).trials || {}).needsReview || 0) || 0;
   if (waiting)
     note(
