@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -138,6 +139,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
+var unkeyed = regexp.MustCompile(`(,"lines".*)?,"mac":"[0-9a-f]{32}","crc":"[0-9a-f]{8}"}`)
+
 // copyRuns makes n copies of a run, each with its own id.
 func copyRuns(b *testing.B, state, id string, n int) {
 	from := filepath.Join(state, "runs", id)
@@ -161,8 +164,8 @@ func copyRuns(b *testing.B, state, id string, n int) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			b.Fatal(err)
 		}
-		for name, data := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), bytes.ReplaceAll(data, []byte(id), []byte(other)), 0o600); err != nil {
+		for name, data := range files { // they have no digests, so they are read like those of older versions
+			if err := os.WriteFile(filepath.Join(dir, name), unkeyed.ReplaceAll(bytes.ReplaceAll(data, []byte(id), []byte(other)), []byte("}")), 0o600); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/files"
 	"waza/eval/scene"
+	"waza/runner/executor"
 	"waza/runner/proc"
+	"waza/runner/record"
 )
 
 // maxHookOutput limits how much of a hook's output is kept for the log.
@@ -42,6 +45,9 @@ func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []strin
 			dir = h.WorkingDirectory
 		}
 	}
+	if err := checkScripts(r, h); err != nil {
+		return fmt.Errorf("%s hook %q: %w", when, h.Command, err)
+	}
 	out := &proc.Limited{Max: maxHookOutput}
 	err := proc.Run(ctx, proc.Command{Args: []string{"sh", "-c", h.Command}, Dir: dir, Env: env, Stdout: out, Stderr: out})
 	code := 0
@@ -62,6 +68,21 @@ func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []strin
 		return fmt.Errorf("%s hook %q: %w%s", when, h.Command, err, outputTail(text))
 	case !slices.Contains(accepted, code):
 		return fmt.Errorf("%s hook %q: exit status %d%s", when, h.Command, code, outputTail(text))
+	}
+	return nil
+}
+
+// checkScripts returns an error if a script that a hook names changed since the run was planned:
+// an agent must not change the programs that waza starts for the suite.
+func checkScripts(r *Run, h scene.Hook) error {
+	for _, path := range r.plan.Suite.Mentioned(h.WorkingDirectory, h.Command) {
+		planned := r.plan.Files.Files[path]
+		if planned == "" || !executor.IsScript(path) {
+			continue
+		}
+		if sum, err := files.Digest(path); err != nil || sum != planned {
+			return &record.ChangedError{File: path}
+		}
 	}
 	return nil
 }

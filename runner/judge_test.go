@@ -43,7 +43,7 @@ func TestJudgeRun(t *testing.T) {
 	require.Equal(t, 3, j.Judged)
 	require.Equal(t, [5]int{0, 1, 0, 1, 1}, j.Quality)
 	// (0.8 + 1 + 0.25) / 3 = 0.6833…
-	require.InDelta(t, 68.3, j.Report.OverallScore, 1e-9)
+	require.InDelta(t, 68.3, *j.Report.OverallScore, 1e-9)
 	require.Equal(t, "C+", j.Report.OverallGrade)
 }
 
@@ -79,7 +79,7 @@ func TestJudgeCompares(t *testing.T) {
 
 	j := res.Summary.Judged
 	// m-1: 1, 0.25, 0.5; m-2: 0.25, 0.8, 0.5. The mean of the six tasks is 0.55.
-	require.InDelta(t, 55, j.Report.OverallScore, 1e-9)
+	require.InDelta(t, 55, *j.Report.OverallScore, 1e-9)
 	require.Equal(t, "C-", j.Report.OverallGrade)
 	require.Equal(t, []string{"Most answers are correct."}, j.Report.Strengths)
 	require.Equal(t, []string{"Some answers are incomplete."}, j.Report.Weaknesses)

@@ -73,10 +73,10 @@ func (w *elsewhere) close() {
 	}
 }
 
-// changing matches what differs between any two runs of a suite: times, checksums, ids of runs
+// changing matches what differs between any two runs of a suite: times, checksums, digests, ids of runs
 // and processes, and the order of stored files.
-var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|crc)":"[^"]*",?|` +
-	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
+var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|mac|last|crc)":"[^"]*",?|` +
+	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at|bytes)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
 	`child [0-9]+|[0-9]{8}-[0-9]{6}\.[0-9]{3}-[a-z0-9]{10}`)
 
 // recordsOf runs a suite and returns the lines of its journal and its result, without times and

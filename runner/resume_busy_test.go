@@ -93,20 +93,20 @@ func TestResumeKilledWhileTakingUp(t *testing.T) {
 	begin := strings.LastIndexByte(string(again.journal[:at]), '\n') + 1
 	announced := begin + strings.IndexByte(string(again.journal[begin:]), '\n') + 1
 	for name, left := range map[string]state{
-		"the result is gone, of half a run":   {s.record, was.journal, nil},
-		"the record is new":                   {again.record, again.journal[:begin], nil},
-		"the record is new, the run was over": {again.record, s.journal, nil},
-		"and the result is still there":       {again.record, s.journal, s.result},
-		"it was announced":                    {again.record, again.journal[:announced], nil},
-		"the record was lost with the power":  {s.record, again.journal[:announced], nil},
-		"and the result came back":            {s.record, again.journal[:announced], s.result},
+		"the result is gone, of half a run":   {s.record, was.journal, nil, s.key},
+		"the record is new":                   {again.record, again.journal[:begin], nil, s.key},
+		"the record is new, the run was over": {again.record, s.journal, nil, s.key},
+		"and the result is still there":       {again.record, s.journal, s.result, s.key},
+		"it was announced":                    {again.record, again.journal[:announced], nil, s.key},
+		"the record was lost with the power":  {s.record, again.journal[:announced], nil, s.key},
+		"and the result came back":            {s.record, again.journal[:announced], s.result, s.key},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			left.takesUp(t, id, want)
 		})
 	}
-	left := state{again.record, s.journal, nil}
+	left := state{again.record, s.journal, nil, s.key}
 	h := runnertest.Reopened(t, runnertest.AgentRunner(t, left.put(t, id), (&counting{done: map[string]int{}}).do), id)
 	p, err := h.Progress()
 	require.NoError(t, err)

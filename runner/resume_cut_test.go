@@ -80,6 +80,7 @@ func (c *counting) do(_ context.Context, t *executor.Trial) (string, error) {
 // state is the directory of a run at some moment, for restoring it.
 type state struct {
 	record, journal, result []byte
+	key                     []byte // of its state directory
 }
 
 func stateOf(t *testing.T, dir string) state {
@@ -89,7 +90,7 @@ func stateOf(t *testing.T, dir string) state {
 		require.NoError(t, err)
 		return b
 	}
-	return state{read("run.json"), read("journal.jsonl"), read("result.json")}
+	return state{read("run.json"), read("journal.jsonl"), read("result.json"), read("../../record.key")}
 }
 
 // put makes a state directory with one run in it.
@@ -98,6 +99,9 @@ func (s state) put(t *testing.T, id string) (stateDir string) {
 	stateDir = t.TempDir()
 	dir := filepath.Join(stateDir, "runs", id)
 	require.NoError(t, os.MkdirAll(dir, 0o700))
+	if s.key != nil {
+		require.NoError(t, os.WriteFile(filepath.Join(stateDir, "record.key"), s.key, 0o600))
+	}
 	for name, b := range map[string][]byte{"run.json": s.record, "journal.jsonl": s.journal, "result.json": s.result} {
 		if b != nil {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))

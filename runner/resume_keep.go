@@ -157,7 +157,7 @@ func decodeAll(files *replay.Trials, batch []candidate) {
 }
 
 // take keeps a trial if its content hash is unchanged. An unreadable trial runs again, and so
-// does a trial whose baseline runs again.
+// does a trial whose baseline runs again, or whose grader's files changed while it ran.
 func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 	t, et := e.plan.Tasks[c.task], &e.tasks[c.task]
 	res, num := &c.res.Trial, t.First+c.index
@@ -167,6 +167,9 @@ func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 		return
 	case res.Hash != t.TrialHash(num):
 		e.changed++
+		return
+	case res.ChangedFiles() != nil:
+		e.again++
 		return
 	case t.Compares && t.Baseline != nil && regrade.Gradable(res) && !baselines[t.Baseline].keeps(c.index):
 		e.again++

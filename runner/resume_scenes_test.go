@@ -392,9 +392,9 @@ func TestResumeDuration(t *testing.T) {
 	var lines []string
 	long := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	half := strings.SplitAfter(string(s.journal), "\n")
-	sealed := regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}\n$`)
+	sealed := regexp.MustCompile(`,"mac":"[0-9a-f]{48}","crc":"[0-9a-f]{8}"}\n$`)
 	for i, line := range half[:len(half)/2] {
-		line = sealed.ReplaceAllString(line, "}\n") // in the format from before checksums
+		line = sealed.ReplaceAllString(line, "}\n") // in the format from before checksums and digests
 		var e map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		at, err := json.Marshal(long.Add(time.Duration(i) * time.Second))
@@ -402,7 +402,8 @@ func TestResumeDuration(t *testing.T) {
 		line = strings.Replace(line, `,"crc":`+string(e["crc"]), "", 1) // like in older journals
 		lines = append(lines, strings.Replace(line, string(e["time"]), string(at), 1))
 	}
-	left := state{s.record, []byte(strings.Join(lines, "")), nil}
+	request := regexp.MustCompile(`,"recordKey":"[0-9a-f]+","mac":"[0-9a-f]+","crc":"[0-9a-f]+"}\n$`).ReplaceAll(s.record, []byte("}\n"))
+	left := state{request, []byte(strings.Join(lines, "")), nil, nil}
 	again := left.takesUp(t, id, want)
 	var res runnertest.Result
 	require.NoError(t, json.Unmarshal(again.result, &res))
@@ -415,24 +416,24 @@ func TestResumeDuration(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	id, err := s.r.Catalog().Unfinished("")
+	id, err := s.r.Catalog().Unfinished("", "")
 	require.NoError(t, err)
 	require.Empty(t, id)
 	s.run(threeTasks)
-	id, err = s.r.Catalog().Unfinished("")
+	id, err = s.r.Catalog().Unfinished("", "")
 	require.NoError(t, err)
 	require.Empty(t, id)
 	s.set(s.hang, "a/1")
 	s.run(threeTasks)
 	first, suite := s.id, s.suite
 	s.run(threeTasks)
-	id, err = s.r.Catalog().Unfinished("")
+	id, err = s.r.Catalog().Unfinished("", "")
 	require.NoError(t, err)
 	require.Equal(t, s.id, id)
-	id, err = s.r.Catalog().Unfinished(suite)
+	id, err = s.r.Catalog().Unfinished("", suite)
 	require.NoError(t, err)
 	require.Equal(t, first, id)
-	id, err = s.r.Catalog().Unfinished("/no/such/suite")
+	id, err = s.r.Catalog().Unfinished("", "/no/such/suite")
 	require.NoError(t, err)
 	require.Empty(t, id)
 }

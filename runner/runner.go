@@ -22,7 +22,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -130,10 +129,13 @@ func New(o Options) (*Runner, error) {
 	}
 	dir, err := filepath.Abs(dir) // workspaces are below it, and programs have other working directories
 	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+		return nil, journal.StateError(err)
 	}
 	r.store = journal.NewStore(dir)
 	r.store.Sync = o.Sync
+	if err := r.store.EnsureKey(); err != nil { // a read-only state directory can still be read
+		r.log.Debug("cannot create the key of records", "error", err)
+	}
 	r.catalog = catalog.New(r.store, r.liveRun, r.log)
 	r.planner = plan.New(o.Executors, o.Graders, r.catalog, r.log)
 	r.amender = newAmender(r)

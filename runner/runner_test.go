@@ -182,7 +182,7 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 	}
 	for _, task := range res.Tasks {
 		require.Equal(t, record.TimedOut, task.Verdict, task.ID)
-		require.Equal(t, "timeout exceeded", task.Trial(t, 1).Error)
+		require.Regexp(t, `^timeout exceeded: the limit for agent and graders is [\d.]+ s \((config\.timeout_seconds|timeout_seconds of the task)\)$`, task.Trial(t, 1).Error)
 		require.Equal(t, "started", task.Trial(t, 1).Output, "what there was is kept")
 	}
 	require.Equal(t, 2, res.Summary.Timeouts)

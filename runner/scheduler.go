@@ -229,9 +229,15 @@ func (s *scheduler) start(t *taskRun) {
 		if !t.hooked() {
 			return
 		}
-		if err := runHooks(r.ctx, r, "before_task", r.plan.Suite.Hooks.BeforeTask, t.env, t.Timeout); err != nil {
-			t.broken = executor.Permanent(err)
+		hooks := r.plan.Suite.Hooks.BeforeTask
+		if len(hooks) == 0 {
+			return
 		}
+		s.env.Grading.Planned.Adopt(func() {
+			if err := runHooks(r.ctx, r, "before_task", hooks, t.env, t.Timeout); err != nil {
+				t.broken = executor.Permanent(err)
+			}
+		})
 	})
 }
 

@@ -192,32 +192,51 @@ func (u *tuner) giveUp(g int, err error) {
 }
 
 // tried returns the prompts whose tasks have ended, best first, with their most frequent
-// failures.
+// failures. Scores are means over the tasks that have one with every prompt. Without such tasks,
+// and for prompts without any score, they are negative.
 func (u *tuner) tried() []propose.Tried {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	byText := map[string][]*record.Task{}
-	var order []string
+	byText := map[string]int{}
+	var sides []tally.Side
+	var tasks []string
+	seen := map[string]bool{}
+	var ended [][]*record.Task // by prompt
 	for _, t := range u.s.tasks {
 		res := u.results[t]
 		if res == nil || t.Role != record.RoleTask || t.awaitsPrompt() {
 			continue
 		}
 		prompt := t.order.Params[eval.ParamSystemPrompt]
-		if byText[prompt] == nil {
-			order = append(order, prompt)
+		i, known := byText[prompt]
+		if !known {
+			i, byText[prompt] = len(sides), len(sides)
+			sides, ended = append(sides, tally.Side{Name: prompt, Tasks: map[string]*record.Task{}}), append(ended, nil)
 		}
-		byText[prompt] = append(byText[prompt], res)
+		name := t.nameWithoutPrompt()
+		if !seen[name] {
+			seen[name], tasks = true, append(tasks, name)
+		}
+		sides[i].Tasks[name], ended[i] = res, append(ended[i], res)
 	}
-	list := make([]propose.Tried, len(order))
-	for i, prompt := range order {
-		list[i] = propose.Tried{Text: prompt, Score: -1, Failures: failuresOf(byText[prompt])}
-		if s := tally.ScoreOver(byText[prompt]); s != nil {
-			list[i].Score = s.Mean
+	common, _ := tally.Common(tasks, sides)
+	list := make([]propose.Tried, len(sides))
+	for i, s := range sides {
+		list[i] = propose.Tried{Text: s.Name, Score: -1, Failures: failuresOf(ended[i])}
+		if score := s.ScoreOn(common); score != nil {
+			list[i].Score = score.Mean
 		}
 	}
 	slices.SortStableFunc(list, func(a, b propose.Tried) int { return cmp.Compare(b.Score, a.Score) })
 	return list
+}
+
+// nameWithoutPrompt identifies the task and the cell's model and parameters other than the
+// system prompt. Cells that differ only in their prompts have the same names.
+func (t *taskRun) nameWithoutPrompt() string {
+	params := maps.Clone(t.Cell.Params)
+	delete(params, eval.ParamSystemPrompt)
+	return fmt.Sprintf("%q %q %q", t.Task.Task.ID, t.Cell.Model, fmt.Sprint(params)) // prints maps in order
 }
 
 // failuresOf returns the reasons why trials of the tasks did not pass, most frequent first.

@@ -97,6 +97,36 @@ func TestProposedPrompts(t *testing.T) {
 	require.Equal(t, 4, proposed)
 }
 
+// The model sees scores over the tasks that have one with every prompt. A prompt whose hard task
+// ended in error came before those that failed it.
+func TestProposalsSeeCommonTasks(t *testing.T) {
+	t.Parallel()
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		switch {
+		case len(a.Tools) > 0:
+			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{
+				map[string]any{"style": "x", "prompt": "first"}, map[string]any{"style": "y", "prompt": "second"},
+			}}}
+		case a.System == "bare" && a.Prompt == "Really?":
+			return runnertest.Answer{Status: http.StatusBadRequest}
+		case a.System == "second" || a.Prompt == "Really?":
+			return runnertest.Answer{Text: "bad"}
+		}
+		return runnertest.Answer{Text: "good"}
+	})
+	res, _ := runnertest.Run(t, tuningSuite(model.URL, ""), record.Request{})
+	require.Equal(t, record.StatusCompleted, res.Status)
+	var last string
+	for _, a := range model.Requests() {
+		if len(a.Tools) > 0 {
+			last = a.Prompt
+		}
+	}
+	require.Equal(t, 2, strings.Count(last, "Score: 1.000"), last)
+	require.Equal(t, 1, strings.Count(last, "Score: 0.000"), last)
+	require.Equal(t, []record.LeftOutTask{{Task: "y", Cells: []string{"system_prompt=bare"}, CellCount: 1, Why: "ended in error"}}, res.Summary.Common.LeftOut)
+}
+
 // A resumed run keeps the proposed prompts, and requests only the missing ones.
 func TestProposedPromptsAreKept(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func TestView(t *testing.T) {
 	require.ErrorIs(t, view.Wait(t.Context(), live.ID()), record.ErrRunNotFound)
 	_, err = view.Catalog().Remove(live.ID())
 	require.ErrorIs(t, err, record.ErrRunNotFound)
-	h, err := view.Catalog().Find(catalog.LatestRun)
+	h, err := view.Catalog().Find("", catalog.LatestRun)
 	require.NoError(t, err)
 	require.Equal(t, seen.ID(), h.ID())
 	list, err := view.Catalog().List(0)

@@ -107,6 +107,7 @@ func (j *Job) compare(ctx context.Context, p *pair) bool {
 		}
 	}
 	c.Winner, c.Confidence, c.Reasoning, c.Usage = made.Winner, made.Confidence, made.Reasoning, made.Usage
+	c.Judges, c.PreferredFirst, c.PreferredSecond = made.Judges, made.PreferredFirst, made.PreferredSecond
 	if err != nil {
 		reason, recorded := j.failed(ctx, err)
 		if !recorded {

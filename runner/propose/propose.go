@@ -32,7 +32,8 @@ type Request struct {
 // Tried is a prompt with its results.
 type Tried struct {
 	Text string
-	// Score is the mean score, 0 to 1; negative if nothing was graded.
+	// Score is the mean score over the tasks that have one with every prompt, 0 to 1. It is
+	// negative without such tasks.
 	Score float64
 	// Failures lists the reasons why trials did not pass, most frequent first.
 	Failures []string
@@ -49,13 +50,14 @@ const (
 	// maxPromptBytes is the most bytes of a proposal; longer ones are rejected.
 	maxPromptBytes = 16 << 10
 	maxStyle       = 60
-	// mostTried, mostFailures and mostTasks limit what the model gets; each text is cut at
-	// maxGiven bytes.
-	mostTried    = 8
+	// mostFailures and mostTasks limit what the model gets; each text is cut at maxGiven bytes.
 	mostFailures = 5
 	mostTasks    = 20
 	maxGiven     = 4 << 10
 )
+
+// MostTried is the number of earlier prompts that the model gets: the best ones.
+const MostTried = 8
 
 const system = "You improve the system prompt of an AI agent. You are given the prompts that were tried, with their scores from 0 to 1 and " +
 	"what went wrong, and examples of what the agent is asked. Write prompts that are likely to score higher on tasks of this kind. " +
@@ -99,8 +101,8 @@ func Prompts(ctx context.Context, a Asker, r Request) (list []Prompt, usage *rec
 func (r *Request) text() string {
 	var b strings.Builder
 	b.WriteString("Prompts that were tried, the best first:\n")
-	for _, t := range r.Tried[:min(len(r.Tried), mostTried)] {
-		score := "not graded"
+	for _, t := range r.Tried[:min(len(r.Tried), MostTried)] {
+		score := "unknown"
 		if t.Score >= 0 {
 			score = fmt.Sprintf("%.3f", t.Score)
 		}

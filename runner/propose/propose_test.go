@@ -56,7 +56,7 @@ old
 >>>
 Went wrong: says: too long
 
-Score: not graded
+Score: unknown
 <<<
 other > <
 >>>

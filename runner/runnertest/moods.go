@@ -24,6 +24,7 @@ import (
 type moods struct {
 	t      *testing.T
 	Runner *runner.Runner
+	State  string // directory of the runner
 	File   string
 	Flag   string // path of a file that a grader checks
 	// agent is the current behavior of the agent.
@@ -36,8 +37,8 @@ type moods struct {
 // NewMoods returns an agent whose answers can be changed between runs.
 func NewMoods(t *testing.T) *moods {
 	t.Helper()
-	m := &moods{t: t, Flag: filepath.Join(t.TempDir(), "flag")}
-	m.Runner = AgentRunner(t, t.TempDir(), func(ctx context.Context, t *executor.Trial) (string, error) { return (*m.agent.Load())(ctx, t) })
+	m := &moods{t: t, State: t.TempDir(), Flag: filepath.Join(t.TempDir(), "flag")}
+	m.Runner = AgentRunner(t, m.State, func(ctx context.Context, t *executor.Trial) (string, error) { return (*m.agent.Load())(ctx, t) })
 	m.File = filepath.Join(t.TempDir(), "eval.yaml")
 	m.Does(func(_ context.Context, t *executor.Trial) (string, error) { return "good", nil })
 	m.Judge.Store(true)

@@ -162,3 +162,13 @@ func Changes(g *regrade.Grading) string {
 	}
 	return b.String()
 }
+
+// DamageRun overwrites a byte of the journal of a run of a state directory, in its second half.
+func DamageRun(t *testing.T, state, id string) {
+	t.Helper()
+	path := filepath.Join(state, "runs", id, "journal.jsonl")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b[len(b)/2] ^= 1
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+}
