@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ type connection struct {
 
 	deadline *time.Timer // time limit for the registration
 	reject   *time.Timer // nil before a wrong key
+	warned   bool        // a rejected registration is in the log
 }
 
 func newConnection(s *Server, c *door.Conn) *connection { return &connection{server: s, conn: c} }
@@ -78,31 +80,61 @@ func (s *connection) take(ctx context.Context, data []byte) *fault {
 		return s.takeResponse(ctx, m)
 	}
 	if limit := s.overLimit(m); limit != nil {
-		return limit
+		if f != nil || m.kind != kindRegister {
+			return limit
+		}
+		s.refuse(m, limit)
+		return nil
 	}
 	if f != nil {
 		return f
 	}
 	switch {
 	case m.kind == kindRegister:
-		return s.takeRegister(m)
+		s.refuse(m, s.takeRegister(m))
+		return nil
 	case m.kind == kindPing:
 		return s.takePing(m)
 	case m.kind == kindRequest && m.method == methodAuth:
 		return s.takeAuth(m)
+	case m.kind == kindRequest && m.id == nil:
+		return nil // notifications get no answer
+	case m.kind == kindRequest:
+		return &fault{code: codeNoMethod, message: "Method not found: " + clip(m.method), id: m.id}
 	case m.kind == kindAuthVerify:
 		return nil // an answer to a request that this server never sends
 	case s.client == nil:
 		return &fault{code: remote.CodeAuth, message: "Authentication error: register first", id: m.id}
 	case m.kind == kindReady:
 		return s.takeReady(m)
-	case m.kind == kindStatus:
-		return s.takeStatus(m)
 	}
-	if m.id == nil {
-		return nil // notifications get no answer
+	return s.takeStatus(m)
+}
+
+// refuse reports the fault of a message register, if any, as its acknowledgement, because existing
+// clients wait for one.
+func (s *connection) refuse(m *incoming, f *fault) {
+	if f == nil {
+		return
 	}
-	return &fault{code: codeNoMethod, message: "Method not found: " + clip(m.method), id: m.id}
+	s.server.rejected.WithLabelValues(strconv.Itoa(f.code)).Inc()
+	named, _ := message.Text(m.fields.Get("clientId"))
+	ack := &registrationAck{Type: "registration_ack", ClientID: clip(named)}
+	ack.RetryAfter, _ = f.data["retryAfter"].(int64)
+	s.rejectRegistration(ack, f.message)
+}
+
+// rejectRegistration acknowledges a rejected registration. The first of a connection is in the
+// log as a warning.
+func (s *connection) rejectRegistration(ack *registrationAck, reason string, attributes ...any) {
+	ack.Status, ack.Message, ack.Reason = "rejected", "Registration rejected", reason
+	s.send("registration_ack", ack)
+	level := slog.LevelDebug
+	if !s.warned || len(attributes) > 0 {
+		level = slog.LevelWarn
+	}
+	s.warned = true
+	s.conn.Log().Log(context.Background(), level, "agent rejected", append(attributes, "clientId", ack.ClientID, "why", reason)...)
 }
 
 // overLimit counts a message, and returns a fault when the client exceeds the rate limit.
@@ -164,7 +196,7 @@ func (s *connection) takeRegister(m *incoming) *fault {
 	named := str(tree, "clientId")
 	id := normal(named)
 	if s.client != nil && id != s.id {
-		return &fault{code: codeInvalidRequest, message: "Invalid request: this connection is registered with a different clientId", data: map[string]any{"field": "clientId"}}
+		return &fault{code: codeInvalidRequest, message: "Invalid request: this connection is registered with a different clientId"}
 	}
 	key := s.secret
 	if sent, ok := tree["secretKey"].(string); ok {
@@ -177,6 +209,12 @@ func (s *connection) takeRegister(m *incoming) *fault {
 	if s.reject != nil || !s.server.keys.fits(id, key) {
 		s.rejected(ack, key)
 		return nil
+	}
+	if s.client == nil && s.server.door.IsFull() {
+		s.rejectRegistration(ack, "too many connections")
+	}
+	if s.server.keys.required() {
+		s.conn.Authenticate()
 	}
 	if !s.conn.Identify(id) {
 		return nil // the door is full and closes the connection
@@ -191,12 +229,15 @@ func (s *connection) takeRegister(m *incoming) *fault {
 // rejected rejects a registration. A client without a key can still show one. A client with a
 // wrong key gets one guess per connection, after a delay.
 func (s *connection) rejected(ack *registrationAck, key string) {
-	ack.Status, ack.Message, ack.Reason = "rejected", "Registration rejected", "Invalid secret key"
-	s.send("registration_ack", ack)
-	if key == "" || s.reject != nil {
+	switch {
+	case s.reject != nil:
+		s.rejectRegistration(ack, "Invalid secret key")
+		return
+	case key == "":
+		s.rejectRegistration(ack, "Missing secret key")
 		return
 	}
-	s.conn.Log().Warn("agent rejected", "event", "wrong_key", "clientId", ack.ClientID, "why", "wrong key")
+	s.rejectRegistration(ack, "Invalid secret key", "event", "wrong_key")
 	s.reject = time.AfterFunc(time.Duration(s.server.config.RejectDelay), func() {
 		s.conn.Close(closePolicy, "Authentication failed")
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,8 @@ type dialogue struct {
 	store  *store.Store
 	evals  map[string]*asked
 	all    sync.WaitGroup
+
+	metrics *prometheus.Registry // of the server
 }
 
 type dialogueConfig struct {
@@ -78,7 +81,7 @@ func newDialogue(shared *doortest.Dialogue) doortest.Door {
 		Steps: map[string]func(string){
 			"join": d.join, "drop": d.drop,
 			"evaluate": d.evaluate, "answered": d.answered, "again": d.again, "failed": d.failed, "status": d.status, "cancel": d.cancel,
-			"agents": d.agents, "kick": d.kick,
+			"agents": d.agents, "kick": d.kick, "waiting": d.waiting,
 		},
 	}
 }
@@ -88,8 +91,9 @@ func (d *dialogue) start() *door.Door {
 	var err error
 	d.store, err = store.Open(d.Dir)
 	require.NoError(d.T, err)
+	d.metrics = prometheus.NewRegistry()
 	d.server, err = agents.New(d.config.Config, agents.Options{
-		Key: d.config.Key, Keys: d.config.Keys, Store: d.store, ServerID: "server-001", Metrics: prometheus.NewRegistry(),
+		Key: d.config.Key, Keys: d.config.Keys, Store: d.store, ServerID: "server-001", Metrics: d.metrics,
 		Log: slog.New(d.Log.Handler()),
 	})
 	require.NoError(d.T, err)
@@ -107,12 +111,14 @@ func (d *dialogue) stop() {
 }
 
 // join connects a client, registers it and sends ready. Like real clients, it retries when the
-// server has no room.
+// server has no room: the server then closes the new connection, perhaps before its handshake.
 func (d *dialogue) join(rest string) {
 	name, capabilities, _ := strings.Cut(rest, " ")
 	id := fmt.Sprintf("550e8400-e29b-41d4-a716-44665544%04x", name[0])
-	for range 10 {
-		d.Connect(name)
+	for deadline := time.Now().Add(doortest.Patience); time.Now().Before(deadline); {
+		if !d.TryConnect(name) {
+			continue
+		}
 		d.Say(name, `{"type":"register","clientId":"`+id+`","capabilities":`+cmp.Or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`)+`}`)
 		e := d.Next(name)
 		if e.Event == "message" {
@@ -169,6 +175,20 @@ func (d *dialogue) evaluate(rest string) {
 			return
 		}
 		a.outcome <- answer
+	})
+}
+
+// waiting waits until that many evaluations wait for an agent.
+func (d *dialogue) waiting(rest string) {
+	d.Until("waiting evaluations", func() bool {
+		families, err := d.metrics.Gather()
+		require.NoError(d.T, err)
+		for _, f := range families {
+			if f.GetName() == "waza_agents_waiting" {
+				return fmt.Sprint(f.GetMetric()[0].GetGauge().GetValue()) == rest
+			}
+		}
+		return false
 	})
 }
 

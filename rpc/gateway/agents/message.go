@@ -60,26 +60,28 @@ func (f *fault) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code
 // parse determines the kind of a message.
 //
 // A message has a type, like the protocol's own messages, or a method, or a result or error. The
-// member jsonrpc does not identify a message, because the method auth lacks it.
+// member jsonrpc does not identify a message, because the method auth lacks it and some clients
+// add it to messages with a type.
 func parse(data []byte) (*incoming, *fault) {
 	if !json.Valid(data) {
 		return nil, &fault{code: codeParse, message: "Parse error: " + json.Unmarshal(data, new(json.RawMessage)).Error()}
 	}
 	m := &incoming{data: data}
 	var isObject bool
-	if m.fields, isObject = message.MembersOf(data, "type", "jsonrpc", "method", "id", "result", "error"); !isObject {
+	if m.fields, isObject = message.MembersOf(data, "type", "jsonrpc", "method", "id", "result", "error", "clientId"); !isObject {
 		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
 	}
 	if id := m.fields.Get("id"); id != nil && isID(id) {
 		m.id = id
 	}
+	isRPC := m.fields.Has("method") || m.fields.Has("result") || m.fields.Has("error")
 	switch {
-	case m.fields.Has("type") && !m.fields.Has("jsonrpc"):
+	case m.fields.Has("type") && !(isRPC && m.fields.Has("jsonrpc")):
 		return m.typed(m.fields.Get("type"))
 	case m.fields.Has("method"):
 		m.kind = kindRequest
 		return m.request(m.fields.Get("method"))
-	case m.fields.Has("result") || m.fields.Has("error"):
+	case isRPC:
 		m.kind = kindResponse
 		return m, nil
 	}

@@ -24,6 +24,7 @@ type (
 		Message          string `json:"message"`
 		EvaluationsCount int    `json:"evaluationsCount"`
 		Reason           string `json:"reason,omitempty"`
+		RetryAfter       int64  `json:"retryAfter,omitempty"`
 		TabID            string `json:"tabId,omitempty"`
 		IsComposite      bool   `json:"isComposite,omitempty"`
 	}

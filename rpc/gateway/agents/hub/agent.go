@@ -12,6 +12,7 @@ import (
 type agent struct {
 	remote.Agent         // snapshot sets State and Running
 	client       *Client // its connection; nil when it is disconnected
+	registered   registration
 	ready        bool
 	paused       bool
 	left         bool // removed from the hub
@@ -30,6 +31,13 @@ type Registration struct {
 	Address        string
 }
 
+// registration identifies one registration of a client, after which its agent may have other
+// tools.
+type registration struct {
+	clientID string
+	number   uint64
+}
+
 // Client is a connection of a registered client. Its methods are safe for concurrent use.
 type Client struct {
 	hub   *Hub
@@ -43,16 +51,6 @@ func (a *agent) room() int {
 		return 0
 	}
 	return max(0, a.MaxConcurrency-len(a.slots))
-}
-
-// lacks reports whether the agent would fit w if it had not reported that it lacks the tool.
-func (a *agent) lacks(w *remote.Want) bool {
-	if !slices.Contains(a.Lacks, w.Tool) {
-		return false
-	}
-	all := a.Agent
-	all.Lacks = nil
-	return w.Fits(&all)
 }
 
 func (a *agent) addClass(c *class, most int) {
@@ -80,8 +78,12 @@ func (a *agent) snapshot() *remote.Agent {
 
 // changeLocked calls change, which can change the set of evaluations that an agent fits.
 func (h *Hub) changeLocked(a *agent, change func()) {
-	if !a.left {
-		for _, c := range h.queue.classes {
+	var able []*class // those with able agents before the change
+	for _, c := range h.queue.classes {
+		if c.able > 0 {
+			able = append(able, c)
+		}
+		if !a.left {
 			c.count(a, -1)
 		}
 	}
@@ -90,16 +92,32 @@ func (h *Hub) changeLocked(a *agent, change func()) {
 	if !a.left {
 		for _, c := range h.queue.classes {
 			c.count(a, 1)
-			if c.want.Fits(&a.Agent) {
+			if c.admits(a) {
 				a.classes = append(a.classes, c)
 			}
 		}
 	}
 	h.queue.turnAway()
+	for _, c := range able {
+		if c.able == 0 && c.lacking > 0 {
+			h.offerLackingLocked(c)
+		}
+	}
+}
+
+// offerLackingLocked offers the room of agents that reported to lack the tool of a class, after
+// the last other agent has left it.
+func (h *Hub) offerLackingLocked(c *class) {
+	for _, a := range h.agents {
+		if a.room() > 0 && c.admits(a) {
+			h.offerLocked(a)
+		}
+	}
 }
 
 // Register adds a client, which gets evaluations when it is ready. It returns how many
-// evaluations wait for the client. If the client is registered on another connection, that one
+// evaluations wait for the client: its own unfinished ones, and those that wait for an agent like
+// it. If the client is registered on another connection, that one
 // is dropped. Its unfinished evaluations are sent again when it is ready.
 func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations int) {
 	h.mu.Lock()
@@ -116,8 +134,9 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 		h.breakLocked(a)
 	}
 	h.disconnectLocked(a)
+	h.joined++
 	h.changeLocked(a, func() {
-		a.left = false
+		a.left, a.registered = false, registration{r.ClientID, h.joined}
 		a.Agent = remote.Agent{
 			ClientID: r.ClientID, Tools: append([]string{}, r.Tools...), MaxConcurrency: r.MaxConcurrency,
 			Version: r.Version, Address: r.Address, Since: time.Now(), Answered: a.Answered,
@@ -130,6 +149,9 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 		}
 	}
 	evaluations = len(a.slots)
+	for _, c := range a.classes {
+		evaluations += c.waiting
+	}
 	for _, clientID := range h.early {
 		if clientID == r.ClientID {
 			evaluations++

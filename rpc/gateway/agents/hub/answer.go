@@ -85,6 +85,7 @@ func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 	}
 	a.Answered++
 	delete(h.breaks, id)
+	delete(h.refused, id)
 	h.ended.add(id, string(Twice))
 	h.changedLocked(a)
 	return Counted
@@ -150,12 +151,24 @@ func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 	// again.
 	if fault.Code == remote.CodeRateLimited {
 		h.pauseLocked(a, retryAfter(fault.Data))
-	} else if !slices.Contains(a.Lacks, tool) && len(a.Lacks) < mostLacks {
-		h.changeLocked(a, func() { a.Lacks = append(a.Lacks[:len(a.Lacks):len(a.Lacks)], tool) })
+	} else {
+		h.refuseLocked(a, id, tool)
 	}
 	h.doneLocked(a, id)
 	h.changedLocked(a)
 	return TurnedAway
+}
+
+// refuseLocked records that an agent lacks the tool of an evaluation. The agent gets other
+// evaluations with the tool only while no other agent fits them.
+func (h *Hub) refuseLocked(a *agent, id, tool string) {
+	forget(h.refused, mostRefused)
+	if !slices.Contains(h.refused[id], a.registered) {
+		h.refused[id] = append(h.refusedLocked(id), a.registered)
+	}
+	if !slices.Contains(a.Lacks, tool) && len(a.Lacks) < mostLacks {
+		h.changeLocked(a, func() { a.Lacks = append(a.Lacks[:len(a.Lacks):len(a.Lacks)], tool) })
+	}
 }
 
 // retryAfter returns the pause that the agent asks for.

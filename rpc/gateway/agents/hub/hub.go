@@ -76,6 +76,7 @@ const (
 	mostKept    = 10000 // known answers in the store
 	mostLacks   = 1000  // tools that an agent reported to lack
 	mostBroken  = 10000 // evaluations with disconnected agents
+	mostRefused = 10000 // evaluations that agents refused
 )
 
 // Hub implements [remote.Hub] for the agents that are connected to this process.
@@ -91,13 +92,15 @@ type Hub struct {
 	mu       sync.Mutex
 	agents   map[string]*agent
 	queue    queue
+	joined   uint64             // number of registrations
 	asked    map[string][]*slot // agents that have not answered yet, by evaluation
 	ended    endings
-	kept     map[string]string // clients of the answers in the store, by evaluation
-	breaks   map[string]int    // number of disconnections, by evaluation
-	early    map[string]string // clients of the previous process, by evaluation
-	earlyEnd *time.Timer       // nil when the hub no longer waits for them
-	tallies  map[string]int64  // number of answers of agents that left
+	kept     map[string]string         // clients of the answers in the store, by evaluation
+	breaks   map[string]int            // number of disconnections, by evaluation
+	refused  map[string][]registration // agents that lack the tool of an evaluation
+	early    map[string]string         // clients of the previous process, by evaluation
+	earlyEnd *time.Timer               // nil when the hub no longer waits for them
+	tallies  map[string]int64          // number of answers of agents that left
 	watchers map[*watcher]struct{}
 	occupied int
 }
@@ -114,6 +117,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 		kept:     map[string]string{},
 		early:    map[string]string{},
 		breaks:   map[string]int{},
+		refused:  map[string][]registration{},
 		tallies:  map[string]int64{},
 		watchers: map[*watcher]struct{}{},
 	}

@@ -205,19 +205,62 @@ func TestToolThatAnAgentLacksIsOfferedToOthers(t *testing.T) {
 		require.Equal(t, TurnedAway, b.fails(<-b.got, remote.CodeInvalidTool, ""))
 		_, err = result()
 		requireAgain(t, err, "lacks the tool")
-		_, err = waiting()
-		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "one that waits")
-		_, err = h.Reserve(t.Context(), want("z"))
-		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "one that comes after")
-		reserve(t, h, &remote.Want{ID: "look", Tool: "look"}).Release()
+		z, err := waiting()
+		require.NoError(t, err, "no agent has refused z")
+		s.Release()
+		z.Release()
+		s = reserve(t, h, want("y"))
+		require.Equal(t, "a", s.ClientID(), "b refused it")
+		result = evaluating(t.Context(), s, "y")
+		synctest.Wait()
+		require.Equal(t, TurnedAway, a.fails(<-a.got, remote.CodeInvalidTool, ""))
+		_, err = result()
+		requireAgain(t, err, "lacks the tool")
+		s.Release()
+		_, err = h.Reserve(t.Context(), want("y"))
+		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err, "both agents refused it")
+		reserve(t, h, want("after")).Release()
 
 		// An agent that registers again may have the tool.
 		join(h, "b", 1)
-		require.Equal(t, "b", reserve(t, h, want("z")).ClientID())
+		require.Equal(t, "b", reserve(t, h, want("y")).ClientID())
 	})
 }
 
-// The last agent that may have the tool leaves; the others have reported that they lack it.
+// An agent refuses one evaluation because of its tool. Others with the same tool wait for the
+// same agent, and it gets them all.
+func TestOneRefusalFailsNoOtherEvaluation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, Options{})
+		a := join(h, "a", 1)
+		s := reserve(t, h, want("x"))
+		result := evaluating(t.Context(), s, "x")
+		var waiting []func() (remote.Slot, error)
+		for i := range 5 {
+			waiting = append(waiting, reserving(t.Context(), h, want(fmt.Sprint("y", i))))
+			synctest.Wait()
+		}
+		require.Equal(t, TurnedAway, a.fails(<-a.got, remote.CodeInvalidTool, ""))
+		_, err := result()
+		requireAgain(t, err, "lacks the tool")
+		s.Release()
+		_, err = h.Reserve(t.Context(), want("x"))
+		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err)
+		for i, next := range waiting {
+			s, err := next()
+			require.NoError(t, err)
+			result := evaluating(t.Context(), s, fmt.Sprint("y", i))
+			require.Equal(t, Counted, a.answers(<-a.got, `1`))
+			_, err = result()
+			require.NoError(t, err)
+			s.Release()
+		}
+	})
+}
+
+// The last agent that may have the tool leaves; the others have reported that they lack it for
+// other evaluations.
 func TestLastAgentWithAToolLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,8 +274,9 @@ func TestLastAgentWithAToolLeaves(t *testing.T) {
 		waiting := reserving(t.Context(), h, want("y"))
 		synctest.Wait()
 		b.Left()
-		_, err = waiting()
-		require.Equal(t, &remote.NoToolError{Tool: "chat"}, err)
+		s, err := waiting()
+		require.NoError(t, err)
+		require.Equal(t, "a", s.ClientID())
 	})
 }
 

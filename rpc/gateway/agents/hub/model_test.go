@@ -119,20 +119,24 @@ func (w *world) check() {
 	require.Equal(w.t, h.occupied, occupied)
 	waiting := 0
 	for _, c := range h.queue.classes {
-		fit, lack := 0, 0
+		able, lacking, refusing := 0, 0, 0
 		for _, a := range h.agents {
 			switch {
-			case c.want.Fits(&a.Agent):
-				fit++
+			case slices.Contains(c.refused, a.registered):
+				refusing++
+				require.False(w.t, c.takes(a))
+			case slices.Contains(a.Lacks, c.want.Tool):
+				lacking++
+			default:
+				able++
+			}
+			if c.takes(a) {
 				require.True(w.t, c.waiting == 0 || a.room() == 0, "a caller waits although an agent has room")
 				_, listed := c.isFree[a]
 				require.True(w.t, listed || a.room() == 0, "an agent with room is missing in its class")
-			case a.lacks(c.want):
-				lack++
 			}
 		}
-		require.Equal(w.t, c.fit, fit)
-		require.Equal(w.t, c.lack, lack)
+		require.Equal(w.t, []int{c.able, c.lacking, c.refusing}, []int{able, lacking, refusing})
 		require.False(w.t, c.lacksTool() && c.waiting > 0)
 		waiting += c.waiting
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waza/runner/executor/remote"
@@ -26,18 +27,21 @@ type queue struct {
 	waiting int
 }
 
-// class is a set of wants that fit the same agents.
+// class is a set of wants that fit the same agents. Agents that reported to lack the tool for a
+// different evaluation get waiters of the class only while no other agent fits.
 type class struct {
-	key     classKey
-	want    *remote.Want
-	waiters [3]list.List // by rank
-	waiting int
-	fit     int // number of fitting agents
-	lack    int // number of agents that would fit if they had not reported that they lack the tool
-	free    list.List
-	isFree  map[*agent]struct{} // agents in free
-	recent  *list.Element
-	dead    bool // removed from the queue
+	key      classKey
+	want     *remote.Want
+	refused  []registration // agents that lack the tool for the wants of this class
+	waiters  [3]list.List   // by rank
+	waiting  int
+	able     int // number of fitting agents that did not report to lack the tool
+	lacking  int // number of fitting agents that did, for other evaluations
+	refusing int // number of agents that would fit if they were not in refused
+	free     list.List
+	isFree   map[*agent]struct{} // agents in free
+	recent   *list.Element
+	dead     bool // removed from the queue
 }
 
 // waiter is a call of Reserve without a slot. It gets one result.
@@ -72,7 +76,7 @@ func rank(priority string) int {
 }
 
 // classKey identifies a class.
-type classKey struct{ tool, more string }
+type classKey struct{ tool, more, refused string }
 
 func keyOf(w *remote.Want) classKey {
 	key := classKey{tool: w.Tool}
@@ -82,21 +86,36 @@ func keyOf(w *remote.Want) classKey {
 	return key
 }
 
+// refusedLocked returns the agents that refused an evaluation since they registered, in a fixed
+// order.
+func (h *Hub) refusedLocked(id string) (list []registration) {
+	for _, r := range h.refused[id] {
+		if a := h.agents[r.clientID]; a != nil && a.registered == r {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b registration) int { return cmp.Compare(a.number, b.number) })
+	return list
+}
+
 // classLocked finds or creates the class of a want.
 func (h *Hub) classLocked(w *remote.Want) *class {
-	key := keyOf(w)
+	key, refused := keyOf(w), h.refusedLocked(w.ID)
+	for _, r := range refused {
+		key.refused += strconv.FormatUint(r.number, 36) + " "
+	}
 	q := &h.queue
 	if c, ok := q.classes[key]; ok {
 		q.recent.MoveToFront(c.recent)
 		return c
 	}
 	// Only these fields define the class; the others belong to the waiter.
-	c := &class{key: key, want: &remote.Want{Tool: w.Tool, Tools: w.Tools, Clients: w.Clients}, isFree: map[*agent]struct{}{}}
+	c := &class{key: key, refused: refused, want: &remote.Want{Tool: w.Tool, Tools: w.Tools, Clients: w.Clients}, isFree: map[*agent]struct{}{}}
 	q.classes[key] = c
 	c.recent = q.recent.PushFront(c)
 	for _, a := range h.agents {
 		c.count(a, 1)
-		if c.want.Fits(&a.Agent) {
+		if c.admits(a) {
 			a.addClass(c, len(q.classes))
 			if a.room() > 0 {
 				c.addFree(a)
@@ -124,13 +143,26 @@ func (q *queue) evict() {
 	}
 }
 
+// admits reports whether the agent fits the class.
+func (c *class) admits(a *agent) bool {
+	return c.want.Fits(&a.Agent) && !slices.Contains(c.refused, a.registered)
+}
+
+// takes reports whether the agent gets waiters of the class.
+func (c *class) takes(a *agent) bool {
+	return c.admits(a) && (c.able == 0 || !slices.Contains(a.Lacks, c.want.Tool))
+}
+
 // count adds n to the class's counts of agents like a.
 func (c *class) count(a *agent, n int) {
 	switch {
-	case c.want.Fits(&a.Agent):
-		c.fit += n
-	case a.lacks(c.want):
-		c.lack += n
+	case !c.want.Fits(&a.Agent):
+	case slices.Contains(c.refused, a.registered):
+		c.refusing += n
+	case slices.Contains(a.Lacks, c.want.Tool):
+		c.lacking += n
+	default:
+		c.able += n
 	}
 }
 
@@ -141,13 +173,13 @@ func (c *class) addFree(a *agent) {
 	}
 }
 
-// takeFree returns a fitting agent with room; nil when none exists. Agents take turns. The list
-// can contain agents without room; takeFree removes them.
+// takeFree returns an agent with room that takes waiters of the class; nil when none exists.
+// Agents take turns. The list can contain other agents; takeFree removes them.
 func (c *class) takeFree() *agent {
 	for e := c.free.Front(); e != nil; e = c.free.Front() {
 		a := c.free.Remove(e).(*agent)
 		delete(c.isFree, a)
-		if a.room() > 0 && c.want.Fits(&a.Agent) {
+		if a.room() > 0 && c.takes(a) {
 			return a
 		}
 	}
@@ -244,8 +276,9 @@ func (h *Hub) placeLocked(w *waiter) {
 	h.queue.enqueue(w, c)
 }
 
-// lacksTool reports whether all otherwise fitting agents have reported that they lack the tool.
-func (c *class) lacksTool() bool { return c.fit == 0 && c.lack > 0 }
+// lacksTool reports whether all otherwise fitting agents have reported that they lack the tool
+// for the wants of the class.
+func (c *class) lacksTool() bool { return c.able+c.lacking == 0 && c.refusing > 0 }
 
 // offerLocked gives the room of an agent to waiters, and records the remaining room.
 func (h *Hub) offerLocked(a *agent) {
@@ -257,7 +290,7 @@ func (h *Hub) offerLocked(a *agent) {
 				continue
 			}
 			live = append(live, c)
-			if w := c.head(); w != nil && (best == nil || w.before(best)) {
+			if w := c.head(); w != nil && c.takes(a) && (best == nil || w.before(best)) {
 				best = w
 			}
 		}
@@ -278,7 +311,9 @@ func (a *agent) offerRoom() {
 		return
 	}
 	for _, c := range a.classes {
-		c.addFree(a)
+		if c.takes(a) {
+			c.addFree(a)
+		}
 	}
 }
 
