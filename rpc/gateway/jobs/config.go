@@ -32,6 +32,6 @@ func Defaults() Config {
 	}
 	c.Listen = "127.0.0.1:8501"
 	c.IdleTimeout = 0
-	c.MaxConnections, c.MaxUnidentified = 200, 64
+	c.MaxConnections = 200
 	return c
 }

@@ -41,7 +41,8 @@ func (d *dialogue) suite(f []string, rest string) {
 }
 
 // modelServer returns the address of a server of OpenAI's API. The server reports 5000 input and
-// 40 output tokens per request. Request N waits for the step "trial model N".
+// 40 output tokens per request. Request N waits for the step "trial model N", and calls a tool if
+// the step is "trial model N calls CALL".
 func (d *dialogue) modelServer() string {
 	n := 0
 	var mu sync.Mutex
@@ -62,8 +63,17 @@ func (d *dialogue) modelServer() string {
 			http.Error(w, `{"error":{"message":"no such model"}}`, http.StatusBadRequest)
 			return
 		}
-		text, _ := json.Marshal(what)
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":\"stop\"}]}\n\n", text)
+		delta := map[string]any{"content": what}
+		if call, ok := strings.CutPrefix(what, "calls "); ok {
+			var c record.ToolCall
+			if err := json.Unmarshal([]byte(call), &c); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			delta = map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)}}}}
+		}
+		text, _ := json.Marshal(delta)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\n", text)
 		w.(http.Flusher).Flush()
 		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5000,\"completion_tokens\":40,\"total_tokens\":5040}}\n\ndata: [DONE]\n\n")
 	}))

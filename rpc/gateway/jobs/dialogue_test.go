@@ -32,13 +32,20 @@ import (
 // form.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
-	doortest.Play(t, doortest.PlayOurs, newDialogue)
+	play(t, doortest.PlayOurs)
 }
 
 // TestDialoguesWithNode plays them with the WebSocket clients of the npm package ws.
 func TestDialoguesWithNode(t *testing.T) {
 	t.Parallel()
-	doortest.Play(t, doortest.PlayNode(doortest.NodeModules(t)), newDialogue)
+	play(t, doortest.PlayNode(doortest.NodeModules(t)))
+}
+
+// play plays the dialogues, and reads all messages like the pages of testdata/page.txtar.
+func play(t *testing.T, player func(t *testing.T, happens func(doortest.Event)) doortest.Player) {
+	table := readPageTable(t)
+	t.Cleanup(func() { table.requireAllSeen(t) })
+	doortest.Play(t, player, func(d *doortest.Dialogue) doortest.Door { return newDialogue(d, table) })
 }
 
 // dialogue is a server, another waza process beside it, and the clients of the server.
@@ -61,11 +68,14 @@ type dialogue struct {
 	answers chan struct{} // one value for each question that the judge can answer after the trials
 
 	given map[string]string // tokens by name
+
+	page  *pageReader
+	found string // message of the last step find
 }
 
-func newDialogue(shared *doortest.Dialogue) doortest.Door {
+func newDialogue(shared *doortest.Dialogue, table *pageTable) doortest.Door {
 	d := &dialogue{
-		Dialogue: shared, config: jobs.Defaults(),
+		Dialogue: shared, config: jobs.Defaults(), page: newPageReader(table),
 		answers: make(chan struct{}, 1000), trials: map[string]chan string{}, given: map[string]string{},
 	}
 	d.config.Listen = "127.0.0.1:0"
@@ -89,7 +99,19 @@ func newDialogue(shared *doortest.Dialogue) doortest.Door {
 		defer cancel()
 		require.NoError(d.T, d.other.Close(ctx))
 	})
-	return doortest.Door{Start: d.start, Stop: func() { d.stop() }, Steps: d.steps(), Target: d.target}
+	return doortest.Door{Start: d.start, Stop: func() { d.stop() }, Steps: d.steps(), Target: d.target, Read: d.read}
+}
+
+// read reads a message like a page.
+func (d *dialogue) read(client, text string) {
+	for _, fault := range d.page.read(client, text) {
+		d.T.Errorf("message to %s: %s\n%s", client, fault, text)
+	}
+}
+
+// shows compares the line that a page shows for the message of the last step find.
+func (d *dialogue) shows(_ []string, want string) {
+	require.Equal(d.T, want, d.page.shows(d.found), d.At)
 }
 
 // steps returns the steps. Each gets the words after the first, and the same words as one text.
@@ -98,7 +120,7 @@ func (d *dialogue) steps() map[string]func(string) {
 	for word, do := range map[string]func(f []string, rest string){
 		"run": d.run, "suite": d.suite, "judge": d.judge, "answers": d.judgeAnswers, "serve": d.serve, "serveas": d.serveAs,
 		"trial": d.doTrial, "resume": d.resume, "over": d.awaitEnd, "grade": d.grade, "delete": d.remove,
-		"request": d.request, "revoke": d.revoke, "skip": d.skip, "find": d.find,
+		"request": d.request, "revoke": d.revoke, "skip": d.skip, "find": d.find, "shows": d.shows,
 	} {
 		steps[word] = func(rest string) { do(strings.Fields(rest), rest) }
 	}
@@ -238,7 +260,9 @@ func (d *dialogue) find(f []string, rest string) {
 	_, want, _ := strings.Cut(rest, " ")
 	var m struct{ Type string }
 	require.NoError(d.T, json.Unmarshal([]byte(d.Fill(want)), &m), d.At)
-	d.Names.Compare(d.T, d.At, want, d.until(f[0], m.Type))
+	found := d.until(f[0], m.Type)
+	d.found = string(found)
+	d.Names.Compare(d.T, d.At, want, found)
 }
 
 func (d *dialogue) until(name, kind string) []byte {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -52,8 +51,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Log gets structured records; nil discards them.
 	Log *slog.Logger
-	// Token is an alternative to access tokens for clients of /rpc, and for clients of /metrics
-	// on other machines. The caller stores it.
+	// Token is an alternative to access tokens for clients of /rpc, and for clients of /metrics.
+	// The caller stores it.
 	Token string
 	// Tokens checks the access tokens of /rpc and the job stream. At /metrics, tokens of the
 	// owner and of admins work like Token. Nil means that access tokens are not accepted.
@@ -103,7 +102,7 @@ func New(c Config, o Options) (*Server, error) {
 		o.Dashboard.Handle(mux)
 	}
 	if o.Gatherer != nil {
-		mux.Handle("GET /metrics", s.forLocals(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+		mux.Handle("GET /metrics", s.forToken(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
 	}
 	var err error
 	s.door, err = door.New("jobs", c.Config, door.Options{
@@ -156,6 +155,7 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 			defer s.callers.leave(who.Subject)
 			defer s.enter(c, who)()
 		}
+		c.Authenticate()
 		if !c.Identify("rpc " + c.Addr()) {
 			return
 		}
@@ -224,15 +224,10 @@ func tokens(r *http.Request) []string {
 	return list
 }
 
-// forLocals passes requests from this machine to h; requests from other machines need the token.
-// A request with a Host other than a loopback name may come through a proxy.
-func (s *Server) forLocals(h http.Handler) http.Handler {
+// forToken passes requests with the server's token, or one of its owner or an admin, to h. Other
+// users of this machine reach the address, too, so its own requests need one.
+func (s *Server) forToken(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		here, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-		if ok && here.IP.IsLoopback() && access.IsLoopback(r.Host) {
-			h.ServeHTTP(w, r)
-			return
-		}
 		given := tokens(r)
 		if who, err := s.admits(r.Context(), given); err == nil && (who == nil || who.IsOwner() || who.IsAdmin()) {
 			h.ServeHTTP(w, r)

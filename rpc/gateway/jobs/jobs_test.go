@@ -276,13 +276,16 @@ func TestHealth(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestMetrics(t *testing.T) {
+// Every user of the machine could read the metrics.
+func TestAttackMetricsWithoutToken(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	c := jobs.Defaults()
 	c.Hosts = []string{"waza.example.com"}
 	_, addr := open(t, c, jobs.Options{Gatherer: registry, Metrics: registry, Token: secret})
-	code, text := get(t, "http://"+addr+"/metrics", nil)
+	code, _ := get(t, "http://"+addr+"/metrics", nil)
+	require.Equal(t, 401, code)
+	code, text := get(t, "http://"+addr+"/metrics", http.Header{"Authorization": {"Bearer " + secret}})
 	require.Equal(t, 200, code)
 	require.Contains(t, text, `waza_door_connections{door="jobs"} 0`)
 	for want, header := range map[int]http.Header{

@@ -75,6 +75,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		}
 		defer s.crowd.leave(claims.Subject)
 		defer s.enter(c, claims)()
+		c.Authenticate()
 		if !c.Identify("user " + claims.Subject) {
 			return
 		}

@@ -129,8 +129,9 @@ func (b *Board) load(ctx context.Context) {
 		if most[user]++; most[user] > mostRecent {
 			continue
 		}
-		if info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), id); ok {
+		if info, stamp, ok := b.read(id); ok {
 			b.applyChange(ctx, &catalog.Change{Info: info}, false)
+			b.setDamage(id, &info, stamp)
 		}
 	}
 }
@@ -239,9 +240,45 @@ func (b *Board) Jobs(ctx context.Context, v Viewer) (*SyncMessage, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
 	}
+	b.checkRecords(v)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.syncLocked(v), nil
+}
+
+// checkRecords looks for damage to the records of the recent jobs that a viewer sees. It reads
+// only records that changed since they were last read.
+func (b *Board) checkRecords(v Viewer) {
+	b.mu.Lock()
+	known := map[string]string{}
+	for _, j := range b.recentLocked(v) {
+		known[j.ID] = j.stamp
+	}
+	b.mu.Unlock()
+	for id, stamp := range known {
+		if now, _ := b.o.Runner.Catalog().Store.At(id).Stamp(); now == stamp {
+			continue
+		}
+		if info, now, ok := b.read(id); ok {
+			b.setDamage(id, &info, now)
+		}
+	}
+}
+
+// read reads the record of a run, and returns the stamp of what it read.
+func (b *Board) read(id string) (info catalog.Info, stamp string, ok bool) {
+	stamp, _ = b.o.Runner.Catalog().Store.At(id).Stamp() // before reading: later changes produce another stamp
+	info, ok = catalog.ReadInfo(b.o.Runner.Catalog(), id)
+	return info, stamp, ok
+}
+
+// setDamage sets the damage to the record of a finished job.
+func (b *Board) setDamage(id string, info *catalog.Info, stamp string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j := b.jobs[id]; j != nil && j.Status.IsOver() {
+		j.Damage, j.stamp = damageOf(info), stamp
+	}
 }
 
 // ready waits until the jobs are loaded.
@@ -258,22 +295,28 @@ func (b *Board) ready(ctx context.Context) error {
 
 func (b *Board) syncLocked(v Viewer) *SyncMessage {
 	m := &SyncMessage{Type: "sync", Active: []Job{}, Recent: []Job{}}
-	var over []*job
 	for _, j := range b.jobs {
-		switch {
-		case !v.sees(j.User) || j.Status == "":
-		case j.Status.IsOver():
-			over = append(over, j)
-		default:
+		if v.sees(j.User) && j.Status != "" && !j.Status.IsOver() {
 			m.Active = append(m.Active, j.Job)
 		}
 	}
 	slices.SortFunc(m.Active, func(a, c Job) int { return strings.Compare(a.ID, c.ID) })
-	slices.SortFunc(over, newestFirst)
-	for _, j := range over[:min(len(over), mostRecent)] {
+	for _, j := range b.recentLocked(v) {
 		m.Recent = append(m.Recent, j.Job)
 	}
 	return m
+}
+
+// recentLocked returns the most recent finished jobs that a viewer sees, newest first.
+func (b *Board) recentLocked(v Viewer) []*job {
+	var over []*job
+	for _, j := range b.jobs {
+		if v.sees(j.User) && j.Status.IsOver() {
+			over = append(over, j)
+		}
+	}
+	slices.SortFunc(over, newestFirst)
+	return over[:min(len(over), mostRecent)]
 }
 
 // Watch sends a viewer the current jobs and then, until stop is called, each message about them
@@ -283,6 +326,7 @@ func (b *Board) Watch(ctx context.Context, v Viewer, send func(msg []byte)) (sto
 	if err := b.ready(ctx); err != nil {
 		return nil, err
 	}
+	b.checkRecords(v)
 	w := &watcher{v, send}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -218,6 +218,54 @@ tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {co
 `, url, tuning)
 }
 
+// The best score of a generation is that of the tasks that its prompts have in common. It was 0.5
+// here: the best prompt solves the easy task and fails the hard one, which is in error for the
+// other prompt.
+func TestGenerationOnCommonTasks(t *testing.T) {
+	t.Parallel()
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		switch {
+		case len(a.Tools) > 0:
+			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{
+				map[string]any{"style": "terse", "prompt": "short"}, map[string]any{"style": "structured", "prompt": "long"},
+			}}}
+		case a.System == "short" && a.Prompt == "Hard?":
+			return runnertest.Answer{Status: http.StatusBadRequest}
+		case a.System == "long" && a.Prompt != "Hard?":
+			return runnertest.Answer{Text: "good"}
+		}
+		return runnertest.Answer{Text: "bad"}
+	})
+	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	type message struct {
+		Type       string               `json:"type"`
+		Generation int                  `json:"generation"`
+		Best       *float64             `json:"best_score"`
+		LeftOut    []record.LeftOutTask `json:"left_out"`
+	}
+	messages := make(chan message, 1000)
+	stop, err := serve(t, r, ours).Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) {
+		var m message
+		if json.Unmarshal(msg, &m) == nil {
+			messages <- m
+		}
+	})
+	require.NoError(t, err)
+	defer stop()
+	suite := strings.Replace(promptTuning(model.URL, "{generations: 1, prompts: 2}"), "tasks: [", `tasks: [{id: hard, prompt: "Hard?", graders: [{name: says, type: text, config: {contains: [good]}}]}, `, 1)
+	runnertest.Start(t, r, suite, record.Request{})
+	for m := range messages {
+		if m.Type == "generation_complete" && m.Generation == 1 {
+			require.InDelta(t, 1, *m.Best, 1e-9)
+		}
+		if m.Type == "tune_complete" {
+			require.Equal(t, []record.LeftOutTask{{Task: "hard", Cells: []string{"system_prompt=generation 1, prompt 1"}, CellCount: 1, Why: "ended in error"}}, m.LeftOut)
+			break
+		}
+	}
+}
+
 // The test checks all messages of a run with system prompts that a model proposes.
 func TestProposedPrompts(t *testing.T) {
 	t.Parallel()
@@ -251,7 +299,7 @@ func TestProposedPrompts(t *testing.T) {
 	for {
 		m := <-messages
 		line := fmt.Sprint(m["type"])
-		for _, name := range []string{"generation", "prompt_index", "style", "prompt_text", "overall_score", "best_score", "best_index"} {
+		for _, name := range []string{"generation", "prompt_index", "style", "prompt_text", "overall_score", "best_score", "best_score_observed", "best_score_basis", "best_index"} {
 			if v, ok := m[name]; ok {
 				line += fmt.Sprintf(" %s=%v", name, v)
 			}
@@ -282,7 +330,7 @@ func TestProposedPrompts(t *testing.T) {
 		"prompt_eval_result generation=1 prompt_index=2 overall_score=1 (structured 1 long)",
 		"generation_complete generation=1 best_score=1",
 		"generation_error generation=2",
-		"tune_complete best_score=1 best_index=2",
+		"tune_complete best_score=0.340593659 best_score_observed=1 best_score_basis=shrunk best_index=2",
 		"job_completed",
 	}, got)
 }
@@ -323,4 +371,28 @@ func TestStateOlderThanTheEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, m.Recent, 1)
 	require.Equal(t, "s: 1 of 1 cases", m.Recent[0].Detail)
+}
+
+// Clients of the job stream saw the results of a damaged record without a word about the damage.
+func TestJobsShowDamage(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	r := runnertest.AgentRunner(t, state, says)
+	run := runnertest.Start(t, r, suite(1, 1), record.Request{})
+	<-run.Done()
+	b := serve(t, r, ours)
+	damage := func(b *board.Board) string {
+		m, err := b.Jobs(t.Context(), board.Viewer{User: owner})
+		require.NoError(t, err)
+		require.Len(t, m.Recent, 1)
+		return m.Recent[0].Damage
+	}
+	require.Empty(t, damage(b))
+	runnertest.DamageRun(t, state, run.ID())
+	const want = "the journal is damaged at line "
+	require.Contains(t, damage(b), want)
+	stop, err := b.Watch(t.Context(), board.Viewer{User: owner}, func(msg []byte) { require.Contains(t, string(msg), `"damage":"`+want) })
+	require.NoError(t, err)
+	stop()
+	require.Contains(t, damage(serve(t, r, ours)), want, "a server that starts later")
 }

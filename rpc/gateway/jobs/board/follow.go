@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/eval"
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/pause"
@@ -181,7 +182,21 @@ func (f *follower) past() past {
 		f.board.log.Warn("earlier events of a run could not be read", "run", f.job.ID, "error", err)
 		return past{}
 	}
-	return past{st.Results(), st.Prompts}
+	p := past{results: st.Results(), prompts: st.Prompts}
+	if f.rec.Suite.KindName() != eval.ParamTune {
+		return p
+	}
+	p.answers = map[caseKey]answer{}
+	err = f.handle.Trials(func(task int, t *record.Trial) error {
+		if a, ok := answerOf(t); ok {
+			p.answers[caseKey{task, t.TrialNum}] = a
+		}
+		return nil
+	})
+	if err != nil {
+		f.board.log.Warn("earlier trials of a run could not be read", "run", f.job.ID, "error", err)
+	}
+	return p
 }
 
 // casesOf counts the cases of a run.
@@ -390,7 +405,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 		b.mu.Lock()
 		j.changed = false
 		b.mu.Unlock()
-		info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), j.ID)
+		info, stamp, ok := b.read(j.ID)
 		if !ok {
 			b.remove(j.ID)
 			return
@@ -398,6 +413,7 @@ func (b *Board) settle(ctx context.Context, f *follower) {
 		if !f.ended {
 			f.endUnseen(&info)
 		}
+		b.setDamage(j.ID, &info, stamp)
 		b.mu.Lock()
 		again := j.changed
 		if !again {

@@ -66,6 +66,7 @@ type Job struct {
 	Detail   string         `json:"progress_detail"`
 	Ref      string         `json:"result_ref,omitempty"`
 	Error    string         `json:"error,omitempty"`
+	Damage   string         `json:"damage,omitempty"` // to the record of a finished job
 	Created  Time           `json:"created_at"`
 	Started  *Time          `json:"started_at,omitempty"`
 	Finished *Time          `json:"completed_at,omitempty"`
@@ -97,6 +98,7 @@ type job struct {
 	sentAt      time.Time // when the last progress was sent
 	ended       time.Time // end of the run according to its record
 	pending     bool      // progress changed since it was last sent
+	stamp       string    // of the record that Damage describes; empty means unknown
 }
 
 // target is a model that the run uses.
@@ -137,6 +139,15 @@ func (j *job) describe(info *catalog.Info) {
 		j.ended = *info.EndedAt
 	}
 	j.count(ended(info.Trials))
+	j.Damage = damageOf(info)
+}
+
+// damageOf describes the damage to a run's record; empty without damage.
+func damageOf(info *catalog.Info) string {
+	if !info.Damage.Damaged() {
+		return ""
+	}
+	return Failure(info.Damage.String())
 }
 
 // finish sets the end of a job.
@@ -150,7 +161,7 @@ func (j *job) finish(at time.Time, failure string) {
 
 // reopen clears the end of a job.
 func (j *job) reopen() {
-	j.Started, j.Finished, j.Ref, j.Error = nil, nil, "", ""
+	j.Started, j.Finished, j.Ref, j.Error, j.Damage, j.stamp = nil, nil, "", "", "", ""
 }
 
 // targetsOf returns the models of a run, in the run's order. A run without a model has one

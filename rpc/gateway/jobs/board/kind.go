@@ -35,7 +35,29 @@ type opening interface {
 type past struct {
 	results []*record.Task // by task; nil for unfinished tasks
 	prompts []record.Prompt
+	answers map[caseKey]answer // of a param_tune
 }
+
+// answer describes an answered trial.
+type answer struct {
+	took int64            // time of the executor in milliseconds
+	call *record.ToolCall // the name of the call that bestCall returns; nil without calls
+}
+
+// answerOf returns the answer of a trial; false without one.
+func answerOf(t *record.Trial) (a answer, ok bool) {
+	if !isAnswered(t.Verdict) {
+		return a, false
+	}
+	a.took = t.ExecutorMS
+	if call := bestCall(t); call != nil {
+		a.call = &record.ToolCall{Name: call.Name}
+	}
+	return a, true
+}
+
+// caseKey identifies a trial by the index of its task and its number.
+type caseKey struct{ task, trial int }
 
 // kinds maps each kind to the function that creates its messages.
 var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
@@ -53,6 +75,11 @@ func messagesOf(rec *record.Run, before past) messages {
 		return of(rec, before)
 	}
 	return newToolEval(rec, before)
+}
+
+// isAnswered reports whether a trial has an answer of the agent, whatever its grade is.
+func isAnswered(v record.Verdict) bool {
+	return v == record.Passed || v == record.Failed || v == record.NeedsReview
 }
 
 // isCase reports whether an event is the end of a case: a trial of a task of the suite.

@@ -125,14 +125,23 @@ type benchmarkRun struct {
 	Context int    `json:"context_tokens"`
 }
 
-// benchmarkData holds the measurements of a finished run. Unknown ones are null.
+// benchmarkData holds the measurements of a finished run. Unknown ones are null, except Cost.
 type benchmarkData struct {
 	benchmarkRun
-	FirstToken   *float64 `json:"ttft_ms"`
-	Speed        *float64 `json:"tokens_per_second"`
-	Cost         *float64 `json:"cost"`
-	InputTokens  *int64   `json:"input_tokens"`
-	OutputTokens *int64   `json:"output_tokens"`
+	FirstToken *float64 `json:"ttft_ms"`
+	// TotalS is the time of the model for the whole answer, in seconds.
+	TotalS float64 `json:"total_time_s"`
+	// Speed is the rate at which the model wrote after the first token. OutputSpeed repeats it for
+	// existing pages, and TokenGapMS is the mean time between two tokens at this rate.
+	Speed       *float64 `json:"tokens_per_second"`
+	OutputSpeed *float64 `json:"output_speed_tps"`
+	TokenGapMS  *float64 `json:"itl_ms"`
+	// InputSpeed is the number of tokens read per second until the first token.
+	InputSpeed *float64 `json:"input_tokens_per_second"`
+	// Cost is 0 when it is unknown, because existing pages expect a number.
+	Cost         float64 `json:"cost"`
+	InputTokens  *int64  `json:"input_tokens"`
+	OutputTokens *int64  `json:"output_tokens"`
 	// Success reports whether the model answered. Verdict rates the answer.
 	Success bool           `json:"success"`
 	Verdict record.Verdict `json:"verdict"`
@@ -161,7 +170,7 @@ func (m *benchmark) run(kind string, e *record.Event) benchmarkRun {
 
 func (m *benchmark) result(e *record.Event) *benchmarkData {
 	d := &benchmarkData{benchmarkRun: m.run("result", e), Verdict: e.Verdict, Error: Failure(e.Error)}
-	d.Success = e.Verdict == record.Passed || e.Verdict == record.Failed || e.Verdict == record.NeedsReview
+	d.Success = isAnswered(e.Verdict)
 	if e.Trial == nil {
 		return d
 	}
@@ -171,11 +180,18 @@ func (m *benchmark) result(e *record.Event) *benchmarkData {
 		}
 		return nil
 	}
+	d.TotalS = e.Trial.ExecutorTook().Seconds()
 	if s := e.Trial.Speed; s != nil {
-		d.FirstToken, d.Speed = known(s.FirstTokenMS), known(s.TokensPerSecond)
+		d.FirstToken, d.Speed, d.OutputSpeed = known(s.FirstTokenMS), known(s.TokensPerSecond), known(s.TokensPerSecond)
+		if d.Speed != nil {
+			d.TokenGapMS = known(1000 / *d.Speed)
+		}
 	}
 	if u := e.Trial.Usage; u != nil {
-		d.Cost, d.InputTokens, d.OutputTokens = known(u.CostUSD), &u.InputTokens, &u.OutputTokens
+		d.Cost, d.InputTokens, d.OutputTokens = u.CostUSD, &u.InputTokens, &u.OutputTokens
+		if d.FirstToken != nil {
+			d.InputSpeed = known(1000 * float64(u.InputTokens) / *d.FirstToken)
+		}
 	}
 	return d
 }

@@ -1,9 +1,11 @@
 package board
 
 import (
+	"cmp"
 	"slices"
 
 	"waza/eval"
+	"waza/runner/propose"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -12,6 +14,7 @@ import (
 // model in each cell, and those of generations. Prompts from the suite form generation 0.
 type promptTune struct {
 	*tune
+	latest   int          // the number of the last generation
 	started  map[int]bool // started generations
 	failed   map[int]bool
 	asked    []bool // by cell: one of its tasks has started
@@ -22,17 +25,39 @@ type promptTune struct {
 func newPromptTune(rec *record.Run, before past) messages {
 	p := &promptTune{started: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
 	p.tune = newTune(rec, before, p.result)
+	p.prompt = p.textOf
 	p.asked = make([]bool, len(p.cells))
 	for i := range before.prompts {
 		prompt := &before.prompts[i]
 		p.prompts[eval.Proposal{Generation: prompt.Generation, Number: prompt.Number}] = prompt
 	}
 	for _, c := range p.cells {
+		p.latest = max(p.latest, c.Generation)
 		if text := promptOf(c); !slices.Contains(p.numbered, text) {
 			p.numbered = append(p.numbered, text)
 		}
 	}
 	return p
+}
+
+func (p *promptTune) init(j *job, reconnect bool) []byte {
+	m := p.start(j, reconnect)
+	m.Prompts = len(p.numbered)
+	if m.Mode = "quick"; p.latest > 0 {
+		m.Mode = "evolutionary"
+	}
+	return encode(m)
+}
+
+// textOf returns the system prompt of a cell; empty for one that no model has proposed.
+func (p *promptTune) textOf(c *record.Cell) string {
+	if c.Generation == 0 {
+		return promptOf(c)
+	}
+	if proposed := p.prompts[place(c)]; proposed != nil {
+		return proposed.Text
+	}
+	return ""
 }
 
 // promptOf returns the system prompt of a cell, or the place of one that a model proposes.
@@ -44,16 +69,22 @@ func promptOf(c *record.Cell) string {
 // generation is a message about a generation or one of its prompts. Existing pages read the
 // members beside data.
 type generation struct {
-	Type       string   `json:"type"`
-	JobID      string   `json:"job_id"`
-	TuneID     string   `json:"tune_id"`
-	Generation int      `json:"generation"`
+	Type       string `json:"type"`
+	JobID      string `json:"job_id"`
+	TuneID     string `json:"tune_id"`
+	Generation int    `json:"generation"`
+	// Rounds does not count generation 0, so that pages show N/N for the last generation.
+	Rounds     int      `json:"total_generations,omitempty"`
 	Prompt     *int     `json:"prompt_index,omitempty"` // among the prompts of the run, counted from 0
 	Model      string   `json:"model_id,omitempty"`
+	ModelName  string   `json:"model,omitempty"`
 	Style      string   `json:"style,omitempty"`
 	Text       string   `json:"prompt_text,omitempty"`
 	Best       *float64 `json:"best_score,omitempty"`
-	Error      string   `json:"error,omitempty"`
+	BestPrompt *int     `json:"best_prompt_index,omitempty"` // counted like Prompt
+	// Survivors are the prompts of the generation that are among the best so far, see survivors.
+	Survivors []int  `json:"survivors,omitzero"`
+	Error     string `json:"error,omitempty"`
 }
 
 func (p *promptTune) about(kind string, g int) *generation {
@@ -86,6 +117,7 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 		list = p.startGeneration(c.Generation)
 		m := p.about("prompt_eval_start", c.Generation)
 		m.Prompt, m.Model = p.index(c), targetOf(p.rec, c).Model
+		m.ModelName = m.Model
 		return append(list, encode(m))
 	}
 	list = p.tune.event(e)
@@ -101,12 +133,19 @@ func (p *promptTune) startGeneration(g int) [][]byte {
 		return nil
 	}
 	p.started[g] = true
-	return [][]byte{encode(p.about("generation_start", g))}
+	m := p.about("generation_start", g)
+	m.Rounds = max(1, p.latest)
+	return [][]byte{encode(m)}
 }
 
-// complete returns the message about the end of a generation when all its cells have ended.
+// complete returns the message about the end of a generation when all its cells have ended. The
+// best score is the highest one over the tasks that these cells have in common. When no cell has
+// such a score, the message has the reason, and the score 0 of the first prompt, because existing
+// pages have no default for them.
 func (p *promptTune) complete(g int) [][]byte {
 	m := p.about("generation_complete", g)
+	var sides []tally.Side
+	var cells []int
 	for i, c := range p.cells {
 		if c.Generation != g {
 			continue
@@ -114,28 +153,80 @@ func (p *promptTune) complete(g int) [][]byte {
 		if !p.sent[i] {
 			return nil
 		}
-		if score := p.score(i); score != nil && (m.Best == nil || *score > *m.Best) {
-			m.Best = score
+		sides, cells = append(sides, p.side(i)), append(cells, i)
+	}
+	common, _ := tally.Common(p.names(), sides)
+	for i, s := range sides {
+		if score := s.ScoreOn(common); score != nil && (m.Best == nil || score.Mean > *m.Best) {
+			m.Best, m.BestPrompt = &score.Mean, p.index(p.cells[cells[i]])
 		}
 	}
 	if p.failed[g] {
 		return nil
 	}
+	if m.Best == nil {
+		m.Best, m.BestPrompt, m.Error = new(float64), p.index(p.cells[cells[0]]), Failure(p.unscored(cells))
+	}
+	m.Survivors = p.survivors(g)
 	return [][]byte{encode(m)}
+}
+
+// unscored returns the reason why these cells have no score in common.
+func (p *promptTune) unscored(cells []int) string {
+	if slices.ContainsFunc(cells, func(cell int) bool { return p.score(cell) != nil }) {
+		return "no task has a score with every prompt"
+	}
+	for _, cell := range cells {
+		if why := p.reason(cell); why != "" {
+			return "no trial has a score: " + why
+		}
+	}
+	return "no trial has a score"
+}
+
+// survivors returns the prompts of a generation that are among the best of all generations so
+// far, the best first: those that the model sees when it proposes more. A prompt without a score
+// does not survive.
+func (p *promptTune) survivors(g int) []int {
+	type scored struct {
+		prompt, generation int
+		score              float64
+	}
+	list, all := []int{}, []scored(nil)
+	for i, text := range p.numbered {
+		s := scored{prompt: i}
+		var results []*record.Task
+		for cell, c := range p.cells {
+			if promptOf(c) == text && p.isOver(cell) {
+				s.generation = c.Generation
+				results = append(results, p.resultsOf(cell)...)
+			}
+		}
+		if score := tally.ScoreOver(results); score != nil && s.generation <= g {
+			s.score = score.Mean
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	for _, s := range all[:min(len(all), propose.MostTried)] {
+		if s.generation == g {
+			list = append(list, s.prompt)
+		}
+	}
+	return list
 }
 
 // promptResult is the message prompt_eval_result. Existing pages read the members beside data.
 type promptResult struct {
-	Type       string     `json:"type"`
-	JobID      string     `json:"job_id"`
-	TuneID     string     `json:"tune_id"`
-	Generation int        `json:"generation"`
-	Prompt     *int       `json:"prompt_index"`
-	Model      string     `json:"model_id"`
-	Score      *float64   `json:"overall_score"`
-	ToolScore  *float64   `json:"tool_accuracy"`
-	ParamScore *float64   `json:"param_accuracy"`
-	Data       promptData `json:"data"`
+	Type       string   `json:"type"`
+	JobID      string   `json:"job_id"`
+	TuneID     string   `json:"tune_id"`
+	Generation int      `json:"generation"`
+	Prompt     *int     `json:"prompt_index"`
+	Model      string   `json:"model_id"`
+	Score      *float64 `json:"overall_score"`
+	accuracies
+	Data promptData `json:"data"`
 }
 
 type promptData struct {
@@ -151,21 +242,18 @@ const maxPreview = 200
 // result returns the messages about a cell that has ended.
 func (p *promptTune) result(t *tune, cell int) [][]byte {
 	c := t.cells[cell]
-	style, text := "given", promptOf(c)
+	style, text := "given", p.textOf(c)
 	if c.Generation > 0 {
 		proposed := p.prompts[place(c)]
 		if proposed == nil {
 			return p.fail(c.Generation, t.reason(cell))
 		}
-		style, text = proposed.Style, proposed.Text
+		style = proposed.Style
 	}
 	score, index := t.score(cell), p.index(c)
 	m := &promptResult{
 		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index, Model: targetOf(t.rec, c).Model, Score: score,
-		Data: promptData{index, style, score, cut(text, maxPreview)},
-	}
-	if s := tally.ToolsOver(t.resultsOf(cell)); s != nil {
-		m.ToolScore, m.ParamScore = &s.Selection, s.Params
+		accuracies: t.accuracies(cell), Data: promptData{index, style, score, cut(text, maxPreview)},
 	}
 	return [][]byte{encode(m)}
 }

@@ -1,8 +1,10 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"reflect"
 	"sync"
 
 	"waza/runner/record"
@@ -40,10 +42,12 @@ type initMessage struct {
 }
 
 type initData struct {
-	Targets   []target `json:"targets"`
-	Total     int      `json:"total_cases"`
-	Completed int      `json:"completed_cases"`
-	Suite     string   `json:"suite_name"`
+	Targets []target `json:"targets"`
+	// Total is the number of cases of one target; the largest number if they differ.
+	Total int `json:"total_cases"`
+	// Completed counts the cases of all targets.
+	Completed int    `json:"completed_cases"`
+	Suite     string `json:"suite_name"`
 }
 
 // resultMessage is the message tool_eval_result.
@@ -56,9 +60,14 @@ type resultMessage struct {
 type resultData struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model_id"`
+	Name     string          `json:"model_name"`
 	Case     string          `json:"test_case_id"`
+	Prompt   string          `json:"prompt,omitempty"` // cut like an error
 	Tool     *string         `json:"actual_tool"`
 	Params   json.RawMessage `json:"actual_params"`
+	// Existing pages show the expected call. It is null for a case that expects no tool calls.
+	Expected       *string         `json:"expected_tool"`
+	ExpectedParams json.RawMessage `json:"expected_params"`
 	// The scores of tool and parameters are null for a case that expects no tool calls.
 	ToolScore  *float64 `json:"tool_selection_score"`
 	ParamScore *float64 `json:"param_accuracy"`
@@ -71,11 +80,24 @@ type resultData struct {
 }
 
 func (m *toolEval) init(j *job, reconnect bool) []byte {
-	msg := &initMessage{Type: "tool_eval_init", JobID: j.ID, Reconnect: reconnect, Data: initData{m.targets, j.total, j.done, j.suite}}
+	msg := &initMessage{Type: "tool_eval_init", JobID: j.ID, Reconnect: reconnect, Data: initData{m.targets, m.perTarget(), j.done, j.suite}}
 	if reconnect {
 		msg.Percent = &j.Percent
 	}
 	return encode(msg)
+}
+
+// perTarget returns the number of cases of one target; the largest number if they differ.
+func (m *toolEval) perTarget() (most int) {
+	cases := map[target]int{}
+	for i := range m.rec.Tasks {
+		if ref := &m.rec.Tasks[i]; ref.Role == record.RoleTask {
+			t := targetOf(m.rec, ref.Cell)
+			cases[t] += ref.Trials
+			most = max(most, cases[t])
+		}
+	}
+	return most
 }
 
 // maxParams is the maximum size of a result's arguments in bytes; larger arguments become null.
@@ -194,28 +216,94 @@ func resultOf(rec *record.Run, e *record.Event) []byte {
 	ref := &rec.Tasks[e.TaskNum-1]
 	t := targetOf(rec, ref.Cell)
 	m := &resultMessage{Type: "tool_eval_result", JobID: rec.RunID, Data: resultData{
-		Provider: t.Provider, Model: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
+		Provider: t.Provider, Model: t.Model, Name: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
 		LatencyMS: e.DurationMS, Verdict: e.Verdict, Success: e.Verdict == record.Passed, Error: Failure(e.Error),
 	}}
-	if e.Trial == nil {
-		return encode(m)
-	}
-	m.Data.LatencyMS = e.Trial.ExecutorMS
-	best := 0
-	if t := e.Trial.Tools; t != nil && (e.Verdict.Counted() || e.Verdict == record.NeedsReview) {
-		m.Data.ToolScore, m.Data.ParamScore, m.Data.Score = &t.Selection, t.Params, &t.Overall
-		if t.Call != nil {
-			best = *t.Call
+	var call *record.ToolCall
+	if e.Trial != nil {
+		m.Data.LatencyMS, m.Data.Prompt = e.Trial.ExecutorMS, Failure(e.Trial.Prompt)
+		if t := toolsOf(e.Trial); t != nil {
+			m.Data.ToolScore, m.Data.ParamScore, m.Data.Score = &t.Selection, t.Params, &t.Overall
 		}
+		call = bestCall(e.Trial)
 	}
-	if call := callOf(e.Trial, best); call != nil {
-		name := cut(call.Name, maxFailure)
-		m.Data.Tool = &name
-		if len(call.Arguments) <= maxParams && json.Valid(call.Arguments) {
-			m.Data.Params = call.Arguments
+	if call != nil {
+		m.Data.Tool, m.Data.Params = toolName(call.Name), paramsOf(call.Arguments)
+	}
+	if expected := expectedCall(ref, call); expected != nil {
+		m.Data.Expected = expectedTool(expected)
+		if len(expected.Arguments) > 0 {
+			arguments, _ := json.Marshal(expected.Arguments) // paramsOf checks the result
+			m.Data.ExpectedParams = paramsOf(arguments)
 		}
 	}
 	return encode(m)
+}
+
+// toolsOf returns the tool scores of a trial; nil if they do not count.
+func toolsOf(t *record.Trial) *record.TrialTools {
+	if t.Verdict.Counted() || t.Verdict == record.NeedsReview {
+		return t.Tools
+	}
+	return nil
+}
+
+// bestCall returns the call that best matches an expected one, or else the first; nil without
+// calls.
+func bestCall(t *record.Trial) *record.ToolCall {
+	best := 0
+	if tools := toolsOf(t); tools != nil && tools.Call != nil {
+		best = *tools.Call
+	}
+	return callOf(t, best)
+}
+
+// expectedCall returns the expected call of a task that best matches a call, or else the first;
+// nil when the task expects none.
+func expectedCall(ref *record.TaskRef, call *record.ToolCall) (best *record.ExpectedCall) {
+	most := -1
+	for i := range ref.ExpectedCalls {
+		e, right := &ref.ExpectedCalls[i], 0
+		if call != nil && e.Tool == call.Name {
+			right = 1 + equalArguments(e.Arguments, call.Arguments)
+		}
+		if right > most {
+			best, most = e, right
+		}
+	}
+	return best
+}
+
+// equalArguments counts the arguments of a call that have their expected values.
+func equalArguments(expected map[string]any, arguments json.RawMessage) (n int) {
+	var actual, wanted map[string]any
+	data, err := json.Marshal(expected) // decoded again, so that numbers have one type
+	if err != nil || json.Unmarshal(data, &wanted) != nil || json.Unmarshal(arguments, &actual) != nil {
+		return 0
+	}
+	for name, want := range wanted {
+		if value, ok := actual[name]; ok && reflect.DeepEqual(value, want) {
+			n++
+		}
+	}
+	return n
+}
+
+// expectedTool returns the tool of an expected call for a message: * if any tool will do.
+func expectedTool(c *record.ExpectedCall) *string { return toolName(cmp.Or(c.Tool, "*")) }
+
+// toolName returns the name of a tool for a message.
+func toolName(name string) *string {
+	name = cut(name, maxFailure)
+	return &name
+}
+
+// paramsOf returns arguments for a message; nil if they are too large or invalid.
+func paramsOf(arguments json.RawMessage) json.RawMessage {
+	if len(arguments) > maxParams || !json.Valid(arguments) {
+		return nil
+	}
+	return arguments
 }
 
 // callOf returns the tool call with that number, counted from 0; nil when it does not exist.

@@ -1,10 +1,13 @@
 package board
 
 import (
+	"maps"
+	"math"
 	"slices"
 
 	"waza/eval"
 	"waza/runner/record"
+	"waza/runner/stats"
 	"waza/runner/tally"
 )
 
@@ -15,8 +18,11 @@ type tune struct {
 	cells   []*record.Cell
 	results []*record.Task // by task; nil for unfinished tasks
 	sent    []bool         // by cell
+	answers map[caseKey]answer
 	// combo returns the messages about a cell that has ended.
 	combo func(t *tune, cell int) [][]byte
+	// prompt returns the system prompt of a cell; empty when the matrix has none.
+	prompt func(c *record.Cell) string
 }
 
 // cellOf returns the index of the cell of an event; -1 when the event has no cell.
@@ -29,7 +35,7 @@ func (t *tune) cellOf(e *record.Event) int {
 
 // reason returns the most frequent reason why trials of a cell did not pass; empty without one.
 func (t *tune) reason(cell int) (why string) {
-	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+	t.tasksOf(cell, func(_ int, res *record.Task) bool {
 		if why == "" && res != nil && len(res.Reasons) > 0 {
 			why = res.Reasons[0].Message
 		}
@@ -39,7 +45,13 @@ func (t *tune) reason(cell int) (why string) {
 }
 
 func newTune(rec *record.Run, before past, combo func(*tune, int) [][]byte) *tune {
-	t := &tune{rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo}
+	t := &tune{
+		rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo, prompt: promptOf,
+		answers: before.answers,
+	}
+	if t.answers == nil {
+		t.answers = map[caseKey]answer{}
+	}
 	copy(t.results, before.results)
 	t.sent = make([]bool, len(t.cells))
 	return t
@@ -60,9 +72,21 @@ type tuneStart struct {
 	Total     int            `json:"total_combos"`
 	Models    []string       `json:"models"`
 	Suite     string         `json:"suite_name"`
+	// Search is the way a param_tune selects its cells: grid, because it tries all of them.
+	Search string `json:"optimization_mode,omitempty"`
+	// Mode is quick for a prompt_tune of one generation, and evolutionary for several.
+	Mode    string `json:"mode,omitempty"`
+	Prompts int    `json:"total_prompts,omitempty"`
 }
 
 func (t *tune) init(j *job, reconnect bool) []byte {
+	m := t.start(j, reconnect)
+	m.Search = "grid"
+	return encode(m)
+}
+
+// start returns the fields of tune_start that both kinds have.
+func (t *tune) start(j *job, reconnect bool) *tuneStart {
 	m := &tuneStart{
 		Type: "tune_start", JobID: j.ID, TuneID: j.ID, JobType: j.Type, Reconnect: reconnect, Total: len(t.cells), Suite: j.suite,
 	}
@@ -72,11 +96,18 @@ func (t *tune) init(j *job, reconnect bool) []byte {
 	if reconnect {
 		m.Percent = &j.Percent
 	}
-	return encode(m)
+	return m
 }
 
 func (t *tune) event(e *record.Event) [][]byte {
 	switch {
+	case isCase(t.rec, e):
+		if e.Trial == nil {
+			return nil
+		}
+		if a, ok := answerOf(e.Trial); ok {
+			t.answers[caseKey{e.TaskNum - 1, e.TrialNum}] = a
+		}
 	case e.Type == record.TaskComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(t.rec.Tasks):
 		t.results[e.TaskNum-1] = e.Task
 		cell := t.cellOf(e)
@@ -91,11 +122,11 @@ func (t *tune) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// tasksOf calls visit with each task of a cell until visit returns false.
-func (t *tune) tasksOf(cell int, visit func(ref *record.TaskRef, res *record.Task) bool) {
+// tasksOf calls visit with the index and result of each task of a cell until visit returns false.
+func (t *tune) tasksOf(cell int, visit func(task int, res *record.Task) bool) {
 	for i := range t.rec.Tasks {
 		ref := &t.rec.Tasks[i]
-		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(ref, t.results[i]) {
+		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(i, t.results[i]) {
 			return
 		}
 	}
@@ -104,15 +135,17 @@ func (t *tune) tasksOf(cell int, visit func(ref *record.TaskRef, res *record.Tas
 // isOver reports whether all tasks of a cell have ended.
 func (t *tune) isOver(cell int) bool {
 	over := true
-	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+	t.tasksOf(cell, func(_ int, res *record.Task) bool {
 		over = res != nil
 		return over
 	})
 	return over
 }
 
-// score returns the mean score of a cell, as in the summary of the run; nil when no trial
-// counts.
+// score returns the mean score of a cell over its own tasks, as in the summary of the run; nil
+// when no trial counts. A cell whose hard task has no score can therefore have a higher score than
+// the best cell: [tune.complete] ranks the tasks that have a score in every cell. The message about
+// a cell cannot do that, because it is sent before the other cells have ended.
 func (t *tune) score(cell int) *float64 {
 	if s := tally.ScoreOver(t.resultsOf(cell)); s != nil {
 		return &s.Mean
@@ -121,17 +154,40 @@ func (t *tune) score(cell int) *float64 {
 }
 
 func (t *tune) resultsOf(cell int) (list []*record.Task) {
-	t.tasksOf(cell, func(_ *record.TaskRef, res *record.Task) bool {
+	t.tasksOf(cell, func(_ int, res *record.Task) bool {
 		list = append(list, res)
 		return true
 	})
 	return list
 }
 
+// names returns the names of the suite's tasks.
+func (t *tune) names() (list []string) {
+	t.tasksOf(0, func(task int, _ *record.Task) bool {
+		list = append(list, t.rec.Tasks[task].Task)
+		return true
+	})
+	return list
+}
+
+// side returns a cell to compare with others.
+func (t *tune) side(cell int) tally.Side {
+	s := tally.Side{Name: t.cells[cell].Name, Tasks: map[string]*record.Task{}}
+	t.tasksOf(cell, func(task int, res *record.Task) bool {
+		s.Tasks[t.rec.Tasks[task].Task] = res
+		return true
+	})
+	return s
+}
+
 // caseResult is a task of a cell. Scores are means over its trials, or null without scores. The
 // overall score is that of its tools if the task expects tool calls.
 type caseResult struct {
-	Case       string         `json:"test_case_id"`
+	Case string `json:"test_case_id"`
+	// Expected is null for a task that expects no tool calls. Tool is that of the first answered
+	// trial; null if it made no call.
+	Expected   *string        `json:"expected_tool"`
+	Tool       *string        `json:"actual_tool"`
 	ToolScore  *float64       `json:"tool_selection_score"`
 	ParamScore *float64       `json:"param_accuracy"`
 	Score      *float64       `json:"overall_score"`
@@ -139,8 +195,16 @@ type caseResult struct {
 }
 
 func (t *tune) cases(cell int) (list []caseResult) {
-	t.tasksOf(cell, func(ref *record.TaskRef, res *record.Task) bool {
+	t.tasksOf(cell, func(task int, res *record.Task) bool {
+		ref := &t.rec.Tasks[task]
 		c := caseResult{Case: ref.Task, Verdict: res.Verdict}
+		call := t.firstCall(task)
+		if call != nil {
+			c.Tool = toolName(call.Name)
+		}
+		if expected := expectedCall(ref, call); expected != nil {
+			c.Expected = expectedTool(expected)
+		}
 		if res.Score != nil {
 			c.Score = &res.Score.Mean
 		}
@@ -151,6 +215,17 @@ func (t *tune) cases(cell int) (list []caseResult) {
 		return true
 	})
 	return list
+}
+
+// firstCall returns the call of the first answered trial of a task; nil if it made none.
+func (t *tune) firstCall(task int) *record.ToolCall {
+	ref := &t.rec.Tasks[task]
+	for num := ref.First; num < ref.First+ref.Trials; num++ {
+		if a, ok := t.answers[caseKey{task, num}]; ok {
+			return a.call
+		}
+	}
+	return nil
 }
 
 // comboResult is the message tune_combo_result, and combo_result for existing pages.
@@ -167,17 +242,68 @@ type comboData struct {
 	Params map[string]any `json:"params"`
 	Score  *float64       `json:"score"`
 	Cases  []caseResult   `json:"case_results"`
+	// Existing pages read the fields below. Config and Overall repeat Params and Score, which is
+	// the mean over the tasks of this cell that have a score. See [tune.score].
+	Config  map[string]any `json:"config"`
+	Name    string         `json:"model_name"`
+	Overall *float64       `json:"overall_score"`
+	accuracies
+	// LatencyMS is the mean latency_ms of the answered trials; null without any.
+	LatencyMS *float64 `json:"latency_avg_ms"`
+	// Passed and Total count the tasks in Cases.
+	Passed int `json:"cases_passed"`
+	Total  int `json:"cases_total"`
+}
+
+// accuracies are the mean tool scores of a cell in percent; null without tool calls to expect.
+type accuracies struct {
+	Tools  *float64 `json:"tool_accuracy"`
+	Params *float64 `json:"param_accuracy"`
+}
+
+func (t *tune) accuracies(cell int) (a accuracies) {
+	if s := tally.ToolsOver(t.resultsOf(cell)); s != nil {
+		a = accuracies{percent(&s.Selection), percent(s.Params)}
+	}
+	return a
 }
 
 func (t *tune) params(cell int) [][]byte {
 	c := t.cells[cell]
-	m := comboResult{"tune_combo_result", t.rec.RunID, t.rec.RunID, comboData{cell, targetOf(t.rec, c).Model, c.Params, t.score(cell), t.cases(cell)}}
+	model, score := targetOf(t.rec, c).Model, t.score(cell)
+	m := comboResult{"tune_combo_result", t.rec.RunID, t.rec.RunID, comboData{
+		Combo: cell, Model: model, Params: c.Params, Score: score, Cases: t.cases(cell),
+		Config: c.Params, Name: model, Overall: score, accuracies: t.accuracies(cell), LatencyMS: t.latency(cell),
+	}}
+	m.Data.Total = len(m.Data.Cases)
+	for i := range m.Data.Cases {
+		if m.Data.Cases[i].Verdict == record.Passed {
+			m.Data.Passed++
+		}
+	}
 	field := m
 	field.Type = "combo_result"
 	return [][]byte{encode(m), encode(field)}
 }
 
-// tuneComplete is the message tune_complete. It has no best cell when no cell has a score.
+// latency returns the mean time of the executor over the answered trials of a cell, in
+// milliseconds; nil without any.
+func (t *tune) latency(cell int) *float64 {
+	var all []float64
+	for key, a := range t.answers {
+		if ref := &t.rec.Tasks[key.task]; ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) {
+			all = append(all, float64(a.took))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	mean := math.Round(stats.Describe(all).Mean)
+	return &mean
+}
+
+// tuneComplete is the message tune_complete. It has no best cell when no task has a score in
+// every cell.
 type tuneComplete struct {
 	Type   string         `json:"type"`
 	JobID  string         `json:"job_id"`
@@ -186,9 +312,19 @@ type tuneComplete struct {
 	Combo  *int           `json:"best_index,omitempty"`
 	Model  string         `json:"best_model_id,omitempty"`
 	Params map[string]any `json:"best_params,omitempty"`
-	Score  *float64       `json:"best_score,omitempty"`
+	Prompt string         `json:"best_prompt,omitempty"` // of a prompt_tune
+	// Score is an estimate that allows for the selection of the cell by the same trials. Observed
+	// is the mean score of these trials, and Basis is shrunk or measured, see [record.TuneScore].
+	Score    *float64         `json:"best_score,omitempty"`
+	Interval *record.Interval `json:"best_score_interval,omitempty"`
+	Observed *float64         `json:"best_score_observed,omitempty"`
+	Basis    string           `json:"best_score_basis,omitempty"`
 	// Rivals are the indexes of the cells that may be as good as the best.
 	Rivals []int `json:"rivals,omitempty"`
+	// LeftOut lists the tasks without a score in every cell, which do not count in the ranking.
+	LeftOut []record.LeftOutTask `json:"left_out,omitempty"`
+	// Note is the reason why cells are not ranked or rivals are not determined.
+	Note string `json:"note,omitempty"`
 }
 
 func (t *tune) complete(e *record.Event) *tuneComplete {
@@ -202,6 +338,17 @@ func (t *tune) complete(e *record.Event) *tuneComplete {
 	if best := index(e.Summary.Tune.Best); best >= 0 {
 		c := t.cells[best]
 		m.Combo, m.Model, m.Params, m.Score = &best, targetOf(t.rec, c).Model, c.Params, t.score(best)
+		if m.Prompt = t.prompt(c); m.Prompt != promptOf(c) { // the parameter is the place of a proposed prompt
+			m.Params = maps.Clone(c.Params)
+			m.Params[eval.ParamSystemPrompt] = m.Prompt
+		}
+	}
+	if s := e.Summary.Tune.Score; s != nil {
+		m.Score, m.Interval, m.Observed, m.Basis = &s.Value, &s.Interval, &s.Observed, s.Basis
+	}
+	m.Note = e.Summary.Tune.Note
+	if e.Summary.Common != nil {
+		m.LeftOut = e.Summary.Common.LeftOut
 	}
 	for _, name := range e.Summary.Tune.Rivals {
 		if i := index(name); i >= 0 {

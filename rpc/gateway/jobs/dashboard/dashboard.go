@@ -36,6 +36,7 @@ type Options struct {
 type Dashboard struct {
 	o         Options
 	log       *slog.Logger
+	strangers *slog.Logger // the log of clients that have not shown a secret
 	codes     codes
 	guesses   access.Guesses
 	rendering chan struct{} // holds a value for each report that is being written
@@ -49,7 +50,8 @@ func New(o Options) *Dashboard {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Dashboard{o: o, log: o.Log.With("door", "jobs"), rendering: make(chan struct{}, mostReports)}
+	log := o.Log.With("door", "jobs")
+	return &Dashboard{o: o, log: log, strangers: access.LimitLog(log), rendering: make(chan struct{}, mostReports)}
 }
 
 // Handle adds the pages to a door's handler.
@@ -83,7 +85,7 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 		if pause.For(r.Context(), d.guesses.Wrong(time.Now())) != nil {
 			return
 		}
-		d.log.Warn("wrong code", "client", r.RemoteAddr)
+		d.strangers.Warn("wrong code", "client", r.RemoteAddr)
 		reply(w, http.StatusUnauthorized, problem{"the code is invalid, expired or already used"})
 		return
 	}

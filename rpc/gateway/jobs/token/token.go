@@ -76,6 +76,9 @@ func (c *Claims) IsOwner() bool { return c.Subject == Owner }
 
 // Pair is an access token and the refresh token that replaces it.
 type Pair struct {
+	// ID identifies the pair in List and Revoke. It is no secret, and no part of the messages to
+	// clients.
+	ID      string `json:"-"`
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 }
@@ -156,6 +159,7 @@ func (i *Issuer) Create(ctx context.Context, g Grant) (Pair, error) {
 
 // sign signs the tokens of a pair and returns when the last of them expires.
 func (i *Issuer) sign(id string, g Grant) (pair Pair, expires time.Time, err error) {
+	pair.ID = id
 	kind, ttl := Access, AccessTTL
 	if g.TTL > 0 {
 		kind, ttl = CLI, g.TTL

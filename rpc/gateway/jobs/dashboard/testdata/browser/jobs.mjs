@@ -33,6 +33,9 @@ export const scenarios = {
     await v.reads(done, /8 of 8/);
     await v.reads(main, /completed/);
     await v.reads(main, /pass rate 75 %/);
+    await v.settled();
+    const bar = await v.page.locator('.progress').evaluate((p) => p.firstElementChild.getBoundingClientRect().width / p.clientWidth);
+    assert.ok(Math.abs(bar - 1) < 0.01, `the bar of a completed run is full, got ${bar}`);
     await v.shot('live-completed');
     await v.show('#/jobs');
     await v.reads('[data-testid="recent"]', /completed\s+gated\s+tool eval\s+8 of 8 cases/);

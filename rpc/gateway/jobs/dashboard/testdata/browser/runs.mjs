@@ -45,6 +45,19 @@ export const scenarios = {
     await v.shot('report');
   },
 
+  async 'a damaged record'(v, w) {
+    const run = await w.record('quick');
+    w.damage(run);
+    await v.signIn();
+    await v.reads('[data-testid="recent"]', /quick[\s\S]*Damaged record: the journal is damaged at line \d+/);
+    await v.show('#/runs');
+    await v.reads('main', /quick damaged record/);
+    await v.show(`#/jobs/${run}`);
+    await v.reads('main', /Damaged record: the journal is damaged at line \d+/);
+    await v.page.click('text=Report');
+    await v.reads('#notes', /The record is damaged: the journal is damaged at line \d+/);
+  },
+
   async 'ten thousand tasks'(v, w) {
     w.quick('large', 10_000, { trials_per_task: 2, workers: 8 }, 0);
     await v.signIn('#/suites');
@@ -78,7 +91,7 @@ export const scenarios = {
 
   async 'ten thousand runs'(v, w) {
     const run = await w.record('quick', '--trials', '1');
-    w.multiply(run, 9_999);
+    await w.multiply(run, 9_999);
     await v.signIn('#/runs');
     await v.reads('[data-testid="run-count"]', /^10,000 runs$/);
     const times = [];
