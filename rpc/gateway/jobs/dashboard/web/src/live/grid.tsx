@@ -82,7 +82,7 @@ export function Grid({ model, runId }: { model: Model; runId: string }) {
             <span role="columnheader" class="num">#</span>
             <span role="columnheader" class="name">Task</span>
             <span role="columnheader" class="cells">Trials</span>
-            <span role="columnheader" class="ms">Time</span>
+            <span role="columnheader" class="ms" title="All ended trials of the task">Total time</span>
           </>
         }
         row={(row) => <Row row={row} task={taskAt(row)} trial={active?.row === row ? active.trial : -1} choose={(trial) => setAt({ row, trial })} />}

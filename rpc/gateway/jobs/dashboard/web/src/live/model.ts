@@ -71,6 +71,8 @@ export interface PageData {
     suite: { name: string; path: string };
     startedAt: string;
     endedAt?: string;
+    tookMs: number | null;
+    damage?: string;
     config: { executor: string; agent?: string; model?: string };
   };
   tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string }[];

@@ -9,11 +9,12 @@ export interface Job {
   percent: number;
   detail: string;
   error: string;
+  /** Damage to the record of a finished job. */
+  damage: string;
   user: string;
   created: string;
   finished: string;
   suite: string;
-  total: number;
 }
 
 /** A job in messages of the server. */
@@ -25,6 +26,7 @@ interface Sent {
   progress_pct?: number;
   progress_detail?: string;
   error?: string;
+  damage?: string;
   user?: string;
   created_at?: string;
   completed_at?: string;
@@ -36,7 +38,7 @@ interface Message extends Sent {
   active_jobs?: Sent[];
   recent_jobs?: Sent[];
   message?: string;
-  data?: { total_cases?: number; suite_name?: string };
+  data?: { suite_name?: string };
 }
 
 const MOST = 200;
@@ -87,11 +89,11 @@ function jobOf(s: Sent): Job {
     percent: s.progress_pct ?? 0,
     detail: s.progress_detail ?? '',
     error: s.error ?? '',
+    damage: s.damage ?? '',
     user: s.user ?? '',
     created: s.created_at ?? s.timestamp ?? '',
     finished: s.completed_at ?? '',
     suite: '',
-    total: 0,
   };
 }
 
@@ -146,7 +148,6 @@ function apply(j: Job, m: Message): boolean {
   }
   if (!m.type.endsWith('_init') || !m.data) return false;
   j.suite = m.data.suite_name ?? j.suite;
-  j.total = m.data.total_cases ?? j.total;
   j.percent = m.progress_pct ?? j.percent;
   return true;
 }

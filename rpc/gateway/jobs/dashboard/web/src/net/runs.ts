@@ -23,8 +23,11 @@ export interface Run {
   models?: string[];
   startedAt: string;
   endedAt: string | null;
+  durationMs: number | null;
   tasks: Counts;
   trials: Counts;
+  /** Damage to the record, or only doubts about it. */
+  damage?: { events: number; parts: number; files?: unknown[] };
 }
 
 const FIRST = 100;
@@ -76,6 +79,8 @@ async function update(): Promise<void> {
 export const modelOf = (r: Run): string => r.models?.join(', ') || r.model || r.agent || r.executor;
 
 export const canResume = (r: { status: string }): boolean => r.status === 'interrupted' || r.status === 'cancelled' || r.status === 'failed';
+
+export const isDamaged = ({ damage: d }: Run): boolean => d !== undefined && (d.events > 0 || d.parts > 0 || (d.files?.length ?? 0) > 0);
 
 /** Returns the share of counted trials that passed; null when none counts. */
 export function passRate(r: Run): number | null {

@@ -78,6 +78,7 @@ function Recent({ job: j }: { job: Job }) {
       <Owner job={j} />
       <span class="quiet">{countsOf(j)}</span>
       {j.error && <span class="why">{j.error}</span>}
+      {j.damage && <span class="why">Damaged record: {j.damage}</span>}
       <span class="grow" />
       <span class="quiet" title={exactly(j.finished)}>{when(j.finished)}</span>
       {j.status !== 'done' && (

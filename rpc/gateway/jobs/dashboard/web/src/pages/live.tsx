@@ -54,7 +54,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
             <span class="mono" data-testid="run-id">{id}</span>
             {config && <span>{[config.executor, config.agent, config.model].filter(Boolean).join(' · ')}</span>}
             {model.started && <span title={exactly(model.started)}>started {when(model.started)}</span>}
-            {data?.run.endedAt && !running && <span>{duration(Date.parse(data.run.endedAt) - Date.parse(data.run.startedAt))}</span>}
+            {data && data.run.tookMs !== null && !running && <span>{duration(data.run.tookMs)}</span>}
           </p>
         </div>
         <div class="line actions">
@@ -65,6 +65,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
         </div>
       </header>
       {model.failure && model.failure !== 'Eval execution cancelled' && <p class="why">{model.failure}</p>}
+      {data?.run.damage && <p class="why">Damaged record: {data.run.damage}</p>}
       <Counts model={model} />
       <Grid model={model} runId={id} />
       <Log model={model} runId={id} />

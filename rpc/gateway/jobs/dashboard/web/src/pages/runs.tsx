@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { again, resume } from '../net/actions';
-import { canResume, modelOf, passRate, runs, wantRuns, type Run } from '../net/runs';
+import { canResume, isDamaged, modelOf, passRate, runs, wantRuns, type Run } from '../net/runs';
 import { useStore } from '../net/store';
 import { duration, exactly, percent, plural, when } from '../format';
 import { Status } from '../parts/status';
@@ -120,7 +120,6 @@ function useWide(): boolean {
 
 function Row({ run: r, active, chosen, choose }: { run: Run; active: boolean; chosen: boolean; choose(id: string): void }) {
   const rate = passRate(r);
-  const took = r.endedAt ? Date.parse(r.endedAt) - Date.parse(r.startedAt) : -1;
   return (
     <>
       <span role="gridcell" class="pick">
@@ -129,10 +128,11 @@ function Row({ run: r, active, chosen, choose }: { run: Run; active: boolean; ch
       <span role="gridcell" class="state"><Status of={r.status} /></span>
       <span role="gridcell" class={`name ${active ? 'active' : ''}`} id={`run-${r.runId}`}>
         <a tabIndex={-1} href={to('jobs', r.runId)} title={`${r.runId} · ${r.suite.path}`}>{r.suite.name}</a>
+        {isDamaged(r) && <> <span class="tag">damaged record</span></>}
       </span>
       <span role="gridcell" class="model" title={modelOf(r)}>{modelOf(r)}</span>
       <span role="gridcell" class="time" title={exactly(r.startedAt)}>{when(r.startedAt)}</span>
-      <span role="gridcell" class="took">{took >= 0 ? duration(took) : ''}</span>
+      <span role="gridcell" class="took">{r.durationMs === null ? '' : duration(r.durationMs)}</span>
       <span role="gridcell" class="rate" title={`${r.trials.passed} of ${r.trials.total} trials passed`}>{rate === null ? '–' : percent(rate)}</span>
       <span role="gridcell" class="do">
         {canResume(r) && <button type="button" tabIndex={-1} aria-label={`Resume ${r.runId}`} onClick={() => void resume(r.runId)}>Resume</button>}

@@ -16,8 +16,8 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignif
 
 const CHARTS: Chart[] = [
   { title: 'Pass rate', text: percent, range: [0, 1], series: [{ label: 'trials, 95 % interval', of: (p) => p.rate, band: [(p) => p.low, (p) => p.high] }] },
-  { title: 'Latency', text: (x) => duration(x * 1000), series: [{ label: 'median trial', of: (p) => p.latency }, { label: '95th percentile', of: (p) => p.slow }] },
-  { title: 'Tokens per second', text: (x) => compact.format(x), series: [{ label: 'output tokens per second', of: (p) => p.speed }] },
+  { title: 'Time of counted trials', text: duration, series: [{ label: 'median', of: (p) => p.latency }, { label: '95th percentile', of: (p) => p.slow }] },
+  { title: 'Tokens written per second of trials', text: (x) => compact.format(x), series: [{ label: 'output tokens per second', of: (p) => p.speed }] },
   { title: 'Cost', text: dollars, series: [{ label: 'US dollars per run', of: (p) => p.cost }] },
 ];
 

@@ -9,15 +9,10 @@ export interface Point {
   rate: number | null;
   low: number | null;
   high: number | null;
-  latency: number | null; // median of trials, in seconds
+  latency: number | null; // median of counted trials, in milliseconds
   slow: number | null; // 95th percentile
-  speed: number | null; // output tokens per second of trials
+  speed: number | null; // output tokens per second of all trials
   cost: number | null; // US dollars
-}
-
-interface Usage {
-  outputTokens: number;
-  costUsd?: number;
 }
 
 interface Page {
@@ -26,32 +21,27 @@ interface Page {
     startedAt: string;
     summary?: {
       trials: { passRate: number | null; passRateInterval: { low: number; high: number } | null };
-      usage?: Usage;
-      usageByRole?: { agent?: Usage };
+      usage?: { costUsd?: number };
     };
+    trialMs?: { median: number; p95: number };
+    tokensWrittenPerSecond: number | null;
   };
-  trials: { ms: number[]; verdict: string };
 }
 
 const MOST_RUNS = 50;
 const MOST_TRIALS = 20_000;
-const COUNTED = 'pft';
 
-function pointOf(runId: string, { run, trials }: Page): Point {
+function pointOf(runId: string, { run }: Page): Point {
   const s = run.summary;
-  const ms = trials.ms.filter((x, i) => x >= 0 && COUNTED.includes(trials.verdict[i] ?? '')).sort((a, b) => a - b);
-  const at = (q: number): number | null => (ms.length > 0 ? ms[Math.min(ms.length - 1, Math.floor(q * ms.length))]! / 1000 : null);
-  const all = trials.ms.reduce((sum, x) => sum + Math.max(0, x), 0) / 1000;
-  const tokens = (s?.usageByRole?.agent ?? s?.usage)?.outputTokens ?? 0;
   return {
     runId,
     startedAt: run.startedAt,
     rate: s?.trials.passRate ?? null,
     low: s?.trials.passRateInterval?.low ?? null,
     high: s?.trials.passRateInterval?.high ?? null,
-    latency: at(0.5),
-    slow: at(0.95),
-    speed: tokens > 0 && all > 0 ? tokens / all : null,
+    latency: run.trialMs?.median ?? null,
+    slow: run.trialMs?.p95 ?? null,
+    speed: run.tokensWrittenPerSecond,
     cost: s?.usage?.costUsd || null,
   };
 }
