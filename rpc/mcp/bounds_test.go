@@ -120,7 +120,7 @@ func TestTranscriptPages(t *testing.T) {
 	for _, in := range []transcriptInput{{}, {Limit: 1}, {Limit: mostEntries, MaxChars: mostChars}, {MaxChars: 1}, {Limit: 1000}} {
 		n, pages := 0, 0
 		for {
-			r, err := showTrial("run", trial, nil, in)
+			r, err := showTrial("run", "", trial, nil, in)
 			require.NoError(t, err)
 			encoded, err := json.Marshal(r)
 			require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestTranscriptPages(t *testing.T) {
 		}
 		require.Equal(t, 500, n, "%+v in %d pages", in, pages)
 	}
-	r, err := showTrial("run", trial, nil, transcriptInput{Offset: 1000})
+	r, err := showTrial("run", "", trial, nil, transcriptInput{Offset: 1000})
 	require.NoError(t, err)
 	require.Empty(t, r.Entries)
 	require.Nil(t, r.Next)

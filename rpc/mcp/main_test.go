@@ -13,9 +13,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newTestServer returns a server for a directory, with its own records. It ends with the test.
-func newTestServer(t *testing.T, dir string) *server {
+func newTestServer(t *testing.T, dir string) *server { return serverOf(t, dir, t.TempDir()) }
+
+// serverOf returns a server with a state directory.
+func serverOf(t *testing.T, dir, state string) *server {
 	t.Helper()
-	r, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
 	s, err := newServer(Options{Dir: dir, Runner: r})
 	require.NoError(t, err)

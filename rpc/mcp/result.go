@@ -35,6 +35,7 @@ type resultInput struct {
 type runDigest struct {
 	RunID     string    `json:"run_id"`
 	Status    string    `json:"status" jsonschema:"running, completed, failed (the run itself failed), cancelled or interrupted; a completed run can have failed tasks"`
+	Damage    string    `json:"damage,omitempty" jsonschema:"parts of the record that are lost, changed or not verifiable: do not rely on the results"`
 	Error     string    `json:"error,omitempty" jsonschema:"why the run did not complete"`
 	Suite     string    `json:"suite"`
 	Path      string    `json:"path" jsonschema:"suite file"`
@@ -53,6 +54,8 @@ type runDigest struct {
 	Missed     []string      `json:"missed_thresholds,omitempty" jsonschema:"metrics below their threshold"`
 	Baseline   *baseline     `json:"baseline,omitempty" jsonschema:"results of the agent with its skills and without"`
 	Triggers   *triggers     `json:"trigger_tests,omitempty" jsonschema:"how well the agent knew when to use the skill"`
+	Judges     []string      `json:"judge_positions,omitempty" jsonschema:"judges who compare outputs and prefer the first or the second, whichever it is"`
+	Tuning     *tuning       `json:"tuning,omitempty" jsonschema:"the best cell of a tuning of parameters or prompts"`
 	Results    []taskOutcome `json:"results" jsonschema:"the tasks, those that did not pass first"`
 	Omitted    int           `json:"results_omitted,omitempty" jsonschema:"number of tasks that were left out; get them with offset"`
 	Warnings   []string      `json:"warnings,omitempty" jsonschema:"requirements of the run that this machine lacks"`
@@ -80,6 +83,9 @@ type baseline struct {
 	PassRateWith    *float64 `json:"pass_rate_with,omitempty"`
 	PassRateWithout *float64 `json:"pass_rate_without,omitempty"`
 	Gain            *float64 `json:"gain,omitempty"`
+	Outcome         string   `json:"outcome,omitempty" jsonschema:"effect of the skills by a test over all tasks: better, worse, same or undecided"`
+	P               *float64 `json:"p,omitempty" jsonschema:"p-value of the outcome, corrected for all tests"`
+	MoreTrials      int      `json:"more_trials,omitempty" jsonschema:"number of further trials of each task that would decide, if undecided"`
 	Note            string   `json:"note,omitempty"`
 }
 
@@ -90,6 +96,45 @@ type triggers struct {
 	F1        *float64 `json:"f1,omitempty"`
 	Accuracy  *float64 `json:"accuracy,omitempty"`
 	Note      string   `json:"note,omitempty"`
+}
+
+type tuning struct {
+	Best        string   `json:"best_cell,omitempty" jsonschema:"absent if the cells have no task with a score in common"`
+	Score       *float64 `json:"score,omitempty" jsonschema:"estimate of the true score of the best cell, over the tasks with a score in every cell"`
+	Low         *float64 `json:"score_low,omitempty" jsonschema:"lower limit of its 95 % interval"`
+	High        *float64 `json:"score_high,omitempty" jsonschema:"upper limit of its 95 % interval"`
+	Basis       string   `json:"score_basis,omitempty" jsonschema:"shrunk, because the same trials selected the cell and no fresh trials confirm it, or measured, if there was only one cell"`
+	TrialsScore *float64 `json:"trials_score,omitempty" jsonschema:"mean score of the trials of the best cell, too high on average"`
+	Rivals      []string `json:"possibly_as_good,omitempty" jsonschema:"the first cells that the trials do not separate from the best"`
+	RivalCount  int      `json:"possibly_as_good_count,omitempty"`
+	Note        string   `json:"note,omitempty"`
+	LeftOut     []string `json:"tasks_left_out,omitempty" jsonschema:"the first tasks without a score in every cell, with the reason"`
+	LeftOutMany int      `json:"tasks_left_out_count,omitempty"`
+}
+
+// mostTuned is the most cells or tasks that a tuning names.
+const mostTuned = 8
+
+// tuningOf returns the digest of a tuning, or nil.
+func tuningOf(s *record.Summary) *tuning {
+	t := s.Tune
+	if t == nil {
+		return nil
+	}
+	d := &tuning{Best: shorten(t.Best, maxSentence), Note: shorten(t.Note, maxSentence), RivalCount: len(t.Rivals)}
+	for _, rival := range t.Rivals[:min(len(t.Rivals), mostTuned)] {
+		d.Rivals = append(d.Rivals, shorten(rival, maxSentence))
+	}
+	if e := t.Score; e != nil {
+		d.Score, d.Low, d.High, d.TrialsScore, d.Basis = rounded(&e.Value), rounded(&e.Interval.Low), rounded(&e.Interval.High), rounded(&e.Observed), e.Basis
+	}
+	if s.Common != nil {
+		d.LeftOutMany = len(s.Common.LeftOut)
+		for _, out := range s.Common.LeftOut[:min(d.LeftOutMany, mostTuned)] {
+			d.LeftOut = append(d.LeftOut, shorten(out.Task+": "+out.Why, maxSentence))
+		}
+	}
+	return d
 }
 
 // taskOutcome is the result of a task.
@@ -148,9 +193,13 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 	if err != nil {
 		return nil, err
 	}
+	damage, err := damageOf(h)
+	if err != nil {
+		return nil, err
+	}
 	rec := r.Record
 	d := &runDigest{
-		RunID: rec.RunID, Status: string(r.Status), Error: shorten(r.Error, maxReason), Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
+		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason), Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, StartedAt: p.StartedAt,
 		Tasks: countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
 	}
@@ -193,11 +242,21 @@ func (d *runDigest) sumUp(s *record.Summary) {
 		d.Tokens, d.CostUSD = s.Usage.Total(), s.Usage.CostUSD
 	}
 	if b := s.Baseline; b != nil {
-		d.Baseline = &baseline{Pairs: b.Pairs, Note: shorten(b.Note, maxSentence)}
+		d.Baseline = &baseline{Pairs: b.Pairs, Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
+		if b.Outcome != "" {
+			d.Baseline.P = rounded(&b.P)
+		}
+		if b.Needed != nil {
+			d.Baseline.MoreTrials = b.Needed.More
+		}
 		if g := b.PassRate; g != nil {
 			d.Baseline.PassRateWith, d.Baseline.PassRateWithout, d.Baseline.Gain = rounded(&g.With), rounded(&g.Without), rounded(&g.Gain)
 		}
 	}
+	for i := range s.JudgePositions[:min(len(s.JudgePositions), mostTuned)] {
+		d.Judges = append(d.Judges, shorten(report.PositionText(&s.JudgePositions[i]), maxSentence))
+	}
+	d.Tuning = tuningOf(s)
 	if t := s.Triggers; t != nil {
 		d.Triggers = &triggers{t.Prompts, rounded(t.Precision), rounded(t.Recall), rounded(t.F1), rounded(t.Accuracy), shorten(t.Note, maxSentence)}
 	}

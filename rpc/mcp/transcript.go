@@ -40,6 +40,7 @@ type trialShown struct {
 	TaskID  string        `json:"task_id"`
 	Trial   int           `json:"trial"`
 	Verdict string        `json:"verdict"`
+	Damage  string        `json:"damage,omitempty" jsonschema:"parts of the run's record that are lost, changed or not verifiable"`
 	Score   *float64      `json:"score,omitempty"`
 	Error   string        `json:"error,omitempty"`
 	Prompt  string        `json:"prompt,omitempty"`
@@ -98,14 +99,18 @@ func (s runTools) transcript(ctx context.Context, _ *sdk.CallToolRequest, in tra
 	if err := s.daemon.call(ctx, "run.trial", map[string]any{"runId": h.ID(), "taskId": in.TaskID, "trial": in.Trial}, &found); err != nil {
 		return nil, err
 	}
-	return showTrial(h.ID(), &found.Trial, found.Files, in)
+	damage, err := damageOf(h)
+	if err != nil {
+		return nil, err
+	}
+	return showTrial(h.ID(), damage, &found.Trial, found.Files, in)
 }
 
 // showTrial returns a page of a trial. It shortens texts further than requested if the page
 // would be too large.
-func showTrial(runID string, t *record.Trial, files []page.TrialFile, in transcriptInput) (*trialShown, error) {
+func showTrial(runID, damage string, t *record.Trial, files []page.TrialFile, in transcriptInput) (*trialShown, error) {
 	for each := cmp.Or(in.MaxChars, usualChars); ; each /= 2 {
-		r := &trialShown{RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum, Verdict: string(t.Verdict), Score: rounded(t.Score), Error: shorten(t.Error, maxReason),
+		r := &trialShown{RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum, Verdict: string(t.Verdict), Damage: damage, Score: rounded(t.Score), Error: shorten(t.Error, maxReason),
 			Total: len(t.Transcript), Entries: []entryShown{}}
 		if in.Offset == 0 {
 			r.outcome(t, files, each)
