@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,12 +17,14 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/rpc/dispatch"
 	"waza/rpc/lsp"
 	"waza/rpc/wire"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/record"
+	"waza/runner/report/formats"
 )
 
 // commandTable lists the commands of workspace/executeCommand. They are methods, except that
@@ -176,7 +179,11 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	r := &commandShown{RunID: h.ID(), File: filepath.Join(dir, h.ID()+".html")}
-	if _, err := exportRun(ctx, c, &exportParams{RunID: h.ID(), Format: "html", Path: r.File}); err != nil {
+	html, err := exportFormat(c, "html")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := exportFile(ctx, h, html, r.File, func(write func(io.Writer) error) error { return formats.WriteFileWithin(dir, r.File, write) }); err != nil {
 		return nil, err
 	}
 	u := string(uri.File(r.File))
@@ -205,10 +212,10 @@ func progressText(h record.Handle) string {
 // maxReports limits the reports that are kept for clients to show. The newest are kept.
 const maxReports = 20
 
-// reportDir returns the directory, below the state directory, for reports that clients show. It
-// deletes old reports.
+// reportDir returns the directory, below the folder for exports, for reports that clients show.
+// It deletes old reports.
 func reportDir(state string) (string, error) {
-	dir, err := filepath.Abs(filepath.Join(state, "reports"))
+	dir, err := filepath.Abs(filepath.Join(state, files.ExportsDir, "shown"))
 	if err != nil {
 		return "", err
 	}
@@ -219,15 +226,15 @@ func reportDir(state string) (string, error) {
 	if err != nil || len(entries) < maxReports {
 		return dir, nil //nolint:nilerr // without a list nothing is deleted, but reports can still be written
 	}
-	var files []os.FileInfo
+	var old []os.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			files = append(files, info)
+			old = append(old, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
-	for _, old := range files[min(len(files), maxReports-1):] {
-		_ = os.Remove(filepath.Join(dir, old.Name())) // a file that cannot be deleted is tried again next time
+	slices.SortFunc(old, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
+	for _, info := range old[min(len(old), maxReports-1):] {
+		_ = os.Remove(filepath.Join(dir, info.Name())) // a file that cannot be deleted is tried again next time
 	}
 	return dir, nil
 }

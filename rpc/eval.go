@@ -92,6 +92,7 @@ type runStarted struct {
 	RunID       string             `json:"runId" doc:"Id of the run."`
 	Status      record.Status      `json:"status" doc:"Always running."`
 	Diagnostics decode.Diagnostics `json:"diagnostics,omitempty" doc:"Requirements of the run that this machine lacks; absent if it lacks none."`
+	Damage      *record.Damage     `json:"damage,omitempty" doc:"Damage of the record of a resumed run, whose lost trials run again; absent when the record is complete."`
 }
 
 func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, error) {

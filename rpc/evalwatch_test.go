@@ -20,7 +20,7 @@ const counted = `
 name: counted
 config:
   executor: command
-  command: 'echo "$WAZA_TASK_ID" >>"$WAZA_SUITE_DIR/log"; echo ok'
+  command: 'echo "$WAZA_TASK_ID" >>"$WAZA_SUITE_DIR.log"; echo ok'
   trials_per_task: 2
 graders: [{name: check, type: program, config: {command: sh, args: [check.sh]}}]
 tasks: ["tasks/*.yaml"]
@@ -68,9 +68,9 @@ func TestEvalWatch(t *testing.T) {
 		c := connect(t, newServer(t, rpc.Options{}))
 		dir := write(t, counted)
 		log := func() string {
-			data, err := os.ReadFile(filepath.Join(dir, "log"))
+			data, err := os.ReadFile(dir + ".log")
 			require.NoError(t, err)
-			require.NoError(t, os.Truncate(filepath.Join(dir, "log"), 0))
+			require.NoError(t, os.Truncate(dir+".log", 0))
 			return strings.Join(strings.Fields(string(data)), " ")
 		}
 		save := func(name, text string) {

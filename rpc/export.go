@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
@@ -31,16 +32,17 @@ type exportParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
 	Format  string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
 	Against string `json:"against" doc:"Earlier run to compare with, for html: the report shows the changes since then."`
-	Path    string `json:"path" doc:"File to write or replace; its directory must exist. Over a socket it must be below a workspace folder of initialize or the state directory. When absent, the reply contains the content."`
+	Path    string `json:"path" doc:"File to write or replace; its directory must exist. waza never replaces its own files. Over a socket it must be below a workspace folder of initialize, or below exports/RUNID in the state directory. Other people's tokens can write only there, and relative paths of theirs start there. When absent, the reply contains the content."`
 }
 
 type runExported struct {
-	RunID    string `json:"runId"`
-	Format   string `json:"format"`
-	Path     string `json:"path,omitempty" doc:"Absolute path of the file that was written."`
-	Bytes    int64  `json:"bytes" doc:"Size of the content in bytes."`
-	Content  string `json:"content,omitempty" doc:"Content of the export; absent with path."`
-	Encoding string `json:"encoding,omitempty" doc:"utf-8, or base64 if the content is not text; absent with path."`
+	RunID    string         `json:"runId"`
+	Format   string         `json:"format"`
+	Path     string         `json:"path,omitempty" doc:"Absolute path of the file that was written."`
+	Bytes    int64          `json:"bytes" doc:"Size of the content in bytes."`
+	Content  string         `json:"content,omitempty" doc:"Content of the export; absent with path."`
+	Damage   *record.Damage `json:"damage,omitempty" doc:"Damage of the run's record, whose lost parts the export lacks; absent when the record is complete."`
+	Encoding string         `json:"encoding,omitempty" doc:"utf-8, or base64 if the content is not text; absent with path."`
 }
 
 // maxExport limits the content of a reply in bytes. Files can have any size.
@@ -58,15 +60,45 @@ func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, err
 	if format, err = exportAgainst(c, format, p.Against); err != nil {
 		return nil, err
 	}
-	if p.Path == "" {
-		return exportContent(ctx, c, h, format)
-	}
-	path, err := c.conn.resolve("path", p.Path)
+	damage, err := h.Damage()
 	if err != nil {
 		return nil, err
 	}
+	r, err := exportTo(ctx, c, h, format, p.Path)
+	if err != nil {
+		return nil, err
+	}
+	r.Damage = damage
+	return r, nil
+}
+
+// exportTo exports to a file, or into the reply without a path.
+func exportTo(ctx context.Context, c *call, h record.Handle, format formats.Format, given string) (*runExported, error) {
+	if given == "" {
+		return exportContent(ctx, c, h, format)
+	}
+	path, err := exportPath(c, h.ID(), given)
+	if err != nil {
+		return nil, err
+	}
+	return exportFile(ctx, h, format, path, func(write func(io.Writer) error) error {
+		return writeExport(c, h.ID(), path, write)
+	})
+}
+
+// exportPath returns the absolute path of an export. Relative paths of other people start in the
+// folder for exports of the run, because the folders of initialize are no places of theirs.
+func exportPath(c *call, runID, given string) (string, error) {
+	if c.conn.other {
+		return absolute("path", given, c.conn.runner.Catalog().Store.ExportsDir(runID))
+	}
+	return c.conn.resolve("path", given)
+}
+
+// exportFile writes an export with a function that calls its argument with the open file.
+func exportFile(ctx context.Context, h record.Handle, format formats.Format, path string, create func(write func(io.Writer) error) error) (*runExported, error) {
 	r := &runExported{RunID: h.ID(), Format: format.Name, Path: path}
-	err = writeExport(c, path, func(w io.Writer) error {
+	err := create(func(w io.Writer) error {
 		out := &exportWriter{ctx: ctx, w: w}
 		err := format.Write(out, h)
 		r.Bytes = out.written
@@ -78,26 +110,45 @@ func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &place) && place.Path == path:
-		return nil, &dispatch.ParamError{Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), Data: map[string]any{"path": dispatch.Clip(p.Path)}}
+		return nil, &dispatch.ParamError{Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), Data: map[string]any{"path": dispatch.Clip(path)}}
 	}
 	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
 }
 
-// writeExport writes a file. A client of a socket, which need not own this process, can write
-// only below its workspace folders and the state directory.
-func writeExport(c *call, path string, write func(io.Writer) error) error {
+// writeExport writes a file. The owner of this process can write any file except those of waza.
+// Other clients of a socket can write below their workspace folders. All clients can write below
+// the folder for exports of the run, and other people only there.
+func writeExport(c *call, runID, path string, write func(io.Writer) error) error {
+	exports, err := filepath.Abs(c.conn.runner.Catalog().Store.ExportsDir(runID))
+	if err != nil {
+		return err
+	}
+	if isBelow(exports, path) {
+		if err := os.MkdirAll(exports, 0o700); err != nil {
+			return err
+		}
+		return formats.WriteFileWithin(exports, path, write)
+	}
 	if c.conn.owner {
 		return formats.WriteFile(path, write)
 	}
+	if c.conn.other {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below " + exports + ", the only place that this token can write to; give a relative path")}
+	}
 	c.conn.mu.Lock()
-	dirs := append(slices.Clone(c.conn.folders), c.conn.runner.Catalog().StateDir())
+	dirs := slices.Clone(c.conn.folders)
 	c.conn.mu.Unlock()
 	for _, dir := range dirs {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		if isBelow(dir, path) {
 			return formats.WriteFileWithin(dir, path, write)
 		}
 	}
-	return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below a workspace folder of initialize or the state directory; over a socket, files can be written only there")}
+	return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below a workspace folder of initialize or " + exports + "; over a socket, files can be written only there")}
+}
+
+func isBelow(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
 func exportFormat(c *call, name string) (formats.Format, error) {

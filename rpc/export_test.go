@@ -1,9 +1,11 @@
 package rpc_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"waza/rpc"
 	"waza/rpc/wire"
+	"waza/runner"
 	"waza/runner/report/formats"
 )
 
@@ -113,4 +116,101 @@ func TestAttackExportOverSocketStaysInside(t *testing.T) {
 	content, err := os.ReadFile(victim)
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(content))
+}
+
+// Exports could replace any file of the state directory: journals, and the token of the owner.
+func TestAttackExportOverFilesOfWaza(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	s := newServer(t, rpc.Options{Runner: r})
+	owner, other := stdio(t, s), tcp(t, s)
+	id := owner.start(map[string]any{"path": suite(t, many(1, 1, 1))})
+	owner.follow(id)
+	token := filepath.Join(state, "serve.token")
+	require.NoError(t, os.WriteFile(token, []byte("secret"), 0o600))
+	work := t.TempDir()
+	other.must("initialize", map[string]any{"workspaceFolders": []string{work, state}}, nil)
+	require.NoError(t, os.Symlink(state, filepath.Join(work, "alias")))
+	require.NoError(t, os.Symlink(token, filepath.Join(work, "link")))
+	require.NoError(t, os.Link(token, filepath.Join(work, "hard")))
+	require.NoError(t, os.MkdirAll(filepath.Join(state, "exports", id), 0o700))
+	require.NoError(t, os.Symlink("../../runs", filepath.Join(state, "exports", id, "runs")))
+	before := tree(t, state)
+	for _, c := range []*client{owner, other} {
+		for _, path := range []string{
+			token, filepath.Join(state, "new"), filepath.Join(state, "record.key"), filepath.Join(state, "runs", id, "journal.jsonl"),
+			filepath.Join(state, "runs", id, "new.xml"), filepath.Join(state, "exports", "..", "serve.token"),
+			filepath.Join(work, "alias", "serve.token"), filepath.Join(state, "exports", id, "runs", id, "result.json"),
+		} {
+			m := c.call("run.export", map[string]any{"runId": id, "format": "junit", "path": path})
+			require.NotNil(t, m.Error, path)
+			require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)
+		}
+	}
+	// A link and another name are replaced; the file they lead to is not.
+	owner.must("run.export", map[string]any{"runId": id, "format": "junit", "path": filepath.Join(work, "link")}, nil)
+	owner.must("run.export", map[string]any{"runId": id, "format": "junit", "path": filepath.Join(work, "hard")}, nil)
+	require.Equal(t, before, tree(t, state))
+	for _, c := range []*client{owner, other} {
+		c.must("run.export", map[string]any{"runId": id, "format": "junit", "path": filepath.Join(state, "exports", id, "report.xml")}, nil)
+	}
+	require.FileExists(t, filepath.Join(state, "exports", id, "report.xml"))
+}
+
+// The token of another person wrote wherever the user of the server can write: the person chose
+// the workspace folders.
+func TestAttackExportOfAnotherPerson(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: state})
+	require.NoError(t, err)
+	s := newServer(t, rpc.Options{Runner: r})
+	owner := stdio(t, s)
+	path := suite(t, many(1, 1, 1))
+	theirs := owner.start(map[string]any{"path": path})
+	owner.follow(theirs)
+	mine := owner.start(map[string]any{"path": path})
+	owner.follow(mine)
+	here, there := net.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.ServeStream(t.Context(), there, rpc.Client{Authorised: true, View: runner.View{User: "ann", Sees: func(id string) bool { return id == theirs }}})
+	}()
+	c := &client{TB: t, w: here, r: here, scan: bufio.NewReaderSize(here, 1<<20)}
+	t.Cleanup(func() {
+		here.Close()
+		<-ended
+	})
+	home := t.TempDir()
+	c.must("initialize", map[string]any{"workspaceFolders": []string{"/", home}}, nil)
+	for _, path := range []string{filepath.Join(home, "x.xml"), filepath.Join(state, "serve.token"), filepath.Join(state, "exports", mine, "x.xml"), "../" + mine + "/x.xml", "../../serve.token"} {
+		m := c.call("run.export", map[string]any{"runId": theirs, "format": "junit", "path": path})
+		require.NotNil(t, m.Error, path)
+		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)
+	}
+	require.NotNil(t, c.call("run.export", map[string]any{"runId": mine, "path": "x.json"}).Error)
+	var written exported
+	c.must("run.export", map[string]any{"runId": theirs, "format": "junit", "path": "report.xml"}, &written)
+	require.Equal(t, filepath.Join(state, "exports", theirs, "report.xml"), written.Path)
+	require.FileExists(t, written.Path)
+	owner.must("run.rm", map[string]any{"runId": theirs}, nil)
+	require.NoFileExists(t, written.Path)
+}
+
+// tree returns the contents of all files below a directory.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		require.NoError(t, err)
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	}))
+	return all
 }

@@ -40,6 +40,7 @@ type runGraded struct {
 	Changed      []regrade.Change   `json:"changed" doc:"Trials whose verdict or score changed, in the order of the suite; at most 1000."`
 	TotalChanged int                `json:"totalChanged" doc:"Number of all trials that changed."`
 	Summary      *record.Summary    `json:"summary" doc:"The new summary of the run; null if the run did not complete and was never graded again."`
+	Damage       *record.Damage     `json:"damage,omitempty" doc:"Damage of the run's record, whose lost trials were not graded; absent when the record is complete."`
 	Warnings     []string           `json:"warnings,omitempty" doc:"Differences between suite and run that matter; absent if empty."`
 	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty" doc:"Requirements of the graders that this machine lacks; absent if it lacks none."`
 }
@@ -56,13 +57,17 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	if err != nil {
 		return nil, err
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return nil, err
+	}
 	g, err := c.conn.runner.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: p.Rejudge})
 	if err != nil {
 		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
 	}
 	r := &runGraded{
 		RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes[:min(len(g.Changes), maxChanges)],
-		TotalChanged: g.Changed, Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
+		TotalChanged: g.Changed, Summary: g.Summary, Damage: damage, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
 	}
 	if r.Changed == nil {
 		r.Changed = []regrade.Change{}
@@ -145,13 +150,19 @@ type pendingParams struct {
 }
 
 type pendingResult struct {
-	RunID string             `json:"runId"`
-	Total int                `json:"total" doc:"Number of all scores, including those beyond the limit."`
-	List  []regrade.Question `json:"pending" doc:"The scores, in the order of tasks, trials and graders."`
+	RunID  string             `json:"runId"`
+	Damage *record.Damage     `json:"damage,omitempty" doc:"Damage of the run's record, whose lost trials are not listed; absent when the record is complete."`
+	Total  int                `json:"total" doc:"Number of all scores, including those beyond the limit."`
+	List   []regrade.Question `json:"pending" doc:"The scores, in the order of tasks, trials and graders."`
 }
 
 func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult, error) {
-	if _, err := find(c, p.RunID); err != nil {
+	h, err := find(c, p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	damage, err := h.Damage()
+	if err != nil {
 		return nil, err
 	}
 	ask, limit := c.conn.runner.Amender().Pending, 1000
@@ -165,7 +176,7 @@ func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult
 	if err != nil {
 		return nil, err
 	}
-	r := &pendingResult{RunID: p.RunID, Total: len(list), List: []regrade.Question{}}
+	r := &pendingResult{RunID: p.RunID, Damage: damage, Total: len(list), List: []regrade.Question{}}
 	r.List = append(r.List, list[:min(limit, len(list))]...)
 	return r, ctx.Err()
 }

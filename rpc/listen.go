@@ -56,7 +56,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, connections *dispat
 		case s.clients.isClosing():
 			return ErrServerClosed
 		case errors.As(err, &passing) && passing.Temporary():
-			s.log.Warn("accept", "error", err, "again", pause)
+			s.strangers.Warn("accept", "error", err, "again", pause)
 			time.Sleep(pause)
 			pause = min(2*pause, time.Second)
 		default:
@@ -68,12 +68,12 @@ func (s *Server) accept(ctx context.Context, l net.Listener, connections *dispat
 // serveConn serves one client of a listener, if the server admits it.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	if err := host.Admit(conn, s.o.Token != ""); err != nil {
-		s.log.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
+		s.strangers.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
 		conn.Close()
 		return
 	}
 	err := s.ServeStream(ctx, conn, Client{})
-	s.log.Info("client disconnected", "client", conn.RemoteAddr(), "cause", err)
+	s.strangers.Info("client disconnected", "client", conn.RemoteAddr(), "cause", err)
 }
 
 // refuseTime limits the time for a refused client to read the reason.

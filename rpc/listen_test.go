@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
+	"waza/runner"
 )
 
 // A run continues after the connection that started it has ended.
@@ -148,6 +149,27 @@ func TestListenTCP(t *testing.T) {
 		l, err := s.ListenTCP(address)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
+	}
+}
+
+// The error of an address in use names the flag that sets it.
+func TestListenErrorsNameFlags(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	address, file := l.Addr().String(), filepath.Join(t.TempDir(), "s")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	idle, err := runner.New(runner.Options{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	for want, d := range map[string]rpc.Door{
+		"waza: --tcp " + address + ": listen tcp " + address:                 {TCP: address},
+		"waza: --metrics " + address + ": listen tcp " + address:             {Metrics: address},
+		"waza: --socket " + file + ": the file exists and is not a socket\n": {TCP: "127.0.0.1:0", Socket: file},
+	} {
+		var stderr strings.Builder
+		require.Equal(t, 2, rpc.Main(t.Context(), nil, nil, &stderr, rpc.Options{Runner: idle}, d))
+		require.Contains(t, stderr.String(), want)
 	}
 }
 

@@ -65,7 +65,7 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d 
 	if d.Metrics != "" {
 		l, err := s.ListenTCP(d.Metrics)
 		if err != nil {
-			fmt.Fprintf(stderr, "waza: metrics: %v\n", err)
+			fmt.Fprintf(stderr, "waza: --metrics %s: %v\n", d.Metrics, err)
 			return exitUsage
 		}
 		defer s.serveMetrics(l)()
@@ -119,21 +119,18 @@ func (s *Server) open(d Door) (listeners []net.Listener, err error) {
 			}
 		}
 	}()
-	add := func(l net.Listener, err error) error {
-		if err == nil {
-			listeners = append(listeners, l)
+	for _, at := range []struct {
+		flag, address string
+		listen        func(string) (net.Listener, error)
+	}{{"tcp", d.TCP, s.ListenTCP}, {"socket", d.Socket, s.ListenUnix}} {
+		if at.address == "" {
+			continue
 		}
-		return err
-	}
-	if d.TCP != "" {
-		if err := add(s.ListenTCP(d.TCP)); err != nil {
-			return listeners, err
+		l, err := at.listen(at.address)
+		if err != nil {
+			return listeners, fmt.Errorf("--%s %s: %w", at.flag, at.address, err)
 		}
-	}
-	if d.Socket != "" {
-		if err := add(s.ListenUnix(d.Socket)); err != nil {
-			return listeners, err
-		}
+		listeners = append(listeners, l)
 	}
 	if d.Listening != nil {
 		for _, l := range listeners {

@@ -25,6 +25,10 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	if err != nil {
 		return nil, err
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return nil, err
+	}
 	rec := h.Record()
 	asked := rec.Asked
 	ready, err := prepare(ctx, c, rec.Suite.Path, asked, nil)
@@ -41,7 +45,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	c.conn.runs.add(run)
 	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking, Damage: damage}, nil
 }
 
 // resumeFault adds the id of the run to the error that nothing is left to run.

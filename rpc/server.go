@@ -105,6 +105,8 @@ type Server struct {
 	o      Options
 	runner *runner.Runner
 	log    *slog.Logger
+	// strangers is the log of connections that need not have shown a token.
+	strangers *slog.Logger
 
 	dispatcher *dispatch.Dispatcher[*call]
 	standings  language.Standings
@@ -122,7 +124,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Server{o: o, runner: o.Runner, log: o.Logger, clients: newClients(o.MaxConnections)}
+	s := &Server{o: o, runner: o.Runner, log: o.Logger, strangers: access.LimitLog(o.Logger), clients: newClients(o.MaxConnections)}
 	if s.runner == nil {
 		r, err := runner.New(runner.Options{Reports: formats.Always(), Logger: o.Logger})
 		if err != nil {

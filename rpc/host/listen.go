@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net"
 )
 
@@ -11,27 +10,28 @@ import (
 // any free port. An address without a host, as in ":9000", means localhost. ListenTCP refuses
 // addresses that other machines can reach, unless allowRemote is set and clients must send a
 // token. Without a token it refuses all addresses on systems that do not reveal which user
-// connects. Linux reveals it.
+// connects. Linux reveals it. Callers add the
+// address to its errors.
 func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {
 		err = errors.New("the port is missing; use 0 for any free port")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, err
 	}
 	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "localhost"), port))
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, err
 	}
 	switch {
 	case addr.IP.IsLoopback() && !revealsTCPPeers && !wantsToken:
-		return nil, fmt.Errorf("listen on %s: this system does not reveal which user connects, so TCP requires a token (--token-file); a unix socket (--socket) does not", address)
+		return nil, errors.New("this system does not reveal which user connects, so TCP requires a token (--token-file); a unix socket (--socket) does not")
 	case addr.IP.IsLoopback():
 	case !allowRemote:
-		return nil, fmt.Errorf("listen on %s: other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token", address)
+		return nil, errors.New("other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token")
 	case !wantsToken:
-		return nil, fmt.Errorf("listen on %s: remote clients require a token", address)
+		return nil, errors.New("remote clients require a token")
 	}
 	return net.ListenTCP("tcp", addr)
 }

@@ -3,12 +3,12 @@
 package host
 
 import (
-	"fmt"
+	"errors"
 	"log/slog"
 	"net"
 )
 
 // ListenUnix always fails here, because no file mode would keep other users out.
-func ListenUnix(path string, _ *slog.Logger) (net.Listener, error) {
-	return nil, fmt.Errorf("listen on %s: sockets in the file system are not supported on this system; use TCP", path)
+func ListenUnix(_ string, _ *slog.Logger) (net.Listener, error) {
+	return nil, errors.New("sockets in the file system are not supported on this system; use TCP")
 }

@@ -19,28 +19,28 @@ import (
 // ListenUnix listens on a socket at path that only this user can connect to. It replaces a
 // socket that no process listens on. It fails if the socket is in use, or if path is a different
 // kind of file. Closing the listener removes the socket. ListenUnix logs to log when it waits
-// for another process.
+// for another process. Callers add the path to its errors.
 func ListenUnix(path string, log *slog.Logger) (net.Listener, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		return nil, err
 	}
 	defer dir.Close()
 	// The lock prevents two servers that start at the same time from mistaking the other's fresh
 	// socket for a stale one.
 	if err := lockDirectory(dir, socketLockTime, log); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		return nil, err
 	}
 	if err := removeStale(path); err != nil {
 		return nil, err
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		return nil, err
 	}
 	return l, nil
 }
@@ -82,20 +82,20 @@ func removeStale(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("listen on %s: %w", path, err)
+		return err
 	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("listen on %s: the file exists and is not a socket", path)
+		return errors.New("the file exists and is not a socket")
 	}
 	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("listen on %s: another server is listening on it", path)
+		return errors.New("another server is listening on it")
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("listen on %s: cannot find out whether the existing socket is in use: %w", path, err)
+		return fmt.Errorf("cannot find out whether the existing socket is in use: %w", err)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("listen on %s: remove the stale socket: %w", path, err)
+		return fmt.Errorf("remove the stale socket: %w", err)
 	}
 	return nil
 }

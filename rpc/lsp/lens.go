@@ -100,7 +100,11 @@ func (l lensLine) lenses(what string, tasks []string, s *catalog.Standing, resul
 		if len(tasks) > 0 {
 			show.TaskID = tasks[0]
 		}
-		list = append(list, l.lens(result(s), "Show this run", CommandShowRun, show))
+		title := result(s)
+		if s.Now.Damaged {
+			title += ", damaged record"
+		}
+		list = append(list, l.lens(title, "Show this run", CommandShowRun, show))
 	}
 	return list
 }
@@ -115,7 +119,7 @@ func (l lensLine) lens(title, tooltip, command string, argument any) protocol.Co
 	}
 }
 
-// taskResult describes a task's trials: "7/10 [0.40–0.89] ▼ from 10/10".
+// taskResult describes a task's trials: "7/10 [0.34–0.94] ▼ from 10/10".
 func taskResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {
@@ -128,7 +132,7 @@ func taskResult(s *catalog.Standing) string {
 	return line + trend(s, share)
 }
 
-// suiteResult describes a suite's tasks: "3/4 tasks passed [0.30–0.95] ▲ from 2/4".
+// suiteResult describes a suite's tasks: "3/4 tasks passed [0.19–1.00] ▲ from 2/4".
 func suiteResult(s *catalog.Standing) string {
 	now := s.Now
 	if now.Counts.Counted() == 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // Some trials failed and others wait for a person, so a lens shows the rates that the task can
-// still have.
-func TestLensOfWaitingTrials(t *testing.T) {
+// still have. It also shows that a record is damaged.
+func TestLensOfLastResult(t *testing.T) {
 	t.Parallel()
 	var docs Documents
 	docs, path, err := docs.Open(item("file:///s/eval.yaml", "name: demo\n"), UTF16)
@@ -30,4 +30,8 @@ func TestLensOfWaitingTrials(t *testing.T) {
 	require.Len(t, lenses, 6)
 	require.Equal(t, "1/2 tasks passed [0.25–0.75], 2 to review", lenses[2].Command.Title)
 	require.Equal(t, "0/3 [0.00–0.70], 7 to review", lenses[5].Command.Title)
+
+	damaged := &catalog.Standing{Now: &catalog.LastResult{Verdict: record.Errored, Damaged: true}}
+	lenses = Lenses(docs.At(path), suite, &catalog.SuiteStanding{Tasks: map[string]*catalog.Standing{"a": damaged}})
+	require.Equal(t, "error, damaged record", lenses[len(lenses)-1].Command.Title)
 }
