@@ -211,7 +211,7 @@ func (l *skillLoader) checkNamed(name string, src *decode.Source) {
 	}
 	names := skillNames(found)
 	d := src.Diagnostic(decode.Place(src.Root, "skill"), severity, decode.CodeMissingSkill,
-		fmt.Sprintf("no skill named %q in config.skill_directories, beside the suite or in %s (found: %s); correct the name, add the skill's directory to config.skill_directories, or create it with `waza new skill`",
+		fmt.Sprintf("no skill named %q in config.skill_directories, beside the suite or in %s (found: %s); correct the name, add the skill's directory to config.skill_directories, create it with `waza new skill`, or run with --no-skills",
 			text.Clip(name, 60), strings.Join(skill.UsualPlaces, ", "), text.Clip(orNothing(names), 200)))
 	d.Suggestion = decode.Nearest(name, names)
 	l.Report(d)
