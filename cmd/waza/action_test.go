@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
+	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -107,6 +108,10 @@ func (g *github) commit(files map[string]string) string {
 func (g *github) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/o/r.git/") {
+		g.serveGit(w, r)
+		return
+	}
 	g.calls = append(g.calls, r.Method+" "+r.URL.Path)
 	if r.Header.Get("Authorization") != "Bearer "+actionToken || g.forbidden && r.Method != http.MethodGet {
 		w.WriteHeader(http.StatusForbidden)
@@ -135,6 +140,26 @@ func (g *github) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serveGit serves the repository as a private one.
+func (g *github) serveGit(w http.ResponseWriter, r *http.Request) {
+	headers := r.Header.Values("Authorization")
+	user, token, _ := r.BasicAuth()
+	if len(headers) != 1 || user != "x-access-token" || token != actionToken {
+		w.Header().Set("WWW-Authenticate", "Basic")
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	r.URL.Path = strings.TrimPrefix(r.URL.Path, "/o/r.git")
+	programs, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		g.t.Error(err)
+	}
+	(&cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(programs)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Join(g.repo, ".git"), "GIT_HTTP_EXPORT_ALL=1"},
+	}).ServeHTTP(w, r)
+}
+
 // checked is the outcome of a check by the action.
 type checked struct {
 	failed                bool // a step failed
@@ -154,7 +179,6 @@ func (g *github) check(base string, with map[string]string) *checked {
 	c := &checked{outputs: map[string]string{}}
 	values := map[string]string{
 		"github.event.pull_request.base.sha": base, "github.event.pull_request.number": "7", "github.token": actionToken,
-		"github.action_path": actionDir,
 	}
 	expand := func(text string) string {
 		return expression.ReplaceAllStringFunc(text, func(e string) string {
@@ -192,7 +216,7 @@ func (g *github) check(base string, with map[string]string) *checked {
 		cmd.Env = []string{
 			"PATH=" + path, "HOME=" + g.dir, "RUNNER_TEMP=" + dir, "WAZA_STATE=" + filepath.Join(dir, "state"), "GORACE=" + os.Getenv("GORACE"),
 			"GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH=" + actionPath, "GITHUB_OUTPUT=" + file("output"), "GITHUB_PATH=" + file("path"),
-			"GITHUB_STEP_SUMMARY=" + file("summary"), "GITHUB_API_URL=" + g.api.URL, "GITHUB_REPOSITORY=o/r", "GITHUB_WORKFLOW=Evals", "GITHUB_JOB=evals",
+			"GITHUB_STEP_SUMMARY=" + file("summary"), "GITHUB_API_URL=" + g.api.URL, "GITHUB_SERVER_URL=" + g.api.URL, "GITHUB_REPOSITORY=o/r", "GITHUB_WORKFLOW=Evals", "GITHUB_JOB=evals",
 		}
 		for name, value := range step.Env {
 			cmd.Env = append(cmd.Env, name+"="+expand(value))
@@ -230,14 +254,20 @@ func readText(t *testing.T, path string) string {
 }
 
 // holds evaluates conditions of the action: terms joined by &&, each a value or a comparison
-// with a text.
+// with a text. Outputs of steps that did not run are empty.
 func holds(t *testing.T, condition string, values map[string]string) bool {
 	t.Helper()
 	for term := range strings.SplitSeq(condition, "&&") {
-		name, text, compared := strings.Cut(strings.TrimSpace(term), " == ")
+		term = strings.TrimSpace(term)
+		name, text, equal := strings.Cut(term, " == ")
+		different := false
+		if !equal {
+			name, text, different = strings.Cut(term, " != ")
+		}
 		value, known := values[name]
 		require.True(t, known || strings.HasPrefix(name, "steps."), "unknown value %s", name)
-		if compared && value != strings.Trim(text, "'") || !compared && value == "" {
+		same := value == strings.Trim(text, "'")
+		if equal && !same || different && same || !equal && !different && value == "" {
 			return false
 		}
 	}
@@ -323,7 +353,8 @@ func TestActionOfAPullRequest(t *testing.T) {
 	require.Contains(t, c.log, `golden task "greet" did not pass: failed`)
 	require.Contains(t, g.comments[0], "B keeps the policies", "it was not to comment")
 	c = g.check(base, with("max-regression-pct", "", "golden-must-pass", "false"))
-	require.False(t, c.failed, "one trial shows no regression: %s", c.log)
+	require.True(t, c.failed, "one trial shows no regression, so a rule of the gate decides: %s", c.log)
+	require.Contains(t, c.log, "a rule of the gate, not a significance result")
 	c = g.check(base, with("fail-on", "failure", "golden-must-pass", "false", "max-regression-pct", ""))
 	require.True(t, c.failed)
 	c = g.check(base, with("fail-on", "never"))
@@ -362,6 +393,83 @@ func TestActionWithoutBase(t *testing.T) {
 	require.True(t, c.failed, "an invalid suite fails the check: %s", c.log)
 }
 
+// A checkout without credentials could not fetch the base of a private repository.
+func TestActionFetchesAPrivateBase(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	base := g.commit(actionSuite(goodAgent))
+	head := g.commit(map[string]string{"evals/demo/agent.sh": badAgent})
+	g.git("config", "uploadpack.allowAnySHA1InWant", "true")
+	hosted := g.repo
+	for _, header := range []string{"", "AUTHORIZATION: basic c3RhbGU="} { // also without, and with kept credentials
+		checkout := &github{t: t, dir: t.TempDir(), api: g.api}
+		checkout.repo = filepath.Join(checkout.dir, "repo")
+		require.NoError(t, os.MkdirAll(checkout.repo, 0o755))
+		checkout.git("init", "--quiet")
+		checkout.git("fetch", "--quiet", "--depth=1", "file://"+hosted, head)
+		checkout.git("checkout", "--quiet", head)
+		checkout.git("remote", "add", "origin", g.api.URL+"/o/r.git")
+		if header != "" {
+			checkout.git("config", "http."+g.api.URL+"/.extraheader", header)
+		}
+		with := map[string]string{"waza": wazaProgram(t), "suites": "evals", "comment": "false", "max-regression-pct": "0"}
+		c := checkout.check(base, with)
+		require.True(t, c.failed, c.log)
+		require.Contains(t, c.summary, "Against the base", c.log)
+		require.NotContains(t, checkout.git("config", "--list"), "x-access-token")
+
+		checkout.git("worktree", "prune")
+	}
+	elsewhere := &github{t: t, dir: t.TempDir(), api: g.api}
+	elsewhere.repo = filepath.Join(elsewhere.dir, "repo")
+	require.NoError(t, os.MkdirAll(elsewhere.repo, 0o755))
+	elsewhere.git("init", "--quiet")
+	elsewhere.git("remote", "add", "origin", g.api.URL+"/o/r.git")
+	elsewhere.commit(actionSuite(goodAgent))
+	c := elsewhere.check(base, map[string]string{"waza": wazaProgram(t), "suites": "evals", "comment": "false", "token": "none"})
+	require.Contains(t, c.log, "::warning title=waza::cannot fetch the base "+base+"; the input token must be able to read the repository")
+	require.Contains(t, c.log, "::warning title=waza::cannot check out the base")
+}
+
+// The cache of the action never hit, because its paths contained "..".
+func TestActionCachesTheProgram(t *testing.T) {
+	t.Parallel()
+	newGitHub(t) // skips without its programs
+	actionPath, err := filepath.Abs(actionDir)
+	require.NoError(t, err)
+	temp := t.TempDir()
+	run := func(command string) (string, string) {
+		t.Helper()
+		output := filepath.Join(t.TempDir(), "output")
+		cmd := exec.Command(filepath.Join(actionPath, "waza.sh"), command)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + temp, "GITHUB_ACTION_PATH=" + actionPath + "/../waza", "GITHUB_OUTPUT=" + output, "GITHUB_PATH=" + output}
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return readText(t, output), string(out)
+	}
+	first, _ := run("sources")
+	again, _ := run("sources")
+	require.Equal(t, first, again)
+	require.Regexp(t, `(?m)^digest=[0-9a-f]{64}$`, first)
+	require.NotContains(t, first, "..")
+	values := map[string]string{}
+	for line := range strings.Lines(first) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[name] = value
+	}
+	require.FileExists(t, filepath.Join(values["root"], "go.mod"))
+
+	// A restored program is not built again.
+	require.NoError(t, os.MkdirAll(values["program"], 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(values["program"], "waza"), []byte("#!/bin/sh\necho restored\n"), 0o755))
+	path, out := run("install")
+	require.Equal(t, "restored\n", out)
+	require.Equal(t, values["program"]+"\n", path)
+
+	text := readText(t, filepath.Join(actionDir, "action.yml"))
+	require.NotContains(t, text, "..")
+}
+
 type junitFile struct {
 	Suites []struct {
 		Tests    float64 `xml:"tests,attr"`
@@ -397,7 +505,7 @@ func TestActionsArePinned(t *testing.T) {
 			count++
 		}
 	}
-	require.Equal(t, 5, count)
+	require.Equal(t, 6, count)
 }
 
 // wazaProgram returns the program that TestMain puts on the path.

@@ -10,7 +10,7 @@ import (
 )
 
 func scaffoldCommands(e *env) []*cli.Command {
-	o := scaffold.Options{Stdout: e.stdout, Stderr: e.stderr, NewRunner: e.newRunner, Vocabulary: func() *eval.Vocabulary {
+	o := scaffold.Options{Stdout: e.stdout, Stderr: e.stderr, NewRunner: e.newRunner, Commit: buildVersion().commit(), Vocabulary: func() *eval.Vocabulary {
 		return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: builtin.Graders.Kinds()}
 	}}
 	return []*cli.Command{scaffold.Init(o), scaffold.New(o), scaffold.Suggest(o)}

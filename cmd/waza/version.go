@@ -59,6 +59,14 @@ func buildVersion() versionInfo {
 	return v
 }
 
+// commit returns the commit of the build, or "" if it is unknown or the sources had changes.
+func (v versionInfo) commit() string {
+	if v.Modified {
+		return ""
+	}
+	return v.Revision
+}
+
 func printVersion(e *env, asJSON bool) error {
 	v := buildVersion()
 	if asJSON {

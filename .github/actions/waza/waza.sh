@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The steps of action.yml: waza.sh install | evaluate | comment | check. Their inputs
+# The steps of action.yml: waza.sh sources | install | base | evaluate | comment | check. Their inputs
 # are WAZA_* variables, never arguments, so that no text of a pull request runs as code. They
 # need git, and comment needs curl and jq, which GitHub's runners have.
 set -euo pipefail
@@ -12,15 +12,30 @@ fail() {
 # output sets an output of the step. Values come from this script and have one line.
 output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
 
-# install puts waza on the path of the following steps: the named program, or one built from
-# the commit of this action.
+# built is where install puts the program.
+built() { echo "$RUNNER_TEMP/waza-bin"; }
+
+# sources finds the sources of this action, and the digest of the files that the program is
+# built from. Its outputs are absolute paths without "..", which other actions require.
+sources() {
+	local root digest
+	root=$(cd "$GITHUB_ACTION_PATH/../../.." && pwd -P)
+	digest=$(cd "$root" && find go.mod go.sum cmd eval rpc runner -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
+	output root "$root"
+	output program "$(built)"
+	output digest "${digest%% *}"
+}
+
+# install puts waza on the path of the following steps: the named program, the cached one, or
+# one built from the commit of this action.
 install() {
-	local into="$RUNNER_TEMP/waza-bin"
+	local into
+	into=$(built)
 	mkdir -p "$into"
 	if [ -n "${WAZA_PROGRAM:-}" ]; then
 		[ -x "$WAZA_PROGRAM" ] || fail "the input waza names no program: $WAZA_PROGRAM"
 		ln -sf "$(realpath "$WAZA_PROGRAM")" "$into/waza"
-	else
+	elif [ ! -x "$into/waza" ]; then
 		(cd "$GITHUB_ACTION_PATH/../../.." && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$into/waza" ./cmd/waza)
 	fi
 	"$into/waza" version
@@ -50,13 +65,28 @@ compare_suite() {
 	waza compare "$base" "$head" "${policies[@]}" --json >"$into/compare.json" || true
 }
 
+# base fetches the commit to compare with, if the checkout lacks it. A private repository whose
+# checkout keeps no credentials needs the token. This is a step of its own, because agents can
+# read the environment of the step that runs them. The token is in no argument and no file.
+base() {
+	local base="${WAZA_BASE:-}" server="${GITHUB_SERVER_URL:-https://github.com}"
+	if [ -z "$base" ] || [ "$base" = none ]; then return; fi
+	if git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then return; fi
+	if [ -n "${WAZA_TOKEN:-}" ]; then
+		# The empty value drops the header of a checkout that kept its credentials.
+		export GIT_CONFIG_COUNT=2 "GIT_CONFIG_KEY_0=http.$server/.extraheader" GIT_CONFIG_VALUE_0='' "GIT_CONFIG_KEY_1=http.$server/.extraheader"
+		GIT_CONFIG_VALUE_1="Authorization: basic $(printf 'x-access-token:%s' "$WAZA_TOKEN" | base64 | tr -d '\n')"
+		export GIT_CONFIG_VALUE_1
+	fi
+	GIT_TERMINAL_PROMPT=0 git fetch --quiet --no-tags --depth=1 origin "$base" ||
+		echo "::warning title=waza::cannot fetch the base $base; the input token must be able to read the repository"
+}
+
 # base_tree checks the base out beside the repository and prints its path, or nothing without
 # a base.
 base_tree() {
 	local base="${WAZA_BASE:-}" tree="$RUNNER_TEMP/waza-base"
 	if [ -z "$base" ] || [ "$base" = none ]; then return; fi
-	git rev-parse --quiet --verify "$base^{commit}" >/dev/null ||
-		git fetch --quiet --no-tags --depth=1 origin "$base" >&2 || true
 	if ! git worktree add --quiet --force --detach "$tree" "$base" >&2; then
 		echo "::warning title=waza::cannot check out the base $base, so there is no comparison with it" >&2
 		return
@@ -192,6 +222,6 @@ check() {
 }
 
 case "${1:-}" in
-install | evaluate | comment | check) "$1" ;;
-*) fail "usage: waza.sh install | evaluate | comment | check" ;;
+sources | install | base | evaluate | comment | check) "$1" ;;
+*) fail "usage: waza.sh sources | install | base | evaluate | comment | check" ;;
 esac

@@ -109,6 +109,13 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 		<-run.Done()
 		return nil, run.ID(), context.Cause(ctx)
 	}
+	now, err := run.Progress()
+	if err != nil {
+		return nil, run.ID(), err
+	}
+	if now.Error != "" { // a fault that stops the run, such as a missing key
+		return nil, run.ID(), noAnswer(run.ID(), now.Error)
+	}
 	var trial *record.Trial
 	err = run.Trials(func(_ int, t *record.Trial) error {
 		trial = t
@@ -119,12 +126,16 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 		return nil, run.ID(), err
 	case trial == nil:
 		return nil, run.ID(), exit.New(exit.Error, errors.New("the question was not sent"), "waza runs show "+run.ID())
-	case trial.Verdict == record.Errored || trial.Verdict == record.TimedOut || trial.Verdict == record.Cancelled:
-		return nil, run.ID(), exit.New(exit.Error, fmt.Errorf("no answer: %s", trial.Error), "waza runs show "+run.ID()+" prints the details")
+	case trial.Verdict != record.Passed && trial.Verdict != record.Failed: // only an agent that ended is graded
+		return nil, run.ID(), noAnswer(run.ID(), cmp.Or(trial.Error, string(trial.Verdict)))
 	case trial.OutputDropped > 0 || len(trial.Output) > maxAnswer:
 		return nil, run.ID(), exit.New(exit.Error, fmt.Errorf("the answer must not have more than %d MiB", maxAnswer>>20), "waza runs show "+run.ID()+" prints it")
 	}
 	return trial, run.ID(), nil
+}
+
+func noAnswer(runID, reason string) error {
+	return exit.New(exit.Error, fmt.Errorf("no answer: %s", reason), "waza runs show "+runID+" prints the details")
 }
 
 // giveAgent copies the project's settings of an agent to a directory, so that the suite in that

@@ -36,12 +36,14 @@ The suites run immediately: the executor mock needs no agent.
 Examples:
   waza init
   waza init my-skills && cd my-skills && waza run
+  waza init --agent claude-code            a workflow that installs and runs this agent
   waza init --no-skill --evals-dir tests`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "no-skill", Usage: "write no first skill"},
 			&cli.StringFlag{Name: "skills-dir", Usage: "keep skills in `DIR` of the project", DefaultText: "from " + project.Name + ", else skills"},
 			&cli.StringFlag{Name: "evals-dir", Usage: "keep suites in `DIR` of the project", DefaultText: "from " + project.Name + ", else evals"},
 			&cli.StringFlag{Name: "results-dir", Usage: "make runs write results.json below `DIR` of the project", DefaultText: "none; the state directory records all runs"},
+			agentFlag(),
 			flags.JSON("print the items as JSON"),
 		},
 		Action: o.init,
@@ -72,7 +74,7 @@ func (o Options) init(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	s, existed, err := projectItems(ctx, dir, c)
+	s, existed, err := o.projectItems(ctx, dir, c)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func result(existed bool, added int) string {
 }
 
 // projectItems lists the items of a project. existed reports whether a project existed.
-func projectItems(ctx context.Context, dir string, c *cli.Context) (s *scaffold, existed bool, err error) {
+func (o Options) projectItems(ctx context.Context, dir string, c *cli.Context) (s *scaffold, existed bool, err error) {
 	s = &scaffold{dir: dir}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, false, exit.Usagef("name a new or existing directory", "%s is not a directory", dir)
@@ -130,7 +132,11 @@ func projectItems(ctx context.Context, dir string, c *cli.Context) (s *scaffold,
 	s.directory(evals)
 	results := dirOr(filepath.ToSlash(c.String("results-dir")), "results") + "/"
 	s.file(project.Name, render("project.yaml", struct{ Skills, Evals, Results string }{skills + "/", evals + "/", results}))
-	s.file(".github/workflows/eval.yml", render("workflow.yml", struct{ Skills, Evals string }{skills, evals}))
+	w, err := o.newWorkflow(skills, evals, p, c.String("agent"))
+	if err != nil {
+		return nil, false, err
+	}
+	s.file(workflowFile, render("workflow.yml", w))
 	s.file(".gitignore", render("gitignore", struct{ Results string }{results}))
 	s.file("README.md", render("README.md", struct{ Title string }{"Skills and their suites"}))
 

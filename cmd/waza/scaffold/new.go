@@ -118,7 +118,7 @@ func (o Options) skillFiles(name, from string, p *eval.Project, root string) (*s
 	}
 	s := &scaffold{dir: filepath.Join(from, name)}
 	s.file(skill.FileName, text)
-	s.file(".github/workflows/eval.yml", render("workflow.yml", struct{ Skills, Evals string }{"references", "evals"}))
+	s.file(workflowFile, render("workflow.yml", workflow{Skills: "references", Evals: "evals", Commit: o.Commit}))
 	s.file(".gitignore", render("gitignore", struct{ Results string }{"results/"}))
 	s.file("README.md", render("README.md", struct{ Title string }{title(name)}))
 	l.dir = "evals"

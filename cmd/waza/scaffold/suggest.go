@@ -3,7 +3,6 @@ package scaffold
 import (
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -50,7 +49,7 @@ Exit codes: 0; 2 for wrong usage, or when a file exists and --force is not given
 without a usable answer.`,
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "apply", Usage: "write the files"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print only; this is the default", Value: true, DefaultText: "on without --apply"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the files and write nothing", Value: true, DefaultText: "on without --apply"},
 			&cli.BoolFlag{Name: "force", Usage: "with --apply, replace files that exist"},
 			&cli.StringFlag{Name: "output-dir", Usage: "write to `DIR`", DefaultText: "the directory evals of the skill"},
 			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: yaml or json", Value: "yaml", DefaultText: "yaml"},
@@ -204,7 +203,7 @@ func (o Options) printSuggested(s *scaffold, l layout, asJSON, applied bool) err
 
 // replaceFile writes a file below dir, complete or not at all.
 func replaceFile(dir, name, text string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := files.MakeDir(dir, 0o777); err != nil {
 		return err
 	}
 	f, err := files.ReplaceWithin(absolute(dir), absolute(name))

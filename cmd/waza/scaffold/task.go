@@ -114,7 +114,7 @@ func (o Options) fromPrompt(c *cli.Context) error {
 		t.ID = "auto-generated-test"
 	}
 	r.ID = t.ID
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+	if err := files.MakeDir(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
 	if err := create(filepath.Dir(file), file, render("task.yaml", t)); err != nil {
