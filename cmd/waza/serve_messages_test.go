@@ -3,15 +3,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -166,6 +170,9 @@ func TestServeMessages(t *testing.T) {
 	require.Equal(t, exit.Passed, code)
 	require.Equal(t, "to notebook, chosen by words: Its description shares words with the message: list, shopping\nnotebook: rejected: Not a note\n"+
 		"to calendar, chosen by words: Its description shares words with the message: dates\ncalendar: acknowledged\n", out)
+	out, code = waza(t, env, "send", "notebok: a list")
+	require.Equal(t, exit.Passed, code)
+	require.Equal(t, "to notebook, chosen by words: No client has the name \"notebok\"; did you mean \"notebook\"? Its description shares words with the message: list\nnotebook: Saved: To the list.\n", out)
 	out, code = waza(t, env, "send", "--json", "--voice", "0.95", "calendar, hello")
 	require.Equal(t, exit.Passed, code)
 	var sent struct {
@@ -184,9 +191,9 @@ func TestServeMessages(t *testing.T) {
 	owner := dialRPC(t, jobs, strings.TrimSpace(string(token)))
 	require.Equal(t, "taken", owner.must("message.send", map[string]any{"text": "calendar: hello", "voice": 0.5})["status"])
 	require.Len(t, owner.must("message.clients", map[string]any{})["clients"], 2)
-	require.Len(t, owner.must("message.list", map[string]any{})["messages"], 6)
+	require.Len(t, owner.must("message.list", map[string]any{})["messages"], 7)
 	admin := dialRPC(t, jobs, userToken(t, env, "--user", "eve", "--role", "admin"))
-	require.Len(t, admin.must("message.list", map[string]any{})["messages"], 6)
+	require.Len(t, admin.must("message.list", map[string]any{})["messages"], 7)
 	user := dialRPC(t, jobs, userToken(t, env, "--user", "ann", "--role", "user"))
 	require.Empty(t, user.must("message.list", map[string]any{})["messages"])
 	require.Empty(t, user.must("message.clients", map[string]any{})["clients"])
@@ -226,8 +233,15 @@ func TestSendFromStdinAndInterrupted(t *testing.T) {
 	c.Env, c.Stdin = env, strings.NewReader("slow: from a pipe\n")
 	var stderr strings.Builder
 	c.Stderr = &stderr
+	stdout, err := c.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, c.Start())
 	waitFor(t, "the message", func() bool { return len(slow.messages()) == 1 })
+	within(t, "waza send does not print its choice", func() {
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "to slow, named in the message\n", line)
+	})
 	require.Equal(t, "from a pipe", slow.messages()[0].text)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	within(t, "waza send does not end", func() { _ = c.Wait() })
@@ -267,4 +281,30 @@ func TestServeMessagesWithModel(t *testing.T) {
 	out, code = waza(t, env, "send", "The lamps are broken")
 	require.Equal(t, exit.Passed, code)
 	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description shares words with the message: lamps\nlights: acknowledged\n", out)
+}
+
+// When the provider refuses a request, words choose. The router does not wait until the provider
+// allows a second request, although it would wait as long for an answer.
+func TestServeMessagesWithBusyModel(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Retry-After", "15")
+		http.Error(w, `{"error":{"message":"overloaded"}}`, http.StatusServiceUnavailable)
+	}))
+	defer model.Close()
+	file := filepath.Join(t.TempDir(), "waza.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("model: {executor: openai, model: small, base_url: "+model.URL+"/v1}\nrouter: {listen: 'localhost:0'}\n"), 0o600))
+	env := environment(t, "WAZA_SERVE_ROUTER_LISTEN=", "OPENAI_API_KEY=sk-test-0123456789")
+	server, _, _ := startServer(t, env, "--config", file)
+	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(server.says(t, "msg=listening door=router"))[1]
+	lights := &taker{name: "lights", description: "Switches lamps.", work: takes}
+	startTakers(t, address, lights)
+	waitFor(t, "the client", lights.isHere)
+	out, code := waza(t, env, "send", "The lamps are too bright")
+	require.Equal(t, exit.Passed, code)
+	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description shares words with the message: lamps\nlights: acknowledged\n", out)
+	server.says(t, "words choose the receivers of messages")
+	require.LessOrEqual(t, requests.Load(), int64(1))
 }

@@ -82,24 +82,37 @@ func TestServeOnce(t *testing.T) {
 	require.Equal(t, exit.Passed, again.exitCode(t))
 }
 
-// If one door cannot be opened, none is, and nothing is left behind.
-func TestServeOpensAllDoorsOrNone(t *testing.T) {
+// A door whose address is in use stays closed, and the log names its flag. The others open.
+func TestServeWithoutATakenAddress(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	at := taken.Addr().String()
+	c := startWaza(t, environment(t), "serve", "--agents", "127.0.0.1:0", "--jobs", "127.0.0.1:0", "--browser", at)
+	closed := c.says(t, "door stays closed")
+	require.Contains(t, closed, "door=browser address="+at)
+	require.Contains(t, closed, "address already in use")
+	require.Contains(t, closed, "restart with --browser ADDR or --browser off")
+	agents := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(c.says(t, "msg=listening door=agents"))[1]
+	conn, err := net.Dial("tcp", agents)
 	require.NoError(t, err)
-	agents := free.Addr().String()
-	free.Close()
+	conn.Close()
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Equal(t, exit.Passed, c.exitCode(t))
+}
+
+// Without any door there is no server, and nothing is left behind.
+func TestServeWithoutAnyAddress(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
 	env := environment(t)
-	c := startWaza(t, env, "serve", "--agents", agents, "--jobs", taken.Addr().String())
-	c.says(t, "address already in use")
+	c := startWaza(t, env, "serve", "--agents", "off", "--browser", "off", "--router", "off", "--jobs", taken.Addr().String())
+	c.says(t, "waza: --jobs "+taken.Addr().String()+": listen tcp")
 	require.Equal(t, exit.Usage, c.exitCode(t))
-	l, err := net.Listen("tcp", agents)
-	require.NoError(t, err)
-	l.Close()
-	next, _, _ := startServer(t, env) // the state directory is free as well
+	next, _, _ := startServer(t, env) // the state directory is free
 	require.NoError(t, next.Process.Kill())
 }
 
@@ -158,7 +171,7 @@ func TestServeTakesRunsUpAgain(t *testing.T) {
 		h.started(1)
 		h.release()
 	}
-	out, code := waza(t, env, "runs", "follow", "latest")
+	out, code := waza(t, append(env, callerDir+"="+filepath.Dir(h.suite)), "runs", "follow", "latest")
 	require.Equal(t, exit.Passed, code, out)
 	require.Contains(t, out, "2 of 2 tasks passed")
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))

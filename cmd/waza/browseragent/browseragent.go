@@ -57,13 +57,14 @@ Chromium and deletes the profile.
 Examples:
   waza browser-agent
   waza browser-agent --allow-hosts 127.0.0.1,localhost,*.example.org
-  waza browser-agent --url wss://eval.example.org/ws --chromium /opt/chromium/chrome
+  waza browser-agent --connect wss://eval.example.org/ws --chromium /opt/chromium/chrome
   waza browser-agent --headful
 
 Exit codes: 130 when a signal ended it, 2 for wrong usage, 3 when there is no Chromium,
 it does not start, or the server rejected the extension at its first try.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "url", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer, DefaultText: defaultServer},
+			&cli.StringFlag{Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer, DefaultText: defaultServer},
+			&cli.StringFlag{Name: "url", Hidden: true}, // the former name of --connect
 			&cli.StringFlag{Name: "id", Category: server, Usage: "connect with the extension id `UUID`", DefaultText: "an id stored in the state directory"},
 			&cli.StringFlag{Name: "chromium", Category: browser, Usage: "start the program `PATH`", DefaultText: "$CHROME, else chromium, chromium-browser or google-chrome"},
 			&cli.StringFlag{Name: "allow-hosts", Category: browser, Usage: "let pages load only from the hosts in `LIST`, separated by commas; *.example.org means all hosts below example.org", DefaultText: "all"},
@@ -115,13 +116,13 @@ func (shared Options) run(c *cli.Context) error {
 	defer b.Close()
 	log.Info("started", "browser", b.Version(), "program", path)
 	err = extension.Run(ctx, extension.Options{
-		URL: c.String("url"), ID: id, Log: log,
+		URL: address(c), ID: id, Log: log,
 		Do: func(ctx context.Context, call *extension.Call) (any, error) {
 			return b.Do(ctx, call.Session, call.Tool, call.Params)
 		},
 	})
 	if rejected := (*extension.RejectedError)(nil); errors.As(err, &rejected) {
-		return exit.New(exit.Error, err, "--url must be the URL of the browser door that waza serve prints")
+		return exit.New(exit.Error, err, "--connect must be the URL of the browser door that waza serve prints")
 	}
 	return exit.With(exit.Interrupted)
 }
@@ -129,13 +130,21 @@ func (shared Options) run(c *cli.Context) error {
 // hostForm is the form of hosts in --allow-hosts: names and addresses, without ports.
 var hostForm = text.Pattern(`^(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$|^\[[0-9a-fA-F:]+\]$`)
 
+// address returns the address of the server. The flag --url is the former name of --connect.
+func address(c *cli.Context) string {
+	if c.IsSet("url") && !c.IsSet("connect") {
+		return c.String("url")
+	}
+	return c.String("connect")
+}
+
 // check validates the flags and returns the allowed hosts.
 func check(c *cli.Context) (hosts []string, err error) {
-	address := c.String("url")
-	u, err := url.Parse(address)
+	server := address(c)
+	u, err := url.Parse(server)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, exit.Usagef(defaultServer, "--url must be ws://HOST:PORT/ws or wss://HOST:PORT/ws, got %q", address)
+		return nil, exit.Usagef(defaultServer, "--connect must be ws://HOST:PORT/ws or wss://HOST:PORT/ws, got %q", server)
 	case c.IsSet("id") && !extension.IsID(c.String("id")):
 		return nil, exit.Usagef("omit --id, and waza makes an id", "--id must be a UUID, got %q", c.String("id"))
 	case !c.IsSet("allow-hosts"):

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 	"waza/eval/fields"
 	"waza/eval/text"
 	"waza/rpc/gateway/door"
+	"waza/runner/provider"
 )
 
 // report adds an error about a key of a block, at the place that set it.
@@ -104,8 +107,33 @@ func (l *loader) checkModel() {
 	if m.Executor != "" && m.Model == "" {
 		l.report("model", "executor", "", "model.model is missing; set it to the name of a model")
 	}
-	for _, f := range m.Faults() {
+	faults := m.Faults()
+	for _, f := range faults {
 		l.report("model", f.Key, "", "%s", f.Message)
+	}
+	if m.Executor != "" && m.Model != "" && len(faults) == 0 && l.config.usesModel() {
+		l.checkModelKey()
+	}
+}
+
+// checkModelKey reports a model without a key. It does not run api_key_command, because such a
+// program can ask for a password.
+func (l *loader) checkModelKey() {
+	m := &l.config.Model
+	if len(m.APIKeyCommand) > 0 {
+		if _, err := exec.LookPath(m.APIKeyCommand[0]); err != nil {
+			l.report("model", "api_key_command", "", "cannot find the program %q", m.APIKeyCommand[0])
+		}
+		return
+	}
+	pool := provider.NewPool(provider.PoolOptions{Getenv: func(name string) string { return l.environ[name] }})
+	defer pool.Close()
+	if _, err := pool.Client(context.Background(), provider.API(m.Executor), m.Endpoint, m.Model); err != nil {
+		key := "executor"
+		if m.APIKeyEnv != "" {
+			key = "api_key_env"
+		}
+		l.report("model", key, "", "%v", err)
 	}
 }
 

@@ -6,8 +6,10 @@ package config
 
 import (
 	_ "embed"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -69,6 +71,10 @@ type Options struct {
 	// File is a YAML or JSON file; empty for none. Relative paths in it are relative to
 	// its directory.
 	File string
+	// Dir is the directory of the caller; empty for none. Load warns about files there that
+	// look like a configuration when File is empty. It reads none of them, because a directory
+	// that a user enters must not decide which doors open.
+	Dir string
 	// Environ holds the environment variables, as os.Environ returns them. Variables that start
 	// with WAZA_SERVE_ override the file.
 	Environ []string
@@ -91,12 +97,19 @@ type Setting struct {
 // Load reads the configuration. If the findings contain errors, the configuration is incomplete
 // and must not be served.
 func Load(o Options) (*Config, decode.Diagnostics) {
-	l := &loader{config: Default(), places: map[string]place{}}
+	l := &loader{config: Default(), places: map[string]place{}, environ: map[string]string{}}
+	for _, e := range o.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok {
+			l.environ[name] = value
+		}
+	}
 	l.config.Key = o.Key
 	if o.File != "" {
 		l.file(o.File)
+	} else {
+		l.unread(o.Dir)
 	}
-	l.environment(o.Environ)
+	l.environment()
 	for _, s := range o.Flags {
 		l.set(s)
 	}
@@ -109,10 +122,11 @@ func Load(o Options) (*Config, decode.Diagnostics) {
 // loader reads one configuration.
 type loader struct {
 	decode.Findings
-	config *Config
-	source *decode.Source   // the file; nil without a file or when it cannot be parsed
-	dir    string           // of the file; empty without one
-	places map[string]place // sources of the values, by block.key
+	config  *Config
+	source  *decode.Source    // the file; nil without a file or when it cannot be parsed
+	dir     string            // of the file; empty without one
+	places  map[string]place  // sources of the values, by block.key
+	environ map[string]string // environment variables by name
 }
 
 // place is the position that set a value.
@@ -151,6 +165,21 @@ func (l *loader) file(name string) {
 			if f.isPath() {
 				l.relative(b.value.FieldByIndex(f.Index))
 			}
+		}
+	}
+}
+
+// unread warns about files of a directory that the user might expect to be read.
+func (l *loader) unread(dir string) {
+	if dir == "" {
+		return
+	}
+	for _, name := range []string{"serve.yaml", "serve.yml", "waza.yaml", "waza.yml"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			l.Report(decode.Diagnostic{
+				File: name, Severity: decode.Warning, Code: decode.CodeNoEffect,
+				Message: "waza serve reads a configuration only with --config; to read this file, use --config " + name,
+			})
 		}
 	}
 }

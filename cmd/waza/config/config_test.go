@@ -182,7 +182,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"model: {executor: openai, model: x, base_url: localhost}":                         `serve.yaml:1:47: error: model.base_url: base_url must be an http or https URL, such as http://127.0.0.1:11434/v1 [invalid-value]`,
 		"model: {model: x}":                                                                `serve.yaml:1:16: error: model.model: model.executor is missing; set it to openai or anthropic [invalid-value]`,
 		"agents: {listen: off, listen: off}":                                               `serve.yaml:1:23: error: duplicate key "listen"; it is first set in line 1 [duplicate-key]`,
-		"agents: {":                                                                        `serve.yaml:1:1: error: did not find expected node content [syntax]`,
+		"agents: {":                                                                        `serve.yaml:1:9: error: did not find expected node content; the { has no end, perhaps because the file is truncated [syntax]`,
 	} {
 		_, findings := load(t, text, config.Options{})
 		assert.Equal(t, want, findings, text)

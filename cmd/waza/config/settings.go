@@ -54,25 +54,19 @@ func Variable(block, key string) string {
 }
 
 // environment applies the variables that override the file, in the order of the keys.
-func (l *loader) environment(environ []string) {
-	values := map[string]string{}
-	for _, e := range environ {
-		if name, value, ok := strings.Cut(e, "="); ok && strings.HasPrefix(name, Prefix) {
-			values[name] = value
-		}
-	}
+func (l *loader) environment() {
 	var known []string
 	for _, b := range l.blocks() {
 		for _, f := range b.fields {
 			name := Variable(b.name, f.Name)
 			known = append(known, name)
-			if value, ok := values[name]; ok {
+			if value, ok := l.environ[name]; ok {
 				l.set(Setting{From: name, Block: b.name, Key: f.Name, Value: value})
 			}
 		}
 	}
-	for name := range values {
-		if !slices.Contains(known, name) {
+	for name := range l.environ {
+		if strings.HasPrefix(name, Prefix) && !slices.Contains(known, name) {
 			// This is only a warning because clusters set variables for the names of their
 			// services.
 			l.Report(decode.Diagnostic{

@@ -38,6 +38,9 @@ func (c *Config) agentSecret() string {
 	return ""
 }
 
+// usesModel reports whether a door that asks the model is open.
+func (c *Config) usesModel() bool { return !c.Browser.IsOff() || !c.Router.IsOff() }
+
 // Open reports whether the door has an address.
 func (d Door) Open() bool { return d.Config != nil && !d.Config.IsOff() }
 

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,9 +40,10 @@ func Command(o Options) *cli.Command {
 		Usage: "send a message to a client of the message router of waza serve",
 		Description: `A message that starts with the name of a client and a colon or comma goes to that
 client. Otherwise the router chooses the clients with the model of its configuration or,
-without one, by comparing the words of the message with the clients' descriptions. waza
-send waits until all receivers have answered. It prints the receivers, the reason, and
-their answers. With - it reads the text from standard input.
+without one, by comparing the words of the message with the clients' descriptions. The
+reason states when no client has the name before the colon. waza send prints the receivers
+and the reason, waits until all receivers have answered, and prints their answers. With -
+it reads the text from standard input.
 
 Ctrl-C ends the wait; the message is still delivered.
 
@@ -70,26 +73,55 @@ func (o Options) send(c *cli.Context) error {
 	defer done()
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	send := office.Send
 	if c.Bool("no-wait") {
-		send = office.Post
+		r, err := office.Post(ctx, m)
+		switch {
+		case err != nil:
+			return failure(ctx, m, err)
+		case c.Bool("json"):
+			return o.Stdout.JSON(r)
+		}
+		_, err = fmt.Fprintln(o.Stdout, r.ID)
+		return err
 	}
-	r, err := send(ctx, m)
-	if err != nil {
-		return failure(ctx, m, err)
+	var r *routing.Routed
+	if c.Bool("json") {
+		if r, err = office.Send(ctx, m); err == nil {
+			err = o.Stdout.JSON(r)
+		}
+	} else {
+		r, err = o.follow(ctx, office, m)
 	}
 	switch {
-	case c.Bool("json"):
-		err = o.Stdout.JSON(r)
-	case c.Bool("no-wait"):
-		_, err = fmt.Fprintln(o.Stdout, r.ID)
-	default:
-		_, err = io.WriteString(o.Stdout, report(r))
-	}
-	if err == nil && !c.Bool("no-wait") && r.Status != routing.Taken {
+	case err != nil:
+		return failure(ctx, m, err)
+	case r.Status != routing.Taken:
 		return exit.New(exit.Failed, fmt.Errorf("no client took the message: %s", r.Reason), "")
 	}
-	return err
+	return nil
+}
+
+// follow sends a message and prints its delivery: each choice of receivers when it is made, and
+// their answers.
+func (o Options) follow(ctx context.Context, office routing.Office, m *routing.Message) (*routing.Routed, error) {
+	p := &printer{out: o.Stdout}
+	watching, stopWatching := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		// Without the changes, the printer prints everything at the end.
+		_ = office.Watch(watching, func(change routing.Change) {
+			if change.Message != nil && change.Message.ID == m.ID {
+				p.print(change.Message, false)
+			}
+		})
+	})
+	r, err := office.Send(ctx, m)
+	stopWatching()
+	watch.Wait()
+	if err != nil {
+		return nil, err
+	}
+	return r, p.print(r, true)
 }
 
 // message makes a message from the arguments.
@@ -138,34 +170,75 @@ func failure(ctx context.Context, m *routing.Message, err error) error {
 // choosers describes how clients were chosen.
 var choosers = map[string]string{routing.ByModel: "chosen by the model", routing.ByWords: "chosen by words"}
 
-// report describes the delivery of a message: the receivers, the reason, and their answers.
-func report(r *routing.Routed) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { b.WriteString(output.Clean(fmt.Sprintf(format, args...)) + "\n") }
-	for _, choice := range r.Choices {
-		if len(choice.Clients) == 0 {
-			continue // the error has the reason
+// printer prints the delivery of a message, whose state is newer in each call of print. It is
+// safe for concurrent use.
+type printer struct {
+	mu       sync.Mutex // guards the fields below
+	out      *output.Stdout
+	chosen   int // choices whose receivers are printed
+	answered int // choices whose answers are printed
+	over     bool
+}
+
+// print prints the new choices, and the answers to each choice that was followed by another one.
+// If the message is over, it prints all answers. It returns the first error of the output.
+func (p *printer) print(r *routing.Routed, over bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return p.out.Err()
+	}
+	p.over = over
+	for i := range r.Choices {
+		if i >= p.chosen {
+			p.chosen++
+			p.printChoice(&r.Choices[i])
 		}
-		who := strings.Join(choice.Clients, ", ")
-		if choice.By == routing.ByPrefix {
-			line("to %s, named in the message", who)
-		} else {
-			line("to %s, %s: %s", who, choosers[choice.By], choice.Reason)
+		isLast := i == len(r.Choices)-1
+		if i == p.answered && (over || !isLast && !isWaiting(r, &r.Choices[i])) {
+			p.answered++
+			p.printAnswers(r, &r.Choices[i])
 		}
-		for _, name := range choice.Clients {
-			if p := r.Recipient(name); p != nil && p.Reason != "" {
-				line("%s: %s: %s", p.Client, p.State, p.Reason)
-			} else if p != nil && p.State != routing.Notified { // its notification follows
-				line("%s: %s", p.Client, p.State)
-			}
-			for _, n := range r.Notifications {
-				if strings.EqualFold(n.Client, name) {
-					line("%s", notification(&n))
-				}
+	}
+	return p.out.Err()
+}
+
+// isWaiting reports whether a receiver has not answered.
+func isWaiting(r *routing.Routed, choice *routing.Chosen) bool {
+	return slices.ContainsFunc(choice.Clients, func(name string) bool {
+		p := r.Recipient(name)
+		return p != nil && p.State == routing.Waiting
+	})
+}
+
+func (p *printer) line(format string, args ...any) {
+	_, _ = io.WriteString(p.out, output.Clean(fmt.Sprintf(format, args...))+"\n") // print returns the error
+}
+
+func (p *printer) printChoice(choice *routing.Chosen) {
+	who := strings.Join(choice.Clients, ", ")
+	switch {
+	case who == "": // the error has the reason
+	case choice.By == routing.ByPrefix:
+		p.line("to %s, named in the message", who)
+	default:
+		p.line("to %s, %s: %s", who, choosers[choice.By], choice.Reason)
+	}
+}
+
+func (p *printer) printAnswers(r *routing.Routed, choice *routing.Chosen) {
+	for _, name := range choice.Clients {
+		if c := r.Recipient(name); c != nil && c.Reason != "" {
+			p.line("%s: %s: %s", c.Client, c.State, c.Reason)
+		} else if c != nil && c.State != routing.Notified { // its notification follows
+			p.line("%s: %s", c.Client, c.State)
+		}
+		for _, n := range r.Notifications {
+			if strings.EqualFold(n.Client, name) {
+				p.line("%s", notification(&n))
 			}
 		}
 	}
-	return b.String()
 }
 
 func notification(n *routing.Notification) string {

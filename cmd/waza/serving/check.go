@@ -8,6 +8,7 @@ import (
 	"waza/cmd/waza/config"
 	"waza/cmd/waza/output"
 	"waza/eval/decode"
+	"waza/runner/journal"
 	"waza/runner/report"
 )
 
@@ -31,13 +32,24 @@ type Checked struct {
 	Errors      int                `json:"errors"`
 	Warnings    int                `json:"warnings"`
 	Diagnostics decode.Diagnostics `json:"diagnostics"`
+	// Exposed describes why other users may reach the state directory; empty when they cannot.
+	Exposed string `json:"exposed,omitempty"`
+	// Unwritable describes why waza cannot write the state directory; empty when it can.
+	Unwritable string `json:"unwritable,omitempty"`
 	// Doors is empty when the configuration is invalid.
 	Doors []DoorInfo `json:"doors"`
 }
 
-// Check describes a configuration and its findings.
-func Check(c *config.Config, ds decode.Diagnostics) Checked {
-	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}}
+// Check describes a configuration and its findings, and those about the state directory.
+func Check(c *config.Config, ds decode.Diagnostics, stateDir string) Checked {
+	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}, Exposed: journal.NewStore(stateDir).Exposure()}
+	if checked.Exposed != "" {
+		checked.Warnings++
+	}
+	if err := journal.NewStore(stateDir).Writable(); err != nil {
+		checked.Unwritable, checked.Valid = err.Error(), false
+		checked.Errors++
+	}
 	for _, d := range ds {
 		switch d.Severity {
 		case decode.Error:
@@ -63,6 +75,12 @@ func Check(c *config.Config, ds decode.Diagnostics) Checked {
 func (c Checked) Write(w io.Writer, o report.Options) error {
 	if err := report.Diagnostics(w, c.Diagnostics, o); err != nil {
 		return err
+	}
+	if c.Exposed != "" {
+		fmt.Fprintf(w, "warning: %s\n", output.Clean(c.Exposed))
+	}
+	if c.Unwritable != "" {
+		fmt.Fprintf(w, "error: %s\n", output.Clean(c.Unwritable))
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, d := range c.Doors {

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -58,8 +59,11 @@ On a terminal it prints a link to the dashboard, which works once and within ten
 minutes. waza run --dashboard prints further links.
 
 Flags override environment variables, such as WAZA_SERVE_AGENTS_LISTEN for the key
-listen of agents. Variables override the file. The variable WAZA_AGENT_KEY holds the
-key that agents present.
+listen of agents. Variables override the file of --config; without that flag, waza
+reads no file. The variable WAZA_AGENT_KEY holds the key that agents present.
+
+A door whose address is in use stays closed; the log names its flag. The other doors
+open.
 
 Examples:
   waza serve                               agents at ws://127.0.0.1:8080, browser
@@ -69,7 +73,7 @@ Examples:
   waza serve --agents :9000 --jobs off --browser off
 
 Exit codes: 0 when a signal ended it while no run was active; 2 for wrong usage, an
-invalid configuration, an address that is in use or a second server; 3 when a door
+invalid configuration, a second server, or when no door could open; 3 when a door
 failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
@@ -88,7 +92,7 @@ failed; 130 when a signal interrupted runs.`,
 
 // sources returns the sources of the configuration.
 func sources(c *cli.Context) config.Options {
-	o := config.Options{File: c.String("config"), Environ: os.Environ(), Key: secret.Unset("WAZA_AGENT_KEY")}
+	o := config.Options{File: c.String("config"), Dir: ".", Environ: os.Environ(), Key: secret.Unset("WAZA_AGENT_KEY")}
 	for _, d := range config.Default().Doors() {
 		if c.IsSet(d.Name) {
 			o.Flags = append(o.Flags, config.Setting{From: "--" + d.Name, Block: d.Name, Key: "listen", Value: c.String(d.Name)})
@@ -117,12 +121,19 @@ func (p Program) serve(c *cli.Context) error {
 		return err
 	}
 	cfg, ds := config.Load(sources(c))
-	checked := Check(cfg, ds)
+	stateDir, err := p.StateDir()
+	if err != nil {
+		return err
+	}
+	checked := Check(cfg, ds, stateDir)
 	if c.Bool("check") {
 		return p.print(c, checked)
 	}
 	if err := report.Diagnostics(p.Stderr, ds, terminal.Options(p.Stderr)); err != nil {
 		return err
+	}
+	if checked.Unwritable != "" {
+		return exit.New(exit.Error, errors.New(checked.Unwritable), "")
 	}
 	if !checked.Valid {
 		return exit.Usagef("waza serve --check prints all findings", "the configuration is invalid: %s", report.DiagnosticsSummary(ds.Errors()))

@@ -32,6 +32,7 @@ import (
 	"waza/rpc/gateway/store"
 	"waza/runner"
 	"waza/runner/fleet/survey"
+	"waza/runner/journal"
 	"waza/runner/routing"
 )
 
@@ -79,6 +80,10 @@ const (
 // words of the message decide.
 const modelPatience = 20 * time.Second
 
+// modelRetries limits how long such a model is asked again while its provider refuses requests.
+// Words then decide within 2 s.
+const modelRetries = 1500 * time.Millisecond
+
 // Server is the process of `waza serve`. It has one goroutine per door and one for the link;
 // Serve waits for all.
 type Server struct {
@@ -86,6 +91,7 @@ type Server struct {
 	link      *link.Server
 	store     *store.Store
 	owned     *owned.Runs
+	token     string // of /rpc; empty when the jobs door is off
 	models    *Models
 	browser   *browser.Server
 	router    *router.Server
@@ -96,21 +102,27 @@ type Server struct {
 	metrics   *prometheus.Registry // of the doors
 	all       prometheus.Gatherers // of the doors and the runner
 	alerts    *board.Alerts
-	board     *board.Board         // nil when the jobs door is off
-	pages     *dashboard.Dashboard // nil when the jobs door is off
-	origin    string               // of the pages
-	doors     []*door.Door         // the doors of protocols
-	addresses map[string]net.Addr  // listening addresses, by name; nil for closed doors
-	closing   atomic.Bool          // the server is ending
+	board     *board.Board              // nil when the jobs door is off
+	pages     *dashboard.Dashboard      // nil when the jobs door is off
+	origin    string                    // of the pages
+	doors     []*door.Door              // the doors of protocols
+	reserved  map[string][]net.Listener // of the configured doors, until each door takes its own
+	addresses map[string]net.Addr       // listening addresses, by name; nil for closed doors
+	closing   atomic.Bool               // the server is ending
 }
 
-// Open makes this process the server of the state directory and opens all doors, or none. The
-// error is a [*link.RunningError] if another server is running.
+// Open makes this process the server of the state directory and opens the doors. A door whose
+// address cannot be opened stays closed: Open logs the reason and sets the door to off in
+// o.Config. The error is a [*link.RunningError] if another server is running, and it lists the
+// reasons if no door could be opened.
 func Open(ctx context.Context, o Options) (*Server, error) { return openAll(ctx, o, protocols) }
 
 func openAll(ctx context.Context, o Options, protocols []opener) (*Server, error) {
 	s := &Server{o: o, addresses: map[string]net.Addr{}, metrics: prometheus.NewRegistry(), alerts: board.NewAlerts(o.Log.Handler())}
 	s.o.Log = slog.New(s.alerts)
+	if exposed := journal.NewStore(o.StateDir).Exposure(); exposed != "" {
+		s.o.Log.Warn(exposed, "event", "state_exposed")
+	}
 	if err := s.open(protocols); err != nil {
 		s.close(ctx)
 		return nil, err
@@ -120,6 +132,15 @@ func openAll(ctx context.Context, o Options, protocols []opener) (*Server, error
 
 func (s *Server) open(protocols []opener) (err error) {
 	if s.link, err = link.Listen(s.o.StateDir); err != nil {
+		return err
+	}
+	// A client that can connect finds the token.
+	if c := &s.o.Config.Jobs; !c.IsOff() {
+		if s.token, err = rpcToken(c.TokenFile, s.o.StateDir, s.o.Log); err != nil {
+			return err
+		}
+	}
+	if err := s.reserve(); err != nil {
 		return err
 	}
 	if s.store, err = store.Open(s.o.StateDir); err != nil {
@@ -137,7 +158,7 @@ func (s *Server) open(protocols []opener) (err error) {
 		s.doors = append(s.doors, served.Door())
 	}
 	for _, d := range s.doors {
-		if s.addresses[d.Name()], err = d.Listen(); err != nil {
+		if s.addresses[d.Name()], err = s.listen(d); err != nil {
 			return err
 		}
 	}
@@ -150,6 +171,41 @@ func (s *Server) open(protocols []opener) (err error) {
 		}
 	}
 	return nil
+}
+
+// reserve opens the addresses of all configured doors, before anything depends on which doors
+// are open.
+func (s *Server) reserve() error {
+	s.reserved = map[string][]net.Listener{}
+	var faults []error
+	for _, d := range s.o.Config.Doors() {
+		if !d.Open() {
+			continue
+		}
+		listeners, err := door.Listen(d.Config.Listen)
+		if err == nil {
+			s.reserved[d.Name] = listeners
+			continue
+		}
+		faults = append(faults, fmt.Errorf("--%s %s: %w", d.Name, d.Config.Listen, err))
+		s.o.Log.Error("door stays closed", "door", d.Name, "address", d.Config.Listen, "error", err,
+			"remedy", fmt.Sprintf("free the address, or restart with --%s ADDR or --%s off", d.Name, d.Name))
+		d.Config.Listen = door.Off
+	}
+	if len(s.reserved) == 0 {
+		return errors.Join(faults...)
+	}
+	return nil
+}
+
+// listen lets a door serve its reserved address, or open one of its own.
+func (s *Server) listen(d *door.Door) (net.Addr, error) {
+	listeners, ok := s.reserved[d.Name()]
+	if !ok {
+		return d.Listen()
+	}
+	delete(s.reserved, d.Name())
+	return d.ServeOn(listeners)
 }
 
 func (s *Server) openBrowser() (protocol, error) {
@@ -198,7 +254,7 @@ func (s *Server) chooser() (routing.Chooser, error) {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	return &routing.Model{
-		Client: client, Patience: modelPatience, Otherwise: routing.Words{}, Redact: s.models.Redact,
+		Client: client, Patience: modelPatience, RetryWithin: modelRetries, Otherwise: routing.Words{}, Redact: s.models.Redact,
 		Failed: func(why string) {
 			s.o.Log.Warn("words choose the receivers of messages", "door", "router", "error", why)
 		},
@@ -229,9 +285,7 @@ func (s *Server) openJobs() (protocol, error) {
 	o := jobs.Options{Log: s.o.Log, Metrics: s.metrics, Gatherer: s.all, Ready: s.ready}
 	if c := &s.o.Config.Jobs; !c.IsOff() {
 		var err error
-		if o.Token, err = rpcToken(c.TokenFile, s.o.StateDir, s.o.Log); err != nil {
-			return nil, err
-		}
+		o.Token = s.token
 		if o.Tokens, err = token.New(context.Background(), s.store); err != nil {
 			return nil, err
 		}
@@ -354,6 +408,11 @@ func (s *Server) close(ctx context.Context) {
 	if s.link != nil {
 		if err := s.link.Close(); err != nil {
 			s.o.Log.Warn("shutdown", "of", "link", "error", err)
+		}
+	}
+	for _, listeners := range s.reserved {
+		for _, l := range listeners {
+			l.Close()
 		}
 	}
 	within(doorsTime, "doors", func(ctx context.Context) error {

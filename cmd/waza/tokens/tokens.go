@@ -18,6 +18,7 @@ import (
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/store"
 	"waza/runner/catalog"
+	"waza/runner/journal"
 	"waza/runner/report"
 )
 
@@ -59,7 +60,8 @@ cannot be read or written.`,
 			{
 				Name: "create", Usage: "make and print a pair of tokens",
 				Description: `The access token is valid for 15 minutes. The refresh token is valid for 30 days and gets
-another pair from the server. waza prints both once and does not store them.`,
+another pair from the server. waza prints both once and does not store them. It prints
+the id of the pair, too, for waza token revoke.`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "user", Usage: "make tokens of the user `NAME`, who sees the jobs started with these tokens", DefaultText: "the owner of the server"},
 					&cli.StringFlag{Name: "role", Usage: "make tokens with the `ROLE` user, or admin for the jobs of all users and for JSON-RPC", Value: string(token.User), DefaultText: string(token.User)},
@@ -75,8 +77,9 @@ another pair from the server. waza prints both once and does not store them.`,
 			},
 			{
 				Name: "revoke", Usage: "reject the tokens of a pair from now on", ArgsUsage: "ID",
-				Description: `ID is the id of a pair, or the claim jti of a single token. Open connections stay open
-until their clients leave.`,
+				Description: `ID is the id of a pair, which waza token create and list print, or the claim jti of a
+single token. A running server closes open connections that use the tokens, within
+seconds, also those of tokens that the refresh token was exchanged for.`,
 				Flags:  []cli.Flag{flags.JSON("print the id as JSON")},
 				Action: o.withTokens(revoke),
 			},
@@ -101,7 +104,7 @@ func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
 		}
 		s, err := store.Open(dir)
 		if err != nil {
-			return err
+			return journal.StateError(err)
 		}
 		defer s.Close()
 		issuer, err := token.New(c.Context, s)
@@ -134,9 +137,12 @@ func create(c *call) error {
 		return err
 	}
 	if c.Bool("json") {
-		return c.Stdout.JSON(pair)
+		return c.Stdout.JSON(struct {
+			ID string `json:"id"`
+			token.Pair
+		}{pair.ID, pair})
 	}
-	fmt.Fprintf(c.Stdout, "access_token   %s\nrefresh_token  %s\n", pair.Access, pair.Refresh)
+	fmt.Fprintf(c.Stdout, "id             %s\naccess_token   %s\nrefresh_token  %s\n", pair.ID, pair.Access, pair.Refresh)
 	return nil
 }
 
