@@ -83,6 +83,7 @@ func runSuites(e *env, c *cli.Context) error {
 		return err
 	}
 	defer watchers.close()
+	e.warnExposed(rn)
 	if err := checkExecutor(rn, o.Request.Executor); err != nil {
 		return err
 	}
@@ -138,8 +139,10 @@ type runSession struct {
 	stop    *interrupt.Steps
 	file    *output.File // nil without --output
 
-	suite   *eval.Suite // the suite that is running
-	reports reports.Writer
+	suite *eval.Suite // the suite that is running
+	// baselines holds the comparisons that baselineCode has not decided about yet.
+	baselines []runflags.SuiteBaseline
+	reports   reports.Writer
 }
 
 // runAll runs suites one after the other and returns the worst of their codes.
@@ -167,7 +170,18 @@ func (s *runSession) runAll(paths []string) int {
 			return max(worst, exit.Error)
 		}
 	}
-	return worst
+	return max(worst, s.baselineCode())
+}
+
+// baselineCode prints what --baseline decides about the suites that have ended, and returns the
+// exit code. The suites of a command decide together, because they have one exit code.
+func (s *runSession) baselineCode() int {
+	code, sentences := runflags.BaselineCode(s.options.Undecided, s.baselines)
+	s.baselines = nil
+	for _, sentence := range sentences {
+		fmt.Fprintf(s.stderr, "waza: %s\n", output.Clean(sentence))
+	}
+	return code
 }
 
 // refused is what --json and --events print for a suite that was not run.
@@ -318,7 +332,15 @@ func (s *runSession) printEnded(run record.Handle) (int, error) {
 		return exit.Error, err
 	}
 	code := runflags.FailOn(s.options.FailOn, exit.OfRun(rep.Status, rep.Error, rep.Summary), rep.Summary)
-	code = runflags.BaselineCode(s.options.Request.Baseline, code, rep.Summary)
+	if s.options.Request.Baseline && rep.Summary != nil {
+		b := runflags.SuiteBaseline{Code: code, Result: rep.Summary.Baseline}
+		if s.reports.Several {
+			b.Suite = rep.Record.Suite.Path
+		}
+		if s.baselines = append(s.baselines, b); !s.reports.Several {
+			code = max(code, s.baselineCode())
+		}
+	}
 	if err := s.leftovers(run); err != nil {
 		failed = append(failed, err)
 		s.fail(err)

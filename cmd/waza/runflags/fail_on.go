@@ -1,11 +1,15 @@
 package runflags
 
 import (
+	"fmt"
+
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/runner/figure"
 	"waza/runner/record"
+	"waza/runner/tally"
 )
 
 // Unmeasured is the only value of --fail-on.
@@ -35,14 +39,88 @@ func FailOn(what string, code int, sum *record.Summary) int {
 	return code
 }
 
-// BaselineCode returns the exit code of a run with --baseline: the skills must raise the pass
-// rate if it was measured. The argument code is the exit code without the flag.
-func BaselineCode(asked bool, code int, sum *record.Summary) int {
-	if !asked || code != exit.Passed || sum == nil || sum.Baseline == nil || !sum.Baseline.Measured || sum.Baseline.PassRate == nil {
-		return code
+// The values of --undecided.
+const (
+	undecidedFail = "fail"
+	undecidedPass = "pass"
+)
+
+// Undecided returns the values of --undecided.
+func Undecided() []string { return []string{undecidedPass, undecidedFail} }
+
+// undecidedFlag returns --undecided.
+func undecidedFlag(category string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "undecided", Category: category, DefaultText: undecidedPass,
+		Usage: "with --baseline, if the test shows neither a gain nor a loss by the skills, `WHAT` to do: pass or fail",
 	}
-	if sum.Baseline.PassRate.Gain <= 0 {
-		return exit.Failed
+}
+
+// checkUndecided rejects other values of --undecided.
+func checkUndecided(c *cli.Context) error {
+	if !c.IsSet("undecided") {
+		return nil
 	}
-	return code
+	if !c.Bool("baseline") {
+		return exit.Usagef("--baseline compares the agent with and without skills", "--undecided requires --baseline")
+	}
+	return flags.OneOf("undecided", c.String("undecided"), Undecided()...)
+}
+
+// A SuiteBaseline is the comparison of one suite with its baseline.
+type SuiteBaseline struct {
+	// Suite names the suite in sentences; empty if the command has only one.
+	Suite string
+	// Code is the exit code of the suite's run without --baseline.
+	Code int
+	// Result is nil if the run has no summary.
+	Result *record.BaselineResult
+}
+
+// BaselineCode returns the exit code of a command with --baseline, and sentences about it for
+// people. A suite has no sentence if the code does not depend on its baseline. A test decides,
+// because the bare sign of a gain fails half of all runs of skills without an effect. The command
+// fails if the skills of a suite harm, see [tally.OutcomesTogether]. If nothing is shown, or nothing
+// could be compared, it fails only if undecided is fail.
+func BaselineCode(undecided string, suites []SuiteBaseline) (code int, sentences []string) {
+	results := make([]*record.BaselineResult, len(suites))
+	for i, s := range suites {
+		results[i] = s.Result
+	}
+	for i, outcome := range tally.OutcomesTogether(results) {
+		own, sentence := suites[i].code(undecided, outcome, len(suites))
+		code = max(code, own)
+		if sentence != "" && suites[i].Suite != "" {
+			sentence = suites[i].Suite + ": " + sentence
+		}
+		if sentence != "" {
+			sentences = append(sentences, sentence)
+		}
+	}
+	return code, sentences
+}
+
+// code returns the exit code of a suite with the outcome that the suites of the command have
+// together.
+func (s SuiteBaseline) code(undecided string, outcome record.Outcome, suites int) (code int, sentence string) {
+	if s.Code != exit.Passed || s.Result == nil {
+		return s.Code, ""
+	}
+	what := "the comparison with the baseline does not show that the skills help"
+	switch {
+	case outcome == record.OutcomeBetter:
+		return s.Code, ""
+	case outcome == record.OutcomeWorse:
+		return exit.Failed, "--baseline fails because the skills harm"
+	case !s.Result.Measured:
+		what = "the baseline was not measured"
+	case outcome == record.OutcomeSame:
+		what = "the skills make no difference beyond the margin"
+	case s.Result.Outcome == record.OutcomeWorse:
+		what = fmt.Sprintf("this suite alone shows that the skills harm (p %s), because with %d suites in a command that can be chance", figure.P(s.Result.P), suites)
+	}
+	if undecided == undecidedFail {
+		return exit.Failed, "--baseline fails because " + what + " (--undecided fail)"
+	}
+	return s.Code, "--baseline passes although " + what + "; use --undecided fail to fail"
 }

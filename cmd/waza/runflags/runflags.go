@@ -4,7 +4,6 @@ package runflags
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/reports"
 	"waza/eval"
+	"waza/eval/files"
 	"waza/eval/fleetaddr"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -29,7 +29,7 @@ func Flags(which string, chosen []cli.Flag, how string, recording []cli.Flag, ou
 		&cli.IntFlag{Name: "trial", Category: which, Usage: "run only trial number `N` of each task", DefaultText: "all"},
 		&cli.BoolFlag{Name: "cache", Category: which, Usage: "reuse unchanged trials of earlier runs, and run the others; edited graders grade the recorded trials again", DefaultText: "cache.enabled of .waza.yaml, else off"},
 		&cli.BoolFlag{Name: "no-cache", Category: which, Usage: "run all trials, overriding .waza.yaml"},
-		&cli.BoolFlag{Name: "resume", Category: which, Usage: "resume a run: the named run, the newest unfinished run of the named suite, or of all suites; see waza runs resume --help"},
+		&cli.BoolFlag{Name: "resume", Category: which, Usage: "resume a run: the named run, the newest unfinished run of the named suite, or of this project; see waza runs resume --help"},
 		&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "use the executor `NAME` to do the tasks", DefaultText: "the suite's"},
 		&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor names another", DefaultText: "the suite's"},
 		&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`; repeat the flag to run the suite with several models", DefaultText: "the suite's"},
@@ -38,7 +38,8 @@ func Flags(which string, chosen []cli.Flag, how string, recording []cli.Flag, ou
 		flags.Time("timeout", how, "limit each trial, graders included, to a `TIME` such as 90s or 5m; a plain number is seconds", "the task's, else the suite's"),
 		FleetFlag(how),
 		&cli.StringFlag{Name: "context-dir", Category: how, Usage: "use the fixtures in `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
-		&cli.BoolFlag{Name: "baseline", Category: how, Usage: "also run each task without its skills, and fail unless the skills raise the pass rate"},
+		&cli.BoolFlag{Name: "baseline", Category: how, Usage: "also run each task without its skills, and fail if a test shows that the skills harm, see --undecided"},
+		undecidedFlag(how),
 		&cli.BoolFlag{Name: "no-skills", Category: how, Usage: "withhold all skills from the agent"},
 		&cli.BoolFlag{Name: "skip-graders", Category: how, Usage: "grade nothing; waza grade RUN grades the recorded run"},
 		&cli.BoolFlag{Name: "update-snapshots", Category: how, Usage: "let diff graders replace their snapshots with the agent's files, and list those"},
@@ -97,6 +98,8 @@ type Options struct {
 	Watch         bool
 	Dashboard     bool
 	FailOn        string
+	// Undecided is the value of --undecided; empty for the default.
+	Undecided string
 }
 
 // Parse reads the flags of waza run. Commands with only some of them can call it, too.
@@ -112,9 +115,12 @@ func Parse(c *cli.Context) (Options, error) {
 		},
 		Verbose: c.Bool("verbose"), JSON: c.Bool("json"), Events: c.Bool("events"), Output: c.String("output"), Watch: c.Bool("watch"),
 		Dashboard: c.Bool("dashboard"), OutputDir: c.String("output-dir"), KeepWorkspace: c.Bool("keep-workspace"),
-		FailOn: c.String("fail-on"),
+		FailOn: c.String("fail-on"), Undecided: c.String("undecided"),
 	}
 	if err := CheckFailOn(c); err != nil {
+		return o, err
+	}
+	if err := checkUndecided(c); err != nil {
 		return o, err
 	}
 	if err := o.check(c); err != nil {
@@ -145,7 +151,7 @@ func Parse(c *cli.Context) (Options, error) {
 		return o, err
 	}
 	if o.OutputDir != "" {
-		if err := os.MkdirAll(o.OutputDir, 0o777); err != nil {
+		if err := files.MakeDir(o.OutputDir, 0o777); err != nil {
 			return o, output.Problem("--output-dir "+o.OutputDir, err)
 		}
 	}
