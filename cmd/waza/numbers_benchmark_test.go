@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,14 +95,19 @@ tasks: [{id: hello, prompt: Say hello.}]
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(data), &shown))
+	var whole object
+	require.NoError(t, json.Unmarshal([]byte(data), &whole))
+	requireOneDefinition(t, whole["run"].(object))
 	require.Equal(t, res.Summary.Groups, shown.Run.Summary.Groups)
 	require.Len(t, shown.Run.Benchmark.Skipped, 1)
 	markdown := waza("runs", "export", id, "--format", "markdown")
 	shownTable := waza("runs", "show", id)
 	for i, g := range res.Summary.Groups {
 		var first, speed, written, cost float64
+		var firsts, totals []float64
 		for _, trial := range res.Tasks[i].Trials {
 			first += trial.Speed.FirstTokenMS / 3
+			firsts, totals = append(firsts, trial.Speed.FirstTokenMS), append(totals, float64(trial.ExecutorMS))
 			speed += trial.Speed.TokensPerSecond / 3
 			written += float64(trial.Usage.OutputTokens) / 3
 			cost += trial.Usage.CostUSD / 3
@@ -109,6 +115,13 @@ tasks: [{id: hello, prompt: Say hello.}]
 		b := g.Benchmark
 		require.Equal(t, res.Tasks[i].Cell.Name, g.Group)
 		require.InEpsilon(t, first, b.FirstTokenMS.Mean, 1e-9)
+		require.InEpsilon(t, median(firsts), b.FirstTokenMS.Median, 1e-9)
+		require.InEpsilon(t, percentile(firsts, 0.9), b.FirstTokenMS.P90, 1e-9)
+		require.InEpsilon(t, percentile(firsts, 0.95), b.FirstTokenMS.P95, 1e-9)
+		if slices.Min(totals) > 0 { // an answer within a millisecond has no measured time
+			require.InEpsilon(t, median(totals), b.TotalMS.Median, 1e-9)
+			require.InEpsilon(t, percentile(totals, 0.95), b.TotalMS.P95, 1e-9)
+		}
 		require.InEpsilon(t, speed, b.TokensPerSecond.Mean, 1e-9)
 		require.InEpsilon(t, written, b.OutputTokens.Mean, 1e-9)
 		require.InDelta(t, 20+30*float64(i), b.OutputTokens.Mean, 1e-9) // of (10 + 20 + 30) / 3 the first
@@ -127,20 +140,21 @@ tasks: [{id: hello, prompt: Say hello.}]
 				clean := strings.NewReplacer("|", " ", "`", "").Replace(line)
 				context := figure.Tokens(float64(shown.Run.Benchmark.ContextOf(g.Cell)))
 				if f := strings.Fields(clean); len(f) > 2 && f[0] == g.Cell.Model && f[1] == context {
-					row = clean
+					row += clean
 				}
 			}
 			for _, want := range []string{
 				figure.Number(b.FirstTokenMS.Mean) + " ms", figure.NumberInterval(b.FirstTokenMS.MeanInterval.Low, b.FirstTokenMS.MeanInterval.High) + " ms",
 				figure.Number(b.TokensPerSecond.Mean), figure.NumberInterval(b.TokensPerSecond.MeanInterval.Low, b.TokensPerSecond.MeanInterval.High),
 				figure.Tokens(b.InputTokens.Mean), figure.Tokens(b.OutputTokens.Mean), figure.Cost(b.CostUSD.Mean),
+				figure.Number(b.FirstTokenMS.Median) + " ms", figure.Number(b.FirstTokenMS.P90) + " ms", figure.Number(b.FirstTokenMS.P95) + " ms",
 			} {
 				require.Contains(t, row, want, "%s\n%s", name, text)
 			}
 		}
 	}
 	compared := waza("compare", id)
-	require.Contains(t, compared, "First token")
-	require.Contains(t, compared, "Tokens/s")
-	require.Regexp(t, `Tokens/trial +1020 → 1050 +×1\.03`, compared)
+	require.Contains(t, compared, "Mean first token")
+	require.Contains(t, compared, "Mean tokens/s")
+	require.Regexp(t, `Mean tokens/trial +1020 → 1050 +×1\.03`, compared)
 }

@@ -280,6 +280,7 @@ func (l *ledger) html(text string) {
 	for p := range l.shownByPage() {
 		l.mark("html", p)
 	}
+	l.tiles(run)
 	for _, name := range countNames {
 		l.is("html", orZero(run["counted"].(object)[name]), "summary/"+name)
 		l.is("html", orZero(run["countedTrials"].(object)[name]), "summary/trials/"+name)
@@ -300,10 +301,15 @@ func (l *ledger) html(text string) {
 			l.is("html", orZero(task["counts"].(object)[name]), at+"/counts/"+name)
 		}
 		for name, path := range map[string]string{
-			"rate": "counts/passRate", "score": "score/mean", "ms": "durationMs/median", "cost": "usage/costUsd",
+			"rate": "counts/passRate", "score": "score/mean", "cost": "usage/costUsd",
 			"totalTrials": "totalTrials", "firstTrial": "firstTrial", "timeoutMs": "timeoutMs", "passThreshold": "passThreshold",
 		} {
 			l.maybe("html", task[name], at+"/"+path)
+		}
+		medians, _ := task["medians"].(object)
+		l.maybe("html", medians["ms"], at+"/durationMs/median")
+		if _, ok := l.number(at + "/score/median"); ok { // while trials wait, the task has none
+			l.maybe("html", medians["score"], at+"/score/median")
 		}
 		if tokens, ok := task["tokens"].(float64); ok {
 			l.is("html", tokens, at+"/usage/inputTokens", at+"/usage/outputTokens")

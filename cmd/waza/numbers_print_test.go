@@ -12,6 +12,7 @@ import (
 
 	"waza/runner/figure"
 	"waza/runner/report"
+	"waza/runner/stats"
 )
 
 var columnGap = regexp.MustCompile(` {2,}`)
@@ -66,6 +67,19 @@ func (l *ledger) rate(place, rate, in, at string) {
 	l.interval(place, in, at+"/passRateInterval", figure.PercentInterval)
 }
 
+// headings are the columns and tiles with times, and the number that each shows.
+var headings = map[string]string{
+	"Median time": "durationMs/median", "Took": "summary/durationMs",
+}
+
+// headed requires that a text has a heading, and returns the number that it shows.
+func (l *ledger) headed(place, text, heading string) string {
+	l.t.Helper()
+	require.Contains(l.t, text, heading, place)
+	require.NotContains(l.t, text, "Time/trial", "%s: it names no mean and no median", place)
+	return headings[heading]
+}
+
 // taskCells holds verdict, trials, score, pass rate, interval and time.
 func (l *ledger) taskCells(place, at string, cells []string) {
 	l.t.Helper()
@@ -77,7 +91,7 @@ func (l *ledger) taskCells(place, at string, cells []string) {
 	require.Equal(l.t, l.trials(place, at+"/counts"), cells[1])
 	l.shows(place, cells[2], at+"/score/mean", score)
 	l.rate(place, cells[3], cells[4], at+"/counts")
-	l.shows(place, cells[5], at+"/durationMs/mean", took)
+	l.shows(place, cells[5], at+"/"+headings["Median time"], took)
 	l.toolCells(place, at, cells[6:])
 }
 
@@ -121,7 +135,7 @@ func (l *ledger) table(text string) {
 		require.Equal(l.t, l.trials("table", at), cells[2])
 		l.rate("table", cells[3], cells[4], at)
 		l.shows("table", cells[5], at+"/score/mean", score)
-		l.shows("table", cells[6], at+"/meanDurationMs", took)
+		l.shows("table", cells[6], at+"/"+l.headed("table", text, "Median time"), took)
 		l.is("table", l.parsed(cells[7]), at+"/usage/inputTokens", at+"/usage/outputTokens")
 		l.shows("table", cells[8], at+"/usage/costUsd", figure.Cost)
 		l.toolCells("table", at, cells[9:])
@@ -135,10 +149,31 @@ func (l *ledger) table(text string) {
 			l.holds("table", cells[2], "at least "+figure.Threshold(threshold), at+"/threshold")
 		}
 	}
+	l.common("table", text)
 	l.toolText("table", text)
 	l.beside("table", text)
 	l.calibrations(text)
 	l.closing("table", text)
+}
+
+// common holds the sentence about the tasks without a score in every cell.
+func (l *ledger) common(place, text string) {
+	const at = "summary/common"
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
+	left := l.len(at + "/leftOut")
+	if n, ok := l.number(at + "/tasks"); ok {
+		l.holds(place, text, fmt.Sprintf("%v of %v tasks. Left out: ", n, n+float64(left)), at+"/tasks")
+	}
+	for i := range left {
+		task := fmt.Sprintf("%s/leftOut/%d", at, i)
+		var cells []string
+		for j := range l.len(task + "/cells") {
+			cells = append(cells, l.text(fmt.Sprintf("%s/cells/%d", task, j)))
+		}
+		count, _ := l.number(task + "/cellCount")
+		require.Len(l.t, cells, int(count))
+		l.holds(place, text, fmt.Sprintf("%s (%s in %s)", l.text(task+"/task"), l.text(task+"/why"), strings.Join(cells, ", ")), task+"/cellCount")
+	}
 }
 
 func (l *ledger) passedOf(at string) string {
@@ -178,6 +213,8 @@ func (l *ledger) beside(place, text string) {
 	require.Contains(l.t, text, strings.Join(classes, ", "))
 	pairs, _ := l.number(base + "/pairs")
 	l.holds(place, text, fmt.Sprintf("over %v tasks", pairs), base+"/pairs")
+	p, _ := l.number(base + "/p")
+	l.holds(place, text, "(p "+figure.P(p, 1-stats.DefaultConfidence)+")", base+"/p")
 	for name, form := range map[string]func(float64) string{"accuracy": percent, "precision": score, "recall": score} {
 		n, _ := l.number("summary/triggers/" + name)
 		l.holds(place, text, name+" "+form(n), "summary/triggers/"+name)
@@ -269,6 +306,7 @@ func (l *ledger) closing(place, text string) {
 
 // markdown holds the summary for a step.
 func (l *ledger) markdown(text string) {
+	l.headed("markdown", text, "| Median time |")
 	row := func(name string) []string {
 		for line := range strings.Lines(text) {
 			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -306,6 +344,7 @@ func (l *ledger) markdown(text string) {
 			l.shows("markdown", cells[1], at+"/threshold", figure.Threshold)
 		}
 	}
+	l.common("markdown", text)
 	l.beside("markdown", text)
 	l.closing("markdown", text)
 }

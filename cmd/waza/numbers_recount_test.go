@@ -48,6 +48,28 @@ func median(list []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
+// percentile is the value at a share of the places between the first and the last, between two
+// neighbors in proportion.
+func percentile(list []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	place := share * float64(len(sorted)-1)
+	low, part := math.Modf(place)
+	high := min(int(low)+1, len(sorted)-1)
+	return sorted[int(low)] + part*(sorted[high]-sorted[int(low)])
+}
+
+// holdsSpread holds the numbers of some times.
+func (l *ledger) holdsSpread(at string, times []float64) {
+	l.t.Helper()
+	l.is("recount", float64(len(times)), at+"/n")
+	l.is("recount", mean(times), at+"/mean")
+	l.is("recount", median(times), at+"/median")
+	l.is("recount", percentile(times, 0.9), at+"/p90")
+	l.is("recount", percentile(times, 0.95), at+"/p95")
+	l.is("recount", slices.Min(times), at+"/min")
+	l.is("recount", slices.Max(times), at+"/max")
+}
+
 // addTrial reads what a trial was, and nothing that was summed up of it.
 func (r *recounted) addTrial(l *ledger, at string) {
 	verdict := l.text(at + "/verdict")
@@ -72,6 +94,10 @@ func (r *recounted) addTrial(l *ledger, at string) {
 		}
 	} else {
 		require.Nil(l.t, l.get(at+"/tools"))
+	}
+	if verdict == "timeout" { // the graders had nothing to grade
+		require.Equal(l.t, "judged", l.text(at+"/ungraded/0/name"))
+		r.judged = append(r.judged, 0)
 	}
 	attempts := []string{at}
 	for i := range l.len(at + "/attempts") {
@@ -165,7 +191,8 @@ func (l *ledger) holdsCounts(at string, counts map[string]float64) {
 	}
 }
 
-// holdsRate recomputes Wilson's interval as well.
+// holdsRate holds the interval to the definition of Clopper and Pearson as well: at a limit, the
+// passes or more of them, or the passes or fewer of them, have the probability 2.5 %.
 func (l *ledger) holdsRate(at string, counts map[string]float64) {
 	l.t.Helper()
 	n := counts["passed"] + counts["failed"] + counts["timeouts"]
@@ -179,12 +206,41 @@ func (l *ledger) holdsRate(at string, counts map[string]float64) {
 		require.Nil(l.t, l.get(at+"/passRate"))
 		return
 	}
-	const z = 1.959963984540054
-	p := counts["passed"] / n
-	centre, half := (p+z*z/(2*n))/(1+z*z/n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))/(1+z*z/n)
-	l.is("recount", p, at+"/passRate")
-	l.is("recount", max(0, centre-half), at+"/passRateInterval/low")
-	l.is("recount", min(1, centre+half), at+"/passRateInterval/high")
+	l.is("recount", counts["passed"]/n, at+"/passRate")
+	low, high := exactLimits(int(counts["passed"]), int(n))
+	l.is("recount", low, at+"/passRateInterval/low")
+	l.is("recount", high, at+"/passRateInterval/high")
+}
+
+// exactLimits finds the limits by adding up probabilities.
+func exactLimits(passed, n int) (low, high float64) {
+	atMost := func(k int, p float64) float64 {
+		sum, term := 0.0, math.Pow(1-p, float64(n))
+		for i := range k + 1 {
+			sum += term
+			term *= float64(n-i) / float64(i+1) * p / (1 - p)
+		}
+		return sum
+	}
+	search := func(above func(p float64) bool) float64 {
+		from, to := 0.0, 1.0
+		for range 60 {
+			if p := (from + to) / 2; above(p) {
+				to = p
+			} else {
+				from = p
+			}
+		}
+		return from
+	}
+	high = 1
+	if passed > 0 {
+		low = search(func(p float64) bool { return 1-atMost(passed-1, p) > 0.025 })
+	}
+	if passed < n {
+		high = search(func(p float64) bool { return atMost(passed, p) < 0.025 })
+	}
+	return low, high
 }
 
 func (l *ledger) holdsUsage(at string, r *recounted) {
@@ -222,11 +278,7 @@ func (l *ledger) recount() {
 		}
 		l.holdsTools(at, task.tools)
 		if len(task.times) > 0 {
-			l.is("recount", mean(task.times), at+"/durationMs/mean")
-			l.is("recount", median(task.times), at+"/durationMs/median")
-			l.is("recount", slices.Min(task.times), at+"/durationMs/min")
-			l.is("recount", slices.Max(task.times), at+"/durationMs/max")
-			l.is("recount", float64(len(task.times)), at+"/durationMs/n")
+			l.holdsSpread(at+"/durationMs", task.times)
 		}
 		role, cell := l.text(at+"/role"), l.text(at+"/cell/name")
 		for by, m := range map[string]map[string]*recounted{role: roles, cell: cells} {
@@ -262,7 +314,7 @@ func (l *ledger) recount() {
 		l.holdsRate(at, cell.counts)
 		l.holdsCounts(at+"/tasks", cell.tasks)
 		l.holdsUsage(at, cell)
-		l.is("recount", mean(cell.times), at+"/meanDurationMs")
+		l.holdsSpread(at+"/durationMs", cell.times)
 		l.holdsTools(at, cell.tools)
 		if cell.counts["needsReview"] == 0 {
 			l.is("recount", mean(cell.means), at+"/score/mean")
