@@ -75,7 +75,8 @@ func TestAgentsShowcase(t *testing.T) {
 	}
 }
 
-// runShowcase runs the suite and checks that exactly the given graders fail.
+// runShowcase runs the suite, which names a skill that it does not contain, and checks that exactly
+// the given graders fail.
 func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]string) map[string]*record.Trial {
 	t.Helper()
 	u := userOf(t, a, script)
@@ -85,7 +86,7 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "SKILL.md"),
 			[]byte("---\nname: azure-"+name+"\ndescription: Knows how to "+name+".\n---\nThe steps of azure-"+name+".\n"), 0o600))
 	}
-	r, code := u.run(t, append(slices.Clone(a.chosen), showcaseSuite)...)
+	r, code := u.run(t, append(slices.Clone(a.chosen), "--no-skills", showcaseSuite)...)
 	require.Equal(t, record.StatusCompleted, r.Status)
 	requireInTime(t, r)
 	trials := map[string]*record.Trial{}

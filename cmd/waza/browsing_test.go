@@ -130,7 +130,7 @@ func openShop(t *testing.T) *shop {
 		address[found[1]] = found[2]
 	}
 	s.jobs = address["jobs"]
-	s.agent = startWaza(t, s.env, "browser-agent", "--url", "ws://"+address["browser"]+"/ws", "--allow-hosts", "127.0.0.1")
+	s.agent = startWaza(t, s.env, "browser-agent", "--connect", "ws://"+address["browser"]+"/ws", "--allow-hosts", "127.0.0.1")
 	s.agent.says(t, "msg=connected")
 	return s
 }
@@ -263,7 +263,7 @@ func TestBrowsingAChangedForm(t *testing.T) {
 	}
 	require.Equal(t, 1, profiles())
 	_ = s.agent.Wait()
-	s.agent = startWaza(t, s.env, "browser-agent", "--url", "ws://127.0.0.1:1/ws")
+	s.agent = startWaza(t, s.env, "browser-agent", "--connect", "ws://127.0.0.1:1/ws")
 	s.agent.says(t, "connection failed; retrying")
 	require.Equal(t, 1, profiles(), "its own")
 	s.close()

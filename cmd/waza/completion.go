@@ -80,7 +80,9 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 			return []string{runflags.Unmeasured}
 		}
 		return comparing.FailOn()
-	case "on-new-tasks", "on-removed-tasks":
+	case "undecided":
+		return runflags.Undecided()
+	case "on-new-tasks", "on-removed-tasks", "on-collapsed-tasks":
 		return compare.OnTasksNames()
 	}
 	return nil

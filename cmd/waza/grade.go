@@ -37,7 +37,7 @@ func gradeCommand(e *env) *cli.Command {
 It uses the graders, weights, thresholds and metrics of the suite as it is now, and
 the new scores replace the recorded ones. It asks a model again only if the question
 to the judge changed, or if the judge could not answer before. latest means the
-newest run.
+newest run of this project.
 
 Ctrl-C stops it; grades given until then are kept.
 
@@ -74,6 +74,7 @@ type graded struct {
 	Changed      []regrade.Change   `json:"changed"`
 	TotalChanged int                `json:"totalChanged"`
 	Summary      *record.Summary    `json:"summary"`
+	Damage       *record.Damage     `json:"damage,omitempty"`
 	Warnings     []string           `json:"warnings,omitempty"`
 	Diagnostics  decode.Diagnostics `json:"diagnostics,omitempty"`
 	// Error is the reason why grading ended early.
@@ -101,6 +102,10 @@ func gradeRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	damage, err := warnDamageOf(e, h)
+	if err != nil {
+		return err
+	}
 	suite, err := suiteToGrade(e, rn, h.Record(), c)
 	if err != nil {
 		return err
@@ -118,7 +123,7 @@ func gradeRun(e *env, c *cli.Context) error {
 	if g == nil {
 		return err
 	}
-	if terr := printGrading(e, h, g, err, c.Bool("json")); terr != nil {
+	if terr := printGrading(e, h, g, damage, err, c.Bool("json")); terr != nil {
 		return terr
 	}
 	switch {
@@ -154,7 +159,10 @@ func gradeFile(e *env, c *cli.Context) error {
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
 func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
 	path := cmp.Or(c.String("suite"), rec.Suite.Path)
-	if path == "" {
+	switch {
+	case path == "" && rec.Imported == nil:
+		return nil, exit.Usagef("give its suite with --suite FILE", "the record of run %s lost the path of its suite", rec.RunID)
+	case path == "":
 		return nil, exit.Usagef("give its suite with --suite FILE", "run %s was imported, so its suite is unknown", rec.RunID)
 	}
 	return loadToGrade(e, rn, rec, path, c)
@@ -208,11 +216,11 @@ func gradeProgress(e *env) func(done, total int) {
 	}
 }
 
-func printGrading(e *env, h record.Handle, g *regrade.Grading, why error, asJSON bool) error {
+func printGrading(e *env, h record.Handle, g *regrade.Grading, damage *record.Damage, why error, asJSON bool) error {
 	if asJSON {
 		out := graded{
 			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
-			Summary: g.Summary, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
+			Summary: g.Summary, Damage: damage, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
 		}
 		if out.Changed == nil {
 			out.Changed = []regrade.Change{}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 
@@ -11,6 +12,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/terminal"
+	"waza/runner/catalog"
 	"waza/runner/history"
 	"waza/runner/report"
 )
@@ -21,7 +23,7 @@ func historyCommand(e *env) *cli.Command {
 		Usage:     "show how the tasks of a suite did over its runs, and which are flaky",
 		ArgsUsage: "[SUITE]",
 		Description: `SUITE is the file of a suite, its directory, or its name; the default is the suite
-that ran last. The file does not have to exist any more.
+of this project that ran last. The file does not have to exist any more.
 
 Flaky is the share of trials that differ from the majority, while the task itself did
 not change. A flip is a change of verdict, from run to run or within a run. Its cause
@@ -59,6 +61,13 @@ func showHistory(e *env, c *cli.Context) error {
 	rn, err := e.newRunner()
 	if err != nil {
 		return err
+	}
+	if len(o.Suites) == 0 {
+		h, err := findRun(rn, catalog.LatestRun)
+		if err != nil {
+			return err
+		}
+		o.Suites = []string{cmp.Or(h.Record().Suite.Path, h.Record().Suite.Name)}
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()

@@ -56,6 +56,27 @@ func TestRepositoryIsTidy(t *testing.T) {
 	}
 }
 
+var screenshot = regexp.MustCompile(`[.]screenshot\(\{[^\n]*`)
+
+// Pictures caught a bar at half of its way, and a page in the middle of a fade. Playwright ends
+// all transitions first if it is asked to.
+func TestScreenshotsShowSettledPages(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, name := range repositoryFiles(t, repositoryRoot) {
+		if !strings.HasSuffix(name, ".mjs") && name != ".ci/newcomer" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(repositoryRoot, name))
+		require.NoError(t, err)
+		for _, call := range screenshot.FindAllString(string(content), -1) {
+			require.Contains(t, call, "animations: 'disabled'", name)
+			found++
+		}
+	}
+	require.NotZero(t, found)
+}
+
 func TestUntidyPatternsBite(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -104,6 +104,9 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(hubsOf(server), o.Logger)); err != nil {
 		return o, d, nil, err
 	}
+	if exposed := o.Runner.Catalog().Store.Exposure(); exposed != "" {
+		o.Logger.Warn(exposed, "event", "state_exposed")
+	}
 	o.Metrics = w.registry()
 	return o, d, w, nil
 }

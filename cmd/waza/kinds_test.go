@@ -49,17 +49,20 @@ tasks:
 	}
 	for _, c := range []struct{ kind, config, want string }{
 		{"param_tune", "  matrix: {temperature: [1, 0.2]}\n  trials_per_task: 10", `
-Cell             Passed  Trials  Pass rate  95 % interval  Score  Time/trial  Tokens
-temperature=1    1/2     10/20   50 %       29–71 %        0.50   T           220
+Cell             Passed  Trials  Pass rate  95 % interval  Score  Median time  Tokens
+temperature=1    1/2     10/20   50 %       27–73 %        0.50   T           220
 temperature=0.2  2/2     20/20   100 %      83–100 %       1.00   T           220
 Best cell: temperature=0.2
+Score 1.00, 95 % interval 0.80–1.00, shrunk because it is the best of 2 cells; its trials score 1.00, and no fresh trials confirm it
 `},
 		{"param_tune", "  matrix: {temperature: [1, 0.2]}", `
 Best cell: temperature=0.2
+Score 0.75, 95 % interval 0.11–1.00, shrunk because it is the best of 2 cells; its trials score 1.00, and no fresh trials confirm it
 Possibly as good (not separated by these trials): temperature=1
 `},
 		{"prompt_tune", "  matrix: {system_prompt: [You help.]}\n  prompt_tune: {generations: 1, prompts: 2}\n  trials_per_task: 10", `
 Best cell: system_prompt=generation 1, prompt 2
+Score 1.00, 95 % interval 0.78–1.00, shrunk because it is the best of 3 cells; its trials score 1.00, and no fresh trials confirm it
   Answer with yes.
   Never with no.
 `},

@@ -60,6 +60,9 @@ func listSuites(e *env, c *cli.Context) error {
 	if err := e.printDiagnostics(found.Problems); err != nil {
 		return err
 	}
+	if len(found.Suites) == 0 && found.Problems.HasErrors() {
+		return nil // the errors explain it
+	}
 	if len(found.Suites) == 0 {
 		fmt.Fprintf(e.stderr, "waza: no suites found in %s or below it\n", output.Clean(dir))
 		return nil

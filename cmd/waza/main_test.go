@@ -9,10 +9,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +32,9 @@ func TestMain(m *testing.M) {
 	assertion.Main()
 	mcptools.Main()
 	os.Setenv("GORACE", raceOptions(os.Getenv("GORACE")))
+	if filepath.Base(os.Args[0]) != "waza" { // waza warns about a state directory that other users can enter
+		syscall.Umask(0o077)
+	}
 	testscript.Main(m, map[string]func(){"waza": main})
 }
 
@@ -70,6 +75,12 @@ func within(t *testing.T, what string, wait func()) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, scripts("testdata/script"))
+}
+
+// TestAttackScript runs the scripts of testdata/attack, which attack waza, like TestScript.
+func TestAttackScript(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, scripts("testdata/attack"))
 }
 
 // scripts returns the parameters for scripts in a directory.
@@ -203,7 +214,11 @@ func wazaPath(t *testing.T) string {
 // state directory.
 func environment(t *testing.T, more ...string) []string {
 	t.Helper()
-	env := append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=",
+	state := t.TempDir()
+	if err := os.Chmod(state, 0o700); err != nil { // waza warns about other modes
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "WAZA_STATE="+state, "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=",
 		"WAZA_SERVE_BROWSER_LISTEN=off", "WAZA_SERVE_ROUTER_LISTEN=off", // their ports are fixed, and tests run in parallel
 		"WAZA_SERVE_ROUTER_DESKTOP=false")
 	return append(env, more...)

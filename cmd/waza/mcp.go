@@ -19,6 +19,7 @@ func mcpCommand(e *env) *cli.Command {
 			if err != nil {
 				return nil, nil, err
 			}
+			e.warnExposed(r)
 			return r, w.close, nil
 		},
 	})

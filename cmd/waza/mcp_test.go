@@ -376,3 +376,31 @@ func TestMCPCancel(t *testing.T) {
 	require.Equal(t, object{"canceled": true, "status": "canceled"}, state)
 	requireAllGone(t, ids)
 }
+
+// A wrong skill is an error of the suite over MCP, too: one that does not exist, and one whose
+// frontmatter cannot be parsed. Neither suite runs.
+func TestMCPWrongSkill(t *testing.T) {
+	t.Parallel()
+	suite := func(skill string) string {
+		return "name: demo\nskill: " + skill + "\nconfig: {executor: command, command: [echo, hi]}\n" +
+			"graders: [{name: x, type: text, config: {contains: [hi]}}]\ntasks: [{id: a, prompt: hi}]\n"
+	}
+	a := startMCP(t, map[string]string{
+		"missing/eval.yaml": suite("goood"), "bad/eval.yaml": suite("bad"),
+		"skills/good/SKILL.md": "---\nname: good\n---\n",
+		"skills/bad/SKILL.md":  "---\nname: bad\ndescription: Greets. USE FOR: greetings\n---\n",
+	})
+	for path, want := range map[string]string{
+		"missing/eval.yaml": `missing/eval.yaml:2:8: error: no skill named "goood"`,
+		"bad/eval.yaml":     `skills/bad/SKILL.md:3:14: error: the frontmatter is not valid YAML`,
+	} {
+		var valid struct {
+			Valid  bool
+			Errors []string
+		}
+		a.call("waza_eval_validate", object{"path": path}, &valid)
+		require.False(t, valid.Valid, path)
+		require.Contains(t, strings.Join(valid.Errors, "\n"), want)
+		require.Contains(t, a.fails("waza_run", object{"path": path}), "Validation failed")
+	}
+}

@@ -95,7 +95,9 @@ type numbersDaemon struct {
 	*daemon
 	state, suite, run string
 	metrics           string // address
+	served            string // address of the jobs door of waza serve; empty before its start
 	calls             int
+	walked            map[string]bool // see doorWalk.used
 }
 
 func startNumbers(t *testing.T) *numbersDaemon {
@@ -110,7 +112,7 @@ func startNumbers(t *testing.T) *numbersDaemon {
 	text, err := os.ReadFile(suite)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(suite, bytes.ReplaceAll(text, []byte("JUDGE"), []byte(judge(t))), 0o600))
-	n := &numbersDaemon{state: t.TempDir(), suite: suite}
+	n := &numbersDaemon{state: t.TempDir(), suite: suite, walked: map[string]bool{}}
 	n.daemon = startDaemonWith(t, []string{"WAZA_STATE=" + n.state}, "--metrics", "127.0.0.1:0")
 	n.metrics = n.address(t)
 	var started struct{ RunID string }
@@ -182,6 +184,7 @@ func (n *numbersDaemon) walk(t *testing.T, l *ledger) {
 	l.markdown(n.export(t, "markdown"))
 	l.html(n.export(t, "html"))
 	l.table(n.waza(t, "runs", "show", n.run))
+	n.doors(t, l)
 	var history map[string]any
 	n.call(t, "task.history", map[string]any{"path": n.suite}, &history)
 	l.history(history)
@@ -223,6 +226,7 @@ func TestNumbersAgree(t *testing.T) {
 	n.walk(t, after)
 	require.Zero(t, after.get("summary/needsReview"))
 	requireWalked(t, before, after)
+	requireUsed(t, n.walked)
 	require.NoError(t, n.in.Close())
 	require.Zero(t, n.exitCode(t))
 }

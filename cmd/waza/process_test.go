@@ -71,7 +71,7 @@ tasks:
 }
 
 func (h *held) env() []string {
-	return environment(h.t, "ALIVE="+filepath.Join(filepath.Dir(h.suite), "alive"), "GO="+h.goOn)
+	return environment(h.t, callerDir+"="+filepath.Dir(h.suite), "ALIVE="+filepath.Join(filepath.Dir(h.suite), "alive"), "GO="+h.goOn)
 }
 
 // started waits until that many trials run.
@@ -113,8 +113,12 @@ type command struct {
 
 func startWaza(t *testing.T, env []string, args ...string) *command {
 	t.Helper()
-	return startWazaIn(t, "", env, args...)
+	return startWazaIn(t, variable(env, callerDir), env, args...)
 }
+
+// callerDir is a variable with the directory in which tests start waza, for references such as
+// latest, which are about the project of the caller. Without it, that is this directory.
+const callerDir = "WAZA_TEST_DIR"
 
 // startWazaIn starts waza in a directory; empty means this one.
 func startWazaIn(t *testing.T, dir string, env []string, args ...string) *command {

@@ -60,7 +60,6 @@ var oddOnPurpose = []struct{ file, text, reason string }{
 	{"rpc/language_test.go", `kind":"begin`, "a value of the Language Server Protocol"},
 	{"runner/executor/browser/browser.go", "begins", "a JSON field of transcripts"},
 	{"runner/executor/browser/browser_test.go", "begins", "a JSON field of transcripts"},
-	{"runner/grader/behavior/trigger.go", "shall", "a list of stop words"},
 	{"runner/grader/judge/brief.go", "The data stands", promptReason},
 	{"runner/grader/judge/compare.go", "The verdicts stand", promptReason},
 	{"runner/grader/judge/criteria.go", "What ", promptReason},

@@ -31,7 +31,8 @@ func reviewCommand(e *env) *cli.Command {
 		Description: `Graders of type human leave the score to a person. On a terminal, waza review
 shows one trial after the other and asks for a score: 0 to 1, y or n, 4/5, 80%.
 It records each answer before the next question, so Ctrl-C loses none. Without RUN,
-it reviews the newest run that waits; latest is the newest run of all.
+it reviews the newest run of this project that waits; latest is the newest of all its
+runs.
 
 Without a terminal, or with --score, waza takes the answer from the flags. You can
 answer again: the last answer counts.
@@ -134,6 +135,9 @@ func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options,
 	if err != nil {
 		return exit.Usagef("", "--score: %w", err)
 	}
+	if err := warnReviewed(e, rn, o.Run); err != nil {
+		return err
+	}
 	done, err := rn.Amender().Review(ctx, o.Run, regrade.Review{
 		TaskID: o.Task, Trial: o.Trial, Grader: o.Grader, Score: score, Comment: comment, Reviewer: o.Reviewer,
 	})
@@ -155,12 +159,24 @@ func stillPending(n int) string {
 	return text.Count(n, "score is", "scores are") + " still waited for"
 }
 
+// warnReviewed reports that the record of a run is damaged.
+func warnReviewed(e *env, rn *runner.Runner, id string) error {
+	h, err := rn.Catalog().Run(id)
+	if err == nil {
+		_, err = warnDamageOf(e, h)
+	}
+	return err
+}
+
 func listQuestions(e *env, rn *runner.Runner, o review.Options) error {
 	if err := o.FindRun(rn); err != nil {
 		return err
 	}
 	var list []regrade.Question
 	if o.Run != "" {
+		if err := warnReviewed(e, rn, o.Run); err != nil {
+			return err
+		}
 		var err error
 		if list, err = o.Questions(rn); err != nil {
 			return err

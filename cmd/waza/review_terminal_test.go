@@ -35,7 +35,7 @@ tasks:
       - {name: says_one, type: text, config: {contains: [one]}}
       - {name: beauty, type: human, config: {instructions: "Is it \e[1mgood?", criteria: [three lines, a season], threshold: 0.7}}
 `), 0o600))
-	env = environment(t)
+	env = environment(t, callerDir+"="+filepath.Dir(suite))
 	cmd := exec.Command(wazaPath(t), "run", suite)
 	cmd.Env = env
 	out, err := cmd.Output()
@@ -157,7 +157,7 @@ func TestReviewedMeanwhile(t *testing.T) {
 	require.Contains(t, out, "nothing waits for review in run "+id)
 	term = onTerminal(t, env, 100, 40, "review")
 	out, _ = term.end(t)
-	require.Contains(t, out, "no run waits for review")
+	require.Contains(t, out, "no run of this project waits for review")
 
 	// --all asks again, and shows the earlier comment.
 	term = onTerminal(t, env, 100, 40, "review", id, "--all", "--trial", "2")

@@ -30,6 +30,7 @@ Examples:
   waza runs export RUN         the whole result, or a report in another format
   waza runs resume RUN         resume one that was interrupted
   waza runs import FILE        record results of another tool
+  waza runs trust --all        read records that waza cannot verify
   waza runs gc --keep 100      delete old ones, and leftovers of killed processes`,
 		Flags:  runsListFlags(),
 		Action: e.do(listRuns),
@@ -42,6 +43,7 @@ Examples:
 			runsCollectCommand(e),
 			runsExportCommand(e),
 			runsResumeCommand(e),
+			runsTrustCommand(e),
 			importing.Command(importing.Options{Stdout: e.stdout, Runner: e.newRunner}),
 		},
 	}

@@ -22,9 +22,9 @@ import (
 func runsExportCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "export a run in another format", ArgsUsage: "RUN",
-		Description: `latest means the newest run. A run that is active or was interrupted is exported with
-the trials that it has. archive is the whole record as a compressed tar file, for
-debugging; it contains the text and files that agents wrote.
+		Description: `latest means the newest run of this project. A run that is active or was interrupted is
+exported with the trials that it has. archive is the whole record as a compressed tar
+file, for debugging; it contains the text and files that agents wrote.
 
 Examples:
   waza runs export latest                          the whole result, as one line of JSON
@@ -57,6 +57,9 @@ func exportRun(e *env, c *cli.Context) error {
 	}
 	h, err := findRun(rn, c.Args().First())
 	if err != nil {
+		return err
+	}
+	if _, err := warnDamageOf(e, h); err != nil {
 		return err
 	}
 	if earlier := c.String("against"); earlier != "" {

@@ -19,8 +19,8 @@ import (
 func runsFollowCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "follow", Usage: "show an active run of any process, and its result", ArgsUsage: "RUN",
-		Description: `It shows past events first. latest means the newest run. The table goes to stdout,
-progress to stderr. Ctrl-C stops following; the run continues.
+		Description: `It shows past events first. latest means the newest run of this project. The table
+goes to stdout, progress to stderr. Ctrl-C stops following; the run continues.
 
 Examples:
   waza runs follow latest

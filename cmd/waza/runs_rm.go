@@ -19,7 +19,7 @@ func runsRemoveCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "rm", Usage: "delete runs and their records", ArgsUsage: "RUN…",
 		Description: `It refuses to delete a run that is active or that another process changes. latest
-means the newest run.
+means the newest run of this project.
 
 Examples:
   waza runs rm RUN

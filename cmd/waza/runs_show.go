@@ -36,12 +36,8 @@ func showRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	damage, err := h.Damage()
-	if err != nil {
+	if _, err := warnDamageOf(e, h); err != nil {
 		return err
-	}
-	if damage != nil {
-		fmt.Fprintf(e.stderr, "waza: warning: %v\n", damage)
 	}
 	amended := ""
 	if at := progress.AmendedAt; at != nil {

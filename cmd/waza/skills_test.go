@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,6 +98,40 @@ Overall: 3.0/5.0
 	out, code = s.waza("", "quality", "nosuch", "--model", "m")
 	require.Equal(t, 2, code)
 	require.Contains(t, out, `skill "nosuch": no SKILL.md found`)
+}
+
+// Each command that asks a model reports why the model did not answer.
+func TestErrorsOfModelsAreReported(t *testing.T) {
+	t.Parallel()
+	refused := func(status int, text string) func(runnertest.Asked) runnertest.Answer {
+		return func(runnertest.Asked) runnertest.Answer { return runnertest.Answer{Status: status, Text: text} }
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for name, tt := range map[string]struct {
+		answer func(runnertest.Asked) runnertest.Answer
+		env    []string
+		want   string
+	}{
+		"no key":        {refused(200, ""), []string{"OPENAI_API_KEY=", "OPENAI_BASE_URL="}, "no answer: executor openai: the API key is missing: $OPENAI_API_KEY is not set"},
+		"bad key":       {refused(401, "bad key"), nil, "401"},
+		"unknown model": {refused(404, "no such model"), nil, "404"},
+		"no network":    {refused(200, ""), []string{"OPENAI_BASE_URL=" + closed.URL}, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSkillScene(t, tt.answer)
+			s.env = append(s.env, tt.env...)
+			for _, args := range [][]string{
+				{"quality", "greeter"}, {"suggest", "greeter"}, {"new", "eval", "greeter"}, {"new", "task", "from-prompt", "Hi", "task.yaml"},
+			} {
+				out, code := s.waza("", append(args, "--model", "m")...)
+				require.Equal(t, 3, code, "%s: %s", args, out)
+				require.Contains(t, out, tt.want, args)
+				require.NotContains(t, out, "JSON object", args)
+			}
+		})
+	}
 }
 
 func TestSuggestAsksAModel(t *testing.T) {

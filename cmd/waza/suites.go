@@ -2,14 +2,17 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/cmd/waza/skillsuite"
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
+	"waza/eval/skill"
 	"waza/runner"
 	"waza/runner/report"
 )
@@ -34,6 +37,16 @@ func findSuites(e *env, args []string) ([]string, error) {
 			paths = append(paths, path)
 			continue
 		}
+		if isSkill := err == nil && (filepath.Base(arg) == skill.FileName || info.IsDir() && flags.IsFile(filepath.Join(arg, skill.FileName))); isSkill {
+			path, err := suiteOfSkill(arg, info.IsDir())
+			if err != nil {
+				return nil, err
+			}
+			if path != "" {
+				paths = append(paths, path)
+				continue
+			}
+		}
 		if err != nil || !info.IsDir() {
 			paths = append(paths, arg) // loading it reports the problem
 			continue
@@ -45,15 +58,45 @@ func findSuites(e *env, args []string) ([]string, error) {
 		if err := e.printDiagnostics(notOf(found.Suites, found.Problems)); err != nil {
 			return nil, err
 		}
+		if len(found.Suites) == 0 && found.Problems.HasErrors() {
+			return nil, exit.With(exit.Usage) // the errors explain it
+		}
 		if len(found.Suites) == 0 {
-			return nil, exit.Usagef("a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name a suite, or a directory above one",
-				"no suites found in %s or below it", arg)
+			return nil, exit.Usagef(hintWithoutSuites(arg), "no suites found in %s or below it", arg)
 		}
 		for _, s := range found.Suites {
 			paths = append(paths, s.Path)
 		}
 	}
 	return dropRepeated(paths), nil
+}
+
+// hintWithoutSuites returns what to do where a directory has no suites: create one, if it has
+// skills.
+func hintWithoutSuites(dir string) string {
+	if skills := skill.Below(dir); len(skills) > 0 {
+		if abs, err := filepath.Abs(skills[0]); err == nil {
+			return "waza new eval " + filepath.Base(abs) + " creates a suite for a skill"
+		}
+	}
+	return "a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name a suite, or a directory above one"
+}
+
+// suiteOfSkill returns the suite of a skill, by the path of its SKILL.md or directory. It is ""
+// for a directory with suites below it.
+func suiteOfSkill(path string, isDir bool) (string, error) {
+	if isDir {
+		if found, err := discover.Suites(path, files.View{}); err != nil || len(found.Suites) > 0 || found.Problems.HasErrors() {
+			return "", err
+		}
+	} else {
+		path = filepath.Dir(path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return skillsuite.Find(filepath.Base(abs))
 }
 
 // notOf drops findings about the suites themselves, because loading reports those.

@@ -21,7 +21,7 @@ const watchedFiles = `
 name: watched
 config:
   executor: command
-  command: 'echo "$WAZA_TASK_ID" >>"$WAZA_SUITE_DIR/log"; echo ok'
+  command: 'echo "$WAZA_TASK_ID" >>"$WAZA_SUITE_DIR/../log"; echo ok'
   trials_per_task: 2
 graders: [{name: check, type: program, config: {command: sh, args: [check.sh]}}]
 tasks: ["tasks/*.yaml"]
@@ -44,9 +44,9 @@ func TestWatch(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
 	}
 	log := func() string {
-		data, err := os.ReadFile(filepath.Join(dir, "evals/log"))
+		data, err := os.ReadFile(filepath.Join(dir, "log"))
 		require.NoError(t, err)
-		require.NoError(t, os.Truncate(filepath.Join(dir, "evals/log"), 0))
+		require.NoError(t, os.Truncate(filepath.Join(dir, "log"), 0))
 		return strings.Join(strings.Fields(string(data)), " ")
 	}
 	save := func(name, text string) {

@@ -22,7 +22,7 @@ func OfRun(status record.Status, why string, sum *record.Summary) int {
 	case sum.Passed < sum.Total || len(sum.Missed) > 0 || sum.Waiting() > 0:
 		return Failed
 	case sum.Triggers != nil && sum.Triggers.Timeouts > 0:
-		return Failed // no metric counts them
+		return Failed // also without a metric
 	case sum.Total == 0 && (sum.Triggers == nil || !sum.Triggers.Measured):
 		return Failed
 	}

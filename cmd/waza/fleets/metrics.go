@@ -33,7 +33,7 @@ func newRegistry() *prometheus.Registry {
 func serveMetrics(address string, r *prometheus.Registry, connected func() bool, stderr io.Writer) (stop func(), err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, exit.Usagef("give a free address such as localhost:9464", "--metrics: %v", err)
+		return nil, exit.Usagef("give a free address such as localhost:9464", "--metrics %s: %v", address, err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))

@@ -150,6 +150,8 @@ func DescribeFlag(f cli.Flag) Flag {
 		}
 		h.Flag += " " + value
 		h.Default = d.GetDefaultText()
+	} else if b, ok := f.(*cli.BoolFlag); ok && b.DefaultText != "" {
+		h.Default = b.DefaultText
 	}
 	h.Env = strings.Join(d.GetEnvVars(), ", ")
 	return h

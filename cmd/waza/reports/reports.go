@@ -102,7 +102,7 @@ func parseReport(value string) (Spec, error) {
 // prepare checks what exists at the path, and whether it can be written to.
 func (r *Spec) prepare() error {
 	if strings.HasSuffix(r.path, "/") {
-		if err := os.MkdirAll(r.path, 0o755); err != nil {
+		if err := files.MakeDir(r.path, 0o755); err != nil {
 			return output.Problem(r.flag(), err)
 		}
 	}
@@ -116,7 +116,7 @@ func (r *Spec) prepare() error {
 	}
 	if summary := os.Getenv("GITHUB_STEP_SUMMARY"); summary != "" && samePath(summary, r.path) {
 		r.shared, r.added = true, true
-		f, err := openToAdd(r.path)
+		f, err := files.OpenToAppend(r.path)
 		if err != nil {
 			return output.Problem(r.flag(), err)
 		}
@@ -130,10 +130,6 @@ func (r *Spec) prepare() error {
 }
 
 func (r *Spec) flag() string { return "--report " + r.format.Name + "=" + r.path }
-
-func openToAdd(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
-}
 
 func samePath(a, b string) bool {
 	x, xerr := os.Stat(a)
@@ -170,7 +166,7 @@ func (r *Spec) write(h record.Handle, name string) (string, error) {
 // add appends the report to its file. GitHub limits the size of a summary, including what other
 // steps and programs append to it.
 func (r *Spec) add(h record.Handle) error {
-	f, err := openToAdd(r.path)
+	f, err := files.OpenToAppend(r.path)
 	if err != nil {
 		return output.Problem(r.flag(), err)
 	}
@@ -288,7 +284,7 @@ func (w *Writer) writeResults(h record.Handle, results string) error {
 	if w.Several {
 		dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := files.MakeDir(dir, 0o755); err != nil {
 		return err
 	}
 	model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)

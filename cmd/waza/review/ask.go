@@ -55,6 +55,13 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	} else if progress.Status == record.StatusRunning {
 		return &record.BusyError{RunID: o.Run, Running: true}
 	}
+	damage, err := h.Damage()
+	if err != nil {
+		return err
+	}
+	if damage != nil {
+		fmt.Fprintf(stderr, "waza: warning: run %s: %v\n", o.Run, damage)
+	}
 	list, err := o.Questions(rn)
 	if err != nil {
 		return err

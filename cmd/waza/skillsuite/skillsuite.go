@@ -12,6 +12,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/readiness"
 	"waza/eval/skill"
 )
 
@@ -23,7 +24,7 @@ func IsName(arg string) bool {
 
 // Find returns the path of a skill's suite, relative to the current directory. It searches the
 // project's directory of suites (evals by default), then evals in the skill's directory, then
-// the skill's directory.
+// the skill's directory, then all suites of the project for one that names the skill.
 func Find(name string) (string, error) {
 	p, _, err := eval.FindProject(".") // loading the suite reports findings
 	if err != nil {
@@ -52,6 +53,13 @@ func Find(name string) (string, error) {
 	for _, path := range tried {
 		if flags.IsFile(path) {
 			return path, nil
+		}
+	}
+	if abs, err := filepath.Abs(dir); dir != "" && err == nil {
+		if here, err := filepath.Abs("."); err == nil {
+			if path := (&readiness.Suites{Project: p, Dir: here}).Of(abs, name); path != "" {
+				return shown(path), nil
+			}
 		}
 	}
 	if dir != "" {
