@@ -74,7 +74,7 @@ function M.render(result)
   heading(page, result)
   for i, comparison in ipairs(result.comparisons) do
     page:heading(
-      ('%s against A: %d regressed, %d improved, %d unchanged, %d without a difference, %d undecided'):format(
+      ('%s against A: %d regressed, %d improved, %d unchanged, %d without a difference, %d undecided, each by itself'):format(
         string.char(64 + math.min(i + 1, 26)),
         comparison.regressed,
         comparison.improved,

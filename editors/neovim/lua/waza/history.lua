@@ -1,6 +1,7 @@
 -- The list of past runs, and the actions on them.
 
 local buffers = require('waza.buffers')
+local damage = require('waza.damage')
 local notice = require('waza.notice')
 local pages = require('waza.page')
 
@@ -40,7 +41,7 @@ local function row(run)
   return {
     run.suite.name,
     ('%d/%d'):format(run.tasks.passed, run.tasks.total),
-    run.status,
+    damage.found(run.damage) and run.status .. ', damaged record' or run.status,
     who ~= '' and who or run.executor,
     when(run),
     run.runId,

@@ -1,6 +1,7 @@
 -- The results of a run, task by task.
 
 local buffers = require('waza.buffers')
+local damage = require('waza.damage')
 local figures = require('waza.figures')
 local notice = require('waza.notice')
 local pages = require('waza.page')
@@ -69,6 +70,9 @@ local function summary(page, result)
   )
   if type(s) == 'table' then
     page:line(('%d/%d tasks passed, %d/%d trials'):format(s.passed, s.total, s.trials.passed, s.trials.total))
+  end
+  if damage.found(result.damage) then
+    page:line({ ('The record is damaged. `waza runs show %s` describes the damage.'):format(result.runId), 'WazaError' })
   end
   if result.error and result.error ~= vim.NIL then
     page:text(result.error, 'WazaError', '')

@@ -11,7 +11,7 @@ t.wait('the finding', function()
 end)
 local found = vim.diagnostic.get(buffer)[1]
 t.same({ 3, 2, 3, 17 }, { found.lnum, found.col, found.end_lnum, found.end_col })
-t.same({ 'waza', vim.diagnostic.severity.WARN }, { found.source, found.severity })
+t.same({ 'waza', vim.diagnostic.severity.ERROR }, { found.source, found.severity })
 t.has(found.message, 'trials_per_taks')
 t.is(vim.bo[buffer].modified, 'nothing was written')
 

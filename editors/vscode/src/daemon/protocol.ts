@@ -122,8 +122,12 @@ export interface RunInfo {
   models?: string[];
   startedAt: string;
   endedAt: string | null;
+  /** Null while the run is active; absent from older daemons. */
+  durationMs?: number | null;
   tasks: Counts;
   trials: Counts;
+  /** Damage to the record, or only doubts about it. */
+  damage?: { events: number; parts: number; files?: unknown[] };
 }
 
 export interface GraderResult {

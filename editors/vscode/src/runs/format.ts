@@ -39,7 +39,11 @@ export function modelsOf(run: Pick<RunInfo, 'model' | 'models'>): string {
 /** Returns the description of a run in the tree: "7/10 · 2 min ago · model". */
 export function runDescription(run: RunInfo, now?: number): string {
   const state = run.status === 'completed' || run.status === 'running' ? '' : run.status;
-  return [`${run.tasks.passed}/${run.tasks.total || endedOf(run.tasks)}`, state, agoText(run.startedAt, now), modelsOf(run)].filter(Boolean).join(' · ');
+  return [`${run.tasks.passed}/${run.tasks.total || endedOf(run.tasks)}`, state, isDamaged(run) && 'damaged record', agoText(run.startedAt, now), modelsOf(run)].filter(Boolean).join(' · ');
+}
+
+function isDamaged({ damage: d }: RunInfo): boolean {
+  return d !== undefined && (d.events > 0 || d.parts > 0 || (d.files?.length ?? 0) > 0);
 }
 
 /** The result of a run, as a word that has an icon. */

@@ -85,7 +85,6 @@ export function tooltipOf(run: RunInfo, summary: Summary | null): vscode.Markdow
 function tooltipRows(run: RunInfo, summary: Summary | null): [string, string][] {
   const usage = summary?.usage;
   const tokens = usage ? Math.max(usage.totalTokens ?? 0, usage.inputTokens + usage.outputTokens) : 0;
-  const took = run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : undefined;
   const rows: [string, string][] = [
     ['Tasks passed', `${run.tasks.passed} of ${run.tasks.total}${summary ? rateText(summary) : ''}`],
     ['Trials passed', `${run.trials.passed} of ${run.trials.total || endedOf(run.trials)}${summary ? rateText(summary.trials) : ''}`],
@@ -94,7 +93,7 @@ function tooltipRows(run: RunInfo, summary: Summary | null): [string, string][] 
     ['Executor', [run.executor, run.agent].filter(Boolean).join(' · ')],
     ['Model', modelsOf(run)],
     ['Started', dateText(run.startedAt)],
-    ['Took', took === undefined ? '' : durationText(took)],
+    ['Took', typeof run.durationMs === 'number' ? durationText(run.durationMs) : ''],
     ['Tokens', tokens ? shortText(tokens) : ''],
     ['Cost', usage?.costUsd ? moneyText(usage.costUsd) : ''],
     ['Run', run.runId],

@@ -122,9 +122,25 @@ export class Window {
     await panel.waitFor({ state: 'hidden' });
   }
 
+  // settled waits until nothing in the window and its views fades or moves, except endless
+  // animations.
+  async settled() {
+    const still = () => Promise.all(
+      document.getAnimations()
+        .filter((a) => a.playState === 'running' && a.effect.getComputedTiming().endTime !== Infinity)
+        .map((a) => a.finished.catch(() => {})), // a cancelled one has ended, too
+    ).then(() => true);
+    await this.page.evaluate(still);
+    for (const frame of this.page.frames().slice(1)) {
+      const element = await frame.frameElement().catch(() => null); // null if the view was closed
+      if (await element?.isVisible()) await frame.evaluate(still).catch(() => {}); // or loads again
+    }
+  }
+
   // shot takes a picture, and writes the words of the extension's own views beside it.
   async shot(file) {
-    await this.page.screenshot({ path: file });
+    await this.settled();
+    await this.page.screenshot({ path: file, animations: 'disabled' });
     const texts = [];
     for (const frame of this.page.frames().slice(1)) {
       const element = await frame.frameElement().catch(() => null);

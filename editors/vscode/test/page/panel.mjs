@@ -115,8 +115,22 @@ class Panel {
     });
   }
 
+  // settled waits until nothing fades or moves, except endless animations, and checks that open
+  // trials are opaque.
+  async settled() {
+    const still = () => Promise.all(
+      document.getAnimations()
+        .filter((a) => a.playState === 'running' && a.effect.getComputedTiming().endTime !== Infinity)
+        .map((a) => a.finished.catch(() => {})), // a cancelled one has ended, too
+    ).then(() => true);
+    await this.page.evaluate(still);
+    const opacities = await this.page.locator('#viewer[open]').evaluateAll((list) => list.map((e) => getComputedStyle(e).opacity));
+    assert.ok(opacities.every((o) => o === '1'), `an open trial is opaque, got ${opacities}`);
+  }
+
   async shot(name) {
-    if (screenshots) await this.page.screenshot({ path: path.join(screenshots, `${name}.png`) });
+    await this.settled();
+    if (screenshots) await this.page.screenshot({ path: path.join(screenshots, `${name}.png`), animations: 'disabled' });
   }
 }
 

@@ -45,6 +45,8 @@ test('the description of a run', () => {
   assert.equal(runDescription(info({ model: 'm-1' }), now), '7/10 · 2 min ago · m-1');
   assert.equal(runDescription(info({ models: ['a', 'b'], model: 'a' }), now), '7/10 · 2 min ago · a, b');
   assert.equal(runDescription(info({ status: 'interrupted' }), now), '7/10 · interrupted · 2 min ago');
+  assert.equal(runDescription(info({ damage: { events: 1, parts: 1 } }), now), '7/10 · damaged record · 2 min ago');
+  assert.equal(runDescription(info({ damage: { events: 0, parts: 0 } }), now), '7/10 · 2 min ago', 'only doubts');
 });
 
 test('an error outranks a failure, and the tasks of a run that did not complete do not count', () => {
