@@ -48,7 +48,7 @@ async function search(words) {
   await page.locator('.VPNavBarSearch button').first().click()
   await page.locator('.VPLocalSearchBox input').fill(words)
   await page.locator('.VPLocalSearchBox .result').first().waitFor()
-  await page.screenshot({ path: path.join(screenshots, `search ${words}.png`) })
+  await page.screenshot({ path: path.join(screenshots, `search ${words}.png`), animations: 'disabled' })
   await page.locator('.VPLocalSearchBox .result').first().click()
   await page.waitForURL((url) => url.pathname !== '/' || url.hash !== '')
   await page.locator('main', { hasText: words }).first().waitFor()
@@ -64,13 +64,13 @@ const scenarios = {
     await page.locator('html.dark').waitFor()
     const [r, g, b] = (await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).match(/\d+/g).map(Number)
     assert.ok(r + g + b < 200, `background ${r} ${g} ${b}`)
-    await page.screenshot({ path: path.join(screenshots, 'dark.png') })
+    await page.screenshot({ path: path.join(screenshots, 'dark.png'), animations: 'disabled' })
   },
   'a link of the table of contents opens its page': async () => {
     const page = await open('/docs/')
     await page.locator('main').getByRole('link', { name: 'Graders' }).first().click()
     await page.locator('h1', { hasText: 'Graders' }).waitFor()
-    await page.screenshot({ path: path.join(screenshots, 'page.png') })
+    await page.screenshot({ path: path.join(screenshots, 'page.png'), animations: 'disabled' })
   },
 }
 
