@@ -178,7 +178,7 @@ bench:
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'
 
-# Takes some minutes. It fails if a measured share is outside the promised bounds.
+# Takes about 20 minutes on two processors. It fails if a measured share is outside the promised bounds.
 simulate:
 	$(GO) run ./runner/stats/simulation -write docs/statistics.md
 
