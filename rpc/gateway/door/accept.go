@@ -76,6 +76,7 @@ func (g *guests) open(in *guest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	in.open, in.since = true, time.Now()
+	in.heard.Store(false)
 }
 
 // evict ends the connection of a guest that lost its place to a newer one.

@@ -1,16 +1,6 @@
 package door
 
-import (
-	"net"
-	"net/http"
-)
-
-// ListenOn makes a door serve a listener of the test.
-func (d *Door) ListenOn(l net.Listener) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listeners = []net.Listener{l}
-}
+import "net/http"
 
 const (
 	HeaderTimeout = headerTimeout

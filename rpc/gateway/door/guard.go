@@ -23,6 +23,9 @@ var knownOrigins = []string{"devtools://devtools", "app://obsidian.md"}
 func (d *Door) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer d.reportPanic(r)
+		if at, ok := r.Context().Value(guestKey{}).(*place); ok && at.guest != nil {
+			d.guests.asked(at.guest)
+		}
 		switch {
 		case !d.acceptsHost(r):
 			d.refuse(w, r, "host", http.StatusForbidden, "host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
@@ -48,18 +51,9 @@ func (d *Door) reportPanic(r *http.Request) {
 // refuse answers a request that gets no connection, and counts it by reason.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why string, code int, text string) {
 	d.metrics.refused.WithLabelValues(why).Inc()
-	d.strangers.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
+	d.strangers.Debug("request refused", "client", r.RemoteAddr, "why", why, "host", r.Host, "origin", r.Header.Get("Origin"))
 	w.Header().Set("Connection", "close")
 	http.Error(w, text, code)
-}
-
-// clip shortens a client's text for the log.
-func clip(s string) string {
-	const most = 100
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }
 
 // acceptsHost reports whether clients can reach the door by the name in the request. The IP

@@ -20,8 +20,7 @@ const (
 	// identifyTime is for a connection that has sent something. It starts again when the server
 	// has answered the handshake, because a client identifies itself only then.
 	identifyTime = 500 * time.Millisecond
-	// lateTime is for a connection that waits for the server, which has not read its bytes or not
-	// answered its handshake.
+	// lateTime is for a connection that waits for the server, see [guest.isWaitingLocked].
 	lateTime = 5 * time.Second
 )
 
@@ -44,14 +43,15 @@ type guest struct {
 	net.Conn
 	guests *guests
 	linger atomic.Bool // the first Close also reads the remaining bytes until the client closes
-	heard  atomic.Bool // the client has sent something
+	heard  atomic.Bool // the server has read something since the time since
 
 	// guests.mu guards the fields below.
-	element *list.Element // nil when the guest is not pending
-	since   time.Time     // of its arrival, then of the end of its handshake
-	named   bool
-	conn    *Conn // nil before its handshake
-	open    bool  // the handshake has ended
+	element  *list.Element // nil when the guest is not pending
+	since    time.Time     // of its arrival, then of the end of its handshake
+	named    bool
+	requests int   // number of requests that the server has read
+	conn     *Conn // nil before its handshake
+	open     bool  // the handshake has ended
 }
 
 func newGuests(mostNamed, mostPending int, evict func(*guest)) *guests {
@@ -86,12 +86,34 @@ func (in *guest) Read(b []byte) (int, error) {
 // deadlineLocked returns the time until which a pending guest keeps its place.
 func (in *guest) deadlineLocked() time.Time {
 	switch {
-	case in.conn != nil && !in.open, hasUnread(in.Conn):
+	case in.isWaitingLocked():
 		return in.since.Add(lateTime)
-	case !in.heard.Load():
+	case !in.heard.Load() && !in.open:
 		return in.since.Add(firstByteTime)
 	}
 	return in.since.Add(identifyTime)
+}
+
+// isWaitingLocked reports whether the client waits for the server, which has not read its first
+// request, not answered it if it is a handshake, or not read the first message after that.
+//
+// Later, a client can itself make the server wait: it does not read answers, or it sends more
+// messages than its rate allows. Its unread bytes then do not extend its time.
+func (in *guest) isWaitingLocked() bool {
+	switch {
+	case in.open:
+		return !in.heard.Load() && hasUnread(in.Conn)
+	case in.conn != nil:
+		return in.requests == 1
+	}
+	return in.requests == 0 && hasUnread(in.Conn)
+}
+
+// asked records that the server has read a request of a guest.
+func (g *guests) asked(in *guest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in.requests++
 }
 
 // enter counts a connection. If too many connections are pending, it waits until the time of one

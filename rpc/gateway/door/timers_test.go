@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,7 +62,8 @@ func openPipes(t *testing.T, c door.Config, o door.Options, serve func(ctx conte
 	d, err := door.New("test", c, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.Accept(w, r, serve) }))
 	require.NoError(t, err)
 	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	d.ListenOn(p)
+	_, err = d.ServeOn([]net.Listener{p})
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- d.Serve(ctx) }()
@@ -503,4 +505,84 @@ func TestSilentConnectionsLeaveFirst(t *testing.T) {
 		}
 		require.NoError(t, ws.CloseNow())
 	})
+}
+
+// unreadConn is a connection whose client always has sent bytes that nobody has read.
+type unreadConn struct {
+	net.Conn
+	socket syscall.Conn
+}
+
+func (c unreadConn) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
+
+// A client held its place for 5 s instead of 0.5 s: it left bytes unread, because it read no
+// answers or exceeded its rate. 5 s are only for clients that the server has not served.
+func TestAttackUnreadBytes(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	server, err := l.Accept()
+	require.NoError(t, err)
+	defer server.Close()
+	_, err = client.Write([]byte("unread"))
+	require.NoError(t, err)
+	const other = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	send := func(t *testing.T, conn net.Conn, text string) {
+		_, err := io.WriteString(conn, text)
+		require.NoError(t, err)
+	}
+	receive := func(t *testing.T, conn net.Conn) {
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		act  func(t *testing.T, conn net.Conn)
+		want time.Duration
+	}{
+		"no request read":        {func(*testing.T, net.Conn) {}, 5 * time.Second},
+		"handshake not answered": {func(t *testing.T, conn net.Conn) { send(t, conn, upgrade) }, 5 * time.Second},
+		"no message read": {func(t *testing.T, conn net.Conn) {
+			send(t, conn, upgrade)
+			receive(t, conn)
+		}, 5 * time.Second},
+		"answer not received": {func(t *testing.T, conn net.Conn) { send(t, conn, other) }, 500 * time.Millisecond},
+		"answer to second request not received": {func(t *testing.T, conn net.Conn) {
+			send(t, conn, other)
+			receive(t, conn)
+			send(t, conn, upgrade)
+		}, 500 * time.Millisecond},
+		"message read": {func(t *testing.T, conn net.Conn) {
+			send(t, conn, upgrade)
+			receive(t, conn)
+			send(t, conn, string(frame(0x81, 2, "hi")))
+		}, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				config := door.Defaults()
+				config.MaxUnidentified = 1
+				p, _ := openPipes(t, config, door.Options{}, func(ctx context.Context, c *door.Conn) {
+					if _, err := c.Read(ctx); err == nil {
+						<-c.Done() // waits, as for a message beyond the rate
+					}
+				})
+				start := time.Now()
+				here, there := net.Pipe()
+				p.conns <- unreadConn{there, server.(syscall.Conn)}
+				c.act(t, here)
+				synctest.Wait()
+				next := p.dial()
+				send(t, next, "G") // the server reads this when the connection has the place
+				require.InDelta(t, c.want, time.Since(start), float64(time.Millisecond))
+				require.NoError(t, here.Close())
+				require.NoError(t, next.Close())
+			})
+		})
+	}
 }
