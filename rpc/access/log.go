@@ -3,9 +3,12 @@ package access
 import (
 	"context"
 	"log/slog"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"waza/eval/text"
 )
 
 // The limits of the log records that strangers cause. Anyone who reaches an address can cause
@@ -20,32 +23,13 @@ const (
 // It writes at most 50 records at once and one per second after that, and shortens long texts.
 // The next record after omitted ones has their number as the attribute omitted.
 func LimitLog(log *slog.Logger) *slog.Logger {
-	return slog.New(&limitedHandler{Handler: log.Handler(), quota: &logQuota{left: logBurst}})
+	return slog.New(&limitedHandler{Handler: log.Handler(), quota: &logQuota{limit: rate.NewLimiter(rate.Every(logPause), logBurst)}})
 }
 
 // logQuota is shared by all loggers that derive from one.
 type logQuota struct {
-	mu      sync.Mutex // guards the fields below
-	left    float64
-	last    time.Time
-	omitted int
-}
-
-// take reports whether a record may be written, and how many were omitted before it.
-func (q *logQuota) take(now time.Time) (omitted int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.last.IsZero() {
-		q.left = min(logBurst, q.left+max(0, now.Sub(q.last).Seconds()/logPause.Seconds()))
-	}
-	q.last = now
-	if q.left < 1 {
-		q.omitted++
-		return 0, false
-	}
-	q.left--
-	omitted, q.omitted = q.omitted, 0
-	return omitted, true
+	limit   *rate.Limiter
+	omitted atomic.Int64 // records since the last one that was written
 }
 
 type limitedHandler struct {
@@ -54,17 +38,17 @@ type limitedHandler struct {
 }
 
 func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
-	omitted, ok := h.quota.take(r.Time)
-	if !ok {
+	if !h.quota.limit.AllowN(r.Time, 1) {
+		h.quota.omitted.Add(1)
 		return nil
 	}
-	short := slog.NewRecord(r.Time, r.Level, clipText(r.Message), r.PC)
+	short := slog.NewRecord(r.Time, r.Level, text.Clip(r.Message, logDetail), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		short.AddAttrs(clipAttr(a))
 		return true
 	})
-	if omitted > 0 {
-		short.AddAttrs(slog.Int("omitted", omitted))
+	if omitted := h.quota.omitted.Swap(0); omitted > 0 {
+		short.AddAttrs(slog.Int64("omitted", omitted))
 	}
 	return h.Handler.Handle(ctx, short)
 }
@@ -85,16 +69,9 @@ func (h *limitedHandler) WithGroup(name string) slog.Handler {
 func clipAttr(a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString, slog.KindAny:
-		if text := v.String(); len(text) > logDetail {
-			a.Value = slog.StringValue(clipText(text))
+		if s := v.String(); len(s) > logDetail {
+			a.Value = slog.StringValue(text.Clip(s, logDetail))
 		}
 	}
 	return a
-}
-
-func clipText(s string) string {
-	if len(s) <= logDetail {
-		return s
-	}
-	return strings.ToValidUTF8(s[:logDetail], "") + "…"
 }

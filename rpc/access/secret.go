@@ -1,5 +1,6 @@
-// Package access compares secrets, delays clients that guess them, and recognizes the names of
-// this machine. Call [SameSecret] and, when it returns false, [Guesses.Wrong].
+// Package access compares secrets, delays clients that guess them, limits the log of clients that
+// have shown none, and recognizes the names of this machine. Call [SameSecret] and, when it
+// returns false, [Guesses.Wrong].
 package access
 
 import (
