@@ -20,6 +20,9 @@ import (
 // frame.
 const closePolicy = 1008
 
+// closeFull is the close code when no place is left, as that of [door.Conn.Identify].
+const closeFull = 1013
+
 // maxStatus is the maximum size of the message in a status update, in bytes. Longer ones are
 // cut.
 const maxStatus = 4096
@@ -212,12 +215,14 @@ func (s *connection) takeRegister(m *incoming) *fault {
 	}
 	if s.client == nil && s.server.door.IsFull() {
 		s.rejectRegistration(ack, "too many connections")
+		s.conn.Close(closeFull, "too many connections")
+		return nil
 	}
 	if s.server.keys.required() {
 		s.conn.Authenticate()
 	}
 	if !s.conn.Identify(id) {
-		return nil // the door is full and closes the connection
+		return nil // another client took the last place, and the door closes the connection
 	}
 	if s.deadline != nil {
 		s.deadline.Stop()

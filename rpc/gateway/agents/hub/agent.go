@@ -117,8 +117,8 @@ func (h *Hub) offerLackingLocked(c *class) {
 
 // Register adds a client, which gets evaluations when it is ready. It returns how many
 // evaluations wait for the client: its own unfinished ones, and those that wait for an agent like
-// it. If the client is registered on another connection, that one
-// is dropped. Its unfinished evaluations are sent again when it is ready.
+// it. If the client is registered on another connection, that one is dropped. Its unfinished
+// evaluations are sent again when it is ready.
 func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations int) {
 	h.mu.Lock()
 	a := h.agents[r.ClientID]
