@@ -213,7 +213,7 @@ func (u *tuner) tried() []propose.Tried {
 			i, byText[prompt] = len(sides), len(sides)
 			sides, ended = append(sides, tally.Side{Name: prompt, Tasks: map[string]*record.Task{}}), append(ended, nil)
 		}
-		name := t.nameWithoutPrompt()
+		name := fmt.Sprintf("%q %s", t.Task.Task.ID, t.Cell.WithoutPrompt())
 		if !seen[name] {
 			seen[name], tasks = true, append(tasks, name)
 		}
@@ -229,14 +229,6 @@ func (u *tuner) tried() []propose.Tried {
 	}
 	slices.SortStableFunc(list, func(a, b propose.Tried) int { return cmp.Compare(b.Score, a.Score) })
 	return list
-}
-
-// nameWithoutPrompt identifies the task and the cell's model and parameters other than the
-// system prompt. Cells that differ only in their prompts have the same names.
-func (t *taskRun) nameWithoutPrompt() string {
-	params := maps.Clone(t.Cell.Params)
-	delete(params, eval.ParamSystemPrompt)
-	return fmt.Sprintf("%q %q %q", t.Task.Task.ID, t.Cell.Model, fmt.Sprint(params)) // prints maps in order
 }
 
 // failuresOf returns the reasons why trials of the tasks did not pass, most frequent first.

@@ -1,5 +1,12 @@
 package record
 
+import (
+	"fmt"
+	"maps"
+
+	"waza/eval"
+)
+
 // Cell names a cell of a run's matrix: one combination of model and parameters.
 type Cell struct {
 	// Name is unique among the cells of the run.
@@ -18,6 +25,14 @@ type Cell struct {
 // In reports whether c is the given cell. Every cell is in a nil cell.
 func (c *Cell) In(cell *Cell) bool {
 	return cell == nil || c != nil && c.Name == cell.Name
+}
+
+// WithoutPrompt identifies the model and the parameters other than the system prompt. Cells that
+// differ only in their prompts have the same.
+func (c *Cell) WithoutPrompt() string {
+	params := maps.Clone(c.Params)
+	delete(params, eval.ParamSystemPrompt)
+	return fmt.Sprintf("%q %q", c.Model, fmt.Sprint(params)) // prints maps in order
 }
 
 // ParamContext is the matrix parameter that sets the length of the context.

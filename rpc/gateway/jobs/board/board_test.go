@@ -220,17 +220,29 @@ tasks: [{id: x, prompt: "Is it?", graders: [{name: says, type: text, config: {co
 
 // The best score of a generation is that of the tasks that its prompts have in common. It was 0.5
 // here: the best prompt solves the easy task and fails the hard one, which is in error for the
-// other prompt.
+// other prompt. For that reason the other prompt also preceded it among the survivors.
 func TestGenerationOnCommonTasks(t *testing.T) {
 	t.Parallel()
+	for _, easy := range []string{"bad", "good"} {
+		t.Run(easy, func(t *testing.T) {
+			t.Parallel()
+			generationOnCommonTasks(t, easy)
+		})
+	}
+}
+
+// generationOnCommonTasks has a prompt whose answer to the easy task is given.
+func generationOnCommonTasks(t *testing.T, easy string) {
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
 		switch {
 		case len(a.Tools) > 0:
 			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{
-				map[string]any{"style": "terse", "prompt": "short"}, map[string]any{"style": "structured", "prompt": "long"},
+				map[string]any{"style": "structured", "prompt": "long"}, map[string]any{"style": "terse", "prompt": "short"},
 			}}}
 		case a.System == "short" && a.Prompt == "Hard?":
 			return runnertest.Answer{Status: http.StatusBadRequest}
+		case a.System == "short":
+			return runnertest.Answer{Text: easy}
 		case a.System == "long" && a.Prompt != "Hard?":
 			return runnertest.Answer{Text: "good"}
 		}
@@ -242,6 +254,7 @@ func TestGenerationOnCommonTasks(t *testing.T) {
 		Type       string               `json:"type"`
 		Generation int                  `json:"generation"`
 		Best       *float64             `json:"best_score"`
+		Survivors  []int                `json:"survivors"`
 		LeftOut    []record.LeftOutTask `json:"left_out"`
 	}
 	messages := make(chan message, 1000)
@@ -258,9 +271,10 @@ func TestGenerationOnCommonTasks(t *testing.T) {
 	for m := range messages {
 		if m.Type == "generation_complete" && m.Generation == 1 {
 			require.InDelta(t, 1, *m.Best, 1e-9)
+			require.Equal(t, []int{1, 2}, m.Survivors)
 		}
 		if m.Type == "tune_complete" {
-			require.Equal(t, []record.LeftOutTask{{Task: "hard", Cells: []string{"system_prompt=generation 1, prompt 1"}, CellCount: 1, Why: "ended in error"}}, m.LeftOut)
+			require.Equal(t, []record.LeftOutTask{{Task: "hard", Cells: []string{"system_prompt=generation 1, prompt 2"}, CellCount: 1, Why: "ended in error"}}, m.LeftOut)
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"waza/eval"
@@ -185,31 +186,45 @@ func (p *promptTune) unscored(cells []int) string {
 }
 
 // survivors returns the prompts of a generation that are among the best of all generations so
-// far, the best first: those that the model sees when it proposes more. A prompt without a score
-// does not survive.
+// far, the best first: those that the model sees when it proposes more. Like for the model, scores
+// are means over the tasks that have one with every prompt. A prompt without a score does not
+// survive.
 func (p *promptTune) survivors(g int) []int {
-	type scored struct {
-		prompt, generation int
-		score              float64
-	}
-	list, all := []int{}, []scored(nil)
-	for i, text := range p.numbered {
-		s := scored{prompt: i}
-		var results []*record.Task
-		for cell, c := range p.cells {
-			if promptOf(c) == text && p.isOver(cell) {
-				s.generation = c.Generation
-				results = append(results, p.resultsOf(cell)...)
-			}
+	sides, generations := make([]tally.Side, len(p.numbered)), make([]int, len(p.numbered))
+	var names []string
+	for cell, c := range p.cells {
+		if c.Generation > g || !p.isOver(cell) {
+			continue
 		}
-		if score := tally.ScoreOver(results); score != nil && s.generation <= g {
-			s.score = score.Mean
-			all = append(all, s)
+		i := *p.index(c)
+		generations[i] = c.Generation
+		if sides[i].Tasks == nil {
+			sides[i].Tasks = map[string]*record.Task{}
+		}
+		p.tasksOf(cell, func(task int, res *record.Task) bool {
+			name := fmt.Sprintf("%q %s", p.rec.Tasks[task].Task, c.WithoutPrompt())
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			sides[i].Tasks[name] = res
+			return true
+		})
+	}
+	type scored struct {
+		prompt int
+		score  float64
+	}
+	var all []scored
+	common, _ := tally.Common(names, sides)
+	for i, s := range sides {
+		if score := s.ScoreOn(common); score != nil {
+			all = append(all, scored{i, score.Mean})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	list := []int{}
 	for _, s := range all[:min(len(all), propose.MostTried)] {
-		if s.generation == g {
+		if generations[s.prompt] == g {
 			list = append(list, s.prompt)
 		}
 	}
