@@ -37,6 +37,16 @@ export function launcher(tools) {
   return createRequire(tools.playwright)('playwright-core').chromium;
 }
 
+// still waits, in a page, until nothing fades or moves, except endless animations. Pass it to
+// evaluate of a page or frame.
+export function still() {
+  return Promise.all(
+    document.getAnimations()
+      .filter((a) => a.playState === 'running' && a.effect.getComputedTiming().endTime !== Infinity)
+      .map((a) => a.finished.catch(() => {})), // a cancelled one has ended, too
+  ).then(() => true);
+}
+
 function onPath(...names) {
   for (const name of names)
     for (const dir of (process.env.PATH ?? '').split(path.delimiter)) {

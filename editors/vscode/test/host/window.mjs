@@ -1,7 +1,7 @@
 // One window of the editor, used like a person does: keys, the command palette, clicks.
 
 import { writeFileSync } from 'node:fs';
-import { launcher } from './tools.mjs';
+import { launcher, still } from './tools.mjs';
 
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
@@ -125,11 +125,6 @@ export class Window {
   // settled waits until nothing in the window and its views fades or moves, except endless
   // animations.
   async settled() {
-    const still = () => Promise.all(
-      document.getAnimations()
-        .filter((a) => a.playState === 'running' && a.effect.getComputedTiming().endTime !== Infinity)
-        .map((a) => a.finished.catch(() => {})), // a cancelled one has ended, too
-    ).then(() => true);
     await this.page.evaluate(still);
     for (const frame of this.page.frames().slice(1)) {
       const element = await frame.frameElement().catch(() => null); // null if the view was closed

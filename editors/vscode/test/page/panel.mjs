@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import esbuild from 'esbuild';
 
 import { Report } from '../host/scenario.mjs';
-import { findTools, launcher } from '../host/tools.mjs';
+import { findTools, launcher, still } from '../host/tools.mjs';
 import { Daemon } from './daemon.mjs';
 
 const [waza, tools, screenshots] = process.argv.slice(2);
@@ -118,11 +118,6 @@ class Panel {
   // settled waits until nothing fades or moves, except endless animations, and checks that open
   // trials are opaque.
   async settled() {
-    const still = () => Promise.all(
-      document.getAnimations()
-        .filter((a) => a.playState === 'running' && a.effect.getComputedTiming().endTime !== Infinity)
-        .map((a) => a.finished.catch(() => {})), // a cancelled one has ended, too
-    ).then(() => true);
     await this.page.evaluate(still);
     const opacities = await this.page.locator('#viewer[open]').evaluateAll((list) => list.map((e) => getComputedStyle(e).opacity));
     assert.ok(opacities.every((o) => o === '1'), `an open trial is opaque, got ${opacities}`);
