@@ -10,8 +10,7 @@ import (
 // any free port. An address without a host, as in ":9000", means localhost. ListenTCP refuses
 // addresses that other machines can reach, unless allowRemote is set and clients must send a
 // token. Without a token it refuses all addresses on systems that do not reveal which user
-// connects. Linux reveals it. Callers add the
-// address to its errors.
+// connects. Linux reveals it. Callers add the address to its errors.
 func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port == "" {

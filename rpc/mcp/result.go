@@ -112,8 +112,8 @@ type tuning struct {
 	LeftOutMany int      `json:"tasks_left_out_count,omitempty"`
 }
 
-// mostTuned is the most cells or tasks that a tuning names.
-const mostTuned = 8
+// mostNamed is the most cells, tasks or judges of a list in a digest.
+const mostNamed = 8
 
 // tuningOf returns the digest of a tuning, or nil.
 func tuningOf(s *record.Summary) *tuning {
@@ -122,7 +122,7 @@ func tuningOf(s *record.Summary) *tuning {
 		return nil
 	}
 	d := &tuning{Best: shorten(t.Best, maxSentence), Note: shorten(t.Note, maxSentence), RivalCount: len(t.Rivals)}
-	for _, rival := range t.Rivals[:min(len(t.Rivals), mostTuned)] {
+	for _, rival := range t.Rivals[:min(len(t.Rivals), mostNamed)] {
 		d.Rivals = append(d.Rivals, shorten(rival, maxSentence))
 	}
 	if e := t.Score; e != nil {
@@ -130,7 +130,7 @@ func tuningOf(s *record.Summary) *tuning {
 	}
 	if s.Common != nil {
 		d.LeftOutMany = len(s.Common.LeftOut)
-		for _, out := range s.Common.LeftOut[:min(d.LeftOutMany, mostTuned)] {
+		for _, out := range s.Common.LeftOut[:min(d.LeftOutMany, mostNamed)] {
 			d.LeftOut = append(d.LeftOut, shorten(out.Task+": "+out.Why, maxSentence))
 		}
 	}
@@ -253,7 +253,7 @@ func (d *runDigest) sumUp(s *record.Summary) {
 			d.Baseline.PassRateWith, d.Baseline.PassRateWithout, d.Baseline.Gain = rounded(&g.With), rounded(&g.Without), rounded(&g.Gain)
 		}
 	}
-	for i := range s.JudgePositions[:min(len(s.JudgePositions), mostTuned)] {
+	for i := range s.JudgePositions[:min(len(s.JudgePositions), mostNamed)] {
 		d.Judges = append(d.Judges, shorten(report.PositionText(&s.JudgePositions[i]), maxSentence))
 	}
 	d.Tuning = tuningOf(s)
