@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/fleet/limits"
+	"waza/runner/pause"
 	"waza/runner/record"
 )
 
@@ -103,8 +104,17 @@ func Make(ctx context.Context, js jetstream.JetStream, names Names, replicas int
 			return nil, fmt.Errorf("bucket %s: %w", files.Bucket, err)
 		}
 	}
-	return Find(ctx, js, names)
+	// Servers of a cluster learn about parts that another process has just created a moment later.
+	for end := time.Now().Add(settleTime); ; {
+		p, err := Find(ctx, js, names)
+		if !errors.Is(err, ErrNoPlace) || time.Now().After(end) || pause.About(ctx, settleTime/100) != nil {
+			return p, err
+		}
+	}
 }
+
+// settleTime is how long Make waits for parts that exist already.
+const settleTime = 5 * time.Second
 
 // The error codes of a server and a cluster for a limit that exceeds the remaining space. The
 // limits of the account apply then.
