@@ -13,6 +13,7 @@ import (
 
 	"waza/eval/files"
 	"waza/eval/project"
+	"waza/eval/reach"
 	"waza/eval/text"
 	"waza/runner/journal"
 	"waza/runner/record"
@@ -96,8 +97,8 @@ func (e *AmbiguousRunError) Error() string {
 // hyphen (at least four characters), or latest. The latest run is the newest one whose suite is
 // in the project of the directory dir, see [project.Root]; imported runs without a suite file
 // belong to every project. With an empty dir, it is the newest of all runs. A suffix ~N counts N
-// runs of the same suite file back, for example latest~1. The error is [record.ErrRunNotFound], an [*AmbiguousRunError], or
-// the reason why the run cannot be read.
+// runs of the same suite file back, for example latest~1. The error is [record.ErrRunNotFound],
+// an [*AmbiguousRunError], or the reason why the run cannot be read.
 func (r *Catalog) Find(dir, ref string) (record.Handle, error) {
 	name, back, err := cutBack(ref)
 	if err != nil {
@@ -261,8 +262,7 @@ func (p projectSuites) has(suite string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	rel, err := filepath.Rel(p.root, dir)
-	return err == nil && filepath.IsLocal(rel)
+	return reach.Within(p.root, dir)
 }
 
 // EarlierIn is like [Catalog.Earlier] for the runs of the project of a directory, see

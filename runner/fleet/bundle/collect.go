@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/files"
+	"waza/eval/reach"
 )
 
 // skipped are directories that are not packed, because they are large and can be downloaded or
@@ -73,10 +74,7 @@ func (c *collector) allow(dirs []string, named ...string) {
 // leadsOut reports whether a link in a packed directory leads to something that is not packed.
 func (c *collector) leadsOut(p string) bool {
 	real, err := filepath.EvalSymlinks(p)
-	return err != nil || !c.named[p] && !slices.ContainsFunc(c.inside, func(dir string) bool {
-		rel, err := filepath.Rel(dir, real)
-		return err == nil && filepath.IsLocal(rel)
-	})
+	return err != nil || !c.named[p] && !slices.ContainsFunc(c.inside, func(dir string) bool { return reach.Within(dir, real) })
 }
 
 // tree adds a directory with its content, except the files in except.

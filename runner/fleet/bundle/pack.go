@@ -60,8 +60,8 @@ type Packed struct {
 //   - the directories of the tasks' skills and the user's fixture directory, with the same exceptions
 //   - commits of git repositories that tasks name, with their history
 //
-// It keeps links whose target is in one of these directories, and links that the suite names. It returns an error if a limit is
-// exceeded, or a file of the plan changed since the run was planned.
+// It keeps links whose target is in one of these directories, and links that the suite names. It
+// returns an error if a limit is exceeded, or a file of the plan changed since the run was planned.
 func Pack(ctx context.Context, s Store, c Contents) (*Packed, error) {
 	p := &packer{ctx: ctx, store: s, limits: c.Limits.orDefaults()}
 	list, err := p.collect(c)
