@@ -58,15 +58,19 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	r.Tools = score.Tools
 	r.ToolNames = names
 	if b.planned != nil {
-		b.noteChanges(&r, s)
+		b.noteChanges(&r, s, score.Compared)
 	}
 	return r, nil
 }
 
-// noteChanges adds the files of the grader that changed during the run to its result.
-func (b *Bound) noteChanges(r *record.Grade, s *Subject) {
+// noteChanges adds the files of the grader that changed during the run to its result. compared
+// reports whether the grader found none.
+func (b *Bound) noteChanges(r *record.Grade, s *Subject, compared bool) {
 	if dir := b.planned.Unread(b.options, s.Task); dir != "" {
 		r.Unchecked = shownPath(s.Suite, dir)
+	}
+	if compared {
+		return
 	}
 	changed := b.planned.Compare(b.options, s.Task).Changed
 	if len(changed) == 0 {

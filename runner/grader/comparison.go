@@ -162,7 +162,7 @@ func (c *comparer) dir(t *tree, dir string) {
 		case f.Type == fs.ModeSymlink:
 			differs = f.linkDiffers(path)
 		default:
-			id, differs = f.differs(path)
+			differs = f.differsFrom(path, id)
 		}
 		c.note(path, id)
 		if differs {

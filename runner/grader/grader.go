@@ -39,6 +39,9 @@ type Score struct {
 	Usage *record.Usage
 	// Tools holds the tool scores of the trial; nil if the grader expects no calls.
 	Tools *record.TrialTools
+	// Compared reports whether the grader compared its files with their planned content when it
+	// was done, and found no change.
+	Compared bool
 }
 
 // A Check is one condition that a grader tested, for Score.Details.

@@ -37,8 +37,7 @@ type Planned struct {
 	trees  map[Place]*tree
 	above  map[string][]string // names in the directories at and above graders' files; nil for too many
 	except []string            // directories that waza itself writes to
-	held   int64               // number of copied bytes
-	beside budget              // of files that no option names
+	held   int64               // number of copied bytes of files that options name
 	around int                 // replaces maxAround in tests
 }
 
@@ -173,14 +172,19 @@ func (f *PlannedFile) differs(path string) (id identity, differs bool) {
 		return identity{}, true
 	}
 	id = identityOf(info)
+	return id, f.differsFrom(path, id)
+}
+
+// differsFrom is like differs for the present file, which id identifies.
+func (f *PlannedFile) differsFrom(path string, id identity) bool {
 	switch {
 	case id == f.id && (!f.recent || f.sum == ""):
-		return id, false
-	case f.sum == "" || !info.Mode().IsRegular() || info.Size() != f.id.size || (info.Mode()&0o111 != 0) != f.Executable:
-		return id, true
+		return false
+	case f.sum == "" || !id.mode.IsRegular() || id.size != f.id.size || (id.mode&0o111 != 0) != f.Executable:
+		return true
 	}
 	sum, err := files.Digest(path)
-	return id, err != nil || sum != f.sum
+	return err != nil || sum != f.sum
 }
 
 // Replace sets the planned content of a file that waza itself replaced.
@@ -308,28 +312,13 @@ func (e *Env) Resolve(rel, beside string) (abs string, tried []string, ok bool) 
 	}
 	// The search ends at the first file that exists now. An agent can have deleted it, or have
 	// written one in an earlier place.
-	if first := e.Planned.First(e.placesOf(rel, beside)); first != "" {
+	if first := e.Planned.First(e.Suite.Candidates(rel, beside)); first != "" {
 		return first, tried, true
 	}
 	if ok && len(e.Suite.Hooks.BeforeRun)+len(e.Suite.Hooks.BeforeTask) == 0 {
 		return "", tried, false
 	}
 	return abs, tried, ok
-}
-
-// absent is a name that no file has. Resolving it returns all places of a suite.
-const absent = "\x01"
-
-// placesOf lists the paths that a name can refer to, in the order of the search.
-func (e *Env) placesOf(rel, beside string) []string {
-	if filepath.IsAbs(rel) {
-		return []string{rel}
-	}
-	_, tried, _ := e.Suite.Resolve(absent, beside)
-	for i, path := range tried {
-		tried[i] = filepath.Join(filepath.Dir(path), filepath.FromSlash(rel))
-	}
-	return tried
 }
 
 func (p *Planned) holds() bool {

@@ -75,11 +75,34 @@ type budget struct {
 	bytes int64
 }
 
+func (b *budget) add(f PlannedFile) {
+	b.files++
+	b.bytes += int64(len(f.Data))
+}
+
 func (b *budget) left() int64 {
 	if b.files >= maxBesideFiles {
 		return -1
 	}
 	return min(maxBesideFile, maxBesideBytes-b.bytes)
+}
+
+// copiesLocked counts the copies in the trees, except in that of a place.
+func (p *Planned) copiesLocked(except Place) *budget {
+	b := &budget{}
+	for place, t := range p.trees {
+		if place == except {
+			continue
+		}
+		for dir, entries := range t.dirs {
+			for name, f := range entries {
+				if _, named := p.files[filepath.Join(dir, name)]; f.Data != nil && !named {
+					b.add(f)
+				}
+			}
+		}
+	}
+	return b
 }
 
 // A tree is what a place contained when Planned read it.
@@ -93,14 +116,12 @@ type tree struct {
 	unread string
 }
 
-// Except leaves directories that waza writes to out of the files around graders.
-func (p *Planned) Except(dirs ...string) {
+// Except leaves a directory that waza writes to out of the files around graders.
+func (p *Planned) Except(dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, dir := range dirs {
-		if dir != "" && !slices.Contains(p.except, dir) {
-			p.except = append(slices.Clip(p.except), dir)
-		}
+	if dir != "" && !slices.Contains(p.except, dir) {
+		p.except = append(slices.Clip(p.except), dir)
 	}
 }
 
@@ -146,7 +167,7 @@ func (p *Planned) listLocked(place Place) *tree {
 		place: place, dirs: map[string]map[string]PlannedFile{},
 		except: append([]string{filepath.Clean(os.TempDir())}, p.except...),
 	}
-	left := cmp.Or(p.around, maxAround)
+	left, copies := cmp.Or(p.around, maxAround), p.copiesLocked(place)
 	for queue, later := []string{place.Dir}, []string(nil); len(queue)+len(later) > 0; {
 		if len(queue) == 0 {
 			queue, later = later, nil
@@ -172,7 +193,7 @@ func (p *Planned) listLocked(place Place) *tree {
 			case isOutput(info):
 				t.except = append(t.except, path)
 			case !info.IsDir():
-				t.dirs[dir][name] = p.entryLocked(path, info, ofTool)
+				t.dirs[dir][name] = p.entryLocked(path, info, ofTool, copies)
 			case !t.ofWaza(path):
 				t.dirs[dir][name] = plannedAs(info)
 				switch {
@@ -209,8 +230,9 @@ func (t *tree) ignores(dir, name string) bool {
 	return slices.Contains(ignored, name) && (name != compiledDir || !t.ofTool(dir))
 }
 
-// entryLocked reads an entry of a directory that is no directory.
-func (p *Planned) entryLocked(path string, info fs.FileInfo, ofTool bool) PlannedFile {
+// entryLocked reads an entry of a directory that is no directory, and adds it to copies if it has
+// one.
+func (p *Planned) entryLocked(path string, info fs.FileInfo, ofTool bool, copies *budget) PlannedFile {
 	if f, known := p.files[path]; known && f.err == nil && info.Mode().IsRegular() {
 		return f
 	}
@@ -226,11 +248,10 @@ func (p *Planned) entryLocked(path string, info fs.FileInfo, ofTool bool) Planne
 		f.Type, f.Link = fs.ModeSymlink, link
 		info = target
 	}
-	if limit := p.beside.left(); !ofTool && info.Mode().IsRegular() && info.Size() <= limit {
+	if limit := copies.left(); !ofTool && info.Mode().IsRegular() && info.Size() <= limit {
 		if read := readPlanned(path, limit); read.Data != nil {
 			read.Type, read.Link = f.Type, f.Link
-			p.beside.files++
-			p.beside.bytes += int64(len(read.Data))
+			copies.add(read)
 			return read
 		}
 	}

@@ -193,3 +193,20 @@ func TestPlannedAdopts(t *testing.T) {
 	require.Equal(t, "planned", string(contents[s.path("check/tampered")].Data))
 	require.NotContains(t, contents, s.path("check/planted/file"))
 }
+
+// Steps of waza that change files again and again do not use up the room for copies.
+func TestPlannedAdoptsManyTimes(t *testing.T) {
+	t.Parallel()
+	s := newSurroundings(t, &Planned{}, "check/count", "check/large")
+	for i := range 2 + maxBesideBytes/maxBesideFile {
+		s.Adopt(func() {
+			s.write("check/count", fmt.Sprint(i))
+			require.NoError(t, os.Truncate(s.path("check/large"), maxBesideFile-int64(i)))
+		})
+	}
+	s.write("check/count", "by the agent")
+	contents, err := s.Contents(s.options, s.task)
+	require.NoError(t, err)
+	require.Equal(t, "9", string(contents[s.path("check/count")].Data))
+	require.NotNil(t, contents[s.path("check/large")].Data)
+}

@@ -21,6 +21,8 @@ type Digests struct {
 	Ctx           context.Context // Ctx ends reading
 	Left          int64           // number of bytes that may still be read
 	Files, skills map[string]string
+	skillFiles    map[string][]string // paths of the files that the digest of a skill covers, by its directory
+	named         map[naming][]string
 	Dirs          map[string]bool // the directories that were searched for skills
 	suiteDir      string
 	suiteRoot     string
@@ -36,7 +38,7 @@ type Digests struct {
 const MaxContent = 16 << 30
 
 func newDigests(ctx context.Context, s *eval.Suite) *Digests {
-	d := &Digests{Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{}}
+	d := &Digests{Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{}, skillFiles: map[string][]string{}, named: map[naming][]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{}}
 	if s.Project != nil {
 		d.own[s.Project.File] = true
 	}
@@ -91,6 +93,28 @@ func (c *counter) Write(b []byte) (int, error) {
 	return c.Hash.Write(b)
 }
 
+// naming is the use of options for a task.
+type naming struct {
+	options any
+	task    *eval.Task
+}
+
+// refers returns the paths of the files that options name. It asks them once, because some search
+// directories.
+func (d *Digests) refers(options any, suite *eval.Suite, t *eval.Task) []string {
+	r, ok := options.(eval.Referrer)
+	if !ok {
+		return nil
+	}
+	key := naming{options, t}
+	paths, known := d.named[key]
+	if !known {
+		paths = r.Refers(suite, t)
+		d.named[key] = paths
+	}
+	return paths
+}
+
 func (d *Digests) list(paths []string) ([]string, error) {
 	var sums []string
 	for _, path := range paths {
@@ -125,7 +149,8 @@ func (d *Digests) skill(dir string) (string, error) {
 		return "", err
 	}
 	sum, err := digestJSON([]any{name, w.sums})
-	d.skills[dir] = sum
+	slices.Sort(w.files)
+	d.skills[dir], d.skillFiles[dir] = sum, w.files
 	return sum, err
 }
 
@@ -144,6 +169,7 @@ type skillWalk struct {
 	seen  int      // number of files and directories
 	above []string // the parents of the current directory, with links resolved
 	sums  map[string]any
+	files []string // paths of the regular files
 }
 
 // directory adds the contents of a directory; rel is its path in the skill.
@@ -197,6 +223,7 @@ func (w *skillWalk) entry(path, rel, name string) error {
 	if err != nil {
 		return err
 	}
+	w.files = append(w.files, path)
 	w.sums[filepath.ToSlash(rel)] = []any{sum, info.Mode()&0o111 != 0}
 	return nil
 }

@@ -185,10 +185,7 @@ func (d *Digests) scripts(s *eval.Suite, hooks []scene.Hook) ([]string, error) {
 
 // referred returns the digests of the files that options name.
 func (d *Digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
-	if r, ok := options.(eval.Referrer); ok {
-		return d.list(r.Refers(suite, t))
-	}
-	return nil, nil
+	return d.list(d.refers(options, suite, t))
 }
 
 // execution returns the hash of the input that an executor receives for a task.

@@ -42,11 +42,7 @@ func (d *Digests) graderFilesOf(s *eval.Suite, t *eval.Task) (map[string]string,
 		lists = append(lists, c.Graders)
 	}
 	for _, g := range slices.Concat(lists...) {
-		r, ok := g.Options.(eval.Referrer)
-		if !ok {
-			continue
-		}
-		for _, path := range r.Refers(s, t) {
+		for _, path := range d.refers(g.Options, s, t) {
 			if !reach.Within(s.Root(), path) {
 				continue // another machine can have another version
 			}
@@ -93,29 +89,20 @@ const (
 
 // inputsOf returns the hashes of the contents of the files below the suite's root that an
 // executor reads for a task, by path: its program, instructions and skills. It leaves out large
-// files and those beyond a number. It returns nil if hooks can write them.
+// files and those beyond a number. It returns nil if hooks can write them. [Digests.execution]
+// must have read the skills.
 func (d *Digests) inputsOf(s *eval.Suite, t *eval.Task, options any) (map[string]string, error) {
 	if writesBefore(s) {
 		return nil, nil
 	}
-	var paths []string
-	if r, ok := options.(eval.Referrer); ok {
-		paths = append(paths, r.Refers(s, nil)...)
-	}
+	paths := slices.Clone(d.refers(options, s, nil))
 	for _, f := range slices.Concat(s.Instructions, t.Instructions) {
 		if f.Path != "" {
 			paths = append(paths, f.Path)
 		}
 	}
 	for _, dir := range t.Skills {
-		var own []string
-		for path := range d.Files {
-			if reach.Within(dir, path) && !d.own[path] && reach.Within(s.Dir, path) == reach.Within(s.Dir, dir) {
-				own = append(own, path)
-			}
-		}
-		slices.Sort(own)
-		paths = append(paths, own...)
+		paths = append(paths, d.skillFiles[dir]...)
 	}
 	sums := map[string]string{}
 	for _, path := range paths {

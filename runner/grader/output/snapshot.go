@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"waza/eval"
@@ -27,31 +26,15 @@ func (o *DiffOptions) snapshotDirs(suite *eval.Suite, task *eval.Task) []string 
 
 // possibleDirs lists the directories that [DiffOptions.snapshotDirs] chooses from.
 func (o *DiffOptions) possibleDirs(suite *eval.Suite, task *eval.Task) []string {
-	dir, places := o.ContextDir, o.suiteDirs(suite)
-	if dir == "" {
-		dir, places = "fixtures", []string{suite.Dir}
-		if task != nil {
-			dir = cmp.Or(task.ContextDir, dir)
-		}
+	if o.ContextDir != "" {
+		return suite.Candidates(o.ContextDir, o.BesideDir)
 	}
-	return placesFor(dir, places)
-}
-
-// suiteDirs returns the directories in which a suite's paths are searched, see
-// [eval.Beside.Resolve].
-func (o *DiffOptions) suiteDirs(suite *eval.Suite) []string {
-	dirs := []string{suite.Dir}
-	_, tried, _ := o.Resolve(suite, absentName)
-	for _, path := range tried {
-		if dir := filepath.Dir(path); dir != suite.Dir {
-			dirs = append(dirs, dir)
-		}
+	dir := "fixtures"
+	if task != nil {
+		dir = cmp.Or(task.ContextDir, dir)
 	}
-	return dirs
+	return []string{suite.Path(dir)}
 }
-
-// absentName is a name that no file has. Resolving it returns the searched places.
-const absentName = "\x01"
 
 // snapshotPaths lists the paths that a snapshot can have, in the order of the search.
 func (o *DiffOptions) snapshotPaths(suite *eval.Suite, dirs []string, snapshot string) []string {
@@ -59,22 +42,10 @@ func (o *DiffOptions) snapshotPaths(suite *eval.Suite, dirs []string, snapshot s
 		return nil
 	}
 	var paths []string
-	for _, dir := range slices.Concat(dirs, o.suiteDirs(suite)) {
+	for _, dir := range dirs {
 		paths = append(paths, filepath.Join(dir, filepath.FromSlash(snapshot)))
 	}
-	return paths
-}
-
-// placesFor returns the paths of dir in each of the places; dir alone if it is absolute.
-func placesFor(dir string, places []string) []string {
-	if filepath.IsAbs(dir) {
-		return []string{dir}
-	}
-	var paths []string
-	for _, place := range places {
-		paths = append(paths, filepath.Join(place, filepath.FromSlash(dir)))
-	}
-	return paths
+	return append(paths, suite.Candidates(snapshot, o.BesideDir)...)
 }
 
 // findSnapshot returns the absolute path of a snapshot, or "" if it does not exist.

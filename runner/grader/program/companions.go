@@ -32,6 +32,7 @@ func companions(suite *eval.Suite, scripts []string) []string {
 		own[t.File] = true
 	}
 	var found []string
+	all := map[string]map[string]bool{} // files below each directory with a script
 	for queue := slices.Clone(scripts); len(queue) > 0; queue = queue[1:] {
 		script := queue[0]
 		if !reach.Within(suite.Root(), script) {
@@ -42,7 +43,11 @@ func companions(suite *eval.Suite, scripts []string) []string {
 			continue
 		}
 		dir := filepath.Dir(script)
-		below := filesBelow(dir)
+		below, known := all[dir]
+		if !known {
+			below = filesBelow(dir)
+			all[dir] = below
+		}
 		for _, word := range scriptWord.FindAllString(string(source), -1) {
 			for _, name := range moduleFiles(word) {
 				path := filepath.Join(dir, filepath.FromSlash(name))

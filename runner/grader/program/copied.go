@@ -73,7 +73,7 @@ var ownPlaces = regexp.MustCompile(`^(?:HOME|PWD|OLDPWD|TMPDIR|XDG_.*|WAZA_.*)$`
 
 // place returns the place of the copy of a path.
 func (c *copies) place(path string) string {
-	if rel, err := filepath.Rel(c.root, path); err == nil && reach.Within(c.root, path) {
+	if rel, err := filepath.Rel(c.root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.Join(c.dir, "root", rel)
 	}
 	return filepath.Join(c.dir, "elsewhere", path)

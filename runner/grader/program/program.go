@@ -154,7 +154,10 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	before := g.env.Planned.Compare(g.options, s.Task)
 	if len(before.Changed) == 0 {
 		score, err := g.gradeWith(ctx, s, line, dir, environ, nil, before.Compiled)
-		if ctx.Err() != nil || g.env.Planned.Compare(g.options, s.Task).Same(before) {
+		if ctx.Err() != nil {
+			return score, err
+		}
+		if score.Compared = g.env.Planned.Compare(g.options, s.Task).Same(before); score.Compared {
 			return score, err
 		}
 	}
