@@ -35,6 +35,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 		return e.withTrigger(o, graders), nil
 	}
 	caps := e.Capabilities(o)
+	e.Grading.Planned.Except(e.Dir)
 	var graders []*grader.Bound
 	for _, spec := range o.Task.Effective {
 		b := heldLocked(e, o, spec)
@@ -76,13 +77,10 @@ func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bo
 	return append(graders[:len(graders):len(graders)], behavior.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
 }
 
-// heldLocked returns the grader of a task after its files have been read.
+// heldLocked returns the grader of a task after its files have been read. If they changed since
+// the run was planned, it is broken for this task only.
 func heldLocked(e *Env, o *record.Order, spec *eval.Grader) boundGrader {
-	e.Grading.Planned.Except(e.Dir)
 	if err := e.Grading.Planned.Hold(spec, o.Suite, o.Task, o.GraderFiles); err != nil {
-		if _, known := e.bound[spec]; !known {
-			return keepLocked(e, spec, boundGrader{broken(spec, err), err})
-		}
 		return boundGrader{broken(spec, err), err}
 	}
 	if dir := e.Grading.Planned.Unread(spec.Options, o.Task); dir != "" && !e.unread[dir] {
@@ -103,10 +101,6 @@ func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
 	if b.Bound, b.err = e.Graders.Bind(spec, e.Grading); b.err != nil {
 		b.Bound = broken(spec, b.err)
 	}
-	return keepLocked(e, spec, b)
-}
-
-func keepLocked(e *Env, spec *eval.Grader, b boundGrader) boundGrader {
 	if e.bound == nil {
 		e.bound = map[*eval.Grader]boundGrader{}
 	}

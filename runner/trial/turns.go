@@ -75,7 +75,7 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	s.Duration, s.Destroyed = time.Duration(point.DurationMS)*time.Millisecond, b.destroyed()
 	subject := grader.NewSubject(s)
 	var failed *record.Grade
-	for _, g := range bindCheckpoint(b.env, c) {
+	for _, g := range bindCheckpoint(b.env, b.Order, c) {
 		res, err := g.Grade(ctx, subject)
 		res = atCheckpoint(res, turn.Num)
 		b.a.Reached = append(b.a.Reached, res)
@@ -191,12 +191,12 @@ func askerOf(e *Env, model string) (*judge.Asker, error) {
 }
 
 // bindCheckpoint returns the graders of a checkpoint, each built once per Env.
-func bindCheckpoint(e *Env, c *eval.Checkpoint) []*grader.Bound {
+func bindCheckpoint(e *Env, o *record.Order, c *eval.Checkpoint) []*grader.Bound {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var graders []*grader.Bound
 	for _, spec := range c.Graders {
-		graders = append(graders, e.boundLocked(spec).Bound)
+		graders = append(graders, heldLocked(e, o, spec).Bound)
 	}
 	return graders
 }
