@@ -55,17 +55,43 @@ description: Brews tea.
 Brew tea.
 `
 
+// tampering is what an agent does to the files of a grader.
+type tampering struct {
+	grader string
+	fake   map[string]string // what the agent writes into the suite
+	gone   string            // what it removes
+	names  string            // the changed files
+	needs  string
+}
+
+func (c *tampering) apply(t *testing.T, dir string) {
+	for name, text := range c.fake {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	if c.gone != "" {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, c.gone)))
+	}
+}
+
+// requireRunAgain runs the suite twice with its planned files. Trials whose graders' files changed
+// are not reused; those of the first of these runs are.
+func (c *tampering) requireRunAgain(t *testing.T, r *runnertest.Cached, files string) {
+	t.Helper()
+	res, executed := r.Run(files, record.Request{})
+	require.Equal(t, c.names != "", executed == "a-1 b-1", executed)
+	require.Equal(t, record.Failed, res.Trial(t, "a", 1).Verdict)
+	require.Empty(t, res.Trial(t, "a", 1).ChangedFiles())
+	_, executed = r.Run(files, record.Request{})
+	require.Empty(t, executed)
+}
+
 // A grader that the agent changed during the run decided the verdict, and the cache kept it. The
 // planned content decides, the verdict names the file, and nothing reuses the trial.
 func TestAttackChangedGraderFiles(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		grader string
-		fake   map[string]string // what the agent writes into the suite
-		gone   string            // what it removes
-		names  string            // the changed files
-		needs  string
-	}{
+	for name, c := range map[string]tampering{
 		"program":                   {"{type: program, config: {command: ./check.sh}}", map[string]string{"check.sh": "#!/bin/sh\nexit 0"}, "", "check.sh", "sh"},
 		"argument":                  {"{type: program, config: {command: sh, args: [check.sh]}}", map[string]string{"check.sh": "exit 0"}, "", "check.sh", "sh"},
 		"script":                    {"{type: script, config: {script: check.sh}}", map[string]string{"check.sh": "exit 0"}, "", "check.sh", "sh"},
@@ -90,16 +116,8 @@ func TestAttackChangedGraderFiles(t *testing.T) {
 				dir, err := tr.Dir()
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "out.txt"), []byte("bad"), 0o644))
-				if !tampers {
-					return "{}", nil
-				}
-				for name, text := range c.fake {
-					path := filepath.Join(tr.Suite.Dir, name)
-					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-					require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
-				}
-				if c.gone != "" {
-					require.NoError(t, os.RemoveAll(filepath.Join(tr.Suite.Dir, c.gone)))
+				if tampers {
+					c.apply(t, tr.Suite.Dir)
 				}
 				return "{}", nil
 			})
@@ -113,12 +131,7 @@ func TestAttackChangedGraderFiles(t *testing.T) {
 				}
 			}
 			tampers = false
-			res, executed := r.Run(files, record.Request{})
-			require.Equal(t, c.names != "", executed == "a-1 b-1", executed)
-			require.Equal(t, record.Failed, res.Trial(t, "a", 1).Verdict)
-			require.Empty(t, res.Trial(t, "a", 1).ChangedFiles())
-			_, executed = r.Run(files, record.Request{})
-			require.Empty(t, executed)
+			c.requireRunAgain(t, r, files)
 		})
 	}
 }
@@ -259,13 +272,7 @@ func TestAttackFilesBesideGraders(t *testing.T) {
 	t.Parallel()
 	const passes = "import os\nos._exit(0)\n"
 	python, sh, node := "python3", "sh", "node"
-	for name, c := range map[string]struct {
-		grader string
-		fake   map[string]string // what the agent writes into the suite
-		gone   string            // what it removes
-		names  string            // the changed files
-		needs  string
-	}{
+	for name, c := range map[string]tampering{
 		"module beside a script":         {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.py": passes}, "", "check/json.py", python},
 		"module beside an argument":      {"{type: program, config: {command: python3, args: [check/check.py]}}", map[string]string{"check/json.py": passes}, "", "check/json.py", python},
 		"compiled module":                {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.pyc": "not even compiled"}, "", "check/json.pyc", python},
@@ -292,15 +299,8 @@ func TestAttackFilesBesideGraders(t *testing.T) {
 			files := runnertest.Replace(t, surrounded, "GRADER", c.grader)
 			tampers := true
 			r := runnertest.NewCached(t, func(_ context.Context, tr *executor.Trial) (string, error) {
-				for name, text := range c.fake {
-					path := filepath.Join(tr.Suite.Dir, name)
-					if tampers {
-						require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-						require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
-					}
-				}
-				if c.gone != "" && tampers {
-					require.NoError(t, os.RemoveAll(filepath.Join(tr.Suite.Dir, c.gone)))
+				if tampers {
+					c.apply(t, tr.Suite.Dir)
 				}
 				return "", nil
 			})
@@ -313,12 +313,7 @@ func TestAttackFilesBesideGraders(t *testing.T) {
 			}
 			require.Contains(t, runnertest.Logs(events), strings.Fields(c.names)[0])
 			tampers = false
-			res, executed := r.Run(files, record.Request{})
-			require.Equal(t, "a-1 b-1", executed, "a trial was reused")
-			require.Equal(t, record.Failed, res.Trial(t, "a", 1).Verdict)
-			require.Empty(t, res.Trial(t, "a", 1).ChangedFiles())
-			_, executed = r.Run(files, record.Request{})
-			require.Empty(t, executed)
+			c.requireRunAgain(t, r, files)
 		})
 	}
 }
