@@ -2,9 +2,9 @@
 // directory. It contains run.json (the request), journal.jsonl (one numbered event per line,
 // with a checksum and a digest that only waza can compute) and result.json (written last). It may
 // also contain file contents that lines refer to ([Blobs]). Workspaces are separate, so that those
-// of dead runs are found without reading each run. The package handles lines, their numbers and files, not their meaning. Call
-// [NewStore], then [Store.Create] to record a run, [Store.Open] to read one, [Run.Amend] to
-// append lines to it and [Run.Reopen] to continue it.
+// of dead runs are found without reading each run. The package handles lines, their numbers and
+// files, not their meaning. Call [NewStore], then [Store.Create] to record a run, [Store.Open] to
+// read one, [Run.Amend] to append lines to it and [Run.Reopen] to continue it.
 package journal
 
 import (

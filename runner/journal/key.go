@@ -36,7 +36,6 @@ import (
 // A key is never replaced on its own while some run has digests. Otherwise somebody could remove
 // the key and all digests, and pass the records off as those of an older version.
 const (
-	keyFile = KeyFile
 	keyHead = "waza record key 1\n"
 	keySize = 32
 	// maxKeyFile limits the bytes of the file. The list of a million runs fits.
@@ -105,7 +104,7 @@ type keyring struct {
 
 // load returns the key. The error is [os.ErrNotExist] when the state directory has none.
 func (k *keyring) load() (*stateKey, error) {
-	path := filepath.Join(k.dir, keyFile)
+	path := filepath.Join(k.dir, KeyFile)
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -139,7 +138,7 @@ func (k *keyring) ensure(d disk) (*stateKey, error) {
 	if key, lerr := k.load(); lerr == nil || err == nil || errors.Is(err, os.ErrExist) { // of another process, perhaps
 		return key, lerr
 	}
-	return nil, fmt.Errorf("%s: %w", filepath.Join(k.dir, keyFile), err)
+	return nil, fmt.Errorf("%s: %w", filepath.Join(k.dir, KeyFile), err)
 }
 
 // create creates a key that trusts runs. Of several processes that create it at once, one
@@ -151,7 +150,7 @@ func (k *keyring) create(d disk, trusted func() ([]string, error)) (err error) {
 	}
 	var secret [keySize]byte
 	_, _ = rand.Read(secret[:])                      // never fails
-	f, err := os.CreateTemp(k.dir, "."+keyFile+"-*") // its mode is 0600
+	f, err := os.CreateTemp(k.dir, "."+KeyFile+"-*") // its mode is 0600
 	if err != nil {
 		return err
 	}
@@ -165,7 +164,7 @@ func (k *keyring) create(d disk, trusted func() ([]string, error)) (err error) {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(k.dir, keyFile)
+	path := filepath.Join(k.dir, KeyFile)
 	// A link, unlike a rename, never replaces the key of another process.
 	err = os.Link(f.Name(), path)
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) { // a file system without links
@@ -270,7 +269,7 @@ func (s *Store) Trust(ids ...string) (added []string, err error) {
 	if len(added) == 0 {
 		return nil, nil
 	}
-	return added, s.disk().writeAtomically(filepath.Join(s.dir, keyFile), func(w io.Writer) error {
+	return added, s.disk().writeAtomically(filepath.Join(s.dir, KeyFile), func(w io.Writer) error {
 		_, err := w.Write(next.encode())
 		return err
 	})
@@ -280,7 +279,7 @@ func (s *Store) Trust(ids ...string) (added []string, err error) {
 // replace the directory; empty when they cannot, and when it does not exist.
 func (s *Store) Exposure() string {
 	for _, place := range []struct{ what, path, mode string }{
-		{"state directory", s.dir, "700"}, {"key of records", filepath.Join(s.dir, keyFile), "600"},
+		{"state directory", s.dir, "700"}, {"key of records", filepath.Join(s.dir, KeyFile), "600"},
 	} {
 		var st unix.Stat_t
 		if err := unix.Stat(place.path, &st); err != nil {

@@ -19,9 +19,9 @@ const trashDir = "trash"
 
 func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 
-// Discard moves a run, its workspaces and its exports out of the store and returns their directory in the
-// trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or [ErrAmended]
-// when a process has the run.
+// Discard moves a run, its workspaces and its exports out of the store and returns their directory
+// in the trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or
+// [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
 	if !ValidID(id) || hides(s, id) {
 		return "", ErrNotFound

@@ -3,6 +3,8 @@ package record
 import (
 	"fmt"
 	"strings"
+
+	"waza/eval/files"
 )
 
 // Damage lists the parts of a run's record that are lost, corrupt, or not written by waza.
@@ -31,18 +33,16 @@ type Damage struct {
 
 // DamagedFile is a missing or corrupt file of a run's record.
 type DamagedFile struct {
-	// File is run.json, result.json, files.gz, or record.key for the key of the state directory.
+	// File is run.json, result.json, files.gz, or [files.StateMarker] for the key of the state
+	// directory.
 	File  string `json:"file"`
 	Error string `json:"error"`
 	// Restored reports whether the content of the file was read from the journal.
 	Restored bool `json:"restored"`
 }
 
-// keyFile is the name of the file with the key of the state directory.
-const keyFile = "record.key"
-
 func (f DamagedFile) String() string {
-	if f.File == keyFile {
+	if f.File == files.StateMarker {
 		return fmt.Sprintf("the record cannot be verified without %s: %s", f.File, f.Error)
 	}
 	if f.Restored {
