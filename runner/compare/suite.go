@@ -83,7 +83,8 @@ func ofOnlyTask(suite *record.Contrast, task record.Contrast) {
 	if suite.Interval == nil || task.Interval == nil {
 		return
 	}
-	suite.Interval = &record.Interval{Low: min(task.Interval.Low, suite.Difference), High: max(task.Interval.High, suite.Difference)}
+	i := task.Interval.Including(suite.Difference)
+	suite.Interval = &i
 }
 
 // outcome sets the outcome. The suite is the same if the intervals of the mean differences are

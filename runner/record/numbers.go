@@ -39,6 +39,11 @@ type Interval struct {
 // nil.
 func (i *Interval) ExcludesZero() bool { return i != nil && (i.Low > 0 || i.High < 0) }
 
+// Including returns the interval, extended so that it contains x.
+func (i Interval) Including(x float64) Interval {
+	return Interval{Low: min(i.Low, x), High: max(i.High, x)}
+}
+
 // Distribution describes a set of scores. Without scores, every field is zero. With one score,
 // every field except StdDev is that score.
 type Distribution struct {

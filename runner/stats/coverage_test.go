@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"waza/runner/record"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
 )
 
 // outcomes calls visit for every outcome of tasks with these numbers of trials: their passes.
@@ -65,9 +66,8 @@ func drawRates(rng *rand.Rand, n int) []float64 {
 }
 
 // Adding up all outcomes of suites with equal and unequal rates and numbers of trials, each
-// limit of the mean over tasks is wrong in at most 2.5 % of cases. Two tasks with one and two
-// trials have 2.6 % at some rates. The former combination of the tasks' distances to their
-// limits missed the truth in 21 % of 40 tasks with one trial.
+// limit of the mean over tasks is wrong in at most 2.5 % of cases. The former combination of the
+// tasks' distances to their limits missed the truth in 21 % of 40 tasks with one trial.
 func TestMeanOverCovers(t *testing.T) {
 	t.Parallel()
 	for _, trials := range [][]int{{1, 1}, {1, 2}, {1, 20}, {2, 5}, {3, 3, 3}, {1, 5, 20}, {2, 3, 4}, {1, 1, 1, 10}, {1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 1, 2, 1, 2}} {
@@ -93,7 +93,7 @@ func TestMeanOverCovers(t *testing.T) {
 				for _, o := range all {
 					miss(o.interval, chance(trials, o.passed, rates))
 				}
-			}, 0.026, "%v trials, rates %.3f", trials, rates)
+			}, 0.025, "%v trials, rates %.3f", trials, rates)
 		}
 	}
 }
@@ -151,8 +151,8 @@ func TestOneRunHasOneInterval(t *testing.T) {
 			require.InDelta(t, want.Interval.High, e.Interval.High, 1e-12, "%+v", c)
 		}
 	}
-	a, b := MeanOf([]float64{0.2, 0.4, 0.9}, 0.95), MeanInterval([]float64{0.9, 0.2, 0.4}, 0.95)
-	require.Equal(t, a.Interval, b)
+	a, b := MeanInterval([]float64{0.2, 0.4, 0.9}, 0.95), MeanInterval([]float64{0.9, 0.2, 0.4}, 0.95)
+	require.Equal(t, a, b)
 	_, ok := MeanOver([]Part{{}, PartOf([]float64{math.NaN()})}, 0.95)
 	require.False(t, ok)
 }

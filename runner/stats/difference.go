@@ -44,14 +44,7 @@ func Difference(pairs []PartPair, confidence float64) (e Estimate, ok bool) {
 	}
 	variance, bound := within(common), a.bound()+b.bound()
 	rare := a.rareWith(b)
-	gain := func(reach float64) float64 {
-		v := variance + float64(rare*float64(reach*reach))
-		if !(v < bound) {
-			return 1
-		}
-		return bound / v
-	}
-	fall, rise := gain(max(b.down(), a.up())), gain(max(b.up(), a.down()))
+	fall, rise := gain(bound, variance, rare, max(b.down(), a.up())), gain(bound, variance, rare, max(b.up(), a.down()))
 	value := b.mean - a.mean
 	tail := (1 - saneConfidence(confidence)) / 2
 	b.gainLow, a.gainHigh = fall, fall
@@ -112,12 +105,12 @@ func (c *rateDifferenceCache) put(key rateDifference, e Estimate) {
 func within(pairs []PartPair) float64 {
 	weights := 0.0
 	for _, p := range pairs {
-		weights += p.weight()
+		weights += p.A.weight()
 	}
 	sums := make([]float64, 0, len(pairs))
 	var single, differences []float64
 	for _, p := range pairs {
-		share := p.weight() / weights
+		share := p.A.weight() / weights
 		a, b := p.A, p.B
 		if a.N > 1 && b.N > 1 {
 			v := float64(a.StdDev*a.StdDev)/float64(a.N) + float64(b.StdDev*b.StdDev)/float64(b.N)
@@ -141,13 +134,6 @@ func within(pairs []PartPair) float64 {
 	return sumOf(sortedCopy(sums))
 }
 
-func (p PartPair) weight() float64 {
-	if p.A.Weight == 0 {
-		return 1
-	}
-	return p.A.Weight
-}
-
 // rareWith is [partsMean.rare] of the values on both sides.
 func (m *partsMean) rareWith(other *partsMean) float64 {
 	both := &partsMean{heaviest: max(m.heaviest, other.heaviest)}
@@ -167,7 +153,7 @@ func DifferenceOfSamples(a, b *Sample, confidence float64) Estimate {
 		// probability of error, so the limits of the difference keep theirs.
 		half := 1 - tail
 		ia, ib := a.Interval(half), b.Interval(half)
-		return Estimate{value, record.Interval{Low: min(value, ib.Low-ia.High), High: max(value, ib.High-ia.Low)}}
+		return Estimate{value, record.Interval{Low: ib.Low - ia.High, High: ib.High - ia.Low}.Including(value)}
 	}
 	return Estimate{value, record.Interval{Low: meld(lowB, highA, value, tail), High: -meld(lowA, highB, -value, tail)}}
 }

@@ -26,6 +26,13 @@ type Part struct {
 	Weight float64
 }
 
+func (p Part) weight() float64 {
+	if p.Weight == 0 {
+		return 1
+	}
+	return p.Weight
+}
+
 // PartOf describes the values of a task, in any order. Values beyond 0 and 1 count as those; NaN
 // and infinities are omitted.
 func PartOf(values []float64) Part {
@@ -60,16 +67,11 @@ func RatePart(s Share) Part {
 // The bootstrap is not an alternative, because it draws only observed values: from three passes
 // it concludes that nothing ever fails.
 func MeanInterval(values []float64, confidence float64) record.Interval {
-	return MeanOf(values, confidence).Interval
-}
-
-// MeanOf estimates the mean of values from 0 to 1, see [MeanInterval].
-func MeanOf(values []float64, confidence float64) Estimate {
 	e, ok := MeanOver([]Part{PartOf(values)}, confidence)
 	if !ok {
-		return Estimate{Interval: record.Interval{Low: 0, High: 1}}
+		return record.Interval{Low: 0, High: 1}
 	}
-	return e
+	return e.Interval
 }
 
 // MeanOver estimates the weighted mean of the tasks' means. It is about exactly these tasks, not
@@ -138,10 +140,7 @@ func meanOf(parts []Part) (*partsMean, bool) {
 		if p.N <= 0 || p.Weight < 0 {
 			continue
 		}
-		w := weighed{Distribution: p.Distribution, share: p.Weight}
-		if w.share == 0 {
-			w.share = 1
-		}
+		w := weighed{Distribution: p.Distribution, share: p.weight()}
 		w.Mean = clamp(w.Mean, 0, 1)
 		m.parts = append(m.parts, w)
 		m.least, m.most = min(m.least, clamp(p.Min, 0, 1)), max(m.most, clamp(p.Max, 0, 1))
@@ -273,14 +272,18 @@ func (m *partsMean) up() float64   { return 1 - m.least }
 // adapt sets the factors from the estimated variance.
 func (m *partsMean) adapt(variance float64) {
 	bound, rare := m.bound(), m.rare()
-	gain := func(reach float64) float64 {
-		v := variance + float64(rare*float64(reach*reach))
-		if !(v < bound) {
-			return 1
-		}
-		return bound / v
+	m.gainLow, m.gainHigh = gain(bound, variance, rare, m.down()), gain(bound, variance, rare, m.up())
+}
+
+// gain returns the factor of an effective number of values: the largest possible variance divided
+// by the estimated one, and at least 1. The latter gets the contribution of [unseen] values at the
+// distance reach; rare is the sum of the squares of their weights.
+func gain(bound, variance, rare, reach float64) float64 {
+	v := variance + float64(rare*float64(reach*reach))
+	if !(v < bound) {
+		return 1
 	}
-	m.gainLow, m.gainHigh = gain(m.down()), gain(m.up())
+	return bound / v
 }
 
 // low returns the probability of the observed mean or a higher one if p is the true mean. It

@@ -14,7 +14,7 @@ type Side struct {
 }
 
 const (
-	// mostNamed is the most sides that [Common] names for a task.
+	// mostNamed is the most sides of a task, or tasks of a side, that a sentence names.
 	mostNamed = 3
 	noScore   = "has no score"
 )

@@ -53,10 +53,8 @@ func (g *graded) add(task int, res *record.Trial) {
 			}
 		}
 	}
-	switch {
-	case res.Verdict == record.TimedOut:
-	case res.Verdict == record.Failed && ended == 0:
-	default:
+	finished := res.Verdict != record.TimedOut && (res.Verdict != record.Failed || ended > 0)
+	if finished {
 		if g.most[task] == nil {
 			g.most[task] = map[string]int{}
 		}

@@ -31,16 +31,11 @@ func (t *Task) rate() record.Rate {
 	}
 	r.PassRateInterval = nil
 	if t.Early.comparable(t.Counts) {
-		i := holding(t.Early.Sample.Interval(stats.DefaultConfidence), *r.PassRate)
+		// Some of the ended trials may have ended after the decision.
+		i := t.Early.Sample.Interval(stats.DefaultConfidence).Including(*r.PassRate)
 		r.PassRateInterval = &i
 	}
 	return r
-}
-
-// holding widens an interval so that it contains a rate: that of all ended trials, of which some
-// may have ended after the decision, or the unbiased one.
-func holding(i record.Interval, rate float64) record.Interval {
-	return record.Interval{Low: min(i.Low, rate), High: max(i.High, rate)}
 }
 
 // passK returns pass@k and pass^k of the task.
@@ -117,7 +112,7 @@ func RateOver(tasks []*record.Task, c record.Counts) record.Rate {
 		return r
 	}
 	if len(parts) == 1 && only != nil { // the interval of the only task
-		e.Interval = holding(*only, e.Value)
+		e.Interval = only.Including(e.Value)
 	}
 	r = rateFrom(e)
 	r.PassRateBasis = record.BasisTasks

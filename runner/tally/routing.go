@@ -133,7 +133,6 @@ func (r *routed) result(rec *record.Run, cell *record.Cell) *record.RoutingResul
 // the order in which trials happen to end.
 type routingSum struct {
 	res     record.RoutingResult
-	right   float64
 	parts   []stats.Part
 	clients map[string]*record.ClientResult
 	pairs   map[string]*record.ConfusionCell
@@ -184,7 +183,6 @@ func (s *routingSum) addTask(t *routedTask) {
 			}
 		}
 	}
-	s.right += share(right)
 	s.parts = append(s.parts, stats.RatePart(stats.Share{Passed: right, N: t.trials}))
 	for name, n := range matches {
 		c := s.client(name)
@@ -219,8 +217,7 @@ func (s *routingSum) result() *record.RoutingResult {
 	}
 	addClientQuotients(&r.ClientMatches)
 	if e, ok := stats.MeanOver(s.parts, stats.DefaultConfidence); ok {
-		r.Accuracy = quotient(s.right, float64(r.Tasks))
-		r.AccuracyInterval = &e.Interval
+		r.Accuracy, r.AccuracyInterval = &e.Value, &e.Interval
 	}
 	s.confusion()
 	return r

@@ -2,6 +2,7 @@ package tally
 
 import (
 	"math"
+	"slices"
 
 	"waza/runner/record"
 	"waza/runner/stats"
@@ -46,22 +47,12 @@ func NewComparedSuite(tasks []*ComparedTask, confidence float64) *ComparedSuite 
 
 // Informative reports whether the scores of some task carry more information than its verdicts.
 func (s *ComparedSuite) Informative() bool {
-	for _, t := range s.Tasks {
-		if t.ScoresInformative {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Tasks, func(t *ComparedTask) bool { return t.ScoresInformative })
 }
 
 // CouldStop reports whether some task could stop early.
 func (s *ComparedSuite) CouldStop() bool {
-	for _, t := range s.Tasks {
-		if t.CouldStop() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Tasks, (*ComparedTask).CouldStop)
 }
 
 // Tests returns the number of tests of the tasks.

@@ -199,7 +199,7 @@ func (t *ComparedTask) contrastRates(confidence float64) *record.Contrast {
 	switch {
 	case t.Untestable():
 	case t.CouldStop():
-		i := holding(stats.DifferenceOfSamples(t.A.asSample(), t.B.asSample(), confidence).Interval, c.Difference)
+		i := stats.DifferenceOfSamples(t.A.asSample(), t.B.asSample(), confidence).Interval.Including(c.Difference)
 		c.Interval = &i
 	default:
 		if e, ok := stats.DifferenceOfRates(t.A.Share, t.B.Share, confidence); ok {

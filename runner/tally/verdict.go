@@ -14,8 +14,10 @@ func CheckTrial(res *record.Trial) error {
 	if !res.Verdict.Known() {
 		return fmt.Errorf("unknown verdict %q", res.Verdict)
 	}
-	if res.Score != nil && given.Check(*res.Score) != nil {
-		return given.Check(*res.Score)
+	if res.Score != nil {
+		if err := given.Check(*res.Score); err != nil {
+			return err
+		}
 	}
 	for i := range res.Graders {
 		g := &res.Graders[i]
@@ -23,7 +25,7 @@ func CheckTrial(res *record.Trial) error {
 			return fmt.Errorf("grader %q: %w", g.Name, err)
 		}
 		if !(g.Weight >= 0) || math.IsInf(g.Weight, 0) {
-			return fmt.Errorf("grader %q: the weight is %v, expected a positive number", g.Name, g.Weight)
+			return fmt.Errorf("grader %q: the weight is %v, expected 0 or more", g.Name, g.Weight)
 		}
 	}
 	if verdict, _, _ := VerdictOf(res.Graders); res.Verdict == record.Passed && verdict != record.Passed {

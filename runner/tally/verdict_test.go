@@ -147,8 +147,8 @@ func TestCheckTrial(t *testing.T) {
 		"the score is 7":       {Verdict: record.Passed, Score: &seven},
 		`grader "g": the score is -1, expected a number from 0 to 1`:     {Verdict: record.Failed, Graders: []record.Grade{gave(-1, false)}},
 		`grader "g": the score is NaN, expected a number from 0 to 1`:    {Verdict: record.Failed, Graders: []record.Grade{gave(math.NaN(), false)}},
-		`grader "g": the weight is -2, expected a positive number`:       {Verdict: record.Passed, Graders: []record.Grade{weighs(-2)}},
-		`grader "g": the weight is +Inf, expected a positive number`:     {Verdict: record.Passed, Graders: []record.Grade{weighs(math.Inf(1))}},
+		`grader "g": the weight is -2, expected 0 or more`:               {Verdict: record.Passed, Graders: []record.Grade{weighs(-2)}},
+		`grader "g": the weight is +Inf, expected 0 or more`:             {Verdict: record.Passed, Graders: []record.Grade{weighs(math.Inf(1))}},
 		"the verdict is passed, but that of its graders is failed":       {Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, false)}},
 		"the verdict is passed, but that of its graders is needs_review": {Verdict: record.Passed, Graders: []record.Grade{waiting("human")}},
 	} {
