@@ -154,7 +154,7 @@ func (p *pairing) noteNonePassed() {
 	case len(r.Tasks) == 0:
 	case passed == 0:
 		p.note("no trial of the compared tasks passed in either run")
-	case r.NonePassed() && r.Regressed == 0 && r.Outcome != OutcomeWorse:
+	case r.NonePassed() && !r.ShowsRegression():
 		p.noteOf(p.run.head.Name, "passed no trial of the compared tasks, in too few trials for a test")
 	}
 }

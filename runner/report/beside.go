@@ -82,7 +82,7 @@ func trialsToShow(n *record.Needed) string {
 	case n == nil:
 		return "; both sides agree so far"
 	case n.Trials == 0:
-		return "; more than 10,000 trials of each task would show such a gain"
+		return "; more than 10,000 trials of each task would show such a difference"
 	}
 	return "; " + text.Count(n.More, "more trial", "more trials") + " of each task would show such a difference in 4 of 5 runs"
 }

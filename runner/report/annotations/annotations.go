@@ -97,7 +97,7 @@ func (a *writer) collapsed(c *compare.RunComparison, strict bool, effect compare
 		a.add(level, "collapsed", fmt.Sprintf("task %q passed all of its %s of the reference and none of %s, too few for a test: a rule of the gate, not a significance result",
 			t.ID, text.Count(t.Reference.Counted(), "trial", "trials"), text.Count(t.Run.Counted(), "trial", "trials")))
 	}
-	if strict && c.NonePassed() && c.Regressed == 0 && c.Outcome != compare.OutcomeWorse {
+	if strict && c.NonePassed() && !c.ShowsRegression() {
 		a.add("error", "undecided", "no trial of run "+c.Run+" passed, in too few trials for a test; add trials")
 	}
 }

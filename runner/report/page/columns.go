@@ -7,7 +7,6 @@ import (
 
 	"waza/runner/record"
 	"waza/runner/report"
-	"waza/runner/stats"
 )
 
 const (
@@ -72,12 +71,15 @@ func letterOf(v record.Verdict) byte {
 func (d *htmlData) gatherTrials(h record.Handle) error {
 	var verdicts strings.Builder
 	whys := map[string]int{}
-	last := -1
-	var speeds speeds
-	of := make([]measured, len(d.tasks))
+	last, written := -1, int64(0)
+	counted := make([][]int, len(d.tasks))
 	err := h.Trials(func(task int, t *record.Trial) error {
-		speeds.add(&d.tasks[task].TaskRef, t)
-		of[task].add(t)
+		if l := t.Ledger(); l != nil && l.Agent != nil {
+			written += l.Agent.OutputTokens
+		}
+		if t.Verdict.Counted() {
+			counted[task] = append(counted[task], len(d.columns.Num))
+		}
 		for last < task {
 			last++
 			d.first[last] = len(d.columns.Num)
@@ -93,10 +95,7 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 		d.first[last] = len(d.columns.Num)
 	}
 	d.columns.Verdict = verdicts.String()
-	for i := range of {
-		d.tasks[i].Medians = of[i].medians()
-	}
-	d.page.TrialMS, d.page.TokensWrittenPerSecond = stats.SpreadOf(speeds.counted), speeds.tokensWrittenPerSecond()
+	d.describe(counted, written)
 	return err
 }
 
