@@ -17,7 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxAgentFiles limits the agents of one directory that are read to find one by its name.
+// maxAgentFiles limits the agents of one directory.
 const maxAgentFiles = 100
 
 // agentKeys are the keys of an agent's frontmatter that waza or agents read.
@@ -105,20 +105,26 @@ func (l agentLoader) find(name string, dirs []string) *agentFile {
 func (l agentLoader) agents(dirs []string) iter.Seq[*agentFile] {
 	return func(yield func(*agentFile) bool) {
 		for _, dir := range dirs {
-			l.dependsOn(dir)
-			entries, _ := os.ReadDir(dir)
-			read := 0
-			for _, e := range entries {
-				if !strings.HasSuffix(e.Name(), skill.AgentSuffix) || read == maxAgentFiles {
-					continue
-				}
-				read++
-				if a := l.read(filepath.Join(dir, e.Name())); a != nil && !yield(a) {
+			for _, path := range l.filesIn(dir) {
+				if a := l.read(path); a != nil && !yield(a) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// filesIn returns the paths of the agents of a directory.
+func (l agentLoader) filesIn(dir string) []string {
+	l.dependsOn(dir)
+	entries, _ := os.ReadDir(dir)
+	var paths []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), skill.AgentSuffix) && len(paths) < maxAgentFiles {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }
 
 // similar returns the name of the agent that was most likely meant, or "". A file's name means
@@ -176,22 +182,20 @@ func (l agentLoader) graders(a *agentFile) []*Grader {
 	}
 	src := decode.NewSource(a.path, l.display(a.path), a.Text)
 	list := decode.Follow(tools)
+	names := *list
 	if list.Kind == yaml.ScalarNode { // a list in one text, as some agents have it
-		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, name := range strings.Split(decode.Follow(tools).Value, ",") {
+		names = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, name := range strings.Split(list.Value, ",") {
 			if name = strings.TrimSpace(name); name != "" {
-				list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
+				names.Content = append(names.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
 			}
 		}
 	}
-	place := func(n *yaml.Node) *yaml.Node {
-		moved := *n
-		moved.Line = key.Line + 1 // the line of dashes
-		return &moved
-	}
-	options := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line + 1, Column: key.Column,
-		Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: kind.ToolList, Line: key.Line + 1, Column: key.Column}, place(list)}}
-	g := &Grader{Name: nameOfToolGrader, Type: kind.Name, File: a.path, Line: key.Line + 1, Column: key.Column,
+	line := key.Line + 1 // the line of dashes
+	names.Line = line
+	options := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: line, Column: key.Column,
+		Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: kind.ToolList, Line: line, Column: key.Column}, &names}}
+	g := &Grader{Name: nameOfToolGrader, Type: kind.Name, File: a.path, Line: line, Column: key.Column,
 		src: src, node: options, config: options}
 	return graderLoader{l.loader}.load([]*Grader{g}, nil)
 }

@@ -76,6 +76,13 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return load(path, o, true)
+}
+
+// load is like [Load] for a file. withOwner also searches the suite of a file that is only a part
+// of a suite. The search loads other files without it, because each could search the suite of the
+// other one.
+func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
@@ -100,7 +107,7 @@ func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
 		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
-	if reportPart(l, src) {
+	if withOwner && reportPart(l, src) {
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -147,8 +154,9 @@ func (l *loader) load(src *decode.Source) {
 	matrix.check()
 	executors.load()
 	s.Graders = graderLoader{l}.load(s.Graders, nil)
-	l.skills.agent = agentLoader{l.skills}.load()
-	s.Graders = append(s.Graders, agentLoader{l.skills}.graders(l.skills.agent)...)
+	agents := agentLoader{l.skills}
+	l.skills.agent = agents.load()
+	s.Graders = append(s.Graders, agents.graders(l.skills.agent)...)
 	before := l.Errors()
 	loadTasks(l)
 	matrix.combine()

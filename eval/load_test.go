@@ -426,3 +426,15 @@ name: none
 	require.True(t, discover.IsSuiteIn(filepath.Join(dir, "a", "evaluation.yaml"), files.View{}))
 	require.False(t, discover.IsSuiteIn(filepath.Join(dir, "within", "evaluation.yaml"), files.View{}))
 }
+
+// Two tasks with the names of suites were each loaded to find the suite of the other one, without
+// an end.
+func TestTasksWithNamesOfSuites(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte("-- a.eval.yaml --\n{id: a, prompt: x}\n-- b.eval.yaml --\n{id: b, prompt: x}\n")))
+	s, diags, err := eval.Load(filepath.Join(dir, "a.eval.yaml"), eval.Options{})
+	require.NoError(t, err)
+	require.Nil(t, s)
+	require.Len(t, diags, 1)
+	require.Contains(t, diags[0].Message, "this is a task, not a suite, and no suite")
+}

@@ -10,10 +10,6 @@ import (
 	"waza/eval/skill"
 )
 
-// levelsOfParts is the number of directories, from that of a file upwards, in which its suite is
-// searched.
-const levelsOfParts = 3
-
 // reportOtherFile reports a file that is no suite by its name, and returns whether it did.
 func reportOtherFile(l *loader, abs string) bool {
 	base := filepath.Base(abs)
@@ -46,7 +42,7 @@ func reportPart(l *loader, src *decode.Source) bool {
 		return false
 	}
 	suite, task := suiteOf(l, src.Path)
-	const nowhere = "and no suite in its directory or the two above it has it"
+	const nowhere = "and no suite in its directory or above it has it"
 	message := "these are trigger tests, not a suite, " + nowhere
 	switch {
 	case tests && suite != "":
@@ -62,29 +58,22 @@ func reportPart(l *loader, src *decode.Source) bool {
 }
 
 // suiteOf returns the suite that a file is a part of, and the task that the file declares. Both
-// are empty if there is no such suite near the file.
+// are empty if there is no such suite above the file.
 func suiteOf(l *loader, path string) (suite, task string) {
-	dir := filepath.Dir(path)
-	for range levelsOfParts {
-		suites, _ := discover.At(dir, l.options.view())
-		for _, file := range suites {
-			if file == path {
-				continue
-			}
-			s, _, err := Load(file, Options{Overlay: l.options.Overlay, Accessed: l.options.Accessed})
-			if err != nil || s == nil || !s.Has(path) {
-				continue
-			}
-			for _, t := range s.Tasks {
-				if t.File == path {
-					return file, t.ID
-				}
-			}
-			return file, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	for _, file := range discover.Above(path, l.options.view()) {
+		if file == path {
+			continue
 		}
-		if dir = filepath.Dir(dir); dir == filepath.Dir(dir) {
-			break
+		s, _, err := load(file, Options{Overlay: l.options.Overlay, Accessed: l.options.Accessed}, false)
+		if err != nil || s == nil || !s.Has(path) {
+			continue
 		}
+		for _, t := range s.Tasks {
+			if t.File == path {
+				return file, t.ID
+			}
+		}
+		return file, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	return "", ""
 }

@@ -33,7 +33,7 @@ func (s *Suite) SkillNames(name string) []string {
 type skillLoader struct {
 	*loader
 	found map[string][]SkillIn // by the path of the directory
-	usual *[]string            // the result of usualDirectories; nil before
+	dirs  *[]string            // the result of directories; nil before
 	agent *agentFile           // the agent under test; nil without one
 }
 
@@ -56,8 +56,8 @@ func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 			path, src, node = decode.At("skill_directories", i), c.src, c.node
 		}
 		what := "contains no SKILL.md, directly or one level down"
-		switch entries, _ := filepath.Glob(filepath.Join(abs, "*"+skill.AgentSuffix)); {
-		case len(entries) > 0:
+		switch {
+		case len(agentLoader{l}.filesIn(abs)) > 0:
 			continue
 		case !files.IsDir(abs):
 			what = "is not a directory"
@@ -84,18 +84,17 @@ func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 // directories returns the skill directories of tasks that name none. A suite whose directories
 // lack the skill under test gets that skill as well.
 func (l *skillLoader) directories() []string {
-	dirs := l.suite.Config.SkillDirectories
-	if len(dirs) > 0 {
-		if slices.ContainsFunc(dirs, func(dir string) bool { return named(l.skillsIn(l.fromSuite(dir)), l.suite.Skill) != nil }) {
-			return dirs
+	if l.dirs == nil {
+		dirs := l.suite.Config.SkillDirectories
+		switch {
+		case len(dirs) == 0:
+			dirs = l.usualDirectories()
+		case !slices.ContainsFunc(dirs, func(dir string) bool { return named(l.skillsIn(l.fromSuite(dir)), l.suite.Skill) != nil }):
+			dirs = append(slices.Clip(dirs), l.usualDirectory()...)
 		}
-		return append(slices.Clip(dirs), l.usualDirectory()...)
+		l.dirs = &dirs
 	}
-	if l.usual == nil {
-		found := l.usualDirectories()
-		l.usual = &found
-	}
-	return *l.usual
+	return *l.dirs
 }
 
 // named returns the skill with a name, or nil.
@@ -201,7 +200,8 @@ func (l *skillLoader) brokenSeverity(sk SkillIn) decode.Severity {
 // finding is an error unless the suite has no skills at all and no executor that takes them, as
 // suites that were copied without their skill.
 func (l *skillLoader) checkNamed(name string, src *decode.Source) {
-	if name == "" || l.options.NoSkills || l.withheld(name) || l.underTest(name) != nil || l.agent != nil && l.suite.Agent == "" && name == l.suite.Skill || name == l.suite.Agent {
+	isAgent := name == l.suite.Agent || l.agent != nil && l.suite.Agent == "" && name == l.suite.Skill
+	if name == "" || l.options.NoSkills || l.withheld(name) || isAgent || l.underTest(name) != nil {
 		return
 	}
 	found := l.nearby()
@@ -279,7 +279,7 @@ func skillNames(list []SkillIn) []string {
 func reportTypos(l *loader, s *skill.Skill, known []string) {
 	for _, key := range s.Keys() {
 		near := decode.Nearest(key, known)
-		if slices.Contains(known, key) || !decode.IsTypo(key, near) {
+		if near == key || !decode.IsTypo(key, near) {
 			continue
 		}
 		k, _ := decode.LookupPair(s.Head, key)
@@ -298,15 +298,20 @@ func reportHead(l *loader, s *skill.Skill, severity decode.Severity) {
 // skill under test, wherever it is, and those of the project.
 func (l *skillLoader) usualDirectories() []string {
 	dirs := l.usualDirectory()
-	p := l.suite.Project
-	if p == nil || p.Paths.Skills == "" || !filepath.IsLocal(filepath.FromSlash(p.Paths.Skills)) {
-		return dirs
-	}
-	all := filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Skills))
-	if l.skillsIn(all) == nil || slices.Contains(dirs, all) {
+	all := l.projectSkills()
+	if all == "" || l.skillsIn(all) == nil || slices.Contains(dirs, all) {
 		return dirs
 	}
 	return append(dirs, all)
+}
+
+// projectSkills returns the directory in which the project keeps skills, or "".
+func (l *skillLoader) projectSkills() string {
+	p := l.suite.Project
+	if p == nil || p.Paths.Skills == "" || !filepath.IsLocal(filepath.FromSlash(p.Paths.Skills)) {
+		return ""
+	}
+	return filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Skills))
 }
 
 // usualDirectory finds the skill under test for a suite that names no directory: beside the
@@ -363,8 +368,8 @@ const (
 func (l *skillLoader) usualPlaces() []string {
 	dir := l.suite.Dir
 	places := []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))}
-	if p := l.suite.Project; p != nil && p.Paths.Skills != "" && filepath.IsLocal(filepath.FromSlash(p.Paths.Skills)) {
-		places = append(places, filepath.Join(p.Dir(), filepath.FromSlash(p.Paths.Skills)))
+	if all := l.projectSkills(); all != "" {
+		places = append(places, all)
 	}
 	root, levels := files.RepositoryRoot(dir), levelsOfRepository
 	if root == "" {

@@ -242,7 +242,7 @@ func (l suiteCheck) checkInputNames() {
 // checkBaseline reports a comparison of two equal sides.
 func (l suiteCheck) checkBaseline() {
 	s := l.suite
-	if !s.Baseline || len(s.Tasks) == 0 || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 || l.skills.agent != nil }) {
+	if !s.Baseline || len(s.Tasks) == 0 || l.skills.agent != nil || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
 		return
 	}
 	if l.options.Baseline {

@@ -21,7 +21,7 @@ import (
 const suitesArg = "[SUITE|DIR|SKILL…]"
 
 // findSuites turns the arguments of a command into suite files. A directory means every suite
-// below it, a skill's name its suite, no argument the current directory.
+// below it, a skill's name, SKILL.md or directory its suite, no argument the current directory.
 func findSuites(e *env, args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -37,15 +37,13 @@ func findSuites(e *env, args []string) ([]string, error) {
 			paths = append(paths, path)
 			continue
 		}
-		if isSkill := err == nil && (filepath.Base(arg) == skill.FileName || info.IsDir() && flags.IsFile(filepath.Join(arg, skill.FileName))); isSkill {
-			path, err := suiteOfSkill(arg, info.IsDir())
+		if err == nil && filepath.Base(arg) == skill.FileName {
+			path, err := suiteOfSkill(filepath.Dir(arg))
 			if err != nil {
 				return nil, err
 			}
-			if path != "" {
-				paths = append(paths, path)
-				continue
-			}
+			paths = append(paths, path)
+			continue
 		}
 		if err != nil || !info.IsDir() {
 			paths = append(paths, arg) // loading it reports the problem
@@ -60,6 +58,14 @@ func findSuites(e *env, args []string) ([]string, error) {
 		}
 		if len(found.Suites) == 0 && found.Problems.HasErrors() {
 			return nil, exit.With(exit.Usage) // the errors explain it
+		}
+		if len(found.Suites) == 0 && flags.IsFile(filepath.Join(arg, skill.FileName)) {
+			path, err := suiteOfSkill(arg)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+			continue
 		}
 		if len(found.Suites) == 0 {
 			return nil, exit.Usagef(hintWithoutSuites(arg), "no suites found in %s or below it", arg)
@@ -82,17 +88,9 @@ func hintWithoutSuites(dir string) string {
 	return "a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name a suite, or a directory above one"
 }
 
-// suiteOfSkill returns the suite of a skill, by the path of its SKILL.md or directory. It is ""
-// for a directory with suites below it.
-func suiteOfSkill(path string, isDir bool) (string, error) {
-	if isDir {
-		if found, err := discover.Suites(path, files.View{}); err != nil || len(found.Suites) > 0 || found.Problems.HasErrors() {
-			return "", err
-		}
-	} else {
-		path = filepath.Dir(path)
-	}
-	abs, err := filepath.Abs(path)
+// suiteOfSkill returns the suite of the skill in a directory.
+func suiteOfSkill(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}

@@ -41,9 +41,7 @@ func (s *Source) syntaxError(err error) Diagnostic {
 	if at := s.lineOfFault(err); at > 0 {
 		line = at
 	}
-	line = s.filled(max(1, min(line, len(s.lines))))
-	d.Line, d.Column = line, len(indentOf(s.line(line)))+1
-	d.EndColumn = d.Column + max(1, utf8.RuneCountInString(s.line(line)[d.Column-1:]))
+	s.mark(&d, s.filled(max(1, min(line, len(s.lines)))))
 	for _, hint := range []func(*Diagnostic) bool{s.hintTab, s.hintOpen, s.hintColon, s.hintKey, s.hintCharacter, s.hintBlock} {
 		if hint(&d) {
 			break
@@ -105,6 +103,14 @@ func (s *Source) filled(line int) int {
 		line--
 	}
 	return line
+}
+
+// mark moves a finding to the text of a line.
+func (s *Source) mark(d *Diagnostic, line int) {
+	text := s.line(line)
+	indent := len(indentOf(text))
+	d.Line, d.Column = line, indent+1
+	d.EndColumn = d.Column + max(1, utf8.RuneCountInString(text[indent:]))
 }
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
@@ -191,8 +197,7 @@ func (s *Source) hintColon(d *Diagnostic) bool {
 		return true
 	}
 	if before := s.filled(max(1, d.Line-1)); unspacedKey().MatchString(s.line(before)) {
-		d.Line, d.Column = before, len(indentOf(s.line(before)))+1
-		d.EndColumn = d.Column + utf8.RuneCountInString(s.line(before)[d.Column-1:])
+		s.mark(d, before)
 		d.Message += "; write a space after the colon of a key"
 		return true
 	}
@@ -205,13 +210,9 @@ func (s *Source) hintKey(d *Diagnostic) bool {
 	if !strings.Contains(d.Message, "expected ':'") {
 		return false
 	}
-	for line := d.Line; line > 0 && line > d.Line-2; line = s.filled(max(1, line-1)) {
+	for _, line := range []int{d.Line, max(1, d.Line-1)} {
 		if text := s.line(line); !keyColon().MatchString(text) && strings.TrimSpace(text) != "" {
-			d.Line, d.Column = line, len(indentOf(text))+1
-			d.EndColumn = d.Column + utf8.RuneCountInString(text[d.Column-1:])
-			break
-		}
-		if line == 1 {
+			s.mark(d, line)
 			break
 		}
 	}

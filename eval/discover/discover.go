@@ -136,18 +136,11 @@ func isFound(path, root, named string, v files.View) bool {
 
 // Above returns the suite files to which a file may belong: those in its directory and in the
 // directories above it, the nearest first. It stops at the root of the repository, or after ten
-// levels without one. Files of the overlay count.
+// levels. Files of the overlay count.
 func Above(path string, v files.View) []string {
 	var found []string
-	dir := filepath.Dir(path)
-	root := files.RepositoryRoot(dir)
-	for range project.MaxLevelsUp {
+	for dir := range files.Upwards(filepath.Dir(path), project.MaxLevelsUp) {
 		found = append(found, suitesIn(dir, v)...)
-		up := filepath.Dir(dir)
-		if dir == root || up == dir {
-			break
-		}
-		dir = up
 	}
 	return found
 }

@@ -93,9 +93,6 @@ func suitesAt(dir string, v files.View) ([]string, error) {
 	return suites, nil
 }
 
-// At returns the suite files of a directory, which must be absolute. It does not search below it.
-func At(dir string, v files.View) ([]string, error) { return suitesAt(dir, v) }
-
 // rootWordOf returns the name of a directory's root in messages.
 func rootWordOf(root, dir string) string {
 	if root == dir {

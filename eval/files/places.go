@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 )
@@ -18,6 +19,21 @@ func RepositoryRoot(dir string) string {
 			return ""
 		}
 		dir = up
+	}
+}
+
+// Upwards yields dir and the directories above it, the nearest first, up to the root of its
+// repository, and at most that many.
+func Upwards(dir string, most int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		root := RepositoryRoot(dir)
+		for range most {
+			up := filepath.Dir(dir)
+			if !yield(dir) || dir == root || up == dir {
+				return
+			}
+			dir = up
+		}
 	}
 }
 

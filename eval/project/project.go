@@ -8,7 +8,6 @@ package project
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 
@@ -22,7 +21,7 @@ import (
 const Name = ".waza.yaml"
 
 // MaxLevelsUp is how many directories above a file are searched for its suite and its project,
-// if no repository ends the search.
+// unless the root of its repository ends the search before.
 const MaxLevelsUp = 10
 
 // A Project is a .waza.yaml. It is immutable and safe for concurrent use. The comments of its
@@ -206,8 +205,8 @@ type Reading struct {
 	Findings *decode.Findings
 }
 
-// Find reads the nearest .waza.yaml at or above a directory, up to the root of its repository,
-// or without one up to [MaxLevelsUp] directories. It returns nil if there is no readable file.
+// Find reads the nearest .waza.yaml at or above a directory, up to the root of its repository, in
+// at most [MaxLevelsUp] directories. It returns nil if there is no readable file.
 // Findings name the file relative to the caller's dir. The error means that the current
 // directory does not exist any more.
 func Find(dir string, v files.View) (*Project, decode.Diagnostics, error) {
@@ -242,16 +241,10 @@ func Find(dir string, v files.View) (*Project, decode.Diagnostics, error) {
 
 // Read is like [Find], but takes an absolute directory and the functions for reading files.
 func Read(dir string, r Reading) *Project {
-	root := files.RepositoryRoot(dir)
-	for range MaxLevelsUp {
-		if p, found := r.readAt(filepath.Join(dir, Name)); found {
+	for at := range files.Upwards(dir, MaxLevelsUp) {
+		if p, found := r.readAt(filepath.Join(at, Name)); found {
 			return p
 		}
-		up := filepath.Dir(dir)
-		if dir == root || up == dir {
-			break
-		}
-		dir = up
 	}
 	return nil
 }
@@ -300,18 +293,10 @@ func Root(dir string) (string, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	repository := files.RepositoryRoot(dir)
-	for at, level := dir, 0; level <= MaxLevelsUp || repository != ""; level++ {
-		if info, err := os.Stat(filepath.Join(at, Name)); err == nil && info.Mode().IsRegular() {
+	for at := range files.Upwards(dir, MaxLevelsUp) {
+		if files.IsRegular(filepath.Join(at, Name)) {
 			return at, nil
 		}
-		if at == repository || at == filepath.Dir(at) {
-			break
-		}
-		at = filepath.Dir(at)
 	}
-	if repository != "" {
-		return repository, nil
-	}
-	return dir, nil
+	return files.RootOf(dir), nil
 }

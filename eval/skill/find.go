@@ -103,18 +103,7 @@ func Find(arg, from string, dirs ...string) (string, error) {
 var UsualPlaces = []string{"skills", ".github/skills", ".claude/skills", ".agents/skills"}
 
 // above yields a directory and those above it, up to the root of its repository or ten levels.
-func above(dir string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		root := files.RepositoryRoot(dir)
-		for range project.MaxLevelsUp + 1 {
-			up := filepath.Dir(dir)
-			if !yield(dir) || dir == root || up == dir {
-				return
-			}
-			dir = up
-		}
-	}
-}
+func above(dir string) iter.Seq[string] { return files.Upwards(dir, project.MaxLevelsUp+1) }
 
 func isSkill(dir string) bool { return files.IsRegular(filepath.Join(dir, FileName)) }
 

@@ -75,8 +75,7 @@ func FindLimits(dir string) (*Limits, decode.Diagnostics, error) {
 
 // fromFile uses the limits of the nearest .token-limits.json, if there is one.
 func (l *Limits) fromFile(dir string) error {
-	root := files.RepositoryRoot(dir)
-	for range project.MaxLevelsUp {
+	for dir := range files.Upwards(dir, project.MaxLevelsUp) {
 		name := filepath.Join(dir, LimitsFile)
 		f, err := files.Open(name)
 		data, err := files.ReadOpened(f, err, 1<<20)
@@ -87,11 +86,6 @@ func (l *Limits) fromFile(dir string) error {
 		case !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%s: %s", name, files.Reason(err))
 		}
-		up := filepath.Dir(dir)
-		if dir == root || up == dir {
-			break
-		}
-		dir = up
 	}
 	return nil
 }

@@ -42,11 +42,12 @@ type Checked struct {
 
 // Check describes a configuration and its findings, and those about the state directory.
 func Check(c *config.Config, ds decode.Diagnostics, stateDir string) Checked {
-	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}, Exposed: journal.NewStore(stateDir).Exposure()}
+	state := journal.NewStore(stateDir)
+	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}, Exposed: state.Exposure()}
 	if checked.Exposed != "" {
 		checked.Warnings++
 	}
-	if err := journal.NewStore(stateDir).Writable(); err != nil {
+	if err := state.Writable(); err != nil {
 		checked.Unwritable, checked.Valid = err.Error(), false
 		checked.Errors++
 	}

@@ -28,9 +28,9 @@ func (o Options) coverageCommand() *cli.Command {
 		Name: "coverage", Category: help.Skills, ArgsUsage: "[DIR]",
 		Usage: "show which skills have suites, and gaps in those",
 		Description: `A skill is fully covered when its suite has tasks and each task has at least two types
-of graders, its own or the suite's, partially with any other suite. waza also lists tasks without graders, and
-graders that passed in all recorded trials, because these may be unable to fail. It
-reads the newest 20 runs of each suite.
+of graders, its own or the suite's, partially with any other suite. waza also lists
+tasks without graders, and graders that passed in all recorded trials, because these
+may be unable to fail. It reads the newest 20 runs of each suite.
 
 Examples:
   waza coverage

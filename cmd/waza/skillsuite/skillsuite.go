@@ -55,17 +55,31 @@ func Find(name string) (string, error) {
 			return path, nil
 		}
 	}
-	if abs, err := filepath.Abs(dir); dir != "" && err == nil {
-		if here, err := filepath.Abs("."); err == nil {
-			if path := (&readiness.Suites{Project: p, Dir: here}).Of(abs, name); path != "" {
-				return shown(path), nil
-			}
-		}
+	if dir == "" {
+		return "", exit.Usagef("name a suite, a directory or a skill; waza list lists the suites", "no suite, directory or skill named %q (searched %s)", name, strings.Join(tried, ", "))
 	}
-	if dir != "" {
-		return "", exit.Usagef("waza new eval "+name+" creates a suite", "the skill %q has no suite (searched %s)", name, strings.Join(tried, ", "))
+	path, err := named(p, dir, name)
+	if path == "" && err == nil {
+		err = exit.Usagef("waza new eval "+name+" creates a suite", "the skill %q has no suite (searched %s)", name, strings.Join(tried, ", "))
 	}
-	return "", exit.Usagef("name a suite, a directory or a skill; waza list lists the suites", "no suite, directory or skill named %q (searched %s)", name, strings.Join(tried, ", "))
+	return path, err
+}
+
+// named returns the suite that names the skill in a directory, or "".
+func named(p *eval.Project, dir, name string) (string, error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	suites := readiness.Suites{Project: p, Dir: here}
+	path := suites.Of(dir, name)
+	if path == "" {
+		return "", nil
+	}
+	return shown(path), nil
 }
 
 // shown returns an absolute path relative to the current directory.
