@@ -11,6 +11,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/runner/catalog"
 	"waza/runner/history"
@@ -84,7 +85,7 @@ func showHistory(e *env, c *cli.Context) error {
 		return e.stdout.JSON(h)
 	}
 	for _, run := range h.Runs {
-		warnDamage(e, run.RunID, run.Damage)
+		output.WarnDamage(e.stderr, run.RunID, run.Damage)
 	}
 	return report.History(e.stdout, h, terminal.Options(e.stdout))
 }

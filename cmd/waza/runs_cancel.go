@@ -21,8 +21,8 @@ func runsCancelCommand(e *env) *cli.Command {
 	return &cli.Command{
 		Name: "cancel", Usage: "end runs, in any process", ArgsUsage: "RUN…",
 		Description: `Running trials are killed; pending ones are skipped. The command waits until the runs
-are over, and prints how they ended. latest means the newest
-run of this project.
+are over, and prints how they ended. latest means the newest run of this
+project.
 
 Ctrl-C ends the waiting; the runs are still cancelled.
 

@@ -95,7 +95,7 @@ func listRuns(e *env, c *cli.Context) error {
 			doneBy(i), fmt.Sprintf("%d/%d", i.Tasks.Passed, i.Tasks.Total),
 		})
 		if i.Damage.Damaged() {
-			warnDamage(e, i.RunID, i.Damage)
+			output.WarnDamage(e.stderr, i.RunID, i.Damage)
 		} else if i.Damage != nil {
 			unverifiable[i.Damage.Unverifiable]++
 		}
@@ -109,18 +109,11 @@ func listRuns(e *env, c *cli.Context) error {
 	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }
 
-// warnDamage reports that the record of a run is damaged or cannot be verified.
-func warnDamage(e *env, id string, damage *record.Damage) {
-	if damage != nil {
-		fmt.Fprintf(e.stderr, "waza: warning: run %s: %v\n", output.Clean(id), damage)
-	}
-}
-
 // warnDamageOf reports that the record of a run is damaged, and returns its damage.
 func warnDamageOf(e *env, h record.Handle) (*record.Damage, error) {
 	damage, err := h.Damage()
 	if err == nil {
-		warnDamage(e, h.ID(), damage)
+		output.WarnDamage(e.stderr, h.ID(), damage)
 	}
 	return damage, err
 }

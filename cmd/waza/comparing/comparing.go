@@ -164,9 +164,7 @@ func (o Options) run(c *cli.Context) error {
 	}
 	result.Single = single
 	for i := range result.Runs {
-		if run := &result.Runs[i]; run.Damage != nil {
-			fmt.Fprintf(o.Stderr, "waza: warning: run %s: %v\n", output.Clean(run.Name), run.Damage)
-		}
+		output.WarnDamage(o.Stderr, result.Runs[i].Name, result.Runs[i].Damage)
 	}
 	if err := o.print(c, result); err != nil {
 		return err
@@ -318,12 +316,13 @@ func latest(rn *runner.Runner, args []string) (suites [][]compare.Source, single
 		}
 		back = append(back, n)
 	}
-	found, err := rn.Catalog().Suites(".", slices.Max(back)+1)
+	most := slices.Max(back)
+	found, err := rn.Catalog().Suites(".", most+1)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, runs := range found {
-		if len(runs) <= slices.Max(back) {
+		if len(runs) <= most {
 			single = append(single, runs[0].Record().Suite)
 			continue
 		}

@@ -2,9 +2,11 @@ package output
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"waza/eval/text"
+	"waza/runner/record"
 	"waza/runner/report"
 )
 
@@ -16,6 +18,13 @@ func Clean(s string) string {
 		lines[i] = report.Clean(strings.TrimSuffix(line, "\r"))
 	}
 	return strings.Join(lines, "\n  | ")
+}
+
+// WarnDamage prints that the record of a run is damaged or cannot be verified, unless damage is nil.
+func WarnDamage(stderr io.Writer, run string, damage *record.Damage) {
+	if damage != nil {
+		fmt.Fprintf(stderr, "waza: warning: run %s: %v\n", Clean(run), damage)
+	}
 }
 
 // NonNil returns list, or an empty list for nil, so that JSON has [] rather than null.

@@ -59,9 +59,7 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	if err != nil {
 		return err
 	}
-	if damage != nil {
-		fmt.Fprintf(stderr, "waza: warning: run %s: %v\n", o.Run, damage)
-	}
+	output.WarnDamage(stderr, o.Run, damage)
 	list, err := o.Questions(rn)
 	if err != nil {
 		return err

@@ -32,8 +32,8 @@ func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	return out, err
 }
 
-// FindRun selects the newest run of this project that waits if none is named. It leaves the run empty if none
-// waits.
+// FindRun selects the newest run of this project that waits if none is named. It leaves the run
+// empty if none waits.
 func (o *Options) FindRun(rn *runner.Runner) error {
 	if o.Run != "" {
 		return nil
