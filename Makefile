@@ -170,6 +170,7 @@ test-crash:
 	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' $$(.ci/packages TestCrash)
 	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' $$(.ci/packages TestResumeAfterAnyCut)
 	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestAttack' ./runner/grader/assertion
+	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestAttackFullDiskOfFleet$$' ./cmd/waza
 	$(GO) test -count=$(ATTACKS) -timeout 60m -run '^TestAttack' $$(.ci/packages TestAttack)
 
 bench:
