@@ -74,11 +74,18 @@ func newGitHub(t *testing.T) *github {
 			t.Skipf("%s is not installed", program)
 		}
 	}
+	g := newCheckout(t)
+	g.api = httptest.NewServer(g)
+	t.Cleanup(g.api.Close)
+	return g
+}
+
+// newCheckout makes an empty repository without an API.
+func newCheckout(t *testing.T) *github {
+	t.Helper()
 	g := &github{t: t, dir: t.TempDir()}
 	g.repo = filepath.Join(g.dir, "repo")
 	require.NoError(t, os.MkdirAll(g.repo, 0o755))
-	g.api = httptest.NewServer(g)
-	t.Cleanup(g.api.Close)
 	g.git("init", "--quiet", "--initial-branch", "main")
 	return g
 }
@@ -402,10 +409,8 @@ func TestActionFetchesAPrivateBase(t *testing.T) {
 	g.git("config", "uploadpack.allowAnySHA1InWant", "true")
 	hosted := g.repo
 	for _, header := range []string{"", "AUTHORIZATION: basic c3RhbGU="} { // also without, and with kept credentials
-		checkout := &github{t: t, dir: t.TempDir(), api: g.api}
-		checkout.repo = filepath.Join(checkout.dir, "repo")
-		require.NoError(t, os.MkdirAll(checkout.repo, 0o755))
-		checkout.git("init", "--quiet")
+		checkout := newCheckout(t)
+		checkout.api = g.api
 		checkout.git("fetch", "--quiet", "--depth=1", "file://"+hosted, head)
 		checkout.git("checkout", "--quiet", head)
 		checkout.git("remote", "add", "origin", g.api.URL+"/o/r.git")
@@ -417,13 +422,9 @@ func TestActionFetchesAPrivateBase(t *testing.T) {
 		require.True(t, c.failed, c.log)
 		require.Contains(t, c.summary, "Against the base", c.log)
 		require.NotContains(t, checkout.git("config", "--list"), "x-access-token")
-
-		checkout.git("worktree", "prune")
 	}
-	elsewhere := &github{t: t, dir: t.TempDir(), api: g.api}
-	elsewhere.repo = filepath.Join(elsewhere.dir, "repo")
-	require.NoError(t, os.MkdirAll(elsewhere.repo, 0o755))
-	elsewhere.git("init", "--quiet")
+	elsewhere := newCheckout(t)
+	elsewhere.api = g.api
 	elsewhere.git("remote", "add", "origin", g.api.URL+"/o/r.git")
 	elsewhere.commit(actionSuite(goodAgent))
 	c := elsewhere.check(base, map[string]string{"waza": wazaProgram(t), "suites": "evals", "comment": "false", "token": "none"})

@@ -18,7 +18,7 @@ import (
 func waza(t *testing.T, env []string, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := exec.Command(wazaPath(t), args...)
-	cmd.Env, cmd.Dir = env, variable(env, callerDir)
+	cmd.Env, cmd.Dir = env, variable(env, "PWD")
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	within(t, "waza "+strings.Join(args, " "), func() { _ = cmd.Run() })

@@ -50,7 +50,7 @@ func killedWithTemporaryFiles(t *testing.T, config, cleaner string, after time.D
 	temp, state, started := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "started")
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(suite, []byte("name: temporary\n"+config+"tasks: [{id: a, prompt: x}]\n"), 0o600))
-	env := append(environment(t), "TMPDIR="+temp, "WAZA_STATE="+state, "STARTED="+started, callerDir+"="+filepath.Dir(suite))
+	env := append(environment(t), "TMPDIR="+temp, "WAZA_STATE="+state, "STARTED="+started, "PWD="+filepath.Dir(suite))
 	run := func(args ...string) {
 		c := startWaza(t, env, args...)
 		require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, patience, time.Millisecond)

@@ -84,7 +84,7 @@ tasks:
 	local, code := waza(t, env, "run", "--json", filepath.Join(dir, "eval.yaml"))
 	require.Zero(t, code, local)
 	require.Equal(t, awayResult(t, local), awayResult(t, out))
-	out, code = waza(t, append(env, callerDir+"="+dir), "grade", "latest~1", "--suite", filepath.Join(dir, "eval.yaml"))
+	out, code = waza(t, append(env, "PWD="+dir), "grade", "latest~1", "--suite", filepath.Join(dir, "eval.yaml"))
 	require.Zero(t, code, out)
 
 	require.NoError(t, worker.Process.Signal(os.Interrupt))

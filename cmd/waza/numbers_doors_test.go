@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -110,21 +109,11 @@ func (n *numbersDaemon) jobs(t *testing.T, w *doorWalk) {
 		Access string `json:"access_token"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(n.waza(t, "token", "create", "--json")), &pair))
-	key := pair.Access
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+jobs+"/api/jobs", nil)
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	listed := w.l.decode(string(text))
+	listed := w.l.decode(string(fetch(t, "http://"+jobs+"/api/jobs", pair.Access)))
 	w.reply("GET /api/jobs", listed)
 	w.l.job("rest", objects(listed["jobs"]))
 
-	ws, _, err := websocket.Dial(t.Context(), "ws://"+jobs+"/ws?token="+key, nil)
+	ws, _, err := websocket.Dial(t.Context(), "ws://"+jobs+"/ws?token="+pair.Access, nil)
 	require.NoError(t, err)
 	defer ws.CloseNow()
 	var sync object

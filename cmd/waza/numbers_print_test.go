@@ -67,17 +67,14 @@ func (l *ledger) rate(place, rate, in, at string) {
 	l.interval(place, in, at+"/passRateInterval", figure.PercentInterval)
 }
 
-// headings are the columns and tiles with times, and the number that each shows.
-var headings = map[string]string{
-	"Median time": "durationMs/median", "Took": "summary/durationMs",
-}
+// medianTime is the number in columns with the heading "Median time".
+const medianTime = "durationMs/median"
 
-// headed requires that a text has a heading, and returns the number that it shows.
-func (l *ledger) headed(place, text, heading string) string {
+// headed requires that the heading of times says which one they are.
+func (l *ledger) headed(place, text string) {
 	l.t.Helper()
-	require.Contains(l.t, text, heading, place)
+	require.Contains(l.t, text, "Median time", place)
 	require.NotContains(l.t, text, "Time/trial", "%s: it names no mean and no median", place)
-	return headings[heading]
 }
 
 // taskCells holds verdict, trials, score, pass rate, interval and time.
@@ -91,7 +88,7 @@ func (l *ledger) taskCells(place, at string, cells []string) {
 	require.Equal(l.t, l.trials(place, at+"/counts"), cells[1])
 	l.shows(place, cells[2], at+"/score/mean", score)
 	l.rate(place, cells[3], cells[4], at+"/counts")
-	l.shows(place, cells[5], at+"/"+headings["Median time"], took)
+	l.shows(place, cells[5], at+"/"+medianTime, took)
 	l.toolCells(place, at, cells[6:])
 }
 
@@ -116,6 +113,7 @@ func (l *ledger) toolText(place, text string) {
 
 // table holds what waza runs show prints.
 func (l *ledger) table(text string) {
+	l.headed("table", text)
 	for i := range l.len("tasks") {
 		at := fmt.Sprintf("tasks/%d", i)
 		if l.text(at+"/role") != "" {
@@ -135,7 +133,7 @@ func (l *ledger) table(text string) {
 		require.Equal(l.t, l.trials("table", at), cells[2])
 		l.rate("table", cells[3], cells[4], at)
 		l.shows("table", cells[5], at+"/score/mean", score)
-		l.shows("table", cells[6], at+"/"+l.headed("table", text, "Median time"), took)
+		l.shows("table", cells[6], at+"/"+medianTime, took)
 		l.is("table", l.parsed(cells[7]), at+"/usage/inputTokens", at+"/usage/outputTokens")
 		l.shows("table", cells[8], at+"/usage/costUsd", figure.Cost)
 		l.toolCells("table", at, cells[9:])
@@ -306,7 +304,7 @@ func (l *ledger) closing(place, text string) {
 
 // markdown holds the summary for a step.
 func (l *ledger) markdown(text string) {
-	l.headed("markdown", text, "| Median time |")
+	l.headed("markdown", text)
 	row := func(name string) []string {
 		for line := range strings.Lines(text) {
 			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")

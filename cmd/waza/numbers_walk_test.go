@@ -45,18 +45,13 @@ type doorWalk struct {
 	index   int             // of the present number, if it is an element of a list
 }
 
-// sum returns a figure that is the sum of numbers of the run's JSON, times a factor. A group of
-// number replaces $1 in the paths.
+// sum returns a figure that is the sum of numbers of the run's JSON, times a factor. The paths are
+// [filled].
 func sum(number, definition string, factor float64, paths ...string) doorFigure {
 	return doorFigure{number, definition, func(w *doorWalk, place []string, _ []object) float64 {
 		total := 0.0
 		for _, p := range paths {
-			if len(place) > 1 {
-				p = strings.ReplaceAll(p, "$1", place[1])
-			}
-			if len(place) > 2 {
-				p = strings.ReplaceAll(p, "$2", camel(place[2]))
-			}
+			p = filled(p, place)
 			if n, ok := w.l.number(p); ok {
 				total += n
 				w.l.mark(w.place, p)
@@ -64,6 +59,14 @@ func sum(number, definition string, factor float64, paths ...string) doorFigure 
 		}
 		return factor * total
 	}}
+}
+
+// filled replaces $1 and $2 in a path with the groups of a figure's number.
+func filled(path string, place []string) string {
+	for i, group := range place[1:] {
+		path = strings.ReplaceAll(path, fmt.Sprintf("$%d", i+1), camel(group))
+	}
+	return path
 }
 
 // camel turns needs_review into needsReview.
@@ -238,10 +241,7 @@ func ofTask(number, definition, path string) doorFigure {
 // compared returns a figure that the method run.compare returns as well.
 func compared(number, definition, path string) doorFigure {
 	return doorFigure{number, definition, func(w *doorWalk, place []string, _ []object) float64 {
-		p := path
-		if len(place) > 1 {
-			p = strings.ReplaceAll(p, "$1", place[1])
-		}
+		p := filled(path, place)
 		n, ok := w.compare.number("comparisons/0/" + p)
 		require.True(w.l.t, ok, p)
 		return n
@@ -263,10 +263,7 @@ func ofHistory(number, definition, path string) doorFigure {
 	return doorFigure{number, definition, func(w *doorWalk, place []string, items []object) float64 {
 		for i := range w.history.len("tasks") {
 			if at := fmt.Sprintf("tasks/%d", i); w.history.text(at+"/id") == items[0]["task_id"] {
-				p := path
-				if len(place) > 1 {
-					p = strings.ReplaceAll(p, "$1", place[1])
-				}
+				p := filled(path, place)
 				n, ok := w.history.number(at + "/" + p)
 				require.True(w.l.t, ok, p)
 				return n

@@ -71,7 +71,7 @@ tasks:
 }
 
 func (h *held) env() []string {
-	return environment(h.t, callerDir+"="+filepath.Dir(h.suite), "ALIVE="+filepath.Join(filepath.Dir(h.suite), "alive"), "GO="+h.goOn)
+	return environment(h.t, "PWD="+filepath.Dir(h.suite), "ALIVE="+filepath.Join(filepath.Dir(h.suite), "alive"), "GO="+h.goOn)
 }
 
 // started waits until that many trials run.
@@ -111,20 +111,12 @@ type command struct {
 	stderr *bufio.Reader
 }
 
+// startWaza starts waza in the directory PWD of the environment. References such as latest mean
+// runs of the project of that directory.
 func startWaza(t *testing.T, env []string, args ...string) *command {
 	t.Helper()
-	return startWazaIn(t, variable(env, callerDir), env, args...)
-}
-
-// callerDir is a variable with the directory in which tests start waza, for references such as
-// latest, which are about the project of the caller. Without it, that is this directory.
-const callerDir = "WAZA_TEST_DIR"
-
-// startWazaIn starts waza in a directory; empty means this one.
-func startWazaIn(t *testing.T, dir string, env []string, args ...string) *command {
-	t.Helper()
 	c := &command{Cmd: exec.Command(wazaPath(t), args...)}
-	c.Env, c.Dir = env, dir
+	c.Env, c.Dir = env, variable(env, "PWD")
 	c.Stdout = &c.out
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ tasks:
       - {name: says_one, type: text, config: {contains: [one]}}
       - {name: beauty, type: human, config: {instructions: "Is it \e[1mgood?", criteria: [three lines, a season], threshold: 0.7}}
 `), 0o600))
-	env = environment(t, callerDir+"="+filepath.Dir(suite))
+	env = environment(t, "PWD="+filepath.Dir(suite))
 	cmd := exec.Command(wazaPath(t), "run", suite)
 	cmd.Env = env
 	out, err := cmd.Output()

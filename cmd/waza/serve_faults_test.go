@@ -217,7 +217,7 @@ func TestRunWithoutAgents(t *testing.T) {
 	suite := remoteSuite(t, 1)
 	c := startWaza(t, s.env, "run", suite)
 	c.says(t, "waza serve") // there is no server
-	_, code := waza(t, append(s.env, callerDir+"="+filepath.Dir(suite)), "runs", "cancel", "latest")
+	_, code := waza(t, append(s.env, "PWD="+filepath.Dir(suite)), "runs", "cancel", "latest")
 	require.Equal(t, exit.Passed, code)
 	require.Equal(t, exit.Interrupted, c.exitCode(t))
 

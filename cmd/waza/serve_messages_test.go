@@ -258,6 +258,20 @@ func TestSendFromStdinAndInterrupted(t *testing.T) {
 	require.Contains(t, out, `"taken"`)
 }
 
+// startLights starts a server whose router asks a model, with a client for lamps.
+func startLights(t *testing.T, model string) (server *command, env []string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "waza.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("model: {executor: openai, model: small, base_url: "+model+"}\nrouter: {listen: 'localhost:0'}\n"), 0o600))
+	env = environment(t, "WAZA_SERVE_ROUTER_LISTEN=", "OPENAI_API_KEY=sk-test-0123456789")
+	server, _, _ = startServer(t, env, "--config", file)
+	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(server.says(t, "msg=listening door=router"))[1]
+	lights := &taker{name: "lights", description: "Switches lamps.", work: takes}
+	startTakers(t, address, lights)
+	waitFor(t, "the client", lights.isHere)
+	return server, env
+}
+
 // The model of the configuration chooses, and words do if it fails.
 func TestServeMessagesWithModel(t *testing.T) {
 	t.Parallel()
@@ -267,14 +281,7 @@ func TestServeMessagesWithModel(t *testing.T) {
 		}
 		return runnertest.Answer{Tool: "route_message", Arguments: map[string]any{"clients": []string{"lights"}, "reason": "It is about light."}}
 	})
-	file := filepath.Join(t.TempDir(), "waza.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("model: {executor: openai, model: small, base_url: "+model.URL+"}\nrouter: {listen: 'localhost:0'}\n"), 0o600))
-	env := environment(t, "WAZA_SERVE_ROUTER_LISTEN=", "OPENAI_API_KEY=sk-test-0123456789")
-	server, _, _ := startServer(t, env, "--config", file)
-	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(server.says(t, "msg=listening door=router"))[1]
-	lights := &taker{name: "lights", description: "Switches lamps.", work: takes}
-	startTakers(t, address, lights)
-	waitFor(t, "the client", lights.isHere)
+	_, env := startLights(t, model.URL)
 	out, code := waza(t, env, "send", "Too dark here")
 	require.Equal(t, exit.Passed, code)
 	require.Equal(t, "to lights, chosen by the model: It is about light.\nlights: acknowledged\n", out)
@@ -294,14 +301,7 @@ func TestServeMessagesWithBusyModel(t *testing.T) {
 		http.Error(w, `{"error":{"message":"overloaded"}}`, http.StatusServiceUnavailable)
 	}))
 	defer model.Close()
-	file := filepath.Join(t.TempDir(), "waza.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("model: {executor: openai, model: small, base_url: "+model.URL+"/v1}\nrouter: {listen: 'localhost:0'}\n"), 0o600))
-	env := environment(t, "WAZA_SERVE_ROUTER_LISTEN=", "OPENAI_API_KEY=sk-test-0123456789")
-	server, _, _ := startServer(t, env, "--config", file)
-	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(server.says(t, "msg=listening door=router"))[1]
-	lights := &taker{name: "lights", description: "Switches lamps.", work: takes}
-	startTakers(t, address, lights)
-	waitFor(t, "the client", lights.isHere)
+	server, env := startLights(t, model.URL+"/v1")
 	out, code := waza(t, env, "send", "The lamps are too bright")
 	require.Equal(t, exit.Passed, code)
 	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description shares words with the message: lamps\nlights: acknowledged\n", out)

@@ -82,13 +82,19 @@ func TestServeOnce(t *testing.T) {
 	require.Equal(t, exit.Passed, again.exitCode(t))
 }
 
+// takenAddress returns an address that is in use.
+func takenAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
 // A door whose address is in use stays closed, and the log names its flag. The others open.
 func TestServeWithoutATakenAddress(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	at := taken.Addr().String()
+	at := takenAddress(t)
 	c := startWaza(t, environment(t), "serve", "--agents", "127.0.0.1:0", "--jobs", "127.0.0.1:0", "--browser", at)
 	closed := c.says(t, "door stays closed")
 	require.Contains(t, closed, "door=browser address="+at)
@@ -105,12 +111,10 @@ func TestServeWithoutATakenAddress(t *testing.T) {
 // Without any door there is no server, and nothing is left behind.
 func TestServeWithoutAnyAddress(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	at := takenAddress(t)
 	env := environment(t)
-	c := startWaza(t, env, "serve", "--agents", "off", "--browser", "off", "--router", "off", "--jobs", taken.Addr().String())
-	c.says(t, "waza: --jobs "+taken.Addr().String()+": listen tcp")
+	c := startWaza(t, env, "serve", "--agents", "off", "--browser", "off", "--router", "off", "--jobs", at)
+	c.says(t, "waza: --jobs "+at+": listen tcp")
 	require.Equal(t, exit.Usage, c.exitCode(t))
 	next, _, _ := startServer(t, env) // the state directory is free
 	require.NoError(t, next.Process.Kill())
@@ -171,7 +175,7 @@ func TestServeTakesRunsUpAgain(t *testing.T) {
 		h.started(1)
 		h.release()
 	}
-	out, code := waza(t, append(env, callerDir+"="+filepath.Dir(h.suite)), "runs", "follow", "latest")
+	out, code := waza(t, append(env, "PWD="+filepath.Dir(h.suite)), "runs", "follow", "latest")
 	require.Equal(t, exit.Passed, code, out)
 	require.Contains(t, out, "2 of 2 tasks passed")
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))

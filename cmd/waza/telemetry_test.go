@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scrape returns the samples of a daemon's metrics, by name and labels.
-func scrape(t *testing.T, address, token string) map[string]float64 {
+// fetch returns the content of a URL. An empty token sends none.
+func fetch(t *testing.T, url, token string) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -30,14 +30,21 @@ func scrape(t *testing.T, address, token string) map[string]float64 {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	b, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
+	return b
+}
+
+// scrape returns the samples of a daemon's metrics, by name and labels.
+func scrape(t *testing.T, address, token string) map[string]float64 {
+	t.Helper()
 	samples := map[string]float64{}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(string(fetch(t, "http://"+address+"/metrics", token))) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if !ok || strings.HasPrefix(line, "#") || !strings.HasPrefix(name, "waza_") {
 			continue
 		}
-		samples[name], err = strconv.ParseFloat(value, 64)
+		sample, err := strconv.ParseFloat(value, 64)
 		require.NoError(t, err, line)
+		samples[name] = sample
 	}
 	return samples
 }

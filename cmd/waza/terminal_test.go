@@ -55,7 +55,7 @@ func onTerminal(t *testing.T, env []string, columns, rows int, args ...string) *
 	require.NoError(t, unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, settings))
 	term := &console{Cmd: exec.Command(wazaPath(t), args...), master: master, more: make(chan struct{}, 1), done: make(chan struct{})}
 	term.resize(t, columns, rows)
-	term.Env, term.Dir = env, variable(env, callerDir)
+	term.Env, term.Dir = env, variable(env, "PWD")
 	term.Stdin, term.Stdout, term.Stderr = slave, slave, slave
 	term.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, term.Start())

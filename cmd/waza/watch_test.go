@@ -52,7 +52,7 @@ func TestWatch(t *testing.T) {
 	save := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "evals", name), []byte(text), 0o600))
 	}
-	c := startWazaIn(t, dir, environment(t), "run", "--watch", "evals")
+	c := startWaza(t, environment(t, "PWD="+dir), "run", "--watch", "evals")
 	const waiting = "waza: watching evals/eval.yaml (Ctrl-C ends)"
 	c.says(t, waiting)
 	require.Equal(t, "a a b b", log())
