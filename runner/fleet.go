@@ -27,3 +27,14 @@ func openFleet(ctx context.Context, s *scheduler) (err error) {
 	s.fleet, err = r.runner.fleet.Open(ctx, a)
 	return err
 }
+
+// forgetFleet removes the orders and results that a killed process left of a resumed run that has
+// no trial to execute.
+func forgetFleet(r *Run) {
+	if r.earlier == nil || r.plan.Fleet == nil || r.runner.fleet == nil {
+		return
+	}
+	if err := r.runner.fleet.Forget(r.ctx, *r.plan.Fleet, r.ID()); err != nil {
+		r.logf("warning", "%v", err)
+	}
+}

@@ -303,6 +303,7 @@ func execute(r *Run, s *scheduler) (err error) {
 		}
 	}()
 	if !s.executes() { // nothing needs the hooks
+		forgetFleet(r)
 		if err := s.bind(); err != nil {
 			return err
 		}

@@ -90,6 +90,37 @@ func (f *Fleet) Open(ctx context.Context, a *trial.FleetRun) (_ trial.FleetTrial
 	return r, nil
 }
 
+// Forget implements [trial.FleetBackend]. It marks the run as over for its workers, and removes its
+// messages from the streams.
+func (f *Fleet) Forget(ctx context.Context, address engine.Address, runID string) error {
+	soon, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	err := f.forget(soon, address, runID)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("fleet: what a killed process left of the run was not removed, and expires later: %w", err)
+	}
+	return nil
+}
+
+func (f *Fleet) forget(ctx context.Context, address engine.Address, runID string) error {
+	conn, err := f.o.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = engine.Try(ctx, func(ctx context.Context) error {
+		place, err := Find(ctx, conn.JetStream(), NamesOf(conn.Address().Team))
+		if err != nil {
+			return err
+		}
+		return errors.Join(place.markOver(ctx, runID), place.forget(ctx, runID))
+	})
+	if errors.Is(err, ErrNoPlace) {
+		return nil
+	}
+	return err
+}
+
 // noAnswer explains an error that is caused by the time limit of Open.
 func noAnswer(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

@@ -1,12 +1,15 @@
 package fleet_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -401,6 +404,58 @@ func TestResumedOwner(t *testing.T) {
 	res := runnertest.ResultOf(t, again)
 	require.Equal(t, 10, res.Summary.Trials.Passed)
 	require.EqualValues(t, 10, done.Load())
+}
+
+// An owner that was killed after its last trial leaves results and a card. The run that resumes
+// it executes nothing, and left both to expire.
+func TestResumedWholeRun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, says)
+	s.work(2, "", nil)
+	state := t.TempDir()
+	live := runnertest.Start(t, s.owner(state), fmt.Sprintf(twoTasks, 2), s.request(""))
+	<-live.Done()
+	requirePassed(t, live, 4)
+
+	conn, err := s.connect(t.Context(), s.address(""))
+	require.NoError(t, err)
+	defer conn.Close()
+	names := fleet.NamesOf("waza")
+	place, err := fleet.Find(t.Context(), conn.JetStream(), names)
+	require.NoError(t, err)
+	cards := func() []fleet.RunCard {
+		list, err := fleet.Cards[fleet.RunCard](t.Context(), place.State, fleet.RunKey(""))
+		require.NoError(t, err)
+		return list
+	}
+	before := cards()
+	require.Len(t, before, 1)
+	before[0].State = fleet.Running
+	card, err := json.Marshal(before[0])
+	require.NoError(t, err)
+	_, err = place.State.Put(t.Context(), fleet.RunKey(live.ID()), card)
+	require.NoError(t, err)
+	_, err = conn.JetStream().Publish(t.Context(), names.Result(live.ID()), []byte("{}"))
+	require.NoError(t, err)
+	dir := filepath.Join(state, "runs", live.ID())
+	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
+	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	require.NoError(t, err)
+	last := bytes.LastIndex(journal, []byte(`"trial_complete"`))
+	journal = journal[:last+bytes.IndexByte(journal[last:], '\n')+1]
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), journal, 0o600))
+
+	again, err := runnertest.Resume(t, s.owner(state), live.ID())
+	require.NoError(t, err)
+	<-again.Done()
+	requirePassed(t, again, 4)
+	after := cards()
+	require.Len(t, after, 1)
+	require.Equal(t, fleet.Over, after[0].State)
+	require.Equal(t, before[0].Created, after[0].Created)
+	results, err := conn.JetStream().Stream(t.Context(), names.Results)
+	require.NoError(t, err)
+	require.Zero(t, results.CachedInfo().State.Msgs)
 }
 
 // Teams share only the server.

@@ -245,6 +245,29 @@ func (p *Place) forget(ctx context.Context, run string) error {
 	return errors.Join(errs...)
 }
 
+// markOver changes the card of a run, if it has one, so that workers end its trials.
+func (p *Place) markOver(ctx context.Context, run string) error {
+	e, err := p.State.Get(ctx, RunKey(run))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var c RunCard
+	if err := json.Unmarshal(e.Value(), &c); err != nil {
+		return err
+	}
+	c.State, c.Seen = Over, time.Now().UTC()
+	c.Waiting, c.Running = 0, 0
+	b, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	_, err = p.State.Put(ctx, RunKey(run), b)
+	return err
+}
+
 // Cards reads all cards of workers, or of runs and classes, whose keys have a prefix.
 func Cards[T any](ctx context.Context, kv jetstream.KeyValue, prefix string) ([]T, error) {
 	w, err := kv.Watch(ctx, prefix+"*", jetstream.IgnoreDeletes())

@@ -13,6 +13,9 @@ type FleetBackend interface {
 	// Open prepares the trials of a run. It returns when workers can start them, or an error
 	// with the reason why they cannot. The caller closes the FleetTrials after the last trial.
 	Open(ctx context.Context, a *FleetRun) (FleetTrials, error)
+	// Forget ends what a killed owner left of a run whose trials have all been recorded. It
+	// returns soon, with the reason if it could not.
+	Forget(ctx context.Context, address fleetaddr.Address, runID string) error
 }
 
 // FleetRun is a run whose trials the workers of a fleet execute.

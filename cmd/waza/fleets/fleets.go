@@ -84,6 +84,11 @@ func (b *backend) Open(ctx context.Context, a *trial.FleetRun) (trial.FleetTrial
 	return &withWorker{trials, stop}, nil
 }
 
+// Forget implements [trial.FleetBackend].
+func (b *backend) Forget(ctx context.Context, address engine.Address, runID string) error {
+	return b.fleet.Forget(ctx, address, runID)
+}
+
 // startWorker starts a worker in this process. The caller calls stop to end it.
 func (b *backend) startWorker(ctx context.Context, address engine.Address, slots int) (stop func(), err error) {
 	conn, err := b.connect(ctx, address)
