@@ -399,18 +399,38 @@ func (c *chaos) empty() {
 	js, err := jetstream.New(conn)
 	require.NoError(c, err)
 	names := fleet.NamesOf("chaos")
+	why := error(nil)
+	defer func() {
+		if c.Failed() {
+			c.Log("not empty: ", why)
+		}
+	}()
 	c.until("the streams are empty", func() bool {
-		ctx, cancel := context.WithTimeout(c.Context(), 5*time.Second)
-		defer cancel()
-		place, err := fleet.Find(ctx, js, names)
-		if err != nil || place.Sweep(ctx) != nil {
-			return false
-		}
-		for _, name := range []string{names.Orders, names.Results} {
-			if s, err := js.Stream(ctx, name); err != nil || s.CachedInfo().State.Msgs > 0 {
-				return false
-			}
-		}
-		return true
+		why = sweep(c.Context(), js, names)
+		return why == nil
 	})
+}
+
+// sweep removes messages of runs that are over. It returns an error if others are left.
+func sweep(ctx context.Context, js jetstream.JetStream, names fleet.Names) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	place, err := fleet.Find(ctx, js, names)
+	if err != nil {
+		return err
+	}
+	if err := place.Sweep(ctx); err != nil {
+		return err
+	}
+	for _, name := range []string{names.Orders, names.Results} {
+		s, err := js.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		if n := s.CachedInfo().State.Msgs; n > 0 {
+			cards, err := fleet.Cards[fleet.RunCard](ctx, place.State, fleet.RunKey(""))
+			return fmt.Errorf("%s has %d messages, and the runs are %+v (%v)", name, n, cards, err)
+		}
+	}
+	return nil
 }
