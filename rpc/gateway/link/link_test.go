@@ -19,6 +19,7 @@ import (
 	"waza/rpc/gateway/link"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
+	"waza/runner/proc/proctest"
 )
 
 func TestMain(m *testing.M) {
@@ -278,6 +279,7 @@ func TestOneServer(t *testing.T) {
 	var running *link.RunningError
 	require.ErrorAs(t, err, &running)
 	require.Equal(t, os.Getpid(), running.PID)
+	proctest.Inherit(t, filepath.Join(dir, "serve.lock"))
 	require.NoError(t, s.Close())
 	serve(t, dir, newHub(0))
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
+	"golang.org/x/sys/unix"
 
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
@@ -102,6 +103,8 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	err := s.listener.Close()
 	s.sessions.Wait()
+	// Closing the file alone would leave the lock to a child that this process is just starting.
+	_ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN)
 	return errors.Join(err, s.lock.Close())
 }
 

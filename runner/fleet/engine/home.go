@@ -251,6 +251,6 @@ func write(path string, content []byte) error {
 func (h *home) endLocked() {
 	os.Remove(filepath.Join(h.dir, serverFile))
 	h.server.end()
-	h.lock.Close()
-	h.server, h.lock = nil, nil
+	h.server = nil
+	_ = h.unlockLocked()
 }

@@ -21,6 +21,7 @@ import (
 
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/fleettest"
+	"waza/runner/proc/proctest"
 )
 
 // processState passes the state directory to the processes that tests start.
@@ -189,6 +190,16 @@ func TestEmbeddedServerOnce(t *testing.T) {
 func embedded(t *testing.T, state string) *engine.Conn {
 	t.Helper()
 	return connect(t, "embedded", engine.Options{State: state})
+}
+
+// A process that ended its server could not start it again while it was starting a child.
+func TestEmbeddedServerStartsAgain(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	first := embedded(t, state)
+	proctest.Inherit(t, filepath.Join(state, "fleet", "lock"))
+	first.Close()
+	embedded(t, state)
 }
 
 // The embedded server logged its banner, and a line per connection and request.

@@ -56,7 +56,10 @@ func (h *home) full() error {
 	return nil
 }
 
+// unlockLocked releases the lock. Closing its file alone would leave the lock to a child that this
+// process is just starting.
 func (h *home) unlockLocked() error {
+	_ = unix.Flock(int(h.lock.Fd()), unix.LOCK_UN)
 	err := h.lock.Close()
 	h.lock = nil
 	return err

@@ -1,14 +1,19 @@
 // Package proctest runs programs of tests beside trials. A program that a test starts by itself
 // can inherit the mark of a trial that starts at the same time, and is then killed when the trial
-// ends. Call [Output] and [Start] in tests whose process also executes trials.
+// ends. Call [Output] and [Start] in tests whose process also executes trials, and [Inherit] in tests
+// of locks.
 package proctest
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"waza/runner/proc"
 )
@@ -28,4 +33,28 @@ func Output(cmd *exec.Cmd) ([]byte, error) {
 	}
 	err := cmd.Wait()
 	return out.Bytes(), err
+}
+
+// Inherit duplicates an open file of this process until the end of the test, like a child that this
+// process is just starting. It does nothing on systems that do not list open files in /proc.
+func Inherit(t testing.TB, path string) {
+	t.Helper()
+	const dir = "/proc/self/fd"
+	list, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return
+	}
+	require.NoError(t, err)
+	for _, e := range list {
+		if target, err := os.Readlink(filepath.Join(dir, e.Name())); err != nil || target != path {
+			continue
+		}
+		fd, err := strconv.Atoi(e.Name())
+		require.NoError(t, err)
+		child, err := unix.Dup(fd)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = unix.Close(child) })
+		return
+	}
+	require.Fail(t, "the file is not open", path)
 }

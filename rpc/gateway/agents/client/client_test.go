@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"waza/rpc/gateway/agents/client"
 	"waza/runner/executor/remote"
+	"waza/runner/proc/proctest"
 )
 
 const id = "550e8400-e29b-41d4-a716-446655440000"
@@ -347,6 +349,7 @@ func TestNotAccepted(t *testing.T) {
 	})
 }
 
+// An id is free as soon as it is released, even while this process starts a child.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -356,6 +359,7 @@ func TestIdentity(t *testing.T) {
 	b, releaseB, err := client.Identity(dir)
 	require.NoError(t, err)
 	require.NotEqual(t, a, b)
+	proctest.Inherit(t, filepath.Join(dir, "1.id"))
 	releaseA()
 	again, release, err := client.Identity(dir)
 	require.NoError(t, err)
