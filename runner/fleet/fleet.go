@@ -97,7 +97,7 @@ func (f *Fleet) Forget(ctx context.Context, address engine.Address, runID string
 	defer cancel()
 	err := f.forget(soon, address, runID)
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("fleet: what a killed process left of the run was not removed, and expires later: %w", err)
+		return fmt.Errorf("what a killed process left of the run was not removed, and expires later: %w", err)
 	}
 	return nil
 }

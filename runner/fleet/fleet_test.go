@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
@@ -437,13 +438,7 @@ func TestResumedWholeRun(t *testing.T) {
 	require.NoError(t, err)
 	_, err = conn.JetStream().Publish(t.Context(), names.Result(live.ID()), []byte("{}"))
 	require.NoError(t, err)
-	dir := filepath.Join(state, "runs", live.ID())
-	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	require.NoError(t, err)
-	last := bytes.LastIndex(journal, []byte(`"trial_complete"`))
-	journal = journal[:last+bytes.IndexByte(journal[last:], '\n')+1]
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), journal, 0o600))
+	cutEnd(t, state, live.ID())
 
 	again, err := runnertest.Resume(t, s.owner(state), live.ID())
 	require.NoError(t, err)
@@ -456,6 +451,40 @@ func TestResumedWholeRun(t *testing.T) {
 	results, err := conn.JetStream().Stream(t.Context(), names.Results)
 	require.NoError(t, err)
 	require.Zero(t, results.CachedInfo().State.Msgs)
+}
+
+// The run completes without the fleet if nothing has to be executed.
+func TestResumedWholeRunWithoutServer(t *testing.T) {
+	t.Parallel()
+	server := fleettest.Start(t, &server.Options{})
+	s := &site{T: t, url: server.ClientURL(), agents: registry(says)}
+	s.work(2, "", nil)
+	state := t.TempDir()
+	live := runnertest.Start(t, s.owner(state), fmt.Sprintf(twoTasks, 2), s.request(""))
+	<-live.Done()
+	cutEnd(t, state, live.ID())
+	server.Shutdown()
+
+	again, err := runnertest.Resume(t, s.owner(state), live.ID())
+	require.NoError(t, err)
+	events := runnertest.Follow(t, again, again.First())
+	<-again.Done()
+	requirePassed(t, again, 4)
+	require.Contains(t, texts(events), "what a killed process left of the run was not removed, and expires later: ")
+	require.Contains(t, texts(events), "cannot reach the server")
+}
+
+// cutEnd leaves the record of a run as if its process had been killed after the last trial.
+func cutEnd(t *testing.T, state, run string) {
+	t.Helper()
+	dir := filepath.Join(state, "runs", run)
+	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
+	path := filepath.Join(dir, "journal.jsonl")
+	journal, err := os.ReadFile(path)
+	require.NoError(t, err)
+	last := bytes.LastIndex(journal, []byte(`"trial_complete"`))
+	end := last + bytes.IndexByte(journal[last:], '\n') + 1
+	require.NoError(t, os.WriteFile(path, journal[:end], 0o600))
 }
 
 // Teams share only the server.

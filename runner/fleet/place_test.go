@@ -4,12 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/fleet"
-	"waza/runner/fleet/fleettest"
 )
 
 // lagging is a connection to a server of a cluster that learns late about a bucket that another
@@ -31,11 +29,11 @@ func (l *lagging) ObjectStore(ctx context.Context, bucket string) (jetstream.Obj
 // streams".
 func TestMakeAtOnce(t *testing.T) {
 	t.Parallel()
-	conn, err := nats.Connect(fleettest.Server(t))
+	s := newSite(t, says)
+	conn, err := s.connect(t.Context(), s.address(""))
 	require.NoError(t, err)
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	require.NoError(t, err)
+	js := conn.JetStream()
 	names := fleet.NamesOf("chaos")
 	_, err = fleet.Make(t.Context(), js, names, 1)
 	require.NoError(t, err)
