@@ -9,8 +9,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waza/eval"
-	"waza/eval/readiness"
 	"waza/eval/skill"
+	"waza/runner/readiness"
 )
 
 type skillInput struct {

@@ -15,7 +15,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 // working is the name of the files on disk where a revision is expected.

@@ -21,8 +21,8 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
-	"waza/eval/tokens"
 	"waza/runner/report"
+	"waza/runner/tokens"
 )
 
 // Options holds the outputs of the command, and the time.

@@ -12,8 +12,8 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/eval/files"
-	"waza/eval/tokens"
 	"waza/runner/proc"
+	"waza/runner/tokens"
 )
 
 // The limits of git's run time and output.

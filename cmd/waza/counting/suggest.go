@@ -14,7 +14,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 func (o Options) suggestCommand() *cli.Command {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"waza/eval/readiness"
 	"waza/eval/skill"
+	"waza/runner/readiness"
 )
 
 // canned returns the description with one more sentence, which improves it by the criteria of

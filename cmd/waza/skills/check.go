@@ -15,8 +15,8 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/eval/readiness"
 	"waza/eval/text"
+	"waza/runner/readiness"
 	"waza/runner/report"
 )
 

@@ -19,8 +19,8 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/scaffold"
 	"waza/eval/files"
-	"waza/eval/readiness"
 	"waza/eval/skill"
+	"waza/runner/readiness"
 )
 
 func (o Options) devCommand() *cli.Command {

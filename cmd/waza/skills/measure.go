@@ -10,11 +10,11 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/terminal"
-	"waza/eval/readiness"
 	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/plan"
+	"waza/runner/readiness"
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/stats"

@@ -18,9 +18,9 @@ import (
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/files"
-	"waza/eval/readiness"
 	"waza/eval/skill"
 	"waza/runner"
+	"waza/runner/readiness"
 	"waza/runner/report"
 )
 

@@ -12,8 +12,8 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/eval"
 	"waza/eval/files"
-	"waza/eval/readiness"
 	"waza/eval/skill"
+	"waza/runner/readiness"
 )
 
 // IsName reports whether an argument is a skill's name rather than a path: it has no slash and

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval/readiness"
 	"waza/eval/skill"
+	"waza/runner/readiness"
 )
 
 const long = "It deploys web applications to a server, checks that they answer afterwards, and rolls a release back where they do not answer. It also writes a log of what it did. "

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tiktoken-go/tokenizer/codec"
 
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 // The expected counts are from the documentation of the encoding's publisher.

@@ -11,7 +11,7 @@ import (
 	"waza/eval/files"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 // Links are the links of the skill's Markdown files.

@@ -15,7 +15,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 // A Report contains the results for one skill.

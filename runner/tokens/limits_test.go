@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 func write(t *testing.T, dir, name, text string) {

@@ -8,7 +8,7 @@ import (
 
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/eval/tokens"
+	"waza/runner/tokens"
 )
 
 // Limits for advice.
