@@ -141,6 +141,7 @@ var rooms = map[string]string{
 	"rpc/gateway/message":        "reads and checks messages of doors",
 	"rpc/gateway/doortest":       "helps to test doors",
 	"rpc/gateway/echo":           "a door for tests of protocols",
+	"rpc/gateway/lease":          "who is connected, who waits and who has which place",
 	"rpc/gateway/link":           "how other processes reach the server",
 	"rpc/gateway/owned":          "the owners of the server's runs, their queue, and runs to resume",
 }

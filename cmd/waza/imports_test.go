@@ -88,6 +88,7 @@ var importRules = []struct {
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza ties the daemon and the doors together", false},
 	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},
 	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it connects processes, whatever the doors do", true},
+	{"rpc/gateway/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
 	{"rpc/gateway/owned", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
 	{"rpc/gateway/agents/...", waza("rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},
 	{"rpc/gateway/jobs/...", waza("rpc/gateway/agents/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"waza/runner/executor"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
 )
@@ -54,22 +53,14 @@ func (c *peer) browse(ctx context.Context, method string, m *message) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.requests[m.Key].slot = slot
+	c.keys.Hold(m.Key, slot)
 	return browserMessage{ExtensionID: slot.ExtensionID()}, nil
 }
 
 func (c *peer) execute(ctx context.Context, key string, command *browser.Command) (any, error) {
-	c.mu.Lock()
-	r := c.requests[key]
-	c.mu.Unlock()
-	if r == nil || command == nil {
+	slot, ok := c.keys.Place(key).(browser.Slot)
+	if !ok || command == nil {
 		return nil, errors.New("browser.execute: command and the key of a slot are required")
-	}
-	slot, ok := r.slot.(browser.Slot)
-	if !ok {
-		return nil, errors.New("browser.execute: key does not belong to a slot")
 	}
 	return slot.Execute(ctx, command, func(s browser.Step) {
 		c.notify(methodBrowserStep, message{Key: key, Browser: &browserMessage{Step: &s}})
@@ -84,22 +75,14 @@ type browsers struct{ client *Client }
 
 // Reserve implements [browser.Hub].
 func (b browsers) Reserve(ctx context.Context, w *browser.Want) (browser.Slot, error) {
-	for {
-		conn, err := b.client.await(ctx)
-		if err != nil {
-			return nil, noBrowsers(err)
-		}
-		s := &browserSlot{conn: conn, key: b.client.newKey()}
-		var reply browserMessage
-		err = conn.call(ctx, methodBrowserReserve, &message{Key: s.key, Browser: &browserMessage{Want: w}}, &reply)
-		if err == nil {
-			s.extensionID = reply.ExtensionID
-			return s, nil
-		}
-		if !errors.Is(err, errGone) {
-			return nil, err
-		}
+	s := &browserSlot{}
+	var reply browserMessage
+	var err error
+	if s.place, err = b.client.reserve(ctx, methodBrowserReserve, &message{Browser: &browserMessage{Want: w}}, &reply); err != nil {
+		return nil, noBrowsers(err)
 	}
+	s.extensionID = reply.ExtensionID
+	return s, nil
 }
 
 // Extensions implements [browser.Directory].
@@ -124,8 +107,7 @@ func noBrowsers(err error) error {
 
 // browserSlot is an extension that the server has reserved for this process.
 type browserSlot struct {
-	conn        *connection
-	key         string
+	*place
 	extensionID string
 }
 
@@ -134,25 +116,17 @@ func (s *browserSlot) ExtensionID() string { return s.extensionID }
 // Execute implements [browser.Slot]. When the server ends, the error is an
 // [*executor.RetryError].
 func (s *browserSlot) Execute(ctx context.Context, c *browser.Command, step func(browser.Step)) (*browser.Answer, error) {
+	a := new(browser.Answer)
+	var progress func(*message)
 	if step != nil {
-		s.conn.on(s.key, func(m *message) {
+		progress = func(m *message) {
 			if m.Browser != nil && m.Browser.Step != nil {
 				step(*m.Browser.Step)
 			}
-		})
-		defer s.conn.on(s.key, nil)
+		}
 	}
-	a := new(browser.Answer)
-	err := s.conn.call(ctx, methodBrowserExecute, &message{Key: s.key, Browser: &browserMessage{Command: c}}, a)
-	switch {
-	case err == nil:
-		return a, nil
-	case errors.Is(err, errGone):
-		return nil, &executor.RetryError{Reason: errGone.Error()}
+	if err := s.use(ctx, methodBrowserExecute, &message{Browser: &browserMessage{Command: c}}, a, progress); err != nil {
+		return nil, err
 	}
-	return nil, err
-}
-
-func (s *browserSlot) Release() {
-	_ = s.conn.rpc.Notify(context.Background(), methodRelease, message{Key: s.key}) // a broken connection holds no slot
+	return a, nil
 }

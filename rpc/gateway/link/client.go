@@ -219,59 +219,88 @@ func (c *connection) call(ctx context.Context, method string, m *message, result
 // errGone is returned when the connection to the server has ended.
 var errGone = errors.New("lost the connection to the waza server")
 
-// Reserve implements [remote.Hub].
-func (c *Client) Reserve(ctx context.Context, w *remote.Want) (remote.Slot, error) {
+// place is a place that the server has reserved for this process: room of an agent, or an
+// extension.
+type place struct {
+	conn *connection
+	key  string
+}
+
+// reserve reserves a place at this server or, when it ends meanwhile, at a later one.
+func (c *Client) reserve(ctx context.Context, method string, m *message, reply any) (*place, error) {
 	for {
 		conn, err := c.await(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s := &slot{conn: conn, key: c.newKey()}
-		var reply message
-		err = conn.call(ctx, methodReserve, &message{Key: s.key, Want: w}, &reply)
-		if err == nil {
-			s.clientID = reply.ClientID
-			return s, nil
-		}
-		if !errors.Is(err, errGone) {
-			return nil, err
+		m.Key = c.newKey()
+		if err = conn.call(ctx, method, m, reply); !errors.Is(err, errGone) {
+			return &place{conn, m.Key}, err
 		}
 	}
 }
 
-// slot is a room that the server has reserved for this process.
+// use sends a request for the place and waits for its result. It calls progress for each
+// notification of the server; nil ignores them. When the server ends, the error is an
+// [*executor.RetryError], because the next server may have the result.
+func (p *place) use(ctx context.Context, method string, m *message, result any, progress func(*message)) error {
+	m.Key = p.key
+	err := p.conn.watch(ctx, method, m, result, progress)
+	if errors.Is(err, errGone) {
+		return &executor.RetryError{Reason: errGone.Error()}
+	}
+	return err
+}
+
+// Release gives the place back.
+func (p *place) Release() {
+	_ = p.conn.rpc.Notify(context.Background(), methodRelease, message{Key: p.key}) // a broken connection holds no place
+}
+
+// watch is [connection.call] for a request with notifications.
+func (c *connection) watch(ctx context.Context, method string, m *message, result any, progress func(*message)) error {
+	if progress != nil {
+		c.on(m.Key, progress)
+		defer c.on(m.Key, nil)
+	}
+	return c.call(ctx, method, m, result)
+}
+
+// Reserve implements [remote.Hub].
+func (c *Client) Reserve(ctx context.Context, w *remote.Want) (remote.Slot, error) {
+	s := &slot{}
+	var reply message
+	var err error
+	if s.place, err = c.reserve(ctx, methodReserve, &message{Want: w}, &reply); err != nil {
+		return nil, err
+	}
+	s.clientID = reply.ClientID
+	return s, nil
+}
+
+// slot is room of an agent that the server has reserved for this process.
 type slot struct {
-	conn     *connection
-	key      string
+	*place
 	clientID string
 }
 
 func (s *slot) ClientID() string { return s.clientID }
 
-// Evaluate implements [remote.Slot]. When the server ends, the error is an
-// [*executor.RetryError], because the next server may have the answer.
+// Evaluate implements [remote.Slot].
 func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
+	a := new(remote.Answer)
+	var progress func(*message)
 	if status != nil {
-		s.conn.on(s.key, func(m *message) {
+		progress = func(m *message) {
 			if m.Status != nil {
 				status(*m.Status)
 			}
-		})
-		defer s.conn.on(s.key, nil)
+		}
 	}
-	a := new(remote.Answer)
-	err := s.conn.call(ctx, methodEvaluate, &message{Key: s.key, Evaluation: e}, a)
-	switch {
-	case err == nil:
-		return a, nil
-	case errors.Is(err, errGone):
-		return nil, &executor.RetryError{Reason: errGone.Error()}
+	if err := s.use(ctx, methodEvaluate, &message{Evaluation: e}, a, progress); err != nil {
+		return nil, err
 	}
-	return nil, err
-}
-
-func (s *slot) Release() {
-	_ = s.conn.rpc.Notify(context.Background(), methodRelease, message{Key: s.key}) // a broken connection holds no room
+	return a, nil
 }
 
 // Agents implements [remote.Directory].
@@ -287,18 +316,20 @@ func (c *Client) Kick(ctx context.Context, clientID, why string) error {
 
 // Watch implements [remote.Directory].
 func (c *Client) Watch(ctx context.Context, changed func(*remote.Agent)) error {
-	conn, err := c.connect(ctx)
-	if err != nil {
-		return err
-	}
-	key := c.newKey()
-	conn.on(key, func(m *message) {
+	return c.watch(ctx, methodWatch, func(m *message) {
 		if m.Agent != nil {
 			changed(m.Agent)
 		}
 	})
-	defer conn.on(key, nil)
-	if err := conn.call(ctx, methodWatch, &message{Key: key}, nil); !errors.Is(err, errGone) {
+}
+
+// watch sends a request for notifications, which lasts until ctx or the server ends.
+func (c *Client) watch(ctx context.Context, method string, progress func(*message)) error {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if err := conn.watch(ctx, method, &message{Key: c.newKey()}, nil, progress); !errors.Is(err, errGone) {
 		return err
 	}
 	return remote.ErrNoServer

@@ -33,6 +33,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
 	"waza/runner/routing"
@@ -93,7 +94,7 @@ func encodeError(err error) *jsonrpc2.Error {
 		e.SetError(noTool.Tool)
 	case executor.AsRetry(err) != nil:
 		e.Code, e.Message = codeAgain, executor.AsRetry(err).Reason
-	case errors.Is(err, errEnded):
+	case errors.Is(err, lease.ErrEnded):
 		e.Code = codeEnded
 	case executor.AsStop(err) != nil:
 		e.Code = codeStop
@@ -122,7 +123,7 @@ func decodeError(e *jsonrpc2.Error) error {
 	case codeAgain:
 		return &executor.RetryError{Reason: e.Message}
 	case codeEnded:
-		return errEnded
+		return lease.ErrEnded
 	case codePermanent:
 		return executor.Permanent(errors.New(e.Message))
 	case codeTimeout:
@@ -139,9 +140,6 @@ func decodeError(e *jsonrpc2.Error) error {
 	}
 	return errors.New(e.Message)
 }
-
-// errEnded is the cause of requests that were cancelled, or whose connection ended.
-var errEnded = errors.New("the request was cancelled")
 
 // writeTimeout is how long a process can leave a message unread before its connection is closed,
 // so that a stopped process does not block others.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor/remote"
 	"waza/runner/pause"
 	"waza/runner/routing"
@@ -65,7 +66,7 @@ func (o office) Send(ctx context.Context, m *routing.Message) (*routing.Routed, 
 	for {
 		r := new(routing.Routed)
 		err = conn.call(ctx, methodSend, &message{Key: o.client.newKey(), Text: sent}, r)
-		if !errors.Is(err, errGone) && !errors.Is(err, errEnded) || ctx.Err() != nil {
+		if !errors.Is(err, errGone) && !errors.Is(err, lease.ErrEnded) || ctx.Err() != nil {
 			return r, err
 		}
 		if conn, err = o.next(ctx); err != nil {
@@ -102,21 +103,11 @@ func (o office) Messages(ctx context.Context) ([]*routing.Routed, error) {
 
 // Watch implements [routing.Office].
 func (o office) Watch(ctx context.Context, changed func(routing.Change)) error {
-	conn, err := o.client.connect(ctx)
-	if err != nil {
-		return noServer(ctx, err)
-	}
-	key := o.client.newKey()
-	conn.on(key, func(m *message) {
+	return noServer(ctx, o.client.watch(ctx, methodWatchMessages, func(m *message) {
 		if m.Change != nil {
 			changed(*m.Change)
 		}
-	})
-	defer conn.on(key, nil)
-	if err := conn.call(ctx, methodWatchMessages, &message{Key: key}, nil); !errors.Is(err, errGone) {
-		return err
-	}
-	return routing.ErrNoServer
+	}))
 }
 
 func (o office) ask(ctx context.Context, method string, m *message, result any) error {

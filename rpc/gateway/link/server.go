@@ -15,6 +15,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 	"golang.org/x/sys/unix"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
 	"waza/runner/routing"
@@ -75,7 +76,8 @@ func (s *Server) serveConn(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 		conn.Close()
 		return
 	}
-	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, office: s.office, ready: make(chan struct{}), requests: map[string]*request{}}
+	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, office: s.office, ready: make(chan struct{})}
+	c.keys.Most = maxRequests
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	s.connections[c] = struct{}{}
 	c.conn = jsonrpc2.NewConn(c.ctx, jsonrpc2.NewPlainObjectStream(limitedConn{conn}), c, jsonrpc2.SetLogger(quiet))
@@ -121,31 +123,14 @@ type peer struct {
 	cancel    context.CancelCauseFunc
 	calls     sync.WaitGroup
 
-	mu       sync.Mutex // guards the field below
-	requests map[string]*request
-}
-
-// request is the state of a key.
-type request struct {
-	cancel context.CancelCauseFunc // cancels the active call; nil without one
-	// slot is a remote.Slot or browser.Slot; nil until one is reserved.
-	slot interface{ Release() }
-	// released means that the client no longer uses this key.
-	released bool
+	keys lease.Keyring
 }
 
 // end releases everything that the process holds.
 func (c *peer) end() {
 	c.cancel(remote.ErrCallerGone)
 	c.calls.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range c.requests {
-		if r.slot != nil {
-			r.slot.Release()
-		}
-	}
-	clear(c.requests)
+	c.keys.Close()
 }
 
 // Handle handles a message. It is called in the order of sending, so before it returns, it
@@ -161,9 +146,9 @@ func (c *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request
 	}
 	switch req.Method {
 	case methodCancel:
-		c.cancelRequest(m.Key)
+		c.keys.Cancel(m.Key)
 	case methodRelease:
-		c.release(m.Key)
+		c.keys.Release(m.Key)
 	case methodReserve:
 		c.serve(req, m.Key, func(ctx context.Context) (any, error) { return c.reserve(ctx, &m) })
 	case methodEvaluate:
@@ -188,7 +173,7 @@ func (c *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request
 // serve calls f in a new goroutine and replies with its result.
 func (c *peer) serve(req *jsonrpc2.Request, key string, f func(ctx context.Context) (any, error)) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	if key != "" && !c.addRequest(key, cancel) {
+	if key != "" && !c.keys.Start(key, cancel) {
 		cancel(nil)
 		c.reply(req, nil, errors.New("too many requests on one connection, or the key is in use"))
 		return
@@ -197,9 +182,9 @@ func (c *peer) serve(req *jsonrpc2.Request, key string, f func(ctx context.Conte
 		defer cancel(nil)
 		result, err := f(ctx)
 		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			err = errEnded
+			err = lease.ErrEnded
 		}
-		c.removeRequest(key)
+		c.keys.End(key)
 		c.reply(req, result, err)
 	})
 }
@@ -218,67 +203,6 @@ func (c *peer) reply(req *jsonrpc2.Request, result any, err error) {
 	}
 }
 
-// addRequest records how to cancel a key's call. It returns false when the key already has a call.
-func (c *peer) addRequest(key string, cancel context.CancelCauseFunc) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.requests[key]
-	switch {
-	case r == nil && len(c.requests) >= maxRequests:
-		return false
-	case r == nil:
-		r = &request{}
-		c.requests[key] = r
-	case r.cancel != nil || r.released:
-		return false
-	}
-	r.cancel = cancel
-	return true
-}
-
-// removeRequest removes a key's call and, when nothing else remains, the key.
-func (c *peer) removeRequest(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.requests[key]
-	if r == nil {
-		return
-	}
-	r.cancel = nil
-	if r.slot == nil || r.released {
-		c.forgetLocked(key, r)
-	}
-}
-
-func (c *peer) forgetLocked(key string, r *request) {
-	delete(c.requests, key)
-	if r.slot != nil {
-		r.slot.Release()
-	}
-}
-
-func (c *peer) cancelRequest(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.requests[key]; r != nil && r.cancel != nil {
-		r.cancel(errEnded)
-	}
-}
-
-func (c *peer) release(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.requests[key]
-	switch {
-	case r == nil:
-	case r.cancel != nil: // the active call releases the room when it ends
-		r.released = true
-		r.cancel(errEnded)
-	default:
-		c.forgetLocked(key, r)
-	}
-}
-
 func (c *peer) reserve(ctx context.Context, m *message) (any, error) {
 	if m.Want == nil || m.Key == "" {
 		return nil, errors.New("reserve: key and want are required")
@@ -287,22 +211,14 @@ func (c *peer) reserve(ctx context.Context, m *message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.requests[m.Key].slot = slot
+	c.keys.Hold(m.Key, slot)
 	return message{ClientID: slot.ClientID()}, nil
 }
 
 func (c *peer) evaluate(ctx context.Context, m *message) (any, error) {
-	c.mu.Lock()
-	r := c.requests[m.Key]
-	c.mu.Unlock()
-	if r == nil || m.Evaluation == nil {
+	slot, ok := c.keys.Place(m.Key).(remote.Slot)
+	if !ok || m.Evaluation == nil {
 		return nil, errors.New("evaluate: evaluation and the key of a room are required")
-	}
-	slot, ok := r.slot.(remote.Slot)
-	if !ok {
-		return nil, errors.New("evaluate: key does not belong to a room")
 	}
 	return slot.Evaluate(ctx, m.Evaluation, func(s remote.Status) {
 		c.notify(methodStatus, message{Key: m.Key, Status: &s})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/routing"
 )
 
@@ -47,7 +48,7 @@ type office struct {
 	messages map[string]*entry  // by id
 	order    []*entry           // the same messages, oldest first
 	active   int                // number of active messages
-	audience audience
+	board    lease.Board[subject, routing.Change]
 }
 
 // entry is a message and its state.
@@ -73,8 +74,9 @@ func newOffice(c *Config, o *Options, log *slog.Logger) (*office, error) {
 		outcome: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_router_messages_total", Help: "Routed messages, by final status.",
 		}, []string{"status"}),
-		clients: map[string]*client{}, messages: map[string]*entry{}, arrived: make(chan struct{}), audience: audience{},
+		clients: map[string]*client{}, messages: map[string]*entry{}, arrived: make(chan struct{}),
 	}
+	f.board = f.newBoard()
 	if f.router.Chooser == nil {
 		f.router.Chooser = routing.Words{}
 	}
@@ -128,7 +130,7 @@ func (o *office) enter(c *client, admit func() bool) entrance {
 	o.clients[key] = c
 	close(o.arrived)
 	o.arrived = make(chan struct{})
-	o.audience.client(c.Name)
+	o.board.Changed(subject{client: c.Name})
 	return entered
 }
 
@@ -136,7 +138,7 @@ func (o *office) enter(c *client, admit func() bool) entrance {
 func (o *office) leave(c *client) {
 	o.mu.Lock()
 	delete(o.clients, strings.ToLower(c.Name))
-	o.audience.client(c.Name)
+	o.board.Changed(subject{client: c.Name})
 	var waiting []*entry
 	if !o.closing {
 		for _, e := range o.order {
@@ -244,7 +246,7 @@ func (o *office) addLocked(e *entry) {
 	o.messages[e.id] = e
 	o.order = append(o.order, e)
 	o.active++
-	o.audience.message(e.id)
+	o.board.Changed(subject{message: e.id})
 }
 
 // run delivers a message to its clients.

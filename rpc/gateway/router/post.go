@@ -105,10 +105,10 @@ func (p post) Changed(r *routing.Routed) error {
 			if now.State == routing.Acknowledged {
 				c.taken++
 			}
-			p.audience.client(c.Name)
+			p.board.Changed(subject{client: c.Name})
 		}
 	}
-	p.audience.message(r.ID)
+	p.board.Changed(subject{message: r.ID})
 	p.mu.Unlock()
 	for _, n := range r.Notifications[min(len(before.Notifications), len(r.Notifications)):] {
 		p.show(r.ID, &n)

@@ -5,21 +5,19 @@ import (
 	"slices"
 	"time"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor/remote"
 )
 
 // agent is a connected client, or a disconnected one that evaluations wait for.
 type agent struct {
 	remote.Agent         // snapshot sets State and Running
+	member       *member // its places
 	client       *Client // its connection; nil when it is disconnected
 	registered   registration
 	ready        bool
 	paused       bool
-	left         bool // removed from the hub
-	slots        []*slot
-	classes      []*class // classes that it fits, and some dead ones
-	graceEnd     *time.Timer
-	pauseEnd     *time.Timer
+	pauseEnd     lease.Timer
 }
 
 // Registration is a client's description of itself.
@@ -47,22 +45,16 @@ type Client struct {
 
 // room returns how many more evaluations the agent can take.
 func (a *agent) room() int {
-	if a.client == nil || !a.ready || a.paused || a.left {
+	if a.client == nil || !a.ready || a.paused || a.member.Left() {
 		return 0
 	}
-	return max(0, a.MaxConcurrency-len(a.slots))
+	return max(0, a.MaxConcurrency-len(a.member.Places()))
 }
 
-func (a *agent) addClass(c *class, most int) {
-	if len(a.classes) > 2*most+8 {
-		a.classes = slices.DeleteFunc(a.classes, func(c *class) bool { return c.dead })
-	}
-	a.classes = append(a.classes, c)
-}
-
-func (a *agent) snapshot() *remote.Agent {
+// snapshot returns the agent as callers see it.
+func snapshot(a *agent) (*remote.Agent, bool) {
 	s := a.Agent
-	s.Running = len(a.slots)
+	s.Running = len(a.member.Places())
 	switch {
 	case a.client == nil:
 		s.State = remote.Gone
@@ -73,46 +65,24 @@ func (a *agent) snapshot() *remote.Agent {
 	default:
 		s.State = remote.Ready
 	}
-	return &s
+	return &s, true
 }
 
-// changeLocked calls change, which can change the set of evaluations that an agent fits.
-func (h *Hub) changeLocked(a *agent, change func()) {
-	var able []*class // those with able agents before the change
-	for _, c := range h.queue.classes {
-		if c.able > 0 {
-			able = append(able, c)
-		}
-		if !a.left {
-			c.count(a, -1)
-		}
+// agentLocked returns the agent of a client; nil when it does not exist.
+func (h *Hub) agentLocked(clientID string) *agent {
+	if m := h.pool.Member(clientID); m != nil {
+		return m.Offer
 	}
-	change()
-	a.classes = nil
-	if !a.left {
-		for _, c := range h.queue.classes {
-			c.count(a, 1)
-			if c.admits(a) {
-				a.classes = append(a.classes, c)
-			}
-		}
-	}
-	h.queue.turnAway()
-	for _, c := range able {
-		if c.able == 0 && c.lacking > 0 {
-			h.offerLackingLocked(c)
-		}
-	}
+	return nil
 }
 
-// offerLackingLocked offers the room of agents that reported to lack the tool of a class, after
-// the last other agent has left it.
-func (h *Hub) offerLackingLocked(c *class) {
-	for _, a := range h.agents {
-		if a.room() > 0 && c.admits(a) {
-			h.offerLocked(a)
-		}
+// agentsLocked returns the agents by client id.
+func (h *Hub) agentsLocked() []*agent {
+	all := make([]*agent, 0, h.pool.Members())
+	for _, m := range h.pool.All() {
+		all = append(all, m.Offer)
 	}
+	return all
 }
 
 // Register adds a client, which gets evaluations when it is ready. It returns how many
@@ -121,12 +91,11 @@ func (h *Hub) offerLackingLocked(c *class) {
 // evaluations are sent again when it is ready.
 func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations int) {
 	h.mu.Lock()
-	a := h.agents[r.ClientID]
+	a := h.agentLocked(r.ClientID)
 	if a == nil {
-		a = &agent{left: true}
-		a.Answered = h.tallies[r.ClientID]
+		a = &agent{Agent: remote.Agent{ClientID: r.ClientID, Answered: h.tallies[r.ClientID]}}
 		delete(h.tallies, r.ClientID)
-		h.agents[r.ClientID] = a
+		a.member = h.pool.Join(r.ClientID, a)
 	}
 	var old Conn
 	if a.client != nil && a.client.conn != conn {
@@ -135,29 +104,26 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 	}
 	h.disconnectLocked(a)
 	h.joined++
-	h.changeLocked(a, func() {
-		a.left, a.registered = false, registration{r.ClientID, h.joined}
+	h.pool.Change(a.member, func() {
+		a.registered = registration{r.ClientID, h.joined}
 		a.Agent = remote.Agent{
 			ClientID: r.ClientID, Tools: append([]string{}, r.Tools...), MaxConcurrency: r.MaxConcurrency,
 			Version: r.Version, Address: r.Address, Since: time.Now(), Answered: a.Answered,
 		}
 	})
 	a.client = &Client{h, conn, a}
-	for i, s := range slices.Clone(a.slots) {
+	for i, s := range slices.Clone(a.member.Places()) {
 		if i >= a.MaxConcurrency || !s.want.Fits(&a.Agent) {
-			h.loseLocked(s, "the agent reconnected and no longer accepts the evaluation")
+			h.pool.Lose(a.member, s, "the agent reconnected and no longer accepts the evaluation")
 		}
 	}
-	evaluations = len(a.slots)
-	for _, c := range a.classes {
-		evaluations += c.waiting
-	}
+	evaluations = len(a.member.Places()) + h.pool.Offers(a.member)
 	for _, clientID := range h.early {
 		if clientID == r.ClientID {
 			evaluations++
 		}
 	}
-	h.changedLocked(a)
+	h.board.Changed(a)
 	client = a.client
 	h.mu.Unlock()
 	if old != nil {
@@ -170,48 +136,20 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 // the agent's next connection.
 func (h *Hub) disconnectLocked(a *agent) {
 	a.client, a.ready, a.paused = nil, false, false
-	stop(&a.pauseEnd)
-	for _, s := range slices.Clone(a.slots) {
+	a.pauseEnd.Stop()
+	for _, s := range slices.Clone(a.member.Places()) {
 		if !s.held {
 			h.vacateLocked(s)
 		}
 	}
-	if len(a.slots) > 0 && a.graceEnd == nil {
-		h.afterLocked(&a.graceEnd, h.grace, func() {
-			h.loseAllLocked(a, "the agent disconnected")
-			h.changedLocked(a)
-		})
-	}
-}
-
-// loseAllLocked returns all evaluations of an agent to the queue.
-func (h *Hub) loseAllLocked(a *agent, why string) {
-	for _, s := range slices.Clone(a.slots) {
-		h.loseLocked(s, why)
-	}
-	h.forgetLocked(a)
+	h.pool.Disconnected(a.member, "the agent disconnected")
 }
 
 // removeLocked removes an agent without waiting for its return.
 func (h *Hub) removeLocked(a *agent, why string) {
 	h.disconnectLocked(a)
-	h.loseAllLocked(a, why)
-	h.changedLocked(a)
-}
-
-// forgetLocked removes a disconnected agent that no evaluation waits for.
-func (h *Hub) forgetLocked(a *agent) {
-	if a.client != nil || len(a.slots) > 0 || a.left {
-		return
-	}
-	stop(&a.graceEnd)
-	delete(h.agents, a.ClientID)
-	if a.Answered > 0 {
-		forget(h.tallies, mostTallies)
-		h.tallies[a.ClientID] = a.Answered
-	}
-	// The classes counted the agent in its old state.
-	h.changeLocked(a, func() { a.left = true })
+	h.pool.LoseAll(a.member, why)
+	h.board.Changed(a)
 }
 
 // Ready lets the client get evaluations: first its unfinished ones, then waiting ones.
@@ -223,21 +161,21 @@ func (c *Client) Ready() {
 		return
 	}
 	a.ready = true
-	stop(&a.graceEnd)
+	h.pool.Returned(a.member)
 	type request struct {
 		slot *slot
 		id   string
 		eval *remote.Evaluation
 	}
 	var again []request
-	for _, s := range a.slots {
+	for _, s := range a.member.Places() {
 		if s.asked {
 			again = append(again, request{s, s.requestID, s.eval})
 		}
 	}
 	h.welcomeEarlyLocked(a)
-	h.offerLocked(a)
-	h.changedLocked(a)
+	h.pool.Offer(a.member)
+	h.board.Changed(a)
 	h.mu.Unlock()
 	for _, r := range again {
 		h.send(c.conn, r.slot, r.id, r.eval)
@@ -254,8 +192,8 @@ func (c *Client) Left() {
 	}
 	h.breakLocked(a)
 	h.disconnectLocked(a)
-	h.forgetLocked(a)
-	h.changedLocked(a)
+	h.pool.Forget(a.member)
+	h.board.Changed(a)
 }
 
 // mostBreaks is how often a connection can break while its agent works on one evaluation.
@@ -264,7 +202,7 @@ const mostBreaks = 20
 // breakLocked counts a broken connection of an agent. It ends evaluations with too many broken
 // connections, because the hub would send an evaluation that crashes its agents forever.
 func (h *Hub) breakLocked(a *agent) {
-	for _, s := range slices.Clone(a.slots) {
+	for _, s := range slices.Clone(a.member.Places()) {
 		if s.caller == nil || !a.ready {
 			continue
 		}
@@ -283,24 +221,22 @@ func (h *Hub) breakLocked(a *agent) {
 // pauseLocked gives the agent no evaluations for a while.
 func (h *Hub) pauseLocked(a *agent, d time.Duration) {
 	a.paused = true
-	h.afterLocked(&a.pauseEnd, d, func() {
+	a.pauseEnd.Set(&h.mu, d, func() {
 		a.paused = false
-		h.offerLocked(a)
-		h.changedLocked(a)
+		h.pool.Offer(a.member)
+		h.board.Changed(a)
 	})
 }
 
 // welcomeEarlyLocked gives an agent the waiters of evaluations that it had before waza
 // restarted.
 func (h *Hub) welcomeEarlyLocked(a *agent) {
-	parked := h.queue.parked[a.ClientID]
-	for _, w := range slices.Clone(parked) {
-		h.queue.leave(w)
-		delete(h.early, w.want.ID)
-		if a.room() > 0 && w.want.Fits(&a.Agent) {
-			h.giveLocked(a, w)
+	for _, w := range h.pool.Unpark(a.ClientID) {
+		delete(h.early, w.Want.ID)
+		if a.room() > 0 && w.Want.Fits(&a.Agent) {
+			h.pool.Give(a.member, w)
 		} else {
-			h.placeLocked(w)
+			h.seatLocked(w)
 		}
 	}
 }
@@ -313,10 +249,7 @@ func (h *Hub) endEarlyLocked() {
 		}
 	}
 	clear(h.early)
-	for _, parked := range h.queue.parked {
-		for _, w := range slices.Clone(parked) {
-			h.queue.leave(w)
-			h.placeLocked(w)
-		}
+	for _, w := range h.pool.UnparkAll() {
+		h.seatLocked(w)
 	}
 }

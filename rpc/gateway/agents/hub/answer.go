@@ -76,18 +76,17 @@ func (h *Hub) answerLocked(a *agent, id string, answer *remote.Answer) Outcome {
 		if why := h.ended.why[id]; why != "" {
 			return Outcome(why)
 		}
-		w := h.queue.byID[id]
-		if w == nil {
+		w := h.awaited[id]
+		if w == nil || !h.pool.Leave(w) {
 			return Kept
 		}
-		h.queue.leave(w)
-		w.result <- reserved{slot: &slot{hub: h, clientID: answer.ClientID, want: w.want, held: true, early: answer}}
+		h.pool.Serve(w, &slot{hub: h, clientID: answer.ClientID, want: w.Want.Want, held: true, early: answer})
 	}
 	a.Answered++
 	delete(h.breaks, id)
 	delete(h.refused, id)
 	h.ended.add(id, string(Twice))
-	h.changedLocked(a)
+	h.board.Changed(a)
 	return Counted
 }
 
@@ -155,7 +154,7 @@ func (c *Client) turnAway(id string, fault *remote.Fault) Outcome {
 		h.refuseLocked(a, id, tool)
 	}
 	h.doneLocked(a, id)
-	h.changedLocked(a)
+	h.board.Changed(a)
 	return TurnedAway
 }
 
@@ -167,7 +166,7 @@ func (h *Hub) refuseLocked(a *agent, id, tool string) {
 		h.refused[id] = append(h.refusedLocked(id), a.registered)
 	}
 	if !slices.Contains(a.Lacks, tool) && len(a.Lacks) < mostLacks {
-		h.changeLocked(a, func() { a.Lacks = append(a.Lacks[:len(a.Lacks):len(a.Lacks)], tool) })
+		h.pool.Change(a.member, func() { a.Lacks = append(a.Lacks[:len(a.Lacks):len(a.Lacks)], tool) })
 	}
 }
 
@@ -225,7 +224,7 @@ func (c *Client) Unreadable(fault *remote.Fault) {
 	if a.client != c {
 		return
 	}
-	asked := slices.DeleteFunc(slices.Clone(a.slots), func(s *slot) bool { return !s.asked })
+	asked := slices.DeleteFunc(slices.Clone(a.member.Places()), func(s *slot) bool { return !s.asked })
 	for _, s := range asked {
 		if s.lost++; len(asked) == 1 || s.lost == mostLost {
 			h.answerLocked(a, s.eval.ID, &remote.Answer{ClientID: a.ClientID, Error: fault})

@@ -3,8 +3,9 @@
 // [Hub.Register], and a run calls [Hub.Reserve].
 //
 // The hub does not depend on a protocol or connection: it sends evaluations with [Conn.Send].
-// One mutex guards all its state. The hub never holds the mutex while it sends, calls back or
-// stores. It has no goroutines of its own, only timers, which [Hub.Close] stops.
+// A [lease.Pool] gives room of agents to callers; the hub adds what concerns evaluations. One mutex
+// guards the state of both. The hub never holds the mutex while it sends, calls back or stores. It
+// has no goroutines of its own, only timers, which [Hub.Close] stops.
 package hub
 
 import (
@@ -19,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor/remote"
 )
 
@@ -70,7 +72,6 @@ type Options struct {
 // Limits for the state of a hub.
 const (
 	mostEnded   = 16384 // ids of finished evaluations
-	mostClasses = 128   // classes without waiters
 	mostTallies = 10000 // disconnected clients with a count of answers
 	mostStatus  = 64    // updates that a caller has not taken yet
 	mostKept    = 10000 // known answers in the store
@@ -81,47 +82,46 @@ const (
 
 // Hub implements [remote.Hub] for the agents that are connected to this process.
 type Hub struct {
-	grace, linger time.Duration
-	store         Store
-	log           *slog.Logger
-	count         counters
-	tags          tags
-	leaving       atomic.Bool // see Leave
+	linger  time.Duration
+	store   Store
+	log     *slog.Logger
+	count   counters
+	tags    tags
+	leaving atomic.Bool // see Leave
 
-	// mu guards the fields below, and all fields of agents, classes, waiters and slots.
+	// mu guards the fields below, and all fields of agents, waiters and slots.
 	mu       sync.Mutex
-	agents   map[string]*agent
-	queue    queue
+	pool     *pool
+	board    lease.Board[*agent, *remote.Agent]
 	joined   uint64             // number of registrations
 	asked    map[string][]*slot // agents that have not answered yet, by evaluation
+	awaited  map[string]*waiter // callers of Reserve, by evaluation
 	ended    endings
 	kept     map[string]string         // clients of the answers in the store, by evaluation
 	breaks   map[string]int            // number of disconnections, by evaluation
 	refused  map[string][]registration // agents that lack the tool of an evaluation
 	early    map[string]string         // clients of the previous process, by evaluation
-	earlyEnd *time.Timer               // nil when the hub no longer waits for them
+	earlyEnd lease.Timer               // runs while the hub waits for them
 	tallies  map[string]int64          // number of answers of agents that left
-	watchers map[*watcher]struct{}
-	occupied int
 }
 
 // New returns a hub without agents, with the state that the previous process left in the store.
 func New(ctx context.Context, o Options) (*Hub, error) {
 	h := &Hub{
-		grace:    cmp.Or(o.Grace, 10*time.Second),
-		linger:   cmp.Or(o.Linger, 30*time.Second),
-		store:    o.Store,
-		log:      o.Log,
-		agents:   map[string]*agent{},
-		asked:    map[string][]*slot{},
-		kept:     map[string]string{},
-		early:    map[string]string{},
-		breaks:   map[string]int{},
-		refused:  map[string][]registration{},
-		tallies:  map[string]int64{},
-		watchers: map[*watcher]struct{}{},
+		linger:  cmp.Or(o.Linger, 30*time.Second),
+		store:   o.Store,
+		log:     o.Log,
+		asked:   map[string][]*slot{},
+		awaited: map[string]*waiter{},
+		kept:    map[string]string{},
+		early:   map[string]string{},
+		breaks:  map[string]int{},
+		refused: map[string][]registration{},
+		tallies: map[string]int64{},
 	}
-	h.queue.init()
+	grace := cmp.Or(o.Grace, 10*time.Second)
+	h.pool = lease.New(&h.mu, h.rules(grace))
+	h.board = lease.Board[*agent, *remote.Agent]{Mu: &h.mu, All: h.agentsLocked, State: snapshot}
 	h.ended.init(mostEnded)
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -132,7 +132,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	h.count = newCounters(o.Metrics, h)
 	if len(h.early) > 0 {
 		h.mu.Lock()
-		h.afterLocked(&h.earlyEnd, h.grace, h.endEarlyLocked)
+		h.earlyEnd.Set(&h.mu, grace, h.endEarlyLocked)
 		h.mu.Unlock()
 	}
 	return h, nil
@@ -173,12 +173,12 @@ func (h *Hub) Leave() { h.leaving.Store(true) }
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	stop(&h.earlyEnd)
-	for _, a := range h.agents {
-		stop(&a.graceEnd)
-		stop(&a.pauseEnd)
-		for _, s := range a.slots {
-			stop(&s.lingerEnd)
+	h.earlyEnd.Stop()
+	h.pool.Close()
+	for _, a := range h.agentsLocked() {
+		a.pauseEnd.Stop()
+		for _, s := range a.member.Places() {
+			s.lingerEnd.Stop()
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (h *Hub) Close() {
 func (h *Hub) Kick(_ context.Context, clientID, why string) error {
 	h.mu.Lock()
 	var conns []Conn
-	for _, a := range h.agents {
+	for _, a := range h.agentsLocked() {
 		if !a.Is(clientID) || a.client == nil {
 			continue
 		}
@@ -203,31 +203,6 @@ func (h *Hub) Kick(_ context.Context, clientID, why string) error {
 		conn.Kick(why)
 	}
 	return nil
-}
-
-// stop stops a timer and clears its field. If the timer's function is already waiting for the
-// mutex, it sees the change and does nothing.
-func stop(t **time.Timer) {
-	if *t != nil {
-		(*t).Stop()
-		*t = nil
-	}
-}
-
-// afterLocked sets *t to a timer that calls do under the mutex, unless *t has changed by then.
-func (h *Hub) afterLocked(t **time.Timer, d time.Duration, do func()) {
-	stop(t)
-	var timer *time.Timer
-	timer = time.AfterFunc(d, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if *t != timer {
-			return
-		}
-		*t = nil
-		do()
-	})
-	*t = timer
 }
 
 // forget makes room in a map with a maximum size by removing an arbitrary entry.

@@ -81,7 +81,7 @@ func TestWaitersAreServedByPriorityThenInOrder(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"high", "1", "other tool", "2", "3", "low"}, got)
-		require.Zero(t, h.queue.waiting)
+		require.Zero(t, h.pool.Waiting())
 	})
 }
 
@@ -99,7 +99,7 @@ func TestAgentsHaveNoMoreThanTheyTake(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		fourth := reserving(ctx, h, want("3"))
 		synctest.Wait()
-		require.Equal(t, 2, h.queue.waiting)
+		require.Equal(t, 2, h.pool.Waiting())
 		cancel(errors.New("enough"))
 		_, err := fourth()
 		require.EqualError(t, err, "enough")
@@ -107,7 +107,7 @@ func TestAgentsHaveNoMoreThanTheyTake(t *testing.T) {
 		s, err := third()
 		require.NoError(t, err)
 		require.Equal(t, "a", s.ClientID())
-		require.Zero(t, h.queue.waiting)
+		require.Zero(t, h.pool.Waiting())
 	})
 }
 
@@ -146,7 +146,7 @@ func TestAgentsThatAreNotReadyGetNothing(t *testing.T) {
 		wait := reserving(t.Context(), h, want("x"))
 		synctest.Wait()
 		require.Equal(t, remote.Registered, agents(t, h)[0].State)
-		require.Equal(t, 1, h.queue.waiting)
+		require.Equal(t, 1, h.pool.Waiting())
 		c.Ready()
 		s, err := wait()
 		require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestToolThatAnAgentLacksIsOfferedToOthers(t *testing.T) {
 		require.Equal(t, []string{"chat"}, agents(t, h)[0].Lacks)
 
 		synctest.Wait()
-		require.Equal(t, 1, h.queue.waiting, "b may have the tool when it is ready")
+		require.Equal(t, 1, h.pool.Waiting(), "b may have the tool when it is ready")
 		b.Ready()
 		s, err := waiting()
 		require.NoError(t, err)
@@ -406,6 +406,5 @@ func TestWatchersSeeTheNewestState(t *testing.T) {
 		require.Equal(t, "b gone 0", <-seen)
 		cancel(errors.New("seen enough"))
 		require.EqualError(t, <-ended, "seen enough")
-		require.Empty(t, h.watchers)
 	})
 }

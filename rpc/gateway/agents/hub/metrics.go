@@ -33,9 +33,9 @@ func newCounters(r prometheus.Registerer, h *Hub) counters {
 		})
 	}
 	r.MustRegister(evaluations, c.ignored,
-		gauge("waza_agents_known", "Connected agents, and disconnected agents that evaluations wait for.", func() int { return len(h.agents) }),
-		gauge("waza_agents_running", "Evaluations in progress.", func() int { return h.occupied }),
-		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", func() int { return h.queue.waiting }),
+		gauge("waza_agents_known", "Connected agents, and disconnected agents that evaluations wait for.", h.pool.Members),
+		gauge("waza_agents_running", "Evaluations in progress.", h.pool.Occupied),
+		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", h.pool.Waiting),
 	)
 	return c
 }

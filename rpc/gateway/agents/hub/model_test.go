@@ -104,46 +104,17 @@ func (w *world) check() {
 	h := w.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	occupied := 0
-	for id, a := range h.agents {
-		require.LessOrEqual(w.t, len(a.slots), a.MaxConcurrency, id)
-		require.True(w.t, a.client != nil || len(a.slots) > 0, "%s is disconnected and no evaluation waits for it", id)
-		occupied += len(a.slots)
-		for _, s := range a.slots {
+	require.NoError(w.t, h.pool.Verify())
+	for _, a := range h.agentsLocked() {
+		slots := a.member.Places()
+		require.LessOrEqual(w.t, len(slots), a.MaxConcurrency, a.ClientID)
+		for _, s := range slots {
 			require.Same(w.t, a, s.agent)
 			require.True(w.t, s.held || s.asked, "a slot without an agent")
-			require.True(w.t, s.held || s.lingerEnd != nil, "a slot that will never be released")
+			require.True(w.t, s.held || s.lingerEnd.Running(), "a slot that will never be released")
 			require.Equal(w.t, s.asked, s.eval != nil && slices.Contains(h.asked[s.eval.ID], s))
 		}
 	}
-	require.Equal(w.t, h.occupied, occupied)
-	waiting := 0
-	for _, c := range h.queue.classes {
-		able, lacking, refusing := 0, 0, 0
-		for _, a := range h.agents {
-			switch {
-			case slices.Contains(c.refused, a.registered):
-				refusing++
-				require.False(w.t, c.takes(a))
-			case slices.Contains(a.Lacks, c.want.Tool):
-				lacking++
-			default:
-				able++
-			}
-			if c.takes(a) {
-				require.True(w.t, c.waiting == 0 || a.room() == 0, "a caller waits although an agent has room")
-				_, listed := c.isFree[a]
-				require.True(w.t, listed || a.room() == 0, "an agent with room is missing in its class")
-			}
-		}
-		require.Equal(w.t, []int{c.able, c.lacking, c.refusing}, []int{able, lacking, refusing})
-		require.False(w.t, c.lacksTool() && c.waiting > 0)
-		waiting += c.waiting
-	}
-	for _, parked := range h.queue.parked {
-		waiting += len(parked)
-	}
-	require.Equal(w.t, h.queue.waiting, waiting)
 	for _, tr := range w.trials {
 		require.LessOrEqual(w.t, tr.counted, 1)
 	}
@@ -278,8 +249,8 @@ func (w *world) finish() {
 	}
 	synctest.Wait()
 	w.check()
-	require.Zero(w.t, w.h.queue.waiting)
-	require.Zero(w.t, w.h.occupied)
+	require.Zero(w.t, w.h.pool.Waiting())
+	require.Zero(w.t, w.h.pool.Occupied())
 	require.Empty(w.t, w.h.asked)
 	for _, tr := range w.trials {
 		require.LessOrEqual(w.t, tr.counted, 1)

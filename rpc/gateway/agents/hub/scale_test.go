@@ -61,7 +61,7 @@ func BenchmarkThousandAgents(b *testing.B) {
 	}
 	for {
 		h.mu.Lock()
-		waiting := h.queue.waiting
+		waiting := h.pool.Waiting()
 		h.mu.Unlock()
 		if waiting == 10_000 {
 			break

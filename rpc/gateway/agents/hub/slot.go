@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
+	"waza/rpc/gateway/lease"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
 )
@@ -35,7 +35,7 @@ type slot struct {
 	requestID string
 	lost      int     // connections that ended with an unreadable message, which may have been the answer
 	caller    *caller // the call that waits for the answer
-	lingerEnd *time.Timer
+	lingerEnd lease.Timer
 
 	// A slot without an agent returns an answer that arrived without a waiting caller: early, or
 	// the stored answer with the id kept.
@@ -60,60 +60,48 @@ func (h *Hub) Reserve(ctx context.Context, want *remote.Want) (remote.Slot, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	w := &waiter{want: want, rank: rank(want.Priority), result: make(chan reserved, 1)}
 	h.mu.Lock()
-	h.queue.seq++
-	w.seq = h.queue.seq
+	w := h.pool.Ask(&wanted{Want: want})
+	h.awaited[want.ID] = w
 	h.admitLocked(w)
 	h.mu.Unlock()
-	select {
-	case r := <-w.result:
-		return r.get()
-	case <-ctx.Done():
-	}
+	s, err := h.pool.Wait(ctx, w)
 	h.mu.Lock()
-	served := !h.queue.leave(w)
+	if h.awaited[want.ID] == w {
+		delete(h.awaited, want.ID)
+	}
 	h.mu.Unlock()
-	if served {
-		if slot, err := (<-w.result).get(); err == nil {
-			slot.Release()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return nil, context.Cause(ctx)
+	return s, nil
 }
 
-func (r reserved) get() (remote.Slot, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
-	return r.slot, nil
-}
-
-// admitLocked serves a waiter, or adds it to the right queue.
+// admitLocked serves a caller, or lets it wait.
 func (h *Hub) admitLocked(w *waiter) {
-	id := w.want.ID
+	id := w.Want.ID
 	if clientID, ok := h.kept[id]; ok {
 		delete(h.kept, id)
-		w.result <- reserved{slot: &slot{hub: h, clientID: clientID, want: w.want, held: true, kept: id}}
+		h.pool.Serve(w, &slot{hub: h, clientID: clientID, want: w.Want.Want, held: true, kept: id})
 		return
 	}
-	if s := h.adoptLocked(w.want); s != nil {
-		w.result <- reserved{slot: s}
+	if s := h.adoptLocked(w.Want.Want); s != nil {
+		h.pool.Serve(w, s)
 		return
 	}
-	if clientID, ok := h.early[id]; ok && h.earlyEnd != nil {
-		a := h.agents[clientID]
+	if clientID, ok := h.early[id]; ok && h.earlyEnd.Running() {
+		a := h.agentLocked(clientID)
 		if a == nil || !a.ready {
-			h.queue.park(w, clientID)
+			h.pool.Park(w, clientID)
 			return
 		}
 		delete(h.early, id)
-		if a.room() > 0 && w.want.Fits(&a.Agent) {
-			h.giveLocked(a, w)
+		if a.room() > 0 && w.Want.Fits(&a.Agent) {
+			h.pool.Give(a.member, w)
 			return
 		}
 	}
-	h.placeLocked(w)
+	h.seatLocked(w)
 }
 
 // adoptLocked finds an agent that still works on the evaluation for a caller that is gone.
@@ -122,7 +110,7 @@ func (h *Hub) adoptLocked(want *remote.Want) *slot {
 		if s.held || s.agent == nil || !s.agent.ready || !want.Fits(&s.agent.Agent) {
 			continue
 		}
-		stop(&s.lingerEnd)
+		s.lingerEnd.Stop()
 		s.held, s.want = true, want
 		h.ended.remove(want.ID)
 		return s
@@ -130,44 +118,33 @@ func (h *Hub) adoptLocked(want *remote.Want) *slot {
 	return nil
 }
 
-// giveLocked gives room of an agent to a waiter that is not in the queue.
-func (h *Hub) giveLocked(a *agent, w *waiter) {
-	s := &slot{hub: h, clientID: a.ClientID, want: w.want, held: true, agent: a}
-	a.slots = append(a.slots, s)
-	h.occupied++
-	h.changedLocked(a)
-	w.result <- reserved{slot: s}
+// leaveLocked ends what the hub does for a slot that its agent no longer has.
+func (h *Hub) leaveLocked(s *slot) {
+	h.settleLocked(s)
+	s.lingerEnd.Stop()
+	s.agent = nil
 }
 
 // vacateLocked removes the slot from its agent.
 func (h *Hub) vacateLocked(s *slot) {
-	a := s.agent
-	if a == nil {
-		return
+	if a := s.agent; a != nil {
+		h.leaveLocked(s)
+		h.pool.Vacate(a.member, s)
 	}
-	h.settleLocked(s)
-	stop(&s.lingerEnd)
-	a.slots = slices.DeleteFunc(a.slots, func(other *slot) bool { return other == s })
-	s.agent = nil
-	h.occupied--
-	h.changedLocked(a)
 }
 
 // giveBackLocked offers the room of a slot to other waiters.
 func (h *Hub) giveBackLocked(s *slot) {
-	a := s.agent
-	if a == nil {
-		return
+	if a := s.agent; a != nil {
+		h.leaveLocked(s)
+		h.pool.GiveBack(a.member, s)
 	}
-	h.vacateLocked(s)
-	h.offerLocked(a)
-	h.forgetLocked(a)
 }
 
-// loseLocked removes the slot from its agent and sends the caller back to the queue.
-func (h *Hub) loseLocked(s *slot, why string) {
+// lostLocked sends the caller of a slot without an agent back to the queue.
+func (h *Hub) lostLocked(s *slot, why string) {
 	s.why = why
-	h.vacateLocked(s)
+	h.leaveLocked(s)
 	s.end(outcome{err: again(s.clientID, why)})
 }
 
@@ -214,7 +191,7 @@ func (s *slot) Release() {
 		h.kept[s.kept] = s.clientID
 	case s.agent == nil:
 	case s.asked && s.agent.client != nil:
-		h.afterLocked(&s.lingerEnd, h.linger, func() {
+		s.lingerEnd.Set(&h.mu, h.linger, func() {
 			if h.store != nil {
 				h.store.Unassign(s.eval.ID)
 			}

@@ -181,7 +181,7 @@ func TestAgentComesBackAfterARestart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancelled := reserving(ctx, h, want("x"))
 		synctest.Wait()
-		require.Equal(t, 2, h.queue.waiting)
+		require.Equal(t, 2, h.pool.Waiting())
 		cancel()
 		_, err := cancelled()
 		require.ErrorIs(t, err, context.Canceled)
