@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"waza/runner/journal"
-	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/secrets"
 )
 
 const (
@@ -37,9 +37,9 @@ const (
 type feed struct {
 	log       *journal.Writer
 	fold      *replay.Fold
-	secrets   *provider.Redactor // nil when there are no secrets
-	onFailure func(error)        // called once, when writing to the journal fails
-	first     int64              // number of the first event of this feed
+	secrets   *secrets.Redactor // nil when there are no secrets
+	onFailure func(error)       // called once, when writing to the journal fails
+	first     int64             // number of the first event of this feed
 
 	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond // pending or closing changed
@@ -64,7 +64,7 @@ type tailEvent struct {
 	size  int
 }
 
-func newFeed(log *journal.Writer, fold *replay.Fold, secrets *provider.Redactor, onFailure func(error)) *feed {
+func newFeed(log *journal.Writer, fold *replay.Fold, secrets *secrets.Redactor, onFailure func(error)) *feed {
 	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
 	f.changed = sync.NewCond(&f.mu)
 	f.first = log.Number() // greater than 1 when the run was resumed

@@ -59,6 +59,7 @@ var rooms = map[string]string{
 	"runner/replay":        "events to the state of a run",
 	"runner/responder":     "a model that plays the user of an agent",
 	"runner/routing":       "how messages find clients",
+	"runner/secrets":       "recognizes keys and passwords, removes them from texts",
 	"runner/stats":         "intervals, tests, pass@k, pass^k",
 	"runner/tally":         "verdicts to numbers",
 	"runner/telemetry":     "traces and metrics of runs",

@@ -61,6 +61,7 @@ var importRules = []struct {
 	{"cmd/...", waza("runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"runner/routing", append(waza("eval", "runner/executor/...", "runner/grader/...", "runner/journal"), "net/...", "os/exec"), "it reaches clients by an interface", false},
 	{"runner/fleet/seal", append(waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "net/...", "os/exec"), "it knows keys and bytes only", false},
+	{"runner/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"), "it knows texts only, so that every room can use it", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},

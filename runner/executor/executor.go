@@ -113,7 +113,7 @@ type Settings struct {
 }
 
 // Environment is implemented by options that set environment variables of the agent. Their
-// values are searched for keys, see provider.Redactor.
+// values are searched for keys, see secrets.Redactor.
 type Environment interface {
 	Environment() map[string]string
 }

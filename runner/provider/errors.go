@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"waza/runner/secrets"
 )
 
 // Kind classifies the failure of a call.
@@ -58,6 +60,17 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Message)
 	return b.String()
+}
+
+// without returns the error with the secrets removed from its text, or e itself if it contains
+// none.
+func (e *Error) without(known *secrets.Redactor) *Error {
+	if text := e.Error(); known.Text(text) == text {
+		return e
+	}
+	clean := *e
+	clean.Message, clean.Where, clean.cause = known.Text(e.Message), known.Text(e.Where), nil
+	return &clean
 }
 
 // Unwrap returns the underlying error, or nil.

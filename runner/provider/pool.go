@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/pause"
+	"waza/runner/secrets"
 )
 
 // PoolOptions configure a [Pool]. The zero value is valid.
@@ -25,7 +26,7 @@ type PoolOptions struct {
 	// Prices are the prices in the suite.
 	Prices Prices
 	// Redactor learns every key that is used. Nil means that the pool has its own.
-	Redactor *Redactor
+	Redactor *secrets.Redactor
 	// Transport sends the requests. Nil means that the pool has its own.
 	Transport http.RoundTripper
 	// Getenv reads the environment; nil means os.Getenv.
@@ -54,7 +55,7 @@ func NewPool(o PoolOptions) *Pool {
 		p.options.Limits = &Limits{}
 	}
 	if p.options.Redactor == nil {
-		p.options.Redactor = &Redactor{}
+		p.options.Redactor = &secrets.Redactor{}
 	}
 	if p.options.Getenv == nil {
 		p.options.Getenv = os.Getenv
@@ -92,7 +93,7 @@ func (p *Pool) Close() {
 }
 
 // Redactor returns the redactor, which has learned the keys in use.
-func (p *Pool) Redactor() *Redactor { return p.options.Redactor }
+func (p *Pool) Redactor() *secrets.Redactor { return p.options.Redactor }
 
 // Budget returns the budget, or nil if there is no limit.
 func (p *Pool) Budget() *Budget { return p.options.Budget }
@@ -297,12 +298,12 @@ func (c *client) worthWaiting(ctx context.Context) bool {
 // public returns an error for users: it names the address and contains no key.
 func (c *client) public(err error) error {
 	var e *Error
-	if errors.As(err, &e) && e.Where == "" {
-		named := *e
-		named.Where = c.where
-		err = &named
+	if !errors.As(err, &e) {
+		return err
 	}
-	return c.pool.options.Redactor.error(err)
+	named := *e
+	named.Where = cmp.Or(e.Where, c.where)
+	return named.without(c.pool.options.Redactor)
 }
 
 // most returns the maximum usage of the request. If the request does not limit the answer, it

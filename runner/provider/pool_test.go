@@ -189,26 +189,6 @@ func TestForModel(t *testing.T) {
 	}
 }
 
-func TestRedactor(t *testing.T) {
-	t.Parallel()
-	var nobody *Redactor
-	require.Equal(t, "x", nobody.Text("x"))
-	r := &Redactor{}
-	r.Add("x")
-	require.True(t, r.Empty(), "a single letter is no secret")
-	r.Add(`se"cr<et/1`)
-	r.Add("longer-one")
-	r.Add("longer-one-and-more")
-	require.Equal(t, "a [redacted] b [redacted] c", r.Text(`a se"cr<et/1 b longer-one-and-more c`))
-	for _, escape := range []bool{true, false} {
-		var b strings.Builder
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(escape)
-		require.NoError(t, enc.Encode(map[string]string{"k": `is se"cr<et/1!`}))
-		require.JSONEq(t, `{"k":"is [redacted]!"}`, r.Text(b.String()))
-	}
-}
-
 func FuzzFaultIn(f *testing.F) {
 	f.Add(`{"error":{"message":"m","type":"t","code":"c"}}`)
 	f.Add(`{"error":"text"}`)

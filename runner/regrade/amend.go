@@ -15,9 +15,9 @@ import (
 	"waza/runner/catalog"
 	"waza/runner/journal"
 	"waza/runner/plan"
-	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/secrets"
 	"waza/runner/tally"
 	"waza/runner/workspace"
 )
@@ -53,7 +53,7 @@ type Amendment struct {
 	enc      *replay.Encoder
 	files    *replay.Trials
 	st       *replay.State
-	secrets  *provider.Redactor // nil if there can be no secrets
+	secrets  *secrets.Redactor // nil if there can be no secrets
 	criteria record.Criteria
 	dirty    bool  // some changes have to take effect
 	replaced bool  // some of them by this amendment
@@ -132,7 +132,7 @@ func (a *Amendment) read(run *journal.Run) error {
 }
 
 // Redact removes secrets from everything that is recorded from now on.
-func (a *Amendment) Redact(secrets *provider.Redactor) {
+func (a *Amendment) Redact(secrets *secrets.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.secrets = secrets

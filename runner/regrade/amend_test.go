@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
-	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
+	"waza/runner/secrets"
 )
 
 // An amendment changes every result of a run, and none of its events.
@@ -285,7 +285,7 @@ func TestAmendRedacts(t *testing.T) {
 	t.Parallel()
 	r, id, dir := runnertest.RecordedRun(t)
 	require.NoError(t, r.Amender().Amend(t.Context(), id, func(_ context.Context, a *regrade.Amendment) error {
-		secrets := new(provider.Redactor)
+		secrets := new(secrets.Redactor)
 		secrets.Add("swordfish")
 		a.Redact(secrets)
 		res, err := a.Trial(1, 1)

@@ -13,8 +13,8 @@ import (
 	"waza/runner/executor"
 	"waza/runner/journal"
 	"waza/runner/plan"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 	"waza/runner/tally"
 	"waza/runner/trial"
 )
@@ -218,7 +218,7 @@ func (g *grading) compareAsked(t *gradedTask, old *record.Trial, prompt string) 
 	if g.rec.Imported != nil && old.Prompt == "" { // the file did not contain it
 		return
 	}
-	if g.plan.Pool.Redactor().Text(prompt) == old.Prompt || strings.Contains(old.Prompt, provider.Redacted) {
+	if g.plan.Pool.Redactor().Text(prompt) == old.Prompt || strings.Contains(old.Prompt, secrets.Redacted) {
 		return
 	}
 	g.mu.Lock()
@@ -300,7 +300,7 @@ func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) err
 
 // sameGrades reports whether the grades of two trials would be recorded in the same way, except
 // for their durations.
-func sameGrades(a, b *record.Trial, secrets *provider.Redactor) bool {
+func sameGrades(a, b *record.Trial, secrets *secrets.Redactor) bool {
 	timeless := func(t *record.Trial) any {
 		graders := slices.Clone(t.Graders)
 		for i := range graders {
@@ -321,7 +321,7 @@ func sameGrades(a, b *record.Trial, secrets *provider.Redactor) bool {
 const maxFeedback = 2 << 10
 
 // feedback returns the reasons why a trial did not pass.
-func feedback(t *record.Trial, secrets *provider.Redactor) string {
+func feedback(t *record.Trial, secrets *secrets.Redactor) string {
 	switch t.Verdict {
 	case record.Passed:
 		return ""

@@ -13,8 +13,8 @@ import (
 	"waza/runner/given"
 	"waza/runner/grader/person"
 	"waza/runner/pause"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 	"waza/runner/tally"
 )
 
@@ -94,8 +94,8 @@ func (r *Amender) Review(ctx context.Context, runID string, v Review) (*Reviewed
 
 // environmentSecrets returns the keys in the environment, because people may paste them into a
 // comment.
-func environmentSecrets() *provider.Redactor {
-	var secrets provider.Redactor
+func environmentSecrets() *secrets.Redactor {
+	var secrets secrets.Redactor
 	secrets.Learn(os.Environ())
 	return &secrets
 }

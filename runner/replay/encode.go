@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"waza/runner/journal"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // An Encoder encodes events as journal lines. It reuses its buffer.
@@ -26,7 +26,7 @@ func NewEncoder() *Encoder {
 // Record encodes the line of an event: without secrets, and without large parts, which it stores
 // in blobs. It returns the event as subscribers may see it, and its total size. The line is
 // valid until the next call.
-func (e *Encoder) Record(ev *record.Event, secrets *provider.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
+func (e *Encoder) Record(ev *record.Event, secrets *secrets.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
 	line, trialAt, err = e.Line(ev, nil)
 	if err == nil && !secrets.Empty() {
 		ev, line, trialAt, err = e.redact(secrets, ev, line, trialAt)
@@ -71,7 +71,7 @@ func (e *Encoder) Line(ev *record.Event, stored *storedTrial) (line []byte, tria
 
 // redact removes keys from an event before it is recorded, and thus before anyone sees it.
 // Agents, graders and errors can all contain keys.
-func (e *Encoder) redact(secrets *provider.Redactor, ev *record.Event, line []byte, trialAt int) (*record.Event, []byte, int, error) {
+func (e *Encoder) redact(secrets *secrets.Redactor, ev *record.Event, line []byte, trialAt int) (*record.Event, []byte, int, error) {
 	clean := secrets.JSON(line)
 	if bytes.Equal(clean, line) {
 		return ev, line, trialAt, nil

@@ -13,6 +13,7 @@ import (
 	"waza/eval/text"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // The actions of a user after an answer of the agent.
@@ -69,7 +70,7 @@ type Asker interface {
 // transcript until now; the model sees only messages of the user and the agent. usage is the
 // cost of the request, even if there is an error, or nil if it is unknown. The error comes from
 // the asker.
-func Ask(ctx context.Context, asker Asker, redact *provider.Redactor, instructions string, entries []record.Entry) (d Decision, usage *record.Usage, err error) {
+func Ask(ctx context.Context, asker Asker, redact *secrets.Redactor, instructions string, entries []record.Entry) (d Decision, usage *record.Usage, err error) {
 	mark := rand.Text()
 	prompt := "Instructions:\n\n" + redact.Text(strings.TrimSpace(instructions)) + "\n\nThe conversation:\n\n" +
 		talk(entries, mark, redact) + "How do you continue?"
@@ -95,7 +96,7 @@ func Ask(ctx context.Context, asker Asker, redact *provider.Redactor, instructio
 
 // talk returns the messages of user and agent. If there is too little room, it drops the oldest
 // ones.
-func talk(entries []record.Entry, mark string, redact *provider.Redactor) string {
+func talk(entries []record.Entry, mark string, redact *secrets.Redactor) string {
 	var parts []string
 	room := maxTalk
 	for i := len(entries) - 1; i >= 0; i-- {

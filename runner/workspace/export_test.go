@@ -5,11 +5,11 @@ import (
 	"os"
 
 	"waza/runner/journal"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
-func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *provider.Redactor) *record.Snapshot {
+func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *secrets.Redactor) *record.Snapshot {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		panic(err)

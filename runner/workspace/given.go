@@ -5,8 +5,8 @@ import (
 	"path"
 
 	"waza/eval"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // givenFile is a file that was put into a workspace before the attempt started.
@@ -18,7 +18,7 @@ type givenFile struct {
 }
 
 // Prepared records the initial content of the workspace for the agent.
-func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *provider.Redactor) {
+func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *secrets.Redactor) {
 	s := w.Snapshot(ctx, blobs, secrets)
 	w.mu.Lock()
 	defer w.mu.Unlock()

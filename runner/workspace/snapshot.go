@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // Limits on the kept parts of a workspace. Everything beyond them is named, so that nobody draws
@@ -41,7 +41,7 @@ type Snapshotter struct {
 	ctx     context.Context
 	root    *os.Root
 	Blobs   Keeper
-	Secrets *provider.Redactor
+	Secrets *secrets.Redactor
 	snap    *record.Snapshot
 	bytes   int64 // of contents, so far
 }
@@ -49,7 +49,7 @@ type Snapshotter struct {
 // takeSnapshot records the content of a workspace, and the fate of the files that were put into
 // it. It stores contents without secrets. It always returns a snapshot; after an error the
 // snapshot is incomplete.
-func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs Keeper, secrets *provider.Redactor) *record.Snapshot {
+func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs Keeper, secrets *secrets.Redactor) *record.Snapshot {
 	s := &Snapshotter{ctx: ctx, root: root, Blobs: blobs, Secrets: secrets, snap: &record.Snapshot{Entries: []record.SnapshotEntry{}}}
 	if err := s.walk(".", 0); err != nil {
 		s.snap.Incomplete = err.Error()
@@ -59,7 +59,7 @@ func takeSnapshot(ctx context.Context, root *os.Root, given []givenFile, blobs K
 }
 
 // Capture records the content of a directory, without its secrets, as if an agent had created it.
-func Capture(ctx context.Context, dir string, blobs Keeper, secrets *provider.Redactor) (*record.Snapshot, error) {
+func Capture(ctx context.Context, dir string, blobs Keeper, secrets *secrets.Redactor) (*record.Snapshot, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/journal"
-	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/runnertest"
+	"waza/runner/secrets"
 	"waza/runner/workspace"
 )
 
@@ -173,7 +173,7 @@ func TestSnapshotBounds(t *testing.T) {
 func TestSnapshotRedacts(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
-	secrets := new(provider.Redactor)
+	secrets := new(secrets.Redactor)
 	secrets.Add("swordfish")
 	s := workspace.TakeSnapshot(t.Context(), tree(t, map[string]string{"a": "the word is swordfish"}), w.Blobs(), secrets)
 	require.Equal(t, "/a -rw-r--r-- \"the word is [redacted]\"\n", described(t, restored(t, w, s)))

@@ -19,8 +19,8 @@ import (
 	"waza/eval/files"
 	"waza/runner/checkout"
 	"waza/runner/journal"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // Workspace is the directory of one attempt. It is created on first use, because many trials
@@ -175,7 +175,7 @@ func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
 }
 
 // Snapshot records the content of the directory; nil when the workspace was never used.
-func (w *Workspace) Snapshot(ctx context.Context, blobs Keeper, secrets *provider.Redactor) *record.Snapshot {
+func (w *Workspace) Snapshot(ctx context.Context, blobs Keeper, secrets *secrets.Redactor) *record.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.made || w.err != nil || w.gone {

@@ -25,8 +25,8 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/proc"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // Kind is the executor for any agent, chosen by config.agent.
@@ -117,7 +117,7 @@ type acp struct {
 	pool      *pool
 	gate      *gate
 	worked    atomic.Bool // see agent.worked
-	secrets   *provider.Redactor
+	secrets   *secrets.Redactor
 }
 
 func open(s executor.Settings, o *Options) (executor.Executor, error) {
@@ -127,7 +127,7 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 	}
 	x := &acp{
 		suite: s.Suite, preset: &p, policy: o.Permissions, startTime: startTime, grace: cancelTime, maxTrial: maxTrial,
-		secrets: &provider.Redactor{},
+		secrets: &secrets.Redactor{},
 		pool:    newPool(s.Workers),
 		gate:    newGate(),
 	}

@@ -16,7 +16,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/proc"
-	"waza/runner/provider"
+	"waza/runner/secrets"
 )
 
 // Time limits that suites cannot set.
@@ -41,7 +41,7 @@ type agent struct {
 	tap    *tap
 	out    *outbox
 	stderr *tail
-	hide   *provider.Redactor
+	hide   *secrets.Redactor
 	gone   chan struct{} // closed when the process is reaped and its output read
 	hello  sdk.InitializeResponse
 	worked *atomic.Bool // an agent of the run has finished a turn, so a user is logged in

@@ -13,7 +13,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"waza/runner/provider"
+	"waza/runner/secrets"
 )
 
 // Limits on the data of an agent that waza holds in memory.
@@ -42,7 +42,7 @@ type tap struct {
 	ahead chan struct{} // holds one element for each unhandled message
 	fail  func(error)   // ends the agent
 	line  []byte        // rest of the current line
-	hide  *provider.Redactor
+	hide  *secrets.Redactor
 
 	bytes atomic.Int64 // since the start of the trial
 	heard atomic.Bool  // a message came

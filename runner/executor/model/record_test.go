@@ -8,6 +8,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/secrets"
 )
 
 // The speed of a model once included the first token of each answer, which is written before the
@@ -15,7 +16,7 @@ import (
 func TestTokensPerSecond(t *testing.T) {
 	t.Parallel()
 	speed := func(replies ...provider.Reply) float64 {
-		r := &recorder{model: &model{pool: provider.NewPool(provider.PoolOptions{Redactor: &provider.Redactor{}})}, trial: &executor.Trial{Transcript: executor.NewTranscript()}}
+		r := &recorder{model: &model{pool: provider.NewPool(provider.PoolOptions{Redactor: &secrets.Redactor{}})}, trial: &executor.Trial{Transcript: executor.NewTranscript()}}
 		for i := range replies {
 			replies[i].Tries = 1
 			r.replied(&replies[i], nil)

@@ -11,8 +11,8 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/grader"
-	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // Limits of what a judge sees.
@@ -35,7 +35,7 @@ type brief struct {
 // cannot know it.
 type fences struct {
 	mark   string
-	redact *provider.Redactor // keeps keys from judges, which are third parties
+	redact *secrets.Redactor // keeps keys from judges, which are third parties
 	b      strings.Builder
 }
 

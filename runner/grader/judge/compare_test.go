@@ -14,6 +14,7 @@ import (
 	"waza/runner/grader/gradertest"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // comparing returns a Comparer whose judges are the scripted model.
@@ -117,7 +118,7 @@ func TestFind(t *testing.T) {
 	require.NotNil(t, f.Usage)
 
 	asked := s.texts[0]
-	require.Contains(t, asked, "first [m]: fail, quality 2 of 5: says "+provider.Redacted)
+	require.Contains(t, asked, "first [m]: fail, quality 2 of 5: says "+secrets.Redacted)
 	require.NotContains(t, asked, fmt.Sprintf("case-%d:", MaxNotes), "more than the judge is shown")
 	require.Less(t, len(asked), maxNoteBytes+1000)
 	mark := regexp.MustCompile(`<<<BEGIN verdicts (\w+)>>>`).FindStringSubmatch(asked)[1]

@@ -19,6 +19,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/secrets"
 )
 
 // A judgeGrader asks all its judges concurrently and combines their opinions to one verdict:
@@ -34,7 +35,7 @@ type judgeGrader struct {
 	options *PromptOptions
 	rubric  rubric
 	judges  []judge
-	redact  *provider.Redactor
+	redact  *secrets.Redactor
 	env     *grader.Env
 }
 

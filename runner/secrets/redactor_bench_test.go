@@ -1,4 +1,4 @@
-package provider
+package secrets
 
 import (
 	"encoding/json"

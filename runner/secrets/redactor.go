@@ -1,8 +1,10 @@
-package provider
+// Package secrets keeps keys and passwords out of everything that waza records, shows or sends. A
+// [Redactor] learns them, by [Redactor.Learn] from environment variables or by [Redactor.Add], and
+// removes them from texts with [Redactor.Text] and from JSON with [Redactor.JSON].
+package secrets
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -143,15 +145,4 @@ func inJSON(text string, escapeHTML bool) string {
 	}
 	quoted := strings.TrimSuffix(b.String(), "\n")
 	return quoted[1 : len(quoted)-1]
-}
-
-// error removes the secrets from the text of an error.
-func (r *Redactor) error(err error) error {
-	var e *Error
-	if errors.As(err, &e) && r.Text(e.Error()) != e.Error() {
-		clean := *e
-		clean.Message, clean.Where, clean.cause = r.Text(e.Message), r.Text(e.Where), nil
-		return &clean
-	}
-	return err
 }
