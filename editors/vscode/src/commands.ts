@@ -1,46 +1,48 @@
 import * as vscode from 'vscode';
 import { isSuiteFile } from './daemon/documents';
-import { messageOf } from './explorer/start';
+import { messageOf } from './daemon/errors';
+import type { Explorer } from './explorer';
+import type { Runnable, RunMode } from './model/request';
 import { progressText } from './model/status';
-import type { Runnable, RunMode, Services } from './services';
+import type { Services } from './services';
 
 /** Registers the commands of the palette, except those of the panel and the tree of runs. */
-export function registerCommands(services: Services): vscode.Disposable {
+export function registerCommands(services: Services, explorer: Explorer): vscode.Disposable {
   const { daemon, log, runs } = services;
   const { registerCommand } = vscode.commands;
   return vscode.Disposable.from(
-    registerCommand('waza.runSuite', (uri?: vscode.Uri) => runSuite(services, uri, 'run')),
-    registerCommand('waza.runUntilFailure', (uri?: vscode.Uri) => runSuite(services, uri, 'until failure')),
-    registerCommand('waza.runTask', () => runTask(services, 'run')),
-    registerCommand('waza.debugTask', () => runTask(services, 'debug')),
+    registerCommand('waza.runSuite', (uri?: vscode.Uri) => runSuite(services, explorer, uri, 'run')),
+    registerCommand('waza.runUntilFailure', (uri?: vscode.Uri) => runSuite(services, explorer, uri, 'until failure')),
+    registerCommand('waza.runTask', () => runTask(services, explorer, 'run')),
+    registerCommand('waza.debugTask', () => runTask(services, explorer, 'debug')),
     registerCommand('waza.cancelRuns', () => runs.cancel()),
-    registerCommand('waza.validate', (uri?: vscode.Uri) => validate(services, uri)),
+    registerCommand('waza.validate', (uri?: vscode.Uri) => validate(services, explorer, uri)),
     registerCommand('waza.restartDaemon', () => daemon.start()),
     registerCommand('waza.showOutput', () => { log.show(); }),
-    registerCommand('waza.showResults', (item?: unknown) => services.results.show(targetOf(services, item))),
-    registerCommand('waza.openTranscript', (item?: unknown) => services.results.show(targetOf(services, item))),
+    registerCommand('waza.showResults', (item?: unknown) => services.results.show(targetOf(explorer, item))),
+    registerCommand('waza.openTranscript', (item?: unknown) => services.results.show(targetOf(explorer, item))),
     registerCommand('waza.openWalkthrough', () =>
       vscode.commands.executeCommand('workbench.action.openWalkthrough', 'waza.waza#start', false)),
   );
 }
 
 /** Returns the results to show for an item of the Test Explorer, or for one of its messages. */
-function targetOf(services: Services, item: unknown): { runId: string; taskId?: string; trial?: number } | undefined {
+function targetOf(explorer: Explorer, item: unknown): { runId: string; taskId?: string; trial?: number } | undefined {
   const test = typeof item === 'object' && item !== null && 'test' in item ? item.test : item;
-  return typeof test === 'object' && test !== null ? services.explorer.presenter.targets.get(test as vscode.TestItem) : undefined;
+  return typeof test === 'object' && test !== null ? explorer.presenter.targets.get(test as vscode.TestItem) : undefined;
 }
 
-async function runSuite(services: Services, uri: vscode.Uri | undefined, mode: RunMode): Promise<void> {
-  const suite = await chooseSuite(services, uri);
+async function runSuite(services: Services, explorer: Explorer, uri: vscode.Uri | undefined, mode: RunMode): Promise<void> {
+  const suite = await chooseSuite(explorer, uri);
   if (suite) {
     await runShowing(services, { path: suite.id }, mode, suite.label);
   }
 }
 
-async function runTask(services: Services, mode: RunMode): Promise<void> {
+async function runTask(services: Services, explorer: Explorer, mode: RunMode): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const task = editor && await taskAtCursor(services, editor);
-  const node = task && services.explorer.tree.node(task);
+  const task = editor && await taskAtCursor(explorer, editor);
+  const node = task && explorer.tree.node(task);
   if (!task || node?.task === undefined) {
     void vscode.window.showInformationMessage('There is no task at the cursor.');
     return;
@@ -48,8 +50,7 @@ async function runTask(services: Services, mode: RunMode): Promise<void> {
   await runShowing(services, { path: node.path, tasks: [node.task] }, mode, task.label);
 }
 
-async function taskAtCursor(services: Services, editor: vscode.TextEditor): Promise<vscode.TestItem | undefined> {
-  const { tree } = services.explorer;
+async function taskAtCursor({ tree }: Explorer, editor: vscode.TextEditor): Promise<vscode.TestItem | undefined> {
   await Promise.all(tree.suitesAbove(editor.document.uri).map((suite) => tree.resolve(suite)));
   return tree.taskAt(editor.document.uri, editor.selection.active.line);
 }
@@ -75,8 +76,7 @@ async function runShowing(services: Services, what: Runnable, mode: RunMode, lab
  * Returns the suite to use: the given file, the suite in the editor or the one that its file
  * belongs to, the only suite, or the user's choice.
  */
-async function chooseSuite(services: Services, uri: vscode.Uri | undefined): Promise<vscode.TestItem | undefined> {
-  const { tree } = services.explorer;
+async function chooseSuite({ tree }: Explorer, uri: vscode.Uri | undefined): Promise<vscode.TestItem | undefined> {
   const file = uri ?? vscode.window.activeTextEditor?.document.uri;
   if (file && isSuiteFile(file)) {
     return tree.ensure(file.fsPath);
@@ -97,8 +97,8 @@ async function chooseSuite(services: Services, uri: vscode.Uri | undefined): Pro
   return (await vscode.window.showQuickPick(picks, { placeHolder: 'Which suite?', matchOnDescription: true }))?.suite;
 }
 
-async function validate(services: Services, uri: vscode.Uri | undefined): Promise<void> {
-  const suite = await chooseSuite(services, uri);
+async function validate(services: Services, explorer: Explorer, uri: vscode.Uri | undefined): Promise<void> {
+  const suite = await chooseSuite(explorer, uri);
   if (!suite) {
     return;
   }

@@ -1,10 +1,10 @@
 import * as vscode from 'vscode';
 import { registerCommands } from './commands';
 import { Daemon } from './daemon/daemon';
+import { messageOf } from './daemon/errors';
 import { showProblems } from './daemon/notices';
 import { concernsDaemon } from './daemon/settings';
 import { createExplorer } from './explorer';
-import { messageOf } from './explorer/start';
 import { lensCommands } from './lens';
 import { RunTracker } from './model/tracker';
 import { createResults } from './panel';
@@ -25,7 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   const explorer = createExplorer(started, tracker, log);
   const services: Services = {
-    context, daemon: started, tracker, log, explorer, runs: explorer.runs, results: undefined as unknown as Results,
+    context, daemon: started, tracker, log, runs: explorer.runs, results: undefined as unknown as Results,
   };
   services.results = createResults(services);
   context.subscriptions.push(
@@ -35,7 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new StatusBar(services),
     showProblems(started),
     registerRuns(services),
-    registerCommands(services),
+    registerCommands(services, explorer),
     vscode.workspace.onDidGrantWorkspaceTrust(() => started.start()),
     vscode.workspace.onDidChangeConfiguration((e) => { if (concernsDaemon(e)) { void started.start(); } }),
   );

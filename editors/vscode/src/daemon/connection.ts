@@ -1,4 +1,4 @@
-import type { Disposable, Event } from '../model/emitter';
+import type { Disposable, Event } from './emitter';
 import type { Methods, Notifications } from './protocol';
 
 /**

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, type LanguageClientOptions, type Middleware,
 } from 'vscode-languageclient/node';
-import { Emitter, type Disposable } from '../model/emitter';
+import { Emitter, type Disposable } from './emitter';
 import { Backoff } from './backoff';
 import { ConnectionLost, type Cancellation, type Connection, type DaemonState } from './connection';
 import { documentSelector, watchedFiles } from './documents';

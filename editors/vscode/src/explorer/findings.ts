@@ -1,5 +1,5 @@
 import type { GraderResult, TrialResult } from '../daemon/protocol';
-import { scoreText } from '../runs/format';
+import { scoreText } from '../model/format';
 
 /** A failed check of a grader in one or several trials of a task. */
 export interface Finding {

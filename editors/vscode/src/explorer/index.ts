@@ -1,6 +1,6 @@
 import * as vscode from 'vscode';
 import type { Daemon } from '../daemon/daemon';
-import type { Disposable } from '../model/emitter';
+import type { Disposable } from '../daemon/emitter';
 import type { RunTracker } from '../model/tracker';
 import type { Runs } from '../services';
 import { RunPresenter } from './presenter';

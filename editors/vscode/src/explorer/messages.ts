@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import * as vscode from 'vscode';
 import type { Daemon } from '../daemon/daemon';
+import { messageOf } from '../daemon/errors';
 import type { TaskModel } from '../model/run';
 import { findingsOf, plainMessage, type Finding } from './findings';
 import { graderLine } from './locate';
 import { plural } from './names';
-import { messageOf } from './start';
 
 /** Maximum number of findings of a task to fetch: each is a request, and most are the same. */
 const maxFetched = 12;

@@ -3,7 +3,7 @@ import type { Daemon } from '../daemon/daemon';
 import type { ProgressParams, Verdict } from '../daemon/protocol';
 import { passedTrials, type RunModel, type TaskModel } from '../model/run';
 import type { RunEvent, RunTracker } from '../model/tracker';
-import { scoreText } from '../runs/format';
+import { scoreText } from '../model/format';
 import { merged, type Finding } from './findings';
 import { Origin, RunGroup } from './group';
 import { Messages } from './messages';

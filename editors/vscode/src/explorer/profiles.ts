@@ -1,6 +1,6 @@
 import * as vscode from 'vscode';
 import type { RunOptions } from '../daemon/protocol';
-import type { Runnable, RunMode } from '../services';
+import type { Runnable, RunMode } from '../model/request';
 import type { RunTracker } from '../model/tracker';
 import { Origin, type RunGroup } from './group';
 import type { RunPresenter } from './presenter';

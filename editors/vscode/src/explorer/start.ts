@@ -1,8 +1,9 @@
 import * as vscode from 'vscode';
-import { ConnectionLost, type Connection } from '../daemon/connection';
-import { codes } from '../daemon/protocol';
+import type { Connection } from '../daemon/connection';
+import { messageOf } from '../daemon/errors';
+import type { RunRequest } from '../model/request';
 import type { RunTracker } from '../model/tracker';
-import type { RunRequest, Runs } from '../services';
+import type { Runs } from '../services';
 
 /** Number of runs to search for the suite of a run: the maximum of a list of runs. */
 const mostListed = 10_000;
@@ -61,19 +62,4 @@ export class RunStarter implements Omit<Runs, 'run'> {
       return undefined;
     }
   }
-}
-
-/** Returns the text to show for an error of the daemon. */
-export function messageOf(error: unknown): string {
-  if (error instanceof ConnectionLost) {
-    return error.message;
-  }
-  const e = error as { code?: number; message?: string; data?: { errors?: string[]; reason?: string } };
-  const message = e.message ?? String(error);
-  const [first, ...more] = e.code === codes.validationFailed ? e.data?.errors ?? [] : [];
-  if (first !== undefined) {
-    return `The suite is invalid: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
-  }
-  const reason = e.data?.reason;
-  return reason === undefined || message.includes(reason) ? message : `${message}: ${reason}`;
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as vscode from 'vscode';
 import type { SuiteSummary, TaskLine } from '../daemon/protocol';
 import type { Daemon } from '../daemon/daemon';
-import { messageOf } from './start';
+import { messageOf } from '../daemon/errors';
 import { splitId } from './names';
 import type { Chosen } from './selection';
 

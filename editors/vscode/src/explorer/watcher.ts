@@ -1,11 +1,11 @@
 import * as vscode from 'vscode';
 import type { Daemon } from '../daemon/daemon';
+import { messageOf } from '../daemon/errors';
 import type { ChangedParams } from '../daemon/protocol';
 import type { RunTracker } from '../model/tracker';
 import { Origin } from './group';
 import type { RunPresenter } from './presenter';
 import type { Planned } from './selection';
-import { messageOf } from './start';
 
 interface Watched {
   planned: Planned;

@@ -1,6 +1,6 @@
 import { ConnectionLost, type Connection, type DaemonState } from '../daemon/connection';
 import type { CompleteParams, LogParams, Methods, ProgressParams, RunStarted } from '../daemon/protocol';
-import { Emitter, type Disposable, type Event } from './emitter';
+import { Emitter, type Disposable, type Event } from '../daemon/emitter';
 import { RunModel } from './run';
 
 /** A change of a run; the model already contains it. */

@@ -1,15 +1,26 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
+import { requestOf, requestOfFailed, type PageData } from '../model/page';
+import type { RunRequest } from '../model/request';
 import { exportRun } from '../runs/export';
 import { pickRun } from '../runs/pick';
-import type { RunRequest } from '../services';
-import { globOf } from './lines';
-import type { Action, PageData } from './messages';
-import type { ResultsPanel } from './panel';
+import type { ResultsTarget, Services } from '../services';
+import type { Action, PageState } from './messages';
+
+/** The panel whose buttons act: the run that it shows, and how to show another one. */
+export interface Shown {
+  readonly services: Services;
+  /** The shown run, and the run it is compared with. */
+  readonly state: PageState;
+  /** The data shown last, if any. */
+  readonly data: PageData | undefined;
+  /** Shows another run, compared with an earlier one, against. */
+  show(target: ResultsTarget, against?: string): void;
+}
 
 /** Performs the action of a button above the report. */
-export async function act(panel: ResultsPanel, action: Action): Promise<void> {
+export async function act(panel: Shown, action: Action): Promise<void> {
   const { services, state, data } = panel;
   switch (action) {
     case 'pick':
@@ -42,57 +53,36 @@ export async function act(panel: ResultsPanel, action: Action): Promise<void> {
   }
 }
 
-async function choose(panel: ResultsPanel): Promise<void> {
+async function choose(panel: Shown): Promise<void> {
   const run = await pickRun(panel.services, { placeHolder: 'Run to show', ...suiteOf(panel), current: panel.state.runId });
   if (run) {
     panel.show({ runId: run.runId });
   }
 }
 
-async function compare(panel: ResultsPanel): Promise<void> {
+async function compare(panel: Shown): Promise<void> {
   const run = await pickRun(panel.services, { placeHolder: 'Earlier run to compare with', ...suiteOf(panel), without: panel.state.runId });
   if (run) {
     panel.show({ runId: panel.state.runId }, run.runId);
   }
 }
 
-function suiteOf(panel: ResultsPanel): { path?: string } {
+function suiteOf(panel: Shown): { path?: string } {
   return panel.data ? { path: panel.data.run.suite.path } : {};
 }
 
-async function start(panel: ResultsPanel, request: RunRequest | undefined): Promise<void> {
+async function start(panel: Shown, request: RunRequest | undefined): Promise<void> {
   const runId = request && await panel.services.runs.start(request);
   if (runId !== undefined) {
     panel.show({ runId });
   }
 }
 
-/** Returns the request for the same run with the current suite. */
-export function requestOf({ run }: PageData): RunRequest {
-  const { taskFilters, tagFilters, agent, model, executor } = run.config;
-  return {
-    path: run.suite.path,
-    ...(taskFilters?.length ? { tasks: taskFilters } : {}),
-    ...(tagFilters?.length ? { tags: tagFilters } : {}),
-    ...(agent ? { agent } : { executor }),
-    ...(model ? { model } : {}),
-  };
-}
-
-/** Returns the same request for the tasks that did not pass. */
-export function requestOfFailed(data: PageData): RunRequest | undefined {
-  const failed = data.tasks.filter((t) => (t.role ?? 'task') === 'task' && ['failed', 'timeout', 'error'].includes(t.verdict ?? ''));
-  const tasks = [...new Set(failed.map((t) => globOf(t.task ?? t.id)))];
-  const request: RunRequest = { ...requestOf(data), tasks };
-  delete request.tags; // the tasks are given by id
-  return tasks.length > 0 ? request : undefined;
-}
-
 /**
  * Opens the report in the browser of this machine, which reads a file. If the files are on another
  * machine, the report is saved instead.
  */
-async function openInBrowser(panel: ResultsPanel): Promise<void> {
+async function openInBrowser(panel: Shown): Promise<void> {
   const { services, state } = panel;
   if (vscode.env.uiKind === vscode.UIKind.Web || vscode.env.remoteName !== undefined) {
     await exportRun(services, state.runId, state.against, 'html');

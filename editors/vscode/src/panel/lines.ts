@@ -10,8 +10,3 @@ export function lineOfName(text: string, name: string, from: number): number | u
   const any = after >= 0 ? after : lines.findIndex((line) => declares.test(line));
   return any < 0 ? undefined : any + 1;
 }
-
-/** Returns a glob that matches only this id. */
-export function globOf(id: string): string {
-  return id.replace(/[\\*?[\]{}!]/g, '\\$&');
-}

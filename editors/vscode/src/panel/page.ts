@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { PageParts } from './messages';
+import type { PageParts } from '../model/page';
 
 /** Location of a page's own files, and the origin that its policy allows. */
 export interface Place {

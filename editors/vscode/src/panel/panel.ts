@@ -1,10 +1,11 @@
 import * as vscode from 'vscode';
-import { messageOf } from '../explorer/start';
-import type { Disposable } from '../model/emitter';
+import type { Disposable } from '../daemon/emitter';
+import { messageOf } from '../daemon/errors';
+import type { PageData, PageParts } from '../model/page';
 import type { RunEvent } from '../model/tracker';
 import type { ResultsTarget, Services } from '../services';
 import { act } from './actions';
-import { addressOf, type FromPage, type PageData, type PageParts, type PageState, type ToPage } from './messages';
+import { addressOf, type FromPage, type PageState, type ToPage } from './messages';
 import { documentOf, waitingDocument } from './page';
 import { openGrader, openTask } from './places';
 import { Refresher } from './refresher';

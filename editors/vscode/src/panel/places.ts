@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import * as vscode from 'vscode';
+import type { PageData } from '../model/page';
 import type { Services } from '../services';
 import { lineOfName } from './lines';
-import type { PageData } from './messages';
 
 /** Opens the declaration of a task in the suite of a run. */
 export async function openTask(services: Services, data: PageData | undefined, taskId: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Disposable } from '../model/emitter';
+import type { Disposable } from '../daemon/emitter';
 
 export interface RefresherOptions {
   /** Minimum time from the end of one refresh to the start of the next; 1000 when absent. */

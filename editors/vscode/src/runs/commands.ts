@@ -1,9 +1,9 @@
 import * as vscode from 'vscode';
-import { messageOf } from '../explorer/start';
-import { requestOf } from '../panel/actions';
+import { messageOf } from '../daemon/errors';
+import { agoText } from '../model/format';
+import { requestOf } from '../model/page';
 import type { Services } from '../services';
 import { exportRun } from './export';
-import { agoText } from './format';
 import type { MoreNode, Node, RunNode, TaskNode } from './nodes';
 import { pickRun } from './pick';
 import type { RunTree } from './tree';

@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import type { Outcome } from './format';
+import type { Outcome } from '../model/format';
 
 /** Icons of the Test Explorer, so that a verdict looks the same everywhere. */
 const icons: Record<Outcome, [icon: string, color?: string]> = {

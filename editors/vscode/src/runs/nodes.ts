@@ -1,9 +1,9 @@
 import * as vscode from 'vscode';
 import type { RunInfo, SuiteRef, Summary } from '../daemon/protocol';
-import type { PageTask } from '../panel/messages';
 import {
   agoText, durationText, endedOf, modelsOf, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText,
-} from './format';
+} from '../model/format';
+import type { PageTask } from '../model/page';
 import { iconOf } from './icons';
 
 export interface SuiteNode { kind: 'suite'; suite: SuiteRef; newest: RunInfo }

@@ -1,7 +1,7 @@
 import * as vscode from 'vscode';
 import type { RunInfo } from '../daemon/protocol';
+import { modelsOf, agoText, outcomeOf } from '../model/format';
 import type { Services } from '../services';
-import { modelsOf, agoText, outcomeOf } from './format';
 import { iconOf } from './icons';
 
 export interface PickOptions {

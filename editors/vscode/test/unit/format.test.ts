@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Counts, RunInfo } from '../../src/daemon/protocol';
 import {
   agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, scoreText, shortText,
-} from '../../src/runs/format';
+} from '../../src/model/format';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
 const counts = (more: Partial<Counts> = {}): Counts => ({ total: 10, passed: 0, failed: 0, errors: 0, timeouts: 0, cancelled: 0, skipped: 0, ...more });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { globOf, lineOfName } from '../../src/panel/lines';
+import { globOf } from '../../src/model/page';
+import { lineOfName } from '../../src/panel/lines';
 import { addressOf } from '../../src/panel/messages';
 import { documentOf, waitingDocument } from '../../src/panel/page';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { ConnectionLost, type Connection, type DaemonState } from '../../src/daemon/connection';
 import type { Notifications } from '../../src/daemon/protocol';
-import { Emitter, type Disposable } from '../../src/model/emitter';
+import { Emitter, type Disposable } from '../../src/daemon/emitter';
 import { passedTrials, type RunModel } from '../../src/model/run';
 import { RunTracker } from '../../src/model/tracker';
 

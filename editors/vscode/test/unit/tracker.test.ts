@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConnectionLost, type Connection, type DaemonState } from '../../src/daemon/connection';
 import type { CompleteParams, ProgressParams } from '../../src/daemon/protocol';
-import { Emitter } from '../../src/model/emitter';
+import { Emitter } from '../../src/daemon/emitter';
 import { statusText } from '../../src/model/status';
 import { RunTracker, type TrackerOptions } from '../../src/model/tracker';
 

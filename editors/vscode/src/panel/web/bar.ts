@@ -2,8 +2,9 @@
 // it is active.
 
 import type { TrialTally } from '../../model/run';
-import { agoText } from '../../runs/format';
-import type { Action, PageData } from '../messages';
+import { agoText } from '../../model/format';
+import type { PageData } from '../../model/page';
+import type { Action } from '../messages';
 import { icons } from './icons';
 
 type Attributes = Record<string, string>;

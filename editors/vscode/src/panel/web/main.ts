@@ -1,7 +1,8 @@
 // The page of the results panel: it shows the daemon's report, forwards the report's
 // requests, and keeps the reader's choices.
 
-import type { FromPage, PageData, PageState, ToPage } from '../messages';
+import type { PageData } from '../../model/page';
+import type { FromPage, PageState, ToPage } from '../messages';
 import { Bar } from './bar';
 
 interface Report {

@@ -1,4 +1,4 @@
-/** Ends a subscription. Like VS Code's type, on which the model must not depend. */
+/** Ends a subscription. Like VS Code's type, on which daemon/ and model/ must not depend. */
 export interface Disposable {
   dispose(): void;
 }

@@ -1,8 +1,7 @@
 import type * as vscode from 'vscode';
-import type { Daemon } from './daemon/daemon';
-import type { RunOptions } from './daemon/protocol';
-import type { Explorer } from './explorer';
-import type { RunTracker } from './model/tracker';
+import type { Daemon } from '../daemon/daemon';
+import type { Runnable, RunMode, RunRequest } from '../model/request';
+import type { RunTracker } from '../model/tracker';
 
 /** The part of a run to show: all, a task, or one trial of it. */
 export interface ResultsTarget {
@@ -18,23 +17,6 @@ export interface Results {
   show(target?: ResultsTarget): Promise<void>;
   /** Compares a run with an earlier one, base. */
   compare(base: string, run: string): Promise<void>;
-}
-
-/** A run of a suite, as requested by a command, lens or tree. */
-export interface RunRequest extends RunOptions {
-  /** Absolute path of the suite file. */
-  path: string;
-  /** Run only the trial with this number, from 1; requires tasks. */
-  trial?: number;
-}
-
-/** How to run: normally, with one trial and verbose logs, or repeatedly until something fails. */
-export type RunMode = 'run' | 'debug' | 'until failure';
-
-/** A suite, or some of its tasks by their ids. */
-export interface Runnable {
-  path: string;
-  tasks?: string[];
 }
 
 /**
@@ -60,8 +42,6 @@ export interface Services {
   readonly tracker: RunTracker;
   readonly log: vscode.LogOutputChannel;
   readonly runs: Runs;
-  /** The Test Explorer: its tree and the runs in it. */
-  readonly explorer: Explorer;
   /** Set before any command can run. */
   results: Results;
 }
