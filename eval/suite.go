@@ -4,7 +4,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
-	"waza/eval/fleetaddr"
 	"waza/eval/reach"
 	"waza/eval/scene"
 )
@@ -142,7 +141,7 @@ type Config struct {
 	// Write more log events.
 	Verbose bool `yaml:"verbose" json:"verbose"`
 	// Fleet of workers that execute the trials, as an address or a map; docs/fleet.md describes both. Trials and files leave this machine only with the user's consent: --fleet suite, or a WAZA_FLEET that names the same servers and team. An embedded fleet needs no consent.
-	Fleet fleetaddr.Fleet `yaml:"fleet" json:"fleet,omitzero"`
+	Fleet Fleet `yaml:"fleet" json:"fleet,omitzero"`
 	// Whether to grade the tasks' expected: true, false, or auto (all except an unscripted mock).
 	GradeExpected GradeExpected `yaml:"grade_expected" json:"grade_expected"`
 }

@@ -40,6 +40,7 @@ func (l suiteCheck) checkSettings() {
 	}
 	l.checkWorkers()
 	l.checkEffort()
+	l.checkFleet()
 	l.suite.MCPMocks = loadMocks(l.loader, l.src, l.src.Root, l.suite.MCPMocks)
 	l.checkStopping()
 	l.checkEnvironment()

@@ -1,6 +1,9 @@
 package eval_test
 
 import (
+	"fmt"
+	"strings"
+
 	"waza/eval"
 	"waza/eval/decode"
 )
@@ -86,7 +89,16 @@ func vocabulary() *eval.Vocabulary {
 			{Name: "skill_invocation", Options: func() any { return &skillOptions{} }, Check: checkSkills},
 			{Name: "human"},
 		},
+		CheckFleet: checkFleet,
 	}
+}
+
+// checkFleet replaces the rules of fleet addresses, which the program has.
+func checkFleet(address string) (login bool, err error) {
+	if strings.ToLower(address) != address {
+		return false, fmt.Errorf("%q has capital letters", address)
+	}
+	return strings.Contains(address, "@"), nil
 }
 
 func checkMock(c *eval.Check, options any) {

@@ -22,7 +22,6 @@ var rooms = map[string]string{
 	"eval/discover":    "finds suites; .gitignore and globs",
 	"eval/fields":      "struct tags of options and parameters",
 	"eval/files":       "opens and replaces files, within a directory and a limit",
-	"eval/fleetaddr":   "which servers the trials of a run travel over",
 	"eval/jsonwalk":    "walks over JSON",
 	"eval/project":     "what .waza.yaml says",
 	"eval/reach":       "which files a suite may read, and where they are",
@@ -70,6 +69,7 @@ var rooms = map[string]string{
 	"runner/runnertest":    "helps to test runs",
 
 	"runner/fleet":           "trials done by workers elsewhere: messages, and the owner of a run",
+	"runner/fleet/address":   "which servers the trials of a run travel over, with login and team",
 	"runner/fleet/worker":    "does the trials of runs whose owners are elsewhere",
 	"runner/fleet/bundle":    "files of runs and trials, moved by content",
 	"runner/fleet/engine":    "connections to NATS servers, and the one in the process",

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
-	"waza/eval/fleetaddr"
+	"waza/runner/fleet/address"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -71,7 +71,7 @@ func takeSuiteFleet(p *Plan, agreed bool) error {
 	if p.Suite.Config.Fleet.URL == "" {
 		return nil
 	}
-	a, err := p.Suite.Config.Fleet.Address()
+	a, err := address.Parse(p.Suite.Config.Fleet.Address())
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func takeSuiteFleet(p *Plan, agreed bool) error {
 }
 
 // here parses an address whose relative files are below the working directory.
-func here(address string) (*fleetaddr.Address, error) {
-	a, err := fleetaddr.Parse(address)
+func here(given string) (*address.Address, error) {
+	a, err := address.Parse(given)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func here(address string) (*fleetaddr.Address, error) {
 }
 
 // ownFleet returns the fleet that the user has chosen for this machine; nil for none.
-func ownFleet() (*fleetaddr.Address, error) {
+func ownFleet() (*address.Address, error) {
 	given := os.Getenv(FleetVariable)
 	if given == "" {
 		return nil, nil

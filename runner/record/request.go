@@ -27,7 +27,7 @@ type Request struct {
 	JudgeAgent string `json:"judgeAgent,omitempty"`
 	// ExactTools requires exact tool names, like config.exact_tools.
 	ExactTools bool `json:"exactTools,omitempty"`
-	// Fleet is the address of the fleet that executes the trials (see package fleetaddr), or
+	// Fleet is the address of the fleet that executes the trials (see package address), or
 	// [FleetNone] or [FleetSuite]. Empty means the suite's fleet, as far as the user's own fleet
 	// setting allows it. Records store the address without its password.
 	Fleet string `json:"fleet,omitempty"`

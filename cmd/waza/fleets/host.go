@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 
-	"waza/eval/fleetaddr"
+	"waza/runner/fleet/address"
 	"waza/runner/fleet/engine"
 	"waza/runner/plan"
 )
@@ -16,7 +16,7 @@ import (
 // ended.
 func Host(p Program, log *slog.Logger) (stop func()) {
 	if given := os.Getenv(plan.FleetVariable); given != "" {
-		if a, err := fleetaddr.Parse(given); err != nil || !a.Embedded {
+		if a, err := address.Parse(given); err != nil || !a.Embedded {
 			return func() {}
 		}
 	}
@@ -24,14 +24,14 @@ func Host(p Program, log *slog.Logger) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		address, err := fleetaddr.Parse("embedded")
+		embedded, err := address.Parse("embedded")
 		var state string
 		if err == nil {
 			state, err = p.StateDir()
 		}
 		var conn *engine.Conn
 		if err == nil {
-			conn, err = engine.Connect(ctx, address, engine.Options{Name: "waza serve", Log: log, State: state})
+			conn, err = engine.Connect(ctx, embedded, engine.Options{Name: "waza serve", Log: log, State: state})
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"waza/eval/fleetaddr"
+	"waza/runner/fleet/address"
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/survey"
 	"waza/runner/plan"
@@ -85,7 +85,7 @@ func (v *Viewer) connectLocked(ctx context.Context, given string) error {
 		return nil
 	}
 	v.endLocked()
-	address, err := fleetaddr.Parse(given)
+	a, err := address.Parse(given)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (v *Viewer) connectLocked(ctx context.Context, given string) error {
 	if err != nil {
 		return err
 	}
-	v.conn, err = engine.Connect(ctx, address.In(dir), engine.Options{Name: "waza dashboard", Log: slog.New(slog.DiscardHandler), State: state})
+	v.conn, err = engine.Connect(ctx, a.In(dir), engine.Options{Name: "waza dashboard", Log: slog.New(slog.DiscardHandler), State: state})
 	if err != nil {
 		v.conn = nil
 		return err

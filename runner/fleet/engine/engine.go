@@ -18,18 +18,18 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"waza/eval/fleetaddr"
+	"waza/runner/fleet/address"
 	"waza/runner/pause"
 )
 
 // Address is a fleet address.
-type Address = fleetaddr.Address
+type Address = address.Address
 
 // Parse parses a fleet address. Relative files are relative to the working directory. It checks
 // that its files exist and that others cannot read its secrets. Its errors contain no password
 // and no token.
-func Parse(address string) (Address, error) {
-	a, err := fleetaddr.Parse(address)
+func Parse(given string) (Address, error) {
+	a, err := address.Parse(given)
 	if err != nil {
 		return a, err
 	}

@@ -1,4 +1,4 @@
-package fleetaddr
+package address
 
 import (
 	"fmt"

@@ -1,12 +1,14 @@
-package fleetaddr_test
+package address_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"waza/eval/decode"
-	"waza/eval/fleetaddr"
+	"waza/eval"
+	"waza/runner/fleet/address"
 )
 
 // A suite contains the fleet as an address or as its parts.
@@ -26,28 +28,31 @@ func TestFleetOfSuite(t *testing.T) {
 		},
 		{"{url: 'nats://h?team=t', lost: 5s}", "nats://h:4222?team=t&lost=5s", ""},
 		{"{url: 'nats://h?team=t', team: u}", "", `parameter "team" is given twice`},
+		{"{url: nats://h, team: Search!}", "", `config.fleet: parameter "team": team "Search!" must have 1 to 32 of a-z, 0-9, - and _`},
 		{"{url: nats://h, replicas: 2}", "", "replicas"},
 		{"{url: nats://h, slots: 2}", "", `parameter "slots" is allowed only for an embedded server`},
 		{"nats://me:sekret@h", "", "fleet contains a password or token"},
 		{"nats://token@h", "", "fleet contains a password or token"},
 		{"[a]", "", "fleet must be a fleet address or a map, got a list"},
 		{"{team: t}", "", "url"},
+		{"''", "", "fleet: is empty; expected nats://host:4222"},
 		{"natz://h", "", `fleet: server 1: scheme "natz" is unknown`},
 	} {
-		found := &decode.Findings{}
-		src := decode.Parse("eval.yaml", "eval.yaml", []byte("fleet: "+c.yaml+"\n"), found)
-		var suite struct {
-			Fleet fleetaddr.Fleet `yaml:"fleet"`
-		}
-		decode.NewDecoder(src, found).Into(src.Root, &suite)
+		file := filepath.Join(t.TempDir(), "eval.yaml")
+		content := "name: n\nconfig:\n  fleet: " + c.yaml + "\ntasks: [{id: a, prompt: x, expected: {output_contains: [y]}}]\n"
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+		suite, found, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{
+			Executors: []eval.Kind{{Name: "mock"}}, CheckFleet: address.CheckOfSuite,
+		}})
+		require.NoError(t, err)
 		if c.fault != "" {
-			require.NotEmpty(t, found.Diagnostics(), c.yaml)
-			require.Contains(t, found.Diagnostics()[0].Message, c.fault, c.yaml)
-			require.NotContains(t, found.Diagnostics()[0].Message, "sekret")
+			require.NotEmpty(t, found.Errors(), c.yaml)
+			require.Contains(t, found.Errors()[0].Message, c.fault, c.yaml)
+			require.NotContains(t, found.Errors()[0].Message, "sekret")
 			continue
 		}
-		require.Empty(t, found.Diagnostics(), c.yaml)
-		a, err := suite.Fleet.Address()
+		require.Empty(t, found, c.yaml)
+		a, err := address.Parse(suite.Config.Fleet.Address())
 		require.NoError(t, err)
 		require.Equal(t, c.address, a.String())
 	}
@@ -55,8 +60,8 @@ func TestFleetOfSuite(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	t.Parallel()
-	parse := func(address string) fleetaddr.Address {
-		a, err := fleetaddr.Parse(address)
+	parse := func(given string) address.Address {
+		a, err := address.Parse(given)
 		require.NoError(t, err)
 		return a
 	}

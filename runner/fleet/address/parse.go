@@ -1,4 +1,4 @@
-package fleetaddr
+package address
 
 import (
 	"fmt"
@@ -39,6 +39,13 @@ func Parse(address string) (Address, error) {
 		return Address{}, fmt.Errorf("fleet address: %w", err)
 	}
 	return a, nil
+}
+
+// CheckOfSuite returns the fault of an address that a suite contains, without a word in front
+// that says that it is an address, and whether a valid one contains a password or token.
+func CheckOfSuite(address string) (login bool, err error) {
+	a, err := parse(strings.TrimSpace(address))
+	return err == nil && (a.Password != "" || a.Token != ""), err
 }
 
 func parse(address string) (Address, error) {

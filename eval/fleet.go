@@ -1,6 +1,7 @@
-package fleetaddr
+package eval
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -48,27 +49,14 @@ func (f *Fleet) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		f.URL = n.Value
 	case yaml.MappingNode:
 		d.Structure(n, reflect.ValueOf(f).Elem(), nil)
-		if f.URL == "" { // reported as missing
-			return
-		}
 	default:
 		d.WrongType(n, "a fleet address or a map")
-		return
-	}
-	at := n
-	if strings.Contains(f.URL, "@") { // programs that print findings quote the line
-		at = nil
-	}
-	switch a, err := f.Address(); {
-	case err != nil:
-		d.Report(at, decode.Error, decode.CodeInvalidValue, "", "%s: %s", d.Here(), strings.TrimPrefix(err.Error(), "fleet address: "))
-	case a.Password != "" || a.Token != "":
-		d.Report(at, decode.Error, decode.CodeInvalidValue, "", "%s contains a password or token, which must not be in a file; use creds or nkey, or pass the address with --fleet", d.Here())
 	}
 }
 
-// Address parses the address that the parts form. Its files are relative to the suite.
-func (f *Fleet) Address() (Address, error) {
+// Address returns the address that the parts form. Its files are relative to the suite. It is ""
+// for the zero value.
+func (f *Fleet) Address() string {
 	var b strings.Builder
 	b.WriteString(f.URL)
 	separator := byte('?')
@@ -78,7 +66,7 @@ func (f *Fleet) Address() (Address, error) {
 	part := func(name, value string) {
 		if value != "" {
 			b.WriteByte(separator)
-			b.WriteString(name + "=" + escape(value, ""))
+			b.WriteString(name + "=" + escapeParameter(value))
 			separator = '&'
 		}
 	}
@@ -94,5 +82,39 @@ func (f *Fleet) Address() (Address, error) {
 	if f.Slots != nil {
 		part("slots", strconv.Itoa(*f.Slots))
 	}
-	return Parse(b.String())
+	return b.String()
+}
+
+// escapeParameter writes the bytes of a value that could end a parameter of an address as %XX.
+func escapeParameter(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// checkFleet checks the address of config.fleet, by the rules of the vocabulary. A fault of an
+// address with a login is reported without its place, because programs that print findings quote
+// the line.
+func (l suiteCheck) checkFleet() {
+	f := &l.suite.Config.Fleet
+	n := decode.Follow(decode.Lookup(decode.Lookup(l.src.Root, "config"), "fleet"))
+	if l.options.Vocabulary == nil || l.options.Vocabulary.CheckFleet == nil || f.URL == "" && (n == nil || n.Kind != yaml.ScalarNode || decode.IsNull(n)) {
+		return
+	}
+	if strings.Contains(f.URL, "@") {
+		n = nil
+	}
+	switch login, err := l.options.Vocabulary.CheckFleet(f.Address()); {
+	case err != nil:
+		l.Reportf(l.src, n, decode.Error, decode.CodeInvalidValue, "config.fleet: %s", err)
+	case login:
+		l.Reportf(l.src, n, decode.Error, decode.CodeInvalidValue, "config.fleet contains a password or token, which must not be in a file; use creds or nkey, or pass the address with --fleet")
+	}
 }
