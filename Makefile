@@ -47,7 +47,7 @@ MISSPELL   := $(BIN)/misspell
 MISSPELLVERSION := 0.8.0
 DOCKERLINT := $(BIN)/dockerfile-utils
 DOCKERLINTVERSION := 0.16.3
-SOURCES     := cmd editors eval rpc runner
+SOURCES     := cmd editors eval house rpc runner
 
 .PHONY: all test build format vet lint lint-actions lint-deploy lint-words linter unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:

@@ -19,6 +19,9 @@ import (
 	"waza/runner/record"
 )
 
+// repositoryRoot is the root of the repository, relative to this package.
+const repositoryRoot = "../.."
+
 // patience limits how long a test waits for an event.
 const patience = 3 * time.Minute
 

@@ -1,9 +1,10 @@
-package main_test
+package house_test
 
 import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -96,7 +97,9 @@ func TestUntidyPatternsBite(t *testing.T) {
 	}
 }
 
-// repositoryFiles lists the files that git tracks or would add.
+// repositoryFiles lists the files that git tracks or would add. It opens their directories, because
+// the go command reuses a result of a test only while what the test opened is the same: otherwise a
+// new file would not be checked.
 func repositoryFiles(t *testing.T, root string) []string {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -111,6 +114,16 @@ func repositoryFiles(t *testing.T, root string) []string {
 	files := strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 	if len(files) == 0 {
 		t.Skip("the files are not those of a git checkout")
+	}
+	opened := map[string]bool{}
+	for _, name := range files {
+		for dir := path.Dir(name); !opened[dir]; dir = path.Dir(dir) {
+			opened[dir] = true
+			_, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+			if !os.IsNotExist(err) { // removed, but not committed yet
+				require.NoError(t, err)
+			}
+		}
 	}
 	return files
 }

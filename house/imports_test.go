@@ -1,4 +1,4 @@
-package main_test
+package house_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 // repositoryRoot is the root of the repository, relative to this package.
-const repositoryRoot = "../.."
+const repositoryRoot = ".."
 
 // importRules are the rules for imports, read from left to right. A pattern that ends in /...
 // also matches everything below it. Rules between layers apply to tests, too; tests can do what
@@ -102,7 +102,7 @@ var importRules = []struct {
 }
 
 // topLevel are the visible folders of the repository.
-var topLevel = []string{"cmd", "docs", "editors", "eval", "rpc", "runner", "testdata"}
+var topLevel = []string{"cmd", "docs", "editors", "eval", "house", "rpc", "runner", "testdata"}
 
 func waza(patterns ...string) []string {
 	for i := range patterns {
