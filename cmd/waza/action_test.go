@@ -221,7 +221,7 @@ func (g *github) check(base string, with map[string]string) *checked {
 		cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script)
 		cmd.Dir = g.repo
 		cmd.Env = []string{
-			"PATH=" + path, "HOME=" + g.dir, "RUNNER_TEMP=" + dir, "WAZA_STATE=" + filepath.Join(dir, "state"), "GORACE=" + os.Getenv("GORACE"),
+			"PATH=" + path, "HOME=" + g.dir, "RUNNER_TEMP=" + dir, "WAZA_STATE=" + filepath.Join(dir, "state"),
 			"GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH=" + actionPath, "GITHUB_OUTPUT=" + file("output"), "GITHUB_PATH=" + file("path"),
 			"GITHUB_STEP_SUMMARY=" + file("summary"), "GITHUB_API_URL=" + g.api.URL, "GITHUB_SERVER_URL=" + g.api.URL, "GITHUB_REPOSITORY=o/r", "GITHUB_WORKFLOW=Evals", "GITHUB_JOB=evals",
 		}

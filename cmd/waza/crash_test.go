@@ -67,7 +67,7 @@ type crash struct {
 }
 
 func newCrash(t *testing.T, state string) *crash {
-	c := &crash{T: t, state: state, waza: crashBinary(t), size: crashSizeOf(), dir: t.TempDir(), finished: map[string]int{}}
+	c := &crash{T: t, state: state, waza: wazaPath(t), size: crashSizeOf(), dir: t.TempDir(), finished: map[string]int{}}
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("WAZA_TEST_SEED"); s != "" {
 		var err error
@@ -110,18 +110,6 @@ tasks:
 		fmt.Fprintf(&b, "  - {id: t%d, prompt: x, pass_threshold: 0.%d, tags: [g%d]}\n", i, 85+i%2*10, i%3)
 	}
 	return b.String()
-}
-
-// crashBinary returns the program under test: the release build, if there is time for it.
-func crashBinary(t *testing.T) string {
-	t.Helper()
-	if os.Getenv("WAZA_TEST_CRASH") == "" {
-		return wazaPath(t)
-	}
-	path := filepath.Join(t.TempDir(), "waza")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
 }
 
 // command returns a call of waza that prints to out.

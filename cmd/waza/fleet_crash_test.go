@@ -133,7 +133,7 @@ config:
 }
 
 func newChaos(t *testing.T) *chaos {
-	c := &chaos{T: t, size: chaosSizeOf(), waza: crashBinary(t), servers: fleettest.Cluster(t), starting: make(chan struct{})}
+	c := &chaos{T: t, size: chaosSizeOf(), waza: wazaPath(t), servers: fleettest.Cluster(t), starting: make(chan struct{})}
 	close(c.starting)
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("WAZA_TEST_SEED"); s != "" {

@@ -26,25 +26,46 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
 
-// TestMain makes waza a command for scripts and tests: this binary is the program under that
-// name.
+// TestMain puts waza on PATH for scripts and tests, as it is released: built without the race
+// detector, which makes each of its more than a thousand starts three times as expensive. The
+// race detector watches the tests of packages.
 func TestMain(m *testing.M) {
 	assertion.Main()
 	mcptools.Main()
-	os.Setenv("GORACE", raceOptions(os.Getenv("GORACE")))
-	if filepath.Base(os.Args[0]) != "waza" { // waza warns about a state directory that other users can enter
-		syscall.Umask(0o077)
-	}
-	testscript.Main(m, map[string]func(){"waza": main})
+	syscall.Umask(0o077) // waza warns about a state directory that other users can enter
+	os.Exit(withProgram(m.Run))
 }
 
-// raceOptions removes the sleep of a second at the exit of programs that were built with the
-// race detector. It added up to minutes.
-func raceOptions(given string) string {
-	if strings.Contains(given, "atexit_sleep_ms") {
-		return given
+// withProgram runs the tests with waza on PATH. WAZA_TEST_PROGRAM is the path of a program that
+// was already built, so that several packages can share it.
+func withProgram(run func() int) int {
+	dir, err := os.MkdirTemp("", "waza-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return strings.TrimSpace(given + " atexit_sleep_ms=0")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "waza")
+	if built := os.Getenv("WAZA_TEST_PROGRAM"); built != "" {
+		err = os.Symlink(built, path)
+	} else {
+		err = build(path)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the tests have no waza:", err)
+		return 1
+	}
+	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return run()
+}
+
+// build builds waza to a path.
+func build(path string, flags ...string) error {
+	args := append([]string{"build", "-ldflags", "-s -w", "-o", path}, flags...)
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // patience limits how long a test waits for an event. It is long because machines can be busy.
@@ -92,7 +113,6 @@ func scripts(dir string) testscript.Params {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WAZA_STATE", e.WorkDir+"/.state")
 			e.Setenv("TERM", "xterm")
-			e.Setenv("GORACE", os.Getenv("GORACE"))
 			for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE"} {
 				e.Setenv(name, "")
 			}

@@ -69,7 +69,7 @@ func TestCrashServe(t *testing.T) {
 			t.Parallel()
 			kills, agents := serveSize()
 			trials := kills * 10 // of each task: more than there is time for
-			s := newServed(t, crashBinary(t))
+			s := newServed(t, wazaPath(t))
 			for n := range agents {
 				startAgents(t, s.agents, worker(n, 1+n%3, 400*time.Millisecond))
 			}

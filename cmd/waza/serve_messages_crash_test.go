@@ -26,7 +26,7 @@ func newRouted(t *testing.T, env ...string) (s *served, address string) {
 	address = freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	s = newServed(t, crashBinary(t), append(env, "WAZA_SERVE_ROUTER_LISTEN=localhost:"+port)...)
+	s = newServed(t, wazaPath(t), append(env, "WAZA_SERVE_ROUTER_LISTEN=localhost:"+port)...)
 	return s, address
 }
 
