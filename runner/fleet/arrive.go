@@ -65,7 +65,7 @@ func (r *run) deliverLocked(a *arrival) {
 	if a.Cancelled && (w == nil || r.state == Running) { // from before the run was resumed
 		r.settleLocked(a.message)
 		if w != nil {
-			r.tasks.Go(func() { _ = publish(r.ctx, r, w) }) // ends with the run
+			r.tasks.Go(func() { _ = r.publish(r.ctx, w) }) // ends with the run
 		}
 		return
 	}
@@ -159,7 +159,7 @@ func (r *run) note(worker string, n Note) {
 			q := r.queues[w.class]
 			q.waiting, q.started, q.last = q.waiting-1, q.started+1, time.Now()
 		}
-		notice = lostLocked(r, w, n.Lost, worker)
+		notice = r.lostLocked(w, n.Lost, worker)
 	}
 	r.mu.Unlock()
 	if notice != nil && w.env.Log != nil {
@@ -172,7 +172,7 @@ func (r *run) note(worker string, n Note) {
 
 // lostLocked updates the number of workers that were lost while they executed an order. It
 // returns a notice for the followers of the run, or nil if nothing is new.
-func lostLocked(r *run, w *order, lost int, worker string) *trial.Notice {
+func (r *run) lostLocked(w *order, lost int, worker string) *trial.Notice {
 	if lost <= w.lost {
 		return nil
 	}
@@ -210,28 +210,28 @@ func (r *run) accept(ctx context.Context, w *order, a *arrival) *record.Trial {
 		return trial.Broken(ctx, w.Order, a.why)
 	}
 	if a.Reason != "" {
-		report(r, w, a)
+		r.report(w, a)
 		return trial.Broken(ctx, w.Order, executor.Permanent(errors.New(a.Reason)))
 	}
 	reading, stop := context.WithCancel(r.ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, stop) })()
-	res, err := decodeResult(reading, r, w, a)
+	res, err := r.decodeResult(reading, w, a)
 	if err != nil {
 		return trial.Broken(ctx, w.Order, executor.Permanent(fmt.Errorf("invalid result of worker %s: %w", a.worker, err)))
 	}
-	report(r, w, a)
+	r.report(w, a)
 	if !res.StartedAt.IsZero() {
 		if skip := w.reasonToSkip(); skip != "" {
 			return notStarted(w.Order, record.Skipped, skip)
 		}
 	}
-	charge(r, w, a, res)
+	r.charge(w, a, res)
 	return res
 }
 
 // decodeResult decodes a result and downloads the files of the trial.
-func decodeResult(ctx context.Context, r *run, w *order, a *arrival) (*record.Trial, error) {
+func (r *run) decodeResult(ctx context.Context, w *order, a *arrival) (*record.Trial, error) {
 	raw := a.Trial
 	if a.Object != "" {
 		b, err := bundle.Fetch(ctx, r.store, a.Object, MaxResult)
@@ -265,10 +265,10 @@ func decodeResult(ctx context.Context, r *run, w *order, a *arrival) (*record.Tr
 }
 
 // report passes on the notices of a result that were not reported yet.
-func report(r *run, w *order, a *arrival) {
+func (r *run) report(w *order, a *arrival) {
 	r.mu.Lock()
 	seen := w.notices
-	notice := lostLocked(r, w, a.Lost, a.worker)
+	notice := r.lostLocked(w, a.Lost, a.worker)
 	r.mu.Unlock()
 	if w.env.Log == nil {
 		return
@@ -285,7 +285,7 @@ func report(r *run, w *order, a *arrival) {
 
 // charge adds the cost of a trial to the run's budget, and passes on the reason why the run
 // should stop.
-func charge(r *run, w *order, a *arrival, res *record.Trial) {
+func (r *run) charge(w *order, a *arrival, res *record.Trial) {
 	if total := res.Spent.Total(); total != nil && w.env.Pool != nil {
 		if err := w.env.Pool.Charge(w.Model, trial.ProviderUsage(total)); err != nil && w.env.Halt != nil {
 			w.env.Halt(&executor.StopError{Err: err, Orderly: true})

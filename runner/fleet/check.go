@@ -22,7 +22,7 @@ const checkTime = 5 * time.Second
 // checkOrders publishes orders again that the stream has lost because a user purged it, or
 // because its server was started with a different store. If there is no stream any more, it ends
 // the run.
-func checkOrders(r *run) {
+func (r *run) checkOrders() {
 	tick := time.NewTicker(r.fleet.checkAge() / 2)
 	defer tick.Stop()
 	before := map[*order]bool{} // missing at the last check
@@ -33,16 +33,16 @@ func checkOrders(r *run) {
 		case <-r.ctx.Done():
 			return
 		}
-		if len(oldOrders(r)) == 0 {
+		if len(r.oldOrders()) == 0 {
 			continue
 		}
-		missing, err := missingOrders(r)
+		missing, err := r.missingOrders()
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrConsumerNotFound):
 			if r.conn.Repair() != nil {
 				gone = 0 // a server on a full disk misses streams; keepCard reports it
 			} else if gone++; gone > 1 {
-				giveUp(r, fmt.Errorf("the fleet has lost the streams of team %s (%w); resume the run", r.place.Team, err))
+				r.giveUp(fmt.Errorf("the fleet has lost the streams of team %s (%w); resume the run", r.place.Team, err))
 			}
 			continue
 		case err != nil:
@@ -54,7 +54,7 @@ func checkOrders(r *run) {
 			if now[w] = true; before[w] {
 				r.fleet.o.Log.Debug("order published again", "run", r.spec.RunID, "order", w.id)
 				r.markStored(w)
-				r.tasks.Go(func() { _ = publish(r.ctx, r, w) })
+				r.tasks.Go(func() { _ = r.publish(r.ctx, w) })
 			}
 		}
 		before = now
@@ -62,7 +62,7 @@ func checkOrders(r *run) {
 }
 
 // oldOrders returns the orders for which the run has waited long enough to check them.
-func oldOrders(r *run) []*order {
+func (r *run) oldOrders() []*order {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*order
@@ -75,7 +75,7 @@ func oldOrders(r *run) []*order {
 }
 
 // missingOrders returns the old orders that are not in the stream and have no result on its way.
-func missingOrders(r *run) (missing []*order, err error) {
+func (r *run) missingOrders() (missing []*order, err error) {
 	ctx, cancel := context.WithTimeout(r.ctx, checkTime)
 	defer cancel()
 	var held map[string]bool
@@ -92,7 +92,7 @@ func missingOrders(r *run) (missing []*order, err error) {
 	if err != nil || held == nil {
 		return nil, err
 	}
-	for _, w := range oldOrders(r) {
+	for _, w := range r.oldOrders() {
 		if !held[w.id] {
 			missing = append(missing, w)
 		}
@@ -101,7 +101,7 @@ func missingOrders(r *run) (missing []*order, err error) {
 }
 
 // giveUp ends the run and all its orders.
-func giveUp(r *run, why error) {
+func (r *run) giveUp(why error) {
 	r.mu.Lock()
 	r.broken = why
 	var list []*order
@@ -120,7 +120,7 @@ func giveUp(r *run, why error) {
 }
 
 // brokenBy returns the reason why the run cannot continue, or nil if it can.
-func brokenBy(r *run) error {
+func (r *run) brokenBy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.broken

@@ -31,9 +31,9 @@ func (r *run) Do(ctx context.Context, env *trial.Env, o *record.Order) *record.T
 	}
 	defer r.leave(w)
 	if !r.held[w.id] {
-		switch err := publish(ctx, r, w); {
+		switch err := r.publish(ctx, w); {
 		case err != nil && ctx.Err() != nil:
-			return cancelled(ctx, r, w)
+			return r.cancelled(ctx, w)
 		case err != nil:
 			return trial.Broken(ctx, o, err)
 		}
@@ -114,20 +114,20 @@ func (r *run) await(ctx context.Context, w *order) *record.Trial {
 			late = time.After(noteTime)
 		case <-late:
 			if r.drop(w) {
-				return notStarted(w.Order, record.Skipped, skipReason(r, w))
+				return notStarted(w.Order, record.Skipped, r.skipReason(w))
 			}
 			late = nil // it is running, and can finish
 		case <-ctx.Done():
-			return cancelled(ctx, r, w)
+			return r.cancelled(ctx, w)
 		}
 	}
 }
 
 // skipReason returns the reason why an order that has not started is no longer needed.
-func skipReason(r *run, w *order) string { return cmp.Or(w.reasonToSkip(), trial.Stopped) }
+func (r *run) skipReason(w *order) string { return cmp.Or(w.reasonToSkip(), trial.Stopped) }
 
 // cancelled returns the result of a trial of a cancelled run.
-func cancelled(ctx context.Context, r *run, w *order) *record.Trial {
+func (r *run) cancelled(ctx context.Context, w *order) *record.Trial {
 	r.become(Over)
 	timer := time.NewTimer(noteTime) // until it is known whether the trial has started
 	defer timer.Stop()
@@ -137,7 +137,7 @@ func cancelled(ctx context.Context, r *run, w *order) *record.Trial {
 			return r.accept(ctx, w, a)
 		case <-timer.C:
 		}
-		if !hasStarted(r, w) {
+		if !r.hasStarted(w) {
 			return notStarted(w.Order, record.Cancelled, "not started: "+context.Cause(ctx).Error())
 		}
 		timer.Reset(cancelTime)
@@ -150,7 +150,7 @@ func notStarted(o *record.Order, v record.Verdict, why string) *record.Trial {
 	return &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash, Verdict: v, Error: why, Graders: []record.Grade{}, Transcript: []record.Entry{}}
 }
 
-func hasStarted(r *run, w *order) bool {
+func (r *run) hasStarted(w *order) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return w.running
@@ -167,7 +167,7 @@ func (r *run) drop(w *order) bool {
 	delete(r.orders, w.id)
 	r.uncountLocked(w)
 	r.mu.Unlock()
-	control(r, Control{Drop: []string{w.id}})
+	r.control(Control{Drop: []string{w.id}})
 	r.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(r.ctx, openTime)
 		defer cancel()
@@ -178,7 +178,7 @@ func (r *run) drop(w *order) bool {
 	return true
 }
 
-func control(r *run, c Control) {
+func (r *run) control(c Control) {
 	b, err := json.Marshal(c)
 	if err == nil {
 		err = r.conn.NATS().Publish(r.place.Control(r.spec.RunID), b)
@@ -190,13 +190,13 @@ func control(r *run, c Control) {
 
 // publish adds an order to the stream. It retries until it succeeds, because a stream can be
 // full, or temporarily without a leader.
-func publish(ctx context.Context, r *run, w *order) error {
-	msg, err := encode(ctx, r, w)
+func (r *run) publish(ctx context.Context, w *order) error {
+	msg, err := r.encode(ctx, w)
 	if err != nil {
 		return err
 	}
 	for wait := retryPause; ; wait = min(2*wait, maxRetryPause) {
-		err := publishOnce(ctx, r, w, msg)
+		err := r.publishOnce(ctx, w, msg)
 		switch {
 		case err == nil:
 			r.fleet.o.Metrics.order(orderPublished)
@@ -204,7 +204,7 @@ func publish(ctx context.Context, r *run, w *order) error {
 		case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrAuthorization):
 			return executor.Permanent(fmt.Errorf("order not published: %w", err))
 		}
-		if why := brokenBy(r); why != nil {
+		if why := r.brokenBy(); why != nil {
 			return executor.Permanent(why)
 		}
 		r.fleet.o.Log.Debug("order not published yet", "run", r.spec.RunID, "order", w.id, "error", err)
@@ -220,7 +220,7 @@ const (
 )
 
 // publishOnce publishes an order and waits until the stream has it.
-func publishOnce(ctx context.Context, r *run, w *order, msg *nats.Msg) error {
+func (r *run) publishOnce(ctx context.Context, w *order, msg *nats.Msg) error {
 	p := &publication{order: w, msg: msg, sent: make(chan struct{})}
 	select {
 	case r.publications <- p:
@@ -262,7 +262,7 @@ const (
 )
 
 // sendOrders publishes orders until the run is closed.
-func sendOrders(r *run) {
+func (r *run) sendOrders() {
 	for {
 		var list []*publication
 		select {
@@ -292,7 +292,7 @@ func sendOrders(r *run) {
 }
 
 // encode returns the message of an order.
-func encode(ctx context.Context, r *run, w *order) (*nats.Msg, error) {
+func (r *run) encode(ctx context.Context, w *order) (*nats.Msg, error) {
 	m := Order{
 		Protocol: Protocol, Run: w.RunID, ID: w.id, Plan: r.plan, Files: r.files, Task: w.TaskNum, Num: w.Num, Hash: w.Hash,
 		Expires: r.created.Add(Lifetime),

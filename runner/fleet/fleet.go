@@ -80,10 +80,10 @@ func (f *Fleet) Open(ctx context.Context, a *trial.FleetRun) (_ trial.FleetTrial
 			return nil, fmt.Errorf("fleet: %w", err)
 		}
 	}
-	if err := send(ctx, r); err != nil {
+	if err := r.send(ctx); err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
-	if err := open(ctx, r); err != nil {
+	if err := r.open(ctx); err != nil {
 		r.end(false) // the run can be resumed
 		return nil, fmt.Errorf("fleet: %w", noAnswer(ctx, err))
 	}

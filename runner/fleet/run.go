@@ -132,7 +132,7 @@ func newRun(f *Fleet, a *trial.FleetRun, conn *engine.Conn, place *Place) *run {
 }
 
 // send uploads the files and the plan of the run to the object store.
-func send(ctx context.Context, r *run) error {
+func (r *run) send(ctx context.Context) error {
 	packed, err := bundle.Pack(ctx, r.store, bundle.Contents{Orders: r.spec.Orders, Files: r.spec.Files, Without: []string{r.spec.State}})
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func send(ctx context.Context, r *run) error {
 }
 
 // open lets workers start.
-func open(ctx context.Context, r *run) error {
+func (r *run) open(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	made := map[string]bool{}
@@ -182,7 +182,7 @@ func open(ctx context.Context, r *run) error {
 			return err
 		}
 	}
-	if err := engine.Try(soon, func(ctx context.Context) error { return putCard(ctx, r) }); err != nil {
+	if err := engine.Try(soon, func(ctx context.Context) error { return r.putCard(ctx) }); err != nil {
 		return err
 	}
 	if r.spec.Resumed {
@@ -208,19 +208,19 @@ func open(ctx context.Context, r *run) error {
 	if r.results, err = consumer.Consume(r.arrived, jetstream.ConsumeErrHandler(r.consumeFailed), jetstream.PullExpiry(resultsExpiry), jetstream.PullHeartbeat(resultsBeat)); err != nil {
 		return err
 	}
-	if err := awaitEarly(soon, r, consumer.CachedInfo().NumPending); err != nil {
+	if err := r.awaitEarly(soon, consumer.CachedInfo().NumPending); err != nil {
 		return err
 	}
-	r.tasks.Go(func() { keepCard(r) })
-	r.tasks.Go(func() { sendOrders(r) })
-	r.tasks.Go(func() { watchWorkers(r) })
-	r.tasks.Go(func() { checkOrders(r) })
+	r.tasks.Go(func() { r.keepCard() })
+	r.tasks.Go(func() { r.sendOrders() })
+	r.tasks.Go(func() { r.watchWorkers() })
+	r.tasks.Go(func() { r.checkOrders() })
 	return nil
 }
 
 // awaitEarly waits until the results have arrived that the stream held, because their trials
 // must not be executed again.
-func awaitEarly(ctx context.Context, r *run, messages uint64) error {
+func (r *run) awaitEarly(ctx context.Context, messages uint64) error {
 	for {
 		r.mu.Lock()
 		here := r.messages
@@ -261,7 +261,7 @@ func (r *run) become(s RunState) {
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), cancelTime)
 	defer cancel()
-	if err := engine.Try(ctx, func(ctx context.Context) error { return putCard(ctx, r) }); err != nil {
+	if err := engine.Try(ctx, func(ctx context.Context) error { return r.putCard(ctx) }); err != nil {
 		r.fleet.o.Log.Warn("workers not informed that the run ends", "run", r.spec.RunID, "error", err)
 	}
 }
@@ -303,7 +303,7 @@ func (r *run) end(forget bool) {
 // keepCard renews the card of the run, which contains its counts and shows that its owner lives.
 // All workers watch it, so it is not renewed for each count. If the servers have stored nothing
 // for some time, keepCard ends the run.
-func keepCard(r *run) {
+func (r *run) keepCard() {
 	tick := time.NewTicker(min(Beat, r.fleet.checkAge()))
 	defer tick.Stop()
 	var since time.Time // when storing first failed, while a server could be reached
@@ -315,7 +315,7 @@ func keepCard(r *run) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, Beat)
-		err := putCard(ctx, r)
+		err := r.putCard(ctx)
 		cancel()
 		if err != nil {
 			r.fleet.o.Log.Debug("card of the run not renewed", "run", r.spec.RunID, "error", err)
@@ -333,7 +333,7 @@ func keepCard(r *run) {
 			since = time.Now()
 			r.spec.Logf("warning", "the fleet stores no messages: %v", cmp.Or(full, err))
 		case time.Since(since) > storeChecks*r.fleet.checkAge():
-			giveUp(r, fmt.Errorf("the fleet has stored no messages for %v (%w); make room or repair its servers, and resume the run", storeChecks*r.fleet.checkAge(), cmp.Or(full, err)))
+			r.giveUp(fmt.Errorf("the fleet has stored no messages for %v (%w); make room or repair its servers, and resume the run", storeChecks*r.fleet.checkAge(), cmp.Or(full, err)))
 			return
 		}
 	}
@@ -343,7 +343,7 @@ func keepCard(r *run) {
 // the run ends.
 const storeChecks = 6
 
-func putCard(ctx context.Context, r *run) error {
+func (r *run) putCard(ctx context.Context) error {
 	r.mu.Lock()
 	var waiting, running int
 	for _, q := range r.queues {

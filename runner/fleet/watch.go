@@ -35,7 +35,7 @@ type shortage struct {
 }
 
 // watchWorkers reports orders that no worker can execute, and ends them after a while.
-func watchWorkers(r *run) {
+func (r *run) watchWorkers() {
 	tick := time.NewTicker(lookPause)
 	defer tick.Stop()
 	short := map[string]*shortage{}
@@ -45,7 +45,7 @@ func watchWorkers(r *run) {
 		case <-r.ctx.Done():
 			return
 		}
-		stuck := stuck(r)
+		stuck := r.stuck()
 		for class := range short {
 			if !slices.Contains(stuck, class) {
 				delete(short, class)
@@ -59,13 +59,13 @@ func watchWorkers(r *run) {
 			continue // the connection reports it
 		}
 		for _, class := range stuck {
-			checkWorkers(r, class, cards, short)
+			r.checkWorkers(class, cards, short)
 		}
 	}
 }
 
 // stuck returns the classes with waiting orders of which none has started for some time.
-func stuck(r *run) []string {
+func (r *run) stuck() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var classes []string
@@ -79,7 +79,7 @@ func stuck(r *run) []string {
 }
 
 // checkWorkers reports whether workers can execute the waiting orders of a class.
-func checkWorkers(r *run, class string, cards []WorkerCard, short map[string]*shortage) {
+func (r *run) checkWorkers(class string, cards []WorkerCard, short map[string]*shortage) {
 	key := ""
 	if r.signer != nil {
 		key = r.signer.Public()
@@ -102,9 +102,9 @@ func checkWorkers(r *run, class string, cards []WorkerCard, short map[string]*sh
 	level, message := "warning", ""
 	if len(able) > 0 {
 		s.since = now
-		level, message = "info", waitingText(r, class)+" wait for "+named(able)+", which can execute them"
+		level, message = "info", r.waitingText(class)+" wait for "+named(able)+", which can execute them"
 	} else {
-		message = "no worker can execute " + waitingText(r, class) + ": "
+		message = "no worker can execute " + r.waitingText(class) + ": "
 		if len(unable) > 0 {
 			message += named(unable)
 		} else {
@@ -116,12 +116,12 @@ func checkWorkers(r *run, class string, cards []WorkerCard, short map[string]*sh
 		r.spec.Logf(level, "%s", message)
 	}
 	if now.Sub(s.since) > r.address.Wait {
-		fail(r, class, fmt.Errorf("no worker could execute the trial for %v: %s", r.address.Wait, message))
+		r.fail(class, fmt.Errorf("no worker could execute the trial for %v: %s", r.address.Wait, message))
 	}
 }
 
 // waitingText describes the trials of a class, and what they need.
-func waitingText(r *run, class string) string {
+func (r *run) waitingText(class string) string {
 	var tasks []string
 	var needs []record.Need
 	for i, c := range r.classes {
@@ -150,7 +150,7 @@ func named(list []string) string {
 }
 
 // fail ends the orders of a class that no worker has started.
-func fail(r *run, class string, why error) {
+func (r *run) fail(class string, why error) {
 	r.mu.Lock()
 	var list []*order
 	for _, w := range r.orders {

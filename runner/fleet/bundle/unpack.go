@@ -220,17 +220,17 @@ func asListed(root *os.Root, e *entry) bool {
 	case err != nil:
 		return false
 	case e.Dir:
-		return info.IsDir() && info.Mode().Perm() == dirMode(e)
+		return info.IsDir() && info.Mode().Perm() == e.dirMode()
 	case e.Link != "":
 		link, err := root.Readlink(name)
 		return err == nil && filepath.ToSlash(link) == e.Link
 	}
-	return info.Mode().IsRegular() && info.Size() == e.Size && info.Mode().Perm() == fileMode(e) && info.ModTime().Equal(stamp)
+	return info.Mode().IsRegular() && info.Size() == e.Size && info.Mode().Perm() == e.fileMode() && info.ModTime().Equal(stamp)
 }
 
 // this process must be able to list and change the directory
-func dirMode(e *entry) fs.FileMode  { return fs.FileMode(e.Mode).Perm() | 0o700 }
-func fileMode(e *entry) fs.FileMode { return fs.FileMode(e.Mode).Perm() | 0o400 }
+func (e *entry) dirMode() fs.FileMode  { return fs.FileMode(e.Mode).Perm() | 0o700 }
+func (e *entry) fileMode() fs.FileMode { return fs.FileMode(e.Mode).Perm() | 0o400 }
 
 func makeDir(root *os.Root, e *entry) error {
 	name := filepath.FromSlash(e.Path)
@@ -242,7 +242,7 @@ func makeDir(root *os.Root, e *entry) error {
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return root.Chmod(name, dirMode(e))
+	return root.Chmod(name, e.dirMode())
 }
 
 // put writes a file or link and replaces an existing one.
@@ -283,7 +283,7 @@ func (u *unpacker) beside(ctx context.Context, root *os.Root, e *entry) (tmp str
 		}
 	}
 	if err == nil {
-		err = f.Chmod(fileMode(e))
+		err = f.Chmod(e.fileMode())
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

@@ -55,7 +55,7 @@ func (w *Worker) do(msg jetstream.Msg) {
 	defer w.slots.done()
 	j, err := w.open(msg)
 	if err != nil {
-		refuse(w, msg, j, err)
+		w.refuse(msg, j, err)
 		return
 	}
 	j.ctx, j.end = context.WithCancelCause(context.WithoutCancel(w.ending))
@@ -75,7 +75,7 @@ func (w *Worker) do(msg jetstream.Msg) {
 	default:
 		w.done.Add(1)
 		w.o.Metrics.did(res.Verdict)
-		sendTrial(w, j, res)
+		w.sendTrial(j, res)
 	}
 	if j.work != nil {
 		j.work.leave(j)
@@ -132,7 +132,7 @@ func classIn(subject string) string {
 
 // refuse ends an order that the worker must not execute. It reports the reason to the owner, if
 // the owner is known.
-func refuse(w *Worker, msg jetstream.Msg, j *job, why error) {
+func (w *Worker) refuse(msg jetstream.Msg, j *job, why error) {
 	w.refused.Add(1)
 	w.o.Metrics.refusedOrder()
 	w.o.Log.Warn("order refused", "subject", msg.Subject(), "error", why)
@@ -156,7 +156,7 @@ func (j *job) carryOut() (res *record.Trial, why error) {
 	}
 	var err error
 	began := time.Now()
-	if j.work, err = prepare(j.ctx, w, j); err == nil {
+	if j.work, err = w.prepare(j.ctx, j); err == nil {
 		err = j.complete(j.ctx)
 	}
 	w.o.Metrics.took(phasePrepare, began)

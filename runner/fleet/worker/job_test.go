@@ -62,7 +62,7 @@ func TestOpenRefuses(t *testing.T) {
 			require.Equal(t, c.known, j != nil)
 			if j != nil {
 				w.add(j)
-				giveUp(w)
+				w.giveUp()
 			}
 		})
 	}

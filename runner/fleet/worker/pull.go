@@ -41,9 +41,9 @@ func (w *Worker) pull(ctx context.Context, class string) {
 		case err != nil:
 			consumer = nil
 		case eager:
-			eager, err = takeMany(ctx, w, consumer)
+			eager, err = w.takeMany(ctx, consumer)
 		default:
-			eager, err = takeOne(ctx, w, consumer)
+			eager, err = w.takeOne(ctx, consumer)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.o.Log.Debug("request for orders failed", "class", class, "error", err)
@@ -54,7 +54,7 @@ func (w *Worker) pull(ctx context.Context, class string) {
 }
 
 // takeMany executes as many orders as there are free slots, and reports whether there were any.
-func takeMany(ctx context.Context, w *Worker, c jetstream.Consumer) (some bool, err error) {
+func (w *Worker) takeMany(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
 	n, err := w.slots.take(ctx, true)
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func takeMany(ctx context.Context, w *Worker, c jetstream.Consumer) (some bool, 
 }
 
 // takeOne waits for an order, provided that a slot is free at first.
-func takeOne(ctx context.Context, w *Worker, c jetstream.Consumer) (some bool, err error) {
+func (w *Worker) takeOne(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
 	n, err := w.slots.take(ctx, false)
 	if err != nil {
 		return false, err

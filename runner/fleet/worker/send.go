@@ -222,7 +222,7 @@ func (s *sender) over(group []outgoing, stored bool) {
 }
 
 // sendTrial sends a result and the files of the trial.
-func sendTrial(w *Worker, j *job, res *record.Trial) {
+func (w *Worker) sendTrial(j *job, res *record.Trial) {
 	ctx, cancel := context.WithTimeout(w.results.ctx, openTime)
 	defer cancel()
 	r := fleet.Result{ID: j.ID, Lost: j.before, Cancelled: res.Verdict == record.Cancelled}

@@ -53,7 +53,7 @@ const restTime = 10 * time.Minute
 
 // prepare returns the state of a job's run, and fetches it for the first job. If the work is not
 // nil, the job must leave it.
-func prepare(ctx context.Context, w *Worker, j *job) (*work, error) {
+func (w *Worker) prepare(ctx context.Context, j *job) (*work, error) {
 	token, key := fleet.Token(j.Run), j.Plan+" "+j.Files
 	w.mu.Lock()
 	var over []*work
@@ -272,7 +272,7 @@ func (w *Worker) stateOf(token string) fleet.RunState {
 }
 
 // learnRun handles the card of a run.
-func learnRun(w *Worker, token string, card fleet.RunCard) {
+func (w *Worker) learnRun(token string, card fleet.RunCard) {
 	w.mu.Lock()
 	w.cards[token] = card.State
 	var works []*work
@@ -307,7 +307,7 @@ func learnRun(w *Worker, token string, card fleet.RunCard) {
 }
 
 // closeRuns removes the state of all runs.
-func closeRuns(w *Worker) {
+func (w *Worker) closeRuns() {
 	w.mu.Lock()
 	list := w.runs
 	w.runs = map[string]*work{}

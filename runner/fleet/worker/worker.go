@@ -130,7 +130,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer w.home.close()
-	if w.place, err = find(ctx, w); err != nil || w.place == nil {
+	if w.place, err = w.find(ctx); err != nil || w.place == nil {
 		return err
 	}
 	w.store = w.o.Metrics.counting(bundle.InBucket(w.place.JS, w.place.Files))
@@ -148,41 +148,41 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = dropped.Unsubscribe() }()
-	share, err := shareLimits(ctx, w)
+	share, err := w.shareLimits(ctx)
 	if err != nil {
 		return err
 	}
 	defer share()
 	pulling, stop := context.WithCancel(ctx)
 	defer stop()
-	tasks.Go(func() { watch(background, pulling, w) })
-	tasks.Go(func() { keepCard(background, w) })
-	tasks.Go(func() { keepOrders(background, w) })
+	tasks.Go(func() { w.watch(background, pulling) })
+	tasks.Go(func() { w.keepCard(background) })
+	tasks.Go(func() { w.keepOrders(background) })
 	select {
 	case <-w.draining:
 	case <-ctx.Done():
 	}
-	endPulls(w, stop)
+	w.endPulls(stop)
 	w.slots.end()
 	idle := w.slots.idle()
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		giveUp(w)
+		w.giveUp()
 		<-idle
 	}
 	w.results.close(ctx)
-	closeRuns(w)
+	w.closeRuns()
 	end()
 	tasks.Wait()
 	w.results.wait()
 	w.notes.wait()
-	removeCard(w)
+	w.removeCard()
 	return context.Cause(ctx)
 }
 
 // find waits until the team has streams. The place is nil if the worker was drained before.
-func find(ctx context.Context, w *Worker) (*fleet.Place, error) {
+func (w *Worker) find(ctx context.Context) (*fleet.Place, error) {
 	names := fleet.NamesOf(w.o.Conn.Address().Team)
 	said := false
 	for {
@@ -215,7 +215,7 @@ func find(ctx context.Context, w *Worker) (*fleet.Place, error) {
 
 // endPulls stops requesting orders. Orders that arrive before the last request ends are
 // executed.
-func endPulls(w *Worker, stop func()) {
+func (w *Worker) endPulls(stop func()) {
 	w.mu.Lock() // no class is added meanwhile
 	stop()
 	w.mu.Unlock()
@@ -223,7 +223,7 @@ func endPulls(w *Worker, stop func()) {
 }
 
 // shareLimits makes the worker respect rate limits of providers together with its team.
-func shareLimits(ctx context.Context, w *Worker) (stop func(), err error) {
+func (w *Worker) shareLimits(ctx context.Context) (stop func(), err error) {
 	name := limits.Bucket(w.place.Team, 1).Bucket
 	stop = func() {}
 	err = engine.Try(ctx, func(ctx context.Context) error {
@@ -244,7 +244,7 @@ func shareLimits(ctx context.Context, w *Worker) (stop func(), err error) {
 }
 
 // watch follows the cards of runs and classes.
-func watch(ctx, pulling context.Context, w *Worker) {
+func (w *Worker) watch(ctx, pulling context.Context) {
 	for ctx.Err() == nil {
 		watcher, err := w.place.State.WatchFiltered(ctx, []string{fleet.RunKey("*"), fleet.ClassKey("*")})
 		if err != nil {
@@ -259,7 +259,7 @@ func watch(ctx, pulling context.Context, w *Worker) {
 					_ = pause.For(ctx, findPause)
 				} else {
 					if e != nil {
-						learn(pulling, w, e)
+						w.learn(pulling, e)
 					}
 					continue
 				}
@@ -272,7 +272,7 @@ func watch(ctx, pulling context.Context, w *Worker) {
 }
 
 // learn handles a card.
-func learn(pulling context.Context, w *Worker, e jetstream.KeyValueEntry) {
+func (w *Worker) learn(pulling context.Context, e jetstream.KeyValueEntry) {
 	gone := e.Operation() != jetstream.KeyValuePut
 	switch kind, name := cut(e.Key()); {
 	case kind == "run":
@@ -280,19 +280,19 @@ func learn(pulling context.Context, w *Worker, e jetstream.KeyValueEntry) {
 		if gone || json.Unmarshal(e.Value(), &card) != nil {
 			card = fleet.RunCard{State: fleet.Over}
 		}
-		learnRun(w, name, card)
+		w.learnRun(name, card)
 	case kind == "class" && !gone:
 		var card fleet.ClassCard
 		if err := json.Unmarshal(e.Value(), &card); err != nil || card.Class != name || offer.CheckNeeds(card.Needs) != nil {
 			w.o.Log.Warn("cannot decode the card of a class", "class", name, "error", err)
 			return
 		}
-		learnClass(pulling, w, card)
+		w.learnClass(pulling, card)
 	}
 }
 
 // learnClass pulls the orders of a class if the machine meets its needs.
-func learnClass(pulling context.Context, w *Worker, card fleet.ClassCard) {
+func (w *Worker) learnClass(pulling context.Context, card fleet.ClassCard) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.offer = w.offer.With(card.Needs)
@@ -343,12 +343,12 @@ func (w *Worker) renew() {
 }
 
 // keepCard renews the worker's card.
-func keepCard(ctx context.Context, w *Worker) {
+func (w *Worker) keepCard(ctx context.Context) {
 	tick := time.NewTicker(fleet.Beat)
 	defer tick.Stop()
 	reported := false
 	for {
-		if err := putCard(ctx, w); err != nil {
+		if err := w.putCard(ctx); err != nil {
 			w.o.Log.Debug("card not renewed", "error", err)
 		}
 		full := w.o.Conn.Repair()
@@ -371,7 +371,7 @@ func keepCard(ctx context.Context, w *Worker) {
 // cardPause is the minimum time between two renewals.
 const cardPause = 200 * time.Millisecond
 
-func putCard(ctx context.Context, w *Worker) error {
+func (w *Worker) putCard(ctx context.Context) error {
 	host, _ := os.Hostname()
 	s := w.Status()
 	c := fleet.WorkerCard{
@@ -400,14 +400,14 @@ func putCard(ctx context.Context, w *Worker) error {
 }
 
 // removeCard removes the card, so that others see at once that the worker has ended.
-func removeCard(w *Worker) {
+func (w *Worker) removeCard() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	_ = w.place.Workers.Purge(ctx, fleet.WorkerKey(w.o.ID)) // otherwise it expires after CardLife
 }
 
 // keepOrders reports to the server that orders are still being executed.
-func keepOrders(ctx context.Context, w *Worker) {
+func (w *Worker) keepOrders(ctx context.Context) {
 	tick := time.NewTicker(keepPause)
 	defer tick.Stop()
 	for {
@@ -417,7 +417,7 @@ func keepOrders(ctx context.Context, w *Worker) {
 			return
 		}
 		now := time.Now()
-		for _, j := range late(w, now) {
+		for _, j := range w.late(now) {
 			j.kept = now
 			if err := j.msg.InProgress(); err != nil {
 				w.o.Log.Debug("progress of an order not reported", "order", j.ID, "error", err)
@@ -434,7 +434,7 @@ const (
 )
 
 // late returns the jobs whose progress is due to be reported.
-func late(w *Worker, now time.Time) []*job {
+func (w *Worker) late(now time.Time) []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var list []*job
@@ -457,7 +457,7 @@ func (w *Worker) all() []*job {
 }
 
 // giveUp ends the running trials, so that other workers execute them.
-func giveUp(w *Worker) {
+func (w *Worker) giveUp() {
 	for _, j := range w.all() {
 		j.giveUp()
 	}
