@@ -247,7 +247,7 @@ func carryOut(r *Run) {
 	announce(r)
 	admitted := awaitTurn(r)
 	start := time.Now()
-	if n := plan.CountGenerallyJudged(r.plan); n > 0 {
+	if n := r.plan.CountGenerallyJudged(); n > 0 {
 		r.logf("info", "%s no prompt grader: the judge uses a general rubric for correctness and completeness", text.Count(n, "task has", "tasks have"))
 	}
 

@@ -22,18 +22,18 @@ const FleetVariable = "WAZA_FLEET"
 // suite may come from a stranger, and a fleet receives files of this machine. The suite's fleet
 // is therefore used only if it is embedded, equals the user's own fleet, or the request permits
 // it. The error is a [*record.FleetError].
-func chooseFleet(p *Plan) error {
+func (p *Plan) chooseFleet() error {
 	var err error
 	switch p.Asked.Fleet {
 	case record.FleetNone:
 		return nil
 	case "":
-		err = takeSuiteFleet(p, false)
+		err = p.takeSuiteFleet(false)
 	default:
 		if p.Asked.Fleet == record.FleetSuite {
-			err = takeSuiteFleet(p, true)
+			err = p.takeSuiteFleet(true)
 		} else {
-			err = takeFleet(p)
+			err = p.takeFleet()
 		}
 		if err == nil && p.Fleet != nil {
 			p.Asked.Fleet = p.Fleet.String() // the suite may later name a fleet that nobody has permitted
@@ -49,7 +49,7 @@ func chooseFleet(p *Plan) error {
 }
 
 // takeFleet uses the requested fleet, by its address.
-func takeFleet(p *Plan) error {
+func (p *Plan) takeFleet() error {
 	a, err := here(p.Asked.Fleet)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func takeFleet(p *Plan) error {
 
 // takeSuiteFleet uses the fleet of the suite, if it names one. The error states that it is not
 // permitted.
-func takeSuiteFleet(p *Plan, agreed bool) error {
+func (p *Plan) takeSuiteFleet(agreed bool) error {
 	if p.Suite.Config.Fleet.URL == "" {
 		return nil
 	}
@@ -120,7 +120,7 @@ func ownFleet() (*address.Address, error) {
 }
 
 // preflightFleet finds parts of the plan that do not work on the workers of a fleet.
-func preflightFleet(p *Plan) decode.Diagnostics {
+func (p *Plan) preflightFleet() decode.Diagnostics {
 	if p.Fleet == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func preflightFleet(p *Plan) decode.Diagnostics {
 	seen := map[string]bool{}
 	for _, c := range p.cells {
 		why := ""
-		if c.Executor.LocalReason != nil && used(p, c) {
+		if c.Executor.LocalReason != nil && p.used(c) {
 			why = c.Executor.LocalReason(c.Settings)
 		}
 		if why == "" || seen[why] {
@@ -142,7 +142,7 @@ func preflightFleet(p *Plan) decode.Diagnostics {
 			fmt.Sprintf("executor %s does not work with a fleet: %s; --fleet none executes the trials here", c.Executor.Name, why)))
 	}
 	for _, c := range p.cells {
-		if base := baseURL(c); !p.Fleet.Embedded && isLoopback(base) && !seen[base] {
+		if base := c.baseURL(); !p.Fleet.Embedded && isLoopback(base) && !seen[base] {
 			seen[base] = true
 			ds = append(ds, p.Suite.Diagnose(decode.At("config", "base_url"), decode.Warning, decode.CodeFleet,
 				fmt.Sprintf("config.base_url is %s, which means a different machine on each worker", base)))
@@ -160,7 +160,7 @@ var errSnapshots = errors.New("workers cannot replace snapshots, which are files
 
 // baseURL returns the model API address that the suite sets for the executor of a cell; "" for
 // others.
-func baseURL(c *Setup) string {
+func (c *Setup) baseURL() string {
 	if o, ok := c.Settings.Options.(interface{ ProviderEndpoint() provider.Endpoint }); ok {
 		return o.ProviderEndpoint().BaseURL
 	}

@@ -41,12 +41,12 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = skipCells(p)                   // recorded trials are graded whatever context windows are known today
+	_ = p.skipCells()                  // recorded trials are graded whatever context windows are known today
 	var nothing *record.SelectionError // the plan may have nothing to run although the run executed trials
 	if err := p.planTasks(req); err != nil && !errors.As(err, &nothing) {
 		return nil, err
 	}
-	learnSecrets(p)
+	p.learnSecrets()
 	p.env = &grader.Env{
 		Suite: suite, Workers: p.Config.ActualWorkers, Providers: p.Pool, Executor: kind.Name, Model: p.judge, Agents: acp.Judges{}, Recorded: true,
 	}

@@ -23,7 +23,7 @@ import (
 // and workers, prices, or texts for people.
 func (p *Plan) hash(ctx context.Context) error {
 	p.Files = newDigests(ctx, p.Suite)
-	err := hashTasks(p, p.Files)
+	err := p.hashTasks(p.Files)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -54,7 +54,7 @@ func (e *ContentError) Diagnostic(suite string) decode.Diagnostic {
 	return d
 }
 
-func hashTasks(p *Plan, files *Digests) error {
+func (p *Plan) hashTasks(files *Digests) error {
 	suites := map[*Setup]string{}
 	for _, c := range p.cells {
 		var err error

@@ -182,13 +182,13 @@ func defaultJudge(req *record.Request, suite *eval.Suite) string {
 }
 
 // preflightJudges warns when a model of the matrix judges the others and itself.
-func preflightJudges(p *Plan) decode.Diagnostics {
+func (p *Plan) preflightJudges() decode.Diagnostics {
 	var ds decode.Diagnostics
 	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Config.Judge.Agent != "" || p.Suite.Config.Model != "" {
 		return nil
 	}
 	kind, _ := p.graders.Lookup("prompt")
-	for _, g := range specsOf(p, kind) {
+	for _, g := range p.specsOf(kind) {
 		if judge.NamesNoJudge(g) {
 			ds = append(ds, g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
 				fmt.Sprintf("no judge model is set, so %s, the first of the compared models, judges them all; set config.judge_model", p.judge)))

@@ -30,16 +30,16 @@ func once[K comparable](known *map[K][]record.Need, key K, find func() []record.
 
 // taskNeeds lists what a machine needs to execute trials of a task, see [record.Order]. It
 // excludes files of the suite and built-in executors and graders.
-func taskNeeds(p *Plan, t *Task) []record.Need {
+func (p *Plan) taskNeeds(t *Task) []record.Need {
 	p.needing.Lock()
 	defer p.needing.Unlock()
-	lists := [][]record.Need{once(&p.needs.cells, t.Setup, func() []record.Need { return cellNeeds(t.Setup) })}
+	lists := [][]record.Need{once(&p.needs.cells, t.Setup, func() []record.Need { return t.Setup.cellNeeds() })}
 	if len(t.repos) > 0 {
 		lists = append(lists, executor.ProgramNeeds("git", false))
 	}
 	if t.Grades() {
 		for _, g := range t.AllGraders() {
-			lists = append(lists, once(&p.needs.graders, g, func() []record.Need { return graderNeeds(p, g) }))
+			lists = append(lists, once(&p.needs.graders, g, func() []record.Need { return p.graderNeeds(g) }))
 		}
 	}
 	if r := t.Inputs.Responder; r != nil && t.Role != record.RoleTrigger {
@@ -48,7 +48,7 @@ func taskNeeds(p *Plan, t *Task) []record.Need {
 	return record.JoinNeeds(lists...)
 }
 
-func cellNeeds(c *Setup) (list []record.Need) {
+func (c *Setup) cellNeeds() (list []record.Need) {
 	if _, ok := Executors.Lookup(c.Executor.Name); !ok {
 		list = append(list, record.Need{Kind: record.NeedExecutor, Name: c.Executor.Name})
 	}
@@ -58,7 +58,7 @@ func cellNeeds(c *Setup) (list []record.Need) {
 	return list
 }
 
-func graderNeeds(p *Plan, g *eval.Grader) (list []record.Need) {
+func (p *Plan) graderNeeds(g *eval.Grader) (list []record.Need) {
 	if _, ok := builtin.Graders.Lookup(g.Type); !ok {
 		list = append(list, record.Need{Kind: record.NeedGrader, Name: g.Type})
 	}

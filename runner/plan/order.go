@@ -20,7 +20,7 @@ func (p *Plan) Order(t *Task, runID string, taskNum int) record.Order {
 		Suite: p.Suite, Task: t.Task, Fixtures: t.fixtures, Inputs: t.inputs, GraderFiles: t.graderFiles, Repos: t.repos,
 		Executor: t.Setup.Executor.Name, Options: t.Setup.Settings.Options, Model: t.Setup.Settings.Model, Params: t.Setup.params,
 		Judge: p.judge, Workers: c.ActualWorkers, Timeout: t.Timeout, TimeoutAsked: t.timeoutAsked, MaxAttempts: c.MaxAttempts, RetryErrors: c.RetryErrors,
-		Needs: taskNeeds(p, t),
+		Needs: p.taskNeeds(t),
 	}
 }
 

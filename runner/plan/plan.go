@@ -185,7 +185,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		return nil, err
 	}
 	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, r.limits), judge: defaultJudge(&req, suite)}
-	if err := chooseFleet(p); err != nil {
+	if err := p.chooseFleet(); err != nil {
 		return nil, err
 	}
 	waits := kind.WaitsForAgent || p.Fleet != nil
@@ -194,7 +194,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
 		return nil, err
 	}
-	if err := skipCells(p); err != nil {
+	if err := p.skipCells(); err != nil {
 		return nil, err
 	}
 	if err := p.planTasks(req); err != nil {
@@ -203,13 +203,13 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if waits && p.Config.Workers == 0 {
 		p.Config.ActualWorkers = min(p.Config.ActualWorkers, max(1, p.TotalTrials()))
 	}
-	if err := checkLimits(p); err != nil {
+	if err := p.checkLimits(); err != nil {
 		return nil, err
 	}
 	if err := p.hash(ctx); err != nil {
 		return nil, err
 	}
-	learnSecrets(p)
+	p.learnSecrets()
 	p.env = &grader.Env{Suite: suite, Workers: graderWorkers(waits, p.Config.ActualWorkers), Providers: p.Pool, Executor: kind.Name, Model: p.judge, Agents: acp.Judges{}}
 	if req.Cache {
 		p.FindReusable(r)
@@ -217,7 +217,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	return p, nil
 }
 
-func checkLimits(p *Plan) error {
+func (p *Plan) checkLimits() error {
 	if n := p.Config.ActualWorkers; n > MaxWorkers {
 		return &record.LimitError{What: "workers", Got: n, Limit: MaxWorkers}
 	}
@@ -315,28 +315,28 @@ func (p *Plan) planTasks(req record.Request) error {
 	if total := max(1, p.Config.TrialsPerTask); req.Trial > total {
 		return &record.SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
 	}
-	p.baselines = everywhere(p, func(c *Setup) string { return c.Baselines })
+	p.baselines = p.everywhere(func(c *Setup) string { return c.Baselines })
 	for _, t := range chosen {
 		if req.SkipGraders {
 			t = ungraded(t)
 		}
 		for _, c := range p.cells {
 			if wanted.Matches(namesIn(t, c)) {
-				planTask(p, t, c, ids, req)
+				p.planTask(t, c, ids, req)
 			}
 		}
 	}
-	return planTriggers(p, tests, wanted, req)
+	return p.planTriggers(tests, wanted, req)
 }
 
 // planTask plans a task in a cell and, before it, its baseline.
-func planTask(p *Plan, t *eval.Task, c *Setup, ids taskIDs, req record.Request) {
-	pt := plannedTask(p, t, c, req)
+func (p *Plan) planTask(t *eval.Task, c *Setup, ids taskIDs, req record.Request) {
+	pt := p.plannedTask(t, c, req)
 	if c.ref != nil {
 		pt.ID = ids.take(pt.ID)
 	}
 	if p.Suite.Baseline && c.Baselines == "" {
-		pt.Baseline = plannedTask(p, withoutSkills(t), c, req)
+		pt.Baseline = p.plannedTask(withoutSkills(t), c, req)
 		pt.Baseline.ID, pt.Baseline.Name = ids.take(pt.ID+"#baseline"), pt.Name+" (without skills)"
 		pt.Baseline.Role, pt.Baseline.of = record.RoleBaseline, pt.ID
 		p.Tasks = append(p.Tasks, pt.Baseline)
@@ -344,14 +344,14 @@ func planTask(p *Plan, t *eval.Task, c *Setup, ids taskIDs, req record.Request) 
 	p.Tasks = append(p.Tasks, pt)
 }
 
-func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Request) error {
-	if p.triggers = everywhere(p, func(c *Setup) string { return c.triggers }); p.triggers == "" {
+func (p *Plan) planTriggers(tests []triggerTest, wanted filter, req record.Request) error {
+	if p.triggers = p.everywhere(func(c *Setup) string { return c.triggers }); p.triggers == "" {
 		for _, test := range tests {
 			for _, c := range p.cells {
 				if c.triggers != "" || !wanted.Matches([]string{test.task.ID, c.id(test.task.ID)}) {
 					continue
 				}
-				pt := plannedTask(p, test.task, c, req)
+				pt := p.plannedTask(test.task, c, req)
 				pt.Role, pt.Trigger, pt.Threshold = record.RoleTrigger, test.ref, 1
 				p.Tasks = append(p.Tasks, pt)
 			}
@@ -366,7 +366,7 @@ func planTriggers(p *Plan, tests []triggerTest, wanted filter, req record.Reques
 	return nil
 }
 
-func plannedTask(p *Plan, t *eval.Task, c *Setup, req record.Request) *Task {
+func (p *Plan) plannedTask(t *eval.Task, c *Setup, req record.Request) *Task {
 	pt := &Task{
 		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
 		Timeout: Seconds(p.Config.TimeoutSeconds), timeoutAsked: req.Timeout > 0, Threshold: 1,

@@ -17,9 +17,9 @@ import (
 // that only an interpreter can find. It may start an interpreter, which the run then uses. Do
 // not start a plan with findings that are errors.
 func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
-	ds := preflightFleet(p)
+	ds := p.preflightFleet()
 	for _, c := range p.cells {
-		if c.Executor.Preflight == nil || !used(p, c) {
+		if c.Executor.Preflight == nil || !p.used(c) {
 			continue
 		}
 		for _, f := range c.Executor.Preflight(ctx, c.Settings) {
@@ -32,20 +32,20 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 			}
 		}
 	}
-	ds = append(ds, preflightJudges(p)...)
-	ds = append(ds, preflightCheckpoints(p)...)
-	ds = append(ds, preflightShouldTrigger(p)...)
+	ds = append(ds, p.preflightJudges()...)
+	ds = append(ds, p.preflightCheckpoints()...)
+	ds = append(ds, p.preflightShouldTrigger()...)
 	return append(ds, p.PreflightGraders(ctx)...)
 }
 
 // used reports whether trials of a cell are executed.
-func used(p *Plan, c *Setup) bool {
+func (p *Plan) used(c *Setup) bool {
 	return slices.ContainsFunc(p.Tasks, func(t *Task) bool { return t.Setup == c && t.executes() })
 }
 
 // CountGenerallyJudged returns the number of tasks that judges grade by their general rubric,
 // because the suite is of kind judge and has no prompt grader for them.
-func CountGenerallyJudged(p *Plan) int {
+func (p *Plan) CountGenerallyJudged() int {
 	tasks := map[*eval.Task]bool{}
 	for _, t := range p.Tasks {
 		if t.Role == record.RoleTask && slices.ContainsFunc(t.Effective, judge.IsGeneral) {
@@ -56,7 +56,7 @@ func CountGenerallyJudged(p *Plan) int {
 }
 
 // preflightShouldTrigger reports expectations about skills that no executor of the plan measures.
-func preflightShouldTrigger(p *Plan) decode.Diagnostics {
+func (p *Plan) preflightShouldTrigger() decode.Diagnostics {
 	u := p.shouldTrigger()
 	if u == nil {
 		return nil
@@ -77,7 +77,7 @@ func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
 	if len(tasks) == 0 {
 		return nil
 	}
-	why := everywhere(p, func(c *Setup) string {
+	why := p.everywhere(func(c *Setup) string {
 		if c.Can().Skills {
 			return ""
 		}
@@ -90,7 +90,7 @@ func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
 }
 
 // preflightCheckpoints finds graders that cannot grade a running trial.
-func preflightCheckpoints(p *Plan) decode.Diagnostics {
+func (p *Plan) preflightCheckpoints() decode.Diagnostics {
 	var ds decode.Diagnostics
 	seen := map[*eval.Grader]bool{}
 	for _, t := range p.Tasks {
@@ -123,7 +123,7 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 		if kind.Preflight == nil {
 			continue
 		}
-		specs := specsOf(p, kind)
+		specs := p.specsOf(kind)
 		if len(specs) == 0 {
 			continue
 		}
@@ -138,7 +138,7 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 }
 
 // specsOf returns the graders of a kind that have trials to grade, each once.
-func specsOf(p *Plan, kind grader.Kind) []*eval.Grader {
+func (p *Plan) specsOf(kind grader.Kind) []*eval.Grader {
 	var specs []*eval.Grader
 	seen := map[*eval.Grader]bool{}
 	for _, t := range p.Tasks {

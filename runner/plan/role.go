@@ -96,7 +96,7 @@ func ungraded(t *eval.Task) *eval.Task {
 }
 
 // everywhere returns the reason why no cell is measured; empty when some cell is.
-func everywhere(p *Plan, unmeasured func(*Setup) string) string {
+func (p *Plan) everywhere(unmeasured func(*Setup) string) string {
 	for _, c := range p.cells {
 		if unmeasured(c) == "" {
 			return ""

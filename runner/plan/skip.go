@@ -14,7 +14,7 @@ import (
 // skipCells removes the cells of a benchmark whose context is too long for their model, and
 // records what the run measures. The error, a [*record.SelectionError], states that no cell
 // remains.
-func skipCells(p *Plan) error {
+func (p *Plan) skipCells() error {
 	if p.Suite.Kind != eval.Benchmark {
 		return nil
 	}
