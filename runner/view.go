@@ -2,7 +2,6 @@ package runner
 
 import (
 	"waza/runner/catalog"
-	"waza/runner/journal"
 	"waza/runner/regrade"
 )
 
@@ -25,7 +24,7 @@ func (r *Runner) View(v View) *Runner {
 	if v.Sees == nil {
 		return &w
 	}
-	w.store = journal.View(r.store, v.Sees)
+	w.store = r.store.View(v.Sees)
 	w.catalog = catalog.New(w.store, w.liveRun, w.log)
 	w.planner = r.planner.View(w.catalog)
 	w.amender = newAmender(&w)

@@ -94,7 +94,7 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 
 // ReadInfo returns the Info of one run; ok is false when the run does not exist. For an interrupted
 // run it reads the whole journal.
-func ReadInfo(r *Catalog, id string) (info Info, ok bool) {
+func (r *Catalog) ReadInfo(id string) (info Info, ok bool) {
 	if !journal.ValidID(id) {
 		return Info{}, false
 	}

@@ -30,7 +30,7 @@ func Save(ctx context.Context, store *journal.Store, f *File) (*Saved, error) {
 	if found, err := find(store, f); found != nil || err != nil {
 		return found, err
 	}
-	stage, err := journal.NewStage(store)
+	stage, err := store.NewStage()
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (s *Store) IndexedRuns(hashes []string) (map[string][]string, error) {
 	holders := map[string][]string{}
 	for name := range files {
 		err := s.eachLine(name, func(hash, run string) {
-			if wanted[hash] && !hides(s, run) {
+			if wanted[hash] && !s.hides(run) {
 				hash, run = strings.Clone(hash), strings.Clone(run) // do not keep the whole file in memory
 				holders[hash] = append(holders[hash], run)
 			}

@@ -71,14 +71,14 @@ func NewStore(dir string) *Store {
 // View returns a store restricted to the runs that sees accepts. It lists only these runs, and
 // treats all others as if they did not exist. It neither deletes nor replaces files that belong
 // to no run. sees must be safe for concurrent use.
-func View(s *Store, sees func(id string) bool) *Store {
+func (s *Store) View(sees func(id string) bool) *Store {
 	v := *s
 	v.sees = sees
 	return &v
 }
 
 // hides reports whether a run is invisible to the user of the store.
-func hides(s *Store, id string) bool { return s.sees != nil && !s.sees(id) }
+func (s *Store) hides(id string) bool { return s.sees != nil && !s.sees(id) }
 
 // DefaultDir returns the state directory of this process, see [files.StateDir].
 func DefaultDir() (string, error) { return files.StateDir() }
@@ -194,7 +194,7 @@ func (s *Store) List() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() && ValidID(e.Name()) && !hides(s, e.Name()) {
+		if e.IsDir() && ValidID(e.Name()) && !s.hides(e.Name()) {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -241,7 +241,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 
 // Open returns a recorded run, or [ErrNotFound].
 func (s *Store) Open(id string) (*Run, error) {
-	if !ValidID(id) || hides(s, id) {
+	if !ValidID(id) || s.hides(id) {
 		return nil, ErrNotFound
 	}
 	if r := s.run(id); r.Recorded() {

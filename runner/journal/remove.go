@@ -23,7 +23,7 @@ func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 // in the trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or
 // [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
-	if !ValidID(id) || hides(s, id) {
+	if !ValidID(id) || s.hides(id) {
 		return "", ErrNotFound
 	}
 	r := s.run(id)

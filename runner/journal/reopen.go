@@ -69,7 +69,7 @@ func (r *Run) continued(f, lock *os.File) (*Writer, error) {
 		f.Close()
 		return nil, err
 	}
-	return newWriter(w), nil
+	return w.start(), nil
 }
 
 // moment is how long other processes take to check a lock.

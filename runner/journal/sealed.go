@@ -93,14 +93,14 @@ func (s *sealWriter) finish(members string) error {
 }
 
 // sealed returns a function that calls write and adds members, a digest and a checksum to its
-// object. It uses a started signer.
-func sealed(by *signer, members string, write func(io.Writer) error) func(io.Writer) error {
+// object. The signer must be started.
+func (s *signer) sealed(members string, write func(io.Writer) error) func(io.Writer) error {
 	return func(w io.Writer) error {
-		s := &sealWriter{w: w, signer: by}
-		if err := write(s); err != nil {
+		sw := &sealWriter{w: w, signer: s}
+		if err := write(sw); err != nil {
 			return err
 		}
-		return s.finish(members)
+		return sw.finish(members)
 	}
 }
 

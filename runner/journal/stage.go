@@ -23,7 +23,7 @@ type Stage struct {
 
 // NewStage creates a stage of a store, and removes old stages of killed processes. The caller
 // closes it.
-func NewStage(s *Store) (*Stage, error) {
+func (s *Store) NewStage() (*Stage, error) {
 	parent := filepath.Join(s.dir, stagesDir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, StateError(err)

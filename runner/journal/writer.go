@@ -66,7 +66,7 @@ func (r *Run) create(request []byte) (*Writer, error) {
 		release(f)
 		return nil, err
 	}
-	return newWriter(w), nil
+	return w.start(), nil
 }
 
 // loadKey loads the key of the state directory, or creates it if it is missing. A record has
@@ -82,7 +82,8 @@ func (w *Writer) loadKey() (err error) {
 	return nil
 }
 
-func newWriter(w *Writer) *Writer {
+// start completes a writer and starts the goroutine that syncs its file, if the store has one.
+func (w *Writer) start() *Writer {
 	w.blobs.dir, w.blobs.disk = w.run.dir, w.run.disk
 	w.made, _ = w.file.Stat() // checked by the first Flush
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -193,7 +194,7 @@ func (w *Writer) WriteResult(write func(io.Writer) error) error {
 func (w *Writer) writeFile(name, purpose, members string, write func(io.Writer) error) error {
 	s := newSigner(w.key, w.run.ID())
 	s.start(purpose)
-	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, name), sealed(s, members, write))
+	return w.run.disk.writeAtomically(filepath.Join(w.run.dir, name), s.sealed(members, write))
 }
 
 // Lines opens the flushed lines, starting at or before the line with the given number (from 1).

@@ -268,7 +268,7 @@ func (b *Board) checkRecords(v Viewer) {
 // read reads the record of a run, and returns the stamp of what it read.
 func (b *Board) read(id string) (info catalog.Info, stamp string, ok bool) {
 	stamp, _ = b.o.Runner.Catalog().Store.At(id).Stamp() // before reading: later changes produce another stamp
-	info, ok = catalog.ReadInfo(b.o.Runner.Catalog(), id)
+	info, ok = b.o.Runner.Catalog().ReadInfo(id)
 	return info, stamp, ok
 }
 
@@ -372,7 +372,7 @@ func (b *Board) Cancel(ctx context.Context, v Viewer, id string) error {
 	}
 	b.mu.Unlock()
 	if !known {
-		info, ok := catalog.ReadInfo(b.o.Runner.Catalog(), id)
+		info, ok := b.o.Runner.Catalog().ReadInfo(id)
 		if !ok {
 			return ErrUnknown
 		}

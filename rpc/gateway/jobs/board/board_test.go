@@ -18,7 +18,6 @@ import (
 
 	"waza/rpc/gateway/jobs/board"
 	"waza/runner"
-	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/runnertest"
@@ -373,7 +372,7 @@ func TestStateOlderThanTheEnd(t *testing.T) {
 	defer stop()
 	run := runnertest.Start(t, r, suite(1, 1), record.Request{})
 	<-started
-	old, ok := catalog.ReadInfo(r.Catalog(), run.ID())
+	old, ok := r.Catalog().ReadInfo(run.ID())
 	require.True(t, ok)
 	require.Equal(t, record.StatusRunning, old.Status)
 	close(gate)

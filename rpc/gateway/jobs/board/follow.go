@@ -79,7 +79,7 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 			return err
 		}
 		// A process is resuming the run and has not written any events yet.
-		if info, ok := catalog.ReadInfo(f.board.o.Runner.Catalog(), f.job.ID); !ok || info.Status != record.StatusRunning {
+		if info, ok := f.board.o.Runner.Catalog().ReadInfo(f.job.ID); !ok || info.Status != record.StatusRunning {
 			return nil
 		}
 		if err := pause.For(ctx, wait); err != nil {
