@@ -80,7 +80,7 @@ type PolicyResult struct {
 // policies checks the run against the policies.
 func (p *pairing) policies(want *Policies) *PolicyResult {
 	r := &PolicyResult{MaxRegressionPct: want.MaxRegressionPct, Failures: []PolicyFinding{}, Warnings: []PolicyFinding{}}
-	a, b := successRate(p.ref, p.wanted.Matches), successRate(p.run, p.wanted.Matches)
+	a, b := p.ref.successRate(p.wanted.Matches), p.run.successRate(p.wanted.Matches)
 	r.ReferenceSuccessRate, r.RunSuccessRate = a, b
 	if a != nil && b != nil {
 		lower := 100 * (*a - *b)
@@ -111,7 +111,7 @@ func (p *pairing) policies(want *Policies) *PolicyResult {
 
 // successRate returns the share of passed tasks among the wanted tasks of a run; nil if no
 // wanted task passed or failed.
-func successRate(s *side, wanted func(names []string) bool) *float64 {
+func (s *side) successRate(wanted func(names []string) bool) *float64 {
 	var c record.Counts
 	for _, t := range s.tasks {
 		if wanted(t.names()) {

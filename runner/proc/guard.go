@@ -46,7 +46,7 @@ func startGuard() {
 		if err != nil {
 			return
 		}
-		if err := startWithLimit(limitRange{}, cmd.Start); err != nil {
+		if err := (limitRange{}).start(cmd.Start); err != nil {
 			return // the other mechanisms still work
 		}
 		go func() { _ = cmd.Wait() }()
@@ -105,6 +105,6 @@ func Guard(r io.Reader) {
 		endCgroup(cgroups)
 	}
 	if m != (mark{}) {
-		killMarked(m)
+		m.kill()
 	}
 }

@@ -48,21 +48,21 @@ func StartApart(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// startWithLimit calls start while this process has the limit. Where the limit cannot be set,
-// programs are marked only by their environment.
-func startWithLimit(r limitRange, start func() error) error {
+// start calls a function that starts a program, while this process has the limit. Where the
+// limit cannot be set, programs are marked only by their environment.
+func (r limitRange) start(program func() error) error {
 	starts.Lock()
 	defer starts.Unlock()
 	var before unix.Rlimit
 	if r.first == 0 || unix.Getrlimit(rlimitLocks, &before) != nil {
-		return start()
+		return program()
 	}
 	marked := unix.Rlimit{Cur: r.first, Max: before.Max}
 	if r.first > before.Max || unix.Setrlimit(rlimitLocks, &marked) != nil {
-		return start()
+		return program()
 	}
 	defer func() { _ = unix.Setrlimit(rlimitLocks, &before) }()
-	return start()
+	return program()
 }
 
 // limitOf returns the number that a process carries; 0 for none.

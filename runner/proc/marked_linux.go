@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxRounds limits how often killMarked repeats its search for processes that were forked
+	// maxRounds limits how often mark.kill repeats its search for processes that were forked
 	// while it killed their parents.
 	maxRounds = 20
 	// maxStarting limits how often it repeats the search because the environment of a starting
@@ -42,9 +42,9 @@ var sweeps struct {
 	running bool
 }
 
-// killMarked kills the processes that carry the mark, in their environment or as a limit, except
+// kill kills the processes that carry the mark, in their environment or as a limit, except
 // this process, and returns their number. It affects only processes of the same user.
-func killMarked(m mark) int {
+func (m mark) kill() int {
 	sweeps.mu.Lock()
 	if sweeps.next == nil {
 		sweeps.next = &sweep{done: make(chan struct{})}
@@ -55,23 +55,23 @@ func killMarked(m mark) int {
 	sweeps.running = true
 	sweeps.mu.Unlock()
 	if lead {
-		runSweeps(mine)
+		mine.lead()
 	}
 	<-mine.done
 	return mine.killed[place]
 }
 
-// runSweeps executes a sweep, then starts the next one if callers wait for it.
-func runSweeps(mine *sweep) {
+// lead executes a sweep, then starts the next one if callers wait for it.
+func (s *sweep) lead() {
 	sweeps.mu.Lock()
 	sweeps.next = nil
 	sweeps.mu.Unlock()
-	mine.run()
-	close(mine.done)
+	s.run()
+	close(s.done)
 	sweeps.mu.Lock()
 	defer sweeps.mu.Unlock()
 	if next := sweeps.next; next != nil {
-		go runSweeps(next)
+		go next.lead()
 		return
 	}
 	sweeps.running = false

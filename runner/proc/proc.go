@@ -172,7 +172,7 @@ func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, er
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // the state before Start
 		group.attr(cmd.SysProcAttr)
-		err := startWithLimit(limit, cmd.Start)
+		err := limit.start(cmd.Start)
 		if group.refused(err) {
 			cmd, group = &again, nil
 			cmd.SysProcAttr = groupAttr()
@@ -342,7 +342,7 @@ func (ps *pipes) drain(m mark) {
 	select {
 	case <-done:
 	case <-timer.C:
-		killMarked(m)
+		m.kill()
 	}
 	for _, f := range ps.output {
 		_ = f.SetReadDeadline(time.Now().Add(lastTime))
@@ -428,17 +428,17 @@ func Started() int64 { return started.Load() }
 
 // Sweep kills every process whose initial environment contains the given "KEY=value", except
 // this process, and returns their number. Where environments cannot be read it does nothing.
-func Sweep(keyValue string) int { return killMarked(mark{variable: keyValue + "\x00"}) }
+func Sweep(keyValue string) int { return mark{variable: keyValue + "\x00"}.kill() }
 
 // SweepBut is like [Sweep], but spares processes that also have a variable with that name.
 func SweepBut(keyValue, name string) int {
-	return killMarked(mark{variable: keyValue + "\x00", sparing: name + "="})
+	return mark{variable: keyValue + "\x00", sparing: name + "="}.kill()
 }
 
 // Sweep kills the remaining processes of the program: all that carry its mark. Call it when Wait
 // has returned. Programs of one [Scope] share the limit, so for them Sweep finds only processes
 // that kept their environment.
-func (p *Process) Sweep() int { return killMarked(p.mark) }
+func (p *Process) Sweep() int { return p.mark.kill() }
 
 // A Moment is a point in time on the scale of process start times.
 type Moment uint64
@@ -449,7 +449,7 @@ type Moment uint64
 func (p *Process) EndDetached(since Moment) int {
 	m := p.mark
 	m.main, m.since = p.Pid(), uint64(since)
-	return killMarked(m)
+	return m.kill()
 }
 
 // Limited keeps the first Max bytes written to it and counts the rest, so that excessive output

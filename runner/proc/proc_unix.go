@@ -18,7 +18,7 @@ func killGroup(pgid int) { _ = unix.Kill(-pgid, unix.SIGKILL) }
 // catch processes that fork in the meantime.
 func killTree(pgid int, m mark) {
 	killGroup(pgid)
-	killMarked(m)
+	m.kill()
 }
 
 // Exists reports whether a process with that id exists, with any owner.

@@ -46,7 +46,7 @@ func (s *Scope) End() int {
 	for _, group := range groups {
 		killed += group.end()
 	}
-	return killed + killMarked(mark)
+	return killed + mark.kill()
 }
 
 // join returns the mark of the scope's next program, and its control group; nil for none.

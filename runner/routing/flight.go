@@ -110,7 +110,7 @@ func (f *Flight) Answer(client string, a Answer) bool {
 		}
 	}
 	switch {
-	case p.State == Acknowledged, p.State == Rejected && a.Kind != Acknowledged && (a.Kind != Notified || !isImplicit(p)), p.State == Notified && a.Kind == Notified:
+	case p.State == Acknowledged, p.State == Rejected && a.Kind != Acknowledged && (a.Kind != Notified || !p.isImplicit()), p.State == Notified && a.Kind == Notified:
 		if a.Notification == nil {
 			return true // it has answered
 		}
@@ -129,7 +129,7 @@ func (f *Flight) Answer(client string, a Answer) bool {
 }
 
 // isImplicit reports whether a rejection did not come from a client.
-func isImplicit(p *Recipient) bool {
+func (p *Recipient) isImplicit() bool {
 	return p.Reason == ReasonTimeout || p.Reason == ReasonLeft || p.Reason == ReasonRestart
 }
 

@@ -88,7 +88,7 @@ func sentence(s string) string {
 // in any case.
 func (m *Model) ask(ctx context.Context, q *Question) (*Choice, error) {
 	choice := &Choice{By: ByModel}
-	prompt := prompt(q)
+	prompt := q.prompt()
 	wrong := ""
 	for range 2 {
 		asked := prompt
@@ -132,7 +132,7 @@ func (m *Model) take(answer json.RawMessage, q *Question, c *Choice) (wrong stri
 }
 
 // prompt returns the question to the model. JSON encoding keeps foreign texts in their place.
-func prompt(q *Question) string {
+func (q *Question) prompt() string {
 	type client struct {
 		Name         string   `json:"name"`
 		Description  string   `json:"description"`

@@ -104,10 +104,10 @@ func (r *tracedRun) startRun(e *record.Event) {
 		attribute.Int("waza.tasks", len(r.record.Tasks)),
 		attribute.Bool("waza.resumed", e.Type == record.RunResumed),
 	)
-	setText(r.run, agentName, c.Agent)
-	setText(r.run, requestModel, c.Model)
-	setText(r.run, "waza.suite.skill", r.record.Suite.Skill)
-	setText(r.run, "waza.fleet", r.record.Fleet)
+	r.run.setText(agentName, c.Agent)
+	r.run.setText(requestModel, c.Model)
+	r.run.setText("waza.suite.skill", r.record.Suite.Skill)
+	r.run.setText("waza.fleet", r.record.Fleet)
 }
 
 func (r *tracedRun) end(e *record.Event) {
@@ -124,7 +124,7 @@ func (r *tracedRun) end(e *record.Event) {
 			attribute.Int("waza.trials.passed", s.Trials.Passed), attribute.Int("waza.trials.failed", s.Trials.Failed),
 			attribute.Int("waza.trials.errors", s.Trials.Errors), attribute.Int("waza.trials.timeouts", s.Trials.Timeouts),
 		)
-		setUsage(r.run, s.Usage)
+		r.run.setUsage(s.Usage)
 	}
 	if e.Status == record.StatusFailed {
 		r.fault(r.run, "run_failed", e.Error)
@@ -178,7 +178,7 @@ func (r *tracedRun) endTask(e *record.Event) {
 	message := ""
 	if e.Task != nil {
 		message = e.Task.Error
-		setUsage(t, e.Task.Usage)
+		t.setUsage(e.Task.Usage)
 	}
 	if e.Score != nil {
 		t.SetAttributes(attribute.Float64("waza.score", *e.Score))
@@ -205,9 +205,9 @@ func (r *tracedRun) trial(e *record.Event) {
 		attribute.Int64("waza.executor.duration_ms", t.ExecutorMS), attribute.Int64("waza.executor.startup_ms", t.StartupMS),
 	)
 	model := r.model(e)
-	setText(s, requestModel, model)
+	s.setText(requestModel, model)
 	if l := t.Ledger(); l != nil {
-		setUsage(s, l.Agent)
+		s.setUsage(l.Agent)
 		if l.Responder != nil && l.Responder.CostUSD > 0 {
 			s.SetAttributes(attribute.Float64("waza.usage.responder_cost_usd", l.Responder.CostUSD))
 		}
@@ -219,7 +219,7 @@ func (r *tracedRun) trial(e *record.Event) {
 		s.SetAttributes(attribute.Float64("waza.score", *t.Score))
 	}
 	if r.traces.options.Contents {
-		setMessages(s, t.Prompt, t.Output)
+		s.setMessages(t.Prompt, t.Output)
 	}
 	end := t.StartedAt.Add(milliseconds(t.DurationMS))
 	r.attempts(s, model, t, end)
@@ -284,7 +284,7 @@ func (r *tracedRun) chat(s span, model string, t *record.Trial, at, end time.Tim
 	ctx, c := r.traces.tracer.Start(s.ctx, "chat "+model, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String(operationName, "chat"), attribute.String(providerName, provider), attribute.String(requestModel, model)))
 	call := span{c, ctx}
-	setUsage(call, t.Usage)
+	call.setUsage(t.Usage)
 	if t.Speed != nil {
 		call.SetAttributes(attribute.Int("waza.requests", t.Speed.Requests), attribute.Int("waza.retries", t.Speed.Retries),
 			attribute.Float64("waza.first_token_ms", t.Speed.FirstTokenMS))
@@ -314,15 +314,15 @@ func (r *tracedRun) tools(s span, transcript []record.Entry, started, end time.T
 func (r *tracedRun) tool(s span, e *record.Entry, at, end time.Time) {
 	c := e.Tool
 	ts := r.child(s.ctx, "execute_tool "+c.Name, at, attribute.String(operationName, "execute_tool"), attribute.String(toolName, c.Name))
-	setText(ts, toolCallID, c.ID)
-	setText(ts, "waza.tool.kind", c.Kind)
-	setText(ts, "waza.tool.status", c.Status)
+	ts.setText(toolCallID, c.ID)
+	ts.setText("waza.tool.kind", c.Kind)
+	ts.setText("waza.tool.status", c.Status)
 	if c.Status == "failed" {
 		r.fault(ts, "tool_failed", "")
 	}
 	if r.traces.options.Contents {
-		setText(ts, toolArguments, string(c.Arguments))
-		setText(ts, toolResult, string(c.Result))
+		ts.setText(toolArguments, string(c.Arguments))
+		ts.setText(toolResult, string(c.Result))
 	}
 	r.finish(ts, earlier(at.Add(milliseconds(c.DurationMS)), end))
 }
@@ -348,13 +348,13 @@ func (r *tracedRun) evaluations(s span, t *record.Trial, at time.Time) {
 	}
 }
 
-func setText(s span, key, value string) {
+func (s span) setText(key, value string) {
 	if value != "" {
 		s.SetAttributes(attribute.String(key, clip(value)))
 	}
 }
 
-func setUsage(s span, u *record.Usage) {
+func (s span) setUsage(u *record.Usage) {
 	if u == nil {
 		return
 	}
@@ -365,7 +365,7 @@ func setUsage(s span, u *record.Usage) {
 }
 
 // setMessages sets prompt and output in the form of the conventions.
-func setMessages(s span, prompt, output string) {
+func (s span) setMessages(prompt, output string) {
 	for key, m := range map[string][2]string{inputMessages: {"user", prompt}, outputMessages: {"assistant", output}} {
 		b, err := json.Marshal([]any{map[string]any{"role": m[0], "parts": []any{map[string]string{"type": "text", "content": clip(m[1])}}}})
 		if err == nil {
