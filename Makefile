@@ -7,7 +7,7 @@
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
-# make scale   simulate fleets, and write docs/scale.md  (go run ./runner/fleet/sim -measure 20000 measures its cost model)
+# make scale   simulate fleets, and write docs/scale.md  (go run ./cmd/fleetsim -measure 20000 measures its cost model)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory for them)
 # make test-browser  open reports in Chromium  (BROWSER=directory for playwright-core)
 # make test-browsing  let browser assistants do a suite in Chromium
@@ -181,11 +181,11 @@ fuzz:
 
 # Takes about 20 minutes on two processors. It fails if a measured share is outside the promised bounds.
 simulate:
-	$(GO) run ./runner/stats/simulation -write docs/statistics.md
+	$(GO) run ./cmd/statsim -write docs/statistics.md
 
 # Takes half a minute.
 scale:
-	$(GO) run ./runner/fleet/sim -write docs/scale.md
+	$(GO) run ./cmd/fleetsim -write docs/scale.md
 
 # The site goes to .ci/out/site.
 docs-site:

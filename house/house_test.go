@@ -78,7 +78,6 @@ var rooms = map[string]string{
 	"runner/fleet/offer":     "what machines offer, and what trials need of them",
 	"runner/fleet/seal":      "signs orders and checks them",
 	"runner/fleet/survey":    "the state of a fleet: workers, orders, runs",
-	"runner/fleet/sim":       "simulates fleets by measured costs",
 
 	"runner/executor":         "what does a trial; one package below it per executor",
 	"runner/executor/acp":     "agents that speak the Agent Client Protocol",
@@ -102,7 +101,6 @@ var rooms = map[string]string{
 	"runner/grader/program":    "graders that run code of the suite",
 
 	"runner/record/recordtest": "finds tasks and trials by id in tests",
-	"runner/stats/simulation":  "measures how often the statistics err",
 
 	"runner/report":             "runs, comparisons and findings as text, Markdown and JUnit",
 	"runner/report/annotations": "comparisons as annotations of GitHub",

@@ -68,7 +68,7 @@ var importRules = []struct {
 
 	{"runner/record", waza("rpc/...", "runner/..."), "it holds the nouns, which all other rooms use", false},
 	{"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"), "runner is made of the rooms below it", false},
-	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest runner/stats/simulation", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these are above runner or beside it", false},
+	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these are above runner or beside it", false},
 	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it compares runs, wherever they are shown", false},
 	{"runner/history", waza("runner/report/...", "runner/watch"), "it reads runs, wherever they are shown", false},
 	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},

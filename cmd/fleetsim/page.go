@@ -160,7 +160,7 @@ const head = `# Scale
 
 After this page you know how many workers and trials a fleet can have, which part is the first bottleneck, and the remedy.
 
-A simulation computed these tables from measured costs. The program is ` + "`runner/fleet/sim`" + `, and ` + "`make scale`" + ` writes this page.
+A simulation computed these tables from measured costs. The program is ` + "`cmd/fleetsim`" + `, and ` + "`make scale`" + ` writes this page.
 [fleet.md](fleet.md) describes fleets.
 
 A trial occupies these resources, one after the other:
@@ -227,7 +227,7 @@ func advice() string {
 // constants returns the table of the simulation's inputs.
 func constants() string {
 	var b strings.Builder
-	b.WriteString("## Inputs\n\nThe costs were measured on two cores of a virtual machine with a local disk. Servers are separate processes, and the processor time\nof the leader of a stream counts. A faster machine moves all limits. `runner/fleet/sim/costs.go` contains the numbers.\n\n")
+	b.WriteString("## Inputs\n\nThe costs were measured on two cores of a virtual machine with a local disk. Servers are separate processes, and the processor time\nof the leader of a stream counts. A faster machine moves all limits. `cmd/fleetsim/costs.go` contains the numbers.\n\n")
 	table(&b, []string{"cost", "1 server", "3 replicas", "per", "source"})
 	cell := func(c cost) string {
 		if c.source == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const document = "../../../docs/statistics.md"
+const document = "../../docs/statistics.md"
 
 // written returns the rows of the document's table, as cells.
 func written(t *testing.T) [][]string {

@@ -1,8 +1,8 @@
-// Sim simulates a fleet of workers from measured costs, and reports which part is the
+// Fleetsim simulates a fleet of workers from measured costs, and reports which part is the
 // bottleneck: a stream of the server, the object store, the journal of a run, or its owner. It
 // writes docs/scale.md.
 //
-// Run it as `go run ./runner/fleet/sim -write docs/scale.md`. The costs are in costs.go;
+// Run it as `go run ./cmd/fleetsim -write docs/scale.md`. The costs are in costs.go;
 // `-measure` measures those of NATS on this machine. Each row of a table has its own seed, so
 // the page is the same each time.
 package main

@@ -1,10 +1,10 @@
-// Simulation measures whether waza's numbers keep their promises: how often the stopping rule
-// and comparisons err, how often intervals contain the true value, and whether the number of
+// Statsim measures whether waza's numbers keep their promises: how often the stopping rule and
+// comparisons err, how often intervals contain the true value, and whether the number of
 // trials that waza asks for decides. It draws trials with known probabilities, evaluates them
 // with the code that evaluates runs, and writes a table.
 //
-// Run it as `go run ./runner/stats/simulation -write docs/statistics.md`. The experiments are in
-// the files named after them. Each starts with its own seed, so the table is always the same.
+// Run it as `go run ./cmd/statsim -write docs/statistics.md`. The experiments are in the files
+// named after them. Each starts with its own seed, so the table is always the same.
 package main
 
 import (

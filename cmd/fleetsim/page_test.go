@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const document = "../../../docs/scale.md"
+const document = "../../docs/scale.md"
 
 // few is the maximum number of trials of rows that each test simulates. Larger rows are compared
 // with the bound of the scarcest resource, which they nearly reach.

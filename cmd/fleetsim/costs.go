@@ -13,10 +13,10 @@ type cost struct {
 }
 
 const (
-	measureCommand = "go run ./runner/fleet/sim -measure 20000"
+	measureCommand = "go run ./cmd/fleetsim -measure 20000"
 	journalCommand = "go test ./runner -run '^$' -bench Journalled -benchtime 3x -cpu 2"
 	sealCommand    = "go test ./runner/fleet/seal -run '^$' -bench ."
-	fleetCommand   = "go test ./runner/fleet/sim -run '^$' -bench Fleet -benchtime 1x"
+	fleetCommand   = "go test ./cmd/fleetsim -run '^$' -bench Fleet -benchtime 1x"
 	ownerCommand   = "time waza run --fleet ADDRESS, 20,000 mock trials"
 )
 
