@@ -6,10 +6,8 @@ import (
 
 	"waza/runner/journal"
 	"waza/runner/plan"
-	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/replay"
-	"waza/runner/trial"
 )
 
 // chargeEarlier charges the cost of earlier run sessions to the budget, because the budget
@@ -22,22 +20,22 @@ func chargeEarlier(run *journal.Run, p *plan.Plan, rec *record.Run) error {
 	for i, t := range rec.Tasks {
 		models[t.ID] = p.Tasks[i].Setup.Settings.Model
 	}
-	agents, judges := map[string]provider.Usage{}, provider.Usage{}
+	agents, judges := map[string]*record.Usage{}, &record.Usage{}
 	err := eachSpending(run, func(task string, spent *record.Ledger) {
 		model, known := models[task]
 		if !known {
 			model = p.Config.Model
 		}
 		if spent.Agent != nil {
-			agents[model] = agents[model].Add(trial.ProviderUsage(spent.Agent))
+			agents[model] = record.AddUsage(agents[model], spent.Agent)
 		}
-		judges = judges.Add(trial.ProviderUsage(spent.Judges)).Add(trial.ProviderUsage(spent.Responder))
+		judges = record.AddUsage(record.AddUsage(judges, spent.Judges), spent.Responder)
 	})
 	if err == nil {
-		err = p.Pool.Budget().Spend(judges) // their costs are known
+		err = p.Pool.Budget().Spend(*judges) // their costs are known
 	}
 	for model, u := range agents {
-		if cerr := p.Pool.Charge(model, u); err == nil {
+		if cerr := p.Pool.Charge(model, *u); err == nil {
 			err = cerr
 		}
 	}

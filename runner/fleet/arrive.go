@@ -287,7 +287,7 @@ func (r *run) report(w *order, a *arrival) {
 // should stop.
 func (r *run) charge(w *order, a *arrival, res *record.Trial) {
 	if total := res.Spent.Total(); total != nil && w.env.Pool != nil {
-		if err := w.env.Pool.Charge(w.Model, trial.ProviderUsage(total)); err != nil && w.env.Halt != nil {
+		if err := w.env.Pool.Charge(w.Model, *total); err != nil && w.env.Halt != nil {
 			w.env.Halt(&executor.StopError{Err: err, Orderly: true})
 		}
 	}

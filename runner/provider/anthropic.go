@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tmaxmax/go-sse"
+
+	"waza/runner/record"
 )
 
 // defaultMaxTokens limits an answer if the suite does not, because Anthropic requires a limit.
@@ -146,7 +148,8 @@ func (c anthropicAPI) answer() answer { return &anthropicAnswer{where: c.where} 
 type anthropicAnswer struct {
 	where, model, stop string
 	blocks             []*anthropicBlock
-	usage              Usage
+	usage              record.Usage
+	cached             Cached
 	size               int
 }
 
@@ -219,11 +222,11 @@ func (a *anthropicAnswer) write(b *anthropicBlock, text, other string) string {
 // count records the input tokens. Anthropic's number excludes cached tokens, so they are added.
 func (a *anthropicAnswer) count(u *anthropicUsage) {
 	a.usage.InputTokens = int64(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens)
-	a.usage.CachedTokens, a.usage.CacheWriteTokens = int64(u.CacheReadInputTokens), int64(u.CacheCreationInputTokens)
+	a.cached = Cached{Read: int64(u.CacheReadInputTokens), Written: int64(u.CacheCreationInputTokens)}
 }
 
 func (a *anthropicAnswer) reply() *Reply {
-	reply := &Reply{Message: Message{Role: Assistant}, Model: a.model, Usage: a.usage, Stop: StopReason(a.stop)}
+	reply := &Reply{Message: Message{Role: Assistant}, Model: a.model, Usage: a.usage, Cached: a.cached, Stop: StopReason(a.stop)}
 	var blocks []any
 	var text, thought strings.Builder
 	for _, b := range a.blocks {

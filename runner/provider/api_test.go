@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
 )
 
 func TestOpenAIStreams(t *testing.T) {
@@ -25,7 +27,7 @@ func TestOpenAIStreams(t *testing.T) {
 	require.Equal(t, StopEnd, reply.Stop)
 	require.Equal(t, "gpt-4o-2024-08-06", reply.Model)
 	require.Equal(t, int64(100), reply.Usage.InputTokens)
-	require.Equal(t, int64(40), reply.Usage.CachedTokens)
+	require.Equal(t, int64(40), reply.Cached.Read)
 	require.InDelta(t, (60*2.5+40*1.25+20*10)/1e6, reply.Usage.CostUSD, 1e-12)
 	require.Positive(t, reply.FirstToken)
 	require.GreaterOrEqual(t, reply.Duration, reply.FirstToken)
@@ -67,7 +69,7 @@ func TestOpenAIToolCalls(t *testing.T) {
 	require.JSONEq(t, `{}`, string(calls[1].Arguments))
 	require.True(t, calls[2].Malformed)
 	require.JSONEq(t, `"{oops"`, string(calls[2].Arguments))
-	require.True(t, reply.Usage.Estimated, "the server counted nothing")
+	require.True(t, reply.Estimated, "the server counted nothing")
 	require.Positive(t, reply.Usage.OutputTokens)
 
 	r.Messages = append(r.Messages, reply.Message, Message{Role: ToolRole, Results: []Result{{ID: "a", Text: "cold"}, {ID: "b", Text: "noon"}, {ID: "c", Text: "?", IsError: true}}})
@@ -115,7 +117,8 @@ func TestAnthropicStreams(t *testing.T) {
 	require.Equal(t, "hmm", reply.Thought)
 	require.Equal(t, StopCalls, reply.Stop)
 	require.JSONEq(t, `{"city":"Oslo"}`, string(reply.Message.Calls[0].Arguments))
-	require.Equal(t, Usage{InputTokens: 17, CachedTokens: 5, CacheWriteTokens: 2, OutputTokens: 30, CostUSD: reply.Usage.CostUSD}, reply.Usage)
+	require.Equal(t, record.Usage{InputTokens: 17, OutputTokens: 30, CostUSD: reply.Usage.CostUSD}, reply.Usage)
+	require.Equal(t, Cached{Read: 5, Written: 2}, reply.Cached)
 	require.Equal(t, testKey, f.heads[0].Get("X-Api-Key"))
 	require.Empty(t, f.heads[0].Get("Authorization"))
 	require.Equal(t, "/v1/messages", f.urls[0])
@@ -302,7 +305,7 @@ func TestRetryAfterCut(t *testing.T) {
 	require.Equal(t, "hello", reply.Message.Text)
 	require.Equal(t, 2, reply.Tries)
 	require.Greater(t, reply.Usage.InputTokens, int64(100))
-	require.True(t, reply.Usage.Estimated)
+	require.True(t, reply.Estimated)
 }
 
 func TestSlowFirstToken(t *testing.T) {

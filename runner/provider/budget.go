@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"waza/runner/record"
 )
 
 // Budget limits what a run can spend. A call first reserves its maximum cost, as far as that is
@@ -17,15 +19,15 @@ type Budget struct {
 	MaxTokens int64
 
 	mu      sync.Mutex // guards the fields below
-	spent   Usage
-	held    Usage
+	spent   record.Usage
+	held    record.Usage
 	changed chan struct{} // closed when a reservation ends; nil if no call waits
 }
 
 // Spent returns what the run has spent until now.
-func (b *Budget) Spent() Usage {
+func (b *Budget) Spent() record.Usage {
 	if b == nil {
-		return Usage{}
+		return record.Usage{}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +37,7 @@ func (b *Budget) Spent() Usage {
 // Spend counts spending outside a [Client], such as that of an agent that calls its provider
 // itself. The error is of kind [OverBudget] if the limit is reached; the spending counts even
 // then.
-func (b *Budget) Spend(u Usage) error {
+func (b *Budget) Spend(u record.Usage) error {
 	if b == nil {
 		return nil
 	}
@@ -64,7 +66,7 @@ func (b *Budget) Current(err error) error {
 
 // reserve sets aside the maximum cost of a call. It waits for running calls, as long as these
 // can turn out cheaper than reserved. The caller must call settle.
-func (b *Budget) reserve(ctx context.Context, most Usage) error {
+func (b *Budget) reserve(ctx context.Context, most record.Usage) error {
 	if b == nil {
 		return nil
 	}
@@ -94,7 +96,7 @@ func (b *Budget) reserve(ctx context.Context, most Usage) error {
 }
 
 // settle replaces the reservation of a call by its actual cost.
-func (b *Budget) settle(most, actual Usage) {
+func (b *Budget) settle(most, actual record.Usage) {
 	if b == nil {
 		return
 	}
@@ -120,10 +122,10 @@ const (
 )
 
 // overLocked returns the limit that a sum exceeds or, if reached is set, equals.
-func (b *Budget) overLocked(sum Usage, reached bool) limit {
+func (b *Budget) overLocked(sum record.Usage, reached bool) limit {
 	// Sums of floats are inexact; this is a millionth of a cent.
 	const tiny = 1e-8
-	switch tokens := sum.Tokens(); {
+	switch tokens := sum.Total(); {
 	case b.MaxCost > 0 && (sum.CostUSD > b.MaxCost+tiny || reached && sum.CostUSD >= b.MaxCost):
 		return costLimit
 	case b.MaxTokens > 0 && (tokens > b.MaxTokens || reached && tokens >= b.MaxTokens):
@@ -137,7 +139,7 @@ func (b *Budget) errorLocked(over limit) *Error {
 	if over == costLimit {
 		e.Message = fmt.Sprintf("config.max_cost of $%g: $%.4f spent, and another call could exceed it", b.MaxCost, b.spent.CostUSD)
 	} else {
-		e.Message = fmt.Sprintf("config.max_tokens of %d: %d spent, and another call could exceed it", b.MaxTokens, b.spent.Tokens())
+		e.Message = fmt.Sprintf("config.max_tokens of %d: %d spent, and another call could exceed it", b.MaxTokens, b.spent.Total())
 	}
 	return e
 }

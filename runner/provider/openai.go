@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tmaxmax/go-sse"
+
+	"waza/runner/record"
 )
 
 // openAI implements chat completions, the API of OpenAI and compatible servers.
@@ -153,7 +155,8 @@ type openAIAnswer struct {
 	text, thought        strings.Builder
 	refused              bool
 	calls                []*openAICall
-	usage                Usage
+	usage                record.Usage
+	cached               Cached
 	size                 int
 }
 
@@ -181,10 +184,8 @@ func (a *openAIAnswer) add(e sse.Event) (step, error) {
 		a.model = chunk.Model
 	}
 	if u := chunk.Usage; u.TotalTokens > 0 || u.PromptTokens > 0 || u.CompletionTokens > 0 {
-		a.usage = Usage{
-			InputTokens: int64(u.PromptTokens), OutputTokens: int64(u.CompletionTokens),
-			CachedTokens: int64(u.PromptTokensDetails.CachedTokens), CostUSD: max(0, u.Cost),
-		}
+		a.usage = record.Usage{InputTokens: int64(u.PromptTokens), OutputTokens: int64(u.CompletionTokens), CostUSD: max(0, u.Cost)}
+		a.cached = Cached{Read: int64(u.PromptTokensDetails.CachedTokens)}
 	}
 	var s step
 	for i := range chunk.Choices {
@@ -250,7 +251,7 @@ func (a *openAIAnswer) addCall(d *openAICallDelta) error {
 func (a *openAIAnswer) reply() *Reply {
 	reply := &Reply{
 		Message: Message{Role: Assistant, Text: a.text.String()}, Thought: a.thought.String(),
-		Model: a.model, Usage: a.usage,
+		Model: a.model, Usage: a.usage, Cached: a.cached,
 	}
 	for i, c := range a.calls {
 		if c.id == "" {

@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/pause"
+	"waza/runner/record"
 	"waza/runner/secrets"
 )
 
@@ -99,9 +100,9 @@ func (p *Pool) Redactor() *secrets.Redactor { return p.options.Redactor }
 func (p *Pool) Budget() *Budget { return p.options.Budget }
 
 // Price fills the cost of a usage if it is missing and the price of the model is known.
-func (p *Pool) Price(model string, u Usage) Usage {
+func (p *Pool) Price(model string, u record.Usage, cached Cached) record.Usage {
 	if price, known := p.options.Prices.Find(model); known && u.CostUSD == 0 {
-		u.CostUSD = cost(price, u)
+		u.CostUSD = cost(price, u, cached)
 	}
 	return u
 }
@@ -110,17 +111,17 @@ func (p *Pool) Price(model string, u Usage) Usage {
 // provider itself. It computes a missing cost from the model's price, if that is known. The
 // error is of kind [OverBudget] if a limit is reached, or [Invalid] if there is a limit on the
 // cost but the cost is unknown. The spending counts even then.
-func (p *Pool) Charge(model string, u Usage) error {
+func (p *Pool) Charge(model string, u record.Usage) error {
 	b := p.options.Budget
 	if b == nil {
 		return nil
 	}
-	u = p.Price(model, u)
+	u = p.Price(model, u, Cached{})
 	_, known := p.options.Prices.Find(model)
 	if err := b.Spend(u); err != nil {
 		return err
 	}
-	if b.MaxCost > 0 && u.CostUSD == 0 && u.Tokens() > 0 && !known {
+	if b.MaxCost > 0 && u.CostUSD == 0 && u.Total() > 0 && !known {
 		return unknownPrice(model)
 	}
 	return nil
@@ -217,8 +218,8 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	if err := c.pool.options.Budget.reserve(ctx, most); err != nil {
 		return &Reply{}, c.public(err)
 	}
-	var spent Usage
-	defer func() { c.pool.options.Budget.settle(most, spent) }()
+	spent := &Reply{} // by all tries
+	defer func() { c.pool.options.Budget.settle(most, spent.Usage) }()
 	waiting := ctx
 	if r.RetryWithin > 0 {
 		var cancel context.CancelFunc
@@ -233,8 +234,9 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 	for tries, faults, throttled := 1, 0, 0; ; tries++ {
 		reply, err := c.try(ctx, waiting, r)
-		spent = spent.Add(reply.Usage)
-		reply.Usage, reply.Tries = spent, tries
+		reply.charge(spent)
+		reply.Tries = tries
+		spent = reply
 		var e *Error
 		if err == nil || !errors.As(err, &e) {
 			return reply, err
@@ -308,8 +310,8 @@ func (c *client) public(err error) error {
 
 // most returns the maximum usage of the request. If the request does not limit the answer, it
 // assumes one and a half times the longest answer until now.
-func (c *client) most(r *Request) Usage {
-	u := Usage{InputTokens: r.estimate(), OutputTokens: max(guessedOutput, c.longest.Load()*3/2)}
+func (c *client) most(r *Request) record.Usage {
+	u := record.Usage{InputTokens: r.estimate(), OutputTokens: max(guessedOutput, c.longest.Load()*3/2)}
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
 		if n, ok := number(r.Params[name]); ok && n > 0 {
 			u.OutputTokens = int64(n)
@@ -317,7 +319,7 @@ func (c *client) most(r *Request) Usage {
 		}
 	}
 	if c.priced {
-		u.CostUSD = cost(c.price, u)
+		u.CostUSD = cost(c.price, u, Cached{})
 	}
 	return u
 }
@@ -339,11 +341,12 @@ func number(v any) (float64, bool) {
 // did not count, and adds the price.
 func (c *client) count(r *Request, reply *Reply, err error) {
 	u := &reply.Usage
-	if wrote := reply.written(); u.Tokens() == 0 && (err == nil || wrote > 0) {
-		*u = Usage{InputTokens: r.estimate(), OutputTokens: int64(wrote/bytesPerToken) + 1, Estimated: true}
+	if wrote := reply.written(); u.Total() == 0 && (err == nil || wrote > 0) {
+		*u = record.Usage{InputTokens: r.estimate(), OutputTokens: int64(wrote/bytesPerToken) + 1}
+		reply.Cached, reply.Estimated = Cached{}, true
 	}
 	if u.CostUSD == 0 && c.priced {
-		u.CostUSD = cost(c.price, *u)
+		u.CostUSD = cost(c.price, *u, reply.Cached)
 	}
 	for {
 		seen := c.longest.Load()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/runner/record"
 )
 
 func TestKeys(t *testing.T) {
@@ -106,11 +107,11 @@ func TestBudget(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.LessOrEqual(t, b.Spent().Tokens(), int64(2000))
+	require.LessOrEqual(t, b.Spent().Total(), int64(2000))
 	require.GreaterOrEqual(t, ok.Load(), int64(15))
 	require.Equal(t, int64(64), ok.Load()+over.Load())
 	require.Equal(t, int(ok.Load()), f.requests(), "a call over budget is not sent")
-	require.Zero(t, b.held.Tokens())
+	require.Zero(t, b.held.Total())
 }
 
 func TestCostBudget(t *testing.T) {
@@ -131,7 +132,7 @@ func TestCostBudget(t *testing.T) {
 
 	_, err = NewPool(PoolOptions{Budget: b, Getenv: withKey}).Client(context.Background(), OpenAI, Endpoint{}, "nobody-knows-me")
 	require.ErrorContains(t, err, `config.max_cost requires a price for model "nobody-knows-me"`)
-	require.Equal(t, OverBudget, KindOf(b.Spend(Usage{CostUSD: 1})))
+	require.Equal(t, OverBudget, KindOf(b.Spend(record.Usage{CostUSD: 1})))
 }
 
 func TestPrices(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/text"
+	"waza/runner/record"
 )
 
 //go:embed prices.json
@@ -64,18 +65,20 @@ func findVersion[T any](table map[string]T, name string) (found T, ok bool) {
 	return found, longest >= 0
 }
 
-// cost returns the price of a usage in US dollars.
-func cost(p eval.Price, u Usage) float64 {
+// cost returns the price of a usage in US dollars. Tokens that only the total contains cost as
+// much as output.
+func cost(p eval.Price, u record.Usage, cached Cached) float64 {
 	const million = 1e6
-	cached, write := p.Input, p.Input
+	read, write := p.Input, p.Input
 	if p.Cached != nil {
-		cached = *p.Cached
+		read = *p.Cached
 	}
 	if p.CacheWrite != nil {
 		write = *p.CacheWrite
 	}
-	plain := max(0, u.InputTokens-u.CachedTokens-u.CacheWriteTokens)
-	return (float64(plain)*p.Input + float64(u.CachedTokens)*cached + float64(u.CacheWriteTokens)*write + float64(u.OutputTokens)*p.Output) / million
+	plain := max(0, u.InputTokens-cached.Read-cached.Written)
+	output := max(u.OutputTokens, u.Total()-u.InputTokens)
+	return (float64(plain)*p.Input + float64(cached.Read)*read + float64(cached.Written)*write + float64(output)*p.Output) / million
 }
 
 func unknownPrice(model string) error {

@@ -16,6 +16,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"waza/runner/record"
 )
 
 // Client asks one model. It is safe for concurrent use.
@@ -153,7 +155,11 @@ type Reply struct {
 	Stop   StopReason
 	// Model is the model that answered, under its API name.
 	Model string
-	Usage Usage
+	// Usage is the usage of all tries. Its cost is 0 if the price is unknown.
+	Usage  record.Usage
+	Cached Cached
+	// Estimated means that the provider counted nothing, so that Usage is an estimate.
+	Estimated bool
 	// FirstToken is the time from sending the request to the first part of the answer, and
 	// Duration the time to its end. Both are those of the last try.
 	FirstToken, Duration time.Duration
@@ -161,30 +167,16 @@ type Reply struct {
 	Tries int
 }
 
-// Usage is the usage of one or more calls.
-type Usage struct {
-	// InputTokens are all input tokens. CachedTokens are those of them read from the provider's
-	// cache, and CacheWriteTokens those written to it.
-	InputTokens, CachedTokens, CacheWriteTokens int64
-	OutputTokens                                int64
-	// CostUSD is 0 if the price is unknown.
-	CostUSD float64
-	// Estimated means that the provider counted nothing, so that the counts are estimates.
-	Estimated bool
+// Cached counts the input tokens that a provider's cache was involved in, because they have
+// prices of their own. They are part of record.Usage.InputTokens.
+type Cached struct {
+	Read    int64 `json:"read,omitempty"`
+	Written int64 `json:"written,omitempty"`
 }
 
-// Tokens returns the total number of tokens.
-func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
-
-// Add returns the sum of two usages.
-func (u Usage) Add(o Usage) Usage {
-	u.InputTokens += o.InputTokens
-	u.CachedTokens += o.CachedTokens
-	u.CacheWriteTokens += o.CacheWriteTokens
-	u.OutputTokens += o.OutputTokens
-	u.CostUSD += o.CostUSD
-	u.Estimated = u.Estimated || o.Estimated
-	return u
+// Plus returns the sum of both.
+func (c Cached) Plus(o Cached) Cached {
+	return Cached{Read: c.Read + o.Read, Written: c.Written + o.Written}
 }
 
 // maxAnswerBytes is the maximum size of one answer: its text, its thoughts and the arguments of
@@ -231,6 +223,12 @@ func (r *Reply) written() int {
 		n += len(r.Message.Calls[i].Arguments) + len(r.Message.Calls[i].Name)
 	}
 	return n
+}
+
+// charge adds the usage of the tries before this one.
+func (r *Reply) charge(earlier *Reply) {
+	r.Usage, r.Cached = r.Usage.Add(earlier.Usage), r.Cached.Plus(earlier.Cached)
+	r.Estimated = r.Estimated || earlier.Estimated
 }
 
 // newCall returns a call with the arguments that the model wrote.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
 )
 
 // streamed contains stream events of each API: a complete answer, and the start of an answer whose
@@ -207,7 +209,7 @@ func TestLenience(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "hi", reply.Message.Text)
 	require.Equal(t, StopEnd, reply.Stop)
-	require.Equal(t, Usage{InputTokens: 12, CostUSD: 0.5}, reply.Usage)
+	require.Equal(t, record.Usage{InputTokens: 12, CostUSD: 0.5}, reply.Usage)
 }
 
 // Escapes in the address of a deployment and in texts are kept.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // The states of a message. Those after Asked are final, except that late answers can change
@@ -38,7 +38,7 @@ type Routed struct {
 	Notifications        []Notification `json:"notifications,omitempty" doc:"Notifications of clients for the user; absent if there are no notifications."`
 	DroppedNotifications int            `json:"droppedNotifications,omitempty" doc:"Number of further notifications, which are not kept."`
 	// Usage is the cost of asking a model.
-	Usage provider.Usage `json:"-"`
+	Usage record.Usage `json:"-"`
 }
 
 // Chosen is a choice of clients.

@@ -19,7 +19,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/text"
-	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // A Client accepts messages.
@@ -75,7 +75,7 @@ type Choice struct {
 	// By is one of the constants above.
 	By string
 	// Usage is the cost of asking a model.
-	Usage provider.Usage
+	Usage record.Usage
 }
 
 // A Chooser chooses the clients for a message that does not name one. It is safe for concurrent

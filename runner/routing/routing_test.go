@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/runner/provider"
+	"waza/runner/record"
 	"waza/runner/routing"
 )
 
@@ -101,7 +102,7 @@ func (m *model) Complete(_ context.Context, r *provider.Request) (*provider.Repl
 	}
 	answer := m.answers[0]
 	m.answers = m.answers[1:]
-	return &provider.Reply{Answer: json.RawMessage(answer), Usage: provider.Usage{InputTokens: 10}}, nil
+	return &provider.Reply{Answer: json.RawMessage(answer), Usage: record.Usage{InputTokens: 10}}, nil
 }
 
 func TestModel(t *testing.T) {

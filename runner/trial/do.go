@@ -350,17 +350,9 @@ func (w *work) charge(u *record.Usage) {
 	if u == nil || w.caps.Metered {
 		return
 	}
-	if err := w.env.Pool.Charge(w.Model, ProviderUsage(u)); err != nil {
+	if err := w.env.Pool.Charge(w.Model, *u); err != nil {
 		w.env.halt(&executor.StopError{Err: err, Orderly: true})
 	}
-}
-
-// ProviderUsage converts a usage to the type that budgets use.
-func ProviderUsage(u *record.Usage) provider.Usage {
-	if u == nil {
-		return provider.Usage{}
-	}
-	return provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
 }
 
 // priced returns the usage with a cost from the prices of the model, if it has none.
@@ -368,8 +360,7 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	if u == nil || u.CostUSD > 0 {
 		return u
 	}
-	with := *u
-	with.CostUSD = e.Pool.Price(model, ProviderUsage(u)).CostUSD
+	with := e.Pool.Price(model, *u, provider.Cached{})
 	return &with
 }
 

@@ -84,7 +84,7 @@ func (p browserPlace) Execute(ctx context.Context, c *browser.Command, step func
 	for i := range 100 {
 		step(browser.Step{Tool: &record.ToolCall{Name: "scroll", DurationMS: int64(i), Result: json.RawMessage(`{"y":1}`)}})
 	}
-	return &browser.Answer{Text: c.Text + " " + c.Made.Name, Model: "m", Requests: 2, Usage: provider.Usage{InputTokens: 7, CostUSD: 0.5}}, nil
+	return &browser.Answer{Text: c.Text + " " + c.Made.Name, Model: "m", Requests: 2, Usage: record.Usage{InputTokens: 7, CostUSD: 0.5}}, nil
 }
 
 // serveBrowsers serves a state directory until the test ends.
@@ -116,7 +116,7 @@ func TestBrowsers(t *testing.T) {
 	var steps []browser.Step
 	answer, err := slot.Execute(t.Context(), &browser.Command{Text: "hi", Made: &browser.Made{Name: "n"}}, func(s browser.Step) { steps = append(steps, s) })
 	require.NoError(t, err)
-	require.Equal(t, &browser.Answer{Text: "hi n", Model: "m", Requests: 2, Usage: provider.Usage{InputTokens: 7, CostUSD: 0.5}}, answer)
+	require.Equal(t, &browser.Answer{Text: "hi n", Model: "m", Requests: 2, Usage: record.Usage{InputTokens: 7, CostUSD: 0.5}}, answer)
 	require.Len(t, steps, 100, "all updates arrived before the answer")
 	require.Equal(t, int64(42), steps[42].Tool.DurationMS)
 

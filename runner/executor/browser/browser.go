@@ -192,7 +192,7 @@ type recorder struct {
 	trial      *executor.Trial
 	said       string // latest message
 	output     string
-	usage      provider.Usage
+	usage      record.Usage
 	requests   int
 }
 
@@ -227,7 +227,7 @@ func (r *recorder) answered(a *Answer) {
 	}
 	u := a.Usage
 	if p := r.assistants.providers; p != nil {
-		u = p.Price(a.Model, u)
+		u = p.Price(a.Model, u, a.Cached)
 	}
 	r.usage, r.requests, r.said = r.usage.Add(u), r.requests+a.Requests, ""
 }
@@ -235,7 +235,7 @@ func (r *recorder) answered(a *Answer) {
 func (r *recorder) outcome() executor.Outcome {
 	out := executor.Outcome{Output: r.output}
 	if r.requests > 0 {
-		out.Usage = &record.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
+		out.Usage = &r.usage
 	}
 	return out
 }

@@ -127,7 +127,7 @@ func TestTrial(t *testing.T) {
 		step(browser.Step{Warning: "the answer was cut off"})
 		step(browser.Step{Tool: &record.ToolCall{ID: "2", Name: "screenshot", Result: json.RawMessage(`"` + strings.Repeat("A", 1<<20) + `"`), Status: "completed"}})
 		step(browser.Step{Message: "Done: " + c.Text})
-		return &browser.Answer{Text: "Done: " + c.Text, Model: "m1", Usage: provider.Usage{InputTokens: 1000, OutputTokens: 100}, Requests: 2}, nil
+		return &browser.Answer{Text: "Done: " + c.Text, Model: "m1", Usage: record.Usage{InputTokens: 1000, OutputTokens: 100}, Requests: 2}, nil
 	}}
 	res, events := run(t, hub, `
 name: s
@@ -192,7 +192,7 @@ func TestAssistants(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	spent := &browser.Answer{Requests: 1, Usage: provider.Usage{InputTokens: 5}}
+	spent := &browser.Answer{Requests: 1, Usage: record.Usage{InputTokens: 5}}
 	for name, c := range map[string]struct {
 		err     error
 		verdict record.Verdict

@@ -98,8 +98,9 @@ type Answer struct {
 	// Model is the model that answered.
 	Model string `json:"model,omitempty"`
 	// Usage is the cost of the requests to the model.
-	Usage    provider.Usage `json:"usage"`
-	Requests int            `json:"requests,omitempty"`
+	Usage    record.Usage    `json:"usage"`
+	Cached   provider.Cached `json:"cached,omitzero"`
+	Requests int             `json:"requests,omitempty"`
 }
 
 // Directory lists the extensions and assistants of a server. It is safe for concurrent use.

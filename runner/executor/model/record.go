@@ -11,11 +11,12 @@ import (
 
 // recorder records the conversation of a trial.
 type recorder struct {
-	model  *model
-	trial  *executor.Trial
-	output string
-	usage  provider.Usage
-	speed  record.Speed
+	model     *model
+	trial     *executor.Trial
+	output    string
+	usage     record.Usage
+	estimated bool // the provider did not count all tokens
+	speed     record.Speed
 	// writing is the time between the first token and the end of each answer, and written the
 	// number of tokens in this time: all but the first.
 	writing time.Duration
@@ -24,7 +25,7 @@ type recorder struct {
 
 // replied records a reply, including the incomplete reply of a failed request.
 func (r *recorder) replied(reply *provider.Reply, err error) {
-	r.usage = r.usage.Add(reply.Usage)
+	r.usage, r.estimated = r.usage.Add(reply.Usage), r.estimated || reply.Estimated
 	if reply.Tries > 0 {
 		r.speed.Retries += reply.Tries - 1
 		r.speed.Requests++
@@ -74,8 +75,8 @@ func (r *recorder) called(call provider.Call, answer ToolResult) {
 func (r *recorder) outcome() executor.Outcome {
 	out := executor.Outcome{Output: r.output}
 	if r.speed.Requests > 0 {
-		out.Usage = &record.Usage{InputTokens: r.usage.InputTokens, OutputTokens: r.usage.OutputTokens, CostUSD: r.usage.CostUSD}
-		if s := r.writing.Seconds(); s > 0 && !r.usage.Estimated {
+		out.Usage = &r.usage
+		if s := r.writing.Seconds(); s > 0 && !r.estimated {
 			r.speed.TokensPerSecond = float64(r.written) / s
 		}
 		out.Speed = &r.speed

@@ -8,6 +8,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/provider"
+	"waza/runner/record"
 	"waza/runner/secrets"
 )
 
@@ -24,7 +25,7 @@ func TestTokensPerSecond(t *testing.T) {
 		return r.outcome().Speed.TokensPerSecond
 	}
 	reply := func(tokens int64, first, whole time.Duration) provider.Reply {
-		return provider.Reply{Usage: provider.Usage{OutputTokens: tokens}, FirstToken: first, Duration: whole}
+		return provider.Reply{Usage: record.Usage{OutputTokens: tokens}, FirstToken: first, Duration: whole}
 	}
 	require.InDelta(t, 1, speed(reply(2, time.Second, 2*time.Second)), 1e-12)
 	require.InDelta(t, 100, speed(reply(301, time.Second, 4*time.Second)), 1e-12)

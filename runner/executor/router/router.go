@@ -205,8 +205,7 @@ type meter struct {
 func (m *meter) Choose(ctx context.Context, q *routing.Question) (*routing.Choice, error) {
 	choice, err := m.Chooser.Choose(ctx, q)
 	if choice != nil && choice.By == routing.ByModel {
-		u := choice.Usage
-		m.usage = record.AddUsage(m.usage, &record.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD})
+		m.usage = record.AddUsage(m.usage, &choice.Usage)
 	}
 	return choice, err
 }

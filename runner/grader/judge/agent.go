@@ -40,7 +40,7 @@ const agentTime = 5 * time.Minute
 // askAgent lets an agent answer by calling tools, and returns the agent's last text. Each call
 // starts a new session in an empty directory. It adds the cost to usage, even if it returns an
 // error.
-func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []tool, usage *provider.Usage) (said string, err error) {
+func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []tool, usage *record.Usage) (said string, err error) {
 	if j.fault != nil {
 		return "", j.fault
 	}
@@ -84,9 +84,8 @@ func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []to
 		Servers: []executor.Server{{Name: command.Name, Command: command.Command, Args: command.Args, URL: command.URL, Token: command.Token, Tools: names}},
 	})
 	transcript.Close()
-	if u := out.Usage; u != nil {
-		spent := provider.Usage{InputTokens: u.InputTokens, OutputTokens: max(u.OutputTokens, u.Total()-u.InputTokens), CostUSD: u.CostUSD}
-		spent = g.env.Clients().Price(j.agentModel, spent)
+	if out.Usage != nil {
+		spent := g.env.Clients().Price(j.agentModel, *out.Usage, provider.Cached{})
 		*usage = usage.Add(spent)
 		if over := g.env.Clients().Charge(j.agentModel, spent); over != nil && err == nil {
 			err = over
@@ -112,7 +111,7 @@ func handler(t tool) mcp.ToolHandler {
 
 // askAgentForm asks an agent for one answer of a form. If the agent does not call the tool, it
 // asks once more; then an answer written as JSON counts, too.
-func (g *judgeGrader) askAgentForm(ctx context.Context, j judge, b brief, a provider.Answer, usage *provider.Usage, take func(json.RawMessage) error) error {
+func (g *judgeGrader) askAgentForm(ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage, take func(json.RawMessage) error) error {
 	var mu sync.Mutex // guards wrong and taken
 	var wrong error
 	taken := false

@@ -166,7 +166,7 @@ func (c *Comparer) Find(ctx context.Context, notes []Note) (record.Findings, err
 	f.add("verdicts", lines.String(), maxNoteBytes)
 	b := brief{system: fmt.Sprintf(findingsSystem, f.mark, maxFindings, findingsAnswer.Name), text: strings.TrimSpace(f.b.String())}
 	found := record.Findings{Judge: j.model}
-	var usage provider.Usage
+	var usage record.Usage
 	err := c.g.ask(ctx, j, b, findingsAnswer, &usage, func(raw json.RawMessage) error {
 		var a struct{ Strengths, Weaknesses *[]string }
 		if err := json.Unmarshal(raw, &a); err != nil {
@@ -178,8 +178,8 @@ func (c *Comparer) Find(ctx context.Context, notes []Note) (record.Findings, err
 		found.Strengths, found.Weaknesses = c.findings(*a.Strengths), c.findings(*a.Weaknesses)
 		return nil
 	})
-	if usage.Tokens() > 0 {
-		found.Usage = &record.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD}
+	if usage.Total() > 0 {
+		found.Usage = &usage
 	}
 	if err != nil {
 		return found, judgeFault(j.model, err)

@@ -15,6 +15,7 @@ import (
 	"waza/runner/given"
 	"waza/runner/grader"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 // The tools that existing rubrics name. A judge calls one of them for each criterion:
@@ -239,7 +240,7 @@ func (t *tally) fallBack(said string) {
 
 // converse lets a judge answer by any number of tool calls, and returns the judge's last text.
 // It adds the cost to usage, even if it returns an error.
-func (g *judgeGrader) converse(ctx context.Context, j judge, b brief, tools []tool, usage *provider.Usage) (said string, err error) {
+func (g *judgeGrader) converse(ctx context.Context, j judge, b brief, tools []tool, usage *record.Usage) (said string, err error) {
 	if j.agent != "" {
 		return g.askAgent(ctx, j, b, tools, usage)
 	}

@@ -81,7 +81,7 @@ type opinion struct {
 	// Response is the judge's text beside its calls, if the judge passes or fails criteria.
 	Response string `json:"response,omitempty"`
 
-	usage provider.Usage
+	usage record.Usage
 }
 
 // A judgement holds the details of the grader.
@@ -205,14 +205,14 @@ func detailsOf(opinions []opinion, prompt string) *criteriaDetails {
 
 // usageOf returns the cost of the opinions, or nil if no judge answered.
 func usageOf(opinions []opinion) *record.Usage {
-	var sum provider.Usage
+	var sum record.Usage
 	for _, o := range opinions {
 		sum = sum.Add(o.usage)
 	}
-	if sum.Tokens() == 0 {
+	if sum.Total() == 0 {
 		return nil
 	}
-	return &record.Usage{InputTokens: sum.InputTokens, OutputTokens: sum.OutputTokens, CostUSD: sum.CostUSD}
+	return &sum
 }
 
 // threshold returns *t or the default, with a margin below *t because a mean of floats is not
@@ -323,7 +323,7 @@ func (g *judgeGrader) reason(given string) string {
 
 // ask asks a judge. If take rejects the answer, ask asks once more. The client retries after
 // network faults.
-func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *provider.Usage, take func(json.RawMessage) error) error {
+func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage, take func(json.RawMessage) error) error {
 	if j.agent != "" {
 		return g.askAgentForm(ctx, j, b, a, usage, take)
 	}

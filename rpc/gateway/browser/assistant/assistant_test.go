@@ -18,6 +18,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/executor/browser"
 	"waza/runner/provider"
+	"waza/runner/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -393,7 +394,7 @@ func TestTrialWithTooManyTurns(t *testing.T) {
 	d := newDesk(t, func(context.Context, *provider.Request) (*provider.Reply, error) {
 		reply, err := calls("navigate", `{}`)
 		reply.Message.Text, reply.Thought, reply.Model = "again", "hm", "large-1"
-		reply.Usage = provider.Usage{InputTokens: 2, OutputTokens: 1}
+		reply.Usage = record.Usage{InputTokens: 2, OutputTokens: 1}
 		return reply, err
 	}, func(o *Options) { o.Redact = func(s string) string { return "<" + s + ">" } })
 	d.Connect(&client{t: t, id: "offers", evaluation: true, events: make(chan any, 1000)})
@@ -403,7 +404,7 @@ func TestTrialWithTooManyTurns(t *testing.T) {
 	var steps []browser.Step
 	answer, err := s.Execute(t.Context(), &browser.Command{Text: "x", MaxTurns: 2, Made: &browser.Made{Capabilities: []string{"navigate"}}}, func(s browser.Step) { steps = append(steps, s) })
 	require.NoError(t, err)
-	require.Equal(t, &browser.Answer{Text: "<again>", Model: "large-1", Requests: 2, Usage: provider.Usage{InputTokens: 4, OutputTokens: 2}}, answer)
+	require.Equal(t, &browser.Answer{Text: "<again>", Model: "large-1", Requests: 2, Usage: record.Usage{InputTokens: 4, OutputTokens: 2}}, answer)
 	require.Len(t, steps, 7)
 	require.Equal(t, "<hm>", steps[0].Thought)
 	require.Equal(t, "<again>", steps[1].Message)

@@ -186,7 +186,7 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	switch {
 	case err == nil:
 		s.history = append(s.history, provider.Message{Role: provider.User, Text: c.Text}, provider.Message{Role: provider.Assistant, Text: answer})
-		return &browser.Answer{Text: a.o.Redact(answer), Model: l.asked, Usage: l.usage, Requests: l.requests}, nil
+		return &browser.Answer{Text: a.o.Redact(answer), Model: l.asked, Usage: l.usage, Cached: l.cached, Requests: l.requests}, nil
 	case errors.Is(cause, errLeft), errors.Is(cause, errInterrupted):
 		return nil, &executor.RetryError{Reason: cause.Error()}
 	case errors.Is(cause, errTooLate):

@@ -45,7 +45,8 @@ type loop struct {
 	inner    provider.Client
 	answers  int // number of the model's answers
 	count    int // number of tool calls
-	usage    provider.Usage
+	usage    record.Usage
+	cached   provider.Cached
 	requests int
 	asked    string          // model name in the API
 	parts    strings.Builder // parts of a streamed answer
@@ -167,7 +168,7 @@ func (l *loop) part(text string) {
 
 // replied records a request to the model.
 func (l *loop) replied(reply *provider.Reply, err error) {
-	l.usage = l.usage.Add(reply.Usage)
+	l.usage, l.cached = l.usage.Add(reply.Usage), l.cached.Plus(reply.Cached)
 	if reply.Tries > 0 {
 		l.requests++
 	}
