@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 )
@@ -340,11 +339,10 @@ func (d *decoder) unescape(start, end int) {
 	d.places = append(d.places, place{0, start})
 	copied := start
 	for i := start; i < end; {
-		n := strings.IndexAny(d.text[i:end], `%\&`)
-		if n < 0 {
-			break
+		if classes[d.text[i]]&isEscape == 0 {
+			i++
+			continue
 		}
-		i += n
 		plain, length := unescape(d.text[i:end])
 		if length == 0 {
 			i++
