@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 
 	"waza/runner/record"
 )
