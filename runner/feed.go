@@ -22,7 +22,7 @@ const (
 	// tailEvents and tailBytes limit the recorded events that are kept in memory for fast
 	// subscribers. Slow subscribers read the journal.
 	tailEvents = 2048
-	tailBytes  = 2 << 20
+	tailBytes  = 8 << 20
 )
 
 // feed receives a run's events from the scheduler, records them and delivers them:

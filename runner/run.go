@@ -167,6 +167,11 @@ func (r *Run) Trials(visit func(task int, t *record.Trial) error) error {
 	return replay.VisitTrials(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
+// Outcomes is like [Run.Trials], without transcripts and the outputs of earlier attempts.
+func (r *Run) Outcomes(visit func(task int, t *record.Trial) error) error {
+	return replay.VisitOutcomes(r.log.Run(), r.fold.Snapshot(), visit)
+}
+
 // Damage describes what the journal lost before the run was resumed.
 func (r *Run) Damage() (*record.Damage, error) {
 	d, err := replay.DamageOf(r.log.Run())

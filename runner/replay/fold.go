@@ -360,6 +360,22 @@ func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Tri
 	})
 }
 
+// VisitOutcomes is like [VisitTrials], but leaves out transcripts and the outputs of earlier
+// attempts, which are most of the bytes of a run.
+func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
+	var buf []byte
+	return visitPlaces(run, st, func(f *Trials, task int, at Place) (err error) {
+		if buf, err = f.Bytes(at, buf); err != nil {
+			return err
+		}
+		t := new(record.Trial)
+		if err := f.decodeOutcome(buf, t); err != nil {
+			return err
+		}
+		return visit(task, t)
+	})
+}
+
 // VisitLean is like [VisitTrials], but omits outputs and transcripts.
 func VisitLean(run *journal.Run, st *State, visit func(task int, t *LeanTrial) error) error {
 	var buf []byte

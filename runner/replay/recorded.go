@@ -177,6 +177,15 @@ func (r *RecordedRun) Trials(visit func(task int, t *record.Trial) error) error 
 	return VisitTrials(r.Run, st, visit)
 }
 
+// Outcomes reads the whole journal.
+func (r *RecordedRun) Outcomes(visit func(task int, t *record.Trial) error) error {
+	st, err := r.State()
+	if err != nil {
+		return err
+	}
+	return VisitOutcomes(r.Run, st, visit)
+}
+
 // Blobs opens the contents that the run stores separately.
 func (r *RecordedRun) Blobs() (record.Blobs, error) { return r.Run.Blobs() }
 

@@ -112,12 +112,11 @@ func (rr *reread) decode(line []byte) (e *record.Event, size int, err error) {
 	if err != nil || at.Size == 0 {
 		return e, len(line), err
 	}
-	raw, err := rr.files.whole(line[at.Off : at.Off+int64(at.Size)])
-	if err != nil {
+	e.Trial = new(record.Trial)
+	if err := rr.files.DecodeRaw(line[at.Off:at.Off+int64(at.Size)], e.Trial); err != nil {
 		return nil, 0, err
 	}
-	e.Trial = new(record.Trial)
-	return e, len(raw), json.Unmarshal(raw, e.Trial)
+	return e, max(len(line), e.Weight()), nil
 }
 
 func (rr *reread) note(damaged *journal.DamagedError) {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"unicode/utf8"
 
 	"waza/eval/jsonwalk"
 	"waza/runner/journal"
@@ -183,16 +184,102 @@ func (f *Trials) Decode(at Place, res *record.Trial) error {
 }
 
 // DecodeRaw is like [Trials.Decode] for a trial whose bytes were already read.
-func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) (err error) {
+func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) error {
+	return f.decode(raw, res, everything)
+}
+
+// decodeOutcome decodes a trial without its transcripts and the outputs of earlier attempts. It
+// does not read them either.
+func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) error {
+	err := f.decode(raw, res, outputOnly)
+	res.Transcript = nil
+	for i := range res.Attempts {
+		res.Attempts[i].Output, res.Attempts[i].Transcript = "", nil
+	}
+	return err
+}
+
+// contents selects the stored contents of a trial that are read.
+type contents int
+
+const (
+	everything contents = iota
+	outputOnly          // of the counted attempt
+)
+
+// decode decodes a trial and the selected contents.
+func (f *Trials) decode(raw []byte, res *record.Trial, which contents) error {
 	if liftNotStarted(res, raw) {
 		return nil
 	}
-	if raw, err = f.whole(raw); err != nil {
+	blobs, err := BlobsOf(raw)
+	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, res); err != nil {
+	if err = json.Unmarshal(raw, res); err == nil && blobs != nil {
+		err = f.load(blobs, res, which)
+	}
+	if err != nil {
 		return fmt.Errorf("journal: trial: %w", err)
 	}
+	return nil
+}
+
+// load sets the selected contents of a trial. It does not encode them first, like fill does,
+// because that would take most of the time.
+func (f *Trials) load(blobs *storedBlobs, res *record.Trial, which contents) error {
+	if err := f.loadOutput(blobs.Output, &res.Output); err != nil || which == outputOnly {
+		return err
+	}
+	if err := f.loadTranscript(blobs.Transcript, &res.Transcript); err != nil {
+		return err
+	}
+	for i := range min(len(blobs.Attempts), len(res.Attempts)) {
+		of, a := blobs.Attempts[i], &res.Attempts[i]
+		if of == nil {
+			continue
+		}
+		if err := errors.Join(f.loadOutput(of.Output, &a.Output), f.loadTranscript(of.Transcript, &a.Transcript)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Trials) loadOutput(blob *record.Blob, output *string) error {
+	if blob == nil {
+		return nil
+	}
+	content, err := f.content(*blob)
+	switch {
+	case err != nil:
+		*output = lostContent("output", *blob, err)
+	case utf8.Valid(content):
+		*output = string(content)
+	default: // the same text as in a result, which is JSON
+		quoted, err := compactJSON(string(content))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(quoted, output)
+	}
+	return nil
+}
+
+func (f *Trials) loadTranscript(blob *record.Blob, transcript *[]record.Entry) error {
+	if blob == nil {
+		return nil
+	}
+	*transcript = nil
+	content, err := f.content(*blob)
+	if err == nil {
+		err = json.Unmarshal(content, transcript)
+		if syntax := (*json.SyntaxError)(nil); !errors.As(err, &syntax) {
+			return err
+		}
+		err = jsonwalk.ErrNoObject
+	}
+	*transcript = lostTranscript(*blob, err)
 	return nil
 }
 
@@ -237,6 +324,18 @@ func (s *storedBlobs) each(yield func(*record.Blob) bool) bool {
 	return true
 }
 
+// size returns about the number of bytes of all contents in JSON.
+func (s *storedBlobs) size() int {
+	n := int64(0)
+	for b := range s.all() {
+		n += b.Size + b.Size/8
+	}
+	return int(min(max(n, 0), maxGuess))
+}
+
+// maxGuess limits the memory that is reserved because a reference claims a size.
+const maxGuess = 64 << 20
+
 // whole replaces the references of a trial by their contents. All other bytes stay unchanged. A
 // missing content is replaced by a message.
 func (f *Trials) whole(raw []byte) ([]byte, error) {
@@ -248,7 +347,7 @@ func (f *Trials) whole(raw []byte) ([]byte, error) {
 }
 
 func (f *Trials) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
-	out := []byte{'{'}
+	out := append(make([]byte, 0, len(raw)+blobs.size()), '{')
 	var failed error
 	err := jsonwalk.Members(raw, "", func(key, value []byte) bool {
 		switch string(key) {
@@ -294,7 +393,7 @@ func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
 		err = jsonwalk.ErrNoObject
 	}
 	if err != nil {
-		return compactJSON([]record.Entry{{Type: record.EntryDropped, Text: lostContent("transcript", *blob, err)}})
+		return compactJSON(lostTranscript(*blob, err))
 	}
 	return content, nil
 }
@@ -315,6 +414,10 @@ func (f *Trials) attempts(value []byte, blobs []*storedBlobs) ([]byte, error) {
 		list[i] = whole
 	}
 	return compactJSON(list)
+}
+
+func lostTranscript(blob record.Blob, err error) []record.Entry {
+	return []record.Entry{{Type: record.EntryDropped, Text: lostContent("transcript", blob, err)}}
 }
 
 func lostContent(what string, blob record.Blob, err error) string {

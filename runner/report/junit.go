@@ -64,7 +64,7 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 	}
 	if planned > mostTestcases {
 		j.tasksAlone()
-	} else if err := h.Trials(j.trial); err != nil {
+	} else if err := h.Outcomes(j.trial); err != nil {
 		return err
 	}
 	j.upTo(len(j.rec.Tasks))

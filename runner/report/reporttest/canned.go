@@ -47,6 +47,9 @@ func (c *Canned) WriteResult(w io.Writer) error {
 	return json.NewEncoder(w).Encode(map[string]any{"runId": c.Rec.RunID, "summary": c.Now.Summary})
 }
 
+// Outcomes implements [record.Handle]. Its trials are those of Trials, with all parts.
+func (c *Canned) Outcomes(visit func(int, *record.Trial) error) error { return c.Trials(visit) }
+
 // Trials implements [record.Handle].
 func (c *Canned) Trials(visit func(int, *record.Trial) error) error {
 	for i, list := range c.Done {

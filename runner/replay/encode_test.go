@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/journal"
+	"waza/runner/record"
+	"waza/runner/secrets"
+)
+
+const testSecret = "sk-proj-Zx81kQpLmN4vT7wR2yB5"
+
+// largeEvent returns the end of a trial that contains a secret in each of its parts.
+func largeEvent() *record.Event {
+	filler := strings.Repeat("The agent \"reads\" a <file>.\n", 4000)
+	text := "key " + testSecret + "\n" + filler + base64.StdEncoding.EncodeToString([]byte("me:"+testSecret)) + "\n" + filler + testSecret[:12]
+	transcript := func(text string) []record.Entry {
+		return []record.Entry{
+			{Type: record.EntryMessage, Role: "user", Text: "use " + testSecret},
+			{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "sh", Result: json.RawMessage(`"` + testSecret + `"`)}},
+			{Type: record.EntryMessage, Role: "assistant", Text: text},
+		}
+	}
+	trial := &record.Trial{
+		TaskID: "a", TrialNum: 1, Verdict: record.Passed, StartedAt: time.Now().UTC(), Graders: []record.Grade{{Name: "g", Feedback: testSecret}},
+		Output: text, Transcript: transcript(text),
+		Attempts: []record.Attempt{
+			{Verdict: record.Failed, Output: filler, Transcript: transcript(filler)},
+			{Verdict: record.Failed, Output: "short " + testSecret, Transcript: transcript(text[:len(text)-1])},
+		},
+	}
+	return &record.Event{Seq: 1, Time: trial.StartedAt, Type: record.TrialComplete, TaskID: "a", TrialNum: 1, Verdict: record.Passed, Trial: trial}
+}
+
+// Large texts are searched for secrets separately from their line. The result is the same as for
+// the whole line, and the event of the caller keeps its texts.
+func TestRecordLargeRedacts(t *testing.T) {
+	t.Parallel()
+	var redactor secrets.Redactor
+	redactor.Add(testSecret)
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.Close()) }()
+
+	ev, enc := largeEvent(), NewEncoder()
+	line, at, err := enc.Line(ev, nil)
+	require.NoError(t, err)
+	want, _, _, err := enc.redact(&redactor, ev, line, at)
+	require.NoError(t, err)
+
+	got, line, at, size, err := NewEncoder().Record(ev, &redactor, w.Blobs())
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, largeEvent().Trial.Output, ev.Trial.Output)
+	require.Equal(t, largeEvent().Trial.Attempts, ev.Trial.Attempts)
+	require.Greater(t, size, len(got.Trial.Output))
+
+	require.NotContains(t, string(line), testSecret)
+	require.Less(t, len(line), storeAbove, "large parts are beside the line")
+	files, err := OpenTrials(w.Run())
+	require.NoError(t, err)
+	defer files.Close()
+	var read record.Trial
+	require.NoError(t, files.DecodeRaw(line[at:len(line)-1], &read))
+	require.Equal(t, want.Trial, &read)
+
+	var outcome record.Trial
+	require.NoError(t, files.decodeOutcome(line[at:len(line)-1], &outcome))
+	require.Equal(t, want.Trial.Output, outcome.Output)
+	require.Equal(t, want.Trial.Graders, outcome.Graders)
+	require.Nil(t, outcome.Transcript)
+	require.Len(t, outcome.Attempts, 2)
+	require.Empty(t, outcome.Attempts[1].Output)
+}
+
+// A trial is decoded to what its whole JSON contains, also when its output is not a text.
+func TestDecodeStoredInvalidText(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.Close()) }()
+	trial := &record.Trial{TaskID: "a", TrialNum: 1, StartedAt: time.Now().UTC(), Output: strings.Repeat("a\xff\xfe\u2028<b>", storeAbove)}
+	lean, err := compactJSON(store(trial, w.Blobs()))
+	require.NoError(t, err)
+	files, err := OpenTrials(w.Run())
+	require.NoError(t, err)
+	defer files.Close()
+	whole, err := files.whole(lean)
+	require.NoError(t, err)
+	var want, got record.Trial
+	require.NoError(t, json.Unmarshal(whole, &want))
+	require.NoError(t, files.DecodeRaw(lean, &got))
+	require.Equal(t, want.Output, got.Output)
+}
