@@ -342,14 +342,14 @@ func TestReserve(t *testing.T) {
 	cancel(gaveUp)
 	_, err := d.Hub().Reserve(ctx, &browser.Want{ID: "none"})
 	require.ErrorIs(t, err, gaveUp)
-	require.Empty(t, d.waiters)
+	require.Zero(t, d.pool.Waiting())
 
 	var order []string
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	reserve := func(id, extension string) {
 		d.mu.Lock()
-		before := len(d.waiters)
+		before := d.pool.Waiting()
 		d.mu.Unlock()
 		all.Go(func() {
 			s, err := d.Hub().Reserve(t.Context(), &browser.Want{ID: id, Extension: extension})
@@ -365,7 +365,7 @@ func TestReserve(t *testing.T) {
 		require.Eventually(t, func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return len(d.waiters) > before
+			return d.pool.Waiting() > before
 		}, patience, time.Millisecond)
 	}
 	reserve("1", "")

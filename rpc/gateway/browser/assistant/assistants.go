@@ -10,24 +10,45 @@ package assistant
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"waza/rpc/gateway/lease"
 	"waza/rpc/gateway/store"
 	"waza/runner/provider"
 )
 
+// Store keeps assistants, sessions and commands. [store.Assistants] implements it.
+type Store interface {
+	All(ctx context.Context) ([]store.Assistant, error)
+	Add(ctx context.Context, a store.Assistant) error
+	Activate(ctx context.Context, id string, at time.Time) error
+	Delete(ctx context.Context, id string, at time.Time) error
+
+	AddSession(ctx context.Context, s store.Session) error
+	Session(ctx context.Context, id string) (store.Session, bool, error)
+	Sessions(ctx context.Context, assistantID string, archived bool, limit, offset int) ([]store.Session, error)
+	Archive(ctx context.Context, s store.Session, at, expires time.Time) error
+	AddMessage(ctx context.Context, s store.Session, m store.Message, expires time.Time) error
+	Messages(ctx context.Context, sessionID string, most, mostBytes int) ([]store.Message, error)
+	Sweep(ctx context.Context, deletedBefore time.Time) (int64, error)
+
+	AddCommand(ctx context.Context, c *store.Command) error
+	UpdateCommand(ctx context.Context, c *store.Command) error
+	OpenCommands(ctx context.Context) ([]*store.Command, error)
+	EndedCommand(ctx context.Context, id, extensionID string) (*store.Command, error)
+}
+
 // Options configure [New]. Store is required; a number or time of 0 means no limit.
 type Options struct {
-	Store store.Assistants
+	Store Store
 	// Model returns a client for a model; an empty name means the default model. Nil means that
 	// no model is configured.
 	Model func(ctx context.Context, name string) (provider.Client, error)
@@ -51,38 +72,34 @@ type Options struct {
 }
 
 // Assistants holds the assistants of a user. It is safe for concurrent use. It has one goroutine
-// per active command, and one that deletes expired sessions; Close waits for them.
+// per active command, one that writes to the store, and one that deletes expired sessions; Close
+// waits for them. Whoever holds mu neither writes to the store nor waits for the ledger.
 type Assistants struct {
 	o       Options
 	ctx     context.Context // context of all commands
+	writing context.Context // context of writes, which Close does not cancel
 	cancel  context.CancelCauseFunc
 	all     sync.WaitGroup
 	metrics *prometheus.CounterVec // finished commands, by status
+	ledger  *ledger
 
-	mu         sync.Mutex // guards the fields below and their contents, and keeps them consistent with the tables
+	mu         sync.Mutex // guards the fields below and their contents
 	byID       map[string]*assistant
-	active     *assistant // nil when no assistant is active
-	extensions map[string]*extension
-	executions map[string]*use  // running tools, by the id of the Execution
-	down       map[string]bool  // models that do not answer
-	waiters    []*waiter        // trials that wait for an extension, in order of arrival
-	unreported []*store.Command // commands that ended while their client was disconnected, oldest first
+	active     *assistant      // nil when no assistant is active
+	pool       *pool           // extensions, and trials that wait for one
+	executions map[string]*use // running tools, by the id of the Execution
+	down       map[string]bool // models that do not answer
+	unreported []*command      // commands that ended while their client was disconnected, oldest first
 	closing    bool
 }
 
 // assistant is an existing assistant with its commands. Assistants.mu guards it.
 type assistant struct {
+	owner   *Assistants
 	row     store.Assistant
 	waiting []*command
-	current *command // active command, or the one that is retried while the model does not answer; nil without one
-}
-
-// extension is the set of connections with an id. Assistants.mu guards it.
-type extension struct {
-	id      string
-	clients []Client // oldest first; empty while it is disconnected
-	busy    int      // number of active commands of the user that use it
-	slot    *slot    // reservation by a trial; nil without one
+	current *command   // active command, or the one that is retried while the model does not answer; nil without one
+	ending  []*command // commands whose end is not stored yet
 }
 
 // errInterrupted is the error of a command that was active when the server ended.
@@ -99,10 +116,12 @@ func New(o Options) (*Assistants, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	a := &Assistants{
-		o: o, byID: map[string]*assistant{}, extensions: map[string]*extension{}, executions: map[string]*use{}, down: map[string]bool{},
+		o: o, byID: map[string]*assistant{}, executions: map[string]*use{}, down: map[string]bool{},
 		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status."}, []string{"status"}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	a.writing = context.WithoutCancel(a.ctx)
+	a.pool = lease.New(&a.mu, a.rules())
 	if o.Metrics != nil {
 		if err := o.Metrics.Register(a.metrics); err != nil {
 			return nil, err
@@ -111,6 +130,7 @@ func New(o Options) (*Assistants, error) {
 	if err := a.load(); err != nil {
 		return nil, err
 	}
+	a.ledger = newLedger(o.Log)
 	a.all.Go(a.sweep)
 	return a, nil
 }
@@ -122,7 +142,7 @@ func (a *Assistants) load() error {
 		return err
 	}
 	for _, row := range rows {
-		as := &assistant{row: row}
+		as := &assistant{owner: a, row: row}
 		a.byID[row.ID] = as
 		if row.Active {
 			a.active = as
@@ -132,18 +152,16 @@ func (a *Assistants) load() error {
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	for _, row := range commands {
-		as := a.byID[row.AssistantID]
+		c := &command{Command: row, assistant: a.byID[row.AssistantID], owner: a}
 		switch {
 		case !row.EndedAt.IsZero():
-			a.unreported = append(a.unreported, row)
+			a.unreported = append(a.unreported, c)
 			continue
-		case as == nil:
+		case c.assistant == nil:
 			row.Status, row.Error = Cancelled, "the assistant was deleted"
 		case row.Status == Queued:
-			as.waiting = append(as.waiting, &command{Command: row, assistant: as, owner: a})
+			c.assistant.waiting = append(c.assistant.waiting, c)
 			continue
 		default:
 			row.Status, row.Error = Failed, errInterrupted.Error()
@@ -153,7 +171,7 @@ func (a *Assistants) load() error {
 		if err := a.o.Store.UpdateCommand(a.ctx, row); err != nil {
 			return err
 		}
-		a.unreported = append(a.unreported, row)
+		a.unreported = append(a.unreported, c)
 	}
 	return nil
 }
@@ -189,124 +207,17 @@ func (a *Assistants) Close() {
 	a.closing = true
 	for _, as := range a.byID {
 		for _, c := range as.waiting {
-			c.stopExpiry()
+			c.expiry.Stop()
 		}
 	}
 	a.mu.Unlock()
 	a.cancel(errInterrupted)
 	a.all.Wait()
-}
-
-// saved calls do, which writes to the store, and repeats it once when it fails. The fault is
-// meant for the client.
-func (a *Assistants) saved(do func() error) *Fault {
-	err := do()
-	if err == nil {
-		return nil
-	}
-	a.o.Log.Warn("writing to the store failed; retrying", "error", err)
-	if err = do(); err == nil {
-		return nil
-	}
-	a.o.Log.Error("writing to the store failed", "error", err)
-	return &Fault{Code: CodeInternal, Message: "the server cannot write to its database"}
+	a.ledger.close()
 }
 
 // newID returns a random UUID v4.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// extensionLocked finds or creates the extension with an id.
-func (a *Assistants) extensionLocked(id string) *extension {
-	x := a.extensions[id]
-	if x == nil {
-		x = &extension{id: id}
-		a.extensions[id] = x
-	}
-	return x
-}
-
-// Connect adds a client. The client gets the results of its extension's commands from while it
-// was disconnected, and commands that wait for the extension start.
-func (a *Assistants) Connect(c Client) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	x := a.extensionLocked(c.ExtensionID())
-	x.clients = append(x.clients, c)
-	a.reportLocked(x, c)
-	for _, as := range a.sortedLocked() {
-		open := as.current != nil && as.current.ExtensionID == x.id
-		if open {
-			c.Happened(as.current.statusLocked())
-			as.current.use.sendLocked(a, c)
-		}
-		for _, w := range as.waiting {
-			if w.ExtensionID == x.id {
-				c.Happened(w.statusLocked())
-				a.expireLocked(w)
-				open = true
-			}
-		}
-		if open {
-			c.Happened(QueueChanged{as.queueLocked()})
-		}
-		a.pumpLocked(as)
-	}
-	a.admitLocked()
-}
-
-// reportLocked sends a client the unreported results of its extension's commands.
-func (a *Assistants) reportLocked(x *extension, c Client) {
-	a.unreported = slices.DeleteFunc(a.unreported, func(row *store.Command) bool {
-		if row.ExtensionID != x.id {
-			return false
-		}
-		sendEnd(c, row, false, "")
-		row.Reported = true
-		_ = a.saved(func() error { return a.o.Store.UpdateCommand(a.ctx, row) })
-		return true
-	})
-}
-
-// Disconnect removes a client. Its commands continue with another client of its extension, or
-// when the client reconnects. Its trial ends.
-func (a *Assistants) Disconnect(c Client) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	x := a.extensions[c.ExtensionID()]
-	if x == nil {
-		return
-	}
-	x.clients = slices.DeleteFunc(x.clients, func(other Client) bool { return other == c })
-	if x.slot != nil && x.slot.client == c {
-		x.slot.endCommandLocked()
-	}
-	a.forgetLocked(x)
-}
-
-// forgetLocked removes an unused extension.
-func (a *Assistants) forgetLocked(x *extension) {
-	if len(x.clients) == 0 && x.slot == nil && x.busy == 0 {
-		delete(a.extensions, x.id)
-	}
-}
-
-// clientLocked returns the client that gets the messages for an extension: the preferred one if
-// it is connected, or else the newest; nil when none is connected.
-func (a *Assistants) clientLocked(extensionID string, preferred Client) Client {
-	x := a.extensions[extensionID]
-	switch {
-	case x == nil || len(x.clients) == 0:
-		return nil
-	case preferred != nil && slices.Contains(x.clients, preferred):
-		return preferred
-	}
-	return x.clients[len(x.clients)-1]
-}
+func newID() string { return uuid.NewString() }
 
 // sortedLocked returns the assistants, oldest first.
 func (a *Assistants) sortedLocked() []*assistant {

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"waza/rpc/gateway/lease"
 	"waza/rpc/gateway/store"
 )
 
@@ -28,16 +29,16 @@ type command struct {
 	*store.Command
 	owner     *Assistants
 	assistant *assistant
-	session   store.Session
 	client    Client   // client that sent it; nil after a restart
 	watchers  []Client // clients that cancelled it
 
 	cancel    context.CancelCauseFunc // nil while it waits
 	clock     *clock                  // nil while it waits
+	announced chan struct{}           // closed when its client has the status of its start; nil while it waits
 	executing bool                    // its execution has started; false while it only waits for the model
 	said      bool                    // its text is in the session
 	use       *use                    // running tool; nil when none is running
-	expiry    *time.Timer             // ends it while it waits for a model that does not answer; nil otherwise
+	expiry    lease.Timer             // ends it while it waits for a model that does not answer
 }
 
 // Submission describes a command for [Assistants.Submit].
@@ -63,62 +64,76 @@ func (a *Assistants) Submit(by Client, s Submission) error {
 	if len(s.ID) > mostCommandID {
 		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("id must have at most %d bytes", mostCommandID), Details: map[string]any{"field": "id"}}
 	}
+	var started *command
+	err := a.ledger.do(func() (err error) {
+		started, err = a.submit(by, s)
+		return err
+	})
+	started.await()
+	return err
+}
+
+// submit is the job of Submit. Meanwhile, no other job adds commands or changes assistants. It
+// returns the command if it has started.
+func (a *Assistants) submit(by Client, s Submission) (*command, error) {
+	if again, err := a.repeated(by, s); again || err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if f, again := a.repeatedLocked(by, s); f != nil {
-		return f
-	} else if again {
-		return nil
-	}
 	as, f := a.targetLocked(s.AssistantID)
-	if f != nil {
-		return f
+	if f == nil && len(as.waiting) >= a.o.MaxWaiting {
+		f = &Fault{Code: CodeQueueFull, Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", len(as.waiting)), Details: map[string]any{"max_waiting": a.o.MaxWaiting}}
 	}
-	if n := len(as.waiting); n >= a.o.MaxWaiting {
-		return &Fault{Code: CodeQueueFull, Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", n), Details: map[string]any{"max_waiting": a.o.MaxWaiting}}
+	a.mu.Unlock()
+	if f != nil {
+		return nil, f
 	}
 	c := &command{owner: a, assistant: as, client: by, Command: &store.Command{
 		ID: s.ID, ExtensionID: by.ExtensionID(), AssistantID: as.row.ID, SessionID: s.SessionID, Text: s.Text, Stream: s.Stream, Status: Queued, QueuedAt: time.Now(),
 	}}
-	if err := a.openSessionLocked(c); err != nil {
-		return err
+	if err := c.openSession(); err != nil {
+		return nil, err
 	}
-	if f := a.saved(func() error { return a.o.Store.AddCommand(a.ctx, c.Command) }); f != nil {
-		return f
+	if f := a.ledger.saved(func() error { return a.o.Store.AddCommand(a.ctx, c.Command) }); f != nil {
+		return nil, f
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	as.waiting = append(as.waiting, c)
-	a.sendLocked(c, c.statusLocked())
-	a.queueChangedLocked(as, c)
-	a.expireLocked(c)
-	a.pumpLocked(as)
-	return nil
+	c.sendLocked(c.statusLocked())
+	as.queueChangedLocked(c)
+	c.expireLocked()
+	return as.pumpLocked(), nil
 }
 
-// repeatedLocked reports whether a command is a repetition, and then sends its status.
-func (a *Assistants) repeatedLocked(by Client, s Submission) (*Fault, bool) {
-	taken := &Fault{Code: CodeInvalidMessage, Message: "id is already used by a different command", Details: map[string]any{"field": "id"}}
+// repeated reports whether a command is a repetition, and then sends its status. The error is a
+// [*Fault].
+func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
+	a.mu.Lock()
 	for _, as := range a.byID {
-		for _, c := range as.openLocked() {
+		for _, c := range slices.Concat(as.ending, as.openLocked()) {
 			if c.ID != s.ID || c.ExtensionID != by.ExtensionID() {
 				continue
 			}
-			if c.Text != s.Text {
-				return taken, false
+			same, status := c.Text == s.Text, c.statusLocked()
+			a.mu.Unlock()
+			if !same {
+				return false, &Fault{Code: CodeInvalidMessage, Message: "id is already used by a different command", Details: map[string]any{"field": "id"}}
 			}
-			by.Happened(c.statusLocked())
-			return nil, true
+			by.Happened(status)
+			return true, nil
 		}
 	}
+	a.mu.Unlock()
 	ended, err := a.o.Store.EndedCommand(a.ctx, s.ID, by.ExtensionID())
 	if err != nil {
-		a.o.Log.Error("reading from the store failed", "error", err)
-		return &Fault{Code: CodeInternal, Message: "the server cannot read its database"}, false
+		return false, a.internal(err)
 	}
 	if ended == nil || ended.ExtensionID != by.ExtensionID() || ended.Text != s.Text {
-		return nil, false
+		return false, nil
 	}
 	by.Happened(statusOf(ended))
-	return nil, true
+	return true, nil
 }
 
 // openLocked returns the unfinished commands, the active one first.
@@ -144,20 +159,20 @@ func (a *Assistants) targetLocked(id string) (*assistant, *Fault) {
 	return as, f
 }
 
-// openSessionLocked finds or creates the session of a command. The error is a [*Fault].
-func (a *Assistants) openSessionLocked(c *command) error {
+// openSession finds or creates the session of a command. The error is a [*Fault].
+func (c *command) openSession() error {
+	a := c.owner
 	if c.SessionID != "" {
 		s, err := a.session(c.SessionID)
 		if err == nil && s.AssistantID != c.AssistantID {
 			err = &Fault{Code: CodeSessionNotFound, Message: "the session belongs to a different assistant"}
 		}
-		c.session = s
 		return err
 	}
 	now := time.Now()
-	c.session = store.Session{ID: newID(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(a.o.SessionLifetime)}
-	c.SessionID = c.session.ID
-	if f := a.saved(func() error { return a.o.Store.AddSession(a.ctx, c.session) }); f != nil {
+	s := store.Session{ID: newID(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(a.o.SessionLifetime)}
+	c.SessionID = s.ID
+	if f := a.ledger.saved(func() error { return a.o.Store.AddSession(a.ctx, s) }); f != nil {
 		return f
 	}
 	return nil
@@ -166,30 +181,40 @@ func (a *Assistants) openSessionLocked(c *command) error {
 // Cancel cancels a command. Its client and by get its status. For a finished command, only by
 // gets the status. The error is a [*Fault].
 func (a *Assistants) Cancel(by Client, id string) error {
+	if a.cancelOpen(by, id) {
+		return nil
+	}
+	ended, err := a.o.Store.EndedCommand(a.ctx, id, by.ExtensionID())
+	if err != nil {
+		return a.internal(err)
+	}
+	if ended == nil {
+		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Details: map[string]any{"command_id": clip(id, 100)}}
+	}
+	by.Happened(statusOf(ended))
+	return nil
+}
+
+// cancelOpen cancels an unfinished command; false when none has the id.
+func (a *Assistants) cancelOpen(by Client, id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.openCommandLocked(id, by.ExtensionID())
 	if c == nil {
-		ended, err := a.o.Store.EndedCommand(a.ctx, id, by.ExtensionID())
-		if err != nil {
-			return a.internal(err)
-		}
-		if ended == nil {
-			return &Fault{Code: CodeCommandNotFound, Message: "command not found", Details: map[string]any{"command_id": clip(id, 100)}}
-		}
-		by.Happened(statusOf(ended))
-		return nil
+		return false
 	}
 	if !slices.Contains(c.watchers, by) && len(c.watchers) < 10 {
 		c.watchers = append(c.watchers, by)
 	}
-	if c.cancel != nil {
+	switch {
+	case slices.Contains(c.assistant.ending, c):
+	case c.cancel != nil:
 		c.cancel(errCancelled)
-		return nil
+	default:
+		c.removeLocked()
+		c.endLocked(outcome{status: Cancelled, err: errCancelled})
 	}
-	c.removeLocked()
-	c.endLocked(outcome{status: Cancelled, err: errCancelled})
-	return nil
+	return true
 }
 
 // openCommandLocked finds an unfinished command, preferably of the extension; nil when none
@@ -197,7 +222,7 @@ func (a *Assistants) Cancel(by Client, id string) error {
 func (a *Assistants) openCommandLocked(id, extensionID string) *command {
 	var found *command
 	for _, as := range a.byID {
-		for _, c := range as.openLocked() {
+		for _, c := range slices.Concat(as.openLocked(), as.ending) {
 			if c.ID == id && (found == nil || c.ExtensionID == extensionID) {
 				found = c
 			}
@@ -239,33 +264,36 @@ func (as *assistant) queueLocked() *Queue {
 	return q
 }
 
-// sendLocked sends an event to the client of a command. It returns false when none is connected.
-func (a *Assistants) sendLocked(c *command, e any) bool {
-	client := a.clientLocked(c.ExtensionID, c.client)
-	if client == nil {
-		return false
-	}
-	client.Happened(e)
-	return true
+// clientLocked returns the client that gets the events of the command; nil when none is connected.
+// It implements [observer].
+func (c *command) clientLocked() Client {
+	return c.owner.extensionLocked(c.ExtensionID).client(c.client)
 }
 
-// queueChangedLocked sends the queue of an assistant to the clients with commands in it, and to
+// sendLocked sends an event to the client of the command, if one is connected.
+func (c *command) sendLocked(e any) {
+	if client := c.clientLocked(); client != nil {
+		client.Happened(e)
+	}
+}
+
+// queueChangedLocked sends the queue of the assistant to the clients with commands in it, and to
 // the client of also.
-func (a *Assistants) queueChangedLocked(as *assistant, also *command) {
+func (as *assistant) queueChangedLocked(also *command) {
 	var clients []Client
 	add := func(client Client) {
 		if client != nil && !slices.Contains(clients, client) {
 			clients = append(clients, client)
 		}
 	}
-	add(a.clientLocked(also.ExtensionID, also.client))
+	add(also.clientLocked())
 	for _, c := range append(slices.Clone(as.waiting), as.current) {
 		if c != nil {
-			add(a.clientLocked(c.ExtensionID, c.client))
+			add(c.clientLocked())
 		}
 	}
 	for _, w := range also.watchers {
-		if x := a.extensions[w.ExtensionID()]; x != nil && slices.Contains(x.clients, w) {
+		if as.owner.extensionLocked(w.ExtensionID()).has(w) {
 			add(w)
 		}
 	}

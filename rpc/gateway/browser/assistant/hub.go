@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,12 +24,6 @@ func (a *Assistants) Hub() Hub { return Hub{a} }
 // errLeft is the cause for ending the commands of a trial when its extension disconnects.
 var errLeft = errors.New("the extension disconnected")
 
-// waiter is a trial that waits for an extension.
-type waiter struct {
-	want *browser.Want
-	got  chan *slot // has a capacity of one
-}
-
 // slot is an extension that a trial has reserved. It implements [browser.Slot].
 type slot struct {
 	owner     *Assistants
@@ -49,54 +42,19 @@ type slot struct {
 
 // Reserve implements [browser.Hub].
 func (h Hub) Reserve(ctx context.Context, want *browser.Want) (browser.Slot, error) {
-	a := h.a
-	w := &waiter{want: want, got: make(chan *slot, 1)}
-	a.mu.Lock()
-	a.waiters = append(a.waiters, w)
-	a.admitLocked()
-	a.mu.Unlock()
-	select {
-	case s := <-w.got:
-		return s, nil
-	case <-ctx.Done():
-	case <-a.ctx.Done():
-	}
-	a.mu.Lock()
-	a.waiters = slices.DeleteFunc(a.waiters, func(other *waiter) bool { return other == w })
-	a.mu.Unlock()
-	select {
-	case s := <-w.got:
-		s.Release()
-	default:
-	}
-	if err := context.Cause(ctx); err != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.a.ctx, func() { cancel(&executor.RetryError{Reason: "the server is shutting down"}) })()
+	s, err := h.a.pool.Reserve(ctx, want)
+	if err != nil {
 		return nil, err
 	}
-	return nil, &executor.RetryError{Reason: "the server is shutting down"}
+	return s, nil
 }
 
-// admitLocked gives free extensions to waiting trials, in order of arrival.
-func (a *Assistants) admitLocked() {
-	if len(a.waiters) == 0 || a.closing {
-		return
-	}
-	ids := slices.Sorted(maps.Keys(a.extensions))
-	a.waiters = slices.DeleteFunc(a.waiters, func(w *waiter) bool {
-		for _, id := range ids {
-			if c := a.extensions[id].freeLocked(w.want); c != nil {
-				s := &slot{owner: a, extension: a.extensions[id], client: c, attempt: w.want.ID, session: newID()}
-				s.extension.slot = s
-				w.got <- s
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// freeLocked returns a connection of the extension for a trial; nil when it has none.
-func (x *extension) freeLocked(w *browser.Want) Client {
-	if x.id == "" || x.slot != nil || x.busy > 0 || w.Extension != "" && !strings.EqualFold(w.Extension, x.id) {
+// clientFor returns a connection of the extension for a trial; nil when it has none.
+func (x *extension) clientFor(w *browser.Want) Client {
+	if x.id == "" || w.Extension != "" && !strings.EqualFold(w.Extension, x.id) {
 		return nil
 	}
 	for _, c := range slices.Backward(x.clients) {
@@ -123,21 +81,19 @@ func (s *slot) Release() {
 	a := s.owner
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s.extension.slot != s {
+	if s.extension.slot() != s {
 		return
 	}
-	s.extension.slot = nil
-	a.forgetLocked(s.extension)
-	a.admitLocked()
+	a.pool.GiveBack(s.extension.member, s)
 	for _, as := range a.sortedLocked() {
-		a.pumpLocked(as)
+		as.pumpLocked()
 	}
 }
 
 // Execute implements [browser.Slot].
 func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browser.Step)) (*browser.Answer, error) {
 	a := s.owner
-	made, err := a.made(c)
+	made, err := s.made(c)
 	if err != nil {
 		return nil, err
 	}
@@ -198,9 +154,10 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 }
 
 // made returns the assistant for a command of a trial.
-func (a *Assistants) made(c *browser.Command) (*browser.Made, error) {
+func (s *slot) made(c *browser.Command) (*browser.Made, error) {
+	a := s.owner
 	if c.Made != nil {
-		if f := a.checkCapabilities(c.Made.Capabilities); f != nil {
+		if f := a.o.checkCapabilities(c.Made.Capabilities); f != nil {
 			return nil, executor.Permanent(f)
 		}
 		return c.Made, nil
@@ -249,17 +206,17 @@ func (h Hub) Extensions(context.Context) ([]*browser.Extension, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := []*browser.Extension{}
-	for _, id := range slices.Sorted(maps.Keys(a.extensions)) {
-		x := a.extensions[id]
+	for _, m := range a.pool.All() {
+		x := m.Offer
 		for _, c := range x.clients {
 			d := c.Describe()
-			e := &browser.Extension{ID: id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since, Messages: d.Messages}
-			if s := x.slot; s != nil && s.client == c {
+			e := &browser.Extension{ID: x.id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since, Messages: d.Messages}
+			if s := x.slot(); s != nil && s.client == c {
 				e.Trial, e.Command = s.attempt, text.Clip(s.command, shownText)
 				e.Tool = s.use.name()
 			}
 			for _, as := range a.sortedLocked() {
-				if cur := as.current; cur != nil && cur.executing && a.clientLocked(cur.ExtensionID, cur.client) == c {
+				if cur := as.current; cur != nil && cur.executing && cur.clientLocked() == c {
 					e.Command, e.Tool = text.Clip(cur.Text, shownText), cur.use.name()
 				}
 			}

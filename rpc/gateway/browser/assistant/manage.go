@@ -1,6 +1,7 @@
 package assistant
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,52 +54,73 @@ type Draft struct {
 // Create creates an inactive assistant. The error is a [*Fault].
 func (a *Assistants) Create(d Draft) (*Assistant, error) {
 	d.Name, d.Instructions, d.Model = strings.TrimSpace(Sanitize(d.Name)), strings.TrimSpace(Sanitize(d.Instructions)), strings.TrimSpace(Sanitize(d.Model))
-	if f := a.check(&d); f != nil {
+	if f := a.o.check(&d); f != nil {
+		return nil, f
+	}
+	var created *Assistant
+	err := a.ledger.do(func() (err error) {
+		created, err = a.create(d)
+		return err
+	})
+	return created, err
+}
+
+// create is the job of Create.
+func (a *Assistants) create(d Draft) (*Assistant, error) {
+	a.mu.Lock()
+	f := a.roomForLocked(d.Name)
+	a.mu.Unlock()
+	if f != nil {
+		return nil, f
+	}
+	now := time.Now()
+	as := &assistant{owner: a, row: store.Assistant{
+		ID: newID(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities, CreatedAt: now, UpdatedAt: now,
+	}}
+	if f := a.ledger.saved(func() error { return a.o.Store.Add(a.ctx, as.row) }); f != nil {
 		return nil, f
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, as := range a.byID {
-		if strings.EqualFold(as.row.Name, d.Name) || store.NameKey(as.row.Name) == store.NameKey(d.Name) {
-			return nil, &Fault{Code: CodeNameTaken, Message: fmt.Sprintf("an assistant named %q already exists", as.row.Name)}
-		}
-	}
-	if len(a.byID) >= a.o.MaxAssistants {
-		return nil, &Fault{Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)), Details: map[string]any{"max_allowed": a.o.MaxAssistants}}
-	}
-	now := time.Now()
-	as := &assistant{row: store.Assistant{
-		ID: newID(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities, CreatedAt: now, UpdatedAt: now,
-	}}
-	if f := a.saved(func() error { return a.o.Store.Add(a.ctx, as.row) }); f != nil {
-		return nil, f
-	}
 	a.byID[as.row.ID] = as
 	return as.public(), nil
 }
 
+// roomForLocked reports why no assistant with a name can be created.
+func (a *Assistants) roomForLocked(name string) *Fault {
+	for _, as := range a.byID {
+		if strings.EqualFold(as.row.Name, name) || store.NameKey(as.row.Name) == store.NameKey(name) {
+			return &Fault{Code: CodeNameTaken, Message: fmt.Sprintf("an assistant named %q already exists", as.row.Name)}
+		}
+	}
+	if len(a.byID) >= a.o.MaxAssistants {
+		return &Fault{Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)), Details: map[string]any{"max_allowed": a.o.MaxAssistants}}
+	}
+	return nil
+}
+
 // check validates a draft.
-func (a *Assistants) check(d *Draft) *Fault {
+func (o *Options) check(d *Draft) *Fault {
 	switch n := utf8.RuneCountInString(d.Name); {
-	case n < 1 || n > a.o.MaxNameChars:
-		return &Fault{Code: CodeInvalidName, Message: fmt.Sprintf("name must have 1 to %d characters, got %d", a.o.MaxNameChars, n)}
+	case n < 1 || n > o.MaxNameChars:
+		return &Fault{Code: CodeInvalidName, Message: fmt.Sprintf("name must have 1 to %d characters, got %d", o.MaxNameChars, n)}
 	case strings.ContainsFunc(d.Name, func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && r != ' ' && r != '-'
 	}):
 		return &Fault{Code: CodeInvalidName, Message: "name can contain only letters, digits, spaces and hyphens"}
 	}
-	if n := utf8.RuneCountInString(d.Instructions); n < leastInstructions || n > a.o.MaxInstructionsChars {
-		return &Fault{Code: CodeInvalidInstructions, Message: fmt.Sprintf("instructions must have %d to %d characters, got %d", leastInstructions, a.o.MaxInstructionsChars, n)}
+	if n := utf8.RuneCountInString(d.Instructions); n < leastInstructions || n > o.MaxInstructionsChars {
+		return &Fault{Code: CodeInvalidInstructions, Message: fmt.Sprintf("instructions must have %d to %d characters, got %d", leastInstructions, o.MaxInstructionsChars, n)}
 	}
 	if len(d.Model) > mostModel {
 		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("name of the model must have at most %d bytes", mostModel), Details: map[string]any{"field": "payload.model"}}
 	}
-	return a.checkCapabilities(d.Capabilities)
+	return o.checkCapabilities(d.Capabilities)
 }
 
-func (a *Assistants) checkCapabilities(names []string) *Fault {
-	if n := len(names); n < 1 || n > a.o.MaxCapabilities {
-		return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capabilities must have 1 to %d entries, got %d", a.o.MaxCapabilities, n)}
+func (o *Options) checkCapabilities(names []string) *Fault {
+	if n := len(names); n < 1 || n > o.MaxCapabilities {
+		return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capabilities must have 1 to %d entries, got %d", o.MaxCapabilities, n)}
 	}
 	for i, name := range names {
 		if _, ok := tools[name]; !ok {
@@ -123,65 +145,92 @@ func (a *Assistants) findLocked(id string) (*assistant, *Fault) {
 // active one first, if any. All clients except by get [AssistantChanged] for them. The error is
 // a [*Fault].
 func (a *Assistants) Activate(by Client, id string) ([]*Assistant, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	as, f := a.findLocked(id)
-	if f != nil {
-		return nil, f
-	}
-	now := time.Now()
-	if f := a.saved(func() error { return a.o.Store.Activate(a.ctx, id, now) }); f != nil {
-		return nil, f
-	}
-	changed := []*assistant{as}
-	if before := a.active; before != nil && before != as {
-		before.row.Active, before.row.UpdatedAt = false, now
-		changed = []*assistant{before, as}
-	}
-	as.row.Active, as.row.UpdatedAt, as.row.LastActiveAt = true, now, now
-	a.active = as
-	return a.changedLocked(by, changed...), nil
+	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
+		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, id, now) }
+		return write, func() []*assistant {
+			changed := []*assistant{as}
+			if before := a.active; before != nil && before != as {
+				before.row.Active, before.row.UpdatedAt = false, now
+				changed = []*assistant{before, as}
+			}
+			as.row.Active, as.row.UpdatedAt, as.row.LastActiveAt = true, now, now
+			a.active = as
+			return changed
+		}
+	})
 }
 
 // Deactivate makes an assistant inactive. Its commands continue. All clients except by get
 // [AssistantChanged]. The error is a [*Fault].
 func (a *Assistants) Deactivate(by Client, id string) (*Assistant, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	as, f := a.findLocked(id)
-	if f != nil {
-		return nil, f
-	}
-	if as == a.active {
-		now := time.Now()
-		if f := a.saved(func() error { return a.o.Store.Activate(a.ctx, "", now) }); f != nil {
-			return nil, f
+	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
+		if as != a.active {
+			return nil, func() []*assistant { return []*assistant{as} }
 		}
-		as.row.Active, as.row.UpdatedAt = false, now
-		a.active = nil
-	}
-	return a.changedLocked(by, as)[0], nil
+		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, "", now) }
+		return write, func() []*assistant {
+			as.row.Active, as.row.UpdatedAt = false, now
+			a.active = nil
+			return []*assistant{as}
+		}
+	}))
 }
 
 // Delete deletes an assistant with its sessions, and cancels its commands. All clients except by
 // get [AssistantChanged]. The error is a [*Fault].
 func (a *Assistants) Delete(by Client, id string) (*Assistant, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	as, f := a.findLocked(id)
-	if f != nil {
-		return nil, f
+	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
+		write := func(ctx context.Context) error { return a.o.Store.Delete(ctx, id, now) }
+		return write, func() []*assistant {
+			as.row.Active, as.row.UpdatedAt, as.row.Deleted = false, now, now
+			delete(a.byID, id)
+			if a.active == as {
+				a.active = nil
+			}
+			return []*assistant{as}
+		}
+	}))
+}
+
+// first returns the only changed assistant.
+func first(changed []*Assistant, err error) (*Assistant, error) {
+	if err != nil {
+		return nil, err
 	}
-	now := time.Now()
-	if f := a.saved(func() error { return a.o.Store.Delete(a.ctx, id, now) }); f != nil {
-		return nil, f
-	}
-	as.row.Active, as.row.UpdatedAt, as.row.Deleted = false, now, now
-	delete(a.byID, id)
-	if a.active == as {
-		a.active = nil
-	}
-	deleted := a.changedLocked(by, as)[0]
+	return changed[0], nil
+}
+
+// change changes an assistant, first in the store and then here. plan is called under a.mu and
+// returns the write, nil for none, and the change that follows it, which returns the changed
+// assistants. All clients except by get [AssistantChanged]. The error is a [*Fault].
+func (a *Assistants) change(by Client, id string, plan func(as *assistant, now time.Time) (write func(context.Context) error, apply func() []*assistant)) (changed []*Assistant, err error) {
+	err = a.ledger.do(func() error {
+		a.mu.Lock()
+		as, f := a.findLocked(id)
+		if f != nil {
+			a.mu.Unlock()
+			return f
+		}
+		write, apply := plan(as, time.Now())
+		a.mu.Unlock()
+		if write != nil {
+			if f := a.ledger.saved(func() error { return write(a.ctx) }); f != nil {
+				return f
+			}
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		changed = a.changedLocked(by, apply()...)
+		if !as.row.Deleted.IsZero() {
+			as.endAllLocked()
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// endAllLocked cancels the commands of a deleted assistant.
+func (as *assistant) endAllLocked() {
 	for _, c := range slices.Clone(as.waiting) {
 		c.removeLocked()
 		c.endLocked(outcome{status: Cancelled, err: errDeleted})
@@ -189,7 +238,6 @@ func (a *Assistants) Delete(by Client, id string) (*Assistant, error) {
 	if as.current != nil {
 		as.current.cancel(errDeleted)
 	}
-	return deleted, nil
 }
 
 // changedLocked sends changes to all clients but one, and returns them.
@@ -198,8 +246,8 @@ func (a *Assistants) changedLocked(by Client, changed ...*assistant) []*Assistan
 	for _, as := range changed {
 		all = append(all, as.public())
 	}
-	for _, x := range a.extensions {
-		for _, c := range x.clients {
+	for _, m := range a.pool.All() {
+		for _, c := range m.Offer.clients {
 			if c == by {
 				continue
 			}

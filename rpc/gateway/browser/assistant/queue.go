@@ -31,27 +31,38 @@ type outcome struct {
 }
 
 // pumpLocked starts the next command with a connected extension, unless a command of the
-// assistant is active.
-func (a *Assistants) pumpLocked(as *assistant) {
+// assistant is active. It returns the started one; nil without one.
+func (as *assistant) pumpLocked() *command {
+	a := as.owner
 	if as.current != nil || a.closing || !as.row.Deleted.IsZero() {
-		return
+		return nil
 	}
 	for _, c := range as.waiting {
-		x := a.extensions[c.ExtensionID]
-		if x == nil || len(x.clients) == 0 || x.slot != nil {
+		x := a.extensionLocked(c.ExtensionID)
+		if x == nil || len(x.clients) == 0 || x.slot() != nil {
 			continue
 		}
 		c.removeLocked()
 		as.current = c
 		x.busy++
 		c.startLocked()
-		return
+		return c
+	}
+	return nil
+}
+
+// await waits until the client of a started command has its status, so that the status precedes
+// the answers to later messages of the client. It does nothing for nil. The caller does not hold
+// Assistants.mu.
+func (c *command) await() {
+	if c != nil {
+		<-c.announced
 	}
 }
 
 // removeLocked removes a command from the waiting ones.
 func (c *command) removeLocked() {
-	c.stopExpiry()
+	c.expiry.Stop()
 	c.assistant.waiting = slices.DeleteFunc(c.assistant.waiting, func(other *command) bool { return other == c })
 }
 
@@ -61,16 +72,19 @@ func (c *command) startLocked() {
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancelCause(a.ctx)
 	c.clock = newClock(a.o.CommandTimeout, func() { c.cancel(errTooLate) })
-	history := a.historyLocked(c.SessionID)
-	if !a.isDownLocked(c.assistant.row.Model) {
-		c.recordStartLocked()
-	}
+	c.announced = make(chan struct{})
+	down := a.isDownLocked(c.assistant.row.Model)
 	l := &loop{
 		owner: a, commandID: c.ID, extensionID: c.ExtensionID, sessionID: c.SessionID, text: c.Text,
 		instructions: c.assistant.row.Instructions, model: c.assistant.row.Model, capabilities: c.assistant.row.Capabilities,
-		clock: c.clock, maxTurns: mostTurns, patient: true, stream: c.Stream, observer: c, history: history,
+		clock: c.clock, maxTurns: mostTurns, patient: true, stream: c.Stream, observer: c,
 	}
 	a.all.Go(func() {
+		l.history = a.history(l.sessionID)
+		if !down {
+			c.recordStart()
+		}
+		close(c.announced)
 		out := l.outcome(ctx)
 		c.cancel(nil)
 		c.clock.stop()
@@ -80,35 +94,77 @@ func (c *command) startLocked() {
 	})
 }
 
-// recordStartLocked stores that the execution of a command starts. It precedes any effect, so
-// that no command is executed twice.
-func (c *command) recordStartLocked() {
-	if c.executing {
-		return
-	}
+// record writes the command with another status, and then gives it that status. Only the
+// goroutine of the command calls it. The error is a [*Fault].
+func (c *command) record(status string) error {
 	a := c.owner
-	c.executing = true
-	c.Status = Executing
-	if c.StartedAt.IsZero() {
-		c.StartedAt = time.Now()
+	a.mu.Lock()
+	row := *c.Command
+	a.mu.Unlock()
+	if row.Status = status; status == Executing && row.StartedAt.IsZero() {
+		row.StartedAt = time.Now()
 	}
-	if f := a.saved(func() error { return a.o.Store.UpdateCommand(a.ctx, c.Command) }); f != nil {
-		c.cancel(f)
+	err := a.ledger.do(func() error {
+		if f := a.ledger.saved(func() error { return a.o.Store.UpdateCommand(a.writing, &row) }); f != nil {
+			return f
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c.Status, c.StartedAt, c.executing = status, row.StartedAt, status == Executing
+	return nil
+}
+
+// recordStart stores that the execution of a command starts. It precedes any effect, so that no
+// command is executed twice.
+func (c *command) recordStart() {
+	a := c.owner
+	a.mu.Lock()
+	executing := c.executing
+	a.mu.Unlock()
+	if executing {
 		return
 	}
+	if err := c.record(Executing); err != nil {
+		c.cancel(err)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if !c.said {
 		c.said = true
 		c.addMessageLocked("user", c.Text)
 	}
-	a.sendLocked(c, c.statusLocked())
+	c.sendLocked(c.statusLocked())
 	if len(c.assistant.waiting) > 0 {
-		a.queueChangedLocked(c.assistant, c)
+		c.assistant.queueChangedLocked(c)
 	}
 }
 
-// endLocked stores the end of a command that no longer waits, and starts the next one.
+// saveLocked queues a write of the command's row. then is called after it, without
+// Assistants.mu.
+func (c *command) saveLocked(then func(*Fault)) {
+	a, row := c.owner, *c.Command
+	a.ledger.write(func() error { return a.o.Store.UpdateCommand(a.writing, &row) }, then)
+}
+
+// unsaved reports a failed write to the client of the command. It does nothing without a fault.
+func (c *command) unsaved(f *Fault) {
+	if f == nil {
+		return
+	}
+	c.owner.mu.Lock()
+	defer c.owner.mu.Unlock()
+	c.sendLocked(Failure{CommandID: c.ID, Fault: f})
+}
+
+// endLocked stores the end of a command that no longer waits, reports it, and starts the next one.
 func (c *command) endLocked(out outcome) {
-	a, as := c.owner, c.assistant
+	a := c.owner
 	c.Status, c.Result, c.EndedAt = out.status, clip(out.text, mostKept), time.Now()
 	if out.err != nil && out.status != Cancelled {
 		c.Error = clip(a.o.Redact(out.err.Error()), mostError)
@@ -117,30 +173,51 @@ func (c *command) endLocked(out outcome) {
 	if (out.status == Completed || out.status == Failed) && out.text != "" {
 		c.addMessageLocked("assistant", c.Result)
 	}
-	client := a.clientLocked(c.ExtensionID, c.client)
-	c.Reported = client != nil
-	_ = a.saved(func() error { return a.o.Store.UpdateCommand(context.WithoutCancel(a.ctx), c.Command) })
+	c.Reported = c.clientLocked() != nil
+	c.assistant.ending = append(c.assistant.ending, c)
+	c.saveLocked(func(f *Fault) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		c.endedLocked(out, f)
+	})
+}
+
+// endedLocked reports the end of a command, which is in the store unless the write failed.
+func (c *command) endedLocked(out outcome, f *Fault) {
+	a, as := c.owner, c.assistant
+	as.ending = slices.DeleteFunc(as.ending, func(other *command) bool { return other == c })
+	client := c.clientLocked()
+	if reported := client != nil; reported != c.Reported { // it left or arrived meanwhile
+		c.Reported = reported
+		c.saveLocked(c.unsaved)
+	}
 	if client == nil {
-		a.unreported = append(a.unreported, c.Command)
+		a.unreported = append(a.unreported, c)
 		a.unreported = a.unreported[max(0, len(a.unreported)-mostUnreported):]
 	} else {
 		sendEnd(client, c.Command, out.unavailable, out.all)
+		if f != nil {
+			client.Happened(Failure{CommandID: c.ID, Fault: f})
+		}
 	}
 	for _, w := range c.watchers {
-		if x := a.extensions[w.ExtensionID()]; w != client && x != nil && slices.Contains(x.clients, w) {
+		if w != client && a.extensionLocked(w.ExtensionID()).has(w) {
 			w.Happened(c.statusLocked())
 		}
 	}
+	x := a.extensionLocked(c.ExtensionID)
 	if as.current == c {
 		as.current = nil
-		if x := a.extensions[c.ExtensionID]; x != nil {
+		if x != nil {
 			x.busy--
-			a.forgetLocked(x)
+			a.pool.Forget(x.member)
 		}
 	}
-	a.queueChangedLocked(as, c)
-	a.pumpLocked(as)
-	a.admitLocked()
+	as.queueChangedLocked(c)
+	as.pumpLocked()
+	if x != nil {
+		a.pool.Offer(x.member)
+	}
 }
 
 // sendEnd sends a client the result of a command: the answer, complete for a streamed one, and
@@ -163,9 +240,14 @@ func sendEnd(client Client, row *store.Command, unavailable bool, all string) {
 	}
 }
 
-// historyLocked returns the messages of a session in the form for models.
-func (a *Assistants) historyLocked(sessionID string) []provider.Message {
-	messages, err := a.o.Store.Messages(a.ctx, sessionID, historyMessages, historyBytes)
+// history returns the messages of a session in the form for models, with those whose write is
+// queued.
+func (a *Assistants) history(sessionID string) []provider.Message {
+	var messages []store.Message
+	err := a.ledger.do(func() (err error) {
+		messages, err = a.o.Store.Messages(a.ctx, sessionID, historyMessages, historyBytes)
+		return err
+	})
 	if err != nil {
 		a.o.Log.Error("reading from the store failed", "error", err)
 	}
@@ -180,30 +262,27 @@ func (a *Assistants) historyLocked(sessionID string) []provider.Message {
 }
 
 // started implements [observer].
-func (c *command) started() {
-	c.owner.mu.Lock()
-	defer c.owner.mu.Unlock()
-	c.recordStartLocked()
-}
+func (c *command) started() { c.recordStart() }
 
 // blocked implements [observer]. A command without any effects waits again.
 func (c *command) blocked(answered bool) {
 	a := c.owner
 	a.mu.Lock()
+	waits := c.executing && !answered
+	a.mu.Unlock()
+	if waits {
+		if err := c.record(Queued); err != nil {
+			c.cancel(err)
+			return
+		}
+	}
+	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := c.statusLocked()
-	if c.executing && !answered {
-		c.executing, c.Status = false, Queued
-		_ = a.saved(func() error { return a.o.Store.UpdateCommand(a.ctx, c.Command) })
-		s = c.statusLocked()
-	}
 	s.Message = "Service degraded: the model does not answer; retrying"
-	a.sendLocked(c, s)
-	a.queueChangedLocked(c.assistant, c)
+	c.sendLocked(s)
+	c.assistant.queueChangedLocked(c)
 }
-
-// clientLocked implements [observer].
-func (c *command) clientLocked() Client { return c.owner.clientLocked(c.ExtensionID, c.client) }
 
 // usesLocked implements [observer].
 func (c *command) usesLocked(u *use) { c.use = u }
@@ -212,7 +291,7 @@ func (c *command) usesLocked(u *use) { c.use = u }
 func (c *command) part(text string) {
 	c.owner.mu.Lock()
 	defer c.owner.mu.Unlock()
-	c.owner.sendLocked(c, Chunk{CommandID: c.ID, SessionID: c.SessionID, Text: text})
+	c.sendLocked(Chunk{CommandID: c.ID, SessionID: c.SessionID, Text: text})
 }
 
 // step implements [observer].
@@ -223,9 +302,7 @@ func (c *command) addMessageLocked(role, text string) {
 	a, now := c.owner, time.Now()
 	s := store.Session{ID: c.SessionID, AssistantID: c.AssistantID}
 	m := store.Message{ID: newID(), Role: role, Content: text, CreatedAt: now}
-	_ = a.saved(func() error {
-		return a.o.Store.AddMessage(context.WithoutCancel(a.ctx), s, m, now.Add(a.o.SessionLifetime))
-	})
+	a.ledger.write(func() error { return a.o.Store.AddMessage(a.writing, s, m, now.Add(a.o.SessionLifetime)) }, c.unsaved)
 	c.assistant.row.LastActiveAt = now
 }
 
@@ -234,29 +311,18 @@ func (a *Assistants) isDownLocked(model string) bool { return a.o.Model == nil |
 
 // expireLocked limits the waiting time of a command while its extension is connected and the
 // model does not answer.
-func (a *Assistants) expireLocked(c *command) {
-	if c.expiry != nil || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDownLocked(c.assistant.row.Model) || a.clientLocked(c.ExtensionID, nil) == nil {
+func (c *command) expireLocked() {
+	a := c.owner
+	if c.expiry.Running() || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDownLocked(c.assistant.row.Model) || c.clientLocked() == nil {
 		return
 	}
-	var timer *time.Timer
-	timer = time.AfterFunc(a.o.CommandTimeout, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if c.expiry != timer || a.closing {
+	c.expiry.Set(&a.mu, a.o.CommandTimeout, func() {
+		if a.closing {
 			return
 		}
 		c.removeLocked()
 		c.endLocked(outcome{status: TimedOut, err: fmt.Errorf("no answer within %v", a.o.CommandTimeout), unavailable: true})
 	})
-	c.expiry = timer
-}
-
-// stopExpiry removes that limit. Assistants.mu is held.
-func (c *command) stopExpiry() {
-	if c.expiry != nil {
-		c.expiry.Stop()
-		c.expiry = nil
-	}
 }
 
 // setDown records whether a model answers.
@@ -276,9 +342,9 @@ func (a *Assistants) setDown(model string, down bool) {
 		}
 		for _, c := range as.waiting {
 			if down {
-				a.expireLocked(c)
+				c.expireLocked()
 			} else {
-				c.stopExpiry()
+				c.expiry.Stop()
 			}
 		}
 	}
@@ -288,7 +354,7 @@ func (a *Assistants) setDown(model string, down bool) {
 func (a *Assistants) giveUpLocked(now time.Time) {
 	for _, as := range a.byID {
 		for _, c := range slices.Clone(as.waiting) {
-			if now.Sub(c.QueuedAt) > queuedLifetime && a.clientLocked(c.ExtensionID, nil) == nil {
+			if now.Sub(c.QueuedAt) > queuedLifetime && c.clientLocked() == nil {
 				c.removeLocked()
 				c.endLocked(outcome{status: TimedOut, err: errAway})
 			}

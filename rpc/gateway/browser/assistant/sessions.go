@@ -69,8 +69,16 @@ func (a *Assistants) Messages(id string) (store.Session, []store.Message, error)
 
 // Archive keeps a session permanently, or lets it expire again. The error is a [*Fault].
 func (a *Assistants) Archive(id string, archived bool) (store.Session, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	var s store.Session
+	err := a.ledger.do(func() (err error) {
+		s, err = a.archive(id, archived)
+		return err
+	})
+	return s, err
+}
+
+// archive is the job of Archive.
+func (a *Assistants) archive(id string, archived bool) (store.Session, error) {
 	s, err := a.session(id)
 	if err != nil {
 		return s, err
@@ -81,7 +89,7 @@ func (a *Assistants) Archive(id string, archived bool) (store.Session, error) {
 		s.ArchivedAt = now
 	}
 	var full bool
-	f := a.saved(func() error {
+	f := a.ledger.saved(func() error {
 		err := a.o.Store.Archive(a.ctx, s, s.ArchivedAt, s.ExpiresAt)
 		if full = errors.Is(err, store.ErrTooManyArchived); full {
 			return nil
