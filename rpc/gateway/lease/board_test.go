@@ -88,15 +88,20 @@ func TestTimer(t *testing.T) {
 			defer mu.Unlock()
 			timer.Set(mu, d, func() { fired++ })
 		}
+		check := func(running bool, calls int) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			require.Equal(t, running, timer.Running())
+			require.Equal(t, calls, fired)
+		}
 		set(time.Second)
 		set(2 * time.Second)
 		time.Sleep(1500 * time.Millisecond)
-		require.True(t, timer.Running())
-		require.Zero(t, fired)
+		check(true, 0)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, 1, fired)
-		require.False(t, timer.Running())
+		check(false, 1)
 
 		// It does not fire when it is stopped while its function waits for the mutex.
 		set(time.Second)
@@ -105,8 +110,7 @@ func TestTimer(t *testing.T) {
 		timer.Stop()
 		mu.Unlock()
 		synctest.Wait()
-		require.Equal(t, 1, fired)
-		timer.Stop()
+		check(false, 1)
 	})
 }
 

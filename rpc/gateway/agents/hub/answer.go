@@ -205,7 +205,9 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	}
 	h.mu.Unlock()
 	if o != Kept {
-		_, _, _, _ = h.store.TakeAnswer(context.Background(), id)
+		if _, _, _, err := h.store.TakeAnswer(context.Background(), id); err != nil {
+			h.log.Error("stored answer could not be removed", "evaluation", id, "error", err)
+		}
 	}
 	return o
 }
