@@ -14,10 +14,9 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"waza/eval/text"
-	"waza/rpc"
 )
 
-// daemon is the JSON-RPC server of this process with a connection as its only client. Its
+// daemon is a connection to a [Daemon], as its only client. Its
 // methods are safe for concurrent use.
 type daemon struct {
 	conn   *jsonrpc2.Conn
@@ -27,7 +26,7 @@ type daemon struct {
 
 // dial connects to a server as the client that owns its runs. Relative paths are resolved
 // against dir.
-func dial(s *rpc.Server, dir string) (*daemon, error) {
+func dial(s Daemon, dir string) (*daemon, error) {
 	ours, theirs := net.Pipe()
 	d := &daemon{served: make(chan struct{})}
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"waza/rpc"
 	"waza/runner"
 )
 
@@ -20,14 +21,22 @@ func serverOf(t *testing.T, dir, state string) *server {
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
-	s, err := newServer(Options{Dir: dir, Runner: r})
+	daemon := newDaemon(t, r)
+	s, err := newServer(Options{Dir: dir, Daemon: daemon, Runner: r})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 		defer cancel()
 		s.leave()
 		s.daemon.close(ctx)
-		require.NoError(t, s.rpc.Shutdown(ctx))
+		require.NoError(t, daemon.Shutdown(ctx))
 	})
 	return s
+}
+
+func newDaemon(t *testing.T, r *runner.Runner) Daemon {
+	t.Helper()
+	daemon, err := rpc.New(rpc.Options{Runner: r})
+	require.NoError(t, err)
+	return daemon
 }

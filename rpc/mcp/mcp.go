@@ -1,9 +1,9 @@
 // Package mcp lets agents work with suites and runs over the Model Context Protocol. The command
 // line calls [Main].
 //
-//	agent ─ stdio ─► stdio.go ─► mcp.Server ─► tools ─► rpc.Server ─► runner
-//	                 limits       the SDK       │        by JSON-RPC, in this process
-//	                                            └──────► runner: results, transcripts
+//	agent ─ stdio ─► stdio.go ─► mcp.Server ─► tools ─► Daemon ─► runner
+//	                 limits       the SDK       │        by JSON-RPC
+//	                                            └──► runner: results, transcripts
 //
 // The server is a client of the daemon in its own process. Its tools call the daemon's methods,
 // so a run that an agent starts is recorded, listed and cancelled like all others. This package
@@ -25,17 +25,26 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waza/rpc"
 	"waza/rpc/host"
 	"waza/runner"
 )
 
-// Options configure [Main]. Dir and Runner are required.
+// A Daemon serves JSON-RPC in this process. An rpc.Server is one.
+type Daemon interface {
+	// ServeStdio serves one client until in ends, and then cancels its runs.
+	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
+	// Shutdown ends all connections and runs. It returns an error if ctx ends before they do.
+	Shutdown(ctx context.Context) error
+}
+
+// Options configure [Main]. Dir, Daemon and Runner are required.
 type Options struct {
 	// Dir is the directory for relative paths, as an absolute path. Suites and skills outside of
 	// it are refused.
 	Dir string
-	// Runner starts and finds runs. Main closes it.
+	// Daemon starts runs with Runner. Main shuts it down, which closes Runner.
+	Daemon Daemon
+	// Runner finds runs.
 	Runner *runner.Runner
 	// Logger receives messages for people, never protocol messages; nil discards them.
 	Logger *slog.Logger
@@ -78,7 +87,7 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options) in
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
 	s.daemon.close(limit)
-	if serr := s.rpc.Shutdown(limit); serr != nil {
+	if serr := o.Daemon.Shutdown(limit); serr != nil {
 		fmt.Fprintf(stderr, "waza: some runs did not end in time: %v\n", serr)
 	}
 	switch {
@@ -96,7 +105,6 @@ func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options) in
 type server struct {
 	dir    string // absolute, without links
 	runner *runner.Runner
-	rpc    *rpc.Server
 	daemon *daemon
 	mcp    *sdk.Server
 	log    *slog.Logger
@@ -112,10 +120,7 @@ func newServer(o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{dir: dir, runner: o.Runner, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), leaves: make(chan struct{})}
-	if s.rpc, err = rpc.New(rpc.Options{Runner: o.Runner, Logger: s.log, Version: o.Version}); err != nil {
-		return nil, err
-	}
-	if s.daemon, err = dial(s.rpc, dir); err != nil {
+	if s.daemon, err = dial(o.Daemon, dir); err != nil {
 		return nil, err
 	}
 	s.life, s.leave = context.WithCancel(context.Background())

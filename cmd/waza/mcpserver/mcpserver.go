@@ -13,6 +13,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/rpc"
 	"waza/rpc/mcp"
 	"waza/runner"
 )
@@ -96,5 +97,9 @@ func (o Options) serve(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Runner: r, Logger: log, Version: o.Version}))
+	daemon, err := rpc.New(rpc.Options{Runner: r, Logger: log, Version: o.Version})
+	if err != nil {
+		return exit.New(exit.Usage, err, "")
+	}
+	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r, Logger: log, Version: o.Version}))
 }
