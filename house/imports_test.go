@@ -20,15 +20,15 @@ import (
 const repositoryRoot = ".."
 
 // importRules are the rules for imports, read from left to right. A pattern that ends in /...
-// also matches everything below it. Rules between layers apply to tests, too; tests can do what
-// a rule forbids to the package itself.
+// also matches everything below it. Rules between layers also apply to tests. Tests are exempt
+// from the other rules.
 var importRules = []struct {
 	who          string
 	mayNotImport []string
 	reason       string
 	inTests      bool
 }{
-	{"eval/...", waza("runner/...", "rpc/...", "cmd/..."), "it contains the content of suites, and is the lowest layer", true},
+	{"eval/...", waza("runner/...", "rpc/...", "cmd/..."), "it is the lowest layer, and contains what a suite is", true},
 	{"runner/...", waza("rpc/...", "cmd/..."), "it runs suites for any caller", true},
 	{"rpc/...", waza("cmd/..."), "the command line is one of its users", true},
 	{"editors/...", waza("cmd/..."), "nothing imports cmd", true},
@@ -37,21 +37,21 @@ var importRules = []struct {
 	{"cmd/waza/terminal", waza("cmd/waza/..."), "it knows terminals only", true},
 	{"cmd/waza/output", waza("cmd/waza/flags", "cmd/waza/help", "cmd/waza/interrupt", "cmd/waza/progress", "cmd/waza/reports", "cmd/waza/review"), "all output goes through it", true},
 
-	{"eval/...", []string{"os/exec", "plugin"}, "it starts nothing", false},
+	{"eval/...", []string{"os/exec", "plugin"}, "it starts no programs", false},
 	{"eval/...", []string{"net/..."}, "it uses no network", false},
 	{"eval/...", []string{"github.com/sourcegraph/jsonrpc2"}, "it knows no JSON-RPC", true},
 	{"eval/text", waza("eval/..."), "it knows texts only", false},
 	{"eval/fields", waza("eval/..."), "it knows structs only", false},
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
-	{"eval/project", waza("eval", "eval/assist", "eval/discover", "eval/schema"), "eval and eval/discover read suites by what it says", false},
+	{"eval/project", waza("eval", "eval/assist", "eval/discover", "eval/schema"), "eval and eval/discover depend on its settings", false},
 	{"eval/discover", waza("eval", "eval/assist", "eval/schema"), "eval loads what it finds", false},
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
 	{"rpc/language", append(waza("rpc", "rpc/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
-	{"rpc/dispatch", append(waza("rpc", "rpc/host", "rpc/lsp", "rpc/language"), "go.lsp.dev/...", "net/..."), "it calls handlers, whatever they do", true},
+	{"rpc/dispatch", append(waza("rpc", "rpc/host", "rpc/lsp", "rpc/language"), "go.lsp.dev/...", "net/..."), "it does not know what its handlers do", true},
 	{"rpc/doors", waza("rpc", "rpc/host", "rpc/lsp", "rpc/language", "runner"), "it reaches agents and the router by interfaces", true},
-	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it deals with processes and users, and knows no protocol", true},
+	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it knows processes and users, and no protocol", true},
 	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{"runner/... except runner/runnertest", waza("runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
@@ -66,39 +66,44 @@ var importRules = []struct {
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},
 
-	{"runner/record", waza("rpc/...", "runner/..."), "it holds the nouns, which all other rooms use", false},
-	{"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"), "runner is made of the rooms below it", false},
-	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these are above runner or beside it", false},
-	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it compares runs, wherever they are shown", false},
-	{"runner/history", waza("runner/report/...", "runner/watch"), "it reads runs, wherever they are shown", false},
+	{"runner/record", waza("rpc/...", "runner/..."), "all other packages use its types", false},
+	{"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"), "runner depends on the packages below it", false},
+	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these packages are above runner or beside it", false},
+	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it does not know where comparisons are shown", false},
+	{"runner/history", waza("runner/report/...", "runner/watch"), "it does not know where histories are shown", false},
 	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},
-	{"runner/report/...", waza("runner/watch", "runner/telemetry"), "it shows runs and starts none", true},
-	{"runner/report", waza("runner/report/..."), "formats is above the others and lists them", false},
-	{"runner/grader", waza("runner/grader/match", "runner/grader/gradertest"), "it is the contract that families of graders fulfil", false},
-	{"runner/grader/... except runner/grader/builtin", waza("runner/grader/behavior", "runner/grader/builtin", "runner/grader/judge", "runner/grader/output", "runner/grader/person", "runner/grader/program"), "a family of graders does not know the others", false},
-	{"runner/executor", waza("runner/executor/..."), "it is the contract that executors fulfil", false},
-	{"runner/executor/acp", waza("runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
-	{"runner/executor/command", waza("runner/executor/acp", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
-	{"runner/executor/mock", waza("runner/executor/acp", "runner/executor/command", "runner/executor/model", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
-	{"runner/executor/remote", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/browser", "runner/executor/router"), "net/...", "os/exec"), "it reaches agents by an interface", false},
-	{"runner/executor/browser", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/router"), "net/...", "os/exec"), "it reaches extensions by an interface", false},
-	{"runner/executor/router", append(waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/model", "runner/executor/remote", "runner/executor/browser"), "net/...", "os/exec"), "it routes among clients that the suite describes", false},
-	{"runner/executor/model", waza("runner/executor/acp", "runner/executor/command", "runner/executor/mock", "runner/executor/remote", "runner/executor/browser", "runner/executor/router"), "an executor does not know the others", false},
+	{"runner/report/...", waza("runner/watch", "runner/telemetry"), "it only shows runs", true},
+	{"runner/report", waza("runner/report/..."), "the formats depend on it", false},
+	{"runner/grader", waza("runner/grader/... except waza/runner/grader/assertion"), "the families of graders implement its contract", false},
+	{"runner/executor", waza("runner/executor/..."), "executors implement its contract", false},
+	{"runner/executor/remote", []string{"net/...", "os/exec"}, "it reaches agents by an interface", false},
+	{"runner/executor/browser", []string{"net/...", "os/exec"}, "it reaches extensions by an interface", false},
+	{"runner/executor/router", []string{"net/...", "os/exec"}, "it routes among clients that the suite describes", false},
 	{"rpc/access", waza("eval/... except waza/eval/text", "runner/...", "rpc/...", "cmd/..."), "it knows secrets, names of hosts and log records only", false},
-	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it knows messages, whatever they ask for", false},
-	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza ties the daemon and the doors together", false},
+	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it does not know what requests ask for", false},
+	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza connects the daemon and the doors", false},
 	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},
-	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it connects processes, whatever the doors do", true},
+	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it does not know what the doors do", true},
 	{"rpc/gateway/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
 	{"rpc/gateway/owned", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
-	{"rpc/gateway/agents/...", waza("rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},
-	{"rpc/gateway/jobs/...", waza("rpc/gateway/agents/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "a door does not know the others", true},
-	{"rpc/gateway/browser/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/router/..."), "a door does not know the others", true},
-	{"rpc/gateway/router/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/..."), "a door does not know the others", true},
-	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "it holds what all doors share", true},
+	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "all doors use it", true},
 	{"rpc/gateway/store/...", waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows rows only", true},
 	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},
 	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
+}
+
+// siblings are the folders whose packages do not import each other. An import between two of
+// them is allowed only if the imported one is shared, or the importing one is on top.
+var siblings = []struct {
+	parent  string
+	shared  []string // used by all others; they import none of those
+	onTop   []string // lists or connects all others
+	inTests bool
+}{
+	{"runner/executor", nil, nil, false},
+	{"runner/grader", []string{"assertion", "gradertest", "match"}, []string{"builtin"}, false},
+	{"runner/report", []string{"reporttest"}, []string{"formats"}, false},
+	{"rpc/gateway", []string{"door", "doortest", "lease", "link", "message", "owned", "store"}, nil, true},
 }
 
 // topLevel are the visible folders of the repository.
@@ -180,12 +185,119 @@ func violations(files []goFile) []string {
 			}
 			for _, imported := range file.imports {
 				if slices.ContainsFunc(rule.mayNotImport, func(p string) bool { return matches(p, imported) }) {
-					found = append(found, fmt.Sprintf("%s: %s may not import %s: %s", file.path, rule.who, imported, rule.reason))
+					found = append(found, fmt.Sprintf("%s: %s must not import %s: %s", file.path, rule.who, imported, rule.reason))
+				}
+			}
+		}
+	}
+	return append(found, siblingViolations(files)...)
+}
+
+// siblingViolations lists the imports between packages of a folder of [siblings].
+func siblingViolations(files []goFile) []string {
+	var found []string
+	for _, s := range siblings {
+		for _, file := range files {
+			from, ok := childOf(s.parent, path.Dir(file.path))
+			if !ok || slices.Contains(s.onTop, from) || file.isTest() && !s.inTests {
+				continue
+			}
+			for _, imported := range file.imports {
+				to, ok := childOf("waza/"+s.parent, imported)
+				if ok && to != from && !slices.Contains(s.shared, to) {
+					found = append(found, fmt.Sprintf("%s: %s/%s must not import %s/%s: packages of this folder do not know each other, except those that siblings lists",
+						file.path, s.parent, from, s.parent, to))
 				}
 			}
 		}
 	}
 	return found
+}
+
+// childOf returns the name of the folder directly below parent that contains dir.
+func childOf(parent, dir string) (string, bool) {
+	below, ok := strings.CutPrefix(dir, parent+"/")
+	child, _, _ := strings.Cut(below, "/")
+	return child, ok
+}
+
+// folderCircles lists the folders that import each other, with the imports that do it. A folder
+// includes everything below it. The folders directly below a folder are compared, and the
+// package of the folder itself.
+func folderCircles(files []goFile) []string {
+	type edge struct{ parent, from, to string }
+	edges := map[edge]string{}
+	graph := map[string]map[string][]string{} // by parent and importing folder
+	for _, file := range files {
+		if file.isTest() {
+			continue
+		}
+		for _, imported := range file.imports {
+			to, ok := strings.CutPrefix(imported, "waza/")
+			if !ok {
+				continue
+			}
+			e := edge{parent: common(path.Dir(file.path), to)}
+			e.from, _ = childOf(e.parent, path.Dir(file.path))
+			e.to, _ = childOf(e.parent, to)
+			if e.parent == "" || edges[e] != "" {
+				continue // layers have rules of their own
+			}
+			edges[e] = file.path + " imports " + imported
+			if graph[e.parent] == nil {
+				graph[e.parent] = map[string][]string{}
+			}
+			graph[e.parent][e.from] = append(graph[e.parent][e.from], e.to)
+		}
+	}
+	var found []string
+	for e, example := range edges {
+		if reaches(graph[e.parent], e.to, e.from, map[string]bool{}) {
+			found = append(found, fmt.Sprintf("%s, but %s also leads back to %s", example, path.Join(e.parent, e.to), path.Join(e.parent, e.from)))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// common returns the deepest folder that contains two directories, which can be one of them.
+func common(a, b string) string {
+	for a != b && !strings.HasPrefix(b, a+"/") {
+		if a = path.Dir(a); a == "." {
+			return ""
+		}
+	}
+	return a
+}
+
+func reaches(graph map[string][]string, from, to string, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	seen[from] = true
+	return slices.ContainsFunc(graph[from], func(next string) bool { return !seen[next] && reaches(graph, next, to, seen) })
+}
+
+// No folder imports a folder that leads back to it, even if the packages do not form a circle.
+func TestFoldersFormNoCircle(t *testing.T) {
+	t.Parallel()
+	for _, v := range folderCircles(goFiles(t)) {
+		t.Error(v)
+	}
+}
+
+func TestFolderCirclesAreFound(t *testing.T) {
+	t.Parallel()
+	file := func(name, imported string) goFile { return goFile{path: name, imports: []string{imported}} }
+	stats := file("runner/stats/mean.go", "waza/runner/figure")
+	tally := file("runner/tally/tally.go", "waza/runner/stats")
+	require.Empty(t, folderCircles([]goFile{stats, tally, file("runner/run.go", "waza/runner/tally")}))
+	found := folderCircles([]goFile{stats, tally, file("runner/stats/simulation/main.go", "waza/runner/tally")})
+	require.Len(t, found, 2)
+	require.Contains(t, found[0], "runner/stats/simulation/main.go imports waza/runner/tally, but runner/tally also leads back to runner/stats")
+	require.Len(t, folderCircles([]goFile{
+		file("rpc/server.go", "waza/rpc/wire"), file("rpc/wire/wire.go", "waza/rpc/access/secrets"), file("rpc/access/access.go", "waza/rpc"),
+	}), 3, "a package, and the folders below it")
 }
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -195,7 +307,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// Every rule must be able to fail.
+// The rules find forbidden imports, and allow others.
 func TestImportRulesBite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -249,6 +361,7 @@ func TestImportRulesBite(t *testing.T) {
 	}
 }
 
+// Each pattern of each rule finds an import.
 func TestEachImportRuleBites(t *testing.T) {
 	t.Parallel()
 	for _, rule := range importRules {
@@ -263,7 +376,7 @@ func TestEachImportRuleBites(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+func TestEveryPackageHasAComment(t *testing.T) {
 	t.Parallel()
 	docs := map[string]string{}
 	names := map[string]string{}
@@ -283,13 +396,13 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestFoldersAreThoseOfTheHouse(t *testing.T) {
+func TestTopLevelFolders(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(filepath.FromSlash(repositoryRoot))
 	require.NoError(t, err)
 	for _, entry := range entries {
 		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
-			require.Contains(t, topLevel, entry.Name(), "a folder that CONTRIBUTING.md knows nothing of")
+			require.Contains(t, topLevel, entry.Name(), "a folder that topLevel does not list")
 		}
 	}
 }

@@ -23,10 +23,10 @@ import (
 	"waza/cmd/waza/config"
 	"waza/cmd/waza/flags"
 	"waza/runner/fleet"
-	"waza/runner/fleet/address"
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/offer"
 	"waza/runner/fleet/seal"
+	"waza/runner/fleetaddr"
 )
 
 var deployDir = filepath.Join("..", "..", "docs", "deploy")
@@ -140,7 +140,7 @@ func TestDeployNamesWhatExists(t *testing.T) {
 			}
 		}
 		for _, variable := range regexp.MustCompile(`\bWAZA_[A-Z_]+[A-Z]\b`).FindAllString(text, -1) {
-			require.True(t, slices.Contains(known, variable) || strings.HasPrefix(variable, config.Prefix) || variable == fleet.NamesOf(address.DefaultTeam).Orders, "%s: no variable %s", name, variable)
+			require.True(t, slices.Contains(known, variable) || strings.HasPrefix(variable, config.Prefix) || variable == fleet.NamesOf(fleetaddr.DefaultTeam).Orders, "%s: no variable %s", name, variable)
 		}
 	}
 	require.GreaterOrEqual(t, lines, 4)
@@ -169,7 +169,7 @@ func TestDeployNamesAgree(t *testing.T) {
 	require.Equal(t, fmt.Sprint(":", at(t, pod, "containers", 0, "ports", 0, "containerPort")), args[slices.Index(args, "--metrics")+1])
 
 	trigger := at(t, documentsOf(t, files["kubernetes/keda.yaml"])[0], "spec", "triggers", 0, "metadata")
-	require.Equal(t, fleet.NamesOf(address.DefaultTeam).Orders, at(t, trigger, "stream"))
+	require.Equal(t, fleet.NamesOf(fleetaddr.DefaultTeam).Orders, at(t, trigger, "stream"))
 	require.Equal(t, offer.Any, at(t, trigger, "consumer"))
 	require.Equal(t, "label-gpu", offer.Class(offer.Labels([]string{"gpu"})), "README.md has it")
 	require.Equal(t, slots, at(t, trigger, "lagThreshold"))
@@ -181,7 +181,7 @@ func TestDeployNamesAgree(t *testing.T) {
 	} {
 		a, err := engine.Parse(given.(string))
 		require.NoError(t, err)
-		require.Equal(t, address.DefaultTeam, a.Team)
+		require.Equal(t, fleetaddr.DefaultTeam, a.Team)
 	}
 
 	// A worker does not start without a trusted key.

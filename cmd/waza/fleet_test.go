@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 )
 
 // shellBlock matches blocks of shell commands in documents.
@@ -151,7 +151,7 @@ func TestFleetDocumentParameters(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range address.Parameters() {
+	for _, p := range fleetaddr.Parameters() {
 		known = append(known, p.Name)
 	}
 	require.ElementsMatch(t, known, listed)

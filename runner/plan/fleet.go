@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -71,7 +71,7 @@ func (p *Plan) takeSuiteFleet(agreed bool) error {
 	if p.Suite.Config.Fleet.URL == "" {
 		return nil
 	}
-	a, err := address.Parse(p.Suite.Config.Fleet.Address())
+	a, err := fleetaddr.Parse(p.Suite.Config.Fleet.Address())
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (p *Plan) takeSuiteFleet(agreed bool) error {
 }
 
 // here parses an address whose relative files are below the working directory.
-func here(given string) (*address.Address, error) {
-	a, err := address.Parse(given)
+func here(given string) (*fleetaddr.Address, error) {
+	a, err := fleetaddr.Parse(given)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func here(given string) (*address.Address, error) {
 }
 
 // ownFleet returns the fleet that the user has chosen for this machine; nil for none.
-func ownFleet() (*address.Address, error) {
+func ownFleet() (*fleetaddr.Address, error) {
 	given := os.Getenv(FleetVariable)
 	if given == "" {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
 	"waza/runner/grader/judge"
@@ -72,7 +72,7 @@ func (r *Planner) View(runs *catalog.Catalog) *Planner {
 
 // Vocabulary returns the names that suites can use.
 func (r *Planner) Vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: address.CheckOfSuite}
+	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: fleetaddr.CheckOfSuite}
 }
 
 // CheckExecutor returns a [*record.UnknownExecutorError] when the executor does not exist.
@@ -92,7 +92,7 @@ type Plan struct {
 	Asked record.Request
 	cells []*Setup // at least one
 	// Fleet executes the trials; nil when this process does. Its files are absolute.
-	Fleet     *address.Address
+	Fleet     *fleetaddr.Address
 	Pool      *provider.Pool
 	env       *grader.Env
 	graders   *grader.Registry

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"waza/eval"
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 	"waza/runner/record"
 )
 
@@ -15,14 +15,14 @@ type FleetBackend interface {
 	Open(ctx context.Context, a *FleetRun) (FleetTrials, error)
 	// Forget ends what a killed owner left of a run whose trials have all been recorded. It
 	// returns soon, with the reason if it could not.
-	Forget(ctx context.Context, fleet address.Address, runID string) error
+	Forget(ctx context.Context, fleet fleetaddr.Address, runID string) error
 }
 
 // FleetRun is a run whose trials the workers of a fleet execute.
 type FleetRun struct {
 	RunID string
 	// Address is the address of the fleet. Its files are absolute.
-	Address address.Address
+	Address fleetaddr.Address
 	Suite   *eval.Suite
 	// Orders are the orders of the tasks, in the order of the run. All fields are set except
 	// Num, Hash and Baseline, and Params where a model proposes them.

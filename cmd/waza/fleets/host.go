@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"os"
 
-	"waza/runner/fleet/address"
 	"waza/runner/fleet/engine"
+	"waza/runner/fleetaddr"
 	"waza/runner/plan"
 )
 
@@ -16,7 +16,7 @@ import (
 // ended.
 func Host(p Program, log *slog.Logger) (stop func()) {
 	if given := os.Getenv(plan.FleetVariable); given != "" {
-		if a, err := address.Parse(given); err != nil || !a.Embedded {
+		if a, err := fleetaddr.Parse(given); err != nil || !a.Embedded {
 			return func() {}
 		}
 	}
@@ -24,7 +24,7 @@ func Host(p Program, log *slog.Logger) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		embedded, err := address.Parse("embedded")
+		embedded, err := fleetaddr.Parse("embedded")
 		var state string
 		if err == nil {
 			state, err = p.StateDir()

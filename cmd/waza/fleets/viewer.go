@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"waza/runner/fleet/address"
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/survey"
+	"waza/runner/fleetaddr"
 	"waza/runner/plan"
 )
 
@@ -85,7 +85,7 @@ func (v *Viewer) connectLocked(ctx context.Context, given string) error {
 		return nil
 	}
 	v.endLocked()
-	a, err := address.Parse(given)
+	a, err := fleetaddr.Parse(given)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"waza/cmd/waza/reports"
 	"waza/eval"
 	"waza/eval/files"
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 	"waza/runner/plan"
 	"waza/runner/record"
 )
@@ -208,7 +208,7 @@ func CheckFleet(c *cli.Context) error {
 	if !c.IsSet("fleet") || given == record.FleetNone || given == record.FleetSuite {
 		return nil
 	}
-	_, err := address.Parse(given)
+	_, err := fleetaddr.Parse(given)
 	if err == nil && c.Bool("update-snapshots") {
 		return exit.Usagef("omit one of them", "--fleet and --update-snapshots cannot be combined: workers cannot write snapshots on this machine")
 	}

@@ -18,18 +18,18 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 	"waza/runner/pause"
 )
 
 // Address is a fleet address.
-type Address = address.Address
+type Address = fleetaddr.Address
 
 // Parse parses a fleet address. Relative files are relative to the working directory. It checks
 // that its files exist and that others cannot read its secrets. Its errors contain no password
 // and no token.
 func Parse(given string) (Address, error) {
-	a, err := address.Parse(given)
+	a, err := fleetaddr.Parse(given)
 	if err != nil {
 		return a, err
 	}

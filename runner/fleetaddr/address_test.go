@@ -1,4 +1,4 @@
-package address_test
+package fleetaddr_test
 
 import (
 	"os"
@@ -10,39 +10,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	plain := address.Address{Team: "waza", Lost: 15 * time.Second, Wait: 10 * time.Minute, Replicas: 1, Slots: -1}
-	for given, change := range map[string]func(*address.Address){
-		"embedded":                  func(a *address.Address) { a.Embedded = true },
-		"embedded?":                 func(a *address.Address) { a.Embedded = true },
-		"embedded?team=x_1&slots=0": func(a *address.Address) { a.Embedded, a.Team, a.Slots = true, "x_1", 0 },
-		"nats://one":                func(a *address.Address) { a.Servers = []string{"nats://one:4222"} },
-		"nats://one:1":              func(a *address.Address) { a.Servers = []string{"nats://one:1"} },
-		"wss://one/":                func(a *address.Address) { a.Servers = []string{"wss://one:443"} },
-		"ws://one":                  func(a *address.Address) { a.Servers = []string{"ws://one:80"} },
-		"tls://[::1],[fe80::1]:7":   func(a *address.Address) { a.Servers = []string{"tls://[::1]:4222", "tls://[fe80::1]:7"} },
-		"nats://u:p%40%3a@a,nats://b:5": func(a *address.Address) {
+	plain := fleetaddr.Address{Team: "waza", Lost: 15 * time.Second, Wait: 10 * time.Minute, Replicas: 1, Slots: -1}
+	for given, change := range map[string]func(*fleetaddr.Address){
+		"embedded":                  func(a *fleetaddr.Address) { a.Embedded = true },
+		"embedded?":                 func(a *fleetaddr.Address) { a.Embedded = true },
+		"embedded?team=x_1&slots=0": func(a *fleetaddr.Address) { a.Embedded, a.Team, a.Slots = true, "x_1", 0 },
+		"nats://one":                func(a *fleetaddr.Address) { a.Servers = []string{"nats://one:4222"} },
+		"nats://one:1":              func(a *fleetaddr.Address) { a.Servers = []string{"nats://one:1"} },
+		"wss://one/":                func(a *fleetaddr.Address) { a.Servers = []string{"wss://one:443"} },
+		"ws://one":                  func(a *fleetaddr.Address) { a.Servers = []string{"ws://one:80"} },
+		"tls://[::1],[fe80::1]:7":   func(a *fleetaddr.Address) { a.Servers = []string{"tls://[::1]:4222", "tls://[fe80::1]:7"} },
+		"nats://u:p%40%3a@a,nats://b:5": func(a *fleetaddr.Address) {
 			a.Servers, a.User, a.Password = []string{"nats://a:4222", "nats://b:5"}, "u", "p@:"
 		},
-		"nats://u:p@a,nats://u:p@b": func(a *address.Address) {
+		"nats://u:p@a,nats://u:p@b": func(a *fleetaddr.Address) {
 			a.Servers, a.User, a.Password = []string{"nats://a:4222", "nats://b:4222"}, "u", "p"
 		},
-		"nats://secret@a": func(a *address.Address) { a.Servers, a.Token = []string{"nats://a:4222"}, "secret" },
-		"nats://a?team=search&nkey=n&ca=c&cert=d&key=k&sign=s&labels=linux,gpu,gpu&lost=1s&wait=1h&replicas=3": func(a *address.Address) {
-			*a = address.Address{
+		"nats://secret@a": func(a *fleetaddr.Address) { a.Servers, a.Token = []string{"nats://a:4222"}, "secret" },
+		"nats://a?team=search&nkey=n&ca=c&cert=d&key=k&sign=s&labels=linux,gpu,gpu&lost=1s&wait=1h&replicas=3": func(a *fleetaddr.Address) {
+			*a = fleetaddr.Address{
 				Servers: []string{"nats://a:4222"}, Team: "search", NKey: "n", CA: "c", Cert: "d", Key: "k", Sign: "s",
 				Labels: []string{"gpu", "linux"}, Lost: time.Second, Wait: time.Hour, Replicas: 3, Slots: -1,
 			}
 		},
-		"nats://a?creds=/a+b%26c": func(a *address.Address) { a.Servers, a.Creds = []string{"nats://a:4222"}, "/a+b&c" },
+		"nats://a?creds=/a+b%26c": func(a *fleetaddr.Address) { a.Servers, a.Creds = []string{"nats://a:4222"}, "/a+b&c" },
 	} {
 		want := plain
 		change(&want)
-		got, err := address.Parse(" " + given + " ")
+		got, err := fleetaddr.Parse(" " + given + " ")
 		require.NoError(t, err, given)
 		require.Equal(t, want, got, given)
 	}
@@ -98,7 +98,7 @@ func TestParseErrors(t *testing.T) {
 		"nats://a?key=x":                       "has key without cert; both are required",
 		"ws://a?ca=x":                          "has ca or cert, but ws:// is not encrypted; use wss://",
 	} {
-		_, err := address.Parse(given)
+		_, err := fleetaddr.Parse(given)
 		require.EqualError(t, err, "fleet address: "+want, given)
 		require.NotContains(t, err.Error(), "hush")
 	}
@@ -113,7 +113,7 @@ func TestStringHidesSecrets(t *testing.T) {
 		"embedded?wait=90s&team=t&lost=2s":      "embedded?team=t&lost=2s&wait=1m30s",
 		"wss://a:1?creds=~/c&ca=%2e%2e/x%3f%23": "wss://a:1?creds=~/c&ca=../x%3F%23",
 	} {
-		a, err := address.Parse(given)
+		a, err := fleetaddr.Parse(given)
 		require.NoError(t, err)
 		require.Equal(t, want, a.String())
 	}
@@ -129,7 +129,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, given string) {
-		a, err := address.Parse(given)
+		a, err := fleetaddr.Parse(given)
 		if err != nil {
 			require.Less(t, len(err.Error()), 600)
 			return
@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 		if a.Token != "" {
 			a.Token = "xxxxx"
 		}
-		again, err := address.Parse(shown)
+		again, err := fleetaddr.Parse(shown)
 		if len(shown) > 4096 {
 			return // the text form can exceed the maximum length of an address
 		}
@@ -155,7 +155,7 @@ func TestIn(t *testing.T) {
 	home, err := os.UserHomeDir()
 	require.NoError(t, err)
 	dir := t.TempDir()
-	a, err := address.Parse("nats://a?creds=~/c&ca=certs/ca.pem&sign=" + filepath.ToSlash(filepath.Join(dir, "s")))
+	a, err := fleetaddr.Parse("nats://a?creds=~/c&ca=certs/ca.pem&sign=" + filepath.ToSlash(filepath.Join(dir, "s")))
 	require.NoError(t, err)
 	before := a
 	in := a.In(dir)
@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 		"cert=open&key=open": `parameter "key": file ` + filepath.Join(dir, "open") +
 			" contains a secret, but its mode 0644 lets others read or change it; run chmod 600 on it",
 	} {
-		a, err := address.Parse("nats://a?" + query)
+		a, err := fleetaddr.Parse("nats://a?" + query)
 		require.NoError(t, err)
 		err = a.In(dir).Check()
 		if want == "" || runtime.GOOS == "windows" && strings.Contains(want, "mode") {
@@ -209,7 +209,7 @@ func TestRemoteAndEncrypted(t *testing.T) {
 		"nats://10.0.0.1?ca=x":             {true, true},
 		"wss://a,ws://b":                   {true, false},
 	} {
-		a, err := address.Parse(given)
+		a, err := fleetaddr.Parse(given)
 		require.NoError(t, err)
 		require.Equal(t, want, [2]bool{a.Remote(), a.Encrypted()}, given)
 	}
@@ -217,7 +217,7 @@ func TestRemoteAndEncrypted(t *testing.T) {
 
 func TestParametersAreDocumented(t *testing.T) {
 	t.Parallel()
-	for _, p := range address.Parameters() {
+	for _, p := range fleetaddr.Parameters() {
 		require.True(t, strings.HasSuffix(p.Doc, "."), p.Name)
 		require.True(t, p.Servers || p.Embedded, p.Name)
 	}

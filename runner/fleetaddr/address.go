@@ -1,7 +1,7 @@
-// Package address parses fleet addresses. An address names the NATS servers that carry the
+// Package fleetaddr parses fleet addresses. An address names the NATS servers that carry the
 // trials of a run to workers, and the team. Call [Parse], which uses neither files nor the
 // network; [Address.Check] checks the files.
-package address
+package fleetaddr
 
 import (
 	"os"

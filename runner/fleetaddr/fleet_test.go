@@ -1,4 +1,4 @@
-package address_test
+package fleetaddr_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
-	"waza/runner/fleet/address"
+	"waza/runner/fleetaddr"
 )
 
 // A suite contains the fleet as an address or as its parts.
@@ -42,7 +42,7 @@ func TestFleetOfSuite(t *testing.T) {
 		content := "name: n\nconfig:\n  fleet: " + c.yaml + "\ntasks: [{id: a, prompt: x, expected: {output_contains: [y]}}]\n"
 		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 		suite, found, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{
-			Executors: []eval.Kind{{Name: "mock"}}, CheckFleet: address.CheckOfSuite,
+			Executors: []eval.Kind{{Name: "mock"}}, CheckFleet: fleetaddr.CheckOfSuite,
 		}})
 		require.NoError(t, err)
 		if c.fault != "" {
@@ -52,7 +52,7 @@ func TestFleetOfSuite(t *testing.T) {
 			continue
 		}
 		require.Empty(t, found, c.yaml)
-		a, err := address.Parse(suite.Config.Fleet.Address())
+		a, err := fleetaddr.Parse(suite.Config.Fleet.Address())
 		require.NoError(t, err)
 		require.Equal(t, c.address, a.String())
 	}
@@ -60,8 +60,8 @@ func TestFleetOfSuite(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	t.Parallel()
-	parse := func(given string) address.Address {
-		a, err := address.Parse(given)
+	parse := func(given string) fleetaddr.Address {
+		a, err := fleetaddr.Parse(given)
 		require.NoError(t, err)
 		return a
 	}
