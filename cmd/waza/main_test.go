@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,50 +21,17 @@ import (
 
 	"waza/runner/grader/assertion"
 	"waza/runner/mcptools"
+	"waza/runner/proc/proctest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
 
-// TestMain puts waza on PATH for scripts and tests, as it is released: built without the race
-// detector, which makes each of its more than a thousand starts three times as expensive. The
-// race detector watches the tests of packages.
+// TestMain puts waza on PATH for scripts and tests.
 func TestMain(m *testing.M) {
 	assertion.Main()
 	mcptools.Main()
 	syscall.Umask(0o077) // waza warns about a state directory that other users can enter
-	os.Exit(withProgram(m.Run))
-}
-
-// withProgram runs the tests with waza on PATH. WAZA_TEST_PROGRAM is the path of a program that
-// was already built, so that several packages can share it.
-func withProgram(run func() int) int {
-	dir, err := os.MkdirTemp("", "waza-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "waza")
-	if built := os.Getenv("WAZA_TEST_PROGRAM"); built != "" {
-		err = os.Symlink(built, path)
-	} else {
-		err = build(path)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "the tests have no waza:", err)
-		return 1
-	}
-	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	return run()
-}
-
-// build builds waza to a path.
-func build(path string, flags ...string) error {
-	args := append([]string{"build", "-ldflags", "-s -w", "-o", path}, flags...)
-	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	return nil
+	os.Exit(proctest.WithWaza(m.Run))
 }
 
 // patience limits how long a test waits for an event. It is long because machines can be busy.

@@ -49,7 +49,7 @@ func (d *daemon) connect(t *testing.T) {
 		d.in, d.out = conn, bufio.NewReader(conn)
 		return
 	}
-	d.cmd = exec.Command(waza, "jsonrpc")
+	d.cmd = exec.Command("waza", "jsonrpc")
 	d.cmd.Env = d.env
 	in, err := d.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ var listensAt = regexp.MustCompile(`address="?([0-9.]+:[0-9]+)`)
 
 func (d *daemon) listen(t *testing.T) {
 	t.Helper()
-	d.cmd = exec.Command(waza, "jsonrpc", "--tcp", "127.0.0.1:0")
+	d.cmd = exec.Command("waza", "jsonrpc", "--tcp", "127.0.0.1:0")
 	d.cmd.Env = d.env
 	errs, err := d.cmd.StderrPipe()
 	require.NoError(t, err)

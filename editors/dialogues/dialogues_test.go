@@ -8,40 +8,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	_ "waza/rpc" // the sources of the binary; see dependOnSources
+	"waza/runner/proc/proctest"
 )
 
 var update = flag.Bool("update", false, "rewrite the daemon's messages in the dialogues, and the expected state of clients")
 
-// waza is the path of the daemon's binary.
-var waza string
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "waza-dialogues-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	waza = filepath.Join(dir, "waza")
-	code := 1
-	if out, err := exec.Command("go", "build", "-o", waza, "waza/cmd/waza").CombinedOutput(); err == nil {
-		code = m.Run()
-	} else {
-		fmt.Fprintf(os.Stderr, "cannot build waza: %v\n%s", err, out)
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(proctest.WithWaza(m.Run)) }
 
 // line is a line of a dialogue; exactly one of Note, Call, Client, Server, Die and Expect is
 // set.
@@ -96,7 +75,7 @@ func format(t *testing.T, lines []line) []byte {
 // -update, the test rewrites both.
 func TestDialogues(t *testing.T) {
 	t.Parallel()
-	dependOnSources(t)
+	proctest.DependOnWaza(t)
 	files, err := filepath.Glob("*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -114,19 +93,6 @@ func TestDialogues(t *testing.T) {
 				t.Errorf("the dialogue differs (-want +got); if this is intended, run go test ./editors/dialogues -update\n%s", diff)
 			}
 		})
-	}
-}
-
-// dependOnSources reads the sources of the binary, besides the packages that are imported here,
-// so that the go command does not reuse an outdated result.
-func dependOnSources(t *testing.T) {
-	t.Helper()
-	sources, err := filepath.Glob(filepath.Join("..", "..", "cmd", "waza", "*.go"))
-	require.NoError(t, err)
-	require.NotEmpty(t, sources)
-	for _, source := range sources {
-		_, err := os.Stat(source)
-		require.NoError(t, err)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/proc/proctest"
 )
 
 // block returns the only code block in a language of the document for authors of clients.
@@ -45,7 +47,7 @@ func TestReadmeDialogue(t *testing.T) {
 // The printed client works as it is, even if its daemon is killed during a run.
 func TestReadmeClient(t *testing.T) {
 	t.Parallel()
-	dependOnSources(t)
+	proctest.DependOnWaza(t)
 	code := block(t, "python")
 	require.LessOrEqual(t, strings.Count(code, "\n"), 50, "the README promises fifty lines")
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -55,7 +57,7 @@ func TestReadmeClient(t *testing.T) {
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "suite"), os.DirFS("suites/gate")))
 	gate := filepath.Join(dir, "gate")
 	cmd := exec.Command("python3", "-c", code, filepath.Join(dir, "suite", "eval.yaml"))
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(waza)+string(os.PathListSeparator)+os.Getenv("PATH"),
+	cmd.Env = append(os.Environ(),
 		"WAZA_STATE="+filepath.Join(dir, "state"), "GATE="+gate)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,7 +1,7 @@
 // Package proctest runs programs of tests beside trials. A program that a test starts by itself
 // can inherit the mark of a trial that starts at the same time, and is then killed when the trial
-// ends. Call [Output] and [Start] in tests whose process also executes trials, and [Inherit] in tests
-// of locks.
+// ends. Call [Output] and [Start] in tests whose process also executes trials, [Inherit] in tests
+// of locks, and [WithWaza] in packages whose tests start waza.
 package proctest
 
 import (
