@@ -1,9 +1,8 @@
-# make test    everything a change must pass: format, vet, lint, all tests
+# make test    everything a change must pass: format, vet, the linters that are installed, all tests
 # make build   ./waza
-# make lint    golangci-lint alone
-# make lint-actions  actionlint and shellcheck: workflows and the scripts of actions
-# make lint-words  misspell: spelling of all texts, code and documents
-# make lint-deploy  kubeconform and dockerfile-utils: the files of docs/deploy for Kubernetes and Docker
+# make lint    all linters, which it installs: golangci-lint, actionlint and shellcheck (workflows and the scripts of actions),
+#              kubeconform and dockerfile-utils (docs/deploy), misspell (spelling of all texts, code and documents);
+#              each has a target: lint-code, lint-actions, lint-deploy, lint-docker, lint-words
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
@@ -36,35 +35,40 @@ CRASH      ?= 1
 ATTACKS    ?= 3
 EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
 
-BIN         := $(CURDIR)/.bin
-LINTER      := $(BIN)/golangci-lint
-LINTVERSION := 2.15.0
-ACTIONLINT  := $(BIN)/actionlint
-ACTIONLINTVERSION := 1.7.12
-KUBECONFORM := $(BIN)/kubeconform
-KUBECONFORMVERSION := 0.8.0
-MISSPELL   := $(BIN)/misspell
-MISSPELLVERSION := 0.8.0
-DOCKERLINT := $(BIN)/dockerfile-utils
-DOCKERLINTVERSION := 0.16.3
+# Linters are outside the working tree and have their version in their path, so that all clones
+# share them, and are built once.
+LINTERS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-linters
+LINTER      := $(LINTERS)/golangci-lint-2.15.0/golangci-lint
+ACTIONLINT  := $(LINTERS)/actionlint-1.7.12/actionlint
+KUBECONFORM := $(LINTERS)/kubeconform-0.8.0/kubeconform
+MISSPELL    := $(LINTERS)/misspell-0.8.0/misspell
+DOCKERLINT  := $(LINTERS)/dockerfile-utils-0.16.3/node_modules/dockerfile-utils/bin/dockerfile-utils
+# version is the version in a linter's path.
+version      = $(lastword $(subst -, ,$(firstword $(subst /, ,$(1:$(LINTERS)/%=%)))))
+# installed is the second text if the linter is installed, else the third.
+installed    = $(if $(wildcard $(1)),$(2),$(3))
+
+# Packages whose tests read texts or start waza, a release build of which all of them share. They
+# run without the race detector; TestRaces of cmd/waza runs waza with it.
+PLAIN       := ./cmd/waza ./editors/dialogues ./house
+PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd editors eval house rpc runner
 
-.PHONY: all test build format vet lint lint-actions lint-deploy lint-words linter unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
 
-test: format
-	@if $(MAKE) --no-print-directory linter; then \
-		$(MAKE) --no-print-directory lint; \
-	else \
-		echo 'notice: golangci-lint could not be installed, so nothing is linted; see above'; \
-		$(MAKE) --no-print-directory vet; \
-	fi
-	@$(MAKE) --no-print-directory lint-actions
-	@$(MAKE) --no-print-directory lint-deploy
-	@$(MAKE) --no-print-directory lint-words
-	@$(MAKE) --no-print-directory unit
+# golangci-lint includes go vet.
+test: format $(call installed,$(LINTER),lint-code,vet) \
+	$(call installed,$(ACTIONLINT),lint-actions) $(call installed,$(KUBECONFORM),lint-deploy) \
+	$(call installed,$(DOCKERLINT),lint-docker) $(call installed,$(MISSPELL),lint-words) unit missing
+
+# Repeats at the end which checks make test left out.
+missing:
+	@for linter in '$(LINTER)' '$(ACTIONLINT)' '$(KUBECONFORM)' '$(DOCKERLINT)' '$(MISSPELL)'; do \
+		[ -e "$$linter" ] || echo "notice: $${linter##*/} did not run: make lint installs it once"; \
+	done
 
 build:
 	$(GO) build -trimpath -ldflags '-s -w' -o waza ./cmd/waza
@@ -78,51 +82,52 @@ format:
 vet:
 	$(GO) vet ./...
 
-# The linter includes the checks of go vet.
-lint: linter
-	$(LINTER) run ./...
+# A linter that cannot be installed is skipped with a notice.
+lint: $(LINTER) $(ACTIONLINT) $(KUBECONFORM) $(DOCKERLINT) $(MISSPELL) format
+	@$(MAKE) --no-print-directory $(foreach l,code actions deploy docker words,lint-$(l))
 
-# The linter is built once, in its pinned version, into .bin.
-linter:
-	@$(LINTER) version 2>/dev/null | grep -qF '$(LINTVERSION)' || { \
-		echo 'installing golangci-lint $(LINTVERSION) into .bin (once, some minutes)'; \
-		GOBIN='$(BIN)' $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINTVERSION); \
-	}
+$(LINTER): MODULE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(ACTIONLINT): MODULE := github.com/rhysd/actionlint/cmd/actionlint
+$(KUBECONFORM): MODULE := github.com/yannh/kubeconform/cmd/kubeconform
+$(MISSPELL): MODULE := github.com/golangci/misspell/cmd/misspell
+$(LINTER) $(ACTIONLINT) $(KUBECONFORM) $(MISSPELL):
+	@echo 'installing $(@F) $(call version,$@) (once; golangci-lint takes some minutes)'; \
+	GOBIN='$(@D)' $(GO) install $(MODULE)@v$(call version,$@) || \
+		echo 'notice: $(@F) could not be installed; see above'
 
-# Lints workflows and, with shellcheck, the scripts of steps. actionlint is built once, like
-# the linter.
+$(DOCKERLINT):
+	@echo 'installing $(@F) $(call version,$@)'; \
+	command -v npm >/dev/null && npm install --silent --no-save --prefix '$(LINTERS)/dockerfile-utils-$(call version,$@)' dockerfile-utils@$(call version,$@) || \
+		echo 'notice: $(@F) could not be installed (apt-get install npm)'
+
+# has is a line of a recipe that ends it unless the linter is installed.
+has = [ -e '$(1)' ] || { echo 'notice: $(notdir $(1)) is not installed, so its checks are skipped'; exit 0; }
+
+lint-code:
+	@$(call has,$(LINTER)); $(LINTER) run ./...
+
+# Lints workflows and, with shellcheck, the scripts of steps.
 lint-actions:
-	@$(ACTIONLINT) -version 2>/dev/null | grep -qF 'v$(ACTIONLINTVERSION)' || \
-		GOBIN='$(BIN)' $(GO) install github.com/rhysd/actionlint/cmd/actionlint@v$(ACTIONLINTVERSION) || { \
-		echo 'notice: actionlint could not be installed, so workflows are not linted; see above'; exit 0; }; \
-	command -v shellcheck >/dev/null || \
+	@command -v shellcheck >/dev/null || \
 		echo 'notice: shellcheck is missing, so the scripts of workflows are not linted (apt-get install shellcheck)'; \
-	if [ -x '$(ACTIONLINT)' ]; then $(ACTIONLINT) .github/workflows/*.yml || exit 1; fi; \
-	if command -v shellcheck >/dev/null; then shellcheck .github/actions/*/*.sh || exit 1; fi
+	if command -v shellcheck >/dev/null; then shellcheck .github/actions/*/*.sh || exit 1; fi; \
+	$(call has,$(ACTIONLINT)); $(ACTIONLINT) .github/workflows/*.yml
 
-# Checks manifests against the schemas in the repository (.ci/deploy-schemas writes them), and
-# the Dockerfile. Both tools are installed once; a check without its tool is skipped.
+# Checks manifests against the schemas in the repository, which .ci/deploy-schemas writes.
 lint-deploy:
-	@$(GO) version -m '$(KUBECONFORM)' 2>/dev/null | grep -qF 'v$(KUBECONFORMVERSION)' || \
-		GOBIN='$(BIN)' $(GO) install github.com/yannh/kubeconform/cmd/kubeconform@v$(KUBECONFORMVERSION) || { \
-		echo 'notice: kubeconform could not be installed, so manifests are not checked; see above'; exit 0; }; \
-	if [ -x '$(KUBECONFORM)' ]; then '$(KUBECONFORM)' -strict -summary -skip Kustomization \
-		-schema-location '.ci/schemas/{{.ResourceKind}}{{.KindSuffix}}.json' docs/deploy/kubernetes || exit 1; fi
-	@[ -e '$(DOCKERLINT)/$(DOCKERLINTVERSION)' ] || { \
-		command -v npm >/dev/null && npm install --silent --no-save --prefix '$(DOCKERLINT)' dockerfile-utils@$(DOCKERLINTVERSION) && \
-		touch '$(DOCKERLINT)/$(DOCKERLINTVERSION)'; } || \
-		echo 'notice: dockerfile-utils could not be installed, so the Dockerfile is not linted (apt-get install npm)'; \
-	if [ -e '$(DOCKERLINT)/$(DOCKERLINTVERSION)' ]; then \
-		node '$(DOCKERLINT)/node_modules/dockerfile-utils/bin/dockerfile-utils' lint docs/deploy/Dockerfile || exit 1; fi
+	@$(call has,$(KUBECONFORM)); '$(KUBECONFORM)' -strict -summary -skip Kustomization \
+		-schema-location '.ci/schemas/{{.ResourceKind}}{{.KindSuffix}}.json' docs/deploy/kubernetes
+
+lint-docker:
+	@$(call has,$(DOCKERLINT)); node '$(DOCKERLINT)' lint docs/deploy/Dockerfile
 
 # The words after -i are misspelled on purpose in tests of "did you mean"; "cancelled" is part of the protocols.
 lint-words:
-	@[ "$$('$(MISSPELL)' -v 2>/dev/null)" = $(MISSPELLVERSION) ] || \
-		GOBIN='$(BIN)' $(GO) install -ldflags '-X main.version=$(MISSPELLVERSION)' github.com/golangci/misspell/cmd/misspell@v$(MISSPELLVERSION) || { \
-		echo 'notice: misspell could not be installed, so spelling is not checked; see above'; exit 0; }; \
+	@$(call has,$(MISSPELL)); \
 	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
+# go vet has run, so the tests need no vet of their own.
 unit:
 	@command -v python3 >/dev/null || \
 		echo 'notice: python3 is missing, so tests of Python assertions are skipped (apt-get install python3)'
@@ -132,7 +137,11 @@ unit:
 		race=; \
 		echo 'notice: no C compiler, so the tests run without the race detector (apt-get install gcc libc6-dev)'; \
 	fi; \
-	echo "$(GO) test $$race -timeout 20m ./..."; $(GO) test $$race -timeout 20m ./...
+	code=0; \
+	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza || exit 1; \
+	WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -timeout 20m $(PLAIN) || code=1; \
+	$(GO) test $$race -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || code=1; \
+	exit $$code
 
 # Lists each scenario with its result, and the reason if it was skipped.
 test-agents:
