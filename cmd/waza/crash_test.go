@@ -68,14 +68,7 @@ type crash struct {
 
 func newCrash(t *testing.T, state string) *crash {
 	c := &crash{T: t, state: state, waza: wazaPath(t), size: crashSizeOf(), dir: t.TempDir(), finished: map[string]int{}}
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAZA_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAZA_TEST_SEED=%d", seed)
-	c.rand = rand.New(rand.NewPCG(seed, 0))
+	c.rand = seeded(t)
 	c.log = filepath.Join(t.TempDir(), "log")
 	c.mark = fmt.Sprintf("WAZA_TEST_MARK=%d-%s", os.Getpid(), t.Name())
 	c.env = append(environment(t), c.mark, "WAZA_STATE="+state, "EXECUTED="+c.log)

@@ -135,14 +135,7 @@ config:
 func newChaos(t *testing.T) *chaos {
 	c := &chaos{T: t, size: chaosSizeOf(), waza: wazaPath(t), servers: fleettest.Cluster(t), starting: make(chan struct{})}
 	close(c.starting)
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAZA_TEST_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAZA_TEST_SEED=%d", seed)
-	c.rand = rand.New(rand.NewPCG(seed, 0))
+	c.rand = seeded(t)
 	c.mark = fmt.Sprintf("WAZA_TEST_MARK=%d-%s", os.Getpid(), t.Name())
 	c.address = c.servers.URL() + "?team=chaos&replicas=3&lost=4s"
 	for i := range chaosWorkers + 2 {

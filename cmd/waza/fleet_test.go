@@ -31,7 +31,7 @@ func TestFleetDocument(t *testing.T) {
 	state := t.TempDir()
 	script := "cd ../.. || exit 9\n" + commands + "\ncode=$?\nkill -INT $(jobs -p)\nwait\nexit $code\n"
 	cmd := exec.Command("bash", "-c", script)
-	cmd.Env = append(os.Environ(), "WAZA_STATE="+state)
+	cmd.Env = environment(t, "WAZA_STATE="+state)
 	var out []byte
 	within(t, "the commands of docs/fleet.md", func() { out, err = cmd.CombinedOutput() })
 	require.NoError(t, err, "%s", out)
@@ -66,9 +66,9 @@ tasks:
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	state := t.TempDir()
-	env := append(os.Environ(), "WAZA_STATE="+state)
+	env := environment(t, "WAZA_STATE="+state)
 	worker := exec.Command("waza", "worker", "--fleet", "embedded", "--json")
-	worker.Env = append(os.Environ(), "WAZA_STATE="+state)
+	worker.Env = env
 	worker.Dir = t.TempDir() // it finds the files by itself
 	stdout, err := worker.StdoutPipe()
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func awayResult(t *testing.T, result string) any {
 func TestServeHostsFleet(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	env := append(os.Environ(), "WAZA_STATE="+state, "WAZA_FLEET=")
+	env := environment(t, "WAZA_STATE="+state, "WAZA_FLEET=")
 	server, _, _ := startServer(t, env)
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(state, "fleet", "server.json"))

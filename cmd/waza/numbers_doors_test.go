@@ -78,7 +78,7 @@ func (n *numbersDaemon) document(t *testing.T, method string, params object) *le
 // serve starts waza serve and returns the address of its jobs door.
 func (n *numbersDaemon) serve(t *testing.T) string {
 	t.Helper()
-	server := exec.CommandContext(t.Context(), "waza", "serve", "--jobs", "127.0.0.1:0")
+	server := exec.CommandContext(t.Context(), "waza", "serve", "--jobs", "127.0.0.1:0", "--agents", "off", "--browser", "off", "--router", "off")
 	server.Env = append(os.Environ(), "WAZA_STATE="+n.state)
 	logs, err := server.StderrPipe()
 	require.NoError(t, err)

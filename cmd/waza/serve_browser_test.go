@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -142,6 +141,7 @@ func TestCrashServeBrowser(t *testing.T) {
 // A server is killed again and again while commands come. Each ends once: completed, or interrupted.
 func TestCrashServeBrowserAnywhere(t *testing.T) {
 	t.Parallel()
+	r := seeded(t)
 	rounds := 4
 	if os.Getenv("WAZA_TEST_CRASH") != "" {
 		rounds = 20
@@ -176,7 +176,7 @@ func TestCrashServeBrowserAnywhere(t *testing.T) {
 			}
 		}
 		if !last {
-			time.AfterFunc(time.Duration(rand.IntN(60))*time.Millisecond, func() { _ = c.Process.Signal(syscall.SIGKILL) })
+			time.AfterFunc(upTo(r, 60*time.Millisecond), func() { _ = c.Process.Signal(syscall.SIGKILL) })
 		}
 		for i := 0; ; i++ {
 			if !last && i < 8 {

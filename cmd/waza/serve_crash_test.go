@@ -50,9 +50,9 @@ func remoteSuite(t *testing.T, trials int) string {
 }
 
 // worker is an agent that takes up to so long, and whose answer depends on the trial alone.
-func worker(n, most int, longest time.Duration) *wireAgent {
+func worker(r *rand.Rand, n, most int, longest time.Duration) *wireAgent {
 	return &wireAgent{id: wireID(n), tools: []string{"work"}, most: most, work: func(ctx context.Context, e wireEvaluation) any {
-		_ = pause.For(ctx, longest/2+rand.N(longest/2))
+		_ = pause.For(ctx, longest/2+upTo(r, longest/2))
 		if e.trial()%10 < 3 {
 			return map[string]any{"status": "success", "output": "poor"}
 		}
@@ -67,11 +67,12 @@ func TestCrashServe(t *testing.T) {
 	for _, owner := range []string{"server", "waza run"} {
 		t.Run(owner, func(t *testing.T) {
 			t.Parallel()
+			r := seeded(t)
 			kills, agents := serveSize()
 			trials := kills * 10 // of each task: more than there is time for
 			s := newServed(t, wazaPath(t))
 			for n := range agents {
-				startAgents(t, s.agents, worker(n, 1+n%3, 400*time.Millisecond))
+				startAgents(t, s.agents, worker(r, n, 1+n%3, 400*time.Millisecond))
 			}
 			suite := remoteSuite(t, trials)
 			s.start()
@@ -90,11 +91,11 @@ func TestCrashServe(t *testing.T) {
 			}
 			during, killed := 0, 0
 			for range kills {
-				require.NoError(t, pause.For(t.Context(), 50*time.Millisecond+rand.N(350*time.Millisecond)))
+				require.NoError(t, pause.For(t.Context(), 50*time.Millisecond+upTo(r, 350*time.Millisecond)))
 				if s.result() == nil {
 					during++
 				}
-				switch what := rand.IntN(4); {
+				switch what := r.IntN(4); {
 				case what == 0 && run != nil && s.started():
 					require.NoError(t, run.Process.Kill())
 					_ = run.Wait() // killed

@@ -224,6 +224,6 @@ func TestRunWithoutAgents(t *testing.T) {
 	s.start()
 	c = startWaza(t, s.env, "run", suite)
 	c.says(t, "no agent")
-	startAgents(t, s.agents, worker(1, 1, 10*time.Millisecond))
+	startAgents(t, s.agents, worker(seeded(t), 1, 1, 10*time.Millisecond))
 	require.Equal(t, exit.Failed, c.exitCode(t))
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"strings"
@@ -101,14 +100,15 @@ func TestCrashMessages(t *testing.T) {
 // gets one twice, and no acknowledged message is sent again.
 func TestCrashManyMessages(t *testing.T) {
 	t.Parallel()
+	r := seeded(t)
 	kills, _ := serveSize()
 	kills = min(kills, 40)
 	s, address := newRouted(t, "WAZA_SERVE_ROUTER_RECONNECT_WAIT=300ms", "WAZA_SERVE_ROUTER_HISTORY=100000", "WAZA_SERVE_ROUTER_RESPONSE_TIMEOUT=1s")
 	var clients []*taker
 	for i := range 4 {
 		clients = append(clients, &taker{name: fmt.Sprintf("client-%d", i), description: "Takes messages with numbers.", work: func(string) (string, map[string]any) {
-			_ = pause.For(t.Context(), rand.N(20*time.Millisecond))
-			switch rand.IntN(4) {
+			_ = pause.For(t.Context(), upTo(r, 20*time.Millisecond))
+			switch r.IntN(4) {
 			case 0:
 				return "reject", nil
 			case 1:
@@ -130,10 +130,10 @@ func TestCrashManyMessages(t *testing.T) {
 			require.Equal(t, exit.Passed, code, out)
 			accepted[text] = true
 		}
-		require.NoError(t, pause.For(t.Context(), rand.N(300*time.Millisecond)))
-		for text, r := range messagesOf(s) {
-			if _, known := taken[text]; !known && r.Has(routing.Acknowledged) {
-				taken[text] = len(r.Recipients)
+		require.NoError(t, pause.For(t.Context(), upTo(r, 300*time.Millisecond)))
+		for text, m := range messagesOf(s) {
+			if _, known := taken[text]; !known && m.Has(routing.Acknowledged) {
+				taken[text] = len(m.Recipients)
 			}
 		}
 		s.kill()
