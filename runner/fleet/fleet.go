@@ -15,7 +15,6 @@ import (
 
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/offer"
-	"waza/runner/fleet/seal"
 	"waza/runner/record"
 	"waza/runner/trial"
 )
@@ -74,15 +73,14 @@ func (f *Fleet) Open(ctx context.Context, a *trial.FleetRun) (_ trial.FleetTrial
 	if err := place.Sweep(soon); err != nil {
 		f.o.Log.Debug("messages of earlier runs not removed; they expire", "error", err)
 	}
-	r := newRun(f, a, conn, place)
-	if address.Sign != "" {
-		if r.signer, err = seal.ReadSigner(address.Sign); err != nil {
-			return nil, fmt.Errorf("fleet: %w", err)
-		}
-	}
-	if err := r.send(ctx); err != nil {
+	sc, err := newScope(f, a, conn, place)
+	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
+	if err := sc.send(ctx); err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	r := newRun(sc)
 	if err := r.open(ctx); err != nil {
 		r.end(false) // the run can be resumed
 		return nil, fmt.Errorf("fleet: %w", noAnswer(ctx, err))

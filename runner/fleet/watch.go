@@ -22,67 +22,55 @@ const (
 	maxNamed = 5
 )
 
-// queue counts the orders of a class. The run's mu guards it.
-type queue struct {
-	waiting, started int
-	last             time.Time // when an order was published into an empty queue, or started
-}
-
 // shortage is a class of orders that no worker starts.
 type shortage struct {
 	since, reported time.Time
 	text            string
 }
 
-// watchWorkers reports orders that no worker can execute, and ends them after a while.
-func (r *run) watchWorkers() {
+// lookout looks for workers that can execute the waiting orders of a run. It owns the goroutine that
+// does so, and what it has reported.
+type lookout struct {
+	*scope
+	book  *book
+	short map[string]*shortage // by class
+}
+
+// watch reports orders that no worker can execute, and ends them after a while.
+func (l *lookout) watch() {
 	tick := time.NewTicker(lookPause)
 	defer tick.Stop()
-	short := map[string]*shortage{}
+	l.short = map[string]*shortage{}
 	for {
 		select {
 		case <-tick.C:
-		case <-r.ctx.Done():
+		case <-l.ctx.Done():
 			return
 		}
-		stuck := r.stuck()
-		for class := range short {
+		stuck := l.book.stuck()
+		for class := range l.short {
 			if !slices.Contains(stuck, class) {
-				delete(short, class)
+				delete(l.short, class)
 			}
 		}
 		if len(stuck) == 0 {
 			continue
 		}
-		cards, err := Cards[WorkerCard](r.ctx, r.place.Workers, WorkerKey(""))
+		cards, err := Cards[WorkerCard](l.ctx, l.place.Workers, WorkerKey(""))
 		if err != nil {
 			continue // the connection reports it
 		}
 		for _, class := range stuck {
-			r.checkWorkers(class, cards, short)
+			l.check(class, cards)
 		}
 	}
 }
 
-// stuck returns the classes with waiting orders of which none has started for some time.
-func (r *run) stuck() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var classes []string
-	for class, q := range r.queues {
-		if q.waiting > 0 && q.started == 0 && time.Since(q.last) > idle {
-			classes = append(classes, class)
-		}
-	}
-	slices.Sort(classes)
-	return classes
-}
-
-// checkWorkers reports whether workers can execute the waiting orders of a class.
-func (r *run) checkWorkers(class string, cards []WorkerCard, short map[string]*shortage) {
+// check reports whether workers can execute the waiting orders of a class.
+func (l *lookout) check(class string, cards []WorkerCard) {
 	key := ""
-	if r.signer != nil {
-		key = r.signer.Public()
+	if l.signer != nil {
+		key = l.signer.Public()
 	}
 	var able, unable []string
 	for i := range cards {
@@ -94,40 +82,43 @@ func (r *run) checkWorkers(class string, cards []WorkerCard, short map[string]*s
 		}
 	}
 	now := time.Now()
-	s := short[class]
+	s := l.short[class]
 	if s == nil {
 		s = &shortage{since: now}
-		short[class] = s
+		l.short[class] = s
 	}
 	level, message := "warning", ""
 	if len(able) > 0 {
 		s.since = now
-		level, message = "info", r.waitingText(class)+" wait for "+named(able)+", which can execute them"
+		level, message = "info", l.describe(class)+" wait for "+named(able)+", which can execute them"
 	} else {
-		message = "no worker can execute " + r.waitingText(class) + ": "
+		message = "no worker can execute " + l.describe(class) + ": "
 		if len(unable) > 0 {
 			message += named(unable)
 		} else {
-			message += "no worker is connected; start one with waza worker --fleet " + r.address.String()
+			message += "no worker is connected; start one with waza worker --fleet " + l.address.String()
 		}
 	}
 	if message != s.text || now.Sub(s.reported) > remindPause {
 		s.text, s.reported = message, now
-		r.spec.Logf(level, "%s", message)
+		l.spec.Logf(level, "%s", message)
 	}
-	if now.Sub(s.since) > r.address.Wait {
-		r.fail(class, fmt.Errorf("no worker could execute the trial for %v: %s", r.address.Wait, message))
+	if now.Sub(s.since) > l.address.Wait {
+		why := executor.Permanent(fmt.Errorf("no worker could execute the trial for %v: %s", l.address.Wait, message))
+		for _, w := range l.book.waiting(class) {
+			w.fail(why)
+		}
 	}
 }
 
-// waitingText describes the trials of a class, and what they need.
-func (r *run) waitingText(class string) string {
+// describe describes the trials of a class, and what they need.
+func (l *lookout) describe(class string) string {
 	var tasks []string
 	var needs []record.Need
-	for i, c := range r.classes {
+	for i, c := range l.classes {
 		if c == class {
-			tasks = append(tasks, r.spec.Orders[i].TaskID)
-			_, needs = classOf(r.spec.Orders[i], r.address.Labels)
+			tasks = append(tasks, l.spec.Orders[i].TaskID)
+			_, needs = classOf(l.spec.Orders[i], l.address.Labels)
 		}
 	}
 	what := "the trials of " + text.Count(len(tasks), "task", "tasks") + " (" + named(tasks) + ")"
@@ -147,21 +138,4 @@ func named(list []string) string {
 		return strings.Join(list[:maxNamed], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(list, ", ")
-}
-
-// fail ends the orders of a class that no worker has started.
-func (r *run) fail(class string, why error) {
-	r.mu.Lock()
-	var list []*order
-	for _, w := range r.orders {
-		if w.class == class && !w.running {
-			list = append(list, w)
-		}
-	}
-	r.mu.Unlock()
-	for _, w := range list {
-		if r.drop(w) {
-			w.done <- &arrival{why: executor.Permanent(why)}
-		}
-	}
 }
