@@ -30,7 +30,7 @@ type job struct {
 	order  *record.Order // nil until then
 	tries  *fleet.Tries  // nil if they are unknown
 	before int           // number of workers that were lost while they executed the order
-	kept   time.Time     // when the worker last reported progress to the server; used by keepOrders
+	kept   time.Time     // when the worker last reported progress to the server; used by jobs.keep
 
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -46,9 +46,6 @@ var (
 	errGivenUp   = errors.New("the worker is shutting down; a different worker executes the trial")
 )
 
-// giveUp ends the job, so that a different worker executes it.
-func (j *job) giveUp() { j.end(errGivenUp) }
-
 // do executes the order of a message, and frees its slot. A job with a result then belongs to
 // the sender.
 func (w *Worker) do(msg jetstream.Msg) {
@@ -60,38 +57,26 @@ func (w *Worker) do(msg jetstream.Msg) {
 	}
 	j.ctx, j.end = context.WithCancelCause(context.WithoutCancel(w.ending))
 	defer j.end(nil)
-	w.add(j)
+	w.jobs.add(j)
 	res, why := j.carryOut()
 	cause := context.Cause(j.ctx)
 	switch {
 	case errors.Is(cause, errGivenUp) && (res == nil || res.Verdict == record.Cancelled):
-		w.remove(j)
-		w.giveBack(j)
+		w.jobs.remove(j)
+		j.giveBack()
 	case why != nil && cause == nil:
 		w.results.send(j, fleet.Result{ID: j.ID, Reason: why.Error(), Lost: j.before})
 	case res == nil || errors.Is(cause, errDropped):
-		w.remove(j)
+		w.jobs.remove(j)
 		_ = msg.Ack() // its result is not needed
 	default:
 		w.done.Add(1)
 		w.o.Metrics.did(res.Verdict)
-		w.sendTrial(j, res)
+		j.send(res)
 	}
 	if j.work != nil {
 		j.work.leave(j)
 	}
-}
-
-func (w *Worker) add(j *job) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.jobs[j] = struct{}{}
-}
-
-func (w *Worker) remove(j *job) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.jobs, j)
 }
 
 // open decodes an order and checks whether the worker can execute it. The job is nil if the
@@ -133,14 +118,13 @@ func classIn(subject string) string {
 // refuse ends an order that the worker must not execute. It reports the reason to the owner, if
 // the owner is known.
 func (w *Worker) refuse(msg jetstream.Msg, j *job, why error) {
-	w.refused.Add(1)
 	w.o.Metrics.refusedOrder()
 	w.o.Log.Warn("order refused", "subject", msg.Subject(), "error", why)
 	if j == nil {
 		_ = msg.Term()
 		return
 	}
-	w.add(j)
+	w.jobs.add(j)
 	w.results.send(j, fleet.Result{ID: j.ID, Reason: fmt.Sprintf("worker %s refuses the order: %v", w.o.ID, why), Refused: true, Lost: j.before})
 }
 
@@ -148,7 +132,7 @@ func (w *Worker) refuse(msg jetstream.Msg, j *job, why error) {
 // if the trial is no longer needed.
 func (j *job) carryOut() (res *record.Trial, why error) {
 	w := j.worker
-	if w.state(j.Run) != fleet.Running {
+	if w.runs.state(j.Run) != fleet.Running {
 		return nil, nil // the owner does not wait for trials that have not started
 	}
 	if j.learnTries(); j.before >= fleet.Deadly {
@@ -156,14 +140,14 @@ func (j *job) carryOut() (res *record.Trial, why error) {
 	}
 	var err error
 	began := time.Now()
-	if j.work, err = w.prepare(j.ctx, j); err == nil {
+	if j.work, err = w.runs.prepare(j.ctx, j); err == nil {
 		err = j.complete(j.ctx)
 	}
 	w.o.Metrics.took(phasePrepare, began)
 	if err != nil {
 		return nil, fmt.Errorf("worker %s cannot prepare the trial: %w", w.o.ID, err)
 	}
-	if w.state(j.Run) != fleet.Running {
+	if w.runs.state(j.Run) != fleet.Running {
 		return nil, nil
 	}
 	if j.before > 0 {
@@ -225,7 +209,8 @@ func (j *job) complete(ctx context.Context) error {
 
 // giveBack lets a different worker execute the order of a job. This worker does not count as
 // lost.
-func (w *Worker) giveBack(j *job) {
+func (j *job) giveBack() {
+	w := j.worker
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
 	defer cancel()
 	assumed := fleet.AssumedLost(j.msg)

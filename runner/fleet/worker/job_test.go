@@ -61,8 +61,8 @@ func TestOpenRefuses(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, c.known, j != nil)
 			if j != nil {
-				w.add(j)
-				w.giveUp()
+				w.jobs.add(j)
+				w.jobs.giveUp()
 			}
 		})
 	}

@@ -3,13 +3,17 @@ package worker
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/fleet"
+	"waza/runner/fleet/offer"
 	"waza/runner/pause"
+	"waza/runner/record"
 )
 
 // A worker takes orders of each class separately, in two ways:
@@ -28,8 +32,70 @@ const (
 	faultPause = 250 * time.Millisecond
 )
 
+// classes are the classes of orders that the team's runs have. It owns what the machine offers and
+// lacks for them, and a goroutine for each class whose orders it pulls.
+type classes struct {
+	worker *Worker
+	pulls  sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	offer  *offer.Offer
+	lacks  map[string][]record.Need
+	pulled map[string]context.CancelFunc // classes whose orders are pulled
+	lost   map[string]time.Duration      // silence after which orders go to other workers
+}
+
+func newClasses(w *Worker) *classes {
+	return &classes{worker: w, offer: w.o.Offer, lacks: map[string][]record.Need{}, pulled: map[string]context.CancelFunc{}, lost: map[string]time.Duration{}}
+}
+
+// learn handles the card of a class. It pulls its orders, until pulling ends, if the machine meets
+// their needs.
+func (s *classes) learn(pulling context.Context, card fleet.ClassCard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offer = s.offer.With(card.Needs)
+	s.lost[card.Class] = card.Lost
+	lacks := s.worker.o.Offer.Lacks(card.Needs)
+	s.lacks[card.Class] = lacks
+	stop := s.pulled[card.Class]
+	switch {
+	case len(lacks) == 0 && stop == nil && pulling.Err() == nil:
+		ctx, cancel := context.WithCancel(pulling)
+		s.pulled[card.Class] = cancel
+		s.pulls.Go(func() { s.pull(ctx, card.Class) })
+	case len(lacks) > 0 && stop != nil:
+		stop()
+		delete(s.pulled, card.Class)
+	}
+	s.worker.card.renew()
+}
+
+// end stops requesting orders. Orders that arrive before the last request ends are executed.
+func (s *classes) end(stop func()) {
+	s.mu.Lock() // no class is added meanwhile
+	stop()
+	s.mu.Unlock()
+	s.pulls.Wait()
+}
+
+// offered returns what the machine offers, and what it lacks for each class.
+func (s *classes) offered() (*offer.Offer, map[string][]record.Need) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer, maps.Clone(s.lacks)
+}
+
+// silence returns how long a worker can be silent before orders of a class go to others.
+func (s *classes) silence(class string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[class]
+}
+
 // pull takes orders of a class from the server until ctx ends.
-func (w *Worker) pull(ctx context.Context, class string) {
+func (s *classes) pull(ctx context.Context, class string) {
+	w := s.worker
 	var consumer jetstream.Consumer
 	eager := true
 	for ctx.Err() == nil {
@@ -41,9 +107,9 @@ func (w *Worker) pull(ctx context.Context, class string) {
 		case err != nil:
 			consumer = nil
 		case eager:
-			eager, err = w.takeMany(ctx, consumer)
+			eager, err = s.takeMany(ctx, consumer)
 		default:
-			eager, err = w.takeOne(ctx, consumer)
+			eager, err = s.takeOne(ctx, consumer)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.o.Log.Debug("request for orders failed", "class", class, "error", err)
@@ -54,7 +120,8 @@ func (w *Worker) pull(ctx context.Context, class string) {
 }
 
 // takeMany executes as many orders as there are free slots, and reports whether there were any.
-func (w *Worker) takeMany(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
+func (s *classes) takeMany(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
+	w := s.worker
 	n, err := w.slots.take(ctx, true)
 	if err != nil {
 		return false, err
@@ -74,7 +141,8 @@ func (w *Worker) takeMany(ctx context.Context, c jetstream.Consumer) (some bool,
 }
 
 // takeOne waits for an order, provided that a slot is free at first.
-func (w *Worker) takeOne(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
+func (s *classes) takeOne(ctx context.Context, c jetstream.Consumer) (some bool, err error) {
+	w := s.worker
 	n, err := w.slots.take(ctx, false)
 	if err != nil {
 		return false, err

@@ -156,7 +156,7 @@ func (s *sender) gather(held []outgoing) []outgoing {
 // publish publishes results of one run, and retries until it succeeds.
 func (s *sender) publish(group []outgoing) {
 	all := fleet.Results{Worker: s.w.o.ID}
-	over := s.w.state(group[0].job.Run) == fleet.Over
+	over := s.w.runs.state(group[0].job.Run) == fleet.Over
 	for _, o := range group {
 		if !over || o.result.Cancelled { // the owner of a run that is over waits only for cancelled trials
 			all.List = append(all.List, o.result)
@@ -216,13 +216,14 @@ func (s *sender) over(group []outgoing, stored bool) {
 				s.w.o.Log.Debug("order not acknowledged; a different worker can execute it again", "order", o.job.ID, "error", err)
 			}
 		}
-		s.w.remove(o.job)
+		s.w.jobs.remove(o.job)
 		<-s.room
 	}
 }
 
-// sendTrial sends a result and the files of the trial.
-func (w *Worker) sendTrial(j *job, res *record.Trial) {
+// send sends the result and the files of the trial.
+func (j *job) send(res *record.Trial) {
+	w := j.worker
 	ctx, cancel := context.WithTimeout(w.results.ctx, openTime)
 	defer cancel()
 	r := fleet.Result{ID: j.ID, Lost: j.before, Cancelled: res.Verdict == record.Cancelled}

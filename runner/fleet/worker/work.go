@@ -51,51 +51,6 @@ type template struct {
 // restTime is how long a worker keeps the state of a run without orders.
 const restTime = 10 * time.Minute
 
-// prepare returns the state of a job's run, and fetches it for the first job. If the work is not
-// nil, the job must leave it.
-func (w *Worker) prepare(ctx context.Context, j *job) (*work, error) {
-	token, key := fleet.Token(j.Run), j.Plan+" "+j.Files
-	w.mu.Lock()
-	var over []*work
-	for id, k := range w.runs {
-		if k.restsTooLong() {
-			over = append(over, k)
-			delete(w.runs, id)
-		}
-	}
-	k := w.runs[token+" "+key]
-	first := k == nil
-	if first {
-		k = &work{
-			worker: w, run: token, key: key, ready: make(chan struct{}), stopping: make(chan struct{}),
-			orders: map[int]*template{}, jobs: map[*record.Order]*job{}, using: map[*job]struct{}{},
-		}
-		w.runs[token+" "+key] = k
-	}
-	k.enter(j)
-	w.mu.Unlock()
-	for _, k := range over {
-		k.close()
-	}
-	if first {
-		k.err = k.open(j)
-		close(k.ready)
-		if k.err != nil { // the next job tries again
-			w.mu.Lock()
-			if w.runs[token+" "+key] == k {
-				delete(w.runs, token+" "+key)
-			}
-			w.mu.Unlock()
-		}
-	}
-	select {
-	case <-k.ready:
-		return k, k.err
-	case <-ctx.Done():
-		return k, context.Cause(ctx)
-	}
-}
-
 // openTime is the time limit for fetching what a run needs.
 const openTime = 10 * time.Minute
 
@@ -257,62 +212,4 @@ func (k *work) remove() {
 		k.worker.home.trim()
 	}
 	k.worker.home.remove(k.dir)
-}
-
-// state returns the state of a run.
-func (w *Worker) state(run string) fleet.RunState { return w.stateOf(fleet.Token(run)) }
-
-func (w *Worker) stateOf(token string) fleet.RunState {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if state, known := w.cards[token]; known {
-		return state
-	}
-	return fleet.Running // its card has not arrived yet
-}
-
-// learnRun handles the card of a run.
-func (w *Worker) learnRun(token string, card fleet.RunCard) {
-	w.mu.Lock()
-	w.cards[token] = card.State
-	var works []*work
-	for id, k := range w.runs {
-		if k.run == token {
-			works = append(works, k)
-			if card.State == fleet.Over {
-				delete(w.runs, id)
-			}
-		}
-	}
-	var jobs []*job
-	if card.State == fleet.Over {
-		for j := range w.jobs {
-			if fleet.Token(j.Run) == token {
-				jobs = append(jobs, j)
-			}
-		}
-	}
-	w.mu.Unlock()
-	for _, j := range jobs {
-		j.end(errCancelled)
-	}
-	for _, k := range works {
-		if card.State != fleet.Running {
-			k.stop()
-		}
-		if card.State == fleet.Over {
-			k.close()
-		}
-	}
-}
-
-// closeRuns removes the state of all runs.
-func (w *Worker) closeRuns() {
-	w.mu.Lock()
-	list := w.runs
-	w.runs = map[string]*work{}
-	w.mu.Unlock()
-	for _, k := range list {
-		k.close()
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -29,7 +28,6 @@ import (
 	"waza/runner/grader"
 	"waza/runner/pause"
 	"waza/runner/provider"
-	"waza/runner/record"
 )
 
 // Options configure a [Worker]. All fields except Trust, Redact and Metrics are required.
@@ -57,43 +55,36 @@ type Options struct {
 	Metrics *Metrics
 }
 
-// Worker executes orders. It is safe for concurrent use.
+// Worker executes orders. It owns its connection's subscriptions and the counts of its trials. Its
+// parts own the rest: the card, the classes whose orders it pulls, the slots for trials, the runs
+// and the orders that it holds, and the results and notes on their way. It is safe for concurrent
+// use.
 type Worker struct {
 	o        Options
 	home     *home
 	place    *fleet.Place
 	store    bundle.Store
 	slots    *slots
+	classes  *classes
+	runs     *runs
+	jobs     *jobs
+	card     *card
 	results  *sender
 	notes    *noter
 	started  time.Time
 	ending   context.Context // ends when Run gives up
-	pulls    sync.WaitGroup
 	done     atomic.Int64
 	repeated atomic.Int64 // number of these that a lost worker had started
-	refused  atomic.Int64
 
 	draining chan struct{} // closed by Drain
 	drainOne sync.Once
-	changed  chan struct{} // signals that the card must be renewed; has a buffer of one
-
-	mu      sync.Mutex // guards the fields below
-	lacks   map[string][]record.Need
-	offer   *offer.Offer
-	classes map[string]context.CancelFunc // classes whose orders are pulled
-	runs    map[string]*work
-	jobs    map[*job]struct{}
-	cards   map[string]fleet.RunState // of runs, by their tokens
-	lost    map[string]time.Duration  // by class: silence after which its orders go to other workers
 }
 
 // New returns a worker. It does nothing before Run.
 func New(o Options) *Worker {
-	w := &Worker{
-		o: o, slots: newSlots(o.Slots), started: time.Now().UTC(), draining: make(chan struct{}), changed: make(chan struct{}, 1),
-		lacks: map[string][]record.Need{}, offer: o.Offer, classes: map[string]context.CancelFunc{},
-		runs: map[string]*work{}, jobs: map[*job]struct{}{}, cards: map[string]fleet.RunState{}, lost: map[string]time.Duration{},
-	}
+	w := &Worker{o: o, slots: newSlots(o.Slots), started: time.Now().UTC(), draining: make(chan struct{})}
+	w.card, w.classes, w.runs = &card{worker: w, changed: make(chan struct{}, 1)}, newClasses(w), newRuns(w)
+	w.jobs = &jobs{log: o.Log, silence: w.classes.silence, set: map[*job]struct{}{}}
 	o.Metrics.of(w)
 	return w
 }
@@ -102,7 +93,7 @@ func New(o Options) *Worker {
 func (w *Worker) Drain() {
 	w.drainOne.Do(func() {
 		close(w.draining)
-		w.renew()
+		w.card.renew()
 	})
 }
 
@@ -156,28 +147,28 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	pulling, stop := context.WithCancel(ctx)
 	defer stop()
 	tasks.Go(func() { w.watch(background, pulling) })
-	tasks.Go(func() { w.keepCard(background) })
-	tasks.Go(func() { w.keepOrders(background) })
+	tasks.Go(func() { w.card.keep(background) })
+	tasks.Go(func() { w.jobs.keep(background) })
 	select {
 	case <-w.draining:
 	case <-ctx.Done():
 	}
-	w.endPulls(stop)
+	w.classes.end(stop)
 	w.slots.end()
 	idle := w.slots.idle()
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		w.giveUp()
+		w.jobs.giveUp()
 		<-idle
 	}
 	w.results.close(ctx)
-	w.closeRuns()
+	w.runs.close()
 	end()
 	tasks.Wait()
 	w.results.wait()
 	w.notes.wait()
-	w.removeCard()
+	w.card.remove()
 	return context.Cause(ctx)
 }
 
@@ -211,15 +202,6 @@ func (w *Worker) find(ctx context.Context) (*fleet.Place, error) {
 		default:
 		}
 	}
-}
-
-// endPulls stops requesting orders. Orders that arrive before the last request ends are
-// executed.
-func (w *Worker) endPulls(stop func()) {
-	w.mu.Lock() // no class is added meanwhile
-	stop()
-	w.mu.Unlock()
-	w.pulls.Wait()
 }
 
 // shareLimits makes the worker respect rate limits of providers together with its team.
@@ -280,36 +262,15 @@ func (w *Worker) learn(pulling context.Context, e jetstream.KeyValueEntry) {
 		if gone || json.Unmarshal(e.Value(), &card) != nil {
 			card = fleet.RunCard{State: fleet.Over}
 		}
-		w.learnRun(name, card)
+		w.runs.learn(name, card)
 	case kind == "class" && !gone:
 		var card fleet.ClassCard
 		if err := json.Unmarshal(e.Value(), &card); err != nil || card.Class != name || offer.CheckNeeds(card.Needs) != nil {
 			w.o.Log.Warn("cannot decode the card of a class", "class", name, "error", err)
 			return
 		}
-		w.learnClass(pulling, card)
+		w.classes.learn(pulling, card)
 	}
-}
-
-// learnClass pulls the orders of a class if the machine meets its needs.
-func (w *Worker) learnClass(pulling context.Context, card fleet.ClassCard) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.offer = w.offer.With(card.Needs)
-	w.lost[card.Class] = card.Lost
-	lacks := w.o.Offer.Lacks(card.Needs)
-	w.lacks[card.Class] = lacks
-	stop := w.classes[card.Class]
-	switch {
-	case len(lacks) == 0 && stop == nil && pulling.Err() == nil:
-		ctx, cancel := context.WithCancel(pulling)
-		w.classes[card.Class] = cancel
-		w.pulls.Go(func() { w.pull(ctx, card.Class) })
-	case len(lacks) > 0 && stop != nil:
-		stop()
-		delete(w.classes, card.Class)
-	}
-	w.renew()
 }
 
 // asked handles a request to the worker.
@@ -327,140 +288,9 @@ func (w *Worker) drop(m *nats.Msg) {
 	if json.Unmarshal(m.Data, &c) != nil {
 		return
 	}
-	for _, j := range w.all() {
-		if slices.Contains(c.Drop, j.ID) && w.place.Control(j.Run) == m.Subject {
-			j.end(errDropped)
-		}
-	}
-}
-
-// renew requests a renewal of the card.
-func (w *Worker) renew() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
-// keepCard renews the worker's card.
-func (w *Worker) keepCard(ctx context.Context) {
-	tick := time.NewTicker(fleet.Beat)
-	defer tick.Stop()
-	reported := false
-	for {
-		if err := w.putCard(ctx); err != nil {
-			w.o.Log.Debug("card not renewed", "error", err)
-		}
-		full := w.o.Conn.Repair()
-		if full != nil && !reported {
-			w.o.Log.Warn("the fleet stores no messages", "error", full)
-		}
-		reported = full != nil
-		if pause.For(ctx, cardPause) != nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-w.changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// cardPause is the minimum time between two renewals.
-const cardPause = 200 * time.Millisecond
-
-func (w *Worker) putCard(ctx context.Context) error {
-	host, _ := os.Hostname()
-	s := w.Status()
-	c := fleet.WorkerCard{
-		Protocol: fleet.Protocol, ID: w.o.ID, Host: host, PID: os.Getpid(), Version: w.o.Version, Started: w.started,
-		Slots: w.o.Slots, Busy: s.Busy, Done: s.Done, Seen: time.Now().UTC(),
-	}
-	select {
-	case <-w.draining:
-		c.Draining = true
-	default:
-	}
-	if w.o.Trust != nil {
-		c.Trusts = w.o.Trust.Keys()
-	}
-	w.mu.Lock()
-	c.Offer, c.Lacks = w.offer, maps.Clone(w.lacks)
-	w.mu.Unlock()
-	b, err := json.Marshal(&c)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, fleet.Beat)
-	defer cancel()
-	_, err = w.place.Workers.Put(ctx, fleet.WorkerKey(w.o.ID), b)
-	return err
-}
-
-// removeCard removes the card, so that others see at once that the worker has ended.
-func (w *Worker) removeCard() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	_ = w.place.Workers.Purge(ctx, fleet.WorkerKey(w.o.ID)) // otherwise it expires after CardLife
-}
-
-// keepOrders reports to the server that orders are still being executed.
-func (w *Worker) keepOrders(ctx context.Context) {
-	tick := time.NewTicker(keepPause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		now := time.Now()
-		for _, j := range w.late(now) {
-			j.kept = now
-			if err := j.msg.InProgress(); err != nil {
-				w.o.Log.Debug("progress of an order not reported", "order", j.ID, "error", err)
-			}
-		}
-	}
-}
-
-const (
-	// keepPause is the interval at which running orders are checked. Each is reported keepShare
-	// times within the silence after which it would go to a different worker.
-	keepPause = 250 * time.Millisecond
-	keepShare = 4
-)
-
-// late returns the jobs whose progress is due to be reported.
-func (w *Worker) late(now time.Time) []*job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var list []*job
-	for j := range w.jobs {
-		if now.Sub(j.kept) >= max(w.lost[j.class], fleet.LeastLost)/keepShare {
-			list = append(list, j)
-		}
-	}
-	return list
-}
-
-func (w *Worker) all() []*job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make([]*job, 0, len(w.jobs))
-	for j := range w.jobs {
-		list = append(list, j)
-	}
-	return list
-}
-
-// giveUp ends the running trials, so that other workers execute them.
-func (w *Worker) giveUp() {
-	for _, j := range w.all() {
-		j.giveUp()
-	}
+	w.jobs.end(errDropped, func(j *job) bool {
+		return slices.Contains(c.Drop, j.ID) && w.place.Control(j.Run) == m.Subject
+	})
 }
 
 // NewID returns a unique id for a worker of this process.
