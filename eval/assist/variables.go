@@ -22,14 +22,14 @@ func (q *query) known(n *node) []variable {
 	}
 	suite := q.ofSuite()
 	inputs := suite.value(suite.root, "inputs")
-	add("input of the suite", keyNames(inputs)...)
-	add("parameter of config.matrix", keyNames(suite.value(suite.value(suite.root, "config"), "matrix"))...)
+	add("input of the suite", inputs.keyNames()...)
+	add("parameter of config.matrix", suite.value(suite.value(suite.root, "config"), "matrix").keyNames()...)
 	add("column of the dataset", q.columns(inputs)...)
 	for ; n != nil; n = n.parent {
-		for _, key := range keyNames(q.tree.value(n, "context")) {
+		for _, key := range q.tree.value(n, "context").keyNames() {
 			add("value of the task's context", "context."+key)
 		}
-		for _, key := range keyNames(q.tree.value(q.tree.value(n, "inputs"), "context")) {
+		for _, key := range q.tree.value(q.tree.value(n, "inputs"), "context").keyNames() {
 			add("value of the task's context", "context."+key)
 		}
 	}
@@ -37,7 +37,7 @@ func (q *query) known(n *node) []variable {
 	return out
 }
 
-func keyNames(n *node) []string {
+func (n *node) keyNames() []string {
 	if n == nil || n.kind != mapping {
 		return nil
 	}

@@ -59,7 +59,7 @@ func (g *guide) gather(t *tree, s *schema, n *node, above view, depth int, out *
 	for _, a := range s.AllOf {
 		if a.If == nil {
 			g.gather(t, a, n, v, depth+1, out)
-		} else if n != nil && n.kind == mapping && meets(t, a.If, n) {
+		} else if n != nil && n.kind == mapping && t.meets(a.If, n) {
 			g.gather(t, a.Then, n, view{}, depth+1, out)
 		}
 	}
@@ -74,7 +74,7 @@ func (g *guide) definition(ref string) *schema {
 }
 
 // meets reports whether a map meets a condition: whether some keys have one of some values.
-func meets(t *tree, condition *schema, n *node) bool {
+func (t *tree) meets(condition *schema, n *node) bool {
 	for _, p := range condition.Properties {
 		v := t.value(n, p.name)
 		if v == nil || len(p.schema.Enum) > 0 && !slices.Contains(p.schema.Enum, any(v.text())) {

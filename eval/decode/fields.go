@@ -152,13 +152,13 @@ func (d *Decoder) decodeField(p Pair, f *fields.Field, v reflect.Value) {
 	d.Failed = false
 	d.Value(p.Value, v)
 	if !d.Failed {
-		check(d, f, p.Value, v)
+		d.check(f, p.Value, v)
 	}
 	d.Failed = d.Failed || before
 }
 
 // check reports values that violate the rules of a field.
-func check(d *Decoder, f *fields.Field, n *yaml.Node, v reflect.Value) {
+func (d *Decoder) check(f *fields.Field, n *yaml.Node, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return

@@ -41,10 +41,10 @@ func Parse(path, name string, data []byte, to *Findings) *Source {
 		to.Report(src.syntaxError(err))
 		return src
 	}
-	if !checkStructure(src, to, doc.Content[0], 1) {
+	if !src.checkStructure(to, doc.Content[0], 1) {
 		return src
 	}
-	reportFurtherDocuments(src, to, dec)
+	src.reportFurtherDocuments(to, dec)
 	src.Root = doc.Content[0]
 	return src
 }
@@ -65,37 +65,37 @@ func marks(text string) int {
 }
 
 // reportFurtherDocuments reports a second document in the file.
-func reportFurtherDocuments(src *Source, to *Findings, dec *yaml.Decoder) {
+func (s *Source) reportFurtherDocuments(to *Findings, dec *yaml.Decoder) {
 	var next yaml.Node
 	err := dec.Decode(&next)
 	switch {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		to.Report(src.syntaxError(err))
+		to.Report(s.syntaxError(err))
 	case len(next.Content) > 0 && next.Content[0].ShortTag() != "!!null":
-		to.Reportf(src, next.Content[0], Warning, CodeMultipleDocuments, "waza reads only the first document of a file; this one has no effect")
+		to.Reportf(s, next.Content[0], Warning, CodeMultipleDocuments, "waza reads only the first document of a file; this one has no effect")
 	}
 }
 
 // checkStructure looks for faults that the parser accepts: nesting that is too deep, and duplicate
 // keys. It does not follow aliases, so it visits every node once.
-func checkStructure(src *Source, to *Findings, n *yaml.Node, depth int) bool {
+func (s *Source) checkStructure(to *Findings, n *yaml.Node, depth int) bool {
 	if depth > MaxDepth {
-		to.Reportf(src, n, Error, CodeTooDeep, "nested more than %d levels deep", MaxDepth)
+		to.Reportf(s, n, Error, CodeTooDeep, "nested more than %d levels deep", MaxDepth)
 		return false
 	}
 	if n.Kind == yaml.MappingNode {
-		checkUniqueKeys(src, to, n)
+		s.checkUniqueKeys(to, n)
 	}
 	for _, c := range n.Content {
-		if !checkStructure(src, to, c, depth+1) {
+		if !s.checkStructure(to, c, depth+1) {
 			return false
 		}
 	}
 	return true
 }
 
-func checkUniqueKeys(src *Source, to *Findings, n *yaml.Node) {
+func (s *Source) checkUniqueKeys(to *Findings, n *yaml.Node) {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -103,7 +103,7 @@ func checkUniqueKeys(src *Source, to *Findings, n *yaml.Node) {
 			continue
 		}
 		if first := seen[k.Value]; first != nil {
-			to.Reportf(src, k, Error, CodeDuplicateKey, "duplicate key %q; it is first set in line %d", text.Clip(k.Value, 60), first.Line)
+			to.Reportf(s, k, Error, CodeDuplicateKey, "duplicate key %q; it is first set in line %d", text.Clip(k.Value, 60), first.Line)
 			continue
 		}
 		seen[k.Value] = k

@@ -44,7 +44,7 @@ func WithDescription(data []byte, description string) ([]byte, error) {
 	}
 	changed := append(append(append([]string{}, lines[:from]...), foldWords(words)...), lines[to:]...)
 	out := []byte(strings.Join(changed, "\n"))
-	if err := checkChange(s, out, strings.Join(words, " ")); err != nil {
+	if err := s.checkChange(out, strings.Join(words, " ")); err != nil {
 		return nil, err
 	}
 	if bytes.Contains(data, []byte("\r\n")) {
@@ -71,7 +71,7 @@ func foldWords(words []string) []string {
 }
 
 // checkChange checks that a changed text parses to the same skill with the new description.
-func checkChange(s *Skill, changed []byte, description string) error {
+func (s *Skill) checkChange(changed []byte, description string) error {
 	n := Parse("", changed)
 	switch {
 	case n.Problem != nil:

@@ -27,7 +27,7 @@ func codeAction(ctx context.Context, q *Request, p *protocol.CodeActionParams) (
 	if err != nil {
 		return nil, err
 	}
-	return lsp.Actions(doc, found, p.Range, p.Context.Only), nil
+	return doc.Actions(found, p.Range, p.Context.Only), nil
 }
 
 // findings waits for the findings of a document and returns them. It returns none if the

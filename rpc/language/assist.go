@@ -64,7 +64,7 @@ func completion(ctx context.Context, q *Request, p *protocol.CompletionParams) (
 		return nil, err
 	}
 	found := a.assistant.Complete(a.of, a.doc.Offset(p.Position), a.client.Snippets())
-	return lsp.Completion(a.doc, found), nil
+	return a.doc.Completion(found), nil
 }
 
 func hover(ctx context.Context, q *Request, p *protocol.HoverParams) (any, error) {
@@ -76,7 +76,7 @@ func hover(ctx context.Context, q *Request, p *protocol.HoverParams) (any, error
 	if found == nil {
 		return nil, nil
 	}
-	return lsp.Hover(a.doc, found, a.client), nil
+	return a.doc.Hover(found, a.client), nil
 }
 
 func definition(ctx context.Context, q *Request, p *protocol.DefinitionParams) (any, error) {
@@ -88,7 +88,7 @@ func definition(ctx context.Context, q *Request, p *protocol.DefinitionParams) (
 	if found == nil {
 		return nil, nil
 	}
-	return lsp.Definition(a.doc, found, a.client), nil
+	return a.doc.Definition(found, a.client), nil
 }
 
 func documentSymbol(ctx context.Context, q *Request, p *protocol.DocumentSymbolParams) (any, error) {
@@ -96,7 +96,7 @@ func documentSymbol(ctx context.Context, q *Request, p *protocol.DocumentSymbolP
 	if a == nil || err != nil {
 		return nil, err
 	}
-	return lsp.Symbols(a.doc, a.assistant.Symbols(a.of), a.client), nil
+	return a.doc.Symbols(a.assistant.Symbols(a.of), a.client), nil
 }
 
 func documentLink(ctx context.Context, q *Request, p *protocol.DocumentLinkParams) (any, error) {
@@ -104,5 +104,5 @@ func documentLink(ctx context.Context, q *Request, p *protocol.DocumentLinkParam
 	if a == nil || err != nil {
 		return nil, err
 	}
-	return lsp.Links(a.doc, a.assistant.Links(a.of)), nil
+	return a.doc.Links(a.assistant.Links(a.of)), nil
 }

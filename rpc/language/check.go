@@ -229,7 +229,7 @@ func (k *checker) check(path string, open lsp.Documents, overlay map[string][]by
 		r.found[file] = append(r.found[file], d)
 	}
 	r.suite = suite
-	wanted := err == nil && anyOpen(r, open)
+	wanted := err == nil && r.anyOpen(open)
 	k.mu.Lock()
 	if k.staleLocked(r, open) {
 		set(&k.due, path)
@@ -268,7 +268,7 @@ func isBroken(found decode.Diagnostics) bool {
 }
 
 // anyOpen reports whether a document that a suite depends on is open.
-func anyOpen(r *suiteRead, open lsp.Documents) bool {
+func (r *suiteRead) anyOpen(open lsp.Documents) bool {
 	for path := range open.All() {
 		if r.on[path] {
 			return true

@@ -10,7 +10,6 @@ import (
 
 	"waza/eval"
 	"waza/rpc/dispatch"
-	"waza/rpc/lsp"
 	"waza/runner"
 )
 
@@ -38,7 +37,7 @@ func codeLens(ctx context.Context, q *Request, p *protocol.CodeLensParams) (any,
 	if err != nil {
 		return nil, err
 	}
-	return lsp.Lenses(doc, suite, standing), nil
+	return doc.Lenses(suite, standing), nil
 }
 
 // suiteOf returns the suite of a document as last read: the document itself, or the suite in the

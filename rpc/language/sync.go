@@ -39,7 +39,7 @@ func initialized(_ context.Context, q *Request, _ *protocol.InitializedParams) (
 
 // updateDocuments changes the open documents and makes their suites due. With search, it also
 // looks for suites of the document. It logs errors, because a notification has no reply.
-func updateDocuments(q *Request, search bool, change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
+func (q *Request) updateDocuments(search bool, change func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error)) {
 	q.editor.mu.Lock()
 	open, path, err := change(q.editor.open, q.editor.client.Encoding)
 	q.editor.open = open
@@ -53,14 +53,14 @@ func updateDocuments(q *Request, search bool, change func(open lsp.Documents, e 
 }
 
 func didOpen(_ context.Context, q *Request, p *protocol.DidOpenTextDocumentParams) (any, error) {
-	updateDocuments(q, true, func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
+	q.updateDocuments(true, func(open lsp.Documents, e lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Open(p.TextDocument, e)
 	})
 	return nil, nil
 }
 
 func didChange(_ context.Context, q *Request, p *protocol.DidChangeTextDocumentParams) (any, error) {
-	updateDocuments(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
+	q.updateDocuments(false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) { return open.Change(p) })
 	return nil, nil
 }
 
@@ -72,7 +72,7 @@ func didSave(_ context.Context, q *Request, p *protocol.DidSaveTextDocumentParam
 }
 
 func didClose(_ context.Context, q *Request, p *protocol.DidCloseTextDocumentParams) (any, error) {
-	updateDocuments(q, false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
+	q.updateDocuments(false, func(open lsp.Documents, _ lsp.Encoding) (lsp.Documents, string, error) {
 		return open.Close(p.TextDocument.URI)
 	})
 	return nil, nil

@@ -16,7 +16,7 @@ const FixAll = protocol.CodeActionKindSourceFixAll + ".waza"
 // Actions returns the code actions for findings of a document: one for each finding with a
 // suggestion that touches the range, and one that applies all suggestions. They apply to the
 // document's current version. only limits the kinds of actions; an empty list allows all.
-func Actions(doc *Document, list []Finding, at protocol.Range, only []protocol.CodeActionKind) []protocol.CommandOrCodeAction {
+func (doc *Document) Actions(list []Finding, at protocol.Range, only []protocol.CodeActionKind) []protocol.CommandOrCodeAction {
 	fixes := fixable(list)
 	actions := []protocol.CommandOrCodeAction{}
 	if allowsKind(only, protocol.CodeActionKindQuickFix) {

@@ -22,7 +22,7 @@ func (c Client) completionItem() *protocol.ClientCompletionItemOptions {
 }
 
 // Completion returns the items of a completion in their order.
-func Completion(doc *Document, c assist.Completion) *protocol.CompletionList {
+func (doc *Document) Completion(c assist.Completion) *protocol.CompletionList {
 	list := &protocol.CompletionList{IsIncomplete: c.Incomplete, Items: make([]protocol.CompletionItem, 0, len(c.Items))}
 	at := doc.Range(c.Range.Start, c.Range.End)
 	for i, it := range c.Items {

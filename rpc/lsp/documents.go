@@ -26,13 +26,17 @@ type Document struct {
 }
 
 // Offset returns the byte offset of a position.
-func (d *Document) Offset(p protocol.Position) int { return d.Text.Offset(p, d.Encoding) }
+func (doc *Document) Offset(p protocol.Position) int { return doc.Text.Offset(p, doc.Encoding) }
 
 // Position returns the position of a byte offset.
-func (d *Document) Position(offset int) protocol.Position { return d.Text.Position(offset, d.Encoding) }
+func (doc *Document) Position(offset int) protocol.Position {
+	return doc.Text.Position(offset, doc.Encoding)
+}
 
 // Range returns the range between two byte offsets.
-func (d *Document) Range(begin, end int) protocol.Range { return d.Text.Range(begin, end, d.Encoding) }
+func (doc *Document) Range(begin, end int) protocol.Range {
+	return doc.Text.Range(begin, end, doc.Encoding)
+}
 
 // Limits for the open documents of a client.
 const (

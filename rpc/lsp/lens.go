@@ -45,13 +45,13 @@ type ShowArgument struct {
 
 // Lenses returns the lenses above the suite and the tasks in a document: run, debug and, if
 // there is one, the last result. standing may be nil.
-func Lenses(doc *Document, suite *eval.Suite, standing *catalog.SuiteStanding) []protocol.CodeLens {
+func (doc *Document) Lenses(suite *eval.Suite, standing *catalog.SuiteStanding) []protocol.CodeLens {
 	if standing == nil {
 		standing = &catalog.SuiteStanding{}
 	}
 	lenses := []protocol.CodeLens{}
 	if suite.File == doc.Path {
-		l := lensLine{doc: doc, line: nameLine(doc.Text), suite: suite.File}
+		l := lensLine{doc: doc, line: doc.Text.nameLine(), suite: suite.File}
 		lenses = append(lenses, l.lenses("suite "+suite.Name, nil, &standing.Suite, suiteResult)...)
 	}
 	for _, t := range suite.Tasks {
@@ -67,7 +67,7 @@ func Lenses(doc *Document, suite *eval.Suite, standing *catalog.SuiteStanding) [
 var nameKey = regexp.MustCompile(`^["']?name["']?\s*:`)
 
 // nameLine returns the line of a suite's name or, without a name, the first line with content.
-func nameLine(t *Text) int {
+func (t *Text) nameLine() int {
 	first := -1
 	for n := range t.Lines() {
 		line := strings.TrimPrefix(t.Line(n), "\ufeff")

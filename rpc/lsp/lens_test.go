@@ -23,7 +23,7 @@ func TestLensOfLastResult(t *testing.T) {
 		return &catalog.Standing{Now: &catalog.LastResult{Counts: c, Rate: record.Rate{PassRateBounds: &record.Interval{Low: low, High: high}}}}
 	}
 	suite := &eval.Suite{Places: reach.Places{File: path}, Tasks: []*eval.Task{{ID: "a", File: path, Line: 1}}}
-	lenses := Lenses(docs.At(path), suite, &catalog.SuiteStanding{
+	lenses := docs.At(path).Lenses(suite, &catalog.SuiteStanding{
 		Suite: *last(record.Counts{Total: 4, Passed: 1, Failed: 1, NeedsReview: 2}),
 		Tasks: map[string]*catalog.Standing{"a": last(record.Counts{Total: 10, Failed: 3, NeedsReview: 7})},
 	})
@@ -32,6 +32,6 @@ func TestLensOfLastResult(t *testing.T) {
 	require.Equal(t, "0/3 [0.00–0.70], 7 to review", lenses[5].Command.Title)
 
 	damaged := &catalog.Standing{Now: &catalog.LastResult{Verdict: record.Errored, Damaged: true}}
-	lenses = Lenses(docs.At(path), suite, &catalog.SuiteStanding{Tasks: map[string]*catalog.Standing{"a": damaged}})
+	lenses = docs.At(path).Lenses(suite, &catalog.SuiteStanding{Tasks: map[string]*catalog.Standing{"a": damaged}})
 	require.Equal(t, "error, damaged record", lenses[len(lenses)-1].Command.Title)
 }

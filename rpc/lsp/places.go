@@ -11,7 +11,7 @@ import (
 
 // Hover returns an explanation in Markdown, or as plain text if the client does not support
 // Markdown.
-func Hover(doc *Document, e *assist.Explanation, c Client) *protocol.Hover {
+func (doc *Document) Hover(e *assist.Explanation, c Client) *protocol.Hover {
 	at := doc.Range(e.Range.Start, e.Range.End)
 	kind := protocol.MarkupKindMarkdown
 	if td := c.Capabilities.TextDocument; td != nil && td.Hover != nil {
@@ -24,7 +24,7 @@ func Hover(doc *Document, e *assist.Explanation, c Client) *protocol.Hover {
 
 // Definition returns the locations of a definition: as links, which include the origin, if the
 // client supports them.
-func Definition(doc *Document, d *assist.Definition, c Client) protocol.DefinitionResult {
+func (doc *Document) Definition(d *assist.Definition, c Client) protocol.DefinitionResult {
 	td := c.Capabilities.TextDocument
 	if td == nil || td.Definition == nil || td.Definition.LinkSupport == nil || !*td.Definition.LinkSupport {
 		places := protocol.LocationSlice{}
@@ -49,7 +49,7 @@ func lineRange(line int) protocol.Range {
 }
 
 // Links returns the links of a document.
-func Links(doc *Document, list []assist.Link) []protocol.DocumentLink {
+func (doc *Document) Links(list []assist.Link) []protocol.DocumentLink {
 	out := make([]protocol.DocumentLink, 0, len(list))
 	for _, l := range list {
 		target := uri.File(l.Path)
@@ -60,15 +60,15 @@ func Links(doc *Document, list []assist.Link) []protocol.DocumentLink {
 
 // Symbols returns the outline of a document: as a tree, or as a flat list if the client does not
 // support trees.
-func Symbols(doc *Document, list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
+func (doc *Document) Symbols(list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
 	td := c.Capabilities.TextDocument
 	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil && *td.DocumentSymbol.HierarchicalDocumentSymbolSupport {
-		return protocol.DocumentSymbolSlice(symbolTree(doc, list))
+		return protocol.DocumentSymbolSlice(doc.symbolTree(list))
 	}
-	return symbolList(doc, list, "", protocol.SymbolInformationSlice{})
+	return doc.symbolList(list, "", protocol.SymbolInformationSlice{})
 }
 
-func symbolTree(doc *Document, list []assist.Symbol) []protocol.DocumentSymbol {
+func (doc *Document) symbolTree(list []assist.Symbol) []protocol.DocumentSymbol {
 	out := make([]protocol.DocumentSymbol, 0, len(list))
 	for _, s := range list {
 		one := protocol.DocumentSymbol{
@@ -79,14 +79,14 @@ func symbolTree(doc *Document, list []assist.Symbol) []protocol.DocumentSymbol {
 			one.Detail = &s.Detail
 		}
 		if len(s.Children) > 0 {
-			one.Children = symbolTree(doc, s.Children)
+			one.Children = doc.symbolTree(s.Children)
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-func symbolList(doc *Document, list []assist.Symbol, in string, out protocol.SymbolInformationSlice) protocol.SymbolInformationSlice {
+func (doc *Document) symbolList(list []assist.Symbol, in string, out protocol.SymbolInformationSlice) protocol.SymbolInformationSlice {
 	for _, s := range list {
 		one := protocol.SymbolInformation{
 			BaseSymbolInformation: protocol.BaseSymbolInformation{Name: s.Name, Kind: symbolKinds[s.Sort]},
@@ -95,7 +95,7 @@ func symbolList(doc *Document, list []assist.Symbol, in string, out protocol.Sym
 		if in != "" {
 			one.ContainerName = &in
 		}
-		out = symbolList(doc, s.Children, s.Name, append(out, one))
+		out = doc.symbolList(s.Children, s.Name, append(out, one))
 	}
 	return out
 }
