@@ -57,9 +57,9 @@ func (l agentLoader) load() *agentFile {
 		d.Suggestion = l.similar(name, dirs)
 		l.Report(d)
 	case a != nil && a.Problem != nil && !errors.Is(a.Problem, skill.ErrNoHead):
-		reportHead(l.loader, a.Skill, decode.Error)
+		l.loader.reportHead(a.Skill, decode.Error)
 	case a != nil:
-		reportTypos(l.loader, a.Skill, agentKeys)
+		l.loader.reportTypos(a.Skill, agentKeys)
 	}
 	return a
 }

@@ -61,7 +61,7 @@ func (l graderLoader) checkPath(src *decode.Source, at *yaml.Node, path string, 
 		}
 		path = filepath.Join(path, "SKILL.md")
 	}
-	if beside := l.beside(task); beside != "" && reportAmbiguous(l.loader, src, at, taken, filepath.Join(beside, filepath.FromSlash(path))) {
+	if beside := l.beside(task); beside != "" && l.loader.reportAmbiguous(src, at, taken, filepath.Join(beside, filepath.FromSlash(path))) {
 		return
 	}
 	if wd, err := os.Getwd(); elsewhere && err == nil {
@@ -74,7 +74,7 @@ func (l graderLoader) checkPath(src *decode.Source, at *yaml.Node, path string, 
 
 // reportAmbiguous reports a path of a task file that leads to taken, although a different file or
 // directory of that name exists beside the task. It returns whether it did.
-func reportAmbiguous(l *loader, src *decode.Source, at *yaml.Node, taken, beside string) bool {
+func (l *loader) reportAmbiguous(src *decode.Source, at *yaml.Node, taken, beside string) bool {
 	if taken == beside || !exists(taken) || !exists(beside) || l.suite.Allows(beside) != nil || reach.Same(taken, beside) {
 		return false
 	}
@@ -89,7 +89,7 @@ func (l graderLoader) reportUnnamed() {
 	var names []string
 	others := 0
 	for _, t := range l.suite.Tasks {
-		unnamed := unnamedGraders(t)
+		unnamed := t.unnamedGraders()
 		switch {
 		case len(unnamed) < 2:
 		case first == nil:
@@ -108,13 +108,13 @@ func (l graderLoader) reportUnnamed() {
 	if others > 0 {
 		and = " and of " + text.Count(others, "other task", "other tasks")
 	}
-	second := unnamedGraders(first)[1]
+	second := first.unnamedGraders()[1]
 	l.Reportf(second.src, decode.Place(second.node), decode.Warning, decode.CodeOtherMeaning, "several graders of task %q%s have no name; all of them count, as %s; in microsoft/waza only the last one counts; name them",
 		text.Clip(first.ID, 60), and, text.Clip(strings.Join(names, ", "), 200))
 }
 
 // unnamedGraders returns the graders of a task whose suite gives them no name.
-func unnamedGraders(t *Task) []*Grader {
+func (t *Task) unnamedGraders() []*Grader {
 	var list []*Grader
 	for _, g := range t.Effective {
 		if g.node != nil && decode.IsNull(decode.Follow(decode.Lookup(g.node, "name"))) {

@@ -183,7 +183,8 @@ func (r *rows) add(t *Task) {
 		r.stop = true
 		return
 	}
-	setFixtureTexts(&taskCheck{loader: l, src: &decode.Source{Name: r.name}, node: &yaml.Node{Line: t.Line, Column: 1}, task: t}, t.Inputs.Prompt, nil)
+	row := &taskCheck{loader: l, src: &decode.Source{Name: r.name}, node: &yaml.Node{Line: t.Line, Column: 1}, task: t}
+	(&fixtureCheck{taskCheck: row}).setTexts(t.Inputs.Prompt, nil)
 	r.checkVariables(t)
 	if r.skills == nil {
 		r.skills = &[]string{}

@@ -106,7 +106,7 @@ func (l *loader) remote() (some, others bool) {
 	if v == nil {
 		return true, true
 	}
-	for _, name := range executorsOf(l) {
+	for _, name := range l.executorsOf() {
 		k, ok := v.Executor(name)
 		some, others = some || k.Remote, others || ok && !k.Remote
 	}
@@ -114,7 +114,7 @@ func (l *loader) remote() (some, others bool) {
 }
 
 // executorsOf returns the names of the executors that do the suite's trials.
-func executorsOf(l *loader) []string {
+func (l *loader) executorsOf() []string {
 	if l.options.Executor != "" {
 		return []string{l.options.Executor}
 	}
@@ -211,4 +211,14 @@ func (s *Suite) Diagnose(at decode.Path, severity decode.Severity, code decode.C
 		return decode.Diagnostic{File: s.File, Severity: severity, Code: code, Message: message}
 	}
 	return s.src.Diagnostic(decode.Place(s.src.Root, at...), severity, code, message)
+}
+
+// clientsOf returns the clients of the suite's executor; nil if it has none. They are not known
+// with a matrix of executors, or without a vocabulary.
+func (l *loader) clientsOf() (clients Addresser, known bool) {
+	if _, several := l.matrix[ParamExecutor]; several || l.options.Vocabulary == nil || l.options.Executor != "" {
+		return nil, false
+	}
+	clients, _ = l.suite.ExecutorOptions[l.suite.Config.Executor].(Addresser)
+	return clients, true
 }

@@ -28,10 +28,17 @@ const (
 	maxFixtureTexts = 64 << 20
 )
 
-// addContextFixture puts the file that inputs.context.fixture names into the workspace, or all
+// fixtureCheck finds the files of a task that are copied into its workspace or into its prompts,
+// and limits their size.
+type fixtureCheck struct {
+	*taskCheck
+	bytes int64 // of the fixtures so far
+}
+
+// addContext puts the file that inputs.context.fixture names into the workspace, or all
 // files of the folder of that name. The path is relative to the suite. Files that the task lists
 // itself have priority.
-func addContextFixture(c *taskCheck) {
+func (c *fixtureCheck) addContext() {
 	l, at := c.loader, c.inputPath("context", "fixture")
 	name, ok := c.task.Inputs.Context["fixture"].(string)
 	if !ok || strings.TrimSpace(name) == "" {
@@ -51,14 +58,14 @@ func addContextFixture(c *taskCheck) {
 	case err != nil:
 		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s (context.fixture is a file or folder, relative to the suite, that waza copies into the workspace)", l.display(from))
 	case !info.IsDir():
-		addContextFile(c, filepath.Dir(from), filepath.Base(from), at)
+		c.addFile(filepath.Dir(from), filepath.Base(from), at)
 	default:
-		addContextFolder(c, from, at)
+		c.addFolder(from, at)
 	}
 }
 
-// addContextFolder puts all files of a folder into the workspace.
-func addContextFolder(c *taskCheck, dir string, at decode.Path) {
+// addFolder puts all files of a folder into the workspace.
+func (c *fixtureCheck) addFolder(dir string, at decode.Path) {
 	n := 0
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -74,7 +81,7 @@ func addContextFolder(c *taskCheck, dir string, at decode.Path) {
 		}
 		rel, err := filepath.Rel(dir, file)
 		if err == nil {
-			addContextFile(c, dir, filepath.ToSlash(rel), at)
+			c.addFile(dir, filepath.ToSlash(rel), at)
 		}
 		return err
 	})
@@ -83,7 +90,7 @@ func addContextFolder(c *taskCheck, dir string, at decode.Path) {
 	}
 }
 
-func addContextFile(c *taskCheck, dir, rel string, at decode.Path) {
+func (c *fixtureCheck) addFile(dir, rel string, at decode.Path) {
 	in := &c.task.Inputs
 	if slices.ContainsFunc(in.Files, func(f InputFile) bool { return path.Clean(f.Path) == rel }) {
 		return
@@ -95,8 +102,8 @@ func addContextFile(c *taskCheck, dir, rel string, at decode.Path) {
 	}
 }
 
-// setFixtureTexts sets the variables {{fixture:FILE}} of a prompt; at is the prompt's place.
-func setFixtureTexts(c *taskCheck, prompt string, at decode.Path) {
+// setTexts sets the variables {{fixture:FILE}} of a prompt; at is the prompt's place.
+func (c *fixtureCheck) setTexts(prompt string, at decode.Path) {
 	if !strings.Contains(prompt, template.Fixture) {
 		return
 	}
@@ -109,19 +116,19 @@ func setFixtureTexts(c *taskCheck, prompt string, at decode.Path) {
 		if vars == nil {
 			vars = map[string]string{}
 		}
-		vars[expr] = loadFixtureText(c, strings.TrimSpace(name), at)
+		vars[expr] = c.loadText(strings.TrimSpace(name), at)
 		c.task.Vars = vars
 	}
 }
 
-// loadFixtureText returns the text of a fixture, and reports a fixture that cannot be used.
-func loadFixtureText(c *taskCheck, name string, at decode.Path) string {
+// loadText returns the text of a fixture, and reports a fixture that cannot be used.
+func (c *fixtureCheck) loadText(name string, at decode.Path) string {
 	l := c.loader
 	if name == "" || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
 		c.reportf(decode.Error, decode.CodeEscapingPath, at, "{{%s%s}}: the path must be relative and inside the fixture directory", template.Fixture, text.Clip(name, 80))
 		return ""
 	}
-	file := c.fixture(name, at)
+	file := c.find(name, at)
 	if file == "" {
 		return ""
 	}
@@ -148,11 +155,11 @@ func loadFixtureText(c *taskCheck, name string, at decode.Path) string {
 
 // usable reports whether a file of dir can be put into a workspace, and reports why not. rel is
 // the suite's name for it.
-func (c *taskCheck) usable(dir, file, rel string, info fs.FileInfo, err error, at decode.Path) bool {
+func (c *fixtureCheck) usable(dir, file, rel string, info fs.FileInfo, err error, at decode.Path) bool {
 	l := c.loader
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.fixtureHint(rel))
+		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s%s", l.display(file), c.hint(rel))
 	case err != nil:
 		c.reportf(decode.Error, decode.CodeMissingFixture, at, "%s: %s", l.display(file), files.Reason(err))
 	case !files.Within(dir, file):
@@ -170,4 +177,76 @@ func (c *taskCheck) usable(dir, file, rel string, info fs.FileInfo, err error, a
 		return true
 	}
 	return false
+}
+
+// check checks the files for the workspace and finds their fixtures.
+func (c *fixtureCheck) check() {
+	if c.task.ContextDir != "" && c.loader.options.ContextDir == "" {
+		c.checkContextDir()
+	}
+	targets := map[string]bool{}
+	for i := range c.task.Inputs.Files {
+		f := &c.task.Inputs.Files[i]
+		at := c.inputPath("files", i, "path")
+		switch {
+		case strings.TrimSpace(f.Path) == "":
+			c.reportf(decode.Error, decode.CodeMissingField, at, "files[%d] has no path", i)
+			continue
+		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
+			c.reportf(decode.Error, decode.CodeEscapingPath, at, "path %q must be relative and inside the workspace", text.Clip(f.Path, 80))
+			continue
+		}
+		f.Path = path.Clean(filepath.ToSlash(f.Path))
+		if targets[f.Path] {
+			c.reportf(decode.Warning, decode.CodeNoEffect, at, "duplicate file %s; the last one counts", f.Path)
+		}
+		targets[f.Path] = true
+		if f.Content == nil {
+			f.Source = c.find(f.Path, at)
+		}
+	}
+	c.addContext()
+}
+
+// checkContextDir checks the fixture directory that the task names.
+func (c *fixtureCheck) checkContextDir() {
+	l := c.loader
+	dir := l.fromSuite(c.task.ContextDir)
+	l.dependsOn(dir)
+	switch {
+	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
+		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"), "context_dir must be relative to the suite and inside %s", l.rootWord())
+	case !files.IsDir(dir):
+		c.reportf(decode.Error, decode.CodeMissingFile, decode.At("context_dir"), "no such directory: %s", l.display(dir))
+	}
+}
+
+// find returns the absolute path of a fixture, or "" when it cannot be used.
+func (c *fixtureCheck) find(rel string, at decode.Path) string {
+	l := c.loader
+	dir := c.fixtureDir()
+	file := filepath.Join(dir, filepath.FromSlash(rel))
+	l.dependsOn(file)
+	info, err := os.Stat(file)
+	if beside := l.beside(c.task); errors.Is(err, fs.ErrNotExist) && beside != "" && l.options.ContextDir == "" {
+		near := filepath.Join(beside, filepath.FromSlash(rel))
+		l.dependsOn(near)
+		if nearInfo, nearErr := os.Stat(near); nearErr == nil {
+			dir, file, info, err = beside, near, nearInfo, nil
+		}
+	} else if beside != "" && err == nil && l.options.ContextDir == "" {
+		l.reportAmbiguous(c.src, decode.Place(c.node, at...), file, filepath.Join(beside, filepath.FromSlash(rel)))
+	}
+	if c.usable(dir, file, rel, info, err, at) {
+		return file
+	}
+	return ""
+}
+
+// hint returns a hint for a missing fixture, if a file of that path is beside the suite.
+func (c *fixtureCheck) hint(rel string) string {
+	if files.IsRegular(filepath.Join(c.loader.suite.Dir, filepath.FromSlash(rel))) {
+		return " (paths are relative to the fixture directory, but the file is beside the suite: set context_dir to \".\")"
+	}
+	return ""
 }

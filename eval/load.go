@@ -88,7 +88,7 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	l := newLoader(abs, filepath.Dir(path), o)
-	if reportOtherFile(l, abs) {
+	if l.reportOtherFile(abs) {
 		return nil, l.Diagnostics(), nil
 	}
 	data, err := l.readFile(abs, maxYAMLBytes)
@@ -107,7 +107,7 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
-	if withOwner && reportPart(l, src) {
+	if withOwner && l.reportPart(src) {
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -142,15 +142,15 @@ func (l *loader) load(src *decode.Source) {
 		l.Quietly(func() { l.decodeSuite() })
 		return
 	}
-	s.Project = projectOf(l)
+	s.Project = l.projectOf()
 	l.decodeSuite()
 	s.Config.JudgeModel = cmp.Or(l.options.JudgeModel, s.Config.JudgeModel)
 	s.Config.ExactTools = l.options.ExactTools || s.Config.ExactTools
 	s.Config.Judge.Agent = cmp.Or(l.options.JudgeAgent, s.Config.Judge.Agent)
 	s.Baseline = s.Baseline || l.options.Baseline
-	check, executors := suiteCheck{l}, executorLoader{l}
+	executors := executorLoader{l}
 	matrix := &matrixLoader{executorLoader: executors}
-	check.checkSettings()
+	suiteCheck{l}.checkSettings()
 	matrix.check()
 	executors.load()
 	s.Graders = graderLoader{l}.load(s.Graders, nil)
@@ -158,14 +158,13 @@ func (l *loader) load(src *decode.Source) {
 	l.skills.agent = agents.load()
 	s.Graders = append(s.Graders, agents.graders(l.skills.agent)...)
 	before := l.Errors()
-	loadTasks(l)
+	l.loadTasks()
 	matrix.combine()
 	graderLoader{l}.reportUnnamed()
-	check.checkKind()
-	check.checkBaseline()
+	kindCheck{l}.check()
 	s.Triggers = triggerLoader{l}.load()
-	check.checkThresholds()
-	l.skills.check()
+	metricCheck{l}.checkThresholds()
+	skillCheck{l.skills}.check()
 	s.skills = l.skills.all()
 	if len(s.Tasks) == 0 && s.Triggers == nil && l.Errors() == before {
 		l.Reportf(src, decode.Place(src.Root, "tasks"), decode.Error, decode.CodeNoTasks, "the suite has no task to run")

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"waza/eval/decode"
@@ -18,13 +19,48 @@ const (
 	metricBehaviorQuality = "behavior_quality" // the mean score of graders of the type behavior
 )
 
+// metricCheck checks the metrics of a suite: their list, and once the tasks are loaded, whether
+// something measures them.
+type metricCheck struct{ *loader }
+
+// checkList looks for faults in the list of metrics, and replaces weights that mean a default.
+func (l metricCheck) checkList() {
+	list := l.suite.Metrics.List
+	for i := range list {
+		l.checkWeight(i)
+	}
+	seen := map[string]bool{}
+	for i, m := range list {
+		if seen[m.Name] && m.Name != "" {
+			l.reportAt(decode.Warning, decode.CodeNoEffect, []any{"metrics", i, "name"}, "duplicate metric %q; the first one counts", m.Name)
+		}
+		seen[m.Name] = true
+	}
+}
+
+func (l metricCheck) checkWeight(i int) {
+	m := &l.suite.Metrics.List[i]
+	if m.Weight <= 0 || math.IsNaN(m.Weight) {
+		l.reportAt(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: weight %v counts as 1, because it is not positive; use `enabled: false` to leave the metric out", m.Name, m.Weight)
+		m.Weight = 1
+	}
+}
+
+// metricPath returns the path of a key of the i-th metric, in both shapes of metrics.
+func (l metricCheck) metricPath(i int, key string) decode.Path {
+	if n := decode.Follow(decode.Lookup(l.src.Root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
+		return decode.At("metrics", l.suite.Metrics.List[i].Name, key)
+	}
+	return decode.At("metrics", i, key)
+}
+
 // checkThresholds reports thresholds of metrics that nothing in the suite measures. Such a metric
 // neither passes nor fails, so its threshold never fails a run.
-func (l suiteCheck) checkThresholds() {
+func (l metricCheck) checkThresholds() {
 	if l.Errors() > 0 {
 		return // the faulty parts may be what measures them
 	}
-	measured := measuredBy(l.suite)
+	measured := l.suite.measuredBy()
 	for i, m := range l.suite.Metrics.List {
 		if !m.Enabled || m.Threshold <= 0 || m.Name == "" || measured[m.Name] {
 			continue
@@ -47,7 +83,7 @@ func (l suiteCheck) checkThresholds() {
 }
 
 // metricName returns the node with the name of the i-th metric, in both shapes of metrics.
-func (l suiteCheck) metricName(i int) *yaml.Node {
+func (l metricCheck) metricName(i int) *yaml.Node {
 	metrics := decode.Follow(decode.Lookup(l.src.Root, "metrics"))
 	if metrics != nil && metrics.Kind == yaml.MappingNode {
 		key, _ := decode.LookupPair(metrics, l.suite.Metrics.List[i].Name)
@@ -57,7 +93,7 @@ func (l suiteCheck) metricName(i int) *yaml.Node {
 }
 
 // measuredBy returns the names of the metrics that the suite can measure.
-func measuredBy(s *Suite) map[string]bool {
+func (s *Suite) measuredBy() map[string]bool {
 	all := map[string]bool{}
 	if len(s.Tasks) > 0 {
 		all[metricTaskCompletion] = true

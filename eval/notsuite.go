@@ -11,7 +11,7 @@ import (
 )
 
 // reportOtherFile reports a file that is no suite by its name, and returns whether it did.
-func reportOtherFile(l *loader, abs string) bool {
+func (l *loader) reportOtherFile(abs string) bool {
 	base := filepath.Base(abs)
 	agent, isAgent := strings.CutSuffix(base, skill.AgentSuffix)
 	switch {
@@ -28,7 +28,7 @@ func reportOtherFile(l *loader, abs string) bool {
 
 // reportPart reports a file that is a part of a suite, a task or its trigger tests, and returns
 // whether it did. The finding names the suite.
-func reportPart(l *loader, src *decode.Source) bool {
+func (l *loader) reportPart(src *decode.Source) bool {
 	has := func(keys ...string) bool {
 		for _, key := range keys {
 			if decode.Lookup(src.Root, key) != nil {
@@ -41,7 +41,7 @@ func reportPart(l *loader, src *decode.Source) bool {
 	if has("tasks", "tasks_from", "config") || !tests && (!has("inputs", "prompt", "prompt_file") || has("metrics", "hooks")) {
 		return false
 	}
-	suite, task := suiteOf(l, src.Path)
+	suite, task := l.suiteOf(src.Path)
 	const nowhere = "and no suite in its directory or above it has it"
 	message := "these are trigger tests, not a suite, " + nowhere
 	switch {
@@ -59,7 +59,7 @@ func reportPart(l *loader, src *decode.Source) bool {
 
 // suiteOf returns the suite that a file is a part of, and the task that the file declares. Both
 // are empty if there is no such suite above the file.
-func suiteOf(l *loader, path string) (suite, task string) {
+func (l *loader) suiteOf(path string) (suite, task string) {
 	for _, file := range discover.Above(path, l.options.view()) {
 		if file == path {
 			continue

@@ -18,7 +18,7 @@ func FindProject(dir string) (*Project, decode.Diagnostics, error) {
 }
 
 // projectOf finds the .waza.yaml of the suite.
-func projectOf(l *loader) *Project {
+func (l *loader) projectOf() *Project {
 	return project.Read(l.suite.Dir, project.Reading{
 		Read:     func(path string) ([]byte, error) { return l.readNear(path, maxYAMLBytes) },
 		Parse:    l.parse,

@@ -34,7 +34,7 @@ func (c *taskCheck) directory(dir string, at decode.Path) string {
 	found := filepath.Join(beside, filepath.FromSlash(dir))
 	l.dependsOn(found)
 	if files.IsDir(l.fromSuite(dir)) {
-		reportAmbiguous(l, c.src, decode.Place(c.node, at...), l.fromSuite(dir), found)
+		l.reportAmbiguous(c.src, decode.Place(c.node, at...), l.fromSuite(dir), found)
 		return dir
 	}
 	if !files.IsDir(found) {

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"maps"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,14 +13,12 @@ import (
 	"waza/eval/project"
 	"waza/eval/scene"
 	"waza/eval/text"
-
-	"gopkg.in/yaml.v3"
 )
 
 var schemaVersionForm = text.Pattern(`^(\d+)\.(\d+)$`)
 
-// suiteCheck checks the settings of a suite, and once its tasks are loaded, how they work
-// together.
+// suiteCheck checks the settings of a suite. [metricCheck] checks its metrics, and [kindCheck] the
+// rules of its kind.
 type suiteCheck struct{ *loader }
 
 // checkSettings looks for faults in the suite's own settings, and replaces values that mean a
@@ -41,21 +38,12 @@ func (l suiteCheck) checkSettings() {
 	l.checkWorkers()
 	l.checkEffort()
 	l.checkFleet()
-	l.suite.MCPMocks = loadMocks(l.loader, l.src, l.src.Root, l.suite.MCPMocks)
+	l.suite.MCPMocks = l.loader.loadMocks(l.src, l.src.Root, l.suite.MCPMocks)
 	l.checkStopping()
 	l.checkEnvironment()
 	l.checkWindows()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
-	for i := range s.Metrics.List {
-		l.checkMetric(i)
-	}
-	seen := map[string]bool{}
-	for i, m := range s.Metrics.List {
-		if seen[m.Name] && m.Name != "" {
-			l.reportAt(decode.Warning, decode.CodeNoEffect, []any{"metrics", i, "name"}, "duplicate metric %q; the first one counts", m.Name)
-		}
-		seen[m.Name] = true
-	}
+	metricCheck{l.loader}.checkList()
 	for _, h := range []struct {
 		key  string
 		list []scene.Hook
@@ -107,15 +95,15 @@ func (l suiteCheck) checkWorkers() {
 
 // checkEffort reports a reasoning effort that no executor takes.
 func (l suiteCheck) checkEffort() {
-	if without, takers := withoutKind(l.loader, func(k Kind) bool { return k.TakesEffort }); without != "" && l.suite.Config.ReasoningEffort != "" {
+	if without, takers := l.loader.withoutKind(func(k Kind) bool { return k.TakesEffort }); without != "" && l.suite.Config.ReasoningEffort != "" {
 		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"), "reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
 	}
 }
 
 // withoutKind returns the names of the suite's executors if none of their kinds takes something,
 // and the names of all kinds that do.
-func withoutKind(l *loader, takes func(Kind) bool) (names, takers string) {
-	v, used := l.options.Vocabulary, executorsOf(l)
+func (l *loader) withoutKind(takes func(Kind) bool) (names, takers string) {
+	v, used := l.options.Vocabulary, l.executorsOf()
 	if v == nil || l.options.Executor != "" { // trying another executor is not a fault
 		return "", ""
 	}
@@ -195,22 +183,6 @@ func (l suiteCheck) checkSchemaVersion() {
 	}
 }
 
-func (l suiteCheck) checkMetric(i int) {
-	m := &l.suite.Metrics.List[i]
-	if m.Weight <= 0 || math.IsNaN(m.Weight) {
-		l.reportAt(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: weight %v counts as 1, because it is not positive; use `enabled: false` to leave the metric out", m.Name, m.Weight)
-		m.Weight = 1
-	}
-}
-
-// metricPath returns the path of a key of the i-th metric, in both shapes of metrics.
-func (l suiteCheck) metricPath(i int, key string) decode.Path {
-	if n := decode.Follow(decode.Lookup(l.src.Root, "metrics")); n != nil && n.Kind == yaml.MappingNode {
-		return decode.At("metrics", l.suite.Metrics.List[i].Name, key)
-	}
-	return decode.At("metrics", i, key)
-}
-
 func (l suiteCheck) checkHook(key string, i int, h scene.Hook) {
 	path := []any{"hooks", key, i}
 	if strings.TrimSpace(h.Command) == "" {
@@ -238,18 +210,6 @@ func (l suiteCheck) checkInputNames() {
 			l.reportAt(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be a template variable; names consist of letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}
-}
-
-// checkBaseline reports a comparison of two equal sides.
-func (l suiteCheck) checkBaseline() {
-	s := l.suite
-	if !s.Baseline || len(s.Tasks) == 0 || l.skills.agent != nil || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
-		return
-	}
-	if l.options.Baseline {
-		s.Baseline = false // like other tools, skip suites without skills
-	}
-	l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task has a skill, so both sides are the same")
 }
 
 // basicEnvironment lists the variables that almost every program needs, and those that help waza

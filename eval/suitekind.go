@@ -25,17 +25,20 @@ const (
 	Judge SuiteKind = "judge"
 )
 
-// kindChecks are the additional checks of each kind of suite. They are called when the tasks and
-// the combinations of the matrix are complete.
-var kindChecks = map[SuiteKind]func(l suiteCheck){
-	ParamTune: func(l suiteCheck) {
+// kindCheck checks what a suite measures, once its tasks and the combinations of its matrix are
+// complete.
+type kindCheck struct{ *loader }
+
+// kindChecks are the additional checks of each kind of suite.
+var kindChecks = map[SuiteKind]func(l kindCheck){
+	ParamTune: func(l kindCheck) {
 		l.checkComparison()
 		if l.suite.Config.Matrix.combinations() < 2 {
 			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
 				"a suite of the kind param_tune compares parameters: list at least two values in config.matrix, such as temperature: [0, 0.7]")
 		}
 	},
-	PromptTune: func(l suiteCheck) {
+	PromptTune: func(l kindCheck) {
 		l.checkComparison()
 		c := l.suite.Config
 		switch given := c.Matrix.listed(ParamSystemPrompt); {
@@ -46,12 +49,12 @@ var kindChecks = map[SuiteKind]func(l suiteCheck){
 				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, or let a model propose them with config.prompt_tune")
 		}
 	},
-	Judge:     suiteCheck.checkJudges,
-	Benchmark: suiteCheck.checkSpeed,
+	Judge:     kindCheck.checkJudges,
+	Benchmark: kindCheck.checkSpeed,
 }
 
 // checkSpeed checks that the executors measure speed, in all trials.
-func (l suiteCheck) checkSpeed() {
+func (l kindCheck) checkSpeed() {
 	c, v := l.suite.Config, l.options.Vocabulary
 	if c.Stopping.Confidence != 0 {
 		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind benchmark measures all trials; remove config.stopping")
@@ -82,12 +85,12 @@ func (l suiteCheck) checkSpeed() {
 		reported[kind.Name] = true
 		l.reportAt(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
 			"a suite of the kind benchmark measures speed, which executor %s does not report; set config.executor to %s",
-			kind.Name, strings.Join(measuring(v), " or "))
+			kind.Name, strings.Join(v.measuring(), " or "))
 	}
 }
 
 // measuring returns the executors that report speed.
-func measuring(v *Vocabulary) (names []string) {
+func (v *Vocabulary) measuring() (names []string) {
 	for _, kind := range v.Executors {
 		if kind.MeasuresSpeed {
 			names = append(names, kind.Name)
@@ -100,7 +103,7 @@ func measuring(v *Vocabulary) (names []string) {
 const ParamSystemPrompt = "system_prompt"
 
 // checkComparison checks a suite that searches for the best cell of its matrix.
-func (l suiteCheck) checkComparison() {
+func (l kindCheck) checkComparison() {
 	c := l.suite.Config
 	if c.GroupBy != "" {
 		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
@@ -114,7 +117,7 @@ func (l suiteCheck) checkComparison() {
 }
 
 // checkJudges checks that each grader that asks a model has one.
-func (l suiteCheck) checkJudges() {
+func (l kindCheck) checkJudges() {
 	if l.suite.Config.JudgeModel != "" || l.suite.Config.Judge.Agent != "" {
 		return
 	}
@@ -159,11 +162,24 @@ func (l *loader) judgeAll(tasks []*Task) {
 	}
 }
 
-// checkKind runs the checks of the suite's kind.
-func (l suiteCheck) checkKind() {
+// check runs the checks of the suite's kind, and of its baseline.
+func (l kindCheck) check() {
 	if check := kindChecks[l.suite.Kind]; check != nil {
 		check(l)
 	}
+	l.checkBaseline()
+}
+
+// checkBaseline reports a comparison of two equal sides.
+func (l kindCheck) checkBaseline() {
+	s := l.suite
+	if !s.Baseline || len(s.Tasks) == 0 || l.skills.agent != nil || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
+		return
+	}
+	if l.options.Baseline {
+		s.Baseline = false // like other tools, skip suites without skills
+	}
+	l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task has a skill, so both sides are the same")
 }
 
 // combinations returns the number of combinations of values; 0 without parameters.

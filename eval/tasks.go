@@ -19,7 +19,7 @@ import (
 const maxTasks = 200_000
 
 // loadTasks fills in the suite's tasks: first those of the key tasks, then those of tasks_from.
-func loadTasks(l *loader) {
+func (l *loader) loadTasks() {
 	ts := &taskSet{loader: l, ids: map[string]*Task{}, files: map[string]bool{l.suite.File: true}}
 	list := decode.Lookup(l.src.Root, "tasks")
 	switch {

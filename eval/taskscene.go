@@ -11,10 +11,14 @@ import (
 	"waza/eval/text"
 )
 
-// checkScene checks the agent's surroundings except files.
-func checkScene(c *taskCheck) {
+// sceneCheck checks what surrounds a task's agent besides files: repositories, a simulated user,
+// checkpoints and instructions.
+type sceneCheck struct{ *taskCheck }
+
+// check checks the agent's surroundings except files.
+func (c sceneCheck) check() {
 	in := &c.task.Inputs
-	scene.CheckRepos(in.Repos, func(source string) (string, bool) { return repository(c.loader, source) }, reportBelow(c, "repos"))
+	scene.CheckRepos(in.Repos, func(source string) (string, bool) { return c.loader.repository(source) }, c.reportBelow("repos"))
 	for i := range in.Repos {
 		if at := decode.Follow(decode.Place(c.node, c.inputPath("repos", i, "source")...)); at != nil {
 			in.Repos[i].Line, in.Repos[i].Column = at.Line, at.Column
@@ -28,7 +32,8 @@ func checkScene(c *taskCheck) {
 	if in.Responder != nil && len(in.FollowUpPrompts) > 0 {
 		c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("responder"), "a task has a responder or follow_up_prompts, not both, because each of them replies to the agent")
 	}
-	checkCheckpoints(c)
+	c.checkCheckpoints()
+	c.checkInstructions()
 	if remote, others := c.loader.remote(); !remote || others {
 		return
 	}
@@ -48,7 +53,7 @@ const maxCheckpoints = 100
 
 // checkCheckpoints checks the checkpoints of a task and loads their graders. These never replace
 // a grader of the suite, even if they have the same name.
-func checkCheckpoints(c *taskCheck) {
+func (c sceneCheck) checkCheckpoints() {
 	t := c.task
 	if n := len(t.Inputs.Checkpoints); n > maxCheckpoints {
 		c.reportf(decode.Error, decode.CodeTooLarge, c.inputPath("checkpoints"), "checkpoints has %d entries; the limit is %d", n, maxCheckpoints)
@@ -68,7 +73,7 @@ func checkCheckpoints(c *taskCheck) {
 }
 
 // checkInstructions finds the task's own instruction files.
-func checkInstructions(c *taskCheck) {
+func (c sceneCheck) checkInstructions() {
 	t, l := c.task, c.loader
 	t.Instructions = l.skills.agent.instructions()
 	for i, f := range t.InstructionFiles {
@@ -93,7 +98,7 @@ func checkInstructions(c *taskCheck) {
 }
 
 // reportBelow returns a function that reports findings below a key of the inputs.
-func reportBelow(c *taskCheck, key string) scene.Reporter {
+func (c sceneCheck) reportBelow(key string) scene.Reporter {
 	return func(at decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
 		c.reportf(severity, code, c.inputPath(append([]any{key}, at...)...), format, args...)
 	}
@@ -101,7 +106,7 @@ func reportBelow(c *taskCheck, key string) scene.Reporter {
 
 // repository returns the absolute path of a repository's directory: relative to the suite, else
 // to the current directory.
-func repository(l *loader, source string) (dir string, ok bool) {
+func (l *loader) repository(source string) (dir string, ok bool) {
 	dir = l.fromSuite(source)
 	l.dependsOn(dir)
 	if !files.IsDir(dir) && !filepath.IsAbs(source) {
@@ -113,8 +118,8 @@ func repository(l *loader, source string) (dir string, ok bool) {
 }
 
 // loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
-func loadMocks(l *loader, src *decode.Source, node *yaml.Node, mocks []scene.MCPMock) []scene.MCPMock {
-	if without, takers := withoutKind(l, func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
+func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []scene.MCPMock) []scene.MCPMock {
+	if without, takers := l.withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
 		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect, "mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
 	}
 	read := func(path string) ([]byte, error) { return l.readFile(path, maxYAMLBytes) }
