@@ -9,13 +9,14 @@ package routing
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/google/uuid"
 
 	"waza/eval/decode"
 	"waza/eval/text"
@@ -164,15 +165,7 @@ type Change struct {
 }
 
 // NewID returns a new id for a message.
-func NewID() string { return "msg-" + NewUUID() }
-
-// NewUUID returns a new UUID v4.
-func NewUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
+func NewID() string { return "msg-" + uuid.NewString() }
 
 // A MessageError means that a message is invalid.
 type MessageError struct{ Reason string }

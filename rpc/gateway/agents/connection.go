@@ -103,11 +103,11 @@ func (s *connection) take(ctx context.Context, data []byte) *fault {
 	case m.kind == kindRequest && m.id == nil:
 		return nil // notifications get no answer
 	case m.kind == kindRequest:
-		return &fault{code: codeNoMethod, message: "Method not found: " + clip(m.method), id: m.id}
+		return &fault{Code: codeNoMethod, Message: "Method not found: " + clip(m.method), ID: string(m.id)}
 	case m.kind == kindAuthVerify:
 		return nil // an answer to a request that this server never sends
 	case s.client == nil:
-		return &fault{code: remote.CodeAuth, message: "Authentication error: register first", id: m.id}
+		return &fault{Code: remote.CodeAuth, Message: "Authentication error: register first", ID: string(m.id)}
 	case m.kind == kindReady:
 		return s.takeReady(m)
 	}
@@ -120,11 +120,11 @@ func (s *connection) refuse(m *incoming, f *fault) {
 	if f == nil {
 		return
 	}
-	s.server.rejected.WithLabelValues(strconv.Itoa(f.code)).Inc()
+	s.server.rejected.WithLabelValues(strconv.Itoa(f.Code)).Inc()
 	named, _ := message.Text(m.fields.Get("clientId"))
 	ack := &registrationAck{Type: "registration_ack", ClientID: clip(named)}
-	ack.RetryAfter, _ = f.data["retryAfter"].(int64)
-	s.rejectRegistration(ack, f.message)
+	ack.RetryAfter, _ = f.Data["retryAfter"].(int64)
+	s.rejectRegistration(ack, f.Message)
 }
 
 // rejectRegistration acknowledges a rejected registration. The first of a connection is in the
@@ -146,9 +146,9 @@ func (s *connection) overLimit(m *incoming) *fault {
 	if ok {
 		return nil
 	}
-	f := &fault{code: remote.CodeRateLimited, message: "Rate limit exceeded", data: map[string]any{"retryAfter": int64(math.Max(1, math.Ceil(float64(after)/float64(time.Millisecond))))}}
+	f := &fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded", Data: map[string]any{"retryAfter": int64(math.Max(1, math.Ceil(float64(after)/float64(time.Millisecond))))}}
 	if m != nil && m.kind == kindRequest {
-		f.id = m.id
+		f.ID = string(m.id)
 	}
 	return f
 }
@@ -161,7 +161,7 @@ func checked(name string, m *incoming) (map[string]any, *fault) {
 		v.Reason = "must be a UUID v4, or one with :TAB"
 	}
 	if err != nil {
-		return nil, &fault{code: codeInvalidParams, message: "Invalid params: " + clip(err.Error()), data: fieldOf(err), id: m.id}
+		return nil, &fault{Code: codeInvalidParams, Message: "Invalid params: " + clip(err.Error()), Data: fieldOf(err), ID: string(m.id)}
 	}
 	return tree, nil
 }
@@ -199,7 +199,7 @@ func (s *connection) takeRegister(m *incoming) *fault {
 	named := str(tree, "clientId")
 	id := normal(named)
 	if s.client != nil && id != s.id {
-		return &fault{code: codeInvalidRequest, message: "Invalid request: this connection is registered with a different clientId"}
+		return &fault{Code: codeInvalidRequest, Message: "Invalid request: this connection is registered with a different clientId"}
 	}
 	key := s.secret
 	if sent, ok := tree["secretKey"].(string); ok {
@@ -334,9 +334,9 @@ func (s *connection) write(data []byte) {
 }
 
 func (s *connection) fail(f *fault) {
-	s.server.rejected.WithLabelValues(strconv.Itoa(f.code)).Inc()
-	s.conn.Log().Debug("message rejected", "code", f.code, "why", f.message)
-	data, err := f.encode()
+	s.server.rejected.WithLabelValues(strconv.Itoa(f.Code)).Inc()
+	s.conn.Log().Debug("message rejected", "code", f.Code, "why", f.Message)
+	data, err := encodeFault(f)
 	if err != nil {
 		s.conn.Log().Error("message could not be sent", "error", err)
 		return

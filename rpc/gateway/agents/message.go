@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"waza/rpc/gateway/message"
 	"waza/runner/executor/remote"
@@ -47,15 +46,9 @@ type incoming struct {
 	method string          // of requests
 }
 
-// fault is an error that the server reports to a client. No fault ends the connection.
-type fault struct {
-	code    int
-	message string
-	data    map[string]any
-	id      json.RawMessage // id of the request; nil without one
-}
-
-func (f *fault) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code) }
+// fault is an error that the server reports to a client. No fault ends the connection. Its ID is
+// JSON.
+type fault = message.Fault[int]
 
 // parse determines the kind of a message.
 //
@@ -64,12 +57,12 @@ func (f *fault) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code
 // add it to messages with a type.
 func parse(data []byte) (*incoming, *fault) {
 	if !json.Valid(data) {
-		return nil, &fault{code: codeParse, message: "Parse error: " + json.Unmarshal(data, new(json.RawMessage)).Error()}
+		return nil, &fault{Code: codeParse, Message: "Parse error: " + json.Unmarshal(data, new(json.RawMessage)).Error()}
 	}
 	m := &incoming{data: data}
 	var isObject bool
 	if m.fields, isObject = message.MembersOf(data, "type", "jsonrpc", "method", "id", "result", "error", "clientId"); !isObject {
-		return nil, &fault{code: codeInvalidRequest, message: "Invalid request: a message must be a JSON object"}
+		return nil, &fault{Code: codeInvalidRequest, Message: "Invalid request: a message must be a JSON object"}
 	}
 	if id := m.fields.Get("id"); id != nil && isID(id) {
 		m.id = id
@@ -111,7 +104,7 @@ func (m *incoming) request(method json.RawMessage) (*incoming, *fault) {
 
 // invalid returns the fault of an invalid message.
 func (m *incoming) invalid(why string, data map[string]any) *fault {
-	return &fault{code: codeInvalidRequest, message: "Invalid request: " + why, data: data, id: m.id}
+	return &fault{Code: codeInvalidRequest, Message: "Invalid request: " + why, Data: data, ID: string(m.id)}
 }
 
 // isID reports whether the answer to a request repeats this id.
@@ -161,7 +154,7 @@ func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	}
 	if err != nil {
 		data, _ := json.Marshal(fieldOf(err))
-		f := &fault{code: codeInvalidParams, message: "Invalid params: " + clip(err.Error()), data: fieldOf(err)}
+		f := &fault{Code: codeInvalidParams, Message: "Invalid params: " + clip(err.Error()), Data: fieldOf(err)}
 		return id, &remote.Answer{Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + clip(err.Error()), Data: data}}, f
 	}
 	if !notNull(m.fields.Get("error")) {

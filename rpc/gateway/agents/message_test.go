@@ -76,8 +76,8 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, fault := parse(data)
 		if fault != nil {
-			require.Contains(t, documented, fault.code)
-			_, err := fault.encode()
+			require.Contains(t, documented, fault.Code)
+			_, err := encodeFault(fault)
 			require.NoError(t, err)
 			return
 		}
@@ -116,8 +116,8 @@ func FuzzMessage(f *testing.F) {
 			_, fault = checked(m.kind, m)
 		}
 		if fault != nil {
-			require.Contains(t, documented, fault.code)
-			_, err := fault.encode()
+			require.Contains(t, documented, fault.Code)
+			_, err := encodeFault(fault)
 			require.NoError(t, err)
 		}
 	})

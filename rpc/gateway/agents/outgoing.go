@@ -70,13 +70,9 @@ func encode(name string, message any) ([]byte, error) {
 	return data, nil
 }
 
-// encode encodes the answer to an invalid message.
-func (f *fault) encode() ([]byte, error) {
-	id := f.id
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return encode("error", &failure{"2.0", failureBody{f.code, f.message, f.data}, id})
+// encodeFault encodes the answer to an invalid message.
+func encodeFault(f *fault) ([]byte, error) {
+	return encode("error", &failure{"2.0", failureBody{f.Code, f.Message, f.Data}, json.RawMessage(cmp.Or(f.ID, "null"))})
 }
 
 // encodeEvaluation encodes the request for an evaluation.

@@ -60,7 +60,7 @@ func newConnection(s *Server, c *door.Conn) *connection {
 // run reads messages until the connection is over.
 func (s *connection) run(ctx context.Context) error {
 	if f := s.refuse(); f != nil {
-		s.fail(&fault{Fault: *f})
+		s.fail(f)
 		s.conn.Log().Info("extension refused", "event", "refused", "code", f.Code)
 		s.conn.Close(int(closePolicy), f.Message)
 		return nil
@@ -89,23 +89,23 @@ func (s *connection) run(ctx context.Context) error {
 }
 
 // refuse returns why the client cannot connect, or nil.
-func (s *connection) refuse() *assistant.Fault {
+func (s *connection) refuse() *fault {
 	if s.conn.Request().URL.Query().Has("version") {
 		major, _, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
 		ours, _, _ := strings.Cut(Version, ".")
 		if n, err := strconv.Atoi(major); !version.MatchString(s.version) || err != nil || strconv.Itoa(n) != ours {
-			return &assistant.Fault{Code: codeVersion, Message: "the server has version " + Version + " of the protocol", Details: map[string]any{"supported": Version, "requested": clip(s.version)}}
+			return &fault{Code: codeVersion, Message: "the server has version " + Version + " of the protocol", Data: map[string]any{"supported": Version, "requested": clip(s.version)}}
 		}
 		s.version = clip(s.version)
 	}
 	switch {
 	case s.id == "" && (s.server.config.RequireExtensionID || s.conn.Request().URL.Query().Has("extension_id")):
-		return &assistant.Fault{Code: codeAuth, Message: "extension_id is missing in the address"}
+		return &fault{Code: codeAuth, Message: "extension_id is missing in the address"}
 	case s.id != "" && !extensionID().MatchString(s.id):
-		return &assistant.Fault{Code: codeAuth, Message: "extension_id must be a UUID, or 32 letters from a to p"}
+		return &fault{Code: codeAuth, Message: "extension_id must be a UUID, or 32 letters from a to p"}
 	}
 	if after, ok := s.server.attempts.allow(originOf(s)); !ok {
-		return &assistant.Fault{Code: codeRateLimited, Message: "the extension reconnects too often", Details: map[string]any{"code": fieldRateLimit}, RetryAfter: after}
+		return &fault{Code: codeRateLimited, Message: "the extension reconnects too often", Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after}
 	}
 	return nil
 }
@@ -141,9 +141,9 @@ func (s *connection) take(ctx context.Context, data []byte) error {
 		return err
 	}
 	if err := s.do(m); err != nil {
-		var f *assistant.Fault
+		var f *fault
 		if errors.As(err, &f) {
-			return &fault{*f, m.id}
+			return f.Of(m.id)
 		}
 		return err
 	}
@@ -167,12 +167,12 @@ func (s *connection) overLimit(m *incoming) error {
 	if ok {
 		return nil
 	}
-	f := &fault{Fault: assistant.Fault{
+	f := &fault{
 		Code: codeRateLimited, Message: fmt.Sprintf("more than %d messages per minute", s.server.config.MessagesPerMinute),
-		Details: map[string]any{"code": fieldRateLimit}, RetryAfter: after,
-	}}
+		Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after,
+	}
 	if m != nil {
-		f.id = m.id
+		f.ID = m.id
 	}
 	return f
 }
@@ -182,7 +182,7 @@ func (s *connection) report(err error) {
 	var f *fault
 	if !errors.As(err, &f) {
 		s.conn.Log().Error("message failed", "error", err)
-		f = &fault{Fault: assistant.Fault{Code: assistant.CodeInternal, Message: "internal error"}}
+		f = &fault{Code: assistant.CodeInternal, Message: "internal error"}
 	}
 	s.fail(f)
 }

@@ -69,12 +69,7 @@ type incoming struct {
 }
 
 // fault is an error that the server reports to a client.
-type fault struct {
-	assistant.Fault
-	id string // id of the message; empty when unknown
-}
-
-func (f *fault) Error() string { return f.Message }
+type fault = assistant.Fault
 
 // invalid returns the fault of a message that violates the protocol.
 func invalid(id, field, code, format string, args ...any) *fault {
@@ -82,7 +77,7 @@ func invalid(id, field, code, format string, args ...any) *fault {
 	if field != "" {
 		details["field"] = field
 	}
-	return &fault{assistant.Fault{Code: assistant.CodeInvalidMessage, Message: fmt.Sprintf(format, args...), Details: details}, id}
+	return &fault{Code: assistant.CodeInvalidMessage, Message: fmt.Sprintf(format, args...), Data: details, ID: id}
 }
 
 // errNoJSON is the error of an ignored message.

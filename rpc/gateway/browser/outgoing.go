@@ -119,10 +119,10 @@ func queueNumbers(q *assistant.Queue) object {
 	return o
 }
 
-func faultObject(f *assistant.Fault) object {
+func faultObject(f *fault) object {
 	o := object{"code": f.Code, "message": f.Message}
-	if len(f.Details) > 0 {
-		o["details"] = f.Details
+	if len(f.Data) > 0 {
+		o["details"] = f.Data
 	}
 	if ms, s := retry(f.RetryAfter); ms > 0 {
 		o["retry_after_ms"], o["retry_after"] = ms, s

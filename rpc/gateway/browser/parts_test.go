@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 			require.False(t, json.Valid(data))
 			return
 		case errors.As(err, &refused):
-			_, err := encode("error", &outgoing{Type: "error", ID: "550e8400-e29b-41d4-a716-446655440000", CorrelationID: refused.id, Payload: faultObject(&refused.Fault)})
+			_, err := encode("error", &outgoing{Type: "error", ID: "550e8400-e29b-41d4-a716-446655440000", CorrelationID: refused.ID, Payload: faultObject(refused)})
 			require.NoError(t, err)
 			return
 		}

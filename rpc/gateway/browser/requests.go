@@ -18,7 +18,7 @@ const (
 )
 
 // do handles a message. A message is acknowledged when it is accepted, before its effects are
-// sent. The error is an [*assistant.Fault] or a [*fault].
+// sent. The error is a [*fault].
 func (s *connection) do(m *incoming) error {
 	switch m.kind {
 	case typePing:
@@ -119,7 +119,7 @@ func (s *connection) change(m *incoming) error {
 	}
 	if m.kind == typeDelete {
 		if confirm, there := m.flag("confirm"); !confirm && (there || !m.nested) { // the panel asked the user
-			return &assistant.Fault{Code: assistant.CodeConfirmationRequired, Message: "confirm must be true: the assistant and its sessions are deleted permanently"}
+			return &fault{Code: assistant.CodeConfirmationRequired, Message: "confirm must be true: the assistant and its sessions are deleted permanently"}
 		}
 		do = func() error {
 			one, err := s.server.assistants.Delete(s, id)

@@ -32,7 +32,7 @@ type speaker struct {
 func (s *speaker) fail(f *fault) {
 	s.server.count(f.Code)
 	s.conn.Log().Debug("message rejected", "code", f.Code, "why", f.Message)
-	s.send("error", "error", f.id, faultObject(&f.Fault))
+	s.send("error", "error", f.ID, faultObject(f))
 }
 
 func (s *speaker) ack(id string) { s.send("ack", "ack", id, object{}) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/google/uuid"
 
 	"waza/rpc/gateway/door"
 	"waza/runner/pause"
@@ -69,12 +70,12 @@ func (s *connection) takeRegistration(m incoming) {
 	if s.deadline != nil {
 		s.deadline.Stop()
 	}
-	f := &fault{codeRegistered, "This connection is already registered"}
+	f := &fault{Code: codeRegistered, Message: "This connection is already registered"}
 	if s.client == nil {
 		f = s.register(m)
 	}
 	if f != nil {
-		s.conn.Log().Debug("registration refused", "code", f.code, "why", f.message)
+		s.conn.Log().Debug("registration refused", "code", f.Code, "why", f.Message)
 		_ = s.conn.Send(failureOf(f).encode()) // if the connection is over, the next read fails
 	}
 }
@@ -85,13 +86,13 @@ func (s *connection) register(m incoming) *fault {
 	if f != nil {
 		return f
 	}
-	c := &client{Client: *who, id: routing.NewUUID(), conn: s.conn, since: time.Now().UTC()}
+	c := &client{Client: *who, id: uuid.NewString(), conn: s.conn, since: time.Now().UTC()}
 	switch s.server.office.enter(c, func() bool { return s.conn.Identify(c.Name) }) {
 	case entered:
 		s.client = c
 		s.conn.Log().Info("client registered", "version", c.Version)
 	case duplicate:
-		return &fault{codeDuplicate, "A client with name '" + c.Name + "' is already registered"}
+		return &fault{Code: codeDuplicate, Message: "A client with name '" + c.Name + "' is already registered"}
 	}
 	return nil // the door is full and closes the connection
 }

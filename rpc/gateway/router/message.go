@@ -60,38 +60,38 @@ func parse(data []byte) (incoming, bool) {
 }
 
 // fault is the reason why a registration fails.
-type fault struct{ code, message string }
+type fault = message.Fault[string]
 
 // registration decodes the payload of a registration.
 func (c *Config) registration(payload json.RawMessage) (*routing.Client, *fault) {
 	fields, ok := message.MembersOf(payload, "name", "description", "version", "capabilities")
 	if !ok {
-		return nil, &fault{codeValidation, "The payload of a registration must be an object"}
+		return nil, &fault{Code: codeValidation, Message: "The payload of a registration must be an object"}
 	}
 	client := &routing.Client{}
 	if client.Name, ok = message.Text(fields.Get("name")); !ok {
-		return nil, &fault{codeName, "Name is required and must be a string"}
+		return nil, &fault{Code: codeName, Message: "Name is required and must be a string"}
 	}
 	if why := c.checkName(client.Name); why != "" {
-		return nil, &fault{codeName, why}
+		return nil, &fault{Code: codeName, Message: why}
 	}
 	if client.Description, ok = message.Text(fields.Get("description")); !ok {
-		return nil, &fault{codeDescription, "Description is required and must be a string"}
+		return nil, &fault{Code: codeDescription, Message: "Description is required and must be a string"}
 	}
 	switch {
 	case strings.TrimSpace(client.Description) == "":
-		return nil, &fault{codeDescription, "Description cannot be empty"}
+		return nil, &fault{Code: codeDescription, Message: "Description cannot be empty"}
 	case utf8.RuneCountInString(client.Description) > c.MaxDescriptionChars:
-		return nil, &fault{codeDescription, fmt.Sprintf("Description must be %d characters or less", c.MaxDescriptionChars)}
+		return nil, &fault{Code: codeDescription, Message: fmt.Sprintf("Description must be %d characters or less", c.MaxDescriptionChars)}
 	}
 	if version := fields.Get("version"); version != nil {
 		if client.Version, ok = message.Text(version); !ok || utf8.RuneCountInString(client.Version) > maxVersionChars {
-			return nil, &fault{codeValidation, fmt.Sprintf("Version must be a string of %d characters or less if provided", maxVersionChars)}
+			return nil, &fault{Code: codeValidation, Message: fmt.Sprintf("Version must be a string of %d characters or less if provided", maxVersionChars)}
 		}
 	}
 	if list := fields.Get("capabilities"); list != nil {
 		if client.Capabilities, ok = textsOf(list); !ok {
-			return nil, &fault{codeValidation, fmt.Sprintf("Capabilities must be an array of at most %d strings of %d characters or less if provided", maxCapabilities, maxCapabilityChars)}
+			return nil, &fault{Code: codeValidation, Message: fmt.Sprintf("Capabilities must be an array of at most %d strings of %d characters or less if provided", maxCapabilities, maxCapabilityChars)}
 		}
 	}
 	return client, nil

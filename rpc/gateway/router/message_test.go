@@ -35,8 +35,8 @@ func FuzzParse(f *testing.F) {
 		if m.kind == typeRegistration {
 			client, fault := c.registration(m.payload)
 			if fault != nil {
-				require.Contains(t, []string{codeName, codeDescription, codeValidation}, fault.code)
-				require.NotEmpty(t, fault.message)
+				require.Contains(t, []string{codeName, codeDescription, codeValidation}, fault.Code)
+				require.NotEmpty(t, fault.Message)
 				return
 			}
 			require.Regexp(t, `^[A-Za-z][A-Za-z0-9_-]{0,63}$`, client.Name)

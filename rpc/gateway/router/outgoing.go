@@ -43,7 +43,7 @@ func successOf(clientID, name string) frame {
 }
 
 func failureOf(f *fault) frame {
-	return frame{"registration_response", refused{false, f.code, f.message}}
+	return frame{"registration_response", refused{false, f.Code, f.Message}}
 }
 
 // messageOf returns a message in the form for clients.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"waza/eval/text"
@@ -69,7 +69,7 @@ func identity(path string) (id string, f *os.File, err error) {
 	if id = strings.TrimSpace(string(b)); IsID(id) {
 		return id, f, nil
 	}
-	id = newID()
+	id = uuid.NewString()
 	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(id+"\n"), 0)
 	}
@@ -81,12 +81,4 @@ func identity(path string) (id string, f *os.File, err error) {
 func releaseLock(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	f.Close()
-}
-
-// newID returns a random UUID v4.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -36,7 +37,7 @@ type client struct {
 
 func (c *client) ExtensionID() string   { return c.id }
 func (c *client) Evaluation() bool      { return c.evaluation }
-func (c *client) NewID() string         { return newID() }
+func (c *client) NewID() string         { return uuid.NewString() }
 func (c *client) Describe() Description { return Description{Address: c.id} }
 func (c *client) Happened(e any)        { c.events <- e }
 

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"waza/rpc/gateway/lease"
@@ -215,9 +214,6 @@ func (a *Assistants) Close() {
 	a.all.Wait()
 	a.ledger.close()
 }
-
-// newID returns a random UUID v4.
-func newID() string { return uuid.NewString() }
 
 // sortedLocked returns the assistants, oldest first.
 func (a *Assistants) sortedLocked() []*assistant {

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"waza/rpc/gateway/lease"
 	"waza/rpc/gateway/store"
 )
@@ -59,10 +61,10 @@ type Submission struct {
 func (a *Assistants) Submit(by Client, s Submission) error {
 	s.Text = strings.TrimSpace(Sanitize(s.Text))
 	if n := utf8.RuneCountInString(s.Text); n < 1 || n > a.o.MaxTextChars {
-		return &Fault{Code: CodeInvalidText, Message: fmt.Sprintf("text must have 1 to %d characters, got %d", a.o.MaxTextChars, n), Details: map[string]any{"length": n}}
+		return &Fault{Code: CodeInvalidText, Message: fmt.Sprintf("text must have 1 to %d characters, got %d", a.o.MaxTextChars, n), Data: map[string]any{"length": n}}
 	}
 	if len(s.ID) > mostCommandID {
-		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("id must have at most %d bytes", mostCommandID), Details: map[string]any{"field": "id"}}
+		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("id must have at most %d bytes", mostCommandID), Data: map[string]any{"field": "id"}}
 	}
 	var started *command
 	err := a.ledger.do(func() (err error) {
@@ -82,7 +84,7 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 	a.mu.Lock()
 	as, f := a.targetLocked(s.AssistantID)
 	if f == nil && len(as.waiting) >= a.o.MaxWaiting {
-		f = &Fault{Code: CodeQueueFull, Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", len(as.waiting)), Details: map[string]any{"max_waiting": a.o.MaxWaiting}}
+		f = &Fault{Code: CodeQueueFull, Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", len(as.waiting)), Data: map[string]any{"max_waiting": a.o.MaxWaiting}}
 	}
 	a.mu.Unlock()
 	if f != nil {
@@ -118,7 +120,7 @@ func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
 			same, status := c.Text == s.Text, c.statusLocked()
 			a.mu.Unlock()
 			if !same {
-				return false, &Fault{Code: CodeInvalidMessage, Message: "id is already used by a different command", Details: map[string]any{"field": "id"}}
+				return false, &Fault{Code: CodeInvalidMessage, Message: "id is already used by a different command", Data: map[string]any{"field": "id"}}
 			}
 			by.Happened(status)
 			return true, nil
@@ -170,7 +172,7 @@ func (c *command) openSession() error {
 		return err
 	}
 	now := time.Now()
-	s := store.Session{ID: newID(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(a.o.SessionLifetime)}
+	s := store.Session{ID: uuid.NewString(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(a.o.SessionLifetime)}
 	c.SessionID = s.ID
 	if f := a.ledger.saved(func() error { return a.o.Store.AddSession(a.ctx, s) }); f != nil {
 		return f
@@ -189,7 +191,7 @@ func (a *Assistants) Cancel(by Client, id string) error {
 		return a.internal(err)
 	}
 	if ended == nil {
-		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Details: map[string]any{"command_id": clip(id, 100)}}
+		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Data: map[string]any{"command_id": clip(id, 100)}}
 	}
 	by.Happened(statusOf(ended))
 	return nil

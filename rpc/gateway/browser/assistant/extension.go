@@ -3,6 +3,8 @@ package assistant
 import (
 	"slices"
 
+	"github.com/google/uuid"
+
 	"waza/rpc/gateway/lease"
 	"waza/runner/executor/browser"
 )
@@ -40,7 +42,7 @@ func (a *Assistants) rules() lease.Rules[string, *browser.Want, *extension, *slo
 		},
 		Before: func(x, y *extension) bool { return x.id < y.id },
 		Give: func(m *member, w *browser.Want) *slot {
-			return &slot{owner: a, extension: m.Offer, client: m.Offer.clientFor(w), attempt: w.ID, session: newID()}
+			return &slot{owner: a, extension: m.Offer, client: m.Offer.clientFor(w), attempt: w.ID, session: uuid.NewString()}
 		},
 		Absent: func(x *extension) bool { return len(x.clients) == 0 && x.busy == 0 },
 	}

@@ -1,8 +1,6 @@
 package assistant
 
-import (
-	"time"
-)
+import "waza/rpc/gateway/message"
 
 // The codes of faults in the protocol.
 const (
@@ -24,13 +22,4 @@ const (
 )
 
 // Fault is an error of a client's request.
-type Fault struct {
-	Code    string
-	Message string
-	// Details are additional fields of the error; nil means none.
-	Details map[string]any
-	// RetryAfter is the time until the request may succeed; 0 means unknown.
-	RetryAfter time.Duration
-}
-
-func (f *Fault) Error() string { return f.Message }
+type Fault = message.Fault[string]

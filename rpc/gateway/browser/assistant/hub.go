@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/executor/browser"
@@ -107,7 +109,7 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	}
 	t := &trial{slot: s, report: step}
 	l := &loop{
-		owner: a, commandID: newID(), extensionID: s.extension.id, sessionID: s.session, text: c.Text,
+		owner: a, commandID: uuid.NewString(), extensionID: s.extension.id, sessionID: s.session, text: c.Text,
 		instructions: made.Instructions, model: made.Model, capabilities: made.Capabilities, history: s.history,
 		maxTurns: c.MaxTurns, clock: newClock(limit, func() { cancel(errTooLate) }), observer: t,
 	}

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"waza/rpc/gateway/store"
 )
 
@@ -75,7 +77,7 @@ func (a *Assistants) create(d Draft) (*Assistant, error) {
 	}
 	now := time.Now()
 	as := &assistant{owner: a, row: store.Assistant{
-		ID: newID(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities, CreatedAt: now, UpdatedAt: now,
+		ID: uuid.NewString(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities, CreatedAt: now, UpdatedAt: now,
 	}}
 	if f := a.ledger.saved(func() error { return a.o.Store.Add(a.ctx, as.row) }); f != nil {
 		return nil, f
@@ -94,7 +96,7 @@ func (a *Assistants) roomForLocked(name string) *Fault {
 		}
 	}
 	if len(a.byID) >= a.o.MaxAssistants {
-		return &Fault{Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)), Details: map[string]any{"max_allowed": a.o.MaxAssistants}}
+		return &Fault{Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)), Data: map[string]any{"max_allowed": a.o.MaxAssistants}}
 	}
 	return nil
 }
@@ -113,7 +115,7 @@ func (o *Options) check(d *Draft) *Fault {
 		return &Fault{Code: CodeInvalidInstructions, Message: fmt.Sprintf("instructions must have %d to %d characters, got %d", leastInstructions, o.MaxInstructionsChars, n)}
 	}
 	if len(d.Model) > mostModel {
-		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("name of the model must have at most %d bytes", mostModel), Details: map[string]any{"field": "payload.model"}}
+		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("name of the model must have at most %d bytes", mostModel), Data: map[string]any{"field": "payload.model"}}
 	}
 	return o.checkCapabilities(d.Capabilities)
 }
@@ -124,7 +126,7 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	}
 	for i, name := range names {
 		if _, ok := tools[name]; !ok {
-			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", clip(name, 100)), Details: map[string]any{"known": Tools()}}
+			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", clip(name, 100)), Data: map[string]any{"known": Tools()}}
 		}
 		if slices.Contains(names[:i], name) {
 			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capability %q is listed twice", name)}
@@ -138,7 +140,7 @@ func (a *Assistants) findLocked(id string) (*assistant, *Fault) {
 	if as := a.byID[id]; as != nil {
 		return as, nil
 	}
-	return nil, &Fault{Code: CodeAssistantNotFound, Message: "assistant not found", Details: map[string]any{"assistant_id": clip(id, 100)}}
+	return nil, &Fault{Code: CodeAssistantNotFound, Message: "assistant not found", Data: map[string]any{"assistant_id": clip(id, 100)}}
 }
 
 // Activate makes an assistant the active one. It returns the changed assistants: the previously

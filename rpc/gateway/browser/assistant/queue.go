@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"waza/rpc/gateway/store"
 	"waza/runner/executor/browser"
 	"waza/runner/provider"
@@ -301,7 +303,7 @@ func (c *command) step(browser.Step) {}
 func (c *command) addMessageLocked(role, text string) {
 	a, now := c.owner, time.Now()
 	s := store.Session{ID: c.SessionID, AssistantID: c.AssistantID}
-	m := store.Message{ID: newID(), Role: role, Content: text, CreatedAt: now}
+	m := store.Message{ID: uuid.NewString(), Role: role, Content: text, CreatedAt: now}
 	a.ledger.write(func() error { return a.o.Store.AddMessage(a.writing, s, m, now.Add(a.o.SessionLifetime)) }, c.unsaved)
 	c.assistant.row.LastActiveAt = now
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"waza/eval/text"
 	"waza/runner/pause"
 )
@@ -343,7 +345,7 @@ func (c *connection) call(ctx context.Context, call *Call) (value any, err error
 
 // answer sends the result of a tool, and keeps it until the server has acknowledged it.
 func (c *connection) answer(execution string, r *result) {
-	id := newID()
+	id := uuid.NewString()
 	b := encode("tool_result", id, execution, r)
 	c.mu.Lock()
 	if len(c.unheard) >= 2*maxTools { // the server does not acknowledge results
@@ -378,7 +380,7 @@ func (c *connection) ping(interval time.Duration) {
 			c.end(errors.New("the server does not answer pings"))
 			return
 		}
-		c.send(encode("ping", newID(), "", struct{}{}))
+		c.send(encode("ping", uuid.NewString(), "", struct{}{}))
 	}
 }
 
