@@ -83,6 +83,8 @@ var importRules = []struct {
 	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it does not know what requests ask for", false},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza connects the daemon and the doors", false},
 	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},
+	{"rpc/gateway/...", waza("rpc/client/..."), "doors know protocols, not the programs at the other end", false},
+	{"rpc/client/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "clients know the protocols of doors only", true},
 	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it does not know what the doors do", true},
 	{"rpc/gateway/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
 	{"rpc/gateway/owned", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/cmd/waza/exit"
-	"waza/rpc/gateway/browser/chromium"
+	"waza/rpc/client/chromium"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
 	"waza/runner/runnertest"

@@ -19,7 +19,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/secret"
-	"waza/rpc/gateway/agents/client"
+	"waza/rpc/client/agent"
 )
 
 // keyVariable holds an agent's key; the server reads the same variable.
@@ -89,14 +89,14 @@ func (shared Options) run(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		id, release, err := client.Identity(filepath.Join(state, "agents"))
+		id, release, err := agent.Identity(filepath.Join(state, "agents"))
 		if err != nil {
 			return err
 		}
 		defer release()
 		o.ClientID = id
 	}
-	program, err := client.NewProgram(c.String("exec"), dir, c.Bool("json-input"))
+	program, err := agent.NewProgram(c.String("exec"), dir, c.Bool("json-input"))
 	if err != nil {
 		return err
 	}
@@ -106,16 +106,16 @@ func (shared Options) run(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	err = client.Run(ctx, o)
-	if rejected := (*client.RejectedError)(nil); errors.As(err, &rejected) {
+	err = agent.Run(ctx, o)
+	if rejected := (*agent.RejectedError)(nil); errors.As(err, &rejected) {
 		return exit.New(exit.Error, err, "waza reads the agent's key from the variable "+c.String("key-env"))
 	}
 	return exit.With(exit.Interrupted)
 }
 
 // options reads the flags that describe the agent and its server.
-func options(c *cli.Context) (client.Options, error) {
-	o := client.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Unset(c.String("key-env"))}
+func options(c *cli.Context) (agent.Options, error) {
+	o := agent.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Unset(c.String("key-env"))}
 	secret.Unset(keyVariable) // the program must not inherit these
 	if strings.TrimSpace(c.String("exec")) == "" {
 		return o, exit.Usagef("waza agent --exec 'my-agent --print'", "--exec is required: the program that does evaluations")
@@ -124,7 +124,7 @@ func options(c *cli.Context) (client.Options, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
 		return o, exit.Usagef(defaultServer, "--connect must be ws://HOST:PORT or wss://HOST:PORT, got %q", o.URL)
-	case o.ClientID != "" && !client.IsID(o.ClientID):
+	case o.ClientID != "" && !agent.IsID(o.ClientID):
 		return o, exit.Usagef("omit --id, and waza makes an id", "--id must be a UUID v4, got %q", o.ClientID)
 	case o.Concurrency < 1:
 		return o, exit.Usagef("", "--concurrency must be positive, got %d", o.Concurrency)

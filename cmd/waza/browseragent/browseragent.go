@@ -18,9 +18,9 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/eval/text"
-	"waza/rpc/gateway/agents/client"
-	"waza/rpc/gateway/browser/chromium"
-	"waza/rpc/gateway/browser/extension"
+	"waza/rpc/client/agent"
+	"waza/rpc/client/chromium"
+	"waza/rpc/client/extension"
 )
 
 // defaultServer is where waza serve listens for extensions by default.
@@ -90,7 +90,7 @@ func (shared Options) run(c *cli.Context) error {
 	dir := filepath.Join(state, "extensions")
 	id := c.String("id")
 	if id == "" {
-		own, release, err := client.Identity(dir)
+		own, release, err := agent.Identity(dir)
 		if err != nil {
 			return err
 		}

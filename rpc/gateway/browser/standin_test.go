@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/browser/extension"
+	"waza/rpc/client/extension"
 	executor "waza/runner/executor/browser"
 )
 

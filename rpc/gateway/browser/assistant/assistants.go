@@ -72,7 +72,7 @@ type Options struct {
 
 // Assistants holds the assistants of a user. It is safe for concurrent use. It has one goroutine
 // per active command, one that writes to the store, and one that deletes expired sessions; Close
-// waits for them. Whoever holds mu neither writes to the store nor waits for the ledger.
+// waits for them. A goroutine that holds mu neither writes to the store nor waits for the ledger.
 type Assistants struct {
 	o       Options
 	ctx     context.Context // context of all commands

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/browser/extension"
+	"waza/rpc/client/extension"
 )
 
 const id = "550e8400-e29b-41d4-a716-446655440000"

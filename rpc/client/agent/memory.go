@@ -1,4 +1,4 @@
-package client
+package agent
 
 // memory keeps the latest answers in case the server asks for them again. The zero value is
 // empty.

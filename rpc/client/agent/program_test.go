@@ -1,4 +1,4 @@
-package client_test
+package agent_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/agents/client"
+	"waza/rpc/client/agent"
 	"waza/runner/executor/remote"
 )
 
@@ -18,7 +18,7 @@ import (
 // parts that differ in each run.
 func doProgram(t *testing.T, shell string, wholeInput bool, e *remote.Evaluation) (answer map[string]any, fault *remote.Fault, statuses []string) {
 	t.Helper()
-	p, err := client.NewProgram(shell, t.TempDir(), wholeInput)
+	p, err := agent.NewProgram(shell, t.TempDir(), wholeInput)
 	require.NoError(t, err)
 	res, fault := p.Do(t.Context(), e, func(message string) { statuses = append(statuses, message) })
 	if fault != nil {
@@ -77,7 +77,7 @@ func TestProgramFails(t *testing.T) {
 func TestProgramAndItsChildrenEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p, err := client.NewProgram(`sleep 1000 & echo $! >pid; wait`, dir, false)
+	p, err := agent.NewProgram(`sleep 1000 & echo $! >pid; wait`, dir, false)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	started := filepath.Join(dir, "pid")

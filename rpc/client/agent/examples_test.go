@@ -1,4 +1,4 @@
-package client_test
+package agent_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/rpc/client/agent"
 	"waza/rpc/gateway/agents"
-	"waza/rpc/gateway/agents/client"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
@@ -24,7 +24,7 @@ import (
 	"waza/runner/runnertest"
 )
 
-const examples = "../../../../docs/examples"
+const examples = "../../../docs/examples"
 
 // serve starts a server at an address for agents with the key; ":0" means any free port. The
 // returned function shuts the server down.
@@ -113,12 +113,12 @@ func TestExamples(t *testing.T) {
 func TestProgramAsAgent(t *testing.T) {
 	t.Parallel()
 	hub, address, stop := serve(t, "127.0.0.1:0", "k")
-	p, err := client.NewProgram(`printf 'You said: '; cat`, t.TempDir(), false)
+	p, err := agent.NewProgram(`printf 'You said: '; cat`, t.TempDir(), false)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- client.Run(ctx, client.Options{URL: "ws://" + address.String(), ClientID: id, Key: "k", Concurrency: 2, Do: p.Do})
+		done <- agent.Run(ctx, agent.Options{URL: "ws://" + address.String(), ClientID: id, Key: "k", Concurrency: 2, Do: p.Do})
 	}()
 	require.Equal(t, 6, runExample(t, hub).Summary.Trials.Passed)
 	stop()

@@ -1,7 +1,7 @@
-// Package client implements the agent's side of the protocol of evaluation agents. It connects
+// Package agent implements the agent's side of the protocol of evaluation agents. It connects
 // to a server, registers, and executes evaluations. Call [Run] with a function that executes
 // one, such as [Program.Do].
-package client
+package agent
 
 import (
 	"cmp"

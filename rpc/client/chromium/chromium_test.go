@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/browser/chromium"
+	"waza/rpc/client/chromium"
 )
 
 // site serves a small site and returns its address.

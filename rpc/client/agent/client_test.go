@@ -1,4 +1,4 @@
-package client_test
+package agent_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/agents/client"
+	"waza/rpc/client/agent"
 	"waza/runner/executor/remote"
 	"waza/runner/proc/proctest"
 )
@@ -86,14 +86,14 @@ func (s *server) accept() {
 
 // start runs an agent that connects to these servers in turn, and then to none. The returned
 // function ends the agent.
-func start(t *testing.T, o client.Options, servers ...*server) (stop func() error) {
+func start(t *testing.T, o agent.Options, servers ...*server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	o.URL, o.ClientID = "ws://test", id
 	var next int
 	go func() {
-		done <- client.RunOver(ctx, o, func(ctx context.Context, _ string) (client.Conn, error) {
+		done <- agent.RunOver(ctx, o, func(ctx context.Context, _ string) (agent.Conn, error) {
 			if next == len(servers) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -124,7 +124,7 @@ func TestRegisterAndEvaluate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		stop := start(t, client.Options{Key: "k", Tools: []string{"a"}, Concurrency: 3, Do: echo}, s)
+		stop := start(t, agent.Options{Key: "k", Tools: []string{"a"}, Concurrency: 3, Do: echo}, s)
 		s.toClient <- `{"type":"welcome"}`
 		require.JSONEq(t, `{"type":"register","clientId":"`+id+`","secretKey":"k","capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1.0.0"}}`, s.next())
 		s.toClient <- `{"type":"registration_ack","status":"accepted"}`
@@ -154,7 +154,7 @@ func TestAskedAgain(t *testing.T) {
 			return e.Tool, nil
 		}
 		first, second := newServer(t), newServer(t)
-		stop := start(t, client.Options{Do: do}, first, nil, second)
+		stop := start(t, agent.Options{Do: do}, first, nil, second)
 		first.accept()
 		first.toClient <- request("1", "one")
 		first.toClient <- request("1", "one")
@@ -179,21 +179,21 @@ func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		s := newServer(t)
-		stop := start(t, client.Options{Do: func(context.Context, *remote.Evaluation, func(string)) (any, *remote.Fault) {
+		stop := start(t, agent.Options{Do: func(context.Context, *remote.Evaluation, func(string)) (any, *remote.Fault) {
 			calls++
 			return 1, nil
 		}}, s)
 		s.accept()
-		for i := range client.MaxRemembered + 1 {
+		for i := range agent.MaxRemembered + 1 {
 			s.toClient <- request(fmt.Sprint(i), "x")
 			s.next()
 			synctest.Wait()
 		}
-		for _, again := range []string{"0", fmt.Sprint(client.MaxRemembered)} {
+		for _, again := range []string{"0", fmt.Sprint(agent.MaxRemembered)} {
 			s.toClient <- request(again, "x")
 			s.next()
 		}
-		require.Equal(t, client.MaxRemembered+2, calls, "only the oldest was forgotten")
+		require.Equal(t, agent.MaxRemembered+2, calls, "only the oldest was forgotten")
 		require.Error(t, stop())
 	})
 }
@@ -202,7 +202,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		stop := start(t, client.Options{Do: func(ctx context.Context, _ *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
+		stop := start(t, agent.Options{Do: func(ctx context.Context, _ *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
 			<-ctx.Done()
 			return nil, &remote.Fault{Code: remote.CodeToolFailed, Message: "killed"}
 		}}, s)
@@ -221,7 +221,7 @@ func TestStopWhileEvaluating(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		ended := false
-		stop := start(t, client.Options{Do: func(ctx context.Context, _ *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
+		stop := start(t, agent.Options{Do: func(ctx context.Context, _ *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
 			<-ctx.Done()
 			time.Sleep(time.Second) // until its processes have ended
 			ended = true
@@ -241,7 +241,7 @@ func TestPanicAndUnencodable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		stop := start(t, client.Options{Do: func(_ context.Context, e *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
+		stop := start(t, agent.Options{Do: func(_ context.Context, e *remote.Evaluation, _ func(string)) (any, *remote.Fault) {
 			switch e.Tool {
 			case "panic":
 				panic("oh")
@@ -266,7 +266,7 @@ func TestPingsAndSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newServer(t), newServer(t)
-		stop := start(t, client.Options{Do: echo}, first, second)
+		stop := start(t, agent.Options{Do: echo}, first, second)
 		first.accept()
 		started := time.Now()
 		for i := range 4 { // the silence ends the connection before the fifth ping
@@ -292,7 +292,7 @@ func TestBackoff(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- client.RunOver(ctx, client.Options{URL: "ws://test", ClientID: id, Do: echo}, func(ctx context.Context, _ string) (client.Conn, error) {
+			done <- agent.RunOver(ctx, agent.Options{URL: "ws://test", ClientID: id, Do: echo}, func(ctx context.Context, _ string) (agent.Conn, error) {
 				at = append(at, time.Now())
 				switch len(at) {
 				case 12:
@@ -321,12 +321,12 @@ func TestRejected(t *testing.T) {
 		s := newServer(t)
 		s.toClient <- `{"type":"welcome"}`
 		s.toClient <- `{"type":"registration_ack","status":"rejected","reason":"Invalid secret key"}`
-		err := client.RunOver(t.Context(), client.Options{ClientID: id, Do: echo}, func(context.Context, string) (client.Conn, error) { return s, nil })
+		err := agent.RunOver(t.Context(), agent.Options{ClientID: id, Do: echo}, func(context.Context, string) (agent.Conn, error) { return s, nil })
 		require.EqualError(t, err, "the server rejected the agent: Invalid secret key")
 
 		// After a first acceptance, the agent waits until the server accepts it again.
 		first, second, third := newServer(t), newServer(t), newServer(t)
-		stop := start(t, client.Options{Do: echo}, first, second, third)
+		stop := start(t, agent.Options{Do: echo}, first, second, third)
 		first.accept()
 		first.Close()
 		second.toClient <- `{"type":"registration_ack","status":"rejected"}`
@@ -341,7 +341,7 @@ func TestNotAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mute, second := newServer(t), newServer(t)
 		started := time.Now()
-		stop := start(t, client.Options{Do: echo}, mute, second)
+		stop := start(t, agent.Options{Do: echo}, mute, second)
 		<-mute.closed
 		require.Equal(t, 30*time.Second, time.Since(started))
 		second.accept()
@@ -353,15 +353,15 @@ func TestNotAccepted(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	a, releaseA, err := client.Identity(dir)
+	a, releaseA, err := agent.Identity(dir)
 	require.NoError(t, err)
-	require.True(t, client.IsID(a))
-	b, releaseB, err := client.Identity(dir)
+	require.True(t, agent.IsID(a))
+	b, releaseB, err := agent.Identity(dir)
 	require.NoError(t, err)
 	require.NotEqual(t, a, b)
 	proctest.Inherit(t, filepath.Join(dir, "1.id"))
 	releaseA()
-	again, release, err := client.Identity(dir)
+	again, release, err := agent.Identity(dir)
 	require.NoError(t, err)
 	require.Equal(t, a, again)
 	release()
