@@ -5,43 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"waza/runner/fleetaddr"
 )
-
-// shellBlock matches blocks of shell commands in documents.
-var shellBlock = regexp.MustCompile("(?s)```sh[^\n]*\n(.*?)```")
-
-// The first commands of docs/fleet.md work as printed, in the repository, with only a shell
-// installed.
-func TestFleetDocument(t *testing.T) {
-	t.Parallel()
-	document, err := os.ReadFile("../../docs/fleet.md")
-	require.NoError(t, err)
-	block := shellBlock.FindSubmatch(document)
-	require.NotNil(t, block)
-	commands := strings.TrimSpace(string(block[1]))
-	require.Len(t, strings.Split(commands, "\n"), 3, "three commands")
-	state := t.TempDir()
-	script := "cd ../.. || exit 9\n" + commands + "\ncode=$?\nkill -INT $(jobs -p)\nwait\nexit $code\n"
-	cmd := exec.Command("bash", "-c", script)
-	cmd.Env = environment(t, "WAZA_STATE="+state)
-	var out []byte
-	within(t, "the commands of docs/fleet.md", func() { out, err = cmd.CombinedOutput() })
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "tasks passed; ")
-	require.Equal(t, 2, strings.Count(string(out), "at once for embedded, team waza"), "%s", out)
-	require.Equal(t, 2, strings.Count(string(out), "Did "), "%s", out)
-	left, err := filepath.Glob(filepath.Join(state, "worker", "work", "*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
 
 // A run that workers do leaves the same results and files as a local run, and can be graded
 // again.
@@ -136,23 +104,4 @@ func TestServeHostsFleet(t *testing.T) {
 	require.NoError(t, server.Wait())
 	_, err := os.Stat(filepath.Join(state, "fleet", "server.json"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-// docs/fleet.md lists exactly the parameters of addresses.
-func TestFleetDocumentParameters(t *testing.T) {
-	t.Parallel()
-	document, err := os.ReadFile("../../docs/fleet.md")
-	require.NoError(t, err)
-	var listed, known []string
-	for line := range strings.Lines(string(document)) {
-		if cells := strings.Split(line, "|"); len(cells) == 5 && strings.Contains(cells[1], "`") {
-			for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
-				listed = append(listed, name[1])
-			}
-		}
-	}
-	for _, p := range fleetaddr.Parameters() {
-		known = append(known, p.Name)
-	}
-	require.ElementsMatch(t, known, listed)
 }

@@ -14,7 +14,7 @@ import (
 	"waza/runner/proc"
 )
 
-//go:generate go test -run "^(TestDocuments|TestDocumentExamples|TestMCPDocument)$" . -update
+//go:generate go test -run "^TestCommandLineDocument$" . -update
 
 func main() {
 	assertion.Main()

@@ -26,6 +26,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
 
+// repositoryRoot is the root of the repository, relative to this package.
+const repositoryRoot = "../.."
+
 // TestMain puts waza on PATH for scripts and tests.
 func TestMain(m *testing.M) {
 	assertion.Main()
@@ -196,18 +199,10 @@ func wazaPath(t *testing.T) string {
 	return path
 }
 
-// environment returns the environment of this process with additional variables and a separate
-// state directory.
+// environment returns the environment of a program, see [proctest.Environment].
 func environment(t *testing.T, more ...string) []string {
 	t.Helper()
-	state := t.TempDir()
-	if err := os.Chmod(state, 0o700); err != nil { // waza warns about other modes
-		t.Fatal(err)
-	}
-	env := append(os.Environ(), "WAZA_STATE="+state, "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=",
-		"WAZA_SERVE_BROWSER_LISTEN=off", "WAZA_SERVE_ROUTER_LISTEN=off", // their ports are fixed, and tests run in parallel
-		"WAZA_SERVE_ROUTER_DESKTOP=false")
-	return append(env, more...)
+	return proctest.Environment(t, more...)
 }
 
 // freeAddress returns a free loopback address, because a restarted server needs its old one.

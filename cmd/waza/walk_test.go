@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,9 +24,11 @@ func TestServeWalk(t *testing.T) {
 	if err := exec.Command("node", flag, "-e", "new WebSocket('ws://127.0.0.1:1').onerror = () => {}").Run(); err != nil {
 		t.Skip("node is missing, or too old to have WebSocket")
 	}
-	walks := fenced(t, "docs/serve.md", "sh", "waza serve\n")
+	page, err := os.ReadFile("../../docs/serve.md")
+	require.NoError(t, err)
+	walks := regexp.MustCompile("(?s)```sh[^\n]*\n(waza serve\n.*?)```").FindAllSubmatch(page, -1)
 	require.Len(t, walks, 1)
-	commands := strings.Split(strings.TrimSpace(walks[0]), "\n")
+	commands := strings.Split(strings.TrimSpace(string(walks[0][1])), "\n")
 	require.Len(t, commands, 3)
 
 	address := freeAddress(t)

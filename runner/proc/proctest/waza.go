@@ -47,6 +47,17 @@ func WithWaza(run func() int) int {
 	return run()
 }
 
+// Environment returns the environment of this process with additional variables and a separate state
+// directory. A server opens no doors with fixed ports, because tests run in parallel.
+func Environment(t testing.TB, more ...string) []string {
+	t.Helper()
+	state := t.TempDir()
+	require.NoError(t, os.Chmod(state, 0o700)) // waza warns about other modes
+	env := append(os.Environ(), "WAZA_STATE="+state, "TERM=xterm", "NO_COLOR=", "CLICOLOR_FORCE=",
+		"WAZA_SERVE_BROWSER_LISTEN=off", "WAZA_SERVE_ROUTER_LISTEN=off", "WAZA_SERVE_ROUTER_DESKTOP=false")
+	return append(env, more...)
+}
+
 // BuildWaza builds waza to a path, with additional flags of go build.
 func BuildWaza(path string, flags ...string) error {
 	args := append([]string{"build", "-ldflags", "-s -w", "-o", path}, flags...)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main_test
+package docs_test
 
 import (
 	"os"
@@ -15,10 +15,11 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"waza/cmd/waza/pointers"
+	"waza/runner/proc/proctest"
 )
 
 // migrating returns docs/migrating.md.
-func migrating(t *testing.T) string { return readText(t, repositoryRoot+"/docs/migrating.md") }
+func migrating(t *testing.T) string { return readText(t, "migrating.md") }
 
 // The commands of the afternoon work as described, in a repository of the other tool.
 func TestMigratingAfternoon(t *testing.T) {
@@ -33,7 +34,8 @@ func TestMigratingAfternoon(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s) *```sh[^\n]*\n(.*?)```").FindAllStringSubmatch(migrating(t), -1)
 	require.Len(t, blocks, 6)
-	env := scriptEnv(t)
+	proctest.DependOnWaza(t)
+	env := proctest.Environment(t, "NO_COLOR=1")
 	var all strings.Builder
 	for _, block := range blocks {
 		for line := range strings.Lines(block[1]) {
@@ -82,10 +84,8 @@ func tableRows(t *testing.T, doc, heading string) [][]string {
 // helpOf returns the help of a command; ok reports whether the command exists.
 func helpOf(t *testing.T, command string) (help string, ok bool) {
 	t.Helper()
-	cmd := exec.Command("waza", append(strings.Fields(command)[1:], "--help")...)
-	cmd.Env = scriptEnv(t)
-	out, err := cmd.Output()
-	return string(out), err == nil && strings.HasPrefix(string(out), command+":")
+	help, code := waza(t, proctest.Environment(t), append(strings.Fields(command)[1:], "--help")...)
+	return help, code == 0 && strings.HasPrefix(help, command+":")
 }
 
 // Each command and flag of the page exists, and those of the other tool work or print the
@@ -122,7 +122,7 @@ func TestMigratingCommands(t *testing.T) {
 // Each key of the page is a valid key of suites.
 func TestMigratingKeys(t *testing.T) {
 	t.Parallel()
-	reference := readText(t, repositoryRoot+"/docs/suite.md") + readText(t, repositoryRoot+"/docs/graders.md")
+	reference := readText(t, "suite.md") + readText(t, "graders.md")
 	for _, row := range tableRows(t, migrating(t), "Keys") {
 		key := row[0]
 		require.True(t, strings.Contains(reference, "\n| "+key+" |") || strings.Contains(reference, "\n- "+key+": "), "no suite has %s", key)
@@ -132,10 +132,4 @@ func TestMigratingKeys(t *testing.T) {
 			require.Contains(t, reference, "\n| "+key+" |", "%s has an effect", key)
 		}
 	}
-}
-
-// scriptEnv returns the environment of a program with a separate state directory.
-func scriptEnv(t *testing.T) []string {
-	t.Helper()
-	return append(os.Environ(), "WAZA_STATE="+t.TempDir(), "TERM=xterm", "NO_COLOR=1")
 }

@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/proc/proctest"
 )
 
 var (
@@ -33,7 +35,7 @@ func sameEverywhere(s string) string {
 // of tools with the server's tools. With -update it writes the answers.
 func TestMCPDocument(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(repositoryRoot, "docs", "mcp.md")
+	const file = "mcp.md"
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -42,8 +44,9 @@ func TestMCPDocument(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "capitals"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "capitals", "eval.yaml"), suite[1], 0o600))
 
+	proctest.DependOnWaza(t)
 	cmd := exec.Command("waza", "mcp", "--dir", dir)
-	cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+	cmd.Env = proctest.Environment(t)
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "reader", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	require.NoError(t, err)
 	defer session.Close()

@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"encoding/json"
@@ -11,13 +11,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/cmd/waza/config"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 )
 
 // fenced returns the blocks of a document in a language that start with a text.
 func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(document)))
+	text, err := os.ReadFile(filepath.FromSlash(document))
 	require.NoError(t, err)
 	for _, b := range codeBlocks(string(text)) {
 		if b.language == language && strings.HasPrefix(b.text, begin) {
@@ -30,7 +31,7 @@ func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 // The configurations of the pages have no mistakes, except that their files do not exist.
 func TestServeExamples(t *testing.T) {
 	t.Parallel()
-	examples := append(fenced(t, "docs/serve.md", "yaml", "# public.yaml\nagents:"), fenced(t, "docs/configuration.md", "yaml", "# serve.yaml\nagents:")...)
+	examples := append(fenced(t, "serve.md", "yaml", "# public.yaml\nagents:"), fenced(t, "configuration.md", "yaml", "# serve.yaml\nagents:")...)
 	require.Len(t, examples, 2)
 	for _, example := range examples {
 		file := filepath.Join(t.TempDir(), "waza.yaml")
@@ -46,11 +47,11 @@ func TestServeExamples(t *testing.T) {
 // braces.
 func TestExamplesAreYAML(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	pages, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	blocks := 0
-	for _, page := range append([]string{"README.md"}, pages...) {
-		for _, block := range fenced(t, strings.TrimPrefix(filepath.ToSlash(page), "../../"), "yaml", "") {
+	for _, page := range append([]string{"../README.md"}, pages...) {
+		for _, block := range fenced(t, page, "yaml", "") {
 			var v any
 			require.NoError(t, yaml.Unmarshal([]byte(block), &v), "%s:\n%s", page, block)
 			blocks++
@@ -62,7 +63,7 @@ func TestExamplesAreYAML(t *testing.T) {
 // The second description of docs/examples/routing is better than the first.
 func TestRoutingExample(t *testing.T) {
 	t.Parallel()
-	out, code := waza(t, environment(t), "run", filepath.Join("..", "..", "docs", "examples", "routing"), "--json")
+	out, code := waza(t, proctest.Environment(t), "run", filepath.Join("examples", "routing"), "--json")
 	require.Equal(t, 1, code)
 	var res struct{ Summary record.Summary }
 	require.NoError(t, json.Unmarshal([]byte(out), &res))

@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"bytes"
@@ -17,19 +17,18 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
-	"github.com/urfave/cli/v2"
 	"gopkg.in/yaml.v3"
 
 	"waza/cmd/waza/config"
-	"waza/cmd/waza/flags"
 	"waza/runner/fleet"
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/offer"
 	"waza/runner/fleet/seal"
 	"waza/runner/fleetaddr"
+	"waza/runner/proc/proctest"
 )
 
-var deployDir = filepath.Join("..", "..", "docs", "deploy")
+var deployDir = "deploy"
 
 // deployFiles returns the files of docs/deploy by their paths there.
 func deployFiles(t *testing.T) map[string]string {
@@ -97,19 +96,18 @@ func named(t *testing.T, documents []any, kind, name string) any {
 // requireCommand checks that waza has a command with these flags.
 func requireCommand(t *testing.T, where string, line []string) {
 	t.Helper()
-	commands, have := newTestApp().Commands, []cli.Flag(nil)
-	for len(line) > 0 {
-		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(line[0]) })
-		if i < 0 {
+	command, help, found := "waza", "", false
+	for len(line) > 0 && !strings.HasPrefix(line[0], "-") {
+		more, ok := helpOf(t, command+" "+line[0])
+		if !ok {
 			break
 		}
-		commands, have, line = commands[i].Subcommands, commands[i].Flags, line[1:]
+		command, help, found, line = command+" "+line[0], more, true, line[1:]
 	}
-	require.NotNil(t, have, "%s: waza has no command %q", where, line)
+	require.True(t, found, "%s: waza has no command %q", where, line)
 	for _, word := range line {
-		if name, ok := strings.CutPrefix(word, "--"); ok {
-			name, _, _ = strings.Cut(name, "=")
-			require.NotNil(t, flags.Find(have, name), "%s: no flag --%s", where, name)
+		if flag, _, _ := strings.Cut(word, "="); strings.HasPrefix(flag, "--") {
+			require.Regexp(t, `(?m)^  `+flag+`\b`, help, "%s: no flag %s", where, flag)
 		}
 	}
 }
@@ -146,7 +144,7 @@ func TestDeployNamesWhatExists(t *testing.T) {
 	require.GreaterOrEqual(t, lines, 4)
 
 	// The server accepts the variables.
-	env := environment(t)
+	env := proctest.Environment(t)
 	for name, value := range at(t, compose, "services", "serve", "environment").(map[string]any) {
 		env = append(env, name+"="+value.(string))
 	}
@@ -221,7 +219,7 @@ func TestDeployNamesAgree(t *testing.T) {
 
 func TestDeployComposeFollowsItsSchema(t *testing.T) {
 	t.Parallel()
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", ".ci", "schemas", "compose.json"))
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", ".ci", "schemas", "compose.json"))
 	require.NoError(t, err)
 	check := func(text string) error {
 		encoded, err := json.Marshal(documentsOf(t, text)[0])
@@ -278,7 +276,7 @@ func TestDeployDockerfile(t *testing.T) {
 	t.Parallel()
 	text := deployFiles(t)["Dockerfile"]
 	require.Empty(t, dockerfileFaults(text))
-	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	mod, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	require.NoError(t, err)
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mod))[1]
 	require.Regexp(t, `golang:`+regexp.QuoteMeta(language)+`\.\d+ AS build`, text)
@@ -293,29 +291,13 @@ func TestDeployDockerfile(t *testing.T) {
 	// All sources of the program reach the build.
 	ignored := deployFiles(t)["Dockerfile.dockerignore"]
 	for _, dir := range []string{"cmd", "editors", "eval", "rpc", "runner"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		require.NoError(t, err)
-		if more, err := filepath.Glob(filepath.Join("..", "..", dir, "*", "*.go")); len(files)+len(more) > 0 {
+		if more, err := filepath.Glob(filepath.Join("..", dir, "*", "*.go")); len(files)+len(more) > 0 {
 			require.NoError(t, err)
 			require.Contains(t, ignored, "\n!"+dir+"\n")
 		}
 	}
-}
-
-// Links of the pages about fleets lead to files.
-func TestDeployLinks(t *testing.T) {
-	t.Parallel()
-	links := 0
-	for _, page := range []string{"deploy/README.md", "fleet-security.md", "scale.md", "fleet.md"} {
-		page = filepath.Join("..", "..", "docs", filepath.FromSlash(page))
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(string(text), -1) {
-			require.FileExists(t, filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1])), page)
-			links++
-		}
-	}
-	require.Greater(t, links, 10)
 }
 
 // Docker can build and run the images, if it is installed.
@@ -330,7 +312,7 @@ func TestDeployImages(t *testing.T) {
 	for target, arg := range map[string]string{"worker": "version", "waza": "version"} {
 		tag := "waza-test-" + target
 		build := exec.Command("docker", "build", "--quiet", "--file", "docs/deploy/Dockerfile", "--target", target, "--tag", tag, ".")
-		build.Dir = filepath.Join("..", "..")
+		build.Dir = ".."
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, string(out))
 		t.Cleanup(func() { _ = exec.Command("docker", "image", "rm", "--force", tag).Run() })

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package docs_test
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	"gopkg.in/yaml.v3"
+
+	"waza/runner/proc/proctest"
 )
 
 // mostSkipped is how many blocks of the pages need something that tests lack.
@@ -50,9 +52,10 @@ func TestDocumentExamples(t *testing.T) {
 	if !*update { // else the generated documents are written afterwards
 		t.Parallel()
 	}
-	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs", "*.md"))
+	proctest.DependOnWaza(t)
+	pages, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	pages = append(pages, filepath.Join(repositoryRoot, "README.md"), filepath.Join(repositoryRoot, "docs", "deploy", "README.md"))
+	pages = append(pages, filepath.Join(repositoryRoot, "README.md"), filepath.Join("deploy", "README.md"))
 	tests := testNames(t)
 	var mutex sync.Mutex
 	var skipped []string
@@ -64,8 +67,7 @@ func TestDocumentExamples(t *testing.T) {
 		}
 	})
 	for _, file := range pages {
-		page, err := filepath.Rel(repositoryRoot, file)
-		require.NoError(t, err)
+		page := path.Join("docs", filepath.ToSlash(file))
 		if slices.Contains(repetitive, page) {
 			continue
 		}
@@ -86,7 +88,7 @@ func TestDocumentExamples(t *testing.T) {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, dir := range []string{"cmd", "rpc", "runner", "eval"} {
+	for _, dir := range []string{"cmd", "docs", "eval", "rpc", "runner"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(repositoryRoot, dir), func(file string, _ os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(file, "_test.go") {
 				return err
@@ -120,9 +122,8 @@ func newPageRunner(t *testing.T, page string, tests map[string]bool) *pageRunner
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.MkdirAll(home, 0o755))
 	state := t.TempDir()
-	env := environment(t, "WAZA_STATE="+state, "HOME="+home, "COLUMNS=120", "NO_COLOR=1", "TZ=UTC",
+	env := proctest.Environment(t, "WAZA_STATE="+state, "HOME="+home, "COLUMNS=120", "NO_COLOR=1", "TZ=UTC",
 		"WAZA_SERVE_BROWSER_LISTEN=", "WAZA_SERVE_ROUTER_LISTEN=", // no page starts a server
-		"PATH="+filepath.Dir(wazaPath(t))+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")
 	return &pageRunner{t: t, page: page, text: readPage(t, page), dir: dir, state: state, env: env, tests: tests, suites: map[string]codeBlock{}}
@@ -326,7 +327,6 @@ func (r *pageRunner) requests(b codeBlock) {
 		shown = append(shown, strings.TrimSuffix(line, "\n"))
 	}
 	cmd := exec.CommandContext(r.t.Context(), "waza", "jsonrpc")
-	cmd.Path = wazaPath(r.t)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.dir, r.env, strings.NewReader(input.String())
 	out, err := cmd.Output()
 	require.NoError(r.t, err, "%s:%d", r.page, b.line)
@@ -345,49 +345,4 @@ func (r *pageRunner) requests(b codeBlock) {
 		delete(asked, string(m.ID))
 	}
 	require.Empty(r.t, asked, "%s:%d: requests without a reply", r.page, b.line)
-}
-
-// Links between the pages lead to pages and headings that exist.
-func TestDocumentLinks(t *testing.T) {
-	t.Parallel()
-	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs", "*.md"))
-	require.NoError(t, err)
-	pages = append(pages, filepath.Join(repositoryRoot, "README.md"), filepath.Join(repositoryRoot, "CONTRIBUTING.md"))
-	anchors := map[string][]string{} // by page
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]+))?\)`).FindAllStringSubmatch(string(text), -1) {
-			target := page
-			if m[1] != "" {
-				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))
-			}
-			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: %v", page, err)
-				continue
-			}
-			if m[2] == "" || !strings.HasSuffix(target, ".md") {
-				continue
-			}
-			if anchors[target] == nil {
-				content, _ := os.ReadFile(target)
-				anchors[target] = headings(string(content))
-			}
-			if !slices.Contains(anchors[target], m[2]) {
-				t.Errorf("%s: %s has no heading #%s", page, target, m[2])
-			}
-		}
-	}
-}
-
-// headings returns the anchors of a page as GitHub makes them.
-func headings(page string) (anchors []string) {
-	for _, b := range slices.Backward(codeBlocks(page)) {
-		page = page[:b.from] + page[b.to:]
-	}
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
-		anchor := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
-	}
-	return anchors
 }

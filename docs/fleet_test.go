@@ -1,0 +1,67 @@
+//go:build unix
+
+package docs_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/fleetaddr"
+	"waza/runner/proc/proctest"
+)
+
+// shellBlock matches blocks of shell commands in documents.
+var shellBlock = regexp.MustCompile("(?s)```sh[^\n]*\n(.*?)```")
+
+// The first commands of docs/fleet.md work as printed, in the repository, with only a shell
+// installed.
+func TestFleetDocument(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("fleet.md")
+	require.NoError(t, err)
+	block := shellBlock.FindSubmatch(document)
+	require.NotNil(t, block)
+	commands := strings.TrimSpace(string(block[1]))
+	require.Len(t, strings.Split(commands, "\n"), 3, "three commands")
+	state := t.TempDir()
+	script := "cd .. || exit 9\n" + commands + "\ncode=$?\nkill -INT $(jobs -p)\nwait\nexit $code\n"
+	proctest.DependOnWaza(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Env = proctest.Environment(t, "WAZA_STATE="+state)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "tasks passed; ")
+	require.Equal(t, 2, strings.Count(string(out), "at once for embedded, team waza"), "%s", out)
+	require.Equal(t, 2, strings.Count(string(out), "Did "), "%s", out)
+	left, err := filepath.Glob(filepath.Join(state, "worker", "work", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// docs/fleet.md lists exactly the parameters of addresses.
+func TestFleetDocumentParameters(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("fleet.md")
+	require.NoError(t, err)
+	var listed, known []string
+	for line := range strings.Lines(string(document)) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 && strings.Contains(cells[1], "`") {
+			for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
+				listed = append(listed, name[1])
+			}
+		}
+	}
+	for _, p := range fleetaddr.Parameters() {
+		known = append(known, p.Name)
+	}
+	require.ElementsMatch(t, known, listed)
+}
