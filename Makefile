@@ -35,6 +35,9 @@ CRASH      ?= 1
 ATTACKS    ?= 3
 EDITORS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-editors
 
+# Without paths of this clone in objects, all clones share the build cache of Go.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell $(GO) env GOFLAGS))
+
 # Linters are outside the working tree and have their version in their path, so that all clones
 # share them, and are built once.
 LINTERS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/waza-linters
@@ -50,9 +53,9 @@ installed    = $(if $(wildcard $(1)),$(2),$(3))
 
 # Packages whose tests read texts or start waza, a release build of which all of them share. They
 # run without the race detector; TestRaces of cmd/waza runs waza with it.
-PLAIN       := ./cmd/waza ./editors/dialogues ./house
+PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./house
 PROGRAM     := $(CURDIR)/.bin/waza
-SOURCES     := cmd editors eval house rpc runner
+SOURCES     := cmd docs editors eval house rpc runner
 
 .PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
@@ -127,7 +130,8 @@ lint-words:
 	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
-# go vet has run, so the tests need no vet of their own.
+# go vet has run, so the tests need no vet of their own. The race detector would let each of a hundred
+# programs of tests sleep for a second at its end. Four of them run at a time, because many wait.
 unit:
 	@command -v python3 >/dev/null || \
 		echo 'notice: python3 is missing, so tests of Python assertions are skipped (apt-get install python3)'
@@ -139,8 +143,8 @@ unit:
 	fi; \
 	code=0; \
 	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza || exit 1; \
-	WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -timeout 20m $(PLAIN) || code=1; \
-	$(GO) test $$race -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || code=1; \
+	WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -p 4 -vet=off -timeout 20m $(PLAIN) || code=1; \
+	GORACE=atexit_sleep_ms=0 $(GO) test $$race -p 4 -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || code=1; \
 	exit $$code
 
 # Lists each scenario with its result, and the reason if it was skipped.
