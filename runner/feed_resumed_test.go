@@ -57,7 +57,7 @@ func TestSupersededEvents(t *testing.T) {
 	journalEvents(t, log, record.RunStart, record.RunComplete, record.End, record.TrialGraded, record.TaskGraded, record.RunGraded, record.TrialGraded,
 		record.RunResumed, record.RunComplete, record.End, record.RunResumed)
 	rec := &record.Run{RunID: "r"}
-	f := newFeed(log, replay.NewFold(rec), nil, func(error) {})
+	f := newFeed(log, replay.NewFold(replay.NewState(rec), nil), nil, func(error) {})
 	f.emit(&record.Event{Type: record.RunComplete})
 	f.emit(&record.Event{Type: record.End})
 	f.close()

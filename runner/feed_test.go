@@ -22,7 +22,7 @@ func newTestFeed(t *testing.T, onFailure func(error)) (*feed, *journal.Writer) {
 	log, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
 	require.NoError(t, err)
 	rec := &record.Run{RunID: "r", Tasks: []record.TaskRef{{ID: "a", Trials: 1, First: 1}}}
-	return newFeed(log, replay.NewFold(rec), nil, onFailure), log
+	return newFeed(log, replay.NewFold(replay.NewState(rec), nil), nil, onFailure), log
 }
 
 // Events that the journal cannot record are not announced. Only the end is, with the next
@@ -151,25 +151,25 @@ func TestAttackFeedBoundsBytes(t *testing.T) {
 		res := &record.Trial{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: strings.Repeat("x", size)}
 		f.emit(&record.Event{Type: record.TrialComplete, TaskID: "a", TaskNum: 1, TrialNum: 1, Verdict: record.Passed, Trial: res})
 	}
-	f.fold.Mu.RLock() // nothing is recorded in the meantime
-	for range maxPendingBytes/size - 1 {
-		emit()
-	}
-	f.mu.Lock()
-	require.True(t, f.fullLocked(size))
-	require.False(t, f.fullLocked(size/2))
-	f.mu.Unlock()
 	waited := make(chan struct{})
-	go func() {
-		defer close(waited)
-		emit()
-	}()
-	select {
-	case <-waited:
-		t.Error("there was no room for it")
-	default:
-	}
-	f.fold.Mu.RUnlock()
+	f.fold.View(func(*replay.State) { // nothing is recorded in the meantime
+		for range maxPendingBytes/size - 1 {
+			emit()
+		}
+		f.mu.Lock()
+		require.True(t, f.fullLocked(size))
+		require.False(t, f.fullLocked(size/2))
+		f.mu.Unlock()
+		go func() {
+			defer close(waited)
+			emit()
+		}()
+		select {
+		case <-waited:
+			t.Error("there was no room for it")
+		default:
+		}
+	})
 	<-waited
 	require.NoError(t, f.sync())
 	f.mu.Lock()

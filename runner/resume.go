@@ -127,7 +127,7 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 	if r.closed {
 		return nil, ErrClosed
 	}
-	run := newRun(r, p, e.rec, log, &replay.Fold{State: *e.state})
+	run := newRun(r, p, e.rec, log, e.state, e.tally)
 	run.earlier = e
 	addRunLocked(r, run)
 	return run, nil

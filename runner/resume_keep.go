@@ -58,11 +58,16 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	if _, err := marshalRecord(p, e.rec); err != nil { // removes secrets
 		return nil, err
 	}
-	if e.state, err = replay.FoldJournal(run, e.rec); err != nil {
+	spent := newSpending(p, e.rec)
+	if p.Pool.Budget() == nil {
+		e.state, err = replay.FoldJournal(run, e.rec)
+	} else {
+		e.state, err = replay.FoldSpending(run, e.rec, spent.add)
+	}
+	if err != nil {
 		return nil, err
 	}
 	e.tally = tally.NewRun(e.rec)
-	e.tally.AddPrompts(e.state.Prompts...)
 	if err := e.choose(ctx, run); err != nil {
 		return nil, err
 	}
@@ -73,13 +78,12 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() && !judging.IsOpen(e.state.Progress.Summary) {
 		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
 	}
-	e.overBudget = chargeEarlier(run, p, e.rec)
+	e.overBudget = spent.charge()
 	e.ran = e.state.Clock.Total()
 	e.ended, e.last = e.state.Progress.EndedAt != nil, e.state.Clock.Last
 	e.rec.Resumed = e.state.Resumed + 1
 	e.state.Reopen()
 	e.state.KeepOnly(e.ranges())
-	e.state.Judged.AddTo(e.tally)
 	return e, nil
 }
 
@@ -309,7 +313,6 @@ func (e *earlier) differences() []string {
 
 // carryOver initializes tasks with their kept trials.
 func carryOver(s *scheduler, e *earlier) {
-	s.tally = e.tally
 	for i, t := range s.tasks {
 		et := &e.tasks[i]
 		t.kept, t.held, t.tally, t.left = et.kept, et.held, et.tally, t.Trials-et.n
@@ -339,7 +342,7 @@ func settle(s *scheduler) {
 		res := t.tally.Result(t.Threshold)
 		t.tally = tally.Task{}
 		if sameResult(res, e.tasks[i].result) {
-			s.addResult(t, res)
+			s.tuner.ended(t, res)
 		} else {
 			s.announceTask(t, res)
 		}

@@ -22,6 +22,7 @@ import (
 	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/replay"
+	"waza/runner/tally"
 	"waza/runner/trial"
 	"waza/runner/workspace"
 )
@@ -41,6 +42,7 @@ type Run struct {
 	rec    *record.Run
 	log    *journal.Writer
 	fold   *replay.Fold
+	tally  *tally.Run // of the trials that fold counts; the lock of fold guards it
 	feed   *feed
 	// earlier holds the kept parts of earlier run sessions; nil unless the run was resumed.
 	earlier *earlier
@@ -57,8 +59,8 @@ type Run struct {
 	done chan struct{} // closed when the run has nothing left to do
 }
 
-func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state *replay.Fold) *Run {
-	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: state, stops: make(chan struct{}), done: make(chan struct{})}
+func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state *replay.State, sums *tally.Run) *Run {
+	run := &Run{runner: r, plan: p, rec: rec, log: log, fold: replay.NewFold(state, sums), tally: sums, stops: make(chan struct{}), done: make(chan struct{})}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	run.ctx, run.hooked = proc.WithScope(run.ctx)
 	run.feed = newFeed(log, run.fold, p.Pool.Redactor(), func(err error) {
@@ -263,7 +265,7 @@ func carryOut(r *Run) {
 		err = execute(r, s)
 	}
 	if err == nil && r.rec.Suite.KindName() == eval.Judge && !r.stop.Load() && r.ctx.Err() == nil {
-		err = askJudges(r, s)
+		err = askJudges(r)
 	}
 	status := record.StatusCompleted
 	switch cause := context.Cause(r.ctx); {
@@ -284,7 +286,15 @@ func carryOut(r *Run) {
 	}
 	s.skipRest(status)
 	s.index.close()
-	finish(r, status, err, s.summary(runTime(r, start)))
+	finish(r, status, err, r.summary(runTime(r, start)))
+}
+
+// summary returns the summary of everything that is recorded.
+func (r *Run) summary(took time.Duration) (sum *record.Summary) {
+	_ = r.feed.sync() // finish reports the error
+	r.fold.View(func(st *replay.State) { sum = r.tally.Summary(st, r.rec.Metrics) })
+	sum.DurationMS = took.Milliseconds()
+	return sum
 }
 
 // execute opens the executor and lets the workers execute the trials, with hooks before and
@@ -345,7 +355,7 @@ func execute(r *Run, s *scheduler) (err error) {
 }
 
 // askJudges asks the judges of a run of kind judge after its trials.
-func askJudges(r *Run, s *scheduler) (err error) {
+func askJudges(r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.runner.log.Error("run panicked", "run", r.ID(), "panic", p, "stack", string(debug.Stack()))
@@ -355,8 +365,10 @@ func askJudges(r *Run, s *scheduler) (err error) {
 	if err := r.feed.sync(); err != nil {
 		return nil // the feed reports it
 	}
+	verdicts := ""
+	r.fold.View(func(*replay.State) { verdicts = r.tally.Verdicts() })
 	j := &judging.Job{
-		Plan: r.plan, Record: r.rec, Files: r.log.Run(), State: r.fold.Snapshot(), Tally: s.tally,
+		Plan: r.plan, Record: r.rec, Files: r.log.Run(), State: r.fold.Snapshot(), Verdicts: verdicts,
 		Emit: func(e *record.Event) { _ = r.feed.await(r.feed.emit(e)) },
 		Log:  r.logf, Halt: r.halt, Stopping: r.stops,
 	}

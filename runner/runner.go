@@ -39,6 +39,7 @@ import (
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/replay"
+	"waza/runner/tally"
 	"waza/runner/trial"
 	"waza/runner/workspace"
 )
@@ -192,7 +193,7 @@ func createRun(r *Runner, p *plan.Plan) (_ *Run, err error) {
 	if r.closed {
 		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
 	}
-	run := newRun(r, p, rec, log, replay.NewFold(rec))
+	run := newRun(r, p, rec, log, replay.NewState(rec), tally.NewRun(rec))
 	addRunLocked(r, run)
 	return run, nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"waza/runner/executor"
 	"waza/runner/plan"
@@ -22,7 +21,6 @@ type scheduler struct {
 	run   *Run
 	env   *trial.Env
 	tasks []*taskRun
-	tally *tally.Run
 	queue *queue
 	index *indexer
 	tuner *tuner // nil where no model proposes system prompts
@@ -71,7 +69,7 @@ type taskRun struct {
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, env: trialEnv(r), tally: tally.NewRun(r.rec), index: newIndexer(r), closed: make(chan struct{})}
+	s := &scheduler{run: r, env: trialEnv(r), index: newIndexer(r), closed: make(chan struct{})}
 	s.env.Start, s.env.Closed = s.checkStart, s.closed
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
@@ -348,7 +346,6 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
 		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
 	})
-	s.tally.AddTrial(t.num-1, res)
 	t.mu.Lock()
 	t.tally.Add(res)
 	decided := t.tally.Early.Add(res.TrialNum-t.First, res.Verdict)
@@ -396,7 +393,7 @@ func (s *scheduler) completeTask(t *taskRun) {
 
 // announceTask reports the result of a task.
 func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
-	s.addResult(t, res)
+	s.tuner.ended(t, res)
 	e := &record.Event{
 		Type: record.TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
@@ -408,18 +405,6 @@ func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 		e.DurationMS = int64(math.Round(res.DurationMS.Mean * float64(res.DurationMS.N)))
 	}
 	s.run.feed.emit(e)
-}
-
-// addResult counts the result of a task.
-func (s *scheduler) addResult(t *taskRun, res *record.Task) {
-	s.tally.AddTask(t.num-1, res)
-	s.tuner.ended(t, res)
-}
-
-func (s *scheduler) summary(took time.Duration) *record.Summary {
-	sum := s.tally.Summary(s.run.rec.Metrics)
-	sum.DurationMS = took.Milliseconds()
-	return sum
 }
 
 // skipDecided skips the trials of a task that have not started, because its verdict is decided.

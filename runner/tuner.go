@@ -162,7 +162,6 @@ func (u *tuner) propose(ctx context.Context, g int) error {
 		if err != nil {
 			return err
 		}
-		u.s.tally.AddPrompts(*p)
 		u.setPrompt(p)
 	}
 	return nil

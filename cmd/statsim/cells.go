@@ -56,7 +56,7 @@ func withBaseline(rng *rand.Rand, tasks, trials int, without, with float64) *rec
 			record.TaskRef{ID: id, First: 1, Trials: trials})
 		rates = append(rates, without, with)
 	}
-	sum := tally.NewRun(rec)
+	sum := tally.NewDraft(rec)
 	for i, rate := range rates {
 		task := tally.NewTask(&rec.Tasks[i], 1)
 		for n := range trials {

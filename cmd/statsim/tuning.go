@@ -67,7 +67,7 @@ func (d drawnTuning) result() *record.TuneResult {
 			scores = append(scores, task[c])
 		}
 	}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	for i, scores := range scores {
 		task := tally.NewTask(&rec.Tasks[i], 1)
 		add := func(res *record.Trial) {

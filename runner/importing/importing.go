@@ -242,12 +242,12 @@ func (f *File) makeRun(sums [3]hash.Hash) error {
 // totals sums up the trials of a file.
 type totals struct {
 	rec   *record.Run
-	run   *tally.Run
+	run   *tally.Draft
 	tasks []tally.Task
 }
 
 func newTotals(rec *record.Run) *totals {
-	t := &totals{rec: rec, run: tally.NewRun(rec)}
+	t := &totals{rec: rec, run: tally.NewDraft(rec)}
 	thresholds := rec.Criteria().Thresholds
 	for i := range rec.Tasks {
 		t.tasks = append(t.tasks, tally.NewTask(&rec.Tasks[i], thresholds[i]))

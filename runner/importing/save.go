@@ -90,7 +90,7 @@ func Write(ctx context.Context, store *journal.Store, f *File, o WriteOptions) (
 			err = cerr
 		}
 	}()
-	w := &writer{ctx: ctx, rec: &rec, log: log, enc: replay.NewEncoder(), fold: replay.NewFold(&rec), results: f.Tasks, at: -1}
+	w := &writer{ctx: ctx, rec: &rec, log: log, enc: replay.NewEncoder(), fold: replay.NewFold(replay.NewState(&rec), nil), results: f.Tasks, at: -1}
 	w.workspace = &record.Snapshot{Entries: []record.SnapshotEntry{}, Incomplete: unknownFiles}
 	if o.Workspace != nil {
 		if w.workspace, err = o.Workspace(log.Blobs()); err != nil {

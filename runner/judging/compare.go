@@ -30,7 +30,6 @@ func (j *Job) compareAll(ctx context.Context) error {
 		return nil
 	}
 	comparing := record.Comparing{Total: len(pairs), LeftOut: leftOut}
-	var kept []*record.CaseComparison
 	var open []*pair
 	stale := make(map[record.ComparisonKey]bool, len(j.State.Judged.Comparisons))
 	for key := range j.State.Judged.Comparisons {
@@ -38,19 +37,16 @@ func (j *Job) compareAll(ctx context.Context) error {
 	}
 	for _, p := range pairs {
 		was := j.State.Judged.Comparisons[p.comparison.Key()]
-		delete(stale, p.comparison.Key())
 		if was == nil || was.Error != "" || was.Hash != p.comparison.Hash {
 			open = append(open, p)
 			continue
 		}
-		kept = append(kept, was)
+		delete(stale, p.comparison.Key())
+		comparing.Done++
 	}
-	comparing.Done = len(kept)
 	for key := range stale {
 		comparing.Dropped = append(comparing.Dropped, key)
 	}
-	j.Tally.Compare(comparing)
-	j.Tally.AddJudged(kept, nil)
 	j.Emit(&record.Event{Type: record.CompareStart, Comparing: &comparing})
 	if leftOut > 0 {
 		j.Log("warning", "%d comparisons omitted: a run makes at most %d", leftOut, MaxComparisons)
@@ -115,7 +111,6 @@ func (j *Job) compare(ctx context.Context, p *pair) bool {
 		}
 		c.Error = reason
 	}
-	j.Tally.AddJudged([]*record.CaseComparison{&c}, nil)
 	j.mu.Lock()
 	j.comparing.Done++
 	comparing := j.comparing

@@ -31,8 +31,8 @@ type Job struct {
 	Files  *journal.Run
 	// State is the state of the run after its trials.
 	State *replay.State
-	// Tally receives the answers, including those kept from earlier sessions.
-	Tally *tally.Run
+	// Verdicts is the digest of the verdicts of the trials, see [tally.Run.Verdicts].
+	Verdicts string
 	// Emit records an event, and returns when it is recorded. Many goroutines call it.
 	Emit func(e *record.Event)
 	// Log sends a message to the followers of the run.
@@ -140,12 +140,11 @@ func promptOf(t *plan.Task) *eval.Grader {
 // find lets the judge sum up the verdicts, unless an earlier session did so for the same
 // verdicts.
 func (j *Job) find(ctx context.Context) error {
-	of := j.Tally.Verdicts()
+	of := j.Verdicts
 	if of == "" {
 		return nil
 	}
 	if f := j.State.Judged.Findings; f != nil && f.Error == "" && f.Of == of {
-		j.Tally.AddJudged(nil, f)
 		return nil
 	}
 	c := j.reporter()
@@ -172,7 +171,6 @@ func (j *Job) find(ctx context.Context) error {
 		f.Error = reason
 		j.Log("warning", "The report has no strengths and weaknesses: %s", reason)
 	}
-	j.Tally.AddJudged(nil, &f)
 	j.Emit(&record.Event{Type: record.JudgeComplete, Findings: &f})
 	return nil
 }

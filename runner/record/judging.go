@@ -89,7 +89,8 @@ type Comparing struct {
 	Done int `json:"done"`
 	// LeftOut is the number of comparisons that are left out because of the limit.
 	LeftOut int `json:"leftOut,omitempty"`
-	// Dropped lists comparisons that became void when the run was resumed.
+	// Dropped lists comparisons that became void when the run was resumed, and those that are made
+	// again.
 	Dropped []ComparisonKey `json:"dropped,omitempty"`
 }
 

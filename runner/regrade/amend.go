@@ -308,7 +308,6 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 	rec := *a.rec
 	rec.Metrics = a.criteria.Metrics
 	sums := tally.NewRun(&rec)
-	sums.AddPrompts(a.st.Prompts...)
 	for i, ref := range rec.Tasks {
 		t := tally.NewTask(&ref, a.criteria.Thresholds[i])
 		for j := range a.st.Tasks[i].Trials {
@@ -330,7 +329,6 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 		}
 		t.Broken = old.Error
 		res := t.Result(a.criteria.Thresholds[i])
-		sums.AddTask(i, res)
 		if sameJSON(old, res) {
 			continue
 		}
@@ -339,8 +337,8 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 			return nil, err
 		}
 	}
-	a.st.Judged.AddTo(sums)
-	sum := sums.Summary(rec.Metrics)
+	a.st.Adopt()
+	sum := sums.Summary(a.st, rec.Metrics)
 	if old := a.st.Progress.Summary; old != nil {
 		sum.DurationMS = old.DurationMS
 		if sum.Triggers == nil { // records of older runs do not contain them

@@ -1,7 +1,8 @@
 // Package replay computes the state of a run from its recorded events. Call [Open] for an
 // earlier run, [NewFold] to follow the events of a run as they are recorded, [StateOf] for the
 // state of any run, and [NewFollower] to display a run from its subscription. No other package
-// folds events.
+// folds events: a [TrialVisitor] sees the trials that a fold counts, and [FoldSpending] what all
+// run sessions spent.
 package replay
 
 import (
@@ -114,17 +115,27 @@ func (c *clock) Total() time.Duration { return c.ran + max(0, c.Last.Sub(c.start
 // restart starts another session.
 func (c *clock) restart(at time.Time) { c.ran, c.started, c.Last = c.Total(), at, at }
 
-// A Fold computes the state of a run from its events. It is safe for concurrent use.
-type Fold struct {
-	Mu    sync.RWMutex // guards state
-	State State
+// A TrialVisitor sees each trial that a [Fold] counts, once, with the index of its task. It
+// collects what a state does not hold of a trial.
+type TrialVisitor interface {
+	AddTrial(task int, t *record.Trial)
 }
 
-// NewFold returns the fold of a run without events.
-func NewFold(rec *record.Run) *Fold { return &Fold{State: newFoldState(rec)} }
+// A Fold computes the state of a run from its events while they are recorded. It owns the state
+// and the lock that guards it, and its visitor. It is safe for concurrent use.
+type Fold struct {
+	mu     sync.RWMutex // guards the fields below
+	state  *State
+	trials TrialVisitor // nil when nobody looks at the trials
+}
 
-func newFoldState(rec *record.Run) State {
-	s := State{counts: newCounts(rec), Tasks: make([]TaskFold, len(rec.Tasks))}
+// NewFold returns a fold that continues from a state, which it owns. The visitor, which may be
+// nil, sees the trials that are applied from now on. The fold calls it while it is locked.
+func NewFold(st *State, trials TrialVisitor) *Fold { return &Fold{state: st, trials: trials} }
+
+// NewState returns the state of a run without events.
+func NewState(rec *record.Run) *State {
+	s := &State{counts: newCounts(rec), Tasks: make([]TaskFold, len(rec.Tasks))}
 	for i, t := range rec.Tasks {
 		s.Tasks[i].Trials = make([]Place, t.Trials)
 	}
@@ -133,11 +144,25 @@ func newFoldState(rec *record.Run) State {
 
 // Apply processes recorded events. places contains the place of the trial of each event.
 func (f *Fold) Apply(events []*record.Event, places []Place) {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i, e := range events {
-		f.State.Apply(e, places[i])
+		f.state.Apply(e, places[i])
+		if f.trials == nil || e.Type != record.TrialComplete || e.Trial == nil {
+			continue
+		}
+		if key, ok := f.state.key(e); ok {
+			f.trials.AddTrial(int(key.Task), e.Trial)
+		}
 	}
+}
+
+// View calls read with the state while the fold is locked, so that the state and the visitor's
+// view of the trials agree. read must not change the state, or keep it.
+func (f *Fold) View(read func(st *State)) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	read(f.state)
 }
 
 // Apply adds an event to the state. at is the place of its trial, if it has one.
@@ -270,6 +295,17 @@ func (s *State) Place(key TrialKey) Place {
 }
 
 func (s *State) commit(e *record.Event) {
+	s.Adopt()
+	s.Criteria = e.Criteria
+	s.amended(e)
+}
+
+// Adopt makes the changes of the present amendment effective before its last event, which
+// contains a summary of them. Without an amendment, it does nothing.
+func (s *State) Adopt() {
+	if s.Amended == nil {
+		return
+	}
 	for key, at := range s.Amended.trials {
 		s.put(key, at)
 	}
@@ -277,8 +313,6 @@ func (s *State) commit(e *record.Event) {
 		s.putResult(i, res)
 	}
 	s.Amended = nil
-	s.Criteria = e.Criteria
-	s.amended(e)
 }
 
 // key finds the trial of an event. Without a trial, the task of the key is still valid, or -1
@@ -313,6 +347,17 @@ func (s *State) stored() bool {
 	return false
 }
 
+// EndedTrials counts the ended trials of a task. Its Total does not include the others.
+func (s *State) EndedTrials(task int) (n record.Counts) {
+	for _, at := range s.Tasks[task].Trials {
+		if at.Verdict != 0 {
+			n.Total++
+			n.Add(at.Verdict.Verdict())
+		}
+	}
+	return n
+}
+
 // Results returns the results of the tasks, nil for those that have none yet.
 func (s *State) Results() []*record.Task {
 	list := make([]*record.Task, len(s.Tasks))
@@ -324,25 +369,26 @@ func (s *State) Results() []*record.Task {
 
 // Place returns the place of a trial; the zero Place when it has not ended.
 func (f *Fold) Place(key TrialKey) Place {
-	f.Mu.RLock()
-	defer f.Mu.RUnlock()
-	return f.State.Tasks[key.Task].Trials[key.Trial]
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Tasks[key.Task].Trials[key.Trial]
 }
 
 // Progress returns the state without the trials.
 func (f *Fold) Progress() record.Progress {
-	f.Mu.RLock()
-	defer f.Mu.RUnlock()
-	return f.State.Progress
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Progress
 }
 
 // Snapshot returns a copy of the state.
 func (f *Fold) Snapshot() *State {
-	f.Mu.RLock()
-	defer f.Mu.RUnlock()
-	st := &State{counts: f.State.counts, Unverifiable: f.State.Unverifiable, Criteria: f.State.Criteria, Prompts: slices.Clone(f.State.Prompts), Judged: f.State.Judged.clone(), Tasks: make([]TaskFold, len(f.State.Tasks))}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	now := f.state
+	st := &State{counts: now.counts, Unverifiable: now.Unverifiable, Criteria: now.Criteria, Prompts: slices.Clone(now.Prompts), Judged: now.Judged.clone(), Tasks: make([]TaskFold, len(now.Tasks))}
 	st.ids = nil // owned by the fold
-	for i, t := range f.State.Tasks {
+	for i, t := range now.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
 	}
 	return st
@@ -428,7 +474,12 @@ func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 // FoldJournal computes the state of a run from its journal. It expects undamaged lines and does
 // not decode them to check.
 func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
-	st := newFoldState(rec)
+	return foldJournal(run, rec, func(*record.Event, []byte) {})
+}
+
+// foldJournal is like [FoldJournal], and calls visit for each event, with the JSON of its trial.
+func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, trial []byte)) (*State, error) {
+	st := NewState(rec)
 	var l Lifter
 	r, err := run.Journal()
 	if err != nil {
@@ -452,6 +503,7 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 			continue
 		}
 		e.Seq = number
+		visit(e, line[trial.Off:trial.Off+int64(trial.Size)])
 		if trial.Size > 0 {
 			trial.Off += off
 		}
@@ -460,5 +512,5 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 	if st.Resumed < rec.Resumed {
 		st.Reopen() // a process that was about to resume the run only wrote the record
 	}
-	return &st, nil
+	return st, nil
 }

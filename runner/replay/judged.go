@@ -2,7 +2,6 @@ package replay
 
 import (
 	"maps"
-	"slices"
 
 	"waza/runner/record"
 )
@@ -50,13 +49,4 @@ func (j *Judged) clone() Judged {
 	c := *j
 	c.Comparisons = maps.Clone(j.Comparisons)
 	return c
-}
-
-// AddTo adds the answers to the tally of a run.
-func (j *Judged) AddTo(t interface {
-	Compare(record.Comparing)
-	AddJudged([]*record.CaseComparison, *record.Findings)
-}) {
-	t.Compare(j.Comparing)
-	t.AddJudged(slices.Collect(maps.Values(j.Comparisons)), j.Findings)
 }

@@ -7,7 +7,7 @@ import (
 	"waza/runner/stats"
 )
 
-// comparison collects both sides of each task. The lock of its [Run] guards it.
+// comparison collects both sides of each task.
 type comparison struct {
 	pairs []pairTally
 	// of maps each task of the run to the number of its pair, counted from 1; 0 for none.
@@ -99,7 +99,7 @@ func (s *sideTally) comparable() bool { return s.Share.N > 0 && !s.waiting }
 
 // baselineResult summarizes the comparison in one cell or, with nil, in all. It returns nil when
 // the suite requests none.
-func (t *Run) baselineResult(cell *record.Cell) *record.BaselineResult {
+func (t *summing) baselineResult(cell *record.Cell) *record.BaselineResult {
 	if t.rec.Baseline == nil {
 		return nil
 	}

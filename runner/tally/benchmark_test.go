@@ -22,7 +22,7 @@ func TestBenchmarkResult(t *testing.T) {
 		Suite: record.SuiteRef{Kind: eval.Benchmark},
 		Tasks: []record.TaskRef{{ID: "a0", Task: "a0", Cell: cells[0]}, {ID: "a5", Task: "a5", Cell: cells[1]}, {ID: "b0", Task: "b0", Cell: cells[0]}},
 	}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
 	run.AddTrial(0, trial(record.Failed, 210, 100, 10, 70, 0.002))
 	run.AddTrial(2, trial(record.NeedsReview, 220, 130, 40, 60, 0.003)) // of another task, and counted the same
@@ -58,18 +58,18 @@ func TestBenchmarkResult(t *testing.T) {
 	require.Nil(t, one.CostUSD)
 
 	alone := &record.Run{Suite: record.SuiteRef{Kind: eval.Benchmark}, Tasks: []record.TaskRef{{ID: "a"}}}
-	run = tally.NewRun(alone)
+	run = tally.NewDraft(alone)
 	require.Nil(t, run.Summary(nil).Benchmark)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
 	require.InDelta(t, 200, run.Summary(nil).Benchmark.FirstTokenMS.Mean, 0)
-	run = tally.NewRun(alone)
+	run = tally.NewDraft(alone)
 	run.AddTrial(0, trial(record.TimedOut, 0, 0, 0, 0, 0))
 	b = run.Summary(nil).Benchmark
 	require.Zero(t, b.Trials)
 	require.Nil(t, b.FirstTokenMS)
 	require.Contains(t, b.Note, "1 of 1 trial of a", "a model that answers nothing is in the tables")
 	alone.Suite.Kind = ""
-	run = tally.NewRun(alone)
+	run = tally.NewDraft(alone)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))
 	require.Nil(t, run.Summary(nil).Benchmark, "it is no benchmark")
 }

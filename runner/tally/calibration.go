@@ -14,7 +14,7 @@ type calibration struct {
 	pending int
 }
 
-func (t *Run) addCalibrationsLocked(results []record.Grade) {
+func (t *Run) addCalibrations(results []record.Grade) {
 	for i := range results {
 		r := &results[i]
 		if !r.Calibrates() || r.Error != "" {

@@ -6,8 +6,7 @@ import (
 )
 
 // graded holds the scores of the graders that metrics name, by name or type. It keeps each
-// score, because rounding makes a sum depend on the order in which trials happen to end. The
-// lock of its [Run] guards it.
+// score, because rounding makes a sum depend on the order in which trials happen to end.
 type graded struct {
 	scores map[string][]float64
 	// most holds, for each task, the most scores that one of its trials gave to each name.

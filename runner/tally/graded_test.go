@@ -61,7 +61,7 @@ tasks:
 // count.
 func TestMetricsOfOlderRecords(t *testing.T) {
 	t.Parallel()
-	run := tally.NewRun(&record.Run{Tasks: []record.TaskRef{{ID: "a"}, {ID: "b"}}, Metrics: []record.MetricRef{{Name: "g"}}})
+	run := tally.NewDraft(&record.Run{Tasks: []record.TaskRef{{ID: "a"}, {ID: "b"}}, Metrics: []record.MetricRef{{Name: "g"}}})
 	passed := &record.Trial{Verdict: record.Passed, Graders: []record.Grade{{Name: "g", Type: "text", Score: 1, Passed: true}}}
 	run.AddTrial(0, &record.Trial{Verdict: record.TimedOut})
 	run.AddTrial(0, passed)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -86,15 +87,11 @@ func summaryOf(reason string) string {
 	return text.Clip(strings.Join(strings.Fields(reason), " "), maxSummary)
 }
 
-// judging collects the results of judges in a run of kind judge. The lock of its tally guards
-// it.
+// judging collects the verdicts of judges in a run of kind judge.
 type judging struct {
 	cases, judged int
 	quality       [5]int
 	verdicts      uint64 // sum of the digests of the verdicts, independent of their order
-	comparing     record.Comparing
-	comparisons   map[record.ComparisonKey]*record.CaseComparison
-	findings      *record.Findings
 }
 
 // newJudging returns nil unless the suite is of kind judge. All methods accept nil.
@@ -102,7 +99,7 @@ func newJudging(rec *record.Run) *judging {
 	if rec.Suite.KindName() != eval.Judge {
 		return nil
 	}
-	return &judging{comparisons: map[record.ComparisonKey]*record.CaseComparison{}}
+	return &judging{}
 }
 
 func (j *judging) addTrial(ref *record.TaskRef, res *record.Trial) {
@@ -122,11 +119,7 @@ func (j *judging) addTrial(ref *record.TaskRef, res *record.Trial) {
 
 // Verdicts returns a digest of the judges' verdicts so far, independent of their order. It is
 // empty without verdicts, and for runs of other kinds.
-func (t *Run) Verdicts() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.judged.digest()
-}
+func (t *Run) Verdicts() string { return t.judged.digest() }
 
 func (j *judging) digest() string {
 	if j == nil || j.judged == 0 {
@@ -135,76 +128,48 @@ func (j *judging) digest() string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, j.verdicts))
 }
 
-// Compare sets the number of comparisons of the run, and drops earlier ones.
-func (t *Run) Compare(c record.Comparing) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.judged != nil {
-		t.judged.comparing = c
-		clear(t.judged.comparisons)
-	}
-}
-
-// AddJudged adds answers of judges after the trials: comparisons, and the findings, which may be
-// nil. The tally owns them.
-func (t *Run) AddJudged(comparisons []*record.CaseComparison, f *record.Findings) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.judged == nil {
-		return
-	}
-	for _, c := range comparisons {
-		t.judged.comparisons[c.Key()] = c
-	}
-	if f != nil {
-		t.judged.findings = f
-	}
-}
-
-// ledger returns the cost of judges besides their verdicts.
-func (j *judging) ledger() *record.Ledger {
-	if j == nil {
+// judgedLedger returns the cost of judges besides their verdicts.
+func (t *summing) judgedLedger() *record.Ledger {
+	if t.Run.judged == nil {
 		return nil
 	}
 	var sum *record.Usage
-	for _, c := range j.inOrder() { // sums of floats depend on the order
+	for _, c := range t.comparisons() { // sums of floats depend on the order
 		sum = record.AddUsage(sum, c.Usage)
 	}
-	if j.findings != nil {
-		sum = record.AddUsage(sum, j.findings.Usage)
+	if f := t.state.Judged.Findings; f != nil {
+		sum = record.AddUsage(sum, f.Usage)
 	}
 	return &record.Ledger{Judges: sum}
 }
 
-func (j *judging) inOrder() []*record.CaseComparison {
-	if j == nil {
+// comparisons returns the comparisons of a run of kind judge in order.
+func (t *summing) comparisons() []*record.CaseComparison {
+	if t.Run.judged == nil {
 		return nil
 	}
-	list := make([]*record.CaseComparison, 0, len(j.comparisons))
-	for _, c := range j.comparisons {
-		list = append(list, c)
-	}
-	slices.SortFunc(list, func(a, b *record.CaseComparison) int {
+	return slices.SortedFunc(maps.Values(t.state.Judged.Comparisons), func(a, b *record.CaseComparison) int {
 		return cmp.Or(cmp.Compare(a.Num, b.Num), cmp.Compare(a.TaskB, b.TaskB), cmp.Compare(a.TrialNum, b.TrialNum))
 	})
-	return list
 }
 
-// result returns the result of a run with the given score, and with the tasks that have one in
-// all cells; nil for a nil judging.
-func (j *judging) result(score *record.ScoreStats, common []string, cells []Side) *record.JudgeResult {
+// judgeResult returns the result of a run with the given score, and with the tasks that have one
+// in all cells; nil for runs of other kinds.
+func (t *summing) judgeResult(score *record.ScoreStats, common []string, cells []Side) *record.JudgeResult {
+	j := t.Run.judged
 	if j == nil {
 		return nil
 	}
 	r := &record.JudgeResult{Cases: j.cases, Judged: j.judged, Quality: j.quality}
-	r.Comparisons = pairsOf(j.inOrder())
+	r.Comparisons = pairsOf(t.comparisons())
 	made := 0
 	for _, p := range r.Comparisons {
 		made += p.Wins + p.Losses + p.Ties
 	}
-	r.Missing, r.LeftOut = max(0, j.comparing.Total-made), j.comparing.LeftOut
+	comparing := t.state.Judged.Comparing
+	r.Missing, r.LeftOut = max(0, comparing.Total-made), comparing.LeftOut
 	if score != nil && j.judged > 0 {
-		r.Report = j.report(common, cells)
+		r.Report = j.report(t.state.Judged.Findings, common, cells)
 	}
 	return r
 }
@@ -216,7 +181,7 @@ func (j *judging) result(score *record.ScoreStats, common []string, cells []Side
 // and its grade, see [GradeOf]. For example, tasks with the scores 0.9, 0.8 and 0.76 have the
 // mean 0.82: the overall score is 82, the grade B+. If model A scores 0.2 in a hard task and 1 in
 // an easy one, and the hard task of model B ended in error, only the easy task counts.
-func (j *judging) report(common []string, cells []Side) *record.JudgeReport {
+func (j *judging) report(f *record.Findings, common []string, cells []Side) *record.JudgeReport {
 	r := &record.JudgeReport{}
 	var counted []*record.Task
 	for _, c := range cells {
@@ -230,7 +195,7 @@ func (j *judging) report(common []string, cells []Side) *record.JudgeReport {
 		score := math.Floor(float64(1000*s.Mean)+0.5) / 10
 		r.OverallScore, r.OverallGrade = &score, GradeOf(score)
 	}
-	switch f := j.findings; {
+	switch {
 	case f == nil:
 		r.Missing = "the run ended before the judge wrote strengths and weaknesses"
 	case f.Error != "":

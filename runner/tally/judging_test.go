@@ -7,6 +7,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/tally"
 )
 
@@ -59,16 +60,19 @@ func TestGrades(t *testing.T) {
 func TestWinRate(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{Suite: record.SuiteRef{Kind: eval.Judge}}
-	sums := tally.NewRun(rec)
-	sums.Compare(record.Comparing{Total: 5, LeftOut: 7})
+	st := replay.NewState(rec)
+	st.Apply(&record.Event{Type: record.CompareStart, Comparing: &record.Comparing{Total: 5, LeftOut: 7}}, replay.Place{})
 	for i, c := range []struct {
 		task   string
 		trial  int
 		winner record.Winner
 	}{{"a", 1, record.WinnerA}, {"a", 2, record.Tie}, {"b", 1, record.WinnerB}, {"b", 2, ""}} {
-		sums.AddJudged([]*record.CaseComparison{{Num: i + 1, ModelA: "x", ModelB: "y", TaskA: c.task, TrialNum: c.trial, Winner: c.winner, Usage: &record.Usage{InputTokens: 10}}}, nil)
+		st.Apply(&record.Event{
+			Type: record.CompareComplete, Comparing: &record.Comparing{Total: 5, Done: i + 1},
+			Comparison: &record.CaseComparison{Num: i + 1, ModelA: "x", ModelB: "y", TaskA: c.task, TrialNum: c.trial, Winner: c.winner, Usage: &record.Usage{InputTokens: 10}},
+		}, replay.Place{})
 	}
-	s := sums.Summary(nil)
+	s := tally.NewRun(rec).Summary(st, nil)
 	require.Equal(t, 2, s.Judged.Missing, "one failed, one was not made")
 	require.Equal(t, 7, s.Judged.LeftOut)
 	p := s.Judged.Comparisons[0]

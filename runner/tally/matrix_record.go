@@ -5,15 +5,12 @@ import (
 	"waza/runner/stats"
 )
 
-// cellResults summarizes the cells. The caller holds the lock of the tally.
-func (t *Run) cellResults(cells []*record.Cell) []record.GroupResult {
+// cellResults summarizes the cells.
+func (t *summing) cellResults(cells []*record.Cell) []record.GroupResult {
 	var out []record.GroupResult
 	for _, c := range cells {
-		var counts record.Counts
-		if n := t.groups[c.Name]; n != nil {
-			counts = *n
-		}
-		tasks := t.tasksLocked(func(ref *record.TaskRef) bool { return ref.Cell.In(c) })
+		counts := t.groups[c.Name]
+		tasks := t.tasksOf(func(ref *record.TaskRef) bool { return ref.Cell.In(c) })
 		out = append(out, record.GroupResult{
 			Group: c.Name, TrialCounts: record.TrialCounts{Counts: counts, Rate: RateOver(tasks, counts)}, CellResult: t.cellResult(c, tasks),
 		})
@@ -21,7 +18,7 @@ func (t *Run) cellResults(cells []*record.Cell) []record.GroupResult {
 	return out
 }
 
-func (t *Run) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResult {
+func (t *summing) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResult {
 	r := &record.CellResult{Cell: c, Score: ScoreOver(tasks), Tools: ToolsOver(tasks), Baseline: t.baselineResult(c), Triggers: t.triggerResult(c)}
 	if r.Baseline != nil {
 		r.Baseline.Tasks = nil

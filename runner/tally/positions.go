@@ -9,8 +9,7 @@ import (
 	"waza/runner/stats"
 )
 
-// positions counts, by judge, the comparisons of two outputs in both orders. The lock of its
-// [Run] guards it.
+// positions counts, by judge, the comparisons of two outputs in both orders.
 type positions map[string]*record.JudgePosition
 
 func (p positions) of(judge string) *record.JudgePosition {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/report"
 	"waza/runner/tally"
 )
@@ -17,7 +18,7 @@ func TestJudgePositions(t *testing.T) {
 	t.Parallel()
 	run := func(n int, orders ...string) []record.JudgePosition {
 		rec := &record.Run{Tasks: []record.TaskRef{{ID: "a"}}}
-		tl := tally.NewRun(rec)
+		tl := tally.NewDraft(rec)
 		for i := range n {
 			tl.AddTrial(0, &record.Trial{TrialNum: i + 1, Verdict: record.Passed, Graders: []record.Grade{{
 				Name: "better", Type: record.TypePrompt, Score: 0.5, Passed: true, Weight: 1,
@@ -39,13 +40,14 @@ func TestJudgePositions(t *testing.T) {
 // Comparisons of models count too, and several judges share the level.
 func TestJudgePositionsOfComparisons(t *testing.T) {
 	t.Parallel()
-	run := tally.NewRun(&record.Run{Suite: record.SuiteRef{Kind: "judge"}, Tasks: []record.TaskRef{{ID: "a"}, {ID: "b"}}})
+	rec := &record.Run{Suite: record.SuiteRef{Kind: "judge"}, Tasks: []record.TaskRef{{ID: "a"}, {ID: "b"}}}
+	st := replay.NewState(rec)
 	for i := range 8 {
-		run.AddJudged([]*record.CaseComparison{{
+		st.Apply(&record.Event{Type: record.CompareComplete, Comparing: &record.Comparing{Total: 8, Done: i + 1}, Comparison: &record.CaseComparison{
 			Num: i + 1, TaskA: "a", TaskB: "b", TrialNum: i + 1, Winner: record.Tie, Judges: []string{"x", "y"}, PreferredFirst: []string{"x"},
-		}}, nil)
+		}}, replay.Place{})
 	}
-	found := run.Summary(nil).JudgePositions
+	found := tally.NewRun(rec).Summary(st, nil).JudgePositions
 	require.Len(t, found, 1)
 	require.InDelta(t, 2.0/256, found[0].P, 1e-12)
 	found[0].P = 0

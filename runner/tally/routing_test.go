@@ -41,7 +41,7 @@ func TestRouting(t *testing.T) {
 	t.Parallel()
 	const notebook, calendar, music = "notebook", "calendar", "music"
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "one"}, {ID: "two"}, {ID: "both"}, {ID: "none"}, {ID: "late"}, {ID: "silent"}, {ID: "test", Role: record.RoleTrigger}}}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	nobody, both := []string{}, []string{calendar, notebook}
 	for _, x := range []struct {
 		task  int
@@ -106,7 +106,7 @@ func TestRouting(t *testing.T) {
 
 func TestNoRouting(t *testing.T) {
 	t.Parallel()
-	run := tally.NewRun(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
+	run := tally.NewDraft(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
 	run.AddTrial(0, &record.Trial{Verdict: record.Passed})
 	run.AddTrial(0, routedTo(2, record.Passed, nil, []string{"a"}))
 	require.Nil(t, run.Summary(nil).Routing, "no task expects recipients")
@@ -124,7 +124,7 @@ func TestRoutingOfCells(t *testing.T) {
 	t.Parallel()
 	old, better := &record.Cell{Name: "old"}, &record.Cell{Name: "better"}
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a[old]", Task: "a", Cell: old}, {ID: "a[better]", Task: "a", Cell: better}}}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	run.AddTrial(0, routedTo(1, record.Failed, []string{"notebook"}, []string{}))
 	run.AddTrial(1, routedTo(1, record.Passed, []string{"notebook"}, []string{"notebook"}))
 	s := run.Summary(nil)
@@ -143,7 +143,7 @@ func TestRoutingOfCells(t *testing.T) {
 func TestRoutingLists(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a"}}}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	for i := range 700 {
 		run.AddTrial(0, routedTo(i+1, record.Failed, []string{"a"}, []string{fmt.Sprintf("c-%03d", i)}))
 	}
@@ -174,7 +174,7 @@ func TestAnyRouting(t *testing.T) {
 				order = append(order, at{i, j})
 			}
 		}
-		run, again := tally.NewRun(rec), tally.NewRun(rec)
+		run, again := tally.NewDraft(rec), tally.NewDraft(rec)
 		for _, x := range order {
 			run.AddTrial(x.task, trials[x.task][x.trial])
 		}

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"waza/eval/text"
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/stats"
 )
 
@@ -158,14 +158,12 @@ func (t *Task) sortedReasons() []record.Reason {
 	return out
 }
 
-// Run collects the results of tasks, and the scores of graders that metrics use. It is safe for
-// concurrent use.
+// Run collects what a summary needs of the trials of a run besides their verdicts: scores,
+// durations and costs. Verdicts are counted once, in [replay.State]. A [replay.Fold] shows it
+// each trial that it counts; the lock of that fold guards it.
 type Run struct {
 	rec *record.Run
 
-	mu     sync.Mutex // guards the fields below
-	trials record.Counts
-	tasks  []*record.Task
 	// cached counts the reused trials, and their earlier cost.
 	cached      int
 	usageCached *record.Usage
@@ -173,7 +171,6 @@ type Run struct {
 	positions   positions
 	// durations holds the milliseconds of the counted trials of each task, in a matrix.
 	durations [][]float64
-	groups    map[string]*record.Counts
 	// calibrated holds, by name, the graders that are compared with people's scores.
 	calibrated map[string]*calibration
 	// judged is nil unless the suite is of kind judge.
@@ -181,7 +178,6 @@ type Run struct {
 	// compared is nil when the run has no baselines.
 	compared *comparison
 	tuning   tuning
-	prompts  []record.Prompt
 	bench    bench
 	routed   routed
 }
@@ -196,7 +192,7 @@ const (
 
 // NewRun returns the tally of a run without trials.
 func NewRun(rec *record.Run) *Run {
-	t := &Run{rec: rec, tasks: make([]*record.Task, len(rec.Tasks)), graded: newGraded(rec), positions: positions{}, groups: map[string]*record.Counts{}, calibrated: map[string]*calibration{}}
+	t := &Run{rec: rec, graded: newGraded(rec), positions: positions{}, calibrated: map[string]*calibration{}}
 	if rec.Matrix() {
 		t.durations = make([][]float64, len(rec.Tasks))
 	}
@@ -213,17 +209,15 @@ func graderOfMetric(name string) string {
 	return name
 }
 
-// AddTrial counts a trial of the task with that index.
+// AddTrial adds a trial of the task with that index.
 func (t *Run) AddTrial(task int, res *record.Trial) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	role := t.rec.Tasks[task].Role
 	if res.Cached != nil {
 		t.cached++
 		t.usageCached = record.AddUsage(t.usageCached, res.SpentBefore().Total())
 	}
 	t.compared.add(task, role, res)
-	t.addCalibrationsLocked(res.Graders)
+	t.addCalibrations(res.Graders)
 	if role != record.RoleTask {
 		return // the task result has what matters
 	}
@@ -231,15 +225,6 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	t.bench.add(task, res)
 	t.routed.add(task, &t.rec.Tasks[task], res)
 	t.judged.addTrial(&t.rec.Tasks[task], res)
-	t.trials.Total++
-	t.trials.Add(res.Verdict)
-	for _, g := range t.rec.Tasks[task].Groups {
-		if t.groups[g] == nil {
-			t.groups[g] = &record.Counts{}
-		}
-		t.groups[g].Total++
-		t.groups[g].Add(res.Verdict)
-	}
 	if t.durations != nil && res.Verdict.Counted() {
 		t.durations[task] = append(t.durations[task], float64(res.DurationMS))
 	}
@@ -247,24 +232,70 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	t.positions.add(res)
 }
 
-// AddTask adds the result of the task with that index.
-func (t *Run) AddTask(task int, res *record.Task) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tasks[task] = res
+// Summary returns the summary of a run in a state. The trials that the state counts are those
+// that were added.
+func (t *Run) Summary(st *replay.State, metrics []record.MetricRef) *record.Summary {
+	return newSumming(t, st).summary(metrics)
 }
+
+// A Draft sums up trials that no journal contains, such as those of a file to import. It is not
+// safe for concurrent use.
+type Draft struct {
+	run   *Run
+	state *replay.State
+}
+
+// NewDraft returns a draft without trials.
+func NewDraft(rec *record.Run) *Draft { return &Draft{NewRun(rec), replay.NewState(rec)} }
+
+// AddTrial adds a trial of the task with that index.
+func (d *Draft) AddTrial(task int, res *record.Trial) {
+	t := &d.state.Tasks[task]
+	t.Trials = append(t.Trials, replay.Place{Verdict: replay.CodeOf(res.Verdict)})
+	d.run.AddTrial(task, res)
+}
+
+// AddTask adds the result of the task with that index.
+func (d *Draft) AddTask(task int, res *record.Task) { d.state.Tasks[task].Result = res }
 
 // AddPrompts adds system prompts that a model proposed.
-func (t *Run) AddPrompts(list ...record.Prompt) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.prompts = append(t.prompts, list...)
-}
+func (d *Draft) AddPrompts(list ...record.Prompt) { d.state.Prompts = append(d.state.Prompts, list...) }
 
 // Summary returns the summary of everything added so far.
-func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (d *Draft) Summary(metrics []record.MetricRef) *record.Summary {
+	return d.run.Summary(d.state, metrics)
+}
+
+// summing computes the summary of one state of a run.
+type summing struct {
+	*Run
+	state  *replay.State
+	tasks  []*record.Task           // by index; nil for tasks that have not ended
+	trials record.Counts            // of the suite's tasks
+	groups map[string]record.Counts // of the suite's tasks
+}
+
+func newSumming(t *Run, st *replay.State) *summing {
+	s := &summing{Run: t, state: st, tasks: st.Results(), groups: map[string]record.Counts{}}
+	for i := range t.rec.Tasks {
+		ref := &t.rec.Tasks[i]
+		if ref.Role != record.RoleTask {
+			continue
+		}
+		n := st.EndedTrials(i)
+		s.trials.Merge(n)
+		for _, name := range ref.Groups {
+			if n.Total > 0 {
+				group := s.groups[name]
+				group.Merge(n)
+				s.groups[name] = group
+			}
+		}
+	}
+	return s
+}
+
+func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 	s := &record.Summary{TrialsCached: t.cached, UsageCached: t.usageCached}
 	for i, res := range t.tasks {
 		if res == nil {
@@ -283,12 +314,12 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 			s.TrialsSaved += res.Decided.Saved
 		}
 	}
-	for i := range t.prompts {
-		s.UsageByRole = s.UsageByRole.Plus(&record.Ledger{Judges: t.prompts[i].Usage})
+	for i := range t.state.Prompts {
+		s.UsageByRole = s.UsageByRole.Plus(&record.Ledger{Judges: t.state.Prompts[i].Usage})
 	}
-	s.UsageByRole = s.UsageByRole.Plus(t.judged.ledger())
+	s.UsageByRole = s.UsageByRole.Plus(t.judgedLedger())
 	s.Usage = s.UsageByRole.Total()
-	tasks := t.tasksLocked(func(*record.TaskRef) bool { return true })
+	tasks := t.tasksOf(func(*record.TaskRef) bool { return true })
 	s.Rate = RateOf(s.Counts)
 	s.Trials = record.TrialCounts{Counts: t.trials, Rate: RateOver(tasks, t.trials)}
 	s.Score = ScoreOver(tasks)
@@ -300,7 +331,7 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 		}
 		s.PassK = stats.MeanCurve(curves)
 	}
-	s.Groups = t.groupResultsLocked()
+	s.Groups = t.groupResults()
 	names, sides := sidesOf(t.rec, t.tasks)
 	common, leftOut := Common(names, sides)
 	if t.judged != nil || t.rec.Matrix() && t.rec.Config.GroupBy == "" {
@@ -308,12 +339,12 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	}
 	s.Tune = t.tuneResult(common, sides)
 	s.Calibrations = t.calibrationResults()
-	s.JudgePositions = t.positions.result(t.judged.inOrder())
+	s.JudgePositions = t.positions.result(t.comparisons())
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
 	s.ShouldTrigger = t.rec.ShouldTrigger
 	s.Routing = t.routed.result(t.rec, nil)
-	s.Judged = t.judged.result(s.Score, common, sides)
+	s.Judged = t.judgeResult(s.Score, common, sides)
 	if !t.rec.Matrix() {
 		s.Benchmark = t.bench.result(t.rec, nil)
 	}
@@ -321,8 +352,8 @@ func (t *Run) Summary(metrics []record.MetricRef) *record.Summary {
 	return s
 }
 
-// tasksLocked returns the existing results of the suite's tasks that wanted accepts.
-func (t *Run) tasksLocked(wanted func(*record.TaskRef) bool) []*record.Task {
+// tasksOf returns the existing results of the suite's tasks that wanted accepts.
+func (t *summing) tasksOf(wanted func(*record.TaskRef) bool) []*record.Task {
 	var list []*record.Task
 	for i, res := range t.tasks {
 		if ref := &t.rec.Tasks[i]; res != nil && ref.Role == record.RoleTask && wanted(ref) {
@@ -332,14 +363,14 @@ func (t *Run) tasksLocked(wanted func(*record.TaskRef) bool) []*record.Task {
 	return list
 }
 
-func (t *Run) groupResultsLocked() []record.GroupResult {
+func (t *summing) groupResults() []record.GroupResult {
 	if cells := t.rec.Cells(); len(cells) > 0 && t.rec.Config.GroupBy == "" {
 		return t.cellResults(cells)
 	}
 	var out []record.GroupResult
 	for name, c := range t.groups {
-		tasks := t.tasksLocked(func(ref *record.TaskRef) bool { return slices.Contains(ref.Groups, name) })
-		out = append(out, record.GroupResult{Group: name, TrialCounts: record.TrialCounts{Counts: *c, Rate: RateOver(tasks, *c)}})
+		tasks := t.tasksOf(func(ref *record.TaskRef) bool { return slices.Contains(ref.Groups, name) })
+		out = append(out, record.GroupResult{Group: name, TrialCounts: record.TrialCounts{Counts: c, Rate: RateOver(tasks, c)}})
 	}
 	slices.SortFunc(out, func(a, b record.GroupResult) int { return cmp.Compare(a.Group, b.Group) })
 	return out
@@ -347,7 +378,7 @@ func (t *Run) groupResultsLocked() []record.GroupResult {
 
 // measure computes the value of each metric. The composite is last: it is the weighted mean of
 // the others. A metric that could not be measured neither passes nor fails.
-func (t *Run) measure(s *record.Summary, metrics []record.MetricRef) {
+func (t *summing) measure(s *record.Summary, metrics []record.MetricRef) {
 	sum, weights := 0.0, 0.0
 	for _, m := range metrics {
 		res := record.MetricResult{MetricRef: m}

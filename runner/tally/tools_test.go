@@ -43,7 +43,7 @@ func TestToolScoreMeans(t *testing.T) {
 
 	cells := []*record.Cell{{Name: "model=m", Model: "m"}, {Name: "model=n", Model: "n"}}
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Cell: cells[0]}, {ID: "b", Cell: cells[0]}, {ID: "none", Cell: cells[1]}, {ID: "base", Role: record.RoleBaseline, Cell: cells[0]}}}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	for i, res := range []*record.Task{a, b, none, a} {
 		run.AddTask(i, res)
 	}
@@ -52,7 +52,7 @@ func TestToolScoreMeans(t *testing.T) {
 	require.Equal(t, want, sum.Tools)
 	require.Equal(t, want, sum.Groups[0].Tools)
 	require.Nil(t, sum.Groups[1].Tools)
-	require.Nil(t, tally.NewRun(rec).Summary(nil).Tools)
+	require.Nil(t, tally.NewDraft(rec).Summary(nil).Tools)
 }
 
 // Trials of a task that stopped early have the weights of its unbiased rate.

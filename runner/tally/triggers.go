@@ -7,7 +7,7 @@ import (
 
 // triggerResult summarizes the trigger tests of one cell or, with nil, of all. It returns nil
 // when the suite has none.
-func (t *Run) triggerResult(cell *record.Cell) *record.TriggerResult {
+func (t *summing) triggerResult(cell *record.Cell) *record.TriggerResult {
 	asked := t.rec.Triggers
 	if asked == nil {
 		return nil

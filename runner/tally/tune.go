@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// rivalLevel is the level of the test of [Run.tuneResult], over all cells together.
+	// rivalLevel is the level of the test of [summing.tuneResult], over all cells together.
 	rivalLevel = 0.05
 	// mostTested limits the number of tested cells, because the time of the test grows with it.
 	mostTested = 1000
@@ -35,8 +35,7 @@ func (t tuning) add(task int, res *record.Trial) {
 }
 
 // tuneResult ranks the cells by their mean score over the tasks that they have in common, and
-// names those that may be as good as the best. It returns nil while no cell has a score. The
-// caller holds the lock of the tally.
+// names those that may be as good as the best. It returns nil while no cell has a score.
 //
 // A cell is a rival unless a permutation test over all cells separates it from the best, see
 // [stats.Field.Worse]. If the scores of all cells have, task by task, the same distribution, the
@@ -49,7 +48,7 @@ func (t tuning) add(task int, res *record.Trial) {
 // is 0.6 below it. If 1 % of all ways to deal out the trials among the cells have such a
 // distance, the third is worse. Without it, 20 % of all ways have a distance of 0.05, so the
 // second cell is a rival.
-func (t *Run) tuneResult(common []string, sides []Side) *record.TuneResult {
+func (t *summing) tuneResult(common []string, sides []Side) *record.TuneResult {
 	if t.tuning == nil {
 		return nil
 	}
@@ -57,7 +56,7 @@ func (t *Run) tuneResult(common []string, sides []Side) *record.TuneResult {
 		if !slices.ContainsFunc(t.tasks, scored) {
 			return nil
 		}
-		return &record.TuneResult{Note: "the cells are not ranked, because no task has a score in all of them", Prompts: slices.Clone(t.prompts)}
+		return &record.TuneResult{Note: "the cells are not ranked, because no task has a score in all of them", Prompts: slices.Clone(t.state.Prompts)}
 	}
 	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return !scored(s.Tasks[common[0]]) })
 	field := stats.NewField(t.scoresOf(common, sides))
@@ -74,7 +73,7 @@ func (t *Run) tuneResult(common []string, sides []Side) *record.TuneResult {
 	best := order[0]
 	estimate := field.Selected(best, stats.DefaultConfidence)
 	res := &record.TuneResult{
-		Best: sides[best].Name, Prompts: slices.Clone(t.prompts),
+		Best: sides[best].Name, Prompts: slices.Clone(t.state.Prompts),
 		Score: &record.TuneScore{Value: estimate.Value, Interval: estimate.Interval, Observed: field.Mean(best), Basis: record.BasisShrunk, Cells: len(sides)},
 	}
 	if len(sides) == 1 {

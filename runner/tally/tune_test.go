@@ -34,7 +34,7 @@ func summaryOf(t *testing.T, kind eval.SuiteKind, cells [][][]float64) *record.S
 			scores = append(scores, cells[i][task])
 		}
 	}
-	run := tally.NewRun(rec)
+	run := tally.NewDraft(rec)
 	for i, list := range scores {
 		task := tally.NewTask(&rec.Tasks[i], 1)
 		for _, s := range list {

@@ -89,7 +89,7 @@ func TestTaskThatWaits(t *testing.T) {
 func TestWaitingTrialsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Groups: []string{"g"}}}, Metrics: []record.MetricRef{{Name: "human"}, {Name: "p"}}}
-	tally, task := NewRun(rec), &Task{}
+	tally, task := NewDraft(rec), &Task{}
 	half := 0.5
 	res := &record.Trial{Verdict: record.NeedsReview, Score: &half, Graders: []record.Grade{gave(0.5, true), waiting("human"), waiting("human_calibration")}}
 	failed := &record.Trial{Verdict: record.Failed, Score: &half, Graders: []record.Grade{gave(0.5, false), waiting("human")}}
@@ -121,7 +121,7 @@ func TestWaitingTrialsAreNotCounted(t *testing.T) {
 
 func TestCalibration(t *testing.T) {
 	t.Parallel()
-	tally := NewRun(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
+	tally := NewDraft(&record.Run{Tasks: []record.TaskRef{{ID: "a"}}})
 	for _, p := range []float64{1, 0.5, 0.25, 0} {
 		results := []record.Grade{gave(0.75, true), reviewed(t, "human_calibration", p)}
 		person.Compare(results)
