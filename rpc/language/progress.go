@@ -110,7 +110,7 @@ func (w *workDone) report() {
 // done returns the number of trials that have ended in all sessions, and the counts of this one.
 func (w *workDone) done() (int, record.Counts) {
 	trials := w.state.AllTrials()
-	return w.state.Kept + trials.Done(), trials
+	return w.state.Ended(), trials
 }
 
 // text returns a text such as "12/40 trials, 1 failed".

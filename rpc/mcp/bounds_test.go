@@ -166,7 +166,7 @@ func TestProgressBeats(t *testing.T) {
 		synctest.Wait()
 		require.InDeltaSlice(t, []float64{0, 1. / 2, 2. / 3, 3. / 4}, got, 1e-9)
 		for range 1000 {
-			p.add(&record.Event{Type: record.TrialComplete, TaskID: "a"})
+			p.add(&record.Event{Type: record.TrialComplete, TaskID: "a", Verdict: record.Passed, Trial: &record.Trial{}})
 			time.Sleep(time.Millisecond)
 		}
 		p.close()

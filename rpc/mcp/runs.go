@@ -15,6 +15,7 @@ import (
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 type startInput struct {
@@ -274,8 +275,8 @@ type progress struct {
 	sent chan struct{} // closed when the goroutine has ended
 
 	token any
-	done  int
-	total int
+	state *replay.Follower
+	done  int // never decreases, unlike the number of ended trials of a run that is resumed
 }
 
 const (
@@ -289,10 +290,7 @@ func newProgress(req *sdk.CallToolRequest, rec *record.Run) *progress {
 	if token == nil {
 		return nil
 	}
-	p := &progress{news: make(chan sdk.ProgressNotificationParams, 1), over: make(chan struct{}), sent: make(chan struct{}), token: token}
-	for _, t := range rec.Tasks {
-		p.total += t.Trials
-	}
+	p := &progress{news: make(chan sdk.ProgressNotificationParams, 1), over: make(chan struct{}), sent: make(chan struct{}), token: token, state: replay.NewFollower(rec, nil)}
 	go p.send(req.Session)
 	p.notify("run " + rec.RunID + " started")
 	return p
@@ -307,16 +305,24 @@ func (p *progress) close() {
 
 // add handles the next event of the run.
 func (p *progress) add(e *record.Event) {
-	if p == nil || e.Type != record.TrialComplete {
+	if p == nil {
 		return
 	}
-	p.done++
-	p.notify(fmt.Sprintf("%d of %s done; %s trial %d: %s", p.done, text.Count(p.total, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
+	p.state.Apply(e)
+	ended := p.state.Ended()
+	if ended <= p.done {
+		return
+	}
+	p.done = ended
+	if e.Trial == nil { // the run was resumed
+		return
+	}
+	p.notify(fmt.Sprintf("%d of %s done; %s trial %d: %s", p.done, text.Count(p.state.AllTrials().Total, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
 }
 
 // notify replaces the unsent progress.
 func (p *progress) notify(message string) {
-	news := sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: float64(p.done), Total: float64(max(p.total, p.done)), Message: message}
+	news := sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: float64(p.done), Total: float64(max(p.state.AllTrials().Total, p.done)), Message: message}
 	select {
 	case <-p.news:
 	default:

@@ -115,7 +115,7 @@ const (
 
 func (p *progress) bar(now time.Time, columns int) line {
 	trials := p.run.AllTrials()
-	done, total := p.run.Kept+trials.Done(), trials.Total
+	done, total := p.run.Ended(), trials.Total
 	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
 	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.run.Started)))
 	if left, ok := p.estimate(now); ok {
@@ -140,7 +140,7 @@ func (p *progress) bar(now time.Time, columns int) line {
 func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 	trials := p.run.AllTrials()
 	did := trials.Counted() + trials.Errors + trials.NeedsReview - p.run.Cached
-	left := trials.Total - trials.Done() - p.run.Kept
+	left := trials.Total - p.run.Ended()
 	if did <= 0 || left == 0 {
 		return 0, false
 	}

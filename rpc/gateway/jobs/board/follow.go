@@ -41,10 +41,12 @@ type follower struct {
 	rec   *record.Run
 	// handle is the run that rec describes.
 	handle record.Handle
-	known  func()          // called when the state of the job is loaded, see Board.initial
-	skip   int             // number of run_resumed events before the session starts
-	turn   <-chan struct{} // closed when the run of a queued job starts; nil for other jobs
-	ended  bool
+	// session is the present session of the run; nil before it starts.
+	session *session
+	known   func()          // called when the state of the job is loaded, see Board.initial
+	skip    int             // number of run_resumed events before the session starts
+	turn    <-chan struct{} // closed when the run of a queued job starts; nil for other jobs
+	ended   bool
 }
 
 func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
@@ -52,12 +54,15 @@ func (f *follower) run(ctx context.Context, h record.Handle, fresh bool) error {
 	live, isLive := h.(*runner.Run)
 	switch {
 	case !fresh:
-		p, err := h.Progress()
+		_, st, err := replay.StateOf(h)
 		if err != nil {
 			return err
 		}
+		p := st.Progress
 		first, f.job.seq = p.Seq+1, p.Seq
-		f.startSession(p.StartedAt, ended(p.Trials), f.past(), false)
+		s := newSession(f.rec, st)
+		f.addAnswers(s)
+		f.startSession(p.StartedAt, s.state.Cases(), s, false)
 		f.known()
 		if p.EndedAt != nil {
 			return nil
@@ -160,12 +165,16 @@ func (f *follower) apply(e *record.Event) {
 	case e.Type == record.RunResumed:
 		f.skip = max(0, f.skip-1)
 		if f.skip == 0 {
-			f.startSession(e.Time, f.kept(e), f.past(), true)
+			s := f.resumed()
+			s.state.Apply(e)
+			f.startSession(e.Time, s.state.Cases(), s, true)
 		}
 	case f.skip > 0:
 	case e.Type == record.RunStart:
 		if !f.job.isAnnounced(f.board) { // the board may have found the run before its first event
-			f.startSession(e.Time, 0, past{}, true)
+			s := newSession(f.rec, nil)
+			s.state.Apply(e)
+			f.startSession(e.Time, 0, s, true)
 		}
 	default:
 		f.publish(e)
@@ -175,28 +184,30 @@ func (f *follower) apply(e *record.Event) {
 	}
 }
 
-// past reads the earlier results and prompts of a run.
-func (f *follower) past() past {
+// resumed returns a session of a run that was just resumed.
+func (f *follower) resumed() *session {
 	_, st, err := replay.StateOf(f.handle)
 	if err != nil {
 		f.board.log.Warn("earlier events of a run could not be read", "run", f.job.ID, "error", err)
-		return past{}
+		return newSession(f.rec, nil)
 	}
-	p := past{results: st.Results(), prompts: st.Prompts}
+	s := newSession(f.rec, st)
+	f.addAnswers(s)
+	return s
+}
+
+// addAnswers adds the answers of earlier trials to a session of a param_tune.
+func (f *follower) addAnswers(s *session) {
 	if f.rec.Suite.KindName() != eval.ParamTune {
-		return p
+		return
 	}
-	p.answers = map[caseKey]answer{}
-	err = f.handle.Trials(func(task int, t *record.Trial) error {
-		if a, ok := answerOf(t); ok {
-			p.answers[caseKey{task, t.TrialNum}] = a
-		}
+	err := f.handle.Trials(func(task int, t *record.Trial) error {
+		s.add(task, t)
 		return nil
 	})
 	if err != nil {
 		f.board.log.Warn("earlier trials of a run could not be read", "run", f.job.ID, "error", err)
 	}
-	return p
 }
 
 // casesOf counts the cases of a run.
@@ -209,20 +220,8 @@ func casesOf(rec *record.Run) (n int) {
 	return n
 }
 
-// kept counts the cases that earlier sessions of the run completed.
-func (f *follower) kept(e *record.Event) (n int) {
-	for i := range f.rec.Tasks {
-		if f.rec.Tasks[i].Role == record.RoleTask {
-			for _, r := range e.Kept[f.rec.Tasks[i].ID] {
-				n += r[1] - r[0] + 1
-			}
-		}
-	}
-	return n
-}
-
 // startSession starts a session of the job. Only fresh sessions are sent to watchers.
-func (f *follower) startSession(at time.Time, done int, before past, fresh bool) {
+func (f *follower) startSession(at time.Time, done int, s *session, fresh bool) {
 	b, j := f.board, f.job
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,7 +238,8 @@ func (f *follower) startSession(at time.Time, done int, before past, fresh bool)
 	if !b.moveLocked(j, to) {
 		return
 	}
-	j.Type, j.messages, j.announced, j.pending = f.rec.Suite.KindName(), messagesOf(f.rec, before), true, false
+	f.session = s
+	j.Type, j.messages, j.announced, j.pending = f.rec.Suite.KindName(), messagesOf(s), true, false
 	if j.total == 0 { // the board found the run before its record was written
 		j.suite, j.total = f.rec.Suite.Name, casesOf(f.rec)
 	}
@@ -297,7 +297,7 @@ func (b *Board) moveLocked(j *job, to Status) bool {
 // publish sends the messages of the job's kind about an event, and counts ended cases.
 func (f *follower) publish(e *record.Event) {
 	b, j := f.board, f.job
-	if !j.isAnnounced(b) {
+	if !f.count(e) {
 		return
 	}
 	list := j.messages.event(e) // only this goroutine sets j.messages
@@ -312,11 +312,22 @@ func (f *follower) publish(e *record.Event) {
 	if !isCase(f.rec, e) || e.Verdict == record.Cancelled {
 		return
 	}
-	j.count(j.done + 1)
+	j.count(f.session.state.Cases())
 	j.pending = true
 	if time.Since(j.sentAt) >= progressPause {
 		b.sendProgressLocked(j)
 	}
+}
+
+// count applies an event to the state of the session, and reports whether the session has started.
+func (f *follower) count(e *record.Event) bool {
+	f.board.mu.Lock()
+	defer f.board.mu.Unlock()
+	if f.session == nil || !f.job.announced {
+		return false
+	}
+	f.session.state.Apply(e)
+	return true
 }
 
 // untilProgress returns the time until the next progress message is due. pending is false when
@@ -437,7 +448,7 @@ func (f *follower) endUnseen(info *catalog.Info) {
 		return
 	}
 	if f.rec != nil && !f.job.isAnnounced(f.board) && !f.board.isClosing() { // the run ended before the follower could read it
-		f.startSession(info.StartedAt, ended(info.Trials), past{}, true)
+		f.startSession(info.StartedAt, ended(info.Trials), newSession(f.rec, nil), true)
 	}
 	to, at := statusOf(info.Status), time.Now()
 	if to == Running {

@@ -3,6 +3,7 @@ package board
 import (
 	"waza/eval"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // messages creates the additional messages for jobs of a kind. Each value belongs to one session
@@ -30,12 +31,29 @@ type opening interface {
 	opening() [][]byte
 }
 
-// past holds the earlier results and prompts of a run. It can already include events that
-// follow. The zero value is empty.
-type past struct {
-	results []*record.Task // by task; nil for unfinished tasks
-	prompts []record.Prompt
-	answers map[caseKey]answer // of a param_tune
+// session is what the messages of a session are about.
+type session struct {
+	rec *record.Run
+	// state is the state of the run after the last event. It changes before [messages.event] is
+	// called, while the board is locked.
+	state   *replay.Follower
+	answers map[caseKey]answer // of a param_tune, including those of earlier sessions
+}
+
+// newSession returns a session of a run that has come as far as st; nil means before its first
+// event.
+func newSession(rec *record.Run, st *replay.State) *session {
+	kind := rec.Suite.KindName()
+	return &session{
+		rec: rec, state: replay.ContinueFollower(rec, st, kind != eval.Judge && kind != eval.Benchmark), answers: map[caseKey]answer{},
+	}
+}
+
+// add adds the answer of a trial.
+func (s *session) add(task int, t *record.Trial) {
+	if a, ok := answerOf(t); ok {
+		s.answers[caseKey{task, t.TrialNum}] = a
+	}
 }
 
 // answer describes an answered trial.
@@ -60,7 +78,7 @@ func answerOf(t *record.Trial) (a answer, ok bool) {
 type caseKey struct{ task, trial int }
 
 // kinds maps each kind to the function that creates its messages.
-var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
+var kinds = map[eval.SuiteKind]func(s *session) messages{
 	eval.ToolEval:   newToolEval,
 	eval.ParamTune:  newParamTune,
 	eval.PromptTune: newPromptTune,
@@ -70,11 +88,11 @@ var kinds = map[eval.SuiteKind]func(rec *record.Run, before past) messages{
 
 // messagesOf returns the messages of a run. Unknown kinds of later versions of waza get those of
 // tool_eval.
-func messagesOf(rec *record.Run, before past) messages {
-	if of := kinds[rec.Suite.KindName()]; of != nil {
-		return of(rec, before)
+func messagesOf(s *session) messages {
+	if of := kinds[s.rec.Suite.KindName()]; of != nil {
+		return of(s)
 	}
-	return newToolEval(rec, before)
+	return newToolEval(s)
 }
 
 // isAnswered reports whether a trial has an answer of the agent, whatever its grade is.

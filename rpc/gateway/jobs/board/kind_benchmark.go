@@ -15,7 +15,8 @@ type benchmark struct {
 	runs    int
 }
 
-func newBenchmark(rec *record.Run, _ past) messages {
+func newBenchmark(s *session) messages {
+	rec := s.rec
 	m := &benchmark{rec: rec, ref: rec.Benchmark, targets: targetsOf(rec), runs: rec.Config.Trials}
 	if m.ref == nil { // the record was written by hand
 		m.ref = &record.BenchmarkRef{Tiers: []int{0}}

@@ -2,9 +2,9 @@ package board
 
 import (
 	"slices"
-	"sync"
 
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/tally"
 )
 
@@ -12,14 +12,13 @@ import (
 // data, as the protocol document specifies, and beside it, where existing pages read them.
 type judging struct {
 	rec     *record.Run
+	state   *replay.Follower
 	targets []target
-
-	mu        sync.Mutex // guards comparing
-	comparing *record.Comparing
+	started bool // the comparisons; used by event only
 }
 
-func newJudge(rec *record.Run, _ past) messages {
-	return &judging{rec: rec, targets: targetsOf(rec)}
+func newJudge(s *session) messages {
+	return &judging{rec: s.rec, state: s.state, targets: targetsOf(s.rec)}
 }
 
 // judgeStart is the message judge_start.
@@ -155,20 +154,18 @@ func (m *judging) init(j *job, reconnect bool) []byte {
 
 // more returns the messages after init for clients that connect during the session.
 func (m *judging) more(*job) [][]byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.comparing == nil {
+	if m.state.Comparing.Total == 0 {
 		return nil
 	}
-	return [][]byte{m.startLocked(true)}
+	return [][]byte{m.start(m.state.Comparing.Done, true)}
 }
 
-func (m *judging) startLocked(reconnect bool) []byte {
+func (m *judging) start(done int, reconnect bool) []byte {
 	var models []string
 	for _, t := range m.targets {
 		models = append(models, t.Model)
 	}
-	data := compareStartData{models, m.rec.Config.JudgeModel, m.comparing.Total, m.comparing.Done}
+	data := compareStartData{models, m.rec.Config.JudgeModel, m.state.Comparing.Total, done}
 	return encode(&compareStart{Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: reconnect, Data: data, compareStartData: data})
 }
 
@@ -189,20 +186,13 @@ func (m *judging) event(e *record.Event) [][]byte {
 // compare handles compare_start, and compare_complete of one comparison. The first of these
 // events starts the comparisons, even if earlier ones preceded the board.
 func (m *judging) compare(e *record.Event) (list [][]byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	first, done := m.comparing == nil, e.Comparing.Done
-	if !first {
-		done = max(done, m.comparing.Done)
+	c, done := e.Comparison, m.state.Comparing.Done
+	if !m.started && c != nil {
+		list = append(list, m.start(done-1, true))
 	}
-	c := e.Comparison
-	if first && c != nil {
-		m.comparing = &record.Comparing{Total: e.Comparing.Total, Done: done - 1}
-		list = append(list, m.startLocked(true))
-	}
-	m.comparing = &record.Comparing{Total: e.Comparing.Total, Done: done}
+	m.started = true
 	if c == nil {
-		return append(list, m.startLocked(false))
+		return append(list, m.start(done, false))
 	}
 	data := compareCaseData{Num: c.Num, ModelA: c.ModelA, ModelB: c.ModelB, Confidence: c.Confidence, Reasoning: Failure(c.Reasoning), Error: Failure(c.Error)}
 	if c.Winner != "" {

@@ -18,20 +18,15 @@ type promptTune struct {
 	latest   int          // the number of the last generation
 	started  map[int]bool // started generations
 	failed   map[int]bool
-	asked    []bool // by cell: one of its tasks has started
-	prompts  map[eval.Proposal]*record.Prompt
+	asked    []bool   // by cell: one of its tasks has started
 	numbered []string // values of system_prompt, in order
 }
 
-func newPromptTune(rec *record.Run, before past) messages {
-	p := &promptTune{started: map[int]bool{}, failed: map[int]bool{}, prompts: map[eval.Proposal]*record.Prompt{}}
-	p.tune = newTune(rec, before, p.result)
+func newPromptTune(s *session) messages {
+	p := &promptTune{started: map[int]bool{}, failed: map[int]bool{}}
+	p.tune = newTune(s, p.result)
 	p.prompt = p.textOf
 	p.asked = make([]bool, len(p.cells))
-	for i := range before.prompts {
-		prompt := &before.prompts[i]
-		p.prompts[eval.Proposal{Generation: prompt.Generation, Number: prompt.Number}] = prompt
-	}
 	for _, c := range p.cells {
 		p.latest = max(p.latest, c.Generation)
 		if text := promptOf(c); !slices.Contains(p.numbered, text) {
@@ -55,7 +50,7 @@ func (p *promptTune) textOf(c *record.Cell) string {
 	if c.Generation == 0 {
 		return promptOf(c)
 	}
-	if proposed := p.prompts[place(c)]; proposed != nil {
+	if proposed := p.proposed(c); proposed != nil {
 		return proposed.Text
 	}
 	return ""
@@ -103,7 +98,6 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 	switch {
 	case e.Type == record.PromptProposed && e.Prompt != nil:
 		at := eval.Proposal{Generation: e.Prompt.Generation, Number: e.Prompt.Number}
-		p.prompts[at] = e.Prompt
 		list = p.startGeneration(at.Generation)
 		m := p.about("prompt_generated", at.Generation)
 		index := slices.Index(p.numbered, at.String())
@@ -112,7 +106,7 @@ func (p *promptTune) event(e *record.Event) (list [][]byte) {
 	case e.Type == record.TaskStart && cell >= 0 && !p.asked[cell]:
 		c := p.cells[cell]
 		p.asked[cell] = true
-		if c.Generation > 0 && p.prompts[place(c)] == nil {
+		if c.Generation > 0 && p.proposed(c) == nil {
 			return nil // no prompt exists; the end of the task gives the reason
 		}
 		list = p.startGeneration(c.Generation)
@@ -259,7 +253,7 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 	c := t.cells[cell]
 	style, text := "given", p.textOf(c)
 	if c.Generation > 0 {
-		proposed := p.prompts[place(c)]
+		proposed := p.proposed(c)
 		if proposed == nil {
 			return p.fail(c.Generation, t.reason(cell))
 		}
@@ -284,7 +278,7 @@ func (p *promptTune) fail(g int, why string) [][]byte {
 	return [][]byte{encode(m)}
 }
 
-// place returns the place of a cell's prompt among those that a model proposes.
-func place(c *record.Cell) eval.Proposal {
-	return eval.Proposal{Generation: c.Generation, Number: c.Proposal}
+// proposed returns the prompt that a model proposed for a cell; nil when it did not yet.
+func (p *promptTune) proposed(c *record.Cell) *record.Prompt {
+	return p.state.Prompt(c.Generation, c.Proposal)
 }

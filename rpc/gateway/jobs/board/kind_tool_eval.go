@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/stats"
 	"waza/runner/tally"
 )
@@ -17,7 +18,7 @@ import (
 type toolEval struct {
 	rec     *record.Run
 	targets []target
-	tasks   []*record.Task // finished tasks by index
+	state   *replay.Follower
 
 	mu     sync.Mutex // guards the fields below
 	latest caseRef
@@ -26,10 +27,8 @@ type toolEval struct {
 // caseRef identifies a case of a model.
 type caseRef struct{ model, id string }
 
-func newToolEval(rec *record.Run, before past) messages {
-	m := &toolEval{rec: rec, targets: targetsOf(rec), tasks: make([]*record.Task, len(rec.Tasks))}
-	copy(m.tasks, before.results)
-	return m
+func newToolEval(s *session) messages {
+	return &toolEval{rec: s.rec, targets: targetsOf(s.rec), state: s.state}
 }
 
 // initMessage is the message tool_eval_init.
@@ -111,8 +110,6 @@ func (m *toolEval) event(e *record.Event) [][]byte {
 		defer m.mu.Unlock()
 		m.latest = caseRef{targetOf(m.rec, ref.Cell).Model, caseID(ref, e.TrialNum)}
 		return [][]byte{resultOf(m.rec, e)}
-	case e.Type == record.TaskComplete && e.TaskNum >= 1 && e.TaskNum <= len(m.tasks):
-		m.tasks[e.TaskNum-1] = e.Task
 	case e.Type == record.End && e.Status == record.StatusCompleted:
 		return m.summaries()
 	}
@@ -178,8 +175,8 @@ func (m *toolEval) summary(of target) summaryData {
 	data := summaryData{Provider: of.Provider, Model: of.Model, Name: of.Model}
 	var tasks []*record.Task
 	var overall []float64
-	for i, res := range m.tasks {
-		ref := &m.rec.Tasks[i]
+	for i := range m.rec.Tasks {
+		ref, res := &m.rec.Tasks[i], m.state.Result(i)
 		if res == nil || ref.Role != record.RoleTask || targetOf(m.rec, ref.Cell) != of {
 			continue
 		}

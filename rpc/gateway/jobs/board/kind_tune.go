@@ -14,11 +14,9 @@ import (
 // tune creates the messages of param_tune and prompt_tune: each cell of the matrix has a result
 // when all its tasks have ended. combo distinguishes the two kinds.
 type tune struct {
-	rec     *record.Run
-	cells   []*record.Cell
-	results []*record.Task // by task; nil for unfinished tasks
-	sent    []bool         // by cell
-	answers map[caseKey]answer
+	*session
+	cells []*record.Cell
+	sent  []bool // by cell
 	// combo returns the messages about a cell that has ended.
 	combo func(t *tune, cell int) [][]byte
 	// prompt returns the system prompt of a cell; empty when the matrix has none.
@@ -44,22 +42,13 @@ func (t *tune) reason(cell int) (why string) {
 	return why
 }
 
-func newTune(rec *record.Run, before past, combo func(*tune, int) [][]byte) *tune {
-	t := &tune{
-		rec: rec, cells: rec.Cells(), results: make([]*record.Task, len(rec.Tasks)), combo: combo, prompt: promptOf,
-		answers: before.answers,
-	}
-	if t.answers == nil {
-		t.answers = map[caseKey]answer{}
-	}
-	copy(t.results, before.results)
+func newTune(s *session, combo func(*tune, int) [][]byte) *tune {
+	t := &tune{session: s, cells: s.rec.Cells(), combo: combo, prompt: promptOf}
 	t.sent = make([]bool, len(t.cells))
 	return t
 }
 
-func newParamTune(rec *record.Run, before past) messages {
-	return newTune(rec, before, (*tune).params)
-}
+func newParamTune(s *session) messages { return newTune(s, (*tune).params) }
 
 // tuneStart is the message tune_start.
 type tuneStart struct {
@@ -102,14 +91,10 @@ func (t *tune) start(j *job, reconnect bool) *tuneStart {
 func (t *tune) event(e *record.Event) [][]byte {
 	switch {
 	case isCase(t.rec, e):
-		if e.Trial == nil {
-			return nil
-		}
-		if a, ok := answerOf(e.Trial); ok {
-			t.answers[caseKey{e.TaskNum - 1, e.TrialNum}] = a
+		if e.Trial != nil {
+			t.add(e.TaskNum-1, e.Trial)
 		}
 	case e.Type == record.TaskComplete && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(t.rec.Tasks):
-		t.results[e.TaskNum-1] = e.Task
 		cell := t.cellOf(e)
 		if cell < 0 || t.sent[cell] || !t.isOver(cell) {
 			return nil
@@ -126,7 +111,7 @@ func (t *tune) event(e *record.Event) [][]byte {
 func (t *tune) tasksOf(cell int, visit func(task int, res *record.Task) bool) {
 	for i := range t.rec.Tasks {
 		ref := &t.rec.Tasks[i]
-		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(i, t.results[i]) {
+		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(i, t.state.Result(i)) {
 			return
 		}
 	}
