@@ -74,7 +74,9 @@ func (f *Follower) Ended() int { return f.Kept + f.AllTrials().Done() }
 
 // Cases returns the number of trials of the suite's tasks that have ended, in all run sessions. It
 // leaves out cancelled trials, because they run again when the run is resumed.
-func (f *Follower) Cases() int { return f.kept + f.Progress.Trials.Done() - f.Progress.Trials.Cancelled }
+func (f *Follower) Cases() int {
+	return f.kept + f.Progress.Trials.Done() - f.Progress.Trials.Cancelled
+}
 
 // Result returns the result of the task with that index, if the follower keeps results; nil when
 // the task has not ended.

@@ -115,6 +115,31 @@ func TestFollowerCountsAsTheStateDoes(t *testing.T) {
 	}
 }
 
+// A follower that continues from a state at any event is like one that saw all events.
+func TestFollowerContinuesFromAnyEvent(t *testing.T) {
+	t.Parallel()
+	r := runnertest.AgentRunner(t, t.TempDir(), mixed)
+	live := runnertest.Start(t, r, beside, record.Request{})
+	events := runnertest.Follow(t, live, 1)
+	<-live.Done()
+	rec := live.Record()
+	whole, st := replay.ContinueFollower(rec, nil, true), replay.NewState(rec)
+	for i, e := range events {
+		late := replay.ContinueFollower(rec, st, true)
+		for _, rest := range events[i:] {
+			late.Apply(rest)
+		}
+		require.Equal(t, stateOf(t, live).Progress, late.Progress, "from event %d", e.Seq)
+		require.Equal(t, stateOf(t, live).Progress.Trials.Done(), late.Cases())
+		for task := range rec.Tasks {
+			require.Equal(t, stateOf(t, live).Tasks[task].Result, late.Result(task))
+		}
+		st.Apply(e, replay.Place{Size: 1})
+		whole.Apply(e)
+		require.Equal(t, whole.Cases(), st.Progress.Trials.Done()-st.Progress.Trials.Cancelled)
+	}
+}
+
 // A follower of a resumed run counts the trials of the run session and the kept trials, and the
 // tasks of all sessions.
 func TestFollowerOfAResumedRun(t *testing.T) {
