@@ -31,13 +31,13 @@ func (d *Decoder) decodeScalar(n, use *yaml.Node, v reflect.Value) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		f, isNumber := FloatOf(n)
 		var i int64
-		if ok = n.Decode(&i) == nil && isNumber && f == math.Trunc(f) && !v.OverflowInt(i); ok {
+		if ok = n.Decode(&i) == nil && isNumber && float64(i) == f && !v.OverflowInt(i); ok {
 			v.SetInt(i)
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		f, isNumber := FloatOf(n)
 		var u uint64
-		_, isNumber := FloatOf(n)
-		if ok = n.Decode(&u) == nil && isNumber && !v.OverflowUint(u); ok {
+		if ok = n.Decode(&u) == nil && isNumber && float64(u) == f && !v.OverflowUint(u); ok { // yaml.v3 cuts fractions
 			v.SetUint(u)
 		}
 	}
