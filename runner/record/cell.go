@@ -30,9 +30,10 @@ func (c *Cell) In(cell *Cell) bool {
 // WithoutPrompt identifies the model and the parameters other than the system prompt. Cells that
 // differ only in their prompts have the same.
 func (c *Cell) WithoutPrompt() string {
-	params := maps.Clone(c.Params)
+	params := map[string]any{}
+	maps.Copy(params, c.Params)
 	delete(params, eval.ParamSystemPrompt)
-	return fmt.Sprintf("%q %q", c.Model, fmt.Sprint(params)) // prints maps in order
+	return fmt.Sprintf("%q %#v", c.Model, params) // prints maps in order, and texts with quotes
 }
 
 // ParamContext is the matrix parameter that sets the length of the context.
