@@ -20,7 +20,7 @@ func checkToken(token string) error {
 }
 
 // authorize checks the token. A connection can show a token only once.
-func authorise(c *call, token string) error {
+func authorize(c *call, token string) error {
 	if c.conn.isAuthorised() {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (c capabilities) MarshalJSON() ([]byte, error) {
 }
 
 func initialize(_ context.Context, c *call, p *initializeParams) (*initializeResult, error) {
-	if err := authorise(c, p.Token); err != nil {
+	if err := authorize(c, p.Token); err != nil {
 		return nil, err
 	}
 	client, isEditor := lsp.ClientOf(p.Capabilities)

@@ -2,8 +2,9 @@
 // and notifications into bytes. Invalid requests never reach the connection: the stream answers
 // them and reads on.
 //
-// Call NewStream, then Stream.Connect with the handler of the requests. Reply with the Conn
-// (Reply, ReplyWithError, SendResponse), notify with Stream.Notify.
+// Call NewStream, then Stream.Connect with the handler of the requests. Reply with Stream.Reply or
+// Stream.ReplyBody, or with the methods of the Conn (Reply, ReplyWithError, SendResponse), which
+// call Stream.Reply. Notify with Stream.Notify.
 //
 // # Goroutines and blocking
 //
@@ -13,7 +14,7 @@
 // both.
 //
 //	bytes ─► framer ─► parser ─► admit ─► Conn ─► handler
-//	                     │         │                │ Conn.Reply     any goroutine
+//	                     │         │                │ Reply          any goroutine
 //	                     └ invalid ┴ busy ──┐       ▼                      │ Notify
 //	                                        └──► replies ──► queue ◄───────┘
 //	                                             batches       └─► writer ─► bytes

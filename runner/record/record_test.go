@@ -93,6 +93,8 @@ func TestUsage(t *testing.T) {
 	huge := record.Usage{InputTokens: math.MaxInt64, OutputTokens: 1, CostUSD: math.MaxFloat64}
 	require.Equal(t, record.Usage{InputTokens: math.MaxInt64, OutputTokens: 2, CostUSD: math.MaxFloat64}, huge.Add(huge))
 	require.EqualValues(t, math.MaxInt64, huge.Total())
+	near := record.Usage{InputTokens: math.MaxInt64 - 1}
+	require.EqualValues(t, math.MaxInt64, near.Add(record.Usage{InputTokens: 2}).InputTokens)
 
 	require.Nil(t, record.AddUsage(nil, nil))
 	sum := record.AddUsage(&plain, &plain)

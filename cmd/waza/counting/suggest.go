@@ -76,7 +76,7 @@ func (o Options) suggest(c *cli.Context) error {
 	}
 	all := suggestions{Analyses: []analysis{}}
 	for _, f := range list {
-		a := analyse(f, c.Int("min-savings"))
+		a := analyze(f, c.Int("min-savings"))
 		if len(a.Suggestions) > 0 || len(c.Args().Slice()) > 0 && flags.IsFile(c.Args().First()) {
 			all.Analyses = append(all.Analyses, a)
 		}
@@ -113,7 +113,7 @@ const (
 )
 
 // analyze finds places where a file can be shorter.
-func analyse(f file, least int) analysis {
+func analyze(f file, least int) analysis {
 	a := analysis{File: f.Path, Tokens: f.Tokens, Characters: f.Characters, Lines: f.Lines, Suggestions: []suggestion{}}
 	lines := strings.Split(strings.ReplaceAll(f.text, "\r\n", "\n"), "\n")
 	tokensOf := func(from, to int) int { // of lines, counted from 1

@@ -12,7 +12,7 @@ import (
 	"waza/cmd/waza/exit"
 )
 
-// This package replaces the library's help.
+// init removes the flag of the library's help, which this package replaces.
 func init() { cli.HelpFlag = nil }
 
 // The groups of commands, in the order in which help lists them.

@@ -228,8 +228,10 @@ func asListed(root *os.Root, e *entry) bool {
 	return info.Mode().IsRegular() && info.Size() == e.Size && info.Mode().Perm() == e.fileMode() && info.ModTime().Equal(stamp)
 }
 
-// this process must be able to list and change the directory
-func (e *entry) dirMode() fs.FileMode  { return fs.FileMode(e.Mode).Perm() | 0o700 }
+// dirMode returns the mode of a directory, which this process must be able to list and change.
+func (e *entry) dirMode() fs.FileMode { return fs.FileMode(e.Mode).Perm() | 0o700 }
+
+// fileMode returns the mode of a file, which this process must be able to read.
 func (e *entry) fileMode() fs.FileMode { return fs.FileMode(e.Mode).Perm() | 0o400 }
 
 func makeDir(root *os.Root, e *entry) error {
