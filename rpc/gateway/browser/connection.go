@@ -104,14 +104,14 @@ func (s *connection) refuse() *fault {
 	case s.id != "" && !extensionID().MatchString(s.id):
 		return &fault{Code: codeAuth, Message: "extension_id must be a UUID, or 32 letters from a to p"}
 	}
-	if after, ok := s.server.attempts.allow(originOf(s)); !ok {
+	if after, ok := s.server.attempts.allow(s.origin()); !ok {
 		return &fault{Code: codeRateLimited, Message: "the extension reconnects too often", Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after}
 	}
 	return nil
 }
 
-// originOf returns the name for counting connections; empty for programs without an id.
-func originOf(s *connection) string {
+// origin returns the name for counting connections; empty for programs without an id.
+func (s *connection) origin() string {
 	host, _, err := net.SplitHostPort(s.conn.Addr())
 	origin := s.conn.Request().Header.Get("Origin")
 	switch {

@@ -244,9 +244,7 @@ func (h *Hub) welcomeEarlyLocked(a *agent) {
 // endEarlyLocked stops waiting for the clients of the previous process.
 func (h *Hub) endEarlyLocked() {
 	for id := range h.early {
-		if h.store != nil {
-			h.store.Unassign(id)
-		}
+		h.archive.unassign(id)
 	}
 	clear(h.early)
 	for _, w := range h.pool.UnparkAll() {

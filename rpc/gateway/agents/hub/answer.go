@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -184,16 +183,7 @@ func retryAfter(data json.RawMessage) time.Duration {
 
 // keep stores an answer without a waiting caller.
 func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
-	if h.store == nil {
-		return h.ignore(c, id, Unknown)
-	}
-	data, err := json.Marshal(answer)
-	if err == nil {
-		err = h.store.SaveAnswer(context.Background(), id, answer.ClientID, data)
-	}
-	h.store.Unassign(id)
-	if err != nil {
-		h.log.Error("answer could not be stored", "evaluation", id, "error", err)
+	if !h.archive.save(id, answer) {
 		return h.ignore(c, id, Unknown)
 	}
 	h.mu.Lock()
@@ -205,9 +195,7 @@ func (h *Hub) keep(c *Client, id string, answer *remote.Answer) Outcome {
 	}
 	h.mu.Unlock()
 	if o != Kept {
-		if _, _, _, err := h.store.TakeAnswer(context.Background(), id); err != nil {
-			h.log.Error("stored answer could not be removed", "evaluation", id, "error", err)
-		}
+		h.archive.drop(id)
 	}
 	return o
 }

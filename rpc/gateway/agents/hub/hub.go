@@ -11,7 +11,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -83,7 +82,7 @@ const (
 // Hub implements [remote.Hub] for the agents that are connected to this process.
 type Hub struct {
 	linger  time.Duration
-	store   Store
+	archive archive
 	log     *slog.Logger
 	count   counters
 	tags    tags
@@ -109,12 +108,9 @@ type Hub struct {
 func New(ctx context.Context, o Options) (*Hub, error) {
 	h := &Hub{
 		linger:  cmp.Or(o.Linger, 30*time.Second),
-		store:   o.Store,
 		log:     o.Log,
 		asked:   map[string][]*slot{},
 		awaited: map[string]*waiter{},
-		kept:    map[string]string{},
-		early:   map[string]string{},
 		breaks:  map[string]int{},
 		refused: map[string][]registration{},
 		tallies: map[string]int64{},
@@ -126,9 +122,13 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	if err := h.recall(ctx); err != nil {
+	h.archive = archive{o.Store, h.log}
+	left, err := h.archive.recall(ctx)
+	if err != nil {
 		return nil, err
 	}
+	h.tags.init(left.secret)
+	h.kept, h.early = left.kept, left.early
 	h.count = newCounters(o.Metrics, h)
 	if len(h.early) > 0 {
 		h.mu.Lock()
@@ -136,32 +136,6 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 		h.mu.Unlock()
 	}
 	return h, nil
-}
-
-// recall loads the state that the previous process left in the store.
-func (h *Hub) recall(ctx context.Context) error {
-	if h.store == nil {
-		secret := make([]byte, 32)
-		_, _ = rand.Read(secret) // never fails
-		h.tags.init(secret)
-		return nil
-	}
-	secret, err := h.store.Secret(ctx, "evaluations")
-	if err != nil {
-		return fmt.Errorf("secret of evaluation ids: %w", err)
-	}
-	h.tags.init(secret)
-	if kept, err := h.store.Answers(ctx); err != nil {
-		return fmt.Errorf("stored answers: %w", err)
-	} else if kept != nil {
-		h.kept = kept
-	}
-	if early, err := h.store.Assignments(ctx); err != nil {
-		return fmt.Errorf("assignments: %w", err)
-	} else if early != nil {
-		h.early = early
-	}
-	return nil
 }
 
 // Leave announces that this process is about to end. From then on, the hub treats callers whose

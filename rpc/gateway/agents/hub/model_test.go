@@ -129,7 +129,7 @@ func TestAnySequenceOfEvents(t *testing.T) {
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60).Draw(rt, "steps")
 		var found findings
 		synctest.Test(t, func(t *testing.T) {
-			h := newHub(t, Options{Store: newMemory()})
+			h := newHub(t, Options{Store: newShelf()})
 			w := &world{t: &found, h: h, clients: map[string]*client{}, has: map[string][]sent{}}
 			defer w.end()
 			for _, s := range steps {

@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -192,9 +191,7 @@ func (s *slot) Release() {
 	case s.agent == nil:
 	case s.asked && s.agent.client != nil:
 		s.lingerEnd.Set(&h.mu, h.linger, func() {
-			if h.store != nil {
-				h.store.Unassign(s.eval.ID)
-			}
+			h.archive.unassign(s.eval.ID)
 			h.giveBackLocked(s)
 		})
 	default:
@@ -205,8 +202,8 @@ func (s *slot) Release() {
 // Evaluate implements [remote.Slot].
 func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
 	h := s.hub
-	if answer, err := s.answerBefore(ctx, e.ID); answer != nil || err != nil {
-		return answer, err
+	if answer := s.answerBefore(ctx, e.ID); answer != nil {
+		return answer, nil
 	}
 	c := &caller{outcome: make(chan outcome, 1), wake: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -216,16 +213,14 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	if err != nil {
 		return nil, err
 	}
-	if h.store != nil {
-		h.store.Assign(e.ID, s.clientID)
-	}
+	h.archive.assign(e.ID, s.clientID)
 	if conn != nil {
 		h.send(conn, s, requestID, e)
 	}
 	o := s.wait(ctx, c, status)
 	// The run that takes over from a caller that is gone asks for the same agent.
-	if h.store != nil && (o.err == nil || !h.callerGone(ctx)) {
-		h.store.Unassign(e.ID)
+	if o.err == nil || !h.callerGone(ctx) {
+		h.archive.unassign(e.ID)
 	}
 	h.count.outcome(o)
 	return o.answer, o.err
@@ -330,8 +325,9 @@ func (s *slot) abandon(ctx context.Context, c *caller) outcome {
 	return outcome{err: cause}
 }
 
-// answerBefore returns an answer that arrived before the slot was reserved or since then.
-func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, error) {
+// answerBefore returns an answer that arrived before the slot was reserved or since then; nil
+// without one.
+func (s *slot) answerBefore(ctx context.Context, id string) *remote.Answer {
 	h := s.hub
 	h.mu.Lock()
 	early, kept := s.early, s.kept
@@ -343,26 +339,18 @@ func (s *slot) answerBefore(ctx context.Context, id string) (*remote.Answer, err
 	h.mu.Unlock()
 	if early != nil {
 		h.count.answered.Inc()
-		return early, nil
+		return early
 	}
 	if kept == "" {
-		return nil, nil
+		return nil
 	}
-	clientID, data, ok, err := h.store.TakeAnswer(context.WithoutCancel(ctx), kept)
-	answer := &remote.Answer{}
-	if ok && err == nil {
-		err = json.Unmarshal(data, answer)
+	answer := h.archive.take(ctx, kept)
+	if answer == nil || kept != id {
+		return nil
 	}
-	switch {
-	case err != nil:
-		h.log.Error("stored answer lost", "evaluation", kept, "error", err)
-	case ok && kept == id:
-		answer.ClientID = clientID
-		h.mu.Lock()
-		h.ended.add(id, "twice")
-		h.mu.Unlock()
-		h.count.answered.Inc()
-		return answer, nil
-	}
-	return nil, nil
+	h.mu.Lock()
+	h.ended.add(id, "twice")
+	h.mu.Unlock()
+	h.count.answered.Inc()
+	return answer
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,23 +18,23 @@ import (
 	"waza/runner/executor/remote"
 )
 
-// memory is a store that survives hubs.
-type memory struct {
+// shelf is a store that survives hubs.
+type shelf struct {
 	mu       sync.Mutex
 	answers  map[string]*remote.Answer
 	assigned map[string]string
 	fault    error
 }
 
-func newMemory() *memory {
-	return &memory{answers: map[string]*remote.Answer{}, assigned: map[string]string{}}
+func newShelf() *shelf {
+	return &shelf{answers: map[string]*remote.Answer{}, assigned: map[string]string{}}
 }
 
-func (m *memory) Secret(_ context.Context, name string) ([]byte, error) {
+func (m *shelf) Secret(_ context.Context, name string) ([]byte, error) {
 	return bytes.Repeat([]byte(name[:1]), 32), m.fault
 }
 
-func (m *memory) SaveAnswer(_ context.Context, id, clientID string, answer []byte) error {
+func (m *shelf) SaveAnswer(_ context.Context, id, clientID string, answer []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := &remote.Answer{}
@@ -44,7 +46,7 @@ func (m *memory) SaveAnswer(_ context.Context, id, clientID string, answer []byt
 	return m.fault
 }
 
-func (m *memory) TakeAnswer(_ context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
+func (m *shelf) TakeAnswer(_ context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.answers[id]
@@ -56,7 +58,7 @@ func (m *memory) TakeAnswer(_ context.Context, id string) (clientID string, answ
 	return a.ClientID, data, true, err
 }
 
-func (m *memory) Answers(context.Context) (map[string]string, error) {
+func (m *shelf) Answers(context.Context) (map[string]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := map[string]string{}
@@ -66,19 +68,19 @@ func (m *memory) Answers(context.Context) (map[string]string, error) {
 	return ids, nil
 }
 
-func (m *memory) Assign(id, clientID string) {
+func (m *shelf) Assign(id, clientID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.assigned[id] = clientID
 }
 
-func (m *memory) Unassign(id string) {
+func (m *shelf) Unassign(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.assigned, id)
 }
 
-func (m *memory) Assignments(context.Context) (map[string]string, error) {
+func (m *shelf) Assignments(context.Context) (map[string]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.assigned), nil
@@ -86,7 +88,7 @@ func (m *memory) Assignments(context.Context) (map[string]string, error) {
 
 // asked prepares a store like that of a server that was killed while client a had x, and returns
 // the request.
-func asked(t *testing.T, m *memory) sent {
+func asked(t *testing.T, m *shelf) sent {
 	h := newHub(t, Options{Store: m})
 	c := join(h, "a", 1)
 	ctx, kill := context.WithCancelCause(t.Context())
@@ -101,8 +103,8 @@ func asked(t *testing.T, m *memory) sent {
 
 func TestAnswerAfterARestart(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]func(t *testing.T, h *Hub, m *memory, got sent){
-		"before a caller asks": func(t *testing.T, h *Hub, m *memory, got sent) {
+	for name, test := range map[string]func(t *testing.T, h *Hub, m *shelf, got sent){
+		"before a caller asks": func(t *testing.T, h *Hub, m *shelf, got sent) {
 			c := join(h, "a", 1)
 			require.Equal(t, Kept, c.answers(got, `"kept"`))
 			require.Equal(t, Kept, c.answers(got, `"kept"`))
@@ -118,14 +120,14 @@ func TestAnswerAfterARestart(t *testing.T) {
 			require.Empty(t, other.got)
 			require.Empty(t, m.answers)
 		},
-		"after another restart": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"after another restart": func(t *testing.T, h *Hub, m *shelf, got sent) {
 			require.Equal(t, Kept, join(h, "a", 1).answers(got, `null`))
 			h = newHub(t, Options{Store: m})
 			a, err := evaluating(t.Context(), reserve(t, h, want("x")), "x")()
 			require.NoError(t, err)
 			require.Equal(t, &remote.Answer{ClientID: "a", Result: json.RawMessage(`null`)}, a)
 		},
-		"while the run waits for the agent": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"while the run waits for the agent": func(t *testing.T, h *Hub, m *shelf, got sent) {
 			waiting := reserving(t.Context(), h, want("x"))
 			synctest.Wait()
 			c, n := register(h, "a", 1)
@@ -138,7 +140,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 			require.Equal(t, "1", string(a.Result))
 			require.Empty(t, m.answers)
 		},
-		"while another agent works on it": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"while another agent works on it": func(t *testing.T, h *Hub, m *shelf, got sent) {
 			time.Sleep(11 * time.Second)
 			b := join(h, "b", 1)
 			result := evaluating(t.Context(), reserve(t, h, want("x")), "x")
@@ -148,7 +150,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "a", a.ClientID)
 		},
-		"between Reserve and Evaluate": func(t *testing.T, h *Hub, m *memory, got sent) {
+		"between Reserve and Evaluate": func(t *testing.T, h *Hub, m *shelf, got sent) {
 			c := join(h, "a", 1)
 			s := reserve(t, h, want("x"))
 			require.Equal(t, Kept, c.answers(got, `1`))
@@ -161,7 +163,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := newMemory()
+				m := newShelf()
 				got := asked(t, m)
 				test(t, newHub(t, Options{Store: m}), m, got)
 			})
@@ -173,7 +175,7 @@ func TestAnswerAfterARestart(t *testing.T) {
 func TestAgentComesBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+		m := newShelf()
 		got := asked(t, m)
 		h := newHub(t, Options{Store: m})
 		b := join(h, "b", 1)
@@ -201,7 +203,7 @@ func TestAgentComesBackAfterARestart(t *testing.T) {
 func TestAgentDoesNotComeBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+		m := newShelf()
 		asked(t, m)
 		h := newHub(t, Options{Store: m})
 		start := time.Now()
@@ -219,7 +221,7 @@ func TestCallerIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newHub(t, Options{Store: newMemory()})
+				h := newHub(t, Options{Store: newShelf()})
 				c := join(h, "a", 1)
 				ctx, kill := context.WithCancelCause(t.Context())
 				result := evaluating(ctx, reserve(t, h, want("x")), "x")
@@ -250,7 +252,7 @@ func TestCallerIsReplaced(t *testing.T) {
 func TestAnswerAfterAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+		m := newShelf()
 		h := newHub(t, Options{Store: m})
 		c := join(h, "a", 1)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -278,7 +280,7 @@ func TestAnswerAfterAStop(t *testing.T) {
 
 func TestStoreThatFails(t *testing.T) {
 	t.Parallel()
-	m := newMemory()
+	m := newShelf()
 	m.fault = errors.New("disk full")
 	_, err := New(t.Context(), Options{Store: m})
 	require.EqualError(t, err, "secret of evaluation ids: disk full")
@@ -293,4 +295,21 @@ func TestStoreThatFails(t *testing.T) {
 	m.fault = errors.New("disk broken")
 	_, err = evaluating(t.Context(), reserve(t, h, want("x")), "x")()
 	requireAgain(t, err, "room was released")
+}
+
+// Errors of the store are in the log.
+func TestFailedStoreIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := newShelf()
+	m.answers["x"] = &remote.Answer{}
+	a := archive{m, slog.New(slog.NewTextHandler(&log, nil))}
+	m.fault = errors.New("the disk is full")
+	require.False(t, a.save("y", &remote.Answer{ClientID: "a"}))
+	require.Nil(t, a.take(t.Context(), "x"))
+	a.drop("x")
+	for _, text := range []string{"answer could not be stored", "stored answer lost", "stored answer could not be removed"} {
+		require.Contains(t, log.String(), text)
+	}
+	require.Equal(t, 3, strings.Count(log.String(), "the disk is full"))
 }

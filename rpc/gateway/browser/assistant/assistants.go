@@ -74,19 +74,19 @@ type Options struct {
 // per active command, one that writes to the store, and one that deletes expired sessions; Close
 // waits for them. A goroutine that holds mu neither writes to the store nor waits for the ledger.
 type Assistants struct {
-	o       Options
-	ctx     context.Context // context of all commands
-	writing context.Context // context of writes, which Close does not cancel
-	cancel  context.CancelCauseFunc
-	all     sync.WaitGroup
-	metrics *prometheus.CounterVec // finished commands, by status
-	ledger  *ledger
+	o          Options
+	ctx        context.Context // context of all commands
+	writing    context.Context // context of writes, which Close does not cancel
+	cancel     context.CancelCauseFunc
+	all        sync.WaitGroup
+	metrics    *prometheus.CounterVec // finished commands, by status
+	ledger     *ledger
+	executions executions // running tools
 
 	mu         sync.Mutex // guards the fields below and their contents
 	byID       map[string]*assistant
 	active     *assistant      // nil when no assistant is active
 	pool       *pool           // extensions, and trials that wait for one
-	executions map[string]*use // running tools, by the id of the Execution
 	down       map[string]bool // models that do not answer
 	unreported []*command      // commands that ended while their client was disconnected, oldest first
 	closing    bool
@@ -115,7 +115,7 @@ func New(o Options) (*Assistants, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	a := &Assistants{
-		o: o, byID: map[string]*assistant{}, executions: map[string]*use{}, down: map[string]bool{},
+		o: o, byID: map[string]*assistant{}, down: map[string]bool{},
 		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status."}, []string{"status"}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())

@@ -243,23 +243,6 @@ func (l *loop) awaitPage(ctx context.Context) error {
 	return pause.For(ctx, pageTime)
 }
 
-// use is a tool call for an extension. Assistants.mu guards it.
-type use struct {
-	Execution   // has no ID until it is sent
-	extensionID string
-	done        chan ToolResult // has a capacity of one
-}
-
-// sendLocked sends the execution once. It does nothing when u is nil.
-func (u *use) sendLocked(a *Assistants, c Client) {
-	if u == nil || u.ID != "" || c == nil {
-		return
-	}
-	u.ID = c.NewID()
-	a.executions[u.ID] = u
-	c.Happened(u.Execution)
-}
-
 // use sends an execution to the extension and waits for its result. While the extension is
 // disconnected, it waits for the extension until the time limit. The clock of the command does
 // not run meanwhile.
@@ -272,13 +255,13 @@ func (l *loop) use(ctx context.Context, tool string, params json.RawMessage, lim
 	defer l.clock.resume()
 	a.mu.Lock()
 	l.observer.usesLocked(u)
-	u.sendLocked(a, l.observer.clientLocked())
+	a.executions.send(u, l.observer.clientLocked())
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		delete(a.executions, u.ID)
 		l.observer.usesLocked(nil)
+		a.executions.remove(u)
 	}()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -302,26 +285,4 @@ func (l *loop) use(ctx context.Context, tool string, params json.RawMessage, lim
 		}
 	}
 	return ToolResult{}, cause
-}
-
-// Result passes the result of a tool to the waiting command; false when none waits. The id is
-// that of the [Execution] or of the command.
-func (a *Assistants) Result(by Client, id string, r ToolResult) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	u := a.executions[id]
-	if u == nil || u.extensionID != by.ExtensionID() {
-		u = nil
-		for _, other := range a.executions {
-			if other.CommandID == id && other.extensionID == by.ExtensionID() {
-				u = other
-			}
-		}
-	}
-	if u == nil {
-		return false
-	}
-	delete(a.executions, u.ID)
-	u.done <- r
-	return true
 }
