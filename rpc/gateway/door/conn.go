@@ -132,7 +132,7 @@ const floodPause = 10 * time.Millisecond
 // Config.MessagesPerMinute. In that case it pauses for 10 ms, and retryAfter is the time until
 // the client can send the next message. Only the reading goroutine calls Allow.
 func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
-	retryAfter, ok = count(c)
+	retryAfter, ok = c.count()
 	if !ok {
 		_ = pause.Unless(c.ctx, c.out.done, floodPause) // the next read fails when the connection has ended
 		retryAfter = max(time.Millisecond, retryAfter-floodPause)
@@ -142,8 +142,8 @@ func (c *Conn) Allow() (retryAfter time.Duration, ok bool) {
 
 // Wait waits until the rate limit allows another message and counts it. It returns false when
 // the connection ends before.
-func Wait(c *Conn) bool {
-	for again, ok := count(c); !ok; again, ok = count(c) {
+func (c *Conn) Wait() bool {
+	for again, ok := c.count(); !ok; again, ok = c.count() {
 		if pause.Unless(c.ctx, c.out.done, again) != nil || c.out.isEnding() {
 			return false
 		}
@@ -152,7 +152,7 @@ func Wait(c *Conn) bool {
 }
 
 // count is like Allow, but does not pause.
-func count(c *Conn) (retryAfter time.Duration, ok bool) {
+func (c *Conn) count() (retryAfter time.Duration, ok bool) {
 	c.mu.Lock()
 	if c.rate == nil {
 		c.rate = c.door.rates.first(c.name)
@@ -175,7 +175,7 @@ func (c *Conn) Send(msg []byte) error { return c.out.send(msg, false) }
 // Pace delays messages to a client until the given time has passed since the last write, and
 // then writes all waiting messages at once. Use it for streams with many watchers: messages
 // arrive at most that much later and cost far less.
-func Pace(c *Conn, least time.Duration) {
+func (c *Conn) Pace(least time.Duration) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.pace = least

@@ -147,7 +147,7 @@ func TestPace(t *testing.T) {
 	c := door.Defaults()
 	c.Heartbeat, c.MaxMessageBytes = door.Duration(time.Millisecond), 1<<20
 	d := open(t, c, door.Options{}, named(func(ctx context.Context, c *door.Conn) {
-		door.Pace(c, 5*time.Millisecond)
+		c.Pace(5 * time.Millisecond)
 		for i, msg := range sent {
 			require.NoError(t, c.Send([]byte(msg)))
 			if i%100 == 99 { // the client has received all messages so far

@@ -210,7 +210,7 @@ func (o *outbox) startLocked() {
 	o.writing = true
 	written := make(chan struct{})
 	o.written = written
-	if wait := untilTurnLocked(o); wait > 0 {
+	if wait := o.untilTurnLocked(); wait > 0 {
 		time.AfterFunc(wait, func() { o.write(written) })
 		return
 	}
@@ -219,7 +219,7 @@ func (o *outbox) startLocked() {
 
 // untilTurnLocked returns how long the next write must wait. After the end of the connection has
 // started, no write waits.
-func untilTurnLocked(o *outbox) time.Duration {
+func (o *outbox) untilTurnLocked() time.Duration {
 	if o.pace == 0 || o.ending != nil {
 		return 0
 	}
@@ -266,12 +266,12 @@ func (o *outbox) next() func() error {
 		o.pings = false
 		o.deadlineLocked()
 		return func() error { return o.writeControl(opPing, nil) }
-	case len(o.queue) > 0 && untilTurnLocked(o) > 0:
+	case len(o.queue) > 0 && o.untilTurnLocked() > 0:
 		o.writing = false
 		o.startLocked()
 		return nil
 	case len(o.queue) > 0:
-		list := takeLocked(o)
+		list := o.takeLocked()
 		o.deadlineLocked()
 		o.wrote = time.Now()
 		return func() error { return o.writeMessages(list) }
@@ -295,7 +295,7 @@ const batchBytes = 16 << 10
 
 // takeLocked removes the next output from the queue: one message or, for connections with a
 // pace, as many small messages as fit into a batch.
-func takeLocked(o *outbox) [][]byte {
+func (o *outbox) takeLocked() [][]byte {
 	n, size := 1, len(o.queue[0])
 	for o.pace > 0 && n < len(o.queue) && size+len(o.queue[n]) <= batchBytes {
 		size += len(o.queue[n])

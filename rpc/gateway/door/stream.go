@@ -28,7 +28,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, io.EOF
 		}
-		if !Wait(s.conn) {
+		if !s.conn.Wait() {
 			return 0, io.EOF
 		}
 		s.in = line(msg)

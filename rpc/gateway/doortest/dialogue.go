@@ -100,12 +100,12 @@ func Play(t *testing.T, play func(t *testing.T, happens func(Event)) Player, ope
 					}
 					d.eventsOf(e.Name) <- e
 				})
-				defer limit(d, func() { end(d) })
-				limit(d, d.start)
+				defer d.limit(d.end)
+				d.limit(d.start)
 				for i, line := range strings.Split(string(section.Data), "\n") {
 					if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 						d.At = fmt.Sprintf("%s: %s: line %d: %s", filepath.Base(file), section.Name, i+1, line)
-						limit(d, func() { step(d, line) })
+						d.limit(func() { d.step(line) })
 					}
 				}
 			})
@@ -159,14 +159,14 @@ func (d *Dialogue) stop() {
 
 // Shut shuts down the server's door, as SIGTERM does, and waits until Serve has returned.
 func (d *Dialogue) Shut() {
-	shutdown(d)
+	d.shutdown()
 	if served := d.served; served != nil {
 		d.served = nil
 		require.NoError(d.T, Await(d, "end of Serve", served), d.At)
 	}
 }
 
-func shutdown(d *Dialogue) {
+func (d *Dialogue) shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	require.NoError(d.T, d.current.Shutdown(ctx))
@@ -174,7 +174,7 @@ func shutdown(d *Dialogue) {
 
 // end stops the server, ends the clients and checks the log. When the dialogue failed, it
 // prints its last line and the log.
-func end(d *Dialogue) {
+func (d *Dialogue) end() {
 	defer func() {
 		if d.T.Failed() {
 			d.T.Logf("%s\n%s", d.At, &d.Log)
@@ -192,7 +192,7 @@ func end(d *Dialogue) {
 
 // limit calls f and ends the test binary when f blocks although all its waits are limited.
 // Without it, a dialogue that hangs hides its failure until the tests time out.
-func limit(d *Dialogue, f func()) {
+func (d *Dialogue) limit(f func()) {
 	at := d.At
 	stuck := time.AfterFunc(6*Patience, func() {
 		debug.SetTraceback("all")
@@ -352,7 +352,7 @@ func (d *Dialogue) Compare(want string, v any) {
 
 // step plays a line. NAME> TEXT sends a message, NAME=> TEXT sends a text unchanged, and NAME<
 // TEXT expects a message. All other lines are steps.
-func step(d *Dialogue, line string) {
+func (d *Dialogue) step(line string) {
 	if i := strings.IndexAny(line, "<> "); i >= 0 && line[i] != ' ' {
 		name, asIs := strings.CutSuffix(line[:i], "=")
 		name, text := cmp.Or(name, "a"), strings.TrimSpace(line[i+1:])

@@ -13,24 +13,24 @@ import (
 func steps() map[string]func(d *Dialogue, rest string) {
 	return map[string]func(d *Dialogue, rest string){
 		"connect":  (*Dialogue).Connect,
-		"refused":  refused,
+		"refused":  (*Dialogue).refused,
 		"drop":     func(d *Dialogue, name string) { d.Drop(cmp.Or(name, "a")) },
-		"close":    closeWith,
-		"binary":   binary,
-		"large":    large,
-		"flood":    flood,
-		"crowd":    crowd,
+		"close":    (*Dialogue).closeWith,
+		"binary":   (*Dialogue).binary,
+		"large":    (*Dialogue).large,
+		"flood":    (*Dialogue).flood,
+		"crowd":    (*Dialogue).crowd,
 		"pause":    func(d *Dialogue, name string) { d.Player.Play(Action{Do: "pause", Name: cmp.Or(name, "a")}) },
 		"resume":   func(d *Dialogue, name string) { d.Player.Play(Action{Do: "resume", Name: cmp.Or(name, "a")}) },
-		"logs":     logs,
-		"restart":  restart,
-		"shutdown": func(d *Dialogue, _ string) { shutdown(d) },
+		"logs":     (*Dialogue).logs,
+		"restart":  (*Dialogue).restart,
+		"shutdown": func(d *Dialogue, _ string) { d.shutdown() },
 	}
 }
 
 // refused connects a client that the server refuses: STATUS, and then the arguments of
 // [Dialogue.Connect].
-func refused(d *Dialogue, rest string) {
+func (d *Dialogue) refused(rest string) {
 	code, rest, _ := strings.Cut(rest, " ")
 	a := d.target(rest)
 	d.Player.Play(a)
@@ -42,10 +42,10 @@ func refused(d *Dialogue, rest string) {
 // it, Drop also waits until the server has noticed.
 func (d *Dialogue) Drop(client string) {
 	d.Player.Play(Action{Do: "drop", Name: client})
-	closed(d, client)
+	d.closed(client)
 }
 
-func closed(d *Dialogue, client string) {
+func (d *Dialogue) closed(client string) {
 	for d.Next(client).Event != "closed" {
 	}
 	if d.door.AwaitLeft != nil {
@@ -54,25 +54,25 @@ func closed(d *Dialogue, client string) {
 }
 
 // closeWith closes the connection of a client: NAME CODE.
-func closeWith(d *Dialogue, rest string) {
+func (d *Dialogue) closeWith(rest string) {
 	name, code, _ := strings.Cut(rest, " ")
 	d.Player.Play(Action{Do: "close", Name: name, Code: d.Number(code), Reason: "bye"})
-	closed(d, name)
+	d.closed(name)
 }
 
 // binary sends a binary message: [NAME].
-func binary(d *Dialogue, name string) {
+func (d *Dialogue) binary(name string) {
 	d.Player.Play(Action{Do: "binary", Name: cmp.Or(name, "a"), Text: "{}"})
 }
 
 // large sends a message of the given size: NAME BYTES.
-func large(d *Dialogue, rest string) {
+func (d *Dialogue) large(rest string) {
 	name, size, _ := strings.Cut(rest, " ")
 	d.send(name, `{"type":"`+strings.Repeat("x", d.Number(size)-11)+`"}`)
 }
 
 // flood sends a message many times: NAME TIMES TEXT.
-func flood(d *Dialogue, rest string) {
+func (d *Dialogue) flood(rest string) {
 	name, rest, _ := strings.Cut(rest, " ")
 	times, text, _ := strings.Cut(rest, " ")
 	for range d.Number(times) {
@@ -81,7 +81,7 @@ func flood(d *Dialogue, rest string) {
 }
 
 // crowd connects idle clients: NUMBER.
-func crowd(d *Dialogue, rest string) {
+func (d *Dialogue) crowd(rest string) {
 	a := d.target("")
 	a.Do, a.Code = "crowd", d.Number(rest)
 	d.Player.Play(a)
@@ -95,13 +95,13 @@ func (d *Dialogue) Number(text string) int {
 }
 
 // logs waits until the log contains a text, which can be an error.
-func logs(d *Dialogue, text string) {
+func (d *Dialogue) logs(text string) {
 	d.Until("the log", func() bool { return strings.Contains(d.Log.String(), text) })
 	d.ExpectError(text)
 }
 
 // restart stops the server and starts one with the stored state.
-func restart(d *Dialogue, _ string) {
+func (d *Dialogue) restart(_ string) {
 	d.stop()
 	d.start()
 }

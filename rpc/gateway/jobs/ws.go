@@ -80,7 +80,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		c.SetIdle(door.Idle{After: time.Duration(s.config.ReceiveTimeout), Code: CodeReceiveTimeout, Reason: "Receive timeout"})
-		door.Pace(c, writePause)
+		c.Pace(writePause)
 		s.watch(ctx, c, viewer(claims))
 	})
 }
@@ -124,7 +124,7 @@ func (s *Server) watch(ctx context.Context, c *door.Conn, v board.Viewer) {
 			c.Close(int(websocket.StatusMessageTooBig), "message too large")
 			return
 		}
-		if !door.Wait(c) {
+		if !c.Wait() {
 			return
 		}
 		if answer := s.answer(ctx, v, msg); answer != nil && c.Send(answer) != nil {

@@ -89,7 +89,7 @@ func newOffice(c *Config, o *Options, log *slog.Logger) (*office, error) {
 	if c.IsOff() || f.store == nil {
 		return f, nil // messages stay in the store until a server has a router
 	}
-	return f, resume(f)
+	return f, f.resume()
 }
 
 // stop ends the routing of messages, which the next server continues. Answers that arrive later

@@ -141,7 +141,7 @@ func (p post) save(ctx context.Context, r *routing.Routed) error {
 
 // resume resumes the messages in the store, oldest first. Finished messages can still get
 // answers.
-func resume(o *office) error {
+func (o *office) resume() error {
 	list, err := o.store.List(o.ctx)
 	if err != nil {
 		return err
