@@ -12,8 +12,8 @@ import (
 // choose applies the filters of a request. Each pattern must match a task; a pattern without a
 // match is a mistake that could go unnoticed. Where tasks are chosen, only those trigger tests
 // run that a pattern of tasks names.
-func choose(suite *eval.Suite, tests []triggerTest, cells []*Setup, req record.Request) ([]*eval.Task, []triggerTest, error) {
-	tasks := suite.Tasks
+func (d *draft) choose(tests []triggerTest) ([]*eval.Task, []triggerTest, error) {
+	tasks, cells, req := d.Suite.Tasks, d.cells, &d.req
 	if len(tasks)+len(tests) == 0 {
 		return nil, nil, &record.SelectionError{}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/fleetaddr"
 	"waza/runner/provider"
@@ -18,78 +19,75 @@ import (
 // use it, and it permits suites to use the fleet that they name.
 const FleetVariable = "WAZA_FLEET"
 
-// chooseFleet sets the fleet that executes the trials: the requested one or that of the suite. A
-// suite may come from a stranger, and a fleet receives files of this machine. The suite's fleet
-// is therefore used only if it is embedded, equals the user's own fleet, or the request permits
-// it. The error is a [*record.FleetError].
-func (p *Plan) chooseFleet() error {
-	var err error
-	switch p.Asked.Fleet {
+// chooseFleet returns the fleet that executes the trials: the requested one or that of the suite;
+// nil for none. It makes the choice part of the request, because the suite may later name a fleet
+// that nobody has permitted. A suite may come from a stranger, and a fleet receives files of this
+// machine. The suite's fleet is therefore used only if it is embedded, equals the user's own fleet,
+// or the request permits it. The error is a [*record.FleetError].
+func chooseFleet(suite *eval.Suite, asked *record.Request) (a *fleetaddr.Address, err error) {
+	switch asked.Fleet {
 	case record.FleetNone:
-		return nil
 	case "":
-		err = p.takeSuiteFleet(false)
+		a, err = suiteFleet(suite, false)
+	case record.FleetSuite:
+		a, err = suiteFleet(suite, true)
 	default:
-		if p.Asked.Fleet == record.FleetSuite {
-			err = p.takeSuiteFleet(true)
-		} else {
-			err = p.takeFleet()
-		}
-		if err == nil && p.Fleet != nil {
-			p.Asked.Fleet = p.Fleet.String() // the suite may later name a fleet that nobody has permitted
-		}
+		a, err = fleetAt(asked.Fleet)
 	}
-	if err == nil && p.Fleet != nil && p.Asked.UpdateSnapshots {
-		err = errSnapshots
+	if err == nil && a != nil {
+		if asked.UpdateSnapshots {
+			err = errSnapshots
+		}
+		if asked.Fleet != "" {
+			asked.Fleet = a.String()
+		}
 	}
 	if err != nil {
-		return &record.FleetError{Err: err}
+		return nil, &record.FleetError{Err: err}
 	}
-	return nil
+	return a, nil
 }
 
-// takeFleet uses the requested fleet, by its address.
-func (p *Plan) takeFleet() error {
-	a, err := here(p.Asked.Fleet)
+// fleetAt returns the requested fleet, by its address.
+func fleetAt(given string) (*fleetaddr.Address, error) {
+	a, err := here(given)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.Hidden() { // it comes from a record
 		own, err := ownFleet()
 		if err != nil || own == nil || !own.Same(*a) {
-			return fmt.Errorf("the password of %s is not recorded: pass --fleet again, or set %s to the address", a, FleetVariable)
+			return nil, fmt.Errorf("the password of %s is not recorded: pass --fleet again, or set %s to the address", a, FleetVariable)
 		}
 		*a = a.WithLogin(*own)
 	}
-	p.Fleet = a
-	return a.Check()
+	return a, a.Check()
 }
 
-// takeSuiteFleet uses the fleet of the suite, if it names one. The error states that it is not
+// suiteFleet returns the fleet of the suite; nil if it names none. The error states that it is not
 // permitted.
-func (p *Plan) takeSuiteFleet(agreed bool) error {
-	if p.Suite.Config.Fleet.URL == "" {
-		return nil
+func suiteFleet(suite *eval.Suite, agreed bool) (*fleetaddr.Address, error) {
+	if suite.Config.Fleet.URL == "" {
+		return nil, nil
 	}
-	a, err := fleetaddr.Parse(p.Suite.Config.Fleet.Address())
+	a, err := fleetaddr.Parse(suite.Config.Fleet.Address())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a = a.In(p.Suite.Dir)
+	a = a.In(suite.Dir)
 	own, err := ownFleet()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	same := own != nil && own.Same(a)
 	switch {
 	case !a.Embedded && !same && !agreed:
-		return fmt.Errorf("config.fleet would send files of this machine to %s, which is not permitted: pass --fleet suite, or set %s to the same servers and team; --fleet none executes the trials here",
+		return nil, fmt.Errorf("config.fleet would send files of this machine to %s, which is not permitted: pass --fleet suite, or set %s to the same servers and team; --fleet none executes the trials here",
 			strings.Join(a.Servers, ","), FleetVariable)
 	case same && !a.HasLogin():
 		a = a.WithLogin(*own)
 	}
-	p.Fleet = &a
-	return nil
+	return &a, nil
 }
 
 // here parses an address whose relative files are below the working directory.
@@ -119,14 +117,14 @@ func ownFleet() (*fleetaddr.Address, error) {
 	return a, nil
 }
 
-// preflightFleet finds parts of the plan that do not work on the workers of a fleet.
-func (p *Plan) preflightFleet() decode.Diagnostics {
+// fleet finds parts of the plan that do not work on the workers of a fleet.
+func (f *preflight) fleet() {
+	p := f.plan
 	if p.Fleet == nil {
-		return nil
+		return
 	}
-	var ds decode.Diagnostics
 	if err := p.Fleet.Check(); err != nil { // the suite's fleet: that of the request was checked before
-		ds = append(ds, p.Suite.Diagnose(decode.At("config", "fleet"), decode.Warning, decode.CodeFleet, "config."+err.Error()))
+		f.add(p.Suite.Diagnose(decode.At("config", "fleet"), decode.Warning, decode.CodeFleet, "config."+err.Error()))
 	}
 	seen := map[string]bool{}
 	for _, c := range p.cells {
@@ -138,21 +136,20 @@ func (p *Plan) preflightFleet() decode.Diagnostics {
 			continue
 		}
 		seen[why] = true
-		ds = append(ds, p.Suite.DiagnoseExecutor(decode.Error, decode.CodeFleet,
+		f.add(p.Suite.DiagnoseExecutor(decode.Error, decode.CodeFleet,
 			fmt.Sprintf("executor %s does not work with a fleet: %s; --fleet none executes the trials here", c.Executor.Name, why)))
 	}
 	for _, c := range p.cells {
 		if base := c.baseURL(); !p.Fleet.Embedded && isLoopback(base) && !seen[base] {
 			seen[base] = true
-			ds = append(ds, p.Suite.Diagnose(decode.At("config", "base_url"), decode.Warning, decode.CodeFleet,
+			f.add(p.Suite.Diagnose(decode.At("config", "base_url"), decode.Warning, decode.CodeFleet,
 				fmt.Sprintf("config.base_url is %s, which means a different machine on each worker", base)))
 		}
 	}
 	if h := p.Suite.Hooks; len(h.BeforeRun)+len(h.AfterRun)+len(h.BeforeTask)+len(h.AfterTask) > 0 {
-		ds = append(ds, p.Suite.Diagnose(decode.At("hooks"), decode.Warning, decode.CodeFleet,
+		f.add(p.Suite.Diagnose(decode.At("hooks"), decode.Warning, decode.CodeFleet,
 			"hooks run on this machine, but trials run on the workers of the fleet: they do not see what hooks start or write"))
 	}
-	return ds
 }
 
 // errSnapshots reports that a fleet cannot replace snapshots.

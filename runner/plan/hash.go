@@ -21,9 +21,9 @@ import (
 // not by paths. One hash covers everything that affects the executor, another everything that
 // affects the graders. Neither depends on the location of files, time limits, numbers of trials
 // and workers, prices, or texts for people.
-func (p *Plan) hash(ctx context.Context) error {
-	p.Files = newDigests(ctx, p.Suite)
-	err := p.hashTasks(p.Files)
+func (d *draft) hash(ctx context.Context) error {
+	d.Files = newDigests(ctx, d.Suite)
+	err := (&contents{Digests: d.Files, plan: d.Plan}).hashTasks()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -54,32 +54,41 @@ func (e *ContentError) Diagnostic(suite string) decode.Diagnostic {
 	return d
 }
 
-func (p *Plan) hashTasks(files *Digests) error {
+// contents are the contents that a plan depends on. It reads them through digests, and hashes those
+// that affect trials.
+type contents struct {
+	*Digests
+	plan *Plan
+}
+
+// hashTasks sets the hashes of each task, of its files and of its repositories.
+func (d *contents) hashTasks() error {
+	p := d.plan
 	suites := map[*Setup]string{}
 	for _, c := range p.cells {
 		var err error
-		if suites[c], err = files.suite(p, c); err != nil {
+		if suites[c], err = d.suite(c); err != nil {
 			return err
 		}
 	}
 	for _, t := range p.Tasks {
 		var err error
-		if t.repos, err = files.checkouts(t.Task); err != nil {
+		if t.repos, err = d.checkouts(t.Task); err != nil {
 			return err
 		}
-		if t.Execution, err = files.execution(p, suites[t.Setup], t.Task, t.repos); err != nil {
+		if t.Execution, err = d.execution(suites[t.Setup], t.Task, t.repos); err != nil {
 			return err
 		}
-		if t.fixtures, err = files.fixturesOf(p.Suite, t.Task); err != nil {
+		if t.fixtures, err = d.fixturesOf(t.Task); err != nil {
 			return err
 		}
-		if t.inputs, err = files.inputsOf(p.Suite, t.Task, t.Setup.Settings.Options); err != nil {
+		if t.inputs, err = d.inputsOf(t.Task, t.Setup.Settings.Options); err != nil {
 			return err
 		}
-		if t.graderFiles, err = files.graderFilesOf(p.Suite, t.Task); err != nil {
+		if t.graderFiles, err = d.graderFilesOf(t.Task); err != nil {
 			return err
 		}
-		if t.Grading, err = files.grading(p, t.Task); err != nil {
+		if t.Grading, err = d.grading(t.Task); err != nil {
 			return err
 		}
 		if err := t.roleHash(p.Config.MaxAttempts); err != nil {
@@ -123,20 +132,20 @@ func digestJSON(v any) (string, error) {
 const contentVersion = "waza/3"
 
 // suite returns the hash of the content that the trials of all tasks of a cell depend on.
-func (d *Digests) suite(p *Plan, cell *Setup) (string, error) {
-	c, s := p.Config, p.Suite
+func (d *contents) suite(cell *Setup) (string, error) {
+	c, s := &d.plan.Config, d.plan.Suite
 	instructions, err := d.instructions(s.Instructions)
 	if err != nil {
 		return "", err
 	}
-	program, err := d.referred(cell.Settings.Options, s, nil)
+	program, err := d.referred(cell.Settings.Options, nil)
 	if err != nil {
 		return "", err
 	}
 	hooks := slices.Concat(s.Hooks.BeforeRun, s.Hooks.BeforeTask, s.Hooks.AfterTask)
-	scripts, err := d.scripts(s, hooks)
+	scripts, err := d.scripts(hooks)
 	if err == nil { // these do not affect trials, but must not change during the run
-		_, err = d.scripts(s, s.Hooks.AfterRun)
+		_, err = d.scripts(s.Hooks.AfterRun)
 	}
 	if err != nil {
 		return "", err
@@ -158,7 +167,7 @@ func (d *Digests) suite(p *Plan, cell *Setup) (string, error) {
 }
 
 // instructions returns the digests of instruction files by name.
-func (d *Digests) instructions(list []eval.InstructionFile) (map[string]string, error) {
+func (d *contents) instructions(list []eval.InstructionFile) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, f := range list {
 		sum, err := d.File(f.Path)
@@ -171,10 +180,10 @@ func (d *Digests) instructions(list []eval.InstructionFile) (map[string]string, 
 }
 
 // scripts returns the digests of the files that hooks name.
-func (d *Digests) scripts(s *eval.Suite, hooks []scene.Hook) ([]string, error) {
+func (d *contents) scripts(hooks []scene.Hook) ([]string, error) {
 	var sums []string
 	for _, h := range hooks {
-		more, err := d.list(s.Mentioned(h.WorkingDirectory, h.Command))
+		more, err := d.list(d.plan.Suite.Mentioned(h.WorkingDirectory, h.Command))
 		if err != nil {
 			return nil, err
 		}
@@ -184,12 +193,13 @@ func (d *Digests) scripts(s *eval.Suite, hooks []scene.Hook) ([]string, error) {
 }
 
 // referred returns the digests of the files that options name.
-func (d *Digests) referred(options any, suite *eval.Suite, t *eval.Task) ([]string, error) {
-	return d.list(d.refers(options, suite, t))
+func (d *contents) referred(options any, t *eval.Task) ([]string, error) {
+	return d.list(d.refers(options, d.plan.Suite, t))
 }
 
 // execution returns the hash of the input that an executor receives for a task.
-func (d *Digests) execution(p *Plan, suite string, t *eval.Task, repos []record.Checkout) (string, error) {
+func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout) (string, error) {
+	p := d.plan
 	type input struct {
 		Path, Digest string
 		Executable   bool
@@ -229,7 +239,7 @@ func (d *Digests) execution(p *Plan, suite string, t *eval.Task, repos []record.
 	}
 	if err == nil && len(t.Inputs.Checkpoints) > 0 { // their results can end the trial
 		var checks []any
-		if checks, err = d.checkpoints(p, t); err == nil {
+		if checks, err = d.checkpoints(t); err == nil {
 			sum, err = digestJSON([]any{sum, "checkpoints", checks})
 		}
 	}
@@ -257,8 +267,9 @@ func (d *Digests) execution(p *Plan, suite string, t *eval.Task, repos []record.
 }
 
 // grading returns the hash of the rules that score a task's trials.
-func (d *Digests) grading(p *Plan, t *eval.Task) (string, error) {
-	graders, err := d.checks(p, t, t.Effective)
+func (d *contents) grading(t *eval.Task) (string, error) {
+	p := d.plan
+	graders, err := d.checks(t, t.Effective)
 	if err != nil {
 		return "", err
 	}
@@ -276,10 +287,10 @@ func (d *Digests) grading(p *Plan, t *eval.Task) (string, error) {
 }
 
 // checkpoints returns the values that determine whether a trial passes its checkpoints.
-func (d *Digests) checkpoints(p *Plan, t *eval.Task) ([]any, error) {
-	list := []any{p.Config.JudgeModel, p.judge}
+func (d *contents) checkpoints(t *eval.Task) ([]any, error) {
+	list := []any{d.plan.Config.JudgeModel, d.plan.judge}
 	for _, c := range t.Inputs.Checkpoints {
-		graders, err := d.checks(p, t, c.Graders)
+		graders, err := d.checks(t, c.Graders)
 		if err != nil {
 			return nil, err
 		}
@@ -298,10 +309,11 @@ type check struct {
 	Files      []string
 }
 
-func (d *Digests) checks(p *Plan, t *eval.Task, list []*eval.Grader) ([]check, error) {
+func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
+	p := d.plan
 	var graders []check
 	for _, g := range list {
-		sums, err := d.referred(g.Options, p.Suite, t)
+		sums, err := d.referred(g.Options, t)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}

@@ -6,23 +6,18 @@ package plan
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"waza/eval"
 	"waza/runner/cache"
 	"waza/runner/catalog"
 	"waza/runner/executor"
-	"waza/runner/executor/acp"
 	"waza/runner/fleetaddr"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
-	"waza/runner/grader/judge"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -36,15 +31,6 @@ const (
 	// whose trials wait for agents. The suite or the request can set another number.
 	MaxWaiting = 1024
 )
-
-// shareOfTrials returns an error if got for each of n things exceeds MaxTrials in total.
-func shareOfTrials(what string, got, n int) *record.LimitError {
-	e := &record.LimitError{What: what, Got: got, Limit: MaxTrials / n}
-	if n > 1 {
-		e.Reason = fmt.Sprintf(": a run has at most %d trials", MaxTrials)
-	}
-	return e
-}
 
 // A Planner prepares suites for running. It is safe for concurrent use.
 type Planner struct {
@@ -82,7 +68,8 @@ func (r *Planner) CheckExecutor(name string) error {
 }
 
 // A Plan is a suite that is ready to run once: with chosen tasks and with counted and hashed
-// trials. Pass it to [waza/runner.Runner.Start], or close it.
+// trials. It owns the providers, interpreters and cache that its trials use. Pass it to
+// [waza/runner.Runner.Start], or close it.
 type Plan struct {
 	Suite *eval.Suite
 	// Tasks are the tasks to run, in order: those of the suite, each after its baseline where it
@@ -106,8 +93,7 @@ type Plan struct {
 	baselines, triggers string
 	benchmark           *record.BenchmarkRef // nil for other kinds of suites
 
-	needing sync.Mutex // guards needs
-	needs   needs
+	needs *needs
 }
 
 // Task is a task to run.
@@ -180,56 +166,41 @@ func (p *Plan) Close() {
 // on, to hash the content of its trials. A file that cannot be read is a [*ContentError]. Plan
 // returns the cause of ctx when ctx ends.
 func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (*Plan, error) {
-	kind, err := r.executorKind(suite, req)
+	d, err := r.draft(suite, req)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Suite: suite, Asked: req, executors: r.executors, graders: r.graders, Pool: provider.ForSuite(suite, r.limits), judge: defaultJudge(&req, suite)}
-	if err := p.chooseFleet(); err != nil {
+	d.Asked = req
+	if d.Fleet, err = chooseFleet(suite, &d.Asked); err != nil {
 		return nil, err
 	}
-	waits := kind.WaitsForAgent || p.Fleet != nil
-	p.Config = planConfig(suite, req, kind, waits)
-	p.Verbose = p.Config.Verbose
-	if err := p.planCells(r, kind, models(&req, suite)); err != nil {
+	d.judge = d.defaultJudge()
+	d.waits = d.kind.WaitsForAgent || d.Fleet != nil
+	d.configure()
+	d.Verbose = d.Config.Verbose
+	if err := d.planCells(); err != nil {
 		return nil, err
 	}
-	if err := p.skipCells(); err != nil {
+	if err := d.skipCells(); err != nil {
 		return nil, err
 	}
-	if err := p.planTasks(req); err != nil {
+	if err := d.planTasks(); err != nil {
 		return nil, err
 	}
-	if waits && p.Config.Workers == 0 {
-		p.Config.ActualWorkers = min(p.Config.ActualWorkers, max(1, p.TotalTrials()))
+	if d.waits && d.Config.Workers == 0 {
+		d.Config.ActualWorkers = min(d.Config.ActualWorkers, max(1, d.TotalTrials()))
 	}
-	if err := p.checkLimits(); err != nil {
+	if err := d.checkLimits(); err != nil {
 		return nil, err
 	}
-	if err := p.hash(ctx); err != nil {
+	if err := d.hash(ctx); err != nil {
 		return nil, err
 	}
-	p.learnSecrets()
-	p.env = &grader.Env{Suite: suite, Workers: graderWorkers(waits, p.Config.ActualWorkers), Providers: p.Pool, Executor: kind.Name, Model: p.judge, Agents: acp.Judges{}}
+	p := d.finish(d.graderWorkers(d.Config.ActualWorkers), false)
 	if req.Cache {
 		p.FindReusable(r)
 	}
 	return p, nil
-}
-
-func (p *Plan) checkLimits() error {
-	if n := p.Config.ActualWorkers; n > MaxWorkers {
-		return &record.LimitError{What: "workers", Got: n, Limit: MaxWorkers}
-	}
-	// Division, because the product may overflow.
-	if n := p.Config.Trials; n > MaxTrials/len(p.Tasks) {
-		what := "trials"
-		if len(p.Tasks) > 1 {
-			what = fmt.Sprintf("trials of each of %d tasks", len(p.Tasks))
-		}
-		return shareOfTrials(what, n, len(p.Tasks))
-	}
-	return nil
 }
 
 func (r *Planner) executorKind(suite *eval.Suite, req record.Request) (executor.Kind, error) {
@@ -245,142 +216,6 @@ func (r *Planner) executorKind(suite *eval.Suite, req record.Request) (executor.
 		return kind, &record.UnknownExecutorError{Name: name, Known: r.executors.Names()}
 	}
 	return kind, nil
-}
-
-// planConfig returns the suite's config as changed by the request. waits states that the trials
-// are handed to others, who limit the number of parallel trials.
-func planConfig(suite *eval.Suite, req record.Request, kind executor.Kind, waits bool) record.Config {
-	c := record.Config{Config: suite.Config, TaskFilters: req.Tasks, TagFilters: req.Tags, ContextDir: req.ContextDir}
-	c.Executor = kind.Name
-	c.Verbose = c.Verbose || req.Verbose
-	c.FailFast = c.FailFast || req.FailFast
-	c.Model, c.Models = "", models(&req, suite)
-	if len(c.Models) == 1 {
-		c.Model, c.Models = c.Models[0], nil
-	}
-	if req.Stopping != nil {
-		c.Stopping.Confidence = *req.Stopping
-	}
-	if req.Trials > 0 {
-		c.TrialsPerTask = req.Trials
-	}
-	if req.Timeout > 0 {
-		c.TimeoutSeconds = req.Timeout.Seconds()
-	}
-	if req.Workers > 0 {
-		c.Parallel, c.Workers = true, req.Workers
-	}
-	switch {
-	case waits && suite.Unpaced && req.Workers == 0:
-		c.Parallel, c.Workers, c.ActualWorkers = true, 0, MaxWaiting
-	case !c.Parallel:
-		c.ActualWorkers = 1
-	case c.Workers == 0:
-		c.ActualWorkers = runtime.NumCPU()
-	default:
-		c.ActualWorkers = c.Workers
-	}
-	c.Trials = max(1, c.TrialsPerTask)
-	if req.Trial > 0 {
-		c.Trials = 1
-	}
-	return c
-}
-
-// graderWorkers limits the number of parallel graders to the capacity of this machine, where
-// trials run on others.
-func graderWorkers(waits bool, workers int) int {
-	if waits {
-		return min(workers, max(4, runtime.NumCPU()))
-	}
-	return workers
-}
-
-// planTasks chooses the tasks and prepares them.
-func (p *Plan) planTasks(req record.Request) error {
-	ids := idsOf(p.Suite)
-	chosen, tests, err := choose(p.Suite, triggerTests(p.Suite, ids), p.cells, req)
-	if err != nil {
-		return err
-	}
-	// Checked before the tasks are created: cells multiply them.
-	if n := len(chosen) + len(tests); n > MaxTrials/len(p.cells) {
-		what := "tasks"
-		if len(p.cells) > 1 {
-			what = fmt.Sprintf("tasks in each of %d combinations", len(p.cells))
-		}
-		return shareOfTrials(what, n, len(p.cells))
-	}
-	wanted := wanted(&req)
-	if total := max(1, p.Config.TrialsPerTask); req.Trial > total {
-		return &record.SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
-	}
-	p.baselines = p.everywhere(func(c *Setup) string { return c.Baselines })
-	for _, t := range chosen {
-		if req.SkipGraders {
-			t = ungraded(t)
-		}
-		for _, c := range p.cells {
-			if wanted.Matches(namesIn(t, c)) {
-				p.planTask(t, c, ids, req)
-			}
-		}
-	}
-	return p.planTriggers(tests, wanted, req)
-}
-
-// planTask plans a task in a cell and, before it, its baseline.
-func (p *Plan) planTask(t *eval.Task, c *Setup, ids taskIDs, req record.Request) {
-	pt := p.plannedTask(t, c, req)
-	if c.ref != nil {
-		pt.ID = ids.take(pt.ID)
-	}
-	if p.Suite.Baseline && c.Baselines == "" {
-		pt.Baseline = p.plannedTask(withoutSkills(t), c, req)
-		pt.Baseline.ID, pt.Baseline.Name = ids.take(pt.ID+"#baseline"), pt.Name+" (without skills)"
-		pt.Baseline.Role, pt.Baseline.of = record.RoleBaseline, pt.ID
-		p.Tasks = append(p.Tasks, pt.Baseline)
-	}
-	p.Tasks = append(p.Tasks, pt)
-}
-
-func (p *Plan) planTriggers(tests []triggerTest, wanted filter, req record.Request) error {
-	if p.triggers = p.everywhere(func(c *Setup) string { return c.triggers }); p.triggers == "" {
-		for _, test := range tests {
-			for _, c := range p.cells {
-				if c.triggers != "" || !wanted.Matches([]string{test.task.ID, c.id(test.task.ID)}) {
-					continue
-				}
-				pt := p.plannedTask(test.task, c, req)
-				pt.Role, pt.Trigger, pt.Threshold = record.RoleTrigger, test.ref, 1
-				p.Tasks = append(p.Tasks, pt)
-			}
-		}
-		if len(tests) == 0 {
-			p.triggers = "not measured: the chosen tasks include no trigger test"
-		}
-	}
-	if len(p.Tasks) == 0 {
-		return &record.SelectionError{Unmeasured: p.triggers}
-	}
-	return nil
-}
-
-func (p *Plan) plannedTask(t *eval.Task, c *Setup, req record.Request) *Task {
-	pt := &Task{
-		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
-		Timeout: Seconds(p.Config.TimeoutSeconds), timeoutAsked: req.Timeout > 0, Threshold: 1,
-		Compares: slices.ContainsFunc(t.Effective, judge.ComparesWithBaseline),
-	}
-	if t.TimeoutSeconds > 0 && req.Timeout == 0 {
-		pt.Timeout = Seconds(t.TimeoutSeconds)
-	}
-	for _, threshold := range []*float64{p.Suite.Metrics.PassThreshold, p.Suite.PassThreshold, t.PassThreshold} {
-		if threshold != nil {
-			pt.Threshold = *threshold
-		}
-	}
-	return pt
 }
 
 // defaultTimeoutSeconds limits attempts when neither the suite nor the request sets a timeout.

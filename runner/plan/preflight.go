@@ -13,29 +13,53 @@ import (
 	"waza/runner/record"
 )
 
+// preflight looks for problems that keep a plan from working on this machine. It owns the findings.
+type preflight struct {
+	plan  *Plan
+	found decode.Diagnostics
+}
+
+func (f *preflight) add(d decode.Diagnostic) { f.found = append(f.found, d) }
+
 // Preflight looks for problems that keep the plan from working on this machine, and for errors
 // that only an interpreter can find. It may start an interpreter, which the run then uses. Do
 // not start a plan with findings that are errors.
 func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
-	ds := p.preflightFleet()
+	f := &preflight{plan: p}
+	f.fleet()
+	f.cells(ctx)
+	f.judges()
+	f.checkpoints()
+	f.shouldTrigger()
+	f.graders(ctx)
+	return f.found
+}
+
+// PreflightGraders returns what this machine lacks for the graders of the plan. With a fleet,
+// workers grade, so it ignores missing programs and keys.
+func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
+	f := &preflight{plan: p}
+	f.graders(ctx)
+	return f.found
+}
+
+// cells finds what this machine lacks for the executors.
+func (f *preflight) cells(ctx context.Context) {
+	p := f.plan
 	for _, c := range p.cells {
 		if c.Executor.Preflight == nil || !p.used(c) {
 			continue
 		}
-		for _, f := range c.Executor.Preflight(ctx, c.Settings) {
-			if p.Fleet != nil && f.Code == decode.CodeUnavailable {
+		for _, lack := range c.Executor.Preflight(ctx, c.Settings) {
+			if p.Fleet != nil && lack.Code == decode.CodeUnavailable {
 				continue // workers may have it
 			}
 			// Cells that differ only in a parameter have the same findings.
-			if d := p.Suite.DiagnoseExecutor(f.Severity, f.Code, f.Message); !slices.Contains(ds, d) {
-				ds = append(ds, d)
+			if d := p.Suite.DiagnoseExecutor(lack.Severity, lack.Code, lack.Message); !slices.Contains(f.found, d) {
+				f.add(d)
 			}
 		}
 	}
-	ds = append(ds, p.preflightJudges()...)
-	ds = append(ds, p.preflightCheckpoints()...)
-	ds = append(ds, p.preflightShouldTrigger()...)
-	return append(ds, p.PreflightGraders(ctx)...)
 }
 
 // used reports whether trials of a cell are executed.
@@ -55,14 +79,12 @@ func (p *Plan) CountGenerallyJudged() int {
 	return len(tasks)
 }
 
-// preflightShouldTrigger reports expectations about skills that no executor of the plan measures.
-func (p *Plan) preflightShouldTrigger() decode.Diagnostics {
-	u := p.shouldTrigger()
-	if u == nil {
-		return nil
+// shouldTrigger finds expectations about skills that no executor of the plan measures.
+func (f *preflight) shouldTrigger() {
+	if u := f.plan.shouldTrigger(); u != nil {
+		f.add(f.plan.Suite.DiagnoseExecutor(decode.Info, decode.CodeNoEffect,
+			fmt.Sprintf("expected.should_trigger of %s is %s", text.Count(u.Tasks, "task", "tasks"), u.Note)))
 	}
-	return decode.Diagnostics{p.Suite.DiagnoseExecutor(decode.Info, decode.CodeNoEffect,
-		fmt.Sprintf("expected.should_trigger of %s is %s", text.Count(u.Tasks, "task", "tasks"), u.Note))}
 }
 
 // shouldTrigger returns the expectations about skills that no executor of the plan measures; nil
@@ -89,11 +111,25 @@ func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
 	return &record.UnmeasuredTasks{Tasks: len(tasks), Note: why}
 }
 
-// preflightCheckpoints finds graders that cannot grade a running trial.
-func (p *Plan) preflightCheckpoints() decode.Diagnostics {
-	var ds decode.Diagnostics
+// judges warns when a model of the matrix judges the others and itself.
+func (f *preflight) judges() {
+	p := f.plan
+	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Config.Judge.Agent != "" || p.Suite.Config.Model != "" {
+		return
+	}
+	kind, _ := p.graders.Lookup("prompt")
+	for _, g := range p.specsOf(kind) {
+		if judge.NamesNoJudge(g) {
+			f.add(g.Diagnose(decode.At("model"), decode.Warning, decode.CodeMissingField,
+				fmt.Sprintf("no judge model is set, so %s, the first of the compared models, judges them all; set config.judge_model", p.judge)))
+		}
+	}
+}
+
+// checkpoints finds graders that cannot grade a running trial.
+func (f *preflight) checkpoints() {
 	seen := map[*eval.Grader]bool{}
-	for _, t := range p.Tasks {
+	for _, t := range f.plan.Tasks {
 		for _, c := range t.Inputs.Checkpoints {
 			for _, g := range c.Graders {
 				why := ""
@@ -106,18 +142,16 @@ func (p *Plan) preflightCheckpoints() decode.Diagnostics {
 					why = "a checkpoint has no run without skills to compare with; give the grader a reference, or let it grade the finished trial"
 				}
 				if seen[g] = true; why != "" {
-					ds = append(ds, g.Diagnose(decode.At(), decode.Error, decode.CodeInvalidValue, why))
+					f.add(g.Diagnose(decode.At(), decode.Error, decode.CodeInvalidValue, why))
 				}
 			}
 		}
 	}
-	return ds
 }
 
-// PreflightGraders returns what this machine lacks for the graders of the plan. With a fleet,
-// workers grade, so it ignores missing programs and keys.
-func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
-	var ds decode.Diagnostics
+// graders finds what this machine lacks for the graders.
+func (f *preflight) graders(ctx context.Context) {
+	p := f.plan
 	for _, name := range p.graders.Names() {
 		kind, _ := p.graders.Lookup(name)
 		if kind.Preflight == nil {
@@ -127,14 +161,13 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 		if len(specs) == 0 {
 			continue
 		}
-		for _, f := range kind.Preflight(ctx, specs, p.env) {
-			if p.Fleet != nil && f.Code == decode.CodeUnavailable {
+		for _, lack := range kind.Preflight(ctx, specs, p.env) {
+			if p.Fleet != nil && lack.Code == decode.CodeUnavailable {
 				continue // workers may have it
 			}
-			ds = append(ds, f.Grader.Diagnose(f.Path, f.Severity, f.Code, f.Message))
+			f.add(lack.Grader.Diagnose(lack.Path, lack.Severity, lack.Code, lack.Message))
 		}
 	}
-	return ds
 }
 
 // specsOf returns the graders of a kind that have trials to grade, each once.

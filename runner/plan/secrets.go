@@ -13,7 +13,8 @@ func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 
 // learnSecrets adds the secrets of the run to its redactor: keys in the environment of its
 // agents, graders and hooks, and those that the suite passes to the executor and to MCP servers.
-func (p *Plan) learnSecrets() {
+func (d *draft) learnSecrets() {
+	p := d.Plan
 	env := os.Environ()
 	for _, t := range p.Tasks {
 		env = appendEnv(env, t.Inputs.Environment)

@@ -14,7 +14,8 @@ import (
 // skipCells removes the cells of a benchmark whose context is too long for their model, and
 // records what the run measures. The error, a [*record.SelectionError], states that no cell
 // remains.
-func (p *Plan) skipCells() error {
+func (d *draft) skipCells() error {
+	p := d.Plan
 	if p.Suite.Kind != eval.Benchmark {
 		return nil
 	}
