@@ -58,7 +58,7 @@ func (x *indexer) work() {
 			}
 		}
 		timer.Stop()
-		if err := x.run.runner.store.AddToIndex(x.run.ID(), batch); err != nil {
+		if err := x.run.runner.store.Index().Add(x.run.ID(), batch); err != nil {
 			x.run.runner.log.Warn("later runs cannot reuse trials of this run", "run", x.run.ID(), "error", err)
 		}
 	}

@@ -102,7 +102,7 @@ func Find(runs *catalog.Catalog, wanted []Task, log *slog.Logger) *Cache {
 	for _, t := range wanted {
 		hashes = append(hashes, t.Execution)
 	}
-	holders, err := runs.Store.IndexedRuns(hashes)
+	holders, err := runs.Store.Index().Runs(hashes)
 	if err != nil {
 		log.Warn("cannot read the cache", "error", err)
 	}

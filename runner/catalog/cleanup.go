@@ -110,8 +110,8 @@ const (
 // the reasons why something remains, or is the cause of ctx. A run that is resumed in the
 // meantime remains. A dry run does not list the cache's index.
 func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Removed, error) {
-	c := &collection{dryRun: dryRun}
-	if err := r.collectRuns(ctx, o, c); err != nil {
+	c := &collection{catalog: r, dryRun: dryRun}
+	if err := c.runs(ctx, o); err != nil {
 		return c.removed, errors.Join(c.err, err)
 	}
 	err := r.Store.Collect(time.Now(), func(g journal.Garbage) {
@@ -120,12 +120,13 @@ func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Remo
 		}
 	})
 	if err == nil && ctx.Err() == nil && !dryRun {
-		err = r.collectIndex(c)
+		err = c.index()
 	}
 	return c.removed, errors.Join(c.err, err, context.Cause(ctx))
 }
 
-func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) error {
+func (c *collection) runs(ctx context.Context, o Retention) error {
+	r := c.catalog
 	if o.isZero() {
 		return nil
 	}
@@ -154,12 +155,13 @@ func (r *Catalog) collectRuns(ctx context.Context, o Retention, c *collection) e
 	return nil
 }
 
-// collectIndex drops the entries of removed runs from the index.
-func (r *Catalog) collectIndex(c *collection) error {
-	before := treeSize(r.Store.IndexDir())
-	dropped, err := r.Store.CleanIndex()
+// index drops the entries of removed runs from the index.
+func (c *collection) index() error {
+	index := c.catalog.Store.Index()
+	before := treeSize(index.Dir())
+	dropped, err := index.Clean()
 	if dropped > 0 {
-		c.removed = append(c.removed, Removed{Kind: RemovedIndex, Path: r.Store.IndexDir(), Bytes: max(0, before-treeSize(r.Store.IndexDir()))})
+		c.removed = append(c.removed, Removed{Kind: RemovedIndex, Path: index.Dir(), Bytes: max(0, before-treeSize(index.Dir()))})
 	}
 	if errors.Is(err, journal.ErrIndexBusy) {
 		return nil // another process does the same
@@ -169,6 +171,7 @@ func (r *Catalog) collectIndex(c *collection) error {
 
 // collection collects removed items, and the errors of failed removals.
 type collection struct {
+	catalog *Catalog
 	dryRun  bool
 	removed []Removed
 	err     error

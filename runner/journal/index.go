@@ -25,15 +25,26 @@ const (
 
 var hashForm = text.Pattern(`^[0-9a-f]{8,128}$`)
 
-func (s *Store) index() string { return filepath.Join(s.dir, indexDir) }
+// An Index is the index of a state directory. It owns the files of its directory and their lock. It
+// is safe for concurrent use, also by several processes.
+type Index struct {
+	store *Store
+	dir   string
+}
+
+// Index returns the index of the store's runs.
+func (s *Store) Index() *Index { return &Index{s, filepath.Join(s.dir, indexDir)} }
+
+// Dir returns the directory of the index, which may not exist.
+func (x *Index) Dir() string { return x.dir }
 
 // ErrIndexBusy reports that another process is cleaning up the index.
 var ErrIndexBusy = errors.New("another process is cleaning up the index of runs")
 
-// AddToIndex records that a run may contain the contents with these hashes, which consist of at
+// Add records that a run may contain the contents with these hashes, which consist of at
 // least 8 hexadecimal digits. It can block for a moment while another process calls
-// [Store.CleanIndex], and eventually returns [ErrIndexBusy].
-func (s *Store) AddToIndex(run string, hashes []string) error {
+// [Index.Clean], and eventually returns [ErrIndexBusy].
+func (x *Index) Add(run string, hashes []string) error {
 	if len(hashes) == 0 {
 		return nil
 	}
@@ -49,16 +60,16 @@ func (s *Store) AddToIndex(run string, hashes []string) error {
 		}
 		b.WriteString(hash + " " + run + "\n")
 	}
-	if err := os.MkdirAll(s.index(), 0o700); err != nil {
+	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	unlock, err := s.lockIndex(lockShared)
+	unlock, err := x.lock(lockShared)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	for name, b := range lines {
-		if err := appendTo(filepath.Join(s.index(), name), b.Bytes()); err != nil {
+		if err := appendTo(filepath.Join(x.dir, name), b.Bytes()); err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
 	}
@@ -75,9 +86,9 @@ func appendTo(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// lockIndex prevents others from replacing the files of the index, or from using them.
-func (s *Store) lockIndex(take func(*os.File) error) (release func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.index(), indexLock), os.O_RDWR|os.O_CREATE, 0o600)
+// lock prevents others from replacing the files of the index, or from using them.
+func (x *Index) lock(take func(*os.File) error) (release func(), err error) {
+	f, err := os.OpenFile(filepath.Join(x.dir, indexLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
@@ -94,9 +105,9 @@ func (s *Store) lockIndex(take func(*os.File) error) (release func(), err error)
 	return nil, ErrIndexBusy
 }
 
-// IndexedRuns returns the ids of the runs that were recorded for each hash, newest first. Hashes
+// Runs returns the ids of the runs that were recorded for each hash, newest first. Hashes
 // without runs are missing. The runs may no longer exist.
-func (s *Store) IndexedRuns(hashes []string) (map[string][]string, error) {
+func (x *Index) Runs(hashes []string) (map[string][]string, error) {
 	wanted, files := map[string]bool{}, map[string]bool{}
 	for _, hash := range hashes {
 		if hashForm().MatchString(hash) {
@@ -105,8 +116,8 @@ func (s *Store) IndexedRuns(hashes []string) (map[string][]string, error) {
 	}
 	holders := map[string][]string{}
 	for name := range files {
-		err := s.eachLine(name, func(hash, run string) {
-			if wanted[hash] && !s.hides(run) {
+		err := x.eachLine(name, func(hash, run string) {
+			if wanted[hash] && !x.store.hides(run) {
 				hash, run = strings.Clone(hash), strings.Clone(run) // do not keep the whole file in memory
 				holders[hash] = append(holders[hash], run)
 			}
@@ -124,8 +135,8 @@ func (s *Store) IndexedRuns(hashes []string) (map[string][]string, error) {
 }
 
 // eachLine calls visit for each valid line of a file of the index.
-func (s *Store) eachLine(name string, visit func(hash, run string)) error {
-	data, err := os.ReadFile(filepath.Join(s.index(), name))
+func (x *Index) eachLine(name string, visit func(hash, run string)) error {
+	data, err := os.ReadFile(filepath.Join(x.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -141,13 +152,13 @@ func (s *Store) eachLine(name string, visit func(hash, run string)) error {
 	return nil
 }
 
-// CleanIndex removes entries of removed runs and other useless entries from the index. It returns
+// Clean removes entries of removed runs and other useless entries from the index. It returns
 // the number of removed lines. Other processes that write to the index wait.
-func (s *Store) CleanIndex() (dropped int, err error) {
-	if s.sees != nil {
+func (x *Index) Clean() (dropped int, err error) {
+	if x.store.sees != nil {
 		return 0, nil // the index covers all runs
 	}
-	entries, err := os.ReadDir(s.index())
+	entries, err := os.ReadDir(x.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -159,7 +170,7 @@ func (s *Store) CleanIndex() (dropped int, err error) {
 		if len(e.Name()) != 2 {
 			continue
 		}
-		n, err := s.forgetIn(e.Name(), gone)
+		n, err := x.forgetIn(e.Name(), gone)
 		if err != nil {
 			return dropped, err
 		}
@@ -169,17 +180,17 @@ func (s *Store) CleanIndex() (dropped int, err error) {
 }
 
 // forgetIn cleans up one file. gone caches which runs no longer exist.
-func (s *Store) forgetIn(name string, gone map[string]bool) (dropped int, err error) {
-	unlock, err := s.lockIndex(lock)
+func (x *Index) forgetIn(name string, gone map[string]bool) (dropped int, err error) {
+	unlock, err := x.lock(lock)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
 	kept := map[string]bool{}
 	var out bytes.Buffer
-	err = s.eachLine(name, func(hash, run string) {
+	err = x.eachLine(name, func(hash, run string) {
 		if _, known := gone[run]; !known {
-			_, err := s.Open(run)
+			_, err := x.store.Open(run)
 			gone[run] = errors.Is(err, ErrNotFound)
 		}
 		line := hash + " " + run + "\n"
@@ -193,11 +204,11 @@ func (s *Store) forgetIn(name string, gone map[string]bool) (dropped int, err er
 	if err != nil || dropped == 0 {
 		return 0, err
 	}
-	path := filepath.Join(s.index(), name)
+	path := filepath.Join(x.dir, name)
 	if out.Len() == 0 {
 		return dropped, os.Remove(path)
 	}
-	return dropped, s.disk().writeAtomically(path, func(w io.Writer) error {
+	return dropped, x.store.disk().writeAtomically(path, func(w io.Writer) error {
 		_, err := w.Write(out.Bytes())
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 
 func holders(t *testing.T, s *journal.Store, hash string) string {
 	t.Helper()
-	all, err := s.IndexedRuns([]string{hash, "nothing", "00000000"})
+	all, err := s.Index().Runs([]string{hash, "nothing", "00000000"})
 	require.NoError(t, err)
 	return strings.Join(all[hash], " ")
 }
@@ -28,15 +28,15 @@ func TestIndex(t *testing.T) {
 	s := journal.NewStore(t.TempDir())
 	const hash, like = "abcdef0123456789", "abcdef0123456780"
 	require.Empty(t, holders(t, s, hash))
-	n, err := s.CleanIndex()
+	n, err := s.Index().Clean()
 	require.NoError(t, err)
 	require.Zero(t, n)
 
 	for _, run := range []string{"2025-b", "2026-a", "2025-b"} {
-		require.NoError(t, s.AddToIndex(run, []string{hash, "ff00ff00ff"}))
+		require.NoError(t, s.Index().Add(run, []string{hash, "ff00ff00ff"}))
 	}
-	require.NoError(t, s.AddToIndex("2027-c", []string{like}))
-	require.NoError(t, s.AddToIndex("2027-c", nil))
+	require.NoError(t, s.Index().Add("2027-c", []string{like}))
+	require.NoError(t, s.Index().Add("2027-c", nil))
 	require.Equal(t, "2026-a 2025-b", holders(t, s, hash))
 	require.Equal(t, "2027-c", holders(t, s, like))
 
@@ -47,13 +47,13 @@ func TestIndex(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	require.Equal(t, "2026-a 2025-b", holders(t, s, hash))
-	require.NoError(t, s.AddToIndex("2028-d", []string{hash}))
+	require.NoError(t, s.Index().Add("2028-d", []string{hash}))
 	require.Equal(t, "2028-d 2026-a 2025-b 2020-torn", holders(t, s, hash), "which holds what it was noted with, or nothing")
 
 	for _, bad := range []string{"", "zz", "ABCDEF012345", "abc", "../../etc", strings.Repeat("a", 200)} {
-		require.Error(t, s.AddToIndex("2028-d", []string{bad}))
+		require.Error(t, s.Index().Add("2028-d", []string{bad}))
 	}
-	require.Error(t, s.AddToIndex("../x", []string{hash}))
+	require.Error(t, s.Index().Add("../x", []string{hash}))
 }
 
 // Only entries of removed runs are dropped.
@@ -65,15 +65,15 @@ func TestForget(t *testing.T) {
 		w, err := s.Create(id, []byte("{}"))
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
-		require.NoError(t, s.AddToIndex(id, []string{hash, hash}))
+		require.NoError(t, s.Index().Add(id, []string{hash, hash}))
 	}
-	require.NoError(t, s.AddToIndex("2024-gone", []string{hash, other}))
-	n, err := s.CleanIndex()
+	require.NoError(t, s.Index().Add("2024-gone", []string{hash, other}))
+	n, err := s.Index().Clean()
 	require.NoError(t, err)
 	require.Equal(t, 4, n, "two repeated, two of the run that is gone")
 	require.Equal(t, "2026-b 2025-a", holders(t, s, hash))
 	require.NoFileExists(t, filepath.Join(s.Dir(), "cache", other[:2]))
-	n, err = s.CleanIndex()
+	n, err = s.Index().Clean()
 	require.NoError(t, err)
 	require.Zero(t, n)
 }
@@ -90,9 +90,9 @@ func TestIndexAtOnce(t *testing.T) {
 	for i := range writers {
 		all.Go(func() {
 			for j := range each {
-				err := s.AddToIndex("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
+				err := s.Index().Add("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
 				for errors.Is(err, journal.ErrIndexBusy) {
-					err = s.AddToIndex("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
+					err = s.Index().Add("run", []string{fmt.Sprintf("ab%04d%04d", i, j)})
 				}
 				if err != nil {
 					t.Error(err)
@@ -102,7 +102,7 @@ func TestIndexAtOnce(t *testing.T) {
 	}
 	all.Go(func() {
 		for range 20 {
-			_, _ = s.CleanIndex()
+			_, _ = s.Index().Clean()
 		}
 	})
 	all.Wait()

@@ -47,7 +47,9 @@ var (
 	ErrAmended  = errors.New("the run is already being amended")
 )
 
-// A Store is a state directory. It is safe for concurrent use, also by several processes.
+// A Store is a state directory. It owns the directory's files other than those of runs, which are
+// few: its methods find, create and remove runs, and its index, keys and caches have types of their
+// own. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir string
 	// Sync determines what a power failure can destroy. It is set before the store is used.
@@ -261,7 +263,9 @@ func ValidID(id string) bool {
 	})
 }
 
-// A Run is a recorded run. Its methods read files and keep nothing open.
+// A Run is the directory of a recorded run: its journal, its two sealed files, its contents, its locks
+// and the requests to its owner. All methods work on the files of this one directory, so they are one
+// type. They keep nothing open; what stays open is a [Writer], [Reader], [Result] or [BlobReader].
 type Run struct {
 	dir, work string
 	disk      disk // used by its writers

@@ -122,7 +122,7 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	for _, name := range names(s.trash()) {
 		remove(Garbage{GarbageTrash, "", filepath.Join(s.trash(), name)})
 	}
-	for _, dir := range []string{s.dir, s.index()} {
+	for _, dir := range []string{s.dir, s.Index().dir} {
 		for _, name := range names(dir) {
 			if path := filepath.Join(dir, name); isUnfinished(name) && olderThan(path, now.Add(-unfinishedAge)) {
 				remove(Garbage{GarbageFile, "", path})
@@ -205,6 +205,3 @@ func (r *Run) Busy() bool { return r.Alive() || r.amended() }
 
 // WorkDir returns the directory of the run's workspaces, which may not exist.
 func (r *Run) WorkDir() string { return r.work }
-
-// IndexDir returns the directory of the index of contents, which may not exist.
-func (s *Store) IndexDir() string { return s.index() }
