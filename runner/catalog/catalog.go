@@ -108,16 +108,14 @@ func (f Filter) needles() [][]byte {
 	return list
 }
 
-// saveMemo writes the memo if it changed enough. ids are the ids of all existing runs.
-func (r *Catalog) saveMemo(m *memo, ids []string) {
+// save writes the memo if it changed enough. ids are the ids of all existing runs.
+func (m *memo) save(store *journal.Store, ids []string) error {
 	if m.missing+max(0, len(m.lines)-len(ids)) <= catalogSlack {
-		return
+		return nil
 	}
-	if err := r.Store.WriteCache(catalogFile, m.encode(ids)); err != nil {
-		r.log.Debug("cannot write the catalog of runs", "error", err)
-	}
+	return store.WriteCache(catalogFile, m.encode(ids))
 }
 
-func (r *Catalog) loadMemo() *memo {
-	return readMemo(r.Store.ReadCache(catalogFile), r.Store.CacheSealer())
+func loadMemo(store *journal.Store) *memo {
+	return readMemo(store.ReadCache(catalogFile), store.CacheSealer())
 }

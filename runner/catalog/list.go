@@ -76,8 +76,12 @@ func (r *Catalog) ListBy(f Filter) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{runs: r, memo: r.loadMemo(), filter: f, needles: f.needles()}
-	defer r.saveMemo(l.memo, ids)
+	l := &lister{runs: r, memo: loadMemo(r.Store), filter: f, needles: f.needles()}
+	defer func() {
+		if err := l.memo.save(r.Store, ids); err != nil {
+			r.log.Debug("cannot write the catalog of runs", "error", err)
+		}
+	}()
 	size := listBlock
 	if f.Limit > 0 && len(l.needles) == 0 {
 		size = min(size, f.Limit)

@@ -90,7 +90,7 @@ func TestCatalog(t *testing.T) {
 	writeEnd(t, w, record.StatusFailed)
 	before := allRuns(t, r)
 	require.Len(t, before, len(ids)+1)
-	c := r.loadMemo()
+	c := loadMemo(r.Store)
 	require.Len(t, c.lines, len(ids)+1)
 	require.Empty(t, cmp.Diff(before, allRuns(t, r)))
 
@@ -132,7 +132,7 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	ids := endedRuns(t, dir, catalogSlack+1)
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", ids[0], "result.json")))
 	require.Equal(t, record.StatusInterrupted, allRuns(t, r)[0].Status)
-	require.Contains(t, r.loadMemo().lines, ids[0])
+	require.Contains(t, loadMemo(r.Store).lines, ids[0])
 	run, err := r.Store.Open(ids[0])
 	require.NoError(t, err)
 	w, err := run.Reopen()
