@@ -163,7 +163,7 @@ func readSuites(ctx context.Context, suites [][]Source, o Options) ([][]*side, e
 	return groups, checkTasks(o.Tasks, slices.Concat(groups...))
 }
 
-// A pairing compares one run with the reference.
+// A pairing compares one run with the reference. It owns the pairs of tasks and the result.
 type pairing struct {
 	options  Options
 	wanted   interface{ Matches(names []string) bool }
@@ -293,7 +293,7 @@ func (p *pairing) compare() *RunComparison {
 	}
 	p.suite()
 	p.differences()
-	p.notes()
+	p.result.Notes = append(p.result.Notes, (&remarks{pairing: p}).all()...)
 	return &p.result
 }
 
