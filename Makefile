@@ -13,7 +13,7 @@
 # make test-dashboard  rebuild the dashboard, and use it on a real server in Chromium  (BROWSER=directory for playwright-core and axe-core)
 # make test-doors  speak to the doors of waza serve with npm's ws  (NODE=directory for ws)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory for the host)
-# make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, for a long time  (CRASH=ci for a fifth of it, ATTACKS=3, WAZA_TEST_SEED=seed of a failed test)
+# make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, for a long time  (CRASH=ci for a fifth of it, ATTACKS=3 repeats attacks, 0 leaves them out, WAZA_TEST_SEED=seed of a failed test)
 # make tools   install what test-agents, test-browser, test-dashboard, test-doors and test-editors need
 # make docs-site  build the documentation as a site, check its links and search it in Chromium
 # make newcomer  follow the README in a fresh clone, to a run in a browser
@@ -57,7 +57,7 @@ PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./house
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval house rpc runner
 
-.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
@@ -86,7 +86,9 @@ vet:
 	$(GO) vet ./...
 
 # A linter that cannot be installed is skipped with a notice.
-lint: $(LINTER) $(ACTIONLINT) $(KUBECONFORM) $(DOCKERLINT) $(MISSPELL) format
+linters: $(LINTER) $(ACTIONLINT) $(KUBECONFORM) $(DOCKERLINT) $(MISSPELL)
+
+lint: linters format
 	@$(MAKE) --no-print-directory $(foreach l,code actions deploy docker words,lint-$(l))
 
 $(LINTER): MODULE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
@@ -180,11 +182,13 @@ tools:
 
 # A longer version of the crash tests of make test. The printed seed repeats a failure.
 test-crash:
-	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestCrash' $$(.ci/packages TestCrash)
-	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -run '^TestResumeAfterAnyCut$$' $$(.ci/packages TestResumeAfterAnyCut)
-	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestAttack' ./runner/grader/assertion
-	WAZA_TEST_CRASH=$(CRASH) $(GO) test -count=1 -timeout 60m -v -run '^TestAttackFullDiskOfFleet$$' ./cmd/waza
-	$(GO) test -count=$(ATTACKS) -timeout 60m -run '^TestAttack' $$(.ci/packages TestAttack)
+	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza
+	WAZA_TEST_CRASH=$(CRASH) $(CRASHTEST) -v -run '^TestCrash|^TestAttackFullDiskOfFleet$$' $$(.ci/packages TestCrash)
+	WAZA_TEST_CRASH=$(CRASH) $(CRASHTEST) -run '^TestResumeAfterAnyCut$$' $$(.ci/packages TestResumeAfterAnyCut)
+	WAZA_TEST_CRASH=$(CRASH) $(CRASHTEST) -v -run '^TestAttack' ./runner/grader/assertion
+	[ $(ATTACKS) = 0 ] || $(GO) test -vet=off -count=$(ATTACKS) -timeout 60m -run '^TestAttack' $$(.ci/packages TestAttack)
+
+CRASHTEST = WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -count=1 -timeout 60m
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) $$(.ci/packages Benchmark)
