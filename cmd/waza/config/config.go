@@ -22,7 +22,8 @@ import (
 	"waza/runner/provider"
 )
 
-// Config is the file of `waza serve --config FILE`. Omitted keys have their defaults.
+// Config is the file of `waza serve --config FILE`. Omitted keys have their defaults. A new door
+// needs a block here, and a line in [Default] and [Config.Doors].
 type Config struct {
 	// Evaluation agents connect here by WebSocket and execute the trials of suites with
 	// `executor: remote`.
@@ -63,7 +64,22 @@ func Schema() []byte { return slices.Clone(schema) }
 
 // Default returns the configuration without any settings.
 func Default() *Config {
-	return &Config{Agents: agents.Defaults(), Jobs: jobs.Defaults(), Browser: browser.Defaults(), Router: router.Defaults()}
+	return &Config{
+		Agents:  agents.Defaults(),
+		Jobs:    jobs.Defaults(),
+		Browser: browser.Defaults(),
+		Router:  router.Defaults(),
+	}
+}
+
+// Doors returns all doors, open or not.
+func (c *Config) Doors() []Door {
+	return []Door{
+		{Name: "agents", Usage: "listen for evaluation agents at `ADDR`, or off", Config: &c.Agents.Config, Secret: c.agentSecret()},
+		{Name: "jobs", Usage: "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off", Config: &c.Jobs.Config, Secret: "token"},
+		{Name: "browser", Usage: "listen for browser assistants at `ADDR`, or off", Config: &c.Browser.Config, Path: "/ws", LocalOnly: true},
+		{Name: "router", Usage: "listen for clients of the message router at `ADDR`, or off", Config: &c.Router.Config, LocalOnly: true},
+	}
 }
 
 // Options lists the sources of a configuration.

@@ -46,7 +46,6 @@ type Program struct {
 
 // Command returns waza serve.
 func Command(p Program) *cli.Command {
-	const doors = "Doors"
 	return &cli.Command{
 		Name: "serve", Category: help.Daemon,
 		Usage: "let agents connect and execute trials; show runs in a browser",
@@ -77,17 +76,26 @@ invalid configuration, a second server, or when no door could open; 3 when a doo
 failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
-			&cli.StringFlag{Name: "agents", Category: doors, Usage: "listen for evaluation agents at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8080"},
-			&cli.StringFlag{Name: "jobs", Category: doors, Usage: "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8501"},
-			&cli.StringFlag{Name: "browser", Category: doors, Usage: "listen for browser assistants at `ADDR`, or off", DefaultText: "the configuration's, else 127.0.0.1:8000"},
-			&cli.StringFlag{Name: "router", Category: doors, Usage: "listen for clients of the message router at `ADDR`, or off", DefaultText: "the configuration's, else localhost:9473"},
-			&cli.IntFlag{Name: "max-jobs", Category: doors, Usage: "run at most `N` jobs of each user at once, 0 for no limit; others wait", DefaultText: "the configuration's, else 2"},
-			&cli.BoolFlag{Name: "insecure", Category: doors, Usage: "accept connections without TLS on addresses that other machines can reach"},
+		}, doorFlags(), []cli.Flag{
+			&cli.IntFlag{Name: "max-jobs", Category: doorsCategory, Usage: "run at most `N` jobs of each user at once, 0 for no limit; others wait", DefaultText: "the configuration's, else 2"},
+			&cli.BoolFlag{Name: "insecure", Category: doorsCategory, Usage: "accept connections without TLS on addresses that other machines can reach"},
 			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or the system's default"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and exit"},
 		}, p.Flags, []cli.Flag{flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
 		Action: p.serve,
 	}
+}
+
+// doorsCategory is the heading of the flags of doors in the help.
+const doorsCategory = "Doors"
+
+// doorFlags returns a flag for the address of each door.
+func doorFlags() []cli.Flag {
+	var list []cli.Flag
+	for _, d := range config.Default().Doors() {
+		list = append(list, &cli.StringFlag{Name: d.Name, Category: doorsCategory, Usage: d.Usage, DefaultText: "the configuration's, else " + d.Config.Listen})
+	}
+	return list
 }
 
 // sources returns the sources of the configuration.
@@ -111,7 +119,11 @@ func (p Program) serve(c *cli.Context) error {
 	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
-	for _, name := range []string{"config", "agents", "jobs", "browser", "router"} {
+	texts := []string{"config"}
+	for _, d := range config.Default().Doors() {
+		texts = append(texts, d.Name)
+	}
+	for _, name := range texts {
 		if c.IsSet(name) && c.String(name) == "" {
 			return exit.Usagef("omit the flag for the default", "--%s must not be empty", name)
 		}

@@ -9,15 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/echo"
 )
 
-// TestFurtherDoor opens a door of a further protocol beside the others. Everything that it takes
-// is its package and one line.
+// TestFurtherDoor opens a door of a further protocol beside the others.
 func TestFurtherDoor(t *testing.T) {
 	t.Parallel()
-	local := door.Defaults()
+	local := echo.Defaults()
 	local.Listen = "127.0.0.1:0"
 	s, stop := served(t, func(s *Server) (protocol, error) { return echo.New(local, s.o.Log, s.metrics) })
 

@@ -61,8 +61,8 @@ type protocol interface{ Door() *door.Door }
 type opener func(s *Server) (protocol, error)
 
 // protocols are the doors of this version, in the order in which they are opened. Each can use
-// the fields that earlier ones have set in the server. A further door needs one line here and
-// one in [config.Config.Doors].
+// the fields that earlier ones have set in the server. A new door needs a line here, and its
+// block in [config.Config].
 var protocols = []opener{
 	(*Server).openRouter,
 	(*Server).openBrowser,

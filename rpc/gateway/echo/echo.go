@@ -1,5 +1,5 @@
-// Package echo is a door for tests that sends each message back. It shows everything that a
-// protocol needs to become a door of waza serve: this package and one line there.
+// Package echo is a door for tests that sends each message back: the least that a protocol needs
+// to become a door of waza serve. Call [New].
 package echo
 
 import (
@@ -12,14 +12,22 @@ import (
 	"waza/rpc/gateway/door"
 )
 
+// Config configures the door.
+type Config struct {
+	door.Config `yaml:",inline"`
+}
+
+// Defaults returns the Config that serve starts from.
+func Defaults() Config { return Config{door.Defaults()} }
+
 // Server serves the clients of the door.
 type Server struct{ door *door.Door }
 
 // New returns a server, which opens nothing yet. metrics can be nil.
-func New(c door.Config, log *slog.Logger, metrics prometheus.Registerer) (*Server, error) {
+func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Server, error) {
 	s := &Server{}
 	var err error
-	s.door, err = door.New("echo", c, door.Options{Log: log, Metrics: metrics, ShutdownCode: 1001}, http.HandlerFunc(s.handle))
+	s.door, err = door.New("echo", c.Config, door.Options{Log: log, Metrics: metrics, ShutdownCode: 1001}, http.HandlerFunc(s.handle))
 	return s, err
 }
 

@@ -17,10 +17,10 @@ import (
 // Every type of the format is registered with its options.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{
+	require.Subset(t, builtin.Graders.Names(), []string{
 		"text", "code", "file", "diff", "json_schema", "program", "behavior", "action_sequence", "skill_invocation",
 		"tool_constraint", "tool_calls", "trigger", "prompt", "human", "human_calibration",
-	}, builtin.Graders.Names())
+	})
 	for alias, name := range map[string]string{"regex": "text", "keyword": "text", "inline_script": "code", "file_exists": "file", "script": "program", "llm": "prompt"} {
 		k, ok := builtin.Graders.Lookup(alias)
 		require.True(t, ok)

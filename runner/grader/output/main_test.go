@@ -7,4 +7,11 @@ import (
 	"waza/runner/grader/gradertest"
 )
 
-func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Text, File, Diff, JSONSchema)) }
+func TestMain(m *testing.M) {
+	gradertest.Main(m, grader.NewRegistry(
+		Text,
+		File,
+		Diff,
+		JSONSchema,
+	))
+}

@@ -9,8 +9,10 @@ import (
 
 // Door is a door with its configuration.
 type Door struct {
-	// Name is the name of the door and of its block.
+	// Name is the name of the door, of its block and of its flag.
 	Name string
+	// Usage describes the flag, with `ADDR` for its value.
+	Usage string
 	// Config is nil for a door that this version does not implement.
 	Config *door.Config
 	// Path is the path of the URL for clients; empty for any.
@@ -19,16 +21,6 @@ type Door struct {
 	Secret string
 	// LocalOnly restricts the door to this machine, because clients present no secret.
 	LocalOnly bool
-}
-
-// Doors returns all doors, open or not.
-func (c *Config) Doors() []Door {
-	return []Door{
-		{Name: "agents", Config: &c.Agents.Config, Secret: c.agentSecret()},
-		{Name: "jobs", Config: &c.Jobs.Config, Secret: "token"},
-		{Name: "browser", Config: &c.Browser.Config, Path: "/ws", LocalOnly: true},
-		{Name: "router", Config: &c.Router.Config, LocalOnly: true},
-	}
 }
 
 func (c *Config) agentSecret() string {
