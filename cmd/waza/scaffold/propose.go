@@ -100,7 +100,7 @@ func parseProposals(answer string) ([]proposal, error) {
 	}
 	var list []proposal
 	for _, p := range given.Tasks {
-		p.Prompt = text.Clip(strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(p.Prompt, "\uFFFD"), "{{", "{ {")), maxPropose)
+		p.Prompt = text.Clip(strings.TrimSpace(withoutVariables(strings.ToValidUTF8(p.Prompt, "\uFFFD"))), maxPropose)
 		p.Contains, p.NotContains = texts(p.Contains), texts(p.NotContains)
 		if p.Prompt != "" {
 			list = append(list, p)

@@ -30,8 +30,21 @@ func quote(s string) (string, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(strings.ToValidUTF8(s, "\uFFFD"))
-	// JSON allows the control character DEL, YAML does not.
-	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\x7f", `\u007f`), err
+	return escapeForYAML(strings.TrimSpace(b.String())), err
+}
+
+// escapeForYAML escapes the characters that JSON allows between quotes and YAML does not: DEL, the
+// control characters after it, the byte order mark, and two characters that mean nothing.
+func escapeForYAML(quoted string) string {
+	var b strings.Builder
+	for _, r := range quoted {
+		if r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func quoteAll(list []string) (string, error) {

@@ -107,7 +107,7 @@ func (o Options) fromPrompt(c *cli.Context) error {
 	}
 	r := inferred{File: file, Run: run, Words: output.NonNil(wordsOf(trial.Output, prompt)), Tools: output.NonNil(toolsOf(trial)), Skills: output.NonNil(skillsOf(trial))}
 	t := taskData{
-		Name: text.Clip(c.String("testname"), 80), Prompt: strings.ReplaceAll(prompt, "{{", "{ {"), Description: "Made from run " + run + ". The graders accept the agent's behaviour in that run.",
+		Name: text.Clip(c.String("testname"), 80), Prompt: withoutVariables(prompt), Description: "Made from run " + run + ". The graders accept the agent's behaviour in that run.",
 		Tags: tagsOf(c.StringSlice("tags")), Graders: r.graders(),
 	}
 	if t.ID = toName(t.Name); t.ID == "" {
