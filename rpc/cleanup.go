@@ -13,9 +13,12 @@ import (
 
 func cleanupMethods() []*method {
 	return []*method{
-		dispatch.Define("run.rm", dispatch.Long, "Delete a run and everything it recorded. An active run, or one whose record is being changed, is refused.", removeRun),
+		dispatch.Define("run.rm", dispatch.Long,
+			"Delete a run and everything it recorded. An active run, or one whose record is being changed, is refused.",
+			removeRun),
 		dispatch.Define("run.gc", dispatch.Heavy,
-			"Delete leftovers: workspaces of runs whose process was killed, and unfinished files. With keep, olderThan or status, also delete the runs that match all given parameters. "+
+			"Delete leftovers: workspaces of runs whose process was killed, and unfinished files. With keep, olderThan "+
+				"or status, also delete the runs that match all given parameters. "+
 				"Active runs are never deleted. `$/cancelRequest` stops the cleanup; files deleted until then stay deleted.", collectRuns),
 	}
 }
@@ -59,7 +62,10 @@ func (p *collectParams) retention() (catalog.Retention, error) {
 	o := catalog.Retention{Keep: p.Keep, Statuses: p.Status}
 	for _, s := range p.Status {
 		if !slices.Contains(overStatuses, s) {
-			return o, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must contain only " + overStatuses.String(), Data: map[string]any{"known": overStatuses}}
+			return o, &dispatch.ParamError{
+				Parameter: "status", Message: "parameter \"status\" must contain only " + overStatuses.String(),
+				Data: map[string]any{"known": overStatuses},
+			}
 		}
 	}
 	if p.OlderThan != "" {

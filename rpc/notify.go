@@ -11,11 +11,23 @@ import (
 
 // notifications lists all notifications of the server, in the order of the reference documents.
 var notifications = slices.Concat([]dispatch.Entry{
-	{Name: "eval.progress", Doc: "Something happened in a run. The events of one task come in the order in which they happened.", Params: reflect.TypeFor[progressParams]()},
+	{
+		Name:   "eval.progress",
+		Doc:    "Something happened in a run. The events of one task come in the order in which they happened.",
+		Params: reflect.TypeFor[progressParams](),
+	},
 	{Name: "eval.log", Doc: "A message of a run for people.", Params: reflect.TypeFor[logParams]()},
-	{Name: "eval.changed", Doc: "waza read a watched suite, for the first time or after a change. If a run follows, so do its notifications.", Params: reflect.TypeFor[changedParams]()},
+	{
+		Name:   "eval.changed",
+		Doc:    "waza read a watched suite, for the first time or after a change. If a run follows, so do its notifications.",
+		Params: reflect.TypeFor[changedParams](),
+	},
 }, doors.Notifications(), []dispatch.Entry{
-	{Name: "eval.complete", Doc: "A run has ended: the last notification of every run, sent exactly once, also for runs that failed or were cancelled.", Params: reflect.TypeFor[completeParams]()},
+	{
+		Name:   "eval.complete",
+		Doc:    "A run has ended: the last notification of every run, sent exactly once, also for runs that failed or were cancelled.",
+		Params: reflect.TypeFor[completeParams](),
+	},
 })
 
 // progressParams are the parameters of eval.progress. Members that do not apply to an event are
@@ -73,7 +85,8 @@ func notificationOf(runID string, e *record.Event) (method string, params any) {
 	p := &progressParams{
 		RunID: runID, Seq: e.Seq, Event: e.Type,
 		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
-		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached, Comparing: e.Comparing, Comparison: e.Comparison,
+		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
+		Comparing: e.Comparing, Comparison: e.Comparison,
 	}
 	switch e.Type {
 	case record.RunResumed:

@@ -22,7 +22,10 @@ func absolute(parameter, given, folder string) (string, error) {
 	if strings.HasPrefix(strings.ToLower(given), "file:") {
 		var ok bool
 		if path, ok = filePath(given); !ok {
-			return "", &dispatch.ParamError{Parameter: parameter, Message: "parameter \"" + parameter + "\" is not a file URI of this machine", Data: map[string]any{"path": dispatch.Clip(given)}}
+			return "", &dispatch.ParamError{
+				Parameter: parameter, Message: "parameter \"" + parameter + "\" is not a file URI of this machine",
+				Data: map[string]any{"path": dispatch.Clip(given)},
+			}
 		}
 	}
 	if strings.ContainsRune(path, 0) {
@@ -64,7 +67,10 @@ func load(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Sui
 	if err != nil {
 		return nil, nil, err
 	}
-	o := eval.Options{Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent, JudgeModel: lo.judgeModel, JudgeAgent: lo.judgeAgent, ExactTools: lo.exactTools}
+	o := eval.Options{
+		Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent,
+		JudgeModel: lo.judgeModel, JudgeAgent: lo.judgeAgent, ExactTools: lo.exactTools,
+	}
 	if lo.contextDir != "" {
 		if o.ContextDir, err = c.conn.resolve("context_dir", lo.contextDir); err != nil {
 			return nil, nil, err

@@ -87,7 +87,10 @@ func (graderShown) JSONSchema() *jsonschema.Schema {
 	s.Properties.Set("type", &jsonschema.Schema{Type: "string", Description: "As the suite writes it."})
 	s.Properties.Set("kind", &jsonschema.Schema{Type: "string", Description: "The type's canonical name, if the suite uses an alias."})
 	s.Properties.Set("weight", &jsonschema.Schema{Type: "number"})
-	s.Properties.Set("config", &jsonschema.Schema{Type: "object", Description: "The options as written in the suite; they are also members of the grader itself if their names are free."})
+	s.Properties.Set("config", &jsonschema.Schema{
+		Type:        "object",
+		Description: "The options as written in the suite; they are also members of the grader itself if their names are free.",
+	})
 	s.AdditionalProperties = jsonschema.TrueSchema
 	return s
 }

@@ -30,9 +30,12 @@ var (
 		inProgress:    cost{"order: sign of life of its worker", 2 * time.Microsecond, "trial and 5 s", measureCommand, ""},
 		publishResult: cost{"result: publish", 12 * time.Microsecond, "message", measureCommand, ""},
 		takeResult:    cost{"result: delivery and acknowledgement", 12 * time.Microsecond, "message", measureCommand, ""},
-		card:          cost{"card of a worker: put, and delivery to one that watches", 60 * time.Microsecond, "worker and 4 s", measureCommand, ""},
-		put:           cost{"object: put", 2500 * time.Microsecond, "MB", measureCommand, ""},
-		get:           cost{"object: get", 2200 * time.Microsecond, "MB", measureCommand, ""},
+		card: cost{
+			"card of a worker: put, and delivery to one that watches", 60 * time.Microsecond, "worker and 4 s",
+			measureCommand, "",
+		},
+		put: cost{"object: put", 2500 * time.Microsecond, "MB", measureCommand, ""},
+		get: cost{"object: get", 2200 * time.Microsecond, "MB", measureCommand, ""},
 	}
 	three = jetStream{
 		publishOrder:  cost{"order: publish", 23 * time.Microsecond, "order", measureCommand, ""},
@@ -40,15 +43,21 @@ var (
 		inProgress:    cost{"order: sign of life of its worker", 2 * time.Microsecond, "trial and 5 s", measureCommand, ""},
 		publishResult: cost{"result: publish", 30 * time.Microsecond, "message", measureCommand, ""},
 		takeResult:    cost{"result: delivery and acknowledgement", 20 * time.Microsecond, "message", measureCommand, ""},
-		card:          cost{"card of a worker: put, and delivery to one that watches", 145 * time.Microsecond, "worker and 4 s", measureCommand, ""},
-		put:           cost{"object: put", 6600 * time.Microsecond, "MB", measureCommand, ""},
-		get:           cost{"object: get", 1800 * time.Microsecond, "MB", measureCommand, ""},
+		card: cost{
+			"card of a worker: put, and delivery to one that watches", 145 * time.Microsecond, "worker and 4 s",
+			measureCommand, "",
+		},
+		put: cost{"object: put", 6600 * time.Microsecond, "MB", measureCommand, ""},
+		get: cost{"object: get", 1800 * time.Microsecond, "MB", measureCommand, ""},
 	}
 	owner = ownerCosts{
 		send:    cost{"owner: encode and publish an order", 20 * time.Microsecond, "trial", ownerCommand, ""},
 		sign:    cost{"owner: sign an order", 25 * time.Microsecond, "trial", sealCommand, ""},
 		receive: cost{"owner: receive and decode a result", 30 * time.Microsecond, "trial", ownerCommand, ""},
-		journal: cost{"owner: record a trial (journal with group fsync, fold), one at a time", 22 * time.Microsecond, "trial", journalCommand, ""},
+		journal: cost{
+			"owner: record a trial (journal with group fsync, fold), one at a time", 22 * time.Microsecond, "trial",
+			journalCommand, "",
+		},
 	}
 	hop = cost{"network: one way between a server and an owner or worker", 250 * time.Microsecond, "message", "", "a data center"}
 )
@@ -77,8 +86,16 @@ type check struct {
 }
 
 var checks = []check{
-	{"4 workers with 10 slots, trials of 50 ms", design{workers: 4, slots: 10, runs: 1, length: 50 * time.Millisecond, trials: 800, constant: true}, 780, fleetCommand, false},
-	{"4 workers with 25 slots, 40 trials at once, of 200 ms", design{workers: 4, slots: 25, runs: 1, length: 200 * time.Millisecond, depth: 40, trials: 600, constant: true}, 184, fleetCommand, false},
+	{
+		"4 workers with 10 slots, trials of 50 ms",
+		design{workers: 4, slots: 10, runs: 1, length: 50 * time.Millisecond, trials: 800, constant: true}, 780,
+		fleetCommand, false,
+	},
+	{
+		"4 workers with 25 slots, 40 trials at once, of 200 ms",
+		design{workers: 4, slots: 25, runs: 1, length: 200 * time.Millisecond, depth: 40, trials: 600, constant: true},
+		184, fleetCommand, false,
+	},
 	{"2 workers with 25 slots, mock trials of 0 s", design{workers: 2, slots: 25, runs: 1, trials: 20_000}, 53, ownerCommand, true},
 }
 

@@ -57,7 +57,10 @@ func serve(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	options := &server.Options{ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Dir, NoLog: true, NoSigs: true}
+	options := &server.Options{
+		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Dir, NoLog: true,
+		NoSigs: true,
+	}
 	if o.Routes != "" {
 		options.Cluster = server.ClusterOpts{Name: "sim", Host: "127.0.0.1", Port: o.Cluster}
 		options.Routes = server.RoutesFromStr(o.Routes)
@@ -200,7 +203,10 @@ func (b *bench) take(operation string, n int, do func() error) (measured, error)
 	if err := do(); err != nil {
 		return measured{}, fmt.Errorf("%s: %w", operation, err)
 	}
-	m := measured{operation: operation, Wall: float64(time.Since(started).Nanoseconds()) / 1000 / float64(n), Client: (ownCPU() - own) / float64(n)}
+	m := measured{
+		operation: operation, Wall: float64(time.Since(started).Nanoseconds()) / 1000 / float64(n),
+		Client: (ownCPU() - own) / float64(n),
+	}
 	for i, p := range b.processes {
 		used := (cpu(p.Process.Pid) - before[i]) / float64(n)
 		m.Server += used
@@ -216,7 +222,10 @@ func (b *bench) publish(subject string, n, size int) error {
 		body[i] = byte('a' + rand.IntN(26))
 	}
 	for i := range n {
-		if _, err := b.js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("%s.%d", subject, i), Data: body, Header: nats.Header{nats.MsgIdHdr: {fmt.Sprintf("%s/%d", subject, i)}}}); err != nil {
+		if _, err := b.js.PublishMsgAsync(&nats.Msg{
+			Subject: fmt.Sprintf("%s.%d", subject, i), Data: body,
+			Header: nats.Header{nats.MsgIdHdr: {fmt.Sprintf("%s/%d", subject, i)}},
+		}); err != nil {
 			return err
 		}
 	}

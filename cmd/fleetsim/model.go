@@ -39,7 +39,10 @@ const (
 	resources
 )
 
-var resourceNames = [resources]string{"slots", "depth of the runs", "orders stream", "results stream", "object store", "cards of workers", "journal", "owner's processor"}
+var resourceNames = [resources]string{
+	"slots", "depth of the runs", "orders stream", "results stream", "object store", "cards of workers",
+	"journal", "owner's processor",
+}
 
 // demands are the times, in nanoseconds, for which a trial occupies each sequential resource.
 type demands struct {
@@ -93,7 +96,8 @@ func (d design) bounds() (b [resources]float64) {
 	}
 	slot := int64(d.length) + 2*x.hop + x.pullOrder
 	b[slotsResource] = rate(d.workers*d.slots, slot)
-	b[depthResource] = rate(d.population(), int64(d.length)+5*x.hop+x.publishOrder+x.pullOrder+x.publishResult+x.takeResult+x.objects+x.send+x.receive+2*x.journal)
+	b[depthResource] = rate(d.population(),
+		int64(d.length)+5*x.hop+x.publishOrder+x.pullOrder+x.publishResult+x.takeResult+x.objects+x.send+x.receive+2*x.journal)
 	b[ordersResource] = rate(1, x.publishOrder+x.pullOrder)
 	b[resultsResource] = rate(1, x.publishResult+x.takeResult)
 	b[objectsResource] = rate(1, x.objects)
@@ -212,7 +216,8 @@ func simulate(d design, seed uint64) outcome {
 	share := func(busy int64, n int) float64 { return float64(busy) / float64(now) / float64(n) }
 	o.busy[slotsResource] = share(s.slotTime, d.workers*d.slots)
 	o.busy[depthResource] = share(s.inFlight, d.population())
-	o.busy[ordersResource], o.busy[resultsResource], o.busy[objectsResource] = share(s.orders.busy, 1), share(s.results.busy, 1), share(s.objects.busy, 1)
+	o.busy[ordersResource], o.busy[resultsResource], o.busy[objectsResource] = share(s.orders.busy, 1), share(s.results.busy,
+		1), share(s.objects.busy, 1)
 	for i := range d.runs {
 		o.busy[ownerResource] += share(s.owners[i].busy, ownerCores) / float64(d.runs)
 		o.busy[journalResource] += share(s.journals[i].busy, 1) / float64(d.runs)

@@ -56,8 +56,9 @@ func sections() []section {
 		}
 	}
 	many := section{
-		title:  "A thousand workers and ten million trials",
-		before: fmt.Sprintf("%s workers with %d slots, %s trials of %d runs, each with its own owner:", count(manyWorkers), slotsEach, count(manyTrials), manyRuns),
+		title: "A thousand workers and ten million trials",
+		before: fmt.Sprintf("%s workers with %d slots, %s trials of %d runs, each with its own owner:",
+			count(manyWorkers), slotsEach, count(manyTrials), manyRuns),
 		header: []string{"trials of", "replicas", "time of all trials", "trials per second", "efficiency", "bottleneck"},
 	}
 	for _, length := range lengths[:4] {
@@ -67,13 +68,17 @@ func sections() []section {
 		}
 	}
 	files := section{
-		title:  "Large results",
-		before: fmt.Sprintf("Results beyond 256 KB travel through the object store. %s workers with %d slots, %d runs, trials of a minute:", count(manyWorkers), slotsEach, manyRuns),
+		title: "Large results",
+		before: fmt.Sprintf("Results beyond 256 KB travel through the object store. %s workers with %d slots, %d runs, trials of a minute:",
+			count(manyWorkers), slotsEach, manyRuns),
 		header: []string{"per trial", "replicas", "trials per second", "efficiency", "bottleneck"},
 	}
 	for _, megabytes := range []float64{0.1, 0.5, 1, 5} {
 		for _, replicas := range []int{1, 3} {
-			d := enough(design{workers: manyWorkers, slots: slotsEach, runs: manyRuns, length: time.Minute, replicas: replicas, signed: true, objects: megabytes})
+			d := enough(design{
+				workers: manyWorkers, slots: slotsEach, runs: manyRuns, length: time.Minute, replicas: replicas,
+				signed: true, objects: megabytes,
+			})
 			files.rows = append(files.rows, row{[]string{fmt.Sprintf("%g MB", megabytes), fmt.Sprint(replicas)}, d})
 		}
 	}
@@ -160,7 +165,8 @@ const head = `# Scale
 
 After this page you know how many workers and trials a fleet can have, which part is the first bottleneck, and the remedy.
 
-A simulation computed these tables from measured costs. The program is ` + "`cmd/fleetsim`" + `, and ` + "`make scale`" + ` writes this page.
+A simulation computed these tables from measured costs. The program is ` + "`cmd/fleetsim`" + `, and ` +
+	"`make scale`" + ` writes this page.
 [fleet.md](fleet.md) describes fleets.
 
 A trial occupies these resources, one after the other:
@@ -189,7 +195,8 @@ func start() string {
 		}
 		table(&b, []string{fmt.Sprintf("%s MB", count(megabytes)), get(40, one), get(manyWorkers, one), get(manyWorkers, three)})
 	}
-	fmt.Fprintf(&b, "\nThat is the limit of the server's processor: %.0f MB per second. A network of 10 Gbit/s allows about 1,100.\n\n", 1/one.get.value.Seconds())
+	fmt.Fprintf(&b, "\nThat is the limit of the server's processor: %.0f MB per second. A network of 10 Gbit/s allows about 1,100.\n\n",
+		1/one.get.value.Seconds())
 	return b.String()
 }
 
@@ -213,13 +220,27 @@ func advice() string {
 	p("| bottleneck | from | remedy |")
 	p("|---|---|---|")
 	p("| slots | always, in a busy fleet | more workers, or more `--slots` if agents mostly wait for models |")
-	p("| depth of the runs | more than %d workers with %d slots per run | several runs at once. Divide the suite by tags or models: ten runs of a tenth use ten times as many workers |", depth/slotsEach, slotsEach)
-	p("| orders stream | %s trials per second, %s with 3 replicas. %s slots reach that with trials of %s, with 3 replicas of %s | a team (`?team=`) per group of runs. Each team has its own streams, and servers of a cluster share them. Short trials need no fleet: one machine does %s mock trials per second |",
-		number(b[ordersResource]), number(r[ordersResource]), count(manyWorkers*slotsEach), short(shortest(all)), short(shortest(replicated)), number(1/owner.journal.value.Seconds()))
-	p("| results stream | %s trials per second, %s with 3 replicas | the same. Workers put several results into a message, so the orders stream is always the earlier bottleneck |", number(b[resultsResource]), number(r[resultsResource]))
-	p("| object store | %.0f MB per second in and out, %.0f with 3 replicas | smaller results: fewer graders that keep workspaces, shorter outputs of programs. A separate team for suites with large fixtures |", 1/(one.costs().put.value+one.costs().get.value).Seconds(), 1/(replicated.costs().put.value+replicated.costs().get.value).Seconds())
-	p("| owner's processor, journal | %s trials per second of a run on %d cores. The journal alone allows %s | several runs, on several machines. `--fsync never` does not help, because the disk is not the bottleneck |", number(one.bounds()[ownerResource]), ownerCores, number(one.bounds()[journalResource]))
-	p("| cards of workers | %s workers use %.0f %% of the core of their bucket with one run, and %.0f %% with %d runs. The limit is then %s workers | a team per group of workers |", count(manyWorkers), 100*one.cards(), 100*all.cards(), manyRuns, number(manyWorkers/all.cards()))
+	p("| depth of the runs | more than %d workers with %d slots per run | several runs at once. Divide the suite "+
+		"by tags or models: ten runs of a tenth use ten times as many workers |",
+		depth/slotsEach, slotsEach)
+	p("| orders stream | %s trials per second, %s with 3 replicas. %s slots reach that with trials of %s, with 3 "+
+		"replicas of %s | a team (`?team=`) per group of runs. Each team has its own streams, and servers of a "+
+		"cluster share them. Short trials need no fleet: one machine does %s mock trials per second |",
+		number(b[ordersResource]), number(r[ordersResource]), count(manyWorkers*slotsEach), short(shortest(all)),
+		short(shortest(replicated)), number(1/owner.journal.value.Seconds()))
+	p("| results stream | %s trials per second, %s with 3 replicas | the same. Workers put several results into a "+
+		"message, so the orders stream is always the earlier bottleneck |",
+		number(b[resultsResource]), number(r[resultsResource]))
+	p("| object store | %.0f MB per second in and out, %.0f with 3 replicas | smaller results: fewer graders that "+
+		"keep workspaces, shorter outputs of programs. A separate team for suites with large fixtures |",
+		1/(one.costs().put.value+one.costs().get.value).Seconds(),
+		1/(replicated.costs().put.value+replicated.costs().get.value).Seconds())
+	p("| owner's processor, journal | %s trials per second of a run on %d cores. The journal alone allows %s | "+
+		"several runs, on several machines. `--fsync never` does not help, because the disk is not the bottleneck |",
+		number(one.bounds()[ownerResource]), ownerCores, number(one.bounds()[journalResource]))
+	p("| cards of workers | %s workers use %.0f %% of the core of their bucket with one run, and %.0f %% with %d "+
+		"runs. The limit is then %s workers | a team per group of workers |",
+		count(manyWorkers), 100*one.cards(), 100*all.cards(), manyRuns, number(manyWorkers/all.cards()))
 	p("")
 	return s.String()
 }
@@ -227,7 +248,9 @@ func advice() string {
 // constants returns the table of the simulation's inputs.
 func constants() string {
 	var b strings.Builder
-	b.WriteString("## Inputs\n\nThe costs were measured on two cores of a virtual machine with a local disk. Servers are separate processes, and the processor time\nof the leader of a stream counts. A faster machine moves all limits. `cmd/fleetsim/costs.go` contains the numbers.\n\n")
+	b.WriteString("## Inputs\n\nThe costs were measured on two cores of a virtual machine with a local disk. " +
+		"Servers are separate processes, and the processor time\nof the leader of a stream counts. A faster machine " +
+		"moves all limits. `cmd/fleetsim/costs.go` contains the numbers.\n\n")
 	table(&b, []string{"cost", "1 server", "3 replicas", "per", "source"})
 	cell := func(c cost) string {
 		if c.source == "" {
@@ -241,7 +264,9 @@ func constants() string {
 	for _, c := range append(owner.list(), hop) {
 		table(&b, []string{c.name, c.value.String(), "the same", c.per, cell(c)})
 	}
-	fmt.Fprintf(&b, "\nAn order has %d bytes, a result %s, a card %d. A worker sends a sign of life for an order every %v, and renews its card every %v.\n", orderBytes, count(resultBytes), cardBytes, lost/3, beat)
+	fmt.Fprintf(&b, "\nAn order has %d bytes, a result %s, a card %d. A worker sends a sign of life for an order "+
+		"every %v, and renews its card every %v.\n",
+		orderBytes, count(resultBytes), cardBytes, lost/3, beat)
 	return b.String()
 }
 
@@ -256,7 +281,8 @@ func number(x float64) string {
 // reality returns the section that compares the simulation with real fleets.
 func reality() string {
 	var b strings.Builder
-	b.WriteString("\n## Comparison with real fleets\n\nThese fleets ran on the machine of the table above, with server, owner and workers together on its two cores:\n\n")
+	b.WriteString("\n## Comparison with real fleets\n\nThese fleets ran on the machine of the table above, with " +
+		"server, owner and workers together on its two cores:\n\n")
 	table(&b, []string{"fleet", "number", "simulated", "measured", "source"})
 	for _, c := range checks {
 		unit, simulated := "trials per second", number(simulate(c.design, 1).rate)
@@ -268,7 +294,9 @@ func reality() string {
 		}
 		table(&b, []string{c.what, unit, simulated, number(c.measured), "`" + c.source + "`"})
 	}
-	b.WriteString("\nTests compare these numbers within a factor of two, because the tests share their machine. They compare the simulation with the bounds\nof the utilization law within 5 %. The simulation does not model that real workers send several results in a message.\n")
+	b.WriteString("\nTests compare these numbers within a factor of two, because the tests share their machine. " +
+		"They compare the simulation with the bounds\nof the utilization law within 5 %. The simulation does not " +
+		"model that real workers send several results in a message.\n")
 	return b.String()
 }
 

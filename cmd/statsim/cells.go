@@ -61,7 +61,10 @@ func withBaseline(rng *rand.Rand, tasks, trials int, without, with float64) *rec
 		task := tally.NewTask(&rec.Tasks[i], 1)
 		for n := range trials {
 			score := float64(draw(rng, rate, 1))
-			res := &record.Trial{TrialNum: n + 1, Verdict: record.Failed, Score: &score, Graders: []record.Grade{{Name: "grader", Score: score, Passed: score == 1, Weight: 1}}}
+			res := &record.Trial{
+				TrialNum: n + 1, Verdict: record.Failed, Score: &score,
+				Graders: []record.Grade{{Name: "grader", Score: score, Passed: score == 1, Weight: 1}},
+			}
 			if score == 1 {
 				res.Verdict = record.Passed
 			}
@@ -97,7 +100,8 @@ func baselines() []experiment {
 	list := append(byEvent(designs), found...)
 	for _, suites := range []int{3, 10} {
 		list = append(list, experiment{
-			what: "--baseline fails a command whose skills have no effect", design: fmt.Sprintf("%d suites, 10 tasks, 5 trials, 50 %% pass with and without skills", suites), most: 0.025, times: 1000,
+			what:   "--baseline fails a command whose skills have no effect",
+			design: fmt.Sprintf("%d suites, 10 tasks, 5 trials, 50 %% pass with and without skills", suites), most: 0.025, times: 1000,
 			run: func(rng *rand.Rand, times int) float64 {
 				return count(times, func() bool {
 					var results []*record.BaselineResult
@@ -119,8 +123,9 @@ func gateRule() []experiment {
 	for _, trials := range []int{1, 2, 3, 5} {
 		for _, rate := range []float64{0.5, 0.9} {
 			list = append(list, experiment{
-				what: "gate rule fails for a task that did not change", design: fmt.Sprintf("%s, %.0f %% pass", text.Count(trials, "trial", "trials"), 100*rate),
-				times: 10_000, most: compare.ChanceOfCollapse(trials, trials), run: func(rng *rand.Rand, times int) float64 {
+				what:   "gate rule fails for a task that did not change",
+				design: fmt.Sprintf("%s, %.0f %% pass", text.Count(trials, "trial", "trials"), 100*rate),
+				times:  10_000, most: compare.ChanceOfCollapse(trials, trials), run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						before, now := draw(rng, rate, trials), draw(rng, rate, trials)
 						return before == trials && now == 0

@@ -127,7 +127,10 @@ func alarms() []experiment {
 			return compared(rng, r, r)
 		}
 		designs = append(designs, together(fmt.Sprintf("%d tasks, %s", tasks, design), 500, draw,
-			event[*compare.RunComparison]{"false alarm of some task", 0, 0.05, share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 })},
+			event[*compare.RunComparison]{
+				"false alarm of some task", 0, 0.05,
+				share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 }),
+			},
 			event[*compare.RunComparison]{"false alarm of the suite", 0, 0.05, share(func(c *compare.RunComparison) bool {
 				return c.Outcome == compare.OutcomeBetter || c.Outcome == compare.OutcomeWorse
 			})},
@@ -142,7 +145,8 @@ func alarms() []experiment {
 				add(fmt.Sprintf("stopping, N %d, threshold %g", n, threshold), run{trials: n, threshold: threshold, stopping: 0.95}, tasks)
 			}
 		}
-		add("stopping, N 50, threshold 0.8, 10 % in error, scores", run{trials: 50, threshold: 0.8, stopping: 0.95, errors: 0.1, scores: true}, tasks)
+		add("stopping, N 50, threshold 0.8, 10 % in error, scores",
+			run{trials: 50, threshold: 0.8, stopping: 0.95, errors: 0.1, scores: true}, tasks)
 	}
 	return byEvent(designs)
 }
@@ -159,7 +163,9 @@ func findings() []experiment {
 			}
 			r := run{trials: n, threshold: 0.8, stopping: stopping}
 			list = append(list,
-				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
+				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 300, run: func(
+					rng *rand.Rand, times int,
+				) float64 {
 					found := 0.0
 					for range times {
 						c := compareFall(rng, r, 3, 0.95, 0.4)
@@ -171,7 +177,9 @@ func findings() []experiment {
 					}
 					return found
 				}},
-				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(rng *rand.Rand, times int) float64 {
+				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(
+					rng *rand.Rand, times int,
+				) float64 {
 					return count(times, func() bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse })
 				}},
 			)
@@ -204,7 +212,8 @@ func needed() []experiment {
 	for _, tasks := range []int{1, 10} {
 		for _, rates := range [][2]float64{{0.9, 0.5}, {1, 0.7}, {0.5, 0.2}} {
 			list = append(list, experiment{
-				what: "decided with the trials that were asked for", design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 1000,
+				what:   "decided with the trials that were asked for",
+				design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 1000,
 				run: func(rng *rand.Rand, times int) float64 {
 					n := trialsToDecide(tasks, rates)
 					a, b := run{trials: n, threshold: 1}, run{trials: n, threshold: 1}

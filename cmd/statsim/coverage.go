@@ -37,7 +37,8 @@ func rates() []experiment {
 		for _, threshold := range []float64{0.5, 0.8, 1} {
 			rule := stats.StoppingRule{Trials: trials, Threshold: threshold, Confidence: 0.95}
 			list = append(list, experiment{
-				what: "pass rate of a task that could stop early", design: fmt.Sprintf("N %d, threshold %g, any rate", trials, threshold), least: 0.95, times: 10_000,
+				what:   "pass rate of a task that could stop early",
+				design: fmt.Sprintf("N %d, threshold %g, any rate", trials, threshold), least: 0.95, times: 10_000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						p := rng.Float64()
@@ -138,7 +139,8 @@ func stoppedRates() []experiment {
 		for _, threshold := range []float64{0.5, 0.8, 1} {
 			rule := stats.StoppingRule{Trials: 50, Threshold: threshold, Confidence: 0.95}
 			list = append(list, experiment{
-				what: "mean pass rate over tasks that could stop early", design: fmt.Sprintf("%d tasks of any rate, N 50, threshold %g", tasks, threshold), least: 0.94, times: 2000,
+				what:   "mean pass rate over tasks that could stop early",
+				design: fmt.Sprintf("%d tasks of any rate, N 50, threshold %g", tasks, threshold), least: 0.94, times: 2000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						var values []float64
@@ -218,7 +220,8 @@ func scores() []experiment {
 	for _, tasks := range []int{2, 10, 40} {
 		for _, n := range []int{1, 3, 10} {
 			list = append(list, experiment{
-				what: "mean score of a suite", design: fmt.Sprintf("%d tasks of different scores, %s", tasks, text.Count(n, "trial", "trials")), least: 0.95, times: 4000,
+				what:   "mean score of a suite",
+				design: fmt.Sprintf("%d tasks of different scores, %s", tasks, text.Count(n, "trial", "trials")), least: 0.95, times: 4000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						var list []stats.Part
@@ -303,7 +306,9 @@ func ratios() []experiment {
 		for _, tasks := range []int{1, 10} {
 			for _, n := range []int{2, 5, 20} {
 				e := experiment{
-					what: "ratio of time, tokens or cost", design: fmt.Sprintf("logarithms spread by %g; %d tasks, %s", spread, tasks, text.Count(n, "trial", "trials")), least: 0.92, times: 4000,
+					what:   "ratio of time, tokens or cost",
+					design: fmt.Sprintf("logarithms spread by %g; %d tasks, %s", spread, tasks, text.Count(n, "trial", "trials")),
+					least:  0.92, times: 4000,
 					run: func(rng *rand.Rand, times int) float64 {
 						return count(times, func() bool {
 							var list []stats.Amounts
@@ -333,7 +338,10 @@ func ratios() []experiment {
 // agreement measures the interval of kappa.
 func agreement() []experiment {
 	var list []experiment
-	for _, cells := range [][4]float64{{0.45, 0.05, 0.05, 0.45}, {0.25, 0.25, 0.25, 0.25}, {0.85, 0.05, 0.05, 0.05}, {0.5, 0.005, 0.005, 0.49}, {0.4, 0.3, 0, 0.3}} {
+	for _, cells := range [][4]float64{
+		{0.45, 0.05, 0.05, 0.45}, {0.25, 0.25, 0.25, 0.25}, {0.85, 0.05, 0.05, 0.05}, {0.5, 0.005, 0.005, 0.49},
+		{0.4, 0.3, 0, 0.3},
+	} {
 		reference, other := cells[0]+cells[1], cells[0]+cells[2]
 		chance := reference*other + (1-reference)*(1-other)
 		kappa := (cells[0] + cells[3] - chance) / (1 - chance)

@@ -38,7 +38,8 @@ func suites() []experiment {
 	for _, d := range []struct{ tasks, trials int }{{2, 1}, {2, 20}, {5, 3}, {10, 1}, {20, 5}, {40, 1}, {50, 20}, {300, 1}, {300, 3}} {
 		for _, p := range oneRun {
 			list = append(list, experiment{
-				what: "pass rate and score of a suite", design: fmt.Sprintf("%d tasks, %s; %s", d.tasks, text.Count(d.trials, "trial", "trials"), p.name), least: 0.94,
+				what:   "pass rate and score of a suite",
+				design: fmt.Sprintf("%d tasks, %s; %s", d.tasks, text.Count(d.trials, "trial", "trials"), p.name), least: 0.94,
 				run: func(*rand.Rand, int) float64 { return countedCoverage(d.tasks, d.trials, p) },
 			})
 		}
@@ -46,7 +47,8 @@ func suites() []experiment {
 	for _, tasks := range []int{2, 5, 10, 40, 300} {
 		for _, p := range oneRun {
 			list = append(list, experiment{
-				what: "score of a suite with unequal numbers of trials", design: fmt.Sprintf("%d tasks, 1 to 20 trials; %s", tasks, p.name), least: 0.94, times: 2000,
+				what:   "score of a suite with unequal numbers of trials",
+				design: fmt.Sprintf("%d tasks, 1 to 20 trials; %s", tasks, p.name), least: 0.94, times: 2000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						var parts []stats.Part
@@ -131,7 +133,10 @@ var twoRuns = []pattern{
 	{"all rates 0.5", constant(0.5, 0.5)},
 	{"all rates 0.95", constant(0.95, 0.95)},
 	{"rates from 0 to 1, unchanged", func(i, n int) (float64, float64) { r := (float64(i) + 0.5) / float64(n); return r, r }},
-	{"half the tasks always fail, the others fall from 1 to 0.9", func(i, _ int) (float64, float64) { x := float64(i % 2); return x, 0.9 * x }},
+	{
+		"half the tasks always fail, the others fall from 1 to 0.9",
+		func(i, _ int) (float64, float64) { x := float64(i % 2); return x, 0.9 * x },
+	},
 	{"rates that change by up to ±1", func(i, n int) (float64, float64) {
 		return (float64(i) + 0.5) / float64(n), float64(i*3%n) / float64(max(1, n-1))
 	}},
@@ -203,7 +208,10 @@ var tenPoints = []pattern{
 		}
 		return 0.9, 0.9
 	}},
-	{"half the tasks always fail, the others fall from 1 to 0.8", func(i, _ int) (float64, float64) { x := float64(i % 2); return x, 0.8 * x }},
+	{
+		"half the tasks always fail, the others fall from 1 to 0.8",
+		func(i, _ int) (float64, float64) { x := float64(i % 2); return x, 0.8 * x },
+	},
 }
 
 // equivalence measures how often waza calls two runs the same within 10 points although the
@@ -216,7 +224,9 @@ func equivalence() []experiment {
 				continue // a pattern of several tasks
 			}
 			list = append(list, experiment{
-				what: "the same within 10 points, at a difference of 10", design: fmt.Sprintf("%s, %s; %s", text.Count(d.tasks, "task", "tasks"), text.Count(d.trials, "trial", "trials"), p.name), most: 0.025, times: 1000,
+				what:   "the same within 10 points, at a difference of 10",
+				design: fmt.Sprintf("%s, %s; %s", text.Count(d.tasks, "task", "tasks"), text.Count(d.trials, "trial", "trials"), p.name),
+				most:   0.025, times: 1000,
 				run: func(rng *rand.Rand, times int) float64 {
 					return count(times, func() bool {
 						pairs, _ := drawnPairs(rng, p, d.tasks, d.trials, false)
@@ -228,7 +238,8 @@ func equivalence() []experiment {
 		}
 	}
 	list = append(list, experiment{
-		what: "waza compare prints the same, at a difference of 10", design: "300 tasks, 1 trial; all rates from 0.5 to 0.6", most: 0.025, times: 500,
+		what:   "waza compare prints the same, at a difference of 10",
+		design: "300 tasks, 1 trial; all rates from 0.5 to 0.6", most: 0.025, times: 500,
 		run: func(rng *rand.Rand, times int) float64 {
 			a, b := run{trials: 1, threshold: 1}, run{trials: 1, threshold: 1}
 			for range 300 {
@@ -250,7 +261,10 @@ func worstEquivalence(n int) float64 {
 	for a := range n + 1 {
 		for b := range n + 1 {
 			if math.Abs(float64(a-b)) <= 0.1*float64(n) {
-				e, _ := stats.Difference([]stats.PartPair{{A: stats.RatePart(stats.Share{Passed: a, N: n}), B: stats.RatePart(stats.Share{Passed: b, N: n})}}, 0.95)
+				e, _ := stats.Difference([]stats.PartPair{
+					{A: stats.RatePart(stats.Share{Passed: a, N: n}), B: stats.RatePart(stats.Share{Passed: b, N: n})},
+				},
+					0.95)
 				within[[2]int{a, b}] = tally.Within(record.Contrast{Interval: &e.Interval}, 0.1)
 			}
 		}

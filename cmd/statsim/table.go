@@ -44,7 +44,9 @@ func together[T any](design string, times int, draw func(*rand.Rand) T, events .
 	drawn := 0
 	var list []experiment
 	for i, e := range events {
-		list = append(list, experiment{what: e.what, design: design, least: e.least, most: e.most, times: times, run: func(_ *rand.Rand, times int) float64 {
+		list = append(list, experiment{what: e.what, design: design, least: e.least, most: e.most, times: times, run: func(
+			_ *rand.Rand, times int,
+		) float64 {
 			mu.Lock()
 			defer mu.Unlock()
 			if drawn != times {
@@ -201,7 +203,10 @@ func broken(rows []row) error {
 // experiments returns all experiments, in the order of the table.
 func experiments() []experiment {
 	var list []experiment
-	for _, of := range []func() []experiment{stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios, agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselines, gateRule} {
+	for _, of := range []func() []experiment{
+		stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios,
+		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselines, gateRule,
+	} {
 		list = append(list, of()...)
 	}
 	return list

@@ -63,7 +63,11 @@ func (d drawnTuning) result() *record.TuneResult {
 	for c := range d.truth {
 		cell := &record.Cell{Name: fmt.Sprint(c), Params: map[string]any{"temperature": c}}
 		for i, task := range d.scores {
-			rec.Tasks = append(rec.Tasks, record.TaskRef{ID: fmt.Sprintf("%d[%d]", i, c), Task: fmt.Sprint(i), Cell: cell, Groups: []string{cell.Name}, First: 1, Trials: max(1, len(task[c]))})
+			rec.Tasks = append(rec.Tasks,
+				record.TaskRef{
+					ID: fmt.Sprintf("%d[%d]", i, c), Task: fmt.Sprint(i), Cell: cell, Groups: []string{cell.Name},
+					First: 1, Trials: max(1, len(task[c])),
+				})
 			scores = append(scores, task[c])
 		}
 	}
@@ -113,7 +117,10 @@ func tunings() []tuning {
 	var list []tuning
 	for _, cells := range []int{3, 12, 50, 101} {
 		for _, size := range [][2]int{{10, 1}, {5, 3}, {40, 1}, {2, 10}} {
-			list = append(list, tuning{"equal cells, rate 0.5", cells, size[0], size[1], func(int, int, float64) float64 { return 0.5 }, every, false})
+			list = append(list, tuning{
+				"equal cells, rate 0.5", cells, size[0], size[1], func(int, int, float64) float64 { return 0.5 }, every,
+				false,
+			})
 		}
 		list = append(list,
 			tuning{"equal cells, any rates", cells, 10, 3, func(_, _ int, own float64) float64 { return own }, every, false},
@@ -163,14 +170,18 @@ func cellsOfTunings() []experiment {
 		if strings.HasPrefix(t.name, "cells") {
 			times = 500
 		}
-		list = append(list, experiment{what: "some cell called worse that is not", design: t.design(), most: 0.05, times: times, run: func(rng *rand.Rand, times int) float64 {
+		list = append(list, experiment{what: "some cell called worse that is not", design: t.design(), most: 0.05, times: times, run: func(
+			rng *rand.Rand, times int,
+		) float64 {
 			return count(times, func() bool { return t.worseOf(t.draw(rng)) })
 		}})
 		promised := overstated
 		if t.uneven {
 			promised = 0
 		}
-		selected = append(selected, together(t.design(), map[int]int{3: 1000, 12: 500, 50: 250, 101: 250}[t.cells], func(rng *rand.Rand) selection {
+		selected = append(selected, together(t.design(), map[int]int{3: 1000, 12: 500, 50: 250, 101: 250}[t.cells], func(
+			rng *rand.Rand,
+		) selection {
 			d := t.draw(rng)
 			r := d.result()
 			best, err := strconv.Atoi(r.Best)
@@ -210,8 +221,14 @@ func leftOut() []experiment {
 			}
 			return d.result()
 		},
-			event[*record.TuneResult]{"a cell whose hardest task is in error is the best", 0, float64(c.errored) / float64(c.cells), share(func(r *record.TuneResult) bool { return errored(r.Best) })},
-			event[*record.TuneResult]{"some cell called worse, hardest task in error", 0, 0.05, share(func(r *record.TuneResult) bool { return len(r.Rivals) < c.cells-1 })},
+			event[*record.TuneResult]{
+				"a cell whose hardest task is in error is the best", 0, float64(c.errored) / float64(c.cells),
+				share(func(r *record.TuneResult) bool { return errored(r.Best) }),
+			},
+			event[*record.TuneResult]{
+				"some cell called worse, hardest task in error", 0, 0.05,
+				share(func(r *record.TuneResult) bool { return len(r.Rivals) < c.cells-1 }),
+			},
 		))
 	}
 	return byEvent(designs)

@@ -10,7 +10,8 @@ import (
 func fleetMethods() []*dispatch.Method[*Request] {
 	return []*dispatch.Method[*Request]{
 		dispatch.Define("fleet.get", dispatch.Heavy,
-			"Report the state of this user's fleet: its workers, the waiting orders, and the runs they belong to. The fleet is the one in the daemon's WAZA_FLEET, "+
+			"Report the state of this user's fleet: its workers, the waiting orders, and the runs they belong to. The "+
+				"fleet is the one in the daemon's WAZA_FLEET, "+
 				"or else the embedded one, if it was ever used. Users of /rpc who are neither the owner nor an admin get no fleet.", getFleet),
 	}
 }

@@ -106,7 +106,8 @@ func newComparison(c *compare.RunComparison) *comparison {
 	r := &comparison{
 		Outcome: string(c.Outcome), P: round(c.P), Compared: c.Compared, Improved: c.Improved, Regressed: c.Regressed,
 		Unchanged: c.Unchanged, NoDifference: c.NoDifference, Undecided: c.Undecided, Lost: c.Verdicts.Lost, Won: c.Verdicts.Won,
-		PassRate: contrastOf(c.PassRate), Score: contrastOf(c.Score), DurationMS: ratioOf(c.DurationMS), Tokens: ratioOf(c.Tokens), CostUSD: ratioOf(c.CostUSD),
+		PassRate: contrastOf(c.PassRate), Score: contrastOf(c.Score), DurationMS: ratioOf(c.DurationMS),
+		Tokens: ratioOf(c.Tokens), CostUSD: ratioOf(c.CostUSD),
 		Tasks: []taskChange{}, OnlyBase: firstNames(c.OnlyReference), OnlyRun: firstNames(c.OnlyRun),
 	}
 	var ids []string
@@ -129,13 +130,16 @@ func newComparison(c *compare.RunComparison) *comparison {
 }
 
 // classOrder sorts the tasks that need attention first.
-var classOrder = map[record.Class]int{record.Regressed: 0, record.Improved: 1, record.Undecided: 2, record.NoDifference: 3, record.Unchanged: 4}
+var classOrder = map[record.Class]int{
+	record.Regressed: 0, record.Improved: 1, record.Undecided: 2, record.NoDifference: 3, record.Unchanged: 4,
+}
 
 // changes lists the tasks that differ.
 func (r *comparison) changes(tasks []compare.TaskComparison) {
 	var differ []compare.TaskComparison
 	for _, t := range tasks {
-		if t.PassRate.Difference != 0 || t.Class == record.Regressed || t.Class == record.Improved || t.Class == record.Undecided || t.Changed != "" {
+		if t.PassRate.Difference != 0 || t.Class == record.Regressed || t.Class == record.Improved ||
+			t.Class == record.Undecided || t.Changed != "" {
 			differ = append(differ, t)
 		}
 	}
@@ -143,7 +147,10 @@ func (r *comparison) changes(tasks []compare.TaskComparison) {
 		return cmp.Or(cmp.Compare(classOrder[a.Class], classOrder[b.Class]), cmp.Compare(a.PassRate.Difference, b.PassRate.Difference))
 	})
 	for _, t := range differ {
-		change := taskChange{TaskID: t.ID, Class: string(t.Class), P: round(t.P), PassRate: *contrastOf(&t.PassRate), Score: contrastOf(t.Score), Changed: t.Changed}
+		change := taskChange{
+			TaskID: t.ID, Class: string(t.Class), P: round(t.P), PassRate: *contrastOf(&t.PassRate),
+			Score: contrastOf(t.Score), Changed: t.Changed,
+		}
 		if t.Needed != nil {
 			change.Trials = t.Needed.Trials
 		}
@@ -220,12 +227,16 @@ func (s runTools) history(ctx context.Context, _ *sdk.CallToolRequest, in histor
 		return nil, err
 	}
 	var h history.History
-	if err := s.daemon.call(ctx, "task.history", withoutEmpty(map[string]any{"path": path, "taskId": in.TaskID, "limit": cmp.Or(in.Limit, usual)}), &h); err != nil {
+	if err := s.daemon.call(ctx, "task.history",
+		withoutEmpty(map[string]any{"path": path, "taskId": in.TaskID, "limit": cmp.Or(in.Limit, usual)}), &h); err != nil {
 		return nil, err
 	}
 	r := &suiteHistory{Suite: shorten(h.Suite.Name, 100), Runs: []pastRun{}, Tasks: []taskHistory{}}
 	for _, run := range h.Runs {
-		r.Runs = append(r.Runs, pastRun{run.RunID, string(run.Status), run.StartedAt.UTC().Format("2006-01-02T15:04:05Z"), cmp.Or(run.Model, run.Agent), damageText(run.Damage)})
+		r.Runs = append(r.Runs, pastRun{
+			run.RunID, string(run.Status), run.StartedAt.UTC().Format("2006-01-02T15:04:05Z"),
+			cmp.Or(run.Model, run.Agent), damageText(run.Damage),
+		})
 	}
 	for _, t := range h.Tasks[:min(len(h.Tasks), usualTasks)] {
 		r.Tasks = append(r.Tasks, historyOf(&t))

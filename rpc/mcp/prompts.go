@@ -34,7 +34,8 @@ func (s *server) addPrompts() {
 			return fmt.Sprintf(`Find out why a task did not pass:
 1. Call waza_run_result with run_id %[1]s%[2]s and read the reasons of the graders.
 2. Call waza_run_transcript with run_id %[1]s%[2]s and follow what the agent did, page by page where you need more.
-3. Explain in a few sentences what went wrong first, and what caused it: the agent, its skill, the task, a grader or the environment. Quote the line of the transcript that shows it, and propose one change.`, a["run_id"], task)
+3. Explain in a few sentences what went wrong first, and what caused it: the agent, its skill, the task, a grader or the environment. Quote the line of the transcript that shows it, and propose one change.`,
+				a["run_id"], task)
 		})
 	s.prompt("improve_skill", "Improve a skill", "Change a skill until its suite passes, and prove that it improved.",
 		[]*sdk.PromptArgument{{Name: "suite", Title: "Suite", Description: "File of the suite.", Required: true}},
@@ -60,7 +61,10 @@ func (s *server) prompt(name, title, doc string, arguments []*sdk.PromptArgument
 				}
 				given[a.Name] = shorten(value, 500)
 			}
-			return &sdk.GetPromptResult{Description: doc, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: message(given)}}}}, nil
+			return &sdk.GetPromptResult{
+				Description: doc,
+				Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: message(given)}}},
+			}, nil
 		})
 }
 

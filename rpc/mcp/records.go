@@ -103,8 +103,10 @@ func (s recordTools) listRuns(ctx context.Context, _ *sdk.CallToolRequest, in ru
 	for _, info := range infos {
 		tokens, cost := s.spentBy(info.RunID)
 		line := runLine{
-			ID: info.RunID, Spec: shorten(info.Suite.Name, 100), Model: info.Model, Outcome: outcomeOfRun(&info), PassCount: info.Tasks.Passed, TaskCount: info.Tasks.Total,
-			Tokens: tokens, Cost: cost, Duration: secondsOf(&info), Timestamp: info.StartedAt.UTC().Format(time.RFC3339), Source: s.relative(info.Suite.Path), Damage: damageText(info.Damage),
+			ID: info.RunID, Spec: shorten(info.Suite.Name, 100), Model: info.Model, Outcome: outcomeOfRun(&info),
+			PassCount: info.Tasks.Passed, TaskCount: info.Tasks.Total,
+			Tokens: tokens, Cost: cost, Duration: secondsOf(&info), Timestamp: info.StartedAt.UTC().Format(time.RFC3339),
+			Source: s.relative(info.Suite.Path), Damage: damageText(info.Damage),
 		}
 		if h, err := s.runner.Catalog().Run(info.RunID); err == nil {
 			line.JudgeModel = h.Record().Config.JudgeModel

@@ -29,7 +29,10 @@ const (
 
 func (s *server) addResources() {
 	const asJSON = "application/json"
-	list := &sdk.Resource{URI: suitesURI, Name: "suites", Title: "Suites", MIMEType: asJSON, Description: "The suites below the server's directory."}
+	list := &sdk.Resource{
+		URI: suitesURI, Name: "suites", Title: "Suites", MIMEType: asJSON,
+		Description: "The suites below the server's directory.",
+	}
 	s.mcp.AddResource(list, s.read(asJSON, func(ctx context.Context, _ []string) (any, error) {
 		return suiteTools{s}.listSuites(ctx, nil, dirInput{})
 	}))
@@ -38,9 +41,16 @@ func (s *server) addResources() {
 		return recordTools{s}.listRuns(ctx, nil, runsInput{})
 	}))
 
-	template := &sdk.ResourceTemplate{URITemplate: suiteURI, Name: "suite", Title: "A suite", MIMEType: "application/yaml", Description: "The file of a suite; slashes in its path are written %2F."}
-	s.mcp.AddResourceTemplate(template, s.read(template.MIMEType, func(_ context.Context, at []string) (any, error) { return s.readSuite(at[0]) }))
-	template = &sdk.ResourceTemplate{URITemplate: runURI, Name: "run", Title: "A run", MIMEType: asJSON, Description: "The result of a run, as waza_run_result returns it."}
+	template := &sdk.ResourceTemplate{
+		URITemplate: suiteURI, Name: "suite", Title: "A suite", MIMEType: "application/yaml",
+		Description: "The file of a suite; slashes in its path are written %2F.",
+	}
+	s.mcp.AddResourceTemplate(template,
+		s.read(template.MIMEType, func(_ context.Context, at []string) (any, error) { return s.readSuite(at[0]) }))
+	template = &sdk.ResourceTemplate{
+		URITemplate: runURI, Name: "run", Title: "A run", MIMEType: asJSON,
+		Description: "The result of a run, as waza_run_result returns it.",
+	}
 	s.mcp.AddResourceTemplate(template, s.read(asJSON, func(_ context.Context, at []string) (any, error) {
 		h, err := s.find(at[0])
 		if err != nil {
@@ -48,7 +58,10 @@ func (s *server) addResources() {
 		}
 		return runTools{s}.digest(h, digestOptions{})
 	}))
-	template = &sdk.ResourceTemplate{URITemplate: transcriptURI, Name: "transcript", Title: "A transcript", MIMEType: asJSON, Description: "The first page of what the agent did in a trial, as waza_run_transcript returns it."}
+	template = &sdk.ResourceTemplate{
+		URITemplate: transcriptURI, Name: "transcript", Title: "A transcript", MIMEType: asJSON,
+		Description: "The first page of what the agent did in a trial, as waza_run_transcript returns it.",
+	}
 	s.mcp.AddResourceTemplate(template, s.read(asJSON, func(ctx context.Context, at []string) (any, error) {
 		if len(at) < 5 {
 			return nil, errNoResource

@@ -230,7 +230,10 @@ func (s runTools) runStatus(ctx context.Context, _ *sdk.CallToolRequest, in runI
 	if err != nil {
 		return nil, err
 	}
-	r := &runState{ID: h.ID(), Status: foreignStatus(status.Status), Error: shorten(status.Error, maxSentence), Damage: damageText(status.Damage), TrialsDone: p.Trials.Done()}
+	r := &runState{
+		ID: h.ID(), Status: foreignStatus(status.Status), Error: shorten(status.Error, maxSentence),
+		Damage: damageText(status.Damage), TrialsDone: p.Trials.Done(),
+	}
 	for _, t := range h.Record().Tasks {
 		if t.Role == record.RoleTask {
 			r.TrialsTotal += t.Trials
@@ -290,7 +293,10 @@ func newProgress(req *sdk.CallToolRequest, rec *record.Run) *progress {
 	if token == nil {
 		return nil
 	}
-	p := &progress{news: make(chan sdk.ProgressNotificationParams, 1), over: make(chan struct{}), sent: make(chan struct{}), token: token, state: replay.NewFollower(rec, nil)}
+	p := &progress{
+		news: make(chan sdk.ProgressNotificationParams, 1), over: make(chan struct{}), sent: make(chan struct{}),
+		token: token, state: replay.NewFollower(rec, nil),
+	}
 	go p.send(req.Session)
 	p.notify("run " + rec.RunID + " started")
 	return p
@@ -317,12 +323,16 @@ func (p *progress) add(e *record.Event) {
 	if e.Trial == nil { // the run was resumed
 		return
 	}
-	p.notify(fmt.Sprintf("%d of %s done; %s trial %d: %s", p.done, text.Count(p.state.AllTrials().Total, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
+	p.notify(fmt.Sprintf("%d of %s done; %s trial %d: %s", p.done,
+		text.Count(p.state.AllTrials().Total, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
 }
 
 // notify replaces the unsent progress.
 func (p *progress) notify(message string) {
-	news := sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: float64(p.done), Total: float64(max(p.state.AllTrials().Total, p.done)), Message: message}
+	news := sdk.ProgressNotificationParams{
+		ProgressToken: p.token, Progress: float64(p.done), Total: float64(max(p.state.AllTrials().Total, p.done)),
+		Message: message,
+	}
 	select {
 	case <-p.news:
 	default:

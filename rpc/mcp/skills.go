@@ -56,7 +56,11 @@ func (s suiteTools) checkSkill(_ context.Context, _ *sdk.CallToolRequest, in ski
 	if err != nil {
 		return nil, err
 	}
-	found, err := readiness.Check(dir, readiness.Options{Vocabulary: s.runner.Planner().Vocabulary(), Suites: &readiness.Suites{Project: project, Dir: s.dir}, Shown: s.relative})
+	found, err := readiness.Check(dir,
+		readiness.Options{
+			Vocabulary: s.runner.Planner().Vocabulary(), Suites: &readiness.Suites{Project: project, Dir: s.dir},
+			Shown: s.relative,
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -221,7 +221,10 @@ func (c *connection) start(id jsonrpc.ID) error {
 	case c.inFlight[id]:
 		return &jsonrpc.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: a request with this id has no reply yet"}
 	case len(c.inFlight) >= maxInFlight:
-		return &jsonrpc.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("Server busy or limit exceeded: %d requests have no reply yet", maxInFlight)}
+		return &jsonrpc.Error{
+			Code:    wire.CodeBusy,
+			Message: fmt.Sprintf("Server busy or limit exceeded: %d requests have no reply yet", maxInFlight),
+		}
 	}
 	c.inFlight[id] = true
 	return nil

@@ -143,7 +143,8 @@ func (s suiteTools) validateSuite(ctx context.Context, _ *sdk.CallToolRequest, i
 		Valid       bool
 		Diagnostics decode.Diagnostics
 	}
-	if err := s.daemon.call(ctx, "eval.validate", withoutEmpty(map[string]any{"path": path, "executor": in.Executor, "agent": in.Agent}), &found); err != nil {
+	if err := s.daemon.call(ctx, "eval.validate",
+		withoutEmpty(map[string]any{"path": path, "executor": in.Executor, "agent": in.Agent}), &found); err != nil {
 		return nil, err
 	}
 	r := &validation{Valid: found.Valid, Errors: []string{}}

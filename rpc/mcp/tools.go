@@ -20,26 +20,47 @@ import (
 func (s *server) addTools() {
 	suites, runs, records := suiteTools{s}, runTools{s}, recordTools{s}
 	add(s, reads, "waza_eval_list", "List suites", "List the evaluation suites (eval.yaml) below a directory.", suites.listSuites)
-	add(s, reads, "waza_eval_get", "Describe a suite", "Describe a suite: config, tasks, and the graders that apply to all tasks.", suites.getSuite)
+	add(s, reads, "waza_eval_get", "Describe a suite",
+		"Describe a suite: config, tasks, and the graders that apply to all tasks.", suites.getSuite)
 	add(s, reads, "waza_eval_validate", "Check a suite",
-		"Check a suite and all files it refers to without running it, and whether this machine meets its requirements. Each finding has its file and line.", suites.validateSuite)
+		"Check a suite and all files it refers to without running it, and whether this machine meets its "+
+			"requirements. Each finding has its file and line.",
+		suites.validateSuite)
 	add(s, starts, "waza_eval_run", "Start a run",
-		"Start a run of a suite and return its id at once. Use waza_run_status for its progress and waza_run_result for the result. To wait for the result, call waza_run instead.", runs.startRun)
+		"Start a run of a suite and return its id at once. Use waza_run_status for its progress and waza_run_result "+
+			"for the result. To wait for the result, call waza_run instead.",
+		runs.startRun)
 	add(s, reads, "waza_task_list", "List tasks", "List the tasks of a suite.", suites.listTasks)
-	add(s, reads, "waza_run_status", "Status of a run", "Return the status of a run: running, completed, failed (it could not be carried out; failed tasks do not make it fail) or canceled.", runs.runStatus)
+	add(s, reads, "waza_run_status", "Status of a run",
+		"Return the status of a run: running, completed, failed (it could not be carried out; failed tasks do not make it fail) or canceled.",
+		runs.runStatus)
 	add(s, ends, "waza_run_cancel", "Cancel a run", "Cancel a run. The results of trials that have ended are kept.", runs.cancelRun)
-	add(s, reads, "waza_results_summary", "Sum up runs", "Sum up the recorded runs of the suites below a directory: runs, tasks, pass rate in percent, and averages of tokens, cost in US dollars and seconds for each run.", records.sumUpRuns)
-	addList(s, reads, "waza_results_runs", "List runs", "List the recorded runs of the suites below a directory, newest first. The answer is a JSON array.", records.listRuns)
-	add(s, reads, "waza_skill_check", "Check a skill", "Check whether a skill is ready: its SKILL.md against the specification, description, token budget, links, and whether it has a suite.", suites.checkSkill)
+	add(s, reads, "waza_results_summary", "Sum up runs",
+		"Sum up the recorded runs of the suites below a directory: runs, tasks, pass rate in percent, and averages of "+
+			"tokens, cost in US dollars and seconds for each run.",
+		records.sumUpRuns)
+	addList(s, reads, "waza_results_runs", "List runs",
+		"List the recorded runs of the suites below a directory, newest first. The answer is a JSON array.",
+		records.listRuns)
+	add(s, reads, "waza_skill_check", "Check a skill",
+		"Check whether a skill is ready: its SKILL.md against the specification, description, token budget, links, and whether it has a suite.",
+		suites.checkSkill)
 
 	add(s, starts, "waza_run", "Run a suite",
-		"Run a suite, or some of its tasks, and return the result: a summary, and the failures with their reasons. Clients that ask for it get progress notifications; cancelling the call cancels the run.", runs.run)
+		"Run a suite, or some of its tasks, and return the result: a summary, and the failures with their reasons. "+
+			"Clients that ask for it get progress notifications; cancelling the call cancels the run.",
+		runs.run)
 	add(s, reads, "waza_run_result", "Result of a run",
-		"Return the result of a run, or the results so far: a summary, its tasks with those that did not pass first, and the reasons of failures.", runs.runResult)
+		"Return the result of a run, or the results so far: a summary, its tasks with those that did not pass first, "+
+			"and the reasons of failures.",
+		runs.runResult)
 	add(s, reads, "waza_run_transcript", "Transcript of a trial",
-		"Show what the agent did in one trial of a run: prompt, answer, graders, changed files, and the transcript in pages. Long texts are cut; ask for more with offset and max_chars.", runs.transcript)
+		"Show what the agent did in one trial of a run: prompt, answer, graders, changed files, and the transcript in "+
+			"pages. Long texts are cut; ask for more with offset and max_chars.",
+		runs.transcript)
 	add(s, reads, "waza_run_compare", "Compare runs",
-		"Report whether a run is better or worse than an earlier one, what changed in which task, and which differences may be chance.", runs.compareRuns)
+		"Report whether a run is better or worse than an earlier one, what changed in which task, and which differences may be chance.",
+		runs.compareRuns)
 	add(s, reads, "waza_run_history", "History of tasks",
 		"Show the results of a suite's tasks over its recorded runs, the flakiest first.", runs.history)
 }
@@ -63,7 +84,10 @@ var (
 const maxAnswer = 64 << 10
 
 // add adds a tool. Its schemas are derived from the fields of In and Out.
-func add[In, Out any](s *server, a sdk.ToolAnnotations, name, title, doc string, do func(context.Context, *sdk.CallToolRequest, In) (*Out, error)) {
+func add[In, Out any](
+	s *server, a sdk.ToolAnnotations, name, title, doc string,
+	do func(context.Context, *sdk.CallToolRequest, In) (*Out, error),
+) {
 	a.Title = title
 	sdk.AddTool(s.mcp, &sdk.Tool{Name: name, Title: title, Description: doc, Annotations: &a},
 		func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, *Out, error) {
@@ -75,7 +99,10 @@ func add[In, Out any](s *server, a sdk.ToolAnnotations, name, title, doc string,
 
 // addList adds a tool whose answer is an array. The answer has no structured content, which must
 // be an object before the protocol of 2026.
-func addList[In, Item any](s *server, a sdk.ToolAnnotations, name, title, doc string, do func(context.Context, *sdk.CallToolRequest, In) ([]Item, error)) {
+func addList[In, Item any](
+	s *server, a sdk.ToolAnnotations, name, title, doc string,
+	do func(context.Context, *sdk.CallToolRequest, In) ([]Item, error),
+) {
 	a.Title = title
 	sdk.AddTool(s.mcp, &sdk.Tool{Name: name, Title: title, Description: doc, Annotations: &a},
 		func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {

@@ -110,7 +110,8 @@ func (s runTools) transcript(ctx context.Context, _ *sdk.CallToolRequest, in tra
 // would be too large.
 func showTrial(runID, damage string, t *record.Trial, files []page.TrialFile, in transcriptInput) (*trialShown, error) {
 	for each := cmp.Or(in.MaxChars, usualChars); ; each /= 2 {
-		r := &trialShown{RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum, Verdict: string(t.Verdict), Damage: damage, Score: rounded(t.Score), Error: shorten(t.Error, maxReason),
+		r := &trialShown{RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum, Verdict: string(t.Verdict), Damage: damage, Score: rounded(t.Score), Error: shorten(t.Error,
+			maxReason),
 			Total: len(t.Transcript), Entries: []entryShown{}}
 		if in.Offset == 0 {
 			r.outcome(t, files, each)
@@ -165,7 +166,8 @@ func choose(h record.Handle, in *transcriptInput) error {
 func (r *trialShown) outcome(t *record.Trial, files []page.TrialFile, each int) {
 	r.Prompt, r.Output = shorten(t.Prompt, each), shorten(t.Output, max(each, maxOutput))
 	for _, g := range t.Graders[:min(len(t.Graders), maxFiles)] {
-		r.Graders = append(r.Graders, graderShown{shorten(g.Name, 100), g.Type, g.Passed, round(g.Score), shorten(g.Feedback, each), shorten(g.Error, each)})
+		r.Graders = append(r.Graders,
+			graderShown{shorten(g.Name, 100), g.Type, g.Passed, round(g.Score), shorten(g.Feedback, each), shorten(g.Error, each)})
 	}
 	for _, f := range files {
 		if f.State != "same" && len(r.Files) < maxFiles {

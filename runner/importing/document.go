@@ -73,7 +73,10 @@ func (h *head) check() error {
 			return fmt.Errorf("%s has %d bytes, the limit is %d", name, len(text), maxName)
 		}
 	}
-	for name, n := range map[string]float64{"config.runs_per_test": h.Config.RunsPerTest, "config.timeout_sec": h.Config.TimeoutSec, "summary.duration_ms": h.Summary.DurationMS} {
+	for name, n := range map[string]float64{
+		"config.runs_per_test": h.Config.RunsPerTest, "config.timeout_sec": h.Config.TimeoutSec,
+		"summary.duration_ms": h.Summary.DurationMS,
+	} {
 		if n < 0 || n > math.MaxInt32*1000 {
 			return fmt.Errorf("%s: %g is out of range", name, n)
 		}

@@ -206,7 +206,10 @@ func (f *File) makeRun(sums [3]hash.Hash) error {
 	if rec.Suite.Name == "" {
 		rec.Suite.Name = d.Skill
 	}
-	rec.Config.Config = eval.Config{Executor: d.Config.EngineType, Model: d.Config.ModelID, JudgeModel: d.Config.JudgeModel, TimeoutSeconds: d.Config.TimeoutSec}
+	rec.Config.Config = eval.Config{
+		Executor: d.Config.EngineType, Model: d.Config.ModelID, JudgeModel: d.Config.JudgeModel,
+		TimeoutSeconds: d.Config.TimeoutSec,
+	}
 	rec.Config.Trials, rec.Config.ActualWorkers = max(1, int(d.Config.RunsPerTest)), 1
 	rec.Config.Agent, _ = d.Metadata.text("agent")
 	f.Status = record.StatusCompleted

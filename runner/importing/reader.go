@@ -317,11 +317,20 @@ func (r *reader) foreign(err error, seen map[string]bool, fields map[string]json
 	case seen["runId"] && seen["tasks"]:
 		return &foreignError{"a result of waza, which needs no import", "waza compare accepts the file as it is"}
 	case seen["timestamp"] && seen["type"] && seen["data"]:
-		return &foreignError{"a session log: it has progress and scores, but neither runs nor outputs", "import the results.json of the same run, which waza run -o wrote"}
+		return &foreignError{
+			"a session log: it has progress and scores, but neither runs nor outputs",
+			"import the results.json of the same run, which waza run -o wrote",
+		}
 	case seen["skills"] && seen["overall"]:
-		return &foreignError{"a summary of several skills without their tasks", "import the files that it lists: " + outputFiles(fields["skills"])}
+		return &foreignError{
+			"a summary of several skills without their tasks",
+			"import the files that it lists: " + outputFiles(fields["skills"]),
+		}
 	case seen["task_id"] && seen["transcript"]:
-		return &foreignError{"the transcript of one task without its runs and statistics", "import the results.json of the same run, which waza run -o wrote"}
+		return &foreignError{
+			"the transcript of one task without its runs and statistics",
+			"import the results.json of the same run, which waza run -o wrote",
+		}
 	case len(seen) > 0 && !seen["tasks"] && fields != nil:
 		return &foreignError{err.Error(), "waza run -o FILE.json of microsoft/waza writes one, and waza runs export --format results"}
 	}

@@ -156,7 +156,8 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 			v.Weight = 1
 		}
 		t.Graders = append(t.Graders, record.Grade{
-			Name: name, Type: v.Type, Score: v.Score.Value, Passed: v.Passed.Value, Weight: v.Weight, Feedback: v.Feedback, Details: v.Details, DurationMS: int64(v.DurationMS),
+			Name: name, Type: v.Type, Score: v.Score.Value, Passed: v.Passed.Value, Weight: v.Weight, Feedback: v.Feedback,
+			Details: v.Details, DurationMS: int64(v.DurationMS),
 		})
 	}
 	switch {
@@ -179,7 +180,10 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 
 // noTrial returns the trial of a task without runs.
 func noTrial(t *task) *record.Trial {
-	return &record.Trial{TaskID: t.TestID, TrialNum: 1, Verdict: record.Skipped, Error: noneRecorded, Graders: []record.Grade{}, Transcript: []record.Entry{}}
+	return &record.Trial{
+		TaskID: t.TestID, TrialNum: 1, Verdict: record.Skipped, Error: noneRecorded, Graders: []record.Grade{},
+		Transcript: []record.Entry{},
+	}
 }
 
 // transcript returns the transcript of the run or, if the file has none, its tool calls and
@@ -364,7 +368,10 @@ const nameShouldTrigger, typeShouldTrigger = "_should_trigger", "skill_invocatio
 func (e *triggerEntry) trial(num int) *record.Trial {
 	r := run{Transcript: e.Transcript}
 	r.Digest.ToolCalls = e.ToolCalls
-	t := &record.Trial{TrialNum: num, Prompt: e.Prompt, Output: e.FinalOutput, Error: e.ErrorMsg, Graders: []record.Grade{}, Transcript: r.transcript()}
+	t := &record.Trial{
+		TrialNum: num, Prompt: e.Prompt, Output: e.FinalOutput, Error: e.ErrorMsg, Graders: []record.Grade{},
+		Transcript: r.transcript(),
+	}
 	if e.ErrorMsg != "" {
 		t.Verdict = record.Errored
 		return t

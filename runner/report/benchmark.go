@@ -30,7 +30,8 @@ func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
 				times.add(heads("Model", "Context", "Trials", "p50", "p90", "p95")...)
 			}
 			s.title = "Speed: means over trials, with 95 % intervals"
-			s.add(heads("Model", "Context", "Mean first token", "95 % interval", "Mean tokens/s", "95 % interval", "Mean tokens read", "Mean tokens written", "Mean cost")...)
+			s.add(heads("Model", "Context", "Mean first token", "95 % interval", "Mean tokens/s", "95 % interval",
+				"Mean tokens read", "Mean tokens written", "Mean cost")...)
 		}
 		context := plain(figure.Tokens(float64(rec.Benchmark.ContextOf(cell))))
 		if b.Note != "" {

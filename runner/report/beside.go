@@ -29,7 +29,8 @@ func (r *Report) baseline(b *strings.Builder, o Options) {
 			o.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
 	}
 	if g := base.Score; g != nil {
-		fmt.Fprintf(b, "  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without), figure.Difference(g.Gain)+bounds(g.Interval, figure.DifferenceInterval))
+		fmt.Fprintf(b, "  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without),
+			figure.Difference(g.Gain)+bounds(g.Interval, figure.DifferenceInterval))
 	}
 	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
@@ -98,7 +99,8 @@ func baselineRows(base *record.BaselineResult) []row {
 			cells[1], colours[1] = className(t.Class), classColour[t.Class]
 		}
 		if g := t.PassRate; g != nil {
-			cells[2], cells[3], cells[4] = figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain)+bounds(g.Interval, figure.PointsInterval)
+			cells[2], cells[3], cells[4] = figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain)+
+				bounds(g.Interval, figure.PointsInterval)
 		}
 		if t.Score != nil {
 			cells[5] = figure.Difference(t.Score.Gain)
@@ -110,7 +112,8 @@ func baselineRows(base *record.BaselineResult) []row {
 
 // classCounts formats the numbers of tasks by class.
 func classCounts(n record.ClassCounts) string {
-	return fmt.Sprintf("%d improved, %d regressed, %d unchanged, %d without a difference, %d undecided", n.Improved, n.Regressed, n.Unchanged, n.NoDifference, n.Undecided)
+	return fmt.Sprintf("%d improved, %d regressed, %d unchanged, %d without a difference, %d undecided",
+		n.Improved, n.Regressed, n.Unchanged, n.NoDifference, n.Undecided)
 }
 
 // gainColour returns the color of a gain whose interval excludes 0.
@@ -160,7 +163,8 @@ func (r *Report) shouldTrigger(b *strings.Builder, o Options) {
 		return
 	}
 	u := r.Summary.ShouldTrigger
-	fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", o.paint(bold, "Expected should_trigger"), text.Count(u.Tasks, "task", "tasks"), unmeasured(u.Note))
+	fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", o.paint(bold, "Expected should_trigger"),
+		text.Count(u.Tasks, "task", "tasks"), unmeasured(u.Note))
 }
 
 func quotient(x *float64) string {

@@ -122,7 +122,8 @@ func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
 		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
-		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s, each by itself", c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
+		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s, each by itself", c.Unchanged,
+			c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
 }
 
 // collapsed names the tasks that passed always before and never now, in too few trials for a
@@ -229,7 +230,8 @@ func (d *compared) tasks() {
 		s.line(plain(text.Count(n, "task is", "tasks are") + " unchanged: a difference beyond " + pointsOf(d.Margin) + " is ruled out."))
 	}
 	if n := alike[record.NoDifference]; n > 0 {
-		s.line(plain(text.Count(n, "task shows", "tasks show") + " no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
+		s.line(plain(text.Count(n, "task shows", "tasks show") +
+			" no difference, in too few trials to rule out one beyond " + pointsOf(d.Margin) + "."))
 	}
 }
 

@@ -126,7 +126,8 @@ func (d *compared) outcome(s *section, i int) {
 		s.line(plain(all), item{text: fmt.Sprintf("it is undecided whether %s differs from A", l), colour: yellow}, p)
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
-		s.line(plain(fmt.Sprintf("By verdict, %s only in A and %d only in %s (p %s)", text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
+		s.line(plain(fmt.Sprintf("By verdict, %s only in A and %d only in %s (p %s)",
+			text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
 }
 
@@ -172,7 +173,8 @@ func (d *compared) remarks(i int) {
 			s.line(plain(fmt.Sprintf("and %d more that are not compared", len(c.Uncounted)-n)))
 			break
 		}
-		s.line(plain("Not compared: "), code(u.ID), plain(fmt.Sprintf(" (A %s; %s %s)", trials(u.Reference)+afterReview(u.ReferenceBounds), l, trials(u.Run)+afterReview(u.RunBounds))))
+		s.line(plain("Not compared: "), code(u.ID),
+			plain(fmt.Sprintf(" (A %s; %s %s)", trials(u.Reference)+afterReview(u.ReferenceBounds), l, trials(u.Run)+afterReview(u.RunBounds))))
 	}
 	for _, n := range c.Notes {
 		s.line(item{text: "Note: " + d.noted(n), colour: yellow})

@@ -39,7 +39,10 @@ func historyRow(t *history.TaskHistory) []item {
 	for _, in := range t.Runs {
 		marks.WriteString(historyMark(in))
 	}
-	cells := []item{code(t.ID), plain(marks.String()), plain(fmt.Sprintf("%d/%d", t.Passed, t.Counted)), plain("–"), plain(fmt.Sprint(len(t.Flips))), plain(causes(t))}
+	cells := []item{
+		code(t.ID), plain(marks.String()), plain(fmt.Sprintf("%d/%d", t.Passed, t.Counted)), plain("–"),
+		plain(fmt.Sprint(len(t.Flips))), plain(causes(t)),
+	}
 	if t.Flakiness != nil {
 		cells[3] = plain(figure.Percent(*t.Flakiness))
 		if *t.Flakiness > 0 {

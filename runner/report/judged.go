@@ -54,10 +54,12 @@ func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
 		if p.WinRateInterval != nil {
 			in = figure.PercentInterval(p.WinRateInterval.Low, p.WinRateInterval.High)
 		}
-		s.add(code(p.ModelA+" against "+p.ModelB), plain(strconv.Itoa(p.Wins)), plain(strconv.Itoa(p.Losses)), plain(strconv.Itoa(p.Ties)), plain(rate), plain(in))
+		s.add(code(p.ModelA+" against "+p.ModelB), plain(strconv.Itoa(p.Wins)), plain(strconv.Itoa(p.Losses)),
+			plain(strconv.Itoa(p.Ties)), plain(rate), plain(in))
 	}
 	if j.Missing > 0 {
-		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "), code("waza runs resume "+rec.RunID), plain(" makes the missing ones"))
+		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "),
+			code("waza runs resume "+rec.RunID), plain(" makes the missing ones"))
 	}
 	if j.LeftOut > 0 {
 		s.line(plain(text.Count(j.LeftOut, "comparison is", "comparisons are") + " omitted because there are too many"))
@@ -137,7 +139,8 @@ func judgedFindings(d *document, rec *record.Run, j *record.JudgeResult) {
 		s.line(plain("Strengths and weaknesses are missing: "), code(Cut(r.Missing, mostMessage)))
 	}
 	if r.Stale {
-		s.line(plain("Verdicts changed since strengths and weaknesses were written: "), code("waza runs resume "+rec.RunID), plain(" writes them again"))
+		s.line(plain("Verdicts changed since strengths and weaknesses were written: "),
+			code("waza runs resume "+rec.RunID), plain(" writes them again"))
 	}
 }
 

@@ -95,7 +95,8 @@ type caseCounts struct {
 }
 
 func (c caseCounts) attributes() string {
-	return fmt.Sprintf(` tests="%d" failures="%d" errors="%d" skipped="%d" time="%s"`, c.tests, c.failures, c.errors, c.skipped, seconds(c.milliseconds))
+	return fmt.Sprintf(` tests="%d" failures="%d" errors="%d" skipped="%d" time="%s"`, c.tests, c.failures,
+		c.errors, c.skipped, seconds(c.milliseconds))
 }
 
 func seconds(ms int64) string { return strconv.FormatFloat(float64(max(0, ms))/1000, 'f', 3, 64) }
@@ -177,7 +178,8 @@ func (j *junit) tasksAlone() {
 			c.milliseconds = int64(d.Mean * float64(d.N))
 		}
 		for _, why := range res.Reasons {
-			c.text += fmt.Sprintf("in %s: %s%s\n", text.Count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "), Cut(strings.TrimSpace(why.Message), mostMessage))
+			c.text += fmt.Sprintf("in %s: %s%s\n", text.Count(why.Trials, "trial", "trials"), prefix(why.Grader, ": "),
+				Cut(strings.TrimSpace(why.Message), mostMessage))
 		}
 		j.testcase(c)
 	}
@@ -285,7 +287,8 @@ func (j *junit) class() string {
 type property struct{ name, value string }
 
 func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
-	list := append(j.common(), property{"model", ModelOf(j.rec, t)}, property{"task", t.ID}, property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
+	list := append(j.common(), property{"model", ModelOf(j.rec, t)}, property{"task", t.ID},
+		property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
 	if t.Role != record.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
 	}

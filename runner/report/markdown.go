@@ -95,12 +95,16 @@ func (m *markdown) head() {
 	c := &m.Record.Config
 	facts := []string{c.Executor, c.Agent, c.Model}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(Cut(m.Record.Suite.Name, mostMessage)), tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(Cut(m.Record.Suite.Name, mostMessage)),
+		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
 	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))}
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{all.Errors, "in error"}, {all.Cancelled, "cancelled"}, {all.Skipped, "skipped"}, {all.NeedsReview, "to review"}, {all.Total - all.Done(), "not finished"}} {
+	}{
+		{all.Errors, "in error"}, {all.Cancelled, "cancelled"}, {all.Skipped, "skipped"},
+		{all.NeedsReview, "to review"}, {all.Total - all.Done(), "not finished"},
+	} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}
@@ -144,7 +148,8 @@ func (m *markdown) good(tasks record.Counts) bool {
 }
 
 var verdictMark = map[record.Verdict]string{
-	record.Passed: "✅", record.Failed: "❌", record.TimedOut: "⏱️", record.Errored: "⚠️", record.NeedsReview: "👀", record.Cancelled: "➖", record.Skipped: "➖",
+	record.Passed: "✅", record.Failed: "❌", record.TimedOut: "⏱️", record.Errored: "⚠️", record.NeedsReview: "👀",
+	record.Cancelled: "➖", record.Skipped: "➖",
 }
 
 // tasks adds the table of tasks. If there are very many, it omits those that passed, because
@@ -170,7 +175,8 @@ func (m *markdown) tasks() {
 		listed = kept
 	}
 	tools := m.hasTools()
-	head, rule := "\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | Median time |", "\n|---|---|---|---:|---:|---:|---:|---:|"
+	head, rule := "\n| | Task | Verdict | Trials | Score | Pass rate | 95 % interval | "+
+		"Median time |", "\n|---|---|---|---:|---:|---:|---:|---:|"
 	if tools {
 		head, rule = head+" "+strings.Join(toolHeads, " | ")+" |", rule+"---:|---:|---:|"
 	}
@@ -241,7 +247,8 @@ func (m *markdown) taskReasons(t *Task) string {
 		if message == "" {
 			message = "no reason given"
 		}
-		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials, text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(Cut(message, mostMarkdownText)))
+		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials,
+			text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(Cut(message, mostMarkdownText)))
 	}
 	if t.Result.Error != "" {
 		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(Cut(t.Result.Error, mostMarkdownText)))
@@ -332,7 +339,8 @@ func (m *markdown) baseline() {
 	}
 	text := fmt.Sprintf("\n**Baseline**, over %s: %s", text.Count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
 	if g := base.PassRate; g != nil {
-		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
+		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With),
+			figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
 	if effect, _ := Effect(base); effect != "" {
 		text += ". All tasks together: " + effect
@@ -369,7 +377,8 @@ func (m *markdown) closing() {
 	m.left += markdownReserve
 	id := codeSpan(Cut(m.Record.RunID, 100))
 	if m.dropped > 0 {
-		m.add(fmt.Sprintf("\n%s omitted because there is no room; see run %s for everything.\n", text.Count(m.dropped, "part was", "parts were"), id))
+		m.add(fmt.Sprintf("\n%s omitted because there is no room; see run %s for everything.\n",
+			text.Count(m.dropped, "part was", "parts were"), id))
 		return
 	}
 	m.add("\nRun " + id + "\n")

@@ -15,7 +15,8 @@ func PositionText(p *record.JudgePosition) string {
 	if p.Second > p.First {
 		place, n, other, m = other, p.Second, place, p.First
 	}
-	return fmt.Sprintf("judge %s prefers the %s of two outputs, whichever it is: in %d of %s, and the %s in %d (p %s). These are ties; change the judge or its criteria",
+	return fmt.Sprintf("judge %s prefers the %s of two outputs, whichever it is: in %d of %s, and the %s in %d (p "+
+		"%s). These are ties; change the judge or its criteria",
 		Clean(p.Judge), place, n, text.Count(p.Compared, "comparison", "comparisons"), other, m, figure.P(p.P))
 }
 

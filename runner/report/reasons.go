@@ -16,7 +16,8 @@ func (r *Report) reasons(b *strings.Builder, o Options) {
 		// Failures outside of the suite's own tasks are reported with the other results.
 		return t.Role == record.RoleTask && (why.Verdict == record.Failed || why.Verdict == record.TimedOut)
 	})
-	r.reasonsOf(b, o, "Errors: not the agent's fault, not counted", func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
+	r.reasonsOf(b, o, "Errors: not the agent's fault, not counted",
+		func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
 	r.reasonsOf(b, o, "To review", func(_ *Task, why record.Reason) bool { return why.Verdict == record.NeedsReview })
 }
 
@@ -110,9 +111,15 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 			}
 			rows = append(rows, row{[]string{name, "–", what + note}, []colour{0, 0, yellow}})
 		case m.Passed != nil && !*m.Passed:
-			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "missed: expected at least " + figure.Threshold(m.Threshold)}, []colour{0, red, red}})
+			rows = append(rows, row{
+				[]string{name, figure.Score(*m.Value, m.Threshold), "missed: expected at least " + figure.Threshold(m.Threshold)},
+				[]colour{0, red, red},
+			})
 		case m.Threshold > 0:
-			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), "at least " + figure.Threshold(m.Threshold)}, []colour{0, green, 0}})
+			rows = append(rows, row{
+				[]string{name, figure.Score(*m.Value, m.Threshold), "at least " + figure.Threshold(m.Threshold)},
+				[]colour{0, green, 0},
+			})
 		default:
 			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), ""}, []colour{0, 0, 0}})
 		}
@@ -185,7 +192,8 @@ func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
 		waiting = r.Summary.Waiting()
 	}
 	if waiting > 0 {
-		fmt.Fprintf(b, "%s waza review %s\n", o.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
+		fmt.Fprintf(b, "%s waza review %s\n",
+			o.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
 	}
 	switch r.Status {
 	case record.StatusCancelled:

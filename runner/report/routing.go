@@ -63,7 +63,8 @@ func routingClients(d *document, r *record.RoutingResult) {
 
 func clientRow(name item, m *record.ClientMatches) []item {
 	return []item{
-		name, plain(weight(m.TruePositives + m.FalseNegatives)), plain(weight(m.TruePositives + m.FalsePositives)), plain(weight(m.TruePositives)),
+		name, plain(weight(m.TruePositives + m.FalseNegatives)), plain(weight(m.TruePositives + m.FalsePositives)),
+		plain(weight(m.TruePositives)),
 		plain(quotient(m.Precision)), plain(quotient(m.Recall)), plain(quotient(m.F1)),
 	}
 }
@@ -93,7 +94,8 @@ func routingCells(d *document, groups []record.GroupResult) {
 		if i := g.Routing.AccuracyInterval; i != nil {
 			in = figure.PercentInterval(i.Low, i.High)
 		}
-		s.add(code(g.Group), plain(accuracy), plain(in), plain(quotient(g.Routing.Precision)), plain(quotient(g.Routing.Recall)), plain(quotient(g.Routing.F1)))
+		s.add(code(g.Group), plain(accuracy), plain(in), plain(quotient(g.Routing.Precision)),
+			plain(quotient(g.Routing.Recall)), plain(quotient(g.Routing.F1)))
 	}
 }
 

@@ -40,7 +40,8 @@ func bestScore(s *record.TuneScore) string {
 	if s.Basis != record.BasisShrunk {
 		return score + "measured: there was only one cell to choose from"
 	}
-	return score + fmt.Sprintf("shrunk because it is the best of %d cells; its trials score %s, and no fresh trials confirm it", s.Cells, figure.Score(s.Observed))
+	return score + fmt.Sprintf("shrunk because it is the best of %d cells; its trials score %s, and no fresh trials confirm it",
+		s.Cells, figure.Score(s.Observed))
 }
 
 // several joins the first of some texts, and counts the others.

@@ -126,7 +126,11 @@ func (a *agent) evaluate(s *connection, id json.RawMessage, params json.RawMessa
 		s.send(answer)
 	case again:
 	case busy:
-		s.send(failure(id, &remote.Fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded: the agent already executes its maximum number of evaluations", Data: json.RawMessage(`{"retryAfter":1000}`)}))
+		s.send(failure(id, &remote.Fault{
+			Code:    remote.CodeRateLimited,
+			Message: "Rate limit exceeded: the agent already executes its maximum number of evaluations",
+			Data:    json.RawMessage(`{"retryAfter":1000}`),
+		}))
 	default:
 		a.work.Go(func() { a.do(id, &e) })
 	}
@@ -137,7 +141,8 @@ func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	if e.Timeout > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(min(e.Timeout, int64(24*time.Hour/time.Millisecond)))*time.Millisecond, errTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx,
+			time.Duration(min(e.Timeout, int64(24*time.Hour/time.Millisecond)))*time.Millisecond, errTimeout)
 		defer cancel()
 	}
 	a.status(e, remote.Status{Status: "running"})
@@ -147,7 +152,10 @@ func (a *agent) do(id json.RawMessage, e *remote.Evaluation) {
 	}
 	var answer []byte
 	if errors.Is(context.Cause(ctx), errTimeout) && fault != nil {
-		fault = &remote.Fault{Code: remote.CodeTimeout, Message: fmt.Sprintf("Evaluation exceeded its timeout of %d ms", e.Timeout), Data: fault.Data}
+		fault = &remote.Fault{
+			Code: remote.CodeTimeout, Message: fmt.Sprintf("Evaluation exceeded its timeout of %d ms", e.Timeout),
+			Data: fault.Data,
+		}
 	}
 	if fault == nil {
 		answer, fault = success(id, result)

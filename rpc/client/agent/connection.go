@@ -246,7 +246,10 @@ func success(id json.RawMessage, result any) ([]byte, *remote.Fault) {
 		return nil, &remote.Fault{Code: codeInternal, Message: "Internal error: " + err.Error()}
 	}
 	if len(b) > maxAnswer {
-		return nil, &remote.Fault{Code: codeInternal, Message: fmt.Sprintf("Internal error: the result has %d bytes, the maximum is %d", len(b), maxAnswer)}
+		return nil, &remote.Fault{
+			Code:    codeInternal,
+			Message: fmt.Sprintf("Internal error: the result has %d bytes, the maximum is %d", len(b), maxAnswer),
+		}
 	}
 	return encode(response{JSONRPC: "2.0", Result: b, ID: id}), nil
 }

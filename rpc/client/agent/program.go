@@ -32,9 +32,13 @@ type Program struct {
 // NewProgram returns a Program that runs a command line of the shell in dir, an absolute path.
 // With wholeInput, the program gets the evaluation as JSON instead of the prompt.
 func NewProgram(shell, dir string, wholeInput bool) (*Program, error) {
-	p := &Program{dir: dir, json: wholeInput, opts: command.Options{PromptAs: command.Stdin, Command: command.Line{Args: []string{shell}, Shell: true}}}
+	p := &Program{
+		dir: dir, json: wholeInput,
+		opts: command.Options{PromptAs: command.Stdin, Command: command.Line{Args: []string{shell}, Shell: true}},
+	}
 	var err error
-	p.exec, err = command.Kind.Open(context.Background(), executor.Settings{Suite: &eval.Suite{Places: reach.Places{Dir: dir}}, Options: &p.opts})
+	p.exec, err = command.Kind.Open(context.Background(),
+		executor.Settings{Suite: &eval.Suite{Places: reach.Places{Dir: dir}}, Options: &p.opts})
 	return p, err
 }
 

@@ -100,7 +100,10 @@ func (t *tab) insert(ctx context.Context, text string) error {
 
 // enter presses the Enter key.
 func (t *tab) enter(ctx context.Context) error {
-	e := input.DispatchKeyEventParams{Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, Text: "\r", UnmodifiedText: "\r", Type: input.DispatchKeyEventTypeKeyDown}
+	e := input.DispatchKeyEventParams{
+		Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, Text: "\r", UnmodifiedText: "\r",
+		Type: input.DispatchKeyEventTypeKeyDown,
+	}
 	if _, err := cdp.Call(ctx, t.target, input.DispatchKeyEvent, e); err != nil {
 		return err
 	}

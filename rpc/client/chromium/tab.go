@@ -120,7 +120,8 @@ func (t *tab) newDocumentLocked(loader cdp.LoaderID) {
 func (t *tab) acceptDialog(prompt string) {
 	ctx, cancel := context.WithTimeout(t.session.ctx, answerTime)
 	defer cancel()
-	_, _ = cdp.Call(ctx, chromedp.FromContext(t.ctx).Target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true, PromptText: prompt}) // fails only when the page is closed
+	_, _ = cdp.Call(ctx, chromedp.FromContext(t.ctx).Target, page.HandleJavaScriptDialog,
+		page.HandleJavaScriptDialogParams{Accept: true, PromptText: prompt}) // fails only when the page is closed
 }
 
 // close closes the page unless the session closes it.
@@ -235,7 +236,10 @@ func (t *tab) call(ctx context.Context, operation string, args, result any) erro
 
 // left reports whether an error means that the document no longer exists.
 func left(err error) bool {
-	for _, text := range []string{"Cannot find context", "context was destroyed", "navigated or closed", "No frame for given id", "Frame with the given"} {
+	for _, text := range []string{
+		"Cannot find context", "context was destroyed", "navigated or closed", "No frame for given id",
+		"Frame with the given",
+	} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}

@@ -36,7 +36,9 @@ var tools = map[string]func(ctx context.Context, s *session, params json.RawMess
 }
 
 // with returns a function that decodes the parameters of a tool and calls do.
-func with[P any](do func(ctx context.Context, s *session, t *tab, p *P) (any, error)) func(context.Context, *session, json.RawMessage) (any, error) {
+func with[P any](
+	do func(ctx context.Context, s *session, t *tab, p *P) (any, error),
+) func(context.Context, *session, json.RawMessage) (any, error) {
 	return func(ctx context.Context, s *session, params json.RawMessage) (any, error) {
 		p := new(P)
 		if err := decode(params, p); err != nil {
@@ -58,7 +60,8 @@ func decode(params json.RawMessage, into any) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return fmt.Errorf("%s must be a %s, got a %s", wrong.Field, strings.NewReplacer("bool", "boolean", "int", "whole number").Replace(wrong.Type.String()), wrong.Value)
+		return fmt.Errorf("%s must be a %s, got a %s", wrong.Field,
+			strings.NewReplacer("bool", "boolean", "int", "whole number").Replace(wrong.Type.String()), wrong.Value)
 	case err != nil:
 		return errors.New("the parameters are not a JSON object")
 	}
@@ -98,7 +101,8 @@ func navigate(ctx context.Context, s *session, t *tab, p *struct {
 	TimeoutMS int    `json:"timeout_ms"`
 }) (any, error) {
 	milestone, ok := map[string]string{
-		"": "load", "load": "load", "domcontentloaded": "DOMContentLoaded", "networkidle": "networkIdle", "networkidle0": "networkIdle", "networkidle2": "networkAlmostIdle",
+		"": "load", "load": "load", "domcontentloaded": "DOMContentLoaded", "networkidle": "networkIdle",
+		"networkidle0": "networkIdle", "networkidle2": "networkAlmostIdle",
 	}[strings.ToLower(p.WaitUntil)]
 	if !ok {
 		return nil, fmt.Errorf("wait_until must be load, domcontentloaded or networkidle, got %q", p.WaitUntil)
@@ -292,7 +296,10 @@ func extractText(ctx context.Context, _ *session, t *tab, p *struct {
 	if p.Selector == "" {
 		return nil, errors.New("selector is required")
 	}
-	return t.read(ctx, "text", map[string]any{"selector": p.Selector, "all": p.All, "trim": p.Trim == nil || *p.Trim, "most": maxText, "items": maxItems})
+	return t.read(ctx, "text", map[string]any{
+		"selector": p.Selector, "all": p.All, "trim": p.Trim == nil || *p.Trim, "most": maxText,
+		"items": maxItems,
+	})
 }
 
 func extractLinks(ctx context.Context, _ *session, t *tab, p *struct {

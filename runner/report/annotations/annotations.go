@@ -47,7 +47,8 @@ func Write(w io.Writer, c *compare.Comparison, strict bool) error {
 		a.add("notice", "not compared", fmt.Sprintf("the suite %q has too few runs", s.Name))
 	}
 	if a.left > 0 {
-		a.out.WriteString("::notice title=waza::" + escaped(text.Count(a.left, "further finding is", "further findings are")+" in the summary of the step") + "\n")
+		a.out.WriteString("::notice title=waza::" +
+			escaped(text.Count(a.left, "further finding is", "further findings are")+" in the summary of the step") + "\n")
 	}
 	return a.out.Flush()
 }
@@ -80,7 +81,8 @@ func (a *writer) comparison(c *compare.RunComparison, level string, confidence f
 	if c.Outcome == compare.OutcomeWorse {
 		a.add(level, "worse", fmt.Sprintf("run %s is worse than the reference (p %s)", c.Run, figure.P(c.P, 1-confidence))+report.WhyNoTask(c))
 	}
-	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d undecided of %s, each by itself",
+	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d "+
+		"undecided of %s, each by itself",
 		c.Regressed, c.Improved, c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks")))
 }
 
@@ -94,7 +96,8 @@ func (a *writer) collapsed(c *compare.RunComparison, strict bool, effect compare
 		level = "error"
 	}
 	for _, t := range c.Collapsed() {
-		a.add(level, "collapsed", fmt.Sprintf("task %q passed all of its %s of the reference and none of %s, too few for a test: a rule of the gate, not a significance result",
+		a.add(level, "collapsed", fmt.Sprintf("task %q passed all of its %s of the reference and none of %s, too few "+
+			"for a test: a rule of the gate, not a significance result",
 			t.ID, text.Count(t.Reference.Counted(), "trial", "trials"), text.Count(t.Run.Counted(), "trial", "trials")))
 	}
 	if strict && c.NonePassed() && !c.ShowsRegression() {

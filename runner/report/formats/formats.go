@@ -31,9 +31,17 @@ type Format struct {
 // slice.
 func Formats() []Format {
 	return []Format{
-		{"junit", "junit.xml", "JUnit XML for CI: a testsuite per task, a testcase per trial. Each run has one in its directory.", report.WriteJUnit},
+		{
+			"junit", "junit.xml",
+			"JUnit XML for CI: a testsuite per task, a testcase per trial. Each run has one in its directory.",
+			report.WriteJUnit,
+		},
 		{"html", "report.html", "One self-contained HTML file for people: tables, charts, transcripts and changed files.", page.Write},
-		{"markdown", "summary.md", "A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded reasons of those that did not pass.", report.WriteMarkdown},
+		{
+			"markdown", "summary.md",
+			"A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded reasons of those that did not pass.",
+			report.WriteMarkdown,
+		},
 		{"comment", "comment.md", "The same summary for a comment on a pull request, 64 KiB at most.", report.WriteComment},
 		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", spreadsheet.Write},
 		{"results", "results.json", "JSON in the form of other tools that run these suites.", results.Write},

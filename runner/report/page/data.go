@@ -158,7 +158,10 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	} else if damage != nil {
 		d.page.Unverifiable = damage.String()
 	}
-	d.columns = htmlColumns{Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{}, Cached: []int{}, Why: []int{}, Whys: []string{}}
+	d.columns = htmlColumns{
+		Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{},
+		Cached: []int{}, Why: []int{}, Whys: []string{},
+	}
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}
@@ -218,7 +221,8 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, thinned(res.PassK)
 	t.Tools = res.Tools
-	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error, maxHTMLReason)
+	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error,
+		maxHTMLReason)
 	if res.Decided != nil {
 		t.Decided = tally.DecisionText(res.Decided)
 	}

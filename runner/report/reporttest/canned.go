@@ -81,7 +81,9 @@ func CannedRun() *Canned {
 	sum.Triggers = &record.TriggerResult{Skill: "explainer", Prompts: 1, Measured: true, Accuracy: Share(0.5), Precision: Share(1), Recall: Share(0.5), F1: Share(0.667),
 		Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Failed, Triggered: 1, Answered: 2}}}
 	sum.Baseline = &record.BaselineResult{Measured: true, Pairs: 1, ClassCounts: record.ClassCounts{Improved: 1}, PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5},
-		Tasks: []record.TaskBaseline{{ID: "ok", PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5}, Score: &record.Gain{With: 1, Without: 0.75, Gain: 0.25}}}}
+		Tasks: []record.TaskBaseline{
+			{ID: "ok", PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5}, Score: &record.Gain{With: 1, Without: 0.75, Gain: 0.25}},
+		}}
 	c.Now.Summary = sum
 
 	polite := func(s float64, feedback string) record.Grade {
@@ -96,9 +98,12 @@ func CannedRun() *Canned {
 		c.Graded(record.Failed, polite(0, "=HYPERLINK(\"x\")\n@someone says ]]> \x1b[31m\x00\xff </failure>\n```\n</details>"),
 			record.Grade{Name: "brief", Type: "behavior", Score: 0.25, Weight: 3}))
 	c.AddTask("slow", record.RoleTask, record.TimedOut, c.Ungraded(record.TimedOut, "timeout exceeded"))
-	c.AddTask("broken", record.RoleTask, record.Errored, c.Ungraded(record.Errored, "python3: not found on PATH\nsecond line"), c.Graded(record.Passed, polite(1, "")))
+	c.AddTask("broken", record.RoleTask, record.Errored,
+		c.Ungraded(record.Errored, "python3: not found on PATH\nsecond line"),
+		c.Graded(record.Passed, polite(1, "")))
 	c.Ended[c.Index("broken")].Error = "hook after_task: exit status 3"
-	c.AddTask("waits", record.RoleTask, record.NeedsReview, c.Graded(record.NeedsReview, polite(1, ""), record.Grade{Name: "looks", Type: "human", Weight: 1, NeedsReview: true}))
+	c.AddTask("waits", record.RoleTask, record.NeedsReview,
+		c.Graded(record.NeedsReview, polite(1, ""), record.Grade{Name: "looks", Type: "human", Weight: 1, NeedsReview: true}))
 	c.AddTask("left out", record.RoleTask, record.Skipped, c.Ungraded(record.Skipped, "not started: an earlier task failed"))
 	c.AddTask("cut short", record.RoleTask, record.Cancelled, c.Ungraded(record.Cancelled, "the run was cancelled"))
 	c.AddTask("should_trigger#1", record.RoleTrigger, record.Failed,
@@ -128,7 +133,10 @@ func (c *Canned) Trial(id string, num int) *record.Trial {
 
 // AddTask adds a task with a verdict; without a verdict it has not ended.
 func (c *Canned) AddTask(id string, role record.Role, v record.Verdict, trials ...*record.Trial) {
-	ref := record.TaskRef{ID: id, Role: role, Name: "Task " + id, File: "tasks/" + strings.Trim(id, "|<b>`x/") + ".yaml", Trials: len(trials), First: 1, Tags: []string{"a", "b,c"}}
+	ref := record.TaskRef{
+		ID: id, Role: role, Name: "Task " + id, File: "tasks/" + strings.Trim(id, "|<b>`x/") + ".yaml",
+		Trials: len(trials), First: 1, Tags: []string{"a", "b,c"},
+	}
 	counts := record.Counts{Total: len(trials)}
 	var reasons []record.Reason
 	ms, scores := 0.0, 0.0
@@ -177,7 +185,8 @@ func (c *Canned) Ungraded(v record.Verdict, why string) *record.Trial {
 
 // full returns a trial with all fields set.
 func (c *Canned) full() *record.Trial {
-	t := c.Graded(record.Passed, record.Grade{Name: "judge", Type: "prompt", Score: 1, Passed: true, Weight: 2, Details: []string{"not", "a", "map"}})
+	t := c.Graded(record.Passed,
+		record.Grade{Name: "judge", Type: "prompt", Score: 1, Passed: true, Weight: 2, Details: []string{"not", "a", "map"}})
 	t.Usage = &record.Usage{InputTokens: 100, OutputTokens: 20, CostUSD: 0.0125}
 	t.Attempts = []record.Attempt{{Verdict: record.Failed}}
 	call := func(tool record.ToolCall) *record.ToolCall { return &tool }
@@ -185,8 +194,20 @@ func (c *Canned) full() *record.Trial {
 		{Type: record.EntryMessage, Role: "user", Text: "Say it."},
 		{Type: record.EntryThought, Text: "Hm."},
 		{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: "say it", Status: "done"}}},
-		{Type: record.EntryToolCall, Tool: call(record.ToolCall{ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"command":"ls","path":["not a string"]}`), Result: json.RawMessage(`"a.txt"`), Status: "completed", DurationMS: 7})},
-		{Type: record.EntryToolCall, Tool: call(record.ToolCall{Name: "edit", Arguments: json.RawMessage(`[1]`), Result: json.RawMessage(`{"error":"no such file"}`), Status: "failed"})},
+		{
+			Type: record.EntryToolCall,
+			Tool: call(record.ToolCall{
+				ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"command":"ls","path":["not a string"]}`),
+				Result: json.RawMessage(`"a.txt"`), Status: "completed", DurationMS: 7,
+			}),
+		},
+		{
+			Type: record.EntryToolCall,
+			Tool: call(record.ToolCall{
+				Name: "edit", Arguments: json.RawMessage(`[1]`), Result: json.RawMessage(`{"error":"no such file"}`),
+				Status: "failed",
+			}),
+		},
 		{Type: record.EntryToolCall, Tool: call(record.ToolCall{Name: "bash"})},
 		{Type: record.EntrySkill, Text: "explainer"},
 		{Type: record.EntryPermission, Permission: &record.Permission{Title: "write", Reason: "outside"}},

@@ -8,7 +8,8 @@ import (
 
 // Attack is a text with which an agent can try to command the CI system that runs waza: to set
 // an output, hide text from the log, or end a group.
-const Attack = "broken\n::set-output name=token::x\n  ::add-mask::password\n\u00a0::error::it is all wrong\n##[group]x ##[add-mask]y ###[z]\n##vso[task.setvariable variable=a]b\n##teamcity[buildStatus status='SUCCESS']\n" +
+const Attack = "broken\n::set-output name=token::x\n  ::add-mask::password\n\u00a0::error::it is all " +
+	"wrong\n##[group]x ##[add-mask]y ###[z]\n##vso[task.setvariable variable=a]b\n##teamcity[buildStatus status='SUCCESS']\n" +
 	"passed     9/9  other-task  trials 9/9\n"
 
 // sharpCommand matches commands that can be anywhere in a line.

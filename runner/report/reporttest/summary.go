@@ -38,11 +38,17 @@ func Summary() *record.Summary {
 			{MetricRef: record.MetricRef{Name: "task_completion", Threshold: 0.8}, Value: Share(0.5), Passed: yes(false)},
 			{MetricRef: record.MetricRef{Name: "behavior_quality", Threshold: 0.7}, Value: Share(0.9), Passed: yes(true)},
 			{MetricRef: record.MetricRef{Name: "tone"}, Value: Share(0.25), Passed: yes(true)},
-			{MetricRef: record.MetricRef{Name: "trigger_accuracy", Threshold: 0.9}, Note: "not measured: trigger tests need an executor that reports skills"},
+			{
+				MetricRef: record.MetricRef{Name: "trigger_accuracy", Threshold: 0.9},
+				Note:      "not measured: trigger tests need an executor that reports skills",
+			},
 		},
 		Triggers: &record.TriggerResult{Prompts: 12, Note: "not measured: trigger tests need an executor that reports skills"},
 		Groups: []record.GroupResult{
-			{Group: "easy", TrialCounts: record.TrialCounts{Counts: Counts(3, 1, 0, 0, 0, 0), Rate: record.Rate{PassRate: Share(0.75), PassRateInterval: &i}}},
+			{
+				Group:       "easy",
+				TrialCounts: record.TrialCounts{Counts: Counts(3, 1, 0, 0, 0, 0), Rate: record.Rate{PassRate: Share(0.75), PassRateInterval: &i}},
+			},
 			{Group: "hard", TrialCounts: record.TrialCounts{Counts: Counts(0, 0, 3, 0, 0, 0)}},
 		},
 		Missed: []string{"task_completion"},

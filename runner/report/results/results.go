@@ -77,7 +77,10 @@ func (r *results) document(role record.Role) error {
 	head := resultsHead{
 		SchemaVersion: resultsVersion, EvalID: r.Record.RunID, Skill: r.Record.Suite.Skill, EvalName: r.Record.Suite.Name,
 		Timestamp: progress.StartedAt, IsBaseline: role == record.RoleBaseline,
-		Config: resultsConfig{RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds), JudgeModel: c.JudgeModel, Effort: c.ReasoningEffort},
+		Config: resultsConfig{
+			RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds),
+			JudgeModel: c.JudgeModel, Effort: c.ReasoningEffort,
+		},
 	}
 	if err := r.open(head, "tasks"); err != nil {
 		return err
@@ -279,7 +282,8 @@ func (r *results) stats(res *record.Task) *resultsStats {
 	}
 	c := res.Trials
 	s := &resultsStats{
-		PassRate: *c.PassRate, PassedRuns: c.Passed, FailedRuns: c.Failed + c.Timeouts, ErrorRuns: c.Errors, TotalRuns: r.tally.runs, Flaky: res.Flaky,
+		PassRate: *c.PassRate, PassedRuns: c.Passed, FailedRuns: c.Failed + c.Timeouts, ErrorRuns: c.Errors,
+		TotalRuns: r.tally.runs, Flaky: res.Flaky,
 		FlakinessPercent: 100 * float64(min(c.Passed, c.Counted()-c.Passed)) / float64(c.Counted()),
 	}
 	plain := stats.Describe(r.tally.plain)

@@ -98,7 +98,10 @@ func (r *results) metrics() map[string]resultsMetric {
 	}
 	for _, m := range r.Summary.Metrics {
 		if m.Value != nil { // a metric without a value is neither 0 nor 1
-			all[m.Name] = resultsMetric{Identifier: m.Name, Value: *m.Value, Threshold: m.Threshold, Weight: m.Weight, Passed: m.Passed == nil || *m.Passed}
+			all[m.Name] = resultsMetric{
+				Identifier: m.Name, Value: *m.Value, Threshold: m.Threshold, Weight: m.Weight,
+				Passed: m.Passed == nil || *m.Passed,
+			}
 		}
 	}
 	return all
@@ -183,7 +186,10 @@ func fourDigits(x *float64) float64 {
 // add counts a trial of a trigger test by the weight of its prompt. The agent acted correctly if
 // the trial passed.
 func (c *confusion) add(ref *record.TriggerRef, t *record.Trial) resultsTrigger {
-	res := resultsTrigger{Prompt: ref.Prompt, Confidence: ref.Confidence, ShouldTrigger: ref.ShouldTrigger, FinalOutput: t.Output, ErrorMsg: t.Error}
+	res := resultsTrigger{
+		Prompt: ref.Prompt, Confidence: ref.Confidence, ShouldTrigger: ref.ShouldTrigger, FinalOutput: t.Output,
+		ErrorMsg: t.Error,
+	}
 	switch weight := ref.Weight(); {
 	case t.Verdict != record.Passed && t.Verdict != record.Failed:
 		c.errors++

@@ -35,7 +35,10 @@ func resultsRunOf(t *record.Trial) resultsRun {
 			validations = run.checkpoint(t, g.AfterTurn)
 		}
 		name := strings.TrimPrefix(g.Name, fmt.Sprintf("turn %d: ", g.AfterTurn))
-		v := resultsGrader{Identifier: name, Type: g.Type, Score: g.Score, Weight: g.Weight, Passed: g.Passed, Feedback: g.Feedback, DurationMS: g.DurationMS}
+		v := resultsGrader{
+			Identifier: name, Type: g.Type, Score: g.Score, Weight: g.Weight, Passed: g.Passed, Feedback: g.Feedback,
+			DurationMS: g.DurationMS,
+		}
 		switch {
 		case g.Error != "":
 			v.Feedback = g.Error

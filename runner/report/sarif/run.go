@@ -77,7 +77,10 @@ func Write(w io.Writer, h record.Handle) error {
 	if err != nil {
 		return err
 	}
-	in := sarifInvocation{Successful: progress.Status == record.StatusCompleted && errs.total == 0, Start: sarifTime(progress.StartedAt), Notifications: append(errs.all(), s.omitted()...)}
+	in := sarifInvocation{
+		Successful: progress.Status == record.StatusCompleted && errs.total == 0,
+		Start:      sarifTime(progress.StartedAt), Notifications: append(errs.all(), s.omitted()...),
+	}
 	if progress.EndedAt != nil {
 		in.End = sarifTime(*progress.EndedAt)
 	}
@@ -135,7 +138,9 @@ func (n *notifications) add(text string, place sarifPlace) {
 
 func (n *notifications) all() []sarifNotification {
 	if more := n.total - len(n.list); more > 0 {
-		n.list = append(n.list, sarifNotification{Level: "error", Message: sarifText{Text: "and " + text.Count(more, "more error", "more errors")}})
+		n.list = append(n.list, sarifNotification{
+			Level: "error", Message: sarifText{Text: "and " + text.Count(more, "more error", "more errors")},
+		})
 	}
 	return n.list
 }

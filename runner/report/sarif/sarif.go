@@ -59,7 +59,10 @@ func diagnosticRules() ([]sarifRule, map[decode.Code]int) {
 func rule(id, doc, level string) sarifRule {
 	text := sarifText{Text: doc}
 	help := sarifText{Text: doc + " docs/diagnostics.md lists all findings.", Markdown: doc + "\n\n`docs/diagnostics.md` lists all findings."}
-	return sarifRule{ID: id, ShortDescription: text, FullDescription: text, Help: help, Configuration: sarifConfiguration{level}, Properties: sarifRuleTags{[]string{"waza"}}}
+	return sarifRule{
+		ID: id, ShortDescription: text, FullDescription: text, Help: help,
+		Configuration: sarifConfiguration{level}, Properties: sarifRuleTags{[]string{"waza"}},
+	}
 }
 
 // sarif writes a document with one run, one result at a time.
@@ -80,7 +83,10 @@ func newSARIF(w io.Writer, dir string) *sarif {
 
 // open writes the document up to its results.
 func (s *sarif) open(id string, rules []sarifRule) error {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "waza", Rules: rules}}, AutomationDetails: sarifAutomation{id}, ColumnKind: "unicodeCodePoints"}
+	run := sarifRun{
+		Tool: sarifTool{sarifDriver{Name: "waza", Rules: rules}}, AutomationDetails: sarifAutomation{id},
+		ColumnKind: "unicodeCodePoints",
+	}
 	if filepath.IsAbs(s.root) {
 		run.OriginalURIBaseIDs = map[string]sarifLocation{sarifRoot: {URI: strings.TrimSuffix(fileURI(s.root), "/") + "/"}}
 	}

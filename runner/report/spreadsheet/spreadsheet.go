@@ -46,7 +46,10 @@ func Columns() []Column {
 		{"role", "baseline or trigger; empty for a task of the suite.", func(c row) string { return string(c.task.Role) }},
 		{"tags", "Tags of the task, separated by semicolons.", func(c row) string { return strings.Join(c.task.Tags, ";") }},
 		{"trial", "Number of the trial.", ofTrial(func(c row) string { return strconv.Itoa(c.t.TrialNum) })},
-		{"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.", ofTrial(func(c row) string { return string(c.t.Verdict) })},
+		{
+			"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.",
+			ofTrial(func(c row) string { return string(c.t.Verdict) }),
+		},
 		{"score", "Score, 0 to 1; 0 for a timeout. Empty if no grader gave one.", ofTrial(func(c row) string {
 			if s := report.ScoreOf(c.t); s != nil {
 				return number(*s)
@@ -59,11 +62,17 @@ func Columns() []Column {
 			}
 			return c.t.StartedAt.UTC().Format(time.RFC3339Nano)
 		})},
-		{"duration_ms", "Duration of the trial, including all attempts and graders.", ofTrial(func(c row) string { return integer(c.t.DurationMS) })},
+		{
+			"duration_ms", "Duration of the trial, including all attempts and graders.",
+			ofTrial(func(c row) string { return integer(c.t.DurationMS) }),
+		},
 		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c row) string { return integer(c.t.ExecutorMS) })},
 		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c row) string { return integer(c.t.StartupMS) })},
 		{"attempts", "Number of attempts.", ofTrial(func(c row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
-		{"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.", usage(totalOf, func(u *record.Usage) string { return integer(u.InputTokens) })},
+		{
+			"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.",
+			usage(totalOf, func(u *record.Usage) string { return integer(u.InputTokens) }),
+		},
 		{"output_tokens", "Tokens written.", usage(totalOf, func(u *record.Usage) string { return integer(u.OutputTokens) })},
 		{"total_tokens", "Tokens in total.", usage(totalOf, func(u *record.Usage) string { return integer(u.Total()) })},
 		{"cost_usd", "Their cost in US dollars; empty if unknown.", usage(totalOf, dollarsOf)},
@@ -90,8 +99,14 @@ func Columns() []Column {
 			return c.t.Cached.RunID
 		})},
 		{"hash", "Hash of the trial's inputs: the same hash means the same question.", ofTrial(func(c row) string { return c.t.Hash })},
-		{"tool_selection", "Tool selection score, 0 to 1; empty if no tool calls are expected.", tools(func(s *record.TrialTools) *float64 { return &s.Selection })},
-		{"tool_arguments", "Share of the expected arguments that are right; empty if none are listed.", tools(func(s *record.TrialTools) *float64 { return s.Params })},
+		{
+			"tool_selection", "Tool selection score, 0 to 1; empty if no tool calls are expected.",
+			tools(func(s *record.TrialTools) *float64 { return &s.Selection }),
+		},
+		{
+			"tool_arguments", "Share of the expected arguments that are right; empty if none are listed.",
+			tools(func(s *record.TrialTools) *float64 { return s.Params }),
+		},
 		{"tool_score", "Mean of both, or the first if the second is empty.", tools(func(s *record.TrialTools) *float64 { return &s.Overall })},
 		{"record_damage", "Damage of the run's record, the same in each row; empty without damage.", func(c row) string { return c.damage }},
 	}
