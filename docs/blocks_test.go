@@ -224,7 +224,8 @@ func mostSimilar(segment, lines []string) int {
 
 func TestCodeBlocks(t *testing.T) {
 	t.Parallel()
-	page := "Text\n\n```yaml\n# a/eval.yaml\nname: x\n```\n\n1. Do\n\n   ```console exit=3 skip=\"needs a pen\"\n   $ a \\\n     b\n   c\n   $ d\n   ```\n"
+	page := "Text\n\n```yaml\n# a/eval.yaml\nname: x\n```\n\n1. Do\n\n   ```console exit=3 skip=\"needs a pen\"\n  " +
+		" $ a \\\n     b\n   c\n   $ d\n   ```\n"
 	blocks := codeBlocks(page)
 	require.Len(t, blocks, 2)
 	require.Equal(t, "a/eval.yaml", blocks[0].file())

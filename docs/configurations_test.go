@@ -31,7 +31,8 @@ func fenced(t *testing.T, document, language, begin string) (blocks []string) {
 // The configurations of the pages have no mistakes, except that their files do not exist.
 func TestServeExamples(t *testing.T) {
 	t.Parallel()
-	examples := append(fenced(t, "serve.md", "yaml", "# public.yaml\nagents:"), fenced(t, "configuration.md", "yaml", "# serve.yaml\nagents:")...)
+	examples := append(fenced(t, "serve.md", "yaml", "# public.yaml\nagents:"),
+		fenced(t, "configuration.md", "yaml", "# serve.yaml\nagents:")...)
 	require.Len(t, examples, 2)
 	for _, example := range examples {
 		file := filepath.Join(t.TempDir(), "waza.yaml")

@@ -138,7 +138,9 @@ func TestDeployNamesWhatExists(t *testing.T) {
 			}
 		}
 		for _, variable := range regexp.MustCompile(`\bWAZA_[A-Z_]+[A-Z]\b`).FindAllString(text, -1) {
-			require.True(t, slices.Contains(known, variable) || strings.HasPrefix(variable, config.Prefix) || variable == fleet.NamesOf(fleetaddr.DefaultTeam).Orders, "%s: no variable %s", name, variable)
+			require.True(t, slices.Contains(known, variable) || strings.HasPrefix(variable, config.Prefix) ||
+				variable == fleet.NamesOf(fleetaddr.DefaultTeam).Orders,
+				"%s: no variable %s", name, variable)
 		}
 	}
 	require.GreaterOrEqual(t, lines, 4)
@@ -264,7 +266,9 @@ func dockerfileFaults(text string) (faults []string) {
 		case "CMD", "ENTRYPOINT":
 			fault(!strings.HasPrefix(rest, "["), instruction+" in shell form, which gets no signals")
 		case "RUN":
-			fault(strings.Contains(rest, "apt-get install") && (!strings.Contains(rest, "--no-install-recommends") || !strings.Contains(rest, "rm -rf /var/lib/apt/lists")), "apt-get leaves more than was asked for")
+			fault(strings.Contains(rest, "apt-get install") &&
+				(!strings.Contains(rest, "--no-install-recommends") || !strings.Contains(rest, "rm -rf /var/lib/apt/lists")),
+				"apt-get leaves more than was asked for")
 			fault(strings.Contains(rest, "sudo ") || strings.Contains(rest, "curl "), "sudo or curl in RUN")
 		}
 	}

@@ -126,7 +126,10 @@ func newPageRunner(t *testing.T, page string, tests map[string]bool) *pageRunner
 		"WAZA_SERVE_BROWSER_LISTEN=", "WAZA_SERVE_ROUTER_LISTEN=", // no page starts a server
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")
-	return &pageRunner{t: t, page: page, text: readPage(t, page), dir: dir, state: state, env: env, tests: tests, suites: map[string]codeBlock{}}
+	return &pageRunner{
+		t: t, page: page, text: readPage(t, page), dir: dir, state: state, env: env, tests: tests,
+		suites: map[string]codeBlock{},
+	}
 }
 
 func (r *pageRunner) run() {
@@ -217,7 +220,8 @@ func (r *pageRunner) validate(file string, b codeBlock) {
 func (r *pageRunner) part(b codeBlock) {
 	r.t.Helper()
 	var keys map[string]any
-	require.NoError(r.t, yaml.Unmarshal([]byte(b.text), &keys), "%s:%d: a YAML block without the name of a file holds keys of a suite", r.page, b.line)
+	require.NoError(r.t, yaml.Unmarshal([]byte(b.text), &keys),
+		"%s:%d: a YAML block without the name of a file holds keys of a suite", r.page, b.line)
 	suite := b.text
 	if keys["name"] == nil {
 		suite += "\nname: part\n"
@@ -261,7 +265,8 @@ func (r *pageRunner) console(b codeBlock) {
 			got = nil
 		}
 		if !*update && !matchesOutput(c.output, got) {
-			r.t.Errorf("%s:%d: %s prints\n%s\n\nand the page shows\n%s", r.page, b.line, c.line, strings.Join(got, "\n"), strings.Join(c.output, "\n"))
+			r.t.Errorf("%s:%d: %s prints\n%s\n\nand the page shows\n%s", r.page, b.line, c.line,
+				strings.Join(got, "\n"), strings.Join(c.output, "\n"))
 		}
 		text.WriteString("$ " + c.line + "\n")
 		for _, line := range merged(c.output, got) {

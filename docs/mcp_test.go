@@ -47,7 +47,8 @@ func TestMCPDocument(t *testing.T) {
 	proctest.DependOnWaza(t)
 	cmd := exec.Command("waza", "mcp", "--dir", dir)
 	cmd.Env = proctest.Environment(t)
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "reader", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "reader", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.CommandTransport{Command: cmd}, nil)
 	require.NoError(t, err)
 	defer session.Close()
 

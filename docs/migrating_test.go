@@ -115,7 +115,9 @@ func TestMigratingCommands(t *testing.T) {
 			_, ok := helpOf(t, ours)
 			require.True(t, ok, ours)
 		}
-		require.True(t, strings.Contains(help, "  "+theirs+" ") || strings.Contains(help, "  "+theirs+",") || slices.Contains(known, "waza run "+theirs), "%s neither exists nor has a pointer", theirs)
+		require.True(t, strings.Contains(help, "  "+theirs+" ") || strings.Contains(help, "  "+theirs+",") ||
+			slices.Contains(known, "waza run "+theirs),
+			"%s neither exists nor has a pointer", theirs)
 	}
 }
 

@@ -59,7 +59,10 @@ func FuzzLoad(f *testing.F) {
 
 // FuzzCSV asserts that a dataset gives either an error, or tasks with prompts and unique ids.
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"id,prompt\na,b\n", "id,prompt\n\"a\",\"b\"\"c\"\n", "prompt\r\nx\r\n", "\xef\xbb\xbfid,prompt\na,{{id}}", "id;prompt", "id,prompt\n\"", ",,\n,,", "prompt\n\n\n"} {
+	for _, s := range []string{
+		"id,prompt\na,b\n", "id,prompt\n\"a\",\"b\"\"c\"\n", "prompt\r\nx\r\n", "\xef\xbb\xbfid,prompt\na,{{id}}",
+		"id;prompt", "id,prompt\n\"", ",,\n,,", "prompt\n\n\n",
+	} {
 		f.Add(s, false)
 	}
 	f.Add(`{"prompt": "x", "id": 3}`+"\n\n[1]\n{", true)

@@ -82,7 +82,8 @@ name: x
 config: {executor: acp, matrix: {agent: [one, two], model: [m, 4.5]}}
 tasks: [{id: a, prompt: hi}]
 `)
-	require.Equal(t, []string{`agent=one: acp {"Agent":"one","Permissions":""}`, `agent=two: acp {"Agent":"two","Permissions":""}`}, combinations(agents))
+	require.Equal(t, []string{`agent=one: acp {"Agent":"one","Permissions":""}`, `agent=two: acp {"Agent":"two","Permissions":""}`},
+		combinations(agents))
 	require.Equal(t, []string{"m", "4.5"}, agents.Config.Models)
 }
 
@@ -95,6 +96,7 @@ func TestParamsAreVariables(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	require.Equal(t, "Ada m 0.5 0.5 0.5 {{.nothing}}", expand("{{who}} {{model}} {{temperature}} {{ .temperature }} {{params.temperature}} {{.nothing}}", vars))
+	require.Equal(t, "Ada m 0.5 0.5 0.5 {{.nothing}}",
+		expand("{{who}} {{model}} {{temperature}} {{ .temperature }} {{params.temperature}} {{.nothing}}", vars))
 	require.Equal(t, "", expand("{{model}}", eval.TrialVars{}))
 }

@@ -25,8 +25,10 @@ func sharedSuites(t *testing.T) *discover.Found {
 	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	other := filepath.Join(dir, "formats")
-	found.Suites = slices.DeleteFunc(found.Suites, func(s discover.Summary) bool { return strings.HasPrefix(filepath.FromSlash(s.Path), other) })
-	found.Problems = slices.DeleteFunc(found.Problems, func(d decode.Diagnostic) bool { return strings.HasPrefix(filepath.FromSlash(d.File), other) })
+	found.Suites = slices.DeleteFunc(found.Suites,
+		func(s discover.Summary) bool { return strings.HasPrefix(filepath.FromSlash(s.Path), other) })
+	found.Problems = slices.DeleteFunc(found.Problems,
+		func(d decode.Diagnostic) bool { return strings.HasPrefix(filepath.FromSlash(d.File), other) })
 	return found
 }
 

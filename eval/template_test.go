@@ -75,7 +75,10 @@ func TestExpandStopsAtItsLimit(t *testing.T) {
 }
 
 func FuzzTemplate(f *testing.F) {
-	for _, s := range []string{"", "{{name}}", "{{{name}}}", "{{ {{name}} }}", "{{context.a.b}}", "{{\x00}}", "}}{{", "{{{{{{}}}}}}", "{{.Vars.name}} {{x"} {
+	for _, s := range []string{
+		"", "{{name}}", "{{{name}}}", "{{ {{name}} }}", "{{context.a.b}}", "{{\x00}}", "}}{{", "{{{{{{}}}}}}",
+		"{{.Vars.name}} {{x",
+	} {
 		f.Add(s)
 	}
 	bare := &eval.Task{}

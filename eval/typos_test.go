@@ -35,10 +35,17 @@ func TestEveryTypoOfAKey(t *testing.T) {
 		config = append(config, decode.FieldsIn(k.Options())...)
 	}
 	places := map[string]place{
-		"suite":   {"name: demo\n", "", append(decode.FieldsIn(eval.Suite{}), fields.Field{Name: "tasks"}), reflect.TypeFor[eval.Suite]()},
-		"config":  {"config:\n", "  ", config, reflect.TypeFor[eval.Config]()},
-		"task":    {"tasks:\n  - id: a\n", "    ", append(decode.FieldsIn(eval.Task{}), decode.FieldsIn(eval.Inputs{})...), reflect.TypeFor[eval.Task]()},
-		"grader":  {"graders:\n  - type: program\n    name: demo\n", "    ", append(decode.FieldsIn(eval.Grader{}), append(decode.FieldsIn(&programOptions{}), fields.Field{Name: "config"})...), nil},
+		"suite":  {"name: demo\n", "", append(decode.FieldsIn(eval.Suite{}), fields.Field{Name: "tasks"}), reflect.TypeFor[eval.Suite]()},
+		"config": {"config:\n", "  ", config, reflect.TypeFor[eval.Config]()},
+		"task": {
+			"tasks:\n  - id: a\n", "    ", append(decode.FieldsIn(eval.Task{}), decode.FieldsIn(eval.Inputs{})...),
+			reflect.TypeFor[eval.Task](),
+		},
+		"grader": {
+			"graders:\n  - type: program\n    name: demo\n", "    ",
+			append(decode.FieldsIn(eval.Grader{}), append(decode.FieldsIn(&programOptions{}), fields.Field{Name: "config"})...),
+			nil,
+		},
 		"options": {"graders:\n  - type: text\n    config:\n", "      ", decode.FieldsIn(&textOptions{}), nil},
 	}
 	for name, p := range places {
@@ -58,8 +65,12 @@ func TestEveryTypoOfAKey(t *testing.T) {
 			})
 		})
 	}
-	special := []reflect.Type{reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.Grader]()}
-	for _, of := range structsIn(reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.TriggerTests](), reflect.TypeFor[project.Project]()) {
+	special := []reflect.Type{
+		reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](),
+		reflect.TypeFor[eval.Grader](),
+	}
+	for _, of := range structsIn(reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Task](),
+		reflect.TypeFor[eval.TriggerTests](), reflect.TypeFor[project.Project]()) {
 		if slices.Contains(special, of) {
 			continue
 		}

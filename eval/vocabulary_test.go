@@ -74,7 +74,10 @@ func vocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{
 		Executors: []eval.Kind{
 			{Name: "mock", Options: func() any { return &mockOptions{} }, Check: checkMock},
-			{Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} }, Params: eval.ParamsInEnvironment, TakesSkills: true},
+			{
+				Name: "command", Options: func() any { return &commandOptions{PromptAs: "stdin"} },
+				Params: eval.ParamsInEnvironment, TakesSkills: true,
+			},
 			{Name: "acp", Options: func() any { return &acpOptions{} }},
 			{Name: "openai", Options: func() any { return &modelOptions{MaxTurns: 10} }, Params: eval.ParamsInOption, MeasuresSpeed: true},
 		},

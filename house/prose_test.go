@@ -32,12 +32,18 @@ var odd = []oddPhrase{
 	{words(`as far as (?:it|they) (?:came|went|goes|got)`), "until now"},
 	{words(`(?:is|was) another|(?:are|were) others`), "differs or changed"},
 	{words(`(?:is|are|was|were|be|been) (?:not )?there`), "exists"},
-	{words(`for (?:it|they|this|that|these|those|there|nobody|nothing|he|she|we) (?:is|are|was|were|has|have|can|would|will|does|do|must)`), "because or since"},
+	{
+		words(`for (?:it|they|this|that|these|those|there|nobody|nothing|he|she|we) (?:is|are|was|were|has|have|can|would|will|does|do|must)`),
+		"because or since",
+	},
 	{regexp.MustCompile(`; for (?:the|a|an|all|no|each|every|only|otherwise|runs)\b`), "because or since"},
 	{words(`(?:is|are|was|were|be|been) said`), "the actor and says, reports or prints"},
 	{words(`(?:is|are|be|was|were) none`), "is not, or does not exist"},
 	{words(`(?:be|is|was|were|are) had`), "is available"},
-	{words(`be it|be they|shall|lest|so many more|whence|thence|thereof|wherein|whereof|thereby|upon|hitherto|deaf|all the same`), "today's English"},
+	{
+		words(`be it|be they|shall|lest|so many more|whence|thence|thereof|wherein|whereof|thereby|upon|hitherto|deaf|all the same`),
+		"today's English",
+	},
 	{words(`all that (?:is|are|was|were|it|they|the|a|has|have)`), "everything that"},
 }
 

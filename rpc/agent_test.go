@@ -21,7 +21,10 @@ func (d *directory) Agents(context.Context) ([]*remote.Agent, error) {
 	}
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return []*remote.Agent{
-		{ClientID: "550e8400-e29b-41d4-a716-446655440000", State: remote.Ready, Tools: []string{"chat"}, MaxConcurrency: 3, Running: 1, Answered: 7, Version: "1.0.0", Address: "127.0.0.1:4711", Since: since},
+		{
+			ClientID: "550e8400-e29b-41d4-a716-446655440000", State: remote.Ready, Tools: []string{"chat"},
+			MaxConcurrency: 3, Running: 1, Answered: 7, Version: "1.0.0", Address: "127.0.0.1:4711", Since: since,
+		},
 		{ClientID: "550e8400-e29b-41d4-a716-446655440000:12", State: remote.Paused, Tools: []string{}, MaxConcurrency: 1, Since: since},
 	}, nil
 }

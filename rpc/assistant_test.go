@@ -20,15 +20,24 @@ func (browsers) Assistants(context.Context) ([]*browser.Assistant, error) {
 	return []*browser.Assistant{
 		{ID: "550e8400-e29b-41d4-a716-446655440001", Name: "Reader", Status: "inactive", Capabilities: []string{"extract_text"}, CreatedAt: at},
 		{ID: "550e8400-e29b-41d4-a716-446655440002", Name: "Shopper", Status: "active", Model: "m", Capabilities: []string{"navigate"}, CreatedAt: at, LastActiveAt: &at,
-			Executing: &browser.CommandInfo{ID: "550e8400-e29b-41d4-a716-446655440003", Text: "buy milk", Since: at, Extension: "abcdefghijklmnopabcdefghijklmnop"},
-			Queued:    []browser.CommandInfo{{ID: "550e8400-e29b-41d4-a716-446655440004", Text: "and bread", Since: at, Extension: "abcdefghijklmnopabcdefghijklmnop"}}},
+			Executing: &browser.CommandInfo{
+				ID: "550e8400-e29b-41d4-a716-446655440003", Text: "buy milk", Since: at,
+				Extension: "abcdefghijklmnopabcdefghijklmnop",
+			},
+			Queued: []browser.CommandInfo{
+				{ID: "550e8400-e29b-41d4-a716-446655440004", Text: "and bread", Since: at, Extension: "abcdefghijklmnopabcdefghijklmnop"},
+			}},
 	}, nil
 }
 
 func (browsers) Extensions(context.Context) ([]*browser.Extension, error) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return []*browser.Extension{
-		{ID: "550e8400-e29b-41d4-a716-446655440000", Address: "127.0.0.1:4711", Version: "1.0.0", Evaluation: true, Since: at, Trial: "RUN/a/1/1/30709882cb75", Command: "read it", Tool: "extract_text", Messages: 7},
+		{
+			ID: "550e8400-e29b-41d4-a716-446655440000", Address: "127.0.0.1:4711", Version: "1.0.0",
+			Evaluation: true, Since: at, Trial: "RUN/a/1/1/30709882cb75", Command: "read it", Tool: "extract_text",
+			Messages: 7,
+		},
 		{ID: "abcdefghijklmnopabcdefghijklmnop", Address: "127.0.0.1:4712", Since: at, Command: "buy milk", Messages: 3},
 	}, nil
 }

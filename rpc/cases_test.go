@@ -40,20 +40,39 @@ var cases = []struct {
 }{
 	// The examples of the last section of the specification. The server does not have their
 	// methods.
-	{name: "spec positional", in: `{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}` + "\n" + `{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}` + "\n",
+	{name: "spec positional", in: `{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}` + "\n" +
+		`{"jsonrpc": "2.0", "method": "subtract", "params": [23, 42], "id": 2}` + "\n",
 		out: []string{unknown("1"), unknown("2")}},
-	{name: "spec named", in: `{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}` + "\n", out: []string{unknown("3")}},
-	{name: "spec notifications", in: `{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}` + "\n" + `{"jsonrpc": "2.0", "method": "foobar"}` + "\n"},
+	{
+		name: "spec named",
+		in:   `{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}` + "\n",
+		out:  []string{unknown("3")},
+	},
+	{
+		name: "spec notifications",
+		in:   `{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}` + "\n" + `{"jsonrpc": "2.0", "method": "foobar"}` + "\n",
+	},
 	{name: "spec unknown method", in: `{"jsonrpc": "2.0", "method": "foobar", "id": "1"}` + "\n", out: []string{unknown(`"1"`)}},
 	{name: "spec invalid JSON", in: `{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]` + "\n", out: []string{parseError}},
 	{name: "spec invalid request", in: `{"jsonrpc": "2.0", "method": 1, "params": "bar"}` + "\n", out: []string{badRequest}},
-	{name: "spec batch invalid JSON", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method" ]` + "\n", out: []string{parseError}},
+	{
+		name: "spec batch invalid JSON",
+		in:   `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method" ]` + "\n",
+		out:  []string{parseError},
+	},
 	{name: "spec empty array", in: "[]\n", out: []string{badRequest}},
 	{name: "spec batch of one invalid", in: "[1]\n", out: []string{"[" + badRequest + "]"}},
 	{name: "spec invalid batch", in: "[1,2,3]\n", out: []string{"[" + badRequest + "," + badRequest + "," + badRequest + "]"}},
-	{name: "spec batch", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]` + "\n",
+	{name: "spec batch", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": ` +
+		`"2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], ` +
+		`"id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": ` +
+		`"5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]` + "\n",
 		out: []string{"[" + strings.Join([]string{unknown(`"1"`), unknown(`"2"`), badRequest, unknown(`"5"`), unknown(`"9"`)}, ",") + "]"}},
-	{name: "spec batch of notifications", in: `[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]} ]` + "\n"},
+	{
+		name: "spec batch of notifications",
+		in: `[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": ` +
+			`"notify_hello", "params": [7]} ]` + "\n",
+	},
 
 	{name: "id null", in: ping("null"), out: []string{pong("null")}},
 	{name: "id text", in: ping(`"é<1>"`), out: []string{pong(`"é<1>"`)}},
@@ -80,12 +99,25 @@ var cases = []struct {
 	{name: "binary rubbish later", in: ping("1") + "\x16\x03\x01\x02\x00\x01\xfc\n", out: []string{pong("1"), parseError}},
 	{name: "duplicate ids", in: list("1") + list("1"), out: []string{listed("1"), listed("1")}},
 	{name: "duplicate members", in: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"exit"}` + "\n", out: []string{bad("1")}},
-	{name: "wrong letter case", in: `{"jsonrpc":"2.0","id":1,"Method":"ping"}` + "\n" + `{"JSONRPC":"2.0","id":2,"method":"ping"}` + "\n", out: []string{bad("1"), bad("2")}},
-	{name: "depth 9,000", in: nested(9000), out: []string{`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: unknown parameter \"x\""}}`}},
+	{
+		name: "wrong letter case",
+		in:   `{"jsonrpc":"2.0","id":1,"Method":"ping"}` + "\n" + `{"JSONRPC":"2.0","id":2,"method":"ping"}` + "\n",
+		out:  []string{bad("1"), bad("2")},
+	},
+	{
+		name: "depth 9,000", in: nested(9000),
+		out: []string{`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: unknown parameter \"x\""}}`},
+	},
 	{name: "depth 2,000,000", in: nested(2_000_000), out: []string{bad("7")}},
 	{name: "50 MB line", in: "{" + strings.Repeat("a", 50_000_000) + "\n", out: []string{badRequest}},
-	{name: "stray response", in: `{"jsonrpc":"2.0","id":1,"result":5}` + "\n" + `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":""}}` + "\n"},
-	{name: "result null", in: `{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":5}}` + "\n", out: []string{`{"jsonrpc":"2.0","id":1,"result":null}`}},
+	{
+		name: "stray response",
+		in:   `{"jsonrpc":"2.0","id":1,"result":5}` + "\n" + `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":""}}` + "\n",
+	},
+	{
+		name: "result null", in: `{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":5}}` + "\n",
+		out: []string{`{"jsonrpc":"2.0","id":1,"result":null}`},
+	},
 	{name: "truncated at EOF", in: ping("1") + `{"jsonrpc":"2.0","id":2,"meth`, out: []string{pong("1"), parseError}, cut: true},
 	{name: "no final newline", in: strings.TrimSpace(ping("1")), out: []string{pong("1")}, cut: true},
 	{name: "slow request then EOF", in: list("1"), out: []string{listed("1")}, cut: true},

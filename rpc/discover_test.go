@@ -119,7 +119,10 @@ func TestDiscover(t *testing.T) {
 func TestReference(t *testing.T) {
 	t.Parallel()
 	text := rpc.Reference()
-	for _, want := range []string{"### `eval.run`", "| `context_dir` |", "### `eval.complete`", "| -32004 |", "Also `dir`.", "[Summary](#summary)", "### Summary"} {
+	for _, want := range []string{
+		"### `eval.run`", "| `context_dir` |", "### `eval.complete`", "| -32004 |", "Also `dir`.",
+		"[Summary](#summary)", "### Summary",
+	} {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "](#)")

@@ -176,7 +176,8 @@ func TestAttackExportOfAnotherPerson(t *testing.T) {
 	here, there := net.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.ServeStream(t.Context(), there, rpc.Client{Authorised: true, View: runner.View{User: "ann", Sees: func(id string) bool { return id == theirs }}})
+		ended <- s.ServeStream(t.Context(), there,
+			rpc.Client{Authorised: true, View: runner.View{User: "ann", Sees: func(id string) bool { return id == theirs }}})
 	}()
 	c := &client{TB: t, w: here, r: here, scan: bufio.NewReaderSize(here, 1<<20)}
 	t.Cleanup(func() {
@@ -185,7 +186,10 @@ func TestAttackExportOfAnotherPerson(t *testing.T) {
 	})
 	home := t.TempDir()
 	c.must("initialize", map[string]any{"workspaceFolders": []string{"/", home}}, nil)
-	for _, path := range []string{filepath.Join(home, "x.xml"), filepath.Join(state, "serve.token"), filepath.Join(state, "exports", mine, "x.xml"), "../" + mine + "/x.xml", "../../serve.token"} {
+	for _, path := range []string{
+		filepath.Join(home, "x.xml"), filepath.Join(state, "serve.token"),
+		filepath.Join(state, "exports", mine, "x.xml"), "../" + mine + "/x.xml", "../../serve.token",
+	} {
 		m := c.call("run.export", map[string]any{"runId": theirs, "format": "junit", "path": path})
 		require.NotNil(t, m.Error, path)
 		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)

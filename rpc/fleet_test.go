@@ -33,7 +33,10 @@ func TestFleet(t *testing.T) {
 		"no program": {nil, admin, `{"known":false}`},
 		"no fleet":   {viewer(func() (*survey.Survey, error) { return nil, nil }), admin, `{"known":false}`},
 		"no admin":   {stands, restricted, `{"known":false}`},
-		"no answer":  {viewer(func() (*survey.Survey, error) { return nil, errors.New("no server") }), admin, `{"known":true,"problem":"no server"}`},
+		"no answer": {
+			viewer(func() (*survey.Survey, error) { return nil, errors.New("no server") }), admin,
+			`{"known":true,"problem":"no server"}`,
+		},
 		"a fleet": {stands, admin, `{"known":true,"fleet":{"fleet":"embedded","team":"waza","time":"0001-01-01T00:00:00Z","used":true,
 			"orders":{"messages":0,"bytes":0},"results":{"messages":0,"bytes":0},"filesBytes":0,"classes":null,"runs":null,"workers":null}}`},
 	} {

@@ -171,18 +171,24 @@ func TestInternalErrors(t *testing.T) {
 	t.Parallel()
 	log := &lockedBuffer{}
 	send, receive := talk(t, log,
-		dispatch.Define("test.func", dispatch.Quick, "Return a function.", func(context.Context, *call, *noParams) (any, error) { return func() {}, nil }),
-		dispatch.Define("test.fail", dispatch.Quick, "Fail.", func(context.Context, *call, *noParams) (any, error) { return nil, errors.New("disk on fire") }))
+		dispatch.Define("test.func", dispatch.Quick, "Return a function.",
+			func(context.Context, *call, *noParams) (any, error) { return func() {}, nil }),
+		dispatch.Define("test.fail", dispatch.Quick, "Fail.",
+			func(context.Context, *call, *noParams) (any, error) { return nil, errors.New("disk on fire") }))
 	send(`{"jsonrpc":"2.0","id":1,"method":"test.func"}`)
 	require.Contains(t, receive(), "-32603")
 	send(`{"jsonrpc":"2.0","id":2,"method":"test.fail"}`)
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"reason":"disk on fire"}}}`, receive())
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"reason":"disk on fire"}}}`,
+		receive())
 	require.Contains(t, log.String(), "disk on fire")
 }
 
 // FuzzDecodeParams checks that decoding never accepts unknown parameters.
 func FuzzDecodeParams(f *testing.F) {
-	for _, seed := range []string{`{"path":"x","tasks":["a"],"trials":2}`, `{}`, `[]`, `{"path":`, `{"path":"x","":1}`, `{"timeoutSeconds":1e-9,"path":"x"}`} {
+	for _, seed := range []string{
+		`{"path":"x","tasks":["a"],"trials":2}`, `{}`, `[]`, `{"path":`, `{"path":"x","":1}`,
+		`{"timeoutSeconds":1e-9,"path":"x"}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -231,7 +237,8 @@ func TestShowGrader(t *testing.T) {
 func TestAbsolute(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"a/eval.yaml": "/ws/a/eval.yaml", "/b": "/b", "file:///c/my%20d": "/c/my d", "file://localhost/c": "/c", "FILE:///c": "/c", "../x": "/x", ".": "/ws",
+		"a/eval.yaml": "/ws/a/eval.yaml", "/b": "/b", "file:///c/my%20d": "/c/my d", "file://localhost/c": "/c",
+		"FILE:///c": "/c", "../x": "/x", ".": "/ws",
 	} {
 		got, err := absolute("path", given, "/ws")
 		require.NoError(t, err, given)

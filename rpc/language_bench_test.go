@@ -44,7 +44,8 @@ func filesSuite(b *testing.B, dir string, files int) (text string, at [2]int) {
 	b.Helper()
 	require.NoError(b, os.Mkdir(filepath.Join(dir, "tasks"), 0o755))
 	for i := range files {
-		task := fmt.Sprintf("id: task-%d\nprompt: Explain what function %d does.\ngraders:\n  - {name: x, type: text, config: {contains: [x]}}\n", i, i)
+		task := fmt.Sprintf("id: task-%d\nprompt: Explain what function %d does.\ngraders:\n  - {name: x, type: text, config: {contains: [x]}}\n",
+			i, i)
 		require.NoError(b, os.WriteFile(filepath.Join(dir, "tasks", fmt.Sprintf("t%d.yaml", i)), []byte(task), 0o644))
 	}
 	return "name: big\nconfig:\n  executor: mock\n  trials_per_task: 3\ntasks:\n  - tasks/*.yaml\n", [2]int{3, len("  trials_per_task")}

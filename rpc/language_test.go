@@ -188,7 +188,8 @@ func TestCompareAndShowCommands(t *testing.T) {
 		require.Equal(t, second, compared.Runs[1].RunID)
 	}
 
-	id := c.request("workspace/executeCommand", map[string]any{"command": lsp.CommandShowRun, "arguments": []any{map[string]any{"runId": second, "taskId": "a[1]"}}})
+	id := c.request("workspace/executeCommand",
+		map[string]any{"command": lsp.CommandShowRun, "arguments": []any{map[string]any{"runId": second, "taskId": "a[1]"}}})
 	line := c.until("window/showDocument")[0]
 	require.Contains(t, line, second+`.html#task/a%5B1%5D","external":true}`)
 	c.send(`{"jsonrpc":"2.0","id":"waza-1","result":{"success":true}}` + "\n")

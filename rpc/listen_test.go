@@ -80,7 +80,10 @@ func TestTooManyConnections(t *testing.T) {
 func TestAttackForeignProtocolIsRefused(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, newServer(t, rpc.Options{}))
-	for _, first := range []string{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "POST / HTTP/1.1\r\nHost: localhost\r\n", "GET / HTTP/1.1\r\n", "CONNECT / HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n"} {
+	for _, first := range []string{
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "POST / HTTP/1.1\r\nHost: localhost\r\n", "GET / HTTP/1.1\r\n",
+		"CONNECT / HTTP/1.1\r\n", "PRI * HTTP/2.0\r\n",
+	} {
 		c := dial(t, addr)
 		c.send(first + "\n" + ping("1"))
 		got := c.rest()
@@ -145,7 +148,10 @@ func TestListenTCP(t *testing.T) {
 	require.ErrorContains(t, err, "token")
 	_, err = plain.ListenTCP("nonsense")
 	require.Error(t, err)
-	for s, address := range map[*rpc.Server]string{plain: "localhost:0", newServer(t, rpc.Options{AllowRemote: true, Token: "0123456789abcdef"}): "0.0.0.0:0"} {
+	for s, address := range map[*rpc.Server]string{
+		plain: "localhost:0",
+		newServer(t, rpc.Options{AllowRemote: true, Token: "0123456789abcdef"}): "0.0.0.0:0",
+	} {
 		l, err := s.ListenTCP(address)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())

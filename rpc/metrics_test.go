@@ -25,7 +25,8 @@ func TestAttackMetricsHost(t *testing.T) {
 	defer s.serveMetrics(l)()
 	for host, want := range map[string]int{
 		"localhost": http.StatusOK, "localhost:1": http.StatusOK, "127.0.0.1": http.StatusOK, "[::1]:9": http.StatusOK, "[::1]": http.StatusOK,
-		"evil.example": http.StatusForbidden, "evil.example:80": http.StatusForbidden, "localhost.evil.example": http.StatusForbidden, "10.0.0.1": http.StatusForbidden,
+		"evil.example": http.StatusForbidden, "evil.example:80": http.StatusForbidden,
+		"localhost.evil.example": http.StatusForbidden, "10.0.0.1": http.StatusForbidden,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/metrics", http.NoBody)
 		require.NoError(t, err)

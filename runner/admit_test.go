@@ -43,7 +43,10 @@ func (g *gate) Close() error { return nil }
 func startGated(t *testing.T, g *gate, config string) *runner.Run {
 	t.Helper()
 	g.waits, g.open = make(chan struct{}, 100), make(chan struct{}, 100)
-	kind := executor.Kind{Kind: eval.Kind{Name: "gate"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return g, nil }}
+	kind := executor.Kind{
+		Kind: eval.Kind{Name: "gate"},
+		Open: func(context.Context, executor.Settings) (executor.Executor, error) { return g, nil },
+	}
 	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: executor.NewRegistry(kind)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })

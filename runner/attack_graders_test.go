@@ -92,18 +92,52 @@ func (c *tampering) requireRunAgain(t *testing.T, r *runnertest.Cached, files st
 func TestAttackChangedGraderFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]tampering{
-		"program":                   {"{type: program, config: {command: ./check.sh}}", map[string]string{"check.sh": "#!/bin/sh\nexit 0"}, "", "check.sh", "sh"},
-		"argument":                  {"{type: program, config: {command: sh, args: [check.sh]}}", map[string]string{"check.sh": "exit 0"}, "", "check.sh", "sh"},
-		"script":                    {"{type: script, config: {script: check.sh}}", map[string]string{"check.sh": "exit 0"}, "", "check.sh", "sh"},
-		"removed program":           {"{type: program, config: {command: sh, args: [check.sh]}}", nil, "check.sh", "check.sh", "sh"},
-		"imported module":           {"{type: script, config: {script: imports.py}}", map[string]string{"rules.py": "PASSED = True"}, "", "rules.py", "python3"},
-		"sourced file":              {"{type: program, config: {command: sh, args: [data/run.sh]}}", map[string]string{"data/lib.sh": "verdict() { return 0; }"}, "", "data/lib.sh", "sh"},
-		"schema":                    {"{type: json_schema, config: {schema_file: schema.json}}", map[string]string{"schema.json": "true"}, "", "schema.json", ""},
-		"referred schema":           {"{type: json_schema, config: {schema_file: schema.json}}", map[string]string{"more.json": "true"}, "", "more.json", ""},
-		"snapshot":                  {"{type: diff, config: {context_dir: want, expected_files: [{path: out.txt, snapshot: out.txt}]}}", map[string]string{"want/out.txt": "bad"}, "", "want/out.txt", ""},
-		"removed snapshot":          {"{type: diff, config: {context_dir: want, expected_files: [{path: out.txt, snapshot: out.txt}]}}", nil, "want", "want/out.txt", ""},
-		"snapshot in earlier place": {"{type: diff, config: {expected_files: [{path: out.txt, snapshot: want/out.txt}]}}", map[string]string{"fixtures/want/out.txt": "bad"}, "", "", ""},
-		"skill":                     {"{type: trigger, config: {skill_path: skill, threshold: 0.9}}", map[string]string{"skill/SKILL.md": "---\nname: hi\ndescription: hi hello\n---\nhi"}, "", "skill/SKILL.md", ""},
+		"program": {
+			"{type: program, config: {command: ./check.sh}}", map[string]string{"check.sh": "#!/bin/sh\nexit 0"}, "",
+			"check.sh", "sh",
+		},
+		"argument": {
+			"{type: program, config: {command: sh, args: [check.sh]}}", map[string]string{"check.sh": "exit 0"}, "",
+			"check.sh", "sh",
+		},
+		"script": {
+			"{type: script, config: {script: check.sh}}", map[string]string{"check.sh": "exit 0"}, "", "check.sh",
+			"sh",
+		},
+		"removed program": {"{type: program, config: {command: sh, args: [check.sh]}}", nil, "check.sh", "check.sh", "sh"},
+		"imported module": {
+			"{type: script, config: {script: imports.py}}", map[string]string{"rules.py": "PASSED = True"}, "",
+			"rules.py", "python3",
+		},
+		"sourced file": {
+			"{type: program, config: {command: sh, args: [data/run.sh]}}",
+			map[string]string{"data/lib.sh": "verdict() { return 0; }"}, "", "data/lib.sh", "sh",
+		},
+		"schema": {
+			"{type: json_schema, config: {schema_file: schema.json}}", map[string]string{"schema.json": "true"}, "",
+			"schema.json", "",
+		},
+		"referred schema": {
+			"{type: json_schema, config: {schema_file: schema.json}}", map[string]string{"more.json": "true"}, "",
+			"more.json", "",
+		},
+		"snapshot": {
+			"{type: diff, config: {context_dir: want, expected_files: [{path: out.txt, snapshot: out.txt}]}}",
+			map[string]string{"want/out.txt": "bad"}, "", "want/out.txt", "",
+		},
+		"removed snapshot": {
+			"{type: diff, config: {context_dir: want, expected_files: [{path: out.txt, snapshot: out.txt}]}}", nil,
+			"want", "want/out.txt", "",
+		},
+		"snapshot in earlier place": {
+			"{type: diff, config: {expected_files: [{path: out.txt, snapshot: want/out.txt}]}}",
+			map[string]string{"fixtures/want/out.txt": "bad"}, "", "", "",
+		},
+		"skill": {
+			"{type: trigger, config: {skill_path: skill, threshold: 0.9}}",
+			map[string]string{"skill/SKILL.md": "---\nname: hi\ndescription: hi hello\n---\nhi"}, "",
+			"skill/SKILL.md", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +189,8 @@ func TestAttackChangedGraderFilesLater(t *testing.T) {
 	dir := live.Record().Suite.Path
 	graded, res := runnertest.GradeAgain(t, r.R, live.ID(), runnertest.Replace(t, files, "exit 1", "exit 0"), regrade.GradeOptions{})
 	require.Equal(t, 2, graded.Kept)
-	require.Contains(t, strings.Join(graded.Warnings, "\n"), "task a, trial 1: not graded because grader file changed during the run: check.sh; run it again")
+	require.Contains(t, strings.Join(graded.Warnings, "\n"),
+		"task a, trial 1: not graded because grader file changed during the run: check.sh; run it again")
 	require.Equal(t, record.Failed, res.Trial(t, "a", 1).Verdict)
 
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "check.sh"), []byte("#!/bin/sh\nexit 1\n"), 0o755))
@@ -273,23 +308,75 @@ func TestAttackFilesBesideGraders(t *testing.T) {
 	const passes = "import os\nos._exit(0)\n"
 	python, sh, node := "python3", "sh", "node"
 	for name, c := range map[string]tampering{
-		"module beside a script":         {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.py": passes}, "", "check/json.py", python},
-		"module beside an argument":      {"{type: program, config: {command: python3, args: [check/check.py]}}", map[string]string{"check/json.py": passes}, "", "check/json.py", python},
-		"compiled module":                {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.pyc": "not even compiled"}, "", "check/json.pyc", python},
-		"module beside a changed script": {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.py": passes, "check/check.py": "import json"}, "", "check/check.py check/json.py", python},
-		"package of modules":             {"{type: script, config: {script: check/check.py}}", map[string]string{"check/json/__init__.py": passes}, "", "check/json", python},
-		"computed import":                {"{type: script, config: {script: check/computed.py}}", map[string]string{"check/rules.py": "PASSED = True"}, "", "check/rules.py", python},
-		"listed data":                    {"{type: script, config: {script: check/data.py}}", map[string]string{"check/cases/2": "pass"}, "", "check/cases/2", python},
-		"changed data":                   {"{type: script, config: {script: check/data.py}}", map[string]string{"check/cases/1": "pass"}, "", "check/cases/1", python},
-		"pattern":                        {"{type: program, config: {command: sh, args: [check/glob.sh]}}", map[string]string{"check/cases/2": "code=0"}, "", "check/cases/2", sh},
-		"removed data":                   {"{type: program, config: {command: sh, args: [check/needs.sh]}}", nil, "check/cases/1", "check/cases/1", sh},
-		"removed directory":              {"{type: program, config: {command: sh, args: [check/needs.sh]}}", nil, "check/cases", "check/cases", sh},
-		"computed program":               {"{type: program, config: {command: ./check/wrap.sh}}", map[string]string{"check/tool-x": "#!/bin/sh\nexit 0\n"}, "", "check/tool-x", sh},
-		"directory above":                {"{type: program, config: {command: sh, args: [check/up.sh]}}", map[string]string{"shared/2": "code=0"}, "", "shared/2", sh},
-		"package of node":                {"{type: script, config: {script: check/check.js}}", map[string]string{"check/node_modules/colors-x/index.js": ""}, "", "check/node_modules", node},
-		"package of node above":          {"{type: program, config: {command: node, args: [check/check.js]}}", map[string]string{"node_modules/colors-x/index.js": ""}, "", "node_modules", node},
-		"optional package of node":       {"{type: script, config: {script: packages/check.js}}", map[string]string{"packages/node_modules/faster/index.js": "process.exit(0)"}, "", "packages/node_modules/faster", node},
-		"module in a package":            {"{type: script, config: {script: check/package.py}}", map[string]string{"check/tools/lib.py": "PASSED = True"}, "", "check/tools/lib.py", python},
+		"module beside a script": {
+			"{type: script, config: {script: check/check.py}}", map[string]string{"check/json.py": passes}, "",
+			"check/json.py", python,
+		},
+		"module beside an argument": {
+			"{type: program, config: {command: python3, args: [check/check.py]}}",
+			map[string]string{"check/json.py": passes}, "", "check/json.py", python,
+		},
+		"compiled module": {
+			"{type: script, config: {script: check/check.py}}",
+			map[string]string{"check/json.pyc": "not even compiled"}, "", "check/json.pyc", python,
+		},
+		"module beside a changed script": {
+			"{type: script, config: {script: check/check.py}}",
+			map[string]string{"check/json.py": passes, "check/check.py": "import json"}, "",
+			"check/check.py check/json.py", python,
+		},
+		"package of modules": {
+			"{type: script, config: {script: check/check.py}}", map[string]string{"check/json/__init__.py": passes},
+			"", "check/json", python,
+		},
+		"computed import": {
+			"{type: script, config: {script: check/computed.py}}",
+			map[string]string{"check/rules.py": "PASSED = True"}, "", "check/rules.py", python,
+		},
+		"listed data": {
+			"{type: script, config: {script: check/data.py}}", map[string]string{"check/cases/2": "pass"}, "",
+			"check/cases/2", python,
+		},
+		"changed data": {
+			"{type: script, config: {script: check/data.py}}", map[string]string{"check/cases/1": "pass"}, "",
+			"check/cases/1", python,
+		},
+		"pattern": {
+			"{type: program, config: {command: sh, args: [check/glob.sh]}}",
+			map[string]string{"check/cases/2": "code=0"}, "", "check/cases/2", sh,
+		},
+		"removed data": {
+			"{type: program, config: {command: sh, args: [check/needs.sh]}}", nil, "check/cases/1", "check/cases/1",
+			sh,
+		},
+		"removed directory": {
+			"{type: program, config: {command: sh, args: [check/needs.sh]}}", nil, "check/cases", "check/cases", sh,
+		},
+		"computed program": {
+			"{type: program, config: {command: ./check/wrap.sh}}",
+			map[string]string{"check/tool-x": "#!/bin/sh\nexit 0\n"}, "", "check/tool-x", sh,
+		},
+		"directory above": {
+			"{type: program, config: {command: sh, args: [check/up.sh]}}", map[string]string{"shared/2": "code=0"},
+			"", "shared/2", sh,
+		},
+		"package of node": {
+			"{type: script, config: {script: check/check.js}}",
+			map[string]string{"check/node_modules/colors-x/index.js": ""}, "", "check/node_modules", node,
+		},
+		"package of node above": {
+			"{type: program, config: {command: node, args: [check/check.js]}}",
+			map[string]string{"node_modules/colors-x/index.js": ""}, "", "node_modules", node,
+		},
+		"optional package of node": {
+			"{type: script, config: {script: packages/check.js}}",
+			map[string]string{"packages/node_modules/faster/index.js": "process.exit(0)"}, "",
+			"packages/node_modules/faster", node,
+		},
+		"module in a package": {
+			"{type: script, config: {script: check/package.py}}",
+			map[string]string{"check/tools/lib.py": "PASSED = True"}, "", "check/tools/lib.py", python,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -323,9 +410,14 @@ func TestAttackChangedRubric(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
 		good := !strings.Contains(a.Prompt+a.System, "The letter is signed.")
-		return runnertest.Answer{Tool: "submit_verdict", Arguments: map[string]any{"score": map[bool]float64{true: 1}[good], "passed": good, "reason": "r"}}
+		return runnertest.Answer{
+			Tool:      "submit_verdict",
+			Arguments: map[string]any{"score": map[bool]float64{true: 1}[good], "passed": good, "reason": "r"},
+		}
 	})
-	files := runnertest.Replace(t, strictGraders, "GRADER", "  - {name: judge, type: prompt, config: {rubric: rubric.md, model: m, base_url: '"+m.URL+"'}}") + "-- rubric.md --\nThe letter is signed.\n"
+	files := runnertest.Replace(t, strictGraders, "GRADER",
+		"  - {name: judge, type: prompt, config: {rubric: rubric.md, model: m, base_url: '"+m.URL+"'}}") +
+		"-- rubric.md --\nThe letter is signed.\n"
 	tampers := true
 	r := runnertest.NewCached(t, func(_ context.Context, tr *executor.Trial) (string, error) {
 		if tampers {

@@ -145,7 +145,8 @@ func (w *away) names(t *testing.T, p *plan.Plan) *strings.Replacer {
 	require.NoError(t, err)
 	here, err := w.files.Relocate(moved)
 	require.NoError(t, err)
-	return strings.NewReplacer(here.Suite.Root(), o.Suite.Root(), here.Suite.WorkDir, o.Suite.WorkDir, filepath.Join(w.dir, "work"), "STATE/work")
+	return strings.NewReplacer(here.Suite.Root(), o.Suite.Root(), here.Suite.WorkDir, o.Suite.WorkDir,
+		filepath.Join(w.dir, "work"), "STATE/work")
 }
 
 // hasHooks reports whether the owner runs programs of the suite during trials.
@@ -173,7 +174,10 @@ func TestSuitesTravelByContent(t *testing.T) {
 
 			state := t.TempDir()
 			var w *away
-			r, err := runner.New(runner.Options{StateDir: state, Do: func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial { return w.do(ctx, env, o) }})
+			r, err := runner.New(runner.Options{
+				StateDir: state,
+				Do:       func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial { return w.do(ctx, env, o) },
+			})
 			require.NoError(t, err)
 			suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 			require.NoError(t, err)
@@ -247,7 +251,10 @@ tasks:
 		lists = append(lists, leftBy(t, run))
 
 		// The content itself is kept, not only the results of graders.
-		again := runnertest.Load(t, r, strings.Replace(suite, "must_exist: [large.bin, many/9.txt]", "must_exist: [none], content_patterns: [{path: many/9.txt, must_match: [file 9]}, {path: big.txt, must_match: [a line]}]", 1))
+		again := runnertest.Load(t, r,
+			strings.Replace(suite, "must_exist: [large.bin, many/9.txt]",
+				"must_exist: [none], content_patterns: [{path: many/9.txt, must_match: [file 9]}, {path: big.txt, must_match: [a line]}]",
+				1))
 		g, err := r.Amender().Grade(t.Context(), run.ID(), again, regrade.GradeOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 2, g.Graded)
@@ -272,7 +279,8 @@ func TestRepositoriesTravel(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "repo")
 	require.NoError(t, os.MkdirAll(repo, 0o755))
 	git := func(args ...string) {
-		out, err := proctest.Output(exec.Command("git", append([]string{"-C", repo, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...))
+		out, err := proctest.Output(exec.Command("git",
+			append([]string{"-C", repo, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...))
 		require.NoError(t, err, string(out))
 	}
 	git("init", "--quiet", "--initial-branch=main")
@@ -282,7 +290,10 @@ func TestRepositoriesTravel(t *testing.T) {
 		git("commit", "--quiet", "-m", text)
 	}
 	var w *away
-	r, err := runner.New(runner.Options{StateDir: t.TempDir(), Do: func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial { return w.do(ctx, env, o) }})
+	r, err := runner.New(runner.Options{
+		StateDir: t.TempDir(),
+		Do:       func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial { return w.do(ctx, env, o) },
+	})
 	require.NoError(t, err)
 	p, err := r.Planner().Plan(t.Context(), runnertest.Load(t, r, `
 -- eval.yaml --

@@ -165,7 +165,8 @@ func copyRuns(b *testing.B, state, id string, n int) {
 			b.Fatal(err)
 		}
 		for name, data := range files { // they have no digests, so they are read like those of older versions
-			if err := os.WriteFile(filepath.Join(dir, name), unkeyed.ReplaceAll(bytes.ReplaceAll(data, []byte(id), []byte(other)), []byte("}")), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name),
+				unkeyed.ReplaceAll(bytes.ReplaceAll(data, []byte(id), []byte(other)), []byte("}")), 0o600); err != nil {
 				b.Fatal(err)
 			}
 		}

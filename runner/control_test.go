@@ -63,7 +63,8 @@ tasks: [{id: a, prompt: x}]
 // holds the lock of the journal and does nothing.
 func recordedAlive(t *testing.T, dir string) *journal.Writer {
 	t.Helper()
-	w, err := journal.NewStore(dir).Create("20200101-000000.000-deafdeafde", []byte(`{"runId":"20200101-000000.000-deafdeafde","pid":4711,"tasks":[]}`))
+	w, err := journal.NewStore(dir).Create("20200101-000000.000-deafdeafde",
+		[]byte(`{"runId":"20200101-000000.000-deafdeafde","pid":4711,"tasks":[]}`))
 	require.NoError(t, err)
 	return w
 }

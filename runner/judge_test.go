@@ -67,7 +67,9 @@ const sixCases = `
 func TestJudgeCompares(t *testing.T) {
 	t.Parallel()
 	jury := &runnertest.Jury{}
-	res, events := runnertest.Run(t, twoModels(t, jury, "  models: [m-1, m-2]\n  parallel: true\n  workers: 4\n  trials_per_task: 2", sixCases), record.Request{})
+	res, events := runnertest.Run(t,
+		twoModels(t, jury, "  models: [m-1, m-2]\n  parallel: true\n  workers: 4\n  trials_per_task: 2", sixCases),
+		record.Request{})
 	require.Equal(t, record.StatusCompleted, res.Status, res.Error)
 	asked := jury.Asked()
 	require.Equal(t, 12, asked["submit_verdict"])
@@ -94,10 +96,12 @@ func TestJudgeCompares(t *testing.T) {
 		winner     record.Winner
 		confidence float64
 	}{
-		{"a[m-1]", record.WinnerA, 1}, {"a[m-1]", record.WinnerA, 1}, {"b[m-1]", record.WinnerB, 1}, {"b[m-1]", record.WinnerB, 1}, {"c[m-1]", record.Tie, 0}, {"c[m-1]", record.Tie, 0},
+		{"a[m-1]", record.WinnerA, 1}, {"a[m-1]", record.WinnerA, 1}, {"b[m-1]", record.WinnerB, 1},
+		{"b[m-1]", record.WinnerB, 1}, {"c[m-1]", record.Tie, 0}, {"c[m-1]", record.Tie, 0},
 	} {
 		c := p.Cases[i]
-		require.Equal(t, []any{want.task, want.winner, want.confidence, i + 1, 1 + i%2}, []any{c.TaskA, c.Winner, c.Confidence, c.Num, c.TrialNum})
+		require.Equal(t, []any{want.task, want.winner, want.confidence, i + 1, 1 + i%2},
+			[]any{c.TaskA, c.Winner, c.Confidence, c.Num, c.TrialNum})
 	}
 	require.Equal(t, "A is better", p.Cases[0].Reasoning)
 	require.Contains(t, p.Cases[4].Reasoning, "model_a in one order of the answers and model_b in the other")
@@ -110,7 +114,8 @@ func TestJudgeCompares(t *testing.T) {
 		types = append(types, e.Type)
 	}
 	require.Equal(t, []record.EventType{
-		record.CompareStart, record.CompareComplete, record.CompareComplete, record.CompareComplete, record.CompareComplete, record.CompareComplete, record.CompareComplete,
+		record.CompareStart, record.CompareComplete, record.CompareComplete, record.CompareComplete,
+		record.CompareComplete, record.CompareComplete, record.CompareComplete,
 		record.JudgeComplete, record.RunComplete, record.End,
 	}, types)
 }
@@ -133,7 +138,10 @@ func TestJudgeComparesAtMost(t *testing.T) {
 		t.Skip("asks some thousand questions")
 	}
 	jury := &runnertest.Jury{}
-	res, events := runnertest.Run(t, twoModels(t, jury, fmt.Sprintf("  models: [m-1, m-2]\n  parallel: true\n  workers: 32\n  trials_per_task: %d", judging.MaxComparisons+3), "  - {id: a, prompt: good poor}"), record.Request{})
+	res, events := runnertest.Run(t,
+		twoModels(t, jury, fmt.Sprintf("  models: [m-1, m-2]\n  parallel: true\n  workers: 32\n  trials_per_task: %d", judging.MaxComparisons+3),
+			"  - {id: a, prompt: good poor}"),
+		record.Request{})
 	j := res.Summary.Judged
 	require.Equal(t, 3, j.LeftOut)
 	require.Zero(t, j.Missing)
@@ -155,7 +163,9 @@ func TestJudgeResumes(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSpace(string(whole.journal)), "\n")
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"type":"compare_start"`) })
 	for cut := first; cut < len(lines); cut++ {
-		comparisons, findings := strings.Count(strings.Join(lines[:cut], ""), `"type":"compare_complete"`), strings.Count(strings.Join(lines[:cut], ""), `"type":"judge_complete"`)
+		comparisons, findings := strings.Count(strings.Join(lines[:cut], ""), `"type":"compare_complete"`), strings.Count(strings.Join(lines[:cut],
+			""),
+			`"type":"judge_complete"`)
 		s := whole
 		s.journal, s.result = []byte(strings.Join(lines[:cut], "")), nil
 		resumer, err := runner.New(runner.Options{StateDir: s.put(t, run.ID())})

@@ -36,7 +36,8 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After-Ms", "100")
 		w.WriteHeader(http.StatusTooManyRequests)
 	default:
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine, %s\"},\"finish_reason\":\"stop\"}]}\n\n", runnertest.SecretKey)
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine, %s\"},\"finish_reason\":\"stop\"}]}\n\n",
+			runnertest.SecretKey)
 		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":60,\"completion_tokens\":40,\"total_tokens\":100}}\n\ndata: [DONE]\n\n")
 	}
 }
@@ -65,7 +66,8 @@ tasks:
 func TestBusyProvider(t *testing.T) {
 	t.Parallel()
 	s := &modelServer{busy: 2 * time.Second}
-	res, _ := runnertest.Run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"), record.Request{})
+	res, _ := runnertest.Run(t, modelSuite(t, s, "  trials_per_task: 200\n  workers: 16\n  parallel: true\n  retry_errors: 0"),
+		record.Request{})
 	require.Equal(t, record.StatusCompleted, res.Status)
 	require.Equal(t, 200, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, s.requests.Load(), int64(300))
@@ -142,7 +144,10 @@ func TestNoKeyLeftBehind(t *testing.T) {
 	state := t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
-	files := strings.Replace(modelSuite(t, &modelServer{}, ""), "tasks:", "  - {name: leak, type: program, config: {command: sh, args: [-c, 'echo no: "+runnertest.SecretKey[:10]+"\"\""+runnertest.SecretKey[10:]+"; exit 1']}}\ntasks:", 1)
+	files := strings.Replace(modelSuite(t, &modelServer{}, ""), "tasks:",
+		"  - {name: leak, type: program, config: {command: sh, args: [-c, 'echo no: "+runnertest.SecretKey[:10]+"\"\""+
+			runnertest.SecretKey[10:]+"; exit 1']}}\ntasks:",
+		1)
 	live := runnertest.Start(t, r, files, record.Request{})
 	events := runnertest.Follow(t, live, 1)
 	<-live.Done()

@@ -36,7 +36,9 @@ func TestQueue(t *testing.T) {
 			}}
 			keep(task)
 			if rapid.Bool().Draw(t, "baseline") {
-				base := &taskRun{Task: &plan.Task{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: record.RoleBaseline}}
+				base := &taskRun{
+					Task: &plan.Task{Task: &eval.Task{}, ID: fmt.Sprint(i, "#baseline"), Trials: trials, First: first, Role: record.RoleBaseline},
+				}
 				keep(base)
 				task.baseline = base
 				tasks = append(tasks, base)

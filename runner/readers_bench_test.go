@@ -23,7 +23,10 @@ import (
 // talkative is an agent that uses 20 tools in each trial, and fails one trial in three.
 func talkative(_ context.Context, t *executor.Trial) (string, error) {
 	for i := range 20 {
-		t.Transcript.ToolCall(record.ToolCall{Name: "bash", Arguments: []byte(`{"command":"go test ./..."}`), Result: fmt.Appendf(nil, "%q", strings.Repeat(fmt.Sprintf("ok %d\n", i), 20))})
+		t.Transcript.ToolCall(record.ToolCall{
+			Name: "bash", Arguments: []byte(`{"command":"go test ./..."}`),
+			Result: fmt.Appendf(nil, "%q", strings.Repeat(fmt.Sprintf("ok %d\n", i), 20)),
+		})
 	}
 	if t.Num%3 == 0 {
 		return "bad", nil

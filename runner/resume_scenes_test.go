@@ -188,7 +188,9 @@ func TestResumeErrors(t *testing.T) {
 	res, events, did := s.resume()
 	require.Equal(t, "c/2", did)
 	require.Equal(t, 6, res.Summary.Trials.Passed)
-	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c passed\nrun_complete completed\nend completed\n", runnertest.Outline(events))
+	require.Equal(t, "run_resumed\ntask_start c\ntrial_start c 2/2\ntrial_complete c 2/2 passed\ntask_complete c "+
+		"passed\nrun_complete completed\nend completed\n",
+		runnertest.Outline(events))
 	_, err := runnertest.Resume(t, s.r, s.id)
 	require.EqualError(t, err, "run "+s.id+" has nothing left to run: its status is completed")
 	require.Equal(t, record.StatusCompleted, runnertest.ResultOf(t, runnertest.Reopened(t, s.r, s.id)).Status, "and it is as it was")
@@ -270,7 +272,9 @@ func TestResumeFailFast(t *testing.T) {
 	s := newScene(t)
 	s.set(s.fail, "a/2")
 	files := strings.Replace(threeTasks, "trials_per_task: 2", "trials_per_task: 2, fail_fast: true", 1)
-	files = strings.Replace(files, "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}", "{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [b-1]}}]}", 1)
+	files = strings.Replace(files,
+		"{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [OUT]}}]}",
+		"{id: b, prompt: x, graders: [{name: out, type: text, config: {contains: [b-1]}}]}", 1)
 	before, did := s.run(files)
 	require.Equal(t, "a/1 a/2 b/1 b/2", did)
 	require.Equal(t, record.Skipped, before.Task(t, "c").Verdict)
@@ -319,7 +323,8 @@ func TestResumePairwise(t *testing.T) {
 		j := &runnertest.PairJudge{}
 		s := newScene(t)
 		s.pairs = true
-		files := "\n-- eval.yaml --\nname: pairs\nbaseline: true\nconfig: {executor: agent, skill_directories: [skills], trials_per_task: 2}\n" + hooks +
+		files := "\n-- eval.yaml --\nname: pairs\nbaseline: true\nconfig: {executor: agent, skill_directories: " +
+			"[skills], trials_per_task: 2}\n" + hooks +
 			"graders: [" + j.Grader(t) + "]\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n" + runnertest.Skill
 		want, _ := s.run(files)
 		require.Equal(t, 2, want.Summary.Passed)

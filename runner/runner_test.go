@@ -45,7 +45,10 @@ end completed
 	require.True(t, res.Task(t, "b").Flaky)
 	require.Len(t, res.Task(t, "b").Trials, 2)
 	require.Equal(t, "Mock response for: be bad", res.Trial(t, "b", 1).Output)
-	require.Equal(t, []record.Reason{{Verdict: record.Failed, Grader: "says_good", Message: res.Trial(t, "b", 1).Graders[0].Feedback, Trials: 1}}, res.Task(t, "b").Reasons)
+	require.Equal(t, []record.Reason{
+		{Verdict: record.Failed, Grader: "says_good", Message: res.Trial(t, "b", 1).Graders[0].Feedback, Trials: 1},
+	},
+		res.Task(t, "b").Reasons)
 }
 
 // Errors are neither failures nor passes: they are retried, reported separately, and not counted
@@ -182,7 +185,9 @@ if [ "$prompt" = sleep ]; then sleep 1000; fi
 	}
 	for _, task := range res.Tasks {
 		require.Equal(t, record.TimedOut, task.Verdict, task.ID)
-		require.Regexp(t, `^timeout exceeded: the limit for agent and graders is [\d.]+ s \((config\.timeout_seconds|timeout_seconds of the task)\)$`, task.Trial(t, 1).Error)
+		require.Regexp(t, `^timeout exceeded: the limit for agent and graders is [\d.]+ s `+
+			`\((config\.timeout_seconds|timeout_seconds of the task)\)$`,
+			task.Trial(t, 1).Error)
 		require.Equal(t, "started", task.Trial(t, 1).Output, "what there was is kept")
 	}
 	require.Equal(t, 2, res.Summary.Timeouts)

@@ -23,7 +23,8 @@ func tunedModel(t *testing.T, proposals *atomic.Int64) *runnertest.Model {
 		if slices.Contains(a.Tools, "submit_prompts") {
 			n := proposals.Add(1)
 			return runnertest.Answer{Tool: "submit_prompts", InputTokens: 100, OutputTokens: 10, Arguments: map[string]any{"prompts": []any{
-				map[string]any{"style": "terse", "prompt": fmt.Sprintf("%da", n)}, map[string]any{"style": "step by step", "prompt": fmt.Sprintf("%db {{prompt}}", n)},
+				map[string]any{"style": "terse", "prompt": fmt.Sprintf("%da", n)},
+				map[string]any{"style": "step by step", "prompt": fmt.Sprintf("%db {{prompt}}", n)},
 			}}}
 		}
 		text := "bad"
@@ -79,9 +80,15 @@ func TestProposedPrompts(t *testing.T) {
 	require.Equal(t, "system_prompt=generation 1, prompt 2", tune.Best)
 	require.Len(t, tune.Rivals, 4) // two tasks are not enough to separate them
 	require.Equal(t, []record.Prompt{
-		{Generation: 1, Number: 1, Style: "terse", Text: "1a", Usage: &record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: tune.Prompts[0].Usage.CostUSD}},
+		{
+			Generation: 1, Number: 1, Style: "terse", Text: "1a",
+			Usage: &record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: tune.Prompts[0].Usage.CostUSD},
+		},
 		{Generation: 1, Number: 2, Style: "step by step", Text: "1b {{prompt}}"},
-		{Generation: 2, Number: 1, Style: "terse", Text: "2a", Usage: &record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: tune.Prompts[0].Usage.CostUSD}},
+		{
+			Generation: 2, Number: 1, Style: "terse", Text: "2a",
+			Usage: &record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: tune.Prompts[0].Usage.CostUSD},
+		},
 		{Generation: 2, Number: 2, Style: "step by step", Text: "2b {{prompt}}"},
 	}, tune.Prompts)
 	// Ten trials with 10 and 1 tokens, two proposals with 100 and 10.
@@ -124,7 +131,8 @@ func TestProposalsSeeCommonTasks(t *testing.T) {
 	}
 	require.Equal(t, 2, strings.Count(last, "Score: 1.000"), last)
 	require.Equal(t, 1, strings.Count(last, "Score: 0.000"), last)
-	require.Equal(t, []record.LeftOutTask{{Task: "y", Cells: []string{"system_prompt=bare"}, CellCount: 1, Why: "ended in error"}}, res.Summary.Common.LeftOut)
+	require.Equal(t, []record.LeftOutTask{{Task: "y", Cells: []string{"system_prompt=bare"}, CellCount: 1, Why: "ended in error"}},
+		res.Summary.Common.LeftOut)
 }
 
 // A resumed run keeps the proposed prompts, and requests only the missing ones.

@@ -85,7 +85,9 @@ func realFleet(t testing.TB, d design) float64 {
 			_ = w.Run(ctx)
 		})
 	}
-	owner, err := runner.New(runner.Options{StateDir: t.TempDir(), Executors: agents, Fleet: fleet.New(fleet.Options{Connect: connect, Log: log})})
+	owner, err := runner.New(runner.Options{
+		StateDir: t.TempDir(), Executors: agents, Fleet: fleet.New(fleet.Options{Connect: connect, Log: log}),
+	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, owner.Close(context.Background())) }()
 	suite := fmt.Sprintf("-- eval.yaml --\nname: real\nconfig: {executor: agent, trials_per_task: %d}\ntasks:\n"+

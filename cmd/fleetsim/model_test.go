@@ -24,7 +24,11 @@ func TestSimulationKeepsTheUtilisationLaw(t *testing.T) {
 		{"depth", design{workers: 1000, slots: 25, runs: 1, length: time.Second}, depthResource, 0.97},
 		{"depth of several runs", design{workers: 1000, slots: 25, runs: 3, length: time.Minute}, depthResource, 0.95},
 		{"orders", design{workers: 1000, slots: 25, runs: 25, length: 50 * time.Millisecond, batch: 10}, ordersResource, 0.99},
-		{"orders of a cluster", design{workers: 1000, slots: 25, runs: 25, length: 50 * time.Millisecond, replicas: 3, batch: 10}, ordersResource, 0.99},
+		{
+			"orders of a cluster",
+			design{workers: 1000, slots: 25, runs: 25, length: 50 * time.Millisecond, replicas: 3, batch: 10},
+			ordersResource, 0.99,
+		},
 		{"objects", design{workers: 1000, slots: 25, runs: 25, length: time.Second, objects: 1}, objectsResource, 0.99},
 		{"owner", design{workers: 1000, slots: 25, runs: 1, signed: true}, ownerResource, 0.97},
 	} {
@@ -48,9 +52,13 @@ func TestSimulationKeepsTheUtilisationLaw(t *testing.T) {
 // A single trial at a time takes the sum of its times at all stations.
 func TestOneTrialAtATime(t *testing.T) {
 	t.Parallel()
-	d := design{workers: 1, slots: 1, runs: 1, trials: 100, length: 10 * time.Millisecond, depth: 1, constant: true, objects: 0.5, signed: true}
+	d := design{
+		workers: 1, slots: 1, runs: 1, trials: 100, length: 10 * time.Millisecond, depth: 1, constant: true,
+		objects: 0.5, signed: true,
+	}
 	x := d.demands()
-	each := x.send + x.publishOrder + x.pullOrder + int64(d.length) + x.objects + x.publishResult + x.takeResult + x.receive + 2*x.journal + 5*x.hop
+	each := x.send + x.publishOrder + x.pullOrder + int64(d.length) + x.objects + x.publishResult + x.takeResult +
+		x.receive + 2*x.journal + 5*x.hop
 	require.Equal(t, time.Duration(each*100), simulate(d, 1).took)
 }
 

@@ -83,7 +83,10 @@ func TestPageNamesWhatIsShort(t *testing.T) {
 	t.Parallel()
 	written, err := os.ReadFile(document)
 	require.NoError(t, err)
-	for _, resource := range []int{slotsResource, depthResource, ordersResource, resultsResource, objectsResource, journalResource, cardsResource} {
+	for _, resource := range []int{
+		slotsResource, depthResource, ordersResource, resultsResource, objectsResource, journalResource,
+		cardsResource,
+	} {
 		require.Contains(t, string(written), resourceNames[resource])
 	}
 	for _, c := range append(append(one.list(), three.list()...), append(owner.list(), hop)...) {
@@ -94,7 +97,9 @@ func TestPageNamesWhatIsShort(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for x, want := range map[float64]string{0: "0", 0.0417: "0.042", 3.14: "3.1", 99.7: "100", 416: "420", 27_400: "27,000", 1_250_000: "1,300,000"} {
+	for x, want := range map[float64]string{
+		0: "0", 0.0417: "0.042", 3.14: "3.1", 99.7: "100", 416: "420", 27_400: "27,000", 1_250_000: "1,300,000",
+	} {
 		require.Equal(t, want, number(x))
 	}
 	for d, want := range map[time.Duration]string{

@@ -63,6 +63,7 @@ func closedLoop(ctx context.Context, t testing.TB, js jetstream.JetStream, d des
 		require.NoError(t, js.DeleteStream(context.WithoutCancel(ctx), "RESULTS"))
 	}()
 	started := time.Now()
-	require.NoError(t, b.loop(ctx, orders, results, loopDesign{trials: d.trials, atOnce: d.depth, slots: d.workers * d.slots, length: d.length}))
+	require.NoError(t, b.loop(ctx, orders, results,
+		loopDesign{trials: d.trials, atOnce: d.depth, slots: d.workers * d.slots, length: d.length}))
 	return float64(d.trials) / time.Since(started).Seconds()
 }

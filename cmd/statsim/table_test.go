@@ -111,7 +111,9 @@ func TestReplaceTable(t *testing.T) {
 	require.NoError(t, replaceTable(path, rows))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, "# A\n\n"+tableStart+"\n\n| what | design | promised | measured | drawn |\n|---|---|---|---|---|\n| x | d | ≥ 90.0 % | 95.0 % | 100 |\n| y | d | – | 50.0 % | counted |\n\n"+tableEnd+"\nafter\n", string(text))
+	require.Equal(t, "# A\n\n"+tableStart+"\n\n| what | design | promised | measured | drawn "+
+		"|\n|---|---|---|---|---|\n| x | d | ≥ 90.0 % | 95.0 % | 100 |\n| y | d | – | 50.0 % | counted |\n\n"+tableEnd+"\nafter\n",
+		string(text))
 	require.NoError(t, broken(rows))
 	rows[0].share = 0.7
 	require.ErrorContains(t, broken(rows), "promise broken: x, d")

@@ -92,7 +92,10 @@ func newCheckout(t *testing.T) *github {
 
 func (g *github) git(args ...string) string {
 	g.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", g.repo, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd := exec.Command("git", append([]string{
+		"-C", g.repo, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false",
+	},
+		args...)...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(g.t, err, "git %v: %s", args, out)
 	return strings.TrimSpace(string(out))
@@ -223,7 +226,8 @@ func (g *github) check(base string, with map[string]string) *checked {
 		cmd.Env = []string{
 			"PATH=" + path, "HOME=" + g.dir, "RUNNER_TEMP=" + dir, "WAZA_STATE=" + filepath.Join(dir, "state"),
 			"GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH=" + actionPath, "GITHUB_OUTPUT=" + file("output"), "GITHUB_PATH=" + file("path"),
-			"GITHUB_STEP_SUMMARY=" + file("summary"), "GITHUB_API_URL=" + g.api.URL, "GITHUB_SERVER_URL=" + g.api.URL, "GITHUB_REPOSITORY=o/r", "GITHUB_WORKFLOW=Evals", "GITHUB_JOB=evals",
+			"GITHUB_STEP_SUMMARY=" + file("summary"), "GITHUB_API_URL=" + g.api.URL, "GITHUB_SERVER_URL=" + g.api.URL,
+			"GITHUB_REPOSITORY=o/r", "GITHUB_WORKFLOW=Evals", "GITHUB_JOB=evals",
 		}
 		for name, value := range step.Env {
 			cmd.Env = append(cmd.Env, name+"="+expand(value))
@@ -284,7 +288,8 @@ func holds(t *testing.T, condition string, values map[string]string) bool {
 // actionSuite returns a suite whose agent is a script of the repository.
 func actionSuite(agent string) map[string]string {
 	return map[string]string{
-		"evals/demo/eval.yaml": "name: demo\nconfig:\n  executor: command\n  trials_per_task: 1\n  command: [sh, ./agent.sh]\ntasks: [\"tasks/*.yaml\"]\n" +
+		"evals/demo/eval.yaml": "name: demo\nconfig:\n  executor: command\n  trials_per_task: 1\n  command: [sh, " +
+			"./agent.sh]\ntasks: [\"tasks/*.yaml\"]\n" +
 			"graders:\n  - {type: text, name: says hello, config: {contains: [hello]}}\n",
 		"evals/demo/agent.sh":         agent,
 		"evals/demo/tasks/greet.yaml": "id: greet\ngolden: true\ninputs: {prompt: greet}\n",
@@ -316,7 +321,8 @@ func TestActionOfAPullRequest(t *testing.T) {
 	c := g.check(base, with())
 	require.True(t, c.failed, c.log)
 	require.Equal(t, "false", c.outputs["passed"])
-	require.Contains(t, c.log, "::error title=waza: regression::the share of passed tasks fell by 50 points, from 100 %25 to 50 %25; the limit is 0")
+	require.Contains(t, c.log, "::error title=waza: regression::the share of passed tasks fell by 50 points, from "+
+		"100 %25 to 50 %25; the limit is 0")
 	require.NotRegexp(t, `(?m)^::error::x`, c.log, "what an agent says is no command")
 	require.Len(t, g.comments, 1)
 	require.Contains(t, g.comments[0], "<!-- waza Evals/evals -->\n")
@@ -443,7 +449,10 @@ func TestActionCachesTheProgram(t *testing.T) {
 		t.Helper()
 		output := filepath.Join(t.TempDir(), "output")
 		cmd := exec.Command(filepath.Join(actionPath, "waza.sh"), command)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + temp, "GITHUB_ACTION_PATH=" + actionPath + "/../waza", "GITHUB_OUTPUT=" + output, "GITHUB_PATH=" + output}
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + temp, "GITHUB_ACTION_PATH=" + actionPath + "/../waza",
+			"GITHUB_OUTPUT=" + output, "GITHUB_PATH=" + output,
+		}
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
 		return readText(t, output), string(out)

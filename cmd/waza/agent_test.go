@@ -44,7 +44,9 @@ func TestAgentEndsItsProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	env := environment(t, "PID_FILE="+file)
 	_, agents, _ := startServer(t, env)
-	agent := startWaza(t, env, "agent", "--exec", `sleep 10000 & echo $! >$PID_FILE; echo '{"type":"log","text":"working"}' >&3; wait`, "--connect", "ws://"+agents)
+	agent := startWaza(t, env, "agent", "--exec",
+		`sleep 10000 & echo $! >$PID_FILE; echo '{"type":"log","text":"working"}' >&3; wait`, "--connect",
+		"ws://"+agents)
 	agent.says(t, "msg=connected")
 	run := startWaza(t, env, "run", "../../docs/examples/remote", "--verbose")
 	run.says(t, "working")

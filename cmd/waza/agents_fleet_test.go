@@ -25,9 +25,13 @@ func TestAgentsFleet(t *testing.T) {
 			able := userOf(t, a, "moves/model.yaml")
 			bare := func(kv string) bool {
 				name, _, _ := strings.Cut(kv, "=")
-				return slices.Contains([]string{"PATH", "WAZA_TEST_API_KEY", "OPENAI_API_KEY"}, name) || strings.HasPrefix(name, "OPENCODE_") || strings.HasPrefix(name, "COPILOT_")
+				return slices.Contains([]string{"PATH", "WAZA_TEST_API_KEY", "OPENAI_API_KEY"}, name) ||
+					strings.HasPrefix(name, "OPENCODE_") || strings.HasPrefix(name, "COPILOT_")
 			}
-			owner := &user{home: able.home, state: able.state, env: append(slices.DeleteFunc(slices.Clone(able.env), bare), "PATH="+os.Getenv("PATH"))}
+			owner := &user{
+				home: able.home, state: able.state,
+				env: append(slices.DeleteFunc(slices.Clone(able.env), bare), "PATH="+os.Getenv("PATH")),
+			}
 			idle := startWorker(t, owner.env)
 			const fleet = "embedded?slots=0&wait=1s"
 			suite := filepath.Join(agentSuites, "moves")

@@ -43,7 +43,8 @@ type realAgent struct {
 }
 
 var opencode = realAgent{
-	name: "opencode", npm: "opencode-ai", judge: "waza_judge_", chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
+	name: "opencode", npm: "opencode-ai", judge: "waza_judge_",
+	chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
 	setUp: func(_, url string) []string {
 		return []string{
 			`OPENCODE_CONFIG_CONTENT={"autoupdate":false,"share":"disabled","model":"local/gpt-4","small_model":"local/gpt-4","provider":{"local":` +

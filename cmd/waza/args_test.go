@@ -73,7 +73,10 @@ func TestArrangeRefuses(t *testing.T) {
 
 // For any arguments, the program reports the error and does not panic.
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{"run --task", "validate\x00--json", "help\x00help", "schema\x00--help\x00x", "runs\x00show\x00a\x00b", "complete\x00--\x00run\x00--executor=", "\x00\x00", "tasks\x00-"} {
+	for _, s := range []string{
+		"run --task", "validate\x00--json", "help\x00help", "schema\x00--help\x00x", "runs\x00show\x00a\x00b",
+		"complete\x00--\x00run\x00--executor=", "\x00\x00", "tasks\x00-",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

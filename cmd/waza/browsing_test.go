@@ -88,7 +88,10 @@ func next(site string, asked runnertest.Asked) runnertest.Answer {
 		}
 		m := moves[min(n, len(moves)-1)]
 		if m.tool != "" {
-			return runnertest.Answer{Tool: m.tool, Arguments: json.RawMessage(strings.ReplaceAll(m.params, "SITE", site)), InputTokens: 100, OutputTokens: 10}
+			return runnertest.Answer{
+				Tool: m.tool, Arguments: json.RawMessage(strings.ReplaceAll(m.params, "SITE", site)), InputTokens: 100,
+				OutputTokens: 10,
+			}
 		}
 		found := regexp.MustCompile(m.read).FindStringSubmatch(asked.Results[n-1])
 		if found == nil {
@@ -122,7 +125,8 @@ func openShop(t *testing.T) *shop {
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer { return next(site.URL, a) })
 	config := filepath.Join(s.dir, "waza.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("model: {executor: openai, model: shopper-1, base_url: "+model.URL+"}\n"), 0o600))
-	s.server = startWaza(t, s.env, "serve", "--config", config, "--agents", "off", "--router", "off", "--jobs", "127.0.0.1:0", "--browser", "127.0.0.1:0")
+	s.server = startWaza(t, s.env, "serve", "--config", config, "--agents", "off", "--router", "off", "--jobs",
+		"127.0.0.1:0", "--browser", "127.0.0.1:0")
 	address := map[string]string{}
 	for len(address) < 2 {
 		line := s.server.says(t, "msg=listening door=")

@@ -387,9 +387,14 @@ func TestDaemonSaysWhoCanConnect(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600))
 	for want, args := range map[string][]string{
-		`level=WARN msg=listening .* clients="every process of this user, and each can run programs as this user; --token-file FILE or --token-env NAME requires a token"`: {"--tcp", "localhost:0"},
-		`level=INFO msg=listening .* clients="clients that present the token"`:                                                                                             {"--tcp", "localhost:0", "--token-file", token},
-		`level=INFO msg=listening network=unix .* clients="every process of this user"`:                                                                                    {"--socket", filepath.Join(t.TempDir(), "s")},
+		`level=WARN msg=listening .* clients="every process of this user, and each can run programs as this user; ` +
+			`--token-file FILE or --token-env NAME requires a token"`: {"--tcp", "localhost:0"},
+		`level=INFO msg=listening .* clients="clients that present the token"`: {
+			"--tcp", "localhost:0", "--token-file", token,
+		},
+		`level=INFO msg=listening network=unix .* clients="every process of this user"`: {
+			"--socket", filepath.Join(t.TempDir(), "s"),
+		},
 	} {
 		d := startDaemon(t, args...)
 		line, err := d.errors.ReadString('\n')

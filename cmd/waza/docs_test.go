@@ -32,7 +32,8 @@ func TestCommandLineDocument(t *testing.T) {
 func cliDocument() string {
 	var b strings.Builder
 	app := newTestApp()
-	b.WriteString("# The command line\n\nAfter this page you can find every command and flag of waza: the output of `waza help` and\n`waza COMMAND --help`.\n\n## waza\n\n```text\n")
+	b.WriteString("# The command line\n\nAfter this page you can find every command and flag of waza: the output " +
+		"of `waza help` and\n`waza COMMAND --help`.\n\n## waza\n\n```text\n")
 	help.WriteApp(&b, app)
 	b.WriteString("```\n")
 	eachCommand(app.Commands, func(c *cli.Command) {
@@ -51,7 +52,8 @@ exit code reports the outcome.
 
 | variable | meaning |
 |---|---|
-| ` + "`WAZA_STATE`" + ` | the state directory, which contains the recorded runs; the default is waza below ` + "`$XDG_STATE_HOME` or `~/.local/state`" + ` |
+| ` + "`WAZA_STATE`" + ` | the state directory, which contains the recorded runs; the default is waza below ` +
+		"`$XDG_STATE_HOME` or `~/.local/state`" + ` |
 | ` + "`WAZA_AGENT_KEY`" + ` | the key that agents present to ` + "`waza serve`" + ` |
 | ` + "`WAZA_SERVE_…`" + ` | keys of the configuration of ` + "`waza serve`" + `, see [configuration.md](configuration.md) |
 | ` + "`NO_COLOR`" + ` | if not empty: no colors |

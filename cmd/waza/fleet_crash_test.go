@@ -191,7 +191,8 @@ func (c *chaos) kill(p *chaosProcess) {
 func (c *chaos) own(p *chaosProcess, suite string) {
 	c.Helper()
 	path := filepath.Join(c.TempDir(), "eval.yaml")
-	suite += "graders:\n  - {name: fine, type: text, config: {contains: [fine]}}\n  - {name: left, type: file, config: {must_exist: [left]}}\ntasks:\n"
+	suite += "graders:\n  - {name: fine, type: text, config: {contains: [fine]}}\n  - {name: left, type: file, " +
+		"config: {must_exist: [left]}}\ntasks:\n"
 	for i := range chaosTasks {
 		suite += fmt.Sprintf("  - {id: t%d, prompt: x}\n", i)
 	}

@@ -44,13 +44,16 @@ func TestWorkerMetrics(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, code)
 
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
-	require.NoError(t, os.WriteFile(suite, []byte("name: n\nconfig: {executor: mock, trials_per_task: 6}\ntasks: [{id: a, prompt: x, expected: {output_contains: [x]}}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(suite,
+		[]byte("name: n\nconfig: {executor: mock, trials_per_task: 6}\ntasks: [{id: a, prompt: x, expected: {output_contains: [x]}}]\n"),
+		0o600))
 	run := exec.Command(wazaPath(t), "run", suite, "--fleet", "embedded?slots=0")
 	run.Env = env
 	out, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	want := []string{
-		`waza_worker_trials_total{verdict="passed"} 6`, "waza_worker_slots 2", "waza_worker_slots_busy 0", `waza_worker_order_seconds_count{phase="send"} 6`,
+		`waza_worker_trials_total{verdict="passed"} 6`, "waza_worker_slots 2", "waza_worker_slots_busy 0",
+		`waza_worker_order_seconds_count{phase="send"} 6`,
 	}
 	require.Eventually(t, func() bool {
 		_, text := get("/metrics", "")

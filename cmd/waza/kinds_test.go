@@ -86,7 +86,8 @@ Score 1.00, 95 % interval 0.78–1.00, shrunk because it is the best of 3 cells;
 	}
 	t.Cleanup(func() {
 		// The parameters have reached the model.
-		require.True(t, slices.ContainsFunc(model.Requests(), func(a runnertest.Asked) bool { return a.Temperature != nil && *a.Temperature == 0.2 }))
+		require.True(t, slices.ContainsFunc(model.Requests(),
+			func(a runnertest.Asked) bool { return a.Temperature != nil && *a.Temperature == 0.2 }))
 		require.True(t, slices.ContainsFunc(model.Requests(), func(a runnertest.Asked) bool { return a.System == "Be brief." }))
 	})
 }

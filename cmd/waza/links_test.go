@@ -45,9 +45,17 @@ func TestAttackLinksLeadNoSuiteToOtherFiles(t *testing.T) {
 		{"usual skill", "skill: x\n" + head, "SKILL.md"},
 		{"schema", grader("{type: json_schema, config: {schema_file: schema.json}}"), "schema.json"},
 		{"schema that a schema refers to", grader("{type: json_schema, config: {schema: {$ref: 'file://$DIR/other.json'}}}"), "other.json"},
-		{"schema of arguments", grader("{type: tool_calls, config: {expect: [{tool: t, args: {x: {json_schema: {$ref: 'file://$DIR/other.json'}}}}]}}"), "other.json"},
+		{
+			"schema of arguments",
+			grader("{type: tool_calls, config: {expect: [{tool: t, args: {x: {json_schema: {$ref: 'file://$DIR/other.json'}}}}]}}"),
+			"other.json",
+		},
 		{"snapshot", grader("{type: diff, config: {expected_files: [{path: a, snapshot: a.txt}]}}"), "fixtures/a.txt"},
-		{"snapshot of a directory", grader("{type: diff, config: {context_dir: want, expected_files: [{path: a, snapshot: secret.yaml}]}}"), "want/"},
+		{
+			"snapshot of a directory",
+			grader("{type: diff, config: {context_dir: want, expected_files: [{path: a, snapshot: secret.yaml}]}}"),
+			"want/",
+		},
 		{"rubric", grader("{type: prompt, config: {model: m, rubric: rubric.md}}"), "rubric.md"},
 		{"skill of a grader", grader("{type: trigger, config: {skill_path: x}}"), "x/SKILL.md"},
 		{"suite", "", "eval.yaml"},
@@ -91,8 +99,9 @@ func TestLinksWithinTheRepositoryWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".git/HEAD":              "",
-		"shared/tasks/a.yaml":    "prompt_file: a.md\ninputs: {files: [data.txt]}\ngraders: [{type: json_schema, config: {schema_file: schema.json}}]\n",
+		".git/HEAD": "",
+		"shared/tasks/a.yaml": "prompt_file: a.md\ninputs: {files: [data.txt]}\ngraders: [{type: json_schema, " +
+			"config: {schema_file: schema.json}}]\n",
 		"shared/tasks/a.md":      "{}",
 		"shared/data/data.txt":   "data",
 		"shared/schema.json":     "{\"type\": \"object\"}",
@@ -126,7 +135,8 @@ func TestAttackLinksLeadNothingOut(t *testing.T) {
 	for name, text := range map[string]string{
 		".waza.yaml": "paths: {results: kept}\n",
 		"eval.yaml": "name: s\nconfig: {executor: command, command: [sh, -c, 'echo x >made.txt']}\n" +
-			"tasks: [{id: a, prompt: hi, graders: [{type: diff, config: {update_snapshots: true, expected_files: [{path: made.txt, snapshot: new/made.txt}]}}]}]\n",
+			"tasks: [{id: a, prompt: hi, graders: [{type: diff, config: {update_snapshots: true, expected_files: [{path: " +
+			"made.txt, snapshot: new/made.txt}]}}]}]\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}

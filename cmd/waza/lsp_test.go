@@ -91,7 +91,9 @@ func TestLanguageServer(t *testing.T) {
 // converse plays an editor's session: it gets a finding, fixes it, runs the suite and exits.
 func converse(f *framed, suite string) {
 	uri := "file://" + suite
-	f.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":%d,"rootUri":"file://%s","trace":"off","capabilities":{"textDocument":{"codeAction":{}},"general":{"positionEncodings":["utf-32","utf-16"]}},"somethingNew":{}}}`, os.Getpid(), filepath.Dir(suite))
+	f.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":%d,"rootUri":"file://%s",`+
+		`"trace":"off","capabilities":{"textDocument":{"codeAction":{}},"general":{"positionEncodings":["utf-32","utf-16"]}},"somethingNew":{}}}`,
+		os.Getpid(), filepath.Dir(suite))
 	var hello struct {
 		ServerInfo   struct{ Name string }
 		Capabilities struct {
@@ -107,11 +109,18 @@ func converse(f *framed, suite string) {
 	require.Contains(f, hello.Capabilities.Methods, "eval.run")
 
 	f.send(`{"jsonrpc":"2.0","method":"initialized","params":{}}`)
-	f.send(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":%q,"languageId":"yaml","version":1,"text":"name: \"😀\" \nconfig: {exekutor: mock}\ntasks: [{id: a, prompt: hi}]\n"}}}`, uri)
-	require.Contains(f, string(f.receive("textDocument/publishDiagnostics")), `"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":17}}`)
-	f.send(`{"jsonrpc":"2.0","id":2,"method":"textDocument/codeAction","params":{"textDocument":{"uri":%q},"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":9}},"context":{"diagnostics":[]}}}`, uri)
+	f.send(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":%q,"languageId":"yaml",`+
+		`"version":1,"text":"name: \"😀\" \nconfig: {exekutor: mock}\ntasks: [{id: a, prompt: hi}]\n"}}}`,
+		uri)
+	require.Contains(f, string(f.receive("textDocument/publishDiagnostics")),
+		`"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":17}}`)
+	f.send(`{"jsonrpc":"2.0","id":2,"method":"textDocument/codeAction","params":{"textDocument":{"uri":%q},`+
+		`"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":9}},"context":{"diagnostics":[]}}}`,
+		uri)
 	require.Contains(f, string(f.receive("2")), "Change to `executor`")
-	f.send(`{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":%q,"version":2},"contentChanges":[{"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":17}},"text":"executor"}]}}`, uri)
+	f.send(`{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":%q,"version":2},`+
+		`"contentChanges":[{"range":{"start":{"line":1,"character":9},"end":{"line":1,"character":17}},"text":"executor"}]}}`,
+		uri)
 	require.NotContains(f, string(f.receive("textDocument/publishDiagnostics")), "exekutor")
 
 	f.send(`{"jsonrpc":"2.0","id":3,"method":"workspace/executeCommand","params":{"command":"waza.run","arguments":[{"path":%q}]}}`, uri)

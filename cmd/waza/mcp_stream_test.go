@@ -37,7 +37,8 @@ func TestMCPEnds(t *testing.T) {
 			suite, pids := sleepers(t, n)
 			d := startRawMCP(t, filepath.Dir(suite))
 			d.initialize(t)
-			d.send(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"waza_run","arguments":{"path":"."},"_meta":{"progressToken":1}}}`)
+			d.send(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"waza_run","arguments":{"path":"."},`+
+				`"_meta":{"progressToken":1}}}`)
 			ids := sleeping(t, pids, n)
 			c.end(t, d.daemon)
 			require.Equal(t, c.code, d.exitCode(t))
@@ -80,7 +81,8 @@ func startRawMCP(t *testing.T, dir string) *rawMCP {
 
 func (d *rawMCP) initialize(t *testing.T) {
 	t.Helper()
-	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	d.send(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05",`+
+		`"capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 	require.Contains(t, d.line(t), `"protocolVersion":"2024-11-05"`)
 	d.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }

@@ -94,13 +94,18 @@ func TestMCPTools(t *testing.T) {
 	a := startMCP(t, map[string]string{
 		"evals/capitals/eval.yaml": capitals, "evals/broken/eval.yaml": "name: broken\ntasks: [{id: a, graders: [{type: regx}]}]\n",
 		"skills/geography/SKILL.md": geography, "skills/geography/references/b.md": "B",
-		"skills/ready/SKILL.md": "---\nname: ready\nlicense: MIT\nmetadata: {version: \"1\"}\ndescription: '" + strings.Repeat("Says what it does. ", 10) + "USE FOR: capitals. DO NOT USE FOR: rivers.'\n---\n# Ready\n",
+		"skills/ready/SKILL.md": "---\nname: ready\nlicense: MIT\nmetadata: {version: \"1\"}\ndescription: '" +
+			strings.Repeat("Says what it does. ", 10) + "USE FOR: capitals. DO NOT USE FOR: rivers.'\n---\n# Ready\n",
 	})
 	const path = "evals/capitals/eval.yaml"
 
 	var list struct{ Evals []object }
 	a.call("waza_eval_list", object{}, &list)
-	require.Equal(t, []object{{"path": "evals/broken/eval.yaml", "name": "broken", "skill": ""}, {"path": path, "name": "capitals", "skill": "geography"}}, list.Evals)
+	require.Equal(t, []object{
+		{"path": "evals/broken/eval.yaml", "name": "broken", "skill": ""},
+		{"path": path, "name": "capitals", "skill": "geography"},
+	},
+		list.Evals)
 	a.call("waza_eval_list", object{"dir": "evals/capitals"}, &list)
 	require.Len(t, list.Evals, 1)
 
@@ -300,17 +305,27 @@ func TestMCPResources(t *testing.T) {
 		require.Contains(t, r.Contents[0].Text, says, uri)
 		require.Equal(t, uri, r.Contents[0].URI)
 	}
-	for _, uri := range []string{"waza://runs/nope", "waza://runs/latest/tasks/france/trials/x", "waza://runs/latest/tasks/nope/trials/1", "waza://suites/nothing.yaml", "waza://suites/a%00.yaml", "file:///etc/passwd"} {
+	for _, uri := range []string{
+		"waza://runs/nope", "waza://runs/latest/tasks/france/trials/x", "waza://runs/latest/tasks/nope/trials/1",
+		"waza://suites/nothing.yaml", "waza://suites/a%00.yaml", "file:///etc/passwd",
+	} {
 		_, err := a.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 		require.Error(t, err, uri)
 	}
-	for name, arguments := range map[string]map[string]string{"evaluate_skill": {"skill": "skills/a"}, "explain_failure": {"run_id": id}, "improve_skill": {"suite": "evals"}} {
+	for name, arguments := range map[string]map[string]string{
+		"evaluate_skill": {"skill": "skills/a"}, "explain_failure": {"run_id": id},
+		"improve_skill": {"suite": "evals"},
+	} {
 		p, err := a.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: arguments})
 		require.NoError(t, err)
 		require.Contains(t, p.Messages[0].Content.(*sdk.TextContent).Text, "waza_run")
 	}
 	for argument, want := range map[string]string{"run_id": id, "task_id": "france", "suite": "evals/capitals/eval.yaml"} {
-		r, err := a.Complete(t.Context(), &sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/prompt", Name: "explain_failure"}, Argument: sdk.CompleteParamsArgument{Name: argument, Value: want[:2]}})
+		r, err := a.Complete(t.Context(),
+			&sdk.CompleteParams{
+				Ref:      &sdk.CompleteReference{Type: "ref/prompt", Name: "explain_failure"},
+				Argument: sdk.CompleteParamsArgument{Name: argument, Value: want[:2]},
+			})
 		require.NoError(t, err)
 		require.Equal(t, []string{want}, r.Completion.Values)
 	}

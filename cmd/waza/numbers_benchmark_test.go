@@ -33,7 +33,8 @@ func benchmarkServer(t *testing.T) string {
 		fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`+"\n\n")
 		w.(http.Flusher).Flush()
 		fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}`+"\n\n")
-		fmt.Fprintf(w, `data: {"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", 10*at, 1000+10*at)
+		fmt.Fprintf(w, `data: {"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n",
+			10*at, 1000+10*at)
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL + "/v1"
@@ -67,7 +68,8 @@ tasks: [{id: hello, prompt: Say hello.}]
 		return string(out)
 	}
 	table := waza("run", suite)
-	require.Contains(t, table, "Skipped m-1,context_tokens=9000: a context of 9000 tokens and an answer of 100 leave no room in the window of m-1, which is 8000 tokens\n")
+	require.Contains(t, table, "Skipped m-1,context_tokens=9000: a context of 9000 tokens and an answer of 100 "+
+		"leave no room in the window of m-1, which is 8000 tokens\n")
 	entries, err := os.ReadDir(filepath.Join(state, "runs"))
 	require.NoError(t, err)
 	id := ""
@@ -144,7 +146,8 @@ tasks: [{id: hello, prompt: Say hello.}]
 				}
 			}
 			for _, want := range []string{
-				figure.Number(b.FirstTokenMS.Mean) + " ms", figure.NumberInterval(b.FirstTokenMS.MeanInterval.Low, b.FirstTokenMS.MeanInterval.High) + " ms",
+				figure.Number(b.FirstTokenMS.Mean) + " ms",
+				figure.NumberInterval(b.FirstTokenMS.MeanInterval.Low, b.FirstTokenMS.MeanInterval.High) + " ms",
 				figure.Number(b.TokensPerSecond.Mean), figure.NumberInterval(b.TokensPerSecond.MeanInterval.Low, b.TokensPerSecond.MeanInterval.High),
 				figure.Tokens(b.InputTokens.Mean), figure.Tokens(b.OutputTokens.Mean), figure.Cost(b.CostUSD.Mean),
 				figure.Number(b.FirstTokenMS.Median) + " ms", figure.Number(b.FirstTokenMS.P90) + " ms", figure.Number(b.FirstTokenMS.P95) + " ms",

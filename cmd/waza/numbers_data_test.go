@@ -236,7 +236,8 @@ func (l *ledger) junit(text string) {
 			l.is("junit", s.Failures, at+"/counts/failed", at+"/counts/timeouts")
 			l.is("junit", s.Skipped, at+"/counts/skipped", at+"/counts/cancelled", at+"/counts/needsReview")
 		case "baseline": // what an agent cannot do without skills is no failure
-			l.is("junit", s.Skipped, at+"/counts/failed", at+"/counts/timeouts", at+"/counts/skipped", at+"/counts/cancelled", at+"/counts/needsReview")
+			l.is("junit", s.Skipped, at+"/counts/failed", at+"/counts/timeouts", at+"/counts/skipped",
+				at+"/counts/cancelled", at+"/counts/needsReview")
 		}
 		l.maybe("junit", s.property("score"), at+"/score/mean")
 		l.maybe("junit", s.property("pass_rate"), at+"/counts/passRate")
@@ -314,7 +315,10 @@ func (l *ledger) html(text string) {
 		if tokens, ok := task["tokens"].(float64); ok {
 			l.is("html", tokens, at+"/usage/inputTokens", at+"/usage/outputTokens")
 		}
-		for name, path := range map[string]string{"interval": "counts/passRateInterval", "bounds": "counts/passRateBounds", "scoreInterval": "score/meanInterval"} {
+		for name, path := range map[string]string{
+			"interval": "counts/passRateInterval", "bounds": "counts/passRateBounds",
+			"scoreInterval": "score/meanInterval",
+		} {
 			in, _ := task[name].(object)
 			l.maybe("html", in["low"], at+"/"+path+"/low")
 			l.maybe("html", in["high"], at+"/"+path+"/high")
@@ -411,7 +415,8 @@ func (l *ledger) metrics(samples map[string]float64) {
 		l.is("metrics", samples[fmt.Sprintf("waza_cost_usd_total{by=%q}", by)], of+"/costUsd")
 	}
 	for name, verdict := range map[string]string{
-		"passed": "passed", "failed": "failed", "errors": "error", "timeouts": "timeout", "cancelled": "cancelled", "skipped": "skipped", "needsReview": "needs_review",
+		"passed": "passed", "failed": "failed", "errors": "error", "timeouts": "timeout", "cancelled": "cancelled",
+		"skipped": "skipped", "needsReview": "needs_review",
 	} {
 		var paths []string
 		for i := range l.len("tasks") {

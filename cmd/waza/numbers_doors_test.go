@@ -60,7 +60,10 @@ func (n *numbersDaemon) doors(t *testing.T, l *ledger) {
 		l.is("list", orZero(info["tasks"].(object)[name]), "summary/"+name)
 		l.is("list", orZero(info["trials"].(object)[name]), "summary/trials/"+name)
 	}
-	w := &doorWalk{l: l, used: n.walked, compare: n.document(t, "run.compare", object{"runIds": []string{n.run, n.run}}), history: n.document(t, "task.history", object{"path": n.suite})}
+	w := &doorWalk{
+		l: l, used: n.walked, compare: n.document(t, "run.compare", object{"runIds": []string{n.run, n.run}}),
+		history: n.document(t, "task.history", object{"path": n.suite}),
+	}
 	w.place = "rest"
 	n.jobs(t, w)
 	w.place = "mcp"
@@ -78,7 +81,8 @@ func (n *numbersDaemon) document(t *testing.T, method string, params object) *le
 // serve starts waza serve and returns the address of its jobs door.
 func (n *numbersDaemon) serve(t *testing.T) string {
 	t.Helper()
-	server := exec.CommandContext(t.Context(), "waza", "serve", "--jobs", "127.0.0.1:0", "--agents", "off", "--browser", "off", "--router", "off")
+	server := exec.CommandContext(t.Context(), "waza", "serve", "--jobs", "127.0.0.1:0", "--agents", "off",
+		"--browser", "off", "--router", "off")
 	server.Env = append(os.Environ(), "WAZA_STATE="+n.state)
 	logs, err := server.StderrPipe()
 	require.NoError(t, err)
@@ -141,7 +145,8 @@ func (l *ledger) job(place string, jobs []object) {
 	require.Len(l.t, jobs, 1, place)
 	total, _ := l.number("summary/trials/total")
 	cancelled, _ := l.number("summary/trials/cancelled")
-	l.holds(place, jobs[0]["progress_detail"].(string), fmt.Sprintf("%v of %v cases", total-cancelled, total), "summary/trials/total", "summary/trials/cancelled")
+	l.holds(place, jobs[0]["progress_detail"].(string), fmt.Sprintf("%v of %v cases", total-cancelled, total),
+		"summary/trials/total", "summary/trials/cancelled")
 	require.InDelta(l.t, 100*(total-cancelled)/total, jobs[0]["progress_pct"], 1)
 }
 
@@ -152,7 +157,8 @@ func (n *numbersDaemon) mcp(t *testing.T, w *doorWalk) {
 	a.cmd = exec.Command("waza", "mcp", "--dir", a.dir)
 	a.cmd.Env = append(os.Environ(), "WAZA_STATE="+n.state)
 	var err error
-	a.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: a.cmd, TerminateDuration: patience}, nil)
+	a.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.CommandTransport{Command: a.cmd, TerminateDuration: patience}, nil)
 	require.NoError(t, err)
 	defer a.Close()
 	arguments := map[string]object{

@@ -43,7 +43,8 @@ func TestJudgeNumbersAgree(t *testing.T) {
 	for readMessage(t, n.out).Method != "eval.complete" {
 		continue
 	}
-	require.Eventually(t, func() bool { return scrape(t, n.metrics, "")[`waza_runs_total{status="completed"}`] == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return scrape(t, n.metrics, "")[`waza_runs_total{status="completed"}`] == 1 }, patience,
+		10*time.Millisecond)
 	l := n.result(t)
 	recountJudged(t, l)
 	samples := scrape(t, n.metrics, "")

@@ -30,7 +30,8 @@ var jsonAlone = map[string]string{
 	`summary/triggers/trials/(total|cancelled|skipped)`:                     "recounted",
 	`summary/passK\[\]/.*`:                                                  "the page shows those of tasks",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?usage/.*`:                         "of one attempt; outputs show the sum of all; recounted",
-	`tasks\[\]/trials\[\]/graders\[\]/details/.*`:                           "of each grader; the total includes the usage of judges; recounted",
+	`tasks\[\]/trials\[\]/graders\[\]/details/.*`: "of each grader; the total includes the " +
+		"usage of judges; recounted",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/atMs`:              "a place in a transcript",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/tool/arguments/.*`: "what the agent gave a tool",
 	`tasks\[\]/expectedCalls\[\]/arguments/.*`:                              "what the task asks for",

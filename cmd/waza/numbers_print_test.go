@@ -47,7 +47,9 @@ func (l *ledger) trials(place, at string) string {
 		}
 	}
 	s := fmt.Sprintf("%d/%d", n["passed"], n["passed"]+n["failed"]+n["timeouts"])
-	for _, x := range []struct{ name, what string }{{"errors", "in error"}, {"cancelled", "cancelled"}, {"skipped", "skipped"}, {"needsReview", "to review"}} {
+	for _, x := range []struct{ name, what string }{
+		{"errors", "in error"}, {"cancelled", "cancelled"}, {"skipped", "skipped"}, {"needsReview", "to review"},
+	} {
 		if n[x.name] > 0 {
 			s += fmt.Sprintf(", %d %s", n[x.name], x.what)
 		}
@@ -170,7 +172,8 @@ func (l *ledger) common(place, text string) {
 		}
 		count, _ := l.number(task + "/cellCount")
 		require.Len(l.t, cells, int(count))
-		l.holds(place, text, fmt.Sprintf("%s (%s in %s)", l.text(task+"/task"), l.text(task+"/why"), strings.Join(cells, ", ")), task+"/cellCount")
+		l.holds(place, text, fmt.Sprintf("%s (%s in %s)", l.text(task+"/task"), l.text(task+"/why"), strings.Join(cells, ", ")),
+			task+"/cellCount")
 	}
 }
 
@@ -181,7 +184,9 @@ func (l *ledger) passedOf(at string) string {
 }
 
 // gain prints a number with skills and without.
-func (l *ledger) gain(place, at string, form, change func(float64) string, interval func(low, high float64) string, unit string) (with, without, gain string) {
+func (l *ledger) gain(
+	place, at string, form, change func(float64) string, interval func(low, high float64) string, unit string,
+) (with, without, gain string) {
 	for name, to := range map[string]*string{"with": &with, "without": &without} {
 		n, ok := l.number(at + "/" + name)
 		if !ok {
@@ -202,7 +207,8 @@ func (l *ledger) beside(place, text string) {
 	require.Contains(l.t, text, fmt.Sprintf("ith skills %s, without %s: %s", with, without, gain))
 	var classes []string
 	for _, c := range []struct{ name, what string }{
-		{"improved", "improved"}, {"regressed", "regressed"}, {"unchanged", "unchanged"}, {"noDifference", "without a difference"}, {"undecided", "undecided"},
+		{"improved", "improved"}, {"regressed", "regressed"}, {"unchanged", "unchanged"},
+		{"noDifference", "without a difference"}, {"undecided", "undecided"},
 	} {
 		n, _ := l.number(base + "/" + c.name)
 		classes = append(classes, fmt.Sprintf("%v %s", n, c.what))
@@ -274,7 +280,8 @@ func (l *ledger) calibrations(text string) {
 // closing holds the lines that sum up.
 func (l *ledger) closing(place, text string) {
 	number := func(path string) int { n, _ := l.number(path); return int(n) }
-	l.holds(place, text, fmt.Sprintf("%d of %d tasks passed", number("summary/passed"), number("summary/total")), "summary/passed", "summary/total")
+	l.holds(place, text, fmt.Sprintf("%d of %d tasks passed", number("summary/passed"), number("summary/total")),
+		"summary/passed", "summary/total")
 	counted := number("summary/trials/passed") + number("summary/trials/failed") + number("summary/trials/timeouts")
 	l.holds(place, text, fmt.Sprintf("%d of %d counted trials passed", number("summary/trials/passed"), counted),
 		"summary/trials/passed", "summary/trials/failed", "summary/trials/timeouts")
@@ -299,7 +306,8 @@ func (l *ledger) closing(place, text string) {
 		}
 		return fmt.Sprintf("%d tokens, %s", number(at+"/inputTokens")+number(at+"/outputTokens"), figure.Cost(usd))
 	}
-	l.holds(place, text, fmt.Sprintf("%s (agents %s; judges %s)", usage("summary/usage"), usage("summary/usageByRole/agent"), usage("summary/usageByRole/judges")))
+	l.holds(place, text, fmt.Sprintf("%s (agents %s; judges %s)", usage("summary/usage"),
+		usage("summary/usageByRole/agent"), usage("summary/usageByRole/judges")))
 }
 
 // markdown holds the summary for a step.

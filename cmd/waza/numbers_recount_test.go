@@ -12,7 +12,8 @@ import (
 
 // countOf is the member of counts that a verdict is counted in.
 var countOf = map[string]string{
-	"passed": "passed", "failed": "failed", "error": "errors", "timeout": "timeouts", "cancelled": "cancelled", "skipped": "skipped", "needs_review": "needsReview",
+	"passed": "passed", "failed": "failed", "error": "errors", "timeout": "timeouts", "cancelled": "cancelled",
+	"skipped": "skipped", "needs_review": "needsReview",
 }
 
 // recounted is what the trials of some tasks come to.

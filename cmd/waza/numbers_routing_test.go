@@ -174,7 +174,8 @@ func routingAgrees(t *testing.T, id string, waza func(...string) string, printed
 		same := slices.Equal(routing.Expected, took)
 		require.Equal(t, same, task.Trials[0].Verdict == record.Passed)
 		missed := slices.ContainsFunc(r.Misroutes, func(m record.Misroute) bool {
-			return m.TaskID == task.ID && m.TrialNum == 1 && slices.Equal(m.Took, took) && slices.Equal(m.Expected, routing.Expected) && m.Reason == routing.Reason
+			return m.TaskID == task.ID && m.TrialNum == 1 && slices.Equal(m.Took, took) &&
+				slices.Equal(m.Expected, routing.Expected) && m.Reason == routing.Reason
 		})
 		require.Equal(t, !same, missed, "each misroute is listed: %s", task.ID)
 		if same {
@@ -231,9 +232,11 @@ func routingAgrees(t *testing.T, id string, waza func(...string) string, printed
 		squeezed := regexp.MustCompile(` +`).ReplaceAllString(text, " ")
 		for _, c := range r.Clients {
 			n := want[c.Client]
-			require.Contains(t, squeezed, fmt.Sprintf(line, c.Client, n[0]+n[2], n[0]+n[1], n[0], figure.Score(*c.Precision), figure.Score(*c.Recall), figure.Score(*c.F1)))
+			require.Contains(t, squeezed,
+				fmt.Sprintf(line, c.Client, n[0]+n[2], n[0]+n[1], n[0], figure.Score(*c.Precision), figure.Score(*c.Recall), figure.Score(*c.F1)))
 		}
-		require.Contains(t, text, fmt.Sprintf("accuracy %s (%s), %d trials rerouted", figure.Percent(*r.Accuracy), figure.PercentInterval(r.AccuracyInterval.Low, r.AccuracyInterval.High), r.Rerouted))
+		require.Contains(t, text, fmt.Sprintf("accuracy %s (%s), %d trials rerouted", figure.Percent(*r.Accuracy),
+			figure.PercentInterval(r.AccuracyInterval.Low, r.AccuracyInterval.High), r.Rerouted))
 		for _, m := range r.Misroutes {
 			require.Contains(t, strings.ReplaceAll(text, "`", ""), m.TaskID+", trial 1: expected ")
 		}

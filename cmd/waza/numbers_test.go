@@ -121,7 +121,8 @@ func startNumbers(t *testing.T) *numbersDaemon {
 	for readMessage(t, n.out).Method != "eval.complete" {
 		continue
 	}
-	require.Eventually(t, func() bool { return scrape(t, n.metrics, "")[`waza_runs_total{status="completed"}`] == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return scrape(t, n.metrics, "")[`waza_runs_total{status="completed"}`] == 1 }, patience,
+		10*time.Millisecond)
 	return n
 }
 

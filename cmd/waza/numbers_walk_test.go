@@ -89,7 +89,9 @@ const (
 
 // doorFigures lists the numbers in replies. Together with notFigures it names each of them.
 var doorFigures = []doorFigure{
-	{`(?:GET /api/jobs|sync)/\w*jobs\[\]/progress_pct`, "the share of trials that have ended, in whole percent", func(w *doorWalk, _ []string, _ []object) float64 {
+	{`(?:GET /api/jobs|sync)/\w*jobs\[\]/progress_pct`, "the share of trials that have ended, in whole percent", func(
+		w *doorWalk, _ []string, _ []object,
+	) float64 {
 		total, _ := w.l.number("summary/trials/total")
 		cancelled, _ := w.l.number("summary/trials/cancelled")
 		return math.Floor(100 * (total - cancelled) / total)
@@ -114,7 +116,8 @@ var doorFigures = []doorFigure{
 		at := w.l.task(items[0])
 		for i := range w.l.len(at + "/reasons") {
 			reason := fmt.Sprintf("%s/reasons/%d", at, i)
-			if message := w.l.text(reason + "/message"); w.l.text(reason+"/grader") == orEmpty(items[1]["grader"]) && (message == items[1]["message"] || message == "") {
+			if message := w.l.text(reason + "/message"); w.l.text(reason+"/grader") == orEmpty(items[1]["grader"]) &&
+				(message == items[1]["message"] || message == "") {
 				n, _ := w.l.number(reason + "/trials")
 				w.l.mark(w.place, reason+"/trials")
 				return n
@@ -184,7 +187,10 @@ var doorFigures = []doorFigure{
 		return n
 	}},
 	// A run is compared with itself, so that the ratios are of equal means.
-	{`waza_run_compare/(duration_ms|tokens|cost_usd)/difference`, "a difference of means over tasks", func(*doorWalk, []string, []object) float64 { return 0 }},
+	{
+		`waza_run_compare/(duration_ms|tokens|cost_usd)/difference`, "a difference of means over tasks",
+		func(*doorWalk, []string, []object) float64 { return 0 },
+	},
 	{`waza_run_compare/duration_ms/(base|run)`, "a mean over tasks", func(w *doorWalk, _ []string, _ []object) float64 {
 		return w.meanOfTasks(func(trial string) (float64, bool) { return w.l.number(trial + "/durationMs") })
 	}},

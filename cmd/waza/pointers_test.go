@@ -17,7 +17,10 @@ import (
 func TestCommandsOfMicrosoftWaza(t *testing.T) {
 	t.Parallel()
 	for command, names := range map[string]string{
-		"run":                  "baseline cache cache-dir context-dir discover format interpret judge-model model no-cache no-summary output output-dir parallel recommend reporter session-dir session-log strict suggest tags task transcript-dir verbose workers skip-graders trials update-snapshots keep-workspace no-skills snapshot redact otel-endpoint auto-file-issue debug no-update-check",
+		"run": "baseline cache cache-dir context-dir discover format interpret judge-model model " +
+			"no-cache no-summary output output-dir parallel recommend reporter session-dir session-log strict suggest " +
+			"tags task transcript-dir verbose workers skip-graders trials update-snapshots keep-workspace no-skills " +
+			"snapshot redact otel-endpoint auto-file-issue debug no-update-check",
 		"init":                 "no-skill skills-dir evals-dir results-dir",
 		"new skill":            "template output-dir",
 		"new eval":             "output",
@@ -38,7 +41,8 @@ func TestCommandsOfMicrosoftWaza(t *testing.T) {
 		"quality":              "model format",
 		"spec":                 "",
 		"completion":           "", "results": "", "session": "", "cache": "", "models": "", "gate": "", "generate": "", "update": "",
-		"adversarial": "", "replay": "", "migrate": "", "registry": "", "get": "", "assure": "", "scenario": "", "release": "", "results list": "", "results compare": "", "session list": "", "session view": "", "cache clear": "", "spec verify": "",
+		"adversarial": "", "replay": "", "migrate": "", "registry": "", "get": "", "assure": "", "scenario": "",
+		"release": "", "results list": "", "results compare": "", "session list": "", "session view": "", "cache clear": "", "spec verify": "",
 	} {
 		app := newApp(newEnv(strings.NewReader(""), io.Discard, io.Discard))
 		at, commands, have := "waza", app.Commands, []cli.Flag(nil)

@@ -63,7 +63,8 @@ func TestReviewOnATerminal(t *testing.T) {
 	for _, text := range []string{
 		"poems, run " + id + ": 2 scores to give", "1 of 2  haiku, trial 1, beauty", "A haiku\r\n", "Prompt\r\n  Write a haiku.",
 		"Output\r\n  line one\r\n  \\x1b[31mred\\x1b[0m\\x1b]0;title\\x07\r\n  the end", "1 tool call\r\n  write_file {\"path\":\"pond.txt\"}",
-		"Files (f PATH shows one)\r\n  frog.bin, 3 bytes\r\n  pond.txt, 9 bytes\r\n", "Graders\r\n  says_one: passed, 1", "Asked\r\n  Is it \\x1b[1mgood?\r\n  - three lines\r\n  - a season",
+		"Files (f PATH shows one)\r\n  frog.bin, 3 bytes\r\n  pond.txt, 9 bytes\r\n", "Graders\r\n  says_one: passed, 1",
+		"Asked\r\n  Is it \\x1b[1mgood?\r\n  - three lines\r\n  - a season",
 	} {
 		require.Contains(t, seen, text)
 	}

@@ -21,7 +21,8 @@ func TestNewEvalAsksAModel(t *testing.T) {
 		want         []string
 	}{
 		{"tasks", "Here they are:\n```json\n" + `{"tasks":[
-			{"name":"Says hello","prompt":"Greet Ada {{x}}","should_trigger":true,"contains":["Ada","` + strings.Repeat("x", 300) + `"],"not_contains":["bye"]},
+			{"name":"Says hello","prompt":"Greet Ada {{x}}","should_trigger":true,"contains":["Ada","` +
+			strings.Repeat("x", 300) + `"],"not_contains":["bye"]},
 			{"name":"Says hello","prompt":"Greet \"Bob\": now","should_trigger":true},
 			{"name":"","prompt":"  "},
 			{"name":"../../etc","prompt":"Say goodbye","should_trigger":false},

@@ -88,7 +88,10 @@ func (a *wireAgent) connect(ctx context.Context, url string, working *sync.WaitG
 		}
 		switch {
 		case m.Type == "welcome":
-			register := map[string]any{"type": "register", "clientId": a.id, "capabilities": map[string]any{"tools": a.tools, "maxConcurrency": a.most, "version": "1.0.0"}}
+			register := map[string]any{
+				"type": "register", "clientId": a.id,
+				"capabilities": map[string]any{"tools": a.tools, "maxConcurrency": a.most, "version": "1.0.0"},
+			}
 			text, _ := json.Marshal(register)
 			_ = conn.Write(ctx, websocket.MessageText, text)
 		case m.Type == "registration_ack" && m.Status == "accepted":

@@ -153,7 +153,9 @@ func TestCrashServeBrowserAnywhere(t *testing.T) {
 	})
 	addr := freeAddress(t)
 	config := filepath.Join(t.TempDir(), "serve.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("model: {executor: openai, model: m, base_url: "+model.URL+"}\nbrowser: {reconnects_per_minute: 1000}\n"), 0o600))
+	require.NoError(t, os.WriteFile(config,
+		[]byte("model: {executor: openai, model: m, base_url: "+model.URL+"}\nbrowser: {reconnects_per_minute: 1000}\n"),
+		0o600))
 	env := environment(t, "WAZA_SERVE_BROWSER_LISTEN="+addr, "OPENAI_API_KEY=")
 	bob := ""
 	ended := map[string]string{}
@@ -180,7 +182,8 @@ func TestCrashServeBrowserAnywhere(t *testing.T) {
 		}
 		for i := 0; ; i++ {
 			if !last && i < 8 {
-				data := fmt.Sprintf(`{"type":"command","id":"c%d-%d","timestamp":1,"payload":{"text":"c%[1]d-%[2]d","assistant_id":%[3]q}}`, round, i, bob)
+				data := fmt.Sprintf(`{"type":"command","id":"c%d-%d","timestamp":1,"payload":{"text":"c%[1]d-%[2]d","assistant_id":%[3]q}}`,
+					round, i, bob)
 				_ = b.Write(t.Context(), websocket.MessageText, []byte(data))
 			}
 			if last && countOpen(accepted, ended) == 0 {

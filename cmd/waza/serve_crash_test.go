@@ -41,7 +41,9 @@ func remoteSuite(t *testing.T, trials int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: remote\nconfig: {executor: remote, trials_per_task: %d}\ngraders: [{name: fine, type: text, config: {contains: [fine]}}]\ntasks:\n", trials)
+	fmt.Fprintf(&b, "name: remote\nconfig: {executor: remote, trials_per_task: %d}\ngraders: [{name: fine, type: "+
+		"text, config: {contains: [fine]}}]\ntasks:\n",
+		trials)
 	for i := range serveTasks {
 		fmt.Fprintf(&b, "  - {id: t%d, prompt: Do it., inputs: {tool: work}}\n", i)
 	}

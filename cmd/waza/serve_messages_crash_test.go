@@ -103,10 +103,13 @@ func TestCrashManyMessages(t *testing.T) {
 	r := seeded(t)
 	kills, _ := serveSize()
 	kills = min(kills, 40)
-	s, address := newRouted(t, "WAZA_SERVE_ROUTER_RECONNECT_WAIT=300ms", "WAZA_SERVE_ROUTER_HISTORY=100000", "WAZA_SERVE_ROUTER_RESPONSE_TIMEOUT=1s")
+	s, address := newRouted(t, "WAZA_SERVE_ROUTER_RECONNECT_WAIT=300ms", "WAZA_SERVE_ROUTER_HISTORY=100000",
+		"WAZA_SERVE_ROUTER_RESPONSE_TIMEOUT=1s")
 	var clients []*taker
 	for i := range 4 {
-		clients = append(clients, &taker{name: fmt.Sprintf("client-%d", i), description: "Takes messages with numbers.", work: func(string) (string, map[string]any) {
+		clients = append(clients, &taker{name: fmt.Sprintf("client-%d", i), description: "Takes messages with numbers.", work: func(
+			string,
+		) (string, map[string]any) {
 			_ = pause.For(t.Context(), upTo(r, 20*time.Millisecond))
 			switch r.IntN(4) {
 			case 0:

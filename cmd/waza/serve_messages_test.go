@@ -168,11 +168,14 @@ func TestServeMessages(t *testing.T) {
 	require.Equal(t, "to notebook, named in the message\nnotebook: Saved: To the list.\n", out)
 	out, code = waza(t, env, "send", "Put the meeting on the shopping list, whatever the dates")
 	require.Equal(t, exit.Passed, code)
-	require.Equal(t, "to notebook, chosen by words: Its description shares words with the message: list, shopping\nnotebook: rejected: Not a note\n"+
+	require.Equal(t, "to notebook, chosen by words: Its description shares words with the message: list, "+
+		"shopping\nnotebook: rejected: Not a note\n"+
 		"to calendar, chosen by words: Its description shares words with the message: dates\ncalendar: acknowledged\n", out)
 	out, code = waza(t, env, "send", "notebok: a list")
 	require.Equal(t, exit.Passed, code)
-	require.Equal(t, "to notebook, chosen by words: No client has the name \"notebok\"; did you mean \"notebook\"? Its description shares words with the message: list\nnotebook: Saved: To the list.\n", out)
+	require.Equal(t, "to notebook, chosen by words: No client has the name \"notebok\"; did you mean \"notebook\"? "+
+		"Its description shares words with the message: list\nnotebook: Saved: To the list.\n",
+		out)
 	out, code = waza(t, env, "send", "--json", "--voice", "0.95", "calendar, hello")
 	require.Equal(t, exit.Passed, code)
 	var sent struct {
@@ -262,7 +265,9 @@ func TestSendFromStdinAndInterrupted(t *testing.T) {
 func startLights(t *testing.T, model string) (server *command, env []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "waza.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("model: {executor: openai, model: small, base_url: "+model+"}\nrouter: {listen: 'localhost:0'}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte("model: {executor: openai, model: small, base_url: "+model+"}\nrouter: {listen: 'localhost:0'}\n"),
+		0o600))
 	env = environment(t, "WAZA_SERVE_ROUTER_LISTEN=", "OPENAI_API_KEY=sk-test-0123456789")
 	server, _, _ = startServer(t, env, "--config", file)
 	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(server.says(t, "msg=listening door=router"))[1]
@@ -287,7 +292,9 @@ func TestServeMessagesWithModel(t *testing.T) {
 	require.Equal(t, "to lights, chosen by the model: It is about light.\nlights: acknowledged\n", out)
 	out, code = waza(t, env, "send", "The lamps are broken")
 	require.Equal(t, exit.Passed, code)
-	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description shares words with the message: lamps\nlights: acknowledged\n", out)
+	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description "+
+		"shares words with the message: lamps\nlights: acknowledged\n",
+		out)
 }
 
 // When the provider refuses a request, words choose. The router does not wait until the provider
@@ -304,7 +311,9 @@ func TestServeMessagesWithBusyModel(t *testing.T) {
 	server, env := startLights(t, model.URL+"/v1")
 	out, code := waza(t, env, "send", "The lamps are too bright")
 	require.Equal(t, exit.Passed, code)
-	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description shares words with the message: lamps\nlights: acknowledged\n", out)
+	require.Equal(t, "to lights, chosen by words: The model could not be asked, so words decided. Its description "+
+		"shares words with the message: lamps\nlights: acknowledged\n",
+		out)
 	server.says(t, "words choose the receivers of messages")
 	require.LessOrEqual(t, requests.Load(), int64(1))
 }

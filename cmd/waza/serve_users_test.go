@@ -130,7 +130,8 @@ func TestAttackRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	env := environment(t)
 	server, _, jobs := startServer(t, env)
-	ann, bob, admin, owner := userToken(t, env, "--user", "ann"), userToken(t, env, "--user", "bob"), userToken(t, env, "--user", "root", "--role", "admin"), userToken(t, env)
+	ann, bob, admin, owner := userToken(t, env, "--user", "ann"), userToken(t, env, "--user", "bob"), userToken(t,
+		env, "--user", "root", "--role", "admin"), userToken(t, env)
 	file, err := os.ReadFile(filepath.Join(variable(env, "WAZA_STATE"), "serve.token"))
 	require.NoError(t, err)
 	suite, err := filepath.Abs("../../docs/examples/remote/eval.yaml") // waits for an agent

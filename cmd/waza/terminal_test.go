@@ -230,7 +230,8 @@ func TestListOnANarrowTerminal(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(strings.Repeat("a-long-name/", 5), "eval.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte("name: demo\nconfig: {executor: mock}\ntasks: [{id: a, prompt: hi}]\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, path),
+		[]byte("name: demo\nconfig: {executor: mock}\ntasks: [{id: a, prompt: hi}]\n"), 0o644))
 	out, code := onTerminal(t, environment(t), 40, 24, "list", dir).end(t)
 	require.Equal(t, exit.Passed, code)
 	require.Contains(t, out, path+"\r\n")

@@ -33,7 +33,8 @@ func TestRunTraces(t *testing.T) {
 	}))
 	defer collector.Close()
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
-	require.NoError(t, os.WriteFile(suite, []byte("name: s\nconfig: {trials_per_task: 2}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(suite,
+		[]byte("name: s\nconfig: {trials_per_task: 2}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n"), 0o600))
 	c := startWaza(t, environment(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL), "run", "--traces", "env", suite)
 	require.Zero(t, c.exitCode(t))
 	require.EqualValues(t, 1+2+4, spans.Load())

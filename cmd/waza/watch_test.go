@@ -134,7 +134,10 @@ func TestWatchUsage(t *testing.T) {
 	for _, name := range []string{"a.eval.yaml", "b.eval.yaml"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("name: x\ntasks: [{id: a, prompt: x}]\n"), 0o600))
 	}
-	for _, args := range [][]string{{dir}, {"--output", "x.json", filepath.Join(dir, "a.eval.yaml")}, {filepath.Join(dir, "none.yaml")}, {t.TempDir()}, {"--resume"}} {
+	for _, args := range [][]string{
+		{dir}, {"--output", "x.json", filepath.Join(dir, "a.eval.yaml")}, {filepath.Join(dir, "none.yaml")},
+		{t.TempDir()}, {"--resume"},
+	} {
 		c := startWaza(t, environment(t), append([]string{"run", "--watch"}, args...)...)
 		require.Equal(t, exit.Usage, c.exitCode(t), "%v", args)
 	}

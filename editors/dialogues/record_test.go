@@ -134,7 +134,10 @@ func (r *recorder) agreeWithDaemon() {
 		if known.Status == "running" || r.names.real(id) == id {
 			continue // not over, or invented
 		}
-		sent, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": "agree", "method": "run.result", "params": map[string]any{"runId": r.names.real(id)}})
+		sent, err := json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "id": "agree", "method": "run.result",
+			"params": map[string]any{"runId": r.names.real(id)},
+		})
 		require.NoError(r, err)
 		r.daemon.send(r.T, sent)
 		var reply struct {

@@ -13,9 +13,12 @@ import (
 // largeSuite returns a suite of about 2,000 lines, with inline tasks.
 func largeSuite() string {
 	var b strings.Builder
-	b.WriteString("name: large\nconfig:\n  executor: mock\n  workers: 4\ngraders:\n  - type: text\n    name: polite\n    config:\n      contains: [please]\ntasks:\n")
+	b.WriteString("name: large\nconfig:\n  executor: mock\n  workers: 4\ngraders:\n  - type: text\n    name: " +
+		"polite\n    config:\n      contains: [please]\ntasks:\n")
 	for i := range 200 {
-		fmt.Fprintf(&b, "  - id: task-%d\n    name: \"Task %d\"\n    inputs:\n      prompt: |\n        Say {{word}}, please.\n    graders:\n      - type: text\n        config:\n          contains:\n            - \"word %d\"\n", i, i, i)
+		fmt.Fprintf(&b, "  - id: task-%d\n    name: \"Task %d\"\n    inputs:\n      prompt: |\n        Say {{word}}, "+
+			"please.\n    graders:\n      - type: text\n        config:\n          contains:\n            - \"word %d\"\n",
+			i, i, i)
 	}
 	return b.String()
 }
@@ -24,7 +27,10 @@ func largeSuite() string {
 func BenchmarkAssist(b *testing.B) {
 	text := largeSuite() + "      - type: text\n        con"
 	dir := b.TempDir()
-	d := Document{Path: filepath.Join(dir, "eval.yaml"), Text: text, Suite: &eval.Suite{Places: reach.Places{File: filepath.Join(dir, "eval.yaml"), Dir: dir}}}
+	d := Document{
+		Path: filepath.Join(dir, "eval.yaml"), Text: text,
+		Suite: &eval.Suite{Places: reach.Places{File: filepath.Join(dir, "eval.yaml"), Dir: dir}},
+	}
 	a := New(Options{Vocabulary: vocabulary()})
 	for name, ask := range map[string]func() bool{
 		"completion": func() bool { return len(a.Complete(d, len(text), true).Items) > 0 },

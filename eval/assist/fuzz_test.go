@@ -20,7 +20,10 @@ func FuzzAssist(f *testing.F) {
 			}
 		}
 	}
-	for _, text := range []string{"a: [{", "- - -\n -", "x: &a\n y: *a\n<<: *a", "graders:\n- type: \xff", "tasks: '", "p: {{", "a: |\n\xe2\x80", "\uFEFF---\n...\n"} {
+	for _, text := range []string{
+		"a: [{", "- - -\n -", "x: &a\n y: *a\n<<: *a", "graders:\n- type: \xff", "tasks: '", "p: {{",
+		"a: |\n\xe2\x80", "\uFEFF---\n...\n",
+	} {
 		f.Add(text, len(text), 0)
 	}
 	a := New(Options{Vocabulary: vocabulary()})

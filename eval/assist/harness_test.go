@@ -35,7 +35,10 @@ func vocabulary() *eval.Vocabulary {
 	}
 	return &eval.Vocabulary{
 		Graders: []eval.Kind{
-			{Name: "text", Aliases: []string{"regex", "keyword"}, Summary: "Looks for texts in the output.", Options: func() any { return &textOptions{} }},
+			{
+				Name: "text", Aliases: []string{"regex", "keyword"}, Summary: "Looks for texts in the output.",
+				Options: func() any { return &textOptions{} },
+			},
 			{Name: "code", Summary: "Evaluates assertions."},
 			{Name: "prompt", Aliases: []string{"llm"}, Summary: "Asks a judge."},
 		},

@@ -87,7 +87,10 @@ func TestScanAgreesWithTheParser(t *testing.T) {
 		"long quotes":   "a:\n  - \"b\n\n    c\"\n  - d\n",
 		"a lone scalar": "hello\n",
 	}
-	for _, pattern := range []string{"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/*/*.yaml", "../../testdata/agents/*/*.yaml", "../testdata/*/*.yaml", "../testdata/*/*/*.yaml"} {
+	for _, pattern := range []string{
+		"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/*/*.yaml", "../../testdata/agents/*/*.yaml",
+		"../testdata/*/*.yaml", "../testdata/*/*/*.yaml",
+	} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, f := range files {

@@ -18,7 +18,10 @@ import (
 func TestSuiteContentIsProposed(t *testing.T) {
 	t.Parallel()
 	var files []string
-	for _, pattern := range []string{"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/*/eval.yaml", "../../testdata/suites/*/*/*/*.yaml"} {
+	for _, pattern := range []string{
+		"../../testdata/suites/*/eval.yaml", "../../testdata/suites/*/*/eval.yaml",
+		"../../testdata/suites/*/*/*/*.yaml",
+	} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, found...)

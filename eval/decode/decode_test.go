@@ -62,7 +62,9 @@ func TestDecodeValues(t *testing.T) {
 	for text, want := range map[string]options{
 		"name: a\ncount: 3\nseed: 18446744073709551615\nsmall: -128\nrate: 0.5\nstrict: yes\nmode: slow": {
 			Name: "a", Count: 3, Seed: 18446744073709551615, Small: -128, Rate: &half, Strict: true, Mode: "slow"},
-		"name: 12\ntags: [a, 2]\npair: [1, 2]\nretries: 4":        {Name: "12", Tags: []string{"a", "2"}, Pair: [2]int{1, 2}, Limits: Limits{Retries: 4}},
+		"name: 12\ntags: [a, 2]\npair: [1, 2]\nretries: 4": {
+			Name: "12", Tags: []string{"a", "2"}, Pair: [2]int{1, 2}, Limits: Limits{Retries: 4},
+		},
 		"name: a\ncount: 3.0\nseed: 2e3":                          {Name: "a", Count: 3, Seed: 2000},
 		"name: a\nnested: [{id: x}, {id: y, kept: 0}]":            {Name: "a", Nested: []nested{{"x", 7}, {"y", 0}}},
 		"name: a\ncount: ~\ntags: null":                           {Name: "a"},
@@ -158,7 +160,8 @@ func TestAttackDecodeBounds(t *testing.T) {
 // document, and that a document without errors has the value that yaml.v3 gives it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
-		"name: a\ncount: 3\ntags: [a, b]\nenv: {A: 1}", "name: &x [*x]", "a: {<<: *b}", "\xff\xfen", "- - -", "name: |\n  x\n\ty", "name: \"\\u00e9\"\nseed: 0x1F",
+		"name: a\ncount: 3\ntags: [a, b]\nenv: {A: 1}", "name: &x [*x]", "a: {<<: *b}", "\xff\xfen", "- - -",
+		"name: |\n  x\n\ty", "name: \"\\u00e9\"\nseed: 0x1F",
 		"name: a\nseed: 1_000\nretries: -0", "? [a]\n: b", "name: a\nenv: {<<: [{A: 1}, {B: 2}]}", "{name: a, any: 2001-01-01}",
 	} {
 		f.Add([]byte(s))

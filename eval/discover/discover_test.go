@@ -68,17 +68,22 @@ name: x
 
 func TestDiscoverSummaries(t *testing.T) {
 	t.Parallel()
-	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: [}]\n")))
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  "+
+		"about\nconfig: {executor: acp, anything: [}]\n")))
 	found, err := discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	require.Empty(t, found.Suites)
 	require.Equal(t, decode.CodeSyntax, found.Problems[0].Code)
 
-	dir = unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  about\nconfig: {executor: acp, anything: []}\ntasks: 3\n")))
+	dir = unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\nskill: s\nversion: 1.0\ndescription: |\n  "+
+		"about\nconfig: {executor: acp, anything: []}\ntasks: 3\n")))
 	found, err = discover.Suites(dir, files.View{})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
-	require.Empty(t, cmp.Diff([]discover.Summary{{Path: filepath.Join(dir, "eval.yaml"), Name: "x", Skill: "s", Version: "1.0", Description: "about", Executor: "acp"}}, found.Suites))
+	require.Empty(t, cmp.Diff([]discover.Summary{
+		{Path: filepath.Join(dir, "eval.yaml"), Name: "x", Skill: "s", Version: "1.0", Description: "about", Executor: "acp"},
+	},
+		found.Suites))
 }
 
 func TestDiscoverProblems(t *testing.T) {
@@ -99,7 +104,11 @@ name: fine
 `)))
 	paths, problems := search(t, dir)
 	require.Equal(t, []string{"d/eval.yaml", "f/eval.yaml"}, paths)
-	require.Equal(t, []string{"a/eval.yaml syntax", "b/eval.yaml wrong-type", "c/eval.yaml other-dialect", "d/eval.yaml missing-field", "e/eval.yaml empty-document", "g/eval.yaml missing-file"}, problems)
+	require.Equal(t, []string{
+		"a/eval.yaml syntax", "b/eval.yaml wrong-type", "c/eval.yaml other-dialect", "d/eval.yaml missing-field",
+		"e/eval.yaml empty-document", "g/eval.yaml missing-file",
+	},
+		problems)
 }
 
 func TestDiscoverUnreadableDirectory(t *testing.T) {
@@ -118,7 +127,8 @@ func TestDiscoverUnreadableDirectory(t *testing.T) {
 // Neither Suites nor patterns follow links that form cycles.
 func TestCyclicLinks(t *testing.T) {
 	t.Parallel()
-	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ntasks: ['**/*.yaml']\n-- tasks/a.yaml --\nprompt: hi\n-- tasks/up -> .. --\n-- loop -> loop --\n-- eval.x.yaml -> eval.x.yaml --\n")))
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ntasks: ['**/*.yaml']\n-- tasks/a.yaml "+
+		"--\nprompt: hi\n-- tasks/up -> .. --\n-- loop -> loop --\n-- eval.x.yaml -> eval.x.yaml --\n")))
 	paths, problems := search(t, dir)
 	require.Equal(t, []string{"eval.yaml"}, paths)
 	require.Equal(t, []string{"eval.x.yaml unreadable-file"}, problems)
@@ -144,10 +154,12 @@ deep/**/gone
 a/b
 \#odd
 eval.local.yaml
--- build`+eval+"sub/build"+eval+"top"+eval+"sub/top"+eval+"x.tmp"+eval+"keep.tmp"+eval+"deep/gone"+eval+"deep/1/2/gone"+eval+"a/b"+eval+"c/a/b"+eval+"#odd"+eval+
+-- build`+eval+"sub/build"+eval+"top"+eval+"sub/top"+eval+"x.tmp"+eval+"keep.tmp"+eval+"deep/gone"+eval+"deep/1/2/gone"+
+		eval+"a/b"+eval+"c/a/b"+eval+"#odd"+eval+
 		"sub/inner"+eval+"sub/inner/eval.local.yaml --\nname: x\n-- sub/.gitignore --\ninner\n!build/\n-- brace{1}"+eval+"README --\n")))
 	paths, problems := search(t, dir)
-	require.Equal(t, []string{"brace{1}/eval.yaml", "c/a/b/eval.yaml", "keep.tmp/eval.yaml", "sub/build/eval.yaml", "sub/top/eval.yaml"}, paths)
+	require.Equal(t, []string{"brace{1}/eval.yaml", "c/a/b/eval.yaml", "keep.tmp/eval.yaml", "sub/build/eval.yaml", "sub/top/eval.yaml"},
+		paths)
 	require.Empty(t, problems)
 
 	// Patterns of the directories above count, too.

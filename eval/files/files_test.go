@@ -153,7 +153,10 @@ func TestCopyIsComplete(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<20 + 1: "1048577 bytes", 8 << 20: "8 MiB", 1 << 30: "1 GiB", 16 << 30: "16 GiB"} {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<20 + 1: "1048577 bytes", 8 << 20: "8 MiB",
+		1 << 30: "1 GiB", 16 << 30: "16 GiB",
+	} {
 		require.Equal(t, want, files.Size(n))
 	}
 }

@@ -61,7 +61,8 @@ defaults: {judgeModel: j}
 
 func TestSnakeCase(t *testing.T) {
 	t.Parallel()
-	p, _ := find(t, "files: {eval_file: a, task_glob: b, task_file_suffix: c}\ntokens: {warning_threshold: 1, fallback_limit: 2}\ndev: {max_iterations: 3}\n")
+	p, _ := find(t, "files: {eval_file: a, task_glob: b, task_file_suffix: c}\ntokens: {warning_threshold: 1, "+
+		"fallback_limit: 2}\ndev: {max_iterations: 3}\n")
 	require.Equal(t, project.Files{EvalFile: "a", TaskGlob: "b", TaskFileSuffix: "c"}, p.Files)
 	require.Equal(t, project.Tokens{WarningThreshold: 1, FallbackLimit: 2}, p.Tokens)
 	require.Equal(t, 3, p.Dev.MaxIterations)
@@ -90,7 +91,8 @@ storage: {provider: azure-blob, enabled: false, containerName: waza-results}
 
 func TestKeysWithoutEffect(t *testing.T) {
 	t.Parallel()
-	_, findings := find(t, "cache: {dir: mine}\nserver: {port: 8080}\ngraders: {programTimeout: 60}\nstorage: {enabled: true}\nregistries: [x]\ndefaults: {sessionLog: true}\nsecret: 1\n")
+	_, findings := find(t, "cache: {dir: mine}\nserver: {port: 8080}\ngraders: {programTimeout: 60}\nstorage: "+
+		"{enabled: true}\nregistries: [x]\ndefaults: {sessionLog: true}\nsecret: 1\n")
 	require.Len(t, findings, 7)
 	for i, f := range findings {
 		require.Contains(t, f, ": warning: ")
@@ -128,7 +130,10 @@ func TestFindingsNameFilesLikeTheCaller(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	for _, text := range []string{"paths: {skills: s}\n", "storage: {enabled: true}\n", "tokens: {limits: {defaults: {a: 1}}}", "a: &a [*a]\n", "cache: {dir: [1]}\nserver: 3\ngraders: ~\n"} {
+	for _, text := range []string{
+		"paths: {skills: s}\n", "storage: {enabled: true}\n", "tokens: {limits: {defaults: {a: 1}}}",
+		"a: &a [*a]\n", "cache: {dir: [1]}\nserver: 3\ngraders: ~\n",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

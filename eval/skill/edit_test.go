@@ -13,9 +13,15 @@ func TestWithDescription(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"---\nname: x\ndescription: old\n---\nbody\n", "---\nname: x\ndescription: >-\n  new: one, \"two\" # three\n---\nbody\n"},
-		{"---\ndescription: |\n  old\n\n  older\n\n# about the name\nname: x\n---\nbody", "---\ndescription: >-\n  new: one, \"two\" # three\n\n# about the name\nname: x\n---\nbody"},
+		{
+			"---\ndescription: |\n  old\n\n  older\n\n# about the name\nname: x\n---\nbody",
+			"---\ndescription: >-\n  new: one, \"two\" # three\n\n# about the name\nname: x\n---\nbody",
+		},
 		{"---\nname: x\n---\n", "---\nname: x\ndescription: >-\n  new: one, \"two\" # three\n---\n"},
-		{"\uFEFF---\r\nname: x\r\ndescription: old\r\n---\r\nb", "\uFEFF---\r\nname: x\r\ndescription: >-\r\n  new: one, \"two\" # three\r\n---\r\nb"},
+		{
+			"\uFEFF---\r\nname: x\r\ndescription: old\r\n---\r\nb",
+			"\uFEFF---\r\nname: x\r\ndescription: >-\r\n  new: one, \"two\" # three\r\n---\r\nb",
+		},
 	} {
 		got, err := skill.WithDescription([]byte(c.text), " new: one,\n\"two\" # three ")
 		require.NoError(t, err, c.text)
@@ -42,7 +48,8 @@ func FuzzWithDescription(f *testing.F) {
 			return
 		}
 		before, after := skill.Parse("", data), skill.Parse("", out)
-		if after.Problem != nil || after.Description != strings.Join(strings.Fields(description), " ") || after.Body != before.Body || after.Name != before.Name {
+		if after.Problem != nil || after.Description != strings.Join(strings.Fields(description), " ") ||
+			after.Body != before.Body || after.Name != before.Name {
 			t.Fatalf("%q with %q: %q", data, description, out)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 )
 
 const example = "---\nname: deploy\ndescription: >-\n  Deploys apps. USE FOR: deploy my app, \"publish website\".\n" +
-	"  DO NOT USE FOR: billing; refunds. INVOKES: az.\nlicense: MIT\n---\n\n# Deploy\n\n1. Build\n2) Push\n\n```sh\n# no heading\n```\n\n## References ##\n"
+	"  DO NOT USE FOR: billing; refunds. INVOKES: az.\nlicense: MIT\n---\n\n# Deploy\n\n1. Build\n2) " +
+	"Push\n\n```sh\n# no heading\n```\n\n## References ##\n"
 
 func TestParse(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,10 @@ func TestSameSecret(t *testing.T) {
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
-		"localhost": true, "LOCALHOST:80": true, "localhost.": true, "127.0.0.1": true, "127.9.9.9:1": true, "[::1]": true, "[::1]:80": true, "::1": true,
-		"[::ffff:127.0.0.1]:1": true, "": false, "example.com": false, "localhost.example.com": false, "10.0.0.1": false, "0.0.0.0": false, "[::]:1": false,
+		"localhost": true, "LOCALHOST:80": true, "localhost.": true, "127.0.0.1": true, "127.9.9.9:1": true,
+		"[::1]": true, "[::1]:80": true, "::1": true,
+		"[::ffff:127.0.0.1]:1": true, "": false, "example.com": false, "localhost.example.com": false, "10.0.0.1": false,
+		"0.0.0.0": false, "[::]:1": false,
 	} {
 		require.Equal(t, want, access.IsLoopback(host), host)
 	}

@@ -27,7 +27,8 @@ func TestAttackLockedSocketDirectory(t *testing.T) {
 	defer dir.Close()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	require.EqualError(t, lockDirectory(dir, time.Millisecond, logger), "another process holds the lock on directory "+path+" and did not release it within 1ms")
+	require.EqualError(t, lockDirectory(dir, time.Millisecond, logger),
+		"another process holds the lock on directory "+path+" and did not release it within 1ms")
 	require.Contains(t, log.String(), "waiting for the lock")
 	require.NoError(t, other.Close())
 	require.NoError(t, lockDirectory(dir, time.Hour, logger))

@@ -86,7 +86,9 @@ func TestEditor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eval.yaml")
 	text := "name: x\nconfig: {executor: mok}\ntasks: [{id: a, prompt: p}]\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	document, err := json.Marshal(map[string]any{"textDocument": map[string]any{"uri": "file://" + path, "languageId": "yaml", "version": 1, "text": text}})
+	document, err := json.Marshal(map[string]any{
+		"textDocument": map[string]any{"uri": "file://" + path, "languageId": "yaml", "version": 1, "text": text},
+	})
 	require.NoError(t, err)
 	require.Empty(t, call(t, e, "textDocument/didOpen", string(document)))
 	e.Settle(t.Context())

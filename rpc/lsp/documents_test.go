@@ -53,7 +53,10 @@ func TestDocuments(t *testing.T) {
 // Documents that are not files of this machine are not followed.
 func TestOtherSchemes(t *testing.T) {
 	t.Parallel()
-	for _, u := range []string{"", "untitled:Untitled-1", "https://example.com/eval.yaml", "file://host/eval.yaml", "file:eval.yaml", "file:///a%00b", "git:/a/eval.yaml?x"} {
+	for _, u := range []string{
+		"", "untitled:Untitled-1", "https://example.com/eval.yaml", "file://host/eval.yaml", "file:eval.yaml",
+		"file:///a%00b", "git:/a/eval.yaml?x",
+	} {
 		_, _, err := Documents{}.Open(item(u, "x"), UTF16)
 		require.ErrorIs(t, err, errNotFile, u)
 	}
@@ -113,7 +116,8 @@ func TestClientOf(t *testing.T) {
 		_, ok := ClientOf([]byte(raw))
 		require.Equal(t, speaks, ok, raw)
 	}
-	c, _ := ClientOf([]byte(`{"textDocument":{},"general":{"positionEncodings":["utf-7","utf-8","utf-16"]},"workspace":{"codeLens":{"refreshSupport":true}},"window":{"workDoneProgress":true,"showDocument":{"support":true}}}`))
+	c, _ := ClientOf([]byte(`{"textDocument":{},"general":{"positionEncodings":["utf-7","utf-8","utf-16"]},` +
+		`"workspace":{"codeLens":{"refreshSupport":true}},"window":{"workDoneProgress":true,"showDocument":{"support":true}}}`))
 	require.Equal(t, UTF8, c.Encoding)
 	require.True(t, c.RefreshesLenses() && c.ShowsProgress() && c.ShowsDocuments())
 	require.False(t, Client{}.RefreshesLenses() || Client{}.ShowsProgress() || Client{}.ShowsDocuments())

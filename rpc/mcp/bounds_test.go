@@ -115,7 +115,11 @@ func TestTranscriptPages(t *testing.T) {
 	trial := &record.Trial{TaskID: "a", TrialNum: 1}
 	for i := range 500 {
 		text := strings.Repeat("é\x01", i*i%5000)
-		trial.Transcript = append(trial.Transcript, record.Entry{Type: record.EntryMessage, Text: text, Tool: &record.ToolCall{Name: "t", Result: json.RawMessage(`{"a":` + fmt.Sprint(i) + `}`)}})
+		trial.Transcript = append(trial.Transcript,
+			record.Entry{
+				Type: record.EntryMessage, Text: text,
+				Tool: &record.ToolCall{Name: "t", Result: json.RawMessage(`{"a":` + fmt.Sprint(i) + `}`)},
+			})
 	}
 	for _, in := range []transcriptInput{{}, {Limit: 1}, {Limit: mostEntries, MaxChars: mostChars}, {MaxChars: 1}, {Limit: 1000}} {
 		n, pages := 0, 0

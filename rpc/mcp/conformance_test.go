@@ -26,7 +26,8 @@ import (
 // of the server.
 func sdkConformance(t *testing.T) []string {
 	t.Helper()
-	out, err := proctest.Output(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk"))
+	out, err := proctest.Output(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/modelcontextprotocol/go-sdk"))
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "mcp", "testdata", "conformance", "server", "*.txtar"))
 	require.NoError(t, err)
@@ -57,7 +58,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, file := range sdkConformance(t) {
 		name := filepath.Base(file)
-		if !slices.Contains([]string{"bad_requests.txtar", "lifecycle.txtar", "discover.txtar", "version-latest.txtar", "version-older.txtar"}, name) {
+		if !slices.Contains([]string{"bad_requests.txtar", "lifecycle.txtar", "discover.txtar", "version-latest.txtar", "version-older.txtar"},
+			name) {
 			continue // these test the tools, prompts and resources of their server
 		}
 		t.Run(name, func(t *testing.T) {
@@ -218,14 +220,18 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 			type input struct {
 				In string `jsonschema:"the input"`
 			}
-			sdk.AddTool(s, &sdk.Tool{Name: "structured"}, func(_ context.Context, _ *sdk.CallToolRequest, in *input) (*sdk.CallToolResult, *greeted, error) {
+			sdk.AddTool(s, &sdk.Tool{Name: "structured"}, func(
+				_ context.Context, _ *sdk.CallToolRequest, in *input,
+			) (*sdk.CallToolResult, *greeted, error) {
 				return nil, &greeted{"Ack " + in.In}, nil
 			})
 		},
 		"tomorrow": func() {
 			type input struct{ Now time.Time }
 			type output struct{ Tomorrow time.Time }
-			sdk.AddTool(s, &sdk.Tool{Name: "tomorrow"}, func(_ context.Context, _ *sdk.CallToolRequest, in input) (*sdk.CallToolResult, output, error) {
+			sdk.AddTool(s, &sdk.Tool{Name: "tomorrow"}, func(
+				_ context.Context, _ *sdk.CallToolRequest, in input,
+			) (*sdk.CallToolResult, output, error) {
 				return nil, output{in.Now.Add(24 * time.Hour)}, nil
 			})
 		},
@@ -239,7 +245,9 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 			schema, err := jsonschema.For[input](nil)
 			require.NoError(t, err)
 			schema.Properties["x"].Default = json.RawMessage(`6`)
-			sdk.AddTool(s, &sdk.Tool{Name: "inc", InputSchema: schema}, func(_ context.Context, _ *sdk.CallToolRequest, in input) (*sdk.CallToolResult, output, error) {
+			sdk.AddTool(s, &sdk.Tool{Name: "inc", InputSchema: schema}, func(
+				_ context.Context, _ *sdk.CallToolRequest, in input,
+			) (*sdk.CallToolResult, output, error) {
 				return nil, output{in.X + 1}, nil
 			})
 		},
@@ -247,7 +255,9 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 			type input struct {
 				In string `jsonschema:"the input"`
 			}
-			sdk.AddTool(s, &sdk.Tool{Name: "contentTool", Title: "contentTool", Description: "return resourceLink content with Icon"}, func(_ context.Context, _ *sdk.CallToolRequest, in *input) (*sdk.CallToolResult, any, error) {
+			sdk.AddTool(s, &sdk.Tool{
+				Name: "contentTool", Title: "contentTool", Description: "return resourceLink content with Icon",
+			}, func(_ context.Context, _ *sdk.CallToolRequest, in *input) (*sdk.CallToolResult, any, error) {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ResourceLink{
 					Name: "Example Resource Link with Icons", MIMEType: "text/plain", URI: "https://example.com/resource/" + in.In, Icons: icon,
 				}}}, nil, nil
@@ -268,11 +278,15 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 		"code_review": func() { review(s, nil) }, "code_reviewWithIcon": func() { review(s, icon) },
 		"info": func() { info(s, nil) }, "infoWithIcon": func() { info(s, icon) },
 		"info.txt": func() {
-			s.AddResource(&sdk.Resource{Name: "public", MIMEType: "text/plain", URI: "file:///info.txt"}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			s.AddResource(&sdk.Resource{
+				Name: "public", MIMEType: "text/plain", URI: "file:///info.txt",
+			}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 				if _, err := req.Session.ListRoots(ctx, nil); err != nil { //nolint:staticcheck // their test requests roots
 					return nil, err
 				}
-				return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Blob: []byte("Contents\n")}}}, nil
+				return &sdk.ReadResourceResult{
+					Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Blob: []byte("Contents\n")}},
+				}, nil
 			})
 		},
 	}
@@ -286,14 +300,21 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 }
 
 func review(s *sdk.Server, icon []sdk.Icon) {
-	s.AddPrompt(&sdk.Prompt{Name: "code_review", Description: "do a code review", Arguments: []*sdk.PromptArgument{{Name: "Code", Required: true}}, Icons: icon},
+	s.AddPrompt(&sdk.Prompt{
+		Name: "code_review", Description: "do a code review",
+		Arguments: []*sdk.PromptArgument{{Name: "Code", Required: true}}, Icons: icon,
+	},
 		func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			return &sdk.GetPromptResult{}, nil
 		})
 }
 
 func info(s *sdk.Server, icon []sdk.Icon) {
-	s.AddResource(&sdk.Resource{Name: "info", MIMEType: "text/plain", URI: "embedded:info", Icons: icon}, func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: "This is the MCP test server."}}}, nil
+	s.AddResource(&sdk.Resource{
+		Name: "info", MIMEType: "text/plain", URI: "embedded:info", Icons: icon,
+	}, func(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{
+			Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: "This is the MCP test server."}},
+		}, nil
 	})
 }

@@ -16,7 +16,8 @@ import (
 func TestRepliesShowDamage(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
-	suite := "name: s\nconfig: {executor: mock, mock: {replies: [{match: x, output: y}]}}\ntasks: [{id: a, prompt: x, graders: [{name: g, type: text, config: {contains: [y]}}]}]\n"
+	suite := "name: s\nconfig: {executor: mock, mock: {replies: [{match: x, output: y}]}}\ntasks: [{id: a, prompt: " +
+		"x, graders: [{name: g, type: text, config: {contains: [y]}}]}]\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "eval.yaml"), []byte(suite), 0o600))
 	s := serverOf(t, dir, state)
 	c := client(t, s)
@@ -49,5 +50,9 @@ func TestDigestWarnsAboutJudges(t *testing.T) {
 	t.Parallel()
 	d := &runDigest{}
 	d.sumUp(&record.Summary{JudgePositions: []record.JudgePosition{{Judge: "j-1", First: 9, Second: 1, Compared: 10, P: 0.021}}})
-	require.Equal(t, []string{"judge j-1 prefers the first of two outputs, whichever it is: in 9 of 10 comparisons, and the second in 1 (p 0.021). These are ties; change the judge or its criteria"}, d.Judges)
+	require.Equal(t, []string{
+		"judge j-1 prefers the first of two outputs, whichever it is: in 9 of 10 comparisons, and the second in 1 (p " +
+			"0.021). These are ties; change the judge or its criteria",
+	},
+		d.Judges)
 }

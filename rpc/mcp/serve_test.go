@@ -36,7 +36,8 @@ func TestMainEnds(t *testing.T) {
 			code := make(chan int)
 			o := Options{Dir: t.TempDir(), Daemon: newDaemon(t, r), Runner: r}
 			go func() { code <- Main(ctx, in, out, io.Discard, o) }()
-			_, err = toServer.WriteString(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
+			_, err = toServer.WriteString(`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+				`"params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
 			require.NoError(t, err)
 			line, err := bufio.NewReader(fromServer).ReadString('\n')
 			require.NoError(t, err)

@@ -50,8 +50,11 @@ func TestAttackLargeRepliesWaitInFiles(t *testing.T) {
 	const size = 200_000
 	result := `"` + strings.Repeat("x", size-3) + ` "`
 	for name, c := range map[string]struct{ in, out string }{
-		"line":   {large("1") + "\n" + ping("2"), `{"jsonrpc":"2.0","id":1,"result":` + result + "}\n" + pong("2")[0] + "\n"},
-		"batch":  {"[" + large("1") + "," + strings.TrimSpace(ping("2")) + "," + large("3") + "]\n", `[{"jsonrpc":"2.0","id":1,"result":` + result + "}," + pong("2")[0] + `,{"jsonrpc":"2.0","id":3,"result":` + result + "}]\n"},
+		"line": {large("1") + "\n" + ping("2"), `{"jsonrpc":"2.0","id":1,"result":` + result + "}\n" + pong("2")[0] + "\n"},
+		"batch": {
+			"[" + large("1") + "," + strings.TrimSpace(ping("2")) + "," + large("3") + "]\n",
+			`[{"jsonrpc":"2.0","id":1,"result":` + result + "}," + pong("2")[0] + `,{"jsonrpc":"2.0","id":3,"result":` + result + "}]\n",
+		},
 		"framed": {framed(large("1")), framed(`{"jsonrpc":"2.0","id":1,"result":` + result + "}")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,13 +40,28 @@ var cases = []struct {
 		out: []string{`{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "1"}`}},
 	{name: "spec invalid JSON", in: `{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]` + "\n", out: []string{parseErr}},
 	{name: "spec invalid request", in: `{"jsonrpc": "2.0", "method": 1, "params": "bar"}` + "\n", out: []string{invalidErr}},
-	{name: "spec batch invalid JSON", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method"]` + "\n", out: []string{parseErr}},
+	{
+		name: "spec batch invalid JSON",
+		in:   `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method"]` + "\n",
+		out:  []string{parseErr},
+	},
 	{name: "spec empty array", in: "[]\n", out: []string{invalidErr}},
 	{name: "spec batch of one invalid", in: "[1]\n", out: []string{"[" + invalidErr + "]"}},
 	{name: "spec invalid batch", in: "[1,2,3]\n", out: []string{"[" + invalidErr + "," + invalidErr + "," + invalidErr + "]"}},
-	{name: "spec batch", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]` + "\n",
-		out: []string{`[ {"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, "id": "2"}, ` + invalidErr + `, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "5"}, {"jsonrpc": "2.0", "result": ["hello", 5], "id": "9"} ]`}},
-	{name: "spec batch of notifications", in: `[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]} ]` + "\n"},
+	{name: "spec batch", in: `[ {"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": ` +
+		`"2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], ` +
+		`"id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": ` +
+		`"5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"} ]` + "\n",
+		out: []string{
+			`[ {"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, "id": "2"}, ` + invalidErr +
+				`, {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": "5"}, {"jsonrpc": ` +
+				`"2.0", "result": ["hello", 5], "id": "9"} ]`,
+		}},
+	{
+		name: "spec batch of notifications",
+		in: `[ {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": ` +
+			`"notify_hello", "params": [7]} ]` + "\n",
+	},
 
 	// Ids.
 	{name: "id null", in: ping("null"), out: pong("null")},
@@ -87,10 +102,14 @@ var cases = []struct {
 	{name: "wrong case of id", in: `{"jsonrpc":"2.0","ID":1,"method":"ping"}` + "\n"},
 	{name: "wrong case of jsonrpc", in: `{"JSONRPC":"2.0","id":1,"method":"ping"}` + "\n", out: []string{invalidID("1")}},
 	{name: "wrong case beside", in: `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"echo","ID":7}` + "\n", out: pong("1")},
-	{name: "stray response", in: `{"jsonrpc":"2.0","id":1,"result":5}` + "\n" + `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":""}}` + "\n"},
+	{
+		name: "stray response",
+		in:   `{"jsonrpc":"2.0","id":1,"result":5}` + "\n" + `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":""}}` + "\n",
+	},
 	{name: "stray responses in batch", in: `[{"jsonrpc":"2.0","id":1,"result":null}]` + "\n"},
 	{name: "result null", in: `{"jsonrpc":"2.0","id":1,"method":"null"}` + "\n", out: []string{`{"jsonrpc":"2.0","id":1,"result":null}`}},
-	{name: "params untouched", in: `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"b":1e400,"a":["\u003c", 18446744073709551616 ]}}` + "\n",
+	{name: "params untouched", in: `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"b":1e400,"a":["\u003c", ` +
+		`18446744073709551616 ]}}` + "\n",
 		out: []string{`{"jsonrpc":"2.0","id":1,"result":{"b":1e400,"a":["<",18446744073709551616]}}`}},
 
 	// Lines.
@@ -112,7 +131,10 @@ var cases = []struct {
 	{name: "no final newline", in: strings.TrimSpace(ping("1")), out: pong("1"), cut: true},
 
 	// Requests in flight.
-	{name: "duplicate ids in flight", in: slow("1") + slow("1") + slow("1"), out: []string{slowDone("1"), slowDone("1"), slowDone("1"), probed}, cut: true},
+	{
+		name: "duplicate ids in flight", in: slow("1") + slow("1") + slow("1"),
+		out: []string{slowDone("1"), slowDone("1"), slowDone("1"), probed}, cut: true,
+	},
 	{name: "slow then EOF", in: slow("1"), out: []string{slowDone("1")}, cut: true},
 	{name: "slow without newline then EOF", in: strings.TrimSpace(slow("1")), out: []string{slowDone("1")}, cut: true},
 	{name: "slow batch then EOF", in: "[" + strings.TrimSpace(slow("1")) + "," + strings.TrimSpace(ping("2")) + "]",

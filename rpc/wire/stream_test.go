@@ -352,7 +352,10 @@ func TestDrainTimeout(t *testing.T) {
 		r, w, cw, cr := ioPipe(t)
 		s := NewStream(r, w, Options{})
 		begin := time.Now()
-		s.Connect(t.Context(), handler{eof: make(chan struct{}), extra: func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool { return true }})
+		s.Connect(t.Context(), handler{
+			eof:   make(chan struct{}),
+			extra: func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool { return true },
+		})
 		io.WriteString(cw, ping("1"))
 		cw.Close()
 		data, err := io.ReadAll(cr)

@@ -71,8 +71,9 @@ func TestSuiteComesBeforeTheTask(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		".git/HEAD": "", "evals/eval.yaml": "name: s\ntasks: ['tasks/*.yaml']\n",
-		"evals/tasks/a.yaml": "prompt: hi\ncontext_dir: data\nskill_directories: [skills]\ninputs: {files: [in.txt]}\ngraders: [{type: json_schema, config: {schema_file: only.json}}]\n",
-		"only.json":          "{}", "evals/tasks/only.json": "{}", "evals/tasks/mine.txt": "",
+		"evals/tasks/a.yaml": "prompt: hi\ncontext_dir: data\nskill_directories: [skills]\ninputs: {files: " +
+			"[in.txt]}\ngraders: [{type: json_schema, config: {schema_file: only.json}}]\n",
+		"only.json": "{}", "evals/tasks/only.json": "{}", "evals/tasks/mine.txt": "",
 		"evals/in.txt": "", "in.txt": "", "evals/data/in.txt": "", "evals/skills/x/SKILL.md": "x",
 		"evals/tasks/in.txt": "", "evals/tasks/data/in.txt": "", "evals/tasks/skills/x/SKILL.md": "x", "evals/tasks/only.txt": "", "only.txt": "",
 	} {

@@ -141,7 +141,9 @@ tasks: [{id: a, prompt: x, files: [{path: in.txt, content: given}]}]
 	require.NoError(t, err)
 	require.Len(t, removed, 1)
 	require.Equal(t, catalog.RemovedIndex, removed[0].Kind)
-	third, executed := c.Run(runnertest.Replace(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]", `content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`), record.Request{})
+	third, executed := c.Run(runnertest.Replace(t, files, "exit 1", "exit 0", "must_exist: [kept/out-1.txt]",
+		`content_patterns: [{path: kept/out-1.txt, must_match: ["run `+first.RunID+`"]}]`),
+		record.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, record.Passed, third.Trial(t, "a", 1).Verdict, "%v", third.Trial(t, "a", 1).Graders)
 	require.Equal(t, first.RunID, third.Trial(t, "a", 1).Cached.RunID)
@@ -187,7 +189,8 @@ func TestCacheOfDamagedRuns(t *testing.T) {
 	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(string(data)) {
-		if strings.Contains(line, `"trial_complete"`) && strings.Contains(line, `"taskId":"a","taskName":"a","taskNum":1,"totalTasks":2,"trialNum":2`) {
+		if strings.Contains(line, `"trial_complete"`) &&
+			strings.Contains(line, `"taskId":"a","taskName":"a","taskNum":1,"totalTasks":2,"trialNum":2`) {
 			line = "{\"seq\":1,\"type\":\x00}\n"
 		}
 		lines = append(lines, line)
@@ -256,7 +259,9 @@ func TestCacheAndHooks(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "hooks")
 	files := runnertest.Replace(t, cachedSuite, "name: cached", fmt.Sprintf(
-		"name: cached\nhooks: {before_run: ['echo run >>%[1]s'], before_task: ['echo $WAZA_TASK_ID >>%[1]s'], after_task: ['echo after >>%[1]s'], after_run: ['echo over >>%[1]s']}", out))
+		"name: cached\nhooks: {before_run: ['echo run >>%[1]s'], before_task: ['echo $WAZA_TASK_ID >>%[1]s'], "+
+			"after_task: ['echo after >>%[1]s'], after_run: ['echo over >>%[1]s']}",
+		out))
 	c := runnertest.NewCached(t, nil)
 	ran := func(files string) string {
 		t.Helper()
@@ -295,7 +300,9 @@ should_trigger_prompts: [use it]
 	require.Equal(t, 10, again.Summary.TrialsCached)
 
 	calls := judge.Calls()
-	graded, executed := c.Run(runnertest.Replace(t, files, "graders: [{name: better", "graders: [{type: text, config: {contains: [WITH]}}, {name: better"), record.Request{})
+	graded, executed := c.Run(runnertest.Replace(t, files, "graders: [{name: better",
+		"graders: [{type: text, config: {contains: [WITH]}}, {name: better"),
+		record.Request{})
 	require.Empty(t, executed)
 	require.Equal(t, calls, judge.Calls(), "the judge was asked already")
 	require.Equal(t, 2, graded.Summary.Passed)

@@ -11,13 +11,17 @@ func TestParseAge(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for in, want := range map[string]time.Duration{
-		"30d": 30 * day, "12h": 12 * time.Hour, "1d12h": 36 * time.Hour, "0.5d": 12 * time.Hour, "90m": 90 * time.Minute, "1d0.5s": day + 500*time.Millisecond,
+		"30d": 30 * day, "12h": 12 * time.Hour, "1d12h": 36 * time.Hour, "0.5d": 12 * time.Hour, "90m": 90 * time.Minute,
+		"1d0.5s": day + 500*time.Millisecond,
 	} {
 		got, err := ParseAge(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
 	}
-	for _, in := range []string{"", "0", "0d", "d", "30", "-1d", "-3h", "1d-3h", "30D", "x", "1dd", "1d2", "infd", "nand", "1e300d", "9999999999h", "106751d2562047h"} {
+	for _, in := range []string{
+		"", "0", "0d", "d", "30", "-1d", "-3h", "1d-3h", "30D", "x", "1dd", "1d2", "infd", "nand", "1e300d",
+		"9999999999h", "106751d2562047h",
+	} {
 		_, err := ParseAge(in)
 		require.Error(t, err, in)
 	}

@@ -24,7 +24,10 @@ func TestChangesPace(t *testing.T) {
 		after time.Duration
 		ids   []string
 		wait  time.Duration
-	}{{0, []string{"c"}, changePause / 2}, {changePause / 2, []string{"b"}, changePause / 2}, {changePause, []string{"a"}, 0}, {changePause, nil, 0}} {
+	}{
+		{0, []string{"c"}, changePause / 2}, {changePause / 2, []string{"b"}, changePause / 2},
+		{changePause, []string{"a"}, 0}, {changePause, nil, 0},
+	} {
 		ids, wait := c.take(now.Add(want.after))
 		require.Equal(t, want.ids, ids)
 		require.Equal(t, want.wait, wait)

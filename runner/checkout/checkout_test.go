@@ -96,7 +96,10 @@ func TestMakeLeavesTheSourceAlone(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			for _, args := range [][]string{{"checkout", "--quiet", "-b", "mine"}, {"branch", "-D", "feature"}, {"commit", "--quiet", "--allow-empty", "-m", "x"}, {"gc", "--quiet", "--prune=now"}} {
+			for _, args := range [][]string{
+				{"checkout", "--quiet", "-b", "mine"}, {"branch", "-D", "feature"},
+				{"commit", "--quiet", "--allow-empty", "-m", "x"}, {"gc", "--quiet", "--prune=now"},
+			} {
 				cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=n@example.com"}, args...)...)
 				if out, err := proctest.Output(cmd); err != nil {
 					t.Errorf("%v: %v: %s", args, err, out)

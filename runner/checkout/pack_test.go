@@ -55,7 +55,10 @@ func TestPackErrors(t *testing.T) {
 	var b bytes.Buffer
 	_, err = checkout.Pack(ctx, src, one, &b, 1<<20)
 	require.NoError(t, err)
-	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader(b.Bytes()), two, filepath.Join(t.TempDir(), "r")), "does not contain the commit")
-	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader(b.Bytes()[:b.Len()-10]), one, filepath.Join(t.TempDir(), "r")), "git cannot unpack")
-	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader([]byte("no pack")), one, filepath.Join(t.TempDir(), "r")), "git cannot unpack")
+	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader(b.Bytes()), two, filepath.Join(t.TempDir(), "r")),
+		"does not contain the commit")
+	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader(b.Bytes()[:b.Len()-10]), one, filepath.Join(t.TempDir(), "r")),
+		"git cannot unpack")
+	require.ErrorContains(t, checkout.Unpack(ctx, bytes.NewReader([]byte("no pack")), one, filepath.Join(t.TempDir(), "r")),
+		"git cannot unpack")
 }

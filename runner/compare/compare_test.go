@@ -29,7 +29,8 @@ const comparedTrials = 10
 func comparedSuite() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- eval.yaml --\nname: compared\nconfig: {executor: agent, trials_per_task: %d}\n", comparedTrials)
-	b.WriteString("graders:\n  - {name: good, type: text, config: {contains: [good]}}\n  - {name: please, type: text, config: {contains: [please]}}\ntasks:\n")
+	b.WriteString("graders:\n  - {name: good, type: text, config: {contains: [good]}}\n  - {name: please, type: " +
+		"text, config: {contains: [please]}}\ntasks:\n")
 	for i := range 40 {
 		fmt.Fprintf(&b, "  - {id: t%02d, prompt: x}\n", i)
 	}
@@ -128,7 +129,10 @@ func TestCompareSingleTrials(t *testing.T) {
 	require.Equal(t, 12, got.Undecided)
 	require.Equal(t, 28, got.NoDifference)
 	require.Equal(t, compare.OutcomeWorse, got.Outcome)
-	require.Contains(t, got.Notes, compare.ComparisonNote{Text: "no task has enough trials to show even the largest difference: 8 trials of each task would; only the suite as a whole is tested"})
+	require.Contains(t, got.Notes,
+		compare.ComparisonNote{
+			Text: "no task has enough trials to show even the largest difference: 8 trials of each task would; only the suite as a whole is tested",
+		})
 	for _, task := range got.Tasks {
 		require.Nil(t, task.Needed)
 	}
@@ -207,10 +211,12 @@ tasks:
 	}, got.Differences)
 
 	none := runnertest.RecordRun(t, dir, strings.Replace(suite, "id: same", "id: x1", 1), good)
-	_, err := compare.Compare(t.Context(), []compare.Source{compare.FromRun(none), compare.FromRun(a)}, compare.Options{Tasks: []string{"same"}})
+	_, err := compare.Compare(t.Context(), []compare.Source{compare.FromRun(none), compare.FromRun(a)},
+		compare.Options{Tasks: []string{"same"}})
 	require.ErrorIs(t, err, compare.ErrNothingCompared)
 	var selection *record.SelectionError
-	_, err = compare.Compare(t.Context(), []compare.Source{compare.FromRun(a), compare.FromRun(b)}, compare.Options{Tasks: []string{"nothing*"}})
+	_, err = compare.Compare(t.Context(), []compare.Source{compare.FromRun(a), compare.FromRun(b)},
+		compare.Options{Tasks: []string{"nothing*"}})
 	require.ErrorAs(t, err, &selection)
 }
 
@@ -318,9 +324,10 @@ func TestCompareBadFiles(t *testing.T) {
 		`{"runId":"r","tasks":3}`:    "result 1: tasks has an unexpected value: 3",
 		`{"runId":7,"tasks":[]}`:     "result 1: runId has an unexpected value: number",
 		`{"path":"p","error":"bad"}`: "contains no result because the suite was not run: bad",
-		`{"runId":"r","tasks":[],"status":"<b>"}`:                     `result 1: unknown status "<b>"`,
-		fmt.Sprintf(task, `{"verdict":7}`):                            "result 1: trials.verdict has an unexpected value: number",
-		`nonsense`:                                                    "result 1: not JSON: invalid character 'o' in literal null (expecting 'u')",
+		`{"runId":"r","tasks":[],"status":"<b>"}`: `result 1: unknown status "<b>"`,
+		fmt.Sprintf(task, `{"verdict":7}`):        "result 1: trials.verdict has an unexpected value: number",
+		`nonsense`: "result 1: not JSON: invalid character 'o' in " +
+			"literal null (expecting 'u')",
 		`{"runId":"r","tasks":[{"id":""}]}`:                           `result 1: task 1 must have a unique id, got ""`,
 		fmt.Sprintf(task, `{"verdict":"good"}`):                       `result 1: task a: trial 1: unknown verdict "good"`,
 		fmt.Sprintf(task, `{"verdict":"passed","score":2}`):           `result 1: task a: trial 1: the score must be between 0 and 1, got 2`,
@@ -338,9 +345,12 @@ func TestCompareBadFiles(t *testing.T) {
 
 // For any file that is accepted, a comparison with itself shows no change.
 func FuzzResultFile(f *testing.F) {
-	f.Add([]byte(`{"runId":"r","status":"completed","suite":{"name":"s"},"tasks":[{"id":"a","name":"A","totalTrials":3,"verdict":"failed","trials":[{"trialNum":1,"verdict":"passed","score":1,"durationMs":5,"usage":{"inputTokens":1}},{"trialNum":2,"verdict":"failed","score":0.3},{"trialNum":2,"verdict":"error"}]}]}`))
+	f.Add([]byte(`{"runId":"r","status":"completed","suite":{"name":"s"},"tasks":[{"id":"a","name":"A",` +
+		`"totalTrials":3,"verdict":"failed","trials":[{"trialNum":1,"verdict":"passed","score":1,"durationMs":5,` +
+		`"usage":{"inputTokens":1}},{"trialNum":2,"verdict":"failed","score":0.3},{"trialNum":2,"verdict":"error"}]}]}`))
 	f.Add([]byte(`{"tasks":[],"runId":"x"}{"path":"a","error":"b"}`))
-	f.Add([]byte(`{"runId":"r","tasks":[{"id":"a","trials":[{"verdict":"timeout","usage":{"costUsd":1e308},"attempts":[{"usage":{"inputTokens":-9223372036854775808}}]}]}]}`))
+	f.Add([]byte(`{"runId":"r","tasks":[{"id":"a","trials":[{"verdict":"timeout","usage":{"costUsd":1e308},` +
+		`"attempts":[{"usage":{"inputTokens":-9223372036854775808}}]}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "r.json")
 		require.NoError(t, os.WriteFile(path, data, 0o644))
@@ -396,7 +406,8 @@ func TestCompareNotesThatScoresCannotDecide(t *testing.T) {
 	t.Parallel()
 	suite := func(tasks int) string {
 		var b strings.Builder
-		b.WriteString("-- eval.yaml --\nname: scored\nconfig: {executor: agent, trials_per_task: 5}\ngraders: [{name: good, type: text, config: {contains: [a, b, c]}}]\ntasks:\n")
+		b.WriteString("-- eval.yaml --\nname: scored\nconfig: {executor: agent, trials_per_task: 5}\ngraders: [{name: " +
+			"good, type: text, config: {contains: [a, b, c]}}]\ntasks:\n")
 		for i := range tasks {
 			fmt.Fprintf(&b, "  - {id: t%d, prompt: x}\n", i)
 		}
@@ -409,7 +420,8 @@ func TestCompareNotesThatScoresCannotDecide(t *testing.T) {
 		h := runnertest.RecordRun(t, t.TempDir(), suite(tasks), says)
 		c := runnertest.Compare(t, compare.Options{}, h, h).Comparisons[0]
 		found := slices.ContainsFunc(c.Notes, func(n compare.ComparisonNote) bool {
-			return strings.HasPrefix(n.Text, "scores alone cannot show a change of a single task: with so few trials their p-values are at least 0.0079")
+			return strings.HasPrefix(n.Text,
+				"scores alone cannot show a change of a single task: with so few trials their p-values are at least 0.0079")
 		})
 		require.Equal(t, want, found, "%d tasks: %v", tasks, c.Notes)
 	}

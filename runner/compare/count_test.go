@@ -55,7 +55,8 @@ func checkIndependently(t *testing.T, got *compare.RunComparison, a, b runnertes
 			require.InEpsilon(t, all[n].p, task.Tests[j].P, 1e-9, "%s, %s", task.ID, task.Tests[j].Name)
 			own, corrected := correct(all, n), task.Tests[j].Corrected
 			require.GreaterOrEqual(t, corrected, own*(1-1e-6), "%s, %s", task.ID, task.Tests[j].Name)
-			require.LessOrEqual(t, corrected, min(1, max(2*own, got.P))*(1+1e-6), "%s, %s: the suite's tests take at most half of the level", task.ID, task.Tests[j].Name)
+			require.LessOrEqual(t, corrected, min(1, max(2*own, got.P))*(1+1e-6),
+				"%s, %s: the suite's tests take at most half of the level", task.ID, task.Tests[j].Name)
 			least = min(least, corrected)
 			n++
 		}

@@ -21,7 +21,8 @@ import (
 // manyStopping returns a suite of that many tasks that can stop early.
 func manyStopping(tasks int, threshold float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- eval.yaml --\nname: stopping\npass_threshold: %g\nconfig: {executor: agent, trials_per_task: 50, stopping: 0.95}\n", threshold)
+	fmt.Fprintf(&b, "-- eval.yaml --\nname: stopping\npass_threshold: %g\nconfig: {executor: agent, trials_per_task: 50, stopping: 0.95}\n",
+		threshold)
 	b.WriteString("graders: [{name: good, type: text, config: {contains: [good]}}]\ntasks:\n")
 	for i := range tasks {
 		fmt.Fprintf(&b, "  - {id: t%03d, prompt: x}\n", i)
@@ -114,7 +115,8 @@ func TestCompareUnderStopping(t *testing.T) {
 		require.Equal(t, record.TestStopped, task.Tests[0].Name)
 		require.Nil(t, task.Needed)
 	}
-	require.InDelta(t, *runnertest.ResultOf(t, handles[0]).Summary.Trials.PassRate, got.PassRate.Reference, 1e-12, "the rates of the runs' own reports")
+	require.InDelta(t, *runnertest.ResultOf(t, handles[0]).Summary.Trials.PassRate, got.PassRate.Reference, 1e-12,
+		"the rates of the runs' own reports")
 	require.InDelta(t, *runnertest.ResultOf(t, handles[1]).Summary.Trials.PassRate, got.PassRate.Run, 1e-12)
 
 	same := runnertest.Compare(t, compare.Options{}, handles[0], handles[0]).Comparisons[0]

@@ -28,7 +28,8 @@ func TestCompareSuites(t *testing.T) {
 		return []compare.Source{compare.FromRun(a), compare.FromRun(b)}
 	}
 
-	both, err := compare.CompareSuites(t.Context(), [][]compare.Source{pair(firstBase, firstHead), pair(secondBase, secondHead)}, compare.Options{})
+	both, err := compare.CompareSuites(t.Context(),
+		[][]compare.Source{pair(firstBase, firstHead), pair(secondBase, secondHead)}, compare.Options{})
 	require.NoError(t, err)
 	require.Len(t, both.Runs, 4)
 	require.Len(t, both.Comparisons, 2)
@@ -53,16 +54,20 @@ func TestCompareSuites(t *testing.T) {
 		require.Len(t, parts[i].Comparisons, 1)
 	}
 
-	chosen, err := compare.CompareSuites(t.Context(), [][]compare.Source{pair(firstBase, firstHead), pair(secondBase, secondHead)}, compare.Options{Tasks: []string{"c"}})
+	chosen, err := compare.CompareSuites(t.Context(),
+		[][]compare.Source{pair(firstBase, firstHead), pair(secondBase, secondHead)},
+		compare.Options{Tasks: []string{"c"}})
 	require.NoError(t, err)
 	require.Len(t, chosen.Runs, 2, "a suite without a chosen task is left out")
 	require.Equal(t, "second", chosen.Runs[0].Suite.Name)
 
 	// Runs without a common task hide no other suite, and are no success.
-	mixed, err := compare.CompareSuites(t.Context(), [][]compare.Source{pair(firstBase, firstHead), pair(firstBase, secondHead)}, compare.Options{})
+	mixed, err := compare.CompareSuites(t.Context(),
+		[][]compare.Source{pair(firstBase, firstHead), pair(firstBase, secondHead)}, compare.Options{})
 	require.NoError(t, err)
 	require.Zero(t, mixed.Comparisons[1].Compared)
 	require.True(t, mixed.Comparisons[1].Partial())
-	_, err = compare.CompareSuites(t.Context(), [][]compare.Source{pair(firstBase, secondHead), pair(secondBase, firstHead)}, compare.Options{})
+	_, err = compare.CompareSuites(t.Context(),
+		[][]compare.Source{pair(firstBase, secondHead), pair(secondBase, firstHead)}, compare.Options{})
 	require.ErrorIs(t, err, compare.ErrNothingCompared)
 }

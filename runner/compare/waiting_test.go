@@ -72,5 +72,6 @@ tasks:
 	require.True(t, got.Partial())
 	require.Equal(t, []compare.UncountedTask{{ID: "looked", Reference: record.Counts{Total: 20, Passed: 17, Failed: 3},
 		Run: record.Counts{Total: 20, Failed: 3, NeedsReview: 17}, RunBounds: bounds}}, got.Uncounted)
-	require.Contains(t, got.Notes, compare.ComparisonNote{Text: "1 task is not compared, because trials wait for a person's score: run waza review"})
+	require.Contains(t, got.Notes,
+		compare.ComparisonNote{Text: "1 task is not compared, because trials wait for a person's score: run waza review"})
 }

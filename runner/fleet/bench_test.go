@@ -49,7 +49,9 @@ func BenchmarkOverhead(b *testing.B) {
 	go func() { done <- w.Run(context.Background()) }()
 	defer func() { w.Drain(); <-done }()
 
-	suite := fmt.Sprintf("\n-- eval.yaml --\nname: bench\nconfig: {executor: mock, trials_per_task: %d, parallel: true, workers: 1000}\ntasks: [{id: a, prompt: hello, expected: {output_contains: [hello]}}]\n", trials)
+	suite := fmt.Sprintf("\n-- eval.yaml --\nname: bench\nconfig: {executor: mock, trials_per_task: %d, parallel: "+
+		"true, workers: 1000}\ntasks: [{id: a, prompt: hello, expected: {output_contains: [hello]}}]\n",
+		trials)
 	perTrial := func(req record.Request, inFleet bool) time.Duration {
 		o := runner.Options{StateDir: b.TempDir()}
 		if inFleet {
@@ -91,7 +93,8 @@ func bareLoop(b *testing.B, js jetstream.JetStream, n int) time.Duration {
 	for i, name := range []string{"bare-orders", "bare-results"} {
 		s, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Retention: jetstream.WorkQueuePolicy})
 		require.NoError(b, err)
-		consumers[i], err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000})
+		consumers[i], err = s.CreateConsumer(ctx,
+			jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, js.DeleteStream(ctx, name)) }()
 	}

@@ -93,7 +93,10 @@ func (s *site) owner(state string) *runner.Runner {
 		}
 		return c, err
 	}
-	r, err := runner.New(runner.Options{StateDir: state, Executors: s.agents, Fleet: fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log})})
+	r, err := runner.New(runner.Options{
+		StateDir: state, Executors: s.agents,
+		Fleet: fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log}),
+	})
 	require.NoError(s, err)
 	s.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r
@@ -350,7 +353,8 @@ func TestNobodyCan(t *testing.T) {
 	require.Equal(t, 4, res.Summary.Trials.Errors)
 	require.Zero(t, w.Status().Done)
 	said := texts(events)
-	require.Contains(t, said, "warning: no worker can execute the trials of 2 tasks (a, b), which need the executor agent and the label gpu: "+w.id+" (the label gpu")
+	require.Contains(t, said, "warning: no worker can execute the trials of 2 tasks (a, b), which need the "+
+		"executor agent and the label gpu: "+w.id+" (the label gpu")
 	require.Contains(t, res.Tasks[1].Trials[1].Error, "no worker could execute the trial for 1s")
 }
 

@@ -108,7 +108,10 @@ func (s *teams) owner(executors *executor.Registry) *runner.Runner {
 	connect := func(ctx context.Context, a engine.Address) (*engine.Conn, error) {
 		return engine.Connect(ctx, a, engine.Options{Log: slog.New(s)})
 	}
-	r, err := runner.New(runner.Options{StateDir: s.t.TempDir(), Executors: executors, Fleet: fleet.New(fleet.Options{Connect: connect, Log: slog.New(s)})})
+	r, err := runner.New(runner.Options{
+		StateDir: s.t.TempDir(), Executors: executors,
+		Fleet: fleet.New(fleet.Options{Connect: connect, Log: slog.New(s)}),
+	})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r
@@ -222,7 +225,9 @@ func (s *teams) denies(login, what string, do func(*nats.Conn, jetstream.JetStre
 	seed, err := nats.NkeyOptionFromSeed(s.seeds[login])
 	require.NoError(s.t, err)
 	team, _, _ := strings.Cut(strings.ToLower(login), "_")
-	conn, err := nats.Connect(s.url, seed, nats.CustomInboxPrefix(engine.InboxPrefix(team)), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	conn, err := nats.Connect(s.url, seed, nats.CustomInboxPrefix(engine.InboxPrefix(team)), nats.ErrorHandler(func(
+		_ *nats.Conn, _ *nats.Subscription, err error,
+	) {
 		refused <- err
 	}))
 	require.NoError(s.t, err)
@@ -267,7 +272,10 @@ func TestPermissionsRefuse(t *testing.T) {
 		s.denies("SEARCH_OWNER", "publish to "+subject, publish(subject))
 		s.denies("SEARCH_WORKER", "publish to "+subject, publish(subject))
 	}
-	for _, subject := range []string{">", "waza.>", "waza.mail.note.*", "waza.mail.order.>", "waza.*.control.*", "_INBOX.>", "_INBOX.waza.>", "_INBOX.waza.mail.x", "$JS.>", "$KV.>"} {
+	for _, subject := range []string{
+		">", "waza.>", "waza.mail.note.*", "waza.mail.order.>", "waza.*.control.*", "_INBOX.>", "_INBOX.waza.>",
+		"_INBOX.waza.mail.x", "$JS.>", "$KV.>",
+	} {
 		s.denies("SEARCH_OWNER", "subscribe to "+subject, subscribe(subject))
 		s.denies("SEARCH_WORKER", "subscribe to "+subject, subscribe(subject))
 	}
@@ -276,7 +284,8 @@ func TestPermissionsRefuse(t *testing.T) {
 		"$JS.API.STREAM.CREATE.WAZA_SEARCH_X", "$JS.API.STREAM.CREATE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.UPDATE.WAZA_SEARCH_ORDERS",
 		"$JS.API.STREAM.DELETE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.PURGE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.PURGE.WAZA_SEARCH_RESULTS",
 		"$JS.API.STREAM.MSG.GET.WAZA_SEARCH_RESULTS", "$JS.API.STREAM.MSG.DELETE.WAZA_SEARCH_ORDERS",
-		"$JS.API.CONSUMER.CREATE.WAZA_SEARCH_RESULTS.c", "$JS.API.CONSUMER.CREATE.WAZA_SEARCH_ORDERS.c", "$JS.API.CONSUMER.DELETE.WAZA_SEARCH_ORDERS.c",
+		"$JS.API.CONSUMER.CREATE.WAZA_SEARCH_RESULTS.c", "$JS.API.CONSUMER.CREATE.WAZA_SEARCH_ORDERS.c",
+		"$JS.API.CONSUMER.DELETE.WAZA_SEARCH_ORDERS.c",
 		"$JS.API.CONSUMER.MSG.NEXT.WAZA_SEARCH_RESULTS.c", "$JS.ACK.WAZA_SEARCH_RESULTS.c.1.1.1.1.0",
 	} {
 		s.denies("SEARCH_WORKER", "publish to "+subject, publish(subject))
@@ -284,7 +293,10 @@ func TestPermissionsRefuse(t *testing.T) {
 	for _, subject := range []string{"waza.search.note.*", "waza.search.result.*", "waza.search.order.>"} {
 		s.denies("SEARCH_WORKER", "subscribe to "+subject, subscribe(subject))
 	}
-	for _, subject := range []string{"$JS.API.STREAM.DELETE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.UPDATE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.CREATE.OTHER", "waza.search.result.r"} {
+	for _, subject := range []string{
+		"$JS.API.STREAM.DELETE.WAZA_SEARCH_ORDERS", "$JS.API.STREAM.UPDATE.WAZA_SEARCH_ORDERS",
+		"$JS.API.STREAM.CREATE.OTHER", "waza.search.result.r",
+	} {
 		s.denies("SEARCH_OWNER", "publish to "+subject, publish(subject))
 	}
 }

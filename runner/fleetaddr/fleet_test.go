@@ -19,12 +19,15 @@ func TestFleetOfSuite(t *testing.T) {
 		{"nats://h?team=t", "nats://h:4222?team=t", ""},
 		{"{url: embedded, slots: 0}", "embedded?slots=0", ""},
 		{
-			"{url: 'nats://a,b', team: t, creds: 'dir/a&b.creds', nkey: n, ca: ca.pem, cert: c.pem, key: k.pem, sign: s, labels: [gpu, big], lost: 5s, wait: 1h, replicas: 3}",
+			"{url: 'nats://a,b', team: t, creds: 'dir/a&b.creds', nkey: n, ca: ca.pem, cert: c.pem, key: k.pem, sign: s, " +
+				"labels: [gpu, big], lost: 5s, wait: 1h, replicas: 3}",
 			"", `has creds and nkey, but only one login is allowed`,
 		},
 		{
-			"{url: 'nats://a,b', team: t, creds: 'dir/a&b.creds', ca: ca.pem, cert: c.pem, key: k.pem, sign: s, labels: [gpu, big], lost: 5s, wait: 1h, replicas: 3}",
-			"nats://a:4222,nats://b:4222?team=t&creds=dir/a%26b.creds&ca=ca.pem&cert=c.pem&key=k.pem&sign=s&labels=big,gpu&lost=5s&wait=1h0m0s&replicas=3", "",
+			"{url: 'nats://a,b', team: t, creds: 'dir/a&b.creds', ca: ca.pem, cert: c.pem, key: k.pem, sign: s, labels: " +
+				"[gpu, big], lost: 5s, wait: 1h, replicas: 3}",
+			"nats://a:4222,nats://b:4222?team=t&creds=dir/a%26b.creds&ca=ca.pem&cert=c.pem&key=k.pem&sign=s&labels=big,gpu&lost=5s&wait=1h0m0s&replicas=3",
+			"",
 		},
 		{"{url: 'nats://h?team=t', lost: 5s}", "nats://h:4222?team=t&lost=5s", ""},
 		{"{url: 'nats://h?team=t', team: u}", "", `parameter "team" is given twice`},

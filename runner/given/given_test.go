@@ -57,7 +57,10 @@ func TestGiven(t *testing.T) {
 
 // A decoded score is a number from 0 to 1 for every text.
 func FuzzGiven(f *testing.F) {
-	for _, text := range []string{`{"score": 1}`, `{"score": 1e999}`, `{"score": -0}`, `{"score": NaN}`, `{"score": "1", "passed": "true"}`, `{"score": 1, "SCORE": 2}`} {
+	for _, text := range []string{
+		`{"score": 1}`, `{"score": 1e999}`, `{"score": -0}`, `{"score": NaN}`, `{"score": "1", "passed": "true"}`,
+		`{"score": 1, "SCORE": 2}`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -25,11 +25,29 @@ func TestBound(t *testing.T) {
 			return grader.Score{Score: 0.5, Feedback: "half", Details: []int{1}}, nil
 		},
 			record.Grade{Score: 0.5, Feedback: "half", Details: []int{1}}},
-		{"too much", func() (grader.Score, error) { return grader.Score{Score: 7, Passed: true}, nil }, record.Grade{Error: "the score is 7, expected a number from 0 to 1"}},
-		{"too much by rounding", func() (grader.Score, error) { return grader.Score{Score: 1 + 1e-15, Passed: true}, nil }, record.Grade{Score: 1, Passed: true}},
-		{"too little", func() (grader.Score, error) { return grader.Score{Score: math.Inf(-1)}, nil }, record.Grade{Error: "the score is -Inf, expected a number from 0 to 1"}},
-		{"not a number", func() (grader.Score, error) { return grader.Score{Score: math.NaN(), Passed: true}, nil }, record.Grade{Error: "the score is NaN, expected a number from 0 to 1"}},
-		{"error", func() (grader.Score, error) { return grader.Score{Score: 1, Passed: true}, errors.New("no \xff") }, record.Grade{Error: "no \uFFFD"}},
+		{
+			"too much", func() (grader.Score, error) { return grader.Score{Score: 7, Passed: true}, nil },
+			record.Grade{Error: "the score is 7, expected a number from 0 to 1"},
+		},
+		{
+			"too much by rounding",
+			func() (grader.Score, error) { return grader.Score{Score: 1 + 1e-15, Passed: true}, nil },
+			record.Grade{Score: 1, Passed: true},
+		},
+		{
+			"too little", func() (grader.Score, error) { return grader.Score{Score: math.Inf(-1)}, nil },
+			record.Grade{Error: "the score is -Inf, expected a number from 0 to 1"},
+		},
+		{
+			"not a number",
+			func() (grader.Score, error) { return grader.Score{Score: math.NaN(), Passed: true}, nil },
+			record.Grade{Error: "the score is NaN, expected a number from 0 to 1"},
+		},
+		{
+			"error",
+			func() (grader.Score, error) { return grader.Score{Score: 1, Passed: true}, errors.New("no \xff") },
+			record.Grade{Error: "no \uFFFD"},
+		},
 		{"bytes", func() (grader.Score, error) { return grader.Score{Feedback: "\xff"}, nil }, record.Grade{Feedback: "\uFFFD"}},
 		{"review", func() (grader.Score, error) { return grader.Score{NeedsReview: true}, nil }, record.Grade{NeedsReview: true}},
 	} {
@@ -45,7 +63,8 @@ func TestBound(t *testing.T) {
 
 func TestBoundPanic(t *testing.T) {
 	t.Parallel()
-	got, err := grader.NewBound("", "typ", 0, graderFunc(func() (grader.Score, error) { panic("oh") })).Grade(context.Background(), gradertest.Subject(""))
+	got, err := grader.NewBound("", "typ", 0, graderFunc(func() (grader.Score, error) { panic("oh") })).Grade(context.Background(),
+		gradertest.Subject(""))
 	require.ErrorContains(t, err, "panic: oh")
 	require.Equal(t, "typ", got.Name)
 	require.Equal(t, 1.0, got.Weight)
@@ -63,15 +82,21 @@ func TestBoundCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := grader.NewBound("", "t", 1, graderFunc(func() (grader.Score, error) { return grader.Score{Passed: true}, nil })).Grade(ctx, gradertest.Subject(""))
+	_, err := grader.NewBound("", "t", 1, graderFunc(func() (grader.Score, error) { return grader.Score{Passed: true}, nil })).Grade(ctx,
+		gradertest.Subject(""))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestResultJSON(t *testing.T) {
 	t.Parallel()
-	data, err := json.Marshal(record.Grade{Name: "n", Type: "t", Score: 0.5, Weight: 1, Feedback: "f", Details: []grader.Check{{Check: "c"}}, DurationMS: 3})
+	data, err := json.Marshal(record.Grade{
+		Name: "n", Type: "t", Score: 0.5, Weight: 1, Feedback: "f", Details: []grader.Check{{Check: "c"}},
+		DurationMS: 3,
+	})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"name":"n","type":"t","score":0.5,"passed":false,"weight":1,"feedback":"f","details":[{"check":"c","passed":false}],"durationMs":3}`, string(data))
+	require.JSONEq(t, `{"name":"n","type":"t","score":0.5,"passed":false,"weight":1,"feedback":"f",`+
+		`"details":[{"check":"c","passed":false}],"durationMs":3}`,
+		string(data))
 }
 
 type graderFunc func() (grader.Score, error)

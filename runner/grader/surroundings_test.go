@@ -86,7 +86,10 @@ func TestPlannedNoticesChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &surroundings{t: t, suite: &eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, task: &eval.Task{}, options: &around{}, Planned: &Planned{}}
+			s := &surroundings{
+				t: t, suite: &eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, task: &eval.Task{},
+				options: &around{}, Planned: &Planned{},
+			}
 			s.suite.RootDir = s.suite.Dir
 			for _, path := range []string{"check/check.sh", "check/sub/data", "check/sub/other", "target", "linked/a"} {
 				s.write(path, "planned")

@@ -73,10 +73,19 @@ func TestHistoryAttributesFlips(t *testing.T) {
 		"judged":   {{1, record.Passed, record.Failed, history.CauseJudge, "mood"}},
 		"program":  {{1, record.Passed, record.Failed, history.CauseGrader, "flag"}},
 		"regraded": {{1, record.Passed, record.Failed, history.CauseGrader, "different graders: good"}},
-		"changed":  {{1, record.Passed, record.Failed, history.CauseChange, "different prompt, files, skills, program or settings"}, {2, record.Failed, record.Passed, history.CauseAgent, ""}},
-		"offline":  {{1, record.Passed, record.Errored, history.CauseInfrastructure, "no network"}, {2, record.Errored, record.Passed, history.CauseInfrastructure, "no network"}},
-		"slow":     {{1, record.Passed, record.TimedOut, history.CauseInfrastructure, "timed out"}, {2, record.TimedOut, record.Passed, history.CauseInfrastructure, "timed out"}},
-		"stable":   nil,
+		"changed": {
+			{1, record.Passed, record.Failed, history.CauseChange, "different prompt, files, skills, program or settings"},
+			{2, record.Failed, record.Passed, history.CauseAgent, ""},
+		},
+		"offline": {
+			{1, record.Passed, record.Errored, history.CauseInfrastructure, "no network"},
+			{2, record.Errored, record.Passed, history.CauseInfrastructure, "no network"},
+		},
+		"slow": {
+			{1, record.Passed, record.TimedOut, history.CauseInfrastructure, "timed out"},
+			{2, record.TimedOut, record.Passed, history.CauseInfrastructure, "timed out"},
+		},
+		"stable": nil,
 	} {
 		var got []flip
 		task := taskOf(t, h, id)
@@ -105,7 +114,10 @@ func TestHistoryOfLargeOutputs(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
 	long := strings.Repeat("blah ", 60_000)
-	suite := fmt.Sprintf("name: large\nconfig: {executor: agent}\ntasks:\n  - {id: same, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %s\"]}}]}\n  - {id: other, prompt: x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %[1]s\"]}}]}\n", m.Flag)
+	suite := fmt.Sprintf("name: large\nconfig: {executor: agent}\ntasks:\n  - {id: same, prompt: x, graders: "+
+		"[{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %s\"]}}]}\n  - {id: other, prompt: "+
+		"x, graders: [{name: flag, type: program, config: {command: sh, args: [-c, \"test ! -e %[1]s\"]}}]}\n",
+		m.Flag)
 	for i := range 2 {
 		m.Does(func(_ context.Context, t *executor.Trial) (string, error) {
 			if t.Task.ID == "other" {
@@ -151,7 +163,8 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	second, err := m.Runner.Catalog().Find("", "latest")
 	require.NoError(t, err)
 	compared := runnertest.Compare(t, compare.Options{}, first, second).Comparisons[0]
-	require.Contains(t, compared.Notes, compare.ComparisonNote{Run: m.Runs[1], Text: "reuses 8 trials of the reference: these add no information about their tasks"})
+	require.Contains(t, compared.Notes,
+		compare.ComparisonNote{Run: m.Runs[1], Text: "reuses 8 trials of the reference: these add no information about their tasks"})
 	require.Equal(t, history.Flip{Run: m.Runs[0], Was: record.Passed, Verdict: record.Failed, Cause: history.CauseAgent}, a.Flips[0])
 }
 
@@ -190,7 +203,12 @@ func TestSameDeeds(t *testing.T) {
 	t.Parallel()
 	const run, other = "20261121-101500.123-abcdefghij", "20261122-101500.123-zyxwvutsrq"
 	tool := func(args, result string) []record.Entry {
-		return []record.Entry{{Type: record.EntryToolCall, AtMS: int64(len(args)), Tool: &record.ToolCall{ID: args, Name: "bash", Arguments: []byte(args), Result: []byte(result), DurationMS: int64(len(result))}}}
+		return []record.Entry{
+			{
+				Type: record.EntryToolCall, AtMS: int64(len(args)),
+				Tool: &record.ToolCall{ID: args, Name: "bash", Arguments: []byte(args), Result: []byte(result), DurationMS: int64(len(result))},
+			},
+		}
 	}
 	said := func(text string) []record.Entry {
 		return []record.Entry{{Type: record.EntryMessage, Role: "assistant", Text: text}}
@@ -200,8 +218,14 @@ func TestSameDeeds(t *testing.T) {
 		same bool
 		a, b []record.Entry
 	}{
-		{"workspaces", true, tool(`{"path":"/srv/waza/work/`+run+`/3-a-1/x.txt"}`, `"ok"`), tool(`{"path":"/srv/waza/work/`+other+`/12-a-2/x.txt"}`, `"ok"`)},
-		{"workspaces in strange places", true, said("see /Übung/waza/work/" + run + "/1-a-1/x y, and " + run), said("see /Übung/waza/work/" + other + "/2-b-3/x y, and " + other)},
+		{
+			"workspaces", true, tool(`{"path":"/srv/waza/work/`+run+`/3-a-1/x.txt"}`, `"ok"`),
+			tool(`{"path":"/srv/waza/work/`+other+`/12-a-2/x.txt"}`, `"ok"`),
+		},
+		{
+			"workspaces in strange places", true, said("see /Übung/waza/work/" + run + "/1-a-1/x y, and " + run),
+			said("see /Übung/waza/work/" + other + "/2-b-3/x y, and " + other),
+		},
 		{"files of a workspace", false, said("/srv/" + run + "/1-a-1/x"), said("/srv/" + other + "/1-a-1/y")},
 		{"the order of members", true, tool(`{"a":1,"b":2}`, `1`), tool(`{"b":2, "a":1}`, `1`)},
 		{"times of tools", true, tool(`{}`, `"ok in 1.3s at 2026-11-21T10:15:00Z"`), tool(`{}`, `"ok in 20 ms at 2026-11-22 09:00:01.5"`)},
@@ -227,7 +251,9 @@ func BenchmarkHistory(b *testing.B) {
 	require.NoError(b, err)
 	file := filepath.Join(b.TempDir(), "eval.yaml")
 	var suite strings.Builder
-	suite.WriteString("name: long\nconfig:\n  trials_per_task: 3\n  workers: 4\n  mock: {seed: 1, replies: [{match: '', trials: [2], output: bad}, {match: '', output: good}]}\ngraders: [{name: good, type: text, config: {contains: [good]}}]\ntasks:\n")
+	suite.WriteString("name: long\nconfig:\n  trials_per_task: 3\n  workers: 4\n  mock: {seed: 1, replies: " +
+		"[{match: '', trials: [2], output: bad}, {match: '', output: good}]}\ngraders: [{name: good, type: text, " +
+		"config: {contains: [good]}}]\ntasks:\n")
 	for i := range 100 {
 		fmt.Fprintf(&suite, "  - {id: t%d, prompt: x}\n", i)
 	}

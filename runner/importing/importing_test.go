@@ -115,7 +115,8 @@ func write(t *testing.T, text string) string {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	good := `{"eval_id":"e","eval_name":"n","timestamp":"2025-01-01T00:00:00Z","tasks":[` + "\n" + `{"test_id":"t","runs":[` + "\n" + `{"status":"passed"%s}]}]}`
+	good := `{"eval_id":"e","eval_name":"n","timestamp":"2025-01-01T00:00:00Z","tasks":[` + "\n" +
+		`{"test_id":"t","runs":[` + "\n" + `{"status":"passed"%s}]}]}`
 	run := func(members string) string { return fmt.Sprintf(good, members) }
 	for text, want := range map[string]string{
 		``:                                      `: the file ends in the middle of the document`,
@@ -123,16 +124,25 @@ func TestOpenRefuses(t *testing.T) {
 		`{"eval_id":"e","tasks"`:                `:1: tasks: the file ends in the middle of the document`,
 		run(`,"duration_ms":-1`):                `:3: tasks[0].runs[0]: duration_ms must be between 0 and 3.2e12, got -1`,
 		run(`,"validations":{"g":{"score":7}}`): `:3: tasks[0].runs[0]: score: 7, expected a number from 0 to 1`,
-		run(`,"validations":{"g":{"score":"0.1","passed":true}}`):                                                   `:3: tasks[0].runs[0]: score: "0.1", expected a number from 0 to 1`,
-		run(`,"validations":{"g":{"score":1e999,"passed":true}}`):                                                   `:3: tasks[0].runs[0]: score: 1e999, expected a number from 0 to 1`,
-		run(`,"validations":{"g":{"score":null,"passed":true}}`):                                                    `:3: tasks[0].runs[0]: score: null, expected a number from 0 to 1`,
-		run(`,"validations":{"g":{"passed":true}}`):                                                                 `:3: tasks[0].runs[0]: validations.g.score is missing, expected a number from 0 to 1`,
-		run(`,"validations":{"g":{"score":1}}`):                                                                     `:3: tasks[0].runs[0]: validations.g.passed is missing, expected true or false`,
-		run(`,"validations":{"g":{"score":1,"passed":"false"}}`):                                                    `:3: tasks[0].runs[0]: verdict: "false", expected true or false`,
-		run(`,"validations":{"g":{"score":0,"passed":true,"score":1}}`):                                             `:3: tasks[0].runs[0]: score: it is given twice`,
-		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p","should_trigger":true}]}`:                       `:1: trigger_results[0]: did_trigger is missing`,
-		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p","did_trigger":true}]}`:                          `:1: trigger_results[0]: should_trigger is missing`,
-		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p","should_trigger":true,"did_trigger":"false"}]}`: `:1: trigger_results[0]: verdict: "false", expected true or false`,
+		run(`,"validations":{"g":{"score":"0.1","passed":true}}`): `:3: tasks[0].runs[0]: score: "0.1", ` +
+			`expected a number from 0 to 1`,
+		run(`,"validations":{"g":{"score":1e999,"passed":true}}`): `:3: tasks[0].runs[0]: score: 1e999, ` +
+			`expected a number from 0 to 1`,
+		run(`,"validations":{"g":{"score":null,"passed":true}}`): `:3: tasks[0].runs[0]: score: null, ` +
+			`expected a number from 0 to 1`,
+		run(`,"validations":{"g":{"passed":true}}`): `:3: tasks[0].runs[0]: ` +
+			`validations.g.score is missing, expected a number from 0 to 1`,
+		run(`,"validations":{"g":{"score":1}}`): `:3: tasks[0].runs[0]: ` +
+			`validations.g.passed is missing, expected true or false`,
+		run(`,"validations":{"g":{"score":1,"passed":"false"}}`): `:3: tasks[0].runs[0]: verdict: ` +
+			`"false", expected true or false`,
+		run(`,"validations":{"g":{"score":0,"passed":true,"score":1}}`): `:3: tasks[0].runs[0]: score: it is given twice`,
+		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p",` +
+			`"should_trigger":true}]}`: `:1: trigger_results[0]: did_trigger is missing`,
+		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p",` +
+			`"did_trigger":true}]}`: `:1: trigger_results[0]: should_trigger is missing`,
+		`{"eval_id":"e","tasks":[],"trigger_results":[{"prompt":"p","should_trigger":true,` +
+			`"did_trigger":"false"}]}`: `:1: trigger_results[0]: verdict: "false", expected true or false`,
 		run(`,"validations":[]`):                       `:3: tasks[0].runs[0]: validations is a JSON array: expected an object`,
 		run(`,"final_output":[]`):                      `:3: tasks[0].runs[0]: final_output is a JSON array: expected a text`,
 		run(`,"run_number":"1"`):                       `:3: tasks[0].runs[0]: run_number is a JSON string: expected a number`,
@@ -149,9 +159,12 @@ func TestOpenRefuses(t *testing.T) {
 		strings.Replace(run(``), "2025", "1025", 1):          `: timestamp 1025-01-01T00:00:00Z: expected a year from 2000 to 9999`,
 		strings.Replace(run(``), `"e"`, `7`, 1):              `: eval_id is a JSON number: expected a text`,
 		`{"runId":"r","tasks":[]}`:                           `: a result of waza, which needs no import`,
-		`{"timestamp":"x","type":"session_start","data":{"task_count":1}}` + "\n" + `{"timestamp":"x","type":"task_start","data":{}}`: `: a session log: it has progress and scores, but neither runs nor outputs`,
-		`{"timestamp":"2025-01-01T00:00:00Z","skills":[{"skill_name":"s","output_files":["a.json","b.json"]}],"overall":{}}`:          `: a summary of several skills without their tasks`,
-		`{"task_id":"t","task_name":"T","status":"passed","transcript":[]}`:                                                           `: the transcript of one task without its runs and statistics`,
+		`{"timestamp":"x","type":"session_start","data":{"task_count":1}}` + "\n" +
+			`{"timestamp":"x","type":"task_start","data":{}}`: `: a session log: it has progress and scores, but neither runs nor outputs`,
+		`{"timestamp":"2025-01-01T00:00:00Z","skills":[{"skill_name":"s","output_files":["a.json","b.json"]}],` +
+			`"overall":{}}`: `: a summary of several skills without their tasks`,
+		`{"task_id":"t","task_name":"T","status":"passed",` +
+			`"transcript":[]}`: `: the transcript of one task without its runs and statistics`,
 	} {
 		path := write(t, text)
 		_, err := importing.Open(path)
@@ -208,7 +221,10 @@ func TestSave(t *testing.T) {
 		want.TaskID = id
 		if want.Verdict != record.Skipped {
 			want.StartedAt = h.Record().CreatedAt
-			want.Workspace = &record.Snapshot{Entries: []record.SnapshotEntry{}, Incomplete: "the imported results do not contain the files that the agent left"}
+			want.Workspace = &record.Snapshot{
+				Entries:    []record.SnapshotEntry{},
+				Incomplete: "the imported results do not contain the files that the agent left",
+			}
 		}
 		require.Equal(t, asJSON(t, want), asJSON(t, trial))
 		return nil

@@ -105,12 +105,21 @@ func TestAttackForgedLines(t *testing.T) {
 	}{
 		{"a changed line", reseal(bytes.Replace(whole, []byte(`"args":{"seq":1007}`), []byte(`"args":{"seq":9}`), 1)), []int64{7}},
 		{"a changed digest", slices.Concat(bytes.Join(lines[:6], nil), reseal(flipDigit(lines[6], -30)), bytes.Join(lines[7:], nil)), []int64{7}},
-		{"a line without digest", slices.Concat(bytes.Join(lines[:6], nil), reseal(macs.ReplaceAll(lines[6], nil)), bytes.Join(lines[7:], nil)), []int64{7}},
+		{
+			"a line without digest",
+			slices.Concat(bytes.Join(lines[:6], nil), reseal(macs.ReplaceAll(lines[6], nil)), bytes.Join(lines[7:], nil)),
+			[]int64{7},
+		},
 		{"no digests", reseal(macs.ReplaceAll(whole, nil)), all(20)},
 		{"no digests and no checksums", seals.ReplaceAll(macs.ReplaceAll(whole, nil), []byte("}")), all(20)},
 		{"a line of another run", slices.Concat(bytes.Join(lines[:6], nil), theirs[6], bytes.Join(lines[7:], nil)), []int64{7}},
 		{"another run", foreign, all(20)},
-		{"a line from elsewhere", slices.Concat(bytes.Join(lines[:6], nil), bytes.Replace(lines[7], []byte(`{"seq":8`), []byte(`{"seq":7`), 1), bytes.Join(lines[7:], nil)), []int64{7}},
+		{
+			"a line from elsewhere",
+			slices.Concat(bytes.Join(lines[:6], nil),
+				bytes.Replace(lines[7], []byte(`{"seq":8`), []byte(`{"seq":7`), 1), bytes.Join(lines[7:], nil)),
+			[]int64{7},
+		},
 	} {
 		rewrite(t, run, c.bytes)
 		got := readAll(t, run)

@@ -112,12 +112,19 @@ func TestDamage(t *testing.T) {
 		{"cut off, then the next", slices.Concat(upTo(6), line(7)[:30], from(8)),
 			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: 30}}, ""},
 		{"junk with newlines", slices.Concat(upTo(6), []byte("a\n\n\xff\xfe\n"), from(8)),
-			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: 2}, {Line: 8, Offset: int64(at[6]) + 2, Length: 1}, {Line: 9, Offset: int64(at[6]) + 3, Length: 3}}, ""},
+			[]int64{7}, []journal.DamagedError{
+				{Line: 7, Offset: int64(at[6]), Length: 2}, {Line: 8, Offset: int64(at[6]) + 2, Length: 1},
+				{Line: 9, Offset: int64(at[6]) + 3, Length: 3},
+			},
+			""},
 		{"junk before the first", slices.Concat([]byte("#!/bin/sh\n"), whole), nil, []journal.DamagedError{{Line: 1, Length: 10}}, ""},
 		{"megabytes of junk", slices.Concat(upTo(6), bytes.Repeat([]byte{0xff, 0x7f}, 2<<20), from(8)),
 			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: 4 << 20}}, ""},
 		{"lines are missing", slices.Concat(upTo(6), from(9)), []int64{7, 8}, nil, ""},
-		{"a line comes again", slices.Concat(upTo(7), line(7), from(8)), nil, []journal.DamagedError{{Line: 8, Offset: int64(at[7]), Length: int64(len(line(7)))}}, "after 7"},
+		{
+			"a line comes again", slices.Concat(upTo(7), line(7), from(8)), nil,
+			[]journal.DamagedError{{Line: 8, Offset: int64(at[7]), Length: int64(len(line(7)))}}, "after 7",
+		},
 		{"no checksum after one", slices.Concat(upTo(6), []byte(event(7)+"\n"), from(8)),
 			[]int64{7}, []journal.DamagedError{{Line: 7, Offset: int64(at[6]), Length: int64(len(event(7)) + 1)}}, "no checksum"},
 	} {

@@ -35,7 +35,9 @@ func serve(t *testing.T, o Options) (Command, func(), *atomic.Int64) {
 	t.Helper()
 	calls := &atomic.Int64{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "say", Description: "Says a text."}, func(_ context.Context, _ *mcp.CallToolRequest, in said) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "say", Description: "Says a text.",
+	}, func(_ context.Context, _ *mcp.CallToolRequest, in said) (*mcp.CallToolResult, any, error) {
 		calls.Add(1)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "said " + in.Text}}}, nil, nil
 	})

@@ -53,7 +53,10 @@ func TestFleetErrors(t *testing.T) {
 		"address":   {record.Request{Fleet: "natz://host"}, `scheme "natz" is unknown`},
 		"file":      {record.Request{Fleet: "nats://host?creds=absent.creds"}, "absent.creds does not exist"},
 		"snapshots": {record.Request{Fleet: "nats://host", UpdateSnapshots: true}, "omit --fleet or --update-snapshots"},
-		"recorded":  {record.Request{Fleet: "nats://me:xxxxx@host"}, "the password of nats://me:xxxxx@host:4222 is not recorded: pass --fleet again, or set WAZA_FLEET"},
+		"recorded": {
+			record.Request{Fleet: "nats://me:xxxxx@host"},
+			"the password of nats://me:xxxxx@host:4222 is not recorded: pass --fleet again, or set WAZA_FLEET",
+		},
 	} {
 		_, err := planned(t, oneTask, c.req)
 		fault := new(record.FleetError)
@@ -155,7 +158,8 @@ func TestFleetTakesMany(t *testing.T) {
 func TestFleetPreflight(t *testing.T) {
 	t.Parallel()
 	findings := func(config, rest, fleet string) []string {
-		p, err := planned(t, "-- eval.yaml --\nname: n\nconfig: {"+config+"}\n"+rest+"\ntasks: [{id: a, prompt: x}]\n", record.Request{Fleet: fleet})
+		p, err := planned(t, "-- eval.yaml --\nname: n\nconfig: {"+config+"}\n"+rest+"\ntasks: [{id: a, prompt: x}]\n",
+			record.Request{Fleet: fleet})
 		require.NoError(t, err)
 		var found []string
 		for _, d := range p.Preflight(t.Context()) {
@@ -167,21 +171,26 @@ func TestFleetPreflight(t *testing.T) {
 	require.Len(t, findings("executor: command, command: [absent-program]", lacking, ""), 3)
 	require.Empty(t, findings("executor: command, command: [absent-program]", lacking, "embedded"))
 	require.Empty(t, findings("executor: openai, model: m, api_key_env: ABSENT_KEY", "", "embedded"))
-	require.Equal(t, []string{"eval.yaml:2:20: error: config.model is missing; set it to the model to ask [missing-field]"}, findings("executor: openai", "", "embedded")[:1])
+	require.Equal(t, []string{"eval.yaml:2:20: error: config.model is missing; set it to the model to ask [missing-field]"},
+		findings("executor: openai", "", "embedded")[:1])
 	require.Equal(t, []string{
-		"eval.yaml:2:20: error: executor remote does not work with a fleet: its agents connect to the waza serve of this machine; --fleet none executes the trials here [fleet]",
+		"eval.yaml:2:20: error: executor remote does not work with a fleet: its agents connect to the waza serve of " +
+			"this machine; --fleet none executes the trials here [fleet]",
 	}, findings("executor: remote", "", "embedded"))
 	require.Equal(t, []string{
-		"eval.yaml:2:20: error: executor router does not work with a fleet: router.live sends messages to clients of the waza serve of this machine; --fleet none executes the trials here [fleet]",
+		"eval.yaml:2:20: error: executor router does not work with a fleet: router.live sends messages to clients of " +
+			"the waza serve of this machine; --fleet none executes the trials here [fleet]",
 	}, findings("executor: router, router: {live: true}", "", "embedded"))
 	require.Equal(t, []string{
-		"eval.yaml:3:8: warning: hooks run on this machine, but trials run on the workers of the fleet: they do not see what hooks start or write [fleet]",
+		"eval.yaml:3:8: warning: hooks run on this machine, but trials run on the workers of the fleet: they do not " +
+			"see what hooks start or write [fleet]",
 	}, findings("executor: mock", "hooks: {before_run: ['true']}", "embedded"))
 	require.Empty(t, findings("executor: mock", "hooks: {before_run: ['true']}", ""))
 	for _, local := range []string{"http://localhost:11434/v1", "http://127.0.0.1:1", "http://[::1]:1"} {
 		const here = "executor: openai, model: m, base_url: "
 		require.Len(t, findings(here+"'"+local+"'", "", "nats://host"), 1)
-		require.Contains(t, findings(here+"'"+local+"'", "", "nats://host")[0], "warning: config.base_url is "+local+", which means a different machine on each worker [fleet]")
+		require.Contains(t, findings(here+"'"+local+"'", "", "nats://host")[0],
+			"warning: config.base_url is "+local+", which means a different machine on each worker [fleet]")
 		require.Empty(t, findings(here+"'"+local+"'", "", "embedded"))
 	}
 	require.Empty(t, findings("executor: openai, model: m, base_url: 'http://models.example/v1'", "", "nats://host"))

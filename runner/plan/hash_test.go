@@ -128,8 +128,14 @@ func TestHashed(t *testing.T) {
 		{"the model", all, all, []string{"gpt-x", "gpt-y"}}, // judges without a model use it
 		{"instructions", all, "", []string{"Be brief", "Be long"}},
 		{"an MCP server", all, "", []string{"--all", "--some"}},
-		{"a mock of one", all, "", []string{"skill: explainer", "skill: explainer\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"}},
-		{"a task's own mock", "a", "", []string{"tags: [smoke]", "tags: [smoke]\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"}},
+		{
+			"a mock of one", all, "",
+			[]string{"skill: explainer", "skill: explainer\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"},
+		},
+		{
+			"a task's own mock", "a", "",
+			[]string{"tags: [smoke]", "tags: [smoke]\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"},
+		},
 		{"a hook", all, "", []string{"['true']", "['false']"}},
 		{"a hook's script", all, "", []string{"\nsetup\n", "\nset up\n"}},
 		{"SKILL.md", all, "", []string{"Explain.", "Explain it."}},

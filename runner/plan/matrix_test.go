@@ -256,7 +256,8 @@ func TestMatrixResumedOpensWhatIsLeft(t *testing.T) {
 	o, state := &openings{}, t.TempDir()
 	r, err := runner.New(runner.Options{StateDir: state, Executors: executor.NewRegistry(o.kind())})
 	require.NoError(t, err)
-	suite := runnertest.Replace(t, ofAgent, "trials_per_task: 2", "trials_per_task: 9, stopping: true, models: [poor, good]", ", {id: b, prompt: x}", "")
+	suite := runnertest.Replace(t, ofAgent, "trials_per_task: 2",
+		"trials_per_task: 9, stopping: true, models: [poor, good]", ", {id: b, prompt: x}", "")
 	live := runnertest.Start(t, r, suite, record.Request{})
 	<-live.Done()
 	whole := runnertest.ResultOf(t, live)
@@ -301,7 +302,8 @@ func TestMatrixGradedAgain(t *testing.T) {
 	require.Equal(t, "a[one,style=formal] 1 failed passed ", strings.Split(runnertest.Changes(g), "\n")[0])
 
 	// A cell that was removed from the matrix keeps its trials. A new cell is reported.
-	g, _ = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, suite, "style: [formal, plain]", "style: [formal, odd]"), regrade.GradeOptions{})
+	g, _ = runnertest.GradeAgain(t, r, id,
+		runnertest.Replace(t, suite, "style: [formal, plain]", "style: [formal, odd]"), regrade.GradeOptions{})
 	require.Equal(t, 4, g.Graded)
 	require.Equal(t, 4, g.Kept)
 	require.Len(t, g.Warnings, 2)

@@ -109,9 +109,16 @@ tasks:
 		{record.Request{Tags: []string{"hot"}}, `no task of the suite matches tag "hot"; the suite has cold, even, warm`},
 		{record.Request{Tasks: []string{"blue-1"}, Tags: []string{"warm"}}, `no task of the suite matches both task and tag "blue-1", "warm"`},
 		{record.Request{Trial: 2}, `no task of the suite matches trial "2"; the suite has trials 1 to 1`},
-		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 3 tasks exceed the limit of 166666: a run has at most 500000 trials"},
+		{
+			record.Request{Trials: 1 << 62},
+			"4611686018427387904 trials of each of 3 tasks exceed the limit of 166666: a run has at most 500000 trials",
+		},
 		{record.Request{Workers: 10_001}, "10001 workers exceed the limit of 10000"},
-		{record.Request{Executor: "mok"}, `unknown executor "mok"; known executors: mock, command, acp, copilot-sdk, claude-cli, codex, openai, anthropic, remote, browser, router (did you mean "mock"?)`},
+		{
+			record.Request{Executor: "mok"},
+			`unknown executor "mok"; known executors: mock, command, acp, copilot-sdk, claude-cli, codex, openai, ` +
+				`anthropic, remote, browser, router (did you mean "mock"?)`,
+		},
 	} {
 		require.Equal(t, c.want, ids(c.req))
 	}

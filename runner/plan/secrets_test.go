@@ -54,7 +54,8 @@ test "$(cat)" != fail
 `, suiteKey, slashed, serverKey, suiteKey, taskKey, taskKey), record.Request{})
 	events := runnertest.Follow(t, live, 1)
 	<-live.Done()
-	all := runnertest.Recorded(t, state, suiteKey, "hunter2", serverKey, slashed, `\/aws\/like`, base64.StdEncoding.EncodeToString([]byte(suiteKey)))
+	all := runnertest.Recorded(t, state, suiteKey, "hunter2", serverKey, slashed, `\/aws\/like`,
+		base64.StdEncoding.EncodeToString([]byte(suiteKey)))
 	require.Contains(t, all, "out [redacted] visible [redacted]")
 	require.Contains(t, all, "task password [redacted]")
 	require.Contains(t, all, "log [redacted]")

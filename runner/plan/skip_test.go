@@ -16,7 +16,8 @@ func TestSkippedContexts(t *testing.T) {
 	t.Parallel()
 	r := runnertest.NewRunner(t)
 	planned := func(config string, req record.Request) (*record.Run, error) {
-		suite := runnertest.Load(t, r, "-- eval.yaml --\nname: s\nkind: benchmark\nconfig: {executor: openai, "+config+"}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n")
+		suite := runnertest.Load(t, r,
+			"-- eval.yaml --\nname: s\nkind: benchmark\nconfig: {executor: openai, "+config+"}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n")
 		p, err := r.Planner().Plan(t.Context(), suite, req)
 		if err != nil {
 			return nil, err
@@ -30,7 +31,8 @@ func TestSkippedContexts(t *testing.T) {
 		}
 		return list
 	}
-	rec, err := planned("models: [gpt-4o, gpt-3.5-turbo, unknown], matrix: {context_tokens: [0, 16000, 127999]}, trials_per_task: 2", record.Request{})
+	rec, err := planned("models: [gpt-4o, gpt-3.5-turbo, unknown], matrix: {context_tokens: [0, 16000, 127999]}, trials_per_task: 2",
+		record.Request{})
 	require.NoError(t, err)
 	require.Len(t, rec.Tasks, 2*(3+2+3))
 	require.Equal(t, []int{0, 16000, 127999}, rec.Benchmark.Tiers)
@@ -44,12 +46,20 @@ func TestSkippedContexts(t *testing.T) {
 	}, skipped)
 
 	// The answer needs room, too. Windows of the suite take precedence over built-in ones.
-	rec, err = planned("models: [gpt-4o, tiny], matrix: {context_tokens: [100, 127000]}, params: {max_tokens: 1000}, context_windows: {tiny: 1101}", record.Request{})
+	rec, err = planned("models: [gpt-4o, tiny], matrix: {context_tokens: [100, 127000]}, params: {max_tokens: "+
+		"1000}, context_windows: {tiny: 1101}",
+		record.Request{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"a[gpt-4o,context_tokens=100]", "a[tiny,context_tokens=100]", "b[gpt-4o,context_tokens=100]", "b[tiny,context_tokens=100]"}, ids(rec))
+	require.Equal(t, []string{
+		"a[gpt-4o,context_tokens=100]", "a[tiny,context_tokens=100]", "b[gpt-4o,context_tokens=100]",
+		"b[tiny,context_tokens=100]",
+	},
+		ids(rec))
 	require.Len(t, rec.Benchmark.Skipped, 2)
 	require.Equal(t, 1000, rec.Benchmark.MaxTokens)
-	rec, err = planned("models: [gpt-4o, tiny], matrix: {context_tokens: [100, 127000]}, params: {max_tokens: 1000}, context_windows: {tiny: 1100}", record.Request{})
+	rec, err = planned("models: [gpt-4o, tiny], matrix: {context_tokens: [100, 127000]}, params: {max_tokens: "+
+		"1000}, context_windows: {tiny: 1100}",
+		record.Request{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a[gpt-4o,context_tokens=100]", "b[gpt-4o,context_tokens=100]"}, ids(rec))
 

@@ -24,13 +24,14 @@ import (
 // escapes are ways to escape from the running program. Each prints the id of the escaped
 // process.
 var escapes = map[string]string{
-	"session":           `setsid sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
-	"double fork":       `setsid sh -c 'sh -c "echo \$\$ >&3; exec 3>&- sleep 1000" & ' </dev/null >/dev/null 2>&1 &`,
-	"no environment":    `setsid env -i sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
-	"all of it":         `setsid env -i sh -c 'sh -c "echo \$\$ >&3; exec 3>&- env -i sleep 1000" &' </dev/null >/dev/null 2>&1 &`,
-	"no limit":          `prlimit --locks=5: setsid sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
-	"no marks":          `setsid env -i prlimit --locks=5: sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
-	"a bomb that hides": `setsid env -i sh -c 'echo $$ >&3; exec 3>&-; while :; do setsid env -i sleep 1000 & n=$((n+1)); [ $n -gt 20 ] && exec sleep 1000; done' </dev/null >/dev/null 2>&1 &`,
+	"session":        `setsid sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
+	"double fork":    `setsid sh -c 'sh -c "echo \$\$ >&3; exec 3>&- sleep 1000" & ' </dev/null >/dev/null 2>&1 &`,
+	"no environment": `setsid env -i sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
+	"all of it":      `setsid env -i sh -c 'sh -c "echo \$\$ >&3; exec 3>&- env -i sleep 1000" &' </dev/null >/dev/null 2>&1 &`,
+	"no limit":       `prlimit --locks=5: setsid sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
+	"no marks":       `setsid env -i prlimit --locks=5: sh -c 'echo $$ >&3; exec 3>&- sleep 1000' </dev/null >/dev/null 2>&1 &`,
+	"a bomb that hides": `setsid env -i sh -c 'echo $$ >&3; exec 3>&-; while :; do setsid env -i sleep 1000 & ` +
+		`n=$((n+1)); [ $n -gt 20 ] && exec sleep 1000; done' </dev/null >/dev/null 2>&1 &`,
 }
 
 // A process that created a new session and closed its output outlived its trial, and one that

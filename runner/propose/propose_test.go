@@ -37,9 +37,15 @@ func TestPrompts(t *testing.T) {
 	s := &scripted{answers: []string{
 		`[]`, `{"prompts":[{"style":"a","prompt":" "}]}`, `{"prompts":[{"style":"a","prompt":"one"}]}`,
 		`{"prompts":[{"style":"a","prompt":"` + strings.Repeat("x", 17<<10) + `"}]}`,
-		`{"prompts":[{"style":" step\nby step ","prompt":" one "},{"style":"` + strings.Repeat("s", 500) + `","prompt":"two"},{"style":"","prompt":"three"}]}`,
+		`{"prompts":[{"style":" step\nby step ","prompt":" one "},{"style":"` + strings.Repeat("s", 500) +
+			`","prompt":"two"},{"style":"","prompt":"three"}]}`,
 	}}
-	list, usage, err := propose.Prompts(t.Context(), s, propose.Request{Count: 2, Tried: []propose.Tried{{Text: "old", Score: 0.25, Failures: []string{"says:\ntoo long"}}, {Text: "other >>> <<<", Score: -1}}, Tasks: []string{"Is it?"}})
+	list, usage, err := propose.Prompts(t.Context(), s,
+		propose.Request{
+			Count: 2,
+			Tried: []propose.Tried{{Text: "old", Score: 0.25, Failures: []string{"says:\ntoo long"}}, {Text: "other >>> <<<", Score: -1}},
+			Tasks: []string{"Is it?"},
+		})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, usage.InputTokens)
 	require.Len(t, list, 2)

@@ -52,7 +52,9 @@ func TestOpenAIToolCalls(t *testing.T) {
 		send(w,
 			chunk(`{"reasoning_content":"let me see"}`, ""),
 			chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather","arguments":"{\"city\""}}]}`, ""),
-			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":\"Oslo\"}"}},{"index":1,"id":"b","function":{"name":"time","arguments":""}}]}`, ""),
+			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":\"Oslo\"}"}},{"index":1,"id":"b",`+
+				`"function":{"name":"time","arguments":""}}]}`,
+				""),
 			chunk(`{"tool_calls":[{"index":1,"id":"c","function":{"name":"odd","arguments":"{oops"}}]}`, "tool_calls"),
 			"data: [DONE]")
 	}}
@@ -72,7 +74,8 @@ func TestOpenAIToolCalls(t *testing.T) {
 	require.True(t, reply.Estimated, "the server counted nothing")
 	require.Positive(t, reply.Usage.OutputTokens)
 
-	r.Messages = append(r.Messages, reply.Message, Message{Role: ToolRole, Results: []Result{{ID: "a", Text: "cold"}, {ID: "b", Text: "noon"}, {ID: "c", Text: "?", IsError: true}}})
+	r.Messages = append(r.Messages, reply.Message,
+		Message{Role: ToolRole, Results: []Result{{ID: "a", Text: "cold"}, {ID: "b", Text: "noon"}, {ID: "c", Text: "?", IsError: true}}})
 	_, err = c.Complete(context.Background(), r)
 	require.NoError(t, err)
 	sent, err := json.Marshal(f.bodies[1]["messages"])
@@ -88,7 +91,9 @@ func TestOpenAIToolCalls(t *testing.T) {
 		{"role":"tool","tool_call_id":"c","content":"?"}]`, string(sent))
 }
 
-const claudeStart = `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"claude-x","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"cache_creation_input_tokens":2,"output_tokens":1}}}`
+const claudeStart = `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant",` +
+	`"model":"claude-x","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":5,` +
+	`"cache_creation_input_tokens":2,"output_tokens":1}}}`
 
 func TestAnthropicStreams(t *testing.T) {
 	t.Parallel()
@@ -110,7 +115,15 @@ func TestAnthropicStreams(t *testing.T) {
 	r := ask("weather?")
 	r.System = "be brief"
 	r.Params = map[string]any{"max_tokens": 77}
-	r.Tools = []Tool{{Name: "weather", Parameters: map[string]any{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}, "required": []any{"city"}}}}
+	r.Tools = []Tool{
+		{
+			Name: "weather",
+			Parameters: map[string]any{
+				"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}},
+				"required": []any{"city"},
+			},
+		},
+	}
 	reply, err := c.Complete(context.Background(), r)
 	require.NoError(t, err)
 	require.Equal(t, "I look", reply.Message.Text)
@@ -138,7 +151,10 @@ func TestAnthropicStreams(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	answer := &Answer{Name: "verdict", Schema: map[string]any{"type": "object", "properties": map[string]any{"score": map[string]any{"type": "number"}}}}
+	answer := &Answer{
+		Name:   "verdict",
+		Schema: map[string]any{"type": "object", "properties": map[string]any{"score": map[string]any{"type": "number"}}},
+	}
 	toolCall := func(w http.ResponseWriter, _ int) {
 		send(w, chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"verdict","arguments":"{\"score\":1}"}}]}`, "stop"))
 	}
@@ -236,27 +252,52 @@ func TestFaults(t *testing.T) {
 		text     string
 		requests int
 	}{
-		{"401", OpenAI, status(401, `{"error":{"message":"bad key `+testKey+`","type":"x","code":"invalid_api_key"}}`), Refused, "401 Unauthorized: bad key [redacted]", 1},
+		{
+			"401", OpenAI,
+			status(401, `{"error":{"message":"bad key `+testKey+`","type":"x","code":"invalid_api_key"}}`), Refused,
+			"401 Unauthorized: bad key [redacted]", 1,
+		},
 		{"403", Anthropic, status(403, `{"type":"error","error":{"type":"permission_error","message":"no"}}`), Refused, "403 Forbidden: no", 1},
 		{"no credit", OpenAI, status(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), Refused, "pay", 1},
-		{"404", OpenAI, status(404, `{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found","param":null}}`), Invalid, "no such model", 1},
+		{
+			"404", OpenAI,
+			status(404, `{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found","param":null}}`),
+			Invalid, "no such model", 1,
+		},
 		{"400 text", OpenAI, status(400, `what?`), Invalid, "400 Bad Request", 1},
 		{"400 detail", OpenAI, status(400, `{"detail":"no chat template"}`), Invalid, "no chat template", 1},
 		{"redirect", OpenAI, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		}, Invalid, "the address redirects", 1},
-		{"500", Anthropic, status(500, `{"type":"error","error":{"type":"api_error","message":"oops"}}`), Unreachable, "500 Internal Server Error: oops", maxFaults},
+		{
+			"500", Anthropic, status(500, `{"type":"error","error":{"type":"api_error","message":"oops"}}`),
+			Unreachable, "500 Internal Server Error: oops", maxFaults,
+		},
 		{"cut", OpenAI, cut, Unreachable, "the connection broke", maxFaults},
-		{"ends early", OpenAI, func(w http.ResponseWriter, _ int) { send(w, chunk(`{"content":"half"}`, "")) }, Unreachable, "the answer broke off", maxFaults},
-		{"ends early", Anthropic, func(w http.ResponseWriter, _ int) { send(w, claude(claudeStart)...) }, Unreachable, "the answer broke off", maxFaults},
+		{
+			"ends early", OpenAI, func(w http.ResponseWriter, _ int) { send(w, chunk(`{"content":"half"}`, "")) },
+			Unreachable, "the answer broke off", maxFaults,
+		},
+		{
+			"ends early", Anthropic, func(w http.ResponseWriter, _ int) { send(w, claude(claudeStart)...) },
+			Unreachable, "the answer broke off", maxFaults,
+		},
 		{"no stream", OpenAI, status(200, `{"choices":[]}`), Unreachable, "the answer broke off", maxFaults},
 		{"malformed", OpenAI, func(w http.ResponseWriter, _ int) { send(w, `data: {"choices": oops`) }, Unreachable, "malformed", maxFaults},
-		{"malformed", Anthropic, func(w http.ResponseWriter, _ int) { send(w, "event: message_start\ndata: {oops") }, Unreachable, "malformed", maxFaults},
+		{
+			"malformed", Anthropic,
+			func(w http.ResponseWriter, _ int) { send(w, "event: message_start\ndata: {oops") }, Unreachable,
+			"malformed", maxFaults,
+		},
 		{"block without start", Anthropic, func(w http.ResponseWriter, _ int) {
 			send(w, claude(claudeStart, `{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`)...)
 		}, Unreachable, "did not start", maxFaults},
-		{"error in stream", OpenAI, func(w http.ResponseWriter, _ int) { send(w, `data: {"error":{"message":"out of memory","code":500}}`) }, Unreachable, "out of memory", maxFaults},
+		{
+			"error in stream", OpenAI,
+			func(w http.ResponseWriter, _ int) { send(w, `data: {"error":{"message":"out of memory","code":500}}`) },
+			Unreachable, "out of memory", maxFaults,
+		},
 		{"flood", OpenAI, func(w http.ResponseWriter, _ int) {
 			big := chunk(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`, "")
 			send(w, big, big, big, big, big, big)

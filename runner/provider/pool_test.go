@@ -55,7 +55,8 @@ func TestAzure(t *testing.T) {
 	t.Parallel()
 	f := &fake{handle: func(w http.ResponseWriter, _ int) { hello(w) }}
 	pool := NewPool(PoolOptions{Transport: direct{f}, Getenv: withKey})
-	c, err := pool.Client(context.Background(), OpenAI, Endpoint{BaseURL: "https://x.openai.azure.com/openai/deployments/d/", APIVersion: "2024-10-21"}, "gpt-4o")
+	c, err := pool.Client(context.Background(), OpenAI,
+		Endpoint{BaseURL: "https://x.openai.azure.com/openai/deployments/d/", APIVersion: "2024-10-21"}, "gpt-4o")
 	require.NoError(t, err)
 	_, err = c.Complete(context.Background(), ask("hi"))
 	require.NoError(t, err)

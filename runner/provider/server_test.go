@@ -103,14 +103,16 @@ func chunk(delta, finish string) string {
 	if finish != "" {
 		reason = fmt.Sprintf("%q", finish)
 	}
-	return fmt.Sprintf(`data: {"id":"1","model":"gpt-4o-2024-08-06","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, reason)
+	return fmt.Sprintf(`data: {"id":"1","model":"gpt-4o-2024-08-06","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`,
+		delta, reason)
 }
 
 const usageChunk = `data: {"id":"1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40}}}`
 
 // hello writes a complete answer of an OpenAI-compatible API.
 func hello(w http.ResponseWriter) {
-	send(w, chunk(`{"role":"assistant","content":""}`, ""), chunk(`{"content":"hel"}`, ""), chunk(`{"content":"lo"}`, "stop"), usageChunk, "data: [DONE]")
+	send(w, chunk(`{"role":"assistant","content":""}`, ""), chunk(`{"content":"hel"}`, ""),
+		chunk(`{"content":"lo"}`, "stop"), usageChunk, "data: [DONE]")
 }
 
 func claude(events ...string) []string {

@@ -19,9 +19,11 @@ var streamed = map[API]struct{ events, start string }{
 	OpenAI: {
 		start: chunk(`{"role":"assistant","content":"So "}`, "") + "\n\n" + chunk(`{"content":"far"}`, "") + "\n\n",
 		events: strings.Join([]string{
-			": a comment", chunk(`{"reasoning":"a thought"}`, ""), chunk(`{"role":"assistant","content":""}`, ""), chunk(`{"content":"Grüße, "}`, ""),
+			": a comment", chunk(`{"reasoning":"a thought"}`, ""), chunk(`{"role":"assistant","content":""}`, ""),
+			chunk(`{"content":"Grüße, "}`, ""),
 			chunk(`{"content":"<世界> \ud83d\ude00\n"}`, ""), chunk(`{"content":"end"}`, ""),
-			chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather","arguments":"{}"}}]}`, "tool_calls"), usageChunk, "data: [DONE]", "",
+			chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather","arguments":"{}"}}]}`, "tool_calls"),
+			usageChunk, "data: [DONE]", "",
 		}, "\n\n"),
 	},
 	Anthropic: {
@@ -220,7 +222,8 @@ func TestAddressIsKept(t *testing.T) {
 	t.Cleanup(server.Close)
 	pool := NewPool(PoolOptions{Getenv: withKey})
 	t.Cleanup(pool.Close)
-	c, err := pool.Client(context.Background(), OpenAI, Endpoint{BaseURL: server.URL + "/openai/deployments/my%20gpt/", APIVersion: "2024-10-21"}, "gpt-4o")
+	c, err := pool.Client(context.Background(), OpenAI,
+		Endpoint{BaseURL: server.URL + "/openai/deployments/my%20gpt/", APIVersion: "2024-10-21"}, "gpt-4o")
 	require.NoError(t, err)
 	_, err = c.Complete(context.Background(), ask("a < b & c"))
 	require.NoError(t, err)

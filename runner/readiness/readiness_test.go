@@ -12,7 +12,8 @@ import (
 	"waza/runner/readiness"
 )
 
-const long = "It deploys web applications to a server, checks that they answer afterwards, and rolls a release back where they do not answer. It also writes a log of what it did. "
+const long = "It deploys web applications to a server, checks that they answer afterwards, and rolls a release " +
+	"back where they do not answer. It also writes a log of what it did. "
 
 func TestLevels(t *testing.T) {
 	t.Parallel()
@@ -35,7 +36,10 @@ func TestLevels(t *testing.T) {
 		require.Equal(t, c.want, readiness.LevelOf(s), c.description)
 		require.Equal(t, c.fix, readiness.FirstFix(s), c.description)
 	}
-	for text, want := range map[string]readiness.Level{"medium-high": readiness.MediumHigh, "Medium High": readiness.MediumHigh, "HIGH": readiness.High, "low": readiness.Low} {
+	for text, want := range map[string]readiness.Level{
+		"medium-high": readiness.MediumHigh, "Medium High": readiness.MediumHigh, "HIGH": readiness.High,
+		"low": readiness.Low,
+	} {
 		got, err := readiness.ParseLevel(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
@@ -90,7 +94,8 @@ func TestURLs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")
 	require.NoError(t, os.Mkdir(dir, 0o777))
-	text := "---\nname: x\ndescription: a\n---\n[a](https://example.com/a#b) [b](https://example.com/a) <https://no.link>\n[c](http://example.com/(c))\n"
+	text := "---\nname: x\ndescription: a\n---\n[a](https://example.com/a#b) [b](https://example.com/a) " +
+		"<https://no.link>\n[c](http://example.com/(c))\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o666))
 	var asked []string
 	r, err := readiness.Check(dir, readiness.Options{URLs: func(urls []string) map[string]string {
@@ -159,7 +164,8 @@ func TestExamplesAreYAML(t *testing.T) {
 func TestBrokenFrontmatter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, skill.FileName), []byte("---\nname: x\ndescription: Deploys. USE FOR: apps\n---\nz\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, skill.FileName),
+		[]byte("---\nname: x\ndescription: Deploys. USE FOR: apps\n---\nz\n"), 0o644))
 	r, err := readiness.Check(dir, readiness.Options{})
 	require.NoError(t, err)
 	const fault = `the frontmatter is not valid YAML: mapping values are not allowed in this context; quote a text that contains ": "`

@@ -120,10 +120,20 @@ func TestTrialLedger(t *testing.T) {
 	}{
 		{"nothing", `{}`, -1, -1, -1, -1},
 		{"own", `{"spent":{"agent":{"inputTokens":5},"judges":{"outputTokens":2}}}`, 7, -1, 7, 2},
-		{"older", `{"usage":{"inputTokens":5},"attempts":[{"usage":{"outputTokens":3}}],"graders":[{"details":{"usage":{"inputTokens":4}}},{"details":"x"}]}`, 12, -1, 12, 4},
+		{
+			"older",
+			`{"usage":{"inputTokens":5},"attempts":[{"usage":{"outputTokens":3}}],` +
+				`"graders":[{"details":{"usage":{"inputTokens":4}}},{"details":"x"}]}`,
+			12, -1, 12, 4,
+		},
 		{"absurd", `{"graders":[{"details":{"usage":{"inputTokens":-4,"outputTokens":2}}}]}`, 2, -1, 2, 2},
 		{"reused", `{"spent":{"agent":{"inputTokens":5}},"cached":{"runId":"r","spent":{"agent":{"inputTokens":5}}}}`, 5, 5, -1, -1},
-		{"reused and judged", `{"spent":{"agent":{"inputTokens":5},"judges":{"inputTokens":9}},"cached":{"spent":{"agent":{"inputTokens":5},"judges":{"inputTokens":2}}}}`, 14, 7, 7, 7},
+		{
+			"reused and judged",
+			`{"spent":{"agent":{"inputTokens":5},"judges":{"inputTokens":9}},"cached":{"spent":{"agent":{"inputTokens":5},` +
+				`"judges":{"inputTokens":2}}}}`,
+			14, 7, 7, 7,
+		},
 		{"reused without cost", `{"spent":{"judges":{"inputTokens":9}},"cached":{}}`, 9, -1, 9, 9},
 		{"older reused", `{"usage":{"inputTokens":5},"cached":{}}`, 5, 5, -1, -1},
 	} {
@@ -169,12 +179,20 @@ func TestEventWeight(t *testing.T) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]*record.Damage{
-		"the journal is damaged at line 3 (byte 90, 12 bytes): checksum mismatch; events lost: 1": {Events: 1, Parts: 1, Bytes: 12, Line: 3, Offset: 90, Error: "checksum mismatch"},
-		"the journal is damaged at 2 places, first at line 3 (byte 90): x; no events lost":        {Parts: 2, Bytes: 12, Line: 3, Offset: 90, Error: "x"},
-		"the end of the journal is missing; events lost: 2":                                       {Events: 2, Ends: true},
-		"lines of the journal are missing; events lost: 2":                                        {Events: 2},
-		"run.json is damaged: missing file; its content was read from the journal":                {Files: []record.DamagedFile{{File: "run.json", Error: "missing file", Restored: true}}},
-		"result.json is damaged: x; its content is lost":                                          {Files: []record.DamagedFile{{File: "result.json", Error: "x"}}},
+		"the journal is damaged at line 3 (byte 90, 12 bytes): checksum mismatch; events lost: 1": {
+			Events: 1, Parts: 1, Bytes: 12, Line: 3, Offset: 90, Error: "checksum mismatch",
+		},
+		"the journal is damaged at 2 places, first at line 3 (byte 90): x; no events lost": {
+			Parts: 2, Bytes: 12, Line: 3, Offset: 90, Error: "x",
+		},
+		"the end of the journal is missing; events lost: 2": {Events: 2, Ends: true},
+		"lines of the journal are missing; events lost: 2":  {Events: 2},
+		"run.json is damaged: missing file; its content was read from the journal": {
+			Files: []record.DamagedFile{{File: "run.json", Error: "missing file", Restored: true}},
+		},
+		"result.json is damaged: x; its content is lost": {
+			Files: []record.DamagedFile{{File: "result.json", Error: "x"}},
+		},
 	} {
 		require.Equal(t, want, d.String())
 		require.True(t, d.Damaged())
@@ -259,7 +277,9 @@ func TestNeedsAndReviews(t *testing.T) {
 	require.Equal(t, record.Review{Threshold: record.DefaultPass}, (&record.Grade{Type: record.TypeHuman, Details: "edited"}).Review())
 	require.Zero(t, (&record.Grade{Type: "text", Details: map[string]any{"threshold": 1}}).Review())
 
-	for orders, place := range map[string]string{"with,without": "first", "without,with": "second", "with,with": "", "tie,without": "", "with": ""} {
+	for orders, place := range map[string]string{
+		"with,without": "first", "without,with": "second", "with,with": "", "tie,without": "", "with": "",
+	} {
 		require.Equal(t, place, (&record.Opinion{Orders: strings.Split(orders, ",")}).Place(), orders)
 	}
 	require.True(t, record.Finished([]record.Grade{{AfterTurn: 1}, {}}))

@@ -185,7 +185,9 @@ func TestAmendBusy(t *testing.T) {
 	require.NoError(t, err)
 	other, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
-	live := runnertest.Start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", record.Request{})
+	live := runnertest.Start(t, r,
+		"-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n",
+		record.Request{})
 	nothing := func(context.Context, *regrade.Amendment) error { return nil }
 	var busy *record.BusyError
 	for _, r := range []*runner.Runner{r, other} {

@@ -48,7 +48,11 @@ func TestGradeAsksNoJudgeInVain(t *testing.T) {
 		{"nothing", nil, regrade.GradeOptions{}, 0, record.Passed},
 		{"a code grader", []string{"contains: [fine]", "contains: [fein]"}, regrade.GradeOptions{}, 0, record.Failed},
 		{"name and weight", []string{"- name: judge", "- name: judge2\n    weight: 3"}, regrade.GradeOptions{}, 0, record.Passed},
-		{"without a key", []string{"api_key_command: echo " + runnertest.SecretKey, "api_key_env: WAZA_TEST_NOT_SET"}, regrade.GradeOptions{}, 0, record.Passed},
+		{
+			"without a key",
+			[]string{"api_key_command: echo " + runnertest.SecretKey, "api_key_env: WAZA_TEST_NOT_SET"},
+			regrade.GradeOptions{}, 0, record.Passed,
+		},
 		{"asked", nil, regrade.GradeOptions{Rejudge: true}, 10, record.Passed},
 		{"rubric file", []string{"Is it fine?", "Is it finer?"}, regrade.GradeOptions{}, 10, record.Passed},
 		{"model", []string{"gpt-4o", "gpt-4.1"}, regrade.GradeOptions{}, 10, record.Passed},
@@ -81,7 +85,8 @@ func TestGradeAsksOnlyChangedJudges(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	paired := runnertest.Replace(t, files, "{id: a, prompt: x}",
-		"{id: a, prompt: x, graders: [{name: better, type: prompt, config: {mode: pairwise, rubric: r, model: m, base_url: "+other.URL+", api_key_command: echo "+runnertest.SecretKey+"}}]}")
+		"{id: a, prompt: x, graders: [{name: better, type: prompt, config: {mode: pairwise, rubric: r, model: m, base_url: "+
+			other.URL+", api_key_command: echo "+runnertest.SecretKey+"}}]}")
 	s.Requests.Store(0)
 	for _, suite := range []string{paired, files} {
 		runnertest.GradeAgain(t, r, id, suite, regrade.GradeOptions{})

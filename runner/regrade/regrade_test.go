@@ -35,7 +35,8 @@ func TestGrade(t *testing.T) {
 	}
 
 	var reported []int
-	g, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [mock response]"), regrade.GradeOptions{
+	g, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]",
+		"contains: [mock response]"), regrade.GradeOptions{
 		Progress: func(done, total int) {
 			require.Equal(t, 4, total)
 			reported = append(reported, done)
@@ -167,7 +168,8 @@ tasks:
 	r, id, _ := runnertest.FinishedRun(t, files)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id))
 	require.Equal(t, record.Errored, before.Task(t, "grader").Verdict)
-	g, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "command: ./no-such-program", "command: 'true'"), regrade.GradeOptions{})
+	g, res := runnertest.GradeAgain(t, r, id,
+		runnertest.Replace(t, files, "command: ./no-such-program", "command: 'true'"), regrade.GradeOptions{})
 	require.Equal(t, 1, g.Graded)
 	require.Equal(t, 1, g.Kept)
 	require.Equal(t, record.Errored, res.Task(t, "harness").Verdict)
@@ -199,10 +201,20 @@ made
 `
 	const grader = "{name: g, type: file, config: {must_exist: [made.txt]}}"
 	for _, tc := range []struct{ name, grader, whole, lossy string }{
-		{"file", "{name: g, type: file, config: {must_exist: [link, made.txt], must_not_exist: [in.txt], content_patterns: [{path: link, must_match: [^made]}]}}", "passed", "failed"},
+		{
+			"file",
+			"{name: g, type: file, config: {must_exist: [link, made.txt], must_not_exist: [in.txt], content_patterns: " +
+				"[{path: link, must_match: [^made]}]}}",
+			"passed", "failed",
+		},
 		{"escape", "{name: g, type: file, config: {must_exist: [out]}}", "failed", "failed"},
 		{"diff", "{name: g, type: diff, config: {expected_files: [{path: made.txt, snapshot: want.txt}]}}", "passed", "passed"},
-		{"program", `{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made link && touch mark && test ! -e in.txt'], trust_workspace: true}}`, "passed", "error"},
+		{
+			"program",
+			`{name: g, type: program, config: {command: sh, args: [-c, 'test "$(cat where)" = "$PWD" && grep -q made ` +
+				`link && touch mark && test ! -e in.txt'], trust_workspace: true}}`,
+			"passed", "error",
+		},
 		{"in a directory that was not kept", "{name: g, type: file, config: {must_not_exist: [node_modules/x/y]}}", "passed", "error"},
 		{"made by a grader", "{name: g, type: file, config: {must_exist: [mark]}}", "failed", "failed"},
 	} {
@@ -213,7 +225,8 @@ made
 			require.Equal(t, tc.whole, string(res.Task(t, "whole").Verdict), "%v", res.Task(t, "whole").Reasons)
 			require.Equal(t, tc.lossy, string(res.Task(t, "lossy").Verdict), "%v", res.Task(t, "lossy").Reasons)
 			if tc.lossy == "error" {
-				require.Contains(t, res.Trial(t, "lossy", 1).Error, "the trial's workspace was not recorded completely: node_modules: directories with this name are not recorded")
+				require.Contains(t, res.Trial(t, "lossy", 1).Error,
+					"the trial's workspace was not recorded completely: node_modules: directories with this name are not recorded")
 			}
 			require.NoDirExists(t, filepath.Join(dir, "..", "..", "work", id))
 		})
@@ -271,7 +284,8 @@ func TestGradeCancelled(t *testing.T) {
 	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	g, err := r.Amender().Grade(ctx, id, runnertest.Load(t, r, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]")), regrade.GradeOptions{
+	g, err := r.Amender().Grade(ctx, id, runnertest.Load(t, r,
+		runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]")), regrade.GradeOptions{
 		Progress: func(done, _ int) {
 			if done == 2 {
 				cancel()
@@ -300,7 +314,9 @@ func TestGradeTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, busy.Running)
 
-	live := runnertest.Start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n", record.Request{})
+	live := runnertest.Start(t, r,
+		"-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x}]\n",
+		record.Request{})
 	_, err = r.Amender().Grade(t.Context(), live.ID(), suite, regrade.GradeOptions{})
 	require.ErrorAs(t, err, &busy)
 	require.True(t, busy.Running)
@@ -375,7 +391,9 @@ func TestGradeInterrupted(t *testing.T) {
 	lines := runnertest.JournalLines(t, dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(strings.Join(texts(lines[:12]), "")), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "result.json")))
-	g, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]"), regrade.GradeOptions{})
+	g, res := runnertest.GradeAgain(t, r, id,
+		runnertest.Replace(t, runnertest.TwoTasks, "contains: [all good]", "contains: [nothing]"),
+		regrade.GradeOptions{})
 	require.Equal(t, record.StatusInterrupted, g.Status)
 	require.Equal(t, record.StatusInterrupted, res.Status)
 	require.Equal(t, g.Graded, g.Summary.Trials.Failed)
@@ -398,7 +416,9 @@ func TestGradeUngradable(t *testing.T) {
 	}
 	r, id, dir := runnertest.FinishedRun(t, runnertest.TwoTasks)
 	own := len(runnertest.JournalLines(t, dir))
-	suite := runnertest.Load(t, r, runnertest.Replace(t, runnertest.TwoTasks, "{type: text, name: says_good, config: {contains: [all good]}}", "{type: code, name: says_good, config: {assertions: ['1 +']}}"))
+	suite := runnertest.Load(t, r,
+		runnertest.Replace(t, runnertest.TwoTasks, "{type: text, name: says_good, config: {contains: [all good]}}",
+			"{type: code, name: says_good, config: {assertions: ['1 +']}}"))
 	_, err := r.Amender().Grade(t.Context(), id, suite, regrade.GradeOptions{})
 	var ungradable *regrade.UngradableError
 	require.ErrorAs(t, err, &ungradable)

@@ -89,9 +89,14 @@ func TestReview(t *testing.T) {
 
 	review := func(trial int, score float64, pending int, want record.Verdict, mean float64) {
 		t.Helper()
-		done, err := r.Amender().Review(t.Context(), id, regrade.Review{TaskID: "haiku", Trial: trial, Grader: "beauty", Score: score, Comment: "c", Reviewer: "Ada"})
+		done, err := r.Amender().Review(t.Context(), id,
+			regrade.Review{TaskID: "haiku", Trial: trial, Grader: "beauty", Score: score, Comment: "c", Reviewer: "Ada"})
 		require.NoError(t, err)
-		if diff := cmp.Diff(&regrade.Reviewed{RunID: id, TaskID: "haiku", Trial: trial, Grader: "beauty", Verdict: want, Score: &mean, Pending: pending}, done); diff != "" {
+		if diff := cmp.Diff(&regrade.Reviewed{
+			RunID: id, TaskID: "haiku", Trial: trial, Grader: "beauty", Verdict: want, Score: &mean,
+			Pending: pending,
+		},
+			done); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
@@ -222,7 +227,9 @@ func TestReviewWhileBusy(t *testing.T) {
 	_, err = other.Amender().Review(t.Context(), id, v)
 	require.NoError(t, err)
 
-	live := runnertest.Start(t, r, "-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x, graders: [{type: human}]}]\n", record.Request{})
+	live := runnertest.Start(t, r,
+		"-- eval.yaml --\nname: slow\nconfig: {mock: {latency_ms: 600000}}\ntasks: [{id: a, prompt: x, graders: [{type: human}]}]\n",
+		record.Request{})
 	var busy *record.BusyError
 	for _, r := range []*runner.Runner{r, other} {
 		_, err := r.Amender().Review(t.Context(), live.ID(), regrade.Review{TaskID: "a", Trial: 1, Score: 1})

@@ -40,14 +40,24 @@ echo fine
 	}
 	r, id, _ := runnertest.FinishedRun(t, files)
 	_, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
-	require.JSONEq(t, `{"calls":{"selection":1,"params":0,"overall":0.5,"call":0},"slow":{"selection":0,"params":0,"overall":0},"broken":null,"none":null}`, scores(res))
+	require.JSONEq(t, `{"calls":{"selection":1,"params":0,"overall":0.5,"call":0},"slow":{"selection":0,"params":0,`+
+		`"overall":0},"broken":null,"none":null}`,
+		scores(res))
 	require.InDelta(t, 0.25, res.Summary.Tools.Overall, 1e-12)
 
-	_, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 1}", "prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 2.0}"), regrade.GradeOptions{})
-	require.JSONEq(t, `{"calls":{"selection":1,"params":1,"overall":1,"call":0},"slow":{"selection":0,"params":0,"overall":0},"broken":null,"none":null}`, scores(res))
+	_, res = runnertest.GradeAgain(t, r, id,
+		runnertest.Replace(t, files,
+			"prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 1}",
+			"prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 2.0}"),
+		regrade.GradeOptions{})
+	require.JSONEq(t, `{"calls":{"selection":1,"params":1,"overall":1,"call":0},"slow":{"selection":0,"params":0,`+
+		`"overall":0},"broken":null,"none":null}`,
+		scores(res))
 	require.InDelta(t, 0.5, res.Summary.Tools.Overall, 1e-12)
 
-	_, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, files, "prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 1}}]}}", "prompt: calls"), regrade.GradeOptions{})
+	_, res = runnertest.GradeAgain(t, r, id,
+		runnertest.Replace(t, files, "prompt: calls, expected: {tool_calls: {required: [{tool: get, arguments: {n: 1}}]}}", "prompt: calls"),
+		regrade.GradeOptions{})
 	require.Nil(t, res.Task(t, "calls").Trials[0].Tools)
 	require.Equal(t, record.Passed, res.Task(t, "calls").Verdict)
 }

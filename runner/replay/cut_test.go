@@ -33,7 +33,8 @@ tasks:
 	live := runnertest.Start(t, r, files, record.Request{})
 	events := runnertest.Follow(t, live, 1)
 	<-live.Done()
-	require.Contains(t, runnertest.Logs(events), "warning task absent, trial 1: the output was cut after 4194304 bytes, and the rest (5706 bytes) was dropped")
+	require.Contains(t, runnertest.Logs(events),
+		"warning task absent, trial 1: the output was cut after 4194304 bytes, and the rest (5706 bytes) was dropped")
 	check := func() {
 		h, err := r.Catalog().Run(live.ID())
 		require.NoError(t, err)

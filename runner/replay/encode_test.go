@@ -35,7 +35,10 @@ func largeEvent() *record.Event {
 			{Verdict: record.Failed, Output: "short " + testSecret, Transcript: transcript(text[:len(text)-1])},
 		},
 	}
-	return &record.Event{Seq: 1, Time: trial.StartedAt, Type: record.TrialComplete, TaskID: "a", TrialNum: 1, Verdict: record.Passed, Trial: trial}
+	return &record.Event{
+		Seq: 1, Time: trial.StartedAt, Type: record.TrialComplete, TaskID: "a", TrialNum: 1,
+		Verdict: record.Passed, Trial: trial,
+	}
 }
 
 // Large texts are searched for secrets separately from their line. The result is the same as for

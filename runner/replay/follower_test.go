@@ -215,7 +215,10 @@ func TestFollowerIgnoresUnknownTasks(t *testing.T) {
 // may differ from before.
 func TestFollowerForgetsWhatIsNotKept(t *testing.T) {
 	t.Parallel()
-	f := replay.NewFollower(&record.Run{Tasks: []record.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}}}, nil)
+	f := replay.NewFollower(&record.Run{
+		Tasks: []record.TaskRef{{ID: "new", Trials: 2}, {ID: "part", Trials: 2}, {ID: "kept", Trials: 2}, {ID: "more", Trials: 3}},
+	},
+		nil)
 	for i, id := range []string{"gone", "kept", "part", "more"} { // their order at that time
 		res := reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 1)
 		if id == "kept" {
@@ -226,7 +229,10 @@ func TestFollowerForgetsWhatIsNotKept(t *testing.T) {
 	f.Apply(&record.Event{Type: record.End, Status: record.StatusFailed, Error: "why", Summary: &record.Summary{}})
 	require.NotNil(t, f.Progress.Summary)
 	require.Equal(t, record.Counts{Total: 4, Passed: 2, Failed: 1}, f.Progress.Tasks)
-	f.Apply(&record.Event{Type: record.RunResumed, Kept: map[string][]record.TrialRange{"kept": {{1, 2}}, "part": {{2, 2}}, "more": {{1, 1}, {2, 3}}}})
+	f.Apply(&record.Event{
+		Type: record.RunResumed,
+		Kept: map[string][]record.TrialRange{"kept": {{1, 2}}, "part": {{2, 2}}, "more": {{1, 1}, {2, 3}}},
+	})
 	require.Equal(t, record.StatusRunning, f.Progress.Status)
 	require.Nil(t, f.Progress.Summary)
 	require.Empty(t, f.Progress.Error)

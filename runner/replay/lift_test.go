@@ -17,11 +17,20 @@ func TestLiftEvent(t *testing.T) {
 	odd := "a \"task\"\\ with\u2028 \x01 everything {[]},:"
 	trial := &record.Trial{TaskID: odd, TrialNum: 3, Verdict: record.Failed, Output: "}]\"\\", Error: odd}
 	for _, e := range []*record.Event{
-		{Seq: 7, Time: at, Type: record.TrialComplete, TaskID: odd, TaskName: odd, TaskNum: 12, TotalTasks: 40, TrialNum: 3, Verdict: record.Failed, Trial: trial},
-		{Seq: 8, Time: at, Type: record.TaskComplete, TaskID: odd, TaskNum: 1, Verdict: record.Passed, Task: &record.Task{Verdict: record.Passed}},
+		{
+			Seq: 7, Time: at, Type: record.TrialComplete, TaskID: odd, TaskName: odd, TaskNum: 12, TotalTasks: 40,
+			TrialNum: 3, Verdict: record.Failed, Trial: trial,
+		},
+		{
+			Seq: 8, Time: at, Type: record.TaskComplete, TaskID: odd, TaskNum: 1, Verdict: record.Passed,
+			Task: &record.Task{Verdict: record.Passed},
+		},
 		{Seq: 9, Time: at, Type: record.RunComplete, Status: record.StatusCompleted, Summary: &record.Summary{Flaky: 3}},
 		{Seq: 10, Time: at, Type: record.End, Status: record.StatusFailed, Error: odd},
-		{Seq: 11, Time: at, Type: record.TrialGraded, TaskID: odd, TaskNum: 1, TrialNum: 1, Was: record.Failed, Verdict: record.Passed, Trial: trial},
+		{
+			Seq: 11, Time: at, Type: record.TrialGraded, TaskID: odd, TaskNum: 1, TrialNum: 1, Was: record.Failed,
+			Verdict: record.Passed, Trial: trial,
+		},
 		{Seq: 12, Time: at, Type: record.RunResumed, KeptTrials: 4, Kept: map[string][]record.TrialRange{odd: {{1, 3}, {7, 7}}}, Message: odd},
 	} {
 		line, trialAt, err := NewEncoder().Line(e, nil)
@@ -42,7 +51,8 @@ func TestLiftEvent(t *testing.T) {
 	}
 	for _, line := range []string{
 		"", "{", "{}", "[]", "null", `{"seq":1}`, `{"seq":"x","type":"end"}`, `{"seq":1,"type":"trial_complete"}`,
-		`{"seq":1,"type":"trial_complete","trial":{`, `{"seq":1,"type":"trial_complete","trial":{}`, `{"seq"`, `{"seq":`, `{"seq":1 "type":"log"}`,
+		`{"seq":1,"type":"trial_complete","trial":{`, `{"seq":1,"type":"trial_complete","trial":{}`, `{"seq"`, `{"seq":`,
+		`{"seq":1 "type":"log"}`,
 		`{"type":"trial_complete","taskId":"\x","trial":{}}`, `{"type":"end","time":1}`,
 	} {
 		_, _, err := new(Lifter).Lift([]byte(line))
@@ -93,12 +103,18 @@ func TestLean(t *testing.T) {
 func TestLiftNotStarted(t *testing.T) {
 	t.Parallel()
 	notStarted := func(num int, v record.Verdict, why string) *record.Trial {
-		return &record.Trial{TaskID: "a \"b\"", TrialNum: num, Hash: "h", Verdict: v, Error: why, Graders: []record.Grade{}, Transcript: []record.Entry{}}
+		return &record.Trial{
+			TaskID: "a \"b\"", TrialNum: num, Hash: "h", Verdict: v, Error: why, Graders: []record.Grade{},
+			Transcript: []record.Entry{},
+		}
 	}
 	for _, res := range []*record.Trial{
 		notStarted(2, record.Skipped, "not started: the run was stopped"),
 		notStarted(3, record.Cancelled, "not started: \"x\"\n"),
-		{TaskID: "a", TrialNum: 1, Verdict: record.Errored, StartedAt: time.Unix(1, 0).UTC(), Graders: []record.Grade{}, Transcript: []record.Entry{}},
+		{
+			TaskID: "a", TrialNum: 1, Verdict: record.Errored, StartedAt: time.Unix(1, 0).UTC(),
+			Graders: []record.Grade{}, Transcript: []record.Entry{},
+		},
 		{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: "x", Graders: []record.Grade{}, Transcript: []record.Entry{}},
 	} {
 		raw, err := compactJSON(res)

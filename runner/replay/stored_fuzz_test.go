@@ -16,7 +16,8 @@ import (
 // references produce an error or a message.
 func FuzzWhole(f *testing.F) {
 	f.Add("output", "text", 1, []byte(`{"blobs":{"output":{"hash":"x","size":5,"at":-1,"length":9}},"output":""}`))
-	f.Add("\x00\xff<&>\u2028", `{"blobs":{}}`, 40_000, []byte(`{"blobs":{"attempts":[null,{"transcript":{}}]},"attempts":[{},{"transcript":null}]}`))
+	f.Add("\x00\xff<&>\u2028", `{"blobs":{}}`, 40_000,
+		[]byte(`{"blobs":{"attempts":[null,{"transcript":{}}]},"attempts":[{},{"transcript":null}]}`))
 	f.Add("", "", 0, []byte(`{"blobs":null,"a":1}`))
 	w, err := journal.NewStore(f.TempDir()).Create("r", []byte("{}"))
 	require.NoError(f, err)

@@ -17,17 +17,36 @@ import (
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 	measure := func(mean float64) *record.Measure {
-		return &record.Measure{Spread: record.Spread{Distribution: record.Distribution{N: 3, Mean: mean, Median: mean - 2}, P90: mean + 20, P95: mean + 40}, MeanInterval: &record.Interval{Low: mean - 1, High: mean + 1}}
+		return &record.Measure{
+			Spread:       record.Spread{Distribution: record.Distribution{N: 3, Mean: mean, Median: mean - 2}, P90: mean + 20, P95: mean + 40},
+			MeanInterval: &record.Interval{Low: mean - 1, High: mean + 1},
+		}
 	}
 	c := reporttest.CannedRun()
 	cell := &record.Cell{Name: "m-1,context_tokens=5000", Model: "m-1", Params: map[string]any{"context_tokens": 5000}}
 	other := &record.Cell{Name: "m-1,context_tokens=0,top_p=1", Model: "m-1", Params: map[string]any{"context_tokens": 0, "top_p": 1}}
-	c.Rec.Benchmark = &record.BenchmarkRef{Tiers: []int{5000, 0, 9000}, Skipped: []record.SkippedCell{{Cell: &record.Cell{Name: "m-`\x1b[31m"}, Reason: "too long"}}}
+	c.Rec.Benchmark = &record.BenchmarkRef{
+		Tiers:   []int{5000, 0, 9000},
+		Skipped: []record.SkippedCell{{Cell: &record.Cell{Name: "m-`\x1b[31m"}, Reason: "too long"}},
+	}
 	c.Now.Summary.Groups = []record.GroupResult{
 		{Group: cell.Name, CellResult: &record.CellResult{Cell: cell, Benchmark: &record.BenchmarkResult{
-			Trials: 3, FirstTokenMS: measure(210), TotalMS: measure(1500), TokensPerSecond: measure(110.5), InputTokens: measure(5010), OutputTokens: measure(60), CostUSD: measure(0.0129), Note: "not answered and not measured: 2 of 3 trials of long",
+			Trials: 3, FirstTokenMS: measure(210), TotalMS: measure(1500), TokensPerSecond: measure(110.5),
+			InputTokens: measure(5010), OutputTokens: measure(60), CostUSD: measure(0.0129),
+			Note: "not answered and not measured: 2 of 3 trials of long",
 		}}},
-		{Group: other.Name, CellResult: &record.CellResult{Cell: other, Benchmark: &record.BenchmarkResult{Trials: 1, FirstTokenMS: &record.Measure{Spread: record.Spread{Distribution: record.Distribution{N: 1, Mean: 12345, Median: 12345}, P90: 12345, P95: 12345}}}}},
+		{
+			Group: other.Name,
+			CellResult: &record.CellResult{
+				Cell: other,
+				Benchmark: &record.BenchmarkResult{
+					Trials: 1,
+					FirstTokenMS: &record.Measure{
+						Spread: record.Spread{Distribution: record.Distribution{N: 1, Mean: 12345, Median: 12345}, P90: 12345, P95: 12345},
+					},
+				},
+			},
+		},
 		{Group: "none", CellResult: &record.CellResult{Cell: &record.Cell{Name: "none"}}},
 	}
 	r, err := report.Of(c)

@@ -24,11 +24,14 @@ func besideExample() (*Report, *record.Summary) {
 	add("should_trigger#1", record.RoleTrigger)
 	r := New(rec)
 	for i, res := range []*record.Task{
-		reporttest.NewTask(record.Failed, reporttest.Counts(0, 2, 0, 0, 0, 0), 0, 9, record.Reason{Verdict: record.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
+		reporttest.NewTask(record.Failed, reporttest.Counts(0, 2, 0, 0, 0, 0), 0, 9,
+			record.Reason{Verdict: record.Failed, Grader: "says", Message: "not for the table", Trials: 2}),
 		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 9),
-		reporttest.NewTask(record.Passed, reporttest.Counts(1, 0, 1, 0, 0, 0), 1, 9, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
+		reporttest.NewTask(record.Passed, reporttest.Counts(1, 0, 1, 0, 0, 0), 1, 9,
+			record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
 		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 0, 0, 0, 0), 1, 9),
-		reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 9, record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
+		reporttest.NewTask(record.Failed, reporttest.Counts(1, 1, 0, 0, 0, 0), 0.5, 9,
+			record.Reason{Verdict: record.Failed, Grader: "_should_trigger", Message: "nor this", Trials: 1}),
 	} {
 		r.Tasks[i].Result = res
 	}
@@ -44,7 +47,10 @@ func besideExample() (*Report, *record.Summary) {
 			PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5, Interval: &record.Interval{Low: -0.004, High: 1}},
 			Score:    &record.Gain{With: 1, Without: 0.75, Gain: 0.25, Interval: &record.Interval{Low: 0, High: 0.5}},
 			Tasks: []record.TaskBaseline{
-				{ID: "a", With: 2, Without: 2, PassRate: &record.Gain{With: 1, Without: 0, Gain: 1}, Score: &record.Gain{With: 1, Without: 0.5, Gain: 0.5}},
+				{
+					ID: "a", With: 2, Without: 2, PassRate: &record.Gain{With: 1, Without: 0, Gain: 1},
+					Score: &record.Gain{With: 1, Without: 0.5, Gain: 0.5},
+				},
 				{ID: "b", With: 2, Without: 1, PassRate: &record.Gain{With: 1, Without: 1, Gain: 0}, Score: &record.Gain{With: 1, Without: 1, Gain: 0}},
 				{ID: "c\x1b[2J", With: 2},
 			},
@@ -53,7 +59,9 @@ func besideExample() (*Report, *record.Summary) {
 			Skill: "explainer", Prompts: 6, Measured: true, Errors: 2, Timeouts: 1,
 			Accuracy: reporttest.Share(0.75), AccuracyInterval: &record.Interval{Low: 0.3, High: 0.95}, Recall: reporttest.Share(0.5),
 			Results: []record.TriggerPrompt{
-				prompt("should_trigger#1", "What does this\ndo, \x1b[31mplease\x1b[0m, and why does it do so in such a roundabout way?", record.Failed, 1, 2, 0, 0),
+				prompt("should_trigger#1",
+					"What does this\ndo, \x1b[31mplease\x1b[0m, and why does it do so in such a roundabout way?",
+					record.Failed, 1, 2, 0, 0),
 				prompt("should_trigger#2", "Explain this.", record.Passed, 2, 2, 0, 0),
 				prompt("should_trigger#3", "Explain that.", record.Errored, 0, 0, 2, 0),
 				prompt("should_not_trigger#1", "Sort this.", record.TimedOut, 0, 1, 0, 1),
@@ -109,5 +117,7 @@ func TestReportOfTriggersAlone(t *testing.T) {
 	}
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, Options{}))
-	require.Equal(t, "Trigger tests: 1 of 1 prompt right\n  accuracy 100 %, precision –, recall –, F1 –\n\nNo task of the suite was run; 0 ms\n", b.String())
+	require.Equal(t, "Trigger tests: 1 of 1 prompt right\n  accuracy 100 %, precision –, recall –, F1 –\n\nNo task "+
+		"of the suite was run; 0 ms\n",
+		b.String())
 }

@@ -23,7 +23,10 @@ func ofCells(names ...string) *report.Report {
 			if task != "create-http-function" {
 				continue
 			}
-			counts := record.TrialCounts{Counts: record.Counts{Total: 10, Passed: 10}, Rate: record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.72, High: 1}}}
+			counts := record.TrialCounts{
+				Counts: record.Counts{Total: 10, Passed: 10},
+				Rate:   record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.72, High: 1}},
+			}
 			cell := &record.CellResult{Cell: ref.Cell, Tasks: record.Counts{Total: 2, Passed: 2}, DurationMS: &took}
 			if i > 0 {
 				cell.Usage = &record.Usage{InputTokens: 1000, OutputTokens: 234, CostUSD: 0.0123}
@@ -34,7 +37,13 @@ func ofCells(names ...string) *report.Report {
 	}
 	r := report.New(rec)
 	for i := range r.Tasks {
-		r.Tasks[i].Result = &record.Task{Verdict: record.Passed, Trials: record.TrialCounts{Counts: record.Counts{Total: 5, Passed: 5}, Rate: record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.57, High: 1}}}}
+		r.Tasks[i].Result = &record.Task{
+			Verdict: record.Passed,
+			Trials: record.TrialCounts{
+				Counts: record.Counts{Total: 5, Passed: 5},
+				Rate:   record.Rate{PassRate: &one, PassRateInterval: &record.Interval{Low: 0.57, High: 1}},
+			},
+		}
 	}
 	n := len(r.Tasks)
 	rep.Counts, rep.Trials.Counts = record.Counts{Total: n, Passed: n}, record.Counts{Total: 5 * n, Passed: 5 * n}
@@ -124,20 +133,32 @@ func TestTune(t *testing.T) {
 	}
 	require.Empty(t, show(nil))
 	require.Equal(t, ": b", show(&record.TuneResult{Best: "b"}))
-	require.Equal(t, ": b Possibly as good (not separated by these trials): a; c", show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
+	require.Equal(t, ": b Possibly as good (not separated by these trials): a; c",
+		show(&record.TuneResult{Best: "b", Rivals: []string{"a", "c"}}))
 	require.Equal(t, ": b too many cells", show(&record.TuneResult{Best: "b", Note: "too many cells"}))
-	estimate := &record.TuneScore{Value: 0.842, Interval: record.Interval{Low: 0.701, High: 0.949}, Observed: 0.911, Basis: record.BasisShrunk, Cells: 12}
-	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, shrunk because it is the best of 12 cells; its trials score 0.91, and no fresh trials confirm it",
+	estimate := &record.TuneScore{
+		Value: 0.842, Interval: record.Interval{Low: 0.701, High: 0.949}, Observed: 0.911,
+		Basis: record.BasisShrunk, Cells: 12,
+	}
+	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, shrunk because it is the best of 12 cells; its "+
+		"trials score 0.91, and no fresh trials confirm it",
 		show(&record.TuneResult{Best: "b", Score: estimate}))
 	estimate.Basis = record.BasisMeasured
-	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, measured: there was only one cell to choose from", show(&record.TuneResult{Best: "b", Score: estimate}))
-	r.Summary.Common = &record.CommonTasks{Tasks: 3, LeftOut: []record.LeftOutTask{{Task: "hard", Cells: []string{"a", "c", "d"}, CellCount: 5, Why: "ended in error"}}, Unscored: []string{"e"}}
-	require.Equal(t, ": b Ranked by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in error in a, c, d and 2 more) "+
+	require.Equal(t, ": b Score 0.84, 95 % interval 0.70–0.95, measured: there was only one cell to choose from",
+		show(&record.TuneResult{Best: "b", Score: estimate}))
+	r.Summary.Common = &record.CommonTasks{
+		Tasks:    3,
+		LeftOut:  []record.LeftOutTask{{Task: "hard", Cells: []string{"a", "c", "d"}, CellCount: 5, Why: "ended in error"}},
+		Unscored: []string{"e"},
+	}
+	require.Equal(t, ": b Ranked by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in "+
+		"error in a, c, d and 2 more) "+
 		"Cells without any score, which are not compared: e", show(&record.TuneResult{Best: "b"}))
 	r.Summary.Tune = nil
 	var text strings.Builder
 	require.NoError(t, r.Write(&text, report.Options{}))
-	require.Contains(t, text.String(), "Cells can be compared only by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in error")
+	require.Contains(t, text.String(),
+		"Cells can be compared only by the tasks with a score in every cell: 3 of 4 tasks. Left out: hard (ended in error")
 	r.Summary.Common = nil
 	many := strings.Split(strings.Repeat("x ", 10), " ")[:10]
 	require.Contains(t, show(&record.TuneResult{Best: "b", Rivals: many}), "x; x and 2 more")
@@ -148,7 +169,10 @@ func TestTunedPrompt(t *testing.T) {
 	t.Parallel()
 	r := ofCells("given", "proposed")
 	r.Summary.Groups[1].Cell.Generation, r.Summary.Groups[1].Cell.Proposal = 2, 1
-	prompts := []record.Prompt{{Generation: 1, Number: 1, Text: "other"}, {Generation: 2, Number: 1, Text: "Use tools.\x1b[2J\n\n" + strings.Repeat("Be brief.\n", 40)}}
+	prompts := []record.Prompt{
+		{Generation: 1, Number: 1, Text: "other"},
+		{Generation: 2, Number: 1, Text: "Use tools.\x1b[2J\n\n" + strings.Repeat("Be brief.\n", 40)},
+	}
 	r.Summary.Tune = &record.TuneResult{Best: "proposed", Prompts: prompts}
 	var b strings.Builder
 	require.NoError(t, r.Write(&b, report.Options{Width: 80}))

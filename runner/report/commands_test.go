@@ -26,7 +26,10 @@ func TestAttackNoFindingIsACommandOfCI(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("a ##[add-mask]b ###[x: 1\n::error::x: 1\n"), 0o644))
 	var ds decode.Diagnostics
 	for line := range 2 {
-		ds = append(ds, decode.Diagnostic{File: path, Line: line + 1, Column: 3, Severity: decode.Error, Code: decode.CodeSyntax, Message: reporttest.Attack, Suggestion: reporttest.Attack})
+		ds = append(ds, decode.Diagnostic{
+			File: path, Line: line + 1, Column: 3, Severity: decode.Error, Code: decode.CodeSyntax,
+			Message: reporttest.Attack, Suggestion: reporttest.Attack,
+		})
 	}
 	ds = append(ds, decode.Diagnostic{File: "::error::x", Message: "x"})
 	var b bytes.Buffer

@@ -27,29 +27,49 @@ func exampleComparison() *compare.Comparison {
 	}
 	run := func(name string) compare.ComparedRun {
 		return compare.ComparedRun{
-			Name: name, RunID: name, Status: record.StatusCompleted, Suite: record.SuiteRef{Name: "demo | *suite*"}, Executor: "openai", Model: "gpt-4o",
-			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: reporttest.Counts(4, 1, 0, 0, 0, 0), Trials: reporttest.Counts(40, 10, 2, 0, 0, 0),
+			Name: name, RunID: name, Status: record.StatusCompleted, Suite: record.SuiteRef{Name: "demo | *suite*"},
+			Executor: "openai", Model: "gpt-4o",
+			StartedAt: time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local), Tasks: reporttest.Counts(4, 1, 0, 0, 0, 0),
+			Trials: reporttest.Counts(40, 10, 2, 0, 0, 0),
 		}
 	}
-	c := &compare.Comparison{Confidence: 0.95, Margin: 0.1, Runs: []compare.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")}}
+	c := &compare.Comparison{
+		Confidence: 0.95, Margin: 0.1,
+		Runs: []compare.ComparedRun{run("20261120-101500-abc"), run("20261121-101500-def")},
+	}
 	c.Runs[0].File = "base`line.jsonl"
 	c.Comparisons = []compare.RunComparison{{
-		Run: "20261121-101500-def", Outcome: compare.OutcomeWorse, P: 0.012, Compared: 7, ClassCounts: record.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
-		PassRate: pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: compare.Verdicts{Lost: 2, Won: 1, P: 1},
+		Run: "20261121-101500-def", Outcome: compare.OutcomeWorse, P: 0.012, Compared: 7,
+		ClassCounts: record.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
+		PassRate:    pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: compare.Verdicts{Lost: 2, Won: 1, P: 1},
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
-		Tools:       &compare.ToolContrasts{Selection: record.Contrast{Reference: 0.5, Run: 1, Difference: 0.5}, Overall: record.Contrast{Reference: 0.75, Run: 0.7, Difference: -0.05}},
+		Tools: &compare.ToolContrasts{
+			Selection: record.Contrast{Reference: 0.5, Run: 1, Difference: 0.5},
+			Overall:   record.Contrast{Reference: 0.75, Run: 0.7, Difference: -0.05},
+		},
 		Differences: []compare.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
-		Notes:       []compare.ComparisonNote{{Run: "20261121-101500-def", Text: "is still running: only its ended tasks are compared"}, {Text: "baselines and trigger tests are not compared"}},
+		Notes: []compare.ComparisonNote{
+			{Run: "20261121-101500-def", Text: "is still running: only its ended tasks are compared"},
+			{Text: "baselines and trigger tests are not compared"},
+		},
 		Tasks: []compare.TaskComparison{
 			{ID: "same", Class: record.Unchanged, Equal: true, PassRate: contrast(1, 1), P: 1},
 			{ID: "better", Class: record.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
-			{ID: "who|knows\x1b[31m", Class: record.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6, Needed: &compare.Needed{Trials: 120, More: 110}, Changed: compare.ChangedGraders},
+			{
+				ID: "who|knows\x1b[31m", Class: record.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6,
+				Needed: &compare.Needed{Trials: 120, More: 110}, Changed: compare.ChangedGraders,
+			},
 			{ID: "worse", Class: record.Regressed, By: "passRate", PassRate: contrast(1, 0.2), Score: pointer(contrast(1, 0.3)), P: 0.02},
-			{ID: "never-known", Class: record.Undecided, PassRate: contrast(0.5, 0.5), P: 1, Needed: &compare.Needed{}, Changed: compare.ChangedExecution},
+			{
+				ID: "never-known", Class: record.Undecided, PassRate: contrast(0.5, 0.5), P: 1,
+				Needed: &compare.Needed{}, Changed: compare.ChangedExecution,
+			},
 			{ID: "scored", Class: record.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
 			{ID: "same-too", Class: record.Unchanged, PassRate: contrast(1, 1), P: 1},
 		},
-		Uncounted:     []compare.UncountedTask{{ID: "offline", Reference: reporttest.Counts(3, 0, 0, 0, 0, 0), Run: reporttest.Counts(0, 0, 3, 0, 0, 0)}},
+		Uncounted: []compare.UncountedTask{
+			{ID: "offline", Reference: reporttest.Counts(3, 0, 0, 0, 0, 0), Run: reporttest.Counts(0, 0, 3, 0, 0, 0)},
+		},
 		OnlyReference: []string{"gone"}, OnlyRun: []string{"fresh", "freshest"},
 	}}
 	return c
@@ -102,7 +122,10 @@ func TestComparisonIsBounded(t *testing.T) {
 
 func TestComparisonOfNothing(t *testing.T) {
 	t.Parallel()
-	c := &compare.Comparison{Runs: []compare.ComparedRun{{Name: "a"}, {Name: "b"}}, Comparisons: []compare.RunComparison{{Run: "b", Outcome: compare.OutcomeUndecided, P: 1}}}
+	c := &compare.Comparison{
+		Runs:        []compare.ComparedRun{{Name: "a"}, {Name: "b"}},
+		Comparisons: []compare.RunComparison{{Run: "b", Outcome: compare.OutcomeUndecided, P: 1}},
+	}
 	var text strings.Builder
 	require.NoError(t, Comparison(&text, c, Options{}))
 	require.Contains(t, text.String(), "0 undecided of 0 tasks, each by itself\n")

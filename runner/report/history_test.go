@@ -26,7 +26,8 @@ func TestHistoryGolden(t *testing.T) {
 	}
 	h.Tasks = []history.TaskHistory{
 		{
-			ID: "flaky\x1b[2J", Counted: 20, Passed: 13, Flakiness: reporttest.Share(0.35), FlakinessInterval: &record.Interval{Low: 0.153, High: 0.5},
+			ID: "flaky\x1b[2J", Counted: 20, Passed: 13, Flakiness: reporttest.Share(0.35),
+			FlakinessInterval: &record.Interval{Low: 0.153, High: 0.5},
 			Runs: []*history.TaskInRun{
 				nil, in(record.Passed, 3, 0), in(record.Failed, 0, 3), in(record.Failed, 1, 2), in(record.Errored, 0, 0),
 				in(record.NeedsReview, 0, 0), in("", 0, 0), in(record.TimedOut, 0, 0), in(record.Passed, 2, 1),
@@ -34,12 +35,18 @@ func TestHistoryGolden(t *testing.T) {
 			Flips: []history.Flip{
 				{From: "2026112B", Run: "2026112C", Was: record.Passed, Verdict: record.Failed, Cause: history.CauseAgent},
 				{Run: "2026112D", Was: record.Passed, Verdict: record.Failed, Cause: history.CauseJudge, Detail: "tone"},
-				{From: "2026112D", Run: "2026112E", Was: record.Failed, Verdict: record.Errored, Cause: history.CauseInfrastructure, Detail: "no\nnetwork"},
+				{
+					From: "2026112D", Run: "2026112E", Was: record.Failed, Verdict: record.Errored,
+					Cause: history.CauseInfrastructure, Detail: "no\nnetwork",
+				},
 				{Run: "2026112I", Was: record.Passed, Verdict: record.Failed, Cause: history.CauseAgent},
 			},
 			Causes: map[history.Cause]int{history.CauseJudge: 1, history.CauseAgent: 2, history.CauseInfrastructure: 1},
 		},
-		{ID: "steady", Counted: 27, Passed: 27, Flakiness: reporttest.Share(0), FlakinessInterval: &record.Interval{High: 0.12}, Runs: []*history.TaskInRun{in(record.Passed, 3, 0)}},
+		{
+			ID: "steady", Counted: 27, Passed: 27, Flakiness: reporttest.Share(0),
+			FlakinessInterval: &record.Interval{High: 0.12}, Runs: []*history.TaskInRun{in(record.Passed, 3, 0)},
+		},
 		{ID: "never", Runs: []*history.TaskInRun{in(record.Errored, 0, 0)}},
 	}
 	var text strings.Builder

@@ -17,17 +17,26 @@ import (
 // judgedRun returns the report of a run of the kind judge with every part that can occur.
 func judgedRun() *report.Report {
 	rate, overall := 0.75, 82.0
-	rec := &record.Run{RunID: "20260102-030405.000-abcdefghij", Suite: record.SuiteRef{Name: "answers", Kind: eval.Judge}, Tasks: []record.TaskRef{{ID: "a[m-1]", Task: "a"}, {ID: "a[m-2]", Task: "a"}}}
+	rec := &record.Run{
+		RunID: "20260102-030405.000-abcdefghij", Suite: record.SuiteRef{Name: "answers", Kind: eval.Judge},
+		Tasks: []record.TaskRef{{ID: "a[m-1]", Task: "a"}, {ID: "a[m-2]", Task: "a"}},
+	}
 	r := report.New(rec)
 	r.Status = record.StatusCompleted
 	r.Summary = &record.Summary{Judged: &record.JudgeResult{
 		Cases: 5, Judged: 4, Quality: [5]int{1, 0, 0, 1, 2}, Missing: 1, LeftOut: 2,
 		Comparisons: []record.PairResult{{ModelA: "m-1", ModelB: "m-2", Wins: 1, Ties: 1, WinRate: &rate, WinRateInterval: &record.Interval{Low: 0.211, High: 0.958}, Cases: []*record.CaseComparison{
-			{Num: 1, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 1, Winner: record.WinnerA, Confidence: 1, Reasoning: "it is `complete`"},
+			{
+				Num: 1, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 1,
+				Winner: record.WinnerA, Confidence: 1, Reasoning: "it is `complete`",
+			},
 			{Num: 2, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 2, Winner: record.Tie},
 			{Num: 3, ModelA: "m-1", ModelB: "m-2", TaskA: "a[m-1]", TaskB: "a[m-2]", TrialNum: 3, Error: "unreachable"},
 		}}},
-		Report: &record.JudgeReport{OverallScore: &overall, OverallGrade: "B+", Strengths: []string{"Complete\x1b[31m answers."}, Weaknesses: []string{"<b>Rude</b>."}, Stale: true, Judge: "j"},
+		Report: &record.JudgeReport{
+			OverallScore: &overall, OverallGrade: "B+", Strengths: []string{"Complete\x1b[31m answers."},
+			Weaknesses: []string{"<b>Rude</b>."}, Stale: true, Judge: "j",
+		},
 	}}
 	return r
 }
@@ -57,7 +66,10 @@ func TestJudgedText(t *testing.T) {
 func TestJudgedLeavesOut(t *testing.T) {
 	t.Parallel()
 	r := judgedRun()
-	r.Summary.Common = &record.CommonTasks{Tasks: 2, LeftOut: []record.LeftOutTask{{Task: "hard", Cells: []string{"m-2"}, CellCount: 1, Why: "ended in error"}}}
+	r.Summary.Common = &record.CommonTasks{
+		Tasks:   2,
+		LeftOut: []record.LeftOutTask{{Task: "hard", Cells: []string{"m-2"}, CellCount: 1, Why: "ended in error"}},
+	}
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, report.Options{Width: 100}))
 	require.Contains(t, b.String(), "The grade is that of 2 of 3 tasks. Left out: hard (ended in error in m-2)\n")

@@ -156,7 +156,8 @@ func TestJUnitGolden(t *testing.T) {
 	doc = reporttest.Written(t, WriteJUnit, c)
 	junitOf(t, doc)
 	require.Contains(t, doc, `<testcase classname="demo &amp; co.run" name="run" time="0.000">`)
-	require.Contains(t, doc, `<error type="error" message="the run did not complete: its status is failed">executor acp: no such program</error>`)
+	require.Contains(t, doc, `<error type="error" message="the run did not complete: its status is `+
+		`failed">executor acp: no such program</error>`)
 }
 
 // xmllint has a parser of its own.

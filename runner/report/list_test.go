@@ -98,7 +98,10 @@ func TestTableFits(t *testing.T) {
 func TestLongNamesHaveOwnLines(t *testing.T) {
 	t.Parallel()
 	head := row{[]string{"Task", "Verdict", "Trials"}, make([]colour, 3)}
-	rows := []row{head, {[]string{"a-task-with-a-very-long-name-indeed", "failed", "1/2"}, make([]colour, 3)}, {[]string{"short", "passed", "2/2"}, make([]colour, 3)}}
+	rows := []row{
+		head, {[]string{"a-task-with-a-very-long-name-indeed", "failed", "1/2"}, make([]colour, 3)},
+		{[]string{"short", "passed", "2/2"}, make([]colour, 3)},
+	}
 	var b strings.Builder
 	writeTable(&b, rows, Options{Width: 40})
 	require.Equal(t, `Task                     Verdict  Trials

@@ -128,11 +128,17 @@ func findSpan(line string) (before, code, after string, ok bool) {
 // A summary of many tasks contains as many as fit, each of them complete.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &reporttest.Canned{Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}}, Now: record.Progress{Status: record.StatusCompleted, Summary: reporttest.Summary()}}
+	c := &reporttest.Canned{
+		Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "many"}},
+		Now: record.Progress{Status: record.StatusCompleted, Summary: reporttest.Summary()},
+	}
 	for i := range 600 {
 		v, g := record.Passed, record.Grade{Name: "g", Type: "text", Weight: 1, Score: 1, Passed: true}
 		if i%2 == 0 {
-			v, g = record.Failed, record.Grade{Name: "g", Type: "text", Weight: 1, Feedback: strings.Repeat(fmt.Sprintf("line of task %d ```\n", i), 300)}
+			v, g = record.Failed, record.Grade{
+				Name: "g", Type: "text", Weight: 1,
+				Feedback: strings.Repeat(fmt.Sprintf("line of task %d ```\n", i), 300),
+			}
 		}
 		c.AddTask(fmt.Sprintf("task-%04d", i), record.RoleTask, v, c.Graded(v, g))
 	}
@@ -156,7 +162,8 @@ func TestMarkdownIsBounded(t *testing.T) {
 func TestCodeCell(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"a": "`a`", "a|b": "`a\\|b`", "`": "`` ` ``", "a``b": "```a``b```", "": "–", "  ": "–", " a ": "`  a  `", "x\ny": "`x y`", "\x1b": "`\\x1b`",
+		"a": "`a`", "a|b": "`a\\|b`", "`": "`` ` ``", "a``b": "```a``b```", "": "–", "  ": "–", " a ": "`  a  `",
+		"x\ny": "`x y`", "\x1b": "`\\x1b`",
 	} {
 		require.Equal(t, want, codeCell(in), "%q", in)
 	}

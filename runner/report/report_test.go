@@ -19,13 +19,25 @@ func example() *Report {
 	results := []*record.Task{
 		reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12),
 		reporttest.NewTask(record.Failed, reporttest.Counts(2, 1, 0, 0, 0, 0), 0.83, 1500,
-			record.Reason{Verdict: record.Failed, Grader: "has_tests", Message: "no test file\nexpected one of\n  a_test.go\n  b_test.go\n\n  c_test.go\n  d_test.go\n  e_test.go\n", Trials: 1},
-			record.Reason{Verdict: record.Failed, Grader: "tone", Message: "\x1b[31mrude\x1b[0m words that continue for much longer than a narrow terminal is wide, so that they are wrapped", Trials: 1}),
-		reporttest.NewTask(record.Errored, reporttest.Counts(0, 0, 3, 0, 0, 0), 0, 0, record.Reason{Verdict: record.Errored, Message: "python3: not found on PATH", Trials: 3}),
-		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 1, 0, 0, 0), 1, 61000, record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
-		reporttest.NewTask(record.TimedOut, reporttest.Counts(0, 0, 0, 3, 0, 0), 0, 300000, record.Reason{Verdict: record.TimedOut, Message: "the trial's time is up", Trials: 3}),
+			record.Reason{
+				Verdict: record.Failed, Grader: "has_tests",
+				Message: "no test file\nexpected one of\n  a_test.go\n  b_test.go\n\n  c_test.go\n  d_test.go\n  e_test.go\n",
+				Trials:  1,
+			},
+			record.Reason{
+				Verdict: record.Failed, Grader: "tone",
+				Message: "\x1b[31mrude\x1b[0m words that continue for much longer than a narrow terminal is wide, so that they are wrapped",
+				Trials:  1,
+			}),
+		reporttest.NewTask(record.Errored, reporttest.Counts(0, 0, 3, 0, 0, 0), 0, 0,
+			record.Reason{Verdict: record.Errored, Message: "python3: not found on PATH", Trials: 3}),
+		reporttest.NewTask(record.Passed, reporttest.Counts(2, 0, 1, 0, 0, 0), 1, 61000,
+			record.Reason{Verdict: record.Errored, Message: "connection refused", Trials: 1}),
+		reporttest.NewTask(record.TimedOut, reporttest.Counts(0, 0, 0, 3, 0, 0), 0, 300000,
+			record.Reason{Verdict: record.TimedOut, Message: "the trial's time is up", Trials: 3}),
 		reporttest.NewTask(record.Skipped, reporttest.Counts(0, 0, 0, 0, 0, 3), 0, 0),
-		reporttest.NewTask(record.Cancelled, reporttest.Counts(1, 0, 0, 0, 2, 0), 1, 9, record.Reason{Verdict: record.Cancelled, Message: "not started: the run was cancelled", Trials: 2}),
+		reporttest.NewTask(record.Cancelled, reporttest.Counts(1, 0, 0, 0, 2, 0), 1, 9,
+			record.Reason{Verdict: record.Cancelled, Message: "not started: the run was cancelled", Trials: 2}),
 		nil,
 	}
 	ids := []string{"ok", "flaky-and-failed", "漢字-wide", "part-error", "too-slow", "left-out", "cut\x07short", "still-running"}
@@ -88,7 +100,8 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  1.2 s  flaky", Line(e, Options{}))
 	e.Task.DurationMS = stats.SpreadOf([]float64{1000, 2000})
 	require.Equal(t, "failed     2/5  a  trials 1/2  score 0.50  median 1.5 s  flaky", Line(e, Options{}), "not the sum of all trials")
-	require.Equal(t, "\x1b[31mfailed   \x1b[0m  2/5  a", Line(&record.Event{TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed}, Options{Color: true}))
+	require.Equal(t, "\x1b[31mfailed   \x1b[0m  2/5  a",
+		Line(&record.Event{TaskID: "a", TaskNum: 2, TotalTasks: 5, Verdict: record.Failed}, Options{Color: true}))
 }
 
 // The report of an interrupted and regraded run once ignored everything that had not ended, and

@@ -19,7 +19,10 @@ func TestReportOfWhatWaits(t *testing.T) {
 	summary := &record.Summary{
 		Counts: record.Counts{Total: 2, Passed: 1, NeedsReview: 1}, Trials: record.TrialCounts{Counts: waits},
 		Calibrations: []record.CalibrationResult{
-			{Grader: "quality", Pending: 2, Agreement: record.Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: &kappa}},
+			{
+				Grader: "quality", Pending: 2,
+				Agreement: record.Agreement{N: 50, MeanDifference: 0.1, MeanAbsoluteDifference: 0.3, Agreed: 0.7, Kappa: &kappa},
+			},
 			{Grader: "st\x1byle", Pending: 1},
 		},
 	}

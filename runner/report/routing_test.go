@@ -34,9 +34,17 @@ func TestRouting(t *testing.T) {
 	c.Now.Summary.Routing = &record.RoutingResult{
 		Tasks: 2, Trials: 6, Errors: 1, Timeouts: 2, Rerouted: 1, Accuracy: half, AccuracyInterval: &record.Interval{Low: 0.1, High: 0.9},
 		ClientMatches: record.ClientMatches{TruePositives: 2.0 / 3, FalsePositives: 1, FalseNegatives: 1.0 / 3, Precision: half, Recall: third},
-		Clients:       []record.ClientResult{{Client: "a|`\x1b[31m", ClientMatches: record.ClientMatches{TruePositives: 2.0 / 3, FalseNegatives: 1.0 / 3, Precision: half}}},
-		Confusion:     []record.ConfusionCell{{Expected: []string{"a"}, Took: []string{}, Weight: 1.0 / 3, Trials: 1}, {Expected: []string{"a"}, Took: []string{"a"}, Weight: 1}, {Expected: []string{}, Took: []string{"a", "b"}, Weight: 0.001}},
-		Misroutes:     []record.Misroute{{TaskID: "x", TrialNum: 3, Expected: []string{"a"}, Took: []string{}, Rejected: []string{"b"}, Reason: "<b>\x1b[31m\nsecond"}},
+		Clients: []record.ClientResult{
+			{Client: "a|`\x1b[31m", ClientMatches: record.ClientMatches{TruePositives: 2.0 / 3, FalseNegatives: 1.0 / 3, Precision: half}},
+		},
+		Confusion: []record.ConfusionCell{
+			{Expected: []string{"a"}, Took: []string{}, Weight: 1.0 / 3, Trials: 1},
+			{Expected: []string{"a"}, Took: []string{"a"}, Weight: 1},
+			{Expected: []string{}, Took: []string{"a", "b"}, Weight: 0.001},
+		},
+		Misroutes: []record.Misroute{
+			{TaskID: "x", TrialNum: 3, Expected: []string{"a"}, Took: []string{}, Rejected: []string{"b"}, Reason: "<b>\x1b[31m\nsecond"},
+		},
 	}
 	want := `over 2 tasks: accuracy 50 % (10–90 %), 1 trial rerouted, 1 trial in error, 2 trials timed out
 Client       Expected  Took  Right  Precision  Recall  F1

@@ -105,18 +105,46 @@ func TestFlights(t *testing.T) {
 	}{
 		{"taken at once", "x", clients("a", "b"), first(1), map[string]string{"a": ack}, []string{"taken", "a acknowledged"}, 0},
 		{"a notification first", "x", clients("a", "b"), first(1), map[string]string{"a": note}, []string{"taken", "a notified"}, 0},
-		{"rejected, then taken", "x", clients("a", "b"), first(1), map[string]string{"a": no, "b": ack}, []string{"taken", "a rejected", "b acknowledged"}, 0},
-		{"at most three times", "x", clients("a", "b", "c", "d", "e"), first(1), map[string]string{"a": no, "b": no, "c": no, "d": no, "e": ack}, []string{"refused", "a rejected", "b rejected", "c rejected", "d rejected"}, 0},
-		{"nobody left", "x", clients("a", "b"), first(1), map[string]string{"a": no, "b": no}, []string{"refused", "a rejected", "b rejected"}, 0},
-		{"no answer in time", "x", clients("a", "b"), first(1), map[string]string{"b": ack}, []string{"taken", "a rejected", "b acknowledged"}, 30 * time.Second},
-		{"no longer connected", "x", clients("absent", "b"), first(1), map[string]string{"b": ack}, []string{"taken", "absent rejected", "b acknowledged"}, 0},
-		{"several", "x", clients("a", "b", "c"), first(2), map[string]string{"a": ack, "b": ack}, []string{"taken", "a acknowledged", "b acknowledged"}, 0},
-		{"several, none after an acknowledgement", "x", clients("a", "b", "c"), first(2), map[string]string{"a": ack, "b": no}, []string{"taken", "a acknowledged", "b rejected"}, 0},
-		{"several, one is silent", "x", clients("a", "b", "c"), first(2), map[string]string{"a": ack}, []string{"taken", "a acknowledged", "b rejected"}, 30 * time.Second},
+		{
+			"rejected, then taken", "x", clients("a", "b"), first(1), map[string]string{"a": no, "b": ack},
+			[]string{"taken", "a rejected", "b acknowledged"}, 0,
+		},
+		{
+			"at most three times", "x", clients("a", "b", "c", "d", "e"), first(1),
+			map[string]string{"a": no, "b": no, "c": no, "d": no, "e": ack},
+			[]string{"refused", "a rejected", "b rejected", "c rejected", "d rejected"}, 0,
+		},
+		{
+			"nobody left", "x", clients("a", "b"), first(1), map[string]string{"a": no, "b": no},
+			[]string{"refused", "a rejected", "b rejected"}, 0,
+		},
+		{
+			"no answer in time", "x", clients("a", "b"), first(1), map[string]string{"b": ack},
+			[]string{"taken", "a rejected", "b acknowledged"}, 30 * time.Second,
+		},
+		{
+			"no longer connected", "x", clients("absent", "b"), first(1), map[string]string{"b": ack},
+			[]string{"taken", "absent rejected", "b acknowledged"}, 0,
+		},
+		{
+			"several", "x", clients("a", "b", "c"), first(2), map[string]string{"a": ack, "b": ack},
+			[]string{"taken", "a acknowledged", "b acknowledged"}, 0,
+		},
+		{
+			"several, none after an acknowledgement", "x", clients("a", "b", "c"), first(2),
+			map[string]string{"a": ack, "b": no}, []string{"taken", "a acknowledged", "b rejected"}, 0,
+		},
+		{
+			"several, one is silent", "x", clients("a", "b", "c"), first(2), map[string]string{"a": ack},
+			[]string{"taken", "a acknowledged", "b rejected"}, 30 * time.Second,
+		},
 		{"nobody is chosen", "x", clients("a"), first(0), nil, []string{"undelivered"}, 0},
 		{"no client is connected", "x", nil, first(1), nil, []string{"undelivered"}, 0},
 		{"direct", "B: x", clients("a", "b"), first(1), map[string]string{"b": ack}, []string{"taken", "b acknowledged"}, 0},
-		{"direct, rejected", "b: x", clients("a", "b"), first(1), map[string]string{"b": no, "a": ack}, []string{"taken", "b rejected", "a acknowledged"}, 0},
+		{
+			"direct, rejected", "b: x", clients("a", "b"), first(1), map[string]string{"b": no, "a": ack},
+			[]string{"taken", "b rejected", "a acknowledged"}, 0,
+		},
 		{"direct to nobody", "z: x", clients("a", "b"), first(1), map[string]string{"a": ack}, []string{"taken", "a acknowledged"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +169,8 @@ func TestDeliveries(t *testing.T) {
 	require.NoError(t, f.Run(t.Context()))
 	require.Equal(t, []string{"b: milk, eggs", "a: milk, eggs"}, p.got, "the text has no name of another client")
 	r := f.Routed()
-	require.Equal(t, []string{"prefix ", "model of 1, after 1 rejections"}, []string{r.Choices[0].By + " " + r.Choices[0].Reason, r.Choices[1].By + " " + r.Choices[1].Reason})
+	require.Equal(t, []string{"prefix ", "model of 1, after 1 rejections"},
+		[]string{r.Choices[0].By + " " + r.Choices[0].Reason, r.Choices[1].By + " " + r.Choices[1].Reason})
 	require.Equal(t, "b says no", r.Recipient("B").Reason)
 	require.Equal(t, "asked", p.kept[0].Status, "it is saved before it is delivered")
 }
@@ -252,9 +281,19 @@ func TestInterruptedFlights(t *testing.T) {
 	}{
 		{"nobody had it", routed("choosing", nil), []string{"taken", "a acknowledged"}, []string{"a: x"}},
 		{"one was asked", routed("asked", [][]string{{"a"}}, "a", waiting), []string{"taken", "a rejected", "b acknowledged"}, []string{"b: x"}},
-		{"one had rejected, the next was asked", routed("asked", [][]string{{"a"}, {"b"}}, "a", no, "b", waiting), []string{"taken", "a rejected", "b rejected", "c acknowledged"}, []string{"c: x"}},
-		{"all three times are used", routed("asked", [][]string{{"a"}, {"b"}, {"c"}, {"d"}}, "a", no, "b", no, "c", no, "d", waiting), []string{"refused", "a rejected", "b rejected", "c rejected", "d rejected"}, nil},
-		{"one has taken it, one was asked", routed("taken", [][]string{{"a", "b"}}, "a", ack, "b", waiting), []string{"taken", "a acknowledged", "b rejected"}, nil},
+		{
+			"one had rejected, the next was asked", routed("asked", [][]string{{"a"}, {"b"}}, "a", no, "b", waiting),
+			[]string{"taken", "a rejected", "b rejected", "c acknowledged"}, []string{"c: x"},
+		},
+		{
+			"all three times are used",
+			routed("asked", [][]string{{"a"}, {"b"}, {"c"}, {"d"}}, "a", no, "b", no, "c", no, "d", waiting),
+			[]string{"refused", "a rejected", "b rejected", "c rejected", "d rejected"}, nil,
+		},
+		{
+			"one has taken it, one was asked", routed("taken", [][]string{{"a", "b"}}, "a", ack, "b", waiting),
+			[]string{"taken", "a acknowledged", "b rejected"}, nil,
+		},
 		{"it was over", routed("taken", [][]string{{"a"}}, "a", ack), []string{"taken", "a acknowledged"}, nil},
 		{"it was refused", routed("refused", [][]string{{"a"}}, "a", no), []string{"refused", "a rejected"}, nil},
 	} {
@@ -293,7 +332,8 @@ func TestAnyAnswers(t *testing.T) {
 		n := rapid.IntRange(0, 7).Draw(t, "clients")
 		at := rapid.IntRange(0, 3).Draw(t, "at once")
 		names := []string{"a", "b", "c", "d", "e", "f", "g"}[:n]
-		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{routing.Acknowledged, routing.Rejected, routing.Notified, "left"}), n, n).Draw(t, "answers")
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{routing.Acknowledged, routing.Rejected, routing.Notified, "left"}), n, n).Draw(t,
+			"answers")
 		late := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "late")
 		var answering sync.WaitGroup
 		p := &post{clients: clients(names...)}

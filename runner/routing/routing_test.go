@@ -123,8 +123,14 @@ func TestModel(t *testing.T) {
 		{"asked twice", []string{`{"clients":["diary"]}`, `{"clients":["notebook"],"reason":"x"}`}, nil, []string{"notebook"}, "x", "", 20},
 		{"unusable", []string{`{"clients":["diary"]}`, ``}, nil, nil, "", "no usable answer, asked twice: route_message was not called", 20},
 		{"down", nil, nil, nil, "", "the model is down", 0},
-		{"down, then words", nil, routing.Words{}, []string{"notebook"}, "The model could not be asked, so words decided. Its description shares", "", 0},
-		{"unusable, then words", []string{`{}{`, `[]`}, routing.Words{}, []string{"notebook"}, "The model gave no usable answer, so words decided. Its", "", 20},
+		{
+			"down, then words", nil, routing.Words{}, []string{"notebook"},
+			"The model could not be asked, so words decided. Its description shares", "", 0,
+		},
+		{
+			"unusable, then words", []string{`{}{`, `[]`}, routing.Words{}, []string{"notebook"},
+			"The model gave no usable answer, so words decided. Its", "", 20,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +160,10 @@ func TestModelFailed(t *testing.T) {
 		Redact: func(s string) string { return strings.ReplaceAll(s, "1234", "…") },
 		Failed: func(s string) { why = append(why, s) },
 	}
-	for _, want := range []string{"The model gave no usable answer, so words decided. No word of", "The model could not be asked, so words decided. No word of"} {
+	for _, want := range []string{
+		"The model gave no usable answer, so words decided. No word of",
+		"The model could not be asked, so words decided. No word of",
+	} {
 		choice, err := m.Choose(t.Context(), &routing.Question{Text: "lights off", Clients: house[:1]})
 		require.NoError(t, err)
 		require.Contains(t, choice.Reason, want)
@@ -178,7 +187,8 @@ func TestModelTakesTooLong(t *testing.T) {
 func TestModelRetries(t *testing.T) {
 	t.Parallel()
 	m := &model{}
-	choice, err := (&routing.Model{Client: m, RetryWithin: time.Second, Otherwise: routing.Words{}}).Choose(t.Context(), &routing.Question{Text: "note this", Clients: house})
+	choice, err := (&routing.Model{Client: m, RetryWithin: time.Second, Otherwise: routing.Words{}}).Choose(t.Context(),
+		&routing.Question{Text: "note this", Clients: house})
 	require.NoError(t, err)
 	require.Equal(t, routing.ByWords, choice.By)
 	require.Equal(t, time.Second, m.requests[0].RetryWithin)
@@ -215,7 +225,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	m := &model{answers: []string{`{"clients":[],"reason":"x"}`}}
 	many := slices.Repeat([]string{strings.Repeat("c", 10_000)}, 1000)
-	_, err := (&routing.Model{Client: m}).Choose(t.Context(), &routing.Question{Text: "x", Clients: []routing.Client{{Name: "a", Description: "b", Capabilities: many}}})
+	_, err := (&routing.Model{Client: m}).Choose(t.Context(),
+		&routing.Question{Text: "x", Clients: []routing.Client{{Name: "a", Description: "b", Capabilities: many}}})
 	require.NoError(t, err)
 	require.Less(t, len(m.requests[0].Messages[0].Text), 4000)
 }

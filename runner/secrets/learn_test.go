@@ -103,7 +103,10 @@ func TestLearnParts(t *testing.T) {
 		for _, part := range strings.Fields(parts) {
 			require.Equal(t, "it is "+Redacted+", so", r.Text("it is "+part+", so"), kv)
 		}
-		for _, plain := range []string{"db.example.com", "postgres", "hooks.slack.com", "services", "app", "Encrypt=true", "https://x.example.com/cb", "one two"} {
+		for _, plain := range []string{
+			"db.example.com", "postgres", "hooks.slack.com", "services", "app", "Encrypt=true",
+			"https://x.example.com/cb", "one two",
+		} {
 			require.Equal(t, plain, r.Text(plain), kv)
 		}
 	}

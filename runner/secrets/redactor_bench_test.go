@@ -11,9 +11,12 @@ import (
 func benchText() string {
 	var b strings.Builder
 	for i := range 2000 {
-		fmt.Fprintf(&b, "I look at /srv/projects/shop/src/components/Button%d.tsx first; then\nfunc handleRequest%d(w http.ResponseWriter, r *http.Request) error {\n\treturn fmt.Errorf(\"cannot: %%w\", err)\n}\n", i, i)
+		fmt.Fprintf(&b, "I look at /srv/projects/shop/src/components/Button%d.tsx first; then\nfunc handleRequest%d(w "+
+			"http.ResponseWriter, r *http.Request) error {\n\treturn fmt.Errorf(\"cannot: %%w\", err)\n}\n",
+			i, i)
 		if i%20 == 0 {
-			fmt.Fprintf(&b, "data:image/png;base64,%s\ncommit 4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d\n", strings.Repeat("iVBORw0KGgoAAAANSUhEUgAAAAE", 20))
+			fmt.Fprintf(&b, "data:image/png;base64,%s\ncommit 4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d\n",
+				strings.Repeat("iVBORw0KGgoAAAANSUhEUgAAAAE", 20))
 		}
 	}
 	return b.String()

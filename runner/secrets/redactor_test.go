@@ -139,7 +139,10 @@ func lowerEscapes(s string) string {
 	return s
 }
 
-var secretValues = []string{"sk-proj-Zx81kQpLmN4vT7wR2yB5", "hunter2\"<correct>/horse", "/aws/like+key/0123", "p4$$w0rd", "correct horse battery", "schlüssel-7-wörter-😀"}
+var secretValues = []string{
+	"sk-proj-Zx81kQpLmN4vT7wR2yB5", "hunter2\"<correct>/horse", "/aws/like+key/0123", "p4$$w0rd",
+	"correct horse battery", "schlüssel-7-wörter-😀",
+}
 
 // Once, the redactor missed secrets in base64 with line breaks, after a user name or without
 // padding, in hexadecimal digits, and in lower-case escapes.
@@ -162,7 +165,8 @@ func TestAttackRedactEncodings(t *testing.T) {
 				require.Contains(t, string(clean), `"plain":1`)
 			}
 		}
-		plain := "nothing is in it: SGVsbG8sIHdvcmxkISBIb3cgYXJlIHlvdT8= 48656c6c6f2c20776f726c6421 %41%42 \\u0041 &amp; commit 4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d"
+		plain := "nothing is in it: SGVsbG8sIHdvcmxkISBIb3cgYXJlIHlvdT8= 48656c6c6f2c20776f726c6421 %41%42 \\u0041 " +
+			"&amp; commit 4f2c9a1be07d4c11a2b3c4d5e6f708192a3b4c5d"
 		require.Equal(t, plain, r.Text(plain))
 	}
 }
@@ -211,11 +215,13 @@ func FuzzRedactEncoded(f *testing.F) {
 	f.Add("aaaa", "secret-12", "==", uint8(1), uint8(2))
 	f.Add("0", "000001\"2", "000000", uint8(0), uint8(3)) // hexadecimal digits after the secret's hid it
 	f.Fuzz(func(t *testing.T, before, secret, after string, one, two uint8) {
-		if len(secret) < minNamed || strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c > '~' }) || strings.Contains(secret, "[") {
+		if len(secret) < minNamed || strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c > '~' }) ||
+			strings.Contains(secret, "[") {
 			return
 		}
 		// A secret of hexadecimal digits can merge with an adjacent encoding.
-		if !strings.ContainsFunc(secret, func(c rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", c) }) || len(slices.Compact(slices.Sorted(slices.Values([]byte(secret))))) < 4 {
+		if !strings.ContainsFunc(secret, func(c rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", c) }) ||
+			len(slices.Compact(slices.Sorted(slices.Values([]byte(secret))))) < 4 {
 			return
 		}
 		for i := range secret { // docs/secrets.md: an escape in a secret is decoded with the encodings around it

@@ -17,7 +17,9 @@ func TestJointly(t *testing.T) {
 	near := func(got, want float64) bool { return got-want < 1e-9 && want-got < 1e-9 }
 
 	// Tasks that cannot raise an alarm do not weaken the suite.
-	if c := stats.Jointly([]stats.Family{{Tasks: []stats.Exact{lost(1), lost(1)}, Suite: []stats.Exact{suite}}}); !near(c[0].Suite[0], suite.P) {
+	if c := stats.Jointly([]stats.Family{
+		{Tasks: []stats.Exact{lost(1), lost(1)}, Suite: []stats.Exact{suite}},
+	}); !near(c[0].Suite[0], suite.P) {
 		t.Errorf("the suite has the p-value %g, corrected %g", suite.P, c[0].Suite[0])
 	}
 	// Tasks that can make the suite's value larger, at most twice as large.

@@ -70,7 +70,10 @@ func drawRates(rng *rand.Rand, n int) []float64 {
 // tasks' distances to their limits missed the truth in 21 % of 40 tasks with one trial.
 func TestMeanOverCovers(t *testing.T) {
 	t.Parallel()
-	for _, trials := range [][]int{{1, 1}, {1, 2}, {1, 20}, {2, 5}, {3, 3, 3}, {1, 5, 20}, {2, 3, 4}, {1, 1, 1, 10}, {1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 1, 2, 1, 2}} {
+	for _, trials := range [][]int{
+		{1, 1}, {1, 2}, {1, 20}, {2, 5}, {3, 3, 3}, {1, 5, 20}, {2, 3, 4}, {1, 1, 1, 10},
+		{1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 1, 2, 1, 2},
+	} {
 		type outcome struct {
 			passed   []int
 			interval record.Interval
@@ -218,7 +221,8 @@ func TestDifferenceCovers(t *testing.T) {
 				e, _ := Difference([]PartPair{{RatePart(share(a, n[0])), RatePart(share(b, n[1]))}}, 0.95)
 				i := e.Interval
 				intervals[[2]int{a, b}] = i
-				require.Equal(t, Fisher(share(a, n[0]), share(b, n[1])).P <= 0.05, i.Low > 0 || i.High < 0, "%d of %d, %d of %d: %v", a, n[0], b, n[1], i)
+				require.Equal(t, Fisher(share(a, n[0]), share(b, n[1])).P <= 0.05, i.Low > 0 || i.High < 0,
+					"%d of %d, %d of %d: %v", a, n[0], b, n[1], i)
 			}
 		}
 		for p := 0.0; p <= 1; p += 0.02 {
@@ -238,7 +242,8 @@ func TestDifferenceCovers(t *testing.T) {
 func TestSuiteDifferenceCovers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ a, b []int }{
-		{[]int{1, 1}, []int{1, 1}}, {[]int{1, 1, 1}, []int{1, 1, 1}}, {[]int{2, 2}, []int{2, 2}}, {[]int{1, 3}, []int{2, 1}}, {[]int{1, 1, 1, 1}, []int{1, 1, 1, 1}},
+		{[]int{1, 1}, []int{1, 1}}, {[]int{1, 1, 1}, []int{1, 1, 1}}, {[]int{2, 2}, []int{2, 2}},
+		{[]int{1, 3}, []int{2, 1}}, {[]int{1, 1, 1, 1}, []int{1, 1, 1, 1}},
 	} {
 		t.Run(fmt.Sprint(c.a, c.b), func(t *testing.T) {
 			t.Parallel()

@@ -65,7 +65,10 @@ func TestCurve(t *testing.T) {
 	require.Nil(t, Curve(0, 0, 3))
 	require.Len(t, Curve(2*MaxK, 3, 0), MaxK)
 	require.Len(t, Curve(50, 3, 20), 20)
-	diff := cmp.Diff([]record.AtK{{K: 1, PassAtK: 0.5, PassHatK: 0.5}, {K: 2, PassAtK: 5.0 / 6, PassHatK: 1.0 / 6}, {K: 3, PassAtK: 1, PassHatK: 0}, {K: 4, PassAtK: 1, PassHatK: 0}},
+	diff := cmp.Diff([]record.AtK{
+		{K: 1, PassAtK: 0.5, PassHatK: 0.5}, {K: 2, PassAtK: 5.0 / 6, PassHatK: 1.0 / 6},
+		{K: 3, PassAtK: 1, PassHatK: 0}, {K: 4, PassAtK: 1, PassHatK: 0},
+	},
 		Curve(4, 2, 5), cmpopts.EquateApprox(0, 1e-12))
 	require.Empty(t, diff)
 
@@ -89,7 +92,8 @@ func TestMeanCurveDoesNotPool(t *testing.T) {
 	t.Parallel()
 	always, never, short := Curve(2, 2, 0), Curve(2, 0, 0), Curve(1, 1, 0)
 
-	require.Equal(t, []record.AtK{{K: 1, PassAtK: 0.5, PassHatK: 0.5}, {K: 2, PassAtK: 0.5, PassHatK: 0.5}}, MeanCurve([][]record.AtK{always, nil, never}))
+	require.Equal(t, []record.AtK{{K: 1, PassAtK: 0.5, PassHatK: 0.5}, {K: 2, PassAtK: 0.5, PassHatK: 0.5}},
+		MeanCurve([][]record.AtK{always, nil, never}))
 	require.Equal(t, []record.AtK{{K: 1, PassAtK: 1, PassHatK: 1}}, MeanCurve([][]record.AtK{always, short}))
 	require.Nil(t, MeanCurve(nil))
 	require.Nil(t, MeanCurve([][]record.AtK{nil, {}}))

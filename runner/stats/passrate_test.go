@@ -119,7 +119,10 @@ func TestClopperPearsonCovers(t *testing.T) {
 }
 
 // requireTails adds up the probabilities of intervals that are above and below the true value.
-func requireTails(t *testing.T, truth float64, outcomes func(miss func(i record.Interval, weight float64)), most float64, format string, args ...any) {
+func requireTails(
+	t *testing.T, truth float64, outcomes func(miss func(i record.Interval, weight float64)), most float64,
+	format string, args ...any,
+) {
 	t.Helper()
 	above, below := 0.0, 0.0
 	outcomes(func(i record.Interval, weight float64) {

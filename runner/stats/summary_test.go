@@ -38,12 +38,24 @@ func TestDescribe(t *testing.T) {
 		{"one", []float64{0.7}, record.Distribution{N: 1, Mean: 0.7, Median: 0.7, Min: 0.7, Max: 0.7, StdDev: 0}},
 		{"two", []float64{1, 0}, record.Distribution{N: 2, Mean: 0.5, Median: 0.5, Min: 0, Max: 1, StdDev: math.Sqrt2 / 2}},
 		{"odd count", []float64{9, 1, 2}, record.Distribution{N: 3, Mean: 4, Median: 2, Min: 1, Max: 9, StdDev: 4.358898943540674}},
-		{"textbook", []float64{2, 4, 4, 4, 5, 5, 7, 9}, record.Distribution{N: 8, Mean: 5, Median: 4.5, Min: 2, Max: 9, StdDev: 2.138089935299395}},
+		{
+			"textbook", []float64{2, 4, 4, 4, 5, 5, 7, 9},
+			record.Distribution{N: 8, Mean: 5, Median: 4.5, Min: 2, Max: 9, StdDev: 2.138089935299395},
+		},
 		{"NaN is left out", []float64{nan, 1, inf, 0}, record.Distribution{N: 2, Mean: 0.5, Median: 0.5, Min: 0, Max: 1, StdDev: math.Sqrt2 / 2}},
 		{"NIST NumAcc2", alternating(1), record.Distribution{N: 1001, Mean: 1.2, Median: 1.2, Min: 1.1, Max: 1.3, StdDev: 0.1}},
-		{"NIST NumAcc3", alternating(1e6), record.Distribution{N: 1001, Mean: 1000000.2, Median: 1000000.2, Min: 1000000.1, Max: 1000000.3, StdDev: 0.1}},
-		{"NIST NumAcc4", alternating(1e7), record.Distribution{N: 1001, Mean: 10000000.2, Median: 10000000.2, Min: 10000000.1, Max: 10000000.3, StdDev: 0.1}},
-		{"beyond bounds", []float64{math.MaxFloat64, -math.MaxFloat64}, record.Distribution{N: 2, Mean: 0, Median: 0, Min: -1e100, Max: 1e100, StdDev: 1e100 * math.Sqrt2}},
+		{
+			"NIST NumAcc3", alternating(1e6),
+			record.Distribution{N: 1001, Mean: 1000000.2, Median: 1000000.2, Min: 1000000.1, Max: 1000000.3, StdDev: 0.1},
+		},
+		{
+			"NIST NumAcc4", alternating(1e7),
+			record.Distribution{N: 1001, Mean: 10000000.2, Median: 10000000.2, Min: 10000000.1, Max: 10000000.3, StdDev: 0.1},
+		},
+		{
+			"beyond bounds", []float64{math.MaxFloat64, -math.MaxFloat64},
+			record.Distribution{N: 2, Mean: 0, Median: 0, Min: -1e100, Max: 1e100, StdDev: 1e100 * math.Sqrt2},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -215,7 +215,9 @@ func TestBaselineOneTrial(t *testing.T) {
 func TestBaselineWithoutOutput(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
-	res, _ := runnertest.RunAgent(t, pairSuite(t, j, "  retry_errors: 0", 1), record.Request{}, func(ctx context.Context, t *executor.Trial) (string, error) {
+	res, _ := runnertest.RunAgent(t, pairSuite(t, j, "  retry_errors: 0", 1), record.Request{}, func(
+		ctx context.Context, t *executor.Trial,
+	) (string, error) {
 		if !runnertest.Skilled(t) {
 			return "", errors.New("no network")
 		}
@@ -234,7 +236,8 @@ func TestBaselineWithoutOutput(t *testing.T) {
 func TestBaselineThatCouldNotBeGraded(t *testing.T) {
 	t.Parallel()
 	j := &runnertest.PairJudge{}
-	files := strings.Replace(pairSuite(t, j, "  retry_errors: 0", 1), "tasks:", "  - {name: broken, type: program, config: {command: no-such-program-here}}\ntasks:", 1)
+	files := strings.Replace(pairSuite(t, j, "  retry_errors: 0", 1), "tasks:",
+		"  - {name: broken, type: program, config: {command: no-such-program-here}}\ntasks:", 1)
 	res, _ := runnertest.RunAgent(t, files, record.Request{}, runnertest.Says)
 	require.Empty(t, j.Strange)
 	require.Equal(t, record.Errored, res.Task(t, "t0#baseline").Verdict)
@@ -347,7 +350,9 @@ func TestBaselineWaitsForNothingElse(t *testing.T) {
 	j := &runnertest.PairJudge{}
 	var others atomic.Int32
 	all := make(chan struct{})
-	res, events := runnertest.RunAgent(t, pairSuite(t, j, "", 6), record.Request{Workers: 2}, func(ctx context.Context, tr *executor.Trial) (string, error) {
+	res, events := runnertest.RunAgent(t, pairSuite(t, j, "", 6), record.Request{Workers: 2}, func(
+		ctx context.Context, tr *executor.Trial,
+	) (string, error) {
 		switch {
 		case !runnertest.Skilled(tr) && tr.Task.ID == "t0":
 			select { // keeps one worker busy until the other has executed all except t0

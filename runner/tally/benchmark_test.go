@@ -14,13 +14,22 @@ import (
 // costs.
 func TestBenchmarkResult(t *testing.T) {
 	t.Parallel()
-	cells := []*record.Cell{{Name: "m,context_tokens=0", Model: "m", Params: map[string]any{"context_tokens": 0}}, {Name: "m,context_tokens=5000", Model: "m", Params: map[string]any{"context_tokens": 5000}}}
+	cells := []*record.Cell{
+		{Name: "m,context_tokens=0", Model: "m", Params: map[string]any{"context_tokens": 0}},
+		{Name: "m,context_tokens=5000", Model: "m", Params: map[string]any{"context_tokens": 5000}},
+	}
 	trial := func(v record.Verdict, first, speed float64, in, out int64, cost float64) *record.Trial {
-		return &record.Trial{Verdict: v, Speed: &record.Speed{FirstTokenMS: first, TokensPerSecond: speed, Requests: 1}, Usage: &record.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}}
+		return &record.Trial{
+			Verdict: v, Speed: &record.Speed{FirstTokenMS: first, TokensPerSecond: speed, Requests: 1},
+			Usage: &record.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost},
+		}
 	}
 	rec := &record.Run{
 		Suite: record.SuiteRef{Kind: eval.Benchmark},
-		Tasks: []record.TaskRef{{ID: "a0", Task: "a0", Cell: cells[0]}, {ID: "a5", Task: "a5", Cell: cells[1]}, {ID: "b0", Task: "b0", Cell: cells[0]}},
+		Tasks: []record.TaskRef{
+			{ID: "a0", Task: "a0", Cell: cells[0]}, {ID: "a5", Task: "a5", Cell: cells[1]},
+			{ID: "b0", Task: "b0", Cell: cells[0]},
+		},
 	}
 	run := tally.NewDraft(rec)
 	run.AddTrial(0, trial(record.Passed, 200, 100, 10, 50, 0.001))

@@ -33,13 +33,33 @@ func TestCaseVerdict(t *testing.T) {
 		trial record.Trial
 		want  record.CaseVerdict
 	}{
-		{"perfect", record.Trial{Graders: []record.Grade{prompt(1, 1, true, "all there")}}, record.CaseVerdict{Verdict: "pass", QualityScore: quality(5), Summary: "all there"}},
-		{"nothing", record.Trial{Graders: []record.Grade{prompt(0, 1, false, "no\n  answer")}}, record.CaseVerdict{Verdict: "fail", QualityScore: quality(1), Summary: "no answer"}},
-		{"half up", record.Trial{Graders: []record.Grade{prompt(0.625, 1, true, "")}}, record.CaseVerdict{Verdict: "pass", QualityScore: quality(4)}},
-		{"just below", record.Trial{Graders: []record.Grade{prompt(0.62, 1, true, "")}}, record.CaseVerdict{Verdict: "pass", QualityScore: quality(3)}},
-		{"weights, other graders left out", record.Trial{Graders: []record.Grade{prompt(0.9, 2, true, "fine"), other, prompt(0.6, 1, false, "short")}}, record.CaseVerdict{Verdict: "fail", QualityScore: quality(4), Summary: "short"}},
+		{
+			"perfect", record.Trial{Graders: []record.Grade{prompt(1, 1, true, "all there")}},
+			record.CaseVerdict{Verdict: "pass", QualityScore: quality(5), Summary: "all there"},
+		},
+		{
+			"nothing", record.Trial{Graders: []record.Grade{prompt(0, 1, false, "no\n  answer")}},
+			record.CaseVerdict{Verdict: "fail", QualityScore: quality(1), Summary: "no answer"},
+		},
+		{
+			"half up", record.Trial{Graders: []record.Grade{prompt(0.625, 1, true, "")}},
+			record.CaseVerdict{Verdict: "pass", QualityScore: quality(4)},
+		},
+		{
+			"just below", record.Trial{Graders: []record.Grade{prompt(0.62, 1, true, "")}},
+			record.CaseVerdict{Verdict: "pass", QualityScore: quality(3)},
+		},
+		{
+			"weights, other graders left out",
+			record.Trial{Graders: []record.Grade{prompt(0.9, 2, true, "fine"), other, prompt(0.6, 1, false, "short")}},
+			record.CaseVerdict{Verdict: "fail", QualityScore: quality(4), Summary: "short"},
+		},
 		{"timeout", record.Trial{Verdict: record.TimedOut, Error: "too late"}, record.CaseVerdict{Verdict: "fail", Summary: "too late"}},
-		{"error", record.Trial{Verdict: record.Errored, Error: "unreachable", Graders: []record.Grade{{Type: record.TypePrompt, Error: "unreachable"}}}, record.CaseVerdict{Verdict: "error", Summary: "unreachable"}},
+		{
+			"error",
+			record.Trial{Verdict: record.Errored, Error: "unreachable", Graders: []record.Grade{{Type: record.TypePrompt, Error: "unreachable"}}},
+			record.CaseVerdict{Verdict: "error", Summary: "unreachable"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +70,10 @@ func TestCaseVerdict(t *testing.T) {
 
 func TestGrades(t *testing.T) {
 	t.Parallel()
-	for score, want := range map[float64]string{100: "A+", 95: "A+", 94.9: "A", 90: "A", 85: "A-", 82: "B+", 80: "B+", 79.9: "B", 70: "B-", 69: "C+", 60: "C", 55: "C-", 50: "D+", 45: "D", 40: "D-", 39.9: "F", 0: "F"} {
+	for score, want := range map[float64]string{
+		100: "A+", 95: "A+", 94.9: "A", 90: "A", 85: "A-", 82: "B+", 80: "B+", 79.9: "B", 70: "B-", 69: "C+",
+		60: "C", 55: "C-", 50: "D+", 45: "D", 40: "D-", 39.9: "F", 0: "F",
+	} {
 		require.Equal(t, want, tally.GradeOf(score), "%v", score)
 	}
 }
@@ -69,7 +92,10 @@ func TestWinRate(t *testing.T) {
 	}{{"a", 1, record.WinnerA}, {"a", 2, record.Tie}, {"b", 1, record.WinnerB}, {"b", 2, ""}} {
 		st.Apply(&record.Event{
 			Type: record.CompareComplete, Comparing: &record.Comparing{Total: 5, Done: i + 1},
-			Comparison: &record.CaseComparison{Num: i + 1, ModelA: "x", ModelB: "y", TaskA: c.task, TrialNum: c.trial, Winner: c.winner, Usage: &record.Usage{InputTokens: 10}},
+			Comparison: &record.CaseComparison{
+				Num: i + 1, ModelA: "x", ModelB: "y", TaskA: c.task, TrialNum: c.trial, Winner: c.winner,
+				Usage: &record.Usage{InputTokens: 10},
+			},
 		}, replay.Place{})
 	}
 	s := tally.NewRun(rec).Summary(st, nil)

@@ -30,7 +30,9 @@ func TestJudgePositions(t *testing.T) {
 	require.Empty(t, run(5, "with", "without"))
 	found := run(6, "with", "without")
 	require.Equal(t, []record.JudgePosition{{Judge: "m", Compared: 6, First: 6, P: 0.03125}}, found)
-	require.Equal(t, "judge m prefers the first of two outputs, whichever it is: in 6 of 6 comparisons, and the second in 0 (p 0.031). These are ties; change the judge or its criteria", report.PositionText(&found[0]))
+	require.Equal(t, "judge m prefers the first of two outputs, whichever it is: in 6 of 6 comparisons, and the "+
+		"second in 0 (p 0.031). These are ties; change the judge or its criteria",
+		report.PositionText(&found[0]))
 	require.Contains(t, report.PositionText(&run(9, "without", "with")[0]), "prefers the second of two outputs, whichever it is: in 9 of 9")
 	require.Empty(t, run(50, "with", "with"), "the same output in both orders")
 	require.Empty(t, run(50, "with", "tie"))
@@ -43,7 +45,8 @@ func TestJudgePositionsOfComparisons(t *testing.T) {
 	rec := &record.Run{Suite: record.SuiteRef{Kind: "judge"}, Tasks: []record.TaskRef{{ID: "a"}, {ID: "b"}}}
 	st := replay.NewState(rec)
 	for i := range 8 {
-		st.Apply(&record.Event{Type: record.CompareComplete, Comparing: &record.Comparing{Total: 8, Done: i + 1}, Comparison: &record.CaseComparison{
+		st.Apply(&record.Event{Type: record.CompareComplete, Comparing: &record.Comparing{Total: 8, Done: i +
+			1}, Comparison: &record.CaseComparison{
 			Num: i + 1, TaskA: "a", TaskB: "b", TrialNum: i + 1, Winner: record.Tie, Judges: []string{"x", "y"}, PreferredFirst: []string{"x"},
 		}}, replay.Place{})
 	}

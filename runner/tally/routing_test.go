@@ -40,7 +40,12 @@ func routedTo(num int, verdict record.Verdict, expected, took []string) *record.
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	const notebook, calendar, music = "notebook", "calendar", "music"
-	rec := &record.Run{Tasks: []record.TaskRef{{ID: "one"}, {ID: "two"}, {ID: "both"}, {ID: "none"}, {ID: "late"}, {ID: "silent"}, {ID: "test", Role: record.RoleTrigger}}}
+	rec := &record.Run{
+		Tasks: []record.TaskRef{
+			{ID: "one"}, {ID: "two"}, {ID: "both"}, {ID: "none"}, {ID: "late"}, {ID: "silent"},
+			{ID: "test", Role: record.RoleTrigger},
+		},
+	}
 	run := tally.NewDraft(rec)
 	nobody, both := []string{}, []string{calendar, notebook}
 	for _, x := range []struct {

@@ -99,11 +99,13 @@ func TestStopping(t *testing.T) {
 			trials: "fp", verdict: record.Failed,
 		},
 		{
-			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + one, req: record.Request{Trials: 8}, agent: goodBut(-1, -2),
+			name: "trials in error leave fewer that must pass", config: "1", more: "pass_threshold: 0.5\n" + one,
+			req: record.Request{Trials: 8}, agent: goodBut(-1, -2),
 			trials: "eeppps", verdict: record.Passed, decided: "decided after 5 of 8 trials: passed, whatever the remaining trials do", saved: 3,
 		},
 		{
-			name: "not beside a baseline", of: "a#baseline", config: "true", more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
+			name: "not beside a baseline", of: "a#baseline", config: "true",
+			more: "baseline: true\ntasks: [{id: a, prompt: x, skill_directories: [skills]}]", agent: goodBut(1),
 			trials: "fp", verdict: record.Failed,
 		},
 		{
@@ -207,14 +209,16 @@ func TestStoppingGradedAgain(t *testing.T) {
 	before := runnertest.ResultOf(t, live)
 	require.Equal(t, 11, before.Task(t, "a").Decided.After)
 
-	_, res := runnertest.GradeAgain(t, r, live.ID(), runnertest.Replace(t, suite, "contains: [good]", "contains: [better]"), regrade.GradeOptions{})
+	_, res := runnertest.GradeAgain(t, r, live.ID(),
+		runnertest.Replace(t, suite, "contains: [good]", "contains: [better]"), regrade.GradeOptions{})
 	require.Equal(t, record.Failed, res.Task(t, "a").Verdict)
 	require.Equal(t, record.Failed, res.Task(t, "a").Decided.Verdict)
 	require.Less(t, res.Task(t, "a").Decided.After, 11)
 	require.Equal(t, 39, res.Summary.TrialsSaved)
 
 	// If all must pass, 11 passed trials decide nothing.
-	_, res = runnertest.GradeAgain(t, r, live.ID(), runnertest.Replace(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), regrade.GradeOptions{})
+	_, res = runnertest.GradeAgain(t, r, live.ID(),
+		runnertest.Replace(t, suite, "pass_threshold: 0.8", "pass_threshold: 1"), regrade.GradeOptions{})
 	require.Nil(t, res.Task(t, "a").Decided)
 	require.Equal(t, record.Skipped, res.Task(t, "a").Verdict)
 	require.Zero(t, res.Summary.TrialsSaved)

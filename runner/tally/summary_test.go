@@ -10,7 +10,10 @@ import (
 
 func metricOf(t *testing.T, results ...record.Grade) record.MetricResult {
 	t.Helper()
-	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Trials: len(results)}}, Metrics: []record.MetricRef{{Name: "g", Weight: 1, Threshold: 0.5}}}
+	rec := &record.Run{
+		Tasks:   []record.TaskRef{{ID: "a", Trials: len(results)}},
+		Metrics: []record.MetricRef{{Name: "g", Weight: 1, Threshold: 0.5}},
+	}
 	tally := NewDraft(rec)
 	for _, r := range results {
 		verdict := record.Passed

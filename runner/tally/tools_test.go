@@ -42,7 +42,12 @@ func TestToolScoreMeans(t *testing.T) {
 	require.Nil(t, none.Tools)
 
 	cells := []*record.Cell{{Name: "model=m", Model: "m"}, {Name: "model=n", Model: "n"}}
-	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Cell: cells[0]}, {ID: "b", Cell: cells[0]}, {ID: "none", Cell: cells[1]}, {ID: "base", Role: record.RoleBaseline, Cell: cells[0]}}}
+	rec := &record.Run{
+		Tasks: []record.TaskRef{
+			{ID: "a", Cell: cells[0]}, {ID: "b", Cell: cells[0]}, {ID: "none", Cell: cells[1]},
+			{ID: "base", Role: record.RoleBaseline, Cell: cells[0]},
+		},
+	}
 	run := tally.NewDraft(rec)
 	for i, res := range []*record.Task{a, b, none, a} {
 		run.AddTask(i, res)

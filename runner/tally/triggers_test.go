@@ -103,9 +103,15 @@ should_not_trigger_prompts:
 		TriggerRef: record.TriggerRef{Prompt: "use {{name}}", Skill: "explainer", ShouldTrigger: true, Reason: "asks for it", Confidence: "high"},
 	}, recordtest.ByID(t, tr.Results, "should_trigger#1"))
 	require.Equal(t, "done: use {{name}}", res.Trial(t, "should_trigger#1", 1).Output, "prompts are sent as they are written")
-	require.Equal(t, []int{1, 2}, []int{recordtest.ByID(t, tr.Results, "should_trigger#2").Triggered, recordtest.ByID(t, tr.Results, "should_trigger#2").Answered})
+	require.Equal(t, []int{1, 2},
+		[]int{recordtest.ByID(t, tr.Results, "should_trigger#2").Triggered, recordtest.ByID(t, tr.Results, "should_trigger#2").Answered})
 	require.Equal(t, record.Failed, recordtest.ByID(t, tr.Results, "should_trigger#2").Verdict)
-	require.Equal(t, []int{0, 1, 1}, []int{recordtest.ByID(t, tr.Results, "should_not_trigger#3").Triggered, recordtest.ByID(t, tr.Results, "should_not_trigger#3").Answered, recordtest.ByID(t, tr.Results, "should_not_trigger#3").Errors})
+	require.Equal(t, []int{0, 1, 1},
+		[]int{
+			recordtest.ByID(t, tr.Results, "should_not_trigger#3").Triggered,
+			recordtest.ByID(t, tr.Results, "should_not_trigger#3").Answered,
+			recordtest.ByID(t, tr.Results, "should_not_trigger#3").Errors,
+		})
 	require.Equal(t, record.Errored, recordtest.ByID(t, tr.Results, "should_not_trigger#4").Verdict)
 
 	require.Zero(t, res.Summary.Total, "prompts are no tasks of the suite")
@@ -262,10 +268,16 @@ func TestTriggerSelection(t *testing.T) {
 		{record.Request{Trial: 2}, "a"},
 		{record.Request{Task: "a"}, "a"},
 		{record.Request{Tags: []string{"warm"}}, "a"},
-		{record.Request{Tags: []string{"warm"}, Tasks: []string{"should_*"}}, `no task of the suite matches both task and tag "should_*", "warm"`},
+		{
+			record.Request{Tags: []string{"warm"}, Tasks: []string{"should_*"}},
+			`no task of the suite matches both task and tag "should_*", "warm"`,
+		},
 		{record.Request{Tasks: []string{"shold_*"}}, `no task of the suite matches task "shold_*"; the suite has a`},
 		{record.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; the suite has a`},
-		{record.Request{Trials: 1 << 62}, "4611686018427387904 trials of each of 4 tasks exceed the limit of 125000: a run has at most 500000 trials"},
+		{
+			record.Request{Trials: 1 << 62},
+			"4611686018427387904 trials of each of 4 tasks exceed the limit of 125000: a run has at most 500000 trials",
+		},
 	} {
 		require.Equal(t, c.want, runnertest.PlannedIDs(r.Planner().Plan(t.Context(), suite, c.req)))
 	}
@@ -323,10 +335,11 @@ config: {executor: agent, skill_directories: [skills]}
 skill: `+under+`
 should_trigger_prompts: [use explainer, use explain-code]
 should_not_trigger_prompts: [use explain]
-`+strings.Replace(runnertest.Skill, "skills/explainer", "skills/explain-code", 1), record.Request{}, func(_ context.Context, t *executor.Trial) (string, error) {
-			t.Transcript.Skill(strings.TrimPrefix(t.Prompt, "use "))
-			return "", nil
-		})
+`+strings.Replace(runnertest.Skill, "skills/explainer", "skills/explain-code", 1), record.Request{},
+			func(_ context.Context, t *executor.Trial) (string, error) {
+				t.Transcript.Skill(strings.TrimPrefix(t.Prompt, "use "))
+				return "", nil
+			})
 		require.Equal(t, 1.0, *res.Summary.Triggers.Accuracy, under)
 	}
 }

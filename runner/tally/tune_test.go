@@ -30,7 +30,8 @@ func summaryOf(t *testing.T, kind eval.SuiteKind, cells [][][]float64) *record.S
 		for i := range cells {
 			c := &record.Cell{Name: fmt.Sprintf("c%d", i), Params: map[string]any{"temperature": i}}
 			id := fmt.Sprintf("t%d", task)
-			rec.Tasks = append(rec.Tasks, record.TaskRef{ID: id + c.Name, Task: id, Cell: c, Groups: []string{c.Name}, First: 1, Trials: len(cells[i][task])})
+			rec.Tasks = append(rec.Tasks,
+				record.TaskRef{ID: id + c.Name, Task: id, Cell: c, Groups: []string{c.Name}, First: 1, Trials: len(cells[i][task])})
 			scores = append(scores, cells[i][task])
 		}
 	}
@@ -111,11 +112,17 @@ func TestTuneOnCommonTasks(t *testing.T) {
 		"nothing is left out": {[][][]float64{{easy, hard}, {easy, {1, 1, 0}}}, "c1", []string{"c0"}, nil, ""},
 		"the hard task ended in error": {
 			[][][]float64{{easy, failed}, {repeat(6, 1), hard}}, "c1", []string{"c0"},
-			&record.CommonTasks{Tasks: 1, LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"}}}, "",
+			&record.CommonTasks{Tasks: 1, LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"}}},
+			"",
 		},
 		"in several cells": {
-			[][][]float64{{easy, failed}, {repeat(6, 1), hard}, {easy, failed}, {easy, failed}, {easy, failed}}, "c1", []string{"c0", "c2", "c3", "c4"},
-			&record.CommonTasks{Tasks: 1, LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0", "c2", "c3"}, CellCount: 4, Why: "ended in error"}}}, "",
+			[][][]float64{{easy, failed}, {repeat(6, 1), hard}, {easy, failed}, {easy, failed}, {easy, failed}}, "c1",
+			[]string{"c0", "c2", "c3", "c4"},
+			&record.CommonTasks{
+				Tasks:   1,
+				LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0", "c2", "c3"}, CellCount: 4, Why: "ended in error"}},
+			},
+			"",
 		},
 		"a trial in error is no reason": {[][][]float64{{easy, {inError, 0}}, {easy, hard}}, "c1", []string{"c0"}, nil, ""},
 		"a cell without any score": {
@@ -123,7 +130,12 @@ func TestTuneOnCommonTasks(t *testing.T) {
 		},
 		"no common task": {
 			[][][]float64{{easy, failed}, {failed, hard}}, "", nil,
-			&record.CommonTasks{LeftOut: []record.LeftOutTask{{Task: "t0", Cells: []string{"c1"}, CellCount: 1, Why: "ended in error"}, {Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"}}},
+			&record.CommonTasks{
+				LeftOut: []record.LeftOutTask{
+					{Task: "t0", Cells: []string{"c1"}, CellCount: 1, Why: "ended in error"},
+					{Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"},
+				},
+			},
 			"the cells are not ranked, because no task has a score in all of them",
 		},
 	} {
@@ -144,7 +156,10 @@ func TestTuneOnCommonTasks(t *testing.T) {
 	require.Nil(t, summaryOf(t, "", [][][]float64{{failed}, {failed}}).Common)
 	ended := &record.Task{Verdict: record.Passed}
 	graded := &record.Task{Verdict: record.Passed, Score: &record.ScoreStats{}}
-	sides := []tally.Side{{Name: "a", Tasks: map[string]*record.Task{"x": ended, "y": graded}}, {Name: "b", Tasks: map[string]*record.Task{"x": ended, "y": graded}}}
+	sides := []tally.Side{
+		{Name: "a", Tasks: map[string]*record.Task{"x": ended, "y": graded}},
+		{Name: "b", Tasks: map[string]*record.Task{"x": ended, "y": graded}},
+	}
 	common, left := tally.Common([]string{"x", "y"}, sides)
 	require.Equal(t, []string{"y"}, common)
 	require.Nil(t, left)
@@ -157,7 +172,11 @@ func TestOverallScoreOnCommonTasks(t *testing.T) {
 	sum := summaryOf(t, eval.Judge, [][][]float64{{{0.8}, {inError}}, {{0.8}, {0.2}}})
 	require.InDelta(t, 80, *sum.Judged.Report.OverallScore, 1e-9)
 	require.Equal(t, "B+", sum.Judged.Report.OverallGrade)
-	require.Equal(t, &record.CommonTasks{Tasks: 1, LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"}}}, sum.Common)
+	require.Equal(t, &record.CommonTasks{
+		Tasks:   1,
+		LeftOut: []record.LeftOutTask{{Task: "t1", Cells: []string{"c0"}, CellCount: 1, Why: "ended in error"}},
+	},
+		sum.Common)
 	sum = summaryOf(t, eval.Judge, [][][]float64{{{0.8}, {inError}}, {{inError}, {0.2}}})
 	require.Nil(t, sum.Judged.Report.OverallScore)
 	require.Empty(t, sum.Judged.Report.OverallGrade)

@@ -91,14 +91,21 @@ func TestWaitingTrialsAreNotCounted(t *testing.T) {
 	rec := &record.Run{Tasks: []record.TaskRef{{ID: "a", Groups: []string{"g"}}}, Metrics: []record.MetricRef{{Name: "human"}, {Name: "p"}}}
 	tally, task := NewDraft(rec), &Task{}
 	half := 0.5
-	res := &record.Trial{Verdict: record.NeedsReview, Score: &half, Graders: []record.Grade{gave(0.5, true), waiting("human"), waiting("human_calibration")}}
+	res := &record.Trial{
+		Verdict: record.NeedsReview, Score: &half,
+		Graders: []record.Grade{gave(0.5, true), waiting("human"), waiting("human_calibration")},
+	}
 	failed := &record.Trial{Verdict: record.Failed, Score: &half, Graders: []record.Grade{gave(0.5, false), waiting("human")}}
 	for _, r := range []*record.Trial{res, failed, res} {
 		tally.AddTrial(0, r)
 		task.Add(r)
 	}
 	result := task.Result(1)
-	require.Equal(t, []record.Reason{{Verdict: record.NeedsReview, Grader: "p", Message: WaitsForPerson, Trials: 2}, {Verdict: record.Failed, Grader: "g", Trials: 1}}, result.Reasons)
+	require.Equal(t, []record.Reason{
+		{Verdict: record.NeedsReview, Grader: "p", Message: WaitsForPerson, Trials: 2},
+		{Verdict: record.Failed, Grader: "g", Trials: 1},
+	},
+		result.Reasons)
 	require.Nil(t, result.Score)
 	require.Nil(t, result.PassK)
 	require.Equal(t, 2, result.Trials.NeedsReview)
@@ -145,11 +152,15 @@ func TestCheckTrial(t *testing.T) {
 		"":                     {Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, true)}},
 		`unknown verdict "so"`: {Verdict: "so"},
 		"the score is 7":       {Verdict: record.Passed, Score: &seven},
-		`grader "g": the score is -1, expected a number from 0 to 1`:     {Verdict: record.Failed, Graders: []record.Grade{gave(-1, false)}},
-		`grader "g": the score is NaN, expected a number from 0 to 1`:    {Verdict: record.Failed, Graders: []record.Grade{gave(math.NaN(), false)}},
-		`grader "g": the weight is -2, expected 0 or more`:               {Verdict: record.Passed, Graders: []record.Grade{weighs(-2)}},
-		`grader "g": the weight is +Inf, expected 0 or more`:             {Verdict: record.Passed, Graders: []record.Grade{weighs(math.Inf(1))}},
-		"the verdict is passed, but that of its graders is failed":       {Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, false)}},
+		`grader "g": the score is -1, expected a number from 0 to 1`: {Verdict: record.Failed, Graders: []record.Grade{gave(-1, false)}},
+		`grader "g": the score is NaN, expected a number from 0 to 1`: {
+			Verdict: record.Failed, Graders: []record.Grade{gave(math.NaN(), false)},
+		},
+		`grader "g": the weight is -2, expected 0 or more`:   {Verdict: record.Passed, Graders: []record.Grade{weighs(-2)}},
+		`grader "g": the weight is +Inf, expected 0 or more`: {Verdict: record.Passed, Graders: []record.Grade{weighs(math.Inf(1))}},
+		"the verdict is passed, but that of its graders is failed": {
+			Verdict: record.Passed, Score: &half, Graders: []record.Grade{gave(0.5, false)},
+		},
 		"the verdict is passed, but that of its graders is needs_review": {Verdict: record.Passed, Graders: []record.Grade{waiting("human")}},
 	} {
 		if err := CheckTrial(&res); want == "" {
@@ -189,7 +200,11 @@ func TestOutcomesTogether(t *testing.T) {
 	worse, better, undecided := record.OutcomeWorse, record.OutcomeBetter, record.OutcomeUndecided
 	require.Equal(t, []record.Outcome{worse}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.05)}))
 	require.Equal(t, []record.Outcome{undecided, undecided}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.03), of(undecided, 0.5)}))
-	require.Equal(t, []record.Outcome{worse, worse, ""}, OutcomesTogether([]*record.BaselineResult{of(worse, 0.03), of(worse, 0.02), nil}), "after the first rejection, one test is left")
-	require.Equal(t, []record.Outcome{"", worse}, OutcomesTogether([]*record.BaselineResult{{Note: "no skills"}, of(worse, 0.03)}), "a suite without a measurement has no test")
+	require.Equal(t, []record.Outcome{worse, worse, ""},
+		OutcomesTogether([]*record.BaselineResult{of(worse, 0.03), of(worse, 0.02), nil}),
+		"after the first rejection, one test is left")
+	require.Equal(t, []record.Outcome{"", worse},
+		OutcomesTogether([]*record.BaselineResult{{Note: "no skills"}, of(worse, 0.03)}),
+		"a suite without a measurement has no test")
 	require.Equal(t, []record.Outcome{better, undecided}, OutcomesTogether([]*record.BaselineResult{of(better, 0.03), of(undecided, 0.9)}))
 }

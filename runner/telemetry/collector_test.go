@@ -47,7 +47,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	b, err := io.ReadAll(body)
 	var req coltracepb.ExportTraceServiceRequest
-	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(b, &req) != nil {
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+		proto.Unmarshal(b, &req) != nil {
 		http.Error(w, "unexpected request", http.StatusBadRequest)
 		return
 	}

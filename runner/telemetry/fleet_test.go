@@ -45,7 +45,8 @@ func TestTracesOfFleet(t *testing.T) {
 	offers := offer.Of(nil, os.Environ())
 	offers.Executors = append(offers.Executors, "desk")
 	hand := worker.New(worker.Options{
-		ID: "hand", Slots: 3, Offer: offers, Conn: conn, Dir: t.TempDir(), Executors: kinds, Graders: builtin.Graders, Limits: &provider.Limits{}, Log: log,
+		ID: "hand", Slots: 3, Offer: offers, Conn: conn, Dir: t.TempDir(), Executors: kinds, Graders: builtin.Graders,
+		Limits: &provider.Limits{}, Log: log,
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- hand.Run(context.Background()) }()

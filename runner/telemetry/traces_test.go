@@ -32,7 +32,10 @@ type agent struct{}
 
 func (agent) Execute(_ context.Context, t *executor.Trial) (executor.Outcome, error) {
 	t.Transcript.Message("user", t.Prompt)
-	t.Transcript.ToolCall(record.ToolCall{ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"secret":"plan"}`), Status: "completed", DurationMS: 1})
+	t.Transcript.ToolCall(record.ToolCall{
+		ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"secret":"plan"}`), Status: "completed",
+		DurationMS: 1,
+	})
 	t.Transcript.ToolCall(record.ToolCall{Name: "view", Status: "failed"})
 	usage := &record.Usage{InputTokens: 12, OutputTokens: 3, CostUSD: 0.25}
 	if strings.HasPrefix(t.Prompt, "break") {
@@ -211,7 +214,10 @@ func TestManySpans(t *testing.T) {
 	traces, err := telemetry.NewTraces(telemetry.TraceOptions{Endpoint: c.URL})
 	require.NoError(t, err)
 	const trials = 3000
-	runSuite(t, fmt.Sprintf("name: many\nconfig: {executor: desk, trials_per_task: %d, workers: 4, parallel: true}\ntasks: [{id: a, prompt: x}]\n", trials), "desk", traces)
+	runSuite(t, fmt.Sprintf("name: many\nconfig: {executor: desk, trials_per_task: %d, workers: 4, parallel: "+
+		"true}\ntasks: [{id: a, prompt: x}]\n",
+		trials),
+		"desk", traces)
 	traces.Close(t.Context())
 	require.Len(t, c.spans, 2+3*trials)
 }

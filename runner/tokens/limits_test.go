@@ -36,7 +36,10 @@ func TestLimits(t *testing.T) {
 		"docs/a.md": 1500, "docs/README.md": 3000, "a.mdx": 2000, "CONTRIBUTING.md": 2500,
 	})
 	write(t, dir, ".token-limits.json", `{"defaults": {"*.md": 10, "skills/**/*.md": 20}, "overrides": {"skills/x/SKILL.md": 30}}`)
-	limitsOf("skills/x", map[string]int{"skills/x/SKILL.md": 30, "skills/x/a.md": 20, "b.md": 10, "b.mdx": 2000, filepath.Join(dir, "skills/x/SKILL.md"): 30})
+	limitsOf("skills/x", map[string]int{
+		"skills/x/SKILL.md": 30, "skills/x/a.md": 20, "b.md": 10, "b.mdx": 2000,
+		filepath.Join(dir, "skills/x/SKILL.md"): 30,
+	})
 	write(t, dir, ".waza.yaml", "tokens:\n  fallbackLimit: 7\n  limits:\n    defaults: {'*.md': 5}\n")
 	limitsOf("skills", map[string]int{"skills/x/SKILL.md": 5, "b.mdx": 7})
 }

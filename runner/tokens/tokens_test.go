@@ -34,8 +34,10 @@ func TestCount(t *testing.T) {
 func TestCountEqualsTheLibrary(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"Hello, world! It's 12345 o'clock.", "don't DON'T we'll WE'LL I'm", "a  b   c\td", "x\n\ny\n\n\nz", "  indented\n    more\n", "a/b//c\n//d",
-		"中文和English混排，１２３", "Привет, мир! Ёлка №5", "مرحبا بالعالم", "नमस्ते दुनिया", "สวัสดีชาวโลก", "e\u0301clair naïve ŒUVRE ǅ", "👩‍👩‍👧 🇩🇪!!", "a\u00a0b\u3000c",
+		"Hello, world! It's 12345 o'clock.", "don't DON'T we'll WE'LL I'm", "a  b   c\td", "x\n\ny\n\n\nz",
+		"  indented\n    more\n", "a/b//c\n//d",
+		"中文和English混排，１２３", "Привет, мир! Ёлка №5", "مرحبا بالعالم", "नमस्ते दुनिया", "สวัสดีชาวโลก",
+		"e\u0301clair naïve ŒUVRE ǅ", "👩‍👩‍👧 🇩🇪!!", "a\u00a0b\u3000c",
 		"tail   ", "\t", "no newline\r\nat all\r\n", "{\"a\": [1, 22, 333, 4444]}", strings.Repeat("ab", 3000), strings.Repeat("=", 500),
 	}
 	for _, file := range []string{"../../README.md", "../../CONTRIBUTING.md", "tokens.go", "../../go.sum"} {

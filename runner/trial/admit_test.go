@@ -56,7 +56,10 @@ func do(ctx context.Context, t *testing.T, exec executor.Executor, change func(*
 
 func doWithin(ctx context.Context, t *testing.T, exec executor.Executor, timeout time.Duration, change func(*trial.Env)) *record.Trial {
 	t.Helper()
-	kind := executor.Kind{Kind: eval.Kind{Name: "busy"}, Open: func(context.Context, executor.Settings) (executor.Executor, error) { return exec, nil }}
+	kind := executor.Kind{
+		Kind: eval.Kind{Name: "busy"},
+		Open: func(context.Context, executor.Settings) (executor.Executor, error) { return exec, nil },
+	}
 	suite := &eval.Suite{}
 	pool := provider.NewPool(provider.PoolOptions{})
 	defer pool.Close()

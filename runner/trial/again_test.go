@@ -101,7 +101,8 @@ func TestAttackSentBackForEver(t *testing.T) {
 				a := &away{leaves: 1 << 30, after: after, began: time.Now()}
 				res := do(t.Context(), t, a, nil)
 				require.Equal(t, record.Errored, res.Verdict)
-				require.Equal(t, "no agent kept the trial within its timeout of 10s, which counts from the first request; last: the agent left", res.Error)
+				require.Equal(t, "no agent kept the trial within its timeout of 10s, which counts from the first request; last: the agent left",
+					res.Error)
 				require.Equal(t, 10*time.Second, time.Since(a.began))
 				require.Empty(t, res.Attempts)
 			})

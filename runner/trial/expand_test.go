@@ -28,14 +28,21 @@ func TestAttackTextsDoNotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	often := strings.Repeat("{{a}}", 10_000)
 	nearly := strings.Repeat("{{a}}", 75)
-	const single, all = `is longer than 8 MiB after its template variables are replaced`, "the texts of the trial exceed 32 MiB in total after expansion of their template variables"
+	const single, all = `is longer than 8 MiB after its template variables ` +
+		`are replaced`, "the texts of the trial exceed 32 MiB in total after expansion of their template variables"
 	for _, tt := range []struct{ name, config, task, want string }{
 		{"a reply", "mock: {replies: [{match: '', output: '" + often + "'}]}", "prompt: hi", single},
 		{"a file of a reply", "mock: {replies: [{match: '', files: [{path: f, content: '" + often + "'}]}]}", "prompt: hi", single},
 		{"a check", "executor: mock", "prompt: hi, graders: [{type: text, config: {contains: ['" + often + "']}}]", single},
-		{"an argument of a grader", "executor: mock", "prompt: hi, graders: [{type: program, config: {command: 'true', args: ['" + often + "']}}]", single},
+		{
+			"an argument of a grader", "executor: mock",
+			"prompt: hi, graders: [{type: program, config: {command: 'true', args: ['" + often + "']}}]", single,
+		},
 		{"prompts together", "executor: mock", "prompt: hi, follow_up_prompts: ['" + strings.Repeat(nearly+"', '", 5) + "']", all},
-		{"files together", "executor: command, command: ['true']", "prompt: hi, files: [" + strings.Repeat("{path: f, content: '"+nearly+"'}, ", 5) + "]", all},
+		{
+			"files together", "executor: command, command: ['true']",
+			"prompt: hi, files: [" + strings.Repeat("{path: f, content: '"+nearly+"'}, ", 5) + "]", all,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -73,7 +73,9 @@ func TestResponder(t *testing.T) {
 	res, _ := runnertest.Run(t, replying(m.URL, `{instructions: "Your {{animal}} is Rex, and blue.", max_followups: 5}`), record.Request{})
 	trial := res.Trial(t, "t", 1)
 	require.Equal(t, record.Passed, trial.Verdict, trial.Error)
-	require.Equal(t, "user: make a dog\nassistant: What is its name?\nuser: Rex, please\nassistant: Which colour?\nuser: blue\nassistant: Done: Rex, blue.", said(trial))
+	require.Equal(t, "user: make a dog\nassistant: What is its name?\nuser: Rex, please\nassistant: Which "+
+		"colour?\nuser: blue\nassistant: Done: Rex, blue.",
+		said(trial))
 	require.Equal(t, &record.Responded{Replies: 2, Outcome: record.ResponderStopped, Reason: "it is done"}, trial.Responder)
 	require.Equal(t, &record.Usage{InputTokens: 30, OutputTokens: 6}, trial.Spent.Responder)
 	require.Equal(t, trial.Spent.Responder, res.Summary.UsageByRole.Responder)
@@ -90,7 +92,8 @@ func TestResponder(t *testing.T) {
 func TestResponderEnds(t *testing.T) {
 	t.Parallel()
 	m := player(t)
-	res, _ := runnertest.Run(t, replying(m.URL, `{model: "openai:other", instructions: "Your {{animal}} is Rex.", max_followups: 5}`), record.Request{})
+	res, _ := runnertest.Run(t, replying(m.URL, `{model: "openai:other", instructions: "Your {{animal}} is Rex.", max_followups: 5}`),
+		record.Request{})
 	trial := res.Trial(t, "t", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, "the responder abstained after turn 2: no colour is known; add the answer to its instructions", trial.Error)
@@ -111,14 +114,17 @@ func TestResponderFaults(t *testing.T) {
 	t.Parallel()
 	refuses := runnertest.NewModel(t, func(runnertest.Asked) runnertest.Answer { return runnertest.Answer{Status: 401} })
 	files := replying(refuses.URL, `{instructions: x, max_followups: 5}`)
-	files = strings.Replace(files, "inputs: {animal", "  - {id: other, prompt: make one, graders: [{type: text, config: {contains: [name]}}]}\ninputs: {animal", 1)
+	files = strings.Replace(files, "inputs: {animal",
+		"  - {id: other, prompt: make one, graders: [{type: text, config: {contains: [name]}}]}\ninputs: {animal",
+		1)
 	res, _ := runnertest.Run(t, files, record.Request{})
 	require.Contains(t, res.Trial(t, "t", 1).Error, "responder: openai at ")
 	require.Empty(t, res.Trial(t, "t", 1).Attempts)
 	require.Equal(t, record.Passed, res.Trial(t, "other", 1).Verdict)
 
 	m := player(t)
-	files = strings.Replace(replying(m.URL, `{instructions: "Rex, blue", max_followups: 5}`), "  retry_errors: 2", "  retry_errors: 2\n  max_tokens: 1", 1)
+	files = strings.Replace(replying(m.URL, `{instructions: "Rex, blue", max_followups: 5}`), "  retry_errors: 2",
+		"  retry_errors: 2\n  max_tokens: 1", 1)
 	res, _ = runnertest.Run(t, files, record.Request{})
 	require.Contains(t, res.Trial(t, "t", 1).Error, "max_tokens")
 	require.Empty(t, m.Requests())
@@ -168,7 +174,8 @@ func TestCheckpoints(t *testing.T) {
 	require.False(t, trial.Checkpoints[0].OutputLost)
 
 	// The record contains answers and transcript of each turn, but not the workspace.
-	files := runnertest.Replace(t, checked, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool", "must_exist: [one.txt]", "must_exist: [never.txt]")
+	files := runnertest.Replace(t, checked, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool",
+		"must_exist: [one.txt]", "must_exist: [never.txt]")
 	grading, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	trial = res.Trial(t, "t", 1)
 	require.Equal(t, strings.Replace(want, "text 2 false", "text 2 true", 1), grades(trial), "the result of left is that of the run")
@@ -191,7 +198,8 @@ func TestCheckpointStops(t *testing.T) {
 	trial := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)
 	require.Equal(t, record.Failed, trial.Verdict)
 	require.Zero(t, *trial.Score)
-	require.Equal(t, `stopped at a checkpoint: grader "turn 2: text" did not pass: the output does not contain "one"`, strings.Split(trial.Error, "\n")[0])
+	require.Equal(t, `stopped at a checkpoint: grader "turn 2: text" did not pass: the output does not contain "one"`,
+		strings.Split(trial.Error, "\n")[0])
 	require.Equal(t, "turn 1: says 1 true \nturn 1: left 1 true \nturn 2: text 2 false \nturn 2: tool_calls 2 true ", grades(trial))
 	require.True(t, trial.Checkpoints[1].Stopped)
 	require.NotContains(t, said(trial), "three")
@@ -208,14 +216,17 @@ func TestCheckpointsAlone(t *testing.T) {
 	trial := res.Trial(t, "t", 1)
 	require.Equal(t, record.Failed, trial.Verdict)
 	require.Zero(t, *trial.Score)
-	res, _ = runnertest.Run(t, runnertest.Replace(t, files, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool"), record.Request{})
+	res, _ = runnertest.Run(t, runnertest.Replace(t, files, "contains: [one]}, {type: tool", "contains: [two]}, {type: tool"),
+		record.Request{})
 	require.Equal(t, 1.0, *res.Trial(t, "t", 1).Score)
 }
 
 // If a grader of a checkpoint fails to do its work, the trial ends in error at once.
 func TestCheckpointGraderBreaks(t *testing.T) {
 	t.Parallel()
-	files := runnertest.Replace(t, checked, "{name: left, type: file, config: {must_exist: [one.txt], must_not_exist: [two.txt]}}", "{name: left, type: program, config: {command: no-such-program-here}}")
+	files := runnertest.Replace(t, checked,
+		"{name: left, type: file, config: {must_exist: [one.txt], must_not_exist: [two.txt]}}",
+		"{name: left, type: program, config: {command: no-such-program-here}}")
 	res, _ := runnertest.Run(t, files, record.Request{})
 	trial := res.Trial(t, "t", 1)
 	require.Equal(t, record.Errored, trial.Verdict)

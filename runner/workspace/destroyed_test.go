@@ -22,12 +22,24 @@ func TestAttackDestroyedWorkspace(t *testing.T) {
 	elsewhere := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "done.txt"), []byte("done"), 0o600))
 	for name, c := range map[string]struct{ command, why string }{
-		"deleted":         {`echo done > done.txt; cd / && rm -r "$WAZA_WORKSPACE_DIR"`, "deleted its workspace"},
-		"linked":          {`cd / && rm -r "$WAZA_WORKSPACE_DIR" && ln -s ` + elsewhere + ` "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by a symbolic link"},
-		"moved, linked":   {`echo done > done.txt; mv "$PWD" "$PWD-2" && ln -s "$PWD-2" "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by a symbolic link"},
-		"linked nowhere":  {`cd / && rm -r "$WAZA_WORKSPACE_DIR" && ln -s /no/such/place "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by a symbolic link"},
-		"a file":          {`cd / && rm -r "$WAZA_WORKSPACE_DIR" && echo done > "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by a file"},
-		"made once more":  {`mkdir "$PWD-2"; echo done > "$PWD-2/done.txt"; cd / && rm -r "$WAZA_WORKSPACE_DIR" && mv "$WAZA_WORKSPACE_DIR-2" "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by another directory"},
+		"deleted": {`echo done > done.txt; cd / && rm -r "$WAZA_WORKSPACE_DIR"`, "deleted its workspace"},
+		"linked": {
+			`cd / && rm -r "$WAZA_WORKSPACE_DIR" && ln -s ` + elsewhere + ` "$WAZA_WORKSPACE_DIR"`,
+			"replaced its workspace by a symbolic link",
+		},
+		"moved, linked": {
+			`echo done > done.txt; mv "$PWD" "$PWD-2" && ln -s "$PWD-2" "$WAZA_WORKSPACE_DIR"`,
+			"replaced its workspace by a symbolic link",
+		},
+		"linked nowhere": {
+			`cd / && rm -r "$WAZA_WORKSPACE_DIR" && ln -s /no/such/place "$WAZA_WORKSPACE_DIR"`,
+			"replaced its workspace by a symbolic link",
+		},
+		"a file": {`cd / && rm -r "$WAZA_WORKSPACE_DIR" && echo done > "$WAZA_WORKSPACE_DIR"`, "replaced its workspace by a file"},
+		"made once more": {
+			`mkdir "$PWD-2"; echo done > "$PWD-2/done.txt"; cd / && rm -r "$WAZA_WORKSPACE_DIR" && mv "$WAZA_WORKSPACE_DIR-2" "$WAZA_WORKSPACE_DIR"`,
+			"replaced its workspace by another directory",
+		},
 		"before the next": {`test "$WAZA_TURN" = 1 || exit 1; cd / && rm -r "$WAZA_WORKSPACE_DIR"`, "deleted its workspace"},
 		"locked":          {`echo done > done.txt; chmod 0 .`, ""},
 	} {
@@ -45,7 +57,9 @@ func TestAttackDestroyedWorkspace(t *testing.T) {
 				}
 				r, err := runner.New(runner.Options{StateDir: t.TempDir()})
 				require.NoError(t, err)
-				files := fmt.Sprintf("\n-- eval.yaml --\nname: d\nconfig: {executor: command, command: [sh, agent.sh]}\ngraders: %s\ntasks: [{id: a, inputs: {prompt: x%s}}]\n-- agent.sh --\ncat > /dev/null\n%s\n", list, followUp, c.command)
+				files := fmt.Sprintf("\n-- eval.yaml --\nname: d\nconfig: {executor: command, command: [sh, "+
+					"agent.sh]}\ngraders: %s\ntasks: [{id: a, inputs: {prompt: x%s}}]\n-- agent.sh --\ncat > /dev/null\n%s\n",
+					list, followUp, c.command)
 				live := runnertest.Start(t, r, files, record.Request{})
 				<-live.Done()
 				requireDestroyed(t, live, c.why)

@@ -87,7 +87,10 @@ func restored(t *testing.T, w *journal.Writer, s *record.Snapshot) string {
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	w := newJournal(t)
-	dir := tree(t, map[string]string{"a.txt": "a", "empty": "", "src/deep/b.txt": "b\x00\xff", "src/same.txt": "a", "void/": "", "locked/x": "x"})
+	dir := tree(t, map[string]string{
+		"a.txt": "a", "empty": "", "src/deep/b.txt": "b\x00\xff", "src/same.txt": "a", "void/": "",
+		"locked/x": "x",
+	})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "a.txt"), 0o755))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "locked"), 0o500))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "locked"), 0o700) })
@@ -124,7 +127,8 @@ func TestSnapshotLost(t *testing.T) {
 			require.ErrorContains(t, err, lost, path)
 		}
 	}
-	require.Equal(t, "/a.txt -rw-r--r-- \"a\"\n/node_modules drwxr-xr-x \"\"\n/web drwxr-xr-x \"\"\n/web/node_modules drwxr-xr-x \"\"\n/web/page -rw-r--r-- \"z\"\n",
+	require.Equal(t, "/a.txt -rw-r--r-- \"a\"\n/node_modules drwxr-xr-x \"\"\n/web drwxr-xr-x "+
+		"\"\"\n/web/node_modules drwxr-xr-x \"\"\n/web/page -rw-r--r-- \"z\"\n",
 		described(t, restored(t, w, s)))
 
 	require.NoError(t, os.Symlink("node_modules/lib", filepath.Join(dir, "link")))

@@ -32,7 +32,10 @@ func equalRuns(t *testing.T, rng *rand.Rand, n int) []compare.Source {
 				}
 				trials = append(trials, x)
 			}
-			tasks = append(tasks, map[string]any{"id": fmt.Sprint(task), "totalTrials": 6, "firstTrial": 1, "passThreshold": 1, "verdict": record.Failed, "trials": trials})
+			tasks = append(tasks, map[string]any{
+				"id": fmt.Sprint(task), "totalTrials": 6, "firstTrial": 1, "passThreshold": 1, "verdict": record.Failed,
+				"trials": trials,
+			})
 		}
 		text, err := json.Marshal(map[string]any{"runId": fmt.Sprint(i), "suite": map[string]string{"name": "s"}, "tasks": tasks})
 		require.NoError(t, err)

@@ -62,7 +62,11 @@ func TestNothingSaidIsValid(t *testing.T) {
 			open = append(open, d.Name+" "+d.URL())
 		}
 	}
-	require.Equal(t, []string{"agents ws://127.0.0.1:8080", "jobs ws://127.0.0.1:8501", "browser ws://127.0.0.1:8000/ws", "router ws://localhost:9473"}, open)
+	require.Equal(t, []string{
+		"agents ws://127.0.0.1:8080", "jobs ws://127.0.0.1:8501", "browser ws://127.0.0.1:8000/ws",
+		"router ws://localhost:9473",
+	},
+		open)
 }
 
 // The documented defaults of the protocols.
@@ -150,39 +154,68 @@ func TestFlagsOverrideVariablesOverrideTheFile(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"[]":                                  `serve.yaml:1:1: error: this must be a map, got a list [wrong-type]`,
-		"agents:\n  listen: false":            `serve.yaml:2:11: error: agents.listen: must be HOST:PORT or off, got "false" (did you mean "off"?) [invalid-value]`,
-		"agent: {}":                           `serve.yaml:1:1: error: unknown key "agent" (did you mean "agents"?) [unknown-key]`,
-		"agents: {listen: 80}":                `serve.yaml:1:18: error: agents.listen: must be HOST:PORT or off, got "80" (did you mean "127.0.0.1:80"?) [invalid-value]`,
-		"agents: {listen: 'localhost:99999'}": `serve.yaml:1:18: error: agents.listen: the port must be a number up to 65535, got "99999"; 0 means any free port [invalid-value]`,
-		"agents: {listen: 'localhost:http'}":  `serve.yaml:1:18: error: agents.listen: the port must be a number up to 65535, got "http"; 0 means any free port [invalid-value]`,
-		"agents: {idle_timeout: 60}":          `serve.yaml:1:24: error: agents.idle_timeout: duration must be a number with a unit, such as 90s, 5m or 1h30m, got "60" (did you mean "60s"?) [invalid-value]`,
-		"agents: {idle_timeout: 2 Days}":      `serve.yaml:1:24: error: agents.idle_timeout: duration must be a number with a unit, such as 90s, 5m or 1h30m, got "2 Days" (did you mean "48h"?) [invalid-value]`,
-		"agents: {idle_timeout: -1s}":         `serve.yaml:1:24: error: agents.idle_timeout: duration must not be negative, got "-1s" [invalid-value]`,
-		"jobs: {listen: ':8080'}\nagents: {listen: '[::1]:8080'}":                          ``,
-		"jobs: {listen: 'localhost:8080'}":                                                 `serve.yaml:1:16: error: jobs.listen: the door agents also listens there; each door needs its own address [invalid-value]`,
-		"agents: {listen: 'localhost:8501'}":                                               `serve.yaml:1:18: error: agents.listen: the door jobs also listens there; each door needs its own address [invalid-value]`,
-		"jobs: {listen: 127.0.0.1:0}\nagents: {listen: localhost:0}":                       ``,
-		"jobs: {listen: 'example.org:1', insecure: true}":                                  ``,
-		"jobs: {listen: 'example.org:1'}":                                                  `serve.yaml:1:16: error: jobs.listen: other machines can reach example.org:1; set tls_cert and tls_key, or insecure for no encryption [invalid-value]`,
-		"agents: {tls_cert: a.pem}":                                                        `serve.yaml:1:20: error: agents.tls_cert: agents.tls_key is missing [invalid-value]`,
-		"agents: {tls_key: a.pem}":                                                         `serve.yaml:1:19: error: agents.tls_key: agents.tls_cert is missing [invalid-value]`,
-		"browser: {listen: nowhere}":                                                       `serve.yaml:1:19: error: browser.listen: must be HOST:PORT or off, got "nowhere" [invalid-value]`,
-		"router: {listen: '0.0.0.0:9473', insecure: true}":                                 `serve.yaml:1:18: error: router.listen: other machines can reach 0.0.0.0:9473, but clients of this door present no secret; use a loopback address (did you mean "localhost:9473"?) [invalid-value]`,
-		"router: {listen: 'localhost:8501'}":                                               `serve.yaml:1:18: error: router.listen: the door jobs also listens there; each door needs its own address [invalid-value]`,
-		"browser: {tool_timeout: 500ms}":                                                   `serve.yaml:1:25: error: browser.tool_timeout: must be at least 1s, got 500ms [invalid-value]`,
-		"agents: {max_concurrency: 0}":                                                     `serve.yaml:1:27: error: agents.max_concurrency must be at least 1, got 0 [invalid-value]`,
-		"agents: {hosts: [a.example, 'https://b.example/x']}":                              `serve.yaml:1:29: error: agents.hosts: must be a host name such as eval.example.com, got "https://b.example/x" (did you mean "b.example"?) [invalid-value]`,
-		"agents: {origins: ['*']}":                                                         `serve.yaml:1:20: error: agents.origins: must be an origin such as https://example.com, got "*" [invalid-value]`,
-		"agents: {origins: [a.example]}":                                                   `serve.yaml:1:20: error: agents.origins: must be an origin such as https://example.com, got "a.example" (did you mean "https://a.example"?) [invalid-value]`,
-		"agents: {origins: ['https://a.example/x']}":                                       `serve.yaml:1:20: error: agents.origins: must be an origin such as https://example.com, got "https://a.example/x" (did you mean "https://a.example"?) [invalid-value]`,
+		"[]": `serve.yaml:1:1: error: this must be a map, got a list [wrong-type]`,
+		"agents:\n  listen: false": `serve.yaml:2:11: error: agents.listen: must be HOST:PORT or off, got ` +
+			`"false" (did you mean "off"?) [invalid-value]`,
+		"agent: {}": `serve.yaml:1:1: error: unknown key "agent" (did you mean "agents"?) [unknown-key]`,
+		"agents: {listen: 80}": `serve.yaml:1:18: error: agents.listen: must be HOST:PORT or off, got ` +
+			`"80" (did you mean "127.0.0.1:80"?) [invalid-value]`,
+		"agents: {listen: 'localhost:99999'}": `serve.yaml:1:18: error: agents.listen: the port must be a number up ` +
+			`to 65535, got "99999"; 0 means any free port [invalid-value]`,
+		"agents: {listen: 'localhost:http'}": `serve.yaml:1:18: error: agents.listen: the port must be a number up ` +
+			`to 65535, got "http"; 0 means any free port [invalid-value]`,
+		"agents: {idle_timeout: 60}": `serve.yaml:1:24: error: agents.idle_timeout: duration must be a ` +
+			`number with a unit, such as 90s, 5m or 1h30m, got "60" (did you mean "60s"?) [invalid-value]`,
+		"agents: {idle_timeout: 2 Days}": `serve.yaml:1:24: error: agents.idle_timeout: duration must be a ` +
+			`number with a unit, such as 90s, 5m or 1h30m, got "2 Days" (did you mean "48h"?) [invalid-value]`,
+		"agents: {idle_timeout: -1s}": `serve.yaml:1:24: error: agents.idle_timeout: duration must not be ` +
+			`negative, got "-1s" [invalid-value]`,
+		"jobs: {listen: ':8080'}\nagents: {listen: '[::1]:8080'}": ``,
+		"jobs: {listen: 'localhost:8080'}": `serve.yaml:1:16: error: jobs.listen: ` +
+			`the door agents also listens there; each door needs its own address [invalid-value]`,
+		"agents: {listen: 'localhost:8501'}": `serve.yaml:1:18: error: agents.listen: ` +
+			`the door jobs also listens there; each door needs its own address [invalid-value]`,
+		"jobs: {listen: 127.0.0.1:0}\nagents: {listen: localhost:0}": ``,
+		"jobs: {listen: 'example.org:1', insecure: true}":            ``,
+		"jobs: {listen: 'example.org:1'}": `serve.yaml:1:16: error: jobs.listen: ` +
+			`other machines can reach example.org:1; set tls_cert and tls_key, or insecure for no encryption [invalid-value]`,
+		"agents: {tls_cert: a.pem}": `serve.yaml:1:20: error: ` +
+			`agents.tls_cert: agents.tls_key is missing [invalid-value]`,
+		"agents: {tls_key: a.pem}": `serve.yaml:1:19: error: ` +
+			`agents.tls_key: agents.tls_cert is missing [invalid-value]`,
+		"browser: {listen: nowhere}": `serve.yaml:1:19: error: ` +
+			`browser.listen: must be HOST:PORT or off, got "nowhere" [invalid-value]`,
+		"router: {listen: '0.0.0.0:9473', insecure: true}": `serve.yaml:1:18: error: router.listen: ` +
+			`other machines can reach 0.0.0.0:9473, but clients of this door present no secret; use a loopback address ` +
+			`(did you mean "localhost:9473"?) [invalid-value]`,
+		"router: {listen: 'localhost:8501'}": `serve.yaml:1:18: error: router.listen: ` +
+			`the door jobs also listens there; each door needs its own address [invalid-value]`,
+		"browser: {tool_timeout: 500ms}": `serve.yaml:1:25: error: ` +
+			`browser.tool_timeout: must be at least 1s, got 500ms [invalid-value]`,
+		"agents: {max_concurrency: 0}": `serve.yaml:1:27: error: ` +
+			`agents.max_concurrency must be at least 1, got 0 [invalid-value]`,
+		"agents: {hosts: [a.example, 'https://b.example/x']}": `serve.yaml:1:29: error: agents.hosts: ` +
+			`must be a host name such as eval.example.com, got "https://b.example/x" (did you mean "b.example"?) [invalid-value]`,
+		"agents: {origins: ['*']}": `serve.yaml:1:20: error: ` +
+			`agents.origins: must be an origin such as https://example.com, got "*" [invalid-value]`,
+		"agents: {origins: [a.example]}": `serve.yaml:1:20: error: ` +
+			`agents.origins: must be an origin such as https://example.com, got "a.example" (did you mean "https://a.example"?) [invalid-value]`,
+		"agents: {origins: ['https://a.example/x']}": `serve.yaml:1:20: error: ` +
+			`agents.origins: must be an origin such as https://example.com, got "https://a.example/x" (did you mean ` +
+			`"https://a.example"?) [invalid-value]`,
 		"agents: {origins: ['https://a.example:8443/', 'app://x'], hosts: ['a:1', '::1']}": ``,
-		"router: {history: -1}":                                                            `serve.yaml:1:19: error: router.history: must be at least 0, got -1 [invalid-value]`,
-		"model: {executor: opnai, model: x}":                                               `serve.yaml:1:19: error: model.executor must be one of openai, anthropic, got "opnai" (did you mean "openai"?) [invalid-value]`,
-		"model: {executor: openai, model: x, base_url: localhost}":                         `serve.yaml:1:47: error: model.base_url: base_url must be an http or https URL, such as http://127.0.0.1:11434/v1 [invalid-value]`,
-		"model: {model: x}":                                                                `serve.yaml:1:16: error: model.model: model.executor is missing; set it to openai or anthropic [invalid-value]`,
-		"agents: {listen: off, listen: off}":                                               `serve.yaml:1:23: error: duplicate key "listen"; it is first set in line 1 [duplicate-key]`,
-		"agents: {":                                                                        `serve.yaml:1:9: error: did not find expected node content; the { has no end, perhaps because the file is truncated [syntax]`,
+		"router: {history: -1}": `serve.yaml:1:19: error: ` +
+			`router.history: must be at least 0, got -1 [invalid-value]`,
+		"model: {executor: opnai, model: x}": `serve.yaml:1:19: error: model.executor ` +
+			`must be one of openai, anthropic, got "opnai" (did you mean "openai"?) [invalid-value]`,
+		"model: {executor: openai, model: x, base_url: localhost}": `serve.yaml:1:47: error: ` +
+			`model.base_url: base_url must be an http or https URL, such as http://127.0.0.1:11434/v1 [invalid-value]`,
+		"model: {model: x}": `serve.yaml:1:16: error: model.model: ` +
+			`model.executor is missing; set it to openai or anthropic [invalid-value]`,
+		"agents: {listen: off, listen: off}": `serve.yaml:1:23: error: duplicate key ` +
+			`"listen"; it is first set in line 1 [duplicate-key]`,
+		"agents: {": `serve.yaml:1:9: error: did not find ` +
+			`expected node content; the { has no end, perhaps because the file is truncated [syntax]`,
 	} {
 		_, findings := load(t, text, config.Options{})
 		assert.Equal(t, want, findings, text)
@@ -264,7 +297,8 @@ func TestKeys(t *testing.T) {
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
 	_, findings := load(t, "", config.Options{Environ: []string{"WAZA_SERVE_AGENT_LISTEN=off", "WAZA_SERVER=x"}})
-	require.Equal(t, `WAZA_SERVE_AGENT_LISTEN: warning: unknown variable of waza serve (did you mean "WAZA_SERVE_AGENTS_LISTEN"?) [no-effect]`, findings)
+	require.Equal(t, `WAZA_SERVE_AGENT_LISTEN: warning: unknown variable of waza serve (did you mean "WAZA_SERVE_AGENTS_LISTEN"?) [no-effect]`,
+		findings)
 }
 
 // The schema accepts valid files, and rejects wrong types.
@@ -285,8 +319,12 @@ func TestSchema(t *testing.T) {
 		require.NoError(t, err)
 		return schema.Validate(doc)
 	}
-	require.NoError(t, valid("agents: {listen: off, idle_timeout: 60s, hosts: [a]}\njobs: {listen: 127.0.0.1:1}\nmodel: {executor: openai, model: x}"))
-	for _, wrong := range []string{"agent: {}", "agents: {listen: 1}", "agents: {idle_timout: 1s}", "agents: {hosts: 1}", "model: {executor: x}"} {
+	require.NoError(t, valid("agents: {listen: off, idle_timeout: 60s, hosts: [a]}\njobs: {listen: "+
+		"127.0.0.1:1}\nmodel: {executor: openai, model: x}"))
+	for _, wrong := range []string{
+		"agent: {}", "agents: {listen: 1}", "agents: {idle_timout: 1s}", "agents: {hosts: 1}",
+		"model: {executor: x}",
+	} {
 		require.Error(t, valid(wrong), wrong)
 	}
 }

@@ -18,27 +18,45 @@ func TestExitCodes(t *testing.T) {
 		want   int
 		why    string
 	}{
-		"budget spent":                   {record.StatusCancelled, &record.Summary{Counts: passed}, 3, "config.max_tokens"},
-		"all passed":                     {record.StatusCompleted, &record.Summary{Counts: passed, Trials: trials(passed)}, 0, ""},
-		"one failed":                     {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Passed: 1, Failed: 1}}, 1, ""},
-		"one timed out":                  {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1, ""},
-		"failed and skipped":             {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1, ""},
-		"metric missed":                  {record.StatusCompleted, &record.Summary{Counts: passed, Missed: []string{"m"}}, 1, ""},
-		"error":                          {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 1, Errors: 1}}, 3, ""},
-		"errors outrank failures":        {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Failed: 1, Errors: 1}}, 3, ""},
-		"a trial in error, task passed":  {record.StatusCompleted, &record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, Errors: 1})}, 3, ""},
-		"a trial that waits":             {record.StatusCompleted, &record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, NeedsReview: 1})}, 1, ""},
-		"a task that waits":              {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 1, NeedsReview: 1}}, 1, ""},
-		"errors outrank what waits":      {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Errors: 1, NeedsReview: 1}}, 3, ""},
-		"run failed":                     {record.StatusFailed, &record.Summary{Counts: passed}, 3, ""},
-		"no summary":                     {record.StatusCompleted, nil, 3, ""},
-		"nothing was run":                {record.StatusCompleted, &record.Summary{}, 1, ""},
-		"cancelled":                      {record.StatusCancelled, &record.Summary{Counts: passed}, 130, ""},
-		"cancelled before the summary":   {record.StatusCancelled, nil, 130, ""},
-		"cancelled with errors":          {record.StatusCancelled, &record.Summary{Counts: record.Counts{Total: 1, Errors: 1}}, 130, ""},
-		"interrupted":                    {record.StatusInterrupted, nil, 130, ""},
-		"a cancelled trial, task passed": {record.StatusCompleted, &record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130, ""},
-		"unknown status":                 {"", &record.Summary{Counts: passed}, 3, ""},
+		"budget spent": {record.StatusCancelled, &record.Summary{Counts: passed}, 3, "config.max_tokens"},
+		"all passed":   {record.StatusCompleted, &record.Summary{Counts: passed, Trials: trials(passed)}, 0, ""},
+		"one failed":   {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Passed: 1, Failed: 1}}, 1, ""},
+		"one timed out": {
+			record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Passed: 1, Timeouts: 1}}, 1, "",
+		},
+		"failed and skipped": {
+			record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Failed: 1, Skipped: 1}}, 1, "",
+		},
+		"metric missed":           {record.StatusCompleted, &record.Summary{Counts: passed, Missed: []string{"m"}}, 1, ""},
+		"error":                   {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 1, Errors: 1}}, 3, ""},
+		"errors outrank failures": {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Failed: 1, Errors: 1}}, 3, ""},
+		"a trial in error, task passed": {
+			record.StatusCompleted,
+			&record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, Errors: 1})}, 3, "",
+		},
+		"a trial that waits": {
+			record.StatusCompleted,
+			&record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, NeedsReview: 1})}, 1,
+			"",
+		},
+		"a task that waits": {record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 1, NeedsReview: 1}}, 1, ""},
+		"errors outrank what waits": {
+			record.StatusCompleted, &record.Summary{Counts: record.Counts{Total: 2, Errors: 1, NeedsReview: 1}}, 3,
+			"",
+		},
+		"run failed":                   {record.StatusFailed, &record.Summary{Counts: passed}, 3, ""},
+		"no summary":                   {record.StatusCompleted, nil, 3, ""},
+		"nothing was run":              {record.StatusCompleted, &record.Summary{}, 1, ""},
+		"cancelled":                    {record.StatusCancelled, &record.Summary{Counts: passed}, 130, ""},
+		"cancelled before the summary": {record.StatusCancelled, nil, 130, ""},
+		"cancelled with errors":        {record.StatusCancelled, &record.Summary{Counts: record.Counts{Total: 1, Errors: 1}}, 130, ""},
+		"interrupted":                  {record.StatusInterrupted, nil, 130, ""},
+		"a cancelled trial, task passed": {
+			record.StatusCompleted,
+			&record.Summary{Counts: passed, Trials: trials(record.Counts{Total: 3, Passed: 2, Cancelled: 1})}, 130,
+			"",
+		},
+		"unknown status": {"", &record.Summary{Counts: passed}, 3, ""},
 	} {
 		require.Equal(t, c.want, OfRun(c.status, c.why, c.sum), name)
 	}

@@ -75,7 +75,8 @@ interrupted: cancelling running trials…
 
 func TestProgressWithoutAnyTrialYet(t *testing.T) {
 	t.Parallel()
-	p := newProgress(&record.Run{Suite: record.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 1}}}, nil)
+	p := newProgress(&record.Run{Suite: record.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 1}}},
+		nil)
 	require.Equal(t, `a\x1b[2Jb  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0/1 trials  0 ms
 0 of 1 task passed
 `, drawn(p.lines(noon, 100, 24)))

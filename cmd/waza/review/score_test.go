@@ -21,8 +21,10 @@ func TestParseScore(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "missing score", "  ": "missing score", "5": "the score must be between 0 and 1, got 5", "-0.1": "must be between 0 and 1",
-		"101%": "must be between 0 and 100", "6/5": "the score must be between 0 and 5, got 6/5", "4/0": "invalid score", "4/": "invalid score", "/5": "invalid score",
-		"1/-2": "invalid score", "nan": "invalid score", "inf": "invalid score", "1e-3": "invalid score", "0x1": "invalid score", "0,8": "invalid score", "1/2/3": "invalid score",
+		"101%": "must be between 0 and 100", "6/5": "the score must be between 0 and 5, got 6/5", "4/0": "invalid score",
+		"4/": "invalid score", "/5": "invalid score",
+		"1/-2": "invalid score", "nan": "invalid score", "inf": "invalid score", "1e-3": "invalid score",
+		"0x1": "invalid score", "0,8": "invalid score", "1/2/3": "invalid score",
 		"maybe": `invalid score "maybe"; give 0 to 1, y or n`, "%": "invalid score", "1_0": "invalid score", "80%%": "invalid score",
 		strings.Repeat("9", 400): "invalid score", strings.Repeat("x", 400): "x…",
 	} {

@@ -43,7 +43,10 @@ const base = "550e8400-e29b-41d4-a716-446655440000"
 func known() *directory {
 	since := time.Date(2026, 5, 4, 3, 2, 1, 0, time.Local)
 	return &directory{agents: []*remote.Agent{
-		{ClientID: base + ":1", State: remote.Ready, Tools: []string{}, MaxConcurrency: 3, Running: 1, Answered: 7, Version: "1.0\x1b[2J", Address: "127.0.0.1:5000", Since: since},
+		{
+			ClientID: base + ":1", State: remote.Ready, Tools: []string{}, MaxConcurrency: 3, Running: 1,
+			Answered: 7, Version: "1.0\x1b[2J", Address: "127.0.0.1:5000", Since: since,
+		},
 		{ClientID: base + ":2", State: remote.Gone, Tools: []string{"chat", "look"}, Lacks: []string{"act"}, MaxConcurrency: 1, Since: since},
 	}}
 }

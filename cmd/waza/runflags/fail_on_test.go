@@ -31,7 +31,9 @@ func TestBaselineCodeOfSeveralSuites(t *testing.T) {
 	require.Equal(t, exit.Failed, code, "a suite without a measurement has no test")
 	code, sentences = runflags.BaselineCode("", []runflags.SuiteBaseline{harms, unknown, helps})
 	require.Equal(t, exit.Passed, code, "0.02 for three suites is 0.06")
-	require.Equal(t, "a: --baseline passes although this suite alone shows that the skills harm (p 0.020), because with 3 suites in a command that can be chance; use --undecided fail to fail", sentences[0])
+	require.Equal(t, "a: --baseline passes although this suite alone shows that the skills harm (p 0.020), because "+
+		"with 3 suites in a command that can be chance; use --undecided fail to fail",
+		sentences[0])
 	require.Len(t, sentences, 2)
 	code, _ = runflags.BaselineCode("fail", []runflags.SuiteBaseline{harms, unknown, helps})
 	require.Equal(t, exit.Failed, code)

@@ -15,7 +15,10 @@ import (
 // FuzzQuote checks that YAML reads every text as it was, and lists of texts, too. Once, an answer
 // of a model with an unusual control character made a suite that no parser accepted.
 func FuzzQuote(f *testing.F) {
-	for _, s := range []string{"", "plain", "a: b # c", "\"\\\n\t\r", "\x00\x1f\x7f", "\u0080\u0085\u009f\u00a0", "\u2028\ufeff\uffff\ufffe", "\xff", "😀", "yes", "- x"} {
+	for _, s := range []string{
+		"", "plain", "a: b # c", "\"\\\n\t\r", "\x00\x1f\x7f", "\u0080\u0085\u009f\u00a0",
+		"\u2028\ufeff\uffff\ufffe", "\xff", "😀", "yes", "- x",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -51,13 +54,15 @@ func TestPromptsHaveNoVariables(t *testing.T) {
 // An answer can have text around its JSON. Answers without a usable task are errors.
 func TestParseProposals(t *testing.T) {
 	t.Parallel()
-	list, err := parseProposals("Here:\n```json\n" + `{"tasks":[{"prompt":" one ","contains":["A","A",""]},{"prompt":" "},{"prompt":"two"}]}` + "\n```")
+	list, err := parseProposals("Here:\n```json\n" +
+		`{"tasks":[{"prompt":" one ","contains":["A","A",""]},{"prompt":" "},{"prompt":"two"}]}` + "\n```")
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	require.Equal(t, "one", list[0].Prompt)
 	require.Equal(t, []string{"A"}, list[0].Contains)
 	for answer, want := range map[string]string{
-		"no idea": "no JSON object", "}{": "no JSON object", `{"tasks":1}`: "not a JSON object with tasks", `{"tasks":[{}]}`: "no task with a prompt",
+		"no idea": "no JSON object", "}{": "no JSON object", `{"tasks":1}`: "not a JSON object with tasks",
+		`{"tasks":[{}]}`: "no task with a prompt",
 	} {
 		_, err := parseProposals(answer)
 		require.ErrorContains(t, err, want, answer)
@@ -124,7 +129,10 @@ func TestWriteScaffold(t *testing.T) {
 	if os.Symlink(away, filepath.Join(dir, "link")) != nil {
 		t.Skip("no symbolic links here")
 	}
-	for _, s := range []*scaffold{{dir: dir, items: []item{{path: "link/x.txt"}}}, {dir: dir, items: []item{{path: "link/sub/", isDir: true}}}} {
+	for _, s := range []*scaffold{
+		{dir: dir, items: []item{{path: "link/x.txt"}}},
+		{dir: dir, items: []item{{path: "link/sub/", isDir: true}}},
+	} {
 		_, err := s.write(t.Context())
 		require.ErrorContains(t, err, "outside the target directory")
 	}

@@ -88,7 +88,10 @@ func registered(ctx context.Context, address string, i int) (*peer, error) {
 	if err == nil && !strings.Contains(string(answer), `"success":true`) {
 		err = fmt.Errorf("%s", answer)
 	}
-	return &peer{ws, func() []byte { return msg }, func(msg []byte) bool { return strings.Contains(string(msg), "registration_response") }}, err
+	return &peer{
+		ws, func() []byte { return msg },
+		func(msg []byte) bool { return strings.Contains(string(msg), "registration_response") },
+	}, err
 }
 
 // extension connects an extension, which sends pings.

@@ -23,7 +23,8 @@ func TestDeadURLs(t *testing.T) {
 	defer server.Close()
 	closed := httptest.NewServer(mux)
 	closed.Close()
-	got := deadURLs(t.Context(), []string{server.URL + "/fine", server.URL + "/only-get", server.URL + "/login", server.URL + "/round", server.URL + "/gone", closed.URL})
+	got := deadURLs(t.Context(),
+		[]string{server.URL + "/fine", server.URL + "/only-get", server.URL + "/login", server.URL + "/round", server.URL + "/gone", closed.URL})
 	require.Len(t, got, 3)
 	require.Equal(t, "the server answered 404 Not Found", got[server.URL+"/gone"])
 	require.Contains(t, got[server.URL+"/round"], "more than 5 redirects")

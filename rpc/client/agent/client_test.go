@@ -117,7 +117,8 @@ func echo(_ context.Context, e *remote.Evaluation, _ func(string)) (any, *remote
 }
 
 func request(rpcID, tool string) string {
-	return `{"jsonrpc":"2.0","method":"evaluate","params":{"evaluationId":"e","tool":"` + tool + `","input":{},"timeout":1000},"id":"` + rpcID + `"}`
+	return `{"jsonrpc":"2.0","method":"evaluate","params":{"evaluationId":"e","tool":"` + tool +
+		`","input":{},"timeout":1000},"id":"` + rpcID + `"}`
 }
 
 func TestRegisterAndEvaluate(t *testing.T) {
@@ -126,7 +127,9 @@ func TestRegisterAndEvaluate(t *testing.T) {
 		s := newServer(t)
 		stop := start(t, agent.Options{Key: "k", Tools: []string{"a"}, Concurrency: 3, Do: echo}, s)
 		s.toClient <- `{"type":"welcome"}`
-		require.JSONEq(t, `{"type":"register","clientId":"`+id+`","secretKey":"k","capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1.0.0"}}`, s.next())
+		require.JSONEq(t, `{"type":"register","clientId":"`+id+
+			`","secretKey":"k","capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1.0.0"}}`,
+			s.next())
 		s.toClient <- `{"type":"registration_ack","status":"accepted"}`
 		require.JSONEq(t, `{"type":"ready","timestamp":"T"}`, s.next())
 		s.toClient <- "no JSON"
@@ -251,7 +254,10 @@ func TestPanicAndUnencodable(t *testing.T) {
 			return func() {}, nil
 		}}, s)
 		s.accept()
-		for tool, want := range map[string]string{"panic": "Internal error: oh", "func": "Internal error: json", "large": "the result has 8388610 bytes, the maximum is 7340032"} {
+		for tool, want := range map[string]string{
+			"panic": "Internal error: oh", "func": "Internal error: json",
+			"large": "the result has 8388610 bytes, the maximum is 7340032",
+		} {
 			s.toClient <- request(tool, tool)
 			answer := s.next()
 			require.Contains(t, answer, `"code":-32603`)
@@ -292,7 +298,9 @@ func TestBackoff(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- agent.RunOver(ctx, agent.Options{URL: "ws://test", ClientID: id, Do: echo}, func(ctx context.Context, _ string) (agent.Conn, error) {
+			done <- agent.RunOver(ctx, agent.Options{
+				URL: "ws://test", ClientID: id, Do: echo,
+			}, func(ctx context.Context, _ string) (agent.Conn, error) {
 				at = append(at, time.Now())
 				switch len(at) {
 				case 12:
@@ -321,7 +329,8 @@ func TestRejected(t *testing.T) {
 		s := newServer(t)
 		s.toClient <- `{"type":"welcome"}`
 		s.toClient <- `{"type":"registration_ack","status":"rejected","reason":"Invalid secret key"}`
-		err := agent.RunOver(t.Context(), agent.Options{ClientID: id, Do: echo}, func(context.Context, string) (agent.Conn, error) { return s, nil })
+		err := agent.RunOver(t.Context(), agent.Options{ClientID: id, Do: echo},
+			func(context.Context, string) (agent.Conn, error) { return s, nil })
 		require.EqualError(t, err, "the server rejected the agent: Invalid secret key")
 
 		// After a first acceptance, the agent waits until the server accepts it again.

@@ -16,7 +16,9 @@ import (
 
 // doProgram executes an evaluation with a program, and returns its answer as JSON without the
 // parts that differ in each run.
-func doProgram(t *testing.T, shell string, wholeInput bool, e *remote.Evaluation) (answer map[string]any, fault *remote.Fault, statuses []string) {
+func doProgram(
+	t *testing.T, shell string, wholeInput bool, e *remote.Evaluation,
+) (answer map[string]any, fault *remote.Fault, statuses []string) {
 	t.Helper()
 	p, err := agent.NewProgram(shell, t.TempDir(), wholeInput)
 	require.NoError(t, err)
@@ -33,7 +35,10 @@ func doProgram(t *testing.T, shell string, wholeInput bool, e *remote.Evaluation
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	e := &remote.Evaluation{ID: "r/a/1/1", Tool: "chat", URL: "https://example.org", Input: json.RawMessage(`{"message":"hi"}`), Model: json.RawMessage(`{"main_model":"m"}`)}
+	e := &remote.Evaluation{
+		ID: "r/a/1/1", Tool: "chat", URL: "https://example.org", Input: json.RawMessage(`{"message":"hi"}`),
+		Model: json.RawMessage(`{"main_model":"m"}`),
+	}
 	answer, fault, statuses := doProgram(t, `read line; echo "got $line"
 echo '{"type":"tool_call","name":"bash","arguments":{"c":"ls"},"result":"x","duration_ms":7,"status":"ok"}' >&3
 echo '{"type":"log","text":"half way"}' >&3

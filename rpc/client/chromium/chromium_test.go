@@ -114,9 +114,11 @@ func TestTools(t *testing.T) {
 			`extract_text {"selector":"#none"} → ! no element matches #none`,
 			`extract_text {"selector":"[["} → ! "[[" is not a valid CSS selector`,
 			`extract_links {} → {"text":"Elsewhere","url":"https://example.org/x"}`,
-			`extract_links {"filter_pattern":"^https://example"} → {"count":1,"links":[{"text":"Elsewhere","url":"https://example.org/x"}],"truncated":false}`,
+			`extract_links {"filter_pattern":"^https://example"} → ` +
+				`{"count":1,"links":[{"text":"Elsewhere","url":"https://example.org/x"}],"truncated":false}`,
 			`extract_links {"filter_pattern":"("} → ! is not a regular expression`,
-			`extract_tables {} → {"count":1,"tables":[{"caption":"Prices","headers":["Item","Price"],"rows":[["Milk","1.20"],["Bread","3"]]}],"truncated":false}`,
+			`extract_tables {} → ` +
+				`{"count":1,"tables":[{"caption":"Prices","headers":["Item","Price"],"rows":[["Milk","1.20"],["Bread","3"]]}],"truncated":false}`,
 			`extract_tables {"selector":"h1"} → ! no table matches h1`,
 			`get_dom {"selector":"table","depth":1} → <table>\n  <caption>…</caption>\n  <tbody>…</tbody>\n</table>`,
 			`highlight_element {"selector":"h1"} → {"highlighted":1}`,
@@ -234,7 +236,9 @@ func TestAllowedHosts(t *testing.T) {
 	elsewhere := "http://localhost:" + u.Port()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `<title>Own</title><a href="%s/form">Leave</a><img src="%s/" onerror="document.title='blocked'" onload="document.title='loaded'">`, elsewhere, elsewhere)
+		fmt.Fprintf(w, `<title>Own</title><a href="%s/form">Leave</a><img src="%s/" `+
+			`onerror="document.title='blocked'" onload="document.title='loaded'">`,
+			elsewhere, elsewhere)
 	})
 	own := httptest.NewServer(mux)
 	t.Cleanup(own.Close)

@@ -118,7 +118,8 @@ func start(t *testing.T, o extension.Options, servers ...*server) (stop func() e
 func echo(_ context.Context, c *extension.Call) (any, error) { return c, nil }
 
 func execution(id, command, tool string, timeout int) string {
-	return fmt.Sprintf(`{"type":"tool_execution","id":%q,"correlation_id":%q,"payload":{"tool":%q,"params":{"a":"<b>"},"timeout_ms":%d}}`, id, command, tool, timeout)
+	return fmt.Sprintf(`{"type":"tool_execution","id":%q,"correlation_id":%q,"payload":{"tool":%q,"params":{"a":"<b>"},"timeout_ms":%d}}`,
+		id, command, tool, timeout)
 }
 
 func TestToolsAndSessions(t *testing.T) {
@@ -128,7 +129,8 @@ func TestToolsAndSessions(t *testing.T) {
 		stop := start(t, extension.Options{Do: echo}, s)
 		s.greet("")
 		s.toClient <- `not JSON`
-		s.toClient <- `{"type":"status_update","id":"u","correlation_id":"command1","payload":{"status":"executing","message":"","session_id":"session1"}}`
+		s.toClient <- `{"type":"status_update","id":"u","correlation_id":"command1","payload":{"status":"executing",` +
+			`"message":"","session_id":"session1"}}`
 		s.toClient <- execution("x1", "command1", "navigate", 30000)
 		r := s.next()
 		require.Equal(t, "tool_result", r.Type)
@@ -251,7 +253,8 @@ func TestResultsThatWereTooMany(t *testing.T) {
 		s.greet(`,"timeouts":{"heartbeat_interval_seconds":3600}`)
 		s.toClient <- execution("y", "c", "scroll", 0)
 		r, started := s.next(), time.Now()
-		refused := `{"type":"error","id":"e","correlation_id":"` + r.ID + `","payload":{"code":"RATE_LIMITED","message":"slower","retry_after_ms":5000}}`
+		refused := `{"type":"error","id":"e","correlation_id":"` + r.ID +
+			`","payload":{"code":"RATE_LIMITED","message":"slower","retry_after_ms":5000}}`
 		s.toClient <- refused
 		require.Equal(t, r, s.next())
 		require.Equal(t, 5*time.Second, time.Since(started))

@@ -164,7 +164,9 @@ func serve(b *testing.B) (s *agents.Server, addr string, end func()) {
 }
 
 func registration(i int) []byte {
-	return fmt.Appendf(nil, `{"type":"register","clientId":"550e8400-e29b-41d4-a716-44665544%04x","capabilities":{"tools":["chat"],"maxConcurrency":1,"version":"1.0.0"}}`, i)
+	return fmt.Appendf(nil, `{"type":"register","clientId":"550e8400-e29b-41d4-a716-44665544%04x",`+
+		`"capabilities":{"tools":["chat"],"maxConcurrency":1,"version":"1.0.0"}}`,
+		i)
 }
 
 // full returns the server with its agents.
@@ -318,7 +320,8 @@ func BenchmarkMemory(b *testing.B) {
 func rawClient(b *testing.B, addr string, i int) net.Conn {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(b, err)
-	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: " + addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: " + addr +
+		"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
 	require.NoError(b, err)
 	msg := registration(i)
 	header := []byte{0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0} // text, with a mask of zeros

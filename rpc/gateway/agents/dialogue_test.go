@@ -119,14 +119,17 @@ func (d *dialogue) join(rest string) {
 		if !d.TryConnect(name) {
 			continue
 		}
-		d.Say(name, `{"type":"register","clientId":"`+id+`","capabilities":`+cmp.Or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`)+`}`)
+		d.Say(name, `{"type":"register","clientId":"`+id+`","capabilities":`+
+			cmp.Or(capabilities, `{"tools":[],"maxConcurrency":1,"version":"1.0.0"}`)+`}`)
 		e := d.Next(name)
 		if e.Event == "message" {
 			d.Names.Compare(d.T, d.At, `{"type":"welcome","serverId":"server-001","version":"1.0.0","timestamp":"$time"}`, []byte(e.Text))
 			e = d.Next(name)
 		}
 		if e.Event == "message" {
-			d.Names.Compare(d.T, d.At, `{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`, []byte(e.Text))
+			d.Names.Compare(d.T, d.At,
+				`{"type":"registration_ack","clientId":"`+id+`","status":"accepted","message":"Client registered successfully","evaluationsCount":0}`,
+				[]byte(e.Text))
 			d.Say(name, `{"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`)
 			return
 		}

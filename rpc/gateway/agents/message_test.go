@@ -16,7 +16,10 @@ import (
 
 func TestQuickChecksAcceptNothingElse(t *testing.T) {
 	t.Parallel()
-	value := rapid.SampledFrom([]string{`null`, `0`, `1.5`, `-1`, `""`, `"x"`, `"success"`, `true`, `[]`, `{}`, `[1]`, `[{"tool":"x"}]`, `[{"tool":1}]`, `{"status":1}`, `{"a":{}}`})
+	value := rapid.SampledFrom([]string{
+		`null`, `0`, `1.5`, `-1`, `""`, `"x"`, `"success"`, `true`, `[]`, `{}`, `[1]`, `[{"tool":"x"}]`,
+		`[{"tool":1}]`, `{"status":1}`, `{"a":{}}`,
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		object := func(label string, fields ...string) []byte {
 			b := []byte{'{'}
@@ -27,7 +30,11 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 			}
 			return append(bytes.TrimSuffix(b, []byte(",")), '}')
 		}
-		result := rapid.SampledFrom([]string{string(object("result", "status", "executionTime", "toolCalls", "metadata", "output")), value.Draw(t, "value")}).Draw(t, "result")
+		result := rapid.SampledFrom([]string{
+			string(object("result", "status", "executionTime", "toolCalls", "metadata", "output")),
+			value.Draw(t, "value"),
+		}).Draw(t,
+			"result")
 		version := rapid.SampledFrom([]string{"", `"jsonrpc":"2.0",`, `"jsonrpc":"1.0",`, `"jsonrpc":2,`}).Draw(t, "version")
 		data := []byte(`{` + version + `"id":` + value.Draw(t, "id") + `,"result":` + result + `,"error":` + value.Draw(t, "error") + `}`)
 		m, f := parse(data)
@@ -42,8 +49,12 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 		raw := rapid.SampledFrom([]string{"", "null", "1", `{"a":[]}`, `{"a"`, `"\ud800"`})
 		e := &remote.Evaluation{
 			ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), URL: text.Draw(t, "url"), Tool: text.Draw(t, "tool"),
-			Input: json.RawMessage(raw.Draw(t, "input")), Model: json.RawMessage(raw.Draw(t, "model")), Timeout: rapid.Int64Range(-1, 2).Draw(t, "timeout"),
-			Metadata: remote.Metadata{Tags: rapid.SliceOf(text).Draw(t, "tags"), Retries: rapid.IntRange(-1, 1).Draw(t, "retries"), Priority: rapid.SampledFrom([]string{"", "low", "normal", "high", "top"}).Draw(t, "priority")},
+			Input: json.RawMessage(raw.Draw(t, "input")), Model: json.RawMessage(raw.Draw(t, "model")),
+			Timeout: rapid.Int64Range(-1, 2).Draw(t, "timeout"),
+			Metadata: remote.Metadata{
+				Tags: rapid.SliceOf(text).Draw(t, "tags"), Retries: rapid.IntRange(-1, 1).Draw(t, "retries"),
+				Priority: rapid.SampledFrom([]string{"", "low", "normal", "high", "top"}).Draw(t, "priority"),
+			},
 		}
 		data, err := encodeEvaluation(text.Draw(t, "request"), e)
 		if err == nil {
@@ -64,11 +75,17 @@ func TestQuickChecksAcceptNothingElse(t *testing.T) {
 // its schema.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
-		`{"type":"register","clientId":"550e8400-e29b-41d4-a716-446655440000:tab","secretKey":"k","capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1"}}`,
-		`{"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`, `{"type":"ping"}`, `{"type":"status","evaluationId":"x","status":"running","progress":0.5,"message":"m"}`,
-		`{"id":1,"method":"auth","params":{"secretKey":"k"}}`, `{"jsonrpc":"2.0","id":"x","method":"configure_llm"}`, `{"jsonrpc":"2.0","id":{},"method":1}`,
-		`{"id":"x","result":{"status":"success","toolCalls":[{"tool":"t"}],"executionTime":1}}`, `{"id":"x","error":{"code":-32003,"message":"m","data":{"retryAfter":1}}}`,
-		`{"id":"x","result":null,"error":null}`, `{"type":1}`, `[]`, `null`, `{`, `{"id":1e999,"result":0}`, `{"type":"ping","type":"ready"}`, `{"Type":"ping"}`, " {\"\\u0074ype\" : \"ping\" , \"\\ud800\":1} ", "{\"\xff\":1,\"type\":\"ping\"}", `{"":1,"type":"ping"}`,
+		`{"type":"register","clientId":"550e8400-e29b-41d4-a716-446655440000:tab","secretKey":"k",` +
+			`"capabilities":{"tools":["a"],"maxConcurrency":3,"version":"1"}}`,
+		`{"type":"ready","timestamp":"2024-01-01T00:00:00Z"}`, `{"type":"ping"}`,
+		`{"type":"status","evaluationId":"x","status":"running","progress":0.5,"message":"m"}`,
+		`{"id":1,"method":"auth","params":{"secretKey":"k"}}`, `{"jsonrpc":"2.0","id":"x","method":"configure_llm"}`,
+		`{"jsonrpc":"2.0","id":{},"method":1}`,
+		`{"id":"x","result":{"status":"success","toolCalls":[{"tool":"t"}],"executionTime":1}}`,
+		`{"id":"x","error":{"code":-32003,"message":"m","data":{"retryAfter":1}}}`,
+		`{"id":"x","result":null,"error":null}`, `{"type":1}`, `[]`, `null`, `{`, `{"id":1e999,"result":0}`,
+		`{"type":"ping","type":"ready"}`, `{"Type":"ping"}`, " {\"\\u0074ype\" : \"ping\" , \"\\ud800\":1} ",
+		"{\"\xff\":1,\"type\":\"ping\"}", `{"":1,"type":"ping"}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -19,7 +19,10 @@ import (
 )
 
 // openServer serves a door until the test ends, and returns its address.
-func openServer(t *testing.T, change func(c *browser.Config), model func(ctx context.Context, name string) (provider.Client, error)) (*browser.Server, string) {
+func openServer(
+	t *testing.T, change func(c *browser.Config),
+	model func(ctx context.Context, name string) (provider.Client, error),
+) (*browser.Server, string) {
 	t.Helper()
 	s, err := store.Open(t.TempDir())
 	require.NoError(t, err)
@@ -75,7 +78,8 @@ func write(t *testing.T, c *websocket.Conn, format string, args ...any) {
 // create creates and activates an assistant.
 func create(t *testing.T, c *websocket.Conn) string {
 	t.Helper()
-	write(t, c, `{"type":"create_assistant","id":"1","timestamp":1,"payload":{"name":"Bob","instructions":"You are Bob.","capabilities":["navigate"]}}`)
+	write(t, c, `{"type":"create_assistant","id":"1","timestamp":1,"payload":{"name":"Bob","instructions":"You are `+
+		`Bob.","capabilities":["navigate"]}}`)
 	require.Equal(t, "ack", read(t, c)["type"])
 	id := read(t, c)["payload"].(map[string]any)["assistant"].(map[string]any)["id"].(string)
 	write(t, c, `{"type":"activate_assistant","id":"2","timestamp":1,"payload":{"assistant_id":%q}}`, id)
@@ -98,7 +102,9 @@ func TestAttackFloodsOfExtensions(t *testing.T) {
 		go func() { // it does not read, either
 			for n := 0; ; n++ {
 				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-				err := flood.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"command","id":"f%d","timestamp":1,"payload":{"text":%q,"assistant_id":%q}}`, n, strings.Repeat("x", 5000), bob))
+				err := flood.Write(ctx, websocket.MessageText,
+					fmt.Appendf(nil, `{"type":"command","id":"f%d","timestamp":1,"payload":{"text":%q,"assistant_id":%q}}`, n,
+						strings.Repeat("x", 5000), bob))
 				cancel()
 				select {
 				case <-done:
@@ -141,11 +147,15 @@ func TestAttackExtensionThatStopsReading(t *testing.T) {
 	require.Equal(t, uuid(1), slot.ExtensionID())
 	// It requests long lists and does not read them.
 	for i := range 20 {
-		write(t, dial(t, url+uuid(2+i)), `{"type":"create_assistant","id":"1","timestamp":1,"payload":{"name":"n%d","instructions":%q,"capabilities":["navigate"]}}`, i, strings.Repeat("y", 10_000))
+		write(t, dial(t, url+uuid(2+i)),
+			`{"type":"create_assistant","id":"1","timestamp":1,"payload":{"name":"n%d","instructions":%q,"capabilities":["navigate"]}}`,
+			i, strings.Repeat("y", 10_000))
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := slot.Execute(context.Background(), &executor.Command{Text: "wait one", Made: &executor.Made{Instructions: "x", Capabilities: []string{"navigate"}}}, nil)
+		_, err := slot.Execute(context.Background(),
+			&executor.Command{Text: "wait one", Made: &executor.Made{Instructions: "x", Capabilities: []string{"navigate"}}},
+			nil)
 		ended <- err
 	}()
 	for i := range 95 {
@@ -168,11 +178,15 @@ func TestAttackLargeResults(t *testing.T) {
 	_, url := openServer(t, nil, model.client)
 	c := dial(t, url+uuid(1))
 	bob := create(t, c)
-	write(t, c, `{"type":"command","id":"c","timestamp":1,"payload":{"text":"tool navigate {\"url\":\"https://x\"} ; say done","assistant_id":%q}}`, bob)
+	write(t, c, `{"type":"command","id":"c","timestamp":1,"payload":{"text":"tool navigate {\"url\":\"https://x\"} `+
+		`; say done","assistant_id":%q}}`,
+		bob)
 	for m := read(t, c); m["type"] != "tool_execution"; m = read(t, c) {
 	}
 	deep := strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000)
-	write(t, c, `{"type":"tool_result","id":"r","timestamp":1,"correlation_id":"c","payload":{"status":"success","result":{"deep":%s,"long":%q}}}`, deep, strings.Repeat("z", 9_000_000))
+	write(t, c, `{"type":"tool_result","id":"r","timestamp":1,"correlation_id":"c","payload":{"status":"success",`+
+		`"result":{"deep":%s,"long":%q}}}`,
+		deep, strings.Repeat("z", 9_000_000))
 	for {
 		if m := read(t, c); m["type"] == "status_update" {
 			require.Equal(t, "completed", m["payload"].(map[string]any)["status"])

@@ -71,8 +71,10 @@ func newDialogue(shared *doortest.Dialogue) doortest.Door {
 		Start: d.start,
 		Stop:  d.stop,
 		Steps: map[string]func(string){
-			"connect": d.connect, "join": d.join, "large": d.large, "assistant": d.assistant, "answer": d.model.release, "idle": d.idle, "break": d.breakStore,
-			"reserve": d.reserve, "execute": d.execute, "executed": d.executed, "release": d.release, "extensions": d.extensions, "assistants": d.assistants,
+			"connect": d.connect, "join": d.join, "large": d.large, "assistant": d.assistant, "answer": d.model.release,
+			"idle": d.idle, "break": d.breakStore,
+			"reserve": d.reserve, "execute": d.execute, "executed": d.executed, "release": d.release,
+			"extensions": d.extensions, "assistants": d.assistants,
 		},
 		Target:         d.target,
 		Complete:       d.complete,
@@ -214,7 +216,8 @@ func (d *dialogue) dates(v any) {
 func (d *dialogue) assistant(rest string) {
 	name, capabilities, _ := strings.Cut(rest, " ")
 	d.join("maker ?version=1.0.0")
-	d.Say("maker", `{"type":"create_assistant","id":"m1","payload":{"name":"`+name+`","instructions":"You are `+name+`.","capabilities":`+cmp.Or(capabilities, `["navigate","click_element"]`)+`}}`)
+	d.Say("maker", `{"type":"create_assistant","id":"m1","payload":{"name":"`+name+`","instructions":"You are `+name+
+		`.","capabilities":`+cmp.Or(capabilities, `["navigate","click_element"]`)+`}}`)
 	d.Expect("maker", `{"type":"ack","correlation_id":"m1"}`)
 	e := d.Next("maker")
 	var m struct {

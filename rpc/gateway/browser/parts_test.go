@@ -80,7 +80,10 @@ func FuzzParse(f *testing.F) {
 			require.False(t, json.Valid(data))
 			return
 		case errors.As(err, &refused):
-			_, err := encode("error", &outgoing{Type: "error", ID: "550e8400-e29b-41d4-a716-446655440000", CorrelationID: refused.ID, Payload: faultObject(refused)})
+			_, err := encode("error", &outgoing{
+				Type: "error", ID: "550e8400-e29b-41d4-a716-446655440000", CorrelationID: refused.ID,
+				Payload: faultObject(refused),
+			})
 			require.NoError(t, err)
 			return
 		}
@@ -102,7 +105,8 @@ func FuzzParse(f *testing.F) {
 		if m.payload == nil {
 			payload = []byte("null")
 		}
-		again, err := parse([]byte(`{"type":"command","id":` + string(id) + `,"timestamp":1,"payload":{"type":` + string(kind) + `,"payload":` + string(payload) + `}}`))
+		again, err := parse([]byte(`{"type":"command","id":` + string(id) + `,"timestamp":1,"payload":{"type":` +
+			string(kind) + `,"payload":` + string(payload) + `}}`))
 		require.NoError(t, err)
 		require.Equal(t, m.kind, again.kind)
 		require.Equal(t, m.payload, again.payload)

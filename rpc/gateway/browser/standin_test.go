@@ -33,7 +33,8 @@ func TestStandIn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uuid(1), slot.ExtensionID())
 		answer, err := slot.Execute(t.Context(), &executor.Command{
-			Text: `tool navigate {"url":"https://example.com"} ; results`, Made: &executor.Made{Instructions: "x", Capabilities: []string{"navigate"}},
+			Text: `tool navigate {"url":"https://example.com"} ; results`,
+			Made: &executor.Made{Instructions: "x", Capabilities: []string{"navigate"}},
 		}, nil)
 		require.NoError(t, err)
 		require.Equal(t, `{"title":"Example"}`, answer.Text)

@@ -51,20 +51,32 @@ func TestAttackMessages(t *testing.T) {
 		code  int
 		text  string
 	}{
-		"binary":                   {"/", frame(0x82, 2, "hi"), 1003, "messages must be text"},
-		"no UTF-8":                 {"/", frame(0x81, 2, "\xff\xfe"), 1007, "text must be UTF-8"},
-		"too large":                {"/", frame(0x81, 2<<20, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
-		"too large, half":          {"/", frame(0x81, 1<<40, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
-		"too large in fragments":   {"/", bytes.Join([][]byte{frame(0x01, 1<<20, strings.Repeat("x", 1<<20)), frame(0x80, 1, "x")}, nil), 1009, "message too large: the limit is 1048576 bytes"},
-		"too large for a stranger": {"/stranger", frame(0x81, 1<<20, strings.Repeat("x", 1<<20)), 1009, "message too large: the limit is 65536 bytes"},
-		"no mask":                  {"/", []byte{0x81, 2, 'h', 'i'}, 1002, "malformed frame"},
-		"reserved bit":             {"/", frame(0xc1, 2, "hi"), 1002, "received header with unexpected rsv bits set: true:false:false"},
-		"unknown opcode":           {"/", frame(0x83, 2, "hi"), 1002, "received unknown opcode opcode(3)"},
-		"fragmented ping":          {"/", frame(0x09, 2, "hi"), 1002, "received fragmented control frame"},
-		"large ping":               {"/", frame(0x89, 126, strings.Repeat("x", 126)), 1002, "received control frame payload with invalid length: 126"},
-		"continuation of none":     {"/", frame(0x80, 2, "hi"), 1002, "received continuation frame without text or binary frame"},
-		"message within message":   {"/", append(frame(0x01, 2, "hi"), frame(0x81, 2, "hi")...), 1002, "received new data message without finishing the previous message"},
-		"close code 1":             {"/", frame(0x88, 2, "\x00\x01"), 1002, "received invalid close payload: invalid status code StatusCode(1)"},
+		"binary":          {"/", frame(0x82, 2, "hi"), 1003, "messages must be text"},
+		"no UTF-8":        {"/", frame(0x81, 2, "\xff\xfe"), 1007, "text must be UTF-8"},
+		"too large":       {"/", frame(0x81, 2<<20, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
+		"too large, half": {"/", frame(0x81, 1<<40, strings.Repeat("x", 2<<20)), 1009, "message too large: the limit is 1048576 bytes"},
+		"too large in fragments": {
+			"/", bytes.Join([][]byte{frame(0x01, 1<<20, strings.Repeat("x", 1<<20)), frame(0x80, 1, "x")}, nil),
+			1009, "message too large: the limit is 1048576 bytes",
+		},
+		"too large for a stranger": {
+			"/stranger", frame(0x81, 1<<20, strings.Repeat("x", 1<<20)), 1009,
+			"message too large: the limit is 65536 bytes",
+		},
+		"no mask":         {"/", []byte{0x81, 2, 'h', 'i'}, 1002, "malformed frame"},
+		"reserved bit":    {"/", frame(0xc1, 2, "hi"), 1002, "received header with unexpected rsv bits set: true:false:false"},
+		"unknown opcode":  {"/", frame(0x83, 2, "hi"), 1002, "received unknown opcode opcode(3)"},
+		"fragmented ping": {"/", frame(0x09, 2, "hi"), 1002, "received fragmented control frame"},
+		"large ping": {
+			"/", frame(0x89, 126, strings.Repeat("x", 126)), 1002,
+			"received control frame payload with invalid length: 126",
+		},
+		"continuation of none": {"/", frame(0x80, 2, "hi"), 1002, "received continuation frame without text or binary frame"},
+		"message within message": {
+			"/", append(frame(0x01, 2, "hi"), frame(0x81, 2, "hi")...), 1002,
+			"received new data message without finishing the previous message",
+		},
+		"close code 1": {"/", frame(0x88, 2, "\x00\x01"), 1002, "received invalid close payload: invalid status code StatusCode(1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := bystander.tcp()

@@ -150,11 +150,22 @@ func TestAddresses(t *testing.T) {
 		{config: door.Config{Listen: "127.0.0.2:0"}},
 		{config: door.Config{Listen: "8080"}, want: `test: listen must be HOST:PORT or off, got "8080": `},
 		{config: door.Config{Listen: "localhost:"}, want: "missing port; 0 means any free port"},
-		{config: door.Config{Listen: "0.0.0.0:0"}, want: "test: listen address 0.0.0.0:0 is reachable from other machines: set tls_cert and tls_key, or insecure: true to accept connections without TLS"},
+		{
+			config: door.Config{Listen: "0.0.0.0:0"},
+			want: "test: listen address 0.0.0.0:0 is reachable from other machines: set tls_cert and tls_key, or " +
+				"insecure: true to accept connections without TLS",
+		},
 		{config: door.Config{Listen: "[::]:0"}, want: "reachable from other machines"},
 		{config: door.Config{Listen: "waza.example.com:0"}, want: "reachable from other machines"},
-		{config: door.Config{Listen: "0.0.0.0:0", Insecure: true}, want: "clients must authenticate themselves: set a key, or listen on localhost"},
-		{config: door.Config{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key}, options: door.Options{AuthenticateHint: "set WAZA_AGENT_KEY"}, want: "clients must authenticate themselves: set WAZA_AGENT_KEY"},
+		{
+			config: door.Config{Listen: "0.0.0.0:0", Insecure: true},
+			want:   "clients must authenticate themselves: set a key, or listen on localhost",
+		},
+		{
+			config:  door.Config{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key},
+			options: door.Options{AuthenticateHint: "set WAZA_AGENT_KEY"},
+			want:    "clients must authenticate themselves: set WAZA_AGENT_KEY",
+		},
 		{config: door.Config{Listen: "0.0.0.0:0", Insecure: true}, options: door.Options{Authenticated: true}},
 		{config: door.Config{Listen: "0.0.0.0:0", TLSCert: cert, TLSKey: key}, options: door.Options{Authenticated: true}},
 		{config: door.Config{Listen: "localhost:0", TLSCert: cert}, want: "tls_cert and tls_key must be set together"},
@@ -264,7 +275,9 @@ func TestLogsHaveNoTokens(t *testing.T) {
 	var d *door.Door
 	c := door.Defaults()
 	c.Listen = "127.0.0.1:0"
-	d, err := door.New("test", c, door.Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d, err := door.New("test", c, door.Options{
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.Accept(w, r, named(echo))
 	}))
 	require.NoError(t, err)

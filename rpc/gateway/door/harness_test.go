@@ -64,7 +64,8 @@ func (d *opened) dial() *websocket.Conn {
 func (d *opened) try(header http.Header) (*websocket.Conn, *http.Response, error) {
 	ctx, cancel := within(d.t)
 	defer cancel()
-	ws, response, err := websocket.Dial(ctx, "ws://"+d.addr.String()+"/?token=geheim", &websocket.DialOptions{HTTPHeader: header, Host: header.Get("Host")})
+	ws, response, err := websocket.Dial(ctx, "ws://"+d.addr.String()+"/?token=geheim",
+		&websocket.DialOptions{HTTPHeader: header, Host: header.Get("Host")})
 	if err == nil {
 		ws.SetReadLimit(-1)
 		d.t.Cleanup(func() { ws.CloseNow() })

@@ -150,8 +150,14 @@ func TestIdleClientsAreClosed(t *testing.T) {
 		want    websocket.CloseError
 	}{
 		"default": {after: time.Minute, want: websocket.CloseError{Code: 1001, Reason: "no message or ping for 1m0s"}},
-		"code":    {options: door.Options{IdleCode: 4002}, after: time.Minute, want: websocket.CloseError{Code: 4002, Reason: "no message or ping for 1m0s"}},
-		"set":     {set: &door.Idle{After: time.Hour, Code: 4003, Reason: "Receive timeout"}, after: time.Hour, want: websocket.CloseError{Code: 4003, Reason: "Receive timeout"}},
+		"code": {
+			options: door.Options{IdleCode: 4002}, after: time.Minute,
+			want: websocket.CloseError{Code: 4002, Reason: "no message or ping for 1m0s"},
+		},
+		"set": {
+			set: &door.Idle{After: time.Hour, Code: 4003, Reason: "Receive timeout"}, after: time.Hour,
+			want: websocket.CloseError{Code: 4003, Reason: "Receive timeout"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

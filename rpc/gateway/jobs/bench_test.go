@@ -103,7 +103,9 @@ func benchRun(b *testing.B, watch func(b *testing.B, addr string, tokens *token.
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-	suite := fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 50, parallel: true, trials_per_task: %d}\ntasks:\n%s", benchTrials/10, runnertest.Inline(10))
+	suite := fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 50, parallel: "+
+		"true, trials_per_task: %d}\ntasks:\n%s",
+		benchTrials/10, runnertest.Inline(10))
 	start := time.Now()
 	run := runnertest.Start(b, r, suite, record.Request{})
 	<-run.Done()

@@ -70,7 +70,11 @@ func (d *dialogue) modelServer() string {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
-			delta = map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)}}}}
+			delta = map[string]any{
+				"tool_calls": []any{
+					map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)}},
+				},
+			}
 		}
 		text, _ := json.Marshal(delta)
 		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\n", text)
@@ -86,7 +90,8 @@ func (d *dialogue) startRun(r *runner.Runner, f []string) {
 	for _, id := range f[2:] {
 		tasks += "  - {id: " + id + ", prompt: x, graders: [{type: regex, name: good, config: {must_match: [good]}}]}\n"
 	}
-	suite := "-- eval.yaml --\nname: Weather API Suite\nskill: weather\nconfig: {executor: agent, model: gpt-4o, workers: 10, parallel: true, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n" + tasks
+	suite := "-- eval.yaml --\nname: Weather API Suite\nskill: weather\nconfig: {executor: agent, model: gpt-4o, " +
+		"workers: 10, parallel: true, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n" + tasks
 	run := runnertest.Start(d.T, r, suite, record.Request{})
 	d.Names["$"+f[0]] = run.ID()
 }
@@ -94,8 +99,10 @@ func (d *dialogue) startRun(r *runner.Runner, f []string) {
 // judge starts a run of the kind judge in another process: LABEL TRIALS MODELS TASK…. Commas
 // separate the models. A [runnertest.Jury] judges.
 func (d *dialogue) judge(f []string, _ string) {
-	grader := "{name: fits, type: prompt, config: {prompt: Is it good, base_url: " + d.jury.Serve(d.T) + "/v1, api_key_command: echo " + runnertest.SecretKey + "}}"
-	suite := "-- eval.yaml --\nname: Answers\nkind: judge\nconfig: {executor: agent, judge_model: judge, models: [" + f[2] + "], workers: 1, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n"
+	grader := "{name: fits, type: prompt, config: {prompt: Is it good, base_url: " + d.jury.Serve(d.T) +
+		"/v1, api_key_command: echo " + runnertest.SecretKey + "}}"
+	suite := "-- eval.yaml --\nname: Answers\nkind: judge\nconfig: {executor: agent, judge_model: judge, models: [" +
+		f[2] + "], workers: 1, retry_errors: 0, trials_per_task: " + f[1] + "}\ntasks:\n"
 	for _, id := range f[3:] {
 		suite += "  - {id: " + id + ", prompt: x, graders: [" + grader + "]}\n"
 	}

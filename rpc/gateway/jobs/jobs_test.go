@@ -107,7 +107,8 @@ func TestRPC(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc"+c.query, &websocket.DialOptions{HTTPHeader: c.header, Subprotocols: c.subprotocols})
+			ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc"+c.query,
+				&websocket.DialOptions{HTTPHeader: c.header, Subprotocols: c.subprotocols})
 			require.NoError(t, err)
 			defer ws.CloseNow()
 			if c.subprotocols != nil {
@@ -191,7 +192,9 @@ func TestAttackWithoutToken(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var served atomic.Bool
-	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(context.Context, io.ReadWriteCloser, *token.Claims) error {
+	_, addr := open(t, jobs.Defaults(), jobs.Options{Token: secret, Log: slog.New(slog.NewTextHandler(&log, nil)), ServeRPC: func(
+		context.Context, io.ReadWriteCloser, *token.Claims,
+	) error {
 		served.Store(true)
 		return nil
 	}})
@@ -206,7 +209,8 @@ func TestAttackWithoutToken(t *testing.T) {
 		{"", "Bearer", "the token is wrong"},
 	} {
 		start := time.Now()
-		ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc"+c.query, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {c.authorization}}})
+		ws, _, err := websocket.Dial(t.Context(), "ws://"+addr+"/rpc"+c.query,
+			&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {c.authorization}}})
 		require.NoError(t, err)
 		require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte(`{"jsonrpc":"2.0","method":"eval.run"}`)))
 		_, _, err = ws.Read(t.Context())

@@ -296,18 +296,26 @@ func isOf(kind string, value any) bool {
 func TestPageReaderFindsFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"type":"generation_start","generation":0}`:                                                 "the page shows Generation 0/undefined",
-		`{"type":"combo_result","data":{}}`:                                                          "the page shows undefined score NaN% tool undefined% param undefined% undefined/undefined",
-		`{"type":"benchmark_result","data":{"type":"result","success":true,"cost":null}}`:            "benchmark_result(data.type=result): data.cost must be of type number, got <nil>",
-		`{"type":"prompt_eval_result","model_id":"m","overall_score":80,"tool_accuracy":1}`:          "prompt_eval_result: overall_score must be of type share?, got 80",
-		`{"type":"tune_start","tune_id":"t","job_id":"t","job_type":"prompt_tune","suite_name":"s"}`: "tune_start(job_type=prompt_tune): total_prompts must be of type count, got <nil>",
-		`{"type":"tool_eval_result","data":{"tool_selection_score":1,"expected_tool":null}}`:         "tool_eval_result(data.tool_selection_score=1): data.expected_tool must be of type text, got <nil>",
-		`{"type":"combo_result","data":{"case_results":[{"expected_tool":"x"}]}}`:                    "combo_result: data.case_results[].actual_tool must be of type text?, got <nil>",
-		`{"type":"judge_report","report":{"overall_grade":"A","overall_score":1}}`:                   "judge_report: report.strengths must be of type list, got <nil>",
+		`{"type":"generation_start","generation":0}`: "the page shows Generation 0/undefined",
+		`{"type":"combo_result","data":{}}`: "the page shows undefined score NaN% " +
+			"tool undefined% param undefined% undefined/undefined",
+		`{"type":"benchmark_result","data":{"type":"result","success":true,` +
+			`"cost":null}}`: "benchmark_result(data.type=result): data.cost must be of type number, got <nil>",
+		`{"type":"prompt_eval_result","model_id":"m","overall_score":80,` +
+			`"tool_accuracy":1}`: "prompt_eval_result: overall_score must be of type share?, got 80",
+		`{"type":"tune_start","tune_id":"t","job_id":"t","job_type":"prompt_tune",` +
+			`"suite_name":"s"}`: "tune_start(job_type=prompt_tune): total_prompts must be of type count, got <nil>",
+		`{"type":"tool_eval_result","data":{"tool_selection_score":1,` +
+			`"expected_tool":null}}`: "tool_eval_result(data.tool_selection_score=1): data.expected_tool must be of type text, got <nil>",
+		`{"type":"combo_result",` +
+			`"data":{"case_results":[{"expected_tool":"x"}]}}`: "combo_result: data.case_results[].actual_tool must be of type text?, got <nil>",
+		`{"type":"judge_report","report":{"overall_grade":"A",` +
+			`"overall_score":1}}`: "judge_report: report.strengths must be of type list, got <nil>",
 	} {
 		require.Contains(t, newPageReader(readPageTable(t)).read("a", text), want, text)
 	}
 	p := newPageReader(readPageTable(t))
 	p.read("a", `{"type":"tool_eval_init","job_id":"j","data":{"targets":[{},{}],"total_cases":4,"suite_name":"s"}}`)
-	require.Equal(t, []string{"the page shows 0/8 cases at first, and 1/4 then"}, p.read("a", `{"type":"tool_eval_progress","job_id":"j","data":{"current":1,"total":4,"model":"m"}}`))
+	require.Equal(t, []string{"the page shows 0/8 cases at first, and 1/4 then"},
+		p.read("a", `{"type":"tool_eval_progress","job_id":"j","data":{"current":1,"total":4,"model":"m"}}`))
 }

@@ -88,7 +88,9 @@ func TestAttackPageThatNeverReads(t *testing.T) {
 		return err
 	}})
 	quick := connect(&net.Dialer{})
-	suite := fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 2, parallel: true, trials_per_task: %d}\ntasks:\n%s", trials, runnertest.Inline(1))
+	suite := fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 2, parallel: "+
+		"true, trials_per_task: %d}\ntasks:\n%s",
+		trials, runnertest.Inline(1))
 	run := runnertest.Start(t, r, suite, record.Request{})
 	results, err := read(quick)
 	require.NoError(t, err)

@@ -401,7 +401,11 @@ func (m *model) tool() string { return rapid.SampledFrom(tools[:]).Draw(m.t, "to
 func (m *model) step() {
 	id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(m.t, "client")
 	x := m.offers[id]
-	switch what := rapid.SampledFrom([]string{"ask", "ask", "ask", "park", "cancel", "join", "join", "return", "leave", "lost", "lacks", "release", "release"}).Draw(m.t, "what"); what {
+	switch what := rapid.SampledFrom([]string{
+		"ask", "ask", "ask", "park", "cancel", "join", "join", "return", "leave", "lost", "lacks", "release",
+		"release",
+	}).Draw(m.t,
+		"what"); what {
 	case "ask", "park":
 		w := &want{m.tool(), rapid.IntRange(0, Ranks-1).Draw(m.t, "rank")}
 		m.mu.Lock()

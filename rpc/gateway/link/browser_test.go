@@ -114,7 +114,8 @@ func TestBrowsers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "e/r/t/1/1", slot.ExtensionID())
 	var steps []browser.Step
-	answer, err := slot.Execute(t.Context(), &browser.Command{Text: "hi", Made: &browser.Made{Name: "n"}}, func(s browser.Step) { steps = append(steps, s) })
+	answer, err := slot.Execute(t.Context(), &browser.Command{Text: "hi", Made: &browser.Made{Name: "n"}},
+		func(s browser.Step) { steps = append(steps, s) })
 	require.NoError(t, err)
 	require.Equal(t, &browser.Answer{Text: "hi n", Model: "m", Requests: 2, Usage: record.Usage{InputTokens: 7, CostUSD: 0.5}}, answer)
 	require.Len(t, steps, 100, "all updates arrived before the answer")

@@ -49,7 +49,10 @@ type hub struct {
 }
 
 func newHub(free int) *hub {
-	h := &hub{free: make(chan struct{}, 100), agents: []*remote.Agent{{ClientID: "a", State: remote.Ready}}, released: make(chan struct{}, 100)}
+	h := &hub{
+		free: make(chan struct{}, 100), agents: []*remote.Agent{{ClientID: "a", State: remote.Ready}},
+		released: make(chan struct{}, 100),
+	}
 	for range free {
 		h.free <- struct{}{}
 	}

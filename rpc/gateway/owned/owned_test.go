@@ -222,7 +222,8 @@ func TestQueue(t *testing.T) {
 	for i := range 100 {
 		enter(fmt.Sprint("x", i), "ann")
 	}
-	require.EqualError(t, runs.Enter("y", "ann", false), "too many waiting runs: 100 runs are already waiting, and at most 1 run at once; try again later")
+	require.EqualError(t, runs.Enter("y", "ann", false),
+		"too many waiting runs: 100 runs are already waiting, and at most 1 run at once; try again later")
 	require.Empty(t, runs.UserOf("y"))
 	enter("b2", "bob")
 }

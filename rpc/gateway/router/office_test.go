@@ -83,7 +83,8 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := router.Defaults()
 	require.Equal(t, "localhost:9473", c.Listen)
-	require.Equal(t, []string{"30s", "10s", "10s", "30s"}, []string{c.Heartbeat.String(), c.PongTimeout.String(), c.RegisterTimeout.String(), c.ResponseTimeout.String()})
+	require.Equal(t, []string{"30s", "10s", "10s", "30s"},
+		[]string{c.Heartbeat.String(), c.PongTimeout.String(), c.RegisterTimeout.String(), c.ResponseTimeout.String()})
 	require.Equal(t, []int{100, 3, 100, 64, 1024}, []int{c.MaxConnections, c.MaxReroutes, c.History, c.MaxNameChars, c.MaxDescriptionChars})
 	require.Equal(t, int64(1<<20), c.MaxMessageBytes)
 }

@@ -20,7 +20,10 @@ func TestAssistants(t *testing.T) {
 	t.Parallel()
 	s, now := clocked(t)
 	a, ctx := AssistantsOf(s), t.Context()
-	one := Assistant{ID: "1", Name: "Bob", Instructions: "Be Bob.", Capabilities: []string{"scroll"}, Model: "m", CreatedAt: *now, UpdatedAt: *now}
+	one := Assistant{
+		ID: "1", Name: "Bob", Instructions: "Be Bob.", Capabilities: []string{"scroll"}, Model: "m",
+		CreatedAt: *now, UpdatedAt: *now,
+	}
 	two := Assistant{ID: "2", Name: "Ann", Capabilities: []string{}, CreatedAt: now.Add(1e9), UpdatedAt: now.Add(1e9)}
 	require.NoError(t, a.Add(ctx, one))
 	require.NoError(t, a.Add(ctx, two))
@@ -34,7 +37,8 @@ func TestAssistants(t *testing.T) {
 	two.Active, two.UpdatedAt, two.LastActiveAt = true, now.Add(2e9), now.Add(2e9)
 	require.Equal(t, []Assistant{one, two}, all)
 
-	require.NoError(t, a.AddSession(ctx, Session{ID: "s", AssistantID: "2", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
+	require.NoError(t, a.AddSession(ctx,
+		Session{ID: "s", AssistantID: "2", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
 	require.NoError(t, a.Delete(ctx, "2", now.Add(3e9)))
 	_, ok, err := a.Session(ctx, "s")
 	require.NoError(t, err)
@@ -52,11 +56,15 @@ func TestSessionsExpire(t *testing.T) {
 	a, ctx := AssistantsOf(s), t.Context()
 	require.NoError(t, a.Add(ctx, Assistant{ID: "1", Name: "Bob", Capabilities: []string{"scroll"}, CreatedAt: *now}))
 	for _, id := range []string{"expires", "archived", "used"} {
-		require.NoError(t, a.AddSession(ctx, Session{ID: id, AssistantID: "1", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
-		require.NoError(t, a.AddMessage(ctx, Session{ID: id, AssistantID: "1"}, Message{ID: "m", Role: "user", Content: id, CreatedAt: *now}, now.Add(time.Hour)))
+		require.NoError(t, a.AddSession(ctx,
+			Session{ID: id, AssistantID: "1", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
+		require.NoError(t, a.AddMessage(ctx, Session{ID: id, AssistantID: "1"},
+			Message{ID: "m", Role: "user", Content: id, CreatedAt: *now}, now.Add(time.Hour)))
 	}
 	require.NoError(t, a.Archive(ctx, Session{ID: "archived", AssistantID: "1"}, *now, time.Time{}))
-	require.NoError(t, a.AddMessage(ctx, Session{ID: "used", AssistantID: "1"}, Message{ID: "m2", Role: "assistant", Content: "x", CreatedAt: now.Add(30 * time.Minute)}, now.Add(90*time.Minute)))
+	require.NoError(t, a.AddMessage(ctx, Session{ID: "used", AssistantID: "1"},
+		Message{ID: "m2", Role: "assistant", Content: "x", CreatedAt: now.Add(30 * time.Minute)},
+		now.Add(90*time.Minute)))
 	start := *now
 	*now = start.Add(time.Hour)
 	_, ok, err := a.Session(ctx, "expires")
@@ -69,7 +77,8 @@ func TestSessionsExpire(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 2)
 	require.Equal(t, Session{
-		ID: "used", AssistantID: "1", Messages: 2, CreatedAt: start, LastMessageAt: start.Add(30 * time.Minute), ExpiresAt: start.Add(90 * time.Minute),
+		ID: "used", AssistantID: "1", Messages: 2, CreatedAt: start, LastMessageAt: start.Add(30 * time.Minute),
+		ExpiresAt: start.Add(90 * time.Minute),
 	}, left[0])
 	require.Equal(t, "archived", left[1].ID)
 	gone, err := a.Messages(ctx, "expires", 10, 1000)
@@ -98,7 +107,8 @@ func TestAttackAssistantsGrow(t *testing.T) {
 	fill(keptSessions+45, "INSERT INTO assistant_sessions SELECT i, '1', ?2 + i * 1000, ?2 + i * 1000, 0, ?2 + 9000000, 0 FROM n")
 	for i := keptSessions + 45; i < keptSessions+50; i++ {
 		at := now.Add(time.Duration(i) * time.Second)
-		require.NoError(t, a.AddSession(ctx, Session{ID: fmt.Sprint(i), AssistantID: "1", CreatedAt: at, LastMessageAt: at, ExpiresAt: at.Add(time.Hour)}))
+		require.NoError(t, a.AddSession(ctx,
+			Session{ID: fmt.Sprint(i), AssistantID: "1", CreatedAt: at, LastMessageAt: at, ExpiresAt: at.Add(time.Hour)}))
 	}
 	all, err := a.Sessions(ctx, "1", true, 10_000, 0)
 	require.NoError(t, err)
@@ -106,13 +116,15 @@ func TestAttackAssistantsGrow(t *testing.T) {
 	require.Equal(t, "50", all[len(all)-1].ID, "the oldest are gone")
 	fill(keptMessages+45, "INSERT INTO assistant_messages (id, session_id, role, content, created_at) SELECT i, '60', 'user', '', ?2 FROM n")
 	for i := keptMessages + 45; i < keptMessages+50; i++ {
-		require.NoError(t, a.AddMessage(ctx, Session{ID: "60", AssistantID: "1"}, Message{ID: fmt.Sprint(i), Role: "user", CreatedAt: *now}, now.Add(time.Hour)))
+		require.NoError(t, a.AddMessage(ctx, Session{ID: "60", AssistantID: "1"},
+			Message{ID: fmt.Sprint(i), Role: "user", CreatedAt: *now}, now.Add(time.Hour)))
 	}
 	messages, err := a.Messages(ctx, "60", 10_000, 1000)
 	require.NoError(t, err)
 	require.Len(t, messages, keptMessages)
 	require.Equal(t, "50", messages[0].ID)
-	fill(keptCommands+45, "INSERT INTO assistant_commands (id, extension_id, assistant_id, session_id, text, stream, status, result, error, queued_at, started_at, ended_at, reported)"+
+	fill(keptCommands+45, "INSERT INTO assistant_commands (id, extension_id, assistant_id, session_id, text, "+
+		"stream, status, result, error, queued_at, started_at, ended_at, reported)"+
 		" SELECT i, '', '1', '', '', 0, 'completed', '', '', ?2, 0, CASE i WHEN 0 THEN 0 ELSE ?2 END, 1 FROM n")
 	for i := keptCommands + 45; i < keptCommands+50; i++ {
 		c := &Command{ID: fmt.Sprint(i), AssistantID: "1", Status: "queued", QueuedAt: *now}
@@ -153,7 +165,10 @@ func TestCommands(t *testing.T) {
 	a, ctx := AssistantsOf(s), t.Context()
 	var want []*Command
 	for i := range 3 {
-		c := &Command{ID: "same", ExtensionID: fmt.Sprint(i), AssistantID: "1", SessionID: "s", Text: "text", Stream: i == 1, Status: "queued", QueuedAt: *now}
+		c := &Command{
+			ID: "same", ExtensionID: fmt.Sprint(i), AssistantID: "1", SessionID: "s", Text: "text", Stream: i == 1,
+			Status: "queued", QueuedAt: *now,
+		}
 		require.NoError(t, a.AddCommand(ctx, c))
 		want = append(want, c)
 	}
@@ -182,9 +197,11 @@ func TestLongMessages(t *testing.T) {
 	s, now := clocked(t)
 	a, ctx := AssistantsOf(s), t.Context()
 	require.NoError(t, a.Add(ctx, Assistant{ID: "1", Name: "Bob", Capabilities: []string{"scroll"}, CreatedAt: *now}))
-	require.NoError(t, a.AddSession(ctx, Session{ID: "s", AssistantID: "1", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
+	require.NoError(t, a.AddSession(ctx,
+		Session{ID: "s", AssistantID: "1", CreatedAt: *now, LastMessageAt: *now, ExpiresAt: now.Add(time.Hour)}))
 	for i := range 5 {
-		require.NoError(t, a.AddMessage(ctx, Session{ID: "s", AssistantID: "1"}, Message{ID: fmt.Sprint(i), Role: "user", Content: "äääää", CreatedAt: *now}, now.Add(time.Hour)))
+		require.NoError(t, a.AddMessage(ctx, Session{ID: "s", AssistantID: "1"},
+			Message{ID: fmt.Sprint(i), Role: "user", Content: "äääää", CreatedAt: *now}, now.Add(time.Hour)))
 	}
 	for bytes, want := range map[int][]string{50: {"0", "1", "2", "3", "4"}, 39: {"2", "3", "4"}, 30: {"2", "3", "4"}, 1: {"4"}} {
 		all, err := a.Messages(ctx, "s", 10, bytes)

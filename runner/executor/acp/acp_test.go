@@ -72,7 +72,8 @@ func (s setup) lines(t testing.TB, dir string) string {
 	if s.mode != "" {
 		mode = "FAKE_MODE: " + s.mode + ", "
 	}
-	return config + fmt.Sprintf("  agent:\n    command: [%q]\n    env: {FAKE_AGENT: '1', GORACE: atexit_sleep_ms=0, %sFAKE_STARTS: %q, FAKE_API_KEY: %s}\n%s",
+	return config + fmt.Sprintf("  agent:\n    command: [%q]\n    env: {FAKE_AGENT: '1', GORACE: "+
+		"atexit_sleep_ms=0, %sFAKE_STARTS: %q, FAKE_API_KEY: %s}\n%s",
 		exe, mode, filepath.Join(dir, "starts"), secretKey, s.agent)
 }
 
@@ -171,7 +172,10 @@ usage 10 5`
 		{Type: record.EntryMessage, Role: "assistant", Text: "I'll look"},
 		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "1", Name: "bash", Kind: "execute", Title: "List files", Status: "completed",
 			Arguments: json.RawMessage(`{"command":"ls"}`), Result: json.RawMessage(`{"output":"a.txt"}`), DurationMS: 1}},
-		{Type: record.EntryPlan, Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "report", Priority: "low", Status: "pending"}}},
+		{
+			Type: record.EntryPlan,
+			Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "report", Priority: "low", Status: "pending"}},
+		},
 		{Type: record.EntryToolCall, Tool: &record.ToolCall{ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
 			Arguments: json.RawMessage(`{"name":"explainer"}`), Result: json.RawMessage(`"loaded"`), DurationMS: 1}},
 		{Type: record.EntrySkill, Text: "explainer"},
@@ -268,7 +272,10 @@ func TestFaultsAtStart(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 		require.Equal(t, c.permanent, executor.IsPermanent(err), c.mode)
 	}
-	for mode, want := range map[string]string{"mute": "did not answer initialize", "rubbish": `it printed 2 lines that are not protocol messages, first "Welcome to the agent!"`} {
+	for mode, want := range map[string]string{
+		"mute":    "did not answer initialize",
+		"rubbish": `it printed 2 lines that are not protocol messages, first "Welcome to the agent!"`,
+	} {
 		inTime(t, []float64{0.5, 5, 60}, want, func(seconds float64) error {
 			f := open(t, setup{mode: mode, config: fmt.Sprintf("  first_event_timeout_seconds: %v\n", seconds)})
 			_, err := f.exec.Execute(t.Context(), f.trial(t, "say x"))

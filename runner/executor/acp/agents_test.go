@@ -78,13 +78,15 @@ type realAgent struct {
 
 var realAgents = []realAgent{
 	{
-		name: "opencode", package_: "opencode-ai", program: "opencode", setUp: setUpOpencode, toolName: "bash", counts: true, storm: "Rate limited",
+		name: "opencode", package_: "opencode-ai", program: "opencode", setUp: setUpOpencode, toolName: "bash",
+		counts: true, storm: "Rate limited",
 		shell:   func(command string) string { return call("bash", "command", command, "description", "work") },
 		skill:   call("skill", "name", "greeter"),
 		outside: call("write", "filePath", "OUTSIDE", "content", "x"),
 	},
 	{
-		name: "copilot", package_: "@github/copilot", program: "copilot", setUp: setUpCopilot, toolName: "bash", counts: true, storm: "Rate limited",
+		name: "copilot", package_: "@github/copilot", program: "copilot", setUp: setUpCopilot, toolName: "bash",
+		counts: true, storm: "Rate limited",
 		shell:   func(command string) string { return call("bash", "command", command, "description", "work") },
 		skill:   call("skill", "skill", "greeter"),
 		outside: call("view", "path", "OUTSIDE"), reads: true,
@@ -102,7 +104,8 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "claude-code", package_: "@zed-industries/claude-code-acp", program: "claude-code-acp", noVersion: true, setUp: setUpClaude, toolName: "Bash",
+		name: "claude-code", package_: "@zed-industries/claude-code-acp", program: "claude-code-acp", noVersion: true,
+		setUp: setUpClaude, toolName: "Bash",
 		shell:   func(command string) string { return call("Bash", "command", command, "description", "work") },
 		skill:   call("Skill", "skill", "greeter"),
 		outside: call("mcp__acp__Write", "file_path", "OUTSIDE", "content", "x"),
@@ -145,7 +148,10 @@ func setUpOpencode(_, url string) map[string]string {
 			"npm": "@ai-sdk/openai-compatible", "models": model, "options": map[string]any{"baseURL": url + "/v1", "apiKey": testKey},
 		}},
 	})
-	return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_MODELS_FETCH": "true", "OPENCODE_DISABLE_LSP_DOWNLOAD": "true"}
+	return map[string]string{
+		"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_MODELS_FETCH": "true",
+		"OPENCODE_DISABLE_LSP_DOWNLOAD": "true",
+	}
 }
 
 func setUpCopilot(home, url string) map[string]string {
@@ -169,9 +175,14 @@ func setUpClaude(home, url string) map[string]string {
 func setUpCodex(_, url string) map[string]string {
 	config, _ := json.Marshal(map[string]any{
 		"model": "gpt-5.4", "model_provider": "mock",
-		"model_providers": map[string]any{"mock": map[string]any{"name": "mock", "base_url": url + "/v1", "wire_api": "responses", "env_key": "OPENAI_API_KEY"}},
+		"model_providers": map[string]any{
+			"mock": map[string]any{"name": "mock", "base_url": url + "/v1", "wire_api": "responses", "env_key": "OPENAI_API_KEY"},
+		},
 	})
-	return map[string]string{"OPENAI_API_KEY": testKey, "CODEX_CONFIG": string(config), "MODEL_PROVIDER": "mock", "NO_BROWSER": "1", "INITIAL_AGENT_MODE": "agent-full-access"}
+	return map[string]string{
+		"OPENAI_API_KEY": testKey, "CODEX_CONFIG": string(config), "MODEL_PROVIDER": "mock", "NO_BROWSER": "1",
+		"INITIAL_AGENT_MODE": "agent-full-access",
+	}
 }
 
 // fixtures returns the answers of the model. A prompt that contains the match is answered with
@@ -245,7 +256,9 @@ func (a *realAgent) open(t *testing.T, policy string) *fixture {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.md"), []byte("Speak of frogs only."), 0o600))
-	suite := load(t, dir, fmt.Sprintf("  executor: acp\n  agent: {preset: %s, env: %s, args: %s}\n  permissions: %s\n  instruction_files: [rules.md]\n", a.name, env, args, policy))
+	suite := load(t, dir, fmt.Sprintf("  executor: acp\n  agent: {preset: %s, env: %s, args: %s}\n  permissions: "+
+		"%s\n  instruction_files: [rules.md]\n",
+		a.name, env, args, policy))
 	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"], Workers: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
@@ -368,7 +381,8 @@ func (a *realAgent) run(t *testing.T) {
 		cause := errors.New("because")
 		err := a.interrupt(t, shared, func(cancel context.CancelCauseFunc) { cancel(cause) })
 		require.ErrorIs(t, err, cause)
-		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 10*time.Second, 10*time.Millisecond, "a process of the trial is still running")
+		require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, 10*time.Second, 10*time.Millisecond,
+			"a process of the trial is still running")
 		do(t, shared, "please write a haiku")
 	})
 	scenario("cost per trial", func(t *testing.T) {
@@ -388,7 +402,8 @@ func (a *realAgent) useSkill(t *testing.T, f *fixture) {
 	}
 	skill := filepath.Join(t.TempDir(), "greeter")
 	require.NoError(t, os.MkdirAll(skill, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: greeter\ndescription: greets people\n---\nSay hello warmly.\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(skill, "SKILL.md"),
+		[]byte("---\nname: greeter\ndescription: greets people\n---\nSay hello warmly.\n"), 0o600))
 	tr, _ := a.trial(t, f, "use the greeter")
 	task := *tr.Task
 	task.Skills = []string{skill}
@@ -448,9 +463,11 @@ func requireRefused(t *testing.T, tr *executor.Trial) {
 func gradeFile(t *testing.T, dir, name string) float64 {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "eval.yaml")
-	text := "name: t\nconfig: {executor: acp, agent: opencode}\ntasks: [{id: a, prompt: x, graders: [{name: f, type: file, config: {must_exist: [" + name + "]}}]}]\n"
+	text := "name: t\nconfig: {executor: acp, agent: opencode}\ntasks: [{id: a, prompt: x, graders: [{name: f, " +
+		"type: file, config: {must_exist: [" + name + "]}}]}]\n"
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{Executors: vocabulary.Executors, Graders: builtin.Graders.Kinds()}})
+	suite, ds, err := eval.Load(file,
+		eval.Options{Vocabulary: &eval.Vocabulary{Executors: vocabulary.Executors, Graders: builtin.Graders.Kinds()}})
 	require.NoError(t, err)
 	require.Empty(t, ds.Errors())
 	bound, err := builtin.Graders.Bind(suite.Tasks[0].Graders[0], &grader.Env{})

@@ -227,7 +227,8 @@ func (f *fake) effortOptions(mode string) []any {
 		return nil
 	}
 	return []any{map[string]any{"id": "thinking", "category": "thought_level", "type": "select", "currentValue": "medium", "options": []any{
-		map[string]any{"value": "low", "name": "Low"}, map[string]any{"value": "medium", "name": "Medium"}, map[string]any{"value": "high", "name": "High"},
+		map[string]any{"value": "low", "name": "Low"}, map[string]any{"value": "medium", "name": "Medium"},
+		map[string]any{"value": "high", "name": "High"},
 	}}}
 }
 
@@ -252,10 +253,15 @@ func (f *fake) newSession(m message, mode string) {
 	case "options":
 		answer["configOptions"] = []any{map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "name": "Model", "options": []any{
 			map[string]any{"value": "default", "name": "Default"},
-			map[string]any{"group": "acme", "name": "Acme", "options": []any{map[string]any{"value": "acme/claude-opus-4-1", "name": "Opus"}, map[string]any{"value": "acme/m-1", "name": "M"}}},
+			map[string]any{
+				"group": "acme", "name": "Acme",
+				"options": []any{map[string]any{"value": "acme/claude-opus-4-1", "name": "Opus"}, map[string]any{"value": "acme/m-1", "name": "M"}},
+			},
 		}}}
 	case "no models":
-		answer["configOptions"] = []any{map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "options": "none"}}
+		answer["configOptions"] = []any{
+			map[string]any{"id": "m", "category": "model", "type": "select", "currentValue": "default", "options": "none"},
+		}
 	case "models":
 		var models []any
 		for i := range 15 {
@@ -326,7 +332,9 @@ func (f *fake) act(verb, rest string, answer map[string]any) {
 		answer["usage"] = map[string]any{"inputTokens": i, "outputTokens": o, "totalTokens": i + o}
 	case "quota":
 		in, out, _ := strings.Cut(rest, " ")
-		answer["_meta"] = map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": json.RawMessage(in), "output_tokens": json.RawMessage(out)}}}
+		answer["_meta"] = map[string]any{
+			"quota": map[string]any{"token_count": map[string]any{"input_tokens": json.RawMessage(in), "output_tokens": json.RawMessage(out)}},
+		}
 	case "ask", "ask-always":
 		f.ask(verb, rest)
 	case "read":
@@ -362,7 +370,8 @@ func (f *fake) ask(verb, rest string) {
 	if verb == "ask-always" {
 		options = []any{options[0], options[2]}
 	}
-	m := f.call("session/request_permission", map[string]any{"toolCall": json.RawMessage(strings.ReplaceAll(rest, "$CWD", f.cwd)), "options": options})
+	m := f.call("session/request_permission",
+		map[string]any{"toolCall": json.RawMessage(strings.ReplaceAll(rest, "$CWD", f.cwd)), "options": options})
 	f.say("%s", m.Result)
 }
 

@@ -19,7 +19,8 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
-		"  executor: acp\n":                                                     "config.agent is missing; set it to one of claude-code, codex, copilot",
+		"  executor: acp\n": "config.agent is missing; set it to one " +
+			"of claude-code, codex, copilot",
 		"  executor: acp\n  agent: opencod\n":                                   `unknown agent "opencod"`,
 		"  executor: acp\n  agent: {args: [x]}\n":                               "command is missing",
 		"  executor: acp\n  agent: {command: x, colour: red}\n":                 `unknown key "colour"`,
@@ -85,13 +86,15 @@ func TestCopilotIsAPreset(t *testing.T) {
 		return tr, out, err
 	}
 	_, _, err = do("say Error: No authentication information found.")
-	require.EqualError(t, executor.AsStop(err), "copilot: the agent is not logged in: Error: No authentication information found.; to log in: copilot login")
+	require.EqualError(t, executor.AsStop(err),
+		"copilot: the agent is not logged in: Error: No authentication information found.; to log in: copilot login")
 	_, out, err := do("env COPILOT_MODEL\nargs")
 	require.NoError(t, err)
 	require.Equal(t, "gpt-9--acp --disallow-temp-dir", out.Output)
 
 	// The provider's failure arrives as a message of the agent.
-	tr, out, err := do("say Info: Request failed due to a transient API error. Retrying...\nsay Error: Model 'gpt-4' not found on provider at http://x")
+	tr, out, err := do("say Info: Request failed due to a transient API error. Retrying...\nsay Error: Model " +
+		"'gpt-4' not found on provider at http://x")
 	require.EqualError(t, err, "copilot: the provider failed: Error: Model 'gpt-4' not found on provider at http://x")
 	require.False(t, executor.IsPermanent(err))
 	require.Empty(t, out.Output)
@@ -137,7 +140,11 @@ func TestSkillThatFails(t *testing.T) {
 		{"one fails", skill("1", "a", "pending") + skill("2", "b", "pending") + done("1", "failed") + done("2", "completed"), []string{"b"}},
 		{"the second ends first", skill("1", "a", "pending") + skill("2", "b", "completed") + done("1", "completed"), []string{"a", "b"}},
 		{"its end is not reported", skill("1", "a", "pending") + skill("2", "b", "completed"), []string{"a", "b"}},
-		{"permission is refused", skill("1", "a", "pending") + `ask {"toolCallId":"1","kind":"read","title":"skill","locations":[{"path":"/etc/passwd"}]}` + "\n", nil},
+		{
+			"permission is refused",
+			skill("1", "a", "pending") + `ask {"toolCallId":"1","kind":"read","title":"skill","locations":[{"path":"/etc/passwd"}]}` + "\n",
+			nil,
+		},
 	} {
 		f := open(t, setup{agent: "    preset: opencode\n"})
 		tr := f.trial(t, c.prompt)
@@ -200,7 +207,9 @@ func TestEffort(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "m-1", out.Output, "a choice that is already set is not sent")
 	_, _, err = do("max", "options", "m-1")
-	require.EqualError(t, executor.AsStop(err), `codex: the agent rejects the reasoning effort "max" (no such level); it offers low, medium, high; change config.reasoning_effort in the suite`)
+	require.EqualError(t, executor.AsStop(err),
+		`codex: the agent rejects the reasoning effort "max" (no such level); it offers low, medium, high; change `+
+			`config.reasoning_effort in the suite`)
 	_, logs, err = do("low", "models", "m-1")
 	require.NoError(t, err)
 	require.Contains(t, logs, "config.reasoning_effort has no effect: codex offers no choice of reasoning effort for this model")
@@ -213,7 +222,11 @@ func TestModelNotOffered(t *testing.T) {
 	const choose = "; choose one with --model, or with config.model in the suite"
 	for _, c := range []struct{ mode, model, want string }{
 		{"options", "claude-opus-4.1", `; did you mean "acme/claude-opus-4-1"?; it offers default, acme/claude-opus-4-1, acme/m-1` + choose},
-		{"models", "gpt5", `; did you mean "gpt-5"?; it offers gpt-0, gpt-1, gpt-2, gpt-3, gpt-4, gpt-5, gpt-6, gpt-7, gpt-8, gpt-9, gpt-10, gpt-11 and 3 more` + choose},
+		{
+			"models", "gpt5",
+			`; did you mean "gpt-5"?; it offers gpt-0, gpt-1, gpt-2, gpt-3, gpt-4, gpt-5, gpt-6, gpt-7, gpt-8, gpt-9, ` +
+				`gpt-10, gpt-11 and 3 more` + choose,
+		},
 		{"no models", "claude-opus-4.1", choose},
 	} {
 		f := open(t, setup{mode: c.mode, agent: "    preset: codex\n"})
@@ -261,7 +274,9 @@ say done`)
 
 func TestMCPServers(t *testing.T) {
 	t.Parallel()
-	f := open(t, setup{config: "  mcp_servers:\n    b: {command: b-mcp, args: [x], env: {K: v}}\n    a: {type: http, url: 'http://x', headers: {H: v}}\n"})
+	f := open(t, setup{
+		config: "  mcp_servers:\n    b: {command: b-mcp, args: [x], env: {K: v}}\n    a: {type: http, url: 'http://x', headers: {H: v}}\n",
+	})
 	require.JSONEq(t, `[{"type":"http","name":"a","url":"http://x","headers":[{"name":"H","value":"v"}]},
 		{"name":"b","command":"b-mcp","args":["x"],"env":[{"name":"K","value":"v"}]}]`, f.do(t, "mcp"))
 	own := f.trial(t, "mcp")

@@ -29,12 +29,35 @@ func TestPermissions(t *testing.T) {
 		reason             string
 	}{
 		{"workspace", "ask", `{"toolCallId":"1","kind":"execute","title":"ls","rawInput":{"command":"ls"}}`, true, "in the workspace"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"execute","title":"ls","rawInput":{"command":"ls","cwd":"$CWD/sub"}}`, true, "in the workspace"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"execute","title":"ls","rawInput":{"command":"ls","cwd":"/"}}`, false, "/ is outside the workspace"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWD/a/new.txt"}]}`, true, "files below the workspace"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","rawInput":{"file_path":"rel.txt"}}`, true, "files below the workspace"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","rawInput":{"edits":[{"filePath":"/etc/passwd"}]}}`, false, "/etc/passwd is outside"},
-		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","content":[{"type":"diff","path":"$CWD/../x","newText":"y"}]}`, false, "outside"},
+		{
+			"workspace", "ask",
+			`{"toolCallId":"1","kind":"execute","title":"ls","rawInput":{"command":"ls","cwd":"$CWD/sub"}}`, true,
+			"in the workspace",
+		},
+		{
+			"workspace", "ask",
+			`{"toolCallId":"1","kind":"execute","title":"ls","rawInput":{"command":"ls","cwd":"/"}}`, false,
+			"/ is outside the workspace",
+		},
+		{
+			"workspace", "ask",
+			`{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWD/a/new.txt"}]}`, true,
+			"files below the workspace",
+		},
+		{
+			"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","rawInput":{"file_path":"rel.txt"}}`,
+			true, "files below the workspace",
+		},
+		{
+			"workspace", "ask",
+			`{"toolCallId":"1","kind":"edit","title":"w","rawInput":{"edits":[{"filePath":"/etc/passwd"}]}}`, false,
+			"/etc/passwd is outside",
+		},
+		{
+			"workspace", "ask",
+			`{"toolCallId":"1","kind":"edit","title":"w","content":[{"type":"diff","path":"$CWD/../x","newText":"y"}]}`,
+			false, "outside",
+		},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWD/out/x"}]}`, false, "outside"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWD/dangling"}]}`, false, "outside"},
 		{"workspace", "ask", `{"toolCallId":"1","kind":"edit","title":"w","locations":[{"path":"$CWDx"}]}`, false, "outside"},
@@ -168,7 +191,8 @@ func openJudge(t *testing.T) *fixture {
 	dir := t.TempDir()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte("agents: {house: {command: '"+exe+"', env: {FAKE_AGENT: '1'}}}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"),
+		[]byte("agents: {house: {command: '"+exe+"', env: {FAKE_AGENT: '1'}}}\n"), 0o600))
 	suite := load(t, dir, "  executor: acp\n  agent: house\n  mcp_servers: {weather: {command: weather-mcp}}\n")
 	require.NoError(t, acp.Judges{}.Check(suite, "house"))
 	require.ErrorContains(t, acp.Judges{}.Check(suite, "hous"), `did you mean "house"?`)

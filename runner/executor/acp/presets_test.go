@@ -128,7 +128,8 @@ func TestToolAliases(t *testing.T) {
 	t.Parallel()
 	aliases := func(config string) map[string][]string {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"), []byte("agents: {mine: {preset: opencode}, other: {command: x}}\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza.yaml"),
+			[]byte("agents: {mine: {preset: opencode}, other: {command: x}}\n"), 0o600))
 		suite := load(t, dir, "  executor: acp\n"+config)
 		return acp.Kind.Capabilities(executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"]}).ToolAliases
 	}

@@ -97,7 +97,8 @@ func run(t testing.TB, s setup, tasks string) *ran {
 // If no user is logged in, all workers fail at once, and the run reports it once.
 func TestRunStopsWhenLoggedOut(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"},
+		"tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, "the agent is not logged in: Authentication required")
 	require.LessOrEqual(t, res.Summary.Trials.Errors, 4)
@@ -115,7 +116,8 @@ func TestRunStopsWhenLoggedOut(t *testing.T) {
 // A missing agent is not a failure of the agent, and its trials are not retried.
 func TestRunWithoutAgent(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	res := run(t, setup{config: "  agent: {command: no-such-agent-here, install: get it}\n  retry_errors: 3\n"},
+		"tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, record.StatusCompleted, res.Status)
 	trial := res.Trial(t, "a", 1)
 	require.Equal(t, record.Errored, trial.Verdict)
@@ -131,9 +133,15 @@ func TestRunGoesOn(t *testing.T) {
 		verdict record.Verdict
 		says    string
 	}{
-		"version":         {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", record.Errored, "speaks version 7"},
-		"ends at once":    {"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", record.Errored, "exit status 9: cannot load the frobnicator"},
-		"rubbish":         {"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", record.TimedOut, "it printed 2 lines that are not protocol messages"},
+		"version": {"inputs: {prompt: say x, environment: {FAKE_MODE: version}}", record.Errored, "speaks version 7"},
+		"ends at once": {
+			"inputs: {prompt: say x, environment: {FAKE_MODE: exit}}", record.Errored,
+			"exit status 9: cannot load the frobnicator",
+		},
+		"rubbish": {
+			"inputs: {prompt: say x, environment: {FAKE_MODE: rubbish}}", record.TimedOut,
+			"it printed 2 lines that are not protocol messages",
+		},
 		"says no hello":   {"inputs: {prompt: say x, environment: {FAKE_MODE: mute}}", record.TimedOut, "did not answer initialize within"},
 		"never answers":   {"prompt: hang", record.TimedOut, "no sign of life within"},
 		"falls silent":    {"prompt: \"say so far\\nhang\", timeout_seconds: 2", record.TimedOut, "timeout exceeded"},
@@ -170,7 +178,8 @@ func TestRunGoesOn(t *testing.T) {
 // An agent that dies is replaced, and its trial is retried like other trials in error.
 func TestRunReplacesAgent(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{config: "  retry_errors: 1\n"}, "tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
+	res := run(t, setup{config: "  retry_errors: 1\n"},
+		"tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
 	require.Equal(t, map[string][]record.Verdict{"a": {record.Passed}, "b": {record.Passed}, "c": {record.Passed}}, res.verdicts())
 	attempts := res.Trial(t, "b", 1).Attempts
 	require.Len(t, attempts, 1)
@@ -184,7 +193,8 @@ func TestRunReplacesAgent(t *testing.T) {
 // database. The first agent must finish its setup before others start.
 func TestFirstAgentStartsAlone(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{mode: "alone", config: "  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
+	res := run(t, setup{mode: "alone", config: "  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"},
+		"tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, 8, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, starts(t, res.starts), 4)
 }
@@ -193,7 +203,8 @@ func TestFirstAgentStartsAlone(t *testing.T) {
 func TestFirstAgentFails(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exit", "version"} {
-		res := run(t, setup{mode: mode, config: "  trials_per_task: 6\n  parallel: true\n  workers: 3\n  retry_errors: 0\n"}, "tasks: [{id: a, prompt: say x}]\n")
+		res := run(t, setup{mode: mode, config: "  trials_per_task: 6\n  parallel: true\n  workers: 3\n  retry_errors: 0\n"},
+			"tasks: [{id: a, prompt: say x}]\n")
 		require.Equal(t, record.StatusCompleted, res.Status)
 		require.Equal(t, 6, res.Summary.Trials.Errors, mode)
 	}
@@ -232,14 +243,17 @@ func TestNoKeyLeftBehind(t *testing.T) {
 	k := secretKey
 	talk := strings.Join([]string{
 		"think " + k, "stderr " + k, "print " + k,
-		`tool {"toolCallId":"1","title":"cat ` + k + `","kind":"execute","status":"completed","rawInput":{"command":"` + k + `"},"rawOutput":{"out":"{\"key\":\"` + k + `\"}"}}`,
+		`tool {"toolCallId":"1","title":"cat ` + k + `","kind":"execute","status":"completed","rawInput":{"command":"` + k +
+			`"},"rawOutput":{"out":"{\"key\":\"` + k + `\"}"}}`,
 		`tool {"toolCallId":"2","title":"x","status":"completed","content":[{"type":"content","content":{"type":"text","text":"` + k + `"}}]}`,
 		`ask {"toolCallId":"3","title":"` + k + `","kind":"execute","rawInput":{"command":"` + k + `"}}`,
 		`update {"sessionUpdate":"plan","entries":[{"content":"` + k + `"}]}`,
 		"read ../" + k, "say the env has", "env FAKE_API_KEY",
 	}, "\n")
 	indent := func(text string) string { return "      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n" }
-	res := run(t, setup{config: "  mcp_servers:\n    a: {command: x, env: {A_TOKEN: tok-0123456789}}\n"}, "graders: [{name: g, type: text, config: {contains: ["+k+"]}}]\ntasks:\n"+
+	res := run(t, setup{
+		config: "  mcp_servers:\n    a: {command: x, env: {A_TOKEN: tok-0123456789}}\n",
+	}, "graders: [{name: g, type: text, config: {contains: ["+k+"]}}]\ntasks:\n"+
 		"  - id: talks\n    prompt: |\n"+indent(talk)+
 		"  - id: refuses\n    prompt: fail -32603 no use for "+k+"\n"+
 		"  - id: dies\n    prompt: |\n"+indent("stderr "+k+"\ndie 1")+

@@ -123,9 +123,19 @@ func TestTrial(t *testing.T) {
 		}
 		step(browser.Step{Thought: "hm"})
 		step(browser.Step{Message: "I open it."})
-		step(browser.Step{Tool: &record.ToolCall{ID: "1", Name: "navigate", Arguments: json.RawMessage(`{"url":"http://x"}`), Result: json.RawMessage(`{"title":"X"}`), Status: "completed", DurationMS: 7}})
+		step(browser.Step{
+			Tool: &record.ToolCall{
+				ID: "1", Name: "navigate", Arguments: json.RawMessage(`{"url":"http://x"}`),
+				Result: json.RawMessage(`{"title":"X"}`), Status: "completed", DurationMS: 7,
+			},
+		})
 		step(browser.Step{Warning: "the answer was cut off"})
-		step(browser.Step{Tool: &record.ToolCall{ID: "2", Name: "screenshot", Result: json.RawMessage(`"` + strings.Repeat("A", 1<<20) + `"`), Status: "completed"}})
+		step(browser.Step{
+			Tool: &record.ToolCall{
+				ID: "2", Name: "screenshot", Result: json.RawMessage(`"` + strings.Repeat("A", 1<<20) + `"`),
+				Status: "completed",
+			},
+		})
 		step(browser.Step{Message: "Done: " + c.Text})
 		return &browser.Answer{Text: "Done: " + c.Text, Model: "m1", Usage: record.Usage{InputTokens: 1000, OutputTokens: 100}, Requests: 2}, nil
 	}}
@@ -149,12 +159,19 @@ tasks:
 	id := res.RunID + "/a/1/1/" + got.Hash[:12]
 	require.Equal(t, []*browser.Want{{ID: id, Extension: "550e8400-e29b-41d4-a716-446655440000"}}, hub.wants)
 	require.Zero(t, hub.held)
-	made := &browser.Made{Name: "Buyer", Instructions: "Use the shop as a person would.", Capabilities: []string{"navigate", "screenshot"}, Model: "m1"}
+	made := &browser.Made{
+		Name: "Buyer", Instructions: "Use the shop as a person would.",
+		Capabilities: []string{"navigate", "screenshot"}, Model: "m1",
+	}
 	for i, c := range hub.commands {
 		require.Greater(t, c.Timeout, 60*time.Second, "the trial's deadline comes first")
 		require.Less(t, c.Timeout, 71*time.Second)
 		c.Timeout = 0
-		require.Equal(t, &browser.Command{ID: fmt.Sprintf("%s/%d", id, i+1), Text: []string{"open shop", "and close it"}[i], Made: made, MaxTurns: 5}, c)
+		require.Equal(t, &browser.Command{
+			ID: fmt.Sprintf("%s/%d", id, i+1), Text: []string{"open shop", "and close it"}[i], Made: made,
+			MaxTurns: 5,
+		},
+			c)
 	}
 	var lines []string
 	for _, e := range got.Transcript {
@@ -165,7 +182,8 @@ tasks:
 		lines = append(lines, line)
 	}
 	require.Equal(t, []string{
-		"message user open shop", "thought assistant hm", "message assistant I open it.", `tool_call  navigate {"url":"http://x"} completed {"title":"X"}`,
+		"message user open shop", "thought assistant hm", "message assistant I open it.",
+		`tool_call  navigate {"url":"http://x"} completed {"title":"X"}`,
 		"error  the answer was cut off", `tool_call  screenshot  completed {"begins":"\"` + strings.Repeat("A", 1999) + `","bytes":1048578}`,
 		"message assistant Done: open shop",
 	}, lines[:7])
@@ -178,8 +196,10 @@ tasks:
 func TestAssistants(t *testing.T) {
 	t.Parallel()
 	for assistant, want := range map[string]browser.Command{
-		"Shopper":                                {Assistant: "Shopper"},
-		"{instructions: '" + instructions + "'}": {Made: &browser.Made{Name: "evaluation", Instructions: instructions, Capabilities: browser.Capabilities, Model: "from-config"}},
+		"Shopper": {Assistant: "Shopper"},
+		"{instructions: '" + instructions + "'}": {
+			Made: &browser.Made{Name: "evaluation", Instructions: instructions, Capabilities: browser.Capabilities, Model: "from-config"},
+		},
 	} {
 		hub := &fakeHub{}
 		res, _ := run(t, hub, "name: s\nconfig: {executor: browser, model: from-config, assistant: "+assistant+"}\ntasks: [{id: a, prompt: x}]\n")
@@ -208,7 +228,8 @@ func TestFaults(t *testing.T) {
 			hub := &fakeHub{execute: func(context.Context, *browser.Command, func(browser.Step)) (*browser.Answer, error) {
 				return spent, c.err
 			}}
-			res, _ := run(t, hub, "name: s\nconfig: {executor: browser, retry_errors: 0, assistant: x}\ntasks: [{id: a, prompt: x, follow_up_prompts: [y]}]\n")
+			res, _ := run(t, hub, "name: s\nconfig: {executor: browser, retry_errors: 0, assistant: x}\ntasks: [{id: a, "+
+				"prompt: x, follow_up_prompts: [y]}]\n")
 			got := res.Tasks[0].Trials[0]
 			require.Equal(t, c.verdict, got.Verdict)
 			require.Equal(t, c.says, got.Error)
@@ -242,7 +263,8 @@ func TestExtensionLeaves(t *testing.T) {
 func TestPromptsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	hub := &fakeHub{}
-	res, _ := run(t, hub, "name: s\ninputs: {long: '"+strings.Repeat("x", 10_000)+"'}\nconfig: {executor: browser, assistant: x}\ntasks: [{id: a, prompt: 'a{{long}}'}]\n")
+	res, _ := run(t, hub, "name: s\ninputs: {long: '"+strings.Repeat("x", 10_000)+
+		"'}\nconfig: {executor: browser, assistant: x}\ntasks: [{id: a, prompt: 'a{{long}}'}]\n")
 	require.Equal(t, "the prompt of a browser assistant must have 1 to 10000 characters, got 10001", res.Tasks[0].Trials[0].Error)
 	require.Empty(t, hub.commands)
 }
@@ -279,10 +301,14 @@ func TestFindings(t *testing.T) {
 	for config, want := range map[string][]string{
 		"  assistant: Shopper": nil,
 		"  assistant: {instructions: '" + instructions + "', capabilities: [navigate]}\n  extension: abcdefghijklmnopabcdefghijklmnop": nil,
-		"":                                 {at + "config.assistant is missing; set it to the name or id of an assistant, or a map with instructions"},
+		"": {
+			at + "config.assistant is missing; set it to the name or id of an assistant, or a map with instructions",
+		},
 		"  assistant: x\n  max_turns: 101": {at + "max_turns must be at most 100, got 101"},
 		"  assistant: {}":                  {at + "config.assistant.instructions is missing"},
-		"  assistant: []":                  {at + "config.assistant must be the name or id of an assistant, or a map with instructions, got a list"},
+		"  assistant: []": {
+			at + "config.assistant must be the name or id of an assistant, or a map with instructions, got a list",
+		},
 		"  assistant: {instructions: short, instruction: x}": {
 			at + `unknown key "instruction" in config.assistant → instructions`,
 		},
@@ -295,13 +321,15 @@ func TestFindings(t *testing.T) {
 		"  assistant: {instructions: '" + instructions + "', capabilities: [extract_tex]}": {
 			at + `assistant.capabilities[0]: "extract_tex" is not one of ` + strings.Join(browser.Capabilities, ", ") + " → extract_text",
 		},
-		"  assistant: {instructions: '" + instructions + "', capabilities: []}": {at + "assistant.capabilities must not be empty; remove it to allow all tools"},
+		"  assistant: {instructions: '" + instructions +
+			"', capabilities: []}": {at + "assistant.capabilities must not be empty; remove it to allow all tools"},
 		"  assistant: x\n  extension: mine\n  model: m\n  mcp_servers: {a: {}}": {
 			"warning: executor browser: model has no effect: the assistant \"x\" has its own model",
 			at + `extension must be the id of an extension, a UUID or 32 letters from a to p, got "mine"`,
 			"warning: executor browser: mcp_servers has no effect: only assistant.instructions configures a browser assistant",
 		},
-		"  model: m\n  assistant: {instructions: '" + instructions + "', model: n}": {"warning: executor browser: model has no effect: assistant.model overrides it"},
+		"  model: m\n  assistant: {instructions: '" + instructions +
+			"', model: n}": {"warning: executor browser: model has no effect: assistant.model overrides it"},
 	} {
 		got := findings(t, config)
 		slices.Sort(got)
@@ -314,9 +342,13 @@ func TestFindings(t *testing.T) {
 func TestOptionsAreContent(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
-	configs := []string{"assistant: x", "assistant: y", "assistant: {instructions: '" + instructions + "'}", "assistant: {instructions: '" + instructions + "', capabilities: [scroll]}", "assistant: x, max_turns: 3"}
+	configs := []string{
+		"assistant: x", "assistant: y", "assistant: {instructions: '" + instructions + "'}",
+		"assistant: {instructions: '" + instructions + "', capabilities: [scroll]}", "assistant: x, max_turns: 3",
+	}
 	for _, config := range configs {
-		p := runnertest.PlanOf(t, newRunner(t, &fakeHub{}), "-- eval.yaml --\nname: s\nconfig: {executor: browser, "+config+"}\ntasks: [{id: a, prompt: x}]\n")
+		p := runnertest.PlanOf(t, newRunner(t, &fakeHub{}),
+			"-- eval.yaml --\nname: s\nconfig: {executor: browser, "+config+"}\ntasks: [{id: a, prompt: x}]\n")
 		hashes[p.Tasks[0].Hash] = true
 		p.Close()
 	}
@@ -331,7 +363,8 @@ func TestPreflight(t *testing.T) {
 		"Shoper": `waza serve has no assistant "Shoper"; did you mean "Shopper"?`,
 		"xyz":    `waza serve has no assistant "xyz"; it has Shopper, Reader`,
 	} {
-		found := browser.New(hub).Preflight(t.Context(), executor.Settings{Options: &browser.Options{Assistant: browser.AssistantSpec{Named: named}}})
+		found := browser.New(hub).Preflight(t.Context(),
+			executor.Settings{Options: &browser.Options{Assistant: browser.AssistantSpec{Named: named}}})
 		if want == "" {
 			require.Empty(t, found, named)
 			continue
@@ -340,7 +373,8 @@ func TestPreflight(t *testing.T) {
 		require.Equal(t, want, found[0].Message)
 	}
 	hub.noServer = true
-	require.Empty(t, browser.New(hub).Preflight(t.Context(), executor.Settings{Options: &browser.Options{Assistant: browser.AssistantSpec{Named: "xyz"}}}))
+	require.Empty(t, browser.New(hub).Preflight(t.Context(),
+		executor.Settings{Options: &browser.Options{Assistant: browser.AssistantSpec{Named: "xyz"}}}))
 }
 
 // A run reports waiting trials: after a second if no extension is suitable, and every half
@@ -388,12 +422,18 @@ func TestReports(t *testing.T) {
 			})
 		}
 		wait(anyOf, 1)
-		require.Equal(t, []string{"1s warning: 1 trial waits for a browser: no waza server is running: start one with waza serve"}, after(time.Second))
+		require.Equal(t, []string{"1s warning: 1 trial waits for a browser: no waza server is running: start one with waza serve"},
+			after(time.Second))
 		wait(anyOf, 2)
 		set()
-		require.Equal(t, []string{"30s warning: 2 trials wait for a browser: no extension is connected: start one with waza browser-agent"}, after(29*time.Second))
+		require.Equal(t, []string{"30s warning: 2 trials wait for a browser: no extension is connected: start one with waza browser-agent"},
+			after(29*time.Second))
 		set(&browser.Extension{ID: "e9"})
-		require.Equal(t, []string{"1m0s warning: 2 trials wait for a browser: no connected extension is available for evaluations: start one with waza browser-agent, or set config.extension"}, after(30*time.Second))
+		require.Equal(t, []string{
+			"1m0s warning: 2 trials wait for a browser: no connected extension is available for evaluations: start one " +
+				"with waza browser-agent, or set config.extension",
+		},
+			after(30*time.Second))
 		set(&browser.Extension{ID: "e1", Evaluation: true, Trial: "t"}, &browser.Extension{ID: "e9"})
 		require.Equal(t, []string{"1m30s info: 2 trials wait for a browser: the extension is busy"}, after(30*time.Second))
 		set(&browser.Extension{ID: "e1", Evaluation: true, Trial: "t"}, &browser.Extension{ID: "e2", Evaluation: true, Command: "c"})

@@ -54,7 +54,8 @@ func (f fixture) trial(t *testing.T, prompts ...string) *executor.Trial {
 	dir := t.TempDir()
 	var mu sync.Mutex
 	return &executor.Trial{
-		Order: &record.Order{Suite: f.suite, Task: f.suite.Tasks[0], Num: 3, Model: "m-1"}, Attempt: 1, Prompt: prompts[0], FollowUps: prompts[1:],
+		Order: &record.Order{Suite: f.suite, Task: f.suite.Tasks[0], Num: 3, Model: "m-1"}, Attempt: 1,
+		Prompt: prompts[0], FollowUps: prompts[1:],
 		Dir: func() (string, error) { return dir, nil }, Env: os.Environ(), Transcript: executor.NewTranscript(),
 		Logf: func(level, format string, args ...any) {
 			mu.Lock()

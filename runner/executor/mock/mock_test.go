@@ -79,7 +79,8 @@ const script = `
 
 func TestScript(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, executor.Capabilities{Skills: true, Simulated: true}, mock.Kind.Can(executor.Settings{Options: &mock.Options{Mock: &mock.Script{}}}))
+	require.Equal(t, executor.Capabilities{Skills: true, Simulated: true},
+		mock.Kind.Can(executor.Settings{Options: &mock.Options{Mock: &mock.Script{}}}))
 	e := open(t, script)
 	tr := trial(t, 1, "Work!", "work again")
 	out, err := e.Execute(t.Context(), tr)

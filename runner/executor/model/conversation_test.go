@@ -30,7 +30,10 @@ func live(t *testing.T, s *server) (c *Conversation, log *[]string) {
 	return &Conversation{
 		Client: client, Instructions: "Keep a list.",
 		Tools: []LiveTool{{
-			Tool: provider.Tool{Name: "add", Parameters: map[string]any{"type": "object", "properties": map[string]any{"word": map[string]any{"type": "string"}}}},
+			Tool: provider.Tool{
+				Name:       "add",
+				Parameters: map[string]any{"type": "object", "properties": map[string]any{"word": map[string]any{"type": "string"}}},
+			},
 			Call: func(_ context.Context, arguments json.RawMessage) (ToolResult, error) {
 				var a struct{ Word string }
 				if err := json.Unmarshal(arguments, &a); err != nil || a.Word == "" {

@@ -73,7 +73,8 @@ func setup(t *testing.T, s *server, config string) (executor.Executor, *eval.Sui
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "skills", "poet"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "skills", "poet", "SKILL.md"), []byte("---\nname: poet\ndescription: >\n  writes poems\nlicense: MIT\n---\n# Rhyme\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "skills", "poet", "SKILL.md"),
+		[]byte("---\nname: poet\ndescription: >\n  writes poems\nlicense: MIT\n---\n# Rhyme\n"), 0o600))
 	text := "name: s\nconfig:\n  executor: openai\n  model: gpt-4o\n  base_url: " + srv.URL + "/v1\n  skill_directories: [skills]\n" + config +
 		"tasks:\n  - id: t\n    prompt: do it\n"
 	path := filepath.Join(dir, "eval.yaml")
@@ -300,7 +301,9 @@ func TestChecks(t *testing.T) {
 		"max_cost: -1":                                                  "max_cost",
 	} {
 		path := filepath.Join(t.TempDir(), "eval.yaml")
-		require.NoError(t, os.WriteFile(path, []byte("name: s\nconfig:\n  executor: anthropic\n  model: m\n  "+config+"\ntasks:\n  - id: t\n    prompt: p\n"), 0o600))
+		require.NoError(t, os.WriteFile(path,
+			[]byte("name: s\nconfig:\n  executor: anthropic\n  model: m\n  "+config+"\ntasks:\n  - id: t\n    prompt: p\n"),
+			0o600))
 		_, diagnostics, err := eval.Load(path, eval.Options{Vocabulary: &eval.Vocabulary{Executors: []eval.Kind{OpenAI.Kind, Anthropic.Kind}}})
 		require.NoError(t, err)
 		require.Contains(t, fmt.Sprint(diagnostics), want, config)

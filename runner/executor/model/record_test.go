@@ -17,7 +17,10 @@ import (
 func TestTokensPerSecond(t *testing.T) {
 	t.Parallel()
 	speed := func(replies ...provider.Reply) float64 {
-		r := &recorder{model: &model{pool: provider.NewPool(provider.PoolOptions{Redactor: &secrets.Redactor{}})}, trial: &executor.Trial{Transcript: executor.NewTranscript()}}
+		r := &recorder{
+			model: &model{pool: provider.NewPool(provider.PoolOptions{Redactor: &secrets.Redactor{}})},
+			trial: &executor.Trial{Transcript: executor.NewTranscript()},
+		}
 		for i := range replies {
 			replies[i].Tries = 1
 			r.replied(&replies[i], nil)

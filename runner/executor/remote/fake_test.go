@@ -142,7 +142,8 @@ func findings(t *testing.T, files, executorName string, kinds ...eval.Kind) (lis
 		require.NoError(t, os.WriteFile(path, f.Data, 0o644))
 	}
 	kinds = append(kinds, remote.New(nil).Kind)
-	_, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: &eval.Vocabulary{Executors: kinds}, Executor: executorName})
+	_, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"),
+		eval.Options{Vocabulary: &eval.Vocabulary{Executors: kinds}, Executor: executorName})
 	require.NoError(t, err)
 	for _, d := range ds {
 		if d.Severity != decode.Info && d.Code != decode.CodeNothingChecked {
@@ -155,6 +156,7 @@ func findings(t *testing.T, files, executorName string, kinds ...eval.Kind) (lis
 // admission returns an attempt of a run whose reports go to logf.
 func admission(n int, logf func(level, format string, args ...any), in eval.Inputs) *executor.Admission {
 	return &executor.Admission{
-		Order: &record.Order{RunID: "r", TaskID: "a", Num: n, Task: &eval.Task{ID: "a", Inputs: in}, Timeout: time.Minute}, Attempt: 1, Logf: logf,
+		Order:   &record.Order{RunID: "r", TaskID: "a", Num: n, Task: &eval.Task{ID: "a", Inputs: in}, Timeout: time.Minute},
+		Attempt: 1, Logf: logf,
 	}
 }

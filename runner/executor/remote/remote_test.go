@@ -134,21 +134,39 @@ func TestAnswers(t *testing.T) {
 		"empty":             {result: `""`, verdict: record.Passed},
 		"false":             {result: `false`, verdict: record.Passed, output: `false`},
 		"null":              {result: `null`, verdict: record.Passed, output: `null`},
-		"failed":            {result: `{"status":"failed","output":"half","error":"no such page"}`, verdict: record.Failed, output: "half", errors: `the agent ended with status "failed": no such page`},
-		"failed object":     {result: `{"status":"error","error":{"message":"no"}}`, verdict: record.Failed, errors: `the agent ended with status "error": no`},
-		"failed silently":   {result: `{"status":"partial"}`, verdict: record.Failed, errors: `the agent ended with status "partial"`},
-		"nothing":           {verdict: record.Errored, errors: "the agent c1 answered with neither a result nor an error"},
-		"no JSON":           {result: `{"a`, verdict: record.Errored, errors: "the agent c1 answered with a result that is not JSON"},
+		"failed": {
+			result: `{"status":"failed","output":"half","error":"no such page"}`, verdict: record.Failed,
+			output: "half", errors: `the agent ended with status "failed": no such page`,
+		},
+		"failed object": {
+			result: `{"status":"error","error":{"message":"no"}}`, verdict: record.Failed,
+			errors: `the agent ended with status "error": no`,
+		},
+		"failed silently": {result: `{"status":"partial"}`, verdict: record.Failed, errors: `the agent ended with status "partial"`},
+		"nothing":         {verdict: record.Errored, errors: "the agent c1 answered with neither a result nor an error"},
+		"no JSON":         {result: `{"a`, verdict: record.Errored, errors: "the agent c1 answered with a result that is not JSON"},
 		"tool": {fault: `{"code":-32000,"message":"Tool execution failed","data":{"tool":"t","error":"Page load timeout"}}`,
 			verdict: record.Failed, errors: "Tool execution failed: Page load timeout"},
 		"tool without data": {fault: `{"code":-32000,"message":"no"}`, verdict: record.Failed, errors: "no"},
 		"tool, text data":   {fault: `{"code":-32000,"message":"","data":"why"}`, verdict: record.Failed, errors: "why"},
 		"tool, silent":      {fault: `{"code":-32000}`, verdict: record.Failed, errors: "the agent failed"},
-		"timeout":           {fault: `{"code":-32001,"message":"took too long"}`, verdict: record.TimedOut, errors: "timeout exceeded: took too long"},
-		"credentials":       {fault: `{"code":-32002,"message":"who?"}`, verdict: record.Errored, errors: "the agent c1 answered with error -32002: who?"},
-		"resource":          {fault: `{"code":-32005,"message":"down","data":{"error":"dns"}}`, verdict: record.Errored, errors: "the agent c1 answered with error -32005: down: dns"},
-		"own code":          {fault: `{"code":7}`, verdict: record.Errored, errors: "the agent c1 answered with error 7"},
-		"long":              {fault: `{"code":-32603,"message":"` + long + `"}`, verdict: record.Errored, errors: "the agent c1 answered with error -32603: " + long[:4000] + "…"},
+		"timeout": {
+			fault: `{"code":-32001,"message":"took too long"}`, verdict: record.TimedOut,
+			errors: "timeout exceeded: took too long",
+		},
+		"credentials": {
+			fault: `{"code":-32002,"message":"who?"}`, verdict: record.Errored,
+			errors: "the agent c1 answered with error -32002: who?",
+		},
+		"resource": {
+			fault: `{"code":-32005,"message":"down","data":{"error":"dns"}}`, verdict: record.Errored,
+			errors: "the agent c1 answered with error -32005: down: dns",
+		},
+		"own code": {fault: `{"code":7}`, verdict: record.Errored, errors: "the agent c1 answered with error 7"},
+		"long": {
+			fault: `{"code":-32603,"message":"` + long + `"}`, verdict: record.Errored,
+			errors: "the agent c1 answered with error -32603: " + long[:4000] + "…",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +198,8 @@ func TestToolCallsUsageAndTime(t *testing.T) {
 		require.NoError(t, err)
 		var logged []string
 		trial := &executor.Trial{
-			Order: a.Order, Attempt: 1, Room: room, Prompt: "hi", Expand: func(text string) string { return text }, Transcript: executor.NewTranscript(),
+			Order: a.Order, Attempt: 1, Room: room, Prompt: "hi", Expand: func(text string) string { return text },
+			Transcript: executor.NewTranscript(),
 			Logf: func(level, format string, args ...any) {
 				logged = append(logged, level+": "+fmt.Sprintf(format, args...))
 			},
@@ -227,7 +246,9 @@ func TestAllTrialsWaitAtOnce(t *testing.T) {
 	t.Parallel()
 	hub := &fakeHub{closed: make(chan struct{}), came: make(chan struct{}, 60)}
 	r := newRunner(t, hub)
-	live := runnertest.Start(t, r, "-- eval.yaml --\nname: s\nconfig: {executor: remote, trials_per_task: 30}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n", record.Request{})
+	live := runnertest.Start(t, r,
+		"-- eval.yaml --\nname: s\nconfig: {executor: remote, trials_per_task: 30}\ntasks: [{id: a, prompt: x}, {id: b, prompt: x}]\n",
+		record.Request{})
 	for range 60 {
 		<-hub.came
 	}
@@ -353,7 +374,8 @@ func TestReports(t *testing.T) {
 		set(false)
 		time.Sleep(29 * time.Second)
 		require.Equal(t, []string{"30s warning: 4 trials wait for an agent: no agent is connected to the waza server"}, take())
-		set(false, &remote.Agent{ClientID: "c1", State: remote.Ready, Tools: []string{"chat"}, MaxConcurrency: 1, Running: 1}, &remote.Agent{ClientID: "c2", State: remote.Gone})
+		set(false, &remote.Agent{ClientID: "c1", State: remote.Ready, Tools: []string{"chat"}, MaxConcurrency: 1, Running: 1},
+			&remote.Agent{ClientID: "c2", State: remote.Gone})
 		time.Sleep(30 * time.Second)
 		require.Equal(t, []string{"1m0s warning: 2 trials wait for an agent with the tool extract: the connected agent does not have it; " +
 			"1 trial waits for an agent with the tool chat: the agent with it is busy; " +
@@ -447,8 +469,12 @@ tasks:
 func TestInputsAreContent(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
-	for _, in := range []string{"prompt: x", "prompt: x, tool: t", "prompt: x, url: t", "prompt: x, input: t", "prompt: x, input: {t: 1}", "prompt: x, priority: high"} {
-		p := runnertest.PlanOf(t, newRunner(t, &fakeHub{}), "-- eval.yaml --\nname: s\nconfig: {executor: remote}\ntasks: [{id: a, inputs: {"+in+"}}]\n")
+	for _, in := range []string{
+		"prompt: x", "prompt: x, tool: t", "prompt: x, url: t", "prompt: x, input: t", "prompt: x, input: {t: 1}",
+		"prompt: x, priority: high",
+	} {
+		p := runnertest.PlanOf(t, newRunner(t, &fakeHub{}),
+			"-- eval.yaml --\nname: s\nconfig: {executor: remote}\ntasks: [{id: a, inputs: {"+in+"}}]\n")
 		hashes[p.Tasks[0].Hash] = true
 		p.Close()
 	}

@@ -83,9 +83,19 @@ pass
 		Suite: &eval.Suite{Places: reach.At(filepath.Join(demo, "eval.yaml")), TasksFrom: "rows.csv"},
 		Task: &eval.Task{
 			File: filepath.Join(demo, "rows.csv"), Skills: []string{filepath.Join(dir, "skills/greet"), filepath.Join(dir, "skills/linked")},
-			Inputs: eval.Inputs{Prompt: "read " + demo, Files: []eval.InputFile{{Path: ".env.test", Source: filepath.Join(demo, "fixtures/.env.test")}}},
+			Inputs: eval.Inputs{
+				Prompt: "read " + demo,
+				Files:  []eval.InputFile{{Path: ".env.test", Source: filepath.Join(demo, "fixtures/.env.test")}},
+			},
 		},
-		Options: &command.Options{Command: command.Line{Args: []string{"/bin/sh", "-c", filepath.Join(dir, "repo/tools/agent.sh") + " --with=" + filepath.Join(dir, "repo/unused.txt") + " " + filepath.Join(dir, "nothing")}}},
+		Options: &command.Options{
+			Command: command.Line{
+				Args: []string{
+					"/bin/sh", "-c",
+					filepath.Join(dir, "repo/tools/agent.sh") + " --with=" + filepath.Join(dir, "repo/unused.txt") + " " + filepath.Join(dir, "nothing"),
+				},
+			},
+		},
 	}
 	o.Suite.WorkDir = filepath.Join(dir, "work")
 	return dir, o
@@ -189,7 +199,10 @@ func TestPackAndUnpack(t *testing.T) {
 			require.Equal(t, filepath.Join(u.Dir(), "0"), here.Suite.Root())
 			require.Equal(t, filepath.Join(u.Dir(), "1"), here.Suite.WorkDir)
 			require.Equal(t, []string{filepath.Join(u.Dir(), "2"), filepath.Join(u.Dir(), "3")}, here.Task.Skills)
-			require.Equal(t, []string{"/bin/sh", "-c", filepath.Join(u.Dir(), "0/tools/agent.sh") + " --with=" + filepath.Join(u.Dir(), "0/unused.txt") + " " + filepath.Join(dir, "nothing")},
+			require.Equal(t, []string{
+				"/bin/sh", "-c",
+				filepath.Join(u.Dir(), "0/tools/agent.sh") + " --with=" + filepath.Join(u.Dir(), "0/unused.txt") + " " + filepath.Join(dir, "nothing"),
+			},
 				here.Options.(*command.Options).Command.Args)
 		})
 	}
@@ -226,12 +239,16 @@ func TestPackErrors(t *testing.T) {
 		_, err := Pack(t.Context(), store, c)
 		return err
 	}
-	require.ErrorContains(t, pack(func(c *Contents) { c.Limits.FileBytes = 1 << 20 }), filepath.Join(demo, "large")+" has 2.4 MiB, but a file in a fleet must have at most 1 MiB")
+	require.ErrorContains(t, pack(func(c *Contents) { c.Limits.FileBytes = 1 << 20 }),
+		filepath.Join(demo, "large")+" has 2.4 MiB, but a file in a fleet must have at most 1 MiB")
 	require.EqualError(t, pack(func(c *Contents) { c.Limits.Bytes = 1 << 20 }),
-		"files for the fleet: the files of the run have 2.5 MiB, but a fleet accepts at most 1 MiB; the largest are "+demo+"/large (2.4 MiB), "+demo+"/medium (58.6 KiB), "+demo+"/twin (58.6 KiB)"+
+		"files for the fleet: the files of the run have 2.5 MiB, but a fleet accepts at most 1 MiB; the largest are "+demo+
+			"/large (2.4 MiB), "+demo+"/medium (58.6 KiB), "+demo+"/twin (58.6 KiB)"+
 			"; move files that trials do not need out of the directories of the suite and its skills")
-	require.ErrorContains(t, pack(func(c *Contents) { c.Limits.Files = 5 }), "28 files and directories, but a fleet accepts at most 5; the largest are ")
-	require.ErrorContains(t, pack(func(c *Contents) { c.Files[filepath.Join(dir, "work/check.py")] = hashOf(nil)[:recordHash] }), "check.py: file changed since the run was planned")
+	require.ErrorContains(t, pack(func(c *Contents) { c.Limits.Files = 5 }),
+		"28 files and directories, but a fleet accepts at most 5; the largest are ")
+	require.ErrorContains(t, pack(func(c *Contents) { c.Files[filepath.Join(dir, "work/check.py")] = hashOf(nil)[:recordHash] }),
+		"check.py: file changed since the run was planned")
 	canceled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the user stopped"))
 	_, err := Pack(canceled, store, contents(dir, o))
@@ -306,7 +323,8 @@ func TestUnpackRepairs(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(demo, "more"), 0o700))
 	second, err := Unpack(t.Context(), store, packed.Hash(), cache, Limits{})
 	require.NoError(t, err)
-	require.Equal(t, strings.Replace(want, "0/evals/demo/sub/\n", "0/evals/demo/more/\n0/evals/demo/sub/\n", 1), tree(t, u.Dir()), "what somebody else may use is not removed")
+	require.Equal(t, strings.Replace(want, "0/evals/demo/sub/\n", "0/evals/demo/more/\n0/evals/demo/sub/\n", 1),
+		tree(t, u.Dir()), "what somebody else may use is not removed")
 	b, err := os.ReadFile(filepath.Join(demo, "medium"))
 	require.NoError(t, err)
 	require.Equal(t, "medium", string(b[:6]))

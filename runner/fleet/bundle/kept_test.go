@@ -267,7 +267,8 @@ func (broken) Get(context.Context, string) (io.ReadCloser, error) {
 func FuzzParcel(f *testing.F) {
 	k, o := NewKept(f.TempDir(), nil), &record.Order{}
 	b, _ := k.Of(o).Put([]byte("content"))
-	p, err := k.Send(f.Context(), InDir(f.TempDir()), o, &record.Trial{Workspace: &record.Snapshot{Entries: []record.SnapshotEntry{{Blob: &b}}}})
+	p, err := k.Send(f.Context(), InDir(f.TempDir()), o,
+		&record.Trial{Workspace: &record.Snapshot{Entries: []record.SnapshotEntry{{Blob: &b}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -279,7 +280,9 @@ func FuzzParcel(f *testing.F) {
 		if json.Unmarshal(parcel, p) != nil {
 			return
 		}
-		trial := &record.Trial{Workspace: &record.Snapshot{Entries: []record.SnapshotEntry{{Path: "a", Blob: &record.Blob{Hash: hash, At: 1, Length: 9}}}}}
+		trial := &record.Trial{
+			Workspace: &record.Snapshot{Entries: []record.SnapshotEntry{{Path: "a", Blob: &record.Blob{Hash: hash, At: 1, Length: 9}}}},
+		}
 		j := &journal{}
 		require.NoError(t, p.Unload(t.Context(), InDir(t.TempDir()), trial, j, Limits{}))
 		if e := trial.Workspace.Entries[0]; e.Blob != nil {

@@ -23,7 +23,11 @@ func TestDecodeManifest(t *testing.T) {
 	for _, c := range []struct{ entries, want string }{
 		{``, ""},
 		{`{"path":"0","dir":true,"mode":493}`, ""},
-		{top + `{"path":"0/a","size":1,"data":"YQ=="},{"path":"0/b","dir":true},{"path":"0/b/c","size":10,"hash":"` + hash + `"},{"path":"0/b/d","link":"../a"}`, ""},
+		{
+			top + `{"path":"0/a","size":1,"data":"YQ=="},{"path":"0/b","dir":true},{"path":"0/b/c","size":10,"hash":"` + hash +
+				`"},{"path":"0/b/d","link":"../a"}`,
+			"",
+		},
 		{`{"path":"../a"}`, "not a portable path"},
 		{`{"path":"/etc"}`, "not a portable path"},
 		{`{"path":"0/../../a"}`, "not a portable path"},
@@ -70,7 +74,8 @@ func TestDecodeManifest(t *testing.T) {
 
 // For every manifest, unpacked files and targets of links stay in its directory.
 func FuzzManifest(f *testing.F) {
-	f.Add([]byte(`{"version":1,"entries":[{"path":"0","dir":true},{"path":"0/a","size":1,"data":"YQ=="},{"path":"0/l","link":"./a"},{"path":"0/d","dir":true},{"path":"0/d/l","link":"../a"}]}`))
+	f.Add([]byte(`{"version":1,"entries":[{"path":"0","dir":true},{"path":"0/a","size":1,"data":"YQ=="},` +
+		`{"path":"0/l","link":"./a"},{"path":"0/d","dir":true},{"path":"0/d/l","link":"../a"}]}`))
 	f.Add([]byte(`{"version":1,"entries":[{"path":"0","dir":true},{"path":"0/l","link":"."},{"path":"0/l/x"}]}`))
 	f.Add([]byte(`{"version":1,"entries":[{"path":"0","dir":true},{"path":"0/l","link":"m/../.."},{"path":"0/m","link":"l"}]}`))
 	f.Add([]byte(`{"version":1,"entries":[{"path":"0","dir":true,"mode":0},{"path":"0/..","dir":true}],"repos":[{}]}`))
@@ -109,7 +114,10 @@ func FuzzManifest(f *testing.F) {
 
 // No path of a received order leads out of the bundle.
 func FuzzIncoming(f *testing.F) {
-	for _, path := range []string{"waza-bundle:/0/a", "waza-bundle:/0/../../etc/passwd", "waza-bundle:/", "/etc/passwd", "waza-bundle://0", "waza-bundle:/g0", "waza-bundle:/0\x00", "sh waza-bundle:/0/a waza-bundle:/../x"} {
+	for _, path := range []string{
+		"waza-bundle:/0/a", "waza-bundle:/0/../../etc/passwd", "waza-bundle:/", "/etc/passwd", "waza-bundle://0",
+		"waza-bundle:/g0", "waza-bundle:/0\x00", "sh waza-bundle:/0/a waza-bundle:/../x",
+	} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

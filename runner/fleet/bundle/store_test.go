@@ -92,7 +92,8 @@ func TestStores(t *testing.T) {
 				require.Len(t, info.State.Subjects, 1, "the empty object")
 				info, err = b.stream.Info(ctx, jetstream.WithSubjectFilter("$O.FILES.C.>"))
 				require.NoError(t, err)
-				require.Len(t, info.State.Subjects, 12, "chunks of replaced objects remain until they expire; those of incomplete or deleted objects are gone")
+				require.Len(t, info.State.Subjects, 12,
+					"chunks of replaced objects remain until they expire; those of incomplete or deleted objects are gone")
 			}
 			canceled, cancel := context.WithCancel(ctx)
 			cancel()

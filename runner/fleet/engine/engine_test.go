@@ -85,7 +85,8 @@ func TestLoginByUser(t *testing.T) {
 	s := fleettest.Start(t, &server.Options{Username: "u", Password: "hush,@:"})
 	talk(t, connect(t, at(s, "u:hush%2C%40%3A"), engine.Options{}))
 	where := s.Addr().String()
-	require.Equal(t, "fleet nats://u:xxxxx@"+where+": the server rejects the login; check user and password, creds or nkey of the fleet address",
+	require.Equal(t, "fleet nats://u:xxxxx@"+where+
+		": the server rejects the login; check user and password, creds or nkey of the fleet address",
 		refuse(t, at(s, "u:hush2")))
 	require.Contains(t, refuse(t, "nats://"+where), "the server rejects the login")
 }
@@ -105,7 +106,8 @@ func TestLoginByNKey(t *testing.T) {
 	talk(t, connect(t, url+"?nkey="+file, engine.Options{}))
 	require.Contains(t, refuse(t, url+"?nkey="+other), "the server rejects the login")
 	noSeed := fleettest.SecretFile(t, []byte("SUhush"))
-	require.Equal(t, `fleet address: parameter "nkey": file `+noSeed+" has no seed of a NATS user, which starts with SU", refuse(t, url+"?nkey="+noSeed))
+	require.Equal(t, `fleet address: parameter "nkey": file `+noSeed+" has no seed of a NATS user, which starts with SU",
+		refuse(t, url+"?nkey="+noSeed))
 }
 
 func TestLoginByJWT(t *testing.T) {
@@ -117,7 +119,8 @@ func TestLoginByJWT(t *testing.T) {
 	expired := operator.Creds(t, jwt.Permissions{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	require.Equal(t, `fleet address: parameter "creds": file `+expired+
 		" has a JWT that expired at 2026-01-02T03:04:05Z; get a new one from the operator of the server", refuse(t, url+"?creds="+expired))
-	require.Contains(t, refuse(t, url+"?creds="+fleettest.NewOperator(t).Creds(t, jwt.Permissions{}, time.Time{})), "the server rejects the login")
+	require.Contains(t, refuse(t, url+"?creds="+fleettest.NewOperator(t).Creds(t, jwt.Permissions{}, time.Time{})),
+		"the server rejects the login")
 	for content, want := range map[string]string{
 		"hush":                                "has no valid JWT of a NATS user; write it with nsc generate creds",
 		"-----BEGIN NATS USER JWT-----\nhush": "has no valid JWT of a NATS user; write it with nsc generate creds",

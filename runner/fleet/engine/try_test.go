@@ -17,7 +17,10 @@ import (
 func TestTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		passing := []error{nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrTimeout, &jetstream.APIError{Code: 503}, &jetstream.APIError{Code: 429}}
+		passing := []error{
+			nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrTimeout, &jetstream.APIError{Code: 503},
+			&jetstream.APIError{Code: 429},
+		}
 		tries := 0
 		require.NoError(t, engine.Try(t.Context(), func(ctx context.Context) error {
 			if tries++; tries <= len(passing) {

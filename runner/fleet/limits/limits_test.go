@@ -141,7 +141,9 @@ func start(t *testing.T, n int, url string, m *model, options limits.Options) []
 	var processes []*process
 	for range n {
 		p := &process{model: m, conn: connect(t, url)}
-		pool := provider.NewPool(provider.PoolOptions{Limits: &p.limits, Transport: p, Getenv: func(string) string { return "sk-test-0123456789" }})
+		pool := provider.NewPool(provider.PoolOptions{
+			Limits: &p.limits, Transport: p, Getenv: func(string) string { return "sk-test-0123456789" },
+		})
 		t.Cleanup(pool.Close)
 		var err error
 		p.client, err = pool.Client(t.Context(), provider.OpenAI, provider.Endpoint{BaseURL: "http://127.0.0.1:1/v1"}, "m")
@@ -461,7 +463,10 @@ func TestStrangeEntries(t *testing.T) {
 	all.Wait()
 	keys, err := bucket.Keys(t.Context())
 	require.NoError(t, err)
-	for i, value := range []string{"", "{", `{"state":"x","epoch":-1}`, `{"state":"paused","pause_ms":-5,"epoch":18446744073709551615}`, `{"state":"open"}`} {
+	for i, value := range []string{
+		"", "{", `{"state":"x","epoch":-1}`, `{"state":"paused","pause_ms":-5,"epoch":18446744073709551615}`,
+		`{"state":"open"}`,
+	} {
 		_, err := bucket.PutString(t.Context(), keys[0], value)
 		require.NoError(t, err)
 		_, err = bucket.PutString(t.Context(), fmt.Sprintf("unknown%d", i), value)

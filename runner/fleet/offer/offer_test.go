@@ -61,7 +61,8 @@ func TestLacks(t *testing.T) {
 			require.Nil(t, lacking)
 		}
 	}
-	require.Equal(t, "the agent codex is not installed, the label tpu is not given, and the variable EMPTY is not set", offer.Explain([]record.Need{
+	require.Equal(t, "the agent codex is not installed, the label tpu is not given, and the variable "+
+		"EMPTY is not set", offer.Explain([]record.Need{
 		{Kind: record.NeedAgent, Name: "codex"}, {Kind: record.NeedLabel, Name: "tpu"}, {Kind: record.NeedKey, Name: "EMPTY"},
 	}))
 	require.Equal(t, "agent copilot; key OPENAI_API_KEY; label gpu; "+o.OS+"/"+o.Arch, o.Line())

@@ -81,8 +81,10 @@ func TestSurvey(t *testing.T) {
 	_, err = place.Workers.Put(ctx, fleet.WorkerKey("broken"), []byte("{"))
 	require.NoError(t, err)
 	put(place.State, fleet.RunKey("old"), fleet.RunCard{Run: "old", State: fleet.Over, Created: now})
-	put(place.State, fleet.RunKey("lost"), fleet.RunCard{Run: "lost", State: fleet.Running, Created: now.Add(-time.Hour), Seen: now.Add(-time.Minute)})
-	put(place.State, fleet.RunKey("live"), fleet.RunCard{Run: "live", State: fleet.Running, Created: now, Seen: now, Trials: 9, Waiting: 2, Running: 1})
+	put(place.State, fleet.RunKey("lost"),
+		fleet.RunCard{Run: "lost", State: fleet.Running, Created: now.Add(-time.Hour), Seen: now.Add(-time.Minute)})
+	put(place.State, fleet.RunKey("live"),
+		fleet.RunCard{Run: "live", State: fleet.Running, Created: now, Seen: now, Trials: 9, Waiting: 2, Running: 1})
 
 	s, err := survey.Read(ctx, js, "search")
 	require.NoError(t, err)

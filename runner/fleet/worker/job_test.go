@@ -31,7 +31,10 @@ func TestOpenRefuses(t *testing.T) {
 	trust, err := seal.ReadTrust(newKey(t))
 	require.NoError(t, err)
 	names := fleet.NamesOf("red")
-	good := fleet.Order{Protocol: fleet.Protocol, Run: "20260101-000000.000-a", ID: "1-1-x", Task: 1, Num: 1, Expires: time.Now().Add(time.Hour)}
+	good := fleet.Order{
+		Protocol: fleet.Protocol, Run: "20260101-000000.000-a", ID: "1-1-x", Task: 1, Num: 1,
+		Expires: time.Now().Add(time.Hour),
+	}
 	subject := names.Order("any", good.Run, good.ID)
 	for name, c := range map[string]struct {
 		change  func(*fleet.Order)
@@ -40,11 +43,14 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 		known   bool
 	}{
-		"version":        {func(o *fleet.Order) { o.Protocol++ }, subject, nil, "protocol version must be 1, got 2", false},
-		"id":             {func(o *fleet.Order) { o.ID = "a.b" }, subject, nil, "invalid run", false},
-		"task":           {func(o *fleet.Order) { o.Task = 0 }, subject, nil, "must be at least 1", false},
-		"different run":  {func(o *fleet.Order) { o.Run = "other" }, subject, nil, "does not match the subject", false},
-		"different team": {func(*fleet.Order) {}, fleet.NamesOf("blue").Order("any", good.Run, good.ID), nil, "does not match the subject", false},
+		"version":       {func(o *fleet.Order) { o.Protocol++ }, subject, nil, "protocol version must be 1, got 2", false},
+		"id":            {func(o *fleet.Order) { o.ID = "a.b" }, subject, nil, "invalid run", false},
+		"task":          {func(o *fleet.Order) { o.Task = 0 }, subject, nil, "must be at least 1", false},
+		"different run": {func(o *fleet.Order) { o.Run = "other" }, subject, nil, "does not match the subject", false},
+		"different team": {
+			func(*fleet.Order) {}, fleet.NamesOf("blue").Order("any", good.Run, good.ID), nil,
+			"does not match the subject", false,
+		},
 		"short subject":  {func(*fleet.Order) {}, "waza.red", nil, "does not match the subject", false},
 		"expired":        {func(o *fleet.Order) { o.Expires = time.Now().Add(-time.Hour) }, subject, nil, "expired at", true},
 		"without a seal": {func(*fleet.Order) {}, subject, trust, "not trusted", true},

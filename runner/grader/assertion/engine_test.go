@@ -123,7 +123,10 @@ func TestProgramThatCannotBeWorker(t *testing.T) {
 // CheckJavaScript never crashes the process of waza: for any text it returns nil or a fault
 // within the text.
 func FuzzCheckJavaScript(f *testing.F) {
-	for _, source := range []string{"true", "", "(", "output.length >", "\n\n)", "/[/", "`${", "(?!", "a => {", "\xff", strings.Repeat("(a=>(", 100), "1;" + strings.Repeat("[", 200)} {
+	for _, source := range []string{
+		"true", "", "(", "output.length >", "\n\n)", "/[/", "`${", "(?!", "a => {", "\xff",
+		strings.Repeat("(a=>(", 100), "1;" + strings.Repeat("[", 200),
+	} {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
@@ -132,6 +135,7 @@ func FuzzCheckJavaScript(f *testing.F) {
 			return
 		}
 		require.NotEmpty(t, fault.Message)
-		require.LessOrEqual(t, fault.Line, strings.Count(source, "\n")+strings.Count(source, "\r")+strings.Count(source, "\u2028")+strings.Count(source, "\u2029")+1)
+		require.LessOrEqual(t, fault.Line,
+			strings.Count(source, "\n")+strings.Count(source, "\r")+strings.Count(source, "\u2028")+strings.Count(source, "\u2029")+1)
 	})
 }

@@ -27,19 +27,36 @@ func TestBehavior(t *testing.T) {
 	two := gradertest.Calling("view", "edit")
 	gradertest.RunCases(t, "behavior", []gradertest.Case{
 		{"few calls", "max_tool_calls: 2", nil, gradertest.Subject("", two), gradertest.Passes()},
-		{"too many calls", "max_tool_calls: 1", nil, gradertest.Subject("", two), gradertest.Scores(0, "2 tool calls, more than max_tool_calls 1")},
+		{
+			"too many calls", "max_tool_calls: 1", nil, gradertest.Subject("", two),
+			gradertest.Scores(0, "2 tool calls, more than max_tool_calls 1"),
+		},
 		{"no calls allowed", "max_tool_calls: 0", nil, gradertest.Subject("", two), gradertest.Scores(0, "more than max_tool_calls 0")},
 		{"no calls made", "max_tool_calls: 0", nil, gradertest.Subject(""), gradertest.Passes()},
 		{"few tokens", "max_tokens: 30", nil, gradertest.Subject("", spending(10, 20)), gradertest.Passes()},
-		{"many tokens", "max_tokens: 29", nil, gradertest.Subject("", spending(10, 20)), gradertest.Scores(0, "30 tokens, more than max_tokens 29")},
+		{
+			"many tokens", "max_tokens: 29", nil, gradertest.Subject("", spending(10, 20)),
+			gradertest.Scores(0, "30 tokens, more than max_tokens 29"),
+		},
 		{"unknown tokens", "max_tokens: 30\nmax_tool_calls: 9", nil, gradertest.Subject(""), gradertest.Errors("reported no token usage")},
 		{"tokens not counted", "max_tokens: 30", nil, gradertest.Subject("", spending(0, 0)), gradertest.Errors("reported no token usage")},
-		{"fast", "max_duration_ms: 10", nil, gradertest.Subject("", func(s *grader.Subject) { s.Duration = 10 * time.Millisecond }), gradertest.Passes()},
-		{"slow", "max_duration_ms: 10", nil, gradertest.Subject("", func(s *grader.Subject) { s.Duration = 11 * time.Millisecond }), gradertest.Scores(0, "11 ms")},
+		{
+			"fast", "max_duration_ms: 10", nil,
+			gradertest.Subject("", func(s *grader.Subject) { s.Duration = 10 * time.Millisecond }),
+			gradertest.Passes(),
+		},
+		{
+			"slow", "max_duration_ms: 10", nil,
+			gradertest.Subject("", func(s *grader.Subject) { s.Duration = 11 * time.Millisecond }),
+			gradertest.Scores(0, "11 ms"),
+		},
 		{"few turns", "max_iterations: 2", nil, gradertest.Subject("", saying("a", "b")), gradertest.Passes()},
 		{"many turns", "max_iterations: 2", nil, gradertest.Subject("", saying("a", "b", "c")), gradertest.Scores(0, "3 turns")},
 		{"required tool", "required_tools: [view]", nil, gradertest.Subject("", two), gradertest.Passes()},
-		{"required tool is missing", "required_tools: [View, edit]", nil, gradertest.Subject("", two), gradertest.Scores(0.5, `"View" was not called; called: view, edit`)},
+		{
+			"required tool is missing", "required_tools: [View, edit]", nil, gradertest.Subject("", two),
+			gradertest.Scores(0.5, `"View" was not called; called: view, edit`),
+		},
 		{"forbidden tool", "forbidden_tools: [edit, rm]", nil, gradertest.Subject("", two), gradertest.Scores(0.5, `"edit" was called 1 time`)},
 		{"no forbidden tool", "forbidden_tools: [rm]", nil, gradertest.Subject("", two), gradertest.Passes()},
 	})

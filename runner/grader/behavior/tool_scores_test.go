@@ -29,36 +29,84 @@ func TestToolScores(t *testing.T) {
 		passes         bool
 		feedback       string
 	}{
-		{"the example", "[" + weather + "]", []string{`get_weather {"city":"Paris","unit":"C","days":3,"hourly":true,"lang":"en"}`}, 1, share(0.8), 0.9, 0, false, `argument lang is "en", not "fr"`},
-		{"two are expected", "[" + weather + ", {tool: send_mail}]", []string{`get_weather {"city":"Paris","unit":"C","days":3,"hourly":true,"lang":"en"}`}, 0.5, share(0.8), 0.65, 0, false, "no call of send_mail"},
-		{"all right", "[{tool: a, arguments: {n: 5, list: [1, x], map: {y: null}}}]", []string{"b", `a {"map":{"y":null},"list":[1.0,"x"],"n":5.0,"more":1}`}, 1, share(1), 1, 1, true, ""},
+		{
+			"the example", "[" + weather + "]",
+			[]string{`get_weather {"city":"Paris","unit":"C","days":3,"hourly":true,"lang":"en"}`}, 1, share(0.8),
+			0.9, 0, false, `argument lang is "en", not "fr"`,
+		},
+		{
+			"two are expected", "[" + weather + ", {tool: send_mail}]",
+			[]string{`get_weather {"city":"Paris","unit":"C","days":3,"hourly":true,"lang":"en"}`}, 0.5, share(0.8),
+			0.65, 0, false, "no call of send_mail",
+		},
+		{
+			"all right", "[{tool: a, arguments: {n: 5, list: [1, x], map: {y: null}}}]",
+			[]string{"b", `a {"map":{"y":null},"list":[1.0,"x"],"n":5.0,"more":1}`}, 1, share(1), 1, 1, true, "",
+		},
 		{"not made", "[{tool: a, arguments: {n: 5}}]", []string{"b", "A"}, 0, share(0), 0, -1, false, "no call of a with n; called: b, A"},
 		{"nothing was called", "[{tool: a, arguments: {n: 5}}]", nil, 0, share(0), 0, -1, false, "called: (none)"},
 		{"no arguments are listed", "[{tool: a}, {tool: b}, {pattern: ^c}]", []string{"a", "cc"}, 2. / 3, nil, 2. / 3, 0, false, "no call of b"},
-		{"a text is not a number", "[{tool: a, arguments: {n: '5'}}]", []string{`a {"n":5}`}, 1, share(0), 0.5, 0, false, `argument n is 5, not "5"`},
-		{"a missing argument", "[{tool: a, arguments: {n: 5, m: null}}]", []string{`a {"m":null}`}, 1, share(0.5), 0.75, 0, false, "has no argument n"},
-		{"large numbers are exact", "[{tool: a, arguments: {id: 9007199254740993}}]", []string{`a {"id":9007199254740992}`, `a {"id":9007199254740993}`}, 1, share(1), 1, 1, true, ""},
-		{"the best call counts", "[{tool: a, arguments: {n: 1, m: 2}}]", []string{`a {"n":1}`, `a {"n":1,"m":2}`, "a"}, 1, share(1), 1, 1, true, ""},
-		{"a call meets one of them", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 0.5, share(0.5), 0.5, 0, false, "no call of a"},
-		{"most calls are matched", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1, m: 2}}]", []string{`a {"n":1,"m":2}`, `a {"n":1,"m":3}`}, 1, share(1), 1, 1, true, ""},
-		{"made calls before right arguments", "[{pattern: a|b}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`, "b"}, 1, share(1), 1, 0, true, ""},
+		{
+			"a text is not a number", "[{tool: a, arguments: {n: '5'}}]", []string{`a {"n":5}`}, 1, share(0), 0.5, 0,
+			false, `argument n is 5, not "5"`,
+		},
+		{
+			"a missing argument", "[{tool: a, arguments: {n: 5, m: null}}]", []string{`a {"m":null}`}, 1, share(0.5),
+			0.75, 0, false, "has no argument n",
+		},
+		{
+			"large numbers are exact", "[{tool: a, arguments: {id: 9007199254740993}}]",
+			[]string{`a {"id":9007199254740992}`, `a {"id":9007199254740993}`}, 1, share(1), 1, 1, true, "",
+		},
+		{
+			"the best call counts", "[{tool: a, arguments: {n: 1, m: 2}}]",
+			[]string{`a {"n":1}`, `a {"n":1,"m":2}`, "a"}, 1, share(1), 1, 1, true, "",
+		},
+		{
+			"a call meets one of them", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1}}]",
+			[]string{`a {"n":1}`}, 0.5, share(0.5), 0.5, 0, false, "no call of a",
+		},
+		{
+			"most calls are matched", "[{tool: a, arguments: {n: 1}}, {tool: a, arguments: {n: 1, m: 2}}]",
+			[]string{`a {"n":1,"m":2}`, `a {"n":1,"m":3}`}, 1, share(1), 1, 1, true, "",
+		},
+		{
+			"made calls before right arguments", "[{pattern: a|b}, {tool: a, arguments: {n: 1}}]",
+			[]string{`a {"n":1}`, "b"}, 1, share(1), 1, 0, true, "",
+		},
 		{"a pattern can share calls", "[{pattern: a}, {tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 0.5, share(1), 0.75, 0, true, ""},
-		{"count", "[{tool: a, count: 4, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":1}`, `a {"n":2}`}, 0.75, share(0.5), 0.625, 0, false, "3 calls of a with n, fewer than 4"},
-		{"count and wrong arguments", "[{tool: a, count: 2, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":2}`}, 1, share(0.5), 0.75, 0, false, "argument n is 2, not 1"},
-		{"a pattern on arguments", "[{tool: a, args_pattern: rain, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":2,"x":"RAIN"}`}, 1, share(0), 0.5, 1, false, "argument n is 2, not 1"},
+		{
+			"count", "[{tool: a, count: 4, arguments: {n: 1}}]", []string{`a {"n":1}`, `a {"n":1}`, `a {"n":2}`},
+			0.75, share(0.5), 0.625, 0, false, "3 calls of a with n, fewer than 4",
+		},
+		{
+			"count and wrong arguments", "[{tool: a, count: 2, arguments: {n: 1}}]",
+			[]string{`a {"n":1}`, `a {"n":2}`}, 1, share(0.5), 0.75, 0, false, "argument n is 2, not 1",
+		},
+		{
+			"a pattern on arguments", "[{tool: a, args_pattern: rain, arguments: {n: 1}}]",
+			[]string{`a {"n":1}`, `a {"n":2,"x":"RAIN"}`}, 1, share(0), 0.5, 1, false, "argument n is 2, not 1",
+		},
 		{"into maps", "[{tool: a, arguments: {o.p: 1}}]", []string{`a {"o":{"p":1}}`}, 1, share(1), 1, 0, true, ""},
 		{"arguments in a text", "[{tool: a, arguments: {n: 1}}]", []string{`a "{\"n\":1}"`}, 1, share(1), 1, 0, true, ""},
 		{"not JSON", "[{tool: a, arguments: {n: 1}}]", []string{`a [1]`}, 1, share(0), 0.5, 0, false, "has no argument n"},
-		{"variables", "[{tool: '{{tool}}', arguments: {city: '{{city}}', list: ['{{city}}']}}]", []string{`get {"city":"Oslo","list":["Oslo"]}`}, 1, share(1), 1, 0, true, ""},
+		{
+			"variables", "[{tool: '{{tool}}', arguments: {city: '{{city}}', list: ['{{city}}']}}]",
+			[]string{`get {"city":"Oslo","list":["Oslo"]}`}, 1, share(1), 1, 0, true, "",
+		},
 		{"forbidden", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}, {tool: A}]", []string{`a {"n":2}`}, 1, nil, 1, 0, true, ""},
-		{"forbidden and made", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 1, nil, 1, 0, false, "which is forbidden"},
+		{
+			"forbidden and made", "[{tool: a}]\nforbidden: [{tool: a, arguments: {n: 1}}]", []string{`a {"n":1}`}, 1,
+			nil, 1, 0, false, "which is forbidden",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b, _ := gradertest.Bind(t, "tool_calls", "required: "+c.required, nil)
 			s := gradertest.Subject("", gradertest.Calling(c.calls...), func(s *grader.Subject) {
 				s.Expand = func(text string) string {
-					return map[string]string{"{{tool}}": "get", "{{city}}": "Oslo"}[text] + map[bool]string{true: text}[text != "{{tool}}" && text != "{{city}}"]
+					return map[string]string{"{{tool}}": "get", "{{city}}": "Oslo"}[text] +
+						map[bool]string{true: text}[text != "{{tool}}" && text != "{{city}}"]
 				}
 			})
 			g, err := b.Grade(t.Context(), s)
@@ -166,7 +214,8 @@ func TestSameValue(t *testing.T) {
 		{5, "5.0", true}, {5.5, "55e-1", true}, {1e3, "1000", true}, {uint64(math.MaxUint64), "18446744073709551615", true},
 		{0, "-0", true}, {0.1, "0.2", false}, {true, "true", true}, {true, "1", false}, {"a", `"a"`, true}, {"a", `"A"`, false},
 		{nil, "null", true}, {nil, "0", false}, {[]any{1, 2}, "[1,2]", true}, {[]any{1, 2}, "[2,1]", false}, {[]any{}, "{}", false},
-		{map[string]any{"a": 1, "b": nil}, `{"b":null,"a":1}`, true}, {map[string]any{"a": 1}, `{"a":1,"b":2}`, false}, {map[string]any{"b": nil}, `{"a":null}`, false},
+		{map[string]any{"a": 1, "b": nil}, `{"b":null,"a":1}`, true}, {map[string]any{"a": 1}, `{"a":1,"b":2}`, false},
+		{map[string]any{"b": nil}, `{"a":null}`, false},
 		{"<é>", `"<\u00e9>"`, true},
 	} {
 		b, ok := exactJSON(c.b)

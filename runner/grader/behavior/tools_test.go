@@ -12,12 +12,17 @@ import (
 func TestToolConstraint(t *testing.T) {
 	t.Parallel()
 	trial := gradertest.Subject("", gradertest.Using("azure-deploy"), saying("a", "b"),
-		gradertest.Calling(`bash {"command": "azd UP --now"}`, `edit {"path": "src/a.go", "n": 5, "opts": {"deep": ["x"]}}`, "odd [1]", `quoted "{\"command\": \"make\"}"`))
+		gradertest.Calling(`bash {"command": "azd UP --now"}`,
+			`edit {"path": "src/a.go", "n": 5, "opts": {"deep": ["x"]}}`, "odd [1]",
+			`quoted "{\"command\": \"make\"}"`))
 	gradertest.RunCases(t, "tool_constraint", []gradertest.Case{
 		{"by name", "expect_tools: [bash, {tool: EDIT}]", nil, trial, gradertest.Passes()},
 		{"not called", "expect_tools: [bash, {tool: grep}]", nil, trial, gradertest.Scores(0.5, "no call of grep; called: bash, edit")},
 		{"command", `expect_tools: [{tool: bash, command_pattern: 'azd\s+up'}]`, nil, trial, gradertest.Passes()},
-		{"another command", `expect_tools: [{tool: bash, command_pattern: '^rm'}]`, nil, trial, gradertest.Scores(0, `a call of bash does not match: command is "azd UP --now"`)},
+		{
+			"another command", `expect_tools: [{tool: bash, command_pattern: '^rm'}]`, nil, trial,
+			gradertest.Scores(0, `a call of bash does not match: command is "azd UP --now"`),
+		},
 		{"path", `expect_tools: [{tool: edit, path_pattern: '\.go$'}]`, nil, trial, gradertest.Passes()},
 		{"all on one call", `expect_tools: [{tool: bash, path_pattern: '\.go$'}]`, nil, trial, gradertest.Scores(0, "no argument path")},
 		{"skill", `expect_tools: [{tool: skill, skill_pattern: deploy}]`, nil, trial, gradertest.Passes()},
@@ -28,19 +33,32 @@ func TestToolConstraint(t *testing.T) {
 		{"equals", "expect_tools: [{tool: edit, args: {n: 5, opts: {equals: {deep: [x]}}}}]", nil, trial, gradertest.Passes()},
 		{"not equal", "expect_tools: [{tool: edit, args: {n: '5'}}]", nil, trial, gradertest.Scores(0, `argument n: is 5, not "5"`)},
 		{"regex", "expect_tools: [{tool: edit, args: {path: {regex: ^src/}}}]", nil, trial, gradertest.Passes()},
-		{"regex does not match", "expect_tools: [{tool: edit, args: {path: {regex: ^test/}}}]", nil, trial, gradertest.Scores(0, "does not match /^test//")},
+		{
+			"regex does not match", "expect_tools: [{tool: edit, args: {path: {regex: ^test/}}}]", nil, trial,
+			gradertest.Scores(0, "does not match /^test//"),
+		},
 		{"contains", "expect_tools: [{tool: edit, args: {path: {contains: a.g}}}]", nil, trial, gradertest.Passes()},
 		{"does not contain", "expect_tools: [{tool: edit, args: {path: {contains: A.G}}}]", nil, trial, gradertest.Scores(0, "does not contain")},
 		{"range", "expect_tools: [{tool: edit, args: {n: {range: {gte: 5, lt: 6}}}}]", nil, trial, gradertest.Passes()},
 		{"out of range", "expect_tools: [{tool: edit, args: {n: {range: {gt: 5}}}}]", nil, trial, gradertest.Scores(0, "5 is not more than 5")},
 		{"range of a text", "expect_tools: [{tool: edit, args: {path: {range: {gt: 5}}}}]", nil, trial, gradertest.Scores(0, "is not a number")},
 		{"schema", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [deep]}}}}]", nil, trial, gradertest.Passes()},
-		{"schema is not met", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [flat]}}}}]", nil, trial, gradertest.Scores(0, "argument opts: (root)")},
+		{
+			"schema is not met", "expect_tools: [{tool: edit, args: {opts: {json_schema: {required: [flat]}}}}]",
+			nil, trial, gradertest.Scores(0, "argument opts: (root)"),
+		},
 		{"path into maps", "expect_tools: [{tool: edit, args: {opts.deep: {contains: x}}}]", nil, trial, gradertest.Passes()},
 		{"no such argument", "expect_tools: [{tool: edit, args: {zzz: 1}}]", nil, trial, gradertest.Scores(0, "no argument zzz")},
 		{"allowed", "allow_only: [{tool: Bash}, edit, odd, 'mcp:quoted']", nil, trial, gradertest.Passes()},
-		{"allowed by another name", "allow_only: [{tool: 'builtin:runCommand'}, {tool: fileWrite}, {tool: odd}, {tool: 'custom:quoted'}]", nil, trial, gradertest.Passes()},
-		{"not allowed", "allow_only: [{tool: bash}, {tool: odd}]\nexpect_tools: [bash]", nil, trial, gradertest.Scores(0.5, "not allowed: edit, quoted; allowed: bash, odd")},
+		{
+			"allowed by another name",
+			"allow_only: [{tool: 'builtin:runCommand'}, {tool: fileWrite}, {tool: odd}, {tool: 'custom:quoted'}]",
+			nil, trial, gradertest.Passes(),
+		},
+		{
+			"not allowed", "allow_only: [{tool: bash}, {tool: odd}]\nexpect_tools: [bash]", nil, trial,
+			gradertest.Scores(0.5, "not allowed: edit, quoted; allowed: bash, odd"),
+		},
 		{"none allowed", "allow_only: []", nil, trial, gradertest.Scores(0, "no tool is allowed; called: bash")},
 		{"none called", "allow_only: []", nil, gradertest.Subject(""), gradertest.Passes()},
 		{"turns", "max_turns: 1", nil, trial, gradertest.Scores(0, "2 turns")},
@@ -74,7 +92,8 @@ func TestToolNamesMatchWhole(t *testing.T) {
 	trial := gradertest.Subject("", gradertest.Calling("thread_list", "functions.bash", `fetch[0] {"url": "HTTP://x"}`))
 	rejected := func(name string) gradertest.Verdict { return gradertest.Scores(0, "rejected call of "+name) }
 	for tool, want := range map[string]gradertest.Verdict{
-		"read": gradertest.Passes(), "thread": gradertest.Passes(), "list": gradertest.Passes(), "read|write": gradertest.Passes(), "read_?": gradertest.Passes(), "d_l": gradertest.Passes(), "function.": gradertest.Passes(),
+		"read": gradertest.Passes(), "thread": gradertest.Passes(), "list": gradertest.Passes(),
+		"read|write": gradertest.Passes(), "read_?": gradertest.Passes(), "d_l": gradertest.Passes(), "function.": gradertest.Passes(),
 		"thread_list": rejected("thread_list"), "THREAD_LIST": rejected("THREAD_LIST"), "read|thread_list": rejected("read|thread_list"),
 		".*read.*": rejected(".*read.*"), "thread_.+": rejected("thread_.+"), "^thread": rejected("^thread"), "_LIST$": rejected("_LIST$"),
 		"^(read|list)": gradertest.Passes(), `\bbash`: rejected(`\bbash`), `\Abash`: gradertest.Passes(),
@@ -86,7 +105,10 @@ func TestToolNamesMatchWhole(t *testing.T) {
 		{"expect", "expect_tools: [read]", nil, trial, gradertest.Scores(0, "no call of read; called: thread_list")},
 		// regex was once case-sensitive, unlike command_pattern and the others.
 		{"regex in any case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: ^http}}}]", nil, trial, gradertest.Passes()},
-		{"regex in its own case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: '(?-i)^http'}}}]", nil, trial, gradertest.Scores(0, "does not match")},
+		{
+			"regex in its own case", "expect_tools: [{tool: 'fetch.*', args: {url: {regex: '(?-i)^http'}}}]", nil,
+			trial, gradertest.Scores(0, "does not match"),
+		},
 	})
 	gradertest.RunOptions(t, "tool_constraint", []gradertest.OptionCase{
 		{"like a glob", "reject_tools: ['mcp__*']", `bad-regex: reject_tools[0].tool: "mcp__*" is a regular expression`, nil},
@@ -108,12 +130,21 @@ func TestToolCalls(t *testing.T) {
 		{"too few", "min_calls: 4", nil, trial, gradertest.Scores(0, "3 tool calls, fewer than min_calls 4")},
 		{"too many", "max_calls: 2", nil, trial, gradertest.Scores(0, "3 tool calls, more than max_tool_calls 2")},
 		{"expect", "expect: [{tool: bash, args: {command: {contains: azd}}}]", nil, trial, gradertest.Passes()},
-		{"expect and missing", "expect: [{tool: bash, args: {command: {contains: rm}}}]", nil, trial, gradertest.Scores(0, "no call of bash, args.command")},
+		{
+			"expect and missing", "expect: [{tool: bash, args: {command: {contains: rm}}}]", nil, trial,
+			gradertest.Scores(0, "no call of bash, args.command"),
+		},
 		{"older", "required: [{pattern: azd up}, GIT commit]\nforbidden: [{pattern: rm -rf}]", nil, trial, gradertest.Passes()},
-		{"older and missing", "required: [{pattern: azd down}]\nforbidden: [sudo, git]", nil, trial, gradertest.Scores(1./3, "0 calls of /azd down/", "1 call of /git/")},
+		{
+			"older and missing", "required: [{pattern: azd down}]\nforbidden: [sudo, git]", nil, trial,
+			gradertest.Scores(1./3, "0 calls of /azd down/", "1 call of /git/"),
+		},
 		{"count", "required: [{pattern: ^bash$, count: 3}]", nil, trial, gradertest.Scores(0, "2 calls of /^bash$/, fewer than 3")},
 		{"arguments", "required: [{pattern: ^bash$, args_pattern: azd}]", nil, trial, gradertest.Passes()},
-		{"arguments of another tool", "required: [{pattern: ^view$, args_pattern: azd}]", nil, trial, gradertest.Scores(0, "0 calls of /^view$/ with /azd/")},
+		{
+			"arguments of another tool", "required: [{pattern: ^view$, args_pattern: azd}]", nil, trial,
+			gradertest.Scores(0, "0 calls of /^view$/ with /azd/"),
+		},
 	})
 	gradertest.RunOptions(t, "tool_calls", []gradertest.OptionCase{
 		{"nothing", "{}", "checks-nothing: nothing to check", nil},
@@ -141,13 +172,25 @@ func TestToolAliases(t *testing.T) {
 		taken       map[string]string
 	}{
 		{"behavior", "required_tools: [view, create]", gradertest.Passes(), map[string]string{"view": "read", "create": "write"}},
-		{"behavior", "forbidden_tools: [view]", gradertest.Scores(0, `forbidden tool "view" was called 2 times`), map[string]string{"view": "read"}},
+		{
+			"behavior", "forbidden_tools: [view]", gradertest.Scores(0, `forbidden tool "view" was called 2 times`),
+			map[string]string{"view": "read"},
+		},
 		{"behavior", "required_tools: [read]\nforbidden_tools: [view]", gradertest.Passes(), nil},
 		{"behavior", "required_tools: [bash]", gradertest.Scores(0), nil},
-		{"action_sequence", "expected_actions: [view, create, view]\nmatching_mode: exact", gradertest.Passes(), map[string]string{"view": "read", "create": "write"}},
-		{"action_sequence", "expected_actions: [read, create, read]\nmatching_mode: exact", gradertest.Passes(), map[string]string{"create": "write"}},
+		{
+			"action_sequence", "expected_actions: [view, create, view]\nmatching_mode: exact", gradertest.Passes(),
+			map[string]string{"view": "read", "create": "write"},
+		},
+		{
+			"action_sequence", "expected_actions: [read, create, read]\nmatching_mode: exact", gradertest.Passes(),
+			map[string]string{"create": "write"},
+		},
 		{"tool_constraint", "expect_tools: [{tool: VIEW}]", gradertest.Passes(), map[string]string{"view": "read"}},
-		{"tool_constraint", "reject_tools: [{tool: create, path_pattern: b}]", gradertest.Scores(0, "rejected call of create"), map[string]string{"create": "write"}},
+		{
+			"tool_constraint", "reject_tools: [{tool: create, path_pattern: b}]",
+			gradertest.Scores(0, "rejected call of create"), map[string]string{"create": "write"},
+		},
 		{"tool_calls", "required: [{tool: view, count: 2}]", gradertest.Passes(), map[string]string{"view": "read"}},
 		{"tool_calls", "forbidden: [{pattern: ^create$}]", gradertest.Scores(0), map[string]string{"create": "write"}},
 		{"tool_calls", "required_tools: [view]", gradertest.Passes(), map[string]string{"view": "read"}},

@@ -24,9 +24,16 @@ Runs azd and watches the resource group.
 	positive, negative := "skill_path: skills/deploy/SKILL.md", "skill_path: skills/deploy\nmode: negative"
 	gradertest.RunCases(t, "trigger", []gradertest.Case{
 		{"triggers", positive, files, asking("Deploy the applications to Azure!"), gradertest.Passes()},
-		{"only the stop words of microsoft/waza are left out", positive, files, asking("Please deploy the applications to Azure, with all of these and those!"), gradertest.Scores(0.5, "expected at least the threshold 0.60")},
+		{
+			"only the stop words of microsoft/waza are left out", positive, files,
+			asking("Please deploy the applications to Azure, with all of these and those!"),
+			gradertest.Scores(0.5, "expected at least the threshold 0.60"),
+		},
 		{"by a phrase", positive, files, asking("publish this thing quickly on a website tomorrow, friend"), gradertest.Passes()},
-		{"does not trigger", positive, files, asking("What about billing questions?"), gradertest.Scores(0, "expected at least the threshold 0.60")},
+		{
+			"does not trigger", positive, files, asking("What about billing questions?"),
+			gradertest.Scores(0, "expected at least the threshold 0.60"),
+		},
 		{"correctly does not trigger", negative, files, asking("Write a joke about cats"), gradertest.Passes()},
 		{"wrongly triggers", negative, files, asking("deploy to azure"), gradertest.Scores(0, "expected less than the threshold 0.60")},
 		{"threshold", positive + "\nthreshold: 0.3", files, asking("deploy cats tomorrow"), gradertest.Verdict{Score: 0.5, Passed: true}},

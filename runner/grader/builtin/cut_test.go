@@ -35,19 +35,29 @@ func TestCutOutput(t *testing.T) {
 		{"contains and may come", "contains: [bye]", nil, cut, undecided},
 		{"regex match and may come", "regex_match: [bye]", nil, cut, undecided},
 		{"contains and is present", "contains: [IT]\nregex_match: ['\\d+']", nil, cut, gradertest.Passes()},
-		{"fails for certain", "not_contains: [it, bye]\ncontains: [bye]", nil, cut, gradertest.Scores(0, `contains "it", which is forbidden`, "not_contains bye cannot be decided")},
+		{
+			"fails for certain", "not_contains: [it, bye]\ncontains: [bye]", nil, cut,
+			gradertest.Scores(0, `contains "it", which is forbidden`, "not_contains bye cannot be decided"),
+		},
 		{"whole", "not_contains: [bye]", nil, gradertest.Subject("It is 42."), gradertest.Passes()},
 	})
-	gradertest.RunCases(t, "json_schema", []gradertest.Case{{"json", "schema: {type: integer}", nil, gradertest.Subject("42", cutOutput), gradertest.Errors("the output was cut")}})
+	gradertest.RunCases(t, "json_schema",
+		[]gradertest.Case{{"json", "schema: {type: integer}", nil, gradertest.Subject("42", cutOutput), gradertest.Errors("the output was cut")}})
 	gradertest.RunCases(t, "program", []gradertest.Case{
-		{"a program gets the number", `{command: sh, args: [-c, 'test "$WAZA_OUTPUT_DROPPED" = 7']}`, nil, gradertest.Subject("42", cutOutput, gradertest.Workspace(t, nil)), gradertest.Passes()},
+		{
+			"a program gets the number", `{command: sh, args: [-c, 'test "$WAZA_OUTPUT_DROPPED" = 7']}`, nil,
+			gradertest.Subject("42", cutOutput, gradertest.Workspace(t, nil)), gradertest.Passes(),
+		},
 	})
 	for _, language := range []string{"python", "javascript"} {
 		if language == "python" {
 			gradertest.NeedPython(t)
 		}
 		gradertest.RunCases(t, "code", []gradertest.Case{
-			{language, "language: " + language + "\nassertions: ['duration_ms < 9', 'output > \"\"']", nil, cut, gradertest.Errors("assertions that use output prove nothing: the output was cut")},
+			{
+				language, "language: " + language + "\nassertions: ['duration_ms < 9', 'output > \"\"']", nil, cut,
+				gradertest.Errors("assertions that use output prove nothing: the output was cut"),
+			},
 			{language + " about other things", "language: " + language + "\nassertions: ['duration_ms < 9']", nil, cut, gradertest.Passes()},
 		})
 	}
@@ -99,7 +109,10 @@ func TestCutTranscript(t *testing.T) {
 		{"forbidden for certain", "forbidden_skills: [mine]", nil, cut, gradertest.Scores(0, "forbidden skill")},
 	})
 	gradertest.RunCases(t, "code", []gradertest.Case{
-		{"assertions", "language: javascript\nassertions: ['tool_calls.length < 9']", nil, cut, gradertest.Errors("assertions that use tool_calls prove nothing")},
+		{
+			"assertions", "language: javascript\nassertions: ['tool_calls.length < 9']", nil, cut,
+			gradertest.Errors("assertions that use tool_calls prove nothing"),
+		},
 	})
 	for _, should := range []bool{true, false} {
 		want := undecided

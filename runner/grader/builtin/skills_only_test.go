@@ -46,7 +46,10 @@ func TestResultsRecordSkillsOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Passed)
 	require.True(t, r.SkillsOnly)
-	spec := &eval.Grader{Type: "skill_invocation", Options: &behavior.SkillInvocationOptions{RequiredSkills: []string{"mine"}, Mode: "in_order", AllowExtra: true}}
+	spec := &eval.Grader{
+		Type:    "skill_invocation",
+		Options: &behavior.SkillInvocationOptions{RequiredSkills: []string{"mine"}, Mode: "in_order", AllowExtra: true},
+	}
 	b, err := builtin.Graders.Bind(spec, &grader.Env{Suite: &eval.Suite{}})
 	require.NoError(t, err)
 	r, err = b.Grade(t.Context(), gradertest.Subject("", gradertest.Using("mine")))

@@ -129,17 +129,41 @@ func TestAgentsJudge(t *testing.T) {
 		want   gradertest.Verdict
 	}{
 		{"verdict", answers(verdict + "\ndone"), "prompt: Is it good?\n", 1, gradertest.Verdict{Score: 0.75, Passed: true}},
-		{"the last verdict counts", answers(`submit_verdict {"score":0,"passed":false,"reason":"r"}` + "\n" + verdict), "prompt: p\n", 1, gradertest.Verdict{Score: 0.75, Passed: true}},
-		{"corrects itself", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}` + "\n" + verdict), "prompt: p\n", 1, gradertest.Verdict{Score: 0.75, Passed: true}},
+		{
+			"the last verdict counts",
+			answers(`submit_verdict {"score":0,"passed":false,"reason":"r"}` + "\n" + verdict), "prompt: p\n", 1,
+			gradertest.Verdict{Score: 0.75, Passed: true},
+		},
+		{
+			"corrects itself", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}` + "\n" + verdict),
+			"prompt: p\n", 1, gradertest.Verdict{Score: 0.75, Passed: true},
+		},
 		{"asked once more", answers("It is good.", verdict), "prompt: p\n", 2, gradertest.Verdict{Score: 0.75, Passed: true}},
-		{"JSON when asked again", answers("It is good.", `My verdict: {"score":0.5,"passed":false,"reason":"so so"}`), "prompt: p\n", 2, gradertest.Scores(0.5, "house (0.50): so so")},
-		{"no verdict", answers("It is good."), "prompt: p\n", 2, gradertest.Errors(`judge house: no usable answer, asked twice: it did not call submit_verdict but said "It is good."`)},
-		{"wrong twice", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}`), "prompt: p\n", 2, gradertest.Errors("score: 7, expected a number from 0 to 1")},
-		{"criteria", answers("set_waza_grade_pass {\"description\":\"a\"}\nset_waza_grade_fail {\"description\":\"b\",\"reason\":\"r\"}"), fieldRubric, 1, gradertest.Scores(0.5, "fail: b: r")},
+		{
+			"JSON when asked again",
+			answers("It is good.", `My verdict: {"score":0.5,"passed":false,"reason":"so so"}`), "prompt: p\n", 2,
+			gradertest.Scores(0.5, "house (0.50): so so"),
+		},
+		{
+			"no verdict", answers("It is good."), "prompt: p\n", 2,
+			gradertest.Errors(`judge house: no usable answer, asked twice: it did not call submit_verdict but said "It is good."`),
+		},
+		{
+			"wrong twice", answers(`submit_verdict {"score":7,"passed":true,"reason":"r"}`), "prompt: p\n", 2,
+			gradertest.Errors("score: 7, expected a number from 0 to 1"),
+		},
+		{
+			"criteria",
+			answers("set_waza_grade_pass {\"description\":\"a\"}\nset_waza_grade_fail {\"description\":\"b\",\"reason\":\"r\"}"),
+			fieldRubric, 1, gradertest.Scores(0.5, "fail: b: r"),
+		},
 		{"criteria never called", answers("Fine."), fieldRubric, 2, gradertest.Scores(0, "asked twice")},
 		{"criteria as structured output", answers("set_waza_grade_pass {}"), fieldRubric + "answer: json_schema\n", 1, gradertest.Passes()},
 		{"several models", answers(verdict), "prompt: p\njudges: [a, b, c]\n", 3, gradertest.Verdict{Score: 0.75, Passed: true}},
-		{"pairwise", answers(`submit_comparison {"winner":"A","reason":"first"}`), "prompt: p\nmode: pairwise\nreference: r\n", 2, gradertest.Verdict{Score: 0.5, Passed: true}},
+		{
+			"pairwise", answers(`submit_comparison {"winner":"A","reason":"first"}`),
+			"prompt: p\nmode: pairwise\nreference: r\n", 2, gradertest.Verdict{Score: 0.5, Passed: true},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +186,10 @@ func TestAgentBrief(t *testing.T) {
 	b, _, err := judgedBy(t, h, byHouse+fieldRubric)
 	require.NoError(t, err)
 	gradertest.RequireVerdict(t, b, gradertest.Subject("the output"), gradertest.Passes())
-	for _, part := range []string{"You judge the work of an AI agent", "MCP server waza_judge: set_waza_grade_pass, set_waza_grade_fail", "<<<BEGIN output ", "the output"} {
+	for _, part := range []string{
+		"You judge the work of an AI agent", "MCP server waza_judge: set_waza_grade_pass, set_waza_grade_fail",
+		"<<<BEGIN output ", "the output",
+	} {
 		require.Contains(t, h.prompts[0], part)
 	}
 	require.Equal(t, []string{""}, h.models)

@@ -49,7 +49,10 @@ func (c *caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	for line := range strings.Lines(c.answer(n, req.Messages[1].Content)) {
 		name, args, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if ok && strings.HasPrefix(args, "{") {
-			calls = append(calls, map[string]any{"index": len(calls), "id": fmt.Sprintf("c%d", len(calls)), "function": map[string]any{"name": name, "arguments": args}})
+			calls = append(calls, map[string]any{
+				"index": len(calls), "id": fmt.Sprintf("c%d", len(calls)),
+				"function": map[string]any{"name": name, "arguments": args},
+			})
 		} else {
 			said = append(said, strings.TrimSpace(line))
 		}
@@ -78,7 +81,8 @@ const fieldRubric = "prompt: Call set_waza_grade_pass or set_waza_grade_fail for
 
 func TestJudgesByCriteria(t *testing.T) {
 	t.Parallel()
-	const pass, fail = `set_waza_grade_pass {"description":"greets","reason":"it says hello"}`, `set_waza_grade_fail {"description":"short","reason":"it has 40 lines"}`
+	const pass, fail = `set_waza_grade_pass {"description":"greets","reason":"it ` +
+		`says hello"}`, `set_waza_grade_fail {"description":"short","reason":"it has 40 lines"}`
 	for _, tc := range []struct {
 		name   string
 		judge  *caller
@@ -88,21 +92,51 @@ func TestJudgesByCriteria(t *testing.T) {
 	}{
 		{"all pass", script(pass+"\n"+pass, "done"), fieldRubric, 2, gradertest.Passes()},
 		{"one call per turn", script(pass, pass, pass, "done"), fieldRubric, 4, gradertest.Passes()},
-		{"some fail", script(pass+"\n"+pass+"\n"+fail+"\n"+pass, "done"), fieldRubric, 2, gradertest.Scores(0.75, "fail: short: it has 40 lines")},
-		{"all fail", script(fail+"\n"+fail, "done"), fieldRubric, 2, gradertest.Scores(0, "fail: short: it has 40 lines;fail: short: it has 40 lines")},
+		{
+			"some fail", script(pass+"\n"+pass+"\n"+fail+"\n"+pass, "done"), fieldRubric, 2,
+			gradertest.Scores(0.75, "fail: short: it has 40 lines"),
+		},
+		{
+			"all fail", script(fail+"\n"+fail, "done"), fieldRubric, 2,
+			gradertest.Scores(0, "fail: short: it has 40 lines;fail: short: it has 40 lines"),
+		},
 		{"without texts", script(`set_waza_grade_fail {}`, ""), fieldRubric, 2, gradertest.Scores(0, "fail")},
-		{"threshold", script(pass+"\n"+pass+"\n"+fail, "done"), fieldRubric + "threshold: 0.6\n", 2, gradertest.Verdict{Score: 2.0 / 3, Passed: true}},
-		{"never called", script("It is fine."), fieldRubric, 2, gradertest.Scores(0, "asked twice", "set_waza_grade_pass nor set_waza_grade_fail", "It is fine.")},
+		{
+			"threshold", script(pass+"\n"+pass+"\n"+fail, "done"), fieldRubric + "threshold: 0.6\n", 2,
+			gradertest.Verdict{Score: 2.0 / 3, Passed: true},
+		},
+		{
+			"never called", script("It is fine."), fieldRubric, 2,
+			gradertest.Scores(0, "asked twice", "set_waza_grade_pass nor set_waza_grade_fail", "It is fine."),
+		},
 		{"called when asked again", script("Fine.", pass, "done"), fieldRubric, 3, gradertest.Passes()},
-		{"JSON when asked again", script("Fine.", "```json\n{\"criteria\":[{\"description\":\"greets\",\"passed\":true,\"reason\":\"r\"},{\"description\":\"d\",\"passed\":false,\"reason\":\"r\"}]}\n```"), fieldRubric, 2, gradertest.Scores(0.5, "fail: d: r")},
-		{"JSON at first does not count", script(`{"criteria":[{"description":"a","passed":false}]}`, pass, "done"), fieldRubric, 3, gradertest.Passes()},
+		{
+			"JSON when asked again",
+			script("Fine.", "```json\n{\"criteria\":[{\"description\":\"greets\",\"passed\":true,\"reason\":\"r\"},{\"description\":\"d\",\"passed\":false,\"reason\":\"r\"}]}\n```"),
+			fieldRubric, 2, gradertest.Scores(0.5, "fail: d: r"),
+		},
+		{
+			"JSON at first does not count",
+			script(`{"criteria":[{"description":"a","passed":false}]}`, pass, "done"), fieldRubric, 3,
+			gradertest.Passes(),
+		},
 		{"other tools", script(`bash {"command":"ls"}`, pass, "done"), fieldRubric, 3, gradertest.Passes()},
 		{"bad arguments", script(`set_waza_grade_fail {"reason":7}`, pass, "done"), fieldRubric, 3, gradertest.Passes()},
 		{"endless", script(pass), fieldRubric, maxTurns, gradertest.Passes()},
-		{"structured output", script(`{"criteria":[{"description":"a","passed":true,"reason":""},{"description":"b","passed":false,"reason":"no"}]}`), fieldRubric + "answer: json_schema\n", 1, gradertest.Scores(0.5, "fail: b: no")},
-		{"structured output without a verdict", script(`{"criteria":[{"description":"a"}]}`), fieldRubric + "answer: json_schema\n", 2, gradertest.Errors("criteria[0]: passed is missing")},
+		{
+			"structured output",
+			script(`{"criteria":[{"description":"a","passed":true,"reason":""},{"description":"b","passed":false,"reason":"no"}]}`),
+			fieldRubric + "answer: json_schema\n", 1, gradertest.Scores(0.5, "fail: b: no"),
+		},
+		{
+			"structured output without a verdict", script(`{"criteria":[{"description":"a"}]}`),
+			fieldRubric + "answer: json_schema\n", 2, gradertest.Errors("criteria[0]: passed is missing"),
+		},
 		{"built-in rubric", script(pass, "done"), "rubric: groundedness\n", 2, gradertest.Passes()},
-		{"one verdict", script(`submit_verdict {"score":0.5,"passed":true,"reason":"r"}`), "rubric: Is it good?\n", 1, gradertest.Verdict{Score: 0.5, Passed: true}},
+		{
+			"one verdict", script(`submit_verdict {"score":0.5,"passed":true,"reason":"r"}`),
+			"rubric: Is it good?\n", 1, gradertest.Verdict{Score: 0.5, Passed: true},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +149,8 @@ func TestJudgesByCriteria(t *testing.T) {
 // The details contain the fields of other tools beside our own.
 func TestDetailsOfCriteria(t *testing.T) {
 	t.Parallel()
-	j := script(`set_waza_grade_pass {"description":"greets","reason":"hello"}`+"\n"+`set_waza_grade_fail {"description":"short"}`, "two criteria")
+	j := script(`set_waza_grade_pass {"description":"greets","reason":"hello"}`+"\n"+`set_waza_grade_fail {"description":"short"}`,
+		"two criteria")
 	res, err := judged(t, j, fieldRubric, nil).Grade(context.Background(), gradertest.Subject("x"))
 	require.NoError(t, err)
 	raw, err := json.Marshal(res.Details)
@@ -162,12 +197,14 @@ func TestPairwiseOfTheField(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"much-better", "much-better"}, res.Details.(judgement).Opinions[0].Magnitudes)
 	first := script(`set_pairwise_winner {"winner":"A","magnitude":"slightly-better","reasoning":"r"}`)
-	gradertest.RequireVerdict(t, judged(t, first, config, nil), gradertest.Subject("GOOD", baseline("POOR")), gradertest.Verdict{Score: 0.5, Passed: true})
+	gradertest.RequireVerdict(t, judged(t, first, config, nil), gradertest.Subject("GOOD", baseline("POOR")),
+		gradertest.Verdict{Score: 0.5, Passed: true})
 }
 
 func TestRubricFiles(t *testing.T) {
 	t.Parallel()
-	const full = "---\nname: tone\nversion: 1.2\nscale: pass-fail\ndescription: d\ngoldens:\n  - {name: a, input: i, output: o, context: {x: 1}, expected: pass}\n---\n\nThe tone is kind.\n"
+	const full = "---\nname: tone\nversion: 1.2\nscale: pass-fail\ndescription: d\ngoldens:\n  - {name: a, input: " +
+		"i, output: o, context: {x: 1}, expected: pass}\n---\n\nThe tone is kind.\n"
 	const pass = `set_waza_grade_pass {"description":"kind"}`
 	for _, tc := range []struct {
 		name, file string
@@ -176,8 +213,14 @@ func TestRubricFiles(t *testing.T) {
 		silent     string   // what the brief must not contain
 	}{
 		{"pass-fail", full, &rubricInfo{"tone", "1.2", "pass-fail", "rubrics/tone.md"}, []string{"Criteria:\n\nThe tone is kind."}, "version:"},
-		{"line ends of Windows", strings.ReplaceAll(full, "\n", "\r\n"), &rubricInfo{"tone", "1.2", "pass-fail", "rubrics/tone.md"}, []string{"The tone is kind."}, "goldens"},
-		{"five", "---\nscale: 1-5\n---\nHow kind is it?\n", &rubricInfo{"tone", "", "1-5", "rubrics/tone.md"}, []string{"How kind is it?", "0.25 for 2"}, "---"},
+		{
+			"line ends of Windows", strings.ReplaceAll(full, "\n", "\r\n"),
+			&rubricInfo{"tone", "1.2", "pass-fail", "rubrics/tone.md"}, []string{"The tone is kind."}, "goldens",
+		},
+		{
+			"five", "---\nscale: 1-5\n---\nHow kind is it?\n", &rubricInfo{"tone", "", "1-5", "rubrics/tone.md"},
+			[]string{"How kind is it?", "0.25 for 2"}, "---",
+		},
 		{"no front matter", "The tone is kind.\n", nil, []string{"The tone is kind."}, "0.25 for 2"},
 		{"a rule", "---\nThe tone is kind.\n", nil, []string{"---\nThe tone is kind."}, "0.25 for 2"},
 	} {
@@ -192,7 +235,8 @@ func TestRubricFiles(t *testing.T) {
 				}
 				return pass
 			}}
-			res, err := judged(t, j, "rubric: rubrics/tone.md\n", map[string]string{"rubrics/tone.md": tc.file}).Grade(context.Background(), gradertest.Subject("x"))
+			res, err := judged(t, j, "rubric: rubrics/tone.md\n", map[string]string{"rubrics/tone.md": tc.file}).Grade(context.Background(),
+				gradertest.Subject("x"))
 			require.NoError(t, err)
 			require.True(t, res.Passed)
 			require.Equal(t, tc.want, res.Details.(judgement).Rubric)
@@ -208,7 +252,8 @@ func TestRubricFiles(t *testing.T) {
 
 func TestBuiltinRubrics(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"groundedness", "helpfulness", "instruction-following", "refusal-correctness", "tool-use-appropriateness"}, Rubrics())
+	require.Equal(t, []string{"groundedness", "helpfulness", "instruction-following", "refusal-correctness", "tool-use-appropriateness"},
+		Rubrics())
 	docs, err := os.ReadFile("../../../docs/graders.md")
 	require.NoError(t, err)
 	for _, name := range Rubrics() {
@@ -229,9 +274,21 @@ func TestRubricFindings(t *testing.T) {
 		{"a sentence", "rubric: It greets.", "", nil},
 		{"a word of the suite's own file", "rubric: tone", "", map[string]string{"tone": "The tone is kind."}},
 		{"missing file", "rubric: rubrics/tone.md", "missing-file: rubric: no such file: rubrics/tone.md", nil},
-		{"unknown scale", "rubric: r.md", "invalid-value: r.md: the scale of the rubric must be pass-fail or 1-5, got \"1-10\"", map[string]string{"r.md": "---\nscale: 1-10\n---\nx\n"}},
-		{"nothing below", "rubric: r.md", "invalid-value: r.md: the rubric has front matter but no criteria below it", map[string]string{"r.md": "---\nname: x\n---\n"}},
-		{"broken front matter", "rubric: r.md", "invalid-value: r.md: the front matter of the rubric is not valid", map[string]string{"r.md": "---\nname: [\n---\nx\n"}},
+		{
+			"unknown scale", "rubric: r.md",
+			"invalid-value: r.md: the scale of the rubric must be pass-fail or 1-5, got \"1-10\"",
+			map[string]string{"r.md": "---\nscale: 1-10\n---\nx\n"},
+		},
+		{
+			"nothing below", "rubric: r.md",
+			"invalid-value: r.md: the rubric has front matter but no criteria below it",
+			map[string]string{"r.md": "---\nname: x\n---\n"},
+		},
+		{
+			"broken front matter", "rubric: r.md",
+			"invalid-value: r.md: the front matter of the rubric is not valid",
+			map[string]string{"r.md": "---\nname: [\n---\nx\n"},
+		},
 		{"the output without continue_session", fieldRubric, "other-meaning: the judge sees the task, the output", nil},
 		{"a session to continue", fieldRubric + "continue_session: true", "other-meaning: continue_session", nil},
 	})

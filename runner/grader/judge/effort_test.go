@@ -42,7 +42,9 @@ func (e *efforts) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestJudgesAreAskedForAnEffort(t *testing.T) {
 	t.Parallel()
 	e := &efforts{scripted: says(`{"score":1,"passed":true,"reason":"good"}`)}
-	for _, c := range []struct{ config, options string }{{"", "prompt: p"}, {"low", "prompt: p"}, {"low", "prompt: p\nreasoning_effort: xhigh"}} {
+	for _, c := range []struct{ config, options string }{
+		{"", "prompt: p"}, {"low", "prompt: p"}, {"low", "prompt: p\nreasoning_effort: xhigh"},
+	} {
 		suite, diagnostics := gradertest.Load(t, "prompt", c.options, nil)
 		require.Empty(t, diagnostics)
 		suite.Config.JudgeReasoningEffort = c.config

@@ -58,7 +58,9 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 		delta := map[string]any{"content": answer}
 		name := regexp.MustCompile(`submit_\w+`).FindString(req.Messages[0].Content)
 		if strings.HasPrefix(answer, "{") {
-			delta = map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": name, "arguments": answer}}}}
+			delta = map[string]any{
+				"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": name, "arguments": answer}}},
+			}
 		}
 		chunk, err := json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": "stop"}}})
 		if err != nil {
@@ -120,31 +122,89 @@ func TestPromptGrader(t *testing.T) {
 		want    gradertest.Verdict
 	}{
 		{"passes", says(`{"score":1,"passed":true,"reason":"good"}`), "prompt: Is it good?", gradertest.Subject("x"), gradertest.Passes()},
-		{"fails", says(`{"score":0.25,"passed":false,"reason":"a line is missing"}`), "prompt: Is it good?", gradertest.Subject("x"), gradertest.Scores(0.25, "a line is missing", "gpt-4o")},
-		{"threshold", says(`{"score":0.5,"passed":true,"reason":"so so"}`), "rubric: r\nthreshold: 0.6", gradertest.Subject("x"), gradertest.Scores(0.5, "so so")},
-		{"threshold met", says(`{"score":0.6,"reason":"so so"}`), "rubric: r\nthreshold: 0.6", gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true}},
-		{"majority", byModel(split), "rubric: r\njudges: [one, two, three]", gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true}},
-		{"majority against", byModel(split), "rubric: r\njudges: [two, two, three]", gradertest.Subject("x"), gradertest.Scores(1.1/3, "two (0.20): too short")},
+		{
+			"fails", says(`{"score":0.25,"passed":false,"reason":"a line is missing"}`), "prompt: Is it good?",
+			gradertest.Subject("x"), gradertest.Scores(0.25, "a line is missing", "gpt-4o"),
+		},
+		{
+			"threshold", says(`{"score":0.5,"passed":true,"reason":"so so"}`), "rubric: r\nthreshold: 0.6",
+			gradertest.Subject("x"), gradertest.Scores(0.5, "so so"),
+		},
+		{
+			"threshold met", says(`{"score":0.6,"reason":"so so"}`), "rubric: r\nthreshold: 0.6",
+			gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true},
+		},
+		{
+			"majority", byModel(split), "rubric: r\njudges: [one, two, three]", gradertest.Subject("x"),
+			gradertest.Verdict{Score: 0.6, Passed: true},
+		},
+		{
+			"majority against", byModel(split), "rubric: r\njudges: [two, two, three]", gradertest.Subject("x"),
+			gradertest.Scores(1.1/3, "two (0.20): too short"),
+		},
 		{"even is no majority", byModel(split), "rubric: r\njudges: [one, two]", gradertest.Subject("x"), gradertest.Scores(0.55, "too short")},
-		{"mean", byModel(split), "rubric: r\njudges: [one, two, three]\naggregate: mean\nthreshold: 0.6", gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true}},
-		{"mean too low", byModel(split), "rubric: r\njudges: [one, two]\naggregate: mean\nthreshold: 0.6", gradertest.Subject("x"), gradertest.Scores(0.55)},
-		{"one judge unreachable", byModel(map[string]string{"one": split["one"]}), "rubric: r\njudges: [one, gone]", gradertest.Subject("x"), gradertest.Errors("judge gone: openai at")},
-		{"text as answer", says("```json\n{\"score\":1,\"passed\":true,\"reason\":\"\"}\n```"), "prompt: p\nanswer: json_schema", gradertest.Subject("x"), gradertest.Passes()},
+		{
+			"mean", byModel(split), "rubric: r\njudges: [one, two, three]\naggregate: mean\nthreshold: 0.6",
+			gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true},
+		},
+		{
+			"mean too low", byModel(split), "rubric: r\njudges: [one, two]\naggregate: mean\nthreshold: 0.6",
+			gradertest.Subject("x"), gradertest.Scores(0.55),
+		},
+		{
+			"one judge unreachable", byModel(map[string]string{"one": split["one"]}),
+			"rubric: r\njudges: [one, gone]", gradertest.Subject("x"), gradertest.Errors("judge gone: openai at"),
+		},
+		{
+			"text as answer", says("```json\n{\"score\":1,\"passed\":true,\"reason\":\"\"}\n```"),
+			"prompt: p\nanswer: json_schema", gradertest.Subject("x"), gradertest.Passes(),
+		},
 		{"no answer", says("I think it is fine."), "prompt: p", gradertest.Subject("x"), gradertest.Errors("no usable answer, asked twice")},
-		{"score out of range", says(`{"score":7,"passed":true}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors("score: 7, expected a number from 0 to 1")},
-		{"score is text", says(`{"score":"1","passed":true}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors(`score: "1", expected a number`)},
-		{"score is null", says(`{"score":null,"passed":true}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors("score: null, expected a number")},
-		{"score is given twice", says(`{"score":0,"passed":true,"score":1}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors("score: it is given twice")},
-		{"passed is text", says(`{"score":1,"passed":"false"}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors(`verdict: "false", expected true or false`)},
-		{"winner is given twice", says(`{"winner":"A","winner":"B"}`), "prompt: p\nmode: pairwise", gradertest.Subject("x", baseline("y")), gradertest.Errors("verdict: it is given twice")},
+		{
+			"score out of range", says(`{"score":7,"passed":true}`), "prompt: p", gradertest.Subject("x"),
+			gradertest.Errors("score: 7, expected a number from 0 to 1"),
+		},
+		{
+			"score is text", says(`{"score":"1","passed":true}`), "prompt: p", gradertest.Subject("x"),
+			gradertest.Errors(`score: "1", expected a number`),
+		},
+		{
+			"score is null", says(`{"score":null,"passed":true}`), "prompt: p", gradertest.Subject("x"),
+			gradertest.Errors("score: null, expected a number"),
+		},
+		{
+			"score is given twice", says(`{"score":0,"passed":true,"score":1}`), "prompt: p",
+			gradertest.Subject("x"), gradertest.Errors("score: it is given twice"),
+		},
+		{
+			"passed is text", says(`{"score":1,"passed":"false"}`), "prompt: p", gradertest.Subject("x"),
+			gradertest.Errors(`verdict: "false", expected true or false`),
+		},
+		{
+			"winner is given twice", says(`{"winner":"A","winner":"B"}`), "prompt: p\nmode: pairwise",
+			gradertest.Subject("x", baseline("y")), gradertest.Errors("verdict: it is given twice"),
+		},
 		{"half an answer", says(`{"score":1}`), "prompt: p", gradertest.Subject("x"), gradertest.Errors("passed is missing")},
-		{"pairwise by position", first, "prompt: p\nmode: pairwise", gradertest.Subject("GOOD", baseline("POOR")), gradertest.Verdict{Score: 0.5, Passed: true}},
+		{
+			"pairwise by position", first, "prompt: p\nmode: pairwise", gradertest.Subject("GOOD", baseline("POOR")),
+			gradertest.Verdict{Score: 0.5, Passed: true},
+		},
 		{"pairwise won", better, "prompt: p\nmode: pairwise", gradertest.Subject("GOOD", baseline("POOR")), gradertest.Passes()},
 		{"pairwise lost", better, "prompt: p\nmode: pairwise", gradertest.Subject("POOR", baseline("GOOD")), gradertest.Scores(0, "good")},
-		{"pairwise tie does not suffice", first, "prompt: p\nmode: pairwise\nthreshold: 1", gradertest.Subject("GOOD", baseline("POOR")), gradertest.Scores(0.5, "changes its choice with the order")},
+		{
+			"pairwise tie does not suffice", first, "prompt: p\nmode: pairwise\nthreshold: 1",
+			gradertest.Subject("GOOD", baseline("POOR")),
+			gradertest.Scores(0.5, "changes its choice with the order"),
+		},
 		{"pairwise with reference", better, "reference: POOR\nmode: pairwise", gradertest.Subject("GOOD"), gradertest.Passes()},
-		{"pairwise without baseline", better, "prompt: p\nmode: pairwise", gradertest.Subject("GOOD"), gradertest.Errors("nothing to compare with")},
-		{"pairwise nonsense", says(`{"winner":"C"}`), "prompt: p\nmode: pairwise", gradertest.Subject("x", baseline("y")), gradertest.Errors("must be A, B or tie, got")},
+		{
+			"pairwise without baseline", better, "prompt: p\nmode: pairwise", gradertest.Subject("GOOD"),
+			gradertest.Errors("nothing to compare with"),
+		},
+		{
+			"pairwise nonsense", says(`{"winner":"C"}`), "prompt: p\nmode: pairwise",
+			gradertest.Subject("x", baseline("y")), gradertest.Errors("must be A, B or tie, got"),
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -214,10 +274,15 @@ func TestJudgeFencesData(t *testing.T) {
 func TestJudgeSees(t *testing.T) {
 	t.Parallel()
 	s := says(`{"score":1,"passed":true,"reason":"r"}`)
-	b := judged(t, s, "rubric: rubric.md\nreference: like this\nfiles: [out.txt, none.txt, b.bin]", map[string]string{"rubric.md": "count the lines\nof it"})
-	sub := gradertest.Subject("the output", gradertest.Calling(`bash {"command":"ls"}`), gradertest.Workspace(t, map[string]string{"out.txt": "file text", "b.bin": "\x00\x01"}))
+	b := judged(t, s, "rubric: rubric.md\nreference: like this\nfiles: [out.txt, none.txt, b.bin]",
+		map[string]string{"rubric.md": "count the lines\nof it"})
+	sub := gradertest.Subject("the output", gradertest.Calling(`bash {"command":"ls"}`),
+		gradertest.Workspace(t, map[string]string{"out.txt": "file text", "b.bin": "\x00\x01"}))
 	gradertest.RequireVerdict(t, b, sub, gradertest.Passes())
-	for _, part := range []string{"count the lines\nof it", "do it", "the output", "like this", "file text", "(there is no such file)", "(binary, 2 bytes)", `tool bash {"command":"ls"}`} {
+	for _, part := range []string{
+		"count the lines\nof it", "do it", "the output", "like this", "file text", "(there is no such file)",
+		"(binary, 2 bytes)", `tool bash {"command":"ls"}`,
+	} {
 		require.Contains(t, s.texts[0], part)
 	}
 }
@@ -228,7 +293,8 @@ func TestJudgeGetsNoKeys(t *testing.T) {
 	const key = "sk-judge-0123456789"
 	s := says(`{"score":1,"passed":true,"reason":"r"}`)
 	b := judged(t, s, "rubric: fine\nfiles: [out.txt]", nil)
-	sub := gradertest.Subject("say "+key, gradertest.Calling(`bash {"command":"echo `+strings.Repeat("x", maxDigestEntry*2/3-25)+key+strings.Repeat("x", maxDigestEntry)+`"}`),
+	sub := gradertest.Subject("say "+key, gradertest.Calling(`bash {"command":"echo `+
+		strings.Repeat("x", maxDigestEntry*2/3-25)+key+strings.Repeat("x", maxDigestEntry)+`"}`),
 		gradertest.Workspace(t, map[string]string{"out.txt": "KEY=" + key}))
 	gradertest.RequireVerdict(t, b, sub, gradertest.Passes())
 	require.NotContains(t, s.texts[0], key[:10])
@@ -239,7 +305,8 @@ func TestDigestIsBounded(t *testing.T) {
 	t.Parallel()
 	s := gradertest.Subject("", func(s *grader.Subject) {
 		for i := range 500 {
-			s.Transcript = append(s.Transcript, record.Entry{Type: record.EntryMessage, Role: "assistant", Text: fmt.Sprintf("%d %s", i, strings.Repeat("é", 1000))})
+			s.Transcript = append(s.Transcript,
+				record.Entry{Type: record.EntryMessage, Role: "assistant", Text: fmt.Sprintf("%d %s", i, strings.Repeat("é", 1000))})
 		}
 	})
 	g := &judgeGrader{redact: &secrets.Redactor{}}
@@ -300,9 +367,15 @@ func TestJudgeEndpoint(t *testing.T) {
 		{"by name", PromptOptions{}, "mock", nil, "claude-x", provider.Anthropic, ""},
 		{"as the executor", PromptOptions{}, "openai", map[string]any{"openai": local}, "claude-x", provider.OpenAI, "http://local"},
 		{"executor has no address", PromptOptions{}, "anthropic", map[string]any{"anthropic": served{}}, "gpt-4o", provider.OpenAI, ""},
-		{"named API elsewhere", PromptOptions{}, "openai", map[string]any{"openai": local, "anthropic": local}, "anthropic:claude-x", provider.Anthropic, ""},
+		{
+			"named API elsewhere", PromptOptions{}, "openai", map[string]any{"openai": local, "anthropic": local},
+			"anthropic:claude-x", provider.Anthropic, "",
+		},
 		{"config beside an agent", PromptOptions{}, "acp", map[string]any{"openai": local}, "llama", provider.OpenAI, "http://local"},
-		{"own address", PromptOptions{Endpoint: provider.Endpoint{BaseURL: "http://mine"}}, "openai", map[string]any{"openai": local}, "llama", provider.OpenAI, "http://mine"},
+		{
+			"own address", PromptOptions{Endpoint: provider.Endpoint{BaseURL: "http://mine"}}, "openai",
+			map[string]any{"openai": local}, "llama", provider.OpenAI, "http://mine",
+		},
 		{"own API", PromptOptions{Provider: "anthropic"}, "mock", nil, "x", provider.Anthropic, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

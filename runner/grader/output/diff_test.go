@@ -14,15 +14,25 @@ import (
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
-	tree := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "src/m.py": "def new():\n    return 42\n"}))
-	kept := map[string]string{"fixtures/a.txt": "one\ntwo\nthree\n", "fixtures/b.txt": "one\nTWO\nthree\n", "golden/a.txt": "x", "c/d.txt": "one\ntwo\nthree\n"}
+	tree := gradertest.Subject("",
+		gradertest.Workspace(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "src/m.py": "def new():\n    return 42\n"}))
+	kept := map[string]string{
+		"fixtures/a.txt": "one\ntwo\nthree\n", "fixtures/b.txt": "one\nTWO\nthree\n", "golden/a.txt": "x",
+		"c/d.txt": "one\ntwo\nthree\n",
+	}
 	gradertest.RunCases(t, "diff", []gradertest.Case{
 		{"equal", "expected_files: [{path: a.txt, snapshot: a.txt}]", kept, tree, gradertest.Passes()},
 		{"differs", "expected_files: [{path: a.txt, snapshot: b.txt}]", kept, tree,
 			gradertest.Scores(0.5, `a.txt differs from b.txt in line 2: expected "TWO\n", got "two\n"`)},
-		{"in context_dir", "context_dir: golden\nexpected_files: [{path: a.txt, snapshot: a.txt}]", kept, tree, gradertest.Scores(0.5, `expected "x", got "one\n"`)},
+		{
+			"in context_dir", "context_dir: golden\nexpected_files: [{path: a.txt, snapshot: a.txt}]", kept, tree,
+			gradertest.Scores(0.5, `expected "x", got "one\n"`),
+		},
 		{"relative to the suite", "expected_files: [{path: a.txt, snapshot: c/d.txt}]", kept, tree, gradertest.Passes()},
-		{"snapshot is missing", "expected_files: [{path: a.txt, snapshot: zzz.txt}]", kept, tree, gradertest.Errors("snapshot zzz.txt: no such file")},
+		{
+			"snapshot is missing", "expected_files: [{path: a.txt, snapshot: zzz.txt}]", kept, tree,
+			gradertest.Errors("snapshot zzz.txt: no such file"),
+		},
 		{"exists", "expected_files: [{path: a.txt}]", nil, tree, gradertest.Passes()},
 		{"does not exist", "expected_files: [{path: b.txt, contains: [x, -y]}]", nil, tree, gradertest.Scores(0, "b.txt does not exist")},
 		{"fragments", "expected_files: [{path: src/m.py, contains: ['+def new', 'return 42', '-def old']}]", nil, tree, gradertest.Passes()},
@@ -33,7 +43,8 @@ func TestDiff(t *testing.T) {
 
 func TestDiffUpdatesSnapshots(t *testing.T) {
 	t.Parallel()
-	b, env := gradertest.Bind(t, "diff", "context_dir: golden\nupdate_snapshots: true\nexpected_files: [{path: a.txt, snapshot: a.txt}, {path: a.txt, snapshot: new/b.txt}]",
+	b, env := gradertest.Bind(t, "diff", "context_dir: golden\nupdate_snapshots: true\nexpected_files: [{path: "+
+		"a.txt, snapshot: a.txt}, {path: a.txt, snapshot: new/b.txt}]",
 		map[string]string{"golden/a.txt": "old"})
 	s := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"a.txt": "new"}))
 	replaces := gradertest.Passes()
@@ -57,7 +68,9 @@ func TestDiffSnapshotOfTheTask(t *testing.T) {
 		map[string]string{"mine/s.txt": "mine", "fixtures/s.txt": "common"})
 	in := gradertest.Workspace(t, map[string]string{"a.txt": "mine"})
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", in), gradertest.Scores(0.5))
-	gradertest.RequireVerdict(t, b, gradertest.Subject("", in, func(s *grader.Subject) { s.Task = &eval.Task{ContextDir: "mine"} }), gradertest.Passes())
+	gradertest.RequireVerdict(t, b,
+		gradertest.Subject("", in, func(s *grader.Subject) { s.Task = &eval.Task{ContextDir: "mine"} }),
+		gradertest.Passes())
 }
 
 func TestDiffOptions(t *testing.T) {
@@ -68,7 +81,10 @@ func TestDiffOptions(t *testing.T) {
 		{"escapes", "expected_files: [{path: ../a}]", "escaping-path: leads out", nil},
 		{"snapshot escapes", "expected_files: [{path: a, snapshot: ../b}]", "escaping-path: leads out of its directory", nil},
 		{"no such directory", "context_dir: nowhere\nexpected_files: [{path: a, snapshot: b}]", "missing-file: no such directory: nowhere", nil},
-		{"no such snapshot", "context_dir: d\nexpected_files: [{path: a, snapshot: b}]", "missing-file: no such file: b", map[string]string{"d/x": ""}},
+		{
+			"no such snapshot", "context_dir: d\nexpected_files: [{path: a, snapshot: b}]",
+			"missing-file: no such file: b", map[string]string{"d/x": ""},
+		},
 		{"to be made", "context_dir: d\nupdate_snapshots: true\nexpected_files: [{path: a, snapshot: b}]", "", map[string]string{"d/x": ""}},
 		{"empty fragment", "expected_files: [{path: a, contains: ['-']}]", "invalid-value: contains[0] is empty", nil},
 		{"nothing to update", "update_snapshots: true\nexpected_files: [{path: a}]", "no-effect: update_snapshots", nil},

@@ -23,12 +23,18 @@ func TestJSONSchema(t *testing.T) {
 		"schemas/b.json": `{"$defs": {"x": {"type": "string"}}}`,
 	}
 	gradertest.RunCases(t, "json_schema", []gradertest.Case{
-		{"output of a remote agent", "schema: {type: object, properties: {a: {type: integer}}, required: [a]}", nil, gradertest.Subject(`{"a":1}`), gradertest.Passes()},
+		{
+			"output of a remote agent", "schema: {type: object, properties: {a: {type: integer}}, required: [a]}",
+			nil, gradertest.Subject(`{"a":1}`), gradertest.Passes(),
+		},
 		{"falsy output", "schema: {enum: [0, false, null]}", nil, gradertest.Subject(`0`), gradertest.Passes()},
 		{"valid", schema, nil, gradertest.Subject(good), gradertest.Passes()},
 		{"in a fence", schema, nil, gradertest.Subject("```json\n" + good + "\n```\n"), gradertest.Passes()},
 		{"in a fence of tildes", schema, nil, gradertest.Subject("~~~~\n" + good + "\n~~~~"), gradertest.Passes()},
-		{"prose around it", schema, nil, gradertest.Subject("Here:\n```json\n" + good + "\n```\n"), gradertest.Scores(0, "not one JSON text", "line 1, column 1")},
+		{
+			"prose around it", schema, nil, gradertest.Subject("Here:\n```json\n" + good + "\n```\n"),
+			gradertest.Scores(0, "not one JSON text", "line 1, column 1"),
+		},
 		{"two texts", schema, nil, gradertest.Subject(good + good), gradertest.Scores(0, "not one JSON text")},
 		{"cut off", schema, nil, gradertest.Subject(`{"status": `), gradertest.Scores(0, "not one JSON text: unexpected end")},
 		{"empty", schema, nil, gradertest.Subject(""), gradertest.Scores(0, "not one JSON text", "output: (nothing)")},
@@ -59,7 +65,10 @@ func TestJSONSchemaOptions(t *testing.T) {
 }
 
 func FuzzStripFence(f *testing.F) {
-	for _, text := range []string{"", "```", "```json\n{}\n```", "~~~\n1\n~~~", "````\n```\n````", "```\n```", "a\n```\n1\n```", "```\r\n1\r\n```\r\n"} {
+	for _, text := range []string{
+		"", "```", "```json\n{}\n```", "~~~\n1\n~~~", "````\n```\n````", "```\n```", "a\n```\n1\n```",
+		"```\r\n1\r\n```\r\n",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -27,7 +27,11 @@ func TestText(t *testing.T) {
 		{"regex is case-sensitive", `regex_match: ['the answer']`, nil, greeting, gradertest.Scores(0, "does not match /the answer/")},
 		{"regex must not match", `regex_not_match: ['(?i)answer is \d']`, nil, greeting, gradertest.Scores(0, `"ANSWER is 4"`)},
 		{"regex does not match", `regex_not_match: ['error']`, nil, greeting, gradertest.Passes()},
-		{"older spellings fold", "must_match: [the answer]\nmust_not_match: [ERROR]\nmust_contain: [HELLO]\nmust_not_contain: [bye]", nil, greeting, gradertest.Passes()},
+		{
+			"older spellings fold",
+			"must_match: [the answer]\nmust_not_match: [ERROR]\nmust_contain: [HELLO]\nmust_not_contain: [bye]", nil,
+			greeting, gradertest.Passes(),
+		},
 		{"older spelling fails", `must_not_match: [WÖRLD]`, nil, greeting, gradertest.Scores(0, "matches /WÖRLD/")},
 		{"share of checks", "contains: [a, zzz]\nregex_match: [zzz]\nnot_contains: [zzz]", nil, greeting, gradertest.Scores(0.5)},
 		{"empty output", `contains: [x]`, nil, gradertest.Subject(""), gradertest.Scores(0, "output: (nothing)")},
@@ -50,7 +54,10 @@ func TestTextFoldsEveryAlphabet(t *testing.T) {
 			})
 			gradertest.RunCases(t, "text", []gradertest.Case{
 				{"contains " + s.want, "contains: [" + s.want + "]", nil, output, gradertest.Passes()},
-				{"not contains " + s.want, "not_contains: [" + s.want + "]", nil, output, gradertest.Scores(0, `contains "`+s.want+`", which is forbidden`)},
+				{
+					"not contains " + s.want, "not_contains: [" + s.want + "]", nil, output,
+					gradertest.Scores(0, `contains "`+s.want+`", which is forbidden`),
+				},
 				{"contains cs " + s.want, "contains_cs: [" + s.want + "]", nil, output, gradertest.Scores(0)},
 				{"variable " + s.want, "contains: ['{{word}}']", nil, filled, gradertest.Passes()},
 			})

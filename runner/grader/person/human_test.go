@@ -23,9 +23,15 @@ func TestHuman(t *testing.T) {
 		want        record.Review
 	}{
 		{"human", "{}", record.Review{Instructions: "!", Threshold: 0.5}},
-		{"human", "instructions: look\ncriteria: [a, b]\nthreshold: 0.8", record.Review{Instructions: "look!", Criteria: []string{"a!", "b!"}, Threshold: 0.8}},
+		{
+			"human", "instructions: look\ncriteria: [a, b]\nthreshold: 0.8",
+			record.Review{Instructions: "look!", Criteria: []string{"a!", "b!"}, Threshold: 0.8},
+		},
 		{"human", "pass_score: 1", record.Review{Instructions: "!", Threshold: 1}},
-		{"human_calibration", "calibrate_grader: g\ncriteria: [a]\nthreshold: 0.25", record.Review{Instructions: "!", Criteria: []string{"a!"}, Threshold: 0.25, Calibrates: "g"}},
+		{
+			"human_calibration", "calibrate_grader: g\ncriteria: [a]\nthreshold: 0.25",
+			record.Review{Instructions: "!", Criteria: []string{"a!"}, Threshold: 0.25, Calibrates: "g"},
+		},
 	} {
 		b, _ := gradertest.Bind(t, c.typ, c.config, nil)
 		r, err := b.Grade(context.Background(), gradertest.Subject("", shouting))
@@ -101,7 +107,8 @@ func TestSetReview(t *testing.T) {
 	for _, score := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
 		require.ErrorContains(t, SetReview(&r, score, "", "", at), "from 0 to 1")
 	}
-	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "text"}), 1, "", "", at), `grader "x" has type text, which does not ask a person`)
+	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "text"}), 1, "", "", at),
+		`grader "x" has type text, which does not ask a person`)
 	require.ErrorContains(t, SetReview((&record.Grade{Name: "x", Type: "human", Error: "gone"}), 1, "", "", at), "could not do its work: gone")
 	odd := record.Grade{Name: "h", Type: "human", NeedsReview: true, Details: "rubbish"}
 	require.NoError(t, SetReview(&odd, 0.5, "", "", at))

@@ -45,8 +45,10 @@ sys.exit(json.loads("1"))
 			evil := filepath.Join(workspace, "evil.sh")
 			for _, args := range [][]string{
 				{"init", "--quiet"}, {"add", "a.txt"}, {"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "-m", "a"},
-				{"config", "core.fsmonitor", evil}, {"config", "core.hooksPath", workspace}, {"config", "core.pager", evil}, {"config", "diff.external", evil},
-				{"config", "filter.x.clean", evil}, {"config", "filter.x.smudge", evil}, {"config", "diff.y.textconv", evil}, {"config", "alias.status", "!" + evil},
+				{"config", "core.fsmonitor", evil}, {"config", "core.hooksPath", workspace}, {"config", "core.pager", evil},
+				{"config", "diff.external", evil},
+				{"config", "filter.x.clean", evil}, {"config", "filter.x.smudge", evil}, {"config", "diff.y.textconv", evil},
+				{"config", "alias.status", "!" + evil},
 			} {
 				out, err := proctest.Output(exec.Command("git", append([]string{"-C", workspace}, args...)...))
 				require.NoError(t, err, string(out))
@@ -116,7 +118,8 @@ func TestAttackNestedRepositories(t *testing.T) {
 			gradertest.WriteFiles(t, workspace, map[string]string{"evil.sh": "#!/bin/sh\ntouch " + ran + "\n"})
 			c.make(workspace, filepath.Join(workspace, "evil.sh"))
 			b, _ := gradertest.Bind(t, "program", "command: sh\nargs: [check.sh]", map[string]string{
-				"check.sh": "cd \"$WAZA_WORKSPACE_DIR/" + c.dir + "\"\nfor what in status diff 'log -p' 'diff --cached'; do git $what >/dev/null 2>&1; done\nexit 0\n",
+				"check.sh": "cd \"$WAZA_WORKSPACE_DIR/" + c.dir +
+					"\"\nfor what in status diff 'log -p' 'diff --cached'; do git $what >/dev/null 2>&1; done\nexit 0\n",
 			})
 			trial := gradertest.Subject("", func(s *grader.Subject) { s.Dir = func() (string, error) { return workspace, nil } })
 			score, err := b.Grade(t.Context(), trial)
@@ -163,17 +166,36 @@ os.utime("rules.py", ns=(was.st_atime_ns, was.st_mtime_ns))
 func TestProgramTrustsWorkspace(t *testing.T) {
 	t.Parallel()
 	gradertest.NeedPython(t)
-	trial := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"calc.py": "def add(a, b): return a + b\n", "tool/index.js": "module.exports = 1\n"}))
+	trial := gradertest.Subject("",
+		gradertest.Workspace(t, map[string]string{"calc.py": "def add(a, b): return a + b\n", "tool/index.js": "module.exports = 1\n"}))
 	const test = "command: python3\nargs: [-c, 'import calc; assert calc.add(1, 2) == 3']"
 	cases := []gradertest.Case{
 		{"trusts", test + "\ntrust_workspace: true", nil, trial, gradertest.Passes()},
-		{"does not", test, nil, trial, gradertest.Scores(0, "No module named 'calc'", "the module calc exists in the workspace, but the grader does not import from there", "set trust_workspace: true")},
-		{"other module", "command: python3\nargs: [-c, 'import no_such_module']", nil, trial, gradertest.Scores(0, "No module named 'no_such_module'")},
-		{"script of the agent", "command: python3\nargs: [calc.py]", nil, trial, gradertest.Scores(0, "calc.py exists in the workspace", "trust_workspace: true")},
-		{"beside the script", "script: graders/check.py", map[string]string{"graders/check.py": "import helper\n", "graders/helper.py": ""}, trial, gradertest.Passes()},
+		{
+			"does not", test, nil, trial,
+			gradertest.Scores(0, "No module named 'calc'",
+				"the module calc exists in the workspace, but the grader does not import from there",
+				"set trust_workspace: true"),
+		},
+		{
+			"other module", "command: python3\nargs: [-c, 'import no_such_module']", nil, trial,
+			gradertest.Scores(0, "No module named 'no_such_module'"),
+		},
+		{
+			"script of the agent", "command: python3\nargs: [calc.py]", nil, trial,
+			gradertest.Scores(0, "calc.py exists in the workspace", "trust_workspace: true"),
+		},
+		{
+			"beside the script", "script: graders/check.py",
+			map[string]string{"graders/check.py": "import helper\n", "graders/helper.py": ""}, trial,
+			gradertest.Passes(),
+		},
 	}
 	if _, err := exec.LookPath("node"); err == nil {
-		cases = append(cases, gradertest.Case{"module of node", "command: node\nargs: [-e, 'require(\"./tool\")']", nil, trial, gradertest.Scores(0, "the module ./tool exists in the workspace")})
+		cases = append(cases, gradertest.Case{
+			"module of node", "command: node\nargs: [-e, 'require(\"./tool\")']", nil, trial,
+			gradertest.Scores(0, "the module ./tool exists in the workspace"),
+		})
 	}
 	gradertest.RunCases(t, "program", cases)
 }

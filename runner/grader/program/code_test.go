@@ -31,21 +31,24 @@ func assertions(t testing.TB, sources ...string) (*grader.Bound, *grader.Env) {
 
 func pythonBound(t testing.TB, env *grader.Env, sources ...string) *grader.Bound {
 	t.Helper()
-	b, err := gradertest.Registry.Bind(&eval.Grader{Name: "g", Type: "code", Options: &CodeOptions{Assertions: sources, Language: "python"}}, env)
+	b, err := gradertest.Registry.Bind(&eval.Grader{Name: "g", Type: "code", Options: &CodeOptions{Assertions: sources, Language: "python"}},
+		env)
 	require.NoError(t, err)
 	return b
 }
 
 // richSubject returns a subject with a value in every name of the scope.
 func richSubject(t *testing.T) *grader.Subject {
-	return gradertest.Subject("The answer is 42.\nDone.", gradertest.Workspace(t, map[string]string{"a.txt": "alpha", "sub/b.bin": "\xff\xfe"}), gradertest.Using("explain"),
+	return gradertest.Subject("The answer is 42.\nDone.", gradertest.Workspace(t,
+		map[string]string{"a.txt": "alpha", "sub/b.bin": "\xff\xfe"}), gradertest.Using("explain"),
 		func(s *grader.Subject) {
 			s.Duration = 1500 * time.Millisecond
 			s.Task = &eval.Task{Inputs: eval.Inputs{Context: map[string]any{"lang": "go", "n": 3, "deep": map[string]any{"x": []any{1, 2}}}}}
 			s.Transcript = append(s.Transcript,
 				record.Entry{Type: record.EntryMessage, Role: "assistant", Text: "looking"},
 				record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
-					Name: "bash", Arguments: json.RawMessage(`{"command": "ls -l <dir>", "opts": {"deep": true}}`), Result: json.RawMessage(`"a.txt"`), Status: "ok"}},
+					Name: "bash", Arguments: json.RawMessage(`{"command": "ls -l <dir>", "opts": {"deep": true}}`),
+					Result: json.RawMessage(`"a.txt"`), Status: "ok"}},
 				record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "odd", Arguments: json.RawMessage(`{not json`)}},
 				record.Entry{Type: record.EntryError, Text: "rate limited"})
 		})
@@ -163,7 +166,8 @@ func TestPythonTimeout(t *testing.T) {
 			break
 		}
 	}
-	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Scores(0.5, "iter(int, 1)]: timed out after "+env.AssertionTimeout.String(), "10**10**10 > 1: timed out"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("x"),
+		gradertest.Scores(0.5, "iter(int, 1)]: timed out after "+env.AssertionTimeout.String(), "10**10**10 > 1: timed out"))
 }
 
 func TestPythonCrash(t *testing.T) {
@@ -171,7 +175,8 @@ func TestPythonCrash(t *testing.T) {
 	// An assertion can reach os this way without __import__.
 	exit := "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__['_exit'](3)"
 	b, _ := assertions(t, "True", exit, "output == 'x'")
-	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Verdict{Score: 2. / 3, Feedback: []string{"it crashed the interpreter"}})
+	gradertest.RequireVerdict(t, b, gradertest.Subject("x"),
+		gradertest.Verdict{Score: 2. / 3, Feedback: []string{"it crashed the interpreter"}})
 }
 
 // Replies that an assertion forges must not be believed, and must not crash anything.
@@ -255,8 +260,10 @@ func TestPythonNeedsNoWorkspace(t *testing.T) {
 	t.Parallel()
 	b, env := assertions(t, "output == 'x'")
 	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Passes())
-	gradertest.RequireVerdict(t, pythonBound(t, env, "'files' not in output and \"the 'files'\" not in output"), gradertest.Subject("x"), gradertest.Passes())
-	gradertest.RequireVerdict(t, pythonBound(t, env, "'a' in files"), gradertest.Subject("x"), gradertest.Errors("the workspace is not needed here"))
+	gradertest.RequireVerdict(t, pythonBound(t, env, "'files' not in output and \"the 'files'\" not in output"),
+		gradertest.Subject("x"), gradertest.Passes())
+	gradertest.RequireVerdict(t, pythonBound(t, env, "'a' in files"), gradertest.Subject("x"),
+		gradertest.Errors("the workspace is not needed here"))
 }
 
 func TestMentioned(t *testing.T) {
@@ -337,7 +344,10 @@ func TestCodeOptions(t *testing.T) {
 		{"nothing", `assertions: []`, "checks-nothing: give assertions", nil},
 		{"empty", `assertions: [" "]`, "invalid-value: assertions[0] is empty", nil},
 		{"language", "language: perl\nassertions: ['1']", "invalid-value: python, javascript", nil},
-		{"javascript syntax", "language: javascript\nassertions: ['output.length >']", "bad-assertion: assertions[0]: Unexpected end of input (column 16)", nil},
+		{
+			"javascript syntax", "language: javascript\nassertions: ['output.length >']",
+			"bad-assertion: assertions[0]: Unexpected end of input (column 16)", nil,
+		},
 	})
 }
 

@@ -90,21 +90,22 @@ func TestAttackJavaScriptPromises(t *testing.T) {
 		"(async () => { await null; throw new TypeError('no such thing') })()": "the promise was rejected: TypeError: no such thing",
 		"Promise.reject('a reason')":                                           "the promise was rejected: a reason",
 		"Promise.reject()":                                                     "the promise was rejected: undefined",
-		"Promise.reject({toString() { throw 1 }})":                             "the promise was rejected: a value that cannot be converted to text",
-		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 2)":  "",
-		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 3)":  "is false",
-		"Promise.any([Promise.reject(1), true])":                               "",
-		"Promise.resolve(Promise.resolve(0))":                                  "is 0",
-		"Promise.resolve(() => true)":                                          "is a function, which is always true",
-		"Promise.resolve()":                                                    "is undefined",
-		"new Promise(() => {})":                                                "is a promise that never settles",
-		"(async () => { await new Promise(() => {}); return true })()":         "is a promise that never settles",
-		"({then(done) { done(output === 'hello') }})":                          "",
-		"({then(done) { done(false) }})":                                       "is false",
-		"({then(done, fail) { fail('refused') }})":                             "the promise was rejected: refused",
-		"({then() { throw new Error('broken') }})":                             "the promise was rejected: Error: broken",
-		"({get then() { throw new Error('hidden') }})":                         "Error: hidden",
-		"({then: true})": "",
+		"Promise.reject({toString() { throw 1 }})": "the promise was rejected: a value that " +
+			"cannot be converted to text",
+		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 2)": "",
+		"Promise.all([1, 2].map(async x => x)).then(all => all.length === 3)": "is false",
+		"Promise.any([Promise.reject(1), true])":                              "",
+		"Promise.resolve(Promise.resolve(0))":                                 "is 0",
+		"Promise.resolve(() => true)":                                         "is a function, which is always true",
+		"Promise.resolve()":                                                   "is undefined",
+		"new Promise(() => {})":                                               "is a promise that never settles",
+		"(async () => { await new Promise(() => {}); return true })()":        "is a promise that never settles",
+		"({then(done) { done(output === 'hello') }})":                         "",
+		"({then(done) { done(false) }})":                                      "is false",
+		"({then(done, fail) { fail('refused') }})":                            "the promise was rejected: refused",
+		"({then() { throw new Error('broken') }})":                            "the promise was rejected: Error: broken",
+		"({get then() { throw new Error('hidden') }})":                        "Error: hidden",
+		"({then: true})":                                                      "",
 		"Promise.prototype.then = (f) => f(true); Promise.resolve = () => true; (async () => { await null; return false })()": "is false",
 		"async () => false":                        "is a function, which is always true",
 		"[].values()":                              "is an iterator, which is always true",
@@ -117,7 +118,8 @@ func TestAttackJavaScriptPromises(t *testing.T) {
 func TestPythonIterators(t *testing.T) {
 	t.Parallel()
 	b, _ := assertions(t, "map(str.isupper, [output])", "zip()", "iter([])", "any(map(str.isupper, ['X']))")
-	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Scores(0.25, "map(str.isupper, [output]): is an iterator, which is always true", "zip(): is an iterator"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("x"),
+		gradertest.Scores(0.25, "map(str.isupper, [output]): is an iterator, which is always true", "zip(): is an iterator"))
 }
 
 func TestJavaScriptTimeout(t *testing.T) {
@@ -129,7 +131,8 @@ func TestJavaScriptTimeout(t *testing.T) {
 			break
 		}
 	}
-	gradertest.RequireVerdict(t, b, gradertest.Subject("x"), gradertest.Scores(0.5, "while (true) {}: timed out after "+env.AssertionTimeout.String(), "await null })(): timed out"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("x"),
+		gradertest.Scores(0.5, "while (true) {}: timed out after "+env.AssertionTimeout.String(), "await null })(): timed out"))
 }
 
 // An agent's output must not exhaust the stack of a process.
@@ -137,13 +140,18 @@ func TestJavaScriptDeepInput(t *testing.T) {
 	t.Parallel()
 	b, env := javaScript(t, "JSON.parse(output)", "tool_calls.length === 1", `JSON.parse('{"a": ["[[\\"[["]}').a.length === 1`)
 	deep := strings.Repeat("[", executor.MaxOutputBytes)
-	gradertest.RequireVerdict(t, b, gradertest.Subject(deep, gradertest.Calling("x "+deep)), gradertest.Scores(2./3, "RangeError: JSON.parse: the text is nested too deeply"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject(deep, gradertest.Calling("x "+deep)),
+		gradertest.Scores(2./3, "RangeError: JSON.parse: the text is nested too deeply"))
 	nested := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)), gradertest.Errors("cannot read the trial: tool_calls is nested too deeply"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", gradertest.Calling("deep "+nested)),
+		gradertest.Errors("cannot read the trial: tool_calls is nested too deeply"))
 	for source, want := range map[string]string{
 		strings.Repeat("(", 1_000_000): "assertions[0]: longer than 16 KiB", strings.Repeat("(", 5000): "(column ",
 	} {
-		_, err := gradertest.Registry.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{source}, Language: "javascript"}}, env)
+		_, err := gradertest.Registry.Bind(&eval.Grader{
+			Type: "code", Options: &CodeOptions{Assertions: []string{source}, Language: "javascript"},
+		},
+			env)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -31,18 +31,46 @@ func TestProgram(t *testing.T) {
 		{"silent", sh(`exit 1`), nil, trial, gradertest.Scores(0, "it printed nothing")},
 		{"output on stdin", sh(`test "$(cat)" = "the output"`), nil, trial, gradertest.Passes()},
 		{"does not have to read it", sh(`true`), nil, gradertest.Subject(strings.Repeat("x", 1<<20), in), gradertest.Passes()},
-		{"with the workspace", sh(`cat $WAZA_WORKSPACE_DIR/made.txt && test "$PWD" != "$WAZA_WORKSPACE_DIR" && test -z "$(ls)"`), nil, trial, gradertest.Passes()},
-		{"in the workspace", sh(`cat made.txt && test "$PWD" = "$WAZA_WORKSPACE_DIR"`) + "\ntrust_workspace: true", nil, trial, gradertest.Passes()},
-		{"relative to the workspace", sh(`cat made.txt`), nil, trial, gradertest.Scores(0, "made.txt exists in the workspace, but the grader starts in a directory of its own", "$WAZA_WORKSPACE_DIR/made.txt", "trust_workspace: true")},
-		{"absent from its own directory", sh(`test ! -e made.txt`), nil, trial, gradertest.Verdict{Score: 1, Passed: true, Feedback: []string{"made.txt exists in the workspace, but the grader starts in a directory of its own"}}},
-		{"files", sh(`test "$(cat $WAZA_OUTPUT_FILE)" = "the output" && grep -q "\"name\":\"bash\"" $WAZA_TRANSCRIPT_FILE`), nil, trial, gradertest.Passes()},
-		{"files are outside the workspace", sh(`case $WAZA_OUTPUT_FILE in "$WAZA_WORKSPACE_DIR"*) exit 1;; esac`), nil, trial, gradertest.Passes()},
+		{
+			"with the workspace",
+			sh(`cat $WAZA_WORKSPACE_DIR/made.txt && test "$PWD" != "$WAZA_WORKSPACE_DIR" && test -z "$(ls)"`), nil,
+			trial, gradertest.Passes(),
+		},
+		{
+			"in the workspace",
+			sh(`cat made.txt && test "$PWD" = "$WAZA_WORKSPACE_DIR"`) + "\ntrust_workspace: true", nil, trial,
+			gradertest.Passes(),
+		},
+		{
+			"relative to the workspace", sh(`cat made.txt`), nil, trial,
+			gradertest.Scores(0, "made.txt exists in the workspace, but the grader starts in a directory of its own",
+				"$WAZA_WORKSPACE_DIR/made.txt", "trust_workspace: true"),
+		},
+		{
+			"absent from its own directory", sh(`test ! -e made.txt`), nil, trial,
+			gradertest.Verdict{
+				Score: 1, Passed: true,
+				Feedback: []string{"made.txt exists in the workspace, but the grader starts in a directory of its own"},
+			},
+		},
+		{
+			"files",
+			sh(`test "$(cat $WAZA_OUTPUT_FILE)" = "the output" && grep -q "\"name\":\"bash\"" $WAZA_TRANSCRIPT_FILE`),
+			nil, trial, gradertest.Passes(),
+		},
+		{
+			"files are outside the workspace", sh(`case $WAZA_OUTPUT_FILE in "$WAZA_WORKSPACE_DIR"*) exit 1;; esac`),
+			nil, trial, gradertest.Passes(),
+		},
 		{"score", sh(`echo hi; echo "{\"score\": 0.25, \"passed\": false, \"feedback\": \"meh\"}"`), nil, trial, gradertest.Scores(0.25, "meh")},
 		{"score that passes", sh(`echo "{\"score\": 0.5, \"passed\": true}"; exit 1`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
 		{"score that the exit code passes", sh(`echo "{\"score\": 0.5}"`), nil, trial, gradertest.Verdict{Score: 0.5, Passed: true}},
 		{"failed only", sh(`echo "{\"passed\": false, \"message\": \"no\"}"`), nil, trial, gradertest.Scores(0, "no")},
 		{"score out of range", sh(`echo "{\"score\": 7}"`), nil, trial, gradertest.Errors("expected a number from 0 to 1")},
-		{"score is not a number", sh(`echo "{\"score\": NaN, \"passed\": false}"`), nil, trial, gradertest.Errors("print a JSON object with score, a number from 0 to 1")},
+		{
+			"score is not a number", sh(`echo "{\"score\": NaN, \"passed\": false}"`), nil, trial,
+			gradertest.Errors("print a JSON object with score, a number from 0 to 1"),
+		},
 		{"score is text", sh(`echo "{\"score\": \"0.1\"}"`), nil, trial, gradertest.Errors(`score: "0.1", expected a number from 0 to 1`)},
 		{"score is null", sh(`echo "{\"score\": null, \"passed\": true}"`), nil, trial, gradertest.Errors("score: null, expected")},
 		{"score is too large", sh(`echo "{\"score\": 1e999}"`), nil, trial, gradertest.Errors("score: 1e999, expected")},
@@ -53,15 +81,28 @@ func TestProgram(t *testing.T) {
 		{"a dictionary of Python", sh(`echo "{\"score\": 0.1, \"passed\": False}"`), nil, trial, gradertest.Errors("invalid verdict {")},
 		{"on several lines", sh(`printf "{\n  \"score\": 0.25,\n  \"passed\": false\n}\n"`), nil, trial, gradertest.Scores(0.25)},
 		{"after other lines", sh(`printf "{\"log\": 1}\nok\n{\n  \"passed\": false\n}\n"`), nil, trial, gradertest.Scores(0)},
-		{"NaN on several lines", sh(`printf "{\n  \"score\": NaN,\n  \"passed\": false\n}\n"`), nil, trial, gradertest.Errors("invalid verdict {")},
-		{"NaN after other lines", sh(`printf "ok\n{\n  \"score\": NaN,\n  \"passed\": false\n}\n"`), nil, trial, gradertest.Errors("invalid verdict {")},
+		{
+			"NaN on several lines", sh(`printf "{\n  \"score\": NaN,\n  \"passed\": false\n}\n"`), nil, trial,
+			gradertest.Errors("invalid verdict {"),
+		},
+		{
+			"NaN after other lines", sh(`printf "ok\n{\n  \"score\": NaN,\n  \"passed\": false\n}\n"`), nil, trial,
+			gradertest.Errors("invalid verdict {"),
+		},
 		{"an object of JavaScript", sh(`echo "{ score: 0.1, passed: false }"`), nil, trial, gradertest.Errors("invalid verdict {")},
-		{"too long", sh(`printf "{\"passed\": false, \"details\": \""; head -c 70000 /dev/zero | tr "\\0" x; echo "\", \"score\": 0}"`), nil, trial, gradertest.Errors("the verdict of sh is longer than 64 KiB; print fewer details")},
+		{
+			"too long",
+			sh(`printf "{\"passed\": false, \"details\": \""; head -c 70000 /dev/zero | tr "\\0" x; echo "\", \"score\": 0}"`),
+			nil, trial, gradertest.Errors("the verdict of sh is longer than 64 KiB; print fewer details"),
+		},
 		{"another object", sh(`echo "{\"tests\": {\"passed\": 3}}"`), nil, trial, gradertest.Passes()},
 		{"no JSON", sh(`echo "{done}"`), nil, trial, gradertest.Passes()},
 		{"score is not the last line", sh(`echo "{\"score\": 0}"; echo done`), nil, trial, gradertest.Passes()},
 		{"last line after a flood", sh(`yes | head -c 300000; echo "{\"score\": 0, \"passed\": false}"`), nil, trial, gradertest.Scores(0)},
-		{"of the suite", "command: ./graders/g.sh\nargs: [a b]", map[string]string{"graders/g.sh": "#!/bin/sh\ntest \"$1\" = 'a b'"}, trial, gradertest.Passes()},
+		{
+			"of the suite", "command: ./graders/g.sh\nargs: [a b]",
+			map[string]string{"graders/g.sh": "#!/bin/sh\ntest \"$1\" = 'a b'"}, trial, gradertest.Passes(),
+		},
 		{"script of the suite", "command: sh\nargs: [grade.sh]", map[string]string{"grade.sh": "exit 0"}, trial, gradertest.Passes()},
 		{"on PATH", "command: \"true\"", nil, trial, gradertest.Passes()},
 		{"missing", "command: no-such-program", nil, trial, gradertest.Errors("no such program: no-such-program")},
@@ -96,9 +137,15 @@ func TestProgramThatDoesNotFinish(t *testing.T) {
 	trial := gradertest.Subject("", gradertest.Workspace(t, nil))
 	sh := func(script string) string { return "command: sh\nargs: ['-c', '" + script + "']" }
 	gradertest.RunCases(t, "program", []gradertest.Case{
-		{"overrun", "timeout: 0.2\n" + sh(`exec sleep 60`), nil, trial, gradertest.Scores(0, "sh ran longer than its timeout of 200ms: it printed nothing")},
+		{
+			"overrun", "timeout: 0.2\n" + sh(`exec sleep 60`), nil, trial,
+			gradertest.Scores(0, "sh ran longer than its timeout of 200ms: it printed nothing"),
+		},
 		{"crash", sh(`kill -SEGV $$`), nil, trial, gradertest.Scores(0, "sh crashed, ended by signal SIGSEGV")},
-		{"crash after a verdict", sh(`echo "{\"score\": 1}"; kill -ABRT $$`), nil, trial, gradertest.Scores(0, "sh crashed, ended by signal SIGABRT")},
+		{
+			"crash after a verdict", sh(`echo "{\"score\": 1}"; kill -ABRT $$`), nil, trial,
+			gradertest.Scores(0, "sh crashed, ended by signal SIGABRT"),
+		},
 		{"killed", sh(`kill -TERM $$`), nil, trial, gradertest.Errors("sh was ended by signal SIGTERM")},
 		{"not executable at all", "command: /dev/null", nil, trial, gradertest.Errors("/dev/null")},
 	})
@@ -130,7 +177,9 @@ func TestProgramLeavesNothing(t *testing.T) {
 		s.Dir = func() (string, error) { return dir, nil }
 		s.Env = append(os.Environ(), "TMPDIR="+dir)
 	})
-	b, _ := gradertest.Bind(t, "program", `{command: sh, args: ['-c', 'cd $WAZA_WORKSPACE_DIR; sleep 300 & echo $! > pid; echo $WAZA_OUTPUT_FILE > file; wait']}`, nil)
+	b, _ := gradertest.Bind(t, "program",
+		`{command: sh, args: ['-c', 'cd $WAZA_WORKSPACE_DIR; sleep 300 & echo $! > pid; echo $WAZA_OUTPUT_FILE > file; wait']}`,
+		nil)
 	stopped := errors.New("stopped by the test")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	graded := make(chan error, 1)
@@ -186,7 +235,8 @@ func TestProgramScriptMissing(t *testing.T) {
 	env := grader.NewEnv(&eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, 1)
 	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
 	for script, want := range map[string]bool{
-		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true, "graders/check.sh": false, "verify.sh": false,
+		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true,
+		"graders/check.sh": false, "verify.sh": false,
 		"solution.sh": false, "src/solution.sh": false, "graders/{{task_id}}.sh": false,
 	} {
 		spec := &eval.Grader{Type: "program", Options: &ProgramOptions{Command: "sh", Args: []string{script, "more"}}}
@@ -214,7 +264,11 @@ func TestProgramOptionsChecked(t *testing.T) {
 }
 
 func FuzzOverrideScore(f *testing.F) {
-	for _, text := range []string{"", "{}", `{"score": 1}`, `{"score": "1"}`, "x\n{\"passed\": true}\n\n", `{"score": -1}`, `{"score": 1e999}`, "[1]", `{"score": null}`, `{"score": NaN}`, "{\n\"passed\": false\n}", "ok\n{\n\"score\": NaN\n}", "{\"a\":\n{\"score\": 1}\n}"} {
+	for _, text := range []string{
+		"", "{}", `{"score": 1}`, `{"score": "1"}`, "x\n{\"passed\": true}\n\n", `{"score": -1}`,
+		`{"score": 1e999}`, "[1]", `{"score": null}`, `{"score": NaN}`, "{\n\"passed\": false\n}",
+		"ok\n{\n\"score\": NaN\n}", "{\"a\":\n{\"score\": 1}\n}",
+	} {
 		f.Add(text, true)
 		f.Add(text, false)
 	}

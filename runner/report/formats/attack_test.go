@@ -96,9 +96,15 @@ func TestAttackForgedRecord(t *testing.T) {
 			state := t.TempDir()
 			r, err := runner.New(runner.Options{StateDir: state})
 			require.NoError(t, err)
-			run := runnertest.Start(t, r, "-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: no, graders: [{type: text, config: {contains: [never]}}]}]\n", record.Request{})
+			run := runnertest.Start(t, r,
+				"-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: no, graders: [{type: text, "+
+					"config: {contains: [never]}}]}]\n",
+				record.Request{})
 			<-run.Done()
-			good := runnertest.Start(t, r, "-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: never, graders: [{type: text, config: {contains: [never]}}]}]\n", record.Request{})
+			good := runnertest.Start(t, r,
+				"-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: never, graders: [{type: "+
+					"text, config: {contains: [never]}}]}]\n",
+				record.Request{})
 			<-good.Done()
 			attack(t, filepath.Join(state, "runs", run.ID()))
 			again, err := runner.New(runner.Options{StateDir: state})
@@ -159,7 +165,8 @@ func TestAttackRemovedKey(t *testing.T) {
 			state := t.TempDir()
 			r, err := runner.New(runner.Options{StateDir: state})
 			require.NoError(t, err)
-			suite := "-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: no, graders: [{type: text, config: {contains: [never]}}]}]\n"
+			suite := "-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks: [{id: bad, prompt: no, graders: [{type: " +
+				"text, config: {contains: [never]}}]}]\n"
 			run := runnertest.Start(t, r, suite, record.Request{})
 			<-run.Done()
 			other := runnertest.Start(t, r, suite, record.Request{})

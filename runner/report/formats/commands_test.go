@@ -57,7 +57,8 @@ func TestAttackNothingIsACommandOfCI(t *testing.T) {
 		require.NoError(t, rep.Write(&b, report.Options{Width: width}))
 		require.Empty(t, reporttest.Commands(b.String()), "%d columns", width)
 		for line := range strings.Lines(b.String()) {
-			require.False(t, strings.HasPrefix(strings.TrimSpace(line), "passed     9/9"), "a line of the agent looks like a line of the report: %q", line)
+			require.False(t, strings.HasPrefix(strings.TrimSpace(line), "passed     9/9"),
+				"a line of the agent looks like a line of the report: %q", line)
 		}
 	}
 	for _, e := range []*record.Event{
@@ -66,6 +67,8 @@ func TestAttackNothingIsACommandOfCI(t *testing.T) {
 		require.Empty(t, reporttest.Commands(report.Line(e, report.Options{})))
 	}
 	var b bytes.Buffer
-	require.NoError(t, report.Table(&b, [][]string{{"Task"}, {"::set-output name=x::y"}, {"", "::add-mask::z"}, {"a ##[group]"}}, report.Options{}))
+	require.NoError(t, report.Table(&b,
+		[][]string{{"Task"}, {"::set-output name=x::y"}, {"", "::add-mask::z"}, {"a ##[group]"}},
+		report.Options{}))
 	require.Empty(t, reporttest.Commands(b.String()))
 }

@@ -62,11 +62,14 @@ func TestHTML(t *testing.T) {
 func TestHTMLPolicy(t *testing.T) {
 	t.Parallel()
 	p, file := pageOfHandle(t, hold(), Options{})
-	require.Equal(t, "default-src 'none'; script-src '"+policyHash(p.script)+"'; style-src '"+policyHash(p.style)+"'; img-src data:; base-uri 'none'; form-action 'none'", p.policy)
+	require.Equal(t, "default-src 'none'; script-src '"+policyHash(p.script)+"'; style-src '"+policyHash(p.style)+
+		"'; img-src data:; base-uri 'none'; form-action 'none'",
+		p.policy)
 	for _, url := range regexp.MustCompile(`https?://[^'" ]*`).FindAllString(string(file), -1) {
 		require.Equal(t, "http://www.w3.org/2000/svg", url, "the name of a vocabulary, which nobody fetches")
 	}
-	require.NotRegexp(t, `(?i)<[^>]* on[a-z]+=|<[^>]* style=|javascript:|<iframe|<img|@import|url\(`, strings.Replace(string(file), p.script, "", 1))
+	require.NotRegexp(t, `(?i)<[^>]* on[a-z]+=|<[^>]* style=|javascript:|<iframe|<img|@import|url\(`,
+		strings.Replace(string(file), p.script, "", 1))
 }
 
 // All parts of the page exist and are used, and the program never interprets texts as markup.
@@ -89,7 +92,8 @@ func TestHTMLParts(t *testing.T) {
 		}
 	}
 	script := htmlAssets().start
-	require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|\beval\(|new Function|setAttributeNS`, script)
+	require.NotRegexp(t, `innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|\beval\(|new Function|setAttributeNS`,
+		script)
 	require.NotContains(t, script, "</script")
 	require.NotContains(t, script, "<!--")
 	require.NotContains(t, htmlAssets().style, "</style")
@@ -282,7 +286,8 @@ func TestHTMLOfOddRuns(t *testing.T) {
 	score := 1e-300
 	second := h.Index("task-2")
 	h.Done[second] = append(h.Done[second], &record.Trial{TrialNum: 7, Verdict: record.Passed, Score: &score,
-		Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}, Attempts: []record.Attempt{{Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
+		Usage:    &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308},
+		Attempts: []record.Attempt{{Usage: &record.Usage{TotalTokens: 1<<63 - 1, CostUSD: 1e308}}}})
 	h.Ended[second] = &record.Task{Verdict: record.Passed, DurationMS: stats.SpreadOf([]float64{3}), PassK: stats.Curve(300, 200, 100)}
 	p, _ = pageOfHandle(t, h, Options{})
 	require.Equal(t, "?p", p.data.Trials.Verdict)
@@ -310,7 +315,8 @@ func TestHTMLStatesConclusions(t *testing.T) {
 	conclude(c.Now.Summary)
 	p, _ := pageOfHandle(t, c, Options{})
 	require.Equal(t, []any{
-		"All tasks together: it is undecided whether the skills help (p 0.300); 12 more trials of each task would show such a difference in 4 of 5 runs",
+		"All tasks together: it is undecided whether the skills help (p 0.300); 12 more trials of each task would " +
+			"show such a difference in 4 of 5 runs",
 		compare.NoContradiction,
 	}, p.data.Run["baseline"])
 	require.Equal(t, []any{report.PositionText(&c.Now.Summary.JudgePositions[0])}, p.data.Run["judgePositions"])
@@ -330,13 +336,17 @@ func TestRanges(t *testing.T) {
 // No text of an agent changes the elements of the page, and reading a text back returns
 // the original.
 func FuzzHTML(f *testing.F) {
-	for _, s := range []string{"", "plain", "</script><script>alert(1)</script>", "<!--<script>", "\u2028\u2029\x00\x1b[2J", "\xff\xfe", "]]>", "&lt;&quot;", "日本\u202e"} {
+	for _, s := range []string{
+		"", "plain", "</script><script>alert(1)</script>", "<!--<script>", "\u2028\u2029\x00\x1b[2J", "\xff\xfe",
+		"]]>", "&lt;&quot;", "日本\u202e",
+	} {
 		f.Add(s, "id")
 		f.Add("text", s)
 	}
 	f.Fuzz(func(t *testing.T, text, id string) {
 		h := hold([]*record.Trial{{Output: text, Prompt: text, Verdict: record.Failed, Error: text,
-			Transcript: []record.Entry{{Type: record.EntryMessage, Text: text}}, Graders: []record.Grade{{Name: text, Feedback: text, Details: text}}}})
+			Transcript: []record.Entry{{Type: record.EntryMessage, Text: text}},
+			Graders:    []record.Grade{{Name: text, Feedback: text, Details: text}}}})
 		ref := h.Ref("task-1")
 		ref.ID, ref.Name, h.Rec.Suite.Name, h.Now.Error = id, text, text, text
 		p, _ := pageOfHandle(t, h, Options{})

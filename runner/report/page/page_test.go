@@ -75,7 +75,8 @@ func (p *readPage) trial(t testing.TB, task string, num int) *readTrial {
 		task string
 		num  int
 	}
-	return recordtest.One(t, "trial", key{task, num}, slices.Collect(maps.Values(p.trials)), func(trial readTrial) key { return key{trial.TaskID, trial.TrialNum} })
+	return recordtest.One(t, "trial", key{task, num}, slices.Collect(maps.Values(p.trials)),
+		func(trial readTrial) key { return key{trial.TaskID, trial.TrialNum} })
 }
 
 // readHTML parses a report like a browser: the content of a script element ends with the first

@@ -49,7 +49,9 @@ func TestAttackViewerShowsHostileTextsAtOnce(t *testing.T) {
 		},
 		"prose": {repeat("\n") + "x", "x" + repeat("\n") + "x", repeat("```\n"), repeat("\n```"), repeat("`")},
 		"value": {repeat(`"`), repeat(`\`), repeat(`\"`), repeat(" "), repeat("1"), repeat("-1e"), repeat("{\"a\":")},
-		"(t) => coloured(JSON.stringify([t, { [t]: 1 }], null, 2))": {repeat(`"`), repeat(`\`), repeat(`\"`), repeat(" : "), repeat("true"), repeat("1e")},
+		"(t) => coloured(JSON.stringify([t, { [t]: 1 }], null, 2))": {
+			repeat(`"`), repeat(`\`), repeat(`\"`), repeat(" : "), repeat("true"), repeat("1e"),
+		},
 		"oneLine":                        {repeat(" "), repeat(" x"), repeat("\n")},
 		"(t) => oneLine({ a: t, b: t })": {repeat(" "), repeat("\n")},
 	} {

@@ -112,15 +112,20 @@ func TestResultsFormulas(t *testing.T) {
 		return c.Graded(v, graders...)
 	}
 	c.AddTask("flaky", record.RoleTask, record.Failed,
-		trial(record.Passed, 1, 1), trial(record.Failed, 0.5, 0), trial(record.Passed, 1, 1), trial(record.Failed, 0, 0.25), trial(record.Errored))
+		trial(record.Passed, 1, 1), trial(record.Failed, 0.5, 0), trial(record.Passed, 1, 1),
+		trial(record.Failed, 0, 0.25), trial(record.Errored))
 	c.AddTask("sure", record.RoleTask, record.Passed, trial(record.Passed, 1, 1), trial(record.Passed, 1, 1), trial(record.Passed, 1, 1))
-	c.AddTask("poor", record.RoleTask, record.Failed, trial(record.Failed, 0, 0.5), trial(record.Passed, 1, 1), trial(record.Failed, 0.75, 0.25))
+	c.AddTask("poor", record.RoleTask, record.Failed, trial(record.Failed, 0, 0.5), trial(record.Passed, 1, 1),
+		trial(record.Failed, 0.75, 0.25))
 	c.AddTask("ungraded", record.RoleTask, record.Passed, trial(record.Passed), trial(record.Passed))
 	for i, want := range []struct {
 		verdict record.Verdict
 		should  bool
 		level   string
-	}{{record.Passed, true, "high"}, {record.Failed, true, "medium"}, {record.Passed, false, "medium"}, {record.Passed, false, "medium"}, {record.Failed, false, ""}} {
+	}{
+		{record.Passed, true, "high"}, {record.Failed, true, "medium"}, {record.Passed, false, "medium"},
+		{record.Passed, false, "medium"}, {record.Failed, false, ""},
+	} {
 		id := "trigger" + string(rune('a'+i))
 		c.AddTask(id, record.RoleTrigger, want.verdict, trial(want.verdict, 1))
 		c.Ref(id).Trigger = &record.TriggerRef{Prompt: id, ShouldTrigger: want.should, Confidence: want.level}
@@ -176,5 +181,7 @@ func TestResultsFormulas(t *testing.T) {
 	require.InDelta(t, p.most, o.Summary.MaxScore, 1e-12)
 	require.InDelta(t, p.stdDev, o.Summary.StdDev, 1e-12)
 	requireInterval(t, &o.Summary.Statistics.BootstrapCI, weightedMeans)
-	require.Equal(t, []int{1, 1, 1, 1}, []int{o.TriggerMetrics.TP, o.TriggerMetrics.FP, o.TriggerMetrics.TN, o.TriggerMetrics.FN}, "medium weighs a half")
+	require.Equal(t, []int{1, 1, 1, 1},
+		[]int{o.TriggerMetrics.TP, o.TriggerMetrics.FP, o.TriggerMetrics.TN, o.TriggerMetrics.FN},
+		"medium weighs a half")
 }

@@ -120,7 +120,12 @@ func TestResultsArguments(t *testing.T) {
 	} {
 		require.Equal(t, want, plainArguments(json.RawMessage(in)), in)
 	}
-	run := resultsRunOf(&record.Trial{Transcript: []record.Entry{{Type: record.EntryToolCall}, {Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "x", Arguments: json.RawMessage(`{`)}}}})
+	run := resultsRunOf(&record.Trial{
+		Transcript: []record.Entry{
+			{Type: record.EntryToolCall},
+			{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "x", Arguments: json.RawMessage(`{`)}},
+		},
+	})
 	require.Equal(t, 1, run.SessionDigest.ToolCallCount)
 	_, err := json.Marshal(run)
 	require.NoError(t, err)

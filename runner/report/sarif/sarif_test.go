@@ -66,7 +66,11 @@ func TestSARIFOfDiagnostics(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git"), 0o755))
 	dir := filepath.Join(root, "evals")
 	ds := decode.Diagnostics{
-		{File: "a b/eval.yaml", Line: 3, Column: 5, EndColumn: 19, Severity: decode.Warning, Code: decode.CodeUnknownKey, Message: `unknown key "trials_per_taks" in [config]`, Suggestion: "trials_per_task"},
+		{
+			File: "a b/eval.yaml", Line: 3, Column: 5, EndColumn: 19, Severity: decode.Warning,
+			Code: decode.CodeUnknownKey, Message: `unknown key "trials_per_taks" in [config]`,
+			Suggestion: "trials_per_task",
+		},
 		{File: "../other.yaml", Severity: decode.Error, Code: decode.CodeMissingFile, Message: "no such file: \x1b[31m"},
 		{File: filepath.Join(dir, "ü.yaml"), Line: 2, Column: 1, Severity: decode.Info, Code: decode.CodeNoEffect, Message: "", Suggestion: "x"},
 		{File: "../../outside.yaml", Line: 1, Column: 1, Severity: decode.Error, Code: "not-a-code", Message: "m"},
@@ -101,7 +105,10 @@ func TestSARIFOfARun(t *testing.T) {
 
 func TestSARIFIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &reporttest.Canned{Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "s", Path: "/repo/eval.yaml"}}, Now: record.Progress{Status: record.StatusCompleted}}
+	c := &reporttest.Canned{
+		Rec: &record.Run{RunID: "r", Suite: record.SuiteRef{Name: "s", Path: "/repo/eval.yaml"}},
+		Now: record.Progress{Status: record.StatusCompleted},
+	}
 	long := strings.Repeat("long ", 1000)
 	for i := range 60 {
 		var trials []*record.Trial

@@ -90,7 +90,10 @@ func newHub(t *testing.T, o Options) *Hub {
 }
 
 func eval(id string) *remote.Evaluation {
-	return &remote.Evaluation{ID: id, Name: id, Tool: "chat", Input: json.RawMessage(`{}`), Timeout: 60000, Metadata: remote.Metadata{Tags: []string{}, Priority: "normal"}}
+	return &remote.Evaluation{
+		ID: id, Name: id, Tool: "chat", Input: json.RawMessage(`{}`), Timeout: 60000,
+		Metadata: remote.Metadata{Tags: []string{}, Priority: "normal"},
+	}
 }
 
 func want(id string) *remote.Want { return &remote.Want{ID: id, Tool: "chat"} }

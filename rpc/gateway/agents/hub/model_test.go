@@ -171,7 +171,11 @@ type step struct {
 
 func drawStep(t *rapid.T) step {
 	return step{
-		What:     rapid.SampledFrom([]string{"start", "start", "start", "join", "join", "leave", "answer", "answer", "answer", "answer old", "busy", "lacks", "cancel", "time", "long time", "kick", "register"}).Draw(t, "what"),
+		What: rapid.SampledFrom([]string{
+			"start", "start", "start", "join", "join", "leave", "answer", "answer", "answer", "answer old", "busy",
+			"lacks", "cancel", "time", "long time", "kick", "register",
+		}).Draw(t,
+			"what"),
 		Client:   rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "client"),
 		N:        rapid.IntRange(0, 50).Draw(t, "n"),
 		Priority: rapid.SampledFrom([]string{"", "high", "low"}).Draw(t, "priority"),

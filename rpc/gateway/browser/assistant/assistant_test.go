@@ -80,7 +80,10 @@ func says(text string) (*provider.Reply, error) {
 }
 
 func calls(tool, arguments string) (*provider.Reply, error) {
-	return &provider.Reply{Message: provider.Message{Role: provider.Assistant, Calls: []provider.Call{{ID: "1", Name: tool, Arguments: json.RawMessage(arguments)}}}, Tries: 1}, nil
+	return &provider.Reply{
+		Message: provider.Message{Role: provider.Assistant, Calls: []provider.Call{{ID: "1", Name: tool, Arguments: json.RawMessage(arguments)}}},
+		Tries:   1,
+	}, nil
 }
 
 // desk holds the assistants of a test, one of them active.
@@ -96,7 +99,8 @@ func newDesk(t *testing.T, m modelFunc, change func(o *Options)) *desk {
 	s, err := store.Open(t.TempDir())
 	require.NoError(t, err)
 	o := Options{
-		Store: store.AssistantsOf(s), MaxAssistants: 20, MaxCapabilities: 10, MaxWaiting: 10, MaxTextChars: 100, MaxNameChars: 100, MaxInstructionsChars: 100,
+		Store: store.AssistantsOf(s), MaxAssistants: 20, MaxCapabilities: 10, MaxWaiting: 10, MaxTextChars: 100,
+		MaxNameChars: 100, MaxInstructionsChars: 100,
 		CommandTimeout: time.Minute, ToolTimeout: time.Second, CancelTimeout: time.Second, SessionLifetime: time.Hour,
 	}
 	if m != nil {
@@ -403,9 +407,12 @@ func TestTrialWithTooManyTurns(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Release()
 	var steps []browser.Step
-	answer, err := s.Execute(t.Context(), &browser.Command{Text: "x", MaxTurns: 2, Made: &browser.Made{Capabilities: []string{"navigate"}}}, func(s browser.Step) { steps = append(steps, s) })
+	answer, err := s.Execute(t.Context(),
+		&browser.Command{Text: "x", MaxTurns: 2, Made: &browser.Made{Capabilities: []string{"navigate"}}},
+		func(s browser.Step) { steps = append(steps, s) })
 	require.NoError(t, err)
-	require.Equal(t, &browser.Answer{Text: "<again>", Model: "large-1", Requests: 2, Usage: record.Usage{InputTokens: 4, OutputTokens: 2}}, answer)
+	require.Equal(t, &browser.Answer{Text: "<again>", Model: "large-1", Requests: 2, Usage: record.Usage{InputTokens: 4, OutputTokens: 2}},
+		answer)
 	require.Len(t, steps, 7)
 	require.Equal(t, "<hm>", steps[0].Thought)
 	require.Equal(t, "<again>", steps[1].Message)

@@ -66,10 +66,16 @@ func TestToolResultText(t *testing.T) {
 		{"navigate", ToolResult{Status: "success", Result: json.RawMessage("null")}, "done"},
 		{"extract_text", ToolResult{Status: "success", Result: json.RawMessage(`"a\nb"`)}, "a\nb"},
 		{"get_dom", ToolResult{Status: "success", Result: json.RawMessage(`{ "a": [1, 2] }`)}, `{"a":[1,2]}`},
-		{"screenshot", ToolResult{Status: "success", Result: json.RawMessage(`"data:image/png;base64,AAAA"`)}, "The screenshot was taken (28 bytes). It cannot be shown here."},
+		{
+			"screenshot", ToolResult{Status: "success", Result: json.RawMessage(`"data:image/png;base64,AAAA"`)},
+			"The screenshot was taken (28 bytes). It cannot be shown here.",
+		},
 		{"navigate", ToolResult{Status: "error", Error: "no such host"}, "error: no such host"},
 		{"navigate", ToolResult{Status: "timeout"}, "error: the tool failed: timeout"},
-		{"extract_text", ToolResult{Status: "success", Result: json.RawMessage(`"` + long + `"`)}, long[:mostResult] + "… (shortened from 100000 bytes)"},
+		{
+			"extract_text", ToolResult{Status: "success", Result: json.RawMessage(`"` + long + `"`)},
+			long[:mostResult] + "… (shortened from 100000 bytes)",
+		},
 	} {
 		require.Equal(t, c.want, c.r.text(c.tool))
 	}
@@ -78,12 +84,22 @@ func TestToolResultText(t *testing.T) {
 // Each tool has an object schema with the parameters that the extension accepts.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"click_element", "extract_links", "extract_tables", "extract_text", "get_dom", "highlight_element", "navigate", "screenshot", "scroll", "type_text"}, Tools())
+	require.Equal(t, []string{
+		"click_element", "extract_links", "extract_tables", "extract_text", "get_dom", "highlight_element",
+		"navigate", "screenshot", "scroll", "type_text",
+	},
+		Tools())
 	for tool, calls := range map[string]map[string]string{
-		"navigate":          {`{"url":"https://x","wait_until":"load","timeout_ms":1000}`: "", `{}`: "url: is missing", `{"url":"x","timeout_ms":1}`: "timeout_ms: minimum: got 1, want 1,000"},
-		"click_element":     {`{"text":"Buy","index":1,"wait_for_navigation":true}`: "", `{"selector":"a"}`: "", `{}`: "selector: is missing"},
-		"type_text":         {`{"selector":"a","text":"","clear_first":true,"press_enter":false}`: "", `{"selector":"a"}`: "text: is missing"},
-		"scroll":            {`{"direction":"down","amount":3,"smooth":true}`: "", `{"direction":"left"}`: `direction: value must be one of 'up', 'down', 'top', 'bottom'`},
+		"navigate": {
+			`{"url":"https://x","wait_until":"load","timeout_ms":1000}`: "", `{}`: "url: is missing",
+			`{"url":"x","timeout_ms":1}`: "timeout_ms: minimum: got 1, want 1,000",
+		},
+		"click_element": {`{"text":"Buy","index":1,"wait_for_navigation":true}`: "", `{"selector":"a"}`: "", `{}`: "selector: is missing"},
+		"type_text":     {`{"selector":"a","text":"","clear_first":true,"press_enter":false}`: "", `{"selector":"a"}`: "text: is missing"},
+		"scroll": {
+			`{"direction":"down","amount":3,"smooth":true}`: "",
+			`{"direction":"left"}`:                          `direction: value must be one of 'up', 'down', 'top', 'bottom'`,
+		},
 		"screenshot":        {`{"selector":"a","full_page":true}`: "", `{"path":"/etc"}`: "path: is not allowed"},
 		"extract_text":      {`{"selector":"a","all":true,"trim":false}`: "", `{"all":true}`: "selector: is missing"},
 		"extract_links":     {`{"selector":"a","filter_pattern":"^x"}`: "", `{"selector":7}`: "selector: got number, want string"},

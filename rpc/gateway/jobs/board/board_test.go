@@ -46,7 +46,9 @@ func ours(string) string { return owner }
 func says(context.Context, *executor.Trial) (string, error) { return "good", nil }
 
 func suite(tasks, trials int) string {
-	return fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 4, parallel: true, trials_per_task: %d}\ntasks:\n%s", trials, runnertest.Inline(tasks))
+	return fmt.Sprintf("-- eval.yaml --\nname: s\nskill: s\nconfig: {executor: agent, workers: 4, parallel: true, "+
+		"trials_per_task: %d}\ntasks:\n%s",
+		trials, runnertest.Inline(tasks))
 }
 
 // Each user sees the last ten jobs, even after many later jobs of other users.
@@ -175,7 +177,10 @@ func TestProposedPromptsOfBefore(t *testing.T) {
 	asked, hold := make(chan struct{}, 10), make(chan struct{})
 	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
 		if len(a.Tools) > 0 {
-			return runnertest.Answer{Tool: "submit_prompts", Arguments: map[string]any{"prompts": []any{map[string]any{"style": "terse", "prompt": "Be brief."}}}}
+			return runnertest.Answer{
+				Tool:      "submit_prompts",
+				Arguments: map[string]any{"prompts": []any{map[string]any{"style": "terse", "prompt": "Be brief."}}},
+			}
 		}
 		if a.System == "Be brief." {
 			asked <- struct{}{}
@@ -265,7 +270,9 @@ func generationOnCommonTasks(t *testing.T, easy string) {
 	})
 	require.NoError(t, err)
 	defer stop()
-	suite := strings.Replace(promptTuning(model.URL, "{generations: 1, prompts: 2}"), "tasks: [", `tasks: [{id: hard, prompt: "Hard?", graders: [{name: says, type: text, config: {contains: [good]}}]}, `, 1)
+	suite := strings.Replace(promptTuning(model.URL, "{generations: 1, prompts: 2}"), "tasks: [",
+		`tasks: [{id: hard, prompt: "Hard?", graders: [{name: says, type: text, config: {contains: [good]}}]}, `,
+		1)
 	runnertest.Start(t, r, suite, record.Request{})
 	for m := range messages {
 		if m.Type == "generation_complete" && m.Generation == 1 {
@@ -273,7 +280,10 @@ func generationOnCommonTasks(t *testing.T, easy string) {
 			require.Equal(t, []int{1, 2}, m.Survivors)
 		}
 		if m.Type == "tune_complete" {
-			require.Equal(t, []record.LeftOutTask{{Task: "hard", Cells: []string{"system_prompt=generation 1, prompt 2"}, CellCount: 1, Why: "ended in error"}}, m.LeftOut)
+			require.Equal(t, []record.LeftOutTask{
+				{Task: "hard", Cells: []string{"system_prompt=generation 1, prompt 2"}, CellCount: 1, Why: "ended in error"},
+			},
+				m.LeftOut)
 			break
 		}
 	}
@@ -312,7 +322,10 @@ func TestProposedPrompts(t *testing.T) {
 	for {
 		m := <-messages
 		line := fmt.Sprint(m["type"])
-		for _, name := range []string{"generation", "prompt_index", "style", "prompt_text", "overall_score", "best_score", "best_score_observed", "best_score_basis", "best_index"} {
+		for _, name := range []string{
+			"generation", "prompt_index", "style", "prompt_text", "overall_score", "best_score",
+			"best_score_observed", "best_score_basis", "best_index",
+		} {
 			if v, ok := m[name]; ok {
 				line += fmt.Sprintf(" %s=%v", name, v)
 			}

@@ -20,7 +20,8 @@ func TestDashboard(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "waza")
 	out, err := exec.Command("go", "build", "-o", program, "waza/cmd/waza").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	cmd := exec.CommandContext(t.Context(), node, "--experimental-websocket", filepath.Join("testdata", "browser", "main.mjs"), modules, chromium, program, screenshotDir(t))
+	cmd := exec.CommandContext(t.Context(), node, "--experimental-websocket",
+		filepath.Join("testdata", "browser", "main.mjs"), modules, chromium, program, screenshotDir(t))
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

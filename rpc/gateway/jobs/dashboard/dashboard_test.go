@@ -106,7 +106,8 @@ func TestFilesOfThePage(t *testing.T) {
 		require.Contains(t, policy, "default-src 'none'")
 		require.Contains(t, policy, "frame-ancestors 'none'")
 		require.NotContains(t, policy, "unsafe")
-		require.Equal(t, []string{"nosniff", "no-referrer"}, []string{w.Header().Get("X-Content-Type-Options"), w.Header().Get("Referrer-Policy")})
+		require.Equal(t, []string{"nosniff", "no-referrer"},
+			[]string{w.Header().Get("X-Content-Type-Options"), w.Header().Get("Referrer-Policy")})
 	}
 	for _, elsewhere := range []string{"/index.html", "/assets/", "/assets/none.js", "/src/main.tsx", "/..%2fdashboard.go"} {
 		require.Equal(t, http.StatusNotFound, s.do("GET", elsewhere, "").Code, elsewhere)
@@ -127,7 +128,8 @@ func TestPageIsSelfContained(t *testing.T) {
 			require.Regexp(t, known, u, name)
 		}
 		require.NotRegexp(t, `\beval\(|new Function\(`, string(content), name)
-		require.True(t, path.Base(name) == "index.html" || regexp.MustCompile(`-[\w-]{8}\.(js|css)$`).MatchString(name), "name of %s contains no hash", name)
+		require.True(t, path.Base(name) == "index.html" || regexp.MustCompile(`-[\w-]{8}\.(js|css)$`).MatchString(name),
+			"name of %s contains no hash", name)
 		return err
 	})
 	require.NoError(t, err)
@@ -151,7 +153,9 @@ func TestCodeIsGoodForOneUse(t *testing.T) {
 		require.Contains(t, []string{"/runs", "/compare"}, c.Path)
 		_, err := s.tokens.Check(t.Context(), c.Value)
 		require.ErrorIs(t, err, token.ErrType, "the cookie must not open connections")
-		require.Equal(t, http.StatusUnauthorized, s.do("POST", "/api/auth/page", "{}", "Authorization", "Bearer "+c.Value).Code, "the cookie must not renew itself")
+		require.Equal(t, http.StatusUnauthorized,
+			s.do("POST", "/api/auth/page", "{}", "Authorization", "Bearer "+c.Value).Code,
+			"the cookie must not renew itself")
 	}
 	require.Equal(t, http.StatusUnauthorized, s.exchange(code).Code)
 }
@@ -160,7 +164,10 @@ func TestAttackCodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	code := s.NewCode()
-	for _, body := range []string{"", "null", "[]", `{"code":""}`, `{"code":1}`, strings.Repeat("x", 1<<20), `{"code":"` + strings.Repeat("x", 1<<20) + `"}`} {
+	for _, body := range []string{
+		"", "null", "[]", `{"code":""}`, `{"code":1}`, strings.Repeat("x", 1<<20),
+		`{"code":"` + strings.Repeat("x", 1<<20) + `"}`,
+	} {
 		require.Equal(t, http.StatusBadRequest, s.do("POST", "/api/auth/exchange", body).Code)
 	}
 	for _, wrong := range []string{strings.ToLower(code), code[1:], code + " ", "a"} {

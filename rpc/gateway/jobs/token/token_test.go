@@ -107,21 +107,30 @@ func TestAttackForgedTokens(t *testing.T) {
 		text string
 		want error
 	}{
-		"missing":         {"", token.ErrMissing},
-		"malformed":       {"geheim", token.ErrInvalid},
-		"two parts":       {parts[0] + "." + parts[1], token.ErrInvalid},
-		"no signature":    {parts[0] + "." + parts[1] + ".", token.ErrInvalid},
-		"long":            {strings.Repeat("x", 1<<20), token.ErrInvalid},
-		"foreign":         {stranger.Access, token.ErrInvalid},
-		"alg none":        {resigned(t, pair.Access, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same), token.ErrInvalid},
-		"alg HS512":       {resigned(t, pair.Access, jwt.SigningMethodHS512, key, same), token.ErrInvalid},
-		"expired":         {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Second).Unix() }), token.ErrExpired},
-		"no expiry":       {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "exp") }), token.ErrInvalid},
-		"another user":    {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["sub"] = "bob" }), token.ErrRevoked},
-		"another role":    {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["role"] = "admin" }), token.ErrRevoked},
-		"an unknown pair": {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["jti"] = "abc-def" }), token.ErrRevoked},
-		"no type":         {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "type") }), token.ErrType},
-		"refresh":         {pair.Refresh, token.ErrType},
+		"missing":      {"", token.ErrMissing},
+		"malformed":    {"geheim", token.ErrInvalid},
+		"two parts":    {parts[0] + "." + parts[1], token.ErrInvalid},
+		"no signature": {parts[0] + "." + parts[1] + ".", token.ErrInvalid},
+		"long":         {strings.Repeat("x", 1<<20), token.ErrInvalid},
+		"foreign":      {stranger.Access, token.ErrInvalid},
+		"alg none":     {resigned(t, pair.Access, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same), token.ErrInvalid},
+		"alg HS512":    {resigned(t, pair.Access, jwt.SigningMethodHS512, key, same), token.ErrInvalid},
+		"expired": {
+			resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Second).Unix() }),
+			token.ErrExpired,
+		},
+		"no expiry":    {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "exp") }), token.ErrInvalid},
+		"another user": {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["sub"] = "bob" }), token.ErrRevoked},
+		"another role": {
+			resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["role"] = "admin" }),
+			token.ErrRevoked,
+		},
+		"an unknown pair": {
+			resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { c["jti"] = "abc-def" }),
+			token.ErrRevoked,
+		},
+		"no type": {resigned(t, pair.Access, jwt.SigningMethodHS256, key, func(c jwt.MapClaims) { delete(c, "type") }), token.ErrType},
+		"refresh": {pair.Refresh, token.ErrType},
 	} {
 		_, err := i.Check(t.Context(), c.text)
 		require.Equal(t, c.want, err, name)
