@@ -13,7 +13,7 @@ import (
 
 // reuseTrial returns a reused trial as this run records it. The record is complete, so that it
 // does not depend on the earlier run.
-func reuseTrial(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
+func (s *scheduler) reuseTrial(t *taskRun, num int, e *cache.Hit) *record.Trial {
 	r := s.run
 	rec := e.Record()
 	old, err := rec.Trial()
@@ -26,7 +26,7 @@ func reuseTrial(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 	res := *old
 	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(num), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if !e.AsIs() {
-		a := gradeAgain(s, t, old, e)
+		a := s.gradeAgain(t, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
 		res.Routing = a.Routing
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
@@ -37,7 +37,7 @@ func reuseTrial(s *scheduler, t *taskRun, num int, e *cache.Hit) *record.Trial {
 
 // gradeAgain grades a trial of an earlier run with the current graders. If graders fail, it
 // tries again like other trials in error; that executes no agent.
-func gradeAgain(s *scheduler, t *taskRun, old *record.Trial, e *cache.Hit) *trial.Attempt {
+func (s *scheduler) gradeAgain(t *taskRun, old *record.Trial, e *cache.Hit) *trial.Attempt {
 	r := s.run
 	o := s.order(t, old.TrialNum)
 	o.RunID = e.Record().Origin

@@ -51,30 +51,11 @@ type listener struct {
 	done chan struct{} // closed when it has stopped
 }
 
-// addRunLocked adds a run to the active runs. The caller holds r.mu.
-func addRunLocked(r *Runner, run *Run) {
-	r.live[run.ID()] = run
-	if r.listener == nil {
-		r.listener = &listener{stop: make(chan struct{}), done: make(chan struct{})}
-		go listen(r, r.listener)
-	}
-}
-
-// removeRun removes a run. With the last run it stops the listener and waits for it.
-func removeRun(r *Runner, run *Run) {
-	r.mu.Lock()
-	delete(r.live, run.ID())
-	var last *listener
-	if len(r.live) == 0 {
-		last, r.listener = r.listener, nil
-	}
-	r.mu.Unlock()
-	if last != nil {
-		close(last.stop)
-		<-last.done
-	}
+// removeRun removes a run that has nothing left to do from the active runs.
+func (r *Runner) removeRun(run *Run) {
+	r.remove(run)
 	left := Over
-	if isClosed(r) && run.Status() == record.StatusCancelled {
+	if r.isClosed() && run.Status() == record.StatusCancelled {
 		left = Closed
 	}
 	r.gate.Leave(run.ID(), left)
@@ -85,7 +66,8 @@ func removeRun(r *Runner, run *Run) {
 	}
 }
 
-func listen(r *Runner, l *listener) {
+// listen handles requests to the active runs until the listener stops.
+func (l *listener) listen(a *active) {
 	defer close(l.done)
 	tick := time.NewTicker(listenInterval)
 	defer tick.Stop()
@@ -95,14 +77,14 @@ func listen(r *Runner, l *listener) {
 		case <-l.stop:
 			return
 		}
-		for _, run := range liveRuns(r) {
-			handleRequests(run)
+		for _, run := range a.runs() {
+			run.handleRequests()
 		}
 	}
 }
 
 // handleRequests executes a request of another process.
-func handleRequests(r *Run) {
+func (r *Run) handleRequests() {
 	for _, ask := range []struct {
 		what string
 		do   func()
@@ -124,7 +106,7 @@ func handleRequests(r *Run) {
 // status of a run that was already over. The error is [record.ErrRunNotFound], a [*SilentError],
 // or the cause of ctx; in the last case, the request is withdrawn.
 func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
-	status, err := sendRequest(ctx, r, id, askCancel, (*Run).Cancel)
+	status, err := r.sendRequest(ctx, id, askCancel, (*Run).Cancel)
 	if err == nil && status == record.StatusRunning {
 		status = record.StatusCancelled
 	}
@@ -134,11 +116,11 @@ func (r *Runner) Cancel(ctx context.Context, id string) (record.Status, error) {
 // Stop starts no more trials of a run; running trials can finish. Otherwise it is like
 // [Runner.Cancel]. The returned status of an active run is [record.StatusRunning].
 func (r *Runner) Stop(ctx context.Context, id string) (record.Status, error) {
-	return sendRequest(ctx, r, id, askStop, (*Run).Stop)
+	return r.sendRequest(ctx, id, askStop, (*Run).Stop)
 }
 
 // sendRequest passes a request to the process of a run.
-func sendRequest(ctx context.Context, r *Runner, id, what string, own func(*Run)) (record.Status, error) {
+func (r *Runner) sendRequest(ctx context.Context, id, what string, own func(*Run)) (record.Status, error) {
 	if run := r.Live(id); run != nil {
 		own(run)
 		return run.Status(), nil
@@ -157,14 +139,14 @@ func sendRequest(ctx context.Context, r *Runner, id, what string, own func(*Run)
 		}
 		return "", fmt.Errorf("run %s: %w", id, err)
 	}
-	if err := awaitAnswer(ctx, r, run, what); err != nil {
+	if err := r.awaitAnswer(ctx, run, what); err != nil {
 		return "", err
 	}
 	return run.Status()
 }
 
 // awaitAnswer waits until the process of a run has answered or ended.
-func awaitAnswer(ctx context.Context, r *Runner, run *replay.RecordedRun, what string) error {
+func (r *Runner) awaitAnswer(ctx context.Context, run *replay.RecordedRun, what string) error {
 	limit := cmp.Or(r.answerTimeout, answerTimeout)
 	silent := &SilentError{RunID: run.ID(), PID: run.Rec.PID, Waited: limit}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, silent)

@@ -11,7 +11,7 @@ import (
 var errNoFleet = errors.New("a fleet is not supported: this program executes all trials itself")
 
 // openFleet prepares the trials of the run for execution by the workers of a fleet.
-func openFleet(ctx context.Context, s *scheduler) (err error) {
+func (s *scheduler) openFleet(ctx context.Context) (err error) {
 	r := s.run
 	if r.runner.fleet == nil {
 		return errNoFleet
@@ -30,7 +30,7 @@ func openFleet(ctx context.Context, s *scheduler) (err error) {
 
 // forgetFleet removes the orders and results that a killed process left of a resumed run that has
 // no trial to execute.
-func forgetFleet(r *Run) {
+func (r *Run) forgetFleet() {
 	if r.earlier == nil || r.plan.Fleet == nil || r.runner.fleet == nil {
 		return
 	}

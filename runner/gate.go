@@ -36,7 +36,7 @@ func (openGate) Turn(string) <-chan struct{} {
 func (openGate) Leave(string, Departure) {}
 
 // awaitTurn waits until the run may start. It returns false if the run ends before.
-func awaitTurn(r *Run) bool {
+func (r *Run) awaitTurn() bool {
 	turn := r.runner.gate.Turn(r.ID())
 	select {
 	case <-turn:
@@ -47,7 +47,7 @@ func awaitTurn(r *Run) bool {
 	select {
 	case <-turn:
 	case <-r.ctx.Done():
-	case <-r.stops:
+	case <-r.stopped.done:
 	}
-	return r.ctx.Err() == nil && !r.stop.Load()
+	return !r.isEnding()
 }

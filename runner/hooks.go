@@ -12,6 +12,7 @@ import (
 	"waza/eval/files"
 	"waza/eval/scene"
 	"waza/runner/executor"
+	"waza/runner/plan"
 	"waza/runner/proc"
 	"waza/runner/record"
 )
@@ -19,33 +20,48 @@ import (
 // maxHookOutput limits how much of a hook's output is kept for the log.
 const maxHookOutput = 8 << 10
 
-// runHooks runs the hooks in order, each within timeout. It stops at the first failed hook that
+// hooks runs the hooks of a run. It owns the processes that they start, which can run until the
+// run ends.
+type hooks struct {
+	plan     *plan.Plan
+	logf     func(level, format string, args ...any)
+	programs *proc.Scope // of the run's context
+}
+
+func newHooks(p *plan.Plan, logf func(level, format string, args ...any)) *hooks {
+	return &hooks{plan: p, logf: logf}
+}
+
+// end ends the processes that hooks left.
+func (k *hooks) end() { k.programs.End() }
+
+// run runs the hooks in order, each within timeout. It stops at the first failed hook that
 // must not fail and returns its error. Failures of other hooks are logged.
-func runHooks(ctx context.Context, r *Run, when string, list []scene.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) run(ctx context.Context, when string, list []scene.Hook, env []string, timeout time.Duration) error {
 	for _, h := range list {
-		err := runHook(ctx, r, when, h, env, timeout)
+		err := k.runOne(ctx, when, h, env, timeout)
 		if err == nil {
 			continue
 		}
 		if h.ErrorOnFail || ctx.Err() != nil {
 			return err
 		}
-		r.logf("warning", "%v", err)
+		k.logf("warning", "%v", err)
 	}
 	return nil
 }
 
-func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) runOne(ctx context.Context, when string, h scene.Hook, env []string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
 	defer cancel()
-	dir := r.plan.Suite.Dir
+	dir := k.plan.Suite.Dir
 	if h.WorkingDirectory != "" {
 		dir = filepath.Join(dir, h.WorkingDirectory)
 		if filepath.IsAbs(h.WorkingDirectory) {
 			dir = h.WorkingDirectory
 		}
 	}
-	if err := checkScripts(r, h); err != nil {
+	if err := k.checkScripts(h); err != nil {
 		return fmt.Errorf("%s hook %q: %w", when, h.Command, err)
 	}
 	out := &proc.Limited{Max: maxHookOutput}
@@ -56,8 +72,8 @@ func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []strin
 		code, err = exit.Code, nil
 	}
 	text := strings.TrimSpace(out.String())
-	if text != "" && r.plan.Verbose {
-		r.logf("info", "%s hook: %s", when, text)
+	if text != "" && k.plan.Verbose {
+		k.logf("info", "%s hook: %s", when, text)
 	}
 	accepted := h.ExitCodes
 	if len(accepted) == 0 {
@@ -74,9 +90,9 @@ func runHook(ctx context.Context, r *Run, when string, h scene.Hook, env []strin
 
 // checkScripts returns an error if a script that a hook names changed since the run was planned:
 // an agent must not change the programs that waza starts for the suite.
-func checkScripts(r *Run, h scene.Hook) error {
-	for _, path := range r.plan.Suite.Mentioned(h.WorkingDirectory, h.Command) {
-		planned := r.plan.Files.Files[path]
+func (k *hooks) checkScripts(h scene.Hook) error {
+	for _, path := range k.plan.Suite.Mentioned(h.WorkingDirectory, h.Command) {
+		planned := k.plan.Files.Files[path]
 		if planned == "" || !executor.IsScript(path) {
 			continue
 		}

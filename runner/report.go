@@ -28,7 +28,7 @@ func (r *Runner) writeReports(log *journal.Writer, h record.Handle) {
 	}
 }
 
-func reportFiles(r *Runner) []string {
+func (r *Runner) reportFiles() []string {
 	names := make([]string, len(r.reports))
 	for i, rep := range r.reports {
 		names[i] = rep.File

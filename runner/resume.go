@@ -51,16 +51,16 @@ func (e *NothingLeftError) Error() string {
 // [*NothingLeftError], the cause of ctx, or the reason why the record cannot be read or written.
 // It is a [*record.BusyError] when any process executes, grades or reviews the run.
 func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, error) {
-	run, err := takeUp(ctx, r, id, p)
+	run, err := r.takeUp(ctx, id, p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
-	launch(r, run)
+	r.launch(run)
 	return run, nil
 }
 
-func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, err error) {
+func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, err error) {
 	ctx, done, err := r.startAmend(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 			r.gate.Leave(id, Over)
 		}
 	}()
-	if err := errors.Join(clearUp(id, log), log.RemoveEnd(reportFiles(r)...)); err != nil {
+	if err := errors.Join(clearUp(id, log), log.RemoveEnd(r.reportFiles()...)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	if !e.ended {
@@ -122,15 +122,11 @@ func takeUp(ctx context.Context, r *Runner, id string, p *plan.Plan) (_ *Run, er
 	if err := log.WriteRequest(b); err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, ErrClosed
-	}
-	run := newRun(r, p, e.rec, log, e.state, e.tally)
-	run.earlier = e
-	addRunLocked(r, run)
-	return run, nil
+	return r.admit(func() *Run {
+		run := newRun(r, p, e.rec, log, e.state, e.tally)
+		run.earlier = e
+		return run
+	})
 }
 
 // lingering is how long the lock of a dead process can remain, held by a forked child that has
@@ -212,7 +208,7 @@ func marshalRecord(p *plan.Plan, rec *record.Run) ([]byte, error) {
 }
 
 // runTime returns how long the run has been running, including earlier run sessions.
-func runTime(r *Run, since time.Time) time.Duration {
+func (r *Run) runTime(since time.Time) time.Duration {
 	took := time.Since(since)
 	if r.earlier != nil {
 		took += r.earlier.ran
@@ -220,12 +216,8 @@ func runTime(r *Run, since time.Time) time.Duration {
 	return took
 }
 
-// First returns the number of the first event of the run in this process: 1 unless the run was
-// resumed.
-func (r *Run) First() int64 { return r.feed.first }
-
-// announce emits the first event of the run session.
-func announce(r *Run) {
+// announceSession emits the first event of the run session.
+func (r *Run) announceSession() {
 	if r.earlier == nil {
 		r.feed.emit(&record.Event{Type: record.RunStart, TotalTasks: len(r.plan.Tasks), TotalTrials: r.plan.TotalTrials(), Record: r.rec})
 		return

@@ -312,7 +312,7 @@ func (e *earlier) differences() []string {
 }
 
 // carryOver initializes tasks with their kept trials.
-func carryOver(s *scheduler, e *earlier) {
+func (s *scheduler) carryOver(e *earlier) {
 	for i, t := range s.tasks {
 		et := &e.tasks[i]
 		t.kept, t.held, t.tally, t.left = et.kept, et.held, et.tally, t.Trials-et.n
@@ -324,7 +324,7 @@ func carryOver(s *scheduler, e *earlier) {
 // in the journal. It emits new results for three kinds of tasks: those whose threshold changed,
 // those whose end was not recorded before the process died, and those whose verdict was decided
 // before all trials were started. Hooks do not run, because nothing is executed.
-func settle(s *scheduler) {
+func (s *scheduler) settle() {
 	e := s.run.earlier
 	if e == nil {
 		return
@@ -361,7 +361,7 @@ func sameScore(a, b *record.ScoreStats) bool {
 }
 
 // keptBaseline returns the result of a trial without skills from an earlier run session.
-func keptBaseline(s *scheduler, b *taskRun, num int) *record.Baseline {
+func (s *scheduler) keptBaseline(b *taskRun, num int) *record.Baseline {
 	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
 	res := new(record.Trial)
 	files, err := replay.OpenTrials(s.run.log.Run())

@@ -14,14 +14,14 @@ import (
 func TestAfterContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &Run{}
+		r := newEnding(nil)
 		r.ctx, r.cancel = context.WithCancelCause(t.Context())
-		ctx, cancel := contextAfter(r)
+		ctx, cancel := r.contextAfter()
 		defer cancel()
 		time.Sleep(time.Hour)
 		require.NoError(t, ctx.Err())
 		r.Cancel()
-		late, cancelLate := contextAfter(r)
+		late, cancelLate := r.contextAfter()
 		defer cancelLate()
 		time.Sleep(hookGrace - time.Millisecond)
 		require.NoError(t, ctx.Err())

@@ -23,12 +23,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"waza/runner/catalog"
@@ -90,16 +87,7 @@ type shared struct {
 	gate    Gate
 	// answerTimeout is the value of Options.AnswerTimeout.
 	answerTimeout time.Duration
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-
-	mu       sync.Mutex // guards the fields below
-	live     map[string]*Run
-	starts   *start                     // the link that the next run sets, see Starts
-	listener *listener                  // nil when no run is active
-	amends   map[chan struct{}]struct{} // closed when each amendment is over
-	closed   bool
+	*active
 }
 
 // ErrClosed reports that the runner starts no more runs.
@@ -109,12 +97,11 @@ var ErrClosed = errors.New("shutting down: cannot start new runs")
 func New(o Options) (*Runner, error) {
 	r := &Runner{shared: &shared{
 		reports: o.Reports, do: o.Do, fleet: o.Fleet, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
-		live: map[string]*Run{}, starts: newStart(), amends: map[chan struct{}]struct{}{},
+		active: newActive(),
 	}}
 	if r.gate == nil {
 		r.gate = openGate{}
 	}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.do == nil {
 		r.do = trial.Do
 	}
@@ -139,7 +126,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r.catalog = catalog.New(r.store, r.liveRun, r.log)
 	r.planner = plan.New(o.Executors, o.Graders, r.catalog, r.log)
-	r.amender = newAmender(r)
+	r.amender = r.newAmender()
 	return r, nil
 }
 
@@ -155,19 +142,19 @@ func (r *Runner) Amender() *regrade.Amender { return r.amender }
 // Start records the plan as a run and starts it. The run ends by itself, by [Run.Stop] or
 // [Run.Cancel], or with [Runner.Close].
 func (r *Runner) Start(p *plan.Plan) (*Run, error) {
-	run, err := createRun(r, p)
+	run, err := r.createRun(p)
 	if err != nil {
 		p.Close()
 		return nil, err
 	}
-	launch(r, run)
+	r.launch(run)
 	return run, nil
 }
 
 // createRun records the request. It does not hold the lock while it writes, so the runner may be
 // closed in the meantime.
-func createRun(r *Runner, p *plan.Plan) (_ *Run, err error) {
-	if isClosed(r) {
+func (r *Runner) createRun(p *plan.Plan) (_ *Run, err error) {
+	if r.isClosed() {
 		return nil, ErrClosed
 	}
 	now := time.Now().UTC()
@@ -188,28 +175,15 @@ func createRun(r *Runner, p *plan.Plan) (_ *Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, errors.Join(ErrClosed, log.Close(), log.Run().Remove())
+	run, err := r.admit(func() *Run { return newRun(r, p, rec, log, replay.NewState(rec), tally.NewRun(rec)) })
+	if err != nil {
+		return nil, errors.Join(err, log.Close(), log.Run().Remove())
 	}
-	run := newRun(r, p, rec, log, replay.NewState(rec), tally.NewRun(rec))
-	addRunLocked(r, run)
 	return run, nil
 }
 
 // JournalWritten returns how many lines and bytes this process has written to journals.
 func (r *Runner) JournalWritten() (lines, bytes int64) { return r.store.Written() }
-
-// Closing returns a channel that is closed when the runner starts no more runs, see
-// [Runner.Close].
-func (r *Runner) Closing() <-chan struct{} { return r.ctx.Done() }
-
-func isClosed(r *Runner) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.closed
-}
 
 // sweep removes the workspaces of runs whose process was killed.
 func (r *Runner) sweep() {
@@ -231,9 +205,7 @@ func (r *Runner) Live(id string) *Run {
 	if !r.Sees(id) {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.live[id]
+	return r.run(id)
 }
 
 // liveRun is like Live, but returns the type that the catalog needs.
@@ -242,70 +214,4 @@ func (r *Runner) liveRun(id string) catalog.Live {
 		return run
 	}
 	return nil
-}
-
-// Idle reports whether no run is active in this process.
-func (r *Runner) Idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.live) == 0
-}
-
-func liveRuns(r *Runner) []*Run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.live))
-}
-
-// Close cancels active runs, ends the grading of recorded runs, and waits until both have ended
-// or ctx has ended.
-func (r *Runner) Close(ctx context.Context) error {
-	r.mu.Lock()
-	r.closed = true
-	var runs []*Run
-	for _, run := range r.live {
-		runs = append(runs, run)
-	}
-	amends := slices.Collect(maps.Keys(r.amends))
-	r.mu.Unlock()
-	r.cancel()
-	for _, run := range runs {
-		run.Cancel()
-	}
-	for _, run := range runs {
-		select {
-		case <-run.Done():
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	for _, over := range amends {
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// startAmend registers an amendment, so that Close can end it and wait for it.
-func (r *Runner) startAmend(ctx context.Context) (context.Context, func(), error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, nil, ErrClosed
-	}
-	over := make(chan struct{})
-	r.amends[over] = struct{}{}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(r.ctx, func() { cancel(ErrClosed) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-		r.mu.Lock()
-		delete(r.amends, over)
-		r.mu.Unlock()
-		close(over)
-	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"waza/runner/executor"
 	"waza/runner/plan"
@@ -27,50 +26,14 @@ type scheduler struct {
 	// fleet executes the trials; nil when this process does. It is set before the workers start.
 	fleet trial.FleetTrials
 
-	failFast atomic.Bool // a task failed and the suite sets fail_fast
-	// closed is closed when failFast is set: trials that wait for admission then do not start.
-	closed chan struct{}
-}
-
-// taskRun is a task while it runs.
-type taskRun struct {
-	*plan.Task
-	num int // 1-based
-	// order is the common part of the orders of the task's trials.
-	order record.Order
-	// baseline is the same task without skills; nil without a comparison. awaiting, in a
-	// baseline, is the task that may have to wait for it.
-	baseline, awaiting *taskRun
-	// kept marks, by index, the trials whose earlier results are kept and which do not run
-	// again. nil marks none.
-	kept []bool
-	// held reports whether no trial of the task may start, because an earlier task failed in an
-	// earlier run session and fail_fast is on.
-	held   bool
-	queued queued
-
-	starting sync.Once // sets the two fields below
-	// env is the environment of the task's processes. It is never appended to in place.
-	env []string
-	// broken is the reason why no trial of the task can run.
-	broken error
-	// unproposed is the reason why the task has no system prompt. It is set before the queue
-	// releases the task.
-	unproposed error
-	// prompted reports whether the system prompt was proposed and is among the order's
-	// parameters.
-	prompted bool
-
-	mu      sync.Mutex // guards the fields below
-	tally   tally.Task
-	left    int          // trials that have not ended
-	started map[int]bool // the numbers of running trials
-	noted   bool         // recorded in the index of reusable trials
+	// failFast is set when a task failed and the suite sets fail_fast. Trials that wait for
+	// admission then do not start.
+	failFast *latch
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, env: trialEnv(r), index: newIndexer(r), closed: make(chan struct{})}
-	s.env.Start, s.env.Closed = s.checkStart, s.closed
+	s := &scheduler{run: r, env: r.trialEnv(), index: newIndexer(r), failFast: newLatch()}
+	s.env.Start, s.env.Closed = s.checkStart, s.failFast.done
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
@@ -83,7 +46,7 @@ func newScheduler(r *Run) *scheduler {
 		s.tasks = append(s.tasks, tr)
 	}
 	if r.earlier != nil {
-		carryOver(s, r.earlier)
+		s.carryOver(r.earlier)
 	}
 	s.tuner = newTuner(s)
 	h := r.plan.Suite.Hooks
@@ -91,25 +54,12 @@ func newScheduler(r *Run) *scheduler {
 	return s
 }
 
-// isKept reports whether the trial at the index is kept and does not run again.
-func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index] }
-
-// executes reports whether a trial of the task has to be executed.
-func (t *taskRun) executes() bool {
-	for i := range t.Trials {
-		if !t.isKept(i) && t.Earlier[t.First+i] == nil {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *scheduler) executes() bool { return slices.ContainsFunc(s.tasks, (*taskRun).executes) }
 
 // open opens the executors of the trials to execute, or the fleet that executes them.
 func (s *scheduler) open(ctx context.Context) error {
 	if s.run.plan.Fleet != nil {
-		return openFleet(ctx, s)
+		return s.openFleet(ctx)
 	}
 	for _, t := range s.tasks {
 		if !t.executes() {
@@ -170,7 +120,7 @@ func (s *scheduler) work() {
 // start. It blocks while every remaining trial has to wait for a running one.
 func (s *scheduler) claim() (*taskRun, int) {
 	return s.queue.claim(func() bool {
-		return s.run.ctx.Err() != nil || s.run.stop.Load() || s.failFast.Load()
+		return s.run.isEnding() || s.failFast.isSet()
 	})
 }
 
@@ -179,8 +129,8 @@ func (s *scheduler) claim() (*taskRun, int) {
 func (s *scheduler) skipRest(status record.Status) {
 	verdict, reason := record.Skipped, failedFast
 	switch {
-	case s.failFast.Load():
-	case s.run.stop.Load():
+	case s.failFast.isSet():
+	case s.run.stopped.isSet():
 		reason = trial.Stopped
 	case status == record.StatusCancelled:
 		verdict, reason = record.Cancelled, "not started: the run was cancelled"
@@ -201,14 +151,6 @@ func (s *scheduler) skipRest(status record.Status) {
 }
 
 const failedFast = "not started: an earlier task failed and fail_fast is on"
-
-// notStarted returns the result of a trial that never started.
-func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *record.Trial {
-	return &record.Trial{
-		TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: verdict, Error: reason,
-		Graders: []record.Grade{}, Transcript: []record.Entry{},
-	}
-}
 
 // start starts the task of a trial if it is the first: it announces the task and runs its hooks.
 // Other workers with trials of the task wait.
@@ -232,16 +174,12 @@ func (s *scheduler) start(t *taskRun) {
 			return
 		}
 		s.env.Grading.Planned.Adopt(func() {
-			if err := runHooks(r.ctx, r, "before_task", hooks, t.env, t.Timeout); err != nil {
+			if err := r.hooks.run(r.ctx, "before_task", hooks, t.env, t.Timeout); err != nil {
 				t.broken = executor.Permanent(err)
 			}
 		})
 	})
 }
-
-// hooked reports whether hooks run before and after the task. Hooks are written for the
-// execution of tasks of the suite.
-func (t *taskRun) hooked() bool { return t.Role != record.RoleTrigger && t.executes() }
 
 // trial executes one trial from its start to its record. A worker whose process is killed
 // therefore loses at most one trial.
@@ -256,12 +194,12 @@ func (s *scheduler) trial(t *taskRun, num int) {
 // that announces the result.
 func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	s.start(t)
-	if s.run.stop.Load() && s.run.ctx.Err() == nil { // stopped while hooks ran
+	if s.run.stopped.isSet() && s.run.ctx.Err() == nil { // stopped while hooks ran
 		return s.complete(t, t.notStarted(num, record.Skipped, trial.Stopped))
 	}
 	if e := t.Earlier[num]; e != nil {
 		s.announce(t, num)
-		return s.complete(t, reuseTrial(s, t, num, e))
+		return s.complete(t, s.reuseTrial(t, num, e))
 	}
 	if t.broken != nil {
 		s.announce(t, num)
@@ -282,14 +220,12 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 // waited for admission prevents its start.
 func (s *scheduler) checkStart(o *record.Order) (skip string) {
 	t := s.tasks[o.TaskNum-1]
-	t.mu.Lock()
-	decided := t.tally.Early.Decided
-	t.mu.Unlock()
+	decided := t.decision()
 	switch {
 	case s.run.ctx.Err() != nil: // the verdict depends on the reason
-	case s.failFast.Load():
+	case s.failFast.isSet():
 		return failedFast
-	case s.run.stop.Load():
+	case s.run.stopped.isSet():
 		return trial.Stopped
 	case decided != nil:
 		return "not started: " + tally.DecisionText(decided)
@@ -300,14 +236,7 @@ func (s *scheduler) checkStart(o *record.Order) (skip string) {
 
 // announce reports once that a trial starts.
 func (s *scheduler) announce(t *taskRun, num int) {
-	t.mu.Lock()
-	hasStarted := t.started[num]
-	if t.started == nil {
-		t.started = map[int]bool{}
-	}
-	t.started[num] = true
-	t.mu.Unlock()
-	if hasStarted {
+	if !t.markStarted(num) {
 		return
 	}
 	s.run.feed.emit(&record.Event{
@@ -330,7 +259,7 @@ func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 		return &record.Baseline{Missing: "the baseline is " + why}
 	}
 	if b := t.baseline; b != nil && t.Compares && b.isKept(num-b.First) {
-		return keptBaseline(s, b, num)
+		return s.keptBaseline(b, num)
 	}
 	return s.queue.baseline(t, num)
 }
@@ -339,32 +268,23 @@ func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
 // It returns the number of the trial's event.
 func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	if res.Verdict == record.Errored {
-		logTrial(s.run, t, res)
+		s.run.logTrial(t, res)
 	}
 	seq = s.run.feed.emit(&record.Event{
 		Type: record.TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
 		TrialNum: res.TrialNum, TotalTrials: t.Trials,
 		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
 	})
-	t.mu.Lock()
-	t.tally.Add(res)
-	decided := t.tally.Early.Add(res.TrialNum-t.First, res.Verdict)
-	why := t.tally.Early.Decided
-	t.left--
-	delete(t.started, res.TrialNum)
-	last := t.left == 0
-	note := !t.noted && res.Verdict.Cacheable()
-	t.noted = t.noted || note
-	t.mu.Unlock()
-	if note {
+	ended := t.add(res)
+	if ended.reusable {
 		s.index.note(t.Task)
 	}
-	if last {
+	if ended.last {
 		s.completeTask(t)
 	}
-	s.queue.ended(t, res, last)
-	if decided {
-		s.skipDecided(t, why)
+	s.queue.ended(t, res, ended.last)
+	if ended.decided != nil {
+		s.skipDecided(t, ended.decided)
 	}
 	return seq
 }
@@ -374,19 +294,17 @@ func (s *scheduler) completeTask(t *taskRun) {
 	hasStarted := true
 	t.starting.Do(func() { hasStarted = false })
 	if hasStarted && t.hooked() {
-		ctx, cancel := contextAfter(r)
+		ctx, cancel := r.contextAfter()
 		defer cancel()
-		if err := runHooks(ctx, r, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
-			t.tally.Broken = err.Error()
+		if err := r.hooks.run(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
+			t.tally.Broken = err.Error() // no worker has a trial of the task
 			r.logTask(t, "error", "%v", err)
 		}
 	}
 	res := t.tally.Result(t.Threshold)
 	t.tally, t.env = tally.Task{}, nil // no longer needed, and there may be many tasks
 	if r.plan.FailsFast(t.Task, res.Verdict) {
-		if s.failFast.CompareAndSwap(false, true) {
-			close(s.closed)
-		}
+		s.failFast.set()
 	}
 	s.announceTask(t, res)
 }

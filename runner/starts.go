@@ -17,15 +17,6 @@ type start struct {
 
 func newStart() *start { return &start{ready: make(chan struct{})} }
 
-// Starts returns the runs that this process starts or resumes from now on. Each is in the list
-// before Start or Resume returns it. Subscribe from [Run.First] to receive all events of a run:
-// no event is lost while a run waits in the list.
-func (r *Runner) Starts() *Starts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &Starts{next: r.starts}
-}
-
 // Next returns the next run and waits for it if necessary. It returns the cause of ctx when ctx
 // ends, after all runs that started before.
 func (s *Starts) Next(ctx context.Context) (*Run, error) {
@@ -41,15 +32,4 @@ func (s *Starts) Next(ctx context.Context) (*Run, error) {
 	run := s.next.run
 	s.next = s.next.next
 	return run, nil
-}
-
-// launch adds a run to the list of starts and starts it.
-func launch(r *Runner, run *Run) {
-	r.mu.Lock()
-	added := r.starts
-	added.run, added.next = run, newStart()
-	r.starts = added.next
-	r.mu.Unlock()
-	close(added.ready)
-	go carryOut(run)
 }

@@ -115,9 +115,9 @@ func (u *tuner) work(ctx context.Context) {
 		case <-u.over[g-1]:
 		case <-ctx.Done():
 			return
-		case <-r.stops:
+		case <-r.stopped.done:
 			return
-		case <-u.s.closed:
+		case <-u.s.failFast.done:
 			return
 		}
 		if err := u.propose(ctx, g); err != nil {
@@ -155,10 +155,10 @@ func (u *tuner) propose(ctx context.Context, g int) error {
 		if i == 0 {
 			p.Usage = usage
 		}
-		err := r.feed.await(r.feed.emit(&record.Event{
+		err := r.emitAndAwait(&record.Event{
 			Type: record.PromptProposed, Level: "info", Prompt: p,
 			Message: fmt.Sprintf("System prompt %d of generation %d (%s): %s", p.Number, p.Generation, p.Style, text.Clip(strings.Join(strings.Fields(p.Text), " "), 200)),
-		}))
+		})
 		if err != nil {
 			return err
 		}

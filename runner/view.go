@@ -27,13 +27,13 @@ func (r *Runner) View(v View) *Runner {
 	w.store = r.store.View(v.Sees)
 	w.catalog = catalog.New(w.store, w.liveRun, w.log)
 	w.planner = r.planner.View(w.catalog)
-	w.amender = newAmender(&w)
+	w.amender = w.newAmender()
 	return &w
 }
 
 // Sees reports whether the run, if it exists, is visible through r.
 func (r *Runner) Sees(runID string) bool { return r.view.Sees == nil || r.view.Sees(runID) }
 
-func newAmender(r *Runner) *regrade.Amender {
+func (r *Runner) newAmender() *regrade.Amender {
 	return &regrade.Amender{Catalog: r.catalog, Planner: r.planner, Admit: r.startAmend, Ended: r.writeReports, Log: r.log}
 }
