@@ -20,15 +20,15 @@ func checkToken(token string) error {
 }
 
 // authorize checks the token. A connection can show a token only once.
-func authorize(c *call, token string) error {
+func (c *call) authorize(token string) error {
 	if c.conn.isAuthorised() {
 		return nil
 	}
 	if !access.SameSecret(token, c.server.o.Token) {
-		return rejectToken(c)
+		return c.rejectToken()
 	}
 	if err := c.server.clients.promote(c.conn); err != nil {
-		closeAfterReply(c)
+		c.closeAfterReply()
 		return dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": c.server.o.MaxConnections})
 	}
 	c.conn.mu.Lock()
@@ -40,7 +40,7 @@ func authorize(c *call, token string) error {
 
 // rejectToken ends the connection after a delay. The reader waits as well, and no message that it
 // has read or will read is carried out.
-func rejectToken(c *call) error {
+func (c *call) rejectToken() error {
 	c.conn.mu.Lock()
 	c.conn.turnedAway = true
 	c.conn.mu.Unlock()
@@ -53,12 +53,12 @@ func rejectToken(c *call) error {
 	case <-c.conn.ctx.Done():
 	case <-c.conn.stream.Done():
 	}
-	closeAfterReply(c)
+	c.closeAfterReply()
 	return dispatch.ErrWrongToken
 }
 
 // closeAfterReply ends the connection once the reply to this call is queued.
-func closeAfterReply(c *call) {
+func (c *call) closeAfterReply() {
 	replied := c.Replied()
 	if replied == nil {
 		c.conn.leave()

@@ -123,7 +123,7 @@ type commandCompareParams struct {
 }
 
 func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*compare.Comparison, error) {
-	refs, err := comparedRuns(c, p)
+	refs, err := c.comparedRuns(p)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*com
 }
 
 // comparedRuns returns the references of the two runs to compare, the base first.
-func comparedRuns(c *call, p *commandCompareParams) ([]string, error) {
+func (c *call) comparedRuns(p *commandCompareParams) ([]string, error) {
 	if p.Run == "" && p.Path == "" {
 		return nil, &dispatch.ParamError{Parameter: "run", Message: `parameter "run" is missing (or give "path")`}
 	}
@@ -170,7 +170,7 @@ type commandShown struct {
 }
 
 func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*commandShown, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 		return nil, &dispatch.RunFailedError{Err: err}
 	}
 	r := &commandShown{RunID: h.ID(), File: filepath.Join(dir, h.ID()+".html")}
-	html, err := exportFormat(c, "html")
+	html, err := c.exportFormat("html")
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 	}
 	var sources []compare.Source
 	for _, ref := range p.RunIDs {
-		h, err := findRef(c, "runIds", ref)
+		h, err := c.findRef("runIds", ref)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 }
 
 // findRef returns the run for a reference in any of the forms that people use.
-func findRef(c *call, parameter, ref string) (record.Handle, error) {
+func (c *call) findRef(parameter, ref string) (record.Handle, error) {
 	h, err := c.conn.runner.Catalog().Find(c.conn.projectDir(), ref)
 	var several *catalog.AmbiguousRunError
 	switch {

@@ -112,7 +112,7 @@ func executorFor(executor, agent string) string {
 // the suite's path as given by the client. choose, unless nil, completes the request when the
 // suite is loaded.
 func start(ctx context.Context, c *call, path string, req record.Request, o *RunOptions, choose func(*eval.Suite, *record.Request) error) (*runStarted, error) {
-	if err := complete(c, &req, o); err != nil {
+	if err := c.complete(&req, o); err != nil {
 		return nil, err
 	}
 	p, err := prepare(ctx, c, path, req, choose)
@@ -149,7 +149,7 @@ func prepare(ctx context.Context, c *call, given string, req record.Request, cho
 }
 
 // complete copies the common options into a request.
-func complete(c *call, req *record.Request, o *RunOptions) error {
+func (c *call) complete(req *record.Request, o *RunOptions) error {
 	o.Executor = executorFor(o.Executor, o.Agent)
 	if o.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(o.Executor); err != nil {

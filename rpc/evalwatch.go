@@ -72,7 +72,7 @@ func (g *watching) end() {
 }
 
 func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted, error) {
-	o, err := watchOptions(c, p)
+	o, err := c.watchOptions(p)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted
 }
 
 // watchOptions finds the suite. Errors in the suite are reported later, with each change.
-func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
+func (c *call) watchOptions(p *evalWatchParams) (o watch.Options, err error) {
 	p.Executor = executorFor(p.Executor, p.Agent)
 	if p.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(p.Executor); err != nil {
@@ -99,7 +99,7 @@ func watchOptions(c *call, p *evalWatchParams) (o watch.Options, err error) {
 		return o, err
 	}
 	o.Request = record.Request{Tasks: p.Tasks, Tags: p.Tags}
-	if err := complete(c, &o.Request, &p.RunOptions); err != nil {
+	if err := c.complete(&o.Request, &p.RunOptions); err != nil {
 		return o, err
 	}
 	if o.Path, err = discover.Find(path, files.View{}); err != nil {

@@ -49,15 +49,15 @@ type runExported struct {
 const maxExport = 16 << 20
 
 func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, error) {
-	format, err := exportFormat(c, p.Format)
+	format, err := c.exportFormat(p.Format)
 	if err != nil {
 		return nil, err
 	}
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	if format, err = exportAgainst(c, format, p.Against); err != nil {
+	if format, err = c.exportAgainst(format, p.Against); err != nil {
 		return nil, err
 	}
 	damage, err := h.Damage()
@@ -77,18 +77,18 @@ func exportTo(ctx context.Context, c *call, h record.Handle, format formats.Form
 	if given == "" {
 		return exportContent(ctx, c, h, format)
 	}
-	path, err := exportPath(c, h.ID(), given)
+	path, err := c.exportPath(h.ID(), given)
 	if err != nil {
 		return nil, err
 	}
 	return exportFile(ctx, h, format, path, func(write func(io.Writer) error) error {
-		return writeExport(c, h.ID(), path, write)
+		return c.writeExport(h.ID(), path, write)
 	})
 }
 
 // exportPath returns the absolute path of an export. Relative paths of other people start in the
 // folder for exports of the run, because the folders of initialize are no places of theirs.
-func exportPath(c *call, runID, given string) (string, error) {
+func (c *call) exportPath(runID, given string) (string, error) {
 	if c.conn.other {
 		return absolute("path", given, c.conn.runner.Catalog().Store.ExportsDir(runID))
 	}
@@ -118,7 +118,7 @@ func exportFile(ctx context.Context, h record.Handle, format formats.Format, pat
 // writeExport writes a file. The owner of this process can write any file except those of waza.
 // Other clients of a socket can write below their workspace folders. All clients can write below
 // the folder for exports of the run, and other people only there.
-func writeExport(c *call, runID, path string, write func(io.Writer) error) error {
+func (c *call) writeExport(runID, path string, write func(io.Writer) error) error {
 	exports, err := filepath.Abs(c.conn.runner.Catalog().Store.ExportsDir(runID))
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func isBelow(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
-func exportFormat(c *call, name string) (formats.Format, error) {
+func (c *call) exportFormat(name string) (formats.Format, error) {
 	all := formats.Exports(c.conn.runner)
 	if name == "" {
 		name = "json"
@@ -166,8 +166,8 @@ func exportFormat(c *call, name string) (formats.Format, error) {
 }
 
 // exportAgainst makes the format compare with an earlier run, if it supports that.
-func exportAgainst(c *call, format formats.Format, id string) (formats.Format, error) {
-	against, err := findAgainst(c, id)
+func (c *call) exportAgainst(format formats.Format, id string) (formats.Format, error) {
+	against, err := c.findAgainst(id)
 	if against == nil || err != nil {
 		return format, err
 	}

@@ -49,7 +49,7 @@ type runGraded struct {
 const maxChanges = 1000
 
 func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ type reviewParams struct {
 }
 
 func reviewTrial(ctx context.Context, c *call, p *reviewParams) (*regrade.Reviewed, error) {
-	if _, err := find(c, p.RunID); err != nil {
+	if _, err := c.find(p.RunID); err != nil {
 		return nil, err
 	}
 	return c.conn.runner.Amender().Review(ctx, p.RunID, regrade.Review{
@@ -157,7 +157,7 @@ type pendingResult struct {
 }
 
 func listPending(ctx context.Context, c *call, p *pendingParams) (*pendingResult, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (c capabilities) MarshalJSON() ([]byte, error) {
 }
 
 func initialize(_ context.Context, c *call, p *initializeParams) (*initializeResult, error) {
-	if err := authorize(c, p.Token); err != nil {
+	if err := c.authorize(p.Token); err != nil {
 		return nil, err
 	}
 	client, isEditor := lsp.ClientOf(p.Capabilities)
@@ -208,7 +208,7 @@ func shutDown(_ context.Context, c *call, _ *noParams) (any, error) {
 }
 
 func exit(_ context.Context, c *call, _ *noParams) (any, error) {
-	closeAfterReply(c)
+	c.closeAfterReply()
 	return nil, nil
 }
 

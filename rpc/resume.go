@@ -21,7 +21,7 @@ func resumeMethods() []*method {
 }
 
 func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}

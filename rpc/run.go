@@ -40,7 +40,7 @@ type runParams struct {
 }
 
 // find returns the run, or an error with its id.
-func find(c *call, id string) (record.Handle, error) {
+func (c *call) find(id string) (record.Handle, error) {
 	h, err := c.conn.runner.Catalog().Run(id)
 	if errors.Is(err, record.ErrRunNotFound) {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"runId": dispatch.Clip(id)})
@@ -66,7 +66,7 @@ type runStatus struct {
 }
 
 func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ const maxResult = 64 << 20
 // getResult makes one result at a time, and none while much output is unread: a client that does
 // not read cannot accumulate results in memory.
 func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ type subscribed struct {
 }
 
 func subscribe(_ context.Context, c *call, p *subscribeParams) (*subscribed, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ type unsubscribed struct {
 }
 
 func unsubscribe(_ context.Context, c *call, p *runParams) (*unsubscribed, error) {
-	if _, err := find(c, p.RunID); err != nil {
+	if _, err := c.find(p.RunID); err != nil {
 		return nil, err
 	}
 	return &unsubscribed{p.RunID, c.conn.subscriptions.unfollow(p.RunID)}, nil

@@ -34,11 +34,11 @@ type runPage struct {
 
 // getPage makes one page at a time, like run.result.
 func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
-	against, err := findAgainst(c, p.Against)
+	against, err := c.findAgainst(p.Against)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 }
 
 // findAgainst returns the run to compare with, or nil if id is empty.
-func findAgainst(c *call, id string) (record.Handle, error) {
+func (c *call) findAgainst(id string) (record.Handle, error) {
 	if id == "" {
 		return nil, nil
 	}
-	return find(c, id)
+	return c.find(id)
 }
 
 func trialMethods() []*method {
@@ -98,7 +98,7 @@ type trialShown struct {
 }
 
 func getTrial(ctx context.Context, c *call, p *trialParams) (*trialShown, error) {
-	h, err := find(c, p.RunID)
+	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 	}
 	d.Results = limitList(d.Results, limit)
 	d.Omitted = all - len(d.Results)
-	d.Next = nextOf(d)
+	d.Next = d.next()
 	return d, nil
 }
 
@@ -348,8 +348,8 @@ func showFailures(h record.Handle, wanted map[int]*taskOutcome) error {
 	})
 }
 
-// nextOf suggests the next call of the agent.
-func nextOf(d *runDigest) string {
+// next suggests the next call of the agent.
+func (d *runDigest) next() string {
 	if d.Status == string(record.StatusRunning) {
 		return fmt.Sprintf("The run continues: call waza_run_result with run_id %s and wait_seconds 50.", d.RunID)
 	}

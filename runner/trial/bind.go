@@ -38,7 +38,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	e.Grading.Planned.Except(e.Dir)
 	var graders []*grader.Bound
 	for _, spec := range o.Task.Effective {
-		b := heldLocked(e, o, spec)
+		b := e.heldLocked(o, spec)
 		// A canned reply is for trying out a suite and needs no judge.
 		if executor.AsStop(b.err) != nil && !caps.Canned {
 			return nil, fmt.Errorf("grader %q: %w", spec.Name, b.err)
@@ -47,7 +47,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 	}
 	for _, c := range o.Task.Inputs.Checkpoints {
 		for _, spec := range c.Graders {
-			heldLocked(e, o, spec)
+			e.heldLocked(o, spec)
 		}
 	}
 	when := o.Suite.Config.GradeExpected
@@ -79,7 +79,7 @@ func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bo
 
 // heldLocked returns the grader of a task after its files have been read. If they changed since
 // the run was planned, it is broken for this task only.
-func heldLocked(e *Env, o *record.Order, spec *eval.Grader) boundGrader {
+func (e *Env) heldLocked(o *record.Order, spec *eval.Grader) boundGrader {
 	if err := e.Grading.Planned.Hold(spec, o.Suite, o.Task, o.GraderFiles); err != nil {
 		return boundGrader{broken(spec, err), err}
 	}

@@ -36,7 +36,7 @@ func TestChangedFilesOfOneTask(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "changed", "out"), []byte("x"), 0o600))
 	for range 2 {
 		var fault *grader.ChangedError
-		require.ErrorAs(t, heldLocked(env, changed, spec).err, &fault)
-		require.NoError(t, heldLocked(env, unchanged, spec).err)
+		require.ErrorAs(t, env.heldLocked(changed, spec).err, &fault)
+		require.NoError(t, env.heldLocked(unchanged, spec).err)
 	}
 }

@@ -37,7 +37,7 @@ func (r *RecordedTrial) checkpoints(ctx context.Context, old *record.Trial, subj
 			continue
 		}
 		done[at] = true
-		for _, g := range bindCheckpoint(r.Env, r.Order, c) {
+		for _, g := range r.Env.bindCheckpoint(r.Order, c) {
 			res := r.checkpoint(ctx, g, c, &old.Checkpoints[at], old, subject)
 			*judged = record.AddUsage(*judged, res.Usage)
 			all = append(all, res)

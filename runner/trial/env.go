@@ -192,14 +192,14 @@ func (e *Env) typeTask(t **eval.Task) error {
 		lists = append(lists, c.Graders)
 	}
 	for _, list := range lists {
-		if err := typeGraders(e, list); err != nil {
+		if err := e.typeGraders(list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func typeGraders(e *Env, list []*eval.Grader) error {
+func (e *Env) typeGraders(list []*eval.Grader) error {
 	for i, g := range list {
 		raw, err := json.Marshal(g)
 		if err != nil {

@@ -75,7 +75,7 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	s.Duration, s.Destroyed = time.Duration(point.DurationMS)*time.Millisecond, b.destroyed()
 	subject := grader.NewSubject(s)
 	var failed *record.Grade
-	for _, g := range bindCheckpoint(b.env, b.Order, c) {
+	for _, g := range b.env.bindCheckpoint(b.Order, c) {
 		res, err := g.Grade(ctx, subject)
 		res = atCheckpoint(res, turn.Num)
 		b.a.Reached = append(b.a.Reached, res)
@@ -140,7 +140,7 @@ func (b *turnHandler) reply(ctx context.Context, turn executor.Turn) (prompt str
 		did.Outcome = record.ResponderExhausted
 		return "", false, nil
 	}
-	asker, err := askerOf(b.env, r.Model)
+	asker, err := b.env.askerOf(r.Model)
 	if err != nil {
 		return "", false, responderFault(err)
 	}
@@ -173,7 +173,7 @@ func responderFault(err error) error {
 }
 
 // askerOf returns the asker of a model, configured like for judges.
-func askerOf(e *Env, model string) (*judge.Asker, error) {
+func (e *Env) askerOf(model string) (*judge.Asker, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if asker := e.askers[model]; asker != nil {
@@ -191,12 +191,12 @@ func askerOf(e *Env, model string) (*judge.Asker, error) {
 }
 
 // bindCheckpoint returns the graders of a checkpoint, each built once per Env.
-func bindCheckpoint(e *Env, o *record.Order, c *eval.Checkpoint) []*grader.Bound {
+func (e *Env) bindCheckpoint(o *record.Order, c *eval.Checkpoint) []*grader.Bound {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var graders []*grader.Bound
 	for _, spec := range c.Graders {
-		graders = append(graders, heldLocked(e, o, spec).Bound)
+		graders = append(graders, e.heldLocked(o, spec).Bound)
 	}
 	return graders
 }
