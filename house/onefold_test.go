@@ -17,7 +17,7 @@ import (
 // of them counts: only runner/replay computes the state of a run, and all others ask it.
 var eventReaders = map[string]string{
 	"rpc/notify.go":                       "it writes events as notifications",
-	"rpc/gateway/jobs/board/follow.go":    "a resumed run is another session of its job",
+	"rpc/gateway/jobs/board/follow.go":    "a resumed run starts a session of its job",
 	"rpc/gateway/jobs/board/kind.go":      "a message belongs to the end of each case",
 	"rpc/gateway/jobs/board/kind_tune.go": "a message belongs to the last task of each cell",
 	"cmd/waza/progress/block.go":          "it prints a line per event",
