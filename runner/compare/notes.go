@@ -12,7 +12,7 @@ import (
 	"waza/runner/tally"
 )
 
-// remarks explain the limits of a comparison of two runs. It owns the list of notes.
+// remarks are the notes on the limits of a comparison of two runs. They own their list.
 type remarks struct {
 	*pairing
 	list []ComparisonNote

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"waza/eval/text"
 )
 
