@@ -241,7 +241,7 @@ func (b *book) record(id string) (ack *message, stored *arrival) {
 	return ack, stored
 }
 
-// find returns an order that the run waits for; nil if there is none.
+// find returns an order that the run waits for, or nil.
 func (b *book) find(id string) *order {
 	b.mu.Lock()
 	defer b.mu.Unlock()

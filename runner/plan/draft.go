@@ -14,8 +14,8 @@ import (
 	"waza/runner/record"
 )
 
-// draft is a plan in the making. It owns the ids that the tasks have taken, and knows what is only
-// needed until the plan is complete.
+// draft is an incomplete plan, with the request that it fulfils. It owns the ids that the tasks have
+// taken.
 type draft struct {
 	*Plan
 	req  record.Request
