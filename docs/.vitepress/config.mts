@@ -85,7 +85,11 @@ export default defineConfig({
       },
     ],
   },
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [
+    ['link', { rel: 'icon', href: 'data:,' }],
+    // A window of 1440 pixels shows wide diagrams whole, beside both columns of links.
+    ['style', {}, '.VPDoc.has-aside .content-container.content-container { max-width: 800px } :root { --vp-code-font-size: 0.8em }'],
+  ],
   markdown: {
     html: false,
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
