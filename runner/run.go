@@ -7,7 +7,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,12 +107,7 @@ func (r *Run) logTrial(t *taskRun, res *record.Trial) {
 }
 
 // clipReason shortens a reason for an event. The result of the trial contains all of it.
-func clipReason(reason string) string {
-	if len(reason) <= maxLogBytes {
-		return reason
-	}
-	return strings.ToValidUTF8(reason[:maxLogBytes], "") + " …"
-}
+func clipReason(reason string) string { return text.Clip(reason, maxLogBytes) }
 
 func logEvent(t *taskRun, level, msg string) *record.Event {
 	e := &record.Event{Type: record.Log, Level: level, Message: clipReason(msg)}

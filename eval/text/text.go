@@ -30,13 +30,16 @@ func Clip(s string, most int) string {
 	return Head(s, most) + "…"
 }
 
-// ClipRunes is like [Clip] with a limit in runes, so that names in every script get the same
-// space.
+// ClipRunes shortens s to at most that many runes, of which the last is an ellipsis. Names in
+// every script get the same space.
 func ClipRunes(s string, most int) string {
-	n := 0
+	n, cut := 0, 0
 	for i := range s {
+		if n == most-1 {
+			cut = i
+		}
 		if n == most {
-			return s[:i] + "…"
+			return s[:cut] + "…"
 		}
 		n++
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/replay"
@@ -161,18 +162,12 @@ func (w *writer) trial(task int, t *record.Trial) error {
 	}
 	return w.add(&record.Event{
 		Type: record.TrialComplete, TaskID: ref.ID, TaskName: ref.Name, TaskNum: task + 1, TotalTasks: len(w.rec.Tasks), Role: ref.Role,
-		TrialNum: t.TrialNum, TotalTrials: ref.Trials, Verdict: t.Verdict, Score: t.Score, DurationMS: t.DurationMS, Error: clip(t.Error), Trial: t,
+		TrialNum: t.TrialNum, TotalTrials: ref.Trials, Verdict: t.Verdict, Score: t.Score, DurationMS: t.DurationMS, Error: text.Clip(t.Error, maxReason), Trial: t,
 	})
 }
 
-// clip shortens a reason for an event; the trial contains all of it.
-func clip(reason string) string {
-	const most = 16 << 10
-	if len(reason) <= most {
-		return reason
-	}
-	return strings.ToValidUTF8(reason[:most], "") + " …"
-}
+// maxReason limits the reason in an event, in bytes. The trial contains all of it.
+const maxReason = 16 << 10
 
 // upTo ends the current task and starts the one at an index.
 func (w *writer) upTo(task int) error {

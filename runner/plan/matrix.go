@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/record"
 )
@@ -56,7 +57,7 @@ const maxValue = 40
 
 // oneLine returns a value for a name: short, and without line ends and brackets.
 func oneLine(value string) string {
-	text := strings.Map(func(r rune) rune {
+	line := strings.Map(func(r rune) rune {
 		switch {
 		case r == '[' || r == ']':
 			return -1
@@ -65,10 +66,7 @@ func oneLine(value string) string {
 		}
 		return r
 	}, value)
-	if runes := []rune(text); len(runes) > maxValue {
-		return string(runes[:maxValue-1]) + "…"
-	}
-	return text
+	return text.ClipRunes(line, maxValue)
 }
 
 // id returns the id of a task of the suite in the cell.

@@ -7,6 +7,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/skill"
+	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/record"
 )
@@ -70,11 +71,7 @@ const maxTitle = 80
 // Title returns the first line of a prompt, shortened.
 func Title(prompt string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	runes := []rune(strings.TrimSpace(line))
-	if len(runes) > maxTitle {
-		return string(runes[:maxTitle-1]) + "…"
-	}
-	return string(runes)
+	return text.ClipRunes(strings.TrimSpace(line), maxTitle)
 }
 
 // withoutSkills returns the task as an agent without skills receives it and graders grade it.

@@ -338,9 +338,9 @@ func feedback(t *record.Trial, secrets *secrets.Redactor) string {
 }
 
 // clip shortens text to at most n bytes and adds a note.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(text)-n, n)
+	return text.Head(s, n) + fmt.Sprintf("\n[%d bytes beyond the limit of %d were dropped]", len(s)-n, n)
 }

@@ -9,10 +9,7 @@ import (
 
 // clip limits the length of a content. It makes it valid UTF-8, as attributes require.
 func clip(content string) string {
-	if len(content) <= maxText {
-		return content
-	}
-	return strings.ToValidUTF8(text.Head(content, maxText), "") + " …"
+	return strings.ToValidUTF8(text.Clip(content, maxText), "")
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/behavior"
@@ -60,7 +60,7 @@ func (a *Attempt) count(res *record.Trial) {
 func (a *Attempt) takeOutput(out executor.Outcome) {
 	a.Output, a.OutputDropped = out.Output, max(0, out.OutputDropped)
 	if n := len(out.Output) - executor.MaxOutputBytes; n > 0 {
-		a.Output = strings.ToValidUTF8(out.Output[:executor.MaxOutputBytes], "")
+		a.Output = text.Head(out.Output, executor.MaxOutputBytes)
 		a.OutputDropped += int64(n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/agents/hub"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/message"
@@ -280,10 +281,7 @@ func (s *connection) takeStatus(m *incoming) *fault {
 	if f != nil {
 		return f
 	}
-	status := remote.Status{Status: str(tree, "status"), Message: str(tree, "message")}
-	if len(status.Message) > maxStatus {
-		status.Message = strings.ToValidUTF8(status.Message[:maxStatus], "") + "…"
-	}
+	status := remote.Status{Status: str(tree, "status"), Message: text.Clip(str(tree, "message"), maxStatus)}
 	if _, ok := tree["progress"].(json.Number); ok {
 		progress := num(tree, "progress")
 		status.Progress = &progress

@@ -1,10 +1,10 @@
 package agents
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/message"
 	"waza/runner/executor/remote"
 )
@@ -130,13 +130,7 @@ func fieldOf(err error) map[string]any {
 }
 
 // clip shortens a text of a client.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return string(bytes.ToValidUTF8([]byte(s[:most]), nil)) + "…"
-}
+func clip(s string) string { return text.Clip(s, 200) }
 
 // answer reads a response. An invalid response is also an answer, because otherwise its caller
 // would wait in vain. The fault reports the error to the client.

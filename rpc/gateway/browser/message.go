@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/browser/assistant"
 	"waza/rpc/gateway/message"
 )
@@ -256,10 +257,4 @@ func (m *incoming) list(field string) []string {
 }
 
 // clip shortens a text of a client.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return string(bytes.ToValidUTF8([]byte(s[:most]), nil)) + "…"
-}
+func clip(s string) string { return text.Clip(s, 200) }

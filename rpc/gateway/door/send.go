@@ -6,12 +6,13 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"waza/eval/text"
 )
 
 // errSlow is the error of Send for a client that does not read.
@@ -151,9 +152,7 @@ func (o *outbox) pong(payload []byte) {
 
 // end ends the connection.
 func (o *outbox) end(how ending) {
-	if len(how.reason) > maxReason {
-		how.reason = strings.ToValidUTF8(how.reason[:maxReason], "")
-	}
+	how.reason = text.Head(how.reason, maxReason)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.endLocked(how)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
@@ -162,7 +162,7 @@ func (s *Server) answer(ctx context.Context, v board.Viewer, msg []byte) []byte 
 		if p.Code, p.Message = s.cancel(context.WithoutCancel(ctx), v, *m.JobID); p.Code == "" {
 			return nil
 		}
-		p.JobID = clip(*m.JobID)
+		p.JobID = text.Clip(*m.JobID, 100)
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -184,13 +184,4 @@ func (s *Server) cancel(ctx context.Context, v board.Viewer, id string) (code, m
 		return "job_over", err.Error()
 	}
 	return "cancel_failed", board.Failure(err.Error())
-}
-
-// clip shortens a client's text for an answer.
-func clip(s string) string {
-	const most = 100
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

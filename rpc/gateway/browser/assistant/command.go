@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/lease"
 	"waza/rpc/gateway/store"
 )
@@ -191,7 +192,7 @@ func (a *Assistants) Cancel(by Client, id string) error {
 		return a.internal(err)
 	}
 	if ended == nil {
-		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Data: map[string]any{"command_id": clip(id, 100)}}
+		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Data: map[string]any{"command_id": text.Clip(id, 100)}}
 	}
 	by.Happened(statusOf(ended))
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/store"
 )
 
@@ -126,7 +127,7 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	}
 	for i, name := range names {
 		if _, ok := tools[name]; !ok {
-			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", clip(name, 100)), Data: map[string]any{"known": Tools()}}
+			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", text.Clip(name, 100)), Data: map[string]any{"known": Tools()}}
 		}
 		if slices.Contains(names[:i], name) {
 			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capability %q is listed twice", name)}
@@ -140,7 +141,7 @@ func (a *Assistants) findLocked(id string) (*assistant, *Fault) {
 	if as := a.byID[id]; as != nil {
 		return as, nil
 	}
-	return nil, &Fault{Code: CodeAssistantNotFound, Message: "assistant not found", Data: map[string]any{"assistant_id": clip(id, 100)}}
+	return nil, &Fault{Code: CodeAssistantNotFound, Message: "assistant not found", Data: map[string]any{"assistant_id": text.Clip(id, 100)}}
 }
 
 // Activate makes an assistant the active one. It returns the changed assistants: the previously

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/store"
 	"waza/runner/executor/browser"
 	"waza/runner/provider"
@@ -167,9 +168,9 @@ func (c *command) unsaved(f *Fault) {
 // endLocked stores the end of a command that no longer waits, reports it, and starts the next one.
 func (c *command) endLocked(out outcome) {
 	a := c.owner
-	c.Status, c.Result, c.EndedAt = out.status, clip(out.text, mostKept), time.Now()
+	c.Status, c.Result, c.EndedAt = out.status, text.Clip(out.text, mostKept), time.Now()
 	if out.err != nil && out.status != Cancelled {
-		c.Error = clip(a.o.Redact(out.err.Error()), mostError)
+		c.Error = text.Clip(a.o.Redact(out.err.Error()), mostError)
 	}
 	a.metrics.WithLabelValues(out.status).Inc()
 	if (out.status == Completed || out.status == Failed) && out.text != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/store"
 )
 
@@ -52,7 +53,7 @@ func (a *Assistants) session(id string) (store.Session, error) {
 	case err != nil:
 		return s, a.internal(err)
 	case !ok:
-		return s, &Fault{Code: CodeSessionNotFound, Message: "session not found", Data: map[string]any{"session_id": clip(id, 100)}}
+		return s, &Fault{Code: CodeSessionNotFound, Message: "session not found", Data: map[string]any{"session_id": text.Clip(id, 100)}}
 	}
 	return s, nil
 }

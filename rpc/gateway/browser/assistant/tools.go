@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/message"
 	"waza/runner/provider"
 )
@@ -100,35 +100,24 @@ const mostError = 4000
 func (r *ToolResult) text(tool string) string {
 	switch {
 	case r.Status != "success":
-		return "error: " + clip(orElse(r.Error, "the tool failed: "+r.Status), mostError)
+		return "error: " + text.Clip(orElse(r.Error, "the tool failed: "+r.Status), mostError)
 	case tool == "screenshot":
 		return fmt.Sprintf("The screenshot was taken (%d bytes). It cannot be shown here.", len(r.Result))
 	case len(r.Result) == 0 || string(r.Result) == "null":
 		return "done"
 	}
-	var text string
-	if r.Result[0] != '"' || json.Unmarshal(r.Result, &text) != nil {
+	var answer string
+	if r.Result[0] != '"' || json.Unmarshal(r.Result, &answer) != nil {
 		var compact bytes.Buffer
 		if json.Compact(&compact, r.Result) != nil {
 			return "done"
 		}
-		text = compact.String()
+		answer = compact.String()
 	}
-	if len(text) > mostResult {
-		return fmt.Sprintf("%s (shortened from %d bytes)", clip(text, mostResult), len(text))
+	if len(answer) > mostResult {
+		return fmt.Sprintf("%s (shortened from %d bytes)", text.Clip(answer, mostResult), len(answer))
 	}
-	return text
-}
-
-// clip shortens a text to a number of bytes.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return answer
 }
 
 func orElse(s, otherwise string) string {

@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"waza/eval"
+	"waza/eval/text"
 )
 
 // Messages contain the fields of the protocol document and, beside them, the fields that
@@ -85,19 +85,10 @@ var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-
 
 // Failure returns the text of an error for clients: without likely secrets, and at most 500
 // characters long.
-func Failure(text string) string {
+func Failure(message string) string {
 	const most = 64 << 10 // longer texts are cut before the search
-	if len(text) > most {
-		text = text[:most]
-	}
-	return cut(secrets.ReplaceAllString(text, "${1}[redacted]"), maxFailure)
+	return cut(secrets.ReplaceAllString(text.Head(message, most), "${1}[redacted]"), maxFailure)
 }
 
 // cut returns the first n characters of a text.
-func cut(text string, n int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
-}
+func cut(s string, n int) string { return text.ClipRunes(strings.ToValidUTF8(s, "\uFFFD"), n) }
