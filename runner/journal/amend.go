@@ -3,6 +3,8 @@ package journal
 import (
 	"os"
 	"path/filepath"
+
+	"waza/eval/files"
 )
 
 // Amend opens the run to append lines. It removes an incomplete last line. The error is
@@ -39,9 +41,5 @@ func (r *Run) lockAmend() (*os.File, error) {
 	return l, nil
 }
 
-// release releases a lock. Closing alone would leave it with a child that was just forked and
-// has not executed its own program yet.
-func release(l *os.File) {
-	unlock(l)
-	_ = l.Close() // nothing was written to it
-}
+// release releases a lock. Nothing was written to its file.
+func release(l *os.File) { _ = files.Unlock(l) }

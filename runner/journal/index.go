@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/files"
 	"waza/eval/text"
 )
 
@@ -95,10 +96,7 @@ func (x *Index) lock(take func(*os.File) error) (release func(), err error) {
 	}
 	for range 100 {
 		if err = take(f); err == nil {
-			return func() {
-				unlock(f)
-				f.Close()
-			}, nil
+			return func() { _ = files.Unlock(f) }, nil
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -335,28 +335,9 @@ func (r *Run) touch() {
 func (r *Run) Remove() error { return os.RemoveAll(r.dir) }
 
 // writeAtomically replaces the file at path by the output of write. A crash leaves the old file
-// or the new one and never a part.
-func (d disk) writeAtomically(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := d.sync(f); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+// or the new one and never a part, and so does a power failure, as far as the disk is synced.
+func (d disk) writeAtomically(path string, write func(io.Writer) error) error {
+	if err := files.WriteWhole(path, write, d.sync); err != nil {
 		return err
 	}
 	return d.syncDir(filepath.Dir(path))

@@ -14,13 +14,11 @@ func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.L
 // lockShared acquires the shared lock of a file.
 func lockShared(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) }
 
-func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
-
 // locked reports whether another open file holds the lock.
 func locked(f *os.File) bool {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		return true
 	}
-	unlock(f)
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	return false
 }

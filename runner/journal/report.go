@@ -3,9 +3,10 @@ package journal
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"waza/eval/files"
 )
 
 // WriteReport writes a file beside the journal, completely or not at all. The content can be
@@ -15,21 +16,7 @@ func (w *Writer) WriteReport(name string, write func(io.Writer) error) error {
 	if err := checkReportName(name); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(w.run.dir, "."+name+"-*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(w.run.dir, name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return files.WriteWhole(filepath.Join(w.run.dir, name), write, nil)
 }
 
 func checkReportName(name string) error {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"waza/eval/files"
 )
 
 // Stamp distinguishes states of a recorded run: it changes with each of its files except locks. It
@@ -99,19 +102,8 @@ func (s *Store) WriteCache(name string, data []byte) error {
 	if s.sees != nil {
 		return nil // the file covers all runs
 	}
-	f, err := os.CreateTemp(s.dir, "."+name+"-*")
-	if err != nil {
-		return StateError(err)
-	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(s.dir, name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return StateError(files.WriteWhole(filepath.Join(s.dir, name), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}, nil))
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"waza/eval/files"
 )
 
 // indexEvery is the distance between remembered line offsets. A seek reads at most that many
@@ -238,10 +240,11 @@ func (w *Writer) Close() error {
 		err = cmp.Or(err, w.syncErr, w.syncNow())
 	}
 	err = cmp.Or(err, w.blobs.close())
-	unlock(w.lock) // before it is closed, like in release
-	err = cmp.Or(err, w.file.Close())
-	if w.lock != w.file {
-		_ = w.lock.Close() // nothing was written to it
+	if w.lock == w.file {
+		err = cmp.Or(err, files.Unlock(w.file))
+	} else {
+		_ = files.Unlock(w.lock) // nothing was written to it
+		err = cmp.Or(err, w.file.Close())
 	}
 	w.run.touch()
 	return err

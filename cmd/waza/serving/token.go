@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"waza/cmd/waza/secret"
+	"waza/eval/files"
 	"waza/rpc"
 )
 
@@ -44,20 +46,8 @@ func makeToken(file string) error {
 	if _, err := rand.Read(random[:]); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".token-") // mode 0600
-	if err != nil {
+	return files.WriteWhole(file, func(w io.Writer) error {
+		_, err := io.WriteString(w, hex.EncodeToString(random[:])+"\n")
 		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(hex.EncodeToString(random[:]) + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	}, (*os.File).Sync)
 }

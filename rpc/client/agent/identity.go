@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"waza/eval/files"
 	"waza/eval/text"
 )
 
@@ -37,7 +38,7 @@ func Identity(dir string) (id string, release func(), err error) {
 			return "", nil, fmt.Errorf("client id: %w", err)
 		}
 		if f != nil {
-			return id, func() { releaseLock(f) }, nil
+			return id, func() { _ = files.Unlock(f) }, nil
 		}
 	}
 	return "", nil, fmt.Errorf("client id: all %d of %s are in use", maxAgents, dir)
@@ -74,11 +75,4 @@ func identity(path string) (id string, f *os.File, err error) {
 		_, err = f.WriteAt([]byte(id+"\n"), 0)
 	}
 	return id, f, err
-}
-
-// releaseLock unlocks a file and closes it. Closing alone would leave the lock to a child that this
-// process is just starting.
-func releaseLock(f *os.File) {
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
-	f.Close()
 }

@@ -13,8 +13,8 @@ import (
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
-	"golang.org/x/sys/unix"
 
+	"waza/eval/files"
 	"waza/rpc/gateway/lease"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
@@ -105,9 +105,7 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	err := s.listener.Close()
 	s.sessions.Wait()
-	// Closing the file alone would leave the lock to a child that this process is just starting.
-	_ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN)
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(err, files.Unlock(s.lock))
 }
 
 // peer is the connection of one process.

@@ -155,21 +155,10 @@ func (d directory) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(d.dir, ".put-")
-	if err != nil {
+	return files.WriteWhole(path, func(w io.Writer) error {
+		_, err := io.Copy(w, reading{ctx, r})
 		return err
-	}
-	_, err = io.Copy(f, reading{ctx, r})
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	}, nil)
 }
 
 func (d directory) Get(_ context.Context, name string) (io.ReadCloser, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -222,7 +223,10 @@ func (h *home) startLocked() error {
 	}
 	content, err := json.Marshal(server.place)
 	if err == nil {
-		err = write(path, content)
+		err = files.WriteWhole(path, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		}, nil)
 	}
 	if err != nil {
 		server.end()
@@ -231,20 +235,6 @@ func (h *home) startLocked() error {
 	h.server = server
 	h.log.Info("embedded server of the fleet started", "address", server.place.Address)
 	return nil
-}
-
-// write atomically writes a file that only this user can read.
-func write(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), serverFile+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // endLocked stops the server. A different process can start it then.

@@ -56,11 +56,9 @@ func (h *home) full() error {
 	return nil
 }
 
-// unlockLocked releases the lock. Closing its file alone would leave the lock to a child that this
-// process is just starting.
+// unlockLocked releases the lock.
 func (h *home) unlockLocked() error {
-	_ = unix.Flock(int(h.lock.Fd()), unix.LOCK_UN)
-	err := h.lock.Close()
+	err := files.Unlock(h.lock)
 	h.lock = nil
 	return err
 }
