@@ -14,7 +14,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 )
 
 // loadArchive loads eval.yaml of a txtar archive that must not have errors.
@@ -71,8 +71,8 @@ tasks: [{prompt: hi, pass_threshold: 1}]
 	require.Empty(t, cmp.Diff(eval.Metrics{PassThreshold: ptr(0.75), List: []eval.Metric{
 		{Name: "accuracy", Weight: 1, Threshold: 0.9, Enabled: true}, {Name: "b", Weight: 2},
 	}}, s.Metrics))
-	require.Empty(t, cmp.Diff(scene.Hooks{BeforeRun: []scene.Hook{{Command: "ls", ExitCodes: []int{0}}},
-		AfterTask: []scene.Hook{{Command: "true", ExitCodes: []int{}, ErrorOnFail: true}}}, s.Hooks))
+	require.Empty(t, cmp.Diff(surroundings.Hooks{BeforeRun: []surroundings.Hook{{Command: "ls", ExitCodes: []int{0}}},
+		AfterTask: []surroundings.Hook{{Command: "true", ExitCodes: []int{}, ErrorOnFail: true}}}, s.Hooks))
 	require.Equal(t, &mockOptions{Mock: &mockScript{Seed: 7}}, s.ExecutorOptions["mock"])
 	require.Equal(t, "env", s.ExecutorOptions["command"].(*commandOptions).PromptAs)
 	require.Equal(t, ptr(1.0), s.Task("task-1").PassThreshold)

@@ -5,7 +5,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/reach"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 )
 
 // A Suite is an eval.yaml and everything it refers to, checked and resolved. It is immutable
@@ -39,9 +39,9 @@ type Suite struct {
 	// Template variables for every prompt.
 	Inputs map[string]string `yaml:"inputs"`
 	// Shell commands to run before and after the run and its tasks.
-	Hooks scene.Hooks `yaml:"hooks"`
+	Hooks surroundings.Hooks `yaml:"hooks"`
 	// MCP servers that waza simulates for agents. They need an executor that takes config.mcp_servers.
-	MCPMocks []scene.MCPMock `yaml:"mcp_mocks" path:"-"`
+	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" path:"-"`
 	// Do each task with and without its skills, and report the difference.
 	Baseline bool `yaml:"baseline"`
 	// CSV or JSONL file with one task per row. The path is relative to the suite and inside its directory.

@@ -11,7 +11,7 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/project"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 )
 
@@ -46,7 +46,7 @@ func (l suiteCheck) checkSettings() {
 	metricCheck{l.loader}.checkList()
 	for _, h := range []struct {
 		key  string
-		list []scene.Hook
+		list []surroundings.Hook
 	}{{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask}, {"after_task", s.Hooks.AfterTask}} {
 		for i, hook := range h.list {
 			l.checkHook(h.key, i, hook)
@@ -183,7 +183,7 @@ func (l suiteCheck) checkSchemaVersion() {
 	}
 }
 
-func (l suiteCheck) checkHook(key string, i int, h scene.Hook) {
+func (l suiteCheck) checkHook(key string, i int, h surroundings.Hook) {
 	path := []any{"hooks", key, i}
 	if strings.TrimSpace(h.Command) == "" {
 		return // the decoder reports a missing command

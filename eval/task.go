@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 )
 
 // A Task is one case of a suite. It is immutable after [Load].
@@ -41,7 +41,7 @@ type Task struct {
 	// Overrides config.first_event_timeout_seconds; 0 means no limit.
 	FirstEventTimeoutSeconds *float64 `yaml:"first_event_timeout_seconds" jsonschema:"minimum=0"`
 	// MCP servers that waza simulates for the agent, in addition to the suite's; a server replaces the suite's server of the same name.
-	MCPMocks []scene.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
+	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
 	// Inputs of the agent.
 	Inputs Inputs `yaml:"inputs"`
 	// Expected outcome, graded by waza itself.
@@ -59,8 +59,8 @@ type Task struct {
 	Skills []string `yaml:"-" path:"file"`
 	// Instructions are the resolved InstructionFiles.
 	Instructions []InstructionFile `yaml:"-"`
-	// Mocks are the effective mcp_mocks, see [scene.MergeMocks].
-	Mocks []scene.MCPMock `yaml:"-"`
+	// Mocks are the effective mcp_mocks, see [surroundings.MergeMocks].
+	Mocks []surroundings.MCPMock `yaml:"-"`
 }
 
 // Inputs are the prompt, the files and the settings that a task gives to the agent.
@@ -72,7 +72,7 @@ type Inputs struct {
 	// More prompts, sent in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
 	// Model that replies to the agent like its user, in place of follow_up_prompts.
-	Responder *scene.Responder `yaml:"responder"`
+	Responder *surroundings.Responder `yaml:"responder"`
 	// Graders that run after a turn, while the agent waits.
 	Checkpoints []Checkpoint `yaml:"checkpoints"`
 	// Tool that a remote agent must use; chat when absent. It can use template variables. This key and the next three have an effect only with executor remote.
@@ -88,7 +88,7 @@ type Inputs struct {
 	// Files to put into the workspace.
 	Files []InputFile `yaml:"files"`
 	// Git repositories of this machine to put into the workspace, before files.
-	Repos []scene.Repo `yaml:"repos"`
+	Repos []surroundings.Repo `yaml:"repos"`
 	// Folder of the workspace where the agent starts; the workspace itself when absent. waza creates the folder if it does not exist.
 	Workdir string `yaml:"workdir"`
 	// Values for templates and graders. waza puts the file that fixture names, relative to the suite, into the workspace under its base name. If fixture names a folder, waza puts all its files there.

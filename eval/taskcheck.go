@@ -13,7 +13,7 @@ import (
 
 // taskCheck checks one task after it is decoded. It knows where the task is written, and reports
 // findings there. The types that embed it check one part of a task each: [promptCheck],
-// [fixtureCheck], [sceneCheck] and [textCheck]. [expectedCheck] checks the expectations.
+// [fixtureCheck], [surroundingsCheck] and [textCheck]. [expectedCheck] checks the expectations.
 type taskCheck struct {
 	loader *loader
 	src    *decode.Source
@@ -34,7 +34,7 @@ func (c *taskCheck) check() {
 	fixtures := &fixtureCheck{taskCheck: c}
 	promptCheck{c}.check()
 	fixtures.check()
-	sceneCheck{c}.check()
+	surroundingsCheck{c}.check()
 	c.task.MCPMocks = c.loader.loadMocks(c.src, c.node, c.task.MCPMocks)
 	c.checkEnvironment()
 	t.Graders = graderLoader{l}.load(t.Graders, t)

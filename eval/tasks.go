@@ -9,7 +9,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/fields"
 	"waza/eval/files"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -38,7 +38,7 @@ func (l *loader) loadTasks() {
 	l.suite.Tasks, l.suite.taskFiles = ts.tasks, ts.files
 	for _, t := range ts.tasks {
 		t.Effective = effective(l.suite.Graders, t.Graders)
-		t.Mocks = scene.MergeMocks(l.suite.MCPMocks, t.MCPMocks)
+		t.Mocks = surroundings.MergeMocks(l.suite.MCPMocks, t.MCPMocks)
 	}
 	l.judgeAll(ts.tasks)
 	for _, t := range ts.tasks {

@@ -87,7 +87,7 @@ var importRules = []struct {
 	{"rpc/client/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "clients know the protocols of doors only", true},
 	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it does not know what the doors do", true},
 	{"rpc/gateway/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
-	{"rpc/gateway/owned", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
+	{"rpc/gateway/queue", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
 	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "all doors use it", true},
 	{"rpc/gateway/store/...", waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows rows only", true},
 	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},

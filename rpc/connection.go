@@ -107,7 +107,7 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	c.stream = wire.NewStream(r, w, o)
 	c.subscriptions = subscriptions{ctx: c.ctx, stream: c.stream, sending: &c.sending, log: s.log, byRun: map[string]*follower{}}
 	c.doors = doors.New(doors.Options{
-		Context: c.ctx, Agents: s.o.Agents, Browsers: s.o.Browsers, Office: s.o.Office, Fleet: s.o.Fleet, Restricted: c.other,
+		Context: c.ctx, Agents: s.o.Agents, Browsers: s.o.Browsers, Messenger: s.o.Messenger, Fleet: s.o.Fleet, Restricted: c.other,
 		Notify: c.stream.Notify, Sending: &c.sending, Log: s.log,
 	})
 	standings := &s.standings

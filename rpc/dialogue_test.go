@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the server's lines of the dialo
 //	< text       a line from the server, in order
 //	# text       a comment
 //
-// The archive's comment can contain "transports: stdio", "token: TEXT", "agents: TEXT", "office:
+// The archive's comment can contain "transports: stdio", "token: TEXT", "agents: TEXT", "messenger:
 // TEXT" or "browsers: TEXT". The last three use the servers of [directory], [desk] and
 // [browsers]. Values that differ from run to run are written $DIR, $RUN1, $TIME and so on, and
 // so is the long list of methods. With -update, the test rewrites the server's lines.
@@ -55,8 +55,8 @@ func TestDialogues(t *testing.T) {
 				if setting(archive, "agents") != "" {
 					o.Agents = &directory{}
 				}
-				if setting(archive, "office") != "" {
-					o.Office = &desk{}
+				if setting(archive, "messenger") != "" {
+					o.Messenger = &desk{}
 				}
 				if setting(archive, "browsers") != "" {
 					o.Browsers = browsers{}

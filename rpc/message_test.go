@@ -90,7 +90,7 @@ func TestMessagesAreForTheOwner(t *testing.T) {
 			`{"jsonrpc":"2.0","id":3,"error":{"code":-32006,"message":"Unauthorised","data":{"hint":"only the owner of the server and admins can use messages"}}}`,
 		},
 	} {
-		s := newServer(t, rpc.Options{Office: &desk{}})
+		s := newServer(t, rpc.Options{Messenger: &desk{}})
 		who := rpc.Client{Authorised: true}
 		if !sees {
 			who.View = runner.View{User: "ann", Sees: func(string) bool { return false }}
@@ -112,7 +112,7 @@ func TestMessagesAreForTheOwner(t *testing.T) {
 // The owner can send a token that is not an admin's.
 func TestMessagesOfOwner(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, rpc.Options{Office: &desk{}})
+	s := newServer(t, rpc.Options{Messenger: &desk{}})
 	c, _ := pipeOf(t.Context(), t, s, rpc.Client{Authorised: true, View: runner.View{Sees: func(string) bool { return false }}})
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"message.clients"}` + "\n")
 	line, ok := c.line()
@@ -121,7 +121,7 @@ func TestMessagesOfOwner(t *testing.T) {
 }
 
 // A program that cannot reach a server has no messages.
-func TestNoOffice(t *testing.T) {
+func TestNoMessenger(t *testing.T) {
 	t.Parallel()
 	c := transports["tcp"](t, newServer(t, rpc.Options{}))
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"message.send","params":{"text":"hello"}}` + "\n")

@@ -55,8 +55,8 @@ type Options struct {
 	// Agents lists the agents of `waza serve`; nil means none.
 	Agents remote.Directory
 
-	// Office sends messages to the clients of the message router; nil means no router.
-	Office routing.Office
+	// Messenger sends messages to the clients of the message router; nil means no router.
+	Messenger routing.Messenger
 
 	// Fleet returns the state of the user's fleet; nil means no fleet.
 	Fleet survey.Viewer

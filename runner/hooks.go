@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waza/eval/files"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/plan"
 	"waza/runner/proc"
@@ -37,7 +37,7 @@ func (k *hooks) end() { k.programs.End() }
 
 // run runs the hooks in order, each within timeout. It stops at the first failed hook that
 // must not fail and returns its error. Failures of other hooks are logged.
-func (k *hooks) run(ctx context.Context, when string, list []scene.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) run(ctx context.Context, when string, list []surroundings.Hook, env []string, timeout time.Duration) error {
 	for _, h := range list {
 		err := k.runOne(ctx, when, h, env, timeout)
 		if err == nil {
@@ -51,7 +51,7 @@ func (k *hooks) run(ctx context.Context, when string, list []scene.Hook, env []s
 	return nil
 }
 
-func (k *hooks) runOne(ctx context.Context, when string, h scene.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) runOne(ctx context.Context, when string, h surroundings.Hook, env []string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
 	defer cancel()
 	dir := k.plan.Suite.Dir
@@ -90,7 +90,7 @@ func (k *hooks) runOne(ctx context.Context, when string, h scene.Hook, env []str
 
 // checkScripts returns an error if a script that a hook names changed since the run was planned:
 // an agent must not change the programs that waza starts for the suite.
-func (k *hooks) checkScripts(h scene.Hook) error {
+func (k *hooks) checkScripts(h surroundings.Hook) error {
 	for _, path := range k.plan.Suite.Mentioned(h.WorkingDirectory, h.Command) {
 		planned := k.plan.Files.Files[path]
 		if planned == "" || !executor.IsScript(path) {

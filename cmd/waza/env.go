@@ -71,12 +71,12 @@ func (e *env) runnerOptions() runner.Options {
 
 // hubsOf returns hubs that reach the clients of a server in another process.
 func hubsOf(c *link.Client) serving.Hubs {
-	return serving.Hubs{Agents: c, Browsers: c.Browsers(), Office: c.Office()}
+	return serving.Hubs{Agents: c, Browsers: c.Browsers(), Messenger: c.Messenger()}
 }
 
 // runnerOptionsWith returns the options common to all runners of the program.
 func (e *env) runnerOptionsWith(hubs serving.Hubs, log *slog.Logger) runner.Options {
-	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Office)), Fleet: fleets.Backend(e.fleetProgram(), log), Logger: log}
+	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)), Fleet: fleets.Backend(e.fleetProgram(), log), Logger: log}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

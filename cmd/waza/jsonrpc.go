@@ -100,7 +100,7 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
 	server := serverLink()
-	o.Agents, o.Browsers, o.Office, o.Fleet = server, server.Browsers(), server.Office(), fleets.NewViewer(e.fleetProgram())
+	o.Agents, o.Browsers, o.Messenger, o.Fleet = server, server.Browsers(), server.Messenger(), fleets.NewViewer(e.fleetProgram())
 	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(hubsOf(server), o.Logger)); err != nil {
 		return o, d, nil, err
 	}

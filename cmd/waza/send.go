@@ -8,8 +8,8 @@ import (
 )
 
 func sendCommand(e *env) *cli.Command {
-	return sending.Command(sending.Options{Stdin: e.stdin, Stdout: e.stdout, Connect: func() (routing.Office, func()) {
+	return sending.Command(sending.Options{Stdin: e.stdin, Stdout: e.stdout, Connect: func() (routing.Messenger, func()) {
 		client := serverLink()
-		return client.Office(), client.Close
+		return client.Messenger(), client.Close
 	}})
 }

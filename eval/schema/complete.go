@@ -11,7 +11,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 )
 
 // completeSchema adds what the Go types lack: shapes, the options of the vocabulary, keys without
@@ -34,7 +34,7 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 		defs["NamedMetric"] = &named
 		suiteTasks(defs["Suite"])
 	}
-	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &scene.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
+	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &surroundings.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
 		v.SetDefaults()
 		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}

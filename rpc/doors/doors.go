@@ -17,7 +17,7 @@ import (
 	"waza/runner/routing"
 )
 
-// Options configure a [Client]. All are required except Agents, Browsers, Office and Fleet.
+// Options configure a [Client]. All are required except Agents, Browsers, Messenger and Fleet.
 type Options struct {
 	// Context ends with the connection.
 	Context context.Context
@@ -25,8 +25,8 @@ type Options struct {
 	Agents remote.Directory
 	// Browsers lists the browser assistants and extensions of the server; nil means none.
 	Browsers browser.Directory
-	// Office sends messages to the clients of the message router; nil means no router.
-	Office routing.Office
+	// Messenger sends messages to the clients of the message router; nil means no router.
+	Messenger routing.Messenger
 	// Fleet returns the state of the user's fleet; nil means no fleet.
 	Fleet survey.Viewer
 	// Restricted hides messages, assistants, extensions and fleets from the client.

@@ -53,34 +53,34 @@ type clientChangedParams struct {
 	Client *routing.Connected `json:"client,omitempty" doc:"The new state of the client; absent without a server."`
 }
 
-// errNotOffice is the reply to users who cannot use messages.
-var errNotOffice = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
+// errNoMessages is the reply to users who cannot use messages.
+var errNoMessages = &wire.Error{Code: wire.CodeUnauthorised, Message: "Unauthorised",
 	Data: map[string]any{"hint": "only the owner of the server and admins can use messages"}}
 
-// office returns the sender of messages, or nil if the client has none. Messages belong to the
+// messenger returns the sender of messages, or nil if the client has none. Messages belong to the
 // owner, so users that are not admins see none and send none.
-func (c *Client) office() routing.Office {
+func (c *Client) messenger() routing.Messenger {
 	if c.o.Restricted {
 		return nil
 	}
-	return c.o.Office
+	return c.o.Messenger
 }
 
 func sendMessage(ctx context.Context, r *Request, p *messageSendParams) (*routing.Routed, error) {
-	office := r.office()
+	messenger := r.messenger()
 	switch {
 	case r.o.Restricted:
-		return nil, errNotOffice
-	case office == nil:
+		return nil, errNoMessages
+	case messenger == nil:
 		return nil, noServer(routing.ErrNoServer)
 	}
 	m := &routing.Message{Text: p.Text}
 	if p.Voice != nil {
 		m.InputMethod, m.Confidence = routing.Voice, p.Voice
 	}
-	send := office.Send
+	send := messenger.Send
 	if p.Wait != nil && !*p.Wait {
-		send = office.Post
+		send = messenger.Post
 	}
 	routed, err := send(ctx, m)
 	var invalid *routing.MessageError
@@ -101,26 +101,26 @@ func noServer(err error) error {
 }
 
 func listMessages(ctx context.Context, r *Request, p *messageListParams) (*messageList, error) {
-	office := r.office()
-	if office == nil {
+	messenger := r.messenger()
+	if messenger == nil {
 		return &messageList{Messages: []*routing.Routed{}}, nil
 	}
 	if p.Watch != nil {
 		r.messages.set(r.Client, *p.Watch, r.Replied(), r.sendMessages)
 	}
-	messages, server, err := listed(ctx, office.Messages)
+	messages, server, err := listed(ctx, messenger.Messages)
 	return &messageList{Server: server, Messages: messages}, err
 }
 
 func listClients(ctx context.Context, r *Request, p *messageClientsParams) (*messageClients, error) {
-	office := r.office()
-	if office == nil {
+	messenger := r.messenger()
+	if messenger == nil {
 		return &messageClients{Clients: []*routing.Connected{}}, nil
 	}
 	if p.Watch != nil {
 		r.clients.set(r.Client, *p.Watch, r.Replied(), r.sendClients)
 	}
-	clients, server, err := listed(ctx, office.Clients)
+	clients, server, err := listed(ctx, messenger.Clients)
 	return &messageClients{Server: server, Clients: clients}, err
 }
 
@@ -135,7 +135,7 @@ func listed[T any](ctx context.Context, read func(context.Context) ([]T, error))
 
 // sendMessages sends changes of messages until ctx ends or the client is gone.
 func (c *Client) sendMessages(ctx context.Context) {
-	c.sendOffice(ctx, "message.changed", func(change routing.Change) any {
+	c.sendChanges(ctx, "message.changed", func(change routing.Change) any {
 		if change.Message == nil {
 			return nil
 		}
@@ -145,7 +145,7 @@ func (c *Client) sendMessages(ctx context.Context) {
 
 // sendClients sends changes of the router's clients until ctx ends or the client is gone.
 func (c *Client) sendClients(ctx context.Context) {
-	c.sendOffice(ctx, "message.clientChanged", func(change routing.Change) any {
+	c.sendChanges(ctx, "message.clientChanged", func(change routing.Change) any {
 		if change.Client == nil {
 			return nil
 		}
@@ -153,9 +153,9 @@ func (c *Client) sendClients(ctx context.Context) {
 	}, &clientChangedParams{})
 }
 
-// sendOffice sends the changes for which params returns a value, and gone when the server has
+// sendChanges sends the changes for which params returns a value, and gone when the server has
 // stopped.
-func (c *Client) sendOffice(ctx context.Context, method string, params func(routing.Change) any, gone any) {
+func (c *Client) sendChanges(ctx context.Context, method string, params func(routing.Change) any, gone any) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	send := func(p any) {
@@ -164,7 +164,7 @@ func (c *Client) sendOffice(ctx context.Context, method string, params func(rout
 		}
 	}
 	for known := true; ctx.Err() == nil; {
-		err := c.o.Office.Watch(ctx, func(change routing.Change) {
+		err := c.o.Messenger.Watch(ctx, func(change routing.Change) {
 			known = true
 			if p := params(change); p != nil {
 				send(p)

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/mcptools"
@@ -26,7 +26,7 @@ const maxShown = 2000
 
 // Serve starts a server for each mock. All servers end with the context or when stop is called.
 // stop is never nil. Sockets are created below dir, see [mcptools.Options].
-func Serve(ctx context.Context, mocks []scene.MCPMock, dir string) (list []executor.Server, stop func(), err error) {
+func Serve(ctx context.Context, mocks []surroundings.MCPMock, dir string) (list []executor.Server, stop func(), err error) {
 	var stops []func()
 	stop = func() {
 		for _, end := range stops {
@@ -78,12 +78,12 @@ type tool struct {
 // response is one possible answer of a tool.
 type response struct {
 	match    map[string]any // decoded with [jsonschema.UnmarshalJSON]
-	patterns scene.Patterns
+	patterns surroundings.Patterns
 	fits     *jsonschema.Schema // nil if all arguments are valid
 	result   *mcp.CallToolResult
 }
 
-func newTool(server, name string, m scene.MockTool) (*tool, error) {
+func newTool(server, name string, m surroundings.MockTool) (*tool, error) {
 	schema := map[string]any{"type": "object"}
 	maps.Copy(schema, m.InputSchema)
 	t := &tool{server: server, name: name, schema: compact(schema)}
@@ -97,11 +97,11 @@ func newTool(server, name string, m scene.MockTool) (*tool, error) {
 	return t, nil
 }
 
-func newResponse(m *scene.MockResponse) (r response, err error) {
+func newResponse(m *surroundings.MockResponse) (r response, err error) {
 	if r.patterns, err = m.Patterns(); err != nil {
 		return r, err
 	}
-	if r.fits, err = scene.MockSchema(m.MatchSchema); err != nil {
+	if r.fits, err = surroundings.MockSchema(m.MatchSchema); err != nil {
 		return r, err
 	}
 	if r.match, err = object(compact(m.Match)); err != nil {

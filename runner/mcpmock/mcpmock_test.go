@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/mcptools"
 )
@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 
 // answer returns the answer of a tool with these responses to arguments. Errors have the prefix
 // "error: ".
-func answer(t *testing.T, args string, responses ...scene.MockResponse) string {
+func answer(t *testing.T, args string, responses ...surroundings.MockResponse) string {
 	t.Helper()
-	tool, err := newTool("server", "tool", scene.MockTool{Responses: responses})
+	tool, err := newTool("server", "tool", surroundings.MockTool{Responses: responses})
 	require.NoError(t, err)
 	r, err := tool.call(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool", Arguments: json.RawMessage(args)}})
 	require.NoError(t, err)
@@ -43,23 +43,23 @@ func said(r *mcp.CallToolResult) string {
 func TestMatch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		r    scene.MockResponse
+		r    surroundings.MockResponse
 		yes  []string
 		none []string
 	}{
-		"nothing": {scene.MockResponse{}, []string{``, `null`, `{}`, `{"a":1}`}, []string{`[1]`, `"x"`}},
+		"nothing": {surroundings.MockResponse{}, []string{``, `null`, `{}`, `{"a":1}`}, []string{`[1]`, `"x"`}},
 		"match": {
-			scene.MockResponse{Match: map[string]any{"a": 1, "b": map[string]any{"c": []any{"x", true, nil}}}},
+			surroundings.MockResponse{Match: map[string]any{"a": 1, "b": map[string]any{"c": []any{"x", true, nil}}}},
 			[]string{`{"b":{"c":["x",true,null]},"a":1.0,"more":2}`, `{"a":1e0,"b":{"c":["x",true,null]}}`},
 			[]string{`{"a":1}`, `{"a":"1","b":{"c":["x",true,null]}}`, `{"a":1,"b":{"c":["x",true]}}`, `{"a":1,"b":{"c":["x",true,null],"d":1}}`},
 		},
-		"match null":          {scene.MockResponse{Match: map[string]any{"a": nil}}, []string{`{"a":null}`}, []string{`{}`, `{"a":0}`}},
-		"match large numbers": {scene.MockResponse{Match: map[string]any{"a": 9007199254740993}}, []string{`{"a":9007199254740993}`}, []string{`{"a":9007199254740992}`}},
-		"regex by name":       {scene.MockResponse{MatchRegex: map[string]any{"a": "^x.z$", "n": "^4"}}, []string{`{"a":"xyz","n":42}`}, []string{`{"a":"xyz"}`, `{"a":"xyzz","n":4}`, `{"a":["xyz"],"n":4}`}},
-		"regex of all":        {scene.MockResponse{MatchRegex: `"a":"<x>","b"`}, []string{`{"b": 1, "a": "<x>"}`}, []string{`{"b":1}`}},
-		"schema":              {scene.MockResponse{MatchSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 3}}, "required": []any{"n"}}}, []string{`{"n":3}`}, []string{`{"n":2}`, `{}`}},
+		"match null":          {surroundings.MockResponse{Match: map[string]any{"a": nil}}, []string{`{"a":null}`}, []string{`{}`, `{"a":0}`}},
+		"match large numbers": {surroundings.MockResponse{Match: map[string]any{"a": 9007199254740993}}, []string{`{"a":9007199254740993}`}, []string{`{"a":9007199254740992}`}},
+		"regex by name":       {surroundings.MockResponse{MatchRegex: map[string]any{"a": "^x.z$", "n": "^4"}}, []string{`{"a":"xyz","n":42}`}, []string{`{"a":"xyz"}`, `{"a":"xyzz","n":4}`, `{"a":["xyz"],"n":4}`}},
+		"regex of all":        {surroundings.MockResponse{MatchRegex: `"a":"<x>","b"`}, []string{`{"b": 1, "a": "<x>"}`}, []string{`{"b":1}`}},
+		"schema":              {surroundings.MockResponse{MatchSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 3}}, "required": []any{"n"}}}, []string{`{"n":3}`}, []string{`{"n":2}`, `{}`}},
 		"all of them": {
-			scene.MockResponse{Match: map[string]any{"a": 1}, MatchRegex: map[string]any{"b": "x"}, MatchSchema: map[string]any{"maxProperties": 2}},
+			surroundings.MockResponse{Match: map[string]any{"a": 1}, MatchRegex: map[string]any{"b": "x"}, MatchSchema: map[string]any{"maxProperties": 2}},
 			[]string{`{"a":1,"b":"x"}`}, []string{`{"a":2,"b":"x"}`, `{"a":1,"b":"y"}`, `{"a":1,"b":"x","c":0}`},
 		},
 	} {
@@ -75,14 +75,14 @@ func TestMatch(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	one := scene.MockResponse{Match: map[string]any{"n": 1}, Return: map[string]any{"b": []any{1, "<&>"}, "a": nil}}
-	two := scene.MockResponse{Match: map[string]any{"n": 2}, Error: "two is too many"}
-	rest := scene.MockResponse{Return: "a text"}
+	one := surroundings.MockResponse{Match: map[string]any{"n": 1}, Return: map[string]any{"b": []any{1, "<&>"}, "a": nil}}
+	two := surroundings.MockResponse{Match: map[string]any{"n": 2}, Error: "two is too many"}
+	rest := surroundings.MockResponse{Return: "a text"}
 	require.Equal(t, `{"a":null,"b":[1,"<&>"]}`, answer(t, `{"n":1}`, one, two, rest))
 	require.Equal(t, "error: two is too many", answer(t, `{"n":2}`, one, two, rest))
 	require.Equal(t, "a text", answer(t, `{"n":3}`, one, two, rest))
 	require.Equal(t, "a text", answer(t, `{"n":1}`, rest, one))
-	require.Equal(t, "null", answer(t, `{}`, scene.MockResponse{}))
+	require.Equal(t, "null", answer(t, `{}`, surroundings.MockResponse{}))
 	require.Equal(t, `error: the mock of tool tool of MCP server server has no response for the arguments {"n":3}`, answer(t, `{"n": 3}`, one, two))
 	long := answer(t, `{"n":"`+strings.Repeat("x", 5000)+`"}`, one)
 	require.Less(t, len(long), maxShown+200)
@@ -91,10 +91,10 @@ func TestAnswers(t *testing.T) {
 // An agent sees the tools as the suite describes them. The servers end with stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	list, stop, err := Serve(t.Context(), []scene.MCPMock{{Name: "a", Tools: map[string]scene.MockTool{
-		"y": {Responses: []scene.MockResponse{{Return: "from y"}}},
+	list, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{
+		"y": {Responses: []surroundings.MockResponse{{Return: "from y"}}},
 		"x": {Description: "Does x.", InputSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"type": "number"}}}},
-	}}, {Name: "b", Tools: map[string]scene.MockTool{"z": {}}}}, t.TempDir())
+	}}, {Name: "b", Tools: map[string]surroundings.MockTool{"z": {}}}}, t.TempDir())
 	defer stop()
 	require.NoError(t, err)
 	require.Len(t, list, 2)
@@ -120,13 +120,13 @@ func TestServe(t *testing.T) {
 // A server that validation would reject is an error, not a panic.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
-	for _, m := range []scene.MockTool{
-		{Responses: []scene.MockResponse{{MatchRegex: "("}}},
-		{Responses: []scene.MockResponse{{MatchRegex: 1}}},
-		{Responses: []scene.MockResponse{{MatchSchema: map[string]any{"type": "nope"}}}},
+	for _, m := range []surroundings.MockTool{
+		{Responses: []surroundings.MockResponse{{MatchRegex: "("}}},
+		{Responses: []surroundings.MockResponse{{MatchRegex: 1}}},
+		{Responses: []surroundings.MockResponse{{MatchSchema: map[string]any{"type": "nope"}}}},
 		{InputSchema: map[string]any{"type": "string"}},
 	} {
-		_, stop, err := Serve(t.Context(), []scene.MCPMock{{Name: "a", Tools: map[string]scene.MockTool{"t": m}}}, t.TempDir())
+		_, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{"t": m}}}, t.TempDir())
 		stop()
 		require.ErrorContains(t, err, "server a, tool t")
 		require.True(t, executor.IsPermanent(err))

@@ -11,7 +11,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/files"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/runner/cache"
 	"waza/runner/grader/judge"
 	"waza/runner/record"
@@ -180,7 +180,7 @@ func (d *contents) instructions(list []eval.InstructionFile) (map[string]string,
 }
 
 // scripts returns the digests of the files that hooks name.
-func (d *contents) scripts(hooks []scene.Hook) ([]string, error) {
+func (d *contents) scripts(hooks []surroundings.Hook) ([]string, error) {
 	var sums []string
 	for _, h := range hooks {
 		more, err := d.list(d.plan.Suite.Mentioned(h.WorkingDirectory, h.Command))

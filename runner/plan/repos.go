@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"waza/eval"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/runner/checkout"
 	"waza/runner/record"
 )
@@ -12,7 +12,7 @@ import (
 // repoError reports that a repository of a task cannot be checked out into workspaces.
 type repoError struct {
 	task *eval.Task
-	repo *scene.Repo
+	repo *surroundings.Repo
 	err  error
 }
 

@@ -137,9 +137,9 @@ type Post interface {
 	Changed(r *Routed) error
 }
 
-// An Office sends messages to the clients of a server, in this process or another. It is safe
+// A Messenger sends messages to the clients of a server, in this process or another. It is safe
 // for concurrent use.
-type Office interface {
+type Messenger interface {
 	// Send routes a message and returns its state after all recipients have answered. It sets ID
 	// and Timestamp if they are empty. It returns a [*MessageError] for an invalid message, and
 	// an [*UnavailableError] if the server accepts no messages. If ctx ends before, Send returns
@@ -177,7 +177,7 @@ type UnavailableError struct{ Reason string }
 
 func (e *UnavailableError) Error() string { return e.Reason }
 
-// ErrNoServer means that the server of an [Office] is not running.
+// ErrNoServer means that the server of a [Messenger] is not running.
 var ErrNoServer = errors.New("no waza server is running")
 
 // Connected is a client that is connected to a server.

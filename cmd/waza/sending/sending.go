@@ -30,7 +30,7 @@ type Options struct {
 	Stdout *output.Stdout
 	// Connect reaches the router of the server. The command calls the returned function when it
 	// is done.
-	Connect func() (routing.Office, func())
+	Connect func() (routing.Messenger, func())
 }
 
 // Command returns waza send.
@@ -69,12 +69,12 @@ func (o Options) send(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	office, done := o.Connect()
+	messenger, done := o.Connect()
 	defer done()
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
 	if c.Bool("no-wait") {
-		r, err := office.Post(ctx, m)
+		r, err := messenger.Post(ctx, m)
 		switch {
 		case err != nil:
 			return failure(ctx, m, err)
@@ -86,11 +86,11 @@ func (o Options) send(c *cli.Context) error {
 	}
 	var r *routing.Routed
 	if c.Bool("json") {
-		if r, err = office.Send(ctx, m); err == nil {
+		if r, err = messenger.Send(ctx, m); err == nil {
 			err = o.Stdout.JSON(r)
 		}
 	} else {
-		r, err = o.follow(ctx, office, m)
+		r, err = o.follow(ctx, messenger, m)
 	}
 	switch {
 	case err != nil:
@@ -103,19 +103,19 @@ func (o Options) send(c *cli.Context) error {
 
 // follow sends a message and prints its delivery: each choice of receivers when it is made, and
 // their answers.
-func (o Options) follow(ctx context.Context, office routing.Office, m *routing.Message) (*routing.Routed, error) {
+func (o Options) follow(ctx context.Context, messenger routing.Messenger, m *routing.Message) (*routing.Routed, error) {
 	p := &printer{out: o.Stdout}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		// Without the changes, the printer prints everything at the end.
-		_ = office.Watch(watching, func(change routing.Change) {
+		_ = messenger.Watch(watching, func(change routing.Change) {
 			if change.Message != nil && change.Message.ID == m.ID {
 				p.print(change.Message, false)
 			}
 		})
 	})
-	r, err := office.Send(ctx, m)
+	r, err := messenger.Send(ctx, m)
 	stopWatching()
 	watch.Wait()
 	if err != nil {

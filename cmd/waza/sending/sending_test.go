@@ -33,15 +33,15 @@ func (l lines) next(t *testing.T) string {
 	}
 }
 
-// office is a router whose messages have the states that a test gives.
-type office struct {
-	routing.Office
+// fakeMessenger is a router whose messages have the states that a test gives.
+type fakeMessenger struct {
+	routing.Messenger
 	sent    chan *routing.Message
 	states  chan *routing.Routed
 	outcome chan *routing.Routed
 }
 
-func (o *office) Watch(ctx context.Context, changed func(routing.Change)) error {
+func (o *fakeMessenger) Watch(ctx context.Context, changed func(routing.Change)) error {
 	for {
 		select {
 		case r := <-o.states:
@@ -53,7 +53,7 @@ func (o *office) Watch(ctx context.Context, changed func(routing.Change)) error 
 	}
 }
 
-func (o *office) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
+func (o *fakeMessenger) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	o.sent <- m
 	select {
 	case r := <-o.outcome:
@@ -66,10 +66,10 @@ func (o *office) Send(ctx context.Context, m *routing.Message) (*routing.Routed,
 // A choice is printed when it is made, and its answers when they are complete.
 func TestSendPrintsChoices(t *testing.T) {
 	t.Parallel()
-	router := &office{sent: make(chan *routing.Message), states: make(chan *routing.Routed), outcome: make(chan *routing.Routed)}
+	router := &fakeMessenger{sent: make(chan *routing.Message), states: make(chan *routing.Routed), outcome: make(chan *routing.Routed)}
 	printed := make(lines, 10)
 	app := &cli.App{Commands: []*cli.Command{sending.Command(sending.Options{
-		Stdout: output.New(printed), Connect: func() (routing.Office, func()) { return router, func() {} },
+		Stdout: output.New(printed), Connect: func() (routing.Messenger, func()) { return router, func() {} },
 	})}}
 	ended := make(chan error, 1)
 	go func() { ended <- app.RunContext(t.Context(), []string{"waza", "send", "notebok: a list"}) }()

@@ -82,7 +82,7 @@ func converse(t *testing.T, s *Server, lines []string) {
 		case "$":
 			message, ok := strings.CutPrefix(text, "waza send ")
 			require.True(t, ok, line)
-			_, err := s.router.Office().Post(ctx, &routing.Message{Text: strings.Trim(message, `"`)})
+			_, err := s.router.Messenger().Post(ctx, &routing.Message{Text: strings.Trim(message, `"`)})
 			require.NoError(t, err)
 		default:
 			t.Fatalf("unknown step %s", line)

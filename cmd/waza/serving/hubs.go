@@ -8,9 +8,9 @@ import (
 
 // Hubs connect executors to the clients of the doors.
 type Hubs struct {
-	Agents   remote.Hub
-	Browsers browser.Hub
-	Office   router.Sender
+	Agents    remote.Hub
+	Browsers  browser.Hub
+	Messenger router.Sender
 }
 
 // browsers returns the extensions of the browser door, for the runs of this and other processes.

@@ -26,7 +26,7 @@ import (
 	"waza/rpc/gateway/jobs/dashboard"
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/link"
-	"waza/rpc/gateway/owned"
+	"waza/rpc/gateway/queue"
 	"waza/rpc/gateway/router"
 	"waza/rpc/gateway/router/desktop"
 	"waza/rpc/gateway/store"
@@ -90,7 +90,7 @@ type Server struct {
 	o         Options
 	link      *link.Server
 	store     *store.Store
-	owned     *owned.Runs
+	runs      *queue.Runs
 	token     string // of /rpc; empty when the jobs door is off
 	models    *Models
 	browser   *browser.Server
@@ -146,7 +146,7 @@ func (s *Server) open(protocols []opener) (err error) {
 	if s.store, err = store.Open(s.o.StateDir); err != nil {
 		return err
 	}
-	if s.owned, err = owned.Open(context.Background(), store.RunsOf(s.store), s.o.Config.Jobs.MaxJobs, s.o.Log); err != nil {
+	if s.runs, err = queue.Open(context.Background(), store.RunsOf(s.store), s.o.Config.Jobs.MaxJobs, s.o.Log); err != nil {
 		return err
 	}
 	s.models = NewModels(s.o.Config.Model)
@@ -240,7 +240,7 @@ func (s *Server) openRouter() (protocol, error) {
 	if s.router, err = router.New(*c, o); err != nil {
 		return nil, err
 	}
-	s.link.OfferOffice(s.router.Office())
+	s.link.OfferMessenger(s.router.Messenger())
 	return s.router, nil
 }
 
@@ -273,11 +273,11 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office()}, s.owned, s.o.Log); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger()}, s.runs, s.o.Log); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
-	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Office: s.router.Office(), Fleet: s.o.Fleet})
+	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger(), Fleet: s.o.Fleet})
 	return s.agents, err
 }
 
@@ -289,7 +289,7 @@ func (s *Server) openJobs() (protocol, error) {
 		if o.Tokens, err = token.New(context.Background(), s.store); err != nil {
 			return nil, err
 		}
-		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.owned.Queued, Log: s.o.Log})
+		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.runs.Queued, Log: s.o.Log})
 		s.alerts.SendTo(s.board)
 		o.Board = s.board
 		s.pages = dashboard.New(dashboard.Options{Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log})
@@ -305,7 +305,7 @@ func (s *Server) openJobs() (protocol, error) {
 // userOf returns the user of a run's job. The runs of this user's other waza processes belong to
 // the owner.
 func (s *Server) userOf(_ context.Context, runID string) (string, error) {
-	return cmp.Or(s.owned.UserOf(runID), token.Owner), nil
+	return cmp.Or(s.runs.UserOf(runID), token.Owner), nil
 }
 
 // client returns a client of /rpc that sees the runs of a user who presented a token. If who is
@@ -319,7 +319,7 @@ func (s *Server) client(who *token.Claims) rpc.Client {
 		c.View.User = who.Subject
 	}
 	if !who.IsAdmin() {
-		c.View.Sees = func(runID string) bool { return s.owned.UserOf(runID) == c.View.User }
+		c.View.Sees = func(runID string) bool { return s.runs.UserOf(runID) == c.View.User }
 	}
 	return c
 }
@@ -356,7 +356,7 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 	// close disconnects the clients, in its order.
 	served := context.WithoutCancel(ctx)
 	serve(func() error {
-		err := s.owned.Resume(ctx, s.runner)
+		err := s.runs.Resume(ctx, s.runner)
 		if err != nil && ctx.Err() == nil && !s.closing.Load() {
 			s.o.Log.Error("cannot resume runs of an earlier server", "error", err)
 		}

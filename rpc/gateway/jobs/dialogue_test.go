@@ -20,7 +20,7 @@ import (
 	"waza/rpc/gateway/jobs"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
-	"waza/rpc/gateway/owned"
+	"waza/rpc/gateway/queue"
 	"waza/rpc/gateway/store"
 	"waza/runner"
 	"waza/runner/executor"
@@ -57,7 +57,7 @@ type dialogue struct {
 	store  *store.Store
 	tokens *token.Issuer
 	own    *runner.Runner // runs in the server
-	runs   *owned.Runs
+	runs   *queue.Runs
 	other  *runner.Runner // runs in another process
 	stop   func()
 
@@ -169,7 +169,7 @@ func (d *dialogue) start() *door.Door {
 	require.NoError(d.T, err)
 	alerts := board.NewAlerts(d.Log.Handler())
 	log := slog.New(alerts)
-	d.runs, err = owned.Open(context.Background(), store.RunsOf(d.store), d.config.MaxJobs, log)
+	d.runs, err = queue.Open(context.Background(), store.RunsOf(d.store), d.config.MaxJobs, log)
 	require.NoError(d.T, err)
 	d.own = runnertest.GatedRunner(d.T, d.Dir, d.agent, d.runs)
 	b := board.New(board.Options{Runner: d.own, Log: log, Queued: d.runs.Queued, UserOf: func(_ context.Context, run string) (string, error) {

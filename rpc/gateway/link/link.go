@@ -1,6 +1,6 @@
 // Package link connects the waza processes of one user to the server of their state directory.
 // The server calls [Listen] and then [Server.Serve]. All other processes call [NewClient]. A
-// client implements [remote.Hub] and has [Client.Browsers] and [Client.Office].
+// client implements [remote.Hub] and has [Client.Browsers] and [Client.Messenger].
 //
 // Both ends speak JSON-RPC 2.0, one message per line, over a unix socket that only this user can
 // open:
@@ -17,7 +17,7 @@
 //	browser.extensions, browser.assistants     the directory of browsers
 //	message.send {key, text}    → the message, when all its clients have answered
 //	message.post {text}         → the message, at once
-//	message.list, message.clients, message.watch {key}  the office; watch sends message.change {key, change} notifications
+//	message.list, message.clients, message.watch {key}  the messenger; watch sends message.change {key, change} notifications
 //
 // A key is the client's name for a room or a watch, unique on its connection. When a connection
 // ends, all its rooms are released.

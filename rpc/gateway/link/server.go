@@ -33,7 +33,7 @@ type Server struct {
 	closed      bool
 	dashboard   func() (url string, err error) // nil without a dashboard
 	browsers    browser.Hub
-	office      routing.Office // nil without a router
+	messenger   routing.Messenger // nil without a router
 	connections map[*peer]struct{}
 	sessions    sync.WaitGroup
 }
@@ -61,11 +61,11 @@ func (s *Server) OfferDashboard(open func() (url string, err error)) {
 	s.dashboard = open
 }
 
-// OfferOffice lets other processes send messages. Call it before [Server.Serve].
-func (s *Server) OfferOffice(office routing.Office) {
+// OfferMessenger lets other processes send messages. Call it before [Server.Serve].
+func (s *Server) OfferMessenger(messenger routing.Messenger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.office = office
+	s.messenger = messenger
 }
 
 // serveConn serves a connection until it ends.
@@ -76,7 +76,7 @@ func (s *Server) serveConn(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
 		conn.Close()
 		return
 	}
-	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, office: s.office, ready: make(chan struct{})}
+	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, messenger: s.messenger, ready: make(chan struct{})}
 	c.keys.Most = maxRequests
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	s.connections[c] = struct{}{}
@@ -114,8 +114,8 @@ type peer struct {
 	log       *slog.Logger
 	dashboard func() (url string, err error) // nil without a dashboard
 	browsers  browser.Hub
-	office    routing.Office // nil without a router
-	ready     chan struct{}  // closed when conn is set
+	messenger routing.Messenger // nil without a router
+	ready     chan struct{}     // closed when conn is set
 	conn      *jsonrpc2.Conn
 	ctx       context.Context // ends with the connection
 	cancel    context.CancelCauseFunc

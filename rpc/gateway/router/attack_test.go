@@ -90,7 +90,7 @@ func (o *opened) exchange(ws *websocket.Conn, name string) {
 	o.Helper()
 	done := make(chan error, 1)
 	go func() {
-		r, err := o.Office().Send(o.Context(), &routing.Message{Text: name + ": hello"})
+		r, err := o.Messenger().Send(o.Context(), &routing.Message{Text: name + ": hello"})
 		if err == nil && r.Status != routing.Taken {
 			err = errors.New(r.Status + ": " + r.Reason)
 		}
@@ -187,12 +187,12 @@ func TestAttackSlowReader(t *testing.T) {
 	outcome := make(chan *routing.Routed, 500)
 	go func() {
 		for range cap(outcome) { // more than the queue and the system's buffers can hold
-			r, err := o.Office().Post(t.Context(), &routing.Message{Text: text})
+			r, err := o.Messenger().Post(t.Context(), &routing.Message{Text: text})
 			if err != nil {
 				return
 			}
 			go func() {
-				r, err := o.Office().Send(t.Context(), &routing.Message{ID: r.ID, Text: text})
+				r, err := o.Messenger().Send(t.Context(), &routing.Message{ID: r.ID, Text: text})
 				if err == nil {
 					outcome <- r
 				}
@@ -213,9 +213,9 @@ func TestAttackMessages(t *testing.T) {
 	o := open(t, router.Defaults(), router.Options{})
 	o.register("slow")
 	for range 1000 {
-		_, err := o.Office().Post(t.Context(), &routing.Message{Text: "slow: hello"})
+		_, err := o.Messenger().Post(t.Context(), &routing.Message{Text: "slow: hello"})
 		require.NoError(t, err)
 	}
-	_, err := o.Office().Post(t.Context(), &routing.Message{Text: "slow: hello"})
+	_, err := o.Messenger().Post(t.Context(), &routing.Message{Text: "slow: hello"})
 	require.ErrorContains(t, err, "too many messages: 1000 are being delivered; try again later")
 }

@@ -52,7 +52,7 @@ func BenchmarkMessage(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		r, err := s.Office().Send(b.Context(), &routing.Message{Text: fmt.Sprintf("client-%d: hello", i%100)})
+		r, err := s.Messenger().Send(b.Context(), &routing.Message{Text: fmt.Sprintf("client-%d: hello", i%100)})
 		require.NoError(b, err)
 		require.Equal(b, routing.Taken, r.Status)
 	}

@@ -40,7 +40,7 @@ func (s *connection) run(ctx context.Context) error {
 	}
 	defer func() {
 		if s.client != nil {
-			s.server.office.leave(s.client)
+			s.server.registry.leave(s.client)
 			s.conn.Log().Info("client left")
 		}
 	}()
@@ -87,7 +87,7 @@ func (s *connection) register(m incoming) *fault {
 		return f
 	}
 	c := &client{Client: *who, id: uuid.NewString(), conn: s.conn, since: time.Now().UTC()}
-	switch s.server.office.enter(c, func() bool { return s.conn.Identify(c.Name) }) {
+	switch s.server.registry.enter(c, func() bool { return s.conn.Identify(c.Name) }) {
 	case entered:
 		s.client = c
 		s.conn.Log().Info("client registered", "version", c.Version)
@@ -99,7 +99,7 @@ func (s *connection) register(m incoming) *fault {
 
 func (s *connection) takeResponse(m incoming) {
 	id, answer, ok := response(m.payload, s.client.Name)
-	if !ok || !s.server.office.answer(id, s.client.Name, answer) {
+	if !ok || !s.server.registry.answer(id, s.client.Name, answer) {
 		s.conn.Log().Debug("response ignored")
 	}
 }
@@ -110,7 +110,7 @@ type client struct {
 	id    string
 	conn  conn
 	since time.Time
-	taken int64 // guarded by office.mu
+	taken int64 // guarded by registry.mu
 }
 
 // conn sends messages; [door.Conn] implements it.

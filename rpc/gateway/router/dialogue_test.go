@@ -183,7 +183,7 @@ func (d *dialogue) gone(rest string) {
 
 func (d *dialogue) left(name string) {
 	d.Until("client disconnected", func() bool {
-		list, err := d.server.Office().Clients(context.Background())
+		list, err := d.server.Messenger().Clients(context.Background())
 		require.NoError(d.T, err)
 		for _, c := range list {
 			if c.Name == name {
@@ -218,9 +218,9 @@ func (d *dialogue) send(rest string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sending{cancel, make(chan any, 1)}
 	d.sent[label] = s
-	office := d.server.Office()
+	messages := d.server.Messenger()
 	d.all.Go(func() {
-		r, err := office.Send(ctx, m)
+		r, err := messages.Send(ctx, m)
 		if err != nil {
 			s.outcome <- err
 			return
@@ -254,7 +254,7 @@ func (d *dialogue) forget(label string) {
 }
 
 func (d *dialogue) routed() []*routing.Routed {
-	list, err := d.server.Office().Messages(context.Background())
+	list, err := d.server.Messenger().Messages(context.Background())
 	require.NoError(d.T, err)
 	return list
 }
@@ -304,7 +304,7 @@ func (d *dialogue) state(rest string) {
 }
 
 func (d *dialogue) clients(rest string) {
-	list, err := d.server.Office().Clients(context.Background())
+	list, err := d.server.Messenger().Clients(context.Background())
 	require.NoError(d.T, err)
 	d.Compare(rest, list)
 }

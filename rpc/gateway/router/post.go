@@ -56,8 +56,8 @@ func invalid(format string, args ...any) error {
 	return &routing.MessageError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// post delivers the messages of an office to clients. It implements [routing.Post].
-type post struct{ *office }
+// post delivers the messages of the registry to clients. It implements [routing.Post].
+type post struct{ *registry }
 
 // Clients implements [routing.Post].
 func (p post) Clients() []routing.Client {
@@ -141,7 +141,7 @@ func (p post) save(ctx context.Context, r *routing.Routed) error {
 
 // resume resumes the messages in the store, oldest first. Finished messages can still get
 // answers.
-func (o *office) resume() error {
+func (o *registry) resume() error {
 	list, err := o.store.List(o.ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Package router is the door of the message router: clients connect by WebSocket, describe the
 // messages they accept, and get matching messages. Start with [New], run [Server.Door], and pass
-// [Server.Office] to senders of messages.
+// [Server.Messenger] to senders of messages.
 //
 // Each connection runs in the reading goroutine of the door. A message is a
 // [routing.Flight] with its own goroutine until all its clients have answered. Each state of a
@@ -106,9 +106,9 @@ type Options struct {
 
 // Server serves the clients that are connected to one door, and their messages.
 type Server struct {
-	config Config
-	door   *door.Door
-	office *office
+	config   Config
+	door     *door.Door
+	registry *registry
 }
 
 // New returns a server, which opens nothing yet, and resumes the messages that an earlier server
@@ -127,12 +127,12 @@ func New(c Config, o Options) (*Server, error) {
 		ShutdownReason:    "Server shutting down",
 		UnidentifiedBytes: c.MaxMessageBytes,
 		CutSilent:         true,
-		Closing:           func(context.Context) { s.office.stop() },
+		Closing:           func(context.Context) { s.registry.stop() },
 	}, http.HandlerFunc(s.handle))
 	if err != nil {
 		return nil, err
 	}
-	s.office, err = newOffice(&c, &o, log.With("door", "router"))
+	s.registry, err = newRegistry(&c, &o, log.With("door", "router"))
 	if err != nil {
 		return nil, fmt.Errorf("router: %w", err)
 	}
@@ -142,12 +142,12 @@ func New(c Config, o Options) (*Server, error) {
 // Door returns the door that clients connect to.
 func (s *Server) Door() *door.Door { return s.door }
 
-// Office returns the office that sends messages to the clients.
-func (s *Server) Office() routing.Office { return s.office }
+// Messenger returns the registry that sends messages to the clients.
+func (s *Server) Messenger() routing.Messenger { return s.registry }
 
 // Close stops the active messages, which the next server continues. Shut down the door before,
 // and keep the store open until Close returns.
-func (s *Server) Close() { s.office.close() }
+func (s *Server) Close() { s.registry.close() }
 
 // handle serves any path. Only clients on this machine can connect, on any address, because a
 // registered client reads messages of the user.

@@ -20,17 +20,17 @@ var errSlow = errors.New("changes of messages are not read fast enough")
 // subject is a message or a client that watchers see. One of its fields is set.
 type subject struct{ message, client string }
 
-func (o *office) newBoard() lease.Board[subject, routing.Change] {
+func (o *registry) newBoard() lease.Board[subject, routing.Change] {
 	return lease.Board[subject, routing.Change]{Mu: &o.mu, All: o.subjectsLocked, State: o.stateLocked, Most: mostPending, Slow: errSlow}
 }
 
-// Watch implements [routing.Office].
-func (o *office) Watch(ctx context.Context, changed func(routing.Change)) error {
+// Watch implements [routing.Messenger].
+func (o *registry) Watch(ctx context.Context, changed func(routing.Change)) error {
 	return o.board.Watch(ctx, changed)
 }
 
 // subjectsLocked returns the clients by name, and then the messages, oldest first.
-func (o *office) subjectsLocked() (all []subject) {
+func (o *registry) subjectsLocked() (all []subject) {
 	for _, name := range slices.Sorted(maps.Keys(o.clients)) {
 		all = append(all, subject{client: o.clients[name].Name})
 	}
@@ -41,7 +41,7 @@ func (o *office) subjectsLocked() (all []subject) {
 }
 
 // stateLocked returns the current state of a subject; false for a message that was removed.
-func (o *office) stateLocked(s subject) (routing.Change, bool) {
+func (o *registry) stateLocked(s subject) (routing.Change, bool) {
 	if s.message != "" {
 		e := o.messages[s.message]
 		if e == nil {

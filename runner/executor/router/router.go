@@ -20,15 +20,15 @@ import (
 )
 
 // Sender sends messages to the clients that are connected to a server. It is safe for concurrent
-// use. [routing.Office] implements it.
+// use. [routing.Messenger] implements it.
 type Sender interface {
-	// Send is like Send of [routing.Office].
+	// Send is like Send of [routing.Messenger].
 	Send(ctx context.Context, m *routing.Message) (*routing.Routed, error)
 }
 
-// New returns the router. office sends its live messages. With a nil office, the kind can check
+// New returns the router. live sends its live messages. If it is nil, the kind can check
 // suites with live messages but not be opened for them.
-func New(office Sender) executor.Kind {
+func New(live Sender) executor.Kind {
 	return executor.Kind{
 		Kind: eval.Kind{
 			Name:    "router",
@@ -41,7 +41,7 @@ func New(office Sender) executor.Kind {
 			o, ok := s.Options.(*Options)
 			return executor.Capabilities{Skills: true, Clients: true, Metered: ok && o.asks(s.Model)}
 		},
-		Open:      func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, s, office) },
+		Open:      func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, s, live) },
 		Preflight: preflight,
 		Needs: func(s executor.Settings) []record.Need {
 			o, ok := s.Options.(*Options)
@@ -75,7 +75,7 @@ type router struct {
 	options *Options
 	answers map[string][]matcher // by client name
 	chooser routing.Chooser
-	office  Sender         // nil unless messages are live
+	live    Sender         // nil unless messages are live
 	pool    *provider.Pool // nil unless a model chooses
 	ownPool bool
 }
@@ -87,13 +87,13 @@ type matcher struct {
 }
 
 // open reads the key of the model, so that a run without a key stops before its first trial.
-func open(ctx context.Context, s executor.Settings, office Sender) (executor.Executor, error) {
+func open(ctx context.Context, s executor.Settings, live Sender) (executor.Executor, error) {
 	r := &router{options: s.Options.(*Options), answers: map[string][]matcher{}, chooser: routing.Words{}}
 	if r.options.Router.Live {
-		if office == nil {
+		if live == nil {
 			return nil, executor.Permanent(errors.New("this program has no connection to a waza server, so it cannot reach connected clients"))
 		}
-		r.office = office
+		r.live = live
 	}
 	for i := range r.options.Router.Clients {
 		c := &r.options.Router.Clients[i]
@@ -153,8 +153,8 @@ func (r *router) Execute(ctx context.Context, t *executor.Trial) (executor.Outco
 
 // route routes a message to the clients. The result can be nil if the error is set.
 func (r *router) route(ctx context.Context, chooser routing.Chooser, clients []routing.Client, m routing.Message) (*routing.Routed, error) {
-	if r.office != nil {
-		routed, err := r.office.Send(ctx, &m)
+	if r.live != nil {
+		routed, err := r.live.Send(ctx, &m)
 		if errors.Is(err, routing.ErrNoServer) {
 			err = fmt.Errorf("%w; start one with waza serve", err)
 		}

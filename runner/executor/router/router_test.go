@@ -405,13 +405,13 @@ func TestResumed(t *testing.T) {
 	require.Equal(t, 4, events[0].KeptTrials)
 }
 
-// office sends messages to a client that accepts only notes.
-type office struct {
+// sender sends messages to a client that accepts only notes.
+type sender struct {
 	sent []*routing.Message
 	err  error
 }
 
-func (o *office) Send(_ context.Context, m *routing.Message) (*routing.Routed, error) {
+func (o *sender) Send(_ context.Context, m *routing.Message) (*routing.Routed, error) {
 	o.sent = append(o.sent, m)
 	if o.err != nil {
 		return nil, o.err
@@ -444,7 +444,7 @@ tasks:
 		<-live.Done()
 		return runnertest.ResultOf(t, live)
 	}
-	o := &office{}
+	o := &sender{}
 	res := do(o)
 	require.Len(t, o.sent, 3)
 	require.Equal(t, routing.Voice, o.sent[0].InputMethod)
@@ -455,7 +455,7 @@ tasks:
 	require.Equal(t, "Nobody took the message: all clients that got it rejected it.\nThe model chose Notebook: it fits\nNotebook rejected it: no note", res.Tasks[1].Trials[0].Output)
 	require.Nil(t, trial.Usage, "the server pays")
 
-	res = do(&office{err: routing.ErrNoServer})
+	res = do(&sender{err: routing.ErrNoServer})
 	trial = res.Tasks[0].Trials[0]
 	require.Equal(t, record.Errored, trial.Verdict)
 	require.Equal(t, "no waza server is running; start one with waza serve", trial.Error)

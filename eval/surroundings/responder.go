@@ -1,4 +1,4 @@
-package scene
+package surroundings
 
 // A Responder is a model that simulates the agent's user. After each answer of the agent it
 // replies, ends the conversation or gives up.

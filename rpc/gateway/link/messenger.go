@@ -22,42 +22,42 @@ const (
 	methodChange        = "message.change"
 )
 
-// errNoOffice is the error of servers without a router.
-var errNoOffice = &routing.UnavailableError{Reason: "the server has no message router"}
+// errNoMessenger is the error of servers without a router.
+var errNoMessenger = &routing.UnavailableError{Reason: "the server has no message router"}
 
 // ask answers a request about messages.
 func (c *peer) ask(ctx context.Context, method string, m *message) (any, error) {
 	switch {
-	case c.office == nil:
-		return nil, errNoOffice
+	case c.messenger == nil:
+		return nil, errNoMessenger
 	case (method == methodSend || method == methodPost) && m.Text == nil:
 		return nil, errors.New(method + ": a message is required")
 	}
 	switch method {
 	case methodSend:
-		return c.office.Send(ctx, m.Text)
+		return c.messenger.Send(ctx, m.Text)
 	case methodPost:
-		return c.office.Post(ctx, m.Text)
+		return c.messenger.Post(ctx, m.Text)
 	case methodMessages:
-		return c.office.Messages(ctx)
+		return c.messenger.Messages(ctx)
 	case methodClients:
-		return c.office.Clients(ctx)
+		return c.messenger.Clients(ctx)
 	}
-	return nil, c.office.Watch(ctx, func(change routing.Change) { c.notify(methodChange, message{Key: m.Key, Change: &change}) })
+	return nil, c.messenger.Watch(ctx, func(change routing.Change) { c.notify(methodChange, message{Key: m.Key, Change: &change}) })
 }
 
-// Office returns an office for the clients of the server's router. Without a server, its errors
+// Messenger returns a messenger for the clients of the server's router. Without a server, its errors
 // are [routing.ErrNoServer].
-func (c *Client) Office() routing.Office { return office{c} }
+func (c *Client) Messenger() routing.Messenger { return messenger{c} }
 
-type office struct{ client *Client }
+type messenger struct{ client *Client }
 
 // again is how long a sender that has lost the server waits for the next one.
 const again = 15 * time.Second
 
-// Send implements [routing.Office]. When the server ends meanwhile, the next one continues with
+// Send implements [routing.Messenger]. When the server ends meanwhile, the next one continues with
 // the message, which it recognizes by the id.
-func (o office) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
+func (o messenger) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	sent := identified(m)
 	conn, err := o.client.connect(ctx)
 	if err != nil {
@@ -76,33 +76,33 @@ func (o office) Send(ctx context.Context, m *routing.Message) (*routing.Routed, 
 }
 
 // next connects to the next server.
-func (o office) next(ctx context.Context) (*connection, error) {
+func (o messenger) next(ctx context.Context) (*connection, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, again, remote.ErrNoServer)
 	defer cancel()
 	_ = pause.For(waiting, redial/10) // the ending server may still listen
 	return o.client.await(waiting)
 }
 
-// Post implements [routing.Office].
-func (o office) Post(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
+// Post implements [routing.Messenger].
+func (o messenger) Post(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	r := new(routing.Routed)
 	return r, o.ask(ctx, methodPost, &message{Text: identified(m)}, r)
 }
 
-// Clients implements [routing.Office].
-func (o office) Clients(ctx context.Context) ([]*routing.Connected, error) {
+// Clients implements [routing.Messenger].
+func (o messenger) Clients(ctx context.Context) ([]*routing.Connected, error) {
 	list := []*routing.Connected{}
 	return list, o.ask(ctx, methodClients, &message{}, &list)
 }
 
-// Messages implements [routing.Office].
-func (o office) Messages(ctx context.Context) ([]*routing.Routed, error) {
+// Messages implements [routing.Messenger].
+func (o messenger) Messages(ctx context.Context) ([]*routing.Routed, error) {
 	list := []*routing.Routed{}
 	return list, o.ask(ctx, methodMessages, &message{}, &list)
 }
 
-// Watch implements [routing.Office].
-func (o office) Watch(ctx context.Context, changed func(routing.Change)) error {
+// Watch implements [routing.Messenger].
+func (o messenger) Watch(ctx context.Context, changed func(routing.Change)) error {
 	return noServer(ctx, o.client.watch(ctx, methodWatchMessages, func(m *message) {
 		if m.Change != nil {
 			changed(*m.Change)
@@ -110,11 +110,11 @@ func (o office) Watch(ctx context.Context, changed func(routing.Change)) error {
 	}))
 }
 
-func (o office) ask(ctx context.Context, method string, m *message, result any) error {
+func (o messenger) ask(ctx context.Context, method string, m *message, result any) error {
 	return noServer(ctx, o.client.ask(ctx, method, m, result))
 }
 
-// noServer converts the error of a missing server to that of an office.
+// noServer converts the error of a missing server to that of a messenger.
 func noServer(ctx context.Context, err error) error {
 	if errors.Is(err, remote.ErrNoServer) && ctx.Err() == nil {
 		return routing.ErrNoServer

@@ -7,24 +7,24 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/files"
-	"waza/eval/scene"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 )
 
-// sceneCheck checks what surrounds a task's agent besides files: repositories, a simulated user,
+// surroundingsCheck checks what surrounds a task's agent besides files: repositories, a simulated user,
 // checkpoints and instructions.
-type sceneCheck struct{ *taskCheck }
+type surroundingsCheck struct{ *taskCheck }
 
 // check checks the agent's surroundings except files.
-func (c sceneCheck) check() {
+func (c surroundingsCheck) check() {
 	in := &c.task.Inputs
-	scene.CheckRepos(in.Repos, func(source string) (string, bool) { return c.loader.repository(source) }, c.reportBelow("repos"))
+	surroundings.CheckRepos(in.Repos, func(source string) (string, bool) { return c.loader.repository(source) }, c.reportBelow("repos"))
 	for i := range in.Repos {
 		if at := decode.Follow(decode.Place(c.node, c.inputPath("repos", i, "source")...)); at != nil {
 			in.Repos[i].Line, in.Repos[i].Column = at.Line, at.Column
 		}
 	}
-	if dir, ok := scene.Folder(in.Workdir); !ok {
+	if dir, ok := surroundings.Folder(in.Workdir); !ok {
 		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("workdir"), "workdir must be a relative path inside the workspace, got %q", text.Clip(in.Workdir, 80))
 	} else if in.Workdir = dir; dir == "." {
 		in.Workdir = ""
@@ -53,7 +53,7 @@ const maxCheckpoints = 100
 
 // checkCheckpoints checks the checkpoints of a task and loads their graders. These never replace
 // a grader of the suite, even if they have the same name.
-func (c sceneCheck) checkCheckpoints() {
+func (c surroundingsCheck) checkCheckpoints() {
 	t := c.task
 	if n := len(t.Inputs.Checkpoints); n > maxCheckpoints {
 		c.reportf(decode.Error, decode.CodeTooLarge, c.inputPath("checkpoints"), "checkpoints has %d entries; the limit is %d", n, maxCheckpoints)
@@ -73,7 +73,7 @@ func (c sceneCheck) checkCheckpoints() {
 }
 
 // checkInstructions finds the task's own instruction files.
-func (c sceneCheck) checkInstructions() {
+func (c surroundingsCheck) checkInstructions() {
 	t, l := c.task, c.loader
 	t.Instructions = l.skills.agent.instructions()
 	for i, f := range t.InstructionFiles {
@@ -98,7 +98,7 @@ func (c sceneCheck) checkInstructions() {
 }
 
 // reportBelow returns a function that reports findings below a key of the inputs.
-func (c sceneCheck) reportBelow(key string) scene.Reporter {
+func (c surroundingsCheck) reportBelow(key string) surroundings.Reporter {
 	return func(at decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
 		c.reportf(severity, code, c.inputPath(append([]any{key}, at...)...), format, args...)
 	}
@@ -118,11 +118,11 @@ func (l *loader) repository(source string) (dir string, ok bool) {
 }
 
 // loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
-func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []scene.MCPMock) []scene.MCPMock {
+func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []surroundings.MCPMock) []surroundings.MCPMock {
 	if without, takers := l.withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
 		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect, "mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
 	}
 	read := func(path string) ([]byte, error) { return l.readFile(path, maxYAMLBytes) }
-	return scene.Reading{Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn, Findings: &l.Findings}.
+	return surroundings.Reading{Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn, Findings: &l.Findings}.
 		Mocks(mocks, src, decode.Place(node, "mcp_mocks"))
 }

@@ -25,12 +25,12 @@ var errClosing = &routing.UnavailableError{Reason: "the server is shutting down"
 // errOff is the error of messages while the door is off.
 var errOff = &routing.UnavailableError{Reason: "the router door is off; start waza serve without --router off"}
 
-// office holds the registered clients and the messages. It implements [routing.Office]; its
+// registry holds the registered clients and the messages. It implements [routing.Messenger]; its
 // [post] delivers messages to clients.
 //
 // It has one goroutine per active message, which close waits for. Lock the mutex of a flight
 // before mu, never after.
-type office struct {
+type registry struct {
 	config  *Config
 	router  routing.Router
 	store   Store   // nil keeps nothing across restarts
@@ -58,14 +58,14 @@ type entry struct {
 	resumed bool          // an earlier server started it
 	done    chan struct{} // closed when the message no longer waits for any client
 
-	// office.mu guards the fields below.
+	// registry.mu guards the fields below.
 	routed *routing.Routed // state in the store; immutable
 	err    error           // reason for an early end
 	over   bool
 }
 
-func newOffice(c *Config, o *Options, log *slog.Logger) (*office, error) {
-	f := &office{
+func newRegistry(c *Config, o *Options, log *slog.Logger) (*registry, error) {
+	f := &registry{
 		config:  c,
 		router:  routing.Router{Chooser: o.Chooser, MaxReroutes: c.MaxReroutes, ResponseTimeout: time.Duration(c.ResponseTimeout)},
 		store:   o.Store,
@@ -94,14 +94,14 @@ func newOffice(c *Config, o *Options, log *slog.Logger) (*office, error) {
 
 // stop ends the routing of messages, which the next server continues. Answers that arrive later
 // are still stored.
-func (o *office) stop() {
+func (o *registry) stop() {
 	o.mu.Lock()
 	o.closing = true
 	o.mu.Unlock()
 	o.cancel(errClosing)
 }
 
-func (o *office) close() {
+func (o *registry) close() {
 	o.stop()
 	o.running.Wait()
 }
@@ -116,7 +116,7 @@ const (
 )
 
 // enter registers a client if admit returns true, and sends it the result before any message.
-func (o *office) enter(c *client, admit func() bool) entrance {
+func (o *registry) enter(c *client, admit func() bool) entrance {
 	key := strings.ToLower(c.Name)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,7 +135,7 @@ func (o *office) enter(c *client, admit func() bool) entrance {
 }
 
 // leave removes a client. That rejects the messages it has not answered, except during shutdown.
-func (o *office) leave(c *client) {
+func (o *registry) leave(c *client) {
 	o.mu.Lock()
 	delete(o.clients, strings.ToLower(c.Name))
 	o.board.Changed(subject{client: c.Name})
@@ -160,15 +160,15 @@ func isWaiting(r *routing.Routed, client string) bool {
 
 // answer passes a client's answer to its message. It returns false when the client did not get
 // such a message, or the message was removed.
-func (o *office) answer(messageID, client string, a routing.Answer) bool {
+func (o *registry) answer(messageID, client string, a routing.Answer) bool {
 	o.mu.Lock()
 	e := o.messages[messageID]
 	o.mu.Unlock()
 	return e != nil && e.flight.Answer(client, a)
 }
 
-// Post implements [routing.Office]. When it returns, the message is in the store.
-func (o *office) Post(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
+// Post implements [routing.Messenger]. When it returns, the message is in the store.
+func (o *registry) Post(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	e, err := o.accept(ctx, m)
 	if err != nil {
 		return nil, err
@@ -176,8 +176,8 @@ func (o *office) Post(ctx context.Context, m *routing.Message) (*routing.Routed,
 	return o.routed(e)
 }
 
-// Send implements [routing.Office].
-func (o *office) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
+// Send implements [routing.Messenger].
+func (o *registry) Send(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	e, err := o.accept(ctx, m)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (o *office) Send(ctx context.Context, m *routing.Message) (*routing.Routed,
 }
 
 // routed returns the result of a message.
-func (o *office) routed(e *entry) (*routing.Routed, error) {
+func (o *registry) routed(e *entry) (*routing.Routed, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r := *e.routed
@@ -200,7 +200,7 @@ func (o *office) routed(e *entry) (*routing.Routed, error) {
 
 // accept starts to route a message. If the id is known, it returns the existing message: a
 // sender that lost its server sends the message again.
-func (o *office) accept(ctx context.Context, m *routing.Message) (*entry, error) {
+func (o *registry) accept(ctx context.Context, m *routing.Message) (*entry, error) {
 	if o.config.IsOff() {
 		return nil, errOff
 	}
@@ -242,7 +242,7 @@ func (o *office) accept(ctx context.Context, m *routing.Message) (*entry, error)
 	return e, nil
 }
 
-func (o *office) addLocked(e *entry) {
+func (o *registry) addLocked(e *entry) {
 	o.messages[e.id] = e
 	o.order = append(o.order, e)
 	o.active++
@@ -250,7 +250,7 @@ func (o *office) addLocked(e *entry) {
 }
 
 // run delivers a message to its clients.
-func (o *office) run(e *entry) {
+func (o *registry) run(e *entry) {
 	if e.resumed {
 		post{o}.awaitClients(e)
 	}
@@ -263,7 +263,7 @@ func (o *office) run(e *entry) {
 }
 
 // end records that the message no longer waits for any client.
-func (o *office) end(e *entry, err error) {
+func (o *registry) end(e *entry, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.active--
@@ -277,7 +277,7 @@ func (o *office) end(e *entry, err error) {
 
 // forget removes the oldest finished messages beyond Config.History. During shutdown, the store
 // keeps messages that ended early.
-func (o *office) forget() {
+func (o *registry) forget() {
 	o.mu.Lock()
 	over := 0
 	for _, e := range o.order {
@@ -304,8 +304,8 @@ func (o *office) forget() {
 	}
 }
 
-// Clients implements [routing.Office].
-func (o *office) Clients(context.Context) ([]*routing.Connected, error) {
+// Clients implements [routing.Messenger].
+func (o *registry) Clients(context.Context) ([]*routing.Connected, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := []*routing.Connected{}
@@ -316,7 +316,7 @@ func (o *office) Clients(context.Context) ([]*routing.Connected, error) {
 }
 
 // sortedLocked returns the clients sorted by name.
-func (o *office) sortedLocked() []*client {
+func (o *registry) sortedLocked() []*client {
 	list := make([]*client, 0, len(o.clients))
 	for _, c := range o.clients {
 		list = append(list, c)
@@ -325,7 +325,7 @@ func (o *office) sortedLocked() []*client {
 	return list
 }
 
-func (o *office) connectedLocked(c *client) *routing.Connected {
+func (o *registry) connectedLocked(c *client) *routing.Connected {
 	connected := &routing.Connected{Client: c.Client, ID: c.id, Address: c.conn.Addr(), Since: c.since, Taken: c.taken}
 	for _, e := range o.order {
 		if isWaiting(e.routed, c.Name) {
@@ -335,8 +335,8 @@ func (o *office) connectedLocked(c *client) *routing.Connected {
 	return connected
 }
 
-// Messages implements [routing.Office].
-func (o *office) Messages(context.Context) ([]*routing.Routed, error) {
+// Messages implements [routing.Messenger].
+func (o *registry) Messages(context.Context) ([]*routing.Routed, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := make([]*routing.Routed, 0, len(o.order))

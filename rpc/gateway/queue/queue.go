@@ -1,7 +1,7 @@
-// Package owned records the runs that a server has started: their users, their order, and which
+// Package queue orders the runs that a server starts, and records their users and which
 // of them the next server resumes. Call [Open] when the server starts, give the [Runs] to the
 // server's runner as the gate, then call [Runs.Resume].
-package owned
+package queue
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package scene defines an agent's surroundings besides files: repositories in its workspace, a
+// Package surroundings defines an agent's surroundings besides files: repositories in its workspace, a
 // model that replies to it, mocks of MCP servers, and hooks. The types are decoded from suites;
 // Check functions report their faults.
-package scene
+package surroundings
 
 import (
 	"path"

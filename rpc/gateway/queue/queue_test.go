@@ -1,4 +1,4 @@
-package owned_test
+package queue_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"waza/rpc/gateway/owned"
+	"waza/rpc/gateway/queue"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/record"
@@ -81,9 +81,9 @@ func (m *memory) Users(context.Context) (map[string]string, error) {
 	return maps.Clone(m.users), nil
 }
 
-func open(t *testing.T, s owned.Store, most int) *owned.Runs {
+func open(t *testing.T, s queue.Store, most int) *queue.Runs {
 	t.Helper()
-	runs, err := owned.Open(t.Context(), s, most, quiet)
+	runs, err := queue.Open(t.Context(), s, most, quiet)
 	require.NoError(t, err)
 	return runs
 }
@@ -278,6 +278,6 @@ func (broken) Owned(context.Context) ([]string, error) { return nil, io.ErrUnexp
 
 func TestBrokenStore(t *testing.T) {
 	t.Parallel()
-	_, err := owned.Open(t.Context(), broken{newMemory()}, 0, quiet)
+	_, err := queue.Open(t.Context(), broken{newMemory()}, 0, quiet)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

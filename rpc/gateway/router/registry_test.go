@@ -17,11 +17,11 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	o := open(t, router.Defaults(), router.Options{})
 	a := o.register("a")
-	_, err := o.Office().Send(t.Context(), &routing.Message{ID: "msg-1", Text: "nobody fits"})
+	_, err := o.Messenger().Send(t.Context(), &routing.Message{ID: "msg-1", Text: "nobody fits"})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, ended := make(chan routing.Change, 100), make(chan error, 1)
-	go func() { ended <- o.Office().Watch(ctx, func(c routing.Change) { changes <- c }) }()
+	go func() { ended <- o.Messenger().Watch(ctx, func(c routing.Change) { changes <- c }) }()
 	next := func(holds func(routing.Change) bool) {
 		t.Helper()
 		for c := range changes {
@@ -58,9 +58,9 @@ func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	o := open(t, router.Defaults(), router.Options{Store: failing{}})
 	o.register("a")
-	_, err := o.Office().Send(t.Context(), &routing.Message{ID: "msg-1", Text: "a: hello"})
+	_, err := o.Messenger().Send(t.Context(), &routing.Message{ID: "msg-1", Text: "a: hello"})
 	require.EqualError(t, err, "message msg-1 could not be stored: the disk is full")
-	list, err := o.Office().Messages(t.Context())
+	list, err := o.Messenger().Messages(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)
 }
@@ -73,7 +73,7 @@ func TestOff(t *testing.T) {
 	s, err := router.New(c, router.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	_, err = s.Office().Send(t.Context(), &routing.Message{Text: "hello"})
+	_, err = s.Messenger().Send(t.Context(), &routing.Message{Text: "hello"})
 	require.EqualError(t, err, "the router door is off; start waza serve without --router off")
 	require.NoError(t, s.Door().Shutdown(t.Context()))
 }

@@ -13,7 +13,7 @@ import (
 	"waza/runner/routing"
 )
 
-// desk is an office with one client, which accepts all messages except those that hang.
+// desk is a messenger with one client, which accepts all messages except those that hang.
 type desk struct {
 	mu    sync.Mutex
 	sent  []*routing.Message
@@ -54,12 +54,12 @@ func (d *desk) Watch(ctx context.Context, changed func(routing.Change)) error {
 	return context.Cause(ctx)
 }
 
-func serveOffice(t *testing.T, dir string, o routing.Office) *link.Server {
+func serveMessenger(t *testing.T, dir string, o routing.Messenger) *link.Server {
 	t.Helper()
 	s, err := link.Listen(dir)
 	require.NoError(t, err)
 	if o != nil {
-		s.OfferOffice(o)
+		s.OfferMessenger(o)
 	}
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(newHub(0), slog.New(slog.DiscardHandler)) })
@@ -70,13 +70,13 @@ func serveOffice(t *testing.T, dir string, o routing.Office) *link.Server {
 	return s
 }
 
-// Other processes can use the office of the server.
-func TestOffice(t *testing.T) {
+// Other processes can use the messenger of the server.
+func TestMessenger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := &desk{hangs: make(chan struct{}, 1)}
-	s := serveOffice(t, dir, d)
-	o := client(t, dir).Office()
+	s := serveMessenger(t, dir, d)
+	o := client(t, dir).Messenger()
 	confidence := 0.95
 	r, err := o.Send(t.Context(), &routing.Message{Text: "hello", InputMethod: routing.Voice, Confidence: &confidence})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestOffice(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, <-ended, routing.ErrNoServer)
 
-	o = client(t, dir).Office()
+	o = client(t, dir).Messenger()
 	_, err = o.Send(t.Context(), &routing.Message{Text: "hello"})
 	require.ErrorIs(t, err, routing.ErrNoServer)
 	_, err = o.Messages(t.Context())
@@ -111,36 +111,36 @@ func TestOffice(t *testing.T) {
 }
 
 // When its sender stops waiting, a message stays with the server.
-func TestOfficeSenderGivesUp(t *testing.T) {
+func TestMessengerSenderGivesUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := &desk{hangs: make(chan struct{}, 1)}
-	serveOffice(t, dir, d)
+	serveMessenger(t, dir, d)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		<-d.hangs
 		cancel(errors.New("enough"))
 	}()
-	_, err := client(t, dir).Office().Send(ctx, &routing.Message{Text: "hang"})
+	_, err := client(t, dir).Messenger().Send(ctx, &routing.Message{Text: "hang"})
 	require.EqualError(t, err, "enough")
 }
 
 // A sender that loses the server sends the same message to the next one.
-func TestOfficeServerRestarts(t *testing.T) {
+func TestMessengerServerRestarts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first, second := &desk{hangs: make(chan struct{}, 1)}, &desk{hangs: make(chan struct{}, 1)}
-	s := serveOffice(t, dir, first)
+	s := serveMessenger(t, dir, first)
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := client(t, dir).Office()
+	o := client(t, dir).Messenger()
 	go func() {
 		_, err := o.Send(ctx, &routing.Message{Text: "hang"})
 		failed <- err
 	}()
 	<-first.hangs
 	require.NoError(t, s.Close())
-	serveOffice(t, dir, second)
+	serveMessenger(t, dir, second)
 	<-second.hangs
 	require.Equal(t, first.sent[0].ID, second.sent[0].ID)
 	cancel()
@@ -148,10 +148,10 @@ func TestOfficeServerRestarts(t *testing.T) {
 }
 
 // A server without a router returns an error.
-func TestNoOffice(t *testing.T) {
+func TestNoMessenger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	serveOffice(t, dir, nil)
-	_, err := client(t, dir).Office().Send(t.Context(), &routing.Message{Text: "hello"})
+	serveMessenger(t, dir, nil)
+	_, err := client(t, dir).Messenger().Send(t.Context(), &routing.Message{Text: "hello"})
 	require.EqualError(t, err, "the server has no message router")
 }

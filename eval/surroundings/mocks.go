@@ -1,4 +1,4 @@
-package scene
+package surroundings
 
 import (
 	"encoding/json"
