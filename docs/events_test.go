@@ -15,7 +15,7 @@ func TestSystemEventsAreDocumented(t *testing.T) {
 	t.Parallel()
 	sent := map[string]bool{}
 	attribute := regexp.MustCompile(`(?:"event"|board\.EventKey), "([a-z_]+)"`)
-	for _, dir := range []string{"rpc/gateway", "runner", "cmd/waza/serving"} {
+	for _, dir := range []string{"rpc/gateway", "runner", "cmd/waza/serve"} {
 		err := filepath.WalkDir(filepath.Join(repositoryRoot, dir), func(path string, _ os.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
 
-	"waza/cmd/waza/pointers"
+	"waza/cmd/waza/migrating"
 	"waza/runner/proc/proctest"
 )
 
-// migrating returns docs/migrating.md.
-func migrating(t *testing.T) string { return readText(t, "migrating.md") }
+// migratingDoc returns docs/migrating.md.
+func migratingDoc(t *testing.T) string { return readText(t, "migrating.md") }
 
 // The commands of the afternoon work as described, in a repository of the other tool.
 func TestMigratingAfternoon(t *testing.T) {
@@ -32,7 +32,7 @@ func TestMigratingAfternoon(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
 	}
-	blocks := regexp.MustCompile("(?s) *```sh[^\n]*\n(.*?)```").FindAllStringSubmatch(migrating(t), -1)
+	blocks := regexp.MustCompile("(?s) *```sh[^\n]*\n(.*?)```").FindAllStringSubmatch(migratingDoc(t), -1)
 	require.Len(t, blocks, 6)
 	proctest.DependOnWaza(t)
 	env := proctest.Environment(t, "NO_COLOR=1")
@@ -92,8 +92,8 @@ func helpOf(t *testing.T, command string) (help string, ok bool) {
 // replacement.
 func TestMigratingCommands(t *testing.T) {
 	t.Parallel()
-	doc := migrating(t)
-	known := pointers.All()
+	doc := migratingDoc(t)
+	known := migrating.All()
 	for _, row := range tableRows(t, doc, "Commands") {
 		theirs, ours := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
 		_, ok := helpOf(t, ours)
@@ -103,7 +103,7 @@ func TestMigratingCommands(t *testing.T) {
 		}
 		name := strings.Join(strings.Fields(theirs)[:2], " ")
 		_, exists := helpOf(t, name)
-		require.True(t, exists || slices.Contains(known, name) || pointers.Alias(name) != "", "%s neither exists nor has a pointer", name)
+		require.True(t, exists || slices.Contains(known, name) || migrating.Alias(name) != "", "%s neither exists nor has a pointer", name)
 	}
 	help, ok := helpOf(t, "waza run")
 	require.True(t, ok)
@@ -125,7 +125,7 @@ func TestMigratingCommands(t *testing.T) {
 func TestMigratingKeys(t *testing.T) {
 	t.Parallel()
 	reference := readText(t, "suite.md") + readText(t, "graders.md")
-	for _, row := range tableRows(t, migrating(t), "Keys") {
+	for _, row := range tableRows(t, migratingDoc(t), "Keys") {
 		key := row[0]
 		require.True(t, strings.Contains(reference, "\n| "+key+" |") || strings.Contains(reference, "\n- "+key+": "), "no suite has %s", key)
 		if strings.HasPrefix(row[1], "no effect") {

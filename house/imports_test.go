@@ -105,7 +105,7 @@ var siblings = []struct {
 	{"runner/executor", nil, nil, false},
 	{"runner/grader", []string{"assertion", "gradertest", "match"}, []string{"builtin"}, false},
 	{"runner/report", []string{"reporttest"}, []string{"formats"}, false},
-	{"rpc/gateway", []string{"door", "doortest", "lease", "link", "message", "owned", "store"}, nil, true},
+	{"rpc/gateway", []string{"door", "doortest", "lease", "link", "message", "queue", "store"}, nil, true},
 }
 
 // topLevel are the visible folders of the repository.

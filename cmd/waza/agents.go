@@ -7,14 +7,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/agent"
-	"waza/cmd/waza/roster"
+	"waza/cmd/waza/agents"
 	"waza/rpc/gateway/link"
 	"waza/runner/executor/remote"
 	"waza/runner/journal"
 )
 
-func agentsCommand(e *env) *cli.Command {
-	return roster.Command(roster.Options{Stdout: e.stdout, Stderr: e.stderr, Connect: func() (remote.Directory, func()) {
+func (e *env) agentsCommand() *cli.Command {
+	return agents.Command(agents.Options{Stdout: e.stdout, Stderr: e.stderr, Connect: func() (remote.Directory, func()) {
 		client := serverLink()
 		return client, client.Close
 	}})
@@ -30,7 +30,7 @@ func serverLink() *link.Client {
 	return link.NewClient(dir)
 }
 
-func agentCommand(e *env) *cli.Command {
+func (e *env) agentCommand() *cli.Command {
 	return agent.Command(agent.Options{StateDir: stateDir, Logger: e.logger})
 }
 

@@ -13,7 +13,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
-	"waza/cmd/waza/schemas"
+	"waza/cmd/waza/schema"
 )
 
 // run executes the whole program and returns its exit code, see [exit.Codes].
@@ -57,17 +57,17 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "version", Usage: "print the version, like `waza version`"},
 		},
-		Action: e.do(noCommand),
+		Action: e.noCommand,
 	}
 	app.Commands = []*cli.Command{
-		runCommand(e), validateCommand(e), listCommand(e), tasksCommand(e),
-		runsCommand(e), compareCommand(e), historyCommand(e), gradeCommand(e), reviewCommand(e),
-		jsonrpcCommand(e), lspCommand(e), mcpCommand(e), serveCommand(e), tokenCommand(e), agentsCommand(e), agentCommand(e), browserAgentCommand(e), sendCommand(e), workerCommand(e), fleetCommand(e),
-		schemas.Command(e.stdout), complete.ScriptCommand(e.stdout), versionCommand(e), helpCommand(e),
-		guardCommand(e), completeCommand(e),
+		e.runCommand(), e.validateCommand(), e.listCommand(), e.tasksCommand(),
+		e.runsCommand(), e.compareCommand(), e.historyCommand(), e.gradeCommand(), e.reviewCommand(),
+		e.jsonrpcCommand(), e.lspCommand(), e.mcpCommand(), e.serveCommand(), e.tokenCommand(), e.agentsCommand(), e.agentCommand(), e.browserAgentCommand(), e.sendCommand(), e.workerCommand(), e.fleetCommand(),
+		schema.Command(e.stdout), complete.ScriptCommand(e.stdout), e.versionCommand(), e.helpCommand(),
+		e.guardCommand(), e.completeCommand(),
 	}
-	app.Commands = append(scaffoldCommands(e), app.Commands...)
-	app.Commands = append(app.Commands, skillCommands(e)...)
+	app.Commands = append(e.scaffoldCommands(), app.Commands...)
+	app.Commands = append(app.Commands, e.skillCommands()...)
 	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, e.stdout)
 	return app
@@ -112,9 +112,9 @@ func orHelp(action cli.ActionFunc, help func()) cli.ActionFunc {
 }
 
 // noCommand handles a call that names no command or an unknown one.
-func noCommand(e *env, c *cli.Context) error {
+func (e *env) noCommand(c *cli.Context) error {
 	if c.Bool("version") {
-		return printVersion(e, false)
+		return e.printVersion(false)
 	}
 	if name := c.Args().First(); name != "" {
 		return flags.UnknownCommand("waza", name, c.App.Commands)

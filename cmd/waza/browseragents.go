@@ -6,6 +6,6 @@ import (
 	"waza/cmd/waza/browseragent"
 )
 
-func browserAgentCommand(e *env) *cli.Command {
+func (e *env) browserAgentCommand() *cli.Command {
 	return browseragent.Command(browseragent.Options{StateDir: stateDir, Logger: e.logger})
 }

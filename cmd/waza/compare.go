@@ -5,15 +5,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"waza/cmd/waza/comparing"
+	"waza/cmd/waza/compare"
 	"waza/cmd/waza/exit"
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
 
-func compareCommand(e *env) *cli.Command {
-	return comparing.Command(comparing.Options{Stdout: e.stdout, Stderr: e.stderr, Runner: e.newRunner, FindRun: findRun, Bisect: bisectFlag()})
+func (e *env) compareCommand() *cli.Command {
+	return compare.Command(compare.Options{Stdout: e.stdout, Stderr: e.stderr, Runner: e.newRunner, FindRun: findRun, Bisect: bisectFlag()})
 }
 
 // findRun finds a run like [catalog.Catalog.Find], in the project of the current directory.

@@ -6,13 +6,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"waza/cmd/waza/comparing"
+	"waza/cmd/waza/compare"
 	"waza/cmd/waza/complete"
 	"waza/cmd/waza/runflags"
-	"waza/cmd/waza/schemas"
+	"waza/cmd/waza/schema"
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/compare"
+	runscompare "waza/runner/compare"
 	"waza/runner/executor/acp"
 	"waza/runner/journal"
 	"waza/runner/plan"
@@ -22,7 +22,7 @@ import (
 // completeCommand answers the completion scripts. Its arguments are the words after waza; the
 // last one, possibly empty, is the word to complete. It prints one candidate per line. Where a
 // file is expected it prints nothing, so that the shell completes file names.
-func completeCommand(e *env) *cli.Command {
+func (e *env) completeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "complete", Hidden: true, SkipFlagParsing: true,
 		Usage: "print the completions of the last argument",
@@ -66,7 +66,7 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 		return formats.Names(formats.Formats())
 	case "format":
 		if d, ok := f.(cli.DocGenerationFlag); ok && strings.Contains(d.GetUsage(), "github-actions") {
-			return comparing.Formats()
+			return compare.Formats()
 		}
 		return formats.Names(formats.Exports(nil))
 	case "fsync":
@@ -79,11 +79,11 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 		if d, ok := f.(cli.DocGenerationFlag); ok && strings.Contains(d.GetUsage(), runflags.Unmeasured) {
 			return []string{runflags.Unmeasured}
 		}
-		return comparing.FailOn()
+		return compare.FailOn()
 	case "undecided":
 		return runflags.Undecided()
 	case "on-new-tasks", "on-removed-tasks", "on-collapsed-tasks":
-		return compare.OnTasksNames()
+		return runscompare.OnTasksNames()
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func argumentsOf(command string, before []string) (words []string) {
 	case "waza completion":
 		return complete.Shells()
 	case "waza schema":
-		return schemas.Names()
+		return schema.Names()
 	case "waza check", "waza dev", "waza quality", "waza suggest", "waza tokens profile":
 		return complete.Skills()
 	}

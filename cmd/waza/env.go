@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"waza/cmd/waza/exit"
-	"waza/cmd/waza/fleets"
+	"waza/cmd/waza/fleet"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/serving"
+	"waza/cmd/waza/serve"
 	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
 	"waza/rpc/gateway/link"
@@ -41,11 +39,6 @@ func newEnv(stdin io.Reader, stdout, stderr io.Writer) *env {
 	return &env{stdin: stdin, stdout: output.New(stdout), stderr: stderr, now: time.Now}
 }
 
-// do turns a function over the environment into a command's action.
-func (e *env) do(f func(*env, *cli.Context) error) cli.ActionFunc {
-	return func(c *cli.Context) error { return f(e, c) }
-}
-
 // newRunner makes the runner of read-only commands. Messages that are not events of a run go to
 // stderr.
 func (e *env) newRunner() (*runner.Runner, error) {
@@ -70,13 +63,13 @@ func (e *env) runnerOptions() runner.Options {
 }
 
 // hubsOf returns hubs that reach the clients of a server in another process.
-func hubsOf(c *link.Client) serving.Hubs {
-	return serving.Hubs{Agents: c, Browsers: c.Browsers(), Messenger: c.Messenger()}
+func hubsOf(c *link.Client) serve.Hubs {
+	return serve.Hubs{Agents: c, Browsers: c.Browsers(), Messenger: c.Messenger()}
 }
 
 // runnerOptionsWith returns the options common to all runners of the program.
-func (e *env) runnerOptionsWith(hubs serving.Hubs, log *slog.Logger) runner.Options {
-	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)), Fleet: fleets.Backend(e.fleetProgram(), log), Logger: log}
+func (e *env) runnerOptionsWith(hubs serve.Hubs, log *slog.Logger) runner.Options {
+	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)), Fleet: fleet.Backend(e.fleetProgram(), log), Logger: log}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

@@ -28,7 +28,7 @@ import (
 	"waza/runner/report"
 )
 
-func gradeCommand(e *env) *cli.Command {
+func (e *env) gradeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "grade", Category: help.Runs,
 		Usage:     "score a recorded run with today's graders",
@@ -61,7 +61,7 @@ Exit codes: those of waza run, for the run's new results.
 			runflags.FailOnFlag(""),
 			flags.JSON("print the changes as JSON"),
 		}, importing.GradeFlags()...),
-		Action: e.do(gradeRun),
+		Action: e.gradeRun,
 	}
 }
 
@@ -81,7 +81,7 @@ type graded struct {
 	Error string `json:"error,omitempty"`
 }
 
-func gradeRun(e *env, c *cli.Context) error {
+func (e *env) gradeRun(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return exit.Usagef("waza runs lists the runs", "waza grade takes one run, got %d", c.NArg())
 	}
@@ -92,7 +92,7 @@ func gradeRun(e *env, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("results") {
-		return gradeFile(e, c)
+		return e.gradeFile(c)
 	}
 	rn, err := e.newRunner()
 	if err != nil {
@@ -102,17 +102,17 @@ func gradeRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	damage, err := warnDamageOf(e, h)
+	damage, err := e.warnDamageOf(h)
 	if err != nil {
 		return err
 	}
-	suite, err := suiteToGrade(e, rn, h.Record(), c)
+	suite, err := e.suiteToGrade(rn, h.Record(), c)
 	if err != nil {
 		return err
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	g, err := rn.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: gradeProgress(e)})
+	g, err := rn.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: e.gradeProgress()})
 	var ungradable *regrade.UngradableError
 	if errors.As(err, &ungradable) {
 		if perr := e.printDiagnostics(ungradable.Diagnostics); perr != nil {
@@ -123,7 +123,7 @@ func gradeRun(e *env, c *cli.Context) error {
 	if g == nil {
 		return err
 	}
-	if terr := printGrading(e, h, g, damage, err, c.Bool("json")); terr != nil {
+	if terr := e.printGrading(h, g, damage, err, c.Bool("json")); terr != nil {
 		return terr
 	}
 	switch {
@@ -136,7 +136,7 @@ func gradeRun(e *env, c *cli.Context) error {
 }
 
 // gradeFile grades the results in a file.
-func gradeFile(e *env, c *cli.Context) error {
+func (e *env) gradeFile(c *cli.Context) error {
 	return importing.Grade(c, c.Args().First(), importing.GradeOptions{
 		Stdout: e.stdout, Stderr: e.stderr,
 		Runner: func(dir string) (*runner.Runner, error) {
@@ -145,7 +145,7 @@ func gradeFile(e *env, c *cli.Context) error {
 			return runner.New(o)
 		},
 		Load: func(rn *runner.Runner, rec *record.Run, path string) (*eval.Suite, error) {
-			return loadToGrade(e, rn, rec, path, c)
+			return e.loadToGrade(rn, rec, path, c)
 		},
 		Invalid: func(path string, err *regrade.UngradableError) error {
 			if perr := e.printDiagnostics(err.Diagnostics); perr != nil {
@@ -157,7 +157,7 @@ func gradeFile(e *env, c *cli.Context) error {
 }
 
 // suiteToGrade loads the suite for the executor, agent and fixtures of the run.
-func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
+func (e *env) suiteToGrade(rn *runner.Runner, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
 	path := cmp.Or(c.String("suite"), rec.Suite.Path)
 	switch {
 	case path == "" && rec.Imported == nil:
@@ -165,10 +165,10 @@ func suiteToGrade(e *env, rn *runner.Runner, rec *record.Run, c *cli.Context) (*
 	case path == "":
 		return nil, exit.Usagef("give its suite with --suite FILE", "run %s was imported, so its suite is unknown", rec.RunID)
 	}
-	return loadToGrade(e, rn, rec, path, c)
+	return e.loadToGrade(rn, rec, path, c)
 }
 
-func loadToGrade(e *env, rn *runner.Runner, rec *record.Run, path string, c *cli.Context) (*eval.Suite, error) {
+func (e *env) loadToGrade(rn *runner.Runner, rec *record.Run, path string, c *cli.Context) (*eval.Suite, error) {
 	executor, agent := rec.Overrides()
 	if rec.Imported != nil { // the suite may belong to another tool
 		executor, agent = "", ""
@@ -206,7 +206,7 @@ func invalidToGrade(path string, ds decode.Diagnostics) error {
 }
 
 // gradeProgress returns a function that reports progress from time to time.
-func gradeProgress(e *env) func(done, total int) {
+func (e *env) gradeProgress() func(done, total int) {
 	reported := e.now()
 	return func(done, total int) {
 		if now := e.now(); now.Sub(reported) > 2*time.Second && done < total {
@@ -216,7 +216,7 @@ func gradeProgress(e *env) func(done, total int) {
 	}
 }
 
-func printGrading(e *env, h record.Handle, g *regrade.Grading, damage *record.Damage, why error, asJSON bool) error {
+func (e *env) printGrading(h record.Handle, g *regrade.Grading, damage *record.Damage, why error, asJSON bool) error {
 	if asJSON {
 		out := graded{
 			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
@@ -236,7 +236,7 @@ func printGrading(e *env, h record.Handle, g *regrade.Grading, damage *record.Da
 	for _, w := range g.Warnings {
 		fmt.Fprintf(e.stderr, "waza: %s\n", output.Clean(w))
 	}
-	printChanges(e, g)
+	e.printChanges(g)
 	rep, err := report.Of(h)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func printGrading(e *env, h record.Handle, g *regrade.Grading, damage *record.Da
 // mostChanges limits the changes that are printed one by one; --json prints all.
 const mostChanges = 50
 
-func printChanges(e *env, g *regrade.Grading) {
+func (e *env) printChanges(g *regrade.Grading) {
 	for i, c := range g.Changes {
 		if i == mostChanges {
 			fmt.Fprintf(e.stdout, "and %d more\n", g.Changed-i)

@@ -24,7 +24,7 @@ func guardProcess() *exec.Cmd {
 
 // guardCommand is the main program of that process. It ends when its input ends. It ignores
 // every signal but SIGKILL, so that a signal to waza does not end it.
-func guardCommand(e *env) *cli.Command {
+func (e *env) guardCommand() *cli.Command {
 	return &cli.Command{
 		Name: "guard", Hidden: true, SkipFlagParsing: true,
 		Usage: "end the processes that a killed waza left running",

@@ -7,7 +7,7 @@ import (
 	"waza/cmd/waza/help"
 )
 
-func helpCommand(e *env) *cli.Command {
+func (e *env) helpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Category: help.More,
 		Usage:     "print the help of waza or of a command",

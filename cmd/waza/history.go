@@ -18,7 +18,7 @@ import (
 	"waza/runner/report"
 )
 
-func historyCommand(e *env) *cli.Command {
+func (e *env) historyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "history", Category: help.Runs,
 		Usage:     "show how the tasks of a suite did over its runs, and which are flaky",
@@ -41,11 +41,11 @@ Examples:
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: history.DefaultRuns, DefaultText: "20"},
 			flags.JSON("print the history as JSON"),
 		},
-		Action: e.do(showHistory),
+		Action: e.showHistory,
 	}
 }
 
-func showHistory(e *env, c *cli.Context) error {
+func (e *env) showHistory(c *cli.Context) error {
 	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
-	"waza/cmd/waza/fleets"
+	"waza/cmd/waza/fleet"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/secret"
@@ -21,7 +21,7 @@ import (
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
-func jsonrpcCommand(e *env) *cli.Command {
+func (e *env) jsonrpcCommand() *cli.Command {
 	const where = "Listening"
 	return &cli.Command{
 		Name: "jsonrpc", Category: help.Daemon,
@@ -50,19 +50,19 @@ Examples:
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
 			flags.JSON("write the log as lines of JSON"),
 		},
-		Action: e.do(serve),
+		Action: e.serve,
 	}
 }
 
-func serve(e *env, c *cli.Context) error {
+func (e *env) serve(c *cli.Context) error {
 	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
-	options, door, watch, err := daemonOptions(e, c)
+	options, door, watch, err := e.daemonOptions(c)
 	if err != nil {
 		return err
 	}
-	in, out, err := protocolFiles(e)
+	in, out, err := e.protocolFiles()
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func serve(e *env, c *cli.Context) error {
 	return exit.With(code)
 }
 
-func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
+func (e *env) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *watchers, err error) {
 	level, err := logLevel(c)
 	if err != nil {
 		return o, d, nil, err
@@ -94,13 +94,13 @@ func daemonOptions(e *env, c *cli.Context) (o rpc.Options, d rpc.Door, w *watche
 	case (c.IsSet("token-file") || c.IsSet("token-env")) && d.TCP == "" && d.Socket == "" && !c.IsSet("metrics"):
 		return o, d, nil, exit.Usagef("add --tcp ADDR or --socket PATH", "--token-file and --token-env require --tcp, --socket or --metrics")
 	}
-	if o.Token, err = token(c); err != nil {
+	if o.Token, err = requiredToken(c); err != nil {
 		return o, d, nil, err
 	}
 	d.Metrics = c.String("metrics")
 	d.Listening = listening(o.Logger, o.Token != "")
 	server := serverLink()
-	o.Agents, o.Browsers, o.Messenger, o.Fleet = server, server.Browsers(), server.Messenger(), fleets.NewViewer(e.fleetProgram())
+	o.Agents, o.Browsers, o.Messenger, o.Fleet = server, server.Browsers(), server.Messenger(), fleet.NewViewer(e.fleetProgram())
 	if o.Runner, w, err = newRecordingRunner(c, e.runnerOptionsWith(hubsOf(server), o.Logger)); err != nil {
 		return o, d, nil, err
 	}
@@ -135,9 +135,9 @@ func listening(log *slog.Logger, token bool) func(net.Addr) {
 	}
 }
 
-// token returns the token that clients must present, empty when none is required. It is read
+// requiredToken returns the token that clients must present, empty when none is required. It is read
 // from a file or a variable because other users can see the flags of a process.
-func token(c *cli.Context) (string, error) {
+func requiredToken(c *cli.Context) (string, error) {
 	file, env := c.String("token-file"), c.String("token-env")
 	switch {
 	case c.IsSet("token-file") && c.IsSet("token-env"):
@@ -152,7 +152,7 @@ func token(c *cli.Context) (string, error) {
 
 // protocolFiles returns the files that carry the protocol. From then on, only the daemon can
 // write to its stdout.
-func protocolFiles(e *env) (in, out *os.File, err error) {
+func (e *env) protocolFiles() (in, out *os.File, err error) {
 	in, inOK := e.stdin.(*os.File)
 	out, outOK := e.stdout.Unwrap().(*os.File)
 	if !inOK || !outOK {

@@ -17,7 +17,7 @@ import (
 	"waza/runner/report"
 )
 
-func listCommand(e *env) *cli.Command {
+func (e *env) listCommand() *cli.Command {
 	return &cli.Command{
 		Name: "list", Aliases: []string{"ls"}, Category: help.Suites,
 		Usage:     "list the suites below a directory",
@@ -29,7 +29,7 @@ Examples:
   waza list
   waza list evals --json`,
 		Flags:  []cli.Flag{flags.JSON("print the suites as JSON")},
-		Action: e.do(listSuites),
+		Action: e.listSuites,
 	}
 }
 
@@ -39,7 +39,7 @@ type listing struct {
 	Problems decode.Diagnostics `json:"problems"`
 }
 
-func listSuites(e *env, c *cli.Context) error {
+func (e *env) listSuites(c *cli.Context) error {
 	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"waza/cmd/waza/help"
 )
 
-func lspCommand(e *env) *cli.Command {
+func (e *env) lspCommand() *cli.Command {
 	return &cli.Command{
 		Name: "lsp", Category: help.Daemon,
 		Usage: "serve an editor as its language server",
@@ -31,6 +31,6 @@ Examples:
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
 			flags.JSON("write the log as lines of JSON"),
 		},
-		Action: e.do(serve),
+		Action: e.serve,
 	}
 }

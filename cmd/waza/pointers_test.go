@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/flags"
-	"waza/cmd/waza/pointers"
+	"waza/cmd/waza/migrating"
 )
 
 // Each command and flag of microsoft/waza exists under its name, or is a pointer that has the
@@ -47,7 +47,7 @@ func TestCommandsOfMicrosoftWaza(t *testing.T) {
 		app := newApp(newEnv(strings.NewReader(""), io.Discard, io.Discard))
 		at, commands, have := "waza", app.Commands, []cli.Flag(nil)
 		for word := range strings.FieldsSeq(command) {
-			if alias := pointers.Alias(at + " " + word); alias != "" {
+			if alias := migrating.Alias(at + " " + word); alias != "" {
 				word = alias
 			}
 			var found *cli.Command
@@ -58,14 +58,14 @@ func TestCommandsOfMicrosoftWaza(t *testing.T) {
 			}
 			at += " " + word
 			if found == nil {
-				_, ok := pointers.Command(at)
+				_, ok := migrating.Command(at)
 				require.True(t, ok, "%s neither exists nor is a pointer", at)
 				break
 			}
 			commands, have = found.Subcommands, found.Flags
 		}
 		for name := range strings.FieldsSeq(names) {
-			_, points := pointers.Flag(at, name)
+			_, points := migrating.Flag(at, name)
 			require.True(t, points || name == "debug" || flags.Find(have, name) != nil, "%s --%s neither exists nor is a pointer", at, name)
 		}
 	}

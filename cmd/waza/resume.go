@@ -18,7 +18,7 @@ import (
 	"waza/runner/record"
 )
 
-func runsResumeCommand(e *env) *cli.Command {
+func (e *env) runsResumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "resume a run that was interrupted", ArgsUsage: "[RUN|SUITE]",
 		Description: `Trials that passed, failed, timed out or wait for review are kept unless their task
@@ -38,14 +38,14 @@ Examples:
 Exit codes: those of waza run.
 ` + exit.Codes,
 		Flags:  append(runflags.Printing(""), runflags.FleetFlag(""), fsyncFlag(""), tracesFlag("")),
-		Action: e.do(resumeRun),
+		Action: e.resumeRun,
 	}
 }
 
 // goesWithResume are the flags of waza run that do not change the request.
 var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard", "fleet"}
 
-func resumeRun(e *env, c *cli.Context) error {
+func (e *env) resumeRun(c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
 		if f := flagOf(c, name); !slices.Contains(goesWithResume, f) {
 			return exit.Usagef("waza run SUITE starts a new run", "--%s cannot be combined with --resume: a resumed run keeps its flags", f)
@@ -64,11 +64,11 @@ func resumeRun(e *env, c *cli.Context) error {
 	}
 	defer watch.close()
 	e.warnExposed(rn)
-	h, err := runToResume(e, rn, c.Args().First())
+	h, err := e.runToResume(rn, c.Args().First())
 	if err != nil {
 		return err
 	}
-	if _, err := warnDamageOf(e, h); err != nil {
+	if _, err := e.warnDamageOf(h); err != nil {
 		return err
 	}
 	rec := h.Record()
@@ -82,7 +82,7 @@ func resumeRun(e *env, c *cli.Context) error {
 	o.Request = rec.Asked
 	o.Request.Verbose = o.Request.Verbose || o.Verbose
 	o.Request.Fleet = cmp.Or(fleet, o.Request.Fleet)
-	return inSession(c.Context, e, rn, watch, o, func(s *runSession) int {
+	return e.inSession(c.Context, rn, watch, o, func(s *runSession) int {
 		code, err := s.resume(h)
 		if err != nil {
 			return s.refuse(rec.Suite.Path, nil, err)
@@ -118,7 +118,7 @@ func (s *runSession) resume(h record.Handle) (int, error) {
 }
 
 // runToResume finds the run that an argument means; the argument can be empty.
-func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
+func (e *env) runToResume(rn *runner.Runner, arg string) (record.Handle, error) {
 	if arg == "" {
 		return newestUnfinished(rn, ".", "", "no run of this project to resume")
 	}
@@ -129,7 +129,7 @@ func runToResume(e *env, rn *runner.Runner, arg string) (record.Handle, error) {
 	if _, serr := os.Stat(arg); serr != nil {
 		return nil, exit.Usagef("waza runs lists the runs", "%s is neither a run nor a suite", arg)
 	}
-	paths, err := findSuites(e, []string{arg})
+	paths, err := e.findSuites([]string{arg})
 	if err != nil {
 		return nil, err
 	}

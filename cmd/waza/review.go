@@ -22,7 +22,7 @@ import (
 	"waza/runner/report"
 )
 
-func reviewCommand(e *env) *cli.Command {
+func (e *env) reviewCommand() *cli.Command {
 	const which, answer, out = "Questions", "Answer", "Output"
 	return &cli.Command{
 		Name: "review", Category: help.Runs,
@@ -57,11 +57,11 @@ results; otherwise 0 when the answer is recorded.
 			&cli.BoolFlag{Name: "list", Category: out, Usage: "list the questions without asking them"},
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the list, or the trial's new result, as JSON"},
 		},
-		Action: e.do(reviewRun),
+		Action: e.reviewRun,
 	}
 }
 
-func reviewRun(e *env, c *cli.Context) error {
+func (e *env) reviewRun(c *cli.Context) error {
 	o := review.Options{
 		Run: c.Args().First(), Task: c.String("task"), Trial: c.Int("trial"), Grader: c.String("grader"),
 		All: c.Bool("all"), Reviewer: c.String("reviewer"), JSON: c.Bool("json"),
@@ -90,11 +90,11 @@ func reviewRun(e *env, c *cli.Context) error {
 	case c.IsSet("score") && c.Bool("list"):
 		return exit.Usagef("list the questions first, then answer with --score", "--score and --list cannot be combined")
 	case c.IsSet("score"):
-		return giveScore(c.Context, e, rn, o, c.String("score"), c.String("comment"))
+		return e.giveScore(c.Context, rn, o, c.String("score"), c.String("comment"))
 	case c.IsSet("comment"):
 		return exit.Usagef("add --score "+review.ScoreForms, "--comment requires --score")
 	case c.Bool("list"):
-		return listQuestions(e, rn, o)
+		return e.listQuestions(rn, o)
 	case o.JSON:
 		return exit.Usagef("waza review --list --json lists the questions", "--json requires --list or --score")
 	case terminal.Input(e.stdin) == nil || terminal.Of(e.stderr) == nil:
@@ -126,7 +126,7 @@ func missingOf(o review.Options) string {
 }
 
 // giveScore records the answer that the flags hold.
-func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options, text, comment string) error {
+func (e *env) giveScore(ctx context.Context, rn *runner.Runner, o review.Options, text, comment string) error {
 	if o.Run == "" || o.Task == "" || o.Trial == 0 {
 		hint := strings.ReplaceAll(missingOf(o), ", --score X", "")
 		return exit.Usagef(hint, "--score requires one trial of a run")
@@ -135,7 +135,7 @@ func giveScore(ctx context.Context, e *env, rn *runner.Runner, o review.Options,
 	if err != nil {
 		return exit.Usagef("", "--score: %w", err)
 	}
-	if err := warnReviewed(e, rn, o.Run); err != nil {
+	if err := e.warnReviewed(rn, o.Run); err != nil {
 		return err
 	}
 	done, err := rn.Amender().Review(ctx, o.Run, regrade.Review{
@@ -160,21 +160,21 @@ func stillPending(n int) string {
 }
 
 // warnReviewed reports that the record of a run is damaged.
-func warnReviewed(e *env, rn *runner.Runner, id string) error {
+func (e *env) warnReviewed(rn *runner.Runner, id string) error {
 	h, err := rn.Catalog().Run(id)
 	if err == nil {
-		_, err = warnDamageOf(e, h)
+		_, err = e.warnDamageOf(h)
 	}
 	return err
 }
 
-func listQuestions(e *env, rn *runner.Runner, o review.Options) error {
+func (e *env) listQuestions(rn *runner.Runner, o review.Options) error {
 	if err := o.FindRun(rn); err != nil {
 		return err
 	}
 	var list []regrade.Question
 	if o.Run != "" {
-		if err := warnReviewed(e, rn, o.Run); err != nil {
+		if err := e.warnReviewed(rn, o.Run); err != nil {
 			return err
 		}
 		var err error

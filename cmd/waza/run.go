@@ -27,7 +27,7 @@ import (
 	"waza/runner/report"
 )
 
-func runCommand(e *env) *cli.Command {
+func (e *env) runCommand() *cli.Command {
 	const which, how, out = "Selection", "Execution", "Output"
 	return &cli.Command{
 		Name: "run", Category: help.Suites,
@@ -63,16 +63,16 @@ Examples:
 Exit codes:
 ` + exit.Codes,
 		Flags:  runflags.Flags(which, []cli.Flag{taskFlag(), tagFlag()}, how, []cli.Flag{fsyncFlag(how), tracesFlag(how)}, out, []cli.Flag{bisectFlag(), dashboardFlag(out)}),
-		Action: e.do(runSuites),
+		Action: e.runSuites,
 	}
 }
 
-func runSuites(e *env, c *cli.Context) error {
+func (e *env) runSuites(c *cli.Context) error {
 	if c.Bool("resume") {
 		if c.Bool("watch") {
 			return exit.Usagef("--watch --cache reuses unchanged trials", "--watch and --resume cannot be combined")
 		}
-		return resumeRun(e, c)
+		return e.resumeRun(c)
 	}
 	o, err := runflags.Parse(c)
 	if err != nil {
@@ -87,7 +87,7 @@ func runSuites(e *env, c *cli.Context) error {
 	if err := checkExecutor(rn, o.Request.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice())
+	paths, err := e.findSuites(c.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func runSuites(e *env, c *cli.Context) error {
 			return err
 		}
 	}
-	return inSession(c.Context, e, rn, watchers, o, func(s *runSession) int {
+	return e.inSession(c.Context, rn, watchers, o, func(s *runSession) int {
 		if o.Watch {
 			return s.watch(paths[0])
 		}
@@ -106,7 +106,7 @@ func runSuites(e *env, c *cli.Context) error {
 }
 
 // inSession calls do, which runs suites, handles interrupts and closes the outputs.
-func inSession(ctx context.Context, e *env, rn *runner.Runner, watch *watchers, o runflags.Options, do func(*runSession) int) (err error) {
+func (e *env) inSession(ctx context.Context, rn *runner.Runner, watch *watchers, o runflags.Options, do func(*runSession) int) (err error) {
 	session := &runSession{env: e, ctx: ctx, runner: rn, options: o, stop: interrupt.Watch(ctx), reports: reports.Writer{Specs: o.Reports, Started: e.now(), Dir: o.OutputDir}}
 	defer session.stop.Close()
 	if o.Output != "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // runsCommand holds the commands for recorded runs, one file per subcommand.
-func runsCommand(e *env) *cli.Command {
+func (e *env) runsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "runs", Category: help.Runs,
 		Usage: "list, show, follow, cancel, resume, import and remove runs",
@@ -33,28 +33,28 @@ Examples:
   waza runs trust --all        read records that waza cannot verify
   waza runs gc --keep 100      delete old ones, and leftovers of killed processes`,
 		Flags:  runsListFlags(),
-		Action: e.do(listRuns),
+		Action: e.listRuns,
 		Subcommands: []*cli.Command{
-			runsListCommand(e),
-			runsShowCommand(e),
-			runsFollowCommand(e),
-			runsCancelCommand(e),
-			runsRemoveCommand(e),
-			runsCollectCommand(e),
-			runsExportCommand(e),
-			runsResumeCommand(e),
-			runsTrustCommand(e),
+			e.runsListCommand(),
+			e.runsShowCommand(),
+			e.runsFollowCommand(),
+			e.runsCancelCommand(),
+			e.runsRemoveCommand(),
+			e.runsCollectCommand(),
+			e.runsExportCommand(),
+			e.runsResumeCommand(),
+			e.runsTrustCommand(),
 			importing.Command(importing.Options{Stdout: e.stdout, Runner: e.newRunner}),
 		},
 	}
 }
 
 // oneRun finds the run that is the only argument of a command.
-func oneRun(e *env, c *cli.Context) (*runner.Runner, record.Handle, error) {
+func (e *env) oneRun(c *cli.Context) (*runner.Runner, record.Handle, error) {
 	if c.NArg() != 1 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, got %d", c.Command.HelpName, c.NArg())
 	}
-	rn, runs, err := someRuns(e, c)
+	rn, runs, err := e.someRuns(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func oneRun(e *env, c *cli.Context) (*runner.Runner, record.Handle, error) {
 }
 
 // someRuns finds the runs that are the arguments of a command, each once.
-func someRuns(e *env, c *cli.Context) (*runner.Runner, []record.Handle, error) {
+func (e *env) someRuns(c *cli.Context) (*runner.Runner, []record.Handle, error) {
 	if c.NArg() == 0 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one or more runs", c.Command.HelpName)
 	}

@@ -17,7 +17,7 @@ import (
 	"waza/runner/record"
 )
 
-func runsCancelCommand(e *env) *cli.Command {
+func (e *env) runsCancelCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cancel", Usage: "end runs, in any process", ArgsUsage: "RUN…",
 		Description: `Running trials are killed; pending ones are skipped. The command waits until the runs
@@ -40,7 +40,7 @@ Exit codes:
 			flags.Time("wait", "", "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait", "1m; no limit with --finish-running"),
 			flags.JSON("print how the runs ended as JSON"),
 		},
-		Action: e.do(cancelRuns),
+		Action: e.cancelRuns,
 	}
 }
 
@@ -60,11 +60,11 @@ type ended struct {
 	err    error
 }
 
-func cancelRuns(e *env, c *cli.Context) error {
+func (e *env) cancelRuns(c *cli.Context) error {
 	if c.IsSet("wait") && flags.TimeOf(c, "wait") < 0 {
 		return exit.Usagef("0 does not wait", "--wait must not be negative, got %s", flags.TimeOf(c, "wait"))
 	}
-	rn, runs, err := someRuns(e, c)
+	rn, runs, err := e.someRuns(c)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func cancelRuns(e *env, c *cli.Context) error {
 		all.Go(func() { list[i] = end.end(ctx, h) })
 	}
 	all.Wait()
-	return printEnded(e, list, c.Bool("json"), ctx.Err() != nil && c.Context.Err() == nil)
+	return e.printEnded(list, c.Bool("json"), ctx.Err() != nil && c.Context.Err() == nil)
 }
 
 // canceller ends runs. It is safe for concurrent use.
@@ -137,7 +137,7 @@ func (o *canceller) try(ctx context.Context, h record.Handle, e *ended) error {
 	return err
 }
 
-func printEnded(e *env, list []ended, json, interrupted bool) error {
+func (e *env) printEnded(list []ended, json, interrupted bool) error {
 	var failed error
 	for i := range list {
 		one := &list[i]

@@ -19,7 +19,7 @@ import (
 	"waza/runner/report/page"
 )
 
-func runsExportCommand(e *env) *cli.Command {
+func (e *env) runsExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "export a run in another format", ArgsUsage: "RUN",
 		Description: `latest means the newest run of this project. A run that is active or was interrupted is
@@ -38,11 +38,11 @@ Examples:
 			&cli.StringFlag{Name: "against", Usage: "include the changes since `RUN` in an HTML report", DefaultText: "none"},
 			flags.JSON("the same as --format json"),
 		},
-		Action: e.do(exportRun),
+		Action: e.exportRun,
 	}
 }
 
-func exportRun(e *env, c *cli.Context) error {
+func (e *env) exportRun(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return exit.Usagef("waza runs lists the runs", "waza runs export takes one run, got %d", c.NArg())
 	}
@@ -59,7 +59,7 @@ func exportRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := warnDamageOf(e, h); err != nil {
+	if _, err := e.warnDamageOf(h); err != nil {
 		return err
 	}
 	if earlier := c.String("against"); earlier != "" {

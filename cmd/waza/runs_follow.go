@@ -16,7 +16,7 @@ import (
 	"waza/runner/report"
 )
 
-func runsFollowCommand(e *env) *cli.Command {
+func (e *env) runsFollowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "follow", Usage: "show an active run of any process, and its result", ArgsUsage: "RUN",
 		Description: `It shows past events first. latest means the newest run of this project. The table
@@ -35,7 +35,7 @@ Exit codes: those of waza run, for the run's result; 130 also after Ctrl-C.
 			runflags.FailOnFlag(""),
 			flags.JSON("print the whole result as JSON, no table"),
 		},
-		Action: e.do(followRun),
+		Action: e.followRun,
 	}
 }
 
@@ -51,11 +51,11 @@ func checkFollow(c *cli.Context) error {
 	return runflags.CheckFailOn(c)
 }
 
-func followRun(e *env, c *cli.Context) error {
+func (e *env) followRun(c *cli.Context) error {
 	if err := checkFollow(c); err != nil {
 		return err
 	}
-	_, h, err := oneRun(e, c)
+	_, h, err := e.oneRun(c)
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,15 @@ func followRun(e *env, c *cli.Context) error {
 	case errors.Is(err, progress.ErrLeft) && e.stdout.Err() != nil:
 		return e.stdout.Err()
 	case errors.Is(err, progress.ErrLeft):
-		return leftRun(e, h)
+		return e.leftRun(h)
 	case err != nil:
 		return err
 	}
-	return printRun(e, h, c.Bool("json"), c.Bool("events"), c.String("fail-on"))
+	return e.printRun(h, c.Bool("json"), c.Bool("events"), c.String("fail-on"))
 }
 
 // leftRun returns the error for a run that waza stops following.
-func leftRun(e *env, h record.Handle) error {
+func (e *env) leftRun(h record.Handle) error {
 	progress, err := h.Progress()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func leftRun(e *env, h record.Handle) error {
 
 // printRun prints the requested output of a run of any process that is over, and returns its
 // exit code.
-func printRun(e *env, h record.Handle, json, events bool, fail string) error {
+func (e *env) printRun(h record.Handle, json, events bool, fail string) error {
 	rep, err := report.Of(h)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"waza/runner/record"
 )
 
-func runsCollectCommand(e *env) *cli.Command {
+func (e *env) runsCollectCommand() *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "delete leftovers, and old runs if asked to",
 		Description: `Without flags, it deletes no runs, only leftovers of runs whose process was killed:
@@ -41,7 +41,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and list what would be deleted"},
 			flags.JSON("print the deleted things as JSON"),
 		},
-		Action: e.do(collectRuns),
+		Action: e.collectRuns,
 	}
 }
 
@@ -69,7 +69,7 @@ func retentionOf(c *cli.Context) (catalog.Retention, error) {
 	return o, nil
 }
 
-func collectRuns(e *env, c *cli.Context) error {
+func (e *env) collectRuns(c *cli.Context) error {
 	if err := flags.AtMost(c, 0); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func collectRuns(e *env, c *cli.Context) error {
 			return perr
 		}
 	} else {
-		printRemoved(e, list, dry)
+		e.printRemoved(list, dry)
 	}
 	if ctx.Err() != nil && c.Context.Err() == nil {
 		return exit.New(exit.Interrupted, errors.New("interrupted; waza runs gc continues from there"), "")
@@ -109,7 +109,7 @@ func bytesOf(list []catalog.Removed) (sum int64) {
 }
 
 // printRemoved lists the removed runs, and counts everything else.
-func printRemoved(e *env, list []catalog.Removed, dry bool) {
+func (e *env) printRemoved(list []catalog.Removed, dry bool) {
 	verb := "removed"
 	if dry {
 		verb = "would remove"

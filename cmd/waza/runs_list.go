@@ -18,11 +18,11 @@ import (
 	"waza/runner/report"
 )
 
-func runsListCommand(e *env) *cli.Command {
+func (e *env) runsListCommand() *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "list runs, newest first",
 		Flags:  runsListFlags(),
-		Action: e.do(listRuns),
+		Action: e.listRuns,
 	}
 }
 
@@ -57,7 +57,7 @@ func runsFilter(c *cli.Context) (f catalog.Filter, err error) {
 	return f, nil
 }
 
-func listRuns(e *env, c *cli.Context) error {
+func (e *env) listRuns(c *cli.Context) error {
 	if name := c.Args().First(); name != "" && c.Command.Name == "runs" {
 		return flags.UnknownCommand("waza runs", name, c.Command.Subcommands)
 	}
@@ -110,7 +110,7 @@ func listRuns(e *env, c *cli.Context) error {
 }
 
 // warnDamageOf reports that the record of a run is damaged, and returns its damage.
-func warnDamageOf(e *env, h record.Handle) (*record.Damage, error) {
+func (e *env) warnDamageOf(h record.Handle) (*record.Damage, error) {
 	damage, err := h.Damage()
 	if err == nil {
 		output.WarnDamage(e.stderr, h.ID(), damage)

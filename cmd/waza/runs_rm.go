@@ -15,7 +15,7 @@ import (
 	"waza/runner/record"
 )
 
-func runsRemoveCommand(e *env) *cli.Command {
+func (e *env) runsRemoveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "rm", Usage: "delete runs and their records", ArgsUsage: "RUN…",
 		Description: `It refuses to delete a run that is active or that another process changes. latest
@@ -31,11 +31,11 @@ Exit codes:
        are deleted
   3    a run could not be deleted completely; waza runs gc tries again`,
 		Flags:  []cli.Flag{flags.JSON("print the deleted runs as JSON")},
-		Action: e.do(removeRuns),
+		Action: e.removeRuns,
 	}
 }
 
-func removeRuns(e *env, c *cli.Context) error {
+func (e *env) removeRuns(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return exit.Usagef("waza runs lists the runs", "waza runs rm takes one or more runs")
 	}

@@ -11,16 +11,16 @@ import (
 	"waza/runner/report"
 )
 
-func runsShowCommand(e *env) *cli.Command {
+func (e *env) runsShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show the result of a run", ArgsUsage: "RUN",
 		Flags:  []cli.Flag{flags.JSON("print the whole result as JSON")},
-		Action: e.do(showRun),
+		Action: e.showRun,
 	}
 }
 
-func showRun(e *env, c *cli.Context) error {
-	_, h, err := oneRun(e, c)
+func (e *env) showRun(c *cli.Context) error {
+	_, h, err := e.oneRun(c)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func showRun(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := warnDamageOf(e, h); err != nil {
+	if _, err := e.warnDamageOf(h); err != nil {
 		return err
 	}
 	amended := ""

@@ -11,7 +11,7 @@ import (
 	"waza/cmd/waza/output"
 )
 
-func runsTrustCommand(e *env) *cli.Command {
+func (e *env) runsTrustCommand() *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "read records that waza cannot verify", ArgsUsage: "RUN…",
 		Description: `Digests prove that waza wrote a record. They need record.key of the state directory.
@@ -28,11 +28,11 @@ Examples:
   waza runs trust RUN      a run copied from another machine
   waza runs trust --all    after record.key was lost`,
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "trust all runs that waza cannot verify"}, flags.JSON("print the trusted runs as JSON")},
-		Action: e.do(trustRuns),
+		Action: e.trustRuns,
 	}
 }
 
-func trustRuns(e *env, c *cli.Context) error {
+func (e *env) trustRuns(c *cli.Context) error {
 	all := c.Bool("all")
 	if all != (c.NArg() == 0) {
 		return exit.Usagef("waza runs lists the runs", "waza runs trust takes either runs or --all")

@@ -9,7 +9,7 @@ import (
 	"waza/runner/plan"
 )
 
-func scaffoldCommands(e *env) []*cli.Command {
+func (e *env) scaffoldCommands() []*cli.Command {
 	o := scaffold.Options{Stdout: e.stdout, Stderr: e.stderr, NewRunner: e.newRunner, Commit: buildVersion().commit(), Vocabulary: func() *eval.Vocabulary {
 		return &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: builtin.Graders.Kinds()}
 	}}

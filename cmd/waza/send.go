@@ -3,12 +3,12 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"waza/cmd/waza/sending"
+	"waza/cmd/waza/send"
 	"waza/runner/routing"
 )
 
-func sendCommand(e *env) *cli.Command {
-	return sending.Command(sending.Options{Stdin: e.stdin, Stdout: e.stdout, Connect: func() (routing.Messenger, func()) {
+func (e *env) sendCommand() *cli.Command {
+	return send.Command(send.Options{Stdin: e.stdin, Stdout: e.stdout, Connect: func() (routing.Messenger, func()) {
 		client := serverLink()
 		return client.Messenger(), client.Close
 	}})

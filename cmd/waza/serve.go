@@ -6,17 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
 
-	"waza/cmd/waza/fleets"
-	"waza/cmd/waza/serving"
-	"waza/cmd/waza/tokens"
+	"waza/cmd/waza/fleet"
+	"waza/cmd/waza/serve"
+	"waza/cmd/waza/token"
 	"waza/runner"
 )
 
-func serveCommand(e *env) *cli.Command {
-	viewer := fleets.NewViewer(e.fleetProgram())
-	return serving.Command(serving.Program{
+func (e *env) serveCommand() *cli.Command {
+	viewer := fleet.NewViewer(e.fleetProgram())
+	return serve.Command(serve.Program{
 		Stdout: e.stdout, Stderr: e.stderr, Version: buildVersion().Version, StateDir: stateDir, Fleet: viewer,
-		Host: func(log *slog.Logger) func() { return fleets.Host(e.fleetProgram(), log) },
+		Host: func(log *slog.Logger) func() { return fleet.Host(e.fleetProgram(), log) },
 		Flags: []cli.Flag{
 			fsyncFlag(""), tracesFlag(""),
 			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
@@ -25,7 +25,7 @@ func serveCommand(e *env) *cli.Command {
 			level, err := logLevel(c)
 			return e.logger(level, c.Bool("json")), err
 		},
-		NewRunner: func(c *cli.Context, hubs serving.Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
+		NewRunner: func(c *cli.Context, hubs serve.Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
 			o := e.runnerOptionsWith(hubs, log)
 			o.Gate = gate
 			rn, w, err := newRecordingRunner(c, o)
@@ -37,6 +37,6 @@ func serveCommand(e *env) *cli.Command {
 	})
 }
 
-func tokenCommand(e *env) *cli.Command {
-	return tokens.Command(tokens.Options{Stdout: e.stdout, Stderr: e.stderr, StateDir: stateDir})
+func (e *env) tokenCommand() *cli.Command {
+	return token.Command(token.Options{Stdout: e.stdout, Stderr: e.stderr, StateDir: stateDir})
 }

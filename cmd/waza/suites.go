@@ -22,7 +22,7 @@ const suitesArg = "[SUITE|DIR|SKILL…]"
 
 // findSuites turns the arguments of a command into suite files. A directory means every suite
 // below it, a skill's name, SKILL.md or directory its suite, no argument the current directory.
-func findSuites(e *env, args []string) ([]string, error) {
+func (e *env) findSuites(args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -123,7 +123,7 @@ func checkExecutor(rn *runner.Runner, name string) error {
 }
 
 // loadOne loads the suite of a command that takes one, and fails when it has errors.
-func loadOne(e *env, rn *runner.Runner, path string) (*eval.Suite, error) {
+func (e *env) loadOne(rn *runner.Runner, path string) (*eval.Suite, error) {
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"waza/runner/report"
 )
 
-func tasksCommand(e *env) *cli.Command {
+func (e *env) tasksCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tasks", Category: help.Suites,
 		Usage:     "list the tasks of a suite",
@@ -32,7 +32,7 @@ Examples:
 			taskFlag(), tagFlag(),
 			flags.JSON("print the tasks as JSON"),
 		},
-		Action: e.do(listTasks),
+		Action: e.listTasks,
 	}
 }
 
@@ -67,7 +67,7 @@ type taskListing struct {
 	Tasks []taskInfo `json:"tasks"`
 }
 
-func listTasks(e *env, c *cli.Context) error {
+func (e *env) listTasks(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return exit.Usagef("waza list lists the suites", "waza tasks takes one suite, got %d", c.NArg())
 	}
@@ -75,7 +75,7 @@ func listTasks(e *env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	suite, err := loadOne(e, rn, c.Args().First())
+	suite, err := e.loadOne(rn, c.Args().First())
 	if err != nil {
 		return err
 	}

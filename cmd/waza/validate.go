@@ -23,7 +23,7 @@ import (
 	"waza/runner/report/sarif"
 )
 
-func validateCommand(e *env) *cli.Command {
+func (e *env) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Category: help.Suites,
 		Usage:     "check suites without running them",
@@ -48,7 +48,7 @@ Exit codes: 0 without errors (with --strict: and warnings), 2 otherwise.`,
 			&cli.StringFlag{Name: "format", Usage: "print the findings as `FORMAT`: text, json or sarif", Value: "text", DefaultText: "text"},
 			flags.JSON("the same as --format json"),
 		},
-		Action: e.do(validateSuites),
+		Action: e.validateSuites,
 	}
 }
 
@@ -90,7 +90,7 @@ func validateFormat(c *cli.Context) (string, error) {
 	return "json", nil
 }
 
-func validateSuites(e *env, c *cli.Context) error {
+func (e *env) validateSuites(c *cli.Context) error {
 	format, err := validateFormat(c)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func validateSuites(e *env, c *cli.Context) error {
 	if err := checkExecutor(rn, req.Executor); err != nil {
 		return err
 	}
-	paths, err := findSuites(e, c.Args().Slice())
+	paths, err := e.findSuites(c.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -123,9 +123,9 @@ func validateSuites(e *env, c *cli.Context) error {
 	case "json":
 		err = e.stdout.JSON(all)
 	case "sarif":
-		err = printSARIF(e, all)
+		err = e.printSARIF(all)
 	default:
-		err = printValidations(e, all)
+		err = e.printValidations(all)
 	}
 	if err == nil && !all.Valid {
 		return exit.With(exit.Usage)
@@ -175,7 +175,7 @@ func validateOne(ctx context.Context, rn *runner.Runner, path string, req record
 }
 
 // printSARIF prints the findings for code scanning.
-func printSARIF(e *env, all validations) error {
+func (e *env) printSARIF(all validations) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func printSARIF(e *env, all validations) error {
 }
 
 // printValidations prints the findings, then a summary in one line.
-func printValidations(e *env, all validations) error {
+func (e *env) printValidations(all validations) error {
 	o := terminal.Options(e.stdout)
 	var ds decode.Diagnostics
 	invalid := 0

@@ -11,7 +11,7 @@ import (
 	"waza/cmd/waza/help"
 )
 
-func versionCommand(e *env) *cli.Command {
+func (e *env) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: help.More,
 		Usage: "print the version",
@@ -22,7 +22,7 @@ func versionCommand(e *env) *cli.Command {
 			if err := flags.AtMost(c, 0); err != nil {
 				return err
 			}
-			return printVersion(e, c.Bool("json"))
+			return e.printVersion(c.Bool("json"))
 		},
 	}
 }
@@ -67,7 +67,7 @@ func (v versionInfo) commit() string {
 	return v.Revision
 }
 
-func printVersion(e *env, asJSON bool) error {
+func (e *env) printVersion(asJSON bool) error {
 	v := buildVersion()
 	if asJSON {
 		return e.stdout.JSON(v)

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/cmd/waza/pointers"
+	"waza/cmd/waza/migrating"
 	"waza/eval/decode"
 )
 
@@ -85,7 +85,7 @@ func (a *Arrangement) Command(name string) *cli.Command {
 		}
 	}
 	for _, c := range a.Commands {
-		if c.Name == pointers.Alias(a.Name+" "+name) {
+		if c.Name == migrating.Alias(a.Name+" "+name) {
 			return c
 		}
 	}
@@ -105,7 +105,7 @@ func (a *Arrangement) flag(args []string) (int, error) {
 		return 1, nil
 	}
 	if f == nil {
-		if p, ok := pointers.Flag(a.Name, name); ok {
+		if p, ok := migrating.Flag(a.Name, name); ok {
 			return a.pointer(p, args)
 		}
 		return 0, a.unknown(args[0])
@@ -123,7 +123,7 @@ func (a *Arrangement) flag(args []string) (int, error) {
 
 // pointer consumes a flag that has another name in waza, and returns the number of arguments
 // consumed.
-func (a *Arrangement) pointer(p pointers.Pointer, args []string) (int, error) {
+func (a *Arrangement) pointer(p migrating.Pointer, args []string) (int, error) {
 	flag, value, hasValue := strings.Cut(args[0], "=")
 	if p.Hint != "" {
 		return 0, exit.Usagef(p.Hint, "%s has no flag %s", a.Name, flag)

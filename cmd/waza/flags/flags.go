@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/cmd/waza/pointers"
+	"waza/cmd/waza/migrating"
 	"waza/eval/decode"
 )
 
@@ -59,7 +59,7 @@ func UsageError(command string) cli.OnUsageErrorFunc {
 
 // UnknownCommand returns an error for a word that names no command of parent.
 func UnknownCommand(parent, name string, commands []*cli.Command) error {
-	if hint, ok := pointers.Command(parent + " " + name); ok {
+	if hint, ok := migrating.Command(parent + " " + name); ok {
 		return exit.Usagef(hint, "unknown command %q", name)
 	}
 	var names []string

@@ -1,12 +1,17 @@
-// Package tokens implements `waza token`, which makes, lists and revokes the tokens that clients
-// of waza serve present. Call [Command].
+// Package tokens implements `waza tokens`, which counts the tokens of Markdown files, and
+// checks, compares and reduces them. Call [Command]. For the tokens that clients of waza serve
+// present, see package token.
 package tokens
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,182 +20,178 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
-	"waza/rpc/gateway/jobs/token"
-	"waza/rpc/gateway/store"
-	"waza/runner/catalog"
-	"waza/runner/journal"
+	"waza/eval/decode"
 	"waza/runner/report"
+	"waza/runner/tokens"
 )
 
-// Options holds the outputs of the command and its state directory.
+// Options holds the outputs of the command, and the time.
 type Options struct {
 	Stdout *output.Stdout
 	Stderr io.Writer
-	// StateDir returns the absolute path of the state directory.
-	StateDir func() (string, error)
+	// Now returns the present; nil means time.Now.
+	Now func() time.Time
 }
 
-// Command returns waza token with its subcommands.
+// access are the commands of waza token, which people type here by mistake.
+var access = []string{"create", "list", "revoke"}
+
+// Command returns waza tokens with its subcommands.
 func Command(o Options) *cli.Command {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &cli.Command{
-		Name: "token", Category: help.Daemon,
-		Usage: "make, list and revoke tokens for clients of waza serve",
-		Description: `Clients of the jobs door present a token. The server of this state directory accepts the
-tokens, whether it runs now or later. Without a subcommand, it lists them.
+		Name: "tokens", Category: help.Skills,
+		Usage: "count the tokens of skills and other Markdown files",
+		Description: `Agents read a skill's files as tokens, and each costs time and money. waza counts tokens
+of the encoding o200k_base without a network. Limits come from tokens.limits in .waza.yaml,
+else from .token-limits.json, else they are: SKILL.md 500, references/**/*.md 1000,
+docs/**/*.md 1500, README.md 3000, CONTRIBUTING.md 2500, other *.md 2000.
+
+For the tokens that clients of waza serve present, see waza token.
 
 Examples:
-  waza token create
-  waza token create --user ann --ttl 30d --json
-  waza token revoke h5xk2m7qpa3w
-
-Exit codes: 0 when done, 2 for wrong usage or an unknown token, 3 when the tokens
-cannot be read or written.`,
-		Flags: []cli.Flag{flags.JSON("print the pairs as JSON")},
+  waza tokens count                        all Markdown files below this directory
+  waza tokens check --strict skills        fail when a file exceeds its limit
+  waza tokens compare main                 changes since the branch main
+  waza tokens suggest skills/my-skill      ways to save tokens`,
 		Action: func(c *cli.Context) error {
-			switch name := c.Args().First(); name {
-			case "":
-			case "count", "check", "compare", "profile", "suggest":
-				return exit.Usagef("did you mean waza tokens "+name+"?", "unknown command %q: waza token makes tokens for clients of waza serve", name)
-			default:
-				return flags.UnknownCommand("waza token", name, c.Command.Subcommands)
+			name := c.Args().First()
+			switch {
+			case slices.Contains(access, name):
+				return exit.Usagef("did you mean waza token "+name+"?", "unknown command %q: waza tokens counts tokens of files", name)
+			case name != "":
+				return flags.UnknownCommand("waza tokens", name, c.Command.Subcommands)
 			}
-			return o.withTokens(list)(c)
+			return exit.Usagef("waza tokens --help lists the commands", "waza tokens requires a command")
 		},
-		Subcommands: []*cli.Command{
-			{
-				Name: "create", Usage: "make and print a pair of tokens",
-				Description: `The access token is valid for 15 minutes. The refresh token is valid for 30 days and gets
-another pair from the server. waza prints both once and does not store them. It prints
-the id of the pair, too, for waza token revoke.`,
-				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "user", Usage: "make tokens of the user `NAME`, who sees the jobs started with these tokens", DefaultText: "the owner of the server"},
-					&cli.StringFlag{Name: "role", Usage: "make tokens with the `ROLE` user, or admin for the jobs of all users and for JSON-RPC", Value: string(token.User), DefaultText: string(token.User)},
-					&cli.StringFlag{Name: "ttl", Usage: "make only an access token, valid for a `TIME` such as 12h or 30d, for a program that cannot refresh it", DefaultText: "15m, with a refresh token"},
-					flags.JSON("print the tokens as JSON"),
-				},
-				Action: o.withTokens(create),
-			},
-			{
-				Name: "list", Usage: "list the pairs that have not expired",
-				Flags:  []cli.Flag{flags.JSON("print the pairs as JSON")},
-				Action: o.withTokens(list),
-			},
-			{
-				Name: "revoke", Usage: "reject the tokens of a pair from now on", ArgsUsage: "ID",
-				Description: `ID is the id of a pair, which waza token create and list print, or the claim jti of a
-single token. A running server closes open connections that use the tokens, within
-seconds, also those of tokens that the refresh token was exchanged for.`,
-				Flags:  []cli.Flag{flags.JSON("print the id as JSON")},
-				Action: o.withTokens(revoke),
-			},
-		},
+		Subcommands: []*cli.Command{o.countCommand(), o.checkCommand(), o.compareCommand(), o.profileCommand(), o.suggestCommand()},
 	}
 }
 
-// call is one use of a command.
-type call struct {
-	Options
-	*cli.Context
-	ctx    context.Context
-	tokens *token.Issuer
+const (
+	pathsArg = "[FILE|DIR…]"
+	table    = "table"
+	asJSON   = "json"
+)
+
+func formatFlag(words string) cli.Flag {
+	return &cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: " + words, DefaultText: strings.TrimRight(strings.Fields(words)[0], ",")}
 }
 
-// withTokens turns a function over the tokens of the state directory into a command's action.
-func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		dir, err := o.StateDir()
-		if err != nil {
-			return err
-		}
-		s, err := store.Open(dir)
-		if err != nil {
-			return journal.StateError(err)
-		}
-		defer s.Close()
-		issuer, err := token.New(c.Context, s)
-		if err != nil {
-			return err
-		}
-		return do(&call{o, c, c.Context, issuer})
-	}
+func tokenizerFlag() cli.Flag {
+	return &cli.StringFlag{Name: "tokenizer", Usage: "count with `NAME`: bpe (o200k_base), or estimate (four bytes each)", Value: "bpe", DefaultText: "bpe"}
 }
 
-func create(c *call) error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
-	grant := token.Grant{User: c.String("user"), Role: token.Role(c.String("role"))}
-	if c.IsSet("user") && grant.User == "" {
-		return exit.Usagef("omit --user for the owner of the server", "--user must not be empty")
-	}
-	if c.IsSet("ttl") {
-		var err error
-		if grant.TTL, err = catalog.ParseAge(c.String("ttl")); err != nil {
-			return exit.Usagef("", "--ttl: %v", err)
+// isJSON reads --format and --json.
+func isJSON(c *cli.Context, text string) (bool, error) {
+	format := c.String("format")
+	if format != "" {
+		if err := flags.OneOf("format", format, text, asJSON); err != nil {
+			return false, err
 		}
 	}
-	if err := grant.Check(); err != nil {
-		return exit.Usagef("", "%v", err)
+	if c.Bool("json") && format == text {
+		return false, exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
 	}
-	pair, err := c.tokens.Create(c.ctx, grant)
+	return c.Bool("json") || format == asJSON, nil
+}
+
+// counter counts the tokens of a text.
+type counter func(text string) (int, error)
+
+func counterOf(c *cli.Context) (counter, error) {
+	name := c.String("tokenizer")
+	if err := flags.OneOf("tokenizer", name, "bpe", "estimate"); err != nil {
+		return nil, err
+	}
+	if name == "estimate" {
+		return func(text string) (int, error) { return tokens.Estimate(text), nil }, nil
+	}
+	return tokens.Count, nil
+}
+
+// file is a counted file.
+type file struct {
+	Path       string `json:"-"`
+	Tokens     int    `json:"tokens"`
+	Characters int    `json:"characters"`
+	Lines      int    `json:"lines"`
+	text       string
+}
+
+// countFiles counts the Markdown files at the arguments, or below this directory, by path.
+func countFiles(args []string, count counter) ([]file, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var list []file
+	for _, arg := range args {
+		names, err := tokens.Find(arg)
+		if err != nil {
+			return nil, exit.New(exit.Usage, err, "")
+		}
+		for _, name := range names {
+			text, err := tokens.Read(name)
+			if err != nil {
+				return nil, exit.New(exit.Usage, err, "")
+			}
+			f, err := countText(text, count)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			f.Path = filepath.ToSlash(filepath.Clean(name))
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, byPath)
+	return slices.CompactFunc(list, func(a, b file) bool { return a.Path == b.Path }), nil
+}
+
+func countText(text string, count counter) (file, error) {
+	n, err := count(text)
+	return file{Tokens: n, Characters: utf8.RuneCountInString(text), Lines: linesOf(text), text: text}, err
+}
+
+// linesOf returns the number of lines of a text. Text after the last line break is a line.
+func linesOf(text string) int {
+	n := 0
+	for i := range len(text) {
+		if text[i] == '\n' {
+			n++
+		}
+	}
+	if text != "" && text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// limitsHere returns the limits for this directory; findings about them go to stderr.
+func (o Options) limitsHere() (*tokens.Limits, error) {
+	dir, err := os.Getwd()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.Bool("json") {
-		return c.Stdout.JSON(struct {
-			ID string `json:"id"`
-			token.Pair
-		}{pair.ID, pair})
+	l, ds, err := tokens.FindLimits(dir)
+	if werr := report.Diagnostics(o.Stderr, withoutNotes(ds), terminal.Options(o.Stderr)); err == nil {
+		err = werr
 	}
-	fmt.Fprintf(c.Stdout, "id             %s\naccess_token   %s\nrefresh_token  %s\n", pair.ID, pair.Access, pair.Refresh)
-	return nil
-}
-
-func list(c *call) error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
-	tokens, err := c.tokens.List(c.ctx)
 	if err != nil {
-		return err
+		return nil, exit.New(exit.Usage, err, "")
 	}
-	if c.Bool("json") {
-		return c.Stdout.JSON(map[string]any{"tokens": tokens})
-	}
-	if len(tokens) == 0 {
-		fmt.Fprintln(c.Stderr, "waza: no tokens")
-		return nil
-	}
-	rows := [][]string{{"ID", "User", "Role", "Created", "Expires", "State"}}
-	for _, t := range tokens {
-		state := "valid"
-		if t.RevokedAt != nil {
-			state = "revoked"
-		}
-		rows = append(rows, []string{t.ID, t.User, string(t.Role), minute(t.CreatedAt), minute(t.ExpiresAt), state})
-	}
-	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
+	return l, nil
 }
 
-func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+func withoutNotes(ds decode.Diagnostics) decode.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool { return d.Severity != decode.Error && d.Severity != decode.Warning })
+}
 
-func revoke(c *call) error {
-	if c.NArg() == 0 {
-		return exit.Usagef("waza token list prints the ids", "waza token revoke requires the id of a pair")
-	}
-	if err := flags.AtMost(c.Context, 1); err != nil {
-		return err
-	}
-	id := c.Args().First()
-	found, err := c.tokens.Revoke(c.ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return exit.Usagef("waza token list prints the ids", "unknown token %q", id)
-	case c.Bool("json"):
-		return c.Stdout.JSON(map[string]any{"id": id})
-	}
-	fmt.Fprintf(c.Stdout, "revoked %s\n", output.Clean(id))
-	return nil
+// stamp returns the time for the results.
+func (o Options) stamp() string { return o.Now().UTC().Format(time.RFC3339) }
+
+// table prints rows; the first row is the header.
+func (o Options) table(rows [][]string) error {
+	return report.Table(o.Stdout, rows, terminal.Options(o.Stdout))
 }
