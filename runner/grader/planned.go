@@ -29,7 +29,8 @@ const (
 // started. An agent can change files of the suite, so graders read files only through Planned,
 // and each trial is graded with the same content. Programs also find files that no option names,
 // so Planned holds the files around them, see [Surrounded]. It is safe for concurrent use. The
-// zero value holds nothing.
+// zero value holds nothing. It is one type because one mutex guards the copied content, and each
+// method reads or completes that content.
 type Planned struct {
 	mu     sync.RWMutex // guards the fields below
 	files  map[string]PlannedFile

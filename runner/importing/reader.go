@@ -178,7 +178,7 @@ func (r *reader) tasks(d, known *document) error {
 			}
 			ids[t.TestID] = true
 			if of != nil && of.index >= 0 && len(of.numbers) == 0 {
-				return r.deliver(of.index, noTrial(of))
+				return r.deliver(of.index, of.noTrial())
 			}
 			return nil
 		})

@@ -179,7 +179,7 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 }
 
 // noTrial returns the trial of a task without runs.
-func noTrial(t *task) *record.Trial {
+func (t *task) noTrial() *record.Trial {
 	return &record.Trial{
 		TaskID: t.TestID, TrialNum: 1, Verdict: record.Skipped, Error: noneRecorded, Graders: []record.Grade{},
 		Transcript: []record.Entry{},

@@ -29,8 +29,8 @@ func History(w io.Writer, h *history.History, o Options) error {
 		s.add(historyRow(&h.Tasks[i])...)
 	}
 	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not finished  · not in the run", colour: dim})
-	historyShifts(&d, h)
-	historyFlips(&d, h)
+	d.historyShifts(h)
+	d.historyFlips(h)
 	return d.text(w, o)
 }
 
@@ -88,7 +88,7 @@ func causes(t *history.TaskHistory) string {
 }
 
 // historyShifts lists lasting changes.
-func historyShifts(d *document, h *history.History) {
+func (d *document) historyShifts(h *history.History) {
 	s := d.section("Lasting changes")
 	s.add(heads("Task", "Since", "Passed before", "Passed since", "p")...)
 	s.spare = []int{4}
@@ -104,7 +104,7 @@ func historyShifts(d *document, h *history.History) {
 }
 
 // historyFlips lists the newest flips.
-func historyFlips(d *document, h *history.History) {
+func (d *document) historyFlips(h *history.History) {
 	type flip struct {
 		task string
 		history.Flip

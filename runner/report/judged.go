@@ -34,14 +34,14 @@ func judgedDocument(rec *record.Run, j *record.JudgeResult, common *record.Commo
 	for _, line := range commonLines(common, "The grade is that of", show) {
 		s.line(plain(line))
 	}
-	judgedPairs(d, rec, j)
-	judgedCases(d, rec, j, reasons)
-	judgedFindings(d, rec, j)
+	d.judgedPairs(rec, j)
+	d.judgedCases(rec, j, reasons)
+	d.judgedFindings(rec, j)
 	return d
 }
 
 // judgedPairs adds the comparisons of models.
-func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
+func (d *document) judgedPairs(rec *record.Run, j *record.JudgeResult) {
 	s := d.section("")
 	if len(j.Comparisons) > 0 {
 		s.add(heads("Comparison", "Wins", "Losses", "Ties", "Win rate", "95 % interval")...)
@@ -67,7 +67,7 @@ func judgedPairs(d *document, rec *record.Run, j *record.JudgeResult) {
 }
 
 // judgedCases lists the comparisons of cases.
-func judgedCases(d *document, rec *record.Run, j *record.JudgeResult, reasons bool) {
+func (d *document) judgedCases(rec *record.Run, j *record.JudgeResult, reasons bool) {
 	names := map[string]string{}
 	for i := range rec.Tasks {
 		names[rec.Tasks[i].ID] = rec.Tasks[i].Task
@@ -117,7 +117,7 @@ func winnerName(c *record.CaseComparison) string {
 }
 
 // judgedFindings lists strengths and weaknesses.
-func judgedFindings(d *document, rec *record.Run, j *record.JudgeResult) {
+func (d *document) judgedFindings(rec *record.Run, j *record.JudgeResult) {
 	r := j.Report
 	if r == nil {
 		return

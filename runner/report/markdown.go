@@ -183,7 +183,7 @@ func (m *markdown) tasks() {
 	if len(listed) > 0 && m.add(head+rule+"\n") {
 		reasons := m.left * 2 / 3 // reasons are more useful than rows
 		for i, t := range listed {
-			row := markdownRow(t, tools)
+			row := t.markdownRow(tools)
 			if i == mostRows || m.left-len(row) < reasons {
 				m.dropped += len(listed) - i
 				break
@@ -196,7 +196,7 @@ func (m *markdown) tasks() {
 	}
 }
 
-func markdownRow(t *Task, tools bool) string {
+func (t *Task) markdownRow(tools bool) string {
 	mark := "…"
 	if t.Result != nil {
 		mark = verdictMark[t.Result.Verdict]

@@ -135,7 +135,7 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		r.ending(b, o, all)
 		return
 	}
-	parts := []string{o.paint(closingColour(r, tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
+	parts := []string{o.paint(r.closingColour(tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
 	for _, x := range []struct {
 		n    int
 		what string
@@ -266,7 +266,7 @@ func (r *Report) cached(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-func closingColour(r *Report, tasks record.Counts) colour {
+func (r *Report) closingColour(tasks record.Counts) colour {
 	switch {
 	case tasks.Passed == tasks.Total && tasks.Total > 0 && (r.Summary == nil || len(r.Summary.Missed) == 0):
 		return green

@@ -27,14 +27,14 @@ func routingDocument(sum *record.Summary) *document {
 		return nil
 	}
 	d, r := &document{}, sum.Routing
-	routingClients(d, r)
-	routingCells(d, sum.Groups)
-	confusion(d, r)
-	misroutes(d, r)
+	d.routingClients(r)
+	d.routingCells(sum.Groups)
+	d.confusion(r)
+	d.misroutes(r)
 	return d
 }
 
-func routingClients(d *document, r *record.RoutingResult) {
+func (d *document) routingClients(r *record.RoutingResult) {
 	right := "Routing, not measured: no trial was answered"
 	if r.Accuracy != nil {
 		right = fmt.Sprintf("Routing, over %s: accuracy %s", text.Count(r.Tasks, "task", "tasks"), figure.Percent(*r.Accuracy))
@@ -78,7 +78,7 @@ func weight(x float64) string {
 }
 
 // routingCells compares the cells of a matrix.
-func routingCells(d *document, groups []record.GroupResult) {
+func (d *document) routingCells(groups []record.GroupResult) {
 	s := d.section("")
 	for _, g := range groups {
 		if g.CellResult == nil || g.Routing == nil {
@@ -101,7 +101,7 @@ func routingCells(d *document, groups []record.GroupResult) {
 
 // confusion adds the table of expected recipients against clients that took the message, unless
 // it is too wide.
-func confusion(d *document, r *record.RoutingResult) {
+func (d *document) confusion(r *record.RoutingResult) {
 	var rows, columns []string
 	cells := map[[2]string]float64{}
 	for _, c := range r.Confusion {
@@ -162,7 +162,7 @@ func clientsText(names []string) string {
 }
 
 // misroutes lists the trials whose message other clients took than expected.
-func misroutes(d *document, r *record.RoutingResult) {
+func (d *document) misroutes(r *record.RoutingResult) {
 	n := len(r.Misroutes) + r.MisroutesDropped
 	if n == 0 {
 		return

@@ -47,17 +47,17 @@ Examples:
 Exit codes: 0 when done, 2 for wrong usage or an unknown agent, 3 when no server is
 running, 130 when Ctrl-C ended waza agents watch.`,
 		Flags:  []cli.Flag{flags.JSON("print the agents as JSON")},
-		Action: o.withServer(list),
+		Action: o.withServer((*call).list),
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the agents",
 				Flags:  []cli.Flag{flags.JSON("print the agents as JSON")},
-				Action: o.withServer(list),
+				Action: o.withServer((*call).list),
 			},
 			{
 				Name: "show", Usage: "show the details of an agent", ArgsUsage: "AGENT",
 				Flags:  []cli.Flag{flags.JSON("print the agent as JSON")},
-				Action: o.withServer(show),
+				Action: o.withServer((*call).show),
 			},
 			{
 				Name: "kick", Usage: "close the connection of an agent, which can connect again", ArgsUsage: "AGENT",
@@ -66,13 +66,13 @@ running, 130 when Ctrl-C ended waza agents watch.`,
 					&cli.StringFlag{Name: "reason", Usage: "send the agent `TEXT` as the reason", Value: defaultReason, DefaultText: defaultReason},
 					flags.JSON("print the agent's id as JSON"),
 				},
-				Action: o.withServer(kick),
+				Action: o.withServer((*call).kick),
 			},
 			{
 				Name: "watch", Usage: "print each agent, and again whenever it changes",
 				Description: "It ends with Ctrl-C, or when the server ends.",
 				Flags:       []cli.Flag{flags.JSON("print a line of JSON for each change")},
-				Action:      o.withServer(watch),
+				Action:      o.withServer((*call).watch),
 			},
 		},
 	}
@@ -103,7 +103,7 @@ func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 	}
 }
 
-func list(c *call) error {
+func (c *call) list() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func list(c *call) error {
 	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
 }
 
-func show(c *call) error {
+func (c *call) show() error {
 	agents, err := c.named()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func show(c *call) error {
 	return nil
 }
 
-func kick(c *call) error {
+func (c *call) kick() error {
 	agents, err := c.named()
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func kick(c *call) error {
 	return nil
 }
 
-func watch(c *call) error {
+func (c *call) watch() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}

@@ -135,7 +135,8 @@ func Load(o Options) (*Config, decode.Diagnostics) {
 	return l.config, l.diagnostics()
 }
 
-// loader reads one configuration.
+// loader reads one configuration. It is one type because each source and each check adds to the
+// same values, their places and the findings.
 type loader struct {
 	decode.Findings
 	config  *Config

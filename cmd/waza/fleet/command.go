@@ -45,7 +45,7 @@ Examples:
   WAZA_FLEET=nats://nats.example:4222 waza fleet status --json
 
 ` + exitCodes,
-				Flags: p.flags("print the fleet as JSON"), Action: p.onFleet(status),
+				Flags: p.flags("print the fleet as JSON"), Action: p.onFleet((*call).status),
 			},
 			{
 				Name: "workers", Usage: "list the workers of a fleet with their trials and offers",
@@ -54,7 +54,7 @@ Examples:
   waza fleet workers --fleet 'nats://nats.example:4222?team=search' --json
 
 ` + exitCodes,
-				Flags: p.flags("print the workers as JSON"), Action: p.onFleet(workers),
+				Flags: p.flags("print the workers as JSON"), Action: p.onFleet((*call).workers),
 			},
 			{
 				Name: "drain", Usage: "let workers finish their trials, take no more, and end", ArgsUsage: "[WORKER…]",
@@ -70,7 +70,7 @@ reached, 130 when Ctrl-C ended the wait.`,
 				Flags: append(p.flags("print the workers as JSON"),
 					&cli.BoolFlag{Name: "all", Usage: "drain all workers of the team"},
 					&cli.BoolFlag{Name: "no-wait", Usage: "exit once the workers have received the request"}),
-				Action: p.onFleet(drain),
+				Action: p.onFleet((*call).drain),
 			},
 			p.keyCommand(),
 		},

@@ -30,7 +30,7 @@ type drained struct {
 }
 
 // drain runs waza fleet drain.
-func drain(c *call) error {
+func (c *call) drain() error {
 	switch names := c.Args().Slice(); {
 	case len(names) == 0 && !c.Bool("all"):
 		return exit.Usagef("--all drains all workers of the team", "name the workers to drain")

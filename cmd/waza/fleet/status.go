@@ -15,7 +15,7 @@ import (
 )
 
 // status runs waza fleet status.
-func status(c *call) error {
+func (c *call) status() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func stuck(s *survey.Survey) []string {
 }
 
 // workers runs waza fleet workers.
-func workers(c *call) error {
+func (c *call) workers() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ import (
 	"waza/runner"
 )
 
-// Options holds the parts of the program that the commands need. All fields are required.
+// Options holds the parts of the program that the commands need. All fields are required. Its
+// methods are the commands and their steps, a file per command; they own nothing else.
 type Options struct {
 	Stdout *output.Stdout
 	Stderr io.Writer

@@ -54,7 +54,7 @@ cannot be read or written.`,
 			default:
 				return flags.UnknownCommand("waza token", name, c.Command.Subcommands)
 			}
-			return o.withTokens(list)(c)
+			return o.withTokens((*call).list)(c)
 		},
 		Subcommands: []*cli.Command{
 			{
@@ -68,12 +68,12 @@ the id of the pair, too, for waza token revoke.`,
 					&cli.StringFlag{Name: "ttl", Usage: "make only an access token, valid for a `TIME` such as 12h or 30d, for a program that cannot refresh it", DefaultText: "15m, with a refresh token"},
 					flags.JSON("print the tokens as JSON"),
 				},
-				Action: o.withTokens(create),
+				Action: o.withTokens((*call).create),
 			},
 			{
 				Name: "list", Usage: "list the pairs that have not expired",
 				Flags:  []cli.Flag{flags.JSON("print the pairs as JSON")},
-				Action: o.withTokens(list),
+				Action: o.withTokens((*call).list),
 			},
 			{
 				Name: "revoke", Usage: "reject the tokens of a pair from now on", ArgsUsage: "ID",
@@ -81,7 +81,7 @@ the id of the pair, too, for waza token revoke.`,
 single token. A running server closes open connections that use the tokens, within
 seconds, also those of tokens that the refresh token was exchanged for.`,
 				Flags:  []cli.Flag{flags.JSON("print the id as JSON")},
-				Action: o.withTokens(revoke),
+				Action: o.withTokens((*call).revoke),
 			},
 		},
 	}
@@ -115,7 +115,7 @@ func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
 	}
 }
 
-func create(c *call) error {
+func (c *call) create() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func create(c *call) error {
 	return nil
 }
 
-func list(c *call) error {
+func (c *call) list() error {
 	if err := flags.AtMost(c.Context, 0); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func list(c *call) error {
 
 func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-func revoke(c *call) error {
+func (c *call) revoke() error {
 	if c.NArg() == 0 {
 		return exit.Usagef("waza token list prints the ids", "waza token revoke requires the id of a pair")
 	}
