@@ -53,9 +53,9 @@ installed    = $(if $(wildcard $(1)),$(2),$(3))
 
 # Packages whose tests read texts or start waza, a release build of which all of them share. They
 # run without the race detector; TestRaces of cmd/waza runs waza with it.
-PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./house
+PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./docs/house
 PROGRAM     := $(CURDIR)/.bin/waza
-SOURCES     := cmd docs editors eval house rpc runner
+SOURCES     := cmd docs editors eval rpc runner
 
 .PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:

@@ -17,7 +17,7 @@ import (
 )
 
 // repositoryRoot is the root of the repository, relative to this package.
-const repositoryRoot = ".."
+const repositoryRoot = "../.."
 
 // importRules are the rules for imports, read from left to right. A pattern that ends in /...
 // also matches everything below it. Rules between layers also apply to tests. Tests are exempt
@@ -109,7 +109,7 @@ var siblings = []struct {
 }
 
 // topLevel are the visible folders of the repository.
-var topLevel = []string{"cmd", "docs", "editors", "eval", "house", "rpc", "runner", "testdata"}
+var topLevel = []string{"cmd", "docs", "editors", "eval", "rpc", "runner", "testdata"}
 
 func waza(patterns ...string) []string {
 	for i := range patterns {
