@@ -10,9 +10,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"waza/eval/dataset"
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/internal/dataset"
 	"waza/eval/template"
 	"waza/eval/text"
 )

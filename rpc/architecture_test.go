@@ -132,8 +132,8 @@ func calls(f *ast.FuncDecl, pkg, whole string) bool {
 // not too many.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
-	known := functions(t, ".", "wire", "dispatch", "../runner", "../runner/plan", "../runner/replay", "../runner/journal",
-		"gateway/door", "gateway/agents", "gateway/agents/hub", "../runner/trial", "../runner/executor/remote")
+	known := functions(t, ".", "internal/wire", "internal/dispatch", "../runner", "../runner/plan", "../runner/replay", "../runner/journal",
+		"gateway/door", "gateway/agents", "gateway/agents/internal/hub", "../runner/trial", "../runner/executor/remote")
 	for _, title := range []string{"A request", "An event", "A trial of a remote agent"} {
 		list := hops(t, title)
 		require.Less(t, len(list), maxHops)
@@ -160,7 +160,7 @@ type seen struct {
 	names map[string]bool
 }
 
-var ours = regexp.MustCompile(`^waza/(?:rpc/)?(rpc|wire|dispatch)\.(.*)$`)
+var ours = regexp.MustCompile(`^waza/(?:rpc/internal/)?(rpc|wire|dispatch)\.(.*)$`)
 
 func (s *seen) stack() {
 	pcs := make([]uintptr, 100)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"waza/rpc/access"
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 )
 
 // MinToken is the minimum length of Options.Token in bytes. Shorter tokens can be guessed.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/history"

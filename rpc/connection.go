@@ -10,11 +10,11 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/doors"
 	"waza/rpc/host"
-	"waza/rpc/language"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/doors"
+	"waza/rpc/internal/language"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/plan"

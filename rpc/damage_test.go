@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/runnertest"
 )

@@ -12,7 +12,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
-	"waza/rpc/dispatch"
+	"waza/rpc/internal/dispatch"
 	"waza/runner/plan"
 	"waza/runner/record"
 )

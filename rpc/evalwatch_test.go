@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 )
 
 // counted is a suite whose program appends a line to a file for each trial.

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/decode"
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner/record"
 	"waza/runner/report/formats"
 	"waza/runner/report/page"

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/report/formats"
 )

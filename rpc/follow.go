@@ -10,8 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/record"
 )

@@ -7,8 +7,8 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/record"
 	"waza/runner/regrade"

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 )
 
 // A grading that waits for a grader does not block other requests, is refused a second time, and

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
-	"waza/rpc/dispatch"
-	"waza/rpc/lsp"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/lsp"
 	"waza/runner"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"waza/rpc"
-	"waza/rpc/lsp"
+	"waza/rpc/internal/lsp"
 	"waza/runner/record/recordtest"
 )
 

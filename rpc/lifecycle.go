@@ -11,8 +11,8 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/lsp"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/lsp"
 )
 
 // protocolVersion is the version of the methods and notifications. A change that can break

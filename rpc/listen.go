@@ -8,9 +8,9 @@ import (
 	"net"
 	"time"
 
-	"waza/rpc/dispatch"
 	"waza/rpc/host"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 )
 
 // ListenTCP listens on an address like [host.ListenTCP], for clients that send Options.Token.

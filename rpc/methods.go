@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/doors"
-	"waza/rpc/language"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/doors"
+	"waza/rpc/internal/language"
 )
 
 // A method is an entry of the method table. Its handler gets a context, which ends when the

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"slices"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/doors"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/doors"
 	"waza/runner/record"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/record"
 )

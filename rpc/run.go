@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/record"

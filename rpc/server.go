@@ -5,10 +5,10 @@
 // pair of pipes ([Server.ServeStdio]), a listener ([Server.Serve]) or any stream of bytes
 // ([Server.ServeStream]).
 //
-//	bytes ─► rpc/wire ─► rpc/dispatch ─► handler ─► eval, runner
+//	bytes ─► rpc/internal/wire ─► rpc/internal/dispatch ─► handler ─► eval, runner
 //	                          │ one table: methods.go lists the families,
-//	                          │ one file each; rpc/language serves editors
-//	bytes ◄─ rpc/wire ◄─ reply ◄──────────┘
+//	                          │ one file each; rpc/internal/language serves editors
+//	bytes ◄─ rpc/internal/wire ◄─ reply ◄──────────┘
 //	   ▲
 //	   └──── follower, one for each run that a connection receives ◄─ run's events
 //
@@ -28,8 +28,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"waza/rpc/access"
-	"waza/rpc/dispatch"
-	"waza/rpc/language"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/language"
 	"waza/runner"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waza/rpc/dispatch"
-	"waza/rpc/wire"
+	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/wire"
 	"waza/runner/record"
 	"waza/runner/report/page"
 )

@@ -9,7 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/rpc/dispatch"
+	"waza/rpc/internal/dispatch"
 )
 
 // suiteParams names a suite.

@@ -10,7 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
-	"waza/rpc/dispatch"
+	"waza/rpc/internal/dispatch"
 	"waza/runner/record"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"waza/runner/cache"
 	"waza/runner/executor"
+	"waza/runner/internal/cache"
 	"waza/runner/record"
 	"waza/runner/trial"
 	"waza/runner/workspace"

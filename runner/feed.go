@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/replay"
-	"waza/runner/secrets"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/judging"
+	"waza/runner/internal/judging"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"

@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/replay"
-	"waza/runner/secrets"
 	"waza/runner/tally"
 )
 

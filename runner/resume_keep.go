@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"waza/eval/text"
+	"waza/runner/internal/judging"
 	"waza/runner/journal"
-	"waza/runner/judging"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/regrade"

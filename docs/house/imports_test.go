@@ -48,20 +48,20 @@ var importRules = []struct {
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
-	{"rpc/language", append(waza("rpc", "rpc/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
-	{"rpc/dispatch", append(waza("rpc", "rpc/host", "rpc/lsp", "rpc/language"), "go.lsp.dev/...", "net/..."), "it does not know what its handlers do", true},
-	{"rpc/doors", waza("rpc", "rpc/host", "rpc/lsp", "rpc/language", "runner"), "it reaches agents and the router by interfaces", true},
-	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/wire", "rpc/dispatch", "rpc/lsp", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it knows processes and users, and no protocol", true},
-	{"rpc/lsp", append(waza("rpc", "rpc/wire", "rpc/dispatch", "rpc/host", "rpc/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
+	{"rpc/internal/language", append(waza("rpc", "rpc/internal/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
+	{"rpc/internal/dispatch", append(waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "go.lsp.dev/...", "net/..."), "it does not know what its handlers do", true},
+	{"rpc/internal/doors", waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language", "runner"), "it reaches agents and the router by interfaces", true},
+	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/internal/lsp", "rpc/internal/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it knows processes and users, and no protocol", true},
+	{"rpc/internal/lsp", append(waza("rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
-	{"runner/... except runner/runnertest", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"runner/... except runner/runnertest", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"rpc/... except rpc/gateway/doortest", waza("rpc/gateway/doortest"), "it is for tests", false},
 	{"...", waza("rpc/gateway/echo"), "it is for tests", false},
-	{"rpc/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
-	{"cmd/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"rpc/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{"cmd/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
 	{"runner/routing", append(waza("eval", "runner/executor/...", "runner/grader/...", "runner/journal"), "net/...", "os/exec"), "it reaches clients by an interface", false},
 	{"runner/fleet/seal", append(waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "net/...", "os/exec"), "it knows keys and bytes only", false},
-	{"runner/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"), "it knows texts only, so that every room can use it", false},
+	{"runner/internal/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"), "it knows texts only, so that every room can use it", false},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},
@@ -80,13 +80,13 @@ var importRules = []struct {
 	{"runner/executor/browser", []string{"net/...", "os/exec"}, "it reaches extensions by an interface", false},
 	{"runner/executor/router", []string{"net/...", "os/exec"}, "it routes among clients that the suite describes", false},
 	{"rpc/access", waza("eval/... except waza/eval/text", "runner/...", "rpc/...", "cmd/..."), "it knows secrets, names of hosts and log records only", false},
-	{"rpc/wire", waza("eval/...", "runner/...", "rpc", "rpc/dispatch", "rpc/host", "rpc/lsp", "rpc/language"), "it does not know what requests ask for", false},
+	{"rpc/internal/wire", waza("eval/...", "runner/...", "rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "it does not know what requests ask for", false},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza connects the daemon and the doors", false},
-	{"rpc/gateway/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "doors import runner and rpc/gateway/door", true},
+	{"rpc/gateway/...", waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"), "doors import runner and rpc/gateway/door", true},
 	{"rpc/gateway/...", waza("rpc/client/..."), "doors know protocols, not the programs at the other end", false},
-	{"rpc/client/...", waza("rpc", "rpc/dispatch", "rpc/host", "rpc/language", "rpc/lsp", "rpc/wire"), "clients know the protocols of doors only", true},
+	{"rpc/client/...", waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"), "clients know the protocols of doors only", true},
 	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it does not know what the doors do", true},
-	{"rpc/gateway/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
+	{"rpc/gateway/internal/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/internal/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
 	{"rpc/gateway/queue", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
 	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "all doors use it", true},
 	{"rpc/gateway/store/...", waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows rows only", true},
@@ -94,18 +94,20 @@ var importRules = []struct {
 	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
 }
 
-// siblings are the folders whose packages do not import each other. An import between two of
-// them is allowed only if the imported one is shared, or the importing one is on top.
-var siblings = []struct {
+type sibling struct {
 	parent  string
 	shared  []string // used by all others; they import none of those
 	onTop   []string // lists or connects all others
 	inTests bool
-}{
+}
+
+// siblings are the folders whose packages do not import each other. An import between two of
+// them is allowed only if the imported one is shared, or the importing one is on top.
+var siblings = []sibling{
 	{"runner/executor", nil, nil, false},
-	{"runner/grader", []string{"assertion", "gradertest", "match"}, []string{"builtin"}, false},
+	{"runner/grader", []string{"assertion", "internal"}, []string{"builtin"}, false},
 	{"runner/report", []string{"reporttest"}, []string{"formats"}, false},
-	{"rpc/gateway", []string{"door", "doortest", "lease", "link", "message", "queue", "store"}, nil, true},
+	{"rpc/gateway", []string{"door", "doortest", "internal", "link", "queue", "store"}, nil, true},
 }
 
 // topLevel are the visible folders of the repository.
@@ -235,12 +237,13 @@ func folderCircles(files []goFile) []string {
 			continue
 		}
 		for _, imported := range file.imports {
-			to, ok := strings.CutPrefix(imported, "waza/")
+			to, ok := strings.CutPrefix(withoutInternal(imported), "waza/")
 			if !ok {
 				continue
 			}
-			e := edge{parent: common(path.Dir(file.path), to)}
-			e.from, _ = childOf(e.parent, path.Dir(file.path))
+			dir := withoutInternal(path.Dir(file.path))
+			e := edge{parent: common(dir, to)}
+			e.from, _ = childOf(e.parent, dir)
 			e.to, _ = childOf(e.parent, to)
 			if e.parent == "" || edges[e] != "" {
 				continue // layers have rules of their own
@@ -261,6 +264,10 @@ func folderCircles(files []goFile) []string {
 	slices.Sort(found)
 	return found
 }
+
+// withoutInternal removes the folders named internal from a path. They say who may import a package
+// and are no parts of the program.
+func withoutInternal(dir string) string { return strings.ReplaceAll(dir, "/internal/", "/") }
 
 // common returns the deepest folder that contains two directories, which can be one of them.
 func common(a, b string) string {
@@ -298,7 +305,7 @@ func TestFolderCirclesAreFound(t *testing.T) {
 	require.Len(t, found, 2)
 	require.Contains(t, found[0], "runner/stats/simulation/main.go imports waza/runner/tally, but runner/tally also leads back to runner/stats")
 	require.Len(t, folderCircles([]goFile{
-		file("rpc/server.go", "waza/rpc/wire"), file("rpc/wire/wire.go", "waza/rpc/access/secrets"), file("rpc/access/access.go", "waza/rpc"),
+		file("rpc/server.go", "waza/rpc/internal/wire"), file("rpc/internal/wire/wire.go", "waza/rpc/access/secrets"), file("rpc/access/access.go", "waza/rpc"),
 	}), 3, "a package, and the folders below it")
 }
 
@@ -322,11 +329,11 @@ func TestImportRulesBite(t *testing.T) {
 		{"eval/load.go", "net", 1},
 		{"eval/load.go", "net/http", 1},
 		{"eval/load_test.go", "os/exec", 0},
-		{"runner/run.go", "waza/rpc/wire", 1},
+		{"runner/run.go", "waza/rpc/internal/wire", 1},
 		{"runner/run.go", "waza/eval", 0},
 		{"runner/grader/program/program.go", "os/exec", 0},
 		{"runner/grader/judge/judge.go", "waza/runner/grader/output", 1},
-		{"runner/grader/judge/judge.go", "waza/runner/grader/match", 0},
+		{"runner/grader/judge/judge.go", "waza/runner/grader/internal/match", 0},
 		{"runner/grader/builtin/builtin.go", "waza/runner/grader/output", 0},
 		{"runner/grader/grader.go", "waza/runner/grader/builtin", 1},
 		{"runner/record/record.go", "waza/eval", 0},
@@ -341,8 +348,8 @@ func TestImportRulesBite(t *testing.T) {
 		{"runner/report/csv.go", "waza/runner/report/formats", 1},
 		{"runner/watch/watch.go", "waza/runner", 0},
 		{"rpc/server.go", "waza/rpc/gateway/jobs", 1},
-		{"rpc/wire/reader.go", "waza/runner", 1},
-		{"rpc/gateway/jobs/job.go", "waza/rpc/wire", 1},
+		{"rpc/internal/wire/reader.go", "waza/runner", 1},
+		{"rpc/gateway/jobs/job.go", "waza/rpc/internal/wire", 1},
 		{"rpc/gateway/jobs/job.go", "waza/rpc/gateway/agents", 1},
 		{"rpc/gateway/jobs/job.go", "waza/rpc/gateway/door", 0},
 		{"rpc/gateway/jobs/job.go", "waza/runner", 0},
@@ -353,10 +360,10 @@ func TestImportRulesBite(t *testing.T) {
 		{"cmd/waza/progress/block.go", "waza/cmd/waza/terminal", 0},
 		{"cmd/waza/exit/run.go", "waza/cmd/waza/output", 1},
 		{"rpc/eval.go", "gopkg.in/yaml.v3", 1},
-		{"rpc/language/lens.go", "waza/rpc", 1},
-		{"rpc/language/lens.go", "waza/rpc/dispatch", 0},
-		{"rpc/dispatch/call.go", "waza/rpc/language", 1},
-		{"rpc/host/peer_linux.go", "waza/rpc/wire", 1},
+		{"rpc/internal/language/lens.go", "waza/rpc", 1},
+		{"rpc/internal/language/lens.go", "waza/rpc/internal/dispatch", 0},
+		{"rpc/internal/dispatch/call.go", "waza/rpc/internal/language", 1},
+		{"rpc/host/peer_linux.go", "waza/rpc/internal/wire", 1},
 		{"evaluate/load.go", "os/exec", 0},
 	} {
 		require.Len(t, violations([]goFile{{path: c.file, imports: []string{c.imports}}}), c.want, "%s imports %s", c.file, c.imports)

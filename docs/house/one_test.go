@@ -19,20 +19,20 @@ var onePlace = []struct {
 	allowed       map[string]string
 }{
 	{"os.CreateTemp", "replace a file of waza with files.WriteWhole, and one that a user names with files.Replace", map[string]string{
-		"eval/files/whole.go":         "it is the place",
-		"runner/journal/key.go":       "a key never replaces that of another process",
-		"runner/fleet/bundle/kept.go": "the file has no name",
-		"runner/fleet/bundle/pack.go": "the file is never renamed",
-		"rpc/wire/body.go":            "the file is never renamed",
+		"eval/files/whole.go":            "it is the place",
+		"runner/journal/key.go":          "a key never replaces that of another process",
+		"runner/internal/bundle/kept.go": "the file has no name",
+		"runner/internal/bundle/pack.go": "the file is never renamed",
+		"rpc/internal/wire/body.go":      "the file is never renamed",
 	}},
 	{"os.Rename", "replace a file of waza with files.WriteWhole, and one that a user names with files.Replace", map[string]string{
-		"eval/files/whole.go":           "it is the place",
-		"runner/journal/key.go":         "it is for file systems without links",
-		"runner/journal/journal.go":     "it moves a directory",
-		"runner/journal/stage.go":       "it moves a directory",
-		"runner/journal/remove.go":      "it moves directories",
-		"runner/fleet/bundle/cache.go":  "it moves a directory",
-		"runner/fleet/bundle/unpack.go": "it moves a directory",
+		"eval/files/whole.go":              "it is the place",
+		"runner/journal/key.go":            "it is for file systems without links",
+		"runner/journal/journal.go":        "it moves a directory",
+		"runner/journal/stage.go":          "it moves a directory",
+		"runner/journal/remove.go":         "it moves directories",
+		"runner/internal/bundle/cache.go":  "it moves a directory",
+		"runner/internal/bundle/unpack.go": "it moves a directory",
 	}},
 	{"unix.LOCK_UN", "release a lock with files.Unlock, because closing its file alone leaves the lock to a child that is just starting", map[string]string{
 		"eval/files/lock.go":          "it is the place",

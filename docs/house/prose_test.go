@@ -65,7 +65,7 @@ var oddOnPurpose = []struct{ file, text, reason string }{
 	{"CONTRIBUTING.md", "what is decided", "lists odd words"},
 	{"rpc/gateway/jobs/dashboard/web/src/pages/fleet.tsx", "begun", "a JSON field of fleet.get"},
 	{"rpc/gateway/store/migrations/0002_tokens.sql", "begin", "a released migration never changes"},
-	{"rpc/language/progress.go", "begin", "a value of the Language Server Protocol"},
+	{"rpc/internal/language/progress.go", "begin", "a value of the Language Server Protocol"},
 	{"rpc/language_test.go", `"kind":"begin`, "a value of the Language Server Protocol"},
 	{"rpc/language_test.go", `kind":"begin`, "a value of the Language Server Protocol"},
 	{"runner/executor/browser/browser.go", "begins", "a JSON field of transcripts"},

@@ -2,7 +2,7 @@
 // memory of which only a few bytes are needed, and [Object] and [Array] to read a large document
 // in parts.
 //
-// It is for JSON that the program wrote itself or that was already checked. Package rpc/wire has
+// It is for JSON that the program wrote itself or that was already checked. Package rpc/internal/wire has
 // its own walker, which checks the input of strangers.
 package jsonwalk
 

@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waza/eval/text"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 )
 
 // The addresses of resources. A word in braces is one segment of the path, escaped as in URLs.

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 )
 
 // Limits for a client.

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waza/eval/text"
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 )
 
 // addTools adds all tools. The first ten have the names, parameters and results of

@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waza/rpc/wire"
+	"waza/rpc/internal/wire"
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/report/page"

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"waza/runner/fleet/bundle"
 	"waza/runner/fleet/offer"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/executor"
-	"waza/runner/fleet/bundle"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 	"waza/runner/tally"
 	"waza/runner/trial"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"waza/runner/fleet/limits"
+	"waza/runner/fleet/internal/limits"
 	"waza/runner/pause"
 	"waza/runner/record"
 )

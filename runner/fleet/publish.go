@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/executor"
-	"waza/runner/fleet/bundle"
 	"waza/runner/fleet/seal"
+	"waza/runner/internal/bundle"
 	"waza/runner/pause"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"waza/eval/files"
-	"waza/runner/fleet/bundle"
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/seal"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 	"waza/runner/trial"
 )

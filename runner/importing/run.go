@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"waza/runner/given"
+	"waza/runner/internal/given"
 	"waza/runner/record"
 	"waza/runner/tally"
 )

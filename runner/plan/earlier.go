@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"waza/runner/cache"
+	"waza/runner/internal/cache"
 )
 
 // FindReusable finds for each task of the plan the trials of earlier runs that can be reused.

@@ -12,8 +12,8 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/surroundings"
-	"waza/runner/cache"
 	"waza/runner/grader/judge"
+	"waza/runner/internal/cache"
 	"waza/runner/record"
 )
 

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"waza/eval"
-	"waza/runner/cache"
 	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/fleetaddr"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
+	"waza/runner/internal/cache"
 	"waza/runner/provider"
 	"waza/runner/record"
 )

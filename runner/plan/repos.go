@@ -5,7 +5,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/surroundings"
-	"waza/runner/checkout"
+	"waza/runner/internal/checkout"
 	"waza/runner/record"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"waza/runner/secrets"
+	"waza/runner/internal/secrets"
 )
 
 // Kind classifies the failure of a call.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/runner/internal/secrets"
 	"waza/runner/pause"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // PoolOptions configure a [Pool]. The zero value is valid.

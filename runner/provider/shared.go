@@ -4,7 +4,7 @@ import "time"
 
 // Sharing lets limiters with the same name in several processes act as one. A pause requested
 // from one of them applies to all, and after it one process sends the probe. If other processes
-// cannot be reached, a limiter decides alone. Package waza/runner/fleet/limits implements it for
+// cannot be reached, a limiter decides alone. Package waza/runner/fleet/internal/limits implements it for
 // fleets.
 //
 // It learns through a [Peer], which it creates for each limiter, and answers with the exported

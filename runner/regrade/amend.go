@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"waza/runner/catalog"
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/replay"
-	"waza/runner/secrets"
 	"waza/runner/tally"
 	"waza/runner/workspace"
 )

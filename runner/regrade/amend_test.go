@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
+	"waza/runner/internal/secrets"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
-	"waza/runner/secrets"
 )
 
 // An amendment changes every result of a run, and none of its events.

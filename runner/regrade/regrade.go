@@ -11,10 +11,10 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/executor"
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/record"
-	"waza/runner/secrets"
 	"waza/runner/tally"
 	"waza/runner/trial"
 )

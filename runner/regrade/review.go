@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"waza/eval/decode"
-	"waza/runner/given"
 	"waza/runner/grader/person"
+	"waza/runner/internal/given"
+	"waza/runner/internal/secrets"
 	"waza/runner/pause"
 	"waza/runner/record"
-	"waza/runner/secrets"
 	"waza/runner/tally"
 )
 

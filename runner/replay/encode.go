@@ -7,9 +7,9 @@ import (
 	"iter"
 	"slices"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // An Encoder encodes events as journal lines. It reuses its buffer.

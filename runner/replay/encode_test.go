@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 const testSecret = "sk-proj-Zx81kQpLmN4vT7wR2yB5"

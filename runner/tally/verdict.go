@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"waza/runner/given"
+	"waza/runner/internal/given"
 	"waza/runner/record"
 )
 

@@ -18,7 +18,7 @@ import (
 	"waza/eval/files"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/mcpmock"
+	"waza/runner/internal/mcpmock"
 	"waza/runner/pause"
 	"waza/runner/proc"
 	"waza/runner/provider"

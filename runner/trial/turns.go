@@ -13,8 +13,8 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/judge"
+	"waza/runner/internal/responder"
 	"waza/runner/record"
-	"waza/runner/responder"
 )
 
 // turnHandler handles each answer of the agent: checkpoints grade, and then the next prompt comes

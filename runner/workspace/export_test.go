@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets *secrets.Redactor) *record.Snapshot {

@@ -5,8 +5,8 @@ import (
 	"path"
 
 	"waza/eval"
+	"waza/runner/internal/secrets"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // givenFile is a file that was put into a workspace before the attempt started.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // Limits on the kept parts of a workspace. Everything beyond them is named, so that nobody draws

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/runnertest"
-	"waza/runner/secrets"
 	"waza/runner/workspace"
 )
 

@@ -17,10 +17,10 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
-	"waza/runner/checkout"
+	"waza/runner/internal/checkout"
+	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // Workspace is the directory of one attempt. It is created on first use, because many trials

@@ -19,7 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waza/rpc/gateway/agents/hub"
+	"waza/rpc/gateway/agents/internal/hub"
 	"waza/rpc/gateway/door"
 	"waza/runner/executor/remote"
 )

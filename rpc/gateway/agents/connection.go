@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/rpc/gateway/agents/hub"
+	"waza/rpc/gateway/agents/internal/hub"
 	"waza/rpc/gateway/door"
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 	"waza/runner/executor/remote"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"waza/eval/text"
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 	"waza/runner/executor/remote"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 	"waza/runner/executor/remote"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 	"waza/runner/executor/remote"
 )
 

@@ -3,7 +3,7 @@ package agents
 import (
 	"embed"
 
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 )
 
 // schemaFiles contains the messages of both directions, one definition per message.

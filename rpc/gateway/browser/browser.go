@@ -20,7 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waza/rpc/gateway/browser/assistant"
+	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/store"
 	"waza/runner/executor/browser"

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"waza/eval/text"
-	"waza/rpc/gateway/browser/assistant"
+	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
 )
 

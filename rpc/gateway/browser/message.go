@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"waza/eval/text"
-	"waza/rpc/gateway/browser/assistant"
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/browser/internal/assistant"
+	"waza/rpc/gateway/internal/message"
 )
 
 // The messages of clients by type.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"waza/rpc/gateway/browser/assistant"
+	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/store"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"waza/rpc/gateway/browser/assistant"
+	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"waza/rpc/gateway/browser/assistant"
+	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
 )
 

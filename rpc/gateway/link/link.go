@@ -33,7 +33,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"waza/rpc/gateway/lease"
+	"waza/rpc/gateway/internal/lease"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
 	"waza/runner/routing"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"waza/rpc/gateway/lease"
+	"waza/rpc/gateway/internal/lease"
 	"waza/runner/executor/remote"
 	"waza/runner/pause"
 	"waza/runner/routing"

@@ -15,7 +15,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"waza/eval/files"
-	"waza/rpc/gateway/lease"
+	"waza/rpc/gateway/internal/lease"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/remote"
 	"waza/runner/routing"

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/text"
-	"waza/rpc/gateway/message"
+	"waza/rpc/gateway/internal/message"
 	"waza/runner/routing"
 )
 

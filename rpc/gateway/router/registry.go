@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waza/rpc/gateway/lease"
+	"waza/rpc/gateway/internal/lease"
 	"waza/runner/routing"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"waza/rpc/gateway/lease"
+	"waza/rpc/gateway/internal/lease"
 	"waza/runner/routing"
 )
 

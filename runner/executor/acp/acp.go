@@ -24,9 +24,9 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/executor"
+	"waza/runner/internal/secrets"
 	"waza/runner/proc"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // Kind is the executor for any agent, chosen by config.agent.

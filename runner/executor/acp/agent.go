@@ -15,8 +15,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"waza/runner/executor"
+	"waza/runner/internal/secrets"
 	"waza/runner/proc"
-	"waza/runner/secrets"
 )
 
 // Time limits that suites cannot set.

@@ -13,7 +13,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"waza/runner/secrets"
+	"waza/runner/internal/secrets"
 )
 
 // Limits on the data of an agent that waza holds in memory.

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/executor"
+	"waza/runner/internal/secrets"
 	"waza/runner/provider"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // The speed of a model once included the first token of each answer, which is written before the

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"waza/runner/fleet/bundle"
+	"waza/runner/internal/bundle"
 	"waza/runner/workspace"
 )
 

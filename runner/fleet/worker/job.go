@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/fleet"
-	"waza/runner/fleet/bundle"
 	"waza/runner/fleet/seal"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 	"waza/runner/trial"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"waza/runner/fleet/bundle"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 )
 

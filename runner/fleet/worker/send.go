@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"waza/runner/fleet"
-	"waza/runner/fleet/bundle"
+	"waza/runner/internal/bundle"
 	"waza/runner/pause"
 	"waza/runner/record"
 )

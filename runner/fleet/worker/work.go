@@ -11,7 +11,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/fleet"
-	"waza/runner/fleet/bundle"
+	"waza/runner/internal/bundle"
 	"waza/runner/record"
 	"waza/runner/trial"
 )

@@ -20,12 +20,12 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/fleet"
-	"waza/runner/fleet/bundle"
 	"waza/runner/fleet/engine"
-	"waza/runner/fleet/limits"
+	"waza/runner/fleet/internal/limits"
 	"waza/runner/fleet/offer"
 	"waza/runner/fleet/seal"
 	"waza/runner/grader"
+	"waza/runner/internal/bundle"
 	"waza/runner/pause"
 	"waza/runner/provider"
 )

@@ -15,7 +15,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // An ArgMatcher is a condition on an argument of a tool call. In YAML it is a map with one of

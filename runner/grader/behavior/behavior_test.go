@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 	"waza/runner/record"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // exactJSON decodes a JSON text and keeps numbers as written.

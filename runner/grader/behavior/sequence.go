@@ -3,7 +3,7 @@ package behavior
 import (
 	"slices"
 
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // An overlap compares two lists as multisets.

@@ -3,7 +3,7 @@ package behavior
 import (
 	"testing"
 
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestActionSequence(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 	"waza/runner/record"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestToolConstraint(t *testing.T) {

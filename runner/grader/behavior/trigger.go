@@ -15,7 +15,7 @@ import (
 	"waza/eval/skill"
 	"waza/runner/figure"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // SkillsOnly returns true, because a prompt cannot suit a missing skill.

@@ -3,7 +3,7 @@ package builtin_test
 import (
 	"testing"
 
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 // Programs on Windows write a byte order mark before a text. It once made valid JSON "not one

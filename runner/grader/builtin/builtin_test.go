@@ -11,7 +11,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 // Every type of the format is registered with its options.

@@ -9,7 +9,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/behavior"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 	"waza/runner/record"
 )
 

@@ -9,7 +9,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func expect(t *testing.T, e eval.Expected, caps executor.Capabilities) map[string]*grader.Bound {

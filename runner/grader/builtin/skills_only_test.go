@@ -9,7 +9,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/grader/behavior"
 	"waza/runner/grader/builtin"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 	"waza/runner/grader/judge"
 	"waza/runner/grader/output"
 )

@@ -17,7 +17,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 	"waza/runner/provider"
 	"waza/runner/record"
 )

@@ -11,8 +11,8 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/grader"
+	"waza/runner/internal/secrets"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // Limits of what a judge sees.

@@ -11,10 +11,10 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
+	"waza/runner/internal/secrets"
 	"waza/runner/provider"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // comparing returns a Comparer whose judges are the scripted model.

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"waza/eval/text"
-	"waza/runner/given"
 	"waza/runner/grader"
+	"waza/runner/internal/given"
 	"waza/runner/provider"
 	"waza/runner/record"
 )

@@ -15,11 +15,11 @@ import (
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/figure"
-	"waza/runner/given"
 	"waza/runner/grader"
+	"waza/runner/internal/given"
+	"waza/runner/internal/secrets"
 	"waza/runner/provider"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // A judgeGrader asks all its judges concurrently and combines their opinions to one verdict:

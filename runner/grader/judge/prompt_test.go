@@ -17,10 +17,10 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
+	"waza/runner/internal/secrets"
 	"waza/runner/provider"
 	"waza/runner/record"
-	"waza/runner/secrets"
 )
 
 // scripted is a model whose answers the test provides. answer gets the model's name and the text

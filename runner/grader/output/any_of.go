@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // NewAnyOf returns a grader that passes if the output contains one of the texts.

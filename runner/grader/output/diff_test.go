@@ -9,7 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestDiff(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 // linked adds symbolic links to a workspace: name → target.

@@ -13,7 +13,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // JSONSchema checks that the output is JSON that fits a schema.

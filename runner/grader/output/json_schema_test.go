@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"waza/runner/grader/gradertest"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/gradertest"
+	"waza/runner/grader/internal/match"
 )
 
 func TestJSONSchema(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 )
 
 // Text looks for texts and patterns in the output.

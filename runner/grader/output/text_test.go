@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestText(t *testing.T) {

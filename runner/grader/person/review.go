@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner/given"
+	"waza/runner/internal/given"
 	"waza/runner/record"
 )
 

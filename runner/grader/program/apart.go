@@ -11,7 +11,7 @@ import (
 
 	"waza/eval/files"
 	"waza/eval/text"
-	"waza/runner/checkout"
+	"waza/runner/internal/checkout"
 	"waza/runner/proc"
 )
 

@@ -16,7 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 	"waza/runner/record"
 )
 

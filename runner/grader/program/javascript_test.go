@@ -12,7 +12,7 @@ import (
 	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 // javaScript builds a code grader for JavaScript with its own environment.

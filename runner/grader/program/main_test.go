@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Code, Program)) }

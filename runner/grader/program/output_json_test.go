@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 // An output that is one JSON text is available as a value in both languages.

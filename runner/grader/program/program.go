@@ -21,9 +21,9 @@ import (
 	"waza/eval/decode"
 	"waza/eval/text"
 	"waza/runner/executor"
-	"waza/runner/given"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
+	"waza/runner/internal/given"
 	"waza/runner/proc"
 )
 

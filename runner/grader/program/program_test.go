@@ -16,7 +16,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/reach"
 	"waza/runner/grader"
-	"waza/runner/grader/gradertest"
+	"waza/runner/grader/internal/gradertest"
 )
 
 func TestProgram(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"waza/eval/jsonwalk"
 	"waza/runner/grader"
-	"waza/runner/grader/match"
+	"waza/runner/grader/internal/match"
 	"waza/runner/record"
 )
 
