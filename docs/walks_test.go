@@ -140,7 +140,8 @@ func TestWalksLeadToWaza(t *testing.T) {
 	goTool("test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir+string(filepath.Separator),
 		"./runner/grader/output", "./runner/executor/parrot", "./runner/report")
 	for _, test := range []string{"output", "parrot", "report"} {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, test+".test"), "-test.v", "-test.run", "^(TestLength|TestParrot|TestLine)$").CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, test+".test"), "-test.v", "-test.run",
+			"^(TestLength|TestParrot|TestLine)$").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Regexp(t, `(?m)^--- PASS: Test`, string(out))
 	}

@@ -49,7 +49,8 @@ func (l agentLoader) load() *agentFile {
 	a := l.find(name, dirs)
 	switch {
 	case a == nil && s.Agent != "":
-		message := fmt.Sprintf("no agent named %q: no file %s beside the suite, in config.skill_directories, in .github/agents or in agents", text.Clip(name, 60), text.Clip(name, 60)+skill.AgentSuffix)
+		message := fmt.Sprintf("no agent named %q: no file %s beside the suite, in config.skill_directories, in .github/agents or in agents",
+			text.Clip(name, 60), text.Clip(name, 60)+skill.AgentSuffix)
 		if strings.HasSuffix(name, skill.AgentSuffix) {
 			message = fmt.Sprintf("agent must be the name of an agent without %s, got %q", skill.AgentSuffix, text.Clip(name, 60))
 		}

@@ -67,7 +67,9 @@ func (l graderLoader) checkPath(src *decode.Source, at *yaml.Node, path string, 
 	if wd, err := os.Getwd(); elsewhere && err == nil {
 		other := filepath.Join(wd, filepath.FromSlash(path))
 		if other != taken && files.IsRegular(other) && l.suite.Allows(other) == nil && !reach.Same(taken, other) {
-			l.Reportf(src, at, decode.Warning, decode.CodeOtherMeaning, "%s is used; microsoft/waza would use a different %s, in the current directory", l.display(taken), text.Clip(path, 80))
+			l.Reportf(src, at, decode.Warning, decode.CodeOtherMeaning,
+				"%s is used; microsoft/waza would use a different %s, in the current directory", l.display(taken),
+				text.Clip(path, 80))
 		}
 	}
 }
@@ -78,7 +80,8 @@ func (l *loader) reportAmbiguous(src *decode.Source, at *yaml.Node, taken, besid
 	if taken == beside || !exists(taken) || !exists(beside) || l.suite.Allows(beside) != nil || reach.Same(taken, beside) {
 		return false
 	}
-	l.Reportf(src, at, decode.Warning, decode.CodeAmbiguousPath, "%s is used; %s beside the task has different content", l.display(taken), l.display(beside))
+	l.Reportf(src, at, decode.Warning, decode.CodeAmbiguousPath,
+		"%s is used; %s beside the task has different content", l.display(taken), l.display(beside))
 	return true
 }
 
@@ -109,7 +112,8 @@ func (l graderLoader) reportUnnamed() {
 		and = " and of " + text.Count(others, "other task", "other tasks")
 	}
 	second := first.unnamedGraders()[1]
-	l.Reportf(second.src, decode.Place(second.node), decode.Warning, decode.CodeOtherMeaning, "several graders of task %q%s have no name; all of them count, as %s; in microsoft/waza only the last one counts; name them",
+	l.Reportf(second.src, decode.Place(second.node), decode.Warning, decode.CodeOtherMeaning, "several graders of task %q%s have no "+
+		"name; all of them count, as %s; in microsoft/waza only the last one counts; name them",
 		text.Clip(first.ID, 60), and, text.Clip(strings.Join(names, ", "), 200))
 }
 

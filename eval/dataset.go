@@ -52,7 +52,10 @@ func (ts *taskSet) addDataset() {
 	text, offset, err := decode.PlainText(data, false)
 	if err != nil {
 		line := 1 + strings.Count(text[:offset], "\n")
-		l.Report(decode.Diagnostic{File: l.display(file), Line: line, Column: 1, Severity: decode.Error, Code: decode.CodeNotText, Message: err.Error()})
+		l.Report(decode.Diagnostic{
+			File: l.display(file), Line: line, Column: 1, Severity: decode.Error, Code: decode.CodeNotText,
+			Message: err.Error(),
+		})
 		return
 	}
 	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
@@ -111,7 +114,10 @@ func (r *rows) Fault(line, column int, code decode.Code, format string, args ...
 		row := text.Line(r.text, line)
 		column = utf8.RuneCountInString(row[:min(column-1, len(row))]) + 1
 	}
-	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: max(column, 1), Severity: decode.Error, Code: code, Message: fmt.Sprintf(format, args...)})
+	r.set.loader.Report(decode.Diagnostic{
+		File: r.name, Line: line, Column: max(column, 1), Severity: decode.Error, Code: code,
+		Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // Stopped reports whether reading stops here.
@@ -176,7 +182,8 @@ func (r *rows) reportEmptyPrompt(line int) {
 func (r *rows) add(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.Fault(t.Line, 1, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		r.Fault(t.Line, 1, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d",
+			text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
 	if !r.set.register(t, &decode.Source{Name: r.name}, &yaml.Node{Line: t.Line, Column: 1}) {
@@ -231,13 +238,16 @@ func (r *rows) finish() {
 	if rng := l.suite.Range; rng != nil {
 		switch {
 		case rng[0] < 1 || rng[1] < rng[0]:
-			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range must be [first, last] with 1 ≤ first ≤ last, got [%d, %d]", rng[0], rng[1])
+			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"),
+				"range must be [first, last] with 1 ≤ first ≤ last, got [%d, %d]", rng[0], rng[1])
 			return
 		case r.faults == 0 && r.count > 0 && rng[0] > r.count:
-			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"), "range starts at row %d, but %s has only %d", rng[0], r.name, r.count)
+			l.reportAt(decode.Error, decode.CodeDatasetRange, decode.At("range"),
+				"range starts at row %d, but %s has only %d", rng[0], r.name, r.count)
 			return
 		case r.faults == 0 && r.count > 0 && rng[1] > r.count:
-			l.reportAt(decode.Warning, decode.CodeDatasetRange, decode.At("range"), "range ends at row %d, but %s has only %d", rng[1], r.name, r.count)
+			l.reportAt(decode.Warning, decode.CodeDatasetRange, decode.At("range"),
+				"range ends at row %d, but %s has only %d", rng[1], r.name, r.count)
 		}
 	}
 	if r.count == 0 && r.faults == 0 {

@@ -30,7 +30,8 @@ type portable struct {
 // graders, hooks and everything that only editors need.
 func (s *Suite) MarshalJSON() ([]byte, error) {
 	p := portable{
-		File: s.File, Dir: s.Dir, Root: s.Root(), Fixtures: s.Fixtures, WorkDir: s.WorkDir, Name: s.Name, Description: s.Description, Skill: s.Skill, Version: s.Version,
+		File: s.File, Dir: s.Dir, Root: s.Root(), Fixtures: s.Fixtures, WorkDir: s.WorkDir, Name: s.Name,
+		Description: s.Description, Skill: s.Skill, Version: s.Version,
 		Config: s.Config, Inputs: s.Inputs, Instructions: s.Instructions, Options: s.ExecutorOptions,
 	}
 	if s.Project != nil {
@@ -84,7 +85,10 @@ type grader struct {
 
 // MarshalJSON encodes the parts that are needed to build the grader.
 func (g *Grader) MarshalJSON() ([]byte, error) {
-	w := grader{Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, File: g.File, Line: g.Line, Column: g.Column}
+	w := grader{
+		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, File: g.File,
+		Line: g.Line, Column: g.Column,
+	}
 	if o, ok := g.Options.(interface{ DeclaredBeside() string }); ok {
 		w.Beside = o.DeclaredBeside()
 	}
@@ -105,7 +109,10 @@ func (g *Grader) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
 	}
-	*g = Grader{Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, File: w.File, Line: w.Line, Column: w.Column}
+	*g = Grader{
+		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, File: w.File,
+		Line: w.Line, Column: w.Column,
+	}
 	if w.Options != nil {
 		g.Options = encoded{w.Options, reach.Beside{BesideDir: w.Beside}}
 	}

@@ -139,7 +139,8 @@ const agentKey = "agent"
 // file, because it is not written there.
 func (l executorLoader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *yaml.Node {
 	if used.Name != "" && !drives(used) {
-		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent %q; executors that drive one: %s",
+		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent "+
+			"%q; executors that drive one: %s",
 			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
 	}
 	return withKey(config, agentKey, l.agentNode())

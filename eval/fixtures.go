@@ -45,7 +45,8 @@ func (c *fixtureCheck) addContext() {
 		return
 	}
 	if _, others := l.remote(); !others {
-		c.reportf(decode.Warning, decode.CodeNoEffect, at, "executor %s sends no files to its agents; only graders see these", l.suite.Config.Executor)
+		c.reportf(decode.Warning, decode.CodeNoEffect, at,
+			"executor %s sends no files to its agents; only graders see these", l.suite.Config.Executor)
 	}
 	from := filepath.Join(l.suite.Dir, filepath.FromSlash(name))
 	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.root(), from) {
@@ -56,7 +57,9 @@ func (c *fixtureCheck) addContext() {
 	info, err := os.Stat(from)
 	switch {
 	case err != nil:
-		c.reportf(decode.Error, decode.CodeMissingFixture, at, "no such fixture: %s (context.fixture is a file or folder, relative to the suite, that waza copies into the workspace)", l.display(from))
+		c.reportf(decode.Error, decode.CodeMissingFixture, at,
+			"no such fixture: %s (context.fixture is a file or folder, relative to the suite, that waza copies into the workspace)",
+			l.display(from))
 	case !info.IsDir():
 		c.addFile(filepath.Dir(from), filepath.Base(from), at)
 	default:
@@ -125,7 +128,9 @@ func (c *fixtureCheck) setTexts(prompt string, at decode.Path) {
 func (c *fixtureCheck) loadText(name string, at decode.Path) string {
 	l := c.loader
 	if name == "" || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
-		c.reportf(decode.Error, decode.CodeEscapingPath, at, "{{%s%s}}: the path must be relative and inside the fixture directory", template.Fixture, text.Clip(name, 80))
+		c.reportf(decode.Error, decode.CodeEscapingPath, at,
+			"{{%s%s}}: the path must be relative and inside the fixture directory", template.Fixture,
+			text.Clip(name, 80))
 		return ""
 	}
 	file := c.find(name, at)
@@ -143,7 +148,9 @@ func (c *fixtureCheck) loadText(name string, at decode.Path) string {
 	if err != nil {
 		l.reportUnreadable(file, c.src, node, err)
 	} else if l.fixtureBytes += len(content); l.fixtureBytes > maxFixtureTexts {
-		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixtures in prompts of the suite, up to %s, have more than %s", l.display(file), files.Size(maxFixtureTexts))
+		c.reportf(decode.Error, decode.CodeTooLarge, at,
+			"the fixtures in prompts of the suite, up to %s, have more than %s", l.display(file),
+			files.Size(maxFixtureTexts))
 		content = ""
 	}
 	if l.fixtures == nil {
@@ -169,9 +176,11 @@ func (c *fixtureCheck) usable(dir, file, rel string, info fs.FileInfo, err error
 	case !info.Mode().IsRegular():
 		c.reportf(decode.Error, decode.CodeMissingFixture, at, "fixture %s is %s, not a file", l.display(file), files.TypeOf(info.Mode()))
 	case info.Size() > MaxFixtureBytes:
-		c.reportf(decode.Error, decode.CodeTooLarge, at, "fixture %s has %d bytes; the limit is %s", l.display(file), info.Size(), files.Size(MaxFixtureBytes))
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "fixture %s has %d bytes; the limit is %s", l.display(file),
+			info.Size(), files.Size(MaxFixtureBytes))
 	case c.bytes+info.Size() > maxTaskFixtures:
-		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixtures up to %s of task %q have more than %s", l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
+		c.reportf(decode.Error, decode.CodeTooLarge, at, "the fixtures up to %s of task %q have more than %s",
+			l.display(file), text.Clip(c.task.ID, 80), files.Size(maxTaskFixtures))
 	default:
 		c.bytes += info.Size()
 		return true
@@ -215,7 +224,8 @@ func (c *fixtureCheck) checkContextDir() {
 	l.dependsOn(dir)
 	switch {
 	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
-		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"), "context_dir must be relative to the suite and inside %s", l.rootWord())
+		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"),
+			"context_dir must be relative to the suite and inside %s", l.rootWord())
 	case !files.IsDir(dir):
 		c.reportf(decode.Error, decode.CodeMissingFile, decode.At("context_dir"), "no such directory: %s", l.display(dir))
 	}

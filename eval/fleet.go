@@ -14,7 +14,8 @@ import (
 // Fleet is the fleet of a suite: the parts of an address, or the whole address as URL. The zero
 // value means no fleet.
 type Fleet struct {
-	// Servers: nats://host:4222 (also tls, ws and wss), several separated by commas; or embedded, for a server in the waza process. It can be a whole fleet address.
+	// Servers: nats://host:4222 (also tls, ws and wss), several separated by commas; or embedded, for
+	// a server in the waza process. It can be a whole fleet address.
 	URL string `yaml:"url" json:"url,omitempty" jsonschema:"required"`
 	// Name of the team, which has its own fleet on the servers: 1 to 32 of a-z, 0-9, - and _; waza when absent.
 	Team string `yaml:"team" json:"team,omitempty"`
@@ -105,7 +106,8 @@ func escapeParameter(s string) string {
 func (l suiteCheck) checkFleet() {
 	f := &l.suite.Config.Fleet
 	n := decode.Follow(decode.Lookup(decode.Lookup(l.src.Root, "config"), "fleet"))
-	if l.options.Vocabulary == nil || l.options.Vocabulary.CheckFleet == nil || f.URL == "" && (n == nil || n.Kind != yaml.ScalarNode || decode.IsNull(n)) {
+	if l.options.Vocabulary == nil || l.options.Vocabulary.CheckFleet == nil ||
+		f.URL == "" && (n == nil || n.Kind != yaml.ScalarNode || decode.IsNull(n)) {
 		return
 	}
 	if strings.Contains(f.URL, "@") {
@@ -115,6 +117,7 @@ func (l suiteCheck) checkFleet() {
 	case err != nil:
 		l.Reportf(l.src, n, decode.Error, decode.CodeInvalidValue, "config.fleet: %s", err)
 	case login:
-		l.Reportf(l.src, n, decode.Error, decode.CodeInvalidValue, "config.fleet contains a password or token, which must not be in a file; use creds or nkey, or pass the address with --fleet")
+		l.Reportf(l.src, n, decode.Error, decode.CodeInvalidValue,
+			"config.fleet contains a password or token, which must not be in a file; use creds or nkey, or pass the address with --fleet")
 	}
 }

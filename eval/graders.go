@@ -128,7 +128,8 @@ func (l graderLoader) loadGrader(g *Grader, task *Task) bool {
 
 func (l graderLoader) reportMissingType(g *Grader, d *decode.Decoder) {
 	if ref := decode.Lookup(g.node, "ref"); ref != nil {
-		d.Report(ref, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
+		d.Report(ref, decode.Error, decode.CodeUnknownGrader, "",
+			"graders from another repository (ref) are not supported; write the grader itself")
 		return
 	}
 	message := "type is missing"
@@ -153,9 +154,11 @@ func (g *Grader) gather(d *decode.Decoder, takes func(key string) bool) {
 	for _, p := range g.flat {
 		switch key := p.Key.Value; {
 		case key == "ref":
-			d.Report(p.Key, decode.Error, decode.CodeUnknownGrader, "", "graders from another repository (ref) are not supported; write the grader itself")
+			d.Report(p.Key, decode.Error, decode.CodeUnknownGrader, "",
+				"graders from another repository (ref) are not supported; write the grader itself")
 		case !takes(key) && key != "assertions":
-			d.UnknownKey(p.Key, reflect.TypeFor[Grader](), append(slices.Clone(decode.FieldsIn(g.Options)), fields.Field{Name: "config"}, fields.Field{Name: "assertions"})...)
+			d.UnknownKey(p.Key, reflect.TypeFor[Grader](),
+				append(slices.Clone(decode.FieldsIn(g.Options)), fields.Field{Name: "config"}, fields.Field{Name: "assertions"})...)
 		case have[key]:
 			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect because config.%s is set", key, key)
 		default:

@@ -104,7 +104,8 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 		return nil, l.Diagnostics(), nil
 	}
 	if root := decode.Follow(src.Root); root.Kind != yaml.MappingNode {
-		l.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
+		l.Reportf(src, root, decode.Error, decode.CodeWrongType,
+			"a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
 	if withOwner && l.reportPart(src) {
@@ -138,7 +139,8 @@ func (l *loader) load(src *decode.Source) {
 		return
 	}
 	if tool, at := discover.OtherTool(src.Root); tool != "" {
-		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is for %s, which uses the same file name; waza cannot read it", tool)
+		l.Reportf(src, at, decode.Error, decode.CodeOtherDialect,
+			"this suite is for %s, which uses the same file name; waza cannot read it", tool)
 		l.Quietly(func() { l.decodeSuite() })
 		return
 	}

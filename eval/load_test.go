@@ -32,7 +32,10 @@ func ptr[T any](v T) *T { return &v }
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	s := loadArchive(t, "-- eval.yaml --\nname: x\ntasks: [{prompt: hi}]\n")
-	want := eval.Config{TrialsPerTask: 1, TimeoutSeconds: 300, Workers: 4, MaxAttempts: 1, RetryErrors: 1, Executor: "mock", InjectSkillBody: true, GradeExpected: eval.GradeExpectedAuto}
+	want := eval.Config{
+		TrialsPerTask: 1, TimeoutSeconds: 300, Workers: 4, MaxAttempts: 1, RetryErrors: 1, Executor: "mock",
+		InjectSkillBody: true, GradeExpected: eval.GradeExpectedAuto,
+	}
 	require.Empty(t, cmp.Diff(want, s.Config))
 	require.Nil(t, s.PassThreshold)
 	require.Len(t, s.Tasks, 1)
@@ -67,7 +70,8 @@ tasks: [{prompt: hi, pass_threshold: 1}]
 	require.Equal(t, 300.0, s.Config.TimeoutSeconds)
 	require.Equal(t, 1, s.Config.MaxAttempts)
 	require.Equal(t, eval.GradeExpectedFalse, s.Config.GradeExpected)
-	require.Empty(t, cmp.Diff(map[string]any{"a": map[string]any{"command": "x", "n": 1, "f": 1.5, "b": true, "z": nil, "d": "2024-01-02"}}, s.Config.MCPServers))
+	require.Empty(t, cmp.Diff(map[string]any{"a": map[string]any{"command": "x", "n": 1, "f": 1.5, "b": true, "z": nil, "d": "2024-01-02"}},
+		s.Config.MCPServers))
 	require.Empty(t, cmp.Diff(eval.Metrics{PassThreshold: ptr(0.75), List: []eval.Metric{
 		{Name: "accuracy", Weight: 1, Threshold: 0.9, Enabled: true}, {Name: "b", Weight: 2},
 	}}, s.Metrics))
@@ -128,7 +132,10 @@ four,,
 	require.Equal(t, map[string]string{"N": "1"}, y.Inputs.Environment)
 	require.Equal(t, map[string]any{"a": map[string]any{"b": []any{1}}}, y.Inputs.Context)
 	inline := s.Task("inline")
-	require.Empty(t, cmp.Diff([]eval.InputFile{{Path: "f.txt", Source: filepath.Join(s.Dir, "fixtures", "f.txt")}, {Path: "g.txt", Content: ptr("new")}}, inline.Inputs.Files))
+	require.Empty(t, cmp.Diff([]eval.InputFile{
+		{Path: "f.txt", Source: filepath.Join(s.Dir, "fixtures", "f.txt")}, {Path: "g.txt", Content: ptr("new")},
+	},
+		inline.Inputs.Files))
 	require.Equal(t, ptr(0), inline.Expected.Behavior.MaxToolCalls)
 	require.Equal(t, 1, inline.Expected.ToolCalls.Required[0].Count)
 	two := s.Task("two")
@@ -192,7 +199,8 @@ func TestSuiteGradersAreCheckedOnce(t *testing.T) {
 			tasks++
 		}
 	}}}}
-	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ngraders: [{type: g}]\ntasks: [{prompt: a}, {prompt: b, graders: [{type: g}]}]\n")))
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: x\ngraders: [{type: g}]\ntasks: [{prompt: a}, "+
+		"{prompt: b, graders: [{type: g}]}]\n")))
 	_, _, err := eval.Load(dir, eval.Options{Vocabulary: v})
 	require.NoError(t, err)
 	require.Equal(t, [2]int{2, 1}, [2]int{checks, tasks})
@@ -228,7 +236,8 @@ name: renamed
 func TestSkillUnderTestIsFound(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"evals/demo", "skills/greet", "skills/greet/evals", "evals"} {
-		dir := unpack(t, txtar.Parse([]byte("-- .git/HEAD --\n-- skills/greet/SKILL.md --\n-- "+where+"/eval.yaml --\nname: x\nskill: greet\ntasks: [{prompt: a}]\n")))
+		dir := unpack(t, txtar.Parse([]byte("-- .git/HEAD --\n-- skills/greet/SKILL.md --\n-- "+where+
+			"/eval.yaml --\nname: x\nskill: greet\ntasks: [{prompt: a}]\n")))
 		s, diags, err := eval.Load(filepath.Join(dir, where), eval.Options{})
 		require.NoError(t, err)
 		require.False(t, diags.HasErrors())
@@ -251,7 +260,8 @@ tasks: [{prompt: a}]
 	require.NoError(t, err)
 	require.Empty(t, diags.Errors())
 	c := s.Config
-	require.Equal(t, []any{"command", "m", "j", 7.0, true, 2, true}, []any{c.Executor, c.Model, c.JudgeModel, c.TimeoutSeconds, c.Parallel, c.Workers, c.Verbose})
+	require.Equal(t, []any{"command", "m", "j", 7.0, true, 2, true},
+		[]any{c.Executor, c.Model, c.JudgeModel, c.TimeoutSeconds, c.Parallel, c.Workers, c.Verbose})
 	require.Equal(t, "out/", s.Project.Paths.Results)
 	require.Equal(t, filepath.Join(dir, ".waza.yaml"), s.Project.File)
 }
@@ -422,7 +432,8 @@ name: none
 	require.NoError(t, err)
 	require.Empty(t, diags.Errors())
 	require.NotNil(t, s.Task("one"))
-	require.Equal(t, []string{filepath.Join(dir, "a", "evaluation.yaml")}, discover.Above(filepath.Join(dir, "a", "cases", "one.yaml"), files.View{}))
+	require.Equal(t, []string{filepath.Join(dir, "a", "evaluation.yaml")},
+		discover.Above(filepath.Join(dir, "a", "cases", "one.yaml"), files.View{}))
 	require.True(t, discover.IsSuiteIn(filepath.Join(dir, "a", "evaluation.yaml"), files.View{}))
 	require.False(t, discover.IsSuiteIn(filepath.Join(dir, "within", "evaluation.yaml"), files.View{}))
 }

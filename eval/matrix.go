@@ -150,10 +150,12 @@ func (l *matrixLoader) check() {
 	names := map[string]string{}
 	for _, p := range c.Matrix {
 		if why := l.badParam(p.Name); why != "" {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: %s", text.Clip(p.Name, 60), why)
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue,
+				"config.matrix: %q cannot be a parameter: %s", text.Clip(p.Name, 60), why)
 		}
 		if other := names[EnvName(p.Name)]; other != "" {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue,
+				"config.matrix: %q and %q have the same environment variable, %s", p.Name, other, EnvName(p.Name))
 		}
 		names[EnvName(p.Name)] = p.Name
 	}
@@ -163,7 +165,8 @@ func (l *matrixLoader) check() {
 		left /= len(p.Values)
 	}
 	if left == 0 {
-		l.reportAt(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"), "config.matrix has more than %d combinations, including models", MaxCombinations)
+		l.reportAt(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"),
+			"config.matrix has more than %d combinations, including models", MaxCombinations)
 		c.Matrix = nil
 	}
 }
@@ -176,13 +179,15 @@ func (l *matrixLoader) checkModels() {
 		case strings.TrimSpace(m) == "":
 			l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "models", i), "config.models[%d] is empty", i)
 		case slices.Contains(models, m):
-			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "models", i), "config.models[%d] has no effect: %q is already in the list", i, m)
+			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "models", i),
+				"config.models[%d] has no effect: %q is already in the list", i, m)
 		default:
 			models = append(models, m)
 		}
 	}
 	if len(models) > 0 && decode.Lookup(decode.Lookup(l.src.Root, "config"), paramModel) != nil {
-		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", paramModel), "config.model has no effect on trials because config.models is set; only judges without a model use it")
+		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", paramModel),
+			"config.model has no effect on trials because config.models is set; only judges without a model use it")
 	}
 	c.Models = models
 }
@@ -192,7 +197,8 @@ func (l *matrixLoader) checkModels() {
 func (l *matrixLoader) useModels(p MatrixParam) bool {
 	c := &l.suite.Config
 	if len(c.Models) > 0 {
-		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix.model and config.models mean the same; use only one")
+		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue,
+			"config.matrix.model and config.models mean the same; use only one")
 		return true
 	}
 	for i, v := range p.Values {

@@ -41,7 +41,9 @@ func (l metricCheck) checkList() {
 func (l metricCheck) checkWeight(i int) {
 	m := &l.suite.Metrics.List[i]
 	if m.Weight <= 0 || math.IsNaN(m.Weight) {
-		l.reportAt(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"), "metric %q: weight %v counts as 1, because it is not positive; use `enabled: false` to leave the metric out", m.Name, m.Weight)
+		l.reportAt(decode.Warning, decode.CodeNoEffect, l.metricPath(i, "weight"),
+			"metric %q: weight %v counts as 1, because it is not positive; use `enabled: false` to leave the metric out",
+			m.Name, m.Weight)
 		m.Weight = 1
 	}
 }

@@ -17,9 +17,11 @@ func (l *loader) reportOtherFile(abs string) bool {
 	switch {
 	case base == skill.FileName:
 		name := filepath.Base(filepath.Dir(abs))
-		l.Reportf(decode.NewSource(abs, l.display(abs), ""), nil, decode.Error, decode.CodeWrongType, "this is a skill, not a suite; `waza new eval %s` creates a suite for it", name)
+		l.Reportf(decode.NewSource(abs, l.display(abs), ""), nil, decode.Error, decode.CodeWrongType,
+			"this is a skill, not a suite; `waza new eval %s` creates a suite for it", name)
 	case isAgent:
-		l.Reportf(decode.NewSource(abs, l.display(abs), ""), nil, decode.Error, decode.CodeWrongType, "this is a custom agent, not a suite; a suite names it with `agent: %s`", agent)
+		l.Reportf(decode.NewSource(abs, l.display(abs), ""), nil, decode.Error, decode.CodeWrongType,
+			"this is a custom agent, not a suite; a suite names it with `agent: %s`", agent)
 	default:
 		return false
 	}

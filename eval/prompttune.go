@@ -48,7 +48,8 @@ func (l *matrixLoader) addProposals() {
 	nodes := l.matrix[ParamSystemPrompt]
 	if l.suite.Kind != PromptTune || len(nodes.values) == 0 {
 		if c.PromptTune.Generations > 0 && l.suite.Kind != PromptTune {
-			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "prompt_tune"), "config.prompt_tune has no effect without `kind: prompt_tune`")
+			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "prompt_tune"),
+				"config.prompt_tune has no effect without `kind: prompt_tune`")
 		}
 		return
 	}

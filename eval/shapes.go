@@ -160,10 +160,11 @@ func (g *Grader) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 // Older names of keys that have an effect are `alias` tags of their fields.
 var withoutEffect = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Suite](): {
-		"command_mocks": "mocked commands are not supported; put scripts with these names into a folder, and the folder first in the PATH of inputs.environment",
-		"adversarial":   "fault injection is not supported; use error_rate of executor mock to make trials fail",
-		"scenario":      "only tasks have tags; suites are selected by name and skill",
-		"checkpoints":   "checkpoints belong to tasks",
+		"command_mocks": "mocked commands are not supported; put scripts with these names into a folder, and the " +
+			"folder first in the PATH of inputs.environment",
+		"adversarial": "fault injection is not supported; use error_rate of executor mock to make trials fail",
+		"scenario":    "only tasks have tags; suites are selected by name and skill",
+		"checkpoints": "checkpoints belong to tasks",
 	},
 	reflect.TypeFor[Config](): {
 		"trigger_skill_routing": "agents choose their skills themselves; use trigger_tests.yaml to measure how well",

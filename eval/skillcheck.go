@@ -93,7 +93,8 @@ func (l skillCheck) checkNamed(name string, src *decode.Source) {
 	}
 	names := skillNames(found)
 	d := src.Diagnostic(decode.Place(src.Root, "skill"), severity, decode.CodeMissingSkill,
-		fmt.Sprintf("no skill named %q in config.skill_directories, beside the suite or in %s (found: %s); correct the name, add the skill's directory to config.skill_directories, create it with `waza new skill`, or run with --no-skills",
+		fmt.Sprintf("no skill named %q in config.skill_directories, beside the suite or in %s (found: %s); correct "+
+			"the name, add the skill's directory to config.skill_directories, create it with `waza new skill`, or run with --no-skills",
 			text.Clip(name, 60), strings.Join(skill.UsualPlaces, ", "), text.Clip(orNothing(names), 200)))
 	d.Suggestion = decode.Nearest(name, names)
 	l.Report(d)
@@ -149,5 +150,6 @@ func (l *loader) reportTypos(s *skill.Skill, known []string) {
 // reportHead reports a frontmatter that cannot be parsed, at its line.
 func (l *loader) reportHead(s *skill.Skill, severity decode.Severity) {
 	l.Report(decode.Diagnostic{File: l.display(s.File), Line: s.ProblemLine, Column: max(1, s.Fault.Column), EndColumn: s.Fault.EndColumn,
-		Severity: severity, Code: decode.CodeBadSkill, Message: s.Problem.Error() + "; agents cannot read this file", Suggestion: s.Fault.Suggestion})
+		Severity: severity, Code: decode.CodeBadSkill, Message: s.Problem.Error() + "; agents cannot read this file",
+		Suggestion: s.Fault.Suggestion})
 }

@@ -20,9 +20,13 @@ type Suite struct {
 	Description string `yaml:"description"`
 	// Name of the agent skill under test.
 	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
-	// Name of the custom agent under test: NAME.agent.md beside the suite, in skill_directories or in .github/agents of the repository. Its text becomes instructions of the agent, and its tools the only ones that the agent may call. The key skill can name an agent, too.
+	// Name of the custom agent under test: NAME.agent.md beside the suite, in skill_directories or in
+	// .github/agents of the repository. Its text becomes instructions of the agent, and its tools the
+	// only ones that the agent may call. The key skill can name an agent, too.
 	Agent string `yaml:"agent"`
-	// Purpose of the suite: tool_eval measures how well tasks are done; benchmark, how fast models answer; param_tune and prompt_tune compare parameters or system prompts; judge lets a model rate the answers.
+	// Purpose of the suite: tool_eval measures how well tasks are done; benchmark, how fast models
+	// answer; param_tune and prompt_tune compare parameters or system prompts; judge lets a model rate
+	// the answers.
 	Kind SuiteKind `yaml:"kind" jsonschema:"enum=tool_eval,enum=benchmark,enum=param_tune,enum=prompt_tune,enum=judge,default=tool_eval"`
 	// Version of the suite's content, free text.
 	Version string `yaml:"version"`
@@ -86,7 +90,8 @@ type Config struct {
 	Workers int `yaml:"workers" json:"workers" alias:"max_workers" jsonschema:"minimum=0"`
 	// Start no more trials after the first failed task.
 	FailFast bool `yaml:"fail_fast" json:"fail_fast"`
-	// Start no more trials of a task once its verdict is decided: true, a confidence, or a map. Trigger tests and tasks that have a baseline or expected recipients always run all trials.
+	// Start no more trials of a task once its verdict is decided: true, a confidence, or a map.
+	// Trigger tests and tasks that have a baseline or expected recipients always run all trials.
 	Stopping Stopping `yaml:"stopping" json:"stopping,omitzero"`
 	// Maximum number of attempts at a trial whose graders fail; the last attempt counts. Trigger tests have one attempt.
 	MaxAttempts int `yaml:"max_attempts" json:"max_attempts" jsonschema:"minimum=0"`
@@ -104,7 +109,9 @@ type Config struct {
 	PromptTune PromptTuning `yaml:"prompt_tune" json:"prompt_tune,omitzero"`
 	// Model for graders that ask a judge and name no model.
 	JudgeModel string `yaml:"judge_model" json:"judge_model,omitempty"`
-	// How much the executor's model reasons. Model executors pass it to their API, as reasoning_effort or Anthropic's output_config.effort. Agents get it if they offer such a choice (executor acp). A model may not support all values. When absent, the model decides.
+	// How much the executor's model reasons. Model executors pass it to their API, as reasoning_effort
+	// or Anthropic's output_config.effort. Agents get it if they offer such a choice (executor acp). A
+	// model may not support all values. When absent, the model decides.
 	ReasoningEffort string `yaml:"reasoning_effort" json:"reasoning_effort,omitempty" jsonschema:"enum=low,enum=medium,enum=high,enum=xhigh,enum=max"`
 	// How much judges reason, unless their grader sets it.
 	JudgeReasoningEffort string `yaml:"judge_reasoning_effort" json:"judge_reasoning_effort,omitempty" jsonschema:"enum=low,enum=medium,enum=high,enum=xhigh,enum=max"`
@@ -122,9 +129,13 @@ type Config struct {
 	InstructionFiles []string `yaml:"instruction_files" json:"instruction_files,omitempty" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
 	// Put SKILL.md into the system prompt of model executors.
 	InjectSkillBody bool `yaml:"inject_skill_body" json:"inject_skill_body"`
-	// Names of environment variables that waza passes to agents, graders and hooks; `*` matches any characters. When absent, waza passes all variables. It always passes PATH, HOME, USER, LOGNAME, SHELL, TERM, TZ, LANG, `LC_*` and TMPDIR.
+	// Names of environment variables that waza passes to agents, graders and hooks; `*` matches any
+	// characters. When absent, waza passes all variables. It always passes PATH, HOME, USER, LOGNAME,
+	// SHELL, TERM, TZ, LANG, `LC_*` and TMPDIR.
 	Environment []string `yaml:"environment" json:"environment,omitzero"`
-	// Compare tool names only with the agent's own names. By default, a grader that names a tool such as view or bash by one agent's name also matches the same tool of other agents. The result lists the names that were matched this way.
+	// Compare tool names only with the agent's own names. By default, a grader that names a tool such
+	// as view or bash by one agent's name also matches the same tool of other agents. The result lists
+	// the names that were matched this way.
 	ExactTools bool `yaml:"exact_tools" json:"exact_tools,omitempty"`
 	// MCP servers for agents, by name. They need an executor that takes them.
 	MCPServers map[string]any `yaml:"mcp_servers" json:"mcp_servers,omitempty" path:"words"`
@@ -134,13 +145,19 @@ type Config struct {
 	MaxCost float64 `yaml:"max_cost" json:"max_cost,omitempty" jsonschema:"minimum=0"`
 	// Maximum number of tokens of a run, read and written. The run stops before it uses more. 0 means no limit.
 	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty" jsonschema:"minimum=0"`
-	// Prices of models, by name. They override the list prices that come with waza (runner/provider/prices.json). The list prices have a date, and include neither discounts nor surcharges for long prompts.
+	// Prices of models, by name. They override the list prices that come with waza
+	// (runner/provider/prices.json). The list prices have a date, and include neither discounts nor
+	// surcharges for long prompts.
 	Prices map[string]Price `yaml:"prices" json:"prices,omitempty"`
-	// Context windows of models, by name, in tokens read and written together. They override the windows that come with waza (runner/provider/windows.json). Suites of the kind benchmark skip contexts that are too long for a model.
+	// Context windows of models, by name, in tokens read and written together. They override the
+	// windows that come with waza (runner/provider/windows.json). Suites of the kind benchmark skip
+	// contexts that are too long for a model.
 	ContextWindows map[string]int `yaml:"context_windows" json:"context_windows,omitempty"`
 	// Write more log events.
 	Verbose bool `yaml:"verbose" json:"verbose"`
-	// Fleet of workers that execute the trials, as an address or a map; docs/fleet.md describes both. Trials and files leave this machine only with the user's consent: --fleet suite, or a WAZA_FLEET that names the same servers and team. An embedded fleet needs no consent.
+	// Fleet of workers that execute the trials, as an address or a map; docs/fleet.md describes both.
+	// Trials and files leave this machine only with the user's consent: --fleet suite, or a WAZA_FLEET
+	// that names the same servers and team. An embedded fleet needs no consent.
 	Fleet Fleet `yaml:"fleet" json:"fleet,omitzero"`
 	// Whether to grade the tasks' expected: true, false, or auto (all except an unscripted mock).
 	GradeExpected GradeExpected `yaml:"grade_expected" json:"grade_expected"`
@@ -148,7 +165,8 @@ type Config struct {
 
 // JudgeChoice chooses a judge in place of a model that waza asks itself.
 type JudgeChoice struct {
-	// Agent that judges: copilot, opencode, gemini, claude-code, codex, qwen, goose, or an agent that .waza.yaml defines under agents. It can only answer, and use no tools.
+	// Agent that judges: copilot, opencode, gemini, claude-code, codex, qwen, goose, or an agent that
+	// .waza.yaml defines under agents. It can only answer, and use no tools.
 	Agent string `yaml:"agent" json:"agent,omitempty" jsonschema_extras:"x-refers=agent"`
 }
 
@@ -193,7 +211,8 @@ type Metrics struct {
 
 // A Metric is one measure and the least value that it must reach.
 type Metric struct {
-	// Name of the metric: task_completion, trigger_accuracy, behavior_quality, or the name or type of graders. A metric of graders is their mean score.
+	// Name of the metric: task_completion, trigger_accuracy, behavior_quality, or the name or type of
+	// graders. A metric of graders is their mean score.
 	Name string `yaml:"name" json:"name" jsonschema:"required" jsonschema_extras:"x-refers=grader"`
 	// Weight of the metric in the composite score; absent or not positive means 1.
 	Weight float64 `yaml:"weight" json:"weight"`

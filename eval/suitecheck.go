@@ -47,7 +47,10 @@ func (l suiteCheck) checkSettings() {
 	for _, h := range []struct {
 		key  string
 		list []surroundings.Hook
-	}{{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask}, {"after_task", s.Hooks.AfterTask}} {
+	}{
+		{"before_run", s.Hooks.BeforeRun}, {"after_run", s.Hooks.AfterRun}, {"before_task", s.Hooks.BeforeTask},
+		{"after_task", s.Hooks.AfterTask},
+	} {
 		for i, hook := range h.list {
 			l.checkHook(h.key, i, hook)
 		}
@@ -67,7 +70,8 @@ func (l suiteCheck) checkSettings() {
 			l.reportAt(decode.Error, decode.CodeEscapingPath, []any{"config", "instruction_files", i}, "%s is %s", l.display(path), err)
 		}
 		if !ok {
-			l.reportAt(decode.Warning, decode.CodeMissingFile, []any{"config", "instruction_files", i}, "no such file: %s (tried %s)", f, l.displayAll(tried))
+			l.reportAt(decode.Warning, decode.CodeMissingFile, []any{"config", "instruction_files", i},
+				"no such file: %s (tried %s)", f, l.displayAll(tried))
 		}
 	}
 }
@@ -89,14 +93,17 @@ func (l suiteCheck) checkWorkers() {
 	switch c := l.suite.Config; {
 	case c.Parallel || c.Workers < 0 || c.Workers == 1 || parallel != nil:
 	case n != nil && decode.Follow(n).Tag != "!!null":
-		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect, "%q has no effect without `parallel: true`: trials run one at a time", key.Value)
+		l.Reportf(l.src, key, decode.Warning, decode.CodeNoEffect,
+			"%q has no effect without `parallel: true`: trials run one at a time", key.Value)
 	}
 }
 
 // checkEffort reports a reasoning effort that no executor takes.
 func (l suiteCheck) checkEffort() {
-	if without, takers := l.loader.withoutKind(func(k Kind) bool { return k.TakesEffort }); without != "" && l.suite.Config.ReasoningEffort != "" {
-		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"), "reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
+	if without, takers := l.loader.withoutKind(func(k Kind) bool { return k.TakesEffort }); without != "" &&
+		l.suite.Config.ReasoningEffort != "" {
+		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"),
+			"reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
 	}
 }
 
@@ -125,7 +132,8 @@ func (l *loader) withoutKind(takes func(Kind) bool) (names, takers string) {
 func (l suiteCheck) checkWindows() {
 	for _, model := range slices.Sorted(maps.Keys(l.suite.Config.ContextWindows)) {
 		if n := l.suite.Config.ContextWindows[model]; n <= 0 {
-			l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "context_windows", model), "config.context_windows: the window of %q must be at least 1 token, got %d", text.Clip(model, 60), n)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "context_windows", model),
+				"config.context_windows: the window of %q must be at least 1 token, got %d", text.Clip(model, 60), n)
 		}
 	}
 }
@@ -136,9 +144,11 @@ func (l suiteCheck) checkStopping() {
 	switch {
 	case c.Stopping.Confidence == 0:
 	case l.suite.Baseline:
-		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect on tasks with a baseline: the comparison needs all trials of both sides")
+		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "stopping"),
+			"stopping has no effect on tasks with a baseline: the comparison needs all trials of both sides")
 	case c.TrialsPerTask == 1:
-		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"), "stopping has no effect with one trial per task; use --trials to run more")
+		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"),
+			"stopping has no effect with one trial per task; use --trials to run more")
 	}
 }
 
@@ -177,9 +187,11 @@ func (l suiteCheck) checkSchemaVersion() {
 	m := schemaVersionForm().FindStringSubmatch(v)
 	switch {
 	case m == nil:
-		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion must be MAJOR.MINOR, such as \"1.0\", got %q", text.Clip(v, 40))
+		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"),
+			"schemaVersion must be MAJOR.MINOR, such as \"1.0\", got %q", text.Clip(v, 40))
 	case m[1] != "1":
-		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"), "schemaVersion %s is not supported; waza reads version 1", v)
+		l.reportAt(decode.Warning, decode.CodeSchemaVersion, decode.At("schemaVersion"),
+			"schemaVersion %s is not supported; waza reads version 1", v)
 	}
 }
 
@@ -190,7 +202,8 @@ func (l suiteCheck) checkHook(key string, i int, h surroundings.Hook) {
 	}
 	if h.WorkingDirectory != "" && !files.IsDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
 		// Later hooks can run in directories that earlier ones make.
-		l.reportAt(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"), "no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
+		l.reportAt(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"),
+			"no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
 	}
 	for j, code := range h.ExitCodes {
 		if code < 0 || code > 255 {
@@ -207,7 +220,8 @@ func (l *loader) fromSuite(path string) string {
 func (l suiteCheck) checkInputNames() {
 	for name := range l.suite.Inputs {
 		if !variableName().MatchString(name) {
-			l.reportAt(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name), "%q cannot be a template variable; names consist of letters, digits, '_' and '-'", text.Clip(name, 60))
+			l.reportAt(decode.Warning, decode.CodeInvalidValue, decode.At("inputs", name),
+				"%q cannot be a template variable; names consist of letters, digits, '_' and '-'", text.Clip(name, 60))
 		}
 	}
 }
@@ -249,7 +263,8 @@ func (l suiteCheck) checkEnvironment() {
 		case name == "":
 			l.reportAt(decode.Error, decode.CodeInvalidValue, at, "a variable name must not be empty")
 		case strings.Contains(name, "="):
-			l.reportAt(decode.Error, decode.CodeInvalidValue, at, "%q must be a variable name without a value; set values in a task's inputs.environment", name)
+			l.reportAt(decode.Error, decode.CodeInvalidValue, at,
+				"%q must be a variable name without a value; set values in a task's inputs.environment", name)
 		}
 	}
 }

@@ -43,10 +43,12 @@ var kindChecks = map[SuiteKind]func(l kindCheck){
 		c := l.suite.Config
 		switch given := c.Matrix.listed(ParamSystemPrompt); {
 		case c.PromptTune.Generations > 0 && given == 0:
-			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("config", "prompt_tune"), "config.prompt_tune starts from a system prompt: list at least one in config.matrix.system_prompt")
+			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("config", "prompt_tune"),
+				"config.prompt_tune starts from a system prompt: list at least one in config.matrix.system_prompt")
 		case c.PromptTune.Generations == 0 && given < 2:
 			l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
-				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, or let a model propose them with config.prompt_tune")
+				"a suite of the kind prompt_tune compares system prompts: list at least two in config.matrix.system_prompt, "+
+					"or let a model propose them with config.prompt_tune")
 		}
 	},
 	Judge:     kindCheck.checkJudges,
@@ -57,10 +59,12 @@ var kindChecks = map[SuiteKind]func(l kindCheck){
 func (l kindCheck) checkSpeed() {
 	c, v := l.suite.Config, l.options.Vocabulary
 	if c.Stopping.Confidence != 0 {
-		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind benchmark measures all trials; remove config.stopping")
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"),
+			"a suite of the kind benchmark measures all trials; remove config.stopping")
 	}
 	if c.GroupBy != "" {
-		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"),
+			"a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
 	}
 	if v == nil {
 		return
@@ -106,13 +110,16 @@ const ParamSystemPrompt = "system_prompt"
 func (l kindCheck) checkComparison() {
 	c := l.suite.Config
 	if c.GroupBy != "" {
-		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"), "a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"),
+			"a suite of the kind %s is grouped by the cells of its matrix; remove config.group_by", l.suite.Kind)
 	}
 	if c.FailFast {
-		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "fail_fast"), "a suite of the kind %s compares scores, which needs all trials; remove config.fail_fast", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "fail_fast"),
+			"a suite of the kind %s compares scores, which needs all trials; remove config.fail_fast", l.suite.Kind)
 	}
 	if c.Stopping.Confidence != 0 {
-		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"), "a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"),
+			"a suite of the kind %s compares scores, which needs all trials; remove config.stopping", l.suite.Kind)
 	}
 }
 
@@ -125,7 +132,8 @@ func (l kindCheck) checkJudges() {
 		for _, g := range t.Effective {
 			if o, ok := g.Options.(JudgeNamer); ok && !o.NamesJudge() {
 				l.reportAt(decode.Error, decode.CodeMissingField, decode.At("kind"),
-					"a suite of the kind judge needs a judge: set config.judge_model or config.judge.agent, or a model in each prompt grader and a prompt grader for each task")
+					"a suite of the kind judge needs a judge: set config.judge_model or config.judge.agent, or a model in each "+
+						"prompt grader and a prompt grader for each task")
 				return
 			}
 		}
@@ -173,13 +181,15 @@ func (l kindCheck) check() {
 // checkBaseline reports a comparison of two equal sides.
 func (l kindCheck) checkBaseline() {
 	s := l.suite
-	if !s.Baseline || len(s.Tasks) == 0 || l.skills.agent != nil || slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
+	if !s.Baseline || len(s.Tasks) == 0 || l.skills.agent != nil ||
+		slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Skills) > 0 }) {
 		return
 	}
 	if l.options.Baseline {
 		s.Baseline = false // like other tools, skip suites without skills
 	}
-	l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("baseline"), "baseline compares nothing: no task has a skill, so both sides are the same")
+	l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("baseline"),
+		"baseline compares nothing: no task has a skill, so both sides are the same")
 }
 
 // combinations returns the number of combinations of values; 0 without parameters.

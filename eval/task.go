@@ -36,7 +36,8 @@ type Task struct {
 	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
 	// Replaces the suite's skill_directories; relative to the suite, else to the task file.
 	SkillDirectories []string `yaml:"skill_directories" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
-	// Instruction files of this task, in addition to the suite's. Paths are relative to the fixture directory, else to the suite, else to the task file.
+	// Instruction files of this task, in addition to the suite's. Paths are relative to the fixture
+	// directory, else to the suite, else to the task file.
 	InstructionFiles []string `yaml:"instruction_files" jsonschema_extras:"x-refers=fixture" path:"maybe"`
 	// Overrides config.first_event_timeout_seconds; 0 means no limit.
 	FirstEventTimeoutSeconds *float64 `yaml:"first_event_timeout_seconds" jsonschema:"minimum=0"`
@@ -65,7 +66,10 @@ type Task struct {
 
 // Inputs are the prompt, the files and the settings that a task gives to the agent.
 type Inputs struct {
-	// Prompt for the agent. It can use template variables: {{name}} is an input of the suite or a column of the dataset, {{context.key}} a value of context, {{fixture:FILE}} the text of a fixture of at most 1 MiB. Built-in variables are run_id, timestamp, trial, attempt, task_id, task_name and model.
+	// Prompt for the agent. It can use template variables: {{name}} is an input of the suite or a
+	// column of the dataset, {{context.key}} a value of context, {{fixture:FILE}} the text of a
+	// fixture of at most 1 MiB. Built-in variables are run_id, timestamp, trial, attempt, task_id,
+	// task_name and model.
 	Prompt string `yaml:"prompt"`
 	// File that contains the prompt, relative to the task file and inside the suite's directory.
 	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour" path:"maybe"`
@@ -75,7 +79,8 @@ type Inputs struct {
 	Responder *surroundings.Responder `yaml:"responder"`
 	// Graders that run after a turn, while the agent waits.
 	Checkpoints []Checkpoint `yaml:"checkpoints"`
-	// Tool that a remote agent must use; chat when absent. It can use template variables. This key and the next three have an effect only with executor remote.
+	// Tool that a remote agent must use; chat when absent. It can use template variables. This key and
+	// the next three have an effect only with executor remote.
 	Tool string `yaml:"tool"`
 	// Address that the tool of a remote agent works on. It can use template variables.
 	URL string `yaml:"url"`
@@ -83,7 +88,9 @@ type Inputs struct {
 	Input any `yaml:"input"`
 	// Priority of the task among the tasks that wait for remote agents; normal when absent.
 	Priority string `yaml:"priority" jsonschema:"enum=low,enum=normal,enum=high"`
-	// Confidence of speech recognition in the prompt, 0 to 1. With a value, the prompt is sent as spoken, else as typed. It overrides config.router.voice and has an effect only with executor router.
+	// Confidence of speech recognition in the prompt, 0 to 1. With a value, the prompt is sent as
+	// spoken, else as typed. It overrides config.router.voice and has an effect only with executor
+	// router.
 	Voice *float64 `yaml:"voice" jsonschema:"minimum=0,maximum=1"`
 	// Files to put into the workspace.
 	Files []InputFile `yaml:"files"`
@@ -91,7 +98,9 @@ type Inputs struct {
 	Repos []surroundings.Repo `yaml:"repos"`
 	// Folder of the workspace where the agent starts; the workspace itself when absent. waza creates the folder if it does not exist.
 	Workdir string `yaml:"workdir"`
-	// Values for templates and graders. waza puts the file that fixture names, relative to the suite, into the workspace under its base name. If fixture names a folder, waza puts all its files there.
+	// Values for templates and graders. waza puts the file that fixture names, relative to the suite,
+	// into the workspace under its base name. If fixture names a folder, waza puts all its files
+	// there.
 	Context map[string]any `yaml:"context"`
 	// Environment variables of the agent's process and of hooks.
 	Environment map[string]string `yaml:"environment" path:"maybe"`
@@ -104,7 +113,8 @@ type Checkpoint struct {
 	AfterTurn int `yaml:"after_turn" jsonschema:"required,minimum=1"`
 	// Graders to run after that turn.
 	Graders []*Grader `yaml:"graders" jsonschema:"required"`
-	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails at once, without further prompts and graders.
+	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
+	// at once, without further prompts and graders.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,default=continue"`
 }
 
@@ -159,7 +169,8 @@ type Expected struct {
 	ToolCalls *ExpectedToolCalls `yaml:"tool_calls"`
 	// Whether the agent should use the skill under test.
 	ShouldTrigger *bool `yaml:"should_trigger"`
-	// Clients that must receive the message, in any order and letter case, and no others. An empty list means that no client may receive it. It has an effect only with executor router.
+	// Clients that must receive the message, in any order and letter case, and no others. An empty
+	// list means that no client may receive it. It has an effect only with executor router.
 	Recipients []string `yaml:"recipients" json:",omitzero" jsonschema_extras:"x-refers=client"`
 	// Outcomes that the agent must reach.
 	Outcomes []ExpectedOutcome `yaml:"outcomes"`
@@ -183,7 +194,8 @@ type ExpectedBehavior struct {
 
 // ExpectedToolCalls lists tool calls that the agent must or must not make.
 type ExpectedToolCalls struct {
-	// Calls that the agent must make, at most 200. The tool scores of a trial show how many of them it made, and how many of their arguments are right.
+	// Calls that the agent must make, at most 200. The tool scores of a trial show how many of them it
+	// made, and how many of their arguments are right.
 	Required []ExpectedToolCall `yaml:"required"`
 	// Calls that the agent must not make.
 	Forbidden []ExpectedToolCall `yaml:"forbidden"`
@@ -196,7 +208,9 @@ const MaxExpectedCalls = 200
 type ExpectedToolCall struct {
 	// Exact name of the tool. It can use template variables.
 	Tool string `yaml:"tool"`
-	// Values of arguments by name; a name with dots leads into maps. waza compares them as JSON values, numbers by value. Texts can use template variables. Arguments that are not listed can have any value.
+	// Values of arguments by name; a name with dots leads into maps. waza compares them as JSON
+	// values, numbers by value. Texts can use template variables. Arguments that are not listed can
+	// have any value.
 	Arguments map[string]any `yaml:"arguments"`
 	// Regular expression for the tool's name, in any letter case.
 	Pattern string `yaml:"pattern"`

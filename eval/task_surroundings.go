@@ -25,12 +25,14 @@ func (c surroundingsCheck) check() {
 		}
 	}
 	if dir, ok := surroundings.Folder(in.Workdir); !ok {
-		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("workdir"), "workdir must be a relative path inside the workspace, got %q", text.Clip(in.Workdir, 80))
+		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("workdir"),
+			"workdir must be a relative path inside the workspace, got %q", text.Clip(in.Workdir, 80))
 	} else if in.Workdir = dir; dir == "." {
 		in.Workdir = ""
 	}
 	if in.Responder != nil && len(in.FollowUpPrompts) > 0 {
-		c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("responder"), "a task has a responder or follow_up_prompts, not both, because each of them replies to the agent")
+		c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("responder"),
+			"a task has a responder or follow_up_prompts, not both, because each of them replies to the agent")
 	}
 	c.checkCheckpoints()
 	c.checkInstructions()
@@ -43,7 +45,9 @@ func (c surroundingsCheck) check() {
 			at = decode.At(key)
 		}
 		if c.has(at) {
-			c.reportf(decode.Warning, decode.CodeNoEffect, at, "%s has no effect with executor %s: its agents get one prompt and no workspace", key, c.loader.suite.Config.Executor)
+			c.reportf(decode.Warning, decode.CodeNoEffect, at,
+				"%s has no effect with executor %s: its agents get one prompt and no workspace", key,
+				c.loader.suite.Config.Executor)
 		}
 	}
 }
@@ -64,10 +68,12 @@ func (c surroundingsCheck) checkCheckpoints() {
 		none := len(p.Graders) == 0
 		p.Graders = graderLoader{c.loader}.loadNamed(p.Graders, t, map[string]bool{})
 		if none && c.has(c.inputPath("checkpoints", i, "graders")) {
-			c.reportf(decode.Warning, decode.CodeNothingChecked, c.inputPath("checkpoints", i, "graders"), "checkpoints[%d] checks nothing: it has no graders", i)
+			c.reportf(decode.Warning, decode.CodeNothingChecked, c.inputPath("checkpoints", i, "graders"),
+				"checkpoints[%d] checks nothing: it has no graders", i)
 		}
 		if most := t.Turns(); p.AfterTurn > most {
-			c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("checkpoints", i, "after_turn"), "checkpoints[%d] is never reached: the task has %d %s", i, most, text.Plural(most, "turn", "turns"))
+			c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("checkpoints", i, "after_turn"),
+				"checkpoints[%d] is never reached: the task has %d %s", i, most, text.Plural(most, "turn", "turns"))
 		}
 	}
 }
@@ -120,9 +126,13 @@ func (l *loader) repository(source string) (dir string, ok bool) {
 // loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
 func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []surroundings.MCPMock) []surroundings.MCPMock {
 	if without, takers := l.withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
-		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect, "mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
+		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect,
+			"mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
 	}
 	read := func(path string) ([]byte, error) { return l.readFile(path, maxYAMLBytes) }
-	return surroundings.Reading{Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn, Findings: &l.Findings}.
+	return surroundings.Reading{
+		Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn,
+		Findings: &l.Findings,
+	}.
 		Mocks(mocks, src, decode.Place(node, "mcp_mocks"))
 }

@@ -87,7 +87,8 @@ func (c *taskCheck) fixtureDir() string {
 func (c *taskCheck) checkEnvironment() {
 	for name, value := range c.task.Inputs.Environment {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("environment", name), "%q cannot be an environment variable", text.Clip(name, 60))
+			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("environment", name),
+				"%q cannot be an environment variable", text.Clip(name, 60))
 		}
 	}
 }

@@ -13,7 +13,9 @@ import (
 type expectedCheck struct{ *Check }
 
 func (c *taskCheck) expected() expectedCheck {
-	return expectedCheck{&Check{loader: c.loader, src: c.src, options: decode.Lookup(c.node, "expected"), decl: c.node, label: "expected", task: c.task}}
+	return expectedCheck{
+		&Check{loader: c.loader, src: c.src, options: decode.Lookup(c.node, "expected"), decl: c.node, label: "expected", task: c.task},
+	}
 }
 
 // check checks the expectations that waza grades itself.
@@ -34,7 +36,8 @@ func (c expectedCheck) check() {
 		at := decode.At("outcomes", i)
 		switch {
 		case o.Type != OutcomeCompleted && o.Type != OutcomeToolCalled:
-			c.Warnf(append(at, "type"), decode.CodeNoEffect, "outcome %q is not graded; waza grades task_completed and tool_called", text.Clip(o.Type, 60))
+			c.Warnf(append(at, "type"), decode.CodeNoEffect,
+				"outcome %q is not graded; waza grades task_completed and tool_called", text.Clip(o.Type, 60))
 		case o.Type == OutcomeToolCalled && o.CalledTool() == "":
 			c.Warnf(append(at, "type"), decode.CodeNoEffect, "tool_called has no effect without tool_name")
 		case o.Type == OutcomeCompleted && o.ToolName+o.Value != "":
@@ -51,7 +54,9 @@ func (c expectedCheck) checkRecipients() {
 		return
 	}
 	if clients == nil {
-		c.Warnf(decode.At("recipients"), decode.CodeNoEffect, "recipients has no effect with executor %s: it has no clients", text.Clip(c.loader.suite.Config.Executor, 60))
+		c.Warnf(decode.At("recipients"), decode.CodeNoEffect,
+			"recipients has no effect with executor %s: it has no clients",
+			text.Clip(c.loader.suite.Config.Executor, 60))
 		return
 	}
 	names, others := clients.ClientNames()
@@ -64,7 +69,9 @@ func (c expectedCheck) checkRecipients() {
 		case seen[folded]:
 			c.Warnf(at, decode.CodeNoEffect, "recipients[%d] has no effect: %q is already in the list", i, text.Clip(name, 80))
 		case !others && !slices.ContainsFunc(names, is):
-			c.Suggestf(at, decode.Error, decode.CodeInvalidValue, decode.Nearest(name, names), "recipients[%d]: unknown client %q; config.router.clients has %s", i, text.Clip(name, 80), text.Clip(strings.Join(names, ", "), 300))
+			c.Suggestf(at, decode.Error, decode.CodeInvalidValue, decode.Nearest(name, names),
+				"recipients[%d]: unknown client %q; config.router.clients has %s", i, text.Clip(name, 80),
+				text.Clip(strings.Join(names, ", "), 300))
 		}
 		seen[folded] = true
 		for _, n := range names { // spelled as in the suite
@@ -79,7 +86,8 @@ func (c expectedCheck) checkToolCalls(key string, calls []ExpectedToolCall) {
 	n := 0
 	for i, call := range calls {
 		if call.Tool == "" && len(call.Arguments) == 0 && call.Pattern == "" && call.ArgsPattern == "" {
-			c.Errorf(decode.At("tool_calls", key, i), decode.CodeChecksNothing, "tool_calls.%s[%d] needs at least one of tool, arguments, pattern and args_pattern", key, i)
+			c.Errorf(decode.At("tool_calls", key, i), decode.CodeChecksNothing,
+				"tool_calls.%s[%d] needs at least one of tool, arguments, pattern and args_pattern", key, i)
 		}
 		if n += min(max(call.Count, 1), MaxExpectedCalls+1); n > MaxExpectedCalls && key == "required" {
 			c.Errorf(decode.At("tool_calls", key, i), decode.CodeTooLarge, "tool_calls.%s requires more than %d calls", key, MaxExpectedCalls)

@@ -36,7 +36,8 @@ func (c promptCheck) checkPrompt() {
 	case strings.TrimSpace(in.Prompt) != "":
 	case c.has(c.inputPath("prompt")):
 		// Scaffolds write an empty prompt as an edge case, and agents get it.
-		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.inputPath("prompt"), "the prompt of task %q is empty and is sent unchanged", text.Clip(c.task.ID, 80))
+		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.inputPath("prompt"),
+			"the prompt of task %q is empty and is sent unchanged", text.Clip(c.task.ID, 80))
 	default:
 		c.reportMissing()
 	}
@@ -50,7 +51,8 @@ func (c promptCheck) reportMissing() {
 	switch {
 	case asks && remote && !others:
 	case asks && (remote || c.loader.options.Executor != ""):
-		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.inputPath("prompt"), "task %q has no prompt; executors other than remote get an empty one", text.Clip(c.task.ID, 80))
+		c.reportf(decode.Warning, decode.CodeMissingPrompt, c.inputPath("prompt"),
+			"task %q has no prompt; executors other than remote get an empty one", text.Clip(c.task.ID, 80))
 	default:
 		c.reportf(decode.Error, decode.CodeMissingPrompt, c.inputPath("prompt"), "task %q has no prompt", text.Clip(c.task.ID, 80))
 	}
@@ -63,7 +65,9 @@ func (c promptCheck) checkRemote() {
 	if !remote && c.loader.options.Executor == "" {
 		for _, key := range []string{"tool", "url", "input", "priority"} {
 			if c.has(c.inputPath(key)) {
-				c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath(key), "%s has no effect with executor %s: only executor remote uses it", key, text.Clip(c.loader.suite.Config.Executor, 60))
+				c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath(key),
+					"%s has no effect with executor %s: only executor remote uses it", key,
+					text.Clip(c.loader.suite.Config.Executor, 60))
 			}
 		}
 	}
@@ -71,17 +75,22 @@ func (c promptCheck) checkRemote() {
 		return
 	}
 	if len(in.FollowUpPrompts) > 0 {
-		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("follow_up_prompts"), "follow_up_prompts has no effect with executor %s: its agents get only one prompt", c.loader.suite.Config.Executor)
+		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("follow_up_prompts"),
+			"follow_up_prompts has no effect with executor %s: its agents get only one prompt",
+			c.loader.suite.Config.Executor)
 	}
 	if len(in.Files) > 0 {
-		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("files"), "executor %s sends no files to its agents; only graders see these", c.loader.suite.Config.Executor)
+		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("files"),
+			"executor %s sends no files to its agents; only graders see these", c.loader.suite.Config.Executor)
 	}
 }
 
 // checkVoice reports a confidence of speech recognition that has no effect.
 func (c promptCheck) checkVoice() {
 	if clients, known := c.loader.clientsOf(); known && clients == nil && c.task.Inputs.Voice != nil {
-		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("voice"), "voice has no effect with executor %s: only messages to clients have it", text.Clip(c.loader.suite.Config.Executor, 60))
+		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("voice"),
+			"voice has no effect with executor %s: only messages to clients have it",
+			text.Clip(c.loader.suite.Config.Executor, 60))
 	}
 }
 
@@ -89,7 +98,8 @@ func (c promptCheck) loadFile() {
 	l, in := c.loader, &c.task.Inputs
 	file := c.promptPath()
 	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !files.Within(l.root(), file) {
-		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("prompt_file"), "prompt_file must be a relative path in or below the task's directory")
+		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("prompt_file"),
+			"prompt_file must be a relative path in or below the task's directory")
 		return
 	}
 	at := decode.Place(c.node, c.inputPath("prompt_file")...)

@@ -74,7 +74,8 @@ func (ts *taskSet) addEntries(src *decode.Source, list *yaml.Node) {
 		case target.Kind == yaml.ScalarNode && !decode.IsNull(target):
 			ts.addPattern(src, item, target.Value)
 		default:
-			l.Reportf(src, item, decode.Error, decode.CodeWrongType, "tasks[%d] must be a file pattern or a task, got %s", i, decode.Describe(target))
+			l.Reportf(src, item, decode.Error, decode.CodeWrongType,
+				"tasks[%d] must be a file pattern or a task, got %s", i, decode.Describe(target))
 		}
 	}
 }
@@ -127,7 +128,8 @@ func (ts *taskSet) addInline(src *decode.Source, n *yaml.Node, i int) {
 func (ts *taskSet) addTask(src *decode.Source, n *yaml.Node, file, fallbackID string) {
 	l := ts.loader
 	if target := decode.Follow(n); target.Kind != yaml.MappingNode {
-		l.Reportf(src, n, decode.Error, decode.CodeWrongType, "a task must be a map of keys such as id, inputs and graders, got %s", decode.Describe(target))
+		l.Reportf(src, n, decode.Error, decode.CodeWrongType,
+			"a task must be a map of keys such as id, inputs and graders, got %s", decode.Describe(target))
 		return
 	}
 	t := &Task{File: file, RelFile: l.relative(file), Line: n.Line}
@@ -155,7 +157,9 @@ func (ts *taskSet) addTask(src *decode.Source, n *yaml.Node, file, fallbackID st
 func (ts *taskSet) register(t *Task, src *decode.Source, n *yaml.Node) bool {
 	l := ts.loader
 	if first := ts.ids[t.ID]; first != nil {
-		l.Reportf(src, decode.Place(n, "id"), decode.Error, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d", text.Clip(t.ID, 80), l.display(first.File), first.Line)
+		l.Reportf(src, decode.Place(n, "id"), decode.Error, decode.CodeDuplicateID,
+			"duplicate task id %q; it is first used at %s:%d", text.Clip(t.ID, 80), l.display(first.File),
+			first.Line)
 		return false
 	}
 	if len(ts.ids) >= maxTasks {
@@ -208,7 +212,8 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 
 // reportUnchecked reports a task that always passes because nothing checks it.
 func (ts *taskSet) reportUnchecked(t *Task) {
-	if ts.loader.suite.Kind == Benchmark || len(t.Effective)+len(t.Inputs.Checkpoints) > 0 || t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
+	if ts.loader.suite.Kind == Benchmark || len(t.Effective)+len(t.Inputs.Checkpoints) > 0 ||
+		t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
 		return
 	}
 	ts.loader.Report(decode.Diagnostic{File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeNothingChecked,

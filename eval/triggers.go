@@ -35,7 +35,8 @@ func (l triggerLoader) parseTests(path string, data []byte) *TriggerTests {
 	t := &TriggerTests{File: path, RelFile: l.relative(path), Instructions: l.skills.agent.instructions(), src: src}
 	l.decoder(src).Into(src.Root, t)
 	if t.Prompts() == 0 {
-		l.Reportf(src, src.Root, decode.Warning, decode.CodeChecksNothing, "no prompts; list some in should_trigger_prompts or should_not_trigger_prompts")
+		l.Reportf(src, src.Root, decode.Warning, decode.CodeChecksNothing,
+			"no prompts; list some in should_trigger_prompts or should_not_trigger_prompts")
 	}
 	if t.Prompts() > maxTasks {
 		l.Reportf(src, src.Root, decode.Error, decode.CodeTooLarge, "more than %d prompts", maxTasks)
@@ -44,7 +45,8 @@ func (l triggerLoader) parseTests(path string, data []byte) *TriggerTests {
 	if t.Skill == "" {
 		t.Skill = l.suite.Skill
 	} else if l.suite.Skill != "" && t.Skill != l.suite.Skill {
-		l.Reportf(src, decode.Place(src.Root, "skill"), decode.Warning, decode.CodeInvalidValue, "these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
+		l.Reportf(src, decode.Place(src.Root, "skill"), decode.Warning, decode.CodeInvalidValue,
+			"these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
 	}
 	return t
 }

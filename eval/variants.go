@@ -57,7 +57,8 @@ func (l *matrixLoader) combine() {
 	}
 	for _, p := range s.Config.Matrix {
 		if slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, clash := t.Vars[p.Name]; return clash }) && s.Inputs[p.Name] == "" {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue, "config.matrix: %q cannot be a parameter: it is also a column of the dataset", p.Name)
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue,
+				"config.matrix: %q cannot be a parameter: it is also a column of the dataset", p.Name)
 		}
 	}
 	l.used, l.effective = l.usedVariables(), map[string]bool{}
@@ -66,7 +67,8 @@ func (l *matrixLoader) combine() {
 	}
 	for _, p := range s.Config.Matrix {
 		if !l.effective[p.Name] && p.Name != ParamAgent {
-			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no effect: executor %s does not use it, and no text of the suite contains {{%s}}",
+			l.Reportf(l.src, l.matrix[p.Name].key, decode.Warning, decode.CodeNoEffect, "config.matrix: parameter %q has no "+
+				"effect: executor %s does not use it, and no text of the suite contains {{%s}}",
 				p.Name, s.Variants[0].Executor, p.Name)
 		}
 	}

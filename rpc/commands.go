@@ -33,11 +33,16 @@ func commandTable() []*method {
 	return []*method{
 		dispatch.Define(lsp.CommandRun, dispatch.Heavy,
 			"Start a run like eval.run: the reply comes first, then the notifications of the run. The run belongs to the client. "+
-				"A work done progress, which can be cancelled, shows the run. A client without progress support gets a message when the run ends.", commandRun),
-		dispatch.Define(lsp.CommandDebug, dispatch.Heavy, "Start a run of one trial of each task, one at a time, with verbose logs.", commandDebug),
+				"A work done progress, which can be cancelled, shows the run. A client without progress support gets a message when the run ends.",
+			commandRun),
+		dispatch.Define(lsp.CommandDebug, dispatch.Heavy,
+			"Start a run of one trial of each task, one at a time, with verbose logs.", commandDebug),
 		dispatch.Define(lsp.CommandCancel, dispatch.Long, "Cancel a run or, without runId, all runs that this client started.", commandCancel),
-		dispatch.Define(lsp.CommandCompare, dispatch.Heavy, "Compare two runs like run.compare: the given runs, or the last two of a suite.", commandCompare),
-		dispatch.Define(lsp.CommandShowRun, dispatch.Heavy, "Write the HTML report of a run and ask the client to show it; a client that cannot show documents gets a message with the file name.", commandShowRun),
+		dispatch.Define(lsp.CommandCompare, dispatch.Heavy,
+			"Compare two runs like run.compare: the given runs, or the last two of a suite.", commandCompare),
+		dispatch.Define(lsp.CommandShowRun, dispatch.Heavy,
+			"Write the HTML report of a run and ask the client to show it; a client that cannot show documents gets a message with the file name.",
+			commandShowRun),
 	}
 }
 
@@ -183,7 +188,8 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 	if err != nil {
 		return nil, err
 	}
-	if _, err := exportFile(ctx, h, html, r.File, func(write func(io.Writer) error) error { return formats.WriteFileWithin(dir, r.File, write) }); err != nil {
+	if _, err := exportFile(ctx, h, html, r.File,
+		func(write func(io.Writer) error) error { return formats.WriteFileWithin(dir, r.File, write) }); err != nil {
 		return nil, err
 	}
 	u := string(uri.File(r.File))
@@ -191,7 +197,8 @@ func commandShowRun(ctx context.Context, c *call, p *commandShowParams) (*comman
 		u += "#task/" + url.PathEscape(p.TaskID) // the report opens this task
 	}
 	if r.Shown = c.conn.editor.ShowDocument(ctx, u); !r.Shown {
-		c.conn.editor.ShowMessage(protocol.MessageTypeInfo, fmt.Sprintf("waza: %s: %s. The report: %s", h.Record().Suite.Name, progressText(h), r.File))
+		c.conn.editor.ShowMessage(protocol.MessageTypeInfo,
+			fmt.Sprintf("waza: %s: %s. The report: %s", h.Record().Suite.Name, progressText(h), r.File))
 	}
 	return r, nil
 }

@@ -18,9 +18,12 @@ func compareMethods() []*method {
 	return []*method{
 		dispatch.Define("run.compare", dispatch.Heavy,
 			"Report what improved or regressed from the first run to each other run, per task and overall, and which differences may be chance. "+
-				"Only the ended trials of an active run are compared. A single run is compared by the cells of its matrix, each with the first.", compareRuns),
+				"Only the ended trials of an active run are compared. A single run is compared by the cells of its matrix, each with the first.",
+			compareRuns),
 		dispatch.Define("task.history", dispatch.Heavy,
-			"Report the history of a suite's tasks over its recorded runs, the flakiest first: verdicts, trials, and the cause of each change of verdict.", getHistory),
+			"Report the history of a suite's tasks over its recorded runs, the flakiest first: verdicts, trials, and the "+
+				"cause of each change of verdict.",
+			getHistory),
 	}
 }
 
@@ -49,15 +52,23 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 		if len(p.RunIDs) > 1 {
 			sources = append(sources, compare.FromRun(h))
 		} else if sources = compare.FromCells(h); len(sources) < 2 {
-			return nil, &dispatch.ParamError{Parameter: "runIds", Message: `parameter "runIds" contains one run, which has no matrix; give a second run to compare`, Data: map[string]any{"runId": h.ID()}}
+			return nil, &dispatch.ParamError{
+				Parameter: "runIds",
+				Message:   `parameter "runIds" contains one run, which has no matrix; give a second run to compare`,
+				Data:      map[string]any{"runId": h.ID()},
+			}
 		}
 	}
-	result, err := compare.Compare(ctx, sources, compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks, AcceptDamaged: p.AcceptDamaged})
+	result, err := compare.Compare(ctx, sources,
+		compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks, AcceptDamaged: p.AcceptDamaged})
 	if errors.Is(err, compare.ErrNothingCompared) {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
 	}
 	if damaged := (*compare.DamagedError)(nil); errors.As(err, &damaged) {
-		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error() + "; acceptDamaged compares it without the lost parts", Data: map[string]any{"runId": damaged.RunID, "damage": damaged.Damage}}
+		return nil, &dispatch.ParamError{
+			Parameter: "runIds", Message: err.Error() + "; acceptDamaged compares it without the lost parts",
+			Data: map[string]any{"runId": damaged.RunID, "damage": damaged.Damage},
+		}
 	}
 	return result, err
 }
@@ -68,13 +79,18 @@ func (c *call) findRef(parameter, ref string) (record.Handle, error) {
 	var several *catalog.AmbiguousRunError
 	switch {
 	case errors.As(err, &several):
-		return nil, &dispatch.ParamError{Parameter: parameter, Message: fmt.Sprintf("%q matches %d runs", dispatch.Clip(ref), len(several.RunIDs)), Data: map[string]any{"known": dispatch.FirstNames(several.RunIDs)}}
+		return nil, &dispatch.ParamError{
+			Parameter: parameter,
+			Message:   fmt.Sprintf("%q matches %d runs", dispatch.Clip(ref), len(several.RunIDs)),
+			Data:      map[string]any{"known": dispatch.FirstNames(several.RunIDs)},
+		}
 	case errors.Is(err, record.ErrRunNotFound):
 		reason := strings.TrimPrefix(err.Error(), record.ErrRunNotFound.Error()+": ")
 		if reason == ref {
 			reason = ""
 		}
-		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", dispatch.Compact(map[string]any{"runId": dispatch.Clip(ref), "reason": dispatch.Clip(reason)}))
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "",
+			dispatch.Compact(map[string]any{"runId": dispatch.Clip(ref), "reason": dispatch.Clip(reason)}))
 	}
 	return h, err
 }
@@ -97,7 +113,8 @@ func getHistory(ctx context.Context, c *call, p *historyParams) (*history.Histor
 	h, err := history.Read(ctx, c.conn.runner.Catalog(), o)
 	var none *history.NoHistoryError
 	if errors.As(err, &none) {
-		return nil, dispatch.NewFault(wire.CodeRunNotFound, "", map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})
+		return nil, dispatch.NewFault(wire.CodeRunNotFound, "",
+			map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})
 	}
 	return h, err
 }

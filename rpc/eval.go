@@ -20,7 +20,8 @@ import (
 func evalMethods() []*method {
 	return []*method{
 		dispatch.Define("eval.run", dispatch.Heavy,
-			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.", runSuite),
+			"Start a run of a suite. The reply comes before every notification of the run; the client then receives them up to eval.complete.",
+			runSuite),
 		dispatch.Define("eval.list", dispatch.Heavy, "List the suites below a directory.", listSuites),
 		dispatch.Define("eval.get", dispatch.Heavy, "Return the settings of a suite.", getSuite),
 		dispatch.Define("eval.validate", dispatch.Heavy,
@@ -111,7 +112,10 @@ func executorFor(executor, agent string) string {
 // start starts a run of a suite with req and the options, and lets the client follow it. path is
 // the suite's path as given by the client. choose, unless nil, completes the request when the
 // suite is loaded.
-func start(ctx context.Context, c *call, path string, req record.Request, o *RunOptions, choose func(*eval.Suite, *record.Request) error) (*runStarted, error) {
+func start(
+	ctx context.Context, c *call, path string, req record.Request, o *RunOptions,
+	choose func(*eval.Suite, *record.Request) error,
+) (*runStarted, error) {
 	if err := c.complete(&req, o); err != nil {
 		return nil, err
 	}
@@ -131,7 +135,10 @@ func start(ctx context.Context, c *call, path string, req record.Request, o *Run
 
 // prepare makes a suite ready to run. Its error describes the suite or what this machine lacks.
 // The caller starts or closes the plan.
-func prepare(ctx context.Context, c *call, given string, req record.Request, choose func(*eval.Suite, *record.Request) error) (*plan.Prepared, error) {
+func prepare(
+	ctx context.Context, c *call, given string, req record.Request,
+	choose func(*eval.Suite, *record.Request) error,
+) (*plan.Prepared, error) {
 	path, err := c.conn.resolve("path", given)
 	if err != nil {
 		return nil, err
@@ -283,7 +290,10 @@ type evalValidation struct {
 }
 
 func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
-	req := record.Request{Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent, Fleet: record.FleetSuite}
+	req := record.Request{
+		Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent, JudgeModel: p.JudgeModel,
+		JudgeAgent: p.JudgeAgent, Fleet: record.FleetSuite,
+	}
 	if req.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(req.Executor); err != nil {
 			return nil, err

@@ -19,9 +19,13 @@ import (
 func watchMethods() []*method {
 	return []*method{
 		dispatch.Define("eval.watch", dispatch.Heavy,
-			"Run a suite, and run its changed tasks again whenever it changes. Each time eval.changed reports the change, and the notifications of the run, if there is one, follow. "+
-				"If tasks of an unfinished run change, the run is cancelled and the next one starts. The watch ends with eval.unwatch or with the connection.", watchSuite),
-		dispatch.Define("eval.unwatch", dispatch.Long, "Stop watching a suite: no eval.changed of it follows the reply. An active run continues.", unwatchSuite),
+			"Run a suite, and run its changed tasks again whenever it changes. Each time eval.changed reports the "+
+				"change, and the notifications of the run, if there is one, follow. "+
+				"If tasks of an unfinished run change, the run is cancelled and the next one starts. The watch ends with "+
+				"eval.unwatch or with the connection.",
+			watchSuite),
+		dispatch.Define("eval.unwatch", dispatch.Long,
+			"Stop watching a suite: no eval.changed of it follows the reply. An active run continues.", unwatchSuite),
 	}
 }
 

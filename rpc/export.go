@@ -23,7 +23,8 @@ import (
 func exportMethods() []*method {
 	return []*method{
 		dispatch.Define("run.export", dispatch.Heavy,
-			"Export a run in another format: to a file, or in the reply if no path is given. The export of an active or interrupted run contains its results so far. "+
+			"Export a run in another format: to a file, or in the reply if no path is given. The export of an active or "+
+				"interrupted run contains its results so far. "+
 				"docs/reports.md describes the formats; `archive` is the whole record as a compressed tar file.", exportRun),
 	}
 }
@@ -96,7 +97,10 @@ func (c *call) exportPath(runID, given string) (string, error) {
 }
 
 // exportFile writes an export with a function that calls its argument with the open file.
-func exportFile(ctx context.Context, h record.Handle, format formats.Format, path string, create func(write func(io.Writer) error) error) (*runExported, error) {
+func exportFile(
+	ctx context.Context, h record.Handle, format formats.Format, path string,
+	create func(write func(io.Writer) error) error,
+) (*runExported, error) {
 	r := &runExported{RunID: h.ID(), Format: format.Name, Path: path}
 	err := create(func(w io.Writer) error {
 		out := &exportWriter{ctx: ctx, w: w}
@@ -110,7 +114,10 @@ func exportFile(ctx context.Context, h record.Handle, format formats.Format, pat
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &place) && place.Path == path:
-		return nil, &dispatch.ParamError{Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err), Data: map[string]any{"path": dispatch.Clip(path)}}
+		return nil, &dispatch.ParamError{
+			Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err),
+			Data: map[string]any{"path": dispatch.Clip(path)},
+		}
 	}
 	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
 }
@@ -133,7 +140,10 @@ func (c *call) writeExport(runID, path string, write func(io.Writer) error) erro
 		return formats.WriteFile(path, write)
 	}
 	if c.conn.other {
-		return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below " + exports + ", the only place that this token can write to; give a relative path")}
+		return &fs.PathError{
+			Op: "write", Path: path,
+			Err: errors.New("not below " + exports + ", the only place that this token can write to; give a relative path"),
+		}
 	}
 	c.conn.mu.Lock()
 	dirs := slices.Clone(c.conn.folders)
@@ -143,7 +153,10 @@ func (c *call) writeExport(runID, path string, write func(io.Writer) error) erro
 			return formats.WriteFileWithin(dir, path, write)
 		}
 	}
-	return &fs.PathError{Op: "write", Path: path, Err: errors.New("not below a workspace folder of initialize or " + exports + "; over a socket, files can be written only there")}
+	return &fs.PathError{
+		Op: "write", Path: path,
+		Err: errors.New("not below a workspace folder of initialize or " + exports + "; over a socket, files can be written only there"),
+	}
 }
 
 func isBelow(dir, path string) bool {
@@ -172,7 +185,10 @@ func (c *call) exportAgainst(format formats.Format, id string) (formats.Format, 
 		return format, err
 	}
 	if format.Name != "html" {
-		return format, &dispatch.ParamError{Parameter: "against", Message: fmt.Sprintf("parameter \"against\" requires format html, got %s; run.compare compares runs without a report", format.Name)}
+		return format, &dispatch.ParamError{
+			Parameter: "against",
+			Message:   fmt.Sprintf("parameter \"against\" requires format html, got %s; run.compare compares runs without a report", format.Name),
+		}
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
 		return page.WriteWith(w, h, page.Options{Against: against})
@@ -192,7 +208,8 @@ func exportContent(ctx context.Context, c *call, h record.Handle, format formats
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.full:
-		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message; give a path", map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message; give a path",
+			map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
 	case err != nil:
 		return nil, &dispatch.RunFailedError{Err: err}
 	}

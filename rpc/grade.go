@@ -17,8 +17,11 @@ import (
 func gradeMethods() []*method {
 	return []*method{
 		dispatch.Define("run.grade", dispatch.Long,
-			"Grade the recorded trials of a run that is over with today's graders, and record the changes. Nothing is executed, and a model is asked only if its judge prompt changed. "+
-				"The reply comes when all trials are graded. `$/cancelRequest` stops the grading; completed changes stay. There are no notifications: run.status, run.list and run.result return the new results.", gradeRun),
+			"Grade the recorded trials of a run that is over with today's graders, and record the changes. Nothing is "+
+				"executed, and a model is asked only if its judge prompt changed. "+
+				"The reply comes when all trials are graded. `$/cancelRequest` stops the grading; completed changes stay. "+
+				"There are no notifications: run.status, run.list and run.result return the new results.",
+			gradeRun),
 	}
 }
 
@@ -119,7 +122,9 @@ func reviewMethods() []*method {
 	return []*method{
 		dispatch.Define("run.review", dispatch.Heavy,
 			"Record a person's score for a trial of a run that is over, for a grader of type human or human_calibration. "+
-				"The score updates the trial's verdict and the run's summary at once, without a notification. A trial can be scored several times: the last score counts.", reviewTrial),
+				"The score updates the trial's verdict and the run's summary at once, without a notification. A trial can "+
+				"be scored several times: the last score counts.",
+			reviewTrial),
 		dispatch.Define("run.pending", dispatch.Heavy, "List the scores that a run still needs from people.", listPending),
 	}
 }

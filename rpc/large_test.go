@@ -87,7 +87,8 @@ func TestCrashSilentClients(t *testing.T) {
 		}
 	}
 	after := residentBytes(t, p.cmd.Process.Pid)
-	t.Logf("%d results of more than 50 MB unread, %d requests refused: resident %d MB before, %d MB after", served, busy, before>>20, after>>20)
+	t.Logf("%d results of more than 50 MB unread, %d requests refused: resident %d MB before, %d MB after",
+		served, busy, before>>20, after>>20)
 	require.Positive(t, served)
 	require.Positive(t, busy)
 	require.Less(t, after-before, int64(256<<20))

@@ -53,7 +53,12 @@ func (d *desk) Clients(context.Context) ([]*routing.Connected, error) {
 	if d.gone() {
 		return nil, routing.ErrNoServer
 	}
-	return []*routing.Connected{{Client: routing.Client{Name: "notebook", Description: "Keeps notes."}, ID: "550e8400-e29b-41d4-a716-446655440000", Address: "127.0.0.1:4711", Since: then, Waiting: 1, Taken: 7}}, nil
+	return []*routing.Connected{
+		{
+			Client: routing.Client{Name: "notebook", Description: "Keeps notes."},
+			ID:     "550e8400-e29b-41d4-a716-446655440000", Address: "127.0.0.1:4711", Since: then, Waiting: 1, Taken: 7,
+		},
+	}, nil
 }
 
 func (d *desk) Messages(context.Context) ([]*routing.Routed, error) {
@@ -80,14 +85,19 @@ func TestMessagesAreForTheOwner(t *testing.T) {
 	t.Parallel()
 	for sees, want := range map[bool]struct{ messages, clients, sent string }{
 		true: {
-			`{"jsonrpc":"2.0","id":1,"result":{"server":true,"messages":[{"id":"msg-1","text":"hello","timestamp":"2026-01-02T03:04:05Z","inputMethod":"text","status":"choosing","choices":[],"recipients":[]}]}}`,
-			`{"jsonrpc":"2.0","id":2,"result":{"server":true,"clients":[{"name":"notebook","description":"Keeps notes.","id":"550e8400-e29b-41d4-a716-446655440000","address":"127.0.0.1:4711","since":"2026-01-02T03:04:05Z","waiting":1,"taken":7}]}}`,
-			`{"jsonrpc":"2.0","id":3,"result":{"id":"msg-1","text":"x","timestamp":"2026-01-02T03:04:05Z","inputMethod":"text","status":"choosing","choices":[],"recipients":[]}}`,
+			`{"jsonrpc":"2.0","id":1,"result":{"server":true,"messages":[{"id":"msg-1","text":"hello",` +
+				`"timestamp":"2026-01-02T03:04:05Z","inputMethod":"text","status":"choosing","choices":[],"recipients":[]}]}}`,
+			`{"jsonrpc":"2.0","id":2,"result":{"server":true,"clients":[{"name":"notebook","description":"Keeps ` +
+				`notes.","id":"550e8400-e29b-41d4-a716-446655440000","address":"127.0.0.1:4711",` +
+				`"since":"2026-01-02T03:04:05Z","waiting":1,"taken":7}]}}`,
+			`{"jsonrpc":"2.0","id":3,"result":{"id":"msg-1","text":"x","timestamp":"2026-01-02T03:04:05Z",` +
+				`"inputMethod":"text","status":"choosing","choices":[],"recipients":[]}}`,
 		},
 		false: {
 			`{"jsonrpc":"2.0","id":1,"result":{"server":false,"messages":[]}}`,
 			`{"jsonrpc":"2.0","id":2,"result":{"server":false,"clients":[]}}`,
-			`{"jsonrpc":"2.0","id":3,"error":{"code":-32006,"message":"Unauthorised","data":{"hint":"only the owner of the server and admins can use messages"}}}`,
+			`{"jsonrpc":"2.0","id":3,"error":{"code":-32006,"message":"Unauthorised","data":{"hint":"only the owner of ` +
+				`the server and admins can use messages"}}}`,
 		},
 	} {
 		s := newServer(t, rpc.Options{Messenger: &desk{}})
@@ -127,5 +137,7 @@ func TestNoMessenger(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"message.send","params":{"text":"hello"}}` + "\n")
 	line, ok := c.line()
 	require.True(t, ok)
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32008,"message":"No server","data":{"reason":"no waza server is running","hint":"start one with waza serve"}}}`, line)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32008,"message":"No server","data":{"reason":"no `+
+		`waza server is running","hint":"start one with waza serve"}}}`,
+		line)
 }

@@ -14,8 +14,11 @@ func resumeMethods() []*method {
 	return []*method{
 		dispatch.Define("run.resume", dispatch.Heavy,
 			"Resume a run that was interrupted, cancelled or failed, or that has trials in error, with its original options and the current suite. "+
-				"Trials that passed, failed, timed out or wait for a person's score are kept unless their task changed. All other trials run, and the run then ends as if it had never been interrupted. "+
-				"The run keeps its id, and the numbers of its events continue. The reply comes before every new notification of the run, of which the event run_resumed is the first. The client receives them up to eval.complete, and owns the run as if it had started it. "+
+				"Trials that passed, failed, timed out or wait for a person's score are kept unless their task changed. All "+
+				"other trials run, and the run then ends as if it had never been interrupted. "+
+				"The run keeps its id, and the numbers of its events continue. The reply comes before every new "+
+				"notification of the run, of which the event run_resumed is the first. The client receives them up to "+
+				"eval.complete, and owns the run as if it had started it. "+
 				"Resuming an active run of any process, or a run that has nothing left to run, is an error.", resumeRun),
 	}
 }
@@ -54,5 +57,6 @@ func resumeFault(id string, err error) error {
 	if !errors.As(err, &nothing) {
 		return err
 	}
-	return dispatch.NewFault(wire.CodeRunFailed, nothing.Error(), map[string]any{"reason": nothing.Error(), "runId": id, "status": nothing.Status})
+	return dispatch.NewFault(wire.CodeRunFailed, nothing.Error(),
+		map[string]any{"reason": nothing.Error(), "runId": id, "status": nothing.Status})
 }

@@ -21,17 +21,26 @@ func runMethods() []*method {
 	return []*method{
 		dispatch.Define("run.status", dispatch.Long, "Return the status of a run.", getStatus),
 		dispatch.Define("run.cancel", dispatch.Long,
-			"Cancel a run, no matter which process of this user executes it. The reply does not wait for the cleanup; eval.complete reports its end. A run that is over keeps its status. "+
-				"If the process does not answer within 5 seconds, the reply is an error that names the process; the request to cancel remains in effect.", cancelRun),
+			"Cancel a run, no matter which process of this user executes it. The reply does not wait for the cleanup; "+
+				"eval.complete reports its end. A run that is over keeps its status. "+
+				"If the process does not answer within 5 seconds, the reply is an error that names the process; the request "+
+				"to cancel remains in effect.",
+			cancelRun),
 		dispatch.Define("run.list", dispatch.Heavy, "List active and past runs, newest first.", listRuns),
 		dispatch.Define("run.result", dispatch.Long,
-			"Return the whole result of a run: summary, config, and every trial of every task. For an active run, the result contains the trials that have ended.", getResult),
+			"Return the whole result of a run: summary, config, and every trial of every task. For an active run, the "+
+				"result contains the trials that have ended.",
+			getResult),
 		dispatch.Define("run.subscribe", dispatch.Quick,
 			"Receive the notifications of a run from event fromSeq on, each once, up to eval.complete. They follow the reply. "+
-				"A connection receives each run once. If it already does, because it started or subscribed to the run, nothing is sent twice until eval.complete. "+
+				"A connection receives each run once. If it already does, because it started or subscribed to the run, "+
+				"nothing is sent twice until eval.complete. "+
 				"After run.unsubscribe or eval.complete, subscribing sends the requested events again. "+
-				"If fromSeq is greater than the number of the run's last event, nothing follows, not even eval.complete; run.status reports whether a run is over.", subscribe),
-		dispatch.Define("run.unsubscribe", dispatch.Quick, "Stop receiving a run: no notification of it follows the reply, not even eval.complete.", unsubscribe),
+				"If fromSeq is greater than the number of the run's last event, nothing follows, not even eval.complete; "+
+				"run.status reports whether a run is over.",
+			subscribe),
+		dispatch.Define("run.unsubscribe", dispatch.Quick,
+			"Stop receiving a run: no notification of it follows the reply, not even eval.complete.", unsubscribe),
 	}
 }
 
@@ -151,7 +160,10 @@ var (
 
 func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
-		return nil, &dispatch.ParamError{Parameter: "status", Message: "parameter \"status\" must be one of " + allStatuses.String(), Data: map[string]any{"known": allStatuses}}
+		return nil, &dispatch.ParamError{
+			Parameter: "status", Message: "parameter \"status\" must be one of " + allStatuses.String(),
+			Data: map[string]any{"known": allStatuses},
+		}
 	}
 	f := catalog.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
 	if p.Path != "" {
@@ -225,7 +237,8 @@ func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, dispatch.ErrTooLarge):
-		return nil, dispatch.NewFault(wire.CodeBusy, "the result is too large for one message", map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "the result is too large for one message",
+			map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
 	}
 	return nil, err
 }

@@ -15,7 +15,9 @@ import (
 func pageMethods() []*method {
 	return []*method{
 		dispatch.Define("run.page", dispatch.Heavy,
-			"Return the data of a run's HTML report, for clients that show the page themselves and refresh it during the run. It contains no transcripts; run.trial returns one trial with its transcript.", getPage),
+			"Return the data of a run's HTML report, for clients that show the page themselves and refresh it during the "+
+				"run. It contains no transcripts; run.trial returns one trial with its transcript.",
+			getPage),
 	}
 }
 
@@ -55,7 +57,8 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.full:
-		return nil, dispatch.NewFault(wire.CodeBusy, "the page is too large for one message", map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
+		return nil, dispatch.NewFault(wire.CodeBusy, "the page is too large for one message",
+			map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
 	case err != nil:
 		return nil, &dispatch.RunFailedError{Err: err}
 	}

@@ -31,7 +31,8 @@ func (s *scheduler) reuseTrial(t *taskRun, num int, e *cache.Hit) *record.Trial 
 		res.Routing = a.Routing
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
-	res.Workspace = workspace.CopySnapshot(res.Workspace, rec.From.Blobs, &workspace.Snapshotter{Blobs: r.log.Blobs(), Secrets: r.plan.Pool.Redactor()})
+	res.Workspace = workspace.CopySnapshot(res.Workspace, rec.From.Blobs,
+		&workspace.Snapshotter{Blobs: r.log.Blobs(), Secrets: r.plan.Pool.Redactor()})
 	return &res
 }
 

@@ -23,7 +23,10 @@ type recording struct {
 
 // newRecording returns a record that continues from a state. onFailure is called once, when the
 // journal cannot be written.
-func newRecording(rec *record.Run, log *journal.Writer, state *replay.State, sums *tally.Run, keys *secrets.Redactor, onFailure func(error)) *recording {
+func newRecording(
+	rec *record.Run, log *journal.Writer, state *replay.State, sums *tally.Run, keys *secrets.Redactor,
+	onFailure func(error),
+) *recording {
 	r := &recording{rec: rec, log: log, fold: replay.NewFold(state, sums), tally: sums}
 	r.feed = newFeed(log, r.fold, keys, onFailure)
 	return r

@@ -75,7 +75,8 @@ func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier,
 	e.holdTasks()
 	// If another process was about to resume the run, the recorded end is void.
 	over := e.state.Progress.EndedAt != nil && was.Resumed <= e.state.Resumed
-	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() && !judging.IsOpen(e.state.Progress.Summary) {
+	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() &&
+		!judging.IsOpen(e.state.Progress.Summary) {
 		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
 	}
 	e.overBudget = spent.charge()
@@ -353,7 +354,8 @@ func (s *scheduler) settle() {
 // sameResult reports whether a result equals the recorded one. It ignores statistics, which
 // follow from the rest.
 func sameResult(a, recorded *record.Task) bool {
-	return recorded != nil && a.Verdict == recorded.Verdict && a.Trials.Counts == recorded.Trials.Counts && a.Error == recorded.Error && sameScore(a.Score, recorded.Score)
+	return recorded != nil && a.Verdict == recorded.Verdict && a.Trials.Counts == recorded.Trials.Counts &&
+		a.Error == recorded.Error && sameScore(a.Score, recorded.Score)
 }
 
 func sameScore(a, b *record.ScoreStats) bool {

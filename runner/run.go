@@ -42,7 +42,11 @@ type Run struct {
 }
 
 func newRun(r *Runner, p *plan.Plan, rec *record.Run, log *journal.Writer, state *replay.State, sums *tally.Run) *Run {
-	run := &Run{runner: r, plan: p, ending: newEnding(func(why *executor.StopError) error { return p.Pool.Budget().Current(why) }), done: make(chan struct{})}
+	run := &Run{
+		runner: r, plan: p,
+		ending: newEnding(func(why *executor.StopError) error { return p.Pool.Budget().Current(why) }),
+		done:   make(chan struct{}),
+	}
 	run.hooks = newHooks(p, run.logf)
 	run.ctx, run.hooks.programs = proc.WithScope(run.ctx)
 	run.recording = newRecording(rec, log, state, sums, p.Pool.Redactor(), func(err error) {
@@ -129,7 +133,8 @@ func (r *Run) carryOut() {
 	admitted := r.awaitTurn()
 	start := time.Now()
 	if n := r.plan.CountGenerallyJudged(); n > 0 {
-		r.logf("info", "%s no prompt grader: the judge uses a general rubric for correctness and completeness", text.Count(n, "task has", "tasks have"))
+		r.logf("info", "%s no prompt grader: the judge uses a general rubric for correctness and completeness",
+			text.Count(n, "task has", "tasks have"))
 	}
 
 	s := newScheduler(r)

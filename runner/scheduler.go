@@ -36,7 +36,10 @@ func newScheduler(r *Run) *scheduler {
 	s.env.Start, s.env.Closed = s.checkStart, s.failFast.done
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
-		tr := &taskRun{Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials, tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold)}
+		tr := &taskRun{
+			Task: t, order: r.plan.Order(t, r.ID(), i+1), num: i + 1, left: t.Trials,
+			tally: tally.NewTask(&r.rec.Tasks[i], t.Threshold),
+		}
 		if t.Role == record.RoleBaseline {
 			runs[t] = tr
 		}

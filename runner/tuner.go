@@ -157,7 +157,8 @@ func (u *tuner) propose(ctx context.Context, g int) error {
 		}
 		err := r.emitAndAwait(&record.Event{
 			Type: record.PromptProposed, Level: "info", Prompt: p,
-			Message: fmt.Sprintf("System prompt %d of generation %d (%s): %s", p.Number, p.Generation, p.Style, text.Clip(strings.Join(strings.Fields(p.Text), " "), 200)),
+			Message: fmt.Sprintf("System prompt %d of generation %d (%s): %s", p.Number, p.Generation, p.Style,
+				text.Clip(strings.Join(strings.Fields(p.Text), " "), 200)),
 		})
 		if err != nil {
 			return err

@@ -62,7 +62,8 @@ Examples:
 	app.Commands = []*cli.Command{
 		e.runCommand(), e.validateCommand(), e.listCommand(), e.tasksCommand(),
 		e.runsCommand(), e.compareCommand(), e.historyCommand(), e.gradeCommand(), e.reviewCommand(),
-		e.jsonrpcCommand(), e.lspCommand(), e.mcpCommand(), e.serveCommand(), e.tokenCommand(), e.agentsCommand(), e.agentCommand(), e.browserAgentCommand(), e.sendCommand(), e.workerCommand(), e.fleetCommand(),
+		e.jsonrpcCommand(), e.lspCommand(), e.mcpCommand(), e.serveCommand(), e.tokenCommand(), e.agentsCommand(),
+		e.agentCommand(), e.browserAgentCommand(), e.sendCommand(), e.workerCommand(), e.fleetCommand(),
 		schema.Command(e.stdout), complete.ScriptCommand(e.stdout), e.versionCommand(), e.helpCommand(),
 		e.guardCommand(), e.completeCommand(),
 	}

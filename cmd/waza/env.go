@@ -69,7 +69,11 @@ func hubsOf(c *link.Client) serve.Hubs {
 
 // runnerOptionsWith returns the options common to all runners of the program.
 func (e *env) runnerOptionsWith(hubs serve.Hubs, log *slog.Logger) runner.Options {
-	return runner.Options{Reports: formats.Always(), Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)), Fleet: fleet.Backend(e.fleetProgram(), log), Logger: log}
+	return runner.Options{
+		Reports:   formats.Always(),
+		Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)),
+		Fleet:     fleet.Backend(e.fleetProgram(), log), Logger: log,
+	}
 }
 
 func (e *env) logger(level slog.Level, json bool) *slog.Logger {

@@ -180,7 +180,8 @@ func (e *env) loadToGrade(rn *runner.Runner, rec *record.Run, path string, c *cl
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
-		return nil, exit.Usagef("if the suite has moved, give its file with --suite FILE", "the suite of run %s no longer exists: %w", rec.RunID, err)
+		return nil, exit.Usagef("if the suite has moved, give its file with --suite FILE",
+			"the suite of run %s no longer exists: %w", rec.RunID, err)
 	}
 	if err != nil {
 		return nil, err

@@ -37,7 +37,10 @@ Examples:
   waza history evals/demo --limit 50
   waza history demo --task 'sql-*' --json`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
+			&cli.StringSliceFlag{
+				Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable",
+				DefaultText: "all",
+			},
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: history.DefaultRuns, DefaultText: "20"},
 			flags.JSON("print the history as JSON"),
 		},

@@ -40,14 +40,40 @@ Examples:
   waza jsonrpc --tcp localhost:9000
   waza jsonrpc --socket /run/user/1000/waza.sock`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "tcp", Category: where, Usage: "listen on `ADDR`, such as localhost:9000; no host means localhost", DefaultText: "stdin and stdout"},
-			&cli.StringFlag{Name: "socket", Category: where, Usage: "listen on the Unix socket `PATH`, which only this user can open", DefaultText: "stdin and stdout"},
-			&cli.BoolFlag{Name: "allow-remote", Category: where, Usage: "let --tcp and --metrics use addresses that other machines can reach; requires a token"},
-			&cli.StringFlag{Name: "token-file", Category: where, Usage: "require clients to present the token in `FILE`: 16 characters or more, mode 0600", DefaultText: "no token"},
-			&cli.StringFlag{Name: "token-env", Category: where, Usage: "require clients to present the token in the environment variable `NAME`: 16 characters or more", DefaultText: "no token"},
-			&cli.StringFlag{Name: "metrics", Category: where, Usage: "serve metrics of runs and requests to Prometheus at `ADDR`, such as localhost:9464", DefaultText: "off"},
+			&cli.StringFlag{
+				Name: "tcp", Category: where,
+				Usage:       "listen on `ADDR`, such as localhost:9000; no host means localhost",
+				DefaultText: "stdin and stdout",
+			},
+			&cli.StringFlag{
+				Name: "socket", Category: where,
+				Usage:       "listen on the Unix socket `PATH`, which only this user can open",
+				DefaultText: "stdin and stdout",
+			},
+			&cli.BoolFlag{
+				Name: "allow-remote", Category: where,
+				Usage: "let --tcp and --metrics use addresses that other machines can reach; requires a token",
+			},
+			&cli.StringFlag{
+				Name: "token-file", Category: where,
+				Usage:       "require clients to present the token in `FILE`: 16 characters or more, mode 0600",
+				DefaultText: "no token",
+			},
+			&cli.StringFlag{
+				Name: "token-env", Category: where,
+				Usage:       "require clients to present the token in the environment variable `NAME`: 16 characters or more",
+				DefaultText: "no token",
+			},
+			&cli.StringFlag{
+				Name: "metrics", Category: where,
+				Usage:       "serve metrics of runs and requests to Prometheus at `ADDR`, such as localhost:9464",
+				DefaultText: "off",
+			},
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			&cli.StringFlag{
+				Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error",
+				Value: "info", DefaultText: "info",
+			},
 			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: e.serve,
@@ -84,7 +110,8 @@ func (e *env) daemonOptions(c *cli.Context) (o rpc.Options, d rpc.Door, w *watch
 	d.TCP, d.Socket = c.String("tcp"), c.String("socket")
 	switch {
 	case c.IsSet("tcp") && d.TCP == "":
-		return o, d, nil, exit.Usagef("give an address such as localhost:9000, or omit --tcp to serve stdin and stdout", "--tcp must not be empty")
+		return o, d, nil, exit.Usagef("give an address such as localhost:9000, or omit --tcp to serve stdin and stdout",
+			"--tcp must not be empty")
 	case c.IsSet("socket") && d.Socket == "":
 		return o, d, nil, exit.Usagef("give a path, or omit --socket to serve stdin and stdout", "--socket must not be empty")
 	case c.IsSet("metrics") && c.String("metrics") == "":

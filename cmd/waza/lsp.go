@@ -28,7 +28,10 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "stdio", Usage: "accepted because editors pass it; waza lsp always uses stdin and stdout"},
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			&cli.StringFlag{
+				Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error",
+				Value: "info", DefaultText: "info",
+			},
 			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: e.serve,

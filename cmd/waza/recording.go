@@ -23,14 +23,16 @@ func fsyncFlag(category string) cli.Flag {
 	names := journal.SyncNames()
 	return &cli.StringFlag{
 		Name: "fsync", Category: category, Value: names[0], DefaultText: names[0],
-		Usage: "sync the record to disk by `POLICY`: with group, a power failure can lose 20 ms of work, with always none; never leaves syncing to the system",
+		Usage: "sync the record to disk by `POLICY`: with group, a power failure can lose 20 ms of work, with always " +
+			"none; never leaves syncing to the system",
 	}
 }
 
 func tracesFlag(category string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "traces", Category: category, DefaultText: "off",
-		Usage: "send OpenTelemetry traces to the collector at `URL`, such as http://localhost:4318; env means the address in OTEL_EXPORTER_OTLP_ENDPOINT",
+		Usage: "send OpenTelemetry traces to the collector at `URL`, such as http://localhost:4318; env means the " +
+			"address in OTEL_EXPORTER_OTLP_ENDPOINT",
 	}
 }
 

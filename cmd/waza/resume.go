@@ -76,7 +76,8 @@ func (e *env) resumeRun(c *cli.Context) error {
 		return exit.Usagef("waza run SUITE starts a new run", "run %s was imported and cannot be resumed", rec.RunID)
 	}
 	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
-		return exit.Usagef("a run can be resumed only with its own suite; waza run SUITE starts a new run", "the suite of run %s no longer exists: %s", rec.RunID, rec.Suite.Path)
+		return exit.Usagef("a run can be resumed only with its own suite; waza run SUITE starts a new run",
+			"the suite of run %s no longer exists: %s", rec.RunID, rec.Suite.Path)
 	}
 	fleet := o.Request.Fleet
 	o.Request = rec.Asked

@@ -148,7 +148,8 @@ func (e *env) giveScore(ctx context.Context, rn *runner.Runner, o review.Options
 		return e.stdout.JSON(done)
 	}
 	fmt.Fprintf(e.stdout, "%s, trial %d, %s: %s recorded; the trial is %s\n%s\n",
-		report.Clean(done.TaskID), done.Trial, report.Clean(done.Grader), review.ShortScore(score), review.VerdictWords(done.Verdict), stillPending(done.Pending))
+		report.Clean(done.TaskID), done.Trial, report.Clean(done.Grader), review.ShortScore(score),
+		review.VerdictWords(done.Verdict), stillPending(done.Pending))
 	return nil
 }
 

@@ -62,7 +62,8 @@ Examples:
 
 Exit codes:
 ` + exit.Codes,
-		Flags:  runflags.Flags(which, []cli.Flag{taskFlag(), tagFlag()}, how, []cli.Flag{fsyncFlag(how), tracesFlag(how)}, out, []cli.Flag{bisectFlag(), dashboardFlag(out)}),
+		Flags: runflags.Flags(which, []cli.Flag{taskFlag(), tagFlag()}, how,
+			[]cli.Flag{fsyncFlag(how), tracesFlag(how)}, out, []cli.Flag{bisectFlag(), dashboardFlag(out)}),
 		Action: e.runSuites,
 	}
 }
@@ -107,7 +108,10 @@ func (e *env) runSuites(c *cli.Context) error {
 
 // inSession calls do, which runs suites, handles interrupts and closes the outputs.
 func (e *env) inSession(ctx context.Context, rn *runner.Runner, watch *watchers, o runflags.Options, do func(*runSession) int) (err error) {
-	session := &runSession{env: e, ctx: ctx, runner: rn, options: o, stop: interrupt.Watch(ctx), reports: reports.Writer{Specs: o.Reports, Started: e.now(), Dir: o.OutputDir}}
+	session := &runSession{
+		env: e, ctx: ctx, runner: rn, options: o, stop: interrupt.Watch(ctx),
+		reports: reports.Writer{Specs: o.Reports, Started: e.now(), Dir: o.OutputDir},
+	}
 	defer session.stop.Close()
 	if o.Output != "" {
 		if session.file, err = output.Create("--output "+o.Output, o.Output); err != nil {
@@ -361,7 +365,8 @@ func (s *runSession) writeProjectResults(run record.Handle) error {
 		s.fail(err)
 		return err
 	case err != nil:
-		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the record of the run still has the results\n", output.Clean(s.suite.Project.File), output.Clean(err.Error()))
+		fmt.Fprintf(s.stderr, "waza: %s: paths.results: %s; the record of the run still has the results\n",
+			output.Clean(s.suite.Project.File), output.Clean(err.Error()))
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ Exit codes:
   130  interrupted`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "finish-running", Usage: "start no more trials, but let running ones finish"},
-			flags.Time("wait", "", "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait", "1m; no limit with --finish-running"),
+			flags.Time("wait", "", "wait at most a `TIME` such as 90s until the runs are over; 0 does not wait",
+				"1m; no limit with --finish-running"),
 			flags.JSON("print how the runs ended as JSON"),
 		},
 		Action: e.cancelRuns,

@@ -33,7 +33,11 @@ Examples:
   waza runs export RUN --format archive -o DIR
   waza runs export RUN --against EARLIER -o report.html`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "), DefaultText: "from FILE's name, else json"},
+			&cli.StringFlag{
+				Name:        "format",
+				Usage:       "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "),
+				DefaultText: "from FILE's name, else json",
+			},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
 			&cli.StringFlag{Name: "against", Usage: "include the changes since `RUN` in an HTML report", DefaultText: "none"},
 			flags.JSON("the same as --format json"),

@@ -61,7 +61,10 @@ func (e *env) followRun(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
-	v := &progress.Viewer{Stdout: e.stdout, Stderr: e.stderr, Now: e.now, Verbose: c.Bool("verbose"), Events: c.Bool("events"), From: c.Int64("from")}
+	v := &progress.Viewer{
+		Stdout: e.stdout, Stderr: e.stderr, Now: e.now, Verbose: c.Bool("verbose"), Events: c.Bool("events"),
+		From: c.Int64("from"),
+	}
 	v.Failed = stop // the reader of stdout is gone
 	err = v.Show(ctx, h)
 	switch {
@@ -82,9 +85,11 @@ func (e *env) leftRun(h record.Handle) error {
 		return err
 	}
 	if progress.Status != record.StatusRunning {
-		return exit.New(exit.Interrupted, fmt.Errorf("run %s is over: %s", h.ID(), progress.Status), "waza runs show "+h.ID()+" prints its result")
+		return exit.New(exit.Interrupted, fmt.Errorf("run %s is over: %s", h.ID(), progress.Status),
+			"waza runs show "+h.ID()+" prints its result")
 	}
-	return exit.New(exit.Interrupted, fmt.Errorf("run %s is still active", h.ID()), fmt.Sprintf("waza runs follow %s follows it again, waza runs cancel %[1]s ends it", h.ID()))
+	return exit.New(exit.Interrupted, fmt.Errorf("run %s is still active", h.ID()),
+		fmt.Sprintf("waza runs follow %s follows it again, waza runs cancel %[1]s ends it", h.ID()))
 }
 
 // printRun prints the requested output of a run of any process that is over, and returns its

@@ -37,7 +37,11 @@ Exit codes:
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "keep", Usage: "delete all but the newest `N` runs; with --status, of those runs", DefaultText: "all are kept"},
 			&cli.StringFlag{Name: "older-than", Usage: "delete runs that ended longer ago than `AGE`, such as 30d or 12h", DefaultText: "any age"},
-			&cli.StringSliceFlag{Name: "status", Usage: "delete runs of `STATUS` only: completed, failed, cancelled or interrupted; repeatable", DefaultText: "any"},
+			&cli.StringSliceFlag{
+				Name:        "status",
+				Usage:       "delete runs of `STATUS` only: completed, failed, cancelled or interrupted; repeatable",
+				DefaultText: "any",
+			},
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and list what would be deleted"},
 			flags.JSON("print the deleted things as JSON"),
 		},
@@ -119,7 +123,8 @@ func (e *env) printRemoved(list []catalog.Removed, dry bool) {
 		counts[what.Kind]++
 		sums[what.Kind] += what.Bytes
 		if what.Kind == catalog.RemovedRun {
-			fmt.Fprintf(e.stdout, "%s run %s of %s, %s, %s\n", verb, output.Clean(what.RunID), what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, output.Size(what.Bytes))
+			fmt.Fprintf(e.stdout, "%s run %s of %s, %s, %s\n", verb, output.Clean(what.RunID),
+				what.StartedAt.Local().Format("2006-01-02 15:04"), what.Status, output.Size(what.Bytes))
 		}
 	}
 	var parts []string

@@ -29,7 +29,11 @@ func (e *env) runsListCommand() *cli.Command {
 // runsListFlags returns the flags of waza runs list, for which waza runs is short.
 func runsListFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "status", Usage: "list runs of `STATUS` only: running, completed, failed, cancelled or interrupted", DefaultText: "any"},
+		&cli.StringFlag{
+			Name:        "status",
+			Usage:       "list runs of `STATUS` only: running, completed, failed, cancelled or interrupted",
+			DefaultText: "any",
+		},
 		&cli.StringFlag{Name: "suite", Usage: "list runs of the suite in `FILE` only", DefaultText: "all"},
 		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "list at most `N`", Value: 20, DefaultText: "20"},
 		flags.JSON("print the runs as JSON"),
@@ -100,11 +104,14 @@ func (e *env) listRuns(c *cli.Context) error {
 			unverifiable[i.Damage.Unverifiable]++
 		}
 		if i.Ahead {
-			fmt.Fprintf(e.stderr, "waza: warning: run %s has a date in the future, so it is listed last and waza runs gc keeps it; waza runs rm removes it\n", output.Clean(i.RunID))
+			fmt.Fprintf(e.stderr, "waza: warning: run %s has a date in the future, so it is listed last and waza runs gc "+
+				"keeps it; waza runs rm removes it\n",
+				output.Clean(i.RunID))
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(unverifiable)) {
-		fmt.Fprintf(e.stderr, "waza: warning: the records of %s cannot be verified: %s\n", text.Count(unverifiable[why], "run", "runs"), output.Clean(why))
+		fmt.Fprintf(e.stderr, "waza: warning: the records of %s cannot be verified: %s\n",
+			text.Count(unverifiable[why], "run", "runs"), output.Clean(why))
 	}
 	return report.Table(e.stdout, rows, terminal.Options(e.stdout))
 }

@@ -46,6 +46,7 @@ func (e *env) showRun(c *cli.Context) error {
 	if i := rec.Imported; i != nil {
 		amended = ", imported from " + output.Clean(i.File) + amended
 	}
-	fmt.Fprintf(e.stdout, "%s, run %s of %s%s\n\n", output.Clean(rec.Suite.Name), rec.RunID, rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
+	fmt.Fprintf(e.stdout, "%s, run %s of %s%s\n\n", output.Clean(rec.Suite.Name), rec.RunID,
+		rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
 	return rep.Write(e.stdout, terminal.Options(e.stdout))
 }

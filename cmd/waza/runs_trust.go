@@ -27,7 +27,10 @@ damaged if their digests are wrong.
 Examples:
   waza runs trust RUN      a run copied from another machine
   waza runs trust --all    after record.key was lost`,
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "trust all runs that waza cannot verify"}, flags.JSON("print the trusted runs as JSON")},
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Usage: "trust all runs that waza cannot verify"},
+			flags.JSON("print the trusted runs as JSON"),
+		},
 		Action: e.trustRuns,
 	}
 }

@@ -19,13 +19,18 @@ func (e *env) serveCommand() *cli.Command {
 		Host: func(log *slog.Logger) func() { return fleet.Host(e.fleetProgram(), log) },
 		Flags: []cli.Flag{
 			fsyncFlag(""), tracesFlag(""),
-			&cli.StringFlag{Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error", Value: "info", DefaultText: "info"},
+			&cli.StringFlag{
+				Name: "log-level", Usage: "log to stderr at `LEVEL` and above: debug, info, warn or error",
+				Value: "info", DefaultText: "info",
+			},
 		},
 		Logger: func(c *cli.Context) (*slog.Logger, error) {
 			level, err := logLevel(c)
 			return e.logger(level, c.Bool("json")), err
 		},
-		NewRunner: func(c *cli.Context, hubs serve.Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, func(), error) {
+		NewRunner: func(
+			c *cli.Context, hubs serve.Hubs, gate runner.Gate, log *slog.Logger,
+		) (*runner.Runner, *prometheus.Registry, func(), error) {
 			o := e.runnerOptionsWith(hubs, log)
 			o.Gate = gate
 			rn, w, err := newRecordingRunner(c, o)

@@ -132,7 +132,8 @@ func (e *env) loadOne(rn *runner.Runner, path string) (*eval.Suite, error) {
 		if err := e.printDiagnostics(ds.Errors()); err != nil {
 			return nil, err
 		}
-		return nil, exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(ds.Errors()))
+		return nil, exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path,
+			report.DiagnosticsSummary(ds.Errors()))
 	}
 	return suite, nil
 }

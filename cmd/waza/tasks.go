@@ -117,7 +117,8 @@ func taskInfos(ctx context.Context, rn *runner.Runner, suite *eval.Suite, req re
 			continue
 		}
 		info := taskInfo{
-			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden, File: t.RelFile, Line: t.Line,
+			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden,
+			File: t.RelFile, Line: t.Line,
 			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
 		}
 		for _, g := range t.Effective {

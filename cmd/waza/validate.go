@@ -99,7 +99,10 @@ func (e *env) validateSuites(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req := record.Request{Executor: runflags.Executor(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"), JudgeModel: c.String("judge-model"), JudgeAgent: c.String("judge-agent"), Fleet: record.FleetSuite}
+	req := record.Request{
+		Executor: runflags.Executor(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
+		JudgeModel: c.String("judge-model"), JudgeAgent: c.String("judge-agent"), Fleet: record.FleetSuite,
+	}
 	if err := checkExecutor(rn, req.Executor); err != nil {
 		return err
 	}

@@ -35,7 +35,11 @@ var importRules = []struct {
 	{"cmd/waza/...", waza("cmd/waza"), "the program is at the top; what commands share is below it", true},
 	{"cmd/waza/exit", waza("cmd/waza/..."), "all commands end with its codes", true},
 	{"cmd/waza/terminal", waza("cmd/waza/..."), "it knows terminals only", true},
-	{"cmd/waza/output", waza("cmd/waza/flags", "cmd/waza/help", "cmd/waza/interrupt", "cmd/waza/progress", "cmd/waza/reports", "cmd/waza/review"), "all output goes through it", true},
+	{
+		"cmd/waza/output",
+		waza("cmd/waza/flags", "cmd/waza/help", "cmd/waza/interrupt", "cmd/waza/progress", "cmd/waza/reports", "cmd/waza/review"),
+		"all output goes through it", true,
+	},
 
 	{"eval/...", []string{"os/exec", "plugin"}, "it starts no programs", false},
 	{"eval/...", []string{"net/..."}, "it uses no network", false},
@@ -48,27 +52,81 @@ var importRules = []struct {
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
-	{"rpc/internal/language", append(waza("rpc", "rpc/internal/wire", "rpc/host", "runner/journal", "runner/report"), "github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"), "it reaches its client and the runs by two interfaces", true},
-	{"rpc/internal/dispatch", append(waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "go.lsp.dev/...", "net/..."), "it does not know what its handlers do", true},
-	{"rpc/internal/doors", waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language", "runner"), "it reaches agents and the router by interfaces", true},
-	{"rpc/host", append(waza("eval/...", "runner/...", "rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/internal/lsp", "rpc/internal/language"), "github.com/sourcegraph/jsonrpc2", "encoding/json"), "it knows processes and users, and no protocol", true},
-	{"rpc/internal/lsp", append(waza("rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language"), "github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"), "it holds no connection", false},
+	{
+		"rpc/internal/language",
+		append(waza("rpc", "rpc/internal/wire", "rpc/host", "runner/journal", "runner/report"),
+			"github.com/sourcegraph/jsonrpc2", "net/...", "os/exec"),
+		"it reaches its client and the runs by two interfaces", true,
+	},
+	{
+		"rpc/internal/dispatch",
+		append(waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "go.lsp.dev/...", "net/..."),
+		"it does not know what its handlers do", true,
+	},
+	{
+		"rpc/internal/doors", waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language", "runner"),
+		"it reaches agents and the router by interfaces", true,
+	},
+	{
+		"rpc/host",
+		append(waza("eval/...", "runner/...", "rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/internal/lsp", "rpc/internal/language"),
+			"github.com/sourcegraph/jsonrpc2", "encoding/json"),
+		"it knows processes and users, and no protocol", true,
+	},
+	{
+		"rpc/internal/lsp",
+		append(waza("rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language"),
+			"github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"),
+		"it holds no connection", false,
+	},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
-	{"runner/... except runner/runnertest", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
+	{
+		"runner/... except runner/runnertest",
+		waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest",
+			"runner/grader/internal/gradertest", "runner/report/reporttest"),
+		"they are for tests", false,
+	},
 	{"rpc/... except rpc/gateway/doortest", waza("rpc/gateway/doortest"), "it is for tests", false},
 	{"...", waza("rpc/gateway/echo"), "it is for tests", false},
-	{"rpc/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
-	{"cmd/...", waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest", "runner/grader/internal/gradertest", "runner/report/reporttest"), "they are for tests", false},
-	{"runner/routing", append(waza("eval", "runner/executor/...", "runner/grader/...", "runner/journal"), "net/...", "os/exec"), "it reaches clients by an interface", false},
-	{"runner/fleet/seal", append(waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "net/...", "os/exec"), "it knows keys and bytes only", false},
-	{"runner/internal/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"), "it knows texts only, so that every room can use it", false},
+	{
+		"rpc/...",
+		waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest",
+			"runner/grader/internal/gradertest", "runner/report/reporttest"),
+		"they are for tests", false,
+	},
+	{
+		"cmd/...",
+		waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest",
+			"runner/grader/internal/gradertest", "runner/report/reporttest"),
+		"they are for tests", false,
+	},
+	{
+		"runner/routing",
+		append(waza("eval", "runner/executor/...", "runner/grader/...", "runner/journal"), "net/...", "os/exec"),
+		"it reaches clients by an interface", false,
+	},
+	{
+		"runner/fleet/seal", append(waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "net/...", "os/exec"),
+		"it knows keys and bytes only", false,
+	},
+	{
+		"runner/internal/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"),
+		"it knows texts only, so that every room can use it", false,
+	},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},
 
 	{"runner/record", waza("rpc/...", "runner/..."), "all other packages use its types", false},
-	{"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"), "runner depends on the packages below it", false},
-	{"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest", waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"), "these packages are above runner or beside it", false},
+	{
+		"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"),
+		"runner depends on the packages below it", false,
+	},
+	{
+		"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest",
+		waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"),
+		"these packages are above runner or beside it", false,
+	},
 	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it does not know where comparisons are shown", false},
 	{"runner/history", waza("runner/report/...", "runner/watch"), "it does not know where histories are shown", false},
 	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},
@@ -79,17 +137,55 @@ var importRules = []struct {
 	{"runner/executor/remote", []string{"net/...", "os/exec"}, "it reaches agents by an interface", false},
 	{"runner/executor/browser", []string{"net/...", "os/exec"}, "it reaches extensions by an interface", false},
 	{"runner/executor/router", []string{"net/...", "os/exec"}, "it routes among clients that the suite describes", false},
-	{"rpc/access", waza("eval/... except waza/eval/text", "runner/...", "rpc/...", "cmd/..."), "it knows secrets, names of hosts and log records only", false},
-	{"rpc/internal/wire", waza("eval/...", "runner/...", "rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "it does not know what requests ask for", false},
+	{
+		"rpc/access", waza("eval/... except waza/eval/text", "runner/...", "rpc/...", "cmd/..."),
+		"it knows secrets, names of hosts and log records only", false,
+	},
+	{
+		"rpc/internal/wire",
+		waza("eval/...", "runner/...", "rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"),
+		"it does not know what requests ask for", false,
+	},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza connects the daemon and the doors", false},
-	{"rpc/gateway/...", waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"), "doors import runner and rpc/gateway/door", true},
+	{
+		"rpc/gateway/...",
+		waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"),
+		"doors import runner and rpc/gateway/door", true,
+	},
 	{"rpc/gateway/...", waza("rpc/client/..."), "doors know protocols, not the programs at the other end", false},
-	{"rpc/client/...", waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"), "clients know the protocols of doors only", true},
-	{"rpc/gateway/link", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it does not know what the doors do", true},
-	{"rpc/gateway/internal/lease", waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/internal/message", "rpc/gateway/store", "rpc/gateway/link"), "it knows clients, callers and places, and no protocol", true},
-	{"rpc/gateway/queue", waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows runs only", false},
-	{"rpc/gateway/door/...", waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."), "all doors use it", true},
-	{"rpc/gateway/store/...", waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."), "it knows rows only", true},
+	{
+		"rpc/client/...",
+		waza("rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language", "rpc/internal/lsp", "rpc/internal/wire"),
+		"clients know the protocols of doors only", true,
+	},
+	{
+		"rpc/gateway/link",
+		waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...",
+			"rpc/gateway/browser/...", "rpc/gateway/router/..."),
+		"it does not know what the doors do", true,
+	},
+	{
+		"rpc/gateway/internal/lease",
+		waza("eval/...", "runner/...", "rpc/gateway/door", "rpc/gateway/internal/message", "rpc/gateway/store", "rpc/gateway/link"),
+		"it knows clients, callers and places, and no protocol", true,
+	},
+	{
+		"rpc/gateway/queue",
+		waza("rpc/gateway/door", "rpc/gateway/store", "rpc/gateway/agents/...", "rpc/gateway/jobs/...",
+			"rpc/gateway/browser/...", "rpc/gateway/router/..."),
+		"it knows runs only", false,
+	},
+	{
+		"rpc/gateway/door/...",
+		waza("rpc/gateway/agents/...", "rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/...", "rpc/gateway/store/..."),
+		"all doors use it", true,
+	},
+	{
+		"rpc/gateway/store/...",
+		waza("runner/...", "rpc/gateway/door/...", "rpc/gateway/link/...", "rpc/gateway/agents/...",
+			"rpc/gateway/jobs/...", "rpc/gateway/browser/...", "rpc/gateway/router/..."),
+		"it knows rows only", true,
+	},
 	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},
 	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
 }
@@ -209,7 +305,8 @@ func siblingViolations(files []goFile) []string {
 			for _, imported := range file.imports {
 				to, ok := childOf("waza/"+s.parent, imported)
 				if ok && to != from && !slices.Contains(s.shared, to) {
-					found = append(found, fmt.Sprintf("%s: %s/%s must not import %s/%s: packages of this folder do not know each other, except those that siblings lists",
+					found = append(found, fmt.Sprintf("%s: %s/%s must not import %s/%s: packages of this folder do not know "+
+						"each other, except those that siblings lists",
 						file.path, s.parent, from, s.parent, to))
 				}
 			}
@@ -303,9 +400,11 @@ func TestFolderCirclesAreFound(t *testing.T) {
 	require.Empty(t, folderCircles([]goFile{stats, tally, file("runner/run.go", "waza/runner/tally")}))
 	found := folderCircles([]goFile{stats, tally, file("runner/stats/simulation/main.go", "waza/runner/tally")})
 	require.Len(t, found, 2)
-	require.Contains(t, found[0], "runner/stats/simulation/main.go imports waza/runner/tally, but runner/tally also leads back to runner/stats")
+	require.Contains(t, found[0],
+		"runner/stats/simulation/main.go imports waza/runner/tally, but runner/tally also leads back to runner/stats")
 	require.Len(t, folderCircles([]goFile{
-		file("rpc/server.go", "waza/rpc/internal/wire"), file("rpc/internal/wire/wire.go", "waza/rpc/access/secrets"), file("rpc/access/access.go", "waza/rpc"),
+		file("rpc/server.go", "waza/rpc/internal/wire"), file("rpc/internal/wire/wire.go", "waza/rpc/access/secrets"),
+		file("rpc/access/access.go", "waza/rpc"),
 	}), 3, "a package, and the folders below it")
 }
 

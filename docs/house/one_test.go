@@ -34,7 +34,8 @@ var onePlace = []struct {
 		"runner/internal/bundle/cache.go":  "it moves a directory",
 		"runner/internal/bundle/unpack.go": "it moves a directory",
 	}},
-	{"unix.LOCK_UN", "release a lock with files.Unlock, because closing its file alone leaves the lock to a child that is just starting", map[string]string{
+	{"unix.LOCK_UN", "release a lock with files.Unlock, because closing its file alone leaves the lock to a child " +
+		"that is just starting", map[string]string{
 		"eval/files/lock.go":          "it is the place",
 		"runner/journal/lock_unix.go": "it only asks whether the lock is free",
 	}},

@@ -83,7 +83,10 @@ func Codes() []CodeDoc {
 		{CodeTooLarge, "A file, a text or a list is too large."},
 		{CodeNotText, "A file contains control characters or bytes that are not UTF-8 text."},
 		{CodeEscapingPath, "A path is absolute, or leads out of the directory that must contain it."},
-		{CodeAmbiguousPath, "A path in a task file leads to different files beside the suite and beside the task; the finding names the one that is used."},
+		{
+			CodeAmbiguousPath,
+			"A path in a task file leads to different files beside the suite and beside the task; the finding names the one that is used.",
+		},
 
 		{CodeSyntax, "A file is not valid YAML."},
 		{CodeTooDeep, "Lists and maps are nested too deeply, or an alias contains itself."},
@@ -104,7 +107,10 @@ func Codes() []CodeDoc {
 
 		{CodeUnknownExecutor, "No executor has this name."},
 		{CodeUnknownGrader, "No grader has this type."},
-		{CodeUnknownOption, "The grader has no such option; the key has no effect. It is an error if the key is a known option with a typing error."},
+		{
+			CodeUnknownOption,
+			"The grader has no such option; the key has no effect. It is an error if the key is a known option with a typing error.",
+		},
 		{CodeDuplicateGrader, "Two graders of one list have the same name; waza renames the later one."},
 		{CodeBadRegex, "A regular expression does not compile (RE2 syntax)."},
 		{CodeBadAssertion, "An assertion has a syntax error."},
@@ -113,7 +119,11 @@ func Codes() []CodeDoc {
 		{CodeNothingChecked, "A task has neither graders nor expectations, so all its trials pass."},
 		{CodeUnavailable, "A program or setting that a grader or executor needs is missing."},
 		{CodeFleet, "A part of the suite does not work, or works differently, when the workers of a fleet execute the trials."},
-		{CodeUnmeasuredMetric, "A metric has a threshold but nothing in the suite measures it, so it never fails a run; use `waza run --fail-on unmeasured` to make it fail."},
+		{
+			CodeUnmeasuredMetric,
+			"A metric has a threshold but nothing in the suite measures it, so it never fails a run; use `waza run " +
+				"--fail-on unmeasured` to make it fail.",
+		},
 
 		{CodeNoTasks, "The suite has no task to run."},
 		{CodeBadGlob, "A file pattern is malformed."},
@@ -121,7 +131,11 @@ func Codes() []CodeDoc {
 		{CodeDuplicateID, "Two tasks have the same id."},
 		{CodeMissingPrompt, "A task has no prompt (an error) or an empty one (a warning)."},
 		{CodeMissingFixture, "A file that a task needs in its workspace is not in the fixture directory."},
-		{CodeMissingSkill, "A skill, an agent or a skill directory that the suite names is missing. It is an error if an executor of the suite passes skills to agents, or if other skills were found."},
+		{
+			CodeMissingSkill,
+			"A skill, an agent or a skill directory that the suite names is missing. It is an error if an executor of " +
+				"the suite passes skills to agents, or if other skills were found.",
+		},
 		{CodeBadSkill, "The frontmatter of a SKILL.md or .agent.md cannot be parsed, so agents cannot read the file."},
 		{CodeUnknownVariable, "A text uses an unknown template variable, which stays in the text unchanged."},
 

@@ -132,7 +132,8 @@ func (s *Source) hintTab(d *Diagnostic) bool {
 
 // hintOpen explains texts and brackets that are open at the end of the file.
 func (s *Source) hintOpen(d *Diagnostic) bool {
-	if !strings.Contains(d.Message, "end of stream") && !strings.Contains(d.Message, "expected ','") && !strings.Contains(d.Message, "node content") && !strings.Contains(d.Message, "expected ':'") {
+	if !strings.Contains(d.Message, "end of stream") && !strings.Contains(d.Message, "expected ','") &&
+		!strings.Contains(d.Message, "node content") && !strings.Contains(d.Message, "expected ':'") {
 		return false
 	}
 	from := s.lines[d.Line-1]
@@ -239,7 +240,8 @@ func (s *Source) hintCharacter(d *Diagnostic) bool {
 
 // hintBlock explains a line that does not continue the list or map that it is in.
 func (s *Source) hintBlock(d *Diagnostic) bool {
-	if !strings.Contains(d.Message, "expected key") && !strings.Contains(d.Message, "expected '-'") && !strings.Contains(d.Message, "expected <document start>") {
+	if !strings.Contains(d.Message, "expected key") && !strings.Contains(d.Message, "expected '-'") &&
+		!strings.Contains(d.Message, "expected <document start>") {
 		return false
 	}
 	if m := pairLine().FindStringSubmatch(s.line(d.Line)); m != nil {

@@ -114,7 +114,8 @@ var workflowPath = text.Pattern(`(^|/)\.(github|gitea|forgejo)/workflows/`)
 
 // IsWorkflow reports whether a document has the shape of a workflow, in any directory.
 func IsWorkflow(root *yaml.Node) bool {
-	return decode.Lookup(root, "on") != nil && decode.Lookup(root, "jobs") != nil && decode.Lookup(root, "tasks") == nil && decode.Lookup(root, "tasks_from") == nil
+	return decode.Lookup(root, "on") != nil && decode.Lookup(root, "jobs") != nil &&
+		decode.Lookup(root, "tasks") == nil && decode.Lookup(root, "tasks_from") == nil
 }
 
 // isWorkflowFile is like IsWorkflow, but reads a file; false if that fails. It parses only files
@@ -190,7 +191,10 @@ func (w *walker) searchDirectory(abs, shown string, depth int) {
 	}
 	entries, err := os.ReadDir(abs)
 	if err != nil {
-		w.Report(decode.Diagnostic{File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeUnreadable, Message: files.Reason(err)})
+		w.Report(decode.Diagnostic{
+			File: filepath.ToSlash(shown), Severity: decode.Warning, Code: decode.CodeUnreadable,
+			Message: files.Reason(err),
+		})
 		return
 	}
 	before := len(w.ignored)
@@ -267,14 +271,16 @@ func (w *walker) addSuite(path, shown string) {
 	}
 	root := decode.Follow(src.Root)
 	if root.Kind != yaml.MappingNode {
-		w.Reportf(src, root, decode.Error, decode.CodeWrongType, "a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
+		w.Reportf(src, root, decode.Error, decode.CodeWrongType,
+			"a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return
 	}
 	if IsWorkflow(root) {
 		return
 	}
 	if tool, at := OtherTool(root); tool != "" {
-		w.Reportf(src, at, decode.Error, decode.CodeOtherDialect, "this suite is for %s, which uses the same file name; waza cannot read it", tool)
+		w.Reportf(src, at, decode.Error, decode.CodeOtherDialect,
+			"this suite is for %s, which uses the same file name; waza cannot read it", tool)
 		return
 	}
 	var h head

@@ -69,7 +69,10 @@ func openRoot(dir, path string) (root *os.Root, rel string, err error) {
 
 // open checks a file before it opens it, because opening a device can have effects. It checks
 // again afterwards, because the file may have been replaced meanwhile.
-func open(path string, stat func(string) (os.FileInfo, error), openFile func(string, int, os.FileMode) (*os.File, error)) (*os.File, error) {
+func open(
+	path string, stat func(string) (os.FileInfo, error),
+	openFile func(string, int, os.FileMode) (*os.File, error),
+) (*os.File, error) {
 	info, err := stat(path)
 	if err == nil {
 		err = checkRegular(info)

@@ -26,7 +26,10 @@ type idle struct {
 }
 
 var idles = []idle{
-	{"defaults", "sessionLog", "session_log", "false", "the record of every run contains its events; use `waza runs follow RUN --events` to print them"},
+	{
+		"defaults", "sessionLog", "session_log", "false",
+		"the record of every run contains its events; use `waza runs follow RUN --events` to print them",
+	},
 	{"cache", "dir", "dir", ".waza-cache", "waza reuses trials from the records of earlier runs, in the state directory $WAZA_STATE"},
 	{"server", "port", "port", "3000", "`waza serve --config FILE` reads the addresses of the dashboard from another file"},
 	{"server", "resultsDir", "results_dir", "results", "the dashboard of `waza serve` shows all recorded runs"},
@@ -57,7 +60,8 @@ func reportIdle(d *decode.Decoder, root *yaml.Node) {
 		if enabled := decode.Follow(decode.Lookup(value, "enabled")); enabled != nil && strings.EqualFold(enabled.Value, "true") {
 			severity = decode.Warning
 		}
-		d.Report(key, severity, decode.CodeNoEffect, "", "storage has no effect: waza uploads nothing; use `waza run --report results=FILE` to write a file for upload")
+		d.Report(key, severity, decode.CodeNoEffect, "",
+			"storage has no effect: waza uploads nothing; use `waza run --report results=FILE` to write a file for upload")
 	}
 	if key, _ := decode.LookupPair(root, "registries"); key != nil {
 		d.Report(key, decode.Warning, decode.CodeNoEffect, "", "registries has no effect: suites and skills must be files of the repository")

@@ -64,7 +64,8 @@ type Paths struct {
 	Skills string `yaml:"skills"`
 	// Directory of the suites, one directory per skill.
 	Evals string `yaml:"evals"`
-	// Directory where every run writes its results.json, like --output-dir. The value results/ has no effect, because other tools write it into every file.
+	// Directory where every run writes its results.json, like --output-dir. The value results/ has no
+	// effect, because other tools write it into every file.
 	Results string `yaml:"results"`
 }
 

@@ -38,7 +38,10 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 		v.SetDefaults()
 		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}
-	for _, t := range []reflect.Type{reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](), reflect.TypeFor[eval.Inputs](), reflect.TypeFor[eval.ExpectedOutcome]()} {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](),
+		reflect.TypeFor[eval.Inputs](), reflect.TypeFor[eval.ExpectedOutcome](),
+	} {
 		addIdleKeys(defs[t.Name()], t)
 	}
 	for _, name := range []string{"Fleet", "Hook", "InputFile", "TriggerPrompt"} {

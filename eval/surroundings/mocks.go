@@ -168,7 +168,8 @@ func (r Reading) loadFixture(m *MCPMock, src *decode.Source, named *yaml.Node) (
 		for i := range tried {
 			tried[i] = r.Shown(tried[i])
 		}
-		report(decode.At(), decode.Error, decode.CodeMissingFile, "no such file: %s (tried %s)", text.Clip(m.Fixtures, 200), strings.Join(tried, ", "))
+		report(decode.At(), decode.Error, decode.CodeMissingFile, "no such file: %s (tried %s)",
+			text.Clip(m.Fixtures, 200), strings.Join(tried, ", "))
 		return nil, false
 	}
 	if err := r.Allows(path); err != nil {
@@ -197,7 +198,9 @@ func checkName(name string, i int, names map[string]bool, report Reporter) {
 	switch {
 	case strings.TrimSpace(name) == "": // reported by the decoder
 	case len(name) > maxMockName || strings.ContainsFunc(name, unicode.IsControl):
-		report(decode.At(i, "name"), decode.Error, decode.CodeInvalidValue, "the name of an MCP server must be one line of at most %d bytes, got %q", maxMockName, text.Clip(name, 80))
+		report(decode.At(i, "name"), decode.Error, decode.CodeInvalidValue,
+			"the name of an MCP server must be one line of at most %d bytes, got %q", maxMockName,
+			text.Clip(name, 80))
 	case names[name]:
 		report(decode.At(i, "name"), decode.Error, decode.CodeInvalidValue, "mcp_mocks has two servers named %q", name)
 	}
@@ -206,10 +209,12 @@ func checkName(name string, i int, names map[string]bool, report Reporter) {
 
 func checkTool(name string, t MockTool, report Reporter) {
 	if !toolName().MatchString(name) {
-		report(decode.At(name), decode.Error, decode.CodeInvalidValue, "tool name %q must have 1 to 128 letters, digits and _ - .", text.Clip(name, 80))
+		report(decode.At(name), decode.Error, decode.CodeInvalidValue,
+			"tool name %q must have 1 to 128 letters, digits and _ - .", text.Clip(name, 80))
 	}
 	if kind, given := t.InputSchema["type"]; given && kind != "object" {
-		report(decode.At(name, "input_schema", "type"), decode.Error, decode.CodeBadSchema, "tool %s: the type of input_schema must be object", name)
+		report(decode.At(name, "input_schema", "type"), decode.Error, decode.CodeBadSchema,
+			"tool %s: the type of input_schema must be object", name)
 	} else if _, err := MockSchema(t.InputSchema); err != nil {
 		report(decode.At(name, "input_schema"), decode.Error, decode.CodeBadSchema, "tool %s: input_schema: %s", name, err)
 	}

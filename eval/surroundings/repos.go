@@ -44,23 +44,27 @@ func CheckRepos(repos []Repo, find func(source string) (dir string, ok bool), re
 	for i := range repos {
 		r := &repos[i]
 		if strings.HasPrefix(r.Commit, "-") || strings.ContainsAny(r.Commit, "\x00\n") {
-			report(decode.At(i, "commit"), decode.Error, decode.CodeInvalidValue, "repos[%d].commit must be a branch, a tag or a commit, got %q", i, text.Clip(r.Commit, 80))
+			report(decode.At(i, "commit"), decode.Error, decode.CodeInvalidValue,
+				"repos[%d].commit must be a branch, a tag or a commit, got %q", i, text.Clip(r.Commit, 80))
 		}
 		if strings.TrimSpace(r.Source) != "" {
 			var ok bool
 			if r.Dir, ok = find(r.Source); !ok {
-				report(decode.At(i, "source"), decode.Error, decode.CodeMissingFile, "repos[%d].source: no such directory: %s", i, text.Clip(r.Source, 200))
+				report(decode.At(i, "source"), decode.Error, decode.CodeMissingFile,
+					"repos[%d].source: no such directory: %s", i, text.Clip(r.Source, 200))
 			}
 		}
 		dest, ok := Folder(r.Dest)
 		if !ok {
-			report(decode.At(i, "dest"), decode.Error, decode.CodeEscapingPath, "repos[%d].dest must be a relative path inside the workspace, got %q", i, text.Clip(r.Dest, 80))
+			report(decode.At(i, "dest"), decode.Error, decode.CodeEscapingPath,
+				"repos[%d].dest must be a relative path inside the workspace, got %q", i, text.Clip(r.Dest, 80))
 			continue
 		}
 		r.Dest = dest
 		for j := range i {
 			if overlap(repos[j].Dest, dest) {
-				report(decode.At(i, "dest"), decode.Error, decode.CodeInvalidValue, "repos[%d].dest and repos[%d].dest overlap; use separate folders", j, i)
+				report(decode.At(i, "dest"), decode.Error, decode.CodeInvalidValue,
+					"repos[%d].dest and repos[%d].dest overlap; use separate folders", j, i)
 				break
 			}
 		}

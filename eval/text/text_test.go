@@ -47,7 +47,10 @@ func FuzzShortening(f *testing.F) {
 		require.LessOrEqual(t, len(text.Clip(s, most)), most+len("…"))
 		require.LessOrEqual(t, len(text.ClipStart(s, most)), most+len("…"))
 		require.LessOrEqual(t, utf8.RuneCountInString(text.ClipRunes(s, most)), max(most, 1))
-		for _, short := range []string{text.Head(s, most), text.Clip(s, most), text.ClipRunes(s, most), text.ClipStart(s, most), text.ClipMiddle(s, most)} {
+		for _, short := range []string{
+			text.Head(s, most), text.Clip(s, most), text.ClipRunes(s, most), text.ClipStart(s, most),
+			text.ClipMiddle(s, most),
+		} {
 			require.True(t, !utf8.ValidString(s) || utf8.ValidString(short), "%q", short)
 		}
 	})

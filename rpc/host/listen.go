@@ -25,7 +25,8 @@ func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, erro
 	}
 	switch {
 	case addr.IP.IsLoopback() && !revealsTCPPeers && !wantsToken:
-		return nil, errors.New("this system does not reveal which user connects, so TCP requires a token (--token-file); a unix socket (--socket) does not")
+		return nil, errors.New("this system does not reveal which user connects, so TCP requires a token " +
+			"(--token-file); a unix socket (--socket) does not")
 	case addr.IP.IsLoopback():
 	case !allowRemote:
 		return nil, errors.New("other machines could reach this address; use localhost, or allow remote clients (--allow-remote) and set a token")

@@ -199,7 +199,8 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 	}
 	rec := r.Record
 	d := &runDigest{
-		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason), Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
+		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason),
+		Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, StartedAt: p.StartedAt,
 		Tasks: countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
 	}
@@ -258,7 +259,10 @@ func (d *runDigest) sumUp(s *record.Summary) {
 	}
 	d.Tuning = tuningOf(s)
 	if t := s.Triggers; t != nil {
-		d.Triggers = &triggers{t.Prompts, rounded(t.Precision), rounded(t.Recall), rounded(t.F1), rounded(t.Accuracy), shorten(t.Note, maxSentence)}
+		d.Triggers = &triggers{
+			t.Prompts, rounded(t.Precision), rounded(t.Recall), rounded(t.F1), rounded(t.Accuracy),
+			shorten(t.Note, maxSentence),
+		}
 	}
 }
 
@@ -355,7 +359,8 @@ func (d *runDigest) next() string {
 	}
 	for _, o := range d.Results {
 		if o.Trial > 0 {
-			return fmt.Sprintf("To see what the agent did, call waza_run_transcript with run_id %s, task_id %s and trial %d.", d.RunID, o.TaskID, o.Trial)
+			return fmt.Sprintf("To see what the agent did, call waza_run_transcript with run_id %s, task_id %s and trial %d.",
+				d.RunID, o.TaskID, o.Trial)
 		}
 	}
 	return ""

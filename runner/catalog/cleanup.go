@@ -146,7 +146,8 @@ func (c *collection) runs(ctx context.Context, o Retention) error {
 			continue
 		}
 		c.remove(Removed{
-			Kind: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status, StartedAt: &info.StartedAt,
+			Kind: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status,
+			StartedAt: &info.StartedAt,
 		}, func() error {
 			_, err := r.Remove(info.RunID)
 			return err

@@ -42,7 +42,9 @@ func endedRuns(t *testing.T, dir string, n int) []string {
 func writeEnd(t *testing.T, w *journal.Writer, status record.Status) {
 	t.Helper()
 	id := w.Run().ID()
-	data := `{"runId":"` + id + `","status":"` + string(status) + `","startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z","summary":{"total":2,"passed":1,"failed":1,"trials":{"total":2}},"tasks":[]}` + "\n"
+	data := `{"runId":"` + id + `","status":"` + string(status) +
+		`","startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z","summary":{"total":2,"passed":1,` +
+		`"failed":1,"trials":{"total":2}},"tasks":[]}` + "\n"
 	require.NoError(t, w.WriteResult(func(out io.Writer) error {
 		_, err := io.WriteString(out, data)
 		return err
@@ -297,7 +299,8 @@ func TestCatalogInfo(t *testing.T) {
 func TestCatalogVersion(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 6, catalogVersion)
-	require.EqualValues(t, uint32(0xec7896f1), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))), "Info changed: raise catalogVersion, then change both numbers here")
+	require.EqualValues(t, uint32(0xec7896f1), crc32.ChecksumIEEE([]byte(shape(reflect.TypeFor[Info]()))),
+		"Info changed: raise catalogVersion, then change both numbers here")
 }
 
 // shape distinguishes types by their JSON.

@@ -52,7 +52,10 @@ const (
 
 // newObserver returns an observer that has scanned the existing runs.
 func newObserver(store *journal.Store, open func() (*fsnotify.Watcher, error), mark func(string), log *slog.Logger) *observer {
-	o := &observer{store: store, open: open, mark: func(string) {}, log: log, dir: store.RunsDir(), seen: map[string]int64{}, active: map[string]*activeRun{}}
+	o := &observer{
+		store: store, open: open, mark: func(string) {}, log: log, dir: store.RunsDir(), seen: map[string]int64{},
+		active: map[string]*activeRun{},
+	}
 	o.arm()
 	o.scan()
 	o.mark = mark

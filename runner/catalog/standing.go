@@ -121,7 +121,10 @@ func lastResults(rec *record.Run, results []*record.Task) map[string]*LastResult
 
 // byGravity orders verdicts by severity. A task in several cells has the most severe of their
 // verdicts.
-var byGravity = []record.Verdict{record.Errored, record.Cancelled, record.Failed, record.TimedOut, record.NeedsReview, record.Skipped, record.Passed}
+var byGravity = []record.Verdict{
+	record.Errored, record.Cancelled, record.Failed, record.TimedOut, record.NeedsReview, record.Skipped,
+	record.Passed,
+}
 
 func worse(a, b record.Verdict) record.Verdict {
 	if slices.Index(byGravity, b) < slices.Index(byGravity, a) {

@@ -82,7 +82,10 @@ func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparis
 	if !(o.Margin > 0) {
 		o.Margin = tally.DefaultMargin
 	}
-	c := &Comparison{Confidence: o.Confidence, Margin: o.Margin, OnCollapsedTasks: o.OnCollapsedTasks, Runs: []ComparedRun{}, Comparisons: []RunComparison{}}
+	c := &Comparison{
+		Confidence: o.Confidence, Margin: o.Margin, OnCollapsedTasks: o.OnCollapsedTasks, Runs: []ComparedRun{},
+		Comparisons: []RunComparison{},
+	}
 	groups, err := readSuites(ctx, suites, o)
 	if err != nil {
 		return nil, err
@@ -345,7 +348,8 @@ func (p *pairing) trialsNeeded(t *taskPair) *Needed {
 	var n int
 	var ok bool
 	if math.Abs(t.result.PassRate.Difference) < tally.SameNumber {
-		n, ok = stats.ScoreTrialsNeeded(t.result.Score.Difference, stats.Describe(t.A.Scores()).StdDev, stats.Describe(t.B.Scores()).StdDev, level, tally.Power)
+		n, ok = stats.ScoreTrialsNeeded(t.result.Score.Difference, stats.Describe(t.A.Scores()).StdDev,
+			stats.Describe(t.B.Scores()).StdDev, level, tally.Power)
 	} else {
 		key := [3]float64{t.A.Share.Rate(), t.B.Share.Rate(), level}
 		if _, known := p.needed[key]; !known {

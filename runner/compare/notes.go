@@ -36,10 +36,12 @@ func (m *remarks) all() []ComparisonNote {
 		}
 	}
 	if silent > 0 {
-		m.add("%s not compared, because no trial says anything about the agent in one of the runs", text.Plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
+		m.add("%s not compared, because no trial says anything about the agent in one of the runs",
+			text.Plural(silent, "1 task is", strconv.Itoa(silent)+" tasks are"))
 	}
 	if waiting > 0 {
-		m.add("%s not compared, because trials wait for a person's score: run waza review", text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
+		m.add("%s not compared, because trials wait for a person's score: run waza review",
+			text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
 	if a, b := m.ref.head, m.run.head; m.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
 		m.add("the execution of every task changed: settings, skills or the program")
@@ -71,10 +73,12 @@ func (m *remarks) tooFew() {
 	case few == len(m.pairs):
 		m.add("no task has enough trials to show even the largest difference: %s; only the suite as a whole is tested", m.enough())
 	default:
-		m.add("%s not enough trials to show even the largest difference: "+m.enough(), text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
+		m.add("%s not enough trials to show even the largest difference: "+m.enough(),
+			text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
 	}
 	if least <= 1-m.options.Confidence && least*float64(telling) > 1-m.options.Confidence {
-		m.add("scores alone cannot show a change of a single task: with so few trials their p-values are at least %.2g, and %d tasks are tested", least, telling)
+		m.add("scores alone cannot show a change of a single task: with so few trials their p-values are at least %.2g, and %d tasks are tested",
+			least, telling)
 	}
 }
 
@@ -105,7 +109,8 @@ func (m *remarks) nonePassed() {
 }
 
 // NoContradiction explains an interval that excludes 0 beside something undecided.
-const NoContradiction = `An interval that excludes 0 beside "undecided" is no contradiction: an interval counts by itself, a test allows for all other tests of this comparison`
+const NoContradiction = `An interval that excludes 0 beside "undecided" is no contradiction: an interval counts ` +
+	`by itself, a test allows for all other tests of this comparison`
 
 // excludesZero explains intervals that exclude 0 where something is undecided.
 func (m *remarks) excludesZero() {
@@ -138,7 +143,9 @@ func (m *remarks) stopping() {
 		}
 	}
 	if untestable > 0 {
-		m.add("%s stopped early and then graded differently, so nothing can be shown about %s: run without stopping to compare", text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"), text.Plural(untestable, "it", "them"))
+		m.add("%s stopped early and then graded differently, so nothing can be shown about %s: run without stopping to compare",
+			text.Plural(untestable, "1 task was", strconv.Itoa(untestable)+" tasks were"),
+			text.Plural(untestable, "it", "them"))
 	}
 	if stopping == 0 {
 		return
@@ -179,7 +186,10 @@ func uncounted(c record.Counts) string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}, {c.NeedsReview, "to review"}, {c.Total - c.Done(), "not finished"}} {
+	}{
+		{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}, {c.NeedsReview, "to review"},
+		{c.Total - c.Done(), "not finished"},
+	} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}

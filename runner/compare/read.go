@@ -52,7 +52,8 @@ func (s runSource) side() (*side, error) {
 	if sd.head.Damage, err = s.h.Damage(); err != nil {
 		return nil, err
 	}
-	if sum := progress.Summary; s.cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil && sum.Judged.Report.OverallScore != nil {
+	if sum := progress.Summary; s.cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil &&
+		sum.Judged.Report.OverallScore != nil {
 		sd.head.Judged = &record.JudgeReport{OverallScore: sum.Judged.Report.OverallScore, OverallGrade: sum.Judged.Report.OverallGrade}
 		if sum.Common != nil {
 			sd.head.JudgedLeftOut = len(sum.Common.LeftOut)

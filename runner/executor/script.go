@@ -10,7 +10,10 @@ import (
 )
 
 // interpreters are programs that take a script as their first plain argument.
-var interpreters = []string{"python", "python2", "python3", "node", "deno", "bun", "bash", "sh", "zsh", "dash", "ruby", "perl", "php", "pwsh"}
+var interpreters = []string{
+	"python", "python2", "python3", "node", "deno", "bun", "bash", "sh", "zsh", "dash", "ruby", "perl", "php",
+	"pwsh",
+}
 
 // scriptEndings are the file name endings that only scripts have.
 var scriptEndings = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".ps1"}
@@ -40,7 +43,9 @@ func ScriptIndex(args []string) int {
 // MissingScript returns the index of a script in args that the interpreter args[0] will not
 // find, and the places where resolve looked for it. It returns 0 if no script is missing or this
 // cannot be known: a hook can write the script, or a task can put it into the workspace.
-func MissingScript(suite *eval.Suite, args []string, resolve func(rel string) (abs string, tried []string, ok bool)) (index int, tried []string) {
+func MissingScript(
+	suite *eval.Suite, args []string, resolve func(rel string) (abs string, tried []string, ok bool),
+) (index int, tried []string) {
 	index = ScriptIndex(args)
 	if index == 0 {
 		return 0, nil

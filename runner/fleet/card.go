@@ -77,7 +77,8 @@ func (c *card) keep() {
 			since = time.Now()
 			c.spec.Logf("warning", "the fleet stores no messages: %v", cmp.Or(full, err))
 		case time.Since(since) > storeChecks*c.checkAge:
-			c.book.breakOff(fmt.Errorf("the fleet has stored no messages for %v (%w); make room or repair its servers, and resume the run", storeChecks*c.checkAge, cmp.Or(full, err)))
+			c.book.breakOff(fmt.Errorf("the fleet has stored no messages for %v (%w); make room or repair its servers, and resume the run",
+				storeChecks*c.checkAge, cmp.Or(full, err)))
 			return
 		}
 	}

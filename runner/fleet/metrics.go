@@ -35,14 +35,26 @@ const (
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		orders: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waza_fleet_orders_total", Help: "Orders of this process's runs by event: published; recorded (result is recorded); again (started by a different worker because one was lost); refused (by a worker).",
+			Name: "waza_fleet_orders_total",
+			Help: "Orders of this process's runs by event: published; recorded (result is recorded); again (started by a " +
+				"different worker because one was lost); refused (by a worker).",
 		}, []string{"event"}),
-		duplicates: prometheus.NewCounter(prometheus.CounterOpts{Name: "waza_fleet_results_duplicate_total", Help: "Results that arrived again and did not count."}),
-		waiting:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "waza_fleet_orders_waiting", Help: "Orders of this process's runs that no worker has started."}),
-		running:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "waza_fleet_orders_begun", Help: "Orders of this process's runs that workers are executing."}),
-		sent:       prometheus.NewCounter(prometheus.CounterOpts{Name: "waza_fleet_files_sent_bytes_total", Help: "Bytes of suites' files sent to fleets, except files that were already there."}),
+		duplicates: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waza_fleet_results_duplicate_total", Help: "Results that arrived again and did not count.",
+		}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waza_fleet_orders_waiting", Help: "Orders of this process's runs that no worker has started.",
+		}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waza_fleet_orders_begun", Help: "Orders of this process's runs that workers are executing.",
+		}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waza_fleet_files_sent_bytes_total",
+			Help: "Bytes of suites' files sent to fleets, except files that were already there.",
+		}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waza_fleet_order_seconds", Help: "Duration of the phases of orders: queue (until a worker starts the order) and work (until its result arrives).",
+			Name:    "waza_fleet_order_seconds",
+			Help:    "Duration of the phases of orders: queue (until a worker starts the order) and work (until its result arrives).",
 			Buckets: prometheus.ExponentialBuckets(0.005, 4, 10), // 5 ms to 22 minutes
 		}, []string{"phase"}),
 	}

@@ -31,7 +31,10 @@ type Names struct {
 // NamesOf returns the names of a team.
 func NamesOf(team string) Names {
 	prefix := "WAZA_" + strings.ToUpper(team) + "_"
-	return Names{Team: team, Orders: prefix + "ORDERS", Results: prefix + "RESULTS", State: prefix + "STATE", Workers: prefix + "WORKERS", Files: prefix + "FILES"}
+	return Names{
+		Team: team, Orders: prefix + "ORDERS", Results: prefix + "RESULTS", State: prefix + "STATE",
+		Workers: prefix + "WORKERS", Files: prefix + "FILES",
+	}
 }
 
 func (n Names) subject(parts ...string) string {

@@ -118,7 +118,10 @@ func (w *order) cancelled(ctx context.Context) *record.Trial {
 
 // notStarted returns the result of a trial that did not start.
 func (w *order) notStarted(v record.Verdict, why string) *record.Trial {
-	return &record.Trial{TaskID: w.TaskID, TrialNum: w.Num, Hash: w.Hash, Verdict: v, Error: why, Graders: []record.Grade{}, Transcript: []record.Entry{}}
+	return &record.Trial{
+		TaskID: w.TaskID, TrialNum: w.Num, Hash: w.Hash, Verdict: v, Error: why, Graders: []record.Grade{},
+		Transcript: []record.Entry{},
+	}
 }
 
 // drop removes the order if it has not started, and reports whether it did. An order that has
@@ -155,7 +158,10 @@ func (w *order) log(n trial.Notice) {
 
 // logAgain reports that a worker executes the trial again.
 func (w *order) logAgain(worker string) {
-	w.log(trial.Notice{Level: "warning", Message: fmt.Sprintf("task %s, trial %d: a worker was lost; %s executes the trial again", w.TaskID, w.Num, worker)})
+	w.log(trial.Notice{
+		Level:   "warning",
+		Message: fmt.Sprintf("task %s, trial %d: a worker was lost; %s executes the trial again", w.TaskID, w.Num, worker),
+	})
 }
 
 // note handles a note of the worker that executes the order.

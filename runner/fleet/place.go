@@ -97,7 +97,10 @@ func Make(ctx context.Context, js jetstream.JetStream, names Names, replicas int
 			return nil, fmt.Errorf("bucket %s: %w", kv.Bucket, err)
 		}
 	}
-	files := jetstream.ObjectStoreConfig{Bucket: names.Files, TTL: filesLife, MaxBytes: maxFiles, Replicas: replicas, Description: "files of suites, by their hashes"}
+	files := jetstream.ObjectStoreConfig{
+		Bucket: names.Files, TTL: filesLife, MaxBytes: maxFiles, Replicas: replicas,
+		Description: "files of suites, by their hashes",
+	}
 	if _, err := js.ObjectStore(ctx, files.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 		err := withLimit(&files.MaxBytes, func() (err error) { _, err = js.CreateObjectStore(ctx, files); return err })
 		if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {

@@ -67,7 +67,8 @@ func (r *run) open(ctx context.Context) error {
 	if r.notes, err = r.conn.NATS().Subscribe(r.place.Note(r.spec.RunID), r.noted); err != nil {
 		return err
 	}
-	if r.results, err = consumer.Consume(r.arrived, jetstream.ConsumeErrHandler(r.consumeFailed), jetstream.PullExpiry(resultsExpiry), jetstream.PullHeartbeat(resultsBeat)); err != nil {
+	if r.results, err = consumer.Consume(r.arrived, jetstream.ConsumeErrHandler(r.consumeFailed),
+		jetstream.PullExpiry(resultsExpiry), jetstream.PullHeartbeat(resultsBeat)); err != nil {
 		return err
 	}
 	if err := r.awaitEarly(soon, consumer.CachedInfo().NumPending); err != nil {

@@ -79,7 +79,8 @@ func (s *scope) send(ctx context.Context) error {
 		return err
 	}
 	if len(b) > MaxPlan {
-		return fmt.Errorf("the plan of the run must have at most %s, got %s; run fewer tasks at once", files.Size(MaxPlan), files.Size(int64(len(b))))
+		return fmt.Errorf("the plan of the run must have at most %s, got %s; run fewer tasks at once",
+			files.Size(MaxPlan), files.Size(int64(len(b))))
 	}
 	s.plan, err = bundle.Keep(ctx, s.store, b)
 	return err

@@ -73,7 +73,8 @@ func checkFile(path string, secret bool) error {
 // modes do not show who can read a file, it returns nil.
 func CheckSecret(path string, info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o027 != 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("file %s contains a secret, but its mode %04o lets others read or change it; run chmod 600 on it", text.ClipMiddle(path, 200), mode)
+		return fmt.Errorf("file %s contains a secret, but its mode %04o lets others read or change it; run chmod 600 on it",
+			text.ClipMiddle(path, 200), mode)
 	}
 	return nil
 }

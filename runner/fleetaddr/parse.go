@@ -77,7 +77,8 @@ func (a *Address) setServers(list string, loginSomewhere bool) error {
 		if near := decode.Nearest(list, []string{"embedded"}); near != "" {
 			return fmt.Errorf("%q is unknown; did you mean %q?", text.Clip(list, 80), near)
 		}
-		return fmt.Errorf(`%q has no scheme; expected nats://, tls://, ws:// or wss:// and a host, or "embedded"`, text.Clip(afterLogin(list), 80))
+		return fmt.Errorf(`%q has no scheme; expected nats://, tls://, ws:// or wss:// and a host, or "embedded"`,
+			text.Clip(afterLogin(list), 80))
 	}
 	servers := strings.Split(list, ",")
 	if len(servers) > mostServers {
@@ -172,7 +173,8 @@ func hostAndPort(s, port string) (string, error) {
 		}
 		host, _, _ = strings.Cut(s, ":")
 		port = portOr(s[len(host):], port)
-		if host == "" || len(host) > longestHost || strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
+		if host == "" || len(host) > longestHost ||
+			strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
 			return "", fmt.Errorf("host %q is not valid; expected a name or an address", text.Clip(host, 80))
 		}
 	}
@@ -269,7 +271,8 @@ func (a *Address) setLabels(value string) error {
 
 // CheckLabel returns an error that describes the fault of an invalid label.
 func CheckLabel(label string) error {
-	if label == "" || len(label) > longestMark || strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
+	if label == "" || len(label) > longestMark ||
+		strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
 		return fmt.Errorf("label %q must have 1 to %d of a-z, A-Z, 0-9, ., - and _", text.Clip(label, 80), longestMark)
 	}
 	return nil

@@ -45,7 +45,10 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	start := time.Now()
 	subject, names := b.translated(s)
 	score, err := b.grade(ctx, subject)
-	r := record.Grade{Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s), Usage: score.Usage, DurationMS: time.Since(start).Milliseconds()}
+	r := record.Grade{
+		Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s),
+		Usage: score.Usage, DurationMS: time.Since(start).Milliseconds(),
+	}
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

@@ -73,7 +73,8 @@ func Exists(root *os.Root, path string, follow bool) (bool, error) {
 
 // Absent reports whether err, an error of the file system, means that nothing exists at a path.
 func Absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ELOOP)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
+		errors.Is(err, syscall.ELOOP)
 }
 
 // RootFault converts the escape error of os.Root, which is not exported, to [ErrEscapes]. It

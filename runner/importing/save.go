@@ -91,7 +91,10 @@ func Write(ctx context.Context, store *journal.Store, f *File, o WriteOptions) (
 			err = cerr
 		}
 	}()
-	w := &writer{ctx: ctx, rec: &rec, log: log, enc: replay.NewEncoder(), fold: replay.NewFold(replay.NewState(&rec), nil), results: f.Tasks, at: -1}
+	w := &writer{
+		ctx: ctx, rec: &rec, log: log, enc: replay.NewEncoder(), fold: replay.NewFold(replay.NewState(&rec), nil),
+		results: f.Tasks, at: -1,
+	}
 	w.workspace = &record.Snapshot{Entries: []record.SnapshotEntry{}, Incomplete: unknownFiles}
 	if o.Workspace != nil {
 		if w.workspace, err = o.Workspace(log.Blobs()); err != nil {
@@ -132,7 +135,9 @@ func (w *writer) write(f *File) error {
 		return err
 	}
 	sum := f.Summary
-	if err := w.add(&record.Event{Type: record.RunComplete, Status: f.Status, DurationMS: sum.DurationMS, TotalTasks: len(w.rec.Tasks)}); err != nil {
+	if err := w.add(&record.Event{
+		Type: record.RunComplete, Status: f.Status, DurationMS: sum.DurationMS, TotalTasks: len(w.rec.Tasks),
+	}); err != nil {
 		return err
 	}
 	if err := w.add(&record.Event{Type: record.End, Status: f.Status, Summary: sum}); err != nil {
@@ -162,7 +167,8 @@ func (w *writer) trial(task int, t *record.Trial) error {
 	}
 	return w.add(&record.Event{
 		Type: record.TrialComplete, TaskID: ref.ID, TaskName: ref.Name, TaskNum: task + 1, TotalTasks: len(w.rec.Tasks), Role: ref.Role,
-		TrialNum: t.TrialNum, TotalTrials: ref.Trials, Verdict: t.Verdict, Score: t.Score, DurationMS: t.DurationMS, Error: text.Clip(t.Error, maxReason), Trial: t,
+		TrialNum: t.TrialNum, TotalTrials: ref.Trials, Verdict: t.Verdict, Score: t.Score, DurationMS: t.DurationMS,
+		Error: text.Clip(t.Error, maxReason), Trial: t,
 	})
 }
 
@@ -189,7 +195,8 @@ func (w *writer) upTo(task int) error {
 	}
 	ref := &w.rec.Tasks[task]
 	return w.add(&record.Event{
-		Type: record.TaskStart, TaskID: ref.ID, TaskName: ref.Name, TaskNum: task + 1, TotalTasks: len(w.rec.Tasks), Role: ref.Role, TotalTrials: ref.Trials,
+		Type: record.TaskStart, TaskID: ref.ID, TaskName: ref.Name, TaskNum: task + 1, TotalTasks: len(w.rec.Tasks),
+		Role: ref.Role, TotalTrials: ref.Trials,
 	})
 }
 

@@ -90,7 +90,8 @@ func StateError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrNotExist), errors.Is(err,
+		syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("state directory: %w; set WAZA_STATE to a directory that you can write", err)
 	}
 	return fmt.Errorf("state directory: %w", err)

@@ -47,7 +47,8 @@ const KeyFile = files.StateMarker
 
 // ErrKeyMissing reports that the state directory has no key, although runs were recorded with
 // one.
-var ErrKeyMissing = errors.New("the key of records is missing, although runs were recorded with it; restore " + KeyFile + " from a backup, or create another key with waza runs trust --all, which marks these runs as not verifiable")
+var ErrKeyMissing = errors.New("the key of records is missing, although runs were recorded with it; restore " +
+	KeyFile + " from a backup, or create another key with waza runs trust --all, which marks these runs as not verifiable")
 
 // A stateKey is the key of a state directory.
 type stateKey struct {
@@ -86,7 +87,8 @@ func decodeKey(b []byte) (*stateKey, bool) {
 	first, list, listOK := bytes.Cut(rest, []byte("\n"))
 	var secret [keySize]byte
 	var t tag
-	if !ok || !macOK || !headOK || !listOK || len(first) != 2*keySize || !decodeHex(secret[:], first) || len(mac) != 2*tagSize || !decodeHex(t[:], mac) {
+	if !ok || !macOK || !headOK || !listOK || len(first) != 2*keySize || !decodeHex(secret[:], first) ||
+		len(mac) != 2*tagSize || !decodeHex(t[:], mac) {
 		return nil, false
 	}
 	key := newStateKey(secret, strings.Fields(string(list)))
@@ -189,7 +191,9 @@ func readKey(path string) (*stateKey, error) {
 	}
 	key, ok := decodeKey(b)
 	if !ok {
-		return nil, fmt.Errorf("%s: not a record key; restore it from a backup, or remove it and create another key with waza runs trust --all, which marks earlier runs as not verifiable", path)
+		return nil, fmt.Errorf("%s: not a record key; restore it from a backup, or remove it and create another key "+
+			"with waza runs trust --all, which marks earlier runs as not verifiable",
+			path)
 	}
 	return key, nil
 }
@@ -287,7 +291,8 @@ func (s *Store) Exposure() string {
 		}
 		switch mode := os.FileMode(st.Mode).Perm(); {
 		case int(st.Uid) != os.Geteuid() && os.Geteuid() != 0:
-			return fmt.Sprintf("the %s %s belongs to another user (id %d), who can read and change it; use a directory of your own with WAZA_STATE", place.what, place.path, st.Uid)
+			return fmt.Sprintf("the %s %s belongs to another user (id %d), who can read and change it; use a directory of your own with WAZA_STATE",
+				place.what, place.path, st.Uid)
 		case mode&0o077 != 0:
 			return fmt.Sprintf("other users can reach the %s %s: its mode is %04o; chmod %s it", place.what, place.path, mode, place.mode)
 		}
@@ -310,7 +315,9 @@ func (s *Store) replaceable() string {
 		others := mode&0o002 != 0 || mode&0o020 != 0 && int(st.Gid) != os.Getegid()
 		switch {
 		case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-			return fmt.Sprintf("the directory %s belongs to another user (id %d), who can replace the state directory %s; use another directory with WAZA_STATE", path, st.Uid, s.dir)
+			return fmt.Sprintf("the directory %s belongs to another user (id %d), who can replace the state directory "+
+				"%s; use another directory with WAZA_STATE",
+				path, st.Uid, s.dir)
 		case others && mode&unix.S_ISVTX == 0:
 			return fmt.Sprintf("other users can replace the state directory %s: the mode of %s is %04o; chmod go-w it", s.dir, path, mode)
 		}

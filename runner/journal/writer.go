@@ -116,7 +116,10 @@ func (w *Writer) Append(line []byte) int64 {
 	before := len(w.buf)
 	var t tag
 	w.buf, t = w.signer.sign(w.buf, line, w.pending.tag)
-	w.pending = Mark{offset: off + int64(len(w.buf)-before), line: w.pending.line + 1, number: w.pending.last() + 1, sealed: true, tag: t, keyed: true}
+	w.pending = Mark{
+		offset: off + int64(len(w.buf)-before), line: w.pending.line + 1, number: w.pending.last() + 1,
+		sealed: true, tag: t, keyed: true,
+	}
 	return off
 }
 

@@ -38,7 +38,11 @@ type Digests struct {
 const MaxContent = 16 << 30
 
 func newDigests(ctx context.Context, s *eval.Suite) *Digests {
-	d := &Digests{Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{}, skillFiles: map[string][]string{}, named: map[naming][]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir, suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{}}
+	d := &Digests{
+		Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{},
+		skillFiles: map[string][]string{}, named: map[naming][]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir,
+		suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{},
+	}
 	if s.Project != nil {
 		d.own[s.Project.File] = true
 	}

@@ -212,7 +212,10 @@ func (d *draft) planTasks() error {
 	}
 	wanted := wanted(req)
 	if total := max(1, p.Config.TrialsPerTask); req.Trial > total {
-		return &record.SelectionError{What: "trial", Patterns: []string{fmt.Sprint(req.Trial)}, Known: []string{fmt.Sprintf("trials 1 to %d", total)}}
+		return &record.SelectionError{
+			What: "trial", Patterns: []string{fmt.Sprint(req.Trial)},
+			Known: []string{fmt.Sprintf("trials 1 to %d", total)},
+		}
 	}
 	p.baselines = p.everywhere(func(c *Setup) string { return c.Baselines })
 	for _, t := range chosen {

@@ -82,7 +82,8 @@ func suiteFleet(suite *eval.Suite, agreed bool) (*fleetaddr.Address, error) {
 	same := own != nil && own.Same(a)
 	switch {
 	case !a.Embedded && !same && !agreed:
-		return nil, fmt.Errorf("config.fleet would send files of this machine to %s, which is not permitted: pass --fleet suite, or set %s to the same servers and team; --fleet none executes the trials here",
+		return nil, fmt.Errorf("config.fleet would send files of this machine to %s, which is not permitted: pass "+
+			"--fleet suite, or set %s to the same servers and team; --fleet none executes the trials here",
 			strings.Join(a.Servers, ","), FleetVariable)
 	case same && !a.HasLogin():
 		a = a.WithLogin(*own)

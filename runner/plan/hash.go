@@ -235,7 +235,10 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 		sum, err = digestJSON([]any{sum, "voice", *t.Inputs.Voice})
 	}
 	if r := t.Inputs.Responder; err == nil && r != nil {
-		sum, err = digestJSON([]any{sum, "responder", r.Model, r.Instructions, r.MaxFollowups, p.judge, p.Config.JudgeModel, judge.Endpoints(&eval.Grader{Options: &judge.PromptOptions{}}, p.Suite)})
+		sum, err = digestJSON([]any{
+			sum, "responder", r.Model, r.Instructions, r.MaxFollowups, p.judge, p.Config.JudgeModel,
+			judge.Endpoints(&eval.Grader{Options: &judge.PromptOptions{}}, p.Suite),
+		})
 	}
 	if err == nil && len(t.Inputs.Checkpoints) > 0 { // their results can end the trial
 		var checks []any

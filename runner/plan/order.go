@@ -14,7 +14,8 @@ func (p *Plan) Order(t *Task, runID string, taskNum int) record.Order {
 		RunID: runID, TaskID: t.ID, TaskNum: taskNum, Role: t.Role, Trigger: t.Trigger,
 		Suite: p.Suite, Task: t.Task, Fixtures: t.fixtures, Inputs: t.inputs, GraderFiles: t.graderFiles, Repos: t.repos,
 		Executor: t.Setup.Executor.Name, Options: t.Setup.Settings.Options, Model: t.Setup.Settings.Model, Params: t.Setup.params,
-		Judge: p.judge, Workers: c.ActualWorkers, Timeout: t.Timeout, TimeoutAsked: t.timeoutAsked, MaxAttempts: c.MaxAttempts, RetryErrors: c.RetryErrors,
+		Judge: p.judge, Workers: c.ActualWorkers, Timeout: t.Timeout, TimeoutAsked: t.timeoutAsked,
+		MaxAttempts: c.MaxAttempts, RetryErrors: c.RetryErrors,
 		Needs: p.needs.of(t),
 	}
 }

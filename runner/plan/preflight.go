@@ -92,7 +92,8 @@ func (f *preflight) shouldTrigger() {
 func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
 	tasks := map[*eval.Task]bool{}
 	for _, t := range p.Tasks {
-		if t.Role == record.RoleTask && t.Expected != nil && t.Expected.ShouldTrigger != nil && p.Suite.Config.GradeExpected != eval.GradeExpectedFalse {
+		if t.Role == record.RoleTask && t.Expected != nil && t.Expected.ShouldTrigger != nil &&
+			p.Suite.Config.GradeExpected != eval.GradeExpectedFalse {
 			tasks[t.Task] = true
 		}
 	}

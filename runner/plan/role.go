@@ -58,7 +58,8 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 			}
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
-				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs, Skills: tt.Skills, Instructions: tt.Instructions, Mocks: suite.MCPMocks,
+				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs,
+				Skills: tt.Skills, Instructions: tt.Instructions, Mocks: suite.MCPMocks,
 			}})
 		}
 	}

@@ -35,7 +35,8 @@ func (d *draft) skipCells() error {
 		}
 		reason := fmt.Sprintf("a context of %d tokens leaves no room in the window of %s, which is %d tokens", tokens, c.Settings.Model, window)
 		if most > 0 {
-			reason = fmt.Sprintf("a context of %d tokens and an answer of %d leave no room in the window of %s, which is %d tokens", tokens, most, c.Settings.Model, window)
+			reason = fmt.Sprintf("a context of %d tokens and an answer of %d leave no room in the window of %s, which is %d tokens",
+				tokens, most, c.Settings.Model, window)
 		}
 		ref := c.ref
 		if ref == nil {

@@ -215,7 +215,10 @@ func (g *cgroup) refused(err error) bool {
 	if g.gone() {
 		return true
 	}
-	for _, no := range []syscall.Errno{syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP, syscall.EBADF, syscall.ENODEV} {
+	for _, no := range []syscall.Errno{
+		syscall.ENOSYS, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EBUSY, syscall.EOPNOTSUPP,
+		syscall.EBADF, syscall.ENODEV,
+	} {
 		if errors.Is(err, no) {
 			cgroups.refused.Store(true)
 			return true

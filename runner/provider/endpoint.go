@@ -91,13 +91,21 @@ func (e *Endpoint) Faults() []EndpointFault {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			faults = append(faults, EndpointFault{"base_url", "base_url must be an http or https URL, such as http://127.0.0.1:11434/v1"})
 		case u.User != nil:
-			faults = append(faults, EndpointFault{"base_url", "base_url must not contain a password, because keys do not belong in a file; use api_key_env or api_key_command"})
+			faults = append(faults, EndpointFault{
+				"base_url",
+				"base_url must not contain a password, because keys do not belong in a file; use api_key_env or api_key_command",
+			})
 		}
 	}
 	if strings.ContainsAny(e.APIKeyEnv, "=\x00 ") {
-		faults = append(faults, EndpointFault{"api_key_env", "api_key_env must be the name of an environment variable; keys do not belong in a file"})
+		faults = append(faults, EndpointFault{
+			"api_key_env", "api_key_env must be the name of an environment variable; keys do not belong in a file",
+		})
 	} else if looksLikeKey(e.APIKeyEnv) {
-		faults = append(faults, EndpointFault{"api_key_env", "api_key_env looks like a key; it must be the name of the environment variable with the key"})
+		faults = append(faults, EndpointFault{
+			"api_key_env",
+			"api_key_env looks like a key; it must be the name of the environment variable with the key",
+		})
 	}
 	return faults
 }
@@ -167,7 +175,10 @@ func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (s
 	name := cmp.Or(e.APIKeyEnv, own[api].keyEnv)
 	if key := strings.TrimSpace(env(name)); key != "" {
 		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return "", &Error{Kind: Refused, Message: fmt.Sprintf("the API key in $%s contains invalid characters; it must be printable ASCII", name)}
+			return "", &Error{
+				Kind:    Refused,
+				Message: fmt.Sprintf("the API key in $%s contains invalid characters; it must be printable ASCII", name),
+			}
 		}
 		return key, nil
 	}
@@ -175,7 +186,9 @@ func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (s
 		return "", nil
 	}
 	return "", &Error{Kind: Refused, Message: fmt.Sprintf(
-		"the API key is missing: $%s is not set; export it, or set api_key_env to a different variable or api_key_command to a program that prints the key", name)}
+		"the API key is missing: $%s is not set; export it, or set api_key_env to a different variable or "+
+			"api_key_command to a program that prints the key",
+		name)}
 }
 
 // Limits of a program that prints a key.
@@ -197,7 +210,10 @@ func runKeyCommand(ctx context.Context, args []string) (string, error) {
 	case key == "":
 		return "", &Error{Kind: Refused, Message: "the API key is missing: api_key_command printed nothing"}
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", &Error{Kind: Refused, Message: "api_key_command must print only the API key, but its output contains spaces or invalid characters"}
+		return "", &Error{
+			Kind:    Refused,
+			Message: "api_key_command must print only the API key, but its output contains spaces or invalid characters",
+		}
 	}
 	return key, nil
 }

@@ -32,7 +32,10 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		res.Body.Close()
-		return nil, &Error{Kind: Invalid, Status: res.StatusCode, Message: "the address redirects, and waza does not follow redirects; correct base_url"}
+		return nil, &Error{
+			Kind: Invalid, Status: res.StatusCode,
+			Message: "the address redirects, and waza does not follow redirects; correct base_url",
+		}
 	}
 	res.Body = &boundedBody{ReadCloser: res.Body, left: maxResponseBytes}
 	return res, nil

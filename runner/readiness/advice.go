@@ -37,29 +37,37 @@ func adviceOf(s *skill.Skill) []Finding {
 		}
 	}
 	modules := modulesOf(s)
-	add("module-count", text.Count(modules, "file", "files")+" in references/", modules > mostModules, 0, "", "references/ has %d files; agents use skills with up to %d best", modules, mostModules)
+	add("module-count", text.Count(modules, "file", "files")+" in references/", modules > mostModules, 0, "",
+		"references/ has %d files; agents use skills with up to %d best", modules, mostModules)
 	n, err := tokens.Count(s.Text)
 	if err != nil {
 		n = tokens.Estimate(s.Text)
 	}
-	add("complexity", text.Count(n, "token", "tokens"), n > mostTokens, 0, "", "SKILL.md has %d tokens; concise skills have up to %d", n, mostTokens)
+	add("complexity", text.Count(n, "token", "tokens"), n > mostTokens, 0, "",
+		"SKILL.md has %d tokens; concise skills have up to %d", n, mostTokens)
 	found := prohibition().FindAllStringIndex(s.Body, -1)
 	line, evidence := 0, ""
 	if len(found) > 0 {
 		line, evidence = s.BodyLine+strings.Count(s.Body[:found[0][0]], "\n"), s.Body[found[0][0]:found[0][1]]
 	}
-	add("negative-delta-risk", "few absolute rules", len(found) > mostProhibition, line, evidence, "%d absolute rules (must not, never, always …) can make agents worse at other tasks", len(found))
+	add("negative-delta-risk", "few absolute rules", len(found) > mostProhibition, line, evidence,
+		"%d absolute rules (must not, never, always …) can make agents worse at other tasks", len(found))
 	steps := len(skill.OutlineOf(s.Body).Steps)
-	add("procedural-content", "describes steps or actions", steps == 0 && !verbs().MatchString(s.Description), s.Line("description"), "", "no numbered steps, and no action in the description")
+	add("procedural-content", "describes steps or actions", steps == 0 && !verbs().MatchString(s.Description),
+		s.Line("description"), "", "no numbered steps, and no action in the description")
 	line, evidence = specificIn(s)
-	add("over-specificity", "no absolute paths, addresses or ports", line > 0, line, evidence, "an absolute path, address or port is valid on one machine only")
+	add("over-specificity", "no absolute paths, addresses or ports", line > 0, line, evidence,
+		"an absolute path, address or port is valid on one machine only")
 	words := len(strings.Fields(s.Description))
-	add("cross-model-density", fmt.Sprintf("the description has %d words", words), words > mostWords, s.Line("description"), "", "the description has %d words; smaller models handle up to %d", words, mostWords)
+	add("cross-model-density", fmt.Sprintf("the description has %d words", words), words > mostWords,
+		s.Line("description"), "", "the description has %d words; smaller models handle up to %d", words,
+		mostWords)
 	sections := s.Sections()
 	bodyLine := min(s.BodyLine, 1+strings.Count(s.Text, "\n")) // a frontmatter can end the file
 	add("body-structure", text.Count(len(sections), "heading", "headings"), len(sections) == 0, bodyLine, "", "the body has no headings")
 	lines := strings.Count(s.Text, "\n")
-	add("progressive-disclosure", text.Count(lines, "line", "lines"), lines > mostLines, 0, "", "SKILL.md has %d lines; above %d, move details to references/", lines, mostLines)
+	add("progressive-disclosure", text.Count(lines, "line", "lines"), lines > mostLines, 0, "",
+		"SKILL.md has %d lines; above %d, move details to references/", lines, mostLines)
 	return list
 }
 

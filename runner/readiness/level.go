@@ -114,7 +114,8 @@ func complianceOf(s *skill.Skill) Compliance {
 		add("warning", `Say when it is not used, for example description: 'Deploys apps. DO NOT USE FOR: billing questions (use billing).'`)
 	}
 	if !contains(all, routing...) {
-		add("warning", `Say what the skill uses, for example description: 'Deploys apps. INVOKES: az CLI. FOR SINGLE OPERATIONS: use az directly.'`)
+		add("warning", `Say what the skill uses, for example description: 'Deploys apps. INVOKES: az CLI. FOR SINGLE `+
+			`OPERATIONS: use az directly.'`)
 	}
 	switch {
 	case n > maxDescription:

@@ -117,7 +117,8 @@ func Check(dir string, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.checkSuite(s, o)
-	r.Ready = r.Compliance.Level >= MediumHigh && !r.Tokens.Exceeded && r.Links.Passed && (r.Schema == nil || r.Schema.Valid) && r.SpecPassed() == len(r.Spec)
+	r.Ready = r.Compliance.Level >= MediumHigh && !r.Tokens.Exceeded && r.Links.Passed &&
+		(r.Schema == nil || r.Schema.Valid) && r.SpecPassed() == len(r.Spec)
 	r.addNextSteps(s)
 	return r, nil
 }
@@ -211,7 +212,8 @@ func (r *Report) addNextSteps(s *skill.Skill) {
 		}
 	}
 	if r.Tokens.Exceeded {
-		add("Shorten SKILL.md by %s (see `waza tokens suggest`), or raise the limit in .waza.yaml", text.Count(r.Tokens.Count-r.Tokens.Limit, "token", "tokens"))
+		add("Shorten SKILL.md by %s (see `waza tokens suggest`), or raise the limit in .waza.yaml",
+			text.Count(r.Tokens.Count-r.Tokens.Limit, "token", "tokens"))
 	}
 	if n := r.Links.faults(); n > 0 {
 		add("Repair %s", text.Count(n, "link", "links"))

@@ -37,7 +37,10 @@ func passed(name, summary string) Finding {
 
 // failed returns a finding about a line.
 func failed(name string, line int, evidence, format string, args ...any) Finding {
-	return Finding{Name: name, Summary: fmt.Sprintf(format, args...), Status: "error", Evidence: text.Clip(strings.ReplaceAll(evidence, "\n", " "), maxEvidence), Line: line}
+	return Finding{
+		Name: name, Summary: fmt.Sprintf(format, args...), Status: "error",
+		Evidence: text.Clip(strings.ReplaceAll(evidence, "\n", " "), maxEvidence), Line: line,
+	}
 }
 
 // warned returns a finding that does not affect whether a skill is ready.
@@ -143,7 +146,8 @@ func specCompatibility(s *skill.Skill) Finding {
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && utf8.RuneCountInString(n.Value) <= maxCompatibility:
 		return passed(name, "compatibility is a text")
 	case n.Kind != yaml.MappingNode:
-		return failed(name, s.Line("compatibility"), n.Value, "compatibility must be a text of at most %d characters, or a map of texts", maxCompatibility)
+		return failed(name, s.Line("compatibility"), n.Value,
+			"compatibility must be a text of at most %d characters, or a map of texts", maxCompatibility)
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if v := decode.Follow(n.Content[i+1]); v == nil || v.Kind != yaml.ScalarNode || v.ShortTag() != "!!str" {
@@ -190,7 +194,8 @@ func mcpOf(s *skill.Skill) *MCP {
 	})
 	check(table, "no table lists the tools that the skill uses")
 	check(contains(s.Body, "prerequisite", "requirements", "requires"), "no section Prerequisites describes what to install or configure")
-	check(contains(s.Body, "fallback", "cli", "without mcp", "if the server is not"), "no fallback, such as a CLI, is described for when the server is missing")
+	check(contains(s.Body, "fallback", "cli", "without mcp", "if the server is not"),
+		"no fallback, such as a CLI, is described for when the server is missing")
 	check(!slices.Contains(builtinTools, s.Name), fmt.Sprintf("name %q is also the name of an agent's tool", s.Name))
 	return m
 }

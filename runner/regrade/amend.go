@@ -278,7 +278,9 @@ func (a *Amendment) finish() error {
 	if err != nil {
 		return err
 	}
-	if err := a.recordLocked(&record.Event{Type: record.RunGraded, Summary: sum, Criteria: &a.criteria, TotalTasks: len(a.rec.Tasks)}); err != nil {
+	if err := a.recordLocked(&record.Event{
+		Type: record.RunGraded, Summary: sum, Criteria: &a.criteria, TotalTasks: len(a.rec.Tasks),
+	}); err != nil {
 		return err
 	}
 	if a.broken != nil && a.broken.Restored {
@@ -332,7 +334,10 @@ func (a *Amendment) sumUpLocked() (*record.Summary, error) {
 		if sameJSON(old, res) {
 			continue
 		}
-		e := &record.Event{Type: record.TaskGraded, TaskID: ref.ID, TaskName: ref.Name, TaskNum: i + 1, TotalTasks: len(rec.Tasks), Role: ref.Role, Verdict: res.Verdict, Was: old.Verdict, Task: res}
+		e := &record.Event{
+			Type: record.TaskGraded, TaskID: ref.ID, TaskName: ref.Name, TaskNum: i + 1, TotalTasks: len(rec.Tasks),
+			Role: ref.Role, Verdict: res.Verdict, Was: old.Verdict, Task: res,
+		}
 		if err := a.recordLocked(e); err != nil {
 			return nil, err
 		}

@@ -156,7 +156,8 @@ func (a *Amendment) reviewable(task int, v Review, res *record.Trial) (*record.G
 		fault.msg = fmt.Sprintf("trial %d of task %q had not ended when run %s did", v.Trial, v.TaskID, a.rec.RunID)
 		return nil, fault
 	case !record.Finished(res.Graders) && res.Error != "":
-		fault.msg = fmt.Sprintf("trial %d of task %q was not graded, so there is nothing to review: %s: %s", v.Trial, v.TaskID, res.Verdict, res.Error)
+		fault.msg = fmt.Sprintf("trial %d of task %q was not graded, so there is nothing to review: %s: %s", v.Trial,
+			v.TaskID, res.Verdict, res.Error)
 		return nil, fault
 	}
 	return a.asking(v, res)
@@ -198,7 +199,8 @@ func (a *Amendment) asking(v Review, res *record.Trial) (*record.Grade, error) {
 		fault.msg = fmt.Sprintf("no grader %q asks a person about %s; graders that do: %s", v.Grader, where, strings.Join(names, ", "))
 		for _, g := range res.Graders {
 			if g.Name == v.Grader {
-				fault.msg = fmt.Sprintf("grader %q has type %s, which does not ask a person; graders of %s that do: %s", g.Name, g.Type, where, strings.Join(names, ", "))
+				fault.msg = fmt.Sprintf("grader %q has type %s, which does not ask a person; graders of %s that do: %s",
+					g.Name, g.Type, where, strings.Join(names, ", "))
 			}
 		}
 	}

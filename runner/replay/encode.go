@@ -28,7 +28,9 @@ func NewEncoder() *Encoder {
 // Record encodes the line of an event: without secrets, and without large parts, which it stores
 // in blobs. It returns the event as subscribers may see it, and its total size. The line is
 // valid until the next call.
-func (e *Encoder) Record(ev *record.Event, secrets *secrets.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
+func (e *Encoder) Record(
+	ev *record.Event, secrets *secrets.Redactor, blobs *journal.Blobs,
+) (_ *record.Event, line []byte, trialAt, size int, err error) {
 	if ev.Trial != nil && ev.Weight() > storeAbove {
 		return e.recordLarge(ev, secrets, blobs)
 	}
@@ -49,7 +51,9 @@ func (e *Encoder) Record(ev *record.Event, secrets *secrets.Redactor, blobs *jou
 // recordLarge is like [Encoder.Record] for an event whose trial is large. It encodes no large
 // part that it stores, and searches each of them once for secrets, because an output of 4 MB
 // that is also the last message would otherwise take most of the time of its trial.
-func (e *Encoder) recordLarge(ev *record.Event, secrets *secrets.Redactor, blobs *journal.Blobs) (_ *record.Event, line []byte, trialAt, size int, err error) {
+func (e *Encoder) recordLarge(
+	ev *record.Event, secrets *secrets.Redactor, blobs *journal.Blobs,
+) (_ *record.Event, line []byte, trialAt, size int, err error) {
 	if !secrets.Empty() {
 		if ev, err = e.redactLarge(secrets, ev); err != nil {
 			return nil, nil, 0, 0, err

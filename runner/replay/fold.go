@@ -38,7 +38,10 @@ var placeSeed = maphash.MakeSeed()
 // verdictCode is a verdict in a byte.
 type verdictCode uint8
 
-var verdictCodes = [...]record.Verdict{"", record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped, record.NeedsReview}
+var verdictCodes = [...]record.Verdict{
+	"", record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped,
+	record.NeedsReview,
+}
 
 // CodeOf returns the code of a verdict.
 func CodeOf(v record.Verdict) verdictCode {
@@ -386,7 +389,10 @@ func (f *Fold) Snapshot() *State {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	now := f.state
-	st := &State{counts: now.counts, Unverifiable: now.Unverifiable, Criteria: now.Criteria, Prompts: slices.Clone(now.Prompts), Judged: now.Judged.clone(), Tasks: make([]TaskFold, len(now.Tasks))}
+	st := &State{
+		counts: now.counts, Unverifiable: now.Unverifiable, Criteria: now.Criteria,
+		Prompts: slices.Clone(now.Prompts), Judged: now.Judged.clone(), Tasks: make([]TaskFold, len(now.Tasks)),
+	}
 	st.ids = nil // owned by the fold
 	for i, t := range now.Tasks {
 		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}

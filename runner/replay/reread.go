@@ -39,7 +39,9 @@ const allThere = -1
 // numbers up to end are known to be in use, so missing events are lost. Events of amendments are
 // not the run's own: the run ends before them, unless it was resumed later. again reports
 // whether the line with a number was followed by a resume.
-func ReadEvents(r *journal.Reader, files *Trials, seq, end int64, again func(number int64) (bool, error)) ([]*record.Event, journal.Mark, error) {
+func ReadEvents(
+	r *journal.Reader, files *Trials, seq, end int64, again func(number int64) (bool, error),
+) ([]*record.Event, journal.Mark, error) {
 	rr := &reread{r: r, files: files, next: seq, again: again}
 	for !rr.full() {
 		before := r.Mark()

@@ -12,7 +12,8 @@ import (
 // superseded returns the log event that is delivered instead of a void event.
 func superseded(e *record.Event) *record.Event {
 	log := &record.Event{
-		Seq: e.Seq, Time: e.Time, Type: record.Log, Level: "info", TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
+		Seq: e.Seq, Time: e.Time, Type: record.Log, Level: "info", TaskID: e.TaskID, TaskName: e.TaskName,
+		TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
 	}
 	switch e.Type {
 	case record.RunComplete:

@@ -61,7 +61,10 @@ type Flight struct {
 // continues; clients that have not answered then count as having rejected it. A finished message
 // only accepts answers.
 func (r *Router) NewFlight(m Routed, p Post) *Flight {
-	f := &Flight{router: r, post: p, wake: make(chan struct{}, 1), routed: *m.clone(), handled: map[string]bool{}, timers: map[string]*time.Timer{}}
+	f := &Flight{
+		router: r, post: p, wake: make(chan struct{}, 1), routed: *m.clone(), handled: map[string]bool{},
+		timers: map[string]*time.Timer{},
+	}
 	if f.routed.Status == "" {
 		f.routed.Status = Choosing
 	}
@@ -110,7 +113,8 @@ func (f *Flight) Answer(client string, a Answer) bool {
 		}
 	}
 	switch {
-	case p.State == Acknowledged, p.State == Rejected && a.Kind != Acknowledged && (a.Kind != Notified || !p.isImplicit()), p.State == Notified && a.Kind == Notified:
+	case p.State == Acknowledged, p.State == Rejected && a.Kind != Acknowledged &&
+		(a.Kind != Notified || !p.isImplicit()), p.State == Notified && a.Kind == Notified:
 		if a.Notification == nil {
 			return true // it has answered
 		}

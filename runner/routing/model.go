@@ -183,8 +183,11 @@ func answerFor(clients []Client) *provider.Answer {
 		Schema: map[string]any{
 			"type": "object",
 			"properties": map[string]any{
-				"reason":  map[string]any{"type": "string", "description": "Why, in one sentence."},
-				"clients": map[string]any{"type": "array", "items": map[string]any{"type": "string", "enum": names}, "description": "The names of the clients; empty when none fits."},
+				"reason": map[string]any{"type": "string", "description": "Why, in one sentence."},
+				"clients": map[string]any{
+					"type": "array", "items": map[string]any{"type": "string", "enum": names},
+					"description": "The names of the clients; empty when none fits.",
+				},
 			},
 			"required": []string{"reason", "clients"}, "additionalProperties": false,
 		},

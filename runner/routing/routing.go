@@ -214,7 +214,8 @@ func Direct(message string, clients []Client) (name, rest string, ok bool) {
 func unknown(message string, clients []Client) string {
 	message = strings.TrimSpace(message)
 	i := strings.IndexAny(message, ":,")
-	if i < 1 || strings.ContainsFunc(message[:i], unicode.IsSpace) || strings.HasPrefix(message[i+1:], "//") || strings.TrimSpace(message[i+1:]) == "" {
+	if i < 1 || strings.ContainsFunc(message[:i], unicode.IsSpace) || strings.HasPrefix(message[i+1:], "//") ||
+		strings.TrimSpace(message[i+1:]) == "" {
 		return ""
 	}
 	name, names := text.Clip(message[:i], mostHint), make([]string, len(clients))

@@ -65,7 +65,10 @@ func (Words) Choose(_ context.Context, q *Question) (*Choice, error) {
 		return cmp.Compare(strings.ToLower(a.client), strings.ToLower(b.client))
 	})
 	shown := best.shared[:min(maxShown, len(best.shared))]
-	return &Choice{By: ByWords, Clients: []string{best.client}, Reason: fmt.Sprintf("Its description shares words with the message: %s", strings.Join(shown, ", "))}, nil
+	return &Choice{
+		By: ByWords, Clients: []string{best.client},
+		Reason: fmt.Sprintf("Its description shares words with the message: %s", strings.Join(shown, ", ")),
+	}, nil
 }
 
 // weight returns the weight of a word that with of all clients have.
@@ -95,7 +98,8 @@ func stem(word string) string { return english.Stem(word, false) }
 // to the stop words of the stemmer.
 var empty = func() map[string]bool {
 	set := map[string]bool{}
-	for word := range strings.FieldsSeq("please want need like would could should get make let handle handles client user users message messages something thing things also use using i'm im hey hi hello ok okay") {
+	for word := range strings.FieldsSeq("please want need like would could should get make let handle handles " +
+		"client user users message messages something thing things also use using i'm im hey hi hello ok okay") {
 		set[word] = true
 	}
 	return set

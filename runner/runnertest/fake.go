@@ -97,7 +97,8 @@ func (j *PairJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	call := map[string]any{"name": "submit_comparison", "arguments": fmt.Sprintf(`{"winner":%q,"reason":"it has skills"}`, winner)}
 	chunk, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{
-		"index": 0, "finish_reason": "stop", "delta": map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": call}}},
+		"index": 0, "finish_reason": "stop",
+		"delta": map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": call}}},
 	}}})
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
@@ -107,7 +108,9 @@ func (j *PairJudge) Grader(t *testing.T) string {
 	t.Helper()
 	srv := httptest.NewServer(j)
 	t.Cleanup(srv.Close)
-	return fmt.Sprintf("{name: better, type: prompt, config: {mode: pairwise, prompt: Prefer skills., model: gpt-4o, base_url: %s/v1, api_key_command: echo sk-judge-0123456789}}", srv.URL)
+	return fmt.Sprintf("{name: better, type: prompt, config: {mode: pairwise, prompt: Prefer skills., model: "+
+		"gpt-4o, base_url: %s/v1, api_key_command: echo sk-judge-0123456789}}",
+		srv.URL)
 }
 
 // Skilled reports whether a trial was given skills.

@@ -111,7 +111,9 @@ func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	answerWith(w, map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": tool, "arguments": string(arguments)}}}})
+	answerWith(w, map[string]any{
+		"tool_calls": []any{map[string]any{"index": 0, "id": "1", "function": map[string]any{"name": tool, "arguments": string(arguments)}}},
+	})
 }
 
 func juryAnswer(tool string, outputs []string) any {

@@ -130,9 +130,21 @@ func (a *Answer) write(w http.ResponseWriter) {
 		fmt.Fprintf(w, "data: %s\n\n", b)
 	}
 	for _, delta := range deltas {
-		send(map[string]any{"id": "1", "object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}})
+		send(map[string]any{
+			"id": "1", "object": "chat.completion.chunk",
+			"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}},
+		})
 	}
-	send(map[string]any{"id": "1", "object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": reason}}})
-	send(map[string]any{"id": "1", "choices": []any{}, "usage": map[string]any{"prompt_tokens": a.InputTokens, "completion_tokens": a.OutputTokens, "total_tokens": a.InputTokens + a.OutputTokens}})
+	send(map[string]any{
+		"id": "1", "object": "chat.completion.chunk",
+		"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": reason}},
+	})
+	send(map[string]any{
+		"id": "1", "choices": []any{},
+		"usage": map[string]any{
+			"prompt_tokens": a.InputTokens, "completion_tokens": a.OutputTokens,
+			"total_tokens": a.InputTokens + a.OutputTokens,
+		},
+	})
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }

@@ -49,7 +49,8 @@ func (m *moods) Does(a Agent) { m.agent.Store(&a) }
 
 // ServeHTTP implements the judge.
 func (m *moods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"submit_verdict\",\"arguments\":\"{\\\"score\\\":0.5,\\\"passed\\\":%v,\\\"reason\\\":\\\"mood\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", m.Judge.Load())
+	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"submit_verdict\",\"arguments\":\"{\\\"score\\\":0.5,\\\"passed\\\":%v,\\\"reason\\\":\\\"mood\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n",
+		m.Judge.Load())
 }
 
 // Run runs the suite in its current form.

@@ -45,7 +45,8 @@ func Agree(pairs []Pair) record.Agreement {
 	a.Kappa = kappa(a.N, agreed, reference, other)
 	if a.Kappa != nil && a.N >= leastForKappa {
 		both := (agreed + reference + other - a.N) / 2 // both let it pass
-		i := kappaInterval([4]float64{float64(both), float64(reference - both), float64(other - both), float64(a.N - reference - other + both)}, *a.Kappa)
+		i := kappaInterval([4]float64{float64(both), float64(reference - both), float64(other - both), float64(a.N - reference - other + both)},
+			*a.Kappa)
 		a.KappaInterval = &i
 	}
 	return a

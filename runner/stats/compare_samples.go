@@ -75,7 +75,10 @@ func (o *outcome) probability(logPass, logFail float64) float64 {
 func (s *Sample) outcomes() []outcome {
 	var list []outcome
 	for _, at := range s.paths(s.lastTrial()) {
-		list = append(list, outcome{float64(at.n), float64(at.passed), float64(at.n - at.passed), math.Log(at.ways), transformed(at.n, at.passed)})
+		list = append(list, outcome{
+			float64(at.n), float64(at.passed), float64(at.n - at.passed), math.Log(at.ways),
+			transformed(at.n, at.passed),
+		})
 	}
 	slices.SortFunc(list, func(x, y outcome) int { return cmp.Compare(x.scale, y.scale) })
 	return list

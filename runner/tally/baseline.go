@@ -141,7 +141,10 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 			tasks = append(tasks, nil)
 			continue
 		}
-		t := &ComparedTask{A: p.without.TaskSide, B: p.with.TaskSide, ScoresInformative: AreScoresInformative(p.without.TaskSide, p.with.TaskSide)}
+		t := &ComparedTask{
+			A: p.without.TaskSide, B: p.with.TaskSide,
+			ScoresInformative: AreScoresInformative(p.without.TaskSide, p.with.TaskSide),
+		}
 		tasks = append(tasks, t)
 		task := &r.Tasks[len(r.Tasks)-1]
 		task.PassRate = rates.add(t, t.Rate(confidence), (*TaskSide).RatePart)

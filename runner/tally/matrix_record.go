@@ -19,7 +19,10 @@ func (t *summing) cellResults(cells []*record.Cell) []record.GroupResult {
 }
 
 func (t *summing) cellResult(c *record.Cell, tasks []*record.Task) *record.CellResult {
-	r := &record.CellResult{Cell: c, Score: ScoreOver(tasks), Tools: ToolsOver(tasks), Baseline: t.baselineResult(c), Triggers: t.triggerResult(c)}
+	r := &record.CellResult{
+		Cell: c, Score: ScoreOver(tasks), Tools: ToolsOver(tasks), Baseline: t.baselineResult(c),
+		Triggers: t.triggerResult(c),
+	}
 	if r.Baseline != nil {
 		r.Baseline.Tasks = nil
 	}

@@ -132,7 +132,8 @@ func TaskVerdict(c record.Counts, threshold float64, broken bool) record.Verdict
 		return record.Errored
 	case c.Cancelled > 0:
 		return record.Cancelled // the deciding trials are missing
-	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-verdictMargin:
+	case c.NeedsReview > 0 && float64(c.Passed+c.NeedsReview+
+		c.Skipped) >= threshold*float64(c.Counted()+c.NeedsReview+c.Skipped)-verdictMargin:
 		return record.NeedsReview // a person decides about some trials
 	case c.Counted()+c.NeedsReview == 0:
 		return record.Skipped
@@ -153,7 +154,8 @@ func (t *Task) sortedReasons() []record.Reason {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b record.Reason) int {
-		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Verdict, b.Verdict),
+			cmp.Compare(a.Grader, b.Grader), cmp.Compare(a.Message, b.Message))
 	})
 	return out
 }

@@ -91,7 +91,8 @@ func (s *TaskSide) Scores() []float64 {
 // scoredByVerdict reports whether each counted trial has the score 1 if it passed, else 0.
 func (s *TaskSide) scoredByVerdict() bool {
 	isNot := func(want float64) func(float64) bool { return func(score float64) bool { return score != want } }
-	return s.Share.N > 0 && len(s.Passed)+len(s.Other) == s.Share.N && !slices.ContainsFunc(s.Passed, isNot(1)) && !slices.ContainsFunc(s.Other, isNot(0))
+	return s.Share.N > 0 && len(s.Passed)+len(s.Other) == s.Share.N && !slices.ContainsFunc(s.Passed, isNot(1)) &&
+		!slices.ContainsFunc(s.Other, isNot(0))
 }
 
 // asSample returns the sample; without one, a sample with a fixed number of trials.

@@ -56,7 +56,10 @@ func (t *summing) tuneResult(common []string, sides []Side) *record.TuneResult {
 		if !slices.ContainsFunc(t.tasks, scored) {
 			return nil
 		}
-		return &record.TuneResult{Note: "the cells are not ranked, because no task has a score in all of them", Prompts: slices.Clone(t.state.Prompts)}
+		return &record.TuneResult{
+			Note:    "the cells are not ranked, because no task has a score in all of them",
+			Prompts: slices.Clone(t.state.Prompts),
+		}
 	}
 	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return !scored(s.Tasks[common[0]]) })
 	field := stats.NewField(t.scoresOf(common, sides))
@@ -74,7 +77,10 @@ func (t *summing) tuneResult(common []string, sides []Side) *record.TuneResult {
 	estimate := field.Selected(best, stats.DefaultConfidence)
 	res := &record.TuneResult{
 		Best: sides[best].Name, Prompts: slices.Clone(t.state.Prompts),
-		Score: &record.TuneScore{Value: estimate.Value, Interval: estimate.Interval, Observed: field.Mean(best), Basis: record.BasisShrunk, Cells: len(sides)},
+		Score: &record.TuneScore{
+			Value: estimate.Value, Interval: estimate.Interval, Observed: field.Mean(best),
+			Basis: record.BasisShrunk, Cells: len(sides),
+		},
 	}
 	if len(sides) == 1 {
 		res.Score.Basis = record.BasisMeasured

@@ -52,7 +52,10 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-var verdicts = []record.Verdict{record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped, record.NeedsReview}
+var verdicts = []record.Verdict{
+	record.Passed, record.Failed, record.Errored, record.TimedOut, record.Cancelled, record.Skipped,
+	record.NeedsReview,
+}
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -69,7 +72,8 @@ func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 // it once.
 func (m *Metrics) Watch(r *runner.Runner) {
 	count := func(name, help string, value func() int64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(value()) }))
 	}
 	count("waza_journal_lines_total", "Lines written to journals.", func() int64 { lines, _ := r.JournalWritten(); return lines })
 	count("waza_journal_bytes_total", "Bytes written to journals.", func() int64 { _, bytes := r.JournalWritten(); return bytes })

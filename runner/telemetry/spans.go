@@ -281,7 +281,8 @@ func (r *tracedRun) chat(s span, model string, t *record.Trial, at, end time.Tim
 		return
 	}
 	at = at.Add(milliseconds(t.StartupMS))
-	ctx, c := r.traces.tracer.Start(s.ctx, "chat "+model, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+	ctx, c := r.traces.tracer.Start(s.ctx, "chat "+
+		model, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String(operationName, "chat"), attribute.String(providerName, provider), attribute.String(requestModel, model)))
 	call := span{c, ctx}
 	call.setUsage(t.Usage)
@@ -331,7 +332,9 @@ func (r *tracedRun) tool(s span, e *record.Entry, at, end time.Time) {
 func (r *tracedRun) evaluations(s span, t *record.Trial, at time.Time) {
 	for i := range t.Graders {
 		g := &t.Graders[i]
-		label, attributes := "failed", []attribute.KeyValue{attribute.String(evaluationName, g.Name), attribute.String("waza.grader.type", g.Type)}
+		label, attributes := "failed", []attribute.KeyValue{
+			attribute.String(evaluationName, g.Name), attribute.String("waza.grader.type", g.Type),
+		}
 		switch {
 		case g.Error != "":
 			label = "error"

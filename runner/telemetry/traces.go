@@ -80,7 +80,8 @@ func NewTraces(o TraceOptions) (*Traces, error) {
 	}
 	// The environment comes last, so OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take
 	// precedence.
-	what, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(attributes...), resource.WithFromEnv())
+	what, err := resource.New(context.Background(), resource.WithTelemetrySDK(),
+		resource.WithAttributes(attributes...), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

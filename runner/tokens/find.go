@@ -44,7 +44,8 @@ func Find(path string) ([]string, error) {
 		switch {
 		case err != nil:
 			return nil //nolint:nilerr // what cannot be read has no files to count
-		case d.IsDir() && name != path && (Skipped(d.Name()) || strings.Count(name, string(filepath.Separator)) > mostDepth+strings.Count(path, string(filepath.Separator))):
+		case d.IsDir() && name != path && (Skipped(d.Name()) ||
+			strings.Count(name, string(filepath.Separator)) > mostDepth+strings.Count(path, string(filepath.Separator))):
 			return fs.SkipDir
 		case d.Type().IsRegular() && IsMarkdown(name):
 			if found = append(found, name); len(found) > mostFiles {

@@ -94,7 +94,8 @@ func (w *work) returned(ctx context.Context, err error, last *executor.RetryErro
 	if last == nil || !errors.Is(context.Cause(ctx), errDeadline) {
 		return err
 	}
-	return executor.Permanent(fmt.Errorf("no agent kept the trial within its timeout of %v, which counts from the first request; last: %s", w.Timeout, last))
+	return executor.Permanent(fmt.Errorf("no agent kept the trial within its timeout of %v, which counts from the first request; last: %s",
+		w.Timeout, last))
 }
 
 // admit waits until the executor has room for an attempt, which takes no time of the trial, and

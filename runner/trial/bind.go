@@ -84,7 +84,9 @@ func (e *Env) heldLocked(o *record.Order, spec *eval.Grader) boundGrader {
 		return boundGrader{broken(spec, err), err}
 	}
 	if dir := e.Grading.Planned.Unread(spec.Options, o.Task); dir != "" && !e.unread[dir] {
-		e.logRun("warning", "%s has too many files beside grader %q; waza does not notice all changes there, and never reuses trials of this grader", dir, spec.Name)
+		e.logRun("warning", "%s has too many files beside grader %q; waza does not notice all changes there, and "+
+			"never reuses trials of this grader",
+			dir, spec.Name)
 		if e.unread == nil {
 			e.unread = map[string]bool{}
 		}

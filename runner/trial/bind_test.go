@@ -23,7 +23,10 @@ func TestChangedFilesOfOneTask(t *testing.T) {
 	dir := t.TempDir()
 	suite := &eval.Suite{Places: reach.Places{Dir: dir, RootDir: dir}}
 	env := &Env{Graders: builtin.Graders, Grading: &grader.Env{Suite: suite}}
-	spec := &eval.Grader{Name: "same", Type: "diff", Options: &output.DiffOptions{ExpectedFiles: []output.DiffFile{{Path: "out", Snapshot: "out"}}}}
+	spec := &eval.Grader{
+		Name: "same", Type: "diff",
+		Options: &output.DiffOptions{ExpectedFiles: []output.DiffFile{{Path: "out", Snapshot: "out"}}},
+	}
 	order := func(name string) *record.Order {
 		path := filepath.Join(dir, name, "out")
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))

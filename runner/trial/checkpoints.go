@@ -46,7 +46,10 @@ func (r *RecordedTrial) checkpoints(ctx context.Context, old *record.Trial, subj
 	return all
 }
 
-func (r *RecordedTrial) checkpoint(ctx context.Context, g *grader.Bound, c *eval.Checkpoint, p *record.Checkpoint, old *record.Trial, s grader.Subject) record.Grade {
+func (r *RecordedTrial) checkpoint(
+	ctx context.Context, g *grader.Bound, c *eval.Checkpoint, p *record.Checkpoint, old *record.Trial,
+	s grader.Subject,
+) record.Grade {
 	before := r.before(c.AfterTurn)
 	name, lost := checkpointName(g.Name, c.AfterTurn), p.OutputLost || p.Entries > len(old.Transcript)
 	s.Transcript = old.Transcript[:min(p.Entries, len(old.Transcript))]

@@ -251,7 +251,8 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	}
 	a.Usage, a.Speed, a.Routing = out.Usage, out.Speed, out.Routing.For(w.Task)
 	if a.takeOutput(out); a.OutputDropped > 0 {
-		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) was dropped; graders cannot see it",
+		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) "+
+			"was dropped; graders cannot see it",
 			w.TaskID, w.Num, len(a.Output), a.OutputDropped)
 	}
 	if a.again = sentBack(ctx, err); a.again != nil {

@@ -43,7 +43,9 @@ func (e *expander) fill(text string) string {
 	out, err := e.task.Expand(text, e.vars, min(e.left, eval.MaxExpandedBytes))
 	switch {
 	case err != nil && e.left < eval.MaxExpandedBytes:
-		e.end(&expansionError{fmt.Errorf("the texts of the trial exceed %s in total after expansion of their template variables", files.Size(maxExpansion))})
+		e.end(&expansionError{
+			fmt.Errorf("the texts of the trial exceed %s in total after expansion of their template variables", files.Size(maxExpansion)),
+		})
 		return ""
 	case err != nil:
 		e.end(&expansionError{err})

@@ -70,7 +70,8 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	}()
 	s := grader.Subject{
 		RunID: o.RunID, Suite: o.Suite, Task: o.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: ws.Dir, Root: ws.Open, Temp: r.Dir, Env: r.Env.environ(o), Expand: expand,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: ws.Dir, Root: ws.Open,
+		Temp: r.Dir, Env: r.Env.environ(o), Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),
 	}
 	if old.Workspace != nil {
@@ -79,7 +80,8 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	a.Reached = r.checkpoints(ctx, old, s, &a.Judged)
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
-		a.Verdict, a.Score, a.Tools, a.Ungraded, a.Error = record.Errored, nil, nil, nil, fmt.Sprintf("the graders did not finish within %v", o.Timeout)
+		a.Verdict, a.Score, a.Tools, a.Ungraded, a.Error = record.Errored, nil, nil, nil, fmt.Sprintf("the graders did not finish within %v",
+			o.Timeout)
 	}
 	return a, nil
 }

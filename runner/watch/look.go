@@ -26,7 +26,8 @@ func (w *Watch) readSuite(ctx context.Context) *suiteState {
 	paths := map[string]bool{w.path: true}
 	req := w.o.Request
 	req.Cache = false // the tasks to run are determined later
-	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req, plan.PrepareOptions{Accessed: func(path string) { paths[path] = true }, Later: true})
+	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req,
+		plan.PrepareOptions{Accessed: func(path string) { paths[path] = true }, Later: true})
 	l.plan, l.diagnostics, l.err = p.Plan, p.Diagnostics, err
 	l.gather(ctx, paths)
 	return l
@@ -162,7 +163,9 @@ func (l *suiteState) due(finished map[string]content) map[string]bool {
 
 // start starts a run of the due tasks. The run owns the plan; without a run, start closes it.
 // Findings list what this machine lacks. If they contain errors, no run starts.
-func (l *suiteState) start(ctx context.Context, r *runner.Runner, due map[string]bool, cache bool) (*runner.Run, decode.Diagnostics, error) {
+func (l *suiteState) start(
+	ctx context.Context, r *runner.Runner, due map[string]bool, cache bool,
+) (*runner.Run, decode.Diagnostics, error) {
 	p := l.plan
 	l.plan = nil
 	p.Keep(due)

@@ -61,11 +61,24 @@ the agent at its first try.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "exec", Category: does, Usage: "run the program `COMMAND` with sh -c", DefaultText: "required"},
 			&cli.BoolFlag{Name: "json-input", Category: does, Usage: "pass the whole evaluation as JSON to the program instead of the prompt"},
-			&cli.StringFlag{Name: "tools", Category: does, Usage: "accept only evaluations for the tools in `LIST`, separated by commas", DefaultText: "any"},
+			&cli.StringFlag{
+				Name: "tools", Category: does,
+				Usage: "accept only evaluations for the tools in `LIST`, separated by commas", DefaultText: "any",
+			},
 			&cli.IntFlag{Name: "concurrency", Category: does, Usage: "do up to `N` evaluations at once", Value: 1, DefaultText: "1"},
-			&cli.StringFlag{Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer, DefaultText: defaultServer},
-			&cli.StringFlag{Name: "id", Category: server, Usage: "register with the client id `UUID`", DefaultText: "an id stored in the state directory"},
-			&cli.StringFlag{Name: "key-env", Category: server, Usage: "present the key in the environment variable `NAME` to the server", Value: keyVariable, DefaultText: keyVariable},
+			&cli.StringFlag{
+				Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer,
+				DefaultText: defaultServer,
+			},
+			&cli.StringFlag{
+				Name: "id", Category: server, Usage: "register with the client id `UUID`",
+				DefaultText: "an id stored in the state directory",
+			},
+			&cli.StringFlag{
+				Name: "key-env", Category: server,
+				Usage: "present the key in the environment variable `NAME` to the server", Value: keyVariable,
+				DefaultText: keyVariable,
+			},
 			flags.JSON("write the log as lines of JSON"),
 		},
 		Action: o.run,
@@ -115,7 +128,10 @@ func (shared Options) run(c *cli.Context) error {
 
 // options reads the flags that describe the agent and its server.
 func options(c *cli.Context) (agent.Options, error) {
-	o := agent.Options{URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"), Key: secret.Unset(c.String("key-env"))}
+	o := agent.Options{
+		URL: c.String("connect"), ClientID: c.String("id"), Concurrency: c.Int("concurrency"),
+		Key: secret.Unset(c.String("key-env")),
+	}
 	secret.Unset(keyVariable) // the program must not inherit these
 	if strings.TrimSpace(c.String("exec")) == "" {
 		return o, exit.Usagef("waza agent --exec 'my-agent --print'", "--exec is required: the program that does evaluations")

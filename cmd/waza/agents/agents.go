@@ -184,7 +184,8 @@ func (c *call) watch() error {
 		if c.Bool("json") {
 			err = c.Stdout.Line(a)
 		} else {
-			_, err = fmt.Fprintf(c.Stdout, "%s %s, %s running, %d answered, tools: %s\n", output.Clean(a.ClientID), a.State, running(a), a.Answered, output.Clean(tools(a)))
+			_, err = fmt.Fprintf(c.Stdout, "%s %s, %s running, %d answered, tools: %s\n", output.Clean(a.ClientID),
+				a.State, running(a), a.Answered, output.Clean(tools(a)))
 		}
 		if err != nil {
 			cancel() // the reader is gone

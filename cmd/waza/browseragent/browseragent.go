@@ -63,11 +63,24 @@ Examples:
 Exit codes: 130 when a signal ended it, 2 for wrong usage, 3 when there is no Chromium,
 it does not start, or the server rejected the extension at its first try.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer, DefaultText: defaultServer},
+			&cli.StringFlag{
+				Name: "connect", Category: server, Usage: "connect to the `URL`, ws:// or wss://", Value: defaultServer,
+				DefaultText: defaultServer,
+			},
 			&cli.StringFlag{Name: "url", Hidden: true}, // the former name of --connect
-			&cli.StringFlag{Name: "id", Category: server, Usage: "connect with the extension id `UUID`", DefaultText: "an id stored in the state directory"},
-			&cli.StringFlag{Name: "chromium", Category: browser, Usage: "start the program `PATH`", DefaultText: "$CHROME, else chromium, chromium-browser or google-chrome"},
-			&cli.StringFlag{Name: "allow-hosts", Category: browser, Usage: "let pages load only from the hosts in `LIST`, separated by commas; *.example.org means all hosts below example.org", DefaultText: "all"},
+			&cli.StringFlag{
+				Name: "id", Category: server, Usage: "connect with the extension id `UUID`",
+				DefaultText: "an id stored in the state directory",
+			},
+			&cli.StringFlag{
+				Name: "chromium", Category: browser, Usage: "start the program `PATH`",
+				DefaultText: "$CHROME, else chromium, chromium-browser or google-chrome",
+			},
+			&cli.StringFlag{
+				Name: "allow-hosts", Category: browser,
+				Usage:       "let pages load only from the hosts in `LIST`, separated by commas; *.example.org means all hosts below example.org",
+				DefaultText: "all",
+			},
 			&cli.BoolFlag{Name: "headful", Category: browser, Usage: "show the browser's window"},
 			flags.JSON("write the log as lines of JSON"),
 		},

@@ -116,17 +116,49 @@ func Command(o Options) *cli.Command {
 		ArgsUsage:   "[RUN|FILE…]",
 		Description: description,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "fail-on", Usage: "exit with 1 for `WHAT`: regression, of a task or of all together, or drop, which can be chance", DefaultText: "nothing"},
-			&cli.Float64Flag{Name: "max-regression-pct", Usage: "policy: the share of passed tasks must not fall by more than `POINTS` percentage points", DefaultText: "no limit"},
+			&cli.StringFlag{
+				Name:        "fail-on",
+				Usage:       "exit with 1 for `WHAT`: regression, of a task or of all together, or drop, which can be chance",
+				DefaultText: "nothing",
+			},
+			&cli.Float64Flag{
+				Name:        "max-regression-pct",
+				Usage:       "policy: the share of passed tasks must not fall by more than `POINTS` percentage points",
+				DefaultText: "no limit",
+			},
 			&cli.BoolFlag{Name: "golden-must-pass", Usage: "policy: each task that the suite calls golden must pass"},
-			&cli.StringFlag{Name: "on-new-tasks", Usage: "policy: `WHAT` to do about tasks that only the further run has: allow, warn or fail", DefaultText: "allow"},
-			&cli.StringFlag{Name: "on-removed-tasks", Usage: "policy: `WHAT` to do about tasks that only the reference has: allow, warn or fail", DefaultText: "allow, with another policy warn"},
-			&cli.StringFlag{Name: "on-collapsed-tasks", Usage: "with --fail-on, `WHAT` to do about tasks that passed all trials of the reference and none of the run, too few for a test: allow, warn or fail", DefaultText: "fail, for several runs or cells warn"},
-			&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
-			&cli.Float64Flag{Name: "confidence", Usage: "report a task as improved or regressed by chance in at most 1 - `SHARE` of comparisons", DefaultText: "0.95"},
+			&cli.StringFlag{
+				Name:        "on-new-tasks",
+				Usage:       "policy: `WHAT` to do about tasks that only the further run has: allow, warn or fail",
+				DefaultText: "allow",
+			},
+			&cli.StringFlag{
+				Name:        "on-removed-tasks",
+				Usage:       "policy: `WHAT` to do about tasks that only the reference has: allow, warn or fail",
+				DefaultText: "allow, with another policy warn",
+			},
+			&cli.StringFlag{
+				Name: "on-collapsed-tasks",
+				Usage: "with --fail-on, `WHAT` to do about tasks that passed all trials of the reference and none of " +
+					"the run, too few for a test: allow, warn or fail",
+				DefaultText: "fail, for several runs or cells warn",
+			},
+			&cli.StringSliceFlag{
+				Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable",
+				DefaultText: "all",
+			},
+			&cli.Float64Flag{
+				Name:        "confidence",
+				Usage:       "report a task as improved or regressed by chance in at most 1 - `SHARE` of comparisons",
+				DefaultText: "0.95",
+			},
 			&cli.Float64Flag{Name: "margin", Usage: "report a task as unchanged if it differs by less than `SHARE`", DefaultText: "0.1"},
 			&cli.StringFlag{Name: "suite", Usage: "in files with several results, use the result of the suite `NAME`", DefaultText: "the only one"},
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "print `FORMAT`: text, markdown, json, or github-actions for annotations and the summary of the step", Value: formatText, DefaultText: formatText},
+			&cli.StringFlag{
+				Name: "format", Aliases: []string{"f"},
+				Usage: "print `FORMAT`: text, markdown, json, or github-actions for annotations and the summary of the step",
+				Value: formatText, DefaultText: formatText,
+			},
 			&cli.BoolFlag{Name: "accept-damaged", Usage: "also compare runs whose record is damaged, without its lost parts, or cannot be verified"},
 			o.Bisect,
 			flags.JSON("print the comparison as JSON, the same as --format json"),
@@ -221,7 +253,10 @@ func optionsOf(c *cli.Context) (o compare.Options, err error) {
 	if c.Bool("bisect") && !c.IsSet("fail-on") {
 		return o, exit.Usagef("for example --fail-on regression", "--bisect requires --fail-on, which finds bad commits")
 	}
-	o = compare.Options{Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task"), AcceptDamaged: c.Bool("accept-damaged")}
+	o = compare.Options{
+		Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task"),
+		AcceptDamaged: c.Bool("accept-damaged"),
+	}
 	if c.IsSet("confidence") && !(o.Confidence >= 0.5 && o.Confidence <= 0.999) {
 		return o, exit.Usagef("0.95 is usual", "--confidence must be between 0.5 and 0.999, got %g", o.Confidence)
 	}

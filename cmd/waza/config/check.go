@@ -177,7 +177,9 @@ func (l *loader) checkReach(d Door) {
 		return
 	}
 	if d.LocalOnly {
-		l.report(d.Name, "listen", "localhost:"+portOf(c.Listen), "other machines can reach %s, but clients of this door present no secret; use a loopback address", c.Listen)
+		l.report(d.Name, "listen", "localhost:"+portOf(c.Listen),
+			"other machines can reach %s, but clients of this door present no secret; use a loopback address",
+			c.Listen)
 		return
 	}
 	if c.TLSCert == "" && !c.Insecure {

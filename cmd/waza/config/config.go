@@ -76,7 +76,11 @@ func Default() *Config {
 func (c *Config) Doors() []Door {
 	return []Door{
 		{Name: "agents", Usage: "listen for evaluation agents at `ADDR`, or off", Config: &c.Agents.Config, Secret: c.agentSecret()},
-		{Name: "jobs", Usage: "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off", Config: &c.Jobs.Config, Secret: "token"},
+		{
+			Name:   "jobs",
+			Usage:  "serve the dashboard, the job stream, JSON-RPC, health and metrics at `ADDR`, or off",
+			Config: &c.Jobs.Config, Secret: "token",
+		},
 		{Name: "browser", Usage: "listen for browser assistants at `ADDR`, or off", Config: &c.Browser.Config, Path: "/ws", LocalOnly: true},
 		{Name: "router", Usage: "listen for clients of the message router at `ADDR`, or off", Config: &c.Router.Config, LocalOnly: true},
 	}

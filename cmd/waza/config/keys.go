@@ -49,7 +49,9 @@ func (l *loader) readKeys() {
 		case id.Kind != yaml.ScalarNode || strings.TrimSpace(id.Value) == "" || key.Kind != yaml.ScalarNode || strings.TrimSpace(key.Value) == "":
 			l.report("agents", "keys_file", "", "%s:%d must be a client id and its key", path, line)
 		case len(key.Value) < goodKey:
-			l.report("agents", "keys_file", "", "%s:%d: the key must have at least %[4]d characters, got %[3]d; openssl rand -hex 32 prints a good one", path, line, len(key.Value), goodKey)
+			l.report("agents", "keys_file", "",
+				"%s:%d: the key must have at least %[4]d characters, got %[3]d; openssl rand -hex 32 prints a good one",
+				path, line, len(key.Value), goodKey)
 		default:
 			keys[id.Value] = key.Value
 		}

@@ -118,7 +118,10 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &busy):
 		return &Problem{Usage, err, "waza runs show " + busy.RunID + " prints its result"}
 	case errors.As(err, &silent):
-		return &Problem{Error, err, fmt.Sprintf("it might be suspended: kill -CONT %d continues it, kill -KILL %[1]d ends it and its runs", silent.PID)}
+		return &Problem{
+			Error, err,
+			fmt.Sprintf("it might be suspended: kill -CONT %d continues it, kill -KILL %[1]d ends it and its runs", silent.PID),
+		}
 	case errors.As(err, &several):
 		return &Problem{Usage, err, "give more of the id"}
 	case errors.Is(err, record.ErrRunNotFound):

@@ -80,7 +80,10 @@ reached, 130 when Ctrl-C ended the wait.`,
 const exitCodes = `Exit codes: 0 when done, 2 for wrong usage, 3 when the fleet cannot be reached.`
 
 func (p Program) flags(json string) []cli.Flag {
-	return []cli.Flag{AddressFlag("use"), flags.JSON(json), &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the connection's events to stderr"}}
+	return []cli.Flag{
+		AddressFlag("use"), flags.JSON(json),
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the connection's events to stderr"},
+	}
 }
 
 // call is one use of a command about a fleet.

@@ -133,7 +133,8 @@ func (c *call) await(list []drained) error {
 			return nil
 		}
 		if !reported {
-			fmt.Fprintf(c.Stderr, "waza: waiting for %s with %s (Ctrl-C ends only the wait)\n", text.Count(left, "worker", "workers"), text.Count(busy, "trial", "trials"))
+			fmt.Fprintf(c.Stderr, "waza: waiting for %s with %s (Ctrl-C ends only the wait)\n",
+				text.Count(left, "worker", "workers"), text.Count(busy, "trial", "trials"))
 		}
 		if pause.For(c.ctx, lookPause) != nil {
 			return nil

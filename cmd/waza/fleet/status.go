@@ -40,7 +40,8 @@ func (c *call) status() error {
 	}
 	line("%s: %d of %s busy", text.Count(len(s.Workers), "worker", "workers"), busy, text.Count(slots, "slot", "slots"))
 	line("%s in %s, %s to be recorded in %s, files of %s", text.Count(int(s.Orders.Messages), "order", "orders"), output.Size(int64(s.Orders.Bytes)),
-		text.Count(int(s.Results.Messages), "message of results", "messages of results"), output.Size(int64(s.Results.Bytes)), output.Size(int64(s.Files)))
+		text.Count(int(s.Results.Messages), "message of results", "messages of results"),
+		output.Size(int64(s.Results.Bytes)), output.Size(int64(s.Files)))
 	o := terminal.Options(c.Stdout)
 	if rows := runRows(s); len(rows) > 1 {
 		b.WriteString("\n")
@@ -75,7 +76,10 @@ func runRows(s *survey.Survey) [][]string {
 		if r.Silent {
 			state = "silent since " + r.Seen.Local().Format("15:04:05")
 		}
-		rows = append(rows, []string{r.ID, r.Suite, fmt.Sprintf("%s, process %d", r.Host, r.PID), state, fmt.Sprint(r.Trials), fmt.Sprint(r.Waiting), fmt.Sprint(r.Running), fmt.Sprint(r.Done)})
+		rows = append(rows, []string{
+			r.ID, r.Suite, fmt.Sprintf("%s, process %d", r.Host, r.PID), state, fmt.Sprint(r.Trials),
+			fmt.Sprint(r.Waiting), fmt.Sprint(r.Running), fmt.Sprint(r.Done),
+		})
 	}
 	return rows
 }
@@ -84,7 +88,10 @@ func classRows(s *survey.Survey) [][]string {
 	rows := [][]string{{"Requirements", "Waiting", "Started", "Repeated", "Workers", "Slots"}}
 	for i := range s.Classes {
 		c := &s.Classes[i]
-		rows = append(rows, []string{needed(c.Needs), fmt.Sprint(c.Waiting), fmt.Sprint(c.Running), fmt.Sprint(c.Again), fmt.Sprint(c.Workers), fmt.Sprint(c.Slots)})
+		rows = append(rows, []string{
+			needed(c.Needs), fmt.Sprint(c.Waiting), fmt.Sprint(c.Running), fmt.Sprint(c.Again),
+			fmt.Sprint(c.Workers), fmt.Sprint(c.Slots),
+		})
 	}
 	return rows
 }

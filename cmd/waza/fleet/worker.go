@@ -52,10 +52,23 @@ when it gave its trials back.`,
 		Flags: []cli.Flag{
 			AddressFlag("work for"),
 			&cli.IntFlag{Name: "slots", Usage: "execute `N` trials at once", DefaultText: "one per processor"},
-			&cli.StringFlag{Name: "labels", Usage: "offer `LABELS`, separated by commas, which runs can require. System and architecture, such as linux and amd64, are always included", DefaultText: "none"},
-			&cli.StringFlag{Name: "trust", Usage: "execute only orders signed with one of `KEYS`, separated by commas: public keys, or files with one key per line", DefaultText: "all orders"},
+			&cli.StringFlag{
+				Name: "labels",
+				Usage: "offer `LABELS`, separated by commas, which runs can require. System and architecture, such as " +
+					"linux and amd64, are always included",
+				DefaultText: "none",
+			},
+			&cli.StringFlag{
+				Name:        "trust",
+				Usage:       "execute only orders signed with one of `KEYS`, separated by commas: public keys, or files with one key per line",
+				DefaultText: "all orders",
+			},
 			&cli.StringFlag{Name: "name", Usage: "name the worker `NAME` instead of its host", DefaultText: "the host's name"},
-			&cli.StringFlag{Name: "metrics", Usage: "serve metrics for Prometheus at `ADDR`/metrics, and the state of the connection at /healthz", DefaultText: "none"},
+			&cli.StringFlag{
+				Name:        "metrics",
+				Usage:       "serve metrics for Prometheus at `ADDR`/metrics, and the state of the connection at /healthz",
+				DefaultText: "none",
+			},
 			flags.JSON("print events as JSON, one per line"),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the events of the connection and each trial to stderr"},
 		},
@@ -65,7 +78,11 @@ when it gave its trials back.`,
 
 // AddressFlag returns the flag --fleet. verb is the effect on the fleet, such as "show".
 func AddressFlag(verb string) cli.Flag {
-	return &cli.StringFlag{Name: "fleet", EnvVars: []string{"WAZA_FLEET"}, Usage: verb + " the fleet at `ADDRESS`, such as nats://host:4222?team=search, or embedded", DefaultText: "$WAZA_FLEET"}
+	return &cli.StringFlag{
+		Name: "fleet", EnvVars: []string{"WAZA_FLEET"},
+		Usage:       verb + " the fleet at `ADDRESS`, such as nats://host:4222?team=search, or embedded",
+		DefaultText: "$WAZA_FLEET",
+	}
 }
 
 // addressOf parses --fleet.
@@ -152,7 +169,8 @@ func (p Program) work(c *cli.Context) error {
 	w := worker.New(o)
 	stop := context.AfterFunc(signals.first, func() {
 		if n := w.Status().Busy; n > 0 {
-			fmt.Fprintf(p.Stderr, "waza: taking no more trials; waiting for %s (Ctrl-C gives them to other workers)\n", text.Count(n, "trial", "trials"))
+			fmt.Fprintf(p.Stderr, "waza: taking no more trials; waiting for %s (Ctrl-C gives them to other workers)\n",
+				text.Count(n, "trial", "trials"))
 		}
 		w.Drain()
 	})
@@ -189,7 +207,8 @@ func (p Program) announce(c *cli.Context, address engine.Address, o *worker.Opti
 	if c.Bool("json") {
 		return p.Stdout.Line(s)
 	}
-	_, err := fmt.Fprintf(p.Stdout, "Worker %s does %s at once for %s, team %s\nIt offers %s\n", s.Worker, text.Count(s.Slots, "trial", "trials"), s.Fleet, s.Team, o.Offer.Line())
+	_, err := fmt.Fprintf(p.Stdout, "Worker %s does %s at once for %s, team %s\nIt offers %s\n", s.Worker,
+		text.Count(s.Slots, "trial", "trials"), s.Fleet, s.Team, o.Offer.Line())
 	if err == nil && o.Trust == nil && !address.Embedded {
 		fmt.Fprintln(p.Stderr, "waza: this worker does all orders for its team; --trust KEYS limits it to signed orders")
 	}

@@ -42,10 +42,24 @@ type GradeOptions struct {
 // GradeFlags returns the flags of waza grade for a file of results.
 func GradeFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "results", Usage: "grade the outputs and tool calls in `FILE`, a results.json; the argument is then the suite", DefaultText: "a recorded run"},
-		&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Usage: "with --results, only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
-		&cli.StringFlag{Name: "workspace", Usage: "with --results, put the files of `DIR` into the workspace of each trial for the graders", DefaultText: "none: graders of files fail with an error"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "with --results, write the JSON to `FILE` and print a table", DefaultText: "print the JSON"},
+		&cli.StringFlag{
+			Name:        "results",
+			Usage:       "grade the outputs and tool calls in `FILE`, a results.json; the argument is then the suite",
+			DefaultText: "a recorded run",
+		},
+		&cli.StringSliceFlag{
+			Name: "task", Aliases: []string{"t"},
+			Usage: "with --results, only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all",
+		},
+		&cli.StringFlag{
+			Name:        "workspace",
+			Usage:       "with --results, put the files of `DIR` into the workspace of each trial for the graders",
+			DefaultText: "none: graders of files fail with an error",
+		},
+		&cli.StringFlag{
+			Name: "output", Aliases: []string{"o"},
+			Usage: "with --results, write the JSON to `FILE` and print a table", DefaultText: "print the JSON",
+		},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with --results, print each trial that changed to stderr"},
 	}
 }
@@ -226,7 +240,8 @@ func gradedOf(h record.Handle, g *regrade.Grading, suite *eval.Suite) (*gradedFi
 	out := &gradedFile{Tasks: map[string]gradedTask{}, Missing: []missing{}, Kept: g.Kept, Warnings: g.Warnings, Passed: true}
 	rec := h.Record()
 	inSuite := func(task int) bool {
-		return rec.Tasks[task].Role == record.RoleTask && slices.ContainsFunc(suite.Tasks, func(t *eval.Task) bool { return t.ID == rec.Tasks[task].ID })
+		return rec.Tasks[task].Role == record.RoleTask &&
+			slices.ContainsFunc(suite.Tasks, func(t *eval.Task) bool { return t.ID == rec.Tasks[task].ID })
 	}
 	results, err := h.Results()
 	if err != nil {

@@ -128,7 +128,8 @@ func interrupted() error {
 }
 
 func (i imported) String() string {
-	line := output.Clean(fmt.Sprintf("%s: run %s of %s with %s and %s", i.File, i.RunID, i.Suite, text.Count(i.Tasks, "task", "tasks"), text.Count(i.Trials, "trial", "trials")))
+	line := output.Clean(fmt.Sprintf("%s: run %s of %s with %s and %s", i.File, i.RunID, i.Suite,
+		text.Count(i.Tasks, "task", "tasks"), text.Count(i.Trials, "trial", "trials")))
 	switch {
 	case i.Original:
 		line = output.Clean(fmt.Sprintf("%s: not imported, because it was exported from run %s, which is recorded here", i.File, i.RunID))

@@ -60,7 +60,11 @@ Examples:
   waza mcp
   waza mcp --dir ~/src/skills --verbose 2> waza.log`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "dir", Usage: "work in `DIR`: relative paths start there, and suites and skills outside of it are rejected", DefaultText: "the current directory"},
+			&cli.StringFlag{
+				Name:        "dir",
+				Usage:       "work in `DIR`: relative paths start there, and suites and skills outside of it are rejected",
+				DefaultText: "the current directory",
+			},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "log each call to stderr"},
 			flags.JSON("write the log as lines of JSON"),
 		}, o.Flags...),

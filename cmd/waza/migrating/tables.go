@@ -28,8 +28,9 @@ func runFlags() map[string]Pointer {
 	parallel := means("--workers", "4")
 	parallel.Default = true
 	return map[string]Pointer{
-		"tags":     takes(tags),
-		"format":   oneOf(map[string][]string{"default": nil, "github-comment": {"--report", "comment=/dev/stdout"}}, "default and github-comment"),
+		"tags": takes(tags),
+		"format": oneOf(map[string][]string{"default": nil, "github-comment": {"--report", "comment=/dev/stdout"}},
+			"default and github-comment"),
 		"reporter": takes(reporter),
 		"parallel": parallel,
 

@@ -28,7 +28,8 @@ import (
 // Flag returns the flag --report, which can be repeated.
 func Flag(category string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "report", Category: category,
-		Usage:       "write a report as `FORMAT[=FILE]`, or as FILE, whose name implies the format; repeatable. Formats: " + strings.Join(formats.Names(formats.Formats()), ", "),
+		Usage: "write a report as `FORMAT[=FILE]`, or as FILE, whose name implies the format; repeatable. Formats: " +
+			strings.Join(formats.Names(formats.Formats()), ", "),
 		DefaultText: "junit.xml in the run's record"}
 }
 
@@ -94,7 +95,8 @@ func parseReport(value string) (Spec, error) {
 	case near != "":
 		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
 	case !given && strings.ContainsAny(value, "./"):
-		return Spec{}, exit.Usagef("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "), "--report %s: the format of this name is unknown", value)
+		return Spec{}, exit.Usagef("write --report FORMAT="+value+"; formats are "+strings.Join(known, ", "),
+			"--report %s: the format of this name is unknown", value)
 	}
 	return Spec{}, exit.Usagef(hint, "--report %s: unknown format %q", value, name)
 }

@@ -71,7 +71,8 @@ func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, std
 	ctx, stop := interrupt.Context(ctx)
 	defer stop()
 	r := &reviewer{stdout: stdout, stderr: stderr, runner: rn, options: o, ctx: ctx, answers: readAnswers(stdin)}
-	fmt.Fprintf(stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), o.Run, text.Count(len(list), "score", "scores"))
+	fmt.Fprintf(stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), o.Run,
+		text.Count(len(list), "score", "scores"))
 	err = r.all(list)
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(stderr, "\nwaza: interrupted; %s\n", r.kept())
@@ -135,7 +136,8 @@ func (r *reviewer) one(q *regrade.Question, count string) error {
 		return err
 	}
 	if g := resultOf(trial, q); q.Pending && g != nil && !g.NeedsReview {
-		fmt.Fprintf(r.stderr, "\n%s: %s was scored in the meantime: %s, by %s\n", count, where(q), ShortScore(g.Score), report.Clean(g.Review().Reviewer))
+		fmt.Fprintf(r.stderr, "\n%s: %s was scored in the meantime: %s, by %s\n", count, where(q),
+			ShortScore(g.Score), report.Clean(g.Review().Reviewer))
 		return nil
 	}
 	show := &shown{w: r.stderr, options: terminal.Options(r.stderr)}

@@ -25,7 +25,8 @@ func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
 	list, err := rn.Amender().Questions(o.Run)
 	var out []regrade.Question
 	for _, q := range list {
-		if (o.All || q.Pending) && (o.Task == "" || o.Task == q.TaskID) && (o.Trial == 0 || o.Trial == q.Trial) && (o.Grader == "" || o.Grader == q.Grader) {
+		if (o.All || q.Pending) && (o.Task == "" || o.Task == q.TaskID) && (o.Trial == 0 || o.Trial == q.Trial) &&
+			(o.Grader == "" || o.Grader == q.Grader) {
 			out = append(out, q)
 		}
 	}

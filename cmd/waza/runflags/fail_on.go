@@ -117,7 +117,8 @@ func (s SuiteBaseline) code(undecided string, outcome record.Outcome, suites int
 	case outcome == record.OutcomeSame:
 		what = "the skills make no difference beyond the margin"
 	case s.Result.Outcome == record.OutcomeWorse:
-		what = fmt.Sprintf("this suite alone shows that the skills harm (p %s), because with %d suites in a command that can be chance", figure.P(s.Result.P), suites)
+		what = fmt.Sprintf("this suite alone shows that the skills harm (p %s), because with %d suites in a command that can be chance",
+			figure.P(s.Result.P), suites)
 	}
 	if undecided == undecidedFail {
 		return exit.Failed, "--baseline fails because " + what + " (--undecided fail)"

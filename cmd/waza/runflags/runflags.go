@@ -25,52 +25,107 @@ import (
 // category also gets the given flags of the program.
 func Flags(which string, chosen []cli.Flag, how string, recording []cli.Flag, out string, more []cli.Flag) []cli.Flag {
 	return slices.Concat(chosen, []cli.Flag{
-		&cli.IntFlag{Name: "trials", Category: which, Usage: fmt.Sprintf("run each task `N` times; a run has at most %d trials", plan.MaxTrials), DefaultText: "the suite's"},
+		&cli.IntFlag{
+			Name: "trials", Category: which,
+			Usage:       fmt.Sprintf("run each task `N` times; a run has at most %d trials", plan.MaxTrials),
+			DefaultText: "the suite's",
+		},
 		&cli.IntFlag{Name: "trial", Category: which, Usage: "run only trial number `N` of each task", DefaultText: "all"},
-		&cli.BoolFlag{Name: "cache", Category: which, Usage: "reuse unchanged trials of earlier runs, and run the others; edited graders grade the recorded trials again", DefaultText: "cache.enabled of .waza.yaml, else off"},
+		&cli.BoolFlag{
+			Name: "cache", Category: which,
+			Usage:       "reuse unchanged trials of earlier runs, and run the others; edited graders grade the recorded trials again",
+			DefaultText: "cache.enabled of .waza.yaml, else off",
+		},
 		&cli.BoolFlag{Name: "no-cache", Category: which, Usage: "run all trials, overriding .waza.yaml"},
-		&cli.BoolFlag{Name: "resume", Category: which, Usage: "resume a run: the named run, the newest unfinished run of the named suite, or of this project; see waza runs resume --help"},
-		&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: how, Usage: "use the executor `NAME` to do the tasks", DefaultText: "the suite's"},
-		&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: how, Usage: "let the agent `NAME` do the tasks, with the executor acp unless --executor names another", DefaultText: "the suite's"},
-		&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Category: how, Usage: "ask the executor for the model `NAME`; repeat the flag to run the suite with several models", DefaultText: "the suite's"},
+		&cli.BoolFlag{
+			Name: "resume", Category: which,
+			Usage: "resume a run: the named run, the newest unfinished run of the named suite, or of this project; see waza runs resume --help",
+		},
+		&cli.StringFlag{
+			Name: "executor", Aliases: []string{"e"}, Category: how,
+			Usage: "use the executor `NAME` to do the tasks", DefaultText: "the suite's",
+		},
+		&cli.StringFlag{
+			Name: "agent", Aliases: []string{"a"}, Category: how,
+			Usage:       "let the agent `NAME` do the tasks, with the executor acp unless --executor names another",
+			DefaultText: "the suite's",
+		},
+		&cli.StringSliceFlag{
+			Name: "model", Aliases: []string{"m"}, Category: how,
+			Usage:       "ask the executor for the model `NAME`; repeat the flag to run the suite with several models",
+			DefaultText: "the suite's",
+		},
 		JudgeModelFlag(how), JudgeAgentFlag(how), ExactToolsFlag(how),
 		&cli.IntFlag{Name: "workers", Aliases: []string{"w"}, Category: how, Usage: "run `N` trials at once", DefaultText: "the suite's"},
-		flags.Time("timeout", how, "limit each trial, graders included, to a `TIME` such as 90s or 5m; a plain number is seconds", "the task's, else the suite's"),
+		flags.Time("timeout", how, "limit each trial, graders included, to a `TIME` such as 90s or 5m; a plain number is seconds",
+			"the task's, else the suite's"),
 		FleetFlag(how),
-		&cli.StringFlag{Name: "context-dir", Category: how, Usage: "use the fixtures in `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
-		&cli.BoolFlag{Name: "baseline", Category: how, Usage: "also run each task without its skills, and fail if a test shows that the skills harm, see --undecided"},
+		&cli.StringFlag{
+			Name: "context-dir", Category: how, Usage: "use the fixtures in `DIR`",
+			DefaultText: "the task's, else fixtures beside the suite",
+		},
+		&cli.BoolFlag{
+			Name: "baseline", Category: how,
+			Usage: "also run each task without its skills, and fail if a test shows that the skills harm, see --undecided",
+		},
 		undecidedFlag(how),
 		&cli.BoolFlag{Name: "no-skills", Category: how, Usage: "withhold all skills from the agent"},
 		&cli.BoolFlag{Name: "skip-graders", Category: how, Usage: "grade nothing; waza grade RUN grades the recorded run"},
-		&cli.BoolFlag{Name: "update-snapshots", Category: how, Usage: "let diff graders replace their snapshots with the agent's files, and list those"},
+		&cli.BoolFlag{
+			Name: "update-snapshots", Category: how,
+			Usage: "let diff graders replace their snapshots with the agent's files, and list those",
+		},
 		&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start no more trials after the first failed task"},
 		&cli.BoolFlag{Name: "keep-workspace", Category: how, Usage: "write the agent's workspaces to a directory, and print its path"},
 	}, recording, []cli.Flag{
-		&cli.Float64Flag{Name: "stopping", Category: how, Usage: "stop the trials of a task once its verdict is certain with this `CONFIDENCE`, 0.5 to 1; 0 runs all trials", DefaultText: "the suite's"},
+		&cli.Float64Flag{
+			Name: "stopping", Category: how,
+			Usage:       "stop the trials of a task once its verdict is certain with this `CONFIDENCE`, 0.5 to 1; 0 runs all trials",
+			DefaultText: "the suite's",
+		},
 		&cli.BoolFlag{Name: "watch", Category: how, Usage: "rerun the affected tasks whenever a file of the suite changes; stop with Ctrl-C"},
 	}, more, Printing(out), []cli.Flag{
-		&cli.StringFlag{Name: "output-dir", Category: out, Usage: "write a results.json of each run to `DIR`/TIME/MODEL.json, or for several suites to DIR/TIME/SUITE/MODEL.json", DefaultText: "paths.results of .waza.yaml, else none"},
+		&cli.StringFlag{
+			Name: "output-dir", Category: out,
+			Usage:       "write a results.json of each run to `DIR`/TIME/MODEL.json, or for several suites to DIR/TIME/SUITE/MODEL.json",
+			DefaultText: "paths.results of .waza.yaml, else none",
+		},
 	})
 }
 
 // JudgeModelFlag returns --judge-model.
 func JudgeModelFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "judge-model", Category: category, Usage: "use the judge model `NAME` for graders that name no model", DefaultText: "the suite's"}
+	return &cli.StringFlag{
+		Name: "judge-model", Category: category,
+		Usage: "use the judge model `NAME` for graders that name no model", DefaultText: "the suite's",
+	}
 }
 
 // JudgeAgentFlag returns --judge-agent.
 func JudgeAgentFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "judge-agent", Category: category, Usage: "let the agent `NAME` judge, instead of a model that requires an API key", DefaultText: "the suite's"}
+	return &cli.StringFlag{
+		Name: "judge-agent", Category: category,
+		Usage:       "let the agent `NAME` judge, instead of a model that requires an API key",
+		DefaultText: "the suite's",
+	}
 }
 
 // ExactToolsFlag returns --exact-tools.
 func ExactToolsFlag(category string) cli.Flag {
-	return &cli.BoolFlag{Name: "exact-tools", Category: category, Usage: "match tool names in graders exactly, without translating other agents' names of the same tools"}
+	return &cli.BoolFlag{
+		Name: "exact-tools", Category: category,
+		Usage: "match tool names in graders exactly, without translating other agents' names of the same tools",
+	}
 }
 
 // FleetFlag returns --fleet.
 func FleetFlag(category string) cli.Flag {
-	return &cli.StringFlag{Name: "fleet", Category: category, Usage: "let the workers of the fleet at `ADDRESS` execute the trials: nats://host:4222, or embedded for a server in this process, suite for the suite's config.fleet, or none to do them in this process", DefaultText: "config.fleet, if " + plan.FleetVariable + " is the same fleet"}
+	return &cli.StringFlag{
+		Name: "fleet", Category: category,
+		Usage: "let the workers of the fleet at `ADDRESS` execute the trials: nats://host:4222, or embedded for " +
+			"a server in this process, suite for the suite's config.fleet, or none to do them in this process",
+		DefaultText: "config.fleet, if " + plan.FleetVariable + " is the same fleet",
+	}
 }
 
 // Printing returns the flags that choose the output of a run.
@@ -79,7 +134,10 @@ func Printing(category string) []cli.Flag {
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: category, Usage: "print all messages of the run to stderr"},
 		&cli.BoolFlag{Name: "json", Category: category, Usage: "print the whole result as one line of JSON per suite, no table"},
 		&cli.BoolFlag{Name: "events", Category: category, Usage: "print the run's events as they happen, one line of JSON each, no table"},
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: category, Usage: "also write the whole result to `FILE`, one line of JSON per suite", DefaultText: "none"},
+		&cli.StringFlag{
+			Name: "output", Aliases: []string{"o"}, Category: category,
+			Usage: "also write the whole result to `FILE`, one line of JSON per suite", DefaultText: "none",
+		},
 		reports.Flag(category), FailOnFlag(category),
 	}
 }
@@ -111,7 +169,8 @@ func Parse(c *cli.Context) (Options, error) {
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: flags.TimeOf(c, "timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
-			Baseline: c.Bool("baseline"), NoSkills: c.Bool("no-skills"), SkipGraders: c.Bool("skip-graders"), UpdateSnapshots: c.Bool("update-snapshots"),
+			Baseline: c.Bool("baseline"), NoSkills: c.Bool("no-skills"), SkipGraders: c.Bool("skip-graders"),
+			UpdateSnapshots: c.Bool("update-snapshots"),
 		},
 		Verbose: c.Bool("verbose"), JSON: c.Bool("json"), Events: c.Bool("events"), Output: c.String("output"), Watch: c.Bool("watch"),
 		Dashboard: c.Bool("dashboard"), OutputDir: c.String("output-dir"), KeepWorkspace: c.Bool("keep-workspace"),
@@ -156,7 +215,9 @@ func Parse(c *cli.Context) (Options, error) {
 		}
 	}
 	if strings.EqualFold(filepath.Ext(o.Output), ".json") {
-		fmt.Fprintf(c.App.ErrWriter, "waza: --output %s gets waza's own results, one line of JSON per suite; --report results=FILE writes the results.json of other tools\n", output.Clean(o.Output))
+		fmt.Fprintf(c.App.ErrWriter,
+			"waza: --output %s gets waza's own results, one line of JSON per suite; --report results=FILE writes the results.json of other tools\n",
+			output.Clean(o.Output))
 	}
 	var err error
 	o.Reports, err = reports.Parse(c.StringSlice("report"))
@@ -210,7 +271,8 @@ func CheckFleet(c *cli.Context) error {
 	}
 	_, err := fleetaddr.Parse(given)
 	if err == nil && c.Bool("update-snapshots") {
-		return exit.Usagef("omit one of them", "--fleet and --update-snapshots cannot be combined: workers cannot write snapshots on this machine")
+		return exit.Usagef("omit one of them",
+			"--fleet and --update-snapshots cannot be combined: workers cannot write snapshots on this machine")
 	}
 	if err != nil {
 		return exit.Usagef("give an address such as nats://host:4222, or embedded, suite or none", "--fleet: %w", err)

@@ -28,9 +28,20 @@ import (
 func askFlags() []cli.Flag {
 	const who = "Model and agent"
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Category: who, Usage: "ask the model `NAME`: of Anthropic if it starts with claude, else of OpenAI or the API at OPENAI_BASE_URL; with --agent, let the agent use it", DefaultText: "none"},
-		&cli.StringFlag{Name: "agent", Aliases: []string{"a"}, Category: who, Usage: "ask the agent `NAME`, such as copilot or opencode", DefaultText: "none"},
-		&cli.StringFlag{Name: "executor", Aliases: []string{"e"}, Category: who, Usage: "ask through the executor `NAME`", DefaultText: "chosen by --agent or --model"},
+		&cli.StringFlag{
+			Name: "model", Aliases: []string{"m"}, Category: who,
+			Usage: "ask the model `NAME`: of Anthropic if it starts with claude, else of OpenAI or the API at " +
+				"OPENAI_BASE_URL; with --agent, let the agent use it",
+			DefaultText: "none",
+		},
+		&cli.StringFlag{
+			Name: "agent", Aliases: []string{"a"}, Category: who,
+			Usage: "ask the agent `NAME`, such as copilot or opencode", DefaultText: "none",
+		},
+		&cli.StringFlag{
+			Name: "executor", Aliases: []string{"e"}, Category: who, Usage: "ask through the executor `NAME`",
+			DefaultText: "chosen by --agent or --model",
+		},
 		flags.Time("timeout", who, "limit the answer to a `TIME` such as 90s or 5m; a plain number is seconds", "5m"),
 	}
 }
@@ -92,7 +103,8 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 		if perr := report.Diagnostics(o.Stderr, p.All().Errors(), report.Options{}); perr != nil {
 			return nil, "", perr
 		}
-		err = exit.Usagef("waza run --agent NAME or --model NAME has the same requirements", "cannot ask the model or agent: %s", report.DiagnosticsSummary(p.All().Errors()))
+		err = exit.Usagef("waza run --agent NAME or --model NAME has the same requirements",
+			"cannot ask the model or agent: %s", report.DiagnosticsSummary(p.All().Errors()))
 	}
 	if err != nil {
 		p.Close()
@@ -129,7 +141,9 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 	case trial.Verdict != record.Passed && trial.Verdict != record.Failed: // only an agent that ended is graded
 		return nil, run.ID(), noAnswer(run.ID(), cmp.Or(trial.Error, string(trial.Verdict)))
 	case trial.OutputDropped > 0 || len(trial.Output) > maxAnswer:
-		return nil, run.ID(), exit.New(exit.Error, fmt.Errorf("the answer must not have more than %d MiB", maxAnswer>>20), "waza runs show "+run.ID()+" prints it")
+		return nil, run.ID(), exit.New(exit.Error,
+			fmt.Errorf("the answer must not have more than %d MiB", maxAnswer>>20),
+			"waza runs show "+run.ID()+" prints it")
 	}
 	return trial, run.ID(), nil
 }
@@ -162,7 +176,10 @@ func giveAgent(dir, name string) error {
 
 // suite returns an eval.yaml with the question as its only task.
 func (q question) suite(c *cli.Context) map[string]any {
-	config := map[string]any{"timeout_seconds": timeout(c).Seconds(), "executor": executorOf(c), "retry_errors": 0, "skill_directories": q.skills}
+	config := map[string]any{
+		"timeout_seconds": timeout(c).Seconds(), "executor": executorOf(c), "retry_errors": 0,
+		"skill_directories": q.skills,
+	}
 	if len(q.skills) == 0 {
 		delete(config, "skill_directories")
 	}
@@ -177,7 +194,8 @@ func (q question) suite(c *cli.Context) map[string]any {
 		inputs["files"] = q.files
 	}
 	return map[string]any{"name": c.Command.HelpName, "config": config, "tasks": []any{map[string]any{
-		"id": "question", "inputs": inputs, "graders": []any{map[string]any{"type": "text", "name": "answers", "config": map[string]any{"regex_match": []string{`(?s).*`}}}},
+		"id": "question", "inputs": inputs,
+		"graders": []any{map[string]any{"type": "text", "name": "answers", "config": map[string]any{"regex_match": []string{`(?s).*`}}}},
 	}}}
 }
 

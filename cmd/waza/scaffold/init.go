@@ -42,7 +42,10 @@ Examples:
 			&cli.BoolFlag{Name: "no-skill", Usage: "write no first skill"},
 			&cli.StringFlag{Name: "skills-dir", Usage: "keep skills in `DIR` of the project", DefaultText: "from " + project.Name + ", else skills"},
 			&cli.StringFlag{Name: "evals-dir", Usage: "keep suites in `DIR` of the project", DefaultText: "from " + project.Name + ", else evals"},
-			&cli.StringFlag{Name: "results-dir", Usage: "make runs write results.json below `DIR` of the project", DefaultText: "none; the state directory records all runs"},
+			&cli.StringFlag{
+				Name: "results-dir", Usage: "make runs write results.json below `DIR` of the project",
+				DefaultText: "none; the state directory records all runs",
+			},
 			agentFlag(),
 			flags.JSON("print the items as JSON"),
 		},
@@ -69,7 +72,8 @@ func (o Options) init(c *cli.Context) error {
 	for _, name := range []string{"skills-dir", "evals-dir", "results-dir"} {
 		value := filepath.FromSlash(c.String(name))
 		if c.IsSet(name) && (value == "" || !filepath.IsLocal(value)) {
-			return exit.Usagef("give a directory below the project, such as "+name[:len(name)-len("-dir")], "--%s: %q is outside the project", name, c.String(name))
+			return exit.Usagef("give a directory below the project, such as "+name[:len(name)-len("-dir")],
+				"--%s: %q is outside the project", name, c.String(name))
 		}
 	}
 	ctx, stop := interrupt.Context(c.Context)

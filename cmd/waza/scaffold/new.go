@@ -41,7 +41,8 @@ Examples:
 			if name := c.Args().First(); name != "" {
 				return flags.UnknownCommand("waza new", name, c.Command.Subcommands)
 			}
-			return exit.Usagef("waza new skill NAME, waza new eval SKILL or waza new task from-prompt PROMPT FILE", "waza new requires skill, eval or task")
+			return exit.Usagef("waza new skill NAME, waza new eval SKILL or waza new task from-prompt PROMPT FILE",
+				"waza new requires skill, eval or task")
 		},
 	}
 }
@@ -57,7 +58,10 @@ Examples:
   waza new skill pdf-tables
   waza new skill pdf-tables --output-dir ~/work`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"d"}, Usage: "write to the project at `DIR`, or to DIR/NAME without a project", DefaultText: "this directory"},
+			&cli.StringFlag{
+				Name: "output-dir", Aliases: []string{"d"},
+				Usage: "write to the project at `DIR`, or to DIR/NAME without a project", DefaultText: "this directory",
+			},
 			flags.JSON("print the items as JSON"),
 		},
 		Action: o.makeSkill,
@@ -185,7 +189,10 @@ Examples:
   waza new eval pdf-tables --model claude-sonnet-4-5
   waza new eval pdf-tables --agent copilot --count 8`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "output", Usage: "write the suite to `FILE`, its tasks beside it", DefaultText: "evals/NAME/eval.yaml of the project"},
+			&cli.StringFlag{
+				Name: "output", Usage: "write the suite to `FILE`, its tasks beside it",
+				DefaultText: "evals/NAME/eval.yaml of the project",
+			},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the new files as a diff, and write nothing"},
 			&cli.IntFlag{Name: "count", Usage: "ask a model or an agent for `N` tasks, 1 to 20", Value: 5, DefaultText: "5"},
 			flags.JSON("print the items as JSON"),
@@ -288,7 +295,8 @@ func (o Options) finish(ctx context.Context, c *cli.Context, s *scaffold, suite 
 	if err != nil {
 		return finish(ctx, err)
 	}
-	_, err = fmt.Fprintf(o.Stdout, "%s added. Run them: waza run %s\n", text.Count(countAdded(done), "item", "items"), output.Clean(s.path(item{path: suite})))
+	_, err = fmt.Fprintf(o.Stdout, "%s added. Run them: waza run %s\n",
+		text.Count(countAdded(done), "item", "items"), output.Clean(s.path(item{path: suite})))
 	return err
 }
 

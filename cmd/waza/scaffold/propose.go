@@ -72,7 +72,8 @@ func (o Options) propose(ctx context.Context, c *cli.Context, s *scaffold, l lay
 	}
 	list, err := parseProposals(trial.Output)
 	if err != nil {
-		return exit.New(exit.Error, fmt.Errorf("unusable proposal: %w", err), "waza runs show "+run+" prints the answer; without --model and --agent, waza makes the tasks from the description")
+		return exit.New(exit.Error, fmt.Errorf("unusable proposal: %w", err),
+			"waza runs show "+run+" prints the answer; without --model and --agent, waza makes the tasks from the description")
 	}
 	l.suite(s, name, "Does an agent with the skill "+name+" do what its description says?", true)
 	ids := map[string]bool{}
@@ -118,7 +119,8 @@ func (p proposal) fixtures(s *scaffold, l layout, id string) (names []string) {
 	for _, f := range p.Files {
 		name := path.Clean(strings.ReplaceAll(f.Path, `\`, "/"))
 		text := strings.ToValidUTF8(f.Content, "\uFFFD")
-		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." || !fileName().MatchString(name) || len(text) > maxFile || len(names) == maxFiles || slices.Contains(names, id+"/"+name) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." || !fileName().MatchString(name) ||
+			len(text) > maxFile || len(names) == maxFiles || slices.Contains(names, id+"/"+name) {
 			continue
 		}
 		names = append(names, id+"/"+name)

@@ -23,9 +23,10 @@ import (
 var focuses = map[string]string{
 	"triggers":          "All tasks are prompts that should make an agent use the skill, in words that differ from the description.",
 	"negative-triggers": "All tasks are prompts near the skill's subject for which an agent must not use the skill (should_trigger false).",
-	"edge-fixtures":     "All tasks come with files that are unusual: empty, malformed, very long lines, mixed encodings, conflicting content.",
-	"do-not-use-for":    "All tasks are prompts that the description excludes after DO NOT USE FOR (should_trigger false).",
-	"parameters":        "The tasks vary the parameters and options that the skill names, with usual, extreme and missing values.",
+	"edge-fixtures": "All tasks come with files that are unusual: empty, malformed, very long lines, mixed " +
+		"encodings, conflicting content.",
+	"do-not-use-for": "All tasks are prompts that the description excludes after DO NOT USE FOR (should_trigger false).",
+	"parameters":     "The tasks vary the parameters and options that the skill names, with usual, extreme and missing values.",
 }
 
 func focusNames() []string {
@@ -54,7 +55,10 @@ without a usable answer.`,
 			&cli.StringFlag{Name: "output-dir", Usage: "write to `DIR`", DefaultText: "the directory evals of the skill"},
 			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: yaml or json", Value: "yaml", DefaultText: "yaml"},
 			&cli.IntFlag{Name: "count", Usage: "ask for `N` tasks, 1 to 20", Value: 5, DefaultText: "5"},
-			&cli.StringFlag{Name: "focus", Usage: "ask for tasks about `SUBJECT`: " + strings.Join(focusNames(), ", "), DefaultText: "everything that the skill promises"},
+			&cli.StringFlag{
+				Name: "focus", Usage: "ask for tasks about `SUBJECT`: " + strings.Join(focusNames(), ", "),
+				DefaultText: "everything that the skill promises",
+			},
 			flags.JSON("the same as --format json"),
 		}, askFlags()...),
 		Action: o.suggest,
@@ -136,7 +140,8 @@ func (o Options) checkSuggest(c *cli.Context) (asJSON bool, err error) {
 	case c.NArg() != 1:
 		return false, exit.Usagef("waza suggest my-skill --model MODEL", "waza suggest takes one skill, got %d", c.NArg())
 	case !asked(c):
-		return false, exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza new eval requires neither", "waza suggest requires --model or --agent")
+		return false, exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza new eval requires neither",
+			"waza suggest requires --model or --agent")
 	case c.IsSet("dry-run") && c.Bool("dry-run") && c.Bool("apply"):
 		return false, exit.Usagef("omit one of them", "--dry-run and --apply cannot be combined")
 	case c.IsSet("focus") && focuses[focus] == "":

@@ -68,7 +68,8 @@ func layoutOf(p *eval.Project, dir string) layout {
 		l.glob = cmp.Or(f.TaskGlob, "tasks/*"+l.suffix)
 	}
 	// Tasks go where the pattern finds them, or else to tasks/.
-	if dir, last := path.Split(l.glob); !strings.ContainsAny(dir, `*?[{\`) && filepath.IsLocal(cmp.Or(dir, ".")) && strings.HasPrefix(last, "*") && !strings.ContainsAny(last[1:], `*?[{\`) {
+	if dir, last := path.Split(l.glob); !strings.ContainsAny(dir, `*?[{\`) && filepath.IsLocal(cmp.Or(dir, ".")) &&
+		strings.HasPrefix(last, "*") && !strings.ContainsAny(last[1:], `*?[{\`) {
 		l.tasks = path.Clean(cmp.Or(dir, "."))
 		l.suffix = last[1:]
 	} else {
@@ -131,7 +132,8 @@ func (l layout) firstTasks(s *scaffold, sk *skill.Skill, name string) {
 		Prompt: "Help.",
 	})
 	s.task(l, taskData{
-		ID: "should-not-trigger", Name: "Should not trigger", Description: "A prompt that the skill is not for.", Tags: []string{"trigger", "negative"},
+		ID: "should-not-trigger", Name: "Should not trigger", Description: "A prompt that the skill is not for.",
+		Tags:   []string{"trigger", "negative"},
 		Prompt: avoid[0], Trigger: "false",
 	})
 	l.triggers(s, name, use, avoid)
@@ -191,11 +193,15 @@ func onTopic(prompt string) []graderData {
 	for i, w := range words {
 		words[i] = regexp.QuoteMeta(w)
 	}
-	return []graderData{{Type: "text", Name: "on-topic", Config: []configData{{"regex_match", []string{"(?i)(" + strings.Join(words, "|") + ")"}}}}}
+	return []graderData{
+		{Type: "text", Name: "on-topic", Config: []configData{{"regex_match", []string{"(?i)(" + strings.Join(words, "|") + ")"}}}},
+	}
 }
 
 // fillers are words that do not describe a topic.
-var fillers = strings.Fields("about after also been before could does each every from have help here into just like make many more most much only other over please should show some such than that their them then there these they this those through using very want what when where which while will with would your")
+var fillers = strings.Fields("about after also been before could does each every from have help here into just " +
+	"like make many more most much only other over please should show some such than that their them then there " +
+	"these they this those through using very want what when where which while will with would your")
 
 // keywords returns at most n words of a text that describe its topic.
 func keywords(s string, n int) (out []string) {

@@ -80,7 +80,8 @@ type inferred struct {
 
 func (o Options) fromPrompt(c *cli.Context) error {
 	if c.NArg() != 2 {
-		return exit.Usagef(`waza new task from-prompt "Explain sample.py" explain.yaml`, "waza new task from-prompt takes a prompt and a file, got %d arguments", c.NArg())
+		return exit.Usagef(`waza new task from-prompt "Explain sample.py" explain.yaml`,
+			"waza new task from-prompt takes a prompt and a file, got %d arguments", c.NArg())
 	}
 	prompt, file := strings.TrimSpace(c.Args().Get(0)), c.Args().Get(1)
 	switch {
@@ -105,10 +106,14 @@ func (o Options) fromPrompt(c *cli.Context) error {
 	if err != nil {
 		return finish(ctx, err)
 	}
-	r := inferred{File: file, Run: run, Words: output.NonNil(wordsOf(trial.Output, prompt)), Tools: output.NonNil(toolsOf(trial)), Skills: output.NonNil(skillsOf(trial))}
+	r := inferred{
+		File: file, Run: run, Words: output.NonNil(wordsOf(trial.Output, prompt)),
+		Tools: output.NonNil(toolsOf(trial)), Skills: output.NonNil(skillsOf(trial)),
+	}
 	t := taskData{
-		Name: text.Clip(c.String("testname"), 80), Prompt: withoutVariables(prompt), Description: "Made from run " + run + ". The graders accept the agent's behaviour in that run.",
-		Tags: tagsOf(c.StringSlice("tags")), Graders: r.graders(),
+		Name: text.Clip(c.String("testname"), 80), Prompt: withoutVariables(prompt),
+		Description: "Made from run " + run + ". The graders accept the agent's behaviour in that run.",
+		Tags:        tagsOf(c.StringSlice("tags")), Graders: r.graders(),
 	}
 	if t.ID = toName(t.Name); t.ID == "" {
 		t.ID = "auto-generated-test"
@@ -158,7 +163,8 @@ func rootFiles(root string) (list []string, err error) {
 		}
 		list = append(list, filepath.ToSlash(rel))
 		if size += info.Size(); size > maxRootBytes || len(list) > maxRootFiles {
-			return exit.Usagef("name a smaller directory, or an empty one for no files", "--root %s must not contain more than %d files or %d MiB", root, maxRootFiles, maxRootBytes>>20)
+			return exit.Usagef("name a smaller directory, or an empty one for no files",
+				"--root %s must not contain more than %d files or %d MiB", root, maxRootFiles, maxRootBytes>>20)
 		}
 		return nil
 	})

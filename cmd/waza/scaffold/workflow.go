@@ -27,7 +27,11 @@ type workflow struct {
 
 // agentFlag selects the agent of the workflow.
 func agentFlag() cli.Flag {
-	return &cli.StringFlag{Name: "agent", Usage: "let the workflow install the agent `NAME`, pass its key and run the suites with it", DefaultText: "none; the workflow shows how"}
+	return &cli.StringFlag{
+		Name:        "agent",
+		Usage:       "let the workflow install the agent `NAME`, pass its key and run the suites with it",
+		DefaultText: "none; the workflow shows how",
+	}
 }
 
 // newWorkflow returns the workflow of a project, which can be nil, for an agent, which can be

@@ -81,7 +81,8 @@ func Token(from, text string, least int) (string, error) {
 		return "", exit.Usagef("a token is a random line of text; openssl rand -hex 32 prints one", "%s contains no token", from)
 	}
 	if len(token) < least {
-		return "", exit.Usagef("openssl rand -hex 32 prints a good one", "%s: the token must have at least %[3]d characters, got %[2]d", from, len(token), least)
+		return "", exit.Usagef("openssl rand -hex 32 prints a good one",
+			"%s: the token must have at least %[3]d characters, got %[2]d", from, len(token), least)
 	}
 	return token, nil
 }

@@ -56,7 +56,10 @@ Exit codes: 0 when a client took the message, or with --no-wait when it was acce
 when no client took it, 2 for wrong usage, 3 when no server takes messages, 130 when Ctrl-C
 ended the wait.`,
 		Flags: []cli.Flag{
-			&cli.Float64Flag{Name: "voice", Usage: "mark the message as spoken, recognized with this `CONFIDENCE`, from 0 to 1", DefaultText: "typed"},
+			&cli.Float64Flag{
+				Name: "voice", Usage: "mark the message as spoken, recognized with this `CONFIDENCE`, from 0 to 1",
+				DefaultText: "typed",
+			},
 			&cli.BoolFlag{Name: "no-wait", Usage: "print the id of the message as soon as it is accepted"},
 			flags.JSON("print the message and its delivery as JSON"),
 		},

@@ -88,7 +88,9 @@ func TestSendPrintsChoices(t *testing.T) {
 
 	again := r
 	again.Choices = []routing.Chosen{first, second}
-	again.Recipients = []routing.Recipient{{Client: "notebook", State: routing.Rejected, Reason: "Full"}, {Client: "lists", State: routing.Waiting}}
+	again.Recipients = []routing.Recipient{
+		{Client: "notebook", State: routing.Rejected, Reason: "Full"}, {Client: "lists", State: routing.Waiting},
+	}
 	router.states <- &again
 	require.Equal(t, "notebook: rejected: Full\n", printed.next(t))
 	require.Equal(t, "to lists, chosen by the model: It is a list\n", printed.next(t))

@@ -77,8 +77,15 @@ failed; 130 when a signal interrupted runs.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "read the YAML or JSON file `FILE`; waza schema serve prints its schema", DefaultText: "none"},
 		}, doorFlags(), []cli.Flag{
-			&cli.IntFlag{Name: "max-jobs", Category: doorsCategory, Usage: "run at most `N` jobs of each user at once, 0 for no limit; others wait", DefaultText: "the configuration's, else 2"},
-			&cli.BoolFlag{Name: "insecure", Category: doorsCategory, Usage: "accept connections without TLS on addresses that other machines can reach"},
+			&cli.IntFlag{
+				Name: "max-jobs", Category: doorsCategory,
+				Usage:       "run at most `N` jobs of each user at once, 0 for no limit; others wait",
+				DefaultText: "the configuration's, else 2",
+			},
+			&cli.BoolFlag{
+				Name: "insecure", Category: doorsCategory,
+				Usage: "accept connections without TLS on addresses that other machines can reach",
+			},
 			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or the system's default"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and exit"},
 		}, p.Flags, []cli.Flag{flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
@@ -93,7 +100,10 @@ const doorsCategory = "Doors"
 func doorFlags() []cli.Flag {
 	var list []cli.Flag
 	for _, d := range config.Default().Doors() {
-		list = append(list, &cli.StringFlag{Name: d.Name, Category: doorsCategory, Usage: d.Usage, DefaultText: "the configuration's, else " + d.Config.Listen})
+		list = append(list, &cli.StringFlag{
+			Name: d.Name, Category: doorsCategory, Usage: d.Usage,
+			DefaultText: "the configuration's, else " + d.Config.Listen,
+		})
 	}
 	return list
 }
@@ -106,7 +116,9 @@ func sources(c *cli.Context) config.Options {
 			o.Flags = append(o.Flags, config.Setting{From: "--" + d.Name, Block: d.Name, Key: "listen", Value: c.String(d.Name)})
 		}
 		if d.Config != nil && c.IsSet("insecure") {
-			o.Flags = append(o.Flags, config.Setting{From: "--insecure", Block: d.Name, Key: "insecure", Value: strconv.FormatBool(c.Bool("insecure"))})
+			o.Flags = append(o.Flags, config.Setting{
+				From: "--insecure", Block: d.Name, Key: "insecure", Value: strconv.FormatBool(c.Bool("insecure")),
+			})
 		}
 	}
 	if c.IsSet("max-jobs") {

@@ -273,11 +273,15 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger()}, s.runs, s.o.Log); err != nil {
+	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger()},
+		s.runs, s.o.Log); err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}
-	s.rpc, err = rpc.New(rpc.Options{Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger(), Fleet: s.o.Fleet})
+	s.rpc, err = rpc.New(rpc.Options{
+		Runner: s.runner, Logger: s.o.Log, Version: s.o.Version, Metrics: metrics, Agents: s.agents.Hub(),
+		Browsers: s.browsers(), Messenger: s.router.Messenger(), Fleet: s.o.Fleet,
+	})
 	return s.agents, err
 }
 
@@ -292,7 +296,9 @@ func (s *Server) openJobs() (protocol, error) {
 		s.board = board.New(board.Options{Runner: s.runner, UserOf: s.userOf, Queued: s.runs.Queued, Log: s.o.Log})
 		s.alerts.SendTo(s.board)
 		o.Board = s.board
-		s.pages = dashboard.New(dashboard.Options{Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log})
+		s.pages = dashboard.New(dashboard.Options{
+			Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log,
+		})
 		s.link.OfferDashboard(s.Dashboard)
 		o.Dashboard = s.pages
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {

@@ -18,7 +18,9 @@ func canned(s *skill.Skill) (description string, ok bool) {
 	add := ""
 	switch readiness.FirstFix(s) {
 	case readiness.FixLength:
-		add = fmt.Sprintf("It gives instructions for %s: the requirements, the steps in their order, and how to check that the result is right before it is delivered.", words)
+		add = fmt.Sprintf("It gives instructions for %s: the requirements, the steps in their order, and how to check "+
+			"that the result is right before it is delivered.",
+			words)
 		if strings.Contains(s.Description, add) {
 			add = "It says what to do when something goes wrong."
 		}

@@ -39,8 +39,14 @@ Examples:
 
 Exit codes: 0, or 2 without skills.`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "path", Usage: "look for skills below `DIR`; repeatable", DefaultText: "the directory, or paths.skills of the project"},
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "print as `FORMAT`: text, markdown or json", Value: "text", DefaultText: "text"},
+			&cli.StringSliceFlag{
+				Name: "path", Usage: "look for skills below `DIR`; repeatable",
+				DefaultText: "the directory, or paths.skills of the project",
+			},
+			&cli.StringFlag{
+				Name: "format", Aliases: []string{"f"}, Usage: "print as `FORMAT`: text, markdown or json",
+				Value: "text", DefaultText: "text",
+			},
 			flags.JSON("the same as --format json"),
 		},
 		Action: o.coverage,
@@ -150,7 +156,10 @@ func (p place) cover(ctx context.Context, rn *runner.Runner, dir string) (covere
 	if err != nil {
 		return covered{}, exit.New(exit.Usage, err, "")
 	}
-	v := covered{Skill: skillName(s), Path: p.shown(s.File), Coverage: none, Graders: []string{}, TasksWithoutGraders: []string{}, NeverFailed: []string{}}
+	v := covered{
+		Skill: skillName(s), Path: p.shown(s.File), Coverage: none, Graders: []string{},
+		TasksWithoutGraders: []string{}, NeverFailed: []string{},
+	}
 	file := p.suites.Of(dir, v.Skill)
 	if file == "" {
 		return v, nil
@@ -270,10 +279,13 @@ func (all *coverage) notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s: %s", s.Skill, s.Problem))
 		}
 		if len(s.TasksWithoutGraders) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %s without graders: %s", s.Skill, text.Plural(len(s.TasksWithoutGraders), "task", "tasks"), text.Names(s.TasksWithoutGraders)))
+			notes = append(notes, fmt.Sprintf("%s: %s without graders: %s", s.Skill,
+				text.Plural(len(s.TasksWithoutGraders), "task", "tasks"), text.Names(s.TasksWithoutGraders)))
 		}
 		if len(s.NeverFailed) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %s that failed no trial in %s: %s", s.Skill, text.Plural(len(s.NeverFailed), "grader", "graders"), text.Count(s.Runs, "run", "runs"), text.Names(s.NeverFailed)))
+			notes = append(notes, fmt.Sprintf("%s: %s that failed no trial in %s: %s", s.Skill,
+				text.Plural(len(s.NeverFailed), "grader", "graders"), text.Count(s.Runs, "run", "runs"),
+				text.Names(s.NeverFailed)))
 		}
 		if s.Runs == 0 {
 			unknown = append(unknown, s.Skill)

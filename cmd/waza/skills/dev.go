@@ -50,7 +50,10 @@ Examples:
 Exit codes: 0 when the target is reached, 1 when not, 2 for wrong usage, 3 when nothing
 could be measured or proposed, 130 when interrupted.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "target", Usage: "without a model, stop at `LEVEL`: low, medium, medium-high or high", DefaultText: "dev.target of .waza.yaml, else medium-high"},
+			&cli.StringFlag{
+				Name: "target", Usage: "without a model, stop at `LEVEL`: low, medium, medium-high or high",
+				DefaultText: "dev.target of .waza.yaml, else medium-high",
+			},
 			&cli.Float64Flag{Name: "threshold", Usage: "with a model, stop when precision and recall reach `SHARE`", Value: 0.9, DefaultText: "0.9"},
 			&cli.IntFlag{Name: "max-iterations", Usage: "try at most `N` changes, up to 50", DefaultText: "dev.maxIterations of .waza.yaml, else 5"},
 			&cli.IntFlag{Name: "trials", Usage: "get `N` answers to each prompt per measurement", Value: 3, DefaultText: "3"},
@@ -300,7 +303,9 @@ func (d *developer) swap(from, to []byte) error {
 		return err
 	}
 	if !bytes.Equal(now, from) {
-		return exit.New(exit.Error, fmt.Errorf("%s was changed by another program, and is not replaced", d.result.Path), "start again; the original is in "+d.result.Backup)
+		return exit.New(exit.Error,
+			fmt.Errorf("%s was changed by another program, and is not replaced", d.result.Path),
+			"start again; the original is in "+d.result.Backup)
 	}
 	return replace(d.file, to)
 }
@@ -339,7 +344,10 @@ func (d *developer) byLevel(s *skill.Skill) error {
 			return exit.New(exit.Error, fmt.Errorf("%s: %w", d.result.Path, err), "")
 		}
 		next := skill.Parse(d.file, text)
-		step := devStep{Description: next.Description, Diff: diff(d.result.Path, d.text, text), Before: state{Level: readiness.LevelOf(now)}, After: state{Level: readiness.LevelOf(next)}}
+		step := devStep{
+			Description: next.Description, Diff: diff(d.result.Path, d.text, text),
+			Before: state{Level: readiness.LevelOf(now)}, After: state{Level: readiness.LevelOf(next)},
+		}
 		d.say("%s: step %d of %d\n%s%s → %s", d.result.Skill, len(d.result.Steps)+1, d.most, step.Diff, step.Before.Level, step.After.Level)
 		if step.Kept, err = d.agreed(); err != nil {
 			return err

@@ -79,7 +79,8 @@ func isHeldOut(index int) bool { return index%2 == 1 }
 func (d *developer) suiteOf(s *skill.Skill) (string, error) {
 	file := d.place.suites.Of(s.Dir, d.result.Skill)
 	if file == "" {
-		return "", exit.Usagef("waza new eval "+d.result.Skill+" writes one with trigger tests", "%s: dev requires a suite, and the skill has none", d.result.Skill)
+		return "", exit.Usagef("waza new eval "+d.result.Skill+" writes one with trigger tests",
+			"%s: dev requires a suite, and the skill has none", d.result.Skill)
 	}
 	return file, nil
 }
@@ -91,7 +92,8 @@ func (d *developer) runTriggers(rn *runner.Runner, suite string) (*measure, erro
 	shown := d.place.shown(suite)
 	if p.Suite != nil && (p.Suite.Triggers == nil || len(p.Suite.Triggers.ShouldTrigger) == 0 || len(p.Suite.Triggers.ShouldNotTrigger) == 0) {
 		p.Close()
-		return nil, exit.Usagef("waza dev "+d.result.Skill+" --scaffold-triggers writes trigger_tests.yaml", "%s: dev requires trigger tests of both kinds: should_trigger and should_not_trigger", shown)
+		return nil, exit.Usagef("waza dev "+d.result.Skill+" --scaffold-triggers writes trigger_tests.yaml",
+			"%s: dev requires trigger tests of both kinds: should_trigger and should_not_trigger", shown)
 	}
 	if err == nil && p.Plan == nil {
 		if err := report.Diagnostics(d.Stderr, p.All().Errors(), terminal.Options(d.Stderr)); err != nil {
@@ -128,7 +130,10 @@ func (d *developer) runTriggers(rn *runner.Runner, suite string) (*measure, erro
 	case !sum.Triggers.Measured:
 		return nil, exit.New(exit.Error, fmt.Errorf("nothing was measured: %s", sum.Triggers.Note), again)
 	case sum.Triggers.Errors+sum.Triggers.Timeouts > 0:
-		return nil, exit.New(exit.Error, fmt.Errorf("%s no answer, so descriptions cannot be compared", text.Count(sum.Triggers.Errors+sum.Triggers.Timeouts, "trial gave", "trials gave")), again)
+		return nil, exit.New(exit.Error,
+			fmt.Errorf("%s no answer, so descriptions cannot be compared",
+				text.Count(sum.Triggers.Errors+sum.Triggers.Timeouts, "trial gave", "trials gave")),
+			again)
 	default:
 		return measureOf(run.ID(), sum.Triggers), nil
 	}
@@ -176,7 +181,8 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 		return err
 	}
 	d.result.Suite = d.place.shown(suite)
-	d.say("%s: measuring with the trigger tests of %s, %s per prompt", d.result.Skill, d.result.Suite, text.Count(d.Int("trials"), "trial", "trials"))
+	d.say("%s: measuring with the trigger tests of %s, %s per prompt", d.result.Skill, d.result.Suite,
+		text.Count(d.Int("trials"), "trial", "trials"))
 	now, err := d.runTriggers(rn, suite)
 	if err != nil {
 		return err
@@ -322,7 +328,8 @@ func (d *developer) propose(s *skill.Skill, m *measure, tried []string) (string,
 	for _, t := range tried[max(0, len(tried)-5):] {
 		fmt.Fprintf(&past, "\nThis description was tried; write another one:\n<<<\n%s\n>>>\n", clip(t))
 	}
-	answer, run, err := d.asker().Ask(d.ctx, d.Context, fmt.Sprintf(improvePrompt, shownTo(s.Text), text.Clip(wrong.String(), 32<<10), past.String()))
+	answer, run, err := d.asker().Ask(d.ctx, d.Context,
+		fmt.Sprintf(improvePrompt, shownTo(s.Text), text.Clip(wrong.String(), 32<<10), past.String()))
 	if err != nil {
 		return "", err
 	}

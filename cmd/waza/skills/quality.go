@@ -94,7 +94,8 @@ func (o Options) quality(c *cli.Context) error {
 		return exit.Usagef("waza quality my-skill --model MODEL", "waza quality takes one skill, got %d", c.NArg())
 	}
 	if !scaffold.Asked(c) {
-		return exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza check requires neither", "waza quality requires --model or --agent")
+		return exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza check requires neither",
+			"waza quality requires --model or --agent")
 	}
 	here, err := o.here()
 	if err != nil {

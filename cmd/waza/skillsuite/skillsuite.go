@@ -56,7 +56,8 @@ func Find(name string) (string, error) {
 		}
 	}
 	if dir == "" {
-		return "", exit.Usagef("name a suite, a directory or a skill; waza list lists the suites", "no suite, directory or skill named %q (searched %s)", name, strings.Join(tried, ", "))
+		return "", exit.Usagef("name a suite, a directory or a skill; waza list lists the suites",
+			"no suite, directory or skill named %q (searched %s)", name, strings.Join(tried, ", "))
 	}
 	path, err := named(p, dir, name)
 	if path == "" && err == nil {

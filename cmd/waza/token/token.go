@@ -63,9 +63,20 @@ cannot be read or written.`,
 another pair from the server. waza prints both once and does not store them. It prints
 the id of the pair, too, for waza token revoke.`,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "user", Usage: "make tokens of the user `NAME`, who sees the jobs started with these tokens", DefaultText: "the owner of the server"},
-					&cli.StringFlag{Name: "role", Usage: "make tokens with the `ROLE` user, or admin for the jobs of all users and for JSON-RPC", Value: string(token.User), DefaultText: string(token.User)},
-					&cli.StringFlag{Name: "ttl", Usage: "make only an access token, valid for a `TIME` such as 12h or 30d, for a program that cannot refresh it", DefaultText: "15m, with a refresh token"},
+					&cli.StringFlag{
+						Name: "user", Usage: "make tokens of the user `NAME`, who sees the jobs started with these tokens",
+						DefaultText: "the owner of the server",
+					},
+					&cli.StringFlag{
+						Name:  "role",
+						Usage: "make tokens with the `ROLE` user, or admin for the jobs of all users and for JSON-RPC",
+						Value: string(token.User), DefaultText: string(token.User),
+					},
+					&cli.StringFlag{
+						Name:        "ttl",
+						Usage:       "make only an access token, valid for a `TIME` such as 12h or 30d, for a program that cannot refresh it",
+						DefaultText: "15m, with a refresh token",
+					},
 					flags.JSON("print the tokens as JSON"),
 				},
 				Action: o.withTokens((*call).create),

@@ -159,7 +159,8 @@ func refs(c *cli.Context) (base, head string, err error) {
 // textsAt counts the Markdown files of a revision below this directory, by path.
 func textsAt(ctx context.Context, ref string, count counter, skills bool) (map[string]file, error) {
 	wanted := func(name string) bool {
-		return tokens.IsMarkdown(name) && (!skills || filepath.Base(name) == skill.FileName) && !slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(name)), "/"), tokens.Skipped)
+		return tokens.IsMarkdown(name) && (!skills || filepath.Base(name) == skill.FileName) &&
+			!slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(name)), "/"), tokens.Skipped)
 	}
 	found := map[string]file{}
 	if ref == working {
@@ -198,7 +199,10 @@ func (all *comparison) add(before, after map[string]file, limits *tokens.Limits)
 	for name := range names {
 		was, existed := before[name]
 		is, exists := after[name]
-		d := difference{File: name, Before: was.Tokens, After: is.Tokens, Diff: is.Tokens - was.Tokens, PercentChange: percent(was.Tokens, is.Tokens)}
+		d := difference{
+			File: name, Before: was.Tokens, After: is.Tokens, Diff: is.Tokens - was.Tokens,
+			PercentChange: percent(was.Tokens, is.Tokens),
+		}
 		switch {
 		case !existed:
 			d.Status = "added"
@@ -243,7 +247,10 @@ func (o Options) printComparison(all comparison) error {
 		if d.OverLimit {
 			status += fmt.Sprintf(", over the limit of %d", d.Limit)
 		}
-		rows = append(rows, []string{d.File, fmt.Sprint(d.Before), fmt.Sprint(d.After), fmt.Sprintf("%+d", d.Diff), fmt.Sprintf("%+.1f %%", d.PercentChange), status})
+		rows = append(rows, []string{
+			d.File, fmt.Sprint(d.Before), fmt.Sprint(d.After), fmt.Sprintf("%+d", d.Diff),
+			fmt.Sprintf("%+.1f %%", d.PercentChange), status,
+		})
 	}
 	if len(rows) > 1 {
 		if err := o.table(rows); err != nil {
@@ -251,8 +258,10 @@ func (o Options) printComparison(all comparison) error {
 		}
 	}
 	s := all.Summary
-	_, err := fmt.Fprintf(o.Stdout, "%s → %s: %d → %d tokens (%+d, %+.1f %%); %s added, %d removed, %d modified, %d unchanged\n", output.Clean(all.BaseRef), output.Clean(all.HeadRef),
-		s.TotalBefore, s.TotalAfter, s.TotalDiff, s.PercentChange, text.Count(s.FilesAdded, "file", "files"), s.FilesRemoved, s.FilesModified, s.FilesUnchanged)
+	_, err := fmt.Fprintf(o.Stdout, "%s → %s: %d → %d tokens (%+d, %+.1f %%); %s added, %d removed, %d modified, "+
+		"%d unchanged\n", output.Clean(all.BaseRef), output.Clean(all.HeadRef),
+		s.TotalBefore, s.TotalAfter, s.TotalDiff, s.PercentChange, text.Count(s.FilesAdded, "file", "files"),
+		s.FilesRemoved, s.FilesModified, s.FilesUnchanged)
 	if err == nil && !all.Passed {
 		_, err = fmt.Fprintln(o.Stdout, "failed: a file grew beyond the threshold or is over its limit")
 	}

@@ -93,7 +93,10 @@ func (o Options) count(c *cli.Context) error {
 		return err
 	}
 	if !c.Bool("no-total") {
-		rows = append(rows, []string{"Total: " + text.Count(len(list), "file", "files"), fmt.Sprint(all.TotalTokens), fmt.Sprint(chars), fmt.Sprint(lines)})
+		rows = append(rows, []string{
+			"Total: " + text.Count(len(list), "file", "files"), fmt.Sprint(all.TotalTokens), fmt.Sprint(chars),
+			fmt.Sprint(lines),
+		})
 	}
 	return o.table(rows)
 }

@@ -88,7 +88,8 @@ func (o Options) profile(c *cli.Context) error {
 		return err
 	}
 	for _, p := range all {
-		fmt.Fprintf(o.Stdout, "%s: %d tokens (%s), %d sections, %d code blocks, %d workflow steps\n", output.Clean(p.Name), p.Tokens, p.DetailLevel, p.Sections, p.CodeBlocks, p.WorkflowSteps)
+		fmt.Fprintf(o.Stdout, "%s: %d tokens (%s), %d sections, %d code blocks, %d workflow steps\n",
+			output.Clean(p.Name), p.Tokens, p.DetailLevel, p.Sections, p.CodeBlocks, p.WorkflowSteps)
 		for _, w := range p.Warnings {
 			fmt.Fprintf(o.Stdout, "  warning: %s\n", w)
 		}

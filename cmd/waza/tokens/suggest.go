@@ -65,7 +65,8 @@ func (o Options) suggest(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("copilot") || c.IsSet("model") {
-		return exit.Usagef("waza dev SKILL --model MODEL improves a skill's description by measuring it", "waza tokens suggest does not use a model")
+		return exit.Usagef("waza dev SKILL --model MODEL improves a skill's description by measuring it",
+			"waza tokens suggest does not use a model")
 	}
 	if n := c.Int("min-savings"); n < 0 {
 		return exit.Usagef("", "--min-savings must not be negative, got %d", n)
@@ -94,7 +95,8 @@ func (o Options) printSuggestions(all suggestions) error {
 			continue
 		}
 		found++
-		fmt.Fprintf(o.Stdout, "%s: %s, about %d could be saved\n", output.Clean(a.File), text.Count(a.Tokens, "token", "tokens"), a.PotentialSavings)
+		fmt.Fprintf(o.Stdout, "%s: %s, about %d could be saved\n", output.Clean(a.File),
+			text.Count(a.Tokens, "token", "tokens"), a.PotentialSavings)
 		for _, s := range a.Suggestions {
 			fmt.Fprintf(o.Stdout, "  line %d: %s; %s (about %s)\n", s.Line, s.Issue, s.Suggestion, text.Count(s.EstimatedSavings, "token", "tokens"))
 		}
@@ -122,12 +124,18 @@ func analyze(f file, least int) analysis {
 	found := emojis(lines)
 	for _, b := range skill.OutlineOf(strings.Join(lines, "\n")).Blocks {
 		if b.Lines > longBlock {
-			found = append(found, suggestion{b.Line, fmt.Sprintf("a code block has %d lines", b.Lines), "move it to a file in scripts/ or references/", tokensOf(b.Line+1+longBlock, b.Line+b.Lines)})
+			found = append(found, suggestion{
+				b.Line, fmt.Sprintf("a code block has %d lines", b.Lines),
+				"move it to a file in scripts/ or references/", tokensOf(b.Line+1+longBlock, b.Line+b.Lines),
+			})
 		}
 	}
 	for _, t := range tables(lines) {
 		if rows := t.end - t.start - 1; rows > longTable {
-			found = append(found, suggestion{t.start, fmt.Sprintf("a table has %d rows", rows), "move it to a file in references/", tokensOf(t.start+2+longTable, t.end)})
+			found = append(found, suggestion{
+				t.start, fmt.Sprintf("a table has %d rows", rows), "move it to a file in references/",
+				tokensOf(t.start+2+longTable, t.end),
+			})
 		}
 	}
 	for _, d := range duplicates(lines) {

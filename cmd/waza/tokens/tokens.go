@@ -81,7 +81,10 @@ func formatFlag(words string) cli.Flag {
 }
 
 func tokenizerFlag() cli.Flag {
-	return &cli.StringFlag{Name: "tokenizer", Usage: "count with `NAME`: bpe (o200k_base), or estimate (four bytes each)", Value: "bpe", DefaultText: "bpe"}
+	return &cli.StringFlag{
+		Name: "tokenizer", Usage: "count with `NAME`: bpe (o200k_base), or estimate (four bytes each)",
+		Value: "bpe", DefaultText: "bpe",
+	}
 }
 
 // isJSON reads --format and --json.
@@ -185,7 +188,8 @@ func (o Options) limitsHere() (*tokens.Limits, error) {
 }
 
 func withoutNotes(ds decode.Diagnostics) decode.Diagnostics {
-	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool { return d.Severity != decode.Error && d.Severity != decode.Warning })
+	return slices.DeleteFunc(slices.Clone(ds),
+		func(d decode.Diagnostic) bool { return d.Severity != decode.Error && d.Severity != decode.Warning })
 }
 
 // stamp returns the time for the results.

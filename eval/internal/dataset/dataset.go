@@ -131,7 +131,8 @@ func (r *reader) csvFault(err error) {
 	}
 	switch {
 	case errors.Is(pe.Err, csv.ErrBareQuote):
-		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "quote in a field that does not start with one; quote the field and double the quote")
+		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax,
+			"quote in a field that does not start with one; quote the field and double the quote")
 	case errors.Is(pe.Err, csv.ErrQuote):
 		r.fault(pe.Line, pe.Column, decode.CodeDatasetSyntax, "the quoted field that starts in line %d has no valid end", pe.StartLine)
 	default:

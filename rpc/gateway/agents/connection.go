@@ -147,7 +147,10 @@ func (s *connection) overLimit(m *incoming) *fault {
 	if ok {
 		return nil
 	}
-	f := &fault{Code: remote.CodeRateLimited, Message: "Rate limit exceeded", Data: map[string]any{"retryAfter": int64(math.Max(1, math.Ceil(float64(after)/float64(time.Millisecond))))}}
+	f := &fault{
+		Code: remote.CodeRateLimited, Message: "Rate limit exceeded",
+		Data: map[string]any{"retryAfter": int64(math.Max(1, math.Ceil(float64(after)/float64(time.Millisecond))))},
+	}
 	if m != nil && m.kind == kindRequest {
 		f.ID = string(m.id)
 	}
@@ -265,7 +268,8 @@ func (s *connection) register(id string, tree map[string]any, ack *registrationA
 	s.id = id
 	s.client, ack.EvaluationsCount = s.server.hub.Register(s, r)
 	s.send("registration_ack", ack)
-	s.conn.Log().Info("agent registered", "tools", len(r.Tools), "maxConcurrency", r.MaxConcurrency, "version", r.Version, "evaluations", ack.EvaluationsCount)
+	s.conn.Log().Info("agent registered", "tools", len(r.Tools), "maxConcurrency", r.MaxConcurrency, "version",
+		r.Version, "evaluations", ack.EvaluationsCount)
 }
 
 func (s *connection) takeReady(m *incoming) *fault {

@@ -149,7 +149,9 @@ func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	if err != nil {
 		data, _ := json.Marshal(fieldOf(err))
 		f := &fault{Code: codeInvalidParams, Message: "Invalid params: " + clip(err.Error()), Data: fieldOf(err)}
-		return id, &remote.Answer{Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + clip(err.Error()), Data: data}}, f
+		return id, &remote.Answer{
+			Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + clip(err.Error()), Data: data},
+		}, f
 	}
 	if !notNull(m.fields.Get("error")) {
 		return id, &remote.Answer{Result: m.fields.Get("result")}, nil

@@ -13,6 +13,8 @@ var schemaFiles embed.FS
 
 var (
 	// Members without a definition are skipped instead of decoded.
-	clientSchemas = message.SchemasOf(schemaFiles, "schemas/client.json", true, kindRegister, kindReady, kindPing, kindStatus, kindAuthVerify, kindRequest, kindResponse, methodAuth)
-	serverSchemas = message.SchemasOf(schemaFiles, "schemas/server.json", false, "welcome", "registration_ack", "pong", methodEvaluate, "result", "error")
+	clientSchemas = message.SchemasOf(schemaFiles, "schemas/client.json", true, kindRegister, kindReady, kindPing,
+		kindStatus, kindAuthVerify, kindRequest, kindResponse, methodAuth)
+	serverSchemas = message.SchemasOf(schemaFiles, "schemas/server.json", false, "welcome", "registration_ack",
+		"pong", methodEvaluate, "result", "error")
 )

@@ -49,7 +49,8 @@ func Defaults() Config {
 	c := Config{
 		Config:              door.Defaults(),
 		ReconnectsPerMinute: 10,
-		CommandTimeout:      door.Duration(30 * time.Second), ToolTimeout: door.Duration(30 * time.Second), CancelTimeout: door.Duration(5 * time.Second),
+		CommandTimeout:      door.Duration(30 * time.Second), ToolTimeout: door.Duration(30 * time.Second),
+		CancelTimeout:     door.Duration(5 * time.Second),
 		HeartbeatInterval: door.Duration(30 * time.Second), MissedHeartbeats: 3,
 		TokenLifetime: door.Duration(24 * time.Hour), SessionLifetime: door.Duration(90 * 24 * time.Hour),
 		MaxAssistants: 20, MaxCapabilities: 10, MaxWaiting: 10,

@@ -53,7 +53,8 @@ func newConnection(s *Server, c *door.Conn) *connection {
 	query := c.Request().URL.Query()
 	return &connection{
 		speaker: &speaker{server: s, conn: c, documented: query.Has("version") || query.Has("extension_id")},
-		id:      strings.ToLower(query.Get("extension_id")), version: query.Get("version"), evaluation: query.Get("evaluation") == "1", since: time.Now(),
+		id:      strings.ToLower(query.Get("extension_id")), version: query.Get("version"),
+		evaluation: query.Get("evaluation") == "1", since: time.Now(),
 	}
 }
 
@@ -94,7 +95,10 @@ func (s *connection) refuse() *fault {
 		major, _, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
 		ours, _, _ := strings.Cut(Version, ".")
 		if n, err := strconv.Atoi(major); !version.MatchString(s.version) || err != nil || strconv.Itoa(n) != ours {
-			return &fault{Code: codeVersion, Message: "the server has version " + Version + " of the protocol", Data: map[string]any{"supported": Version, "requested": clip(s.version)}}
+			return &fault{
+				Code: codeVersion, Message: "the server has version " + Version + " of the protocol",
+				Data: map[string]any{"supported": Version, "requested": clip(s.version)},
+			}
 		}
 		s.version = clip(s.version)
 	}
@@ -105,7 +109,10 @@ func (s *connection) refuse() *fault {
 		return &fault{Code: codeAuth, Message: "extension_id must be a UUID, or 32 letters from a to p"}
 	}
 	if after, ok := s.server.attempts.allow(s.origin()); !ok {
-		return &fault{Code: codeRateLimited, Message: "the extension reconnects too often", Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after}
+		return &fault{
+			Code: codeRateLimited, Message: "the extension reconnects too often",
+			Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after,
+		}
 	}
 	return nil
 }

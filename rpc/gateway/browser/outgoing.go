@@ -12,8 +12,10 @@ import (
 // serverTypes are the schema definitions of the server's messages. queue_numbers is the
 // queue_status for the existing extension.
 var serverTypes = []string{
-	"connected", "tool_execution", "status_update", "queue_status", "queue_numbers", "assistant_list", "assistant_created", "assistant_updated",
-	"assistant_deleted", "command_cancelled", "response", "response_chunk", "session_list", "session_messages", "session_archived", "error", "ack", "pong",
+	"connected", "tool_execution", "status_update", "queue_status", "queue_numbers", "assistant_list",
+	"assistant_created", "assistant_updated",
+	"assistant_deleted", "command_cancelled", "response", "response_chunk", "session_list", "session_messages",
+	"session_archived", "error", "ack", "pong",
 }
 
 // outgoing is a message of the server.
@@ -60,7 +62,8 @@ func encode(definition string, m *outgoing) ([]byte, error) {
 func (s *Server) connected() object {
 	c := &s.config
 	types := []string{
-		typeCommand, typeCommandStream, typeToolResult, typeCancel, typeList, typeCreate, typeActivate, typeDeactivate, typeDelete, typeQueue, typeArchive,
+		typeCommand, typeCommandStream, typeToolResult, typeCancel, typeList, typeCreate, typeActivate, typeDeactivate,
+		typeDelete, typeQueue, typeArchive,
 		typeSessions, typeMessages, typePing,
 	}
 	for _, name := range serverTypes {
@@ -80,7 +83,8 @@ func (s *Server) connected() object {
 
 func assistantObject(a *assistant.Assistant) object {
 	return object{
-		"id": a.ID, "name": a.Name, "status": a.Status, "capabilities": a.Capabilities, "capability_count": len(a.Capabilities), "instructions": a.Instructions,
+		"id": a.ID, "name": a.Name, "status": a.Status, "capabilities": a.Capabilities,
+		"capability_count": len(a.Capabilities), "instructions": a.Instructions,
 	}.text("model", a.Model).at("created_at", a.CreatedAt).at("updated_at", a.UpdatedAt).at("last_active_at", a.LastActiveAt)
 }
 

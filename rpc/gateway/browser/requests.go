@@ -61,7 +61,8 @@ func (s *connection) taken(m *incoming, do func() error) error {
 // ping answers a ping. From then on, missing pings mean that the client is dead.
 func (s *connection) ping(m *incoming) {
 	c := &s.server.config
-	if after := c.HeartbeatInterval * door.Duration(c.MissedHeartbeats); !s.pinged && after > 0 && (c.IdleTimeout == 0 || after < c.IdleTimeout) {
+	if after := c.HeartbeatInterval * door.Duration(c.MissedHeartbeats); !s.pinged && after > 0 &&
+		(c.IdleTimeout == 0 || after < c.IdleTimeout) {
 		s.conn.SetIdle(door.Idle{After: time.Duration(after), Code: int(closeGoingAway), Reason: "no ping for " + after.String()})
 	}
 	s.pinged = true
@@ -74,7 +75,8 @@ func (s *connection) command(m *incoming) error {
 	}
 	return s.taken(m, func() error {
 		return s.server.assistants.Submit(s, assistant.Submission{
-			ID: m.id, Text: cmp.Or(m.str("text"), m.str("command")), AssistantID: m.str("assistant_id"), SessionID: m.str("session_id"), Stream: m.kind == typeCommandStream,
+			ID: m.id, Text: cmp.Or(m.str("text"), m.str("command")), AssistantID: m.str("assistant_id"),
+			SessionID: m.str("session_id"), Stream: m.kind == typeCommandStream,
 		})
 	})
 }
@@ -85,7 +87,8 @@ func (s *connection) list(m *incoming) {
 		list = append(list, assistantObject(a))
 	}
 	s.ack(m.id)
-	s.send("assistant_list", "assistant_list", m.id, object{"assistants": list, "total_count": len(list), "max_allowed": s.server.config.MaxAssistants})
+	s.send("assistant_list", "assistant_list", m.id,
+		object{"assistants": list, "total_count": len(list), "max_allowed": s.server.config.MaxAssistants})
 }
 
 func (s *connection) create(m *incoming) error {
@@ -119,7 +122,10 @@ func (s *connection) change(m *incoming) error {
 	}
 	if m.kind == typeDelete {
 		if confirm, there := m.flag("confirm"); !confirm && (there || !m.nested) { // the panel asked the user
-			return &fault{Code: assistant.CodeConfirmationRequired, Message: "confirm must be true: the assistant and its sessions are deleted permanently"}
+			return &fault{
+				Code:    assistant.CodeConfirmationRequired,
+				Message: "confirm must be true: the assistant and its sessions are deleted permanently",
+			}
 		}
 		do = func() error {
 			one, err := s.server.assistants.Delete(s, id)

@@ -43,7 +43,8 @@ func (s *speaker) send(definition, kind, correlation string, payload object) {
 }
 
 func (s *speaker) sendAs(id, definition, kind, correlation string, payload object) {
-	data, err := encode(definition, &outgoing{Type: kind, ID: id, Timestamp: time.Now().UnixMilli(), CorrelationID: correlation, Payload: payload})
+	data, err := encode(definition,
+		&outgoing{Type: kind, ID: id, Timestamp: time.Now().UnixMilli(), CorrelationID: correlation, Payload: payload})
 	if err != nil {
 		s.conn.Log().Error("message could not be sent", "error", err)
 		return
@@ -119,7 +120,8 @@ func (s *speaker) say(e any) {
 	case assistant.QueueChanged:
 		s.sayQueue("", e.Queue)
 	case assistant.Execution:
-		s.sendAs(e.ID, "tool_execution", "tool_execution", e.CommandID, object{"tool": e.Tool, "params": e.Params, "timeout_ms": e.Timeout.Milliseconds()})
+		s.sendAs(e.ID, "tool_execution", "tool_execution", e.CommandID,
+			object{"tool": e.Tool, "params": e.Params, "timeout_ms": e.Timeout.Milliseconds()})
 	case assistant.Chunk:
 		o := object{"content": e.Text, "done": e.Done, "session_id": e.SessionID}
 		if e.Done {

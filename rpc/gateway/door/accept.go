@@ -93,5 +93,8 @@ func (d *Door) evict(in *guest) {
 		in.Close()
 		return
 	}
-	c.out.end(ending{code: int(websocket.StatusTryAgainLater), reason: "too many connections that have not identified themselves", discard: true, hasty: true})
+	c.out.end(ending{
+		code:   int(websocket.StatusTryAgainLater),
+		reason: "too many connections that have not identified themselves", discard: true, hasty: true,
+	})
 }

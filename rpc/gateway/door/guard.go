@@ -28,7 +28,8 @@ func (d *Door) guard(h http.Handler) http.Handler {
 		}
 		switch {
 		case !d.acceptsHost(r):
-			d.refuse(w, r, "host", http.StatusForbidden, "host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
+			d.refuse(w, r, "host", http.StatusForbidden,
+				"host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
 		case !d.acceptsOrigin(r):
 			d.refuse(w, r, "origin", http.StatusForbidden, "origin of the request is not accepted; add it to origins in the configuration")
 		default:

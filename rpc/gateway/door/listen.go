@@ -27,7 +27,10 @@ func (d *Door) check() error {
 		if err != nil {
 			return fmt.Errorf("tls_cert, tls_key: %w", err)
 		}
-		d.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: cmp.Or(d.options.MinTLS, tls.VersionTLS12), NextProtos: []string{"http/1.1"}}
+		d.tls = &tls.Config{
+			Certificates: []tls.Certificate{certificate}, MinVersion: cmp.Or(d.options.MinTLS, tls.VersionTLS12),
+			NextProtos: []string{"http/1.1"},
+		}
 	}
 	if c.IsOff() {
 		return nil
@@ -37,7 +40,9 @@ func (d *Door) check() error {
 		return err
 	}
 	if d.tls == nil && !c.Insecure {
-		return fmt.Errorf("listen address %s is reachable from other machines: set tls_cert and tls_key, or insecure: true to accept connections without TLS", c.Listen)
+		return fmt.Errorf("listen address %s is reachable from other machines: set tls_cert and tls_key, or insecure: "+
+			"true to accept connections without TLS",
+			c.Listen)
 	}
 	if !d.options.Authenticated {
 		return fmt.Errorf("listen address %s is reachable from other machines, so clients must authenticate themselves: %s", c.Listen,

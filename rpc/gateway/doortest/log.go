@@ -36,6 +36,7 @@ func (l *Log) Write(p []byte) (int, error) {
 // errors returns the lines of level ERROR that contain no expected text.
 func (l *Log) errors(expected []string) []string {
 	return slices.DeleteFunc(strings.Split(l.String(), "\n"), func(line string) bool {
-		return !strings.Contains(line, "level=ERROR") || slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(line, text) })
+		return !strings.Contains(line, "level=ERROR") ||
+			slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(line, text) })
 	})
 }

@@ -36,7 +36,8 @@ func (e *RunningError) Error() string {
 	if e.PID > 0 {
 		pid = " (process " + strconv.Itoa(e.PID) + ")"
 	}
-	return fmt.Sprintf("another waza server%s is running with the state directory %s: stop it, or set WAZA_STATE to another directory", pid, e.StateDir)
+	return fmt.Sprintf("another waza server%s is running with the state directory %s: stop it, or set WAZA_STATE to another directory",
+		pid, e.StateDir)
 }
 
 // SocketPath returns the path of the socket for the server of a state directory: a file in it

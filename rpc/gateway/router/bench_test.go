@@ -34,7 +34,8 @@ func BenchmarkMessage(b *testing.B) {
 		ws, _, err := websocket.Dial(b.Context(), "ws://"+addr.String(), nil)
 		require.NoError(b, err)
 		name := fmt.Sprintf("client-%d", i)
-		require.NoError(b, ws.Write(b.Context(), websocket.MessageText, []byte(`{"type":"registration","payload":{"name":"`+name+`","description":"Takes anything."}}`)))
+		require.NoError(b, ws.Write(b.Context(), websocket.MessageText,
+			[]byte(`{"type":"registration","payload":{"name":"`+name+`","description":"Takes anything."}}`)))
 		_, _, err = ws.Read(b.Context())
 		require.NoError(b, err)
 		clients.Go(func() {
@@ -44,7 +45,8 @@ func BenchmarkMessage(b *testing.B) {
 				if err != nil || json.Unmarshal(data, &m) != nil {
 					return
 				}
-				_ = ws.Write(context.Background(), websocket.MessageText, []byte(`{"type":"response","payload":{"messageId":"`+m.Payload.ID+`","type":"ack","payload":{}}}`))
+				_ = ws.Write(context.Background(), websocket.MessageText,
+					[]byte(`{"type":"response","payload":{"messageId":"`+m.Payload.ID+`","type":"ack","payload":{}}}`))
 			}
 		})
 	}

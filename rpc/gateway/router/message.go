@@ -86,12 +86,19 @@ func (c *Config) registration(payload json.RawMessage) (*routing.Client, *fault)
 	}
 	if version := fields.Get("version"); version != nil {
 		if client.Version, ok = message.Text(version); !ok || utf8.RuneCountInString(client.Version) > maxVersionChars {
-			return nil, &fault{Code: codeValidation, Message: fmt.Sprintf("Version must be a string of %d characters or less if provided", maxVersionChars)}
+			return nil, &fault{
+				Code:    codeValidation,
+				Message: fmt.Sprintf("Version must be a string of %d characters or less if provided", maxVersionChars),
+			}
 		}
 	}
 	if list := fields.Get("capabilities"); list != nil {
 		if client.Capabilities, ok = textsOf(list); !ok {
-			return nil, &fault{Code: codeValidation, Message: fmt.Sprintf("Capabilities must be an array of at most %d strings of %d characters or less if provided", maxCapabilities, maxCapabilityChars)}
+			return nil, &fault{
+				Code: codeValidation,
+				Message: fmt.Sprintf("Capabilities must be an array of at most %d strings of %d characters or less if provided",
+					maxCapabilities, maxCapabilityChars),
+			}
 		}
 	}
 	return client, nil

@@ -48,7 +48,10 @@ func failureOf(f *fault) frame {
 
 // messageOf returns a message in the form for clients.
 func messageOf(d *routing.Delivery) frame {
-	m := routed{ID: d.ID, Text: d.Text, Timestamp: d.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"), Metadata: metadata{InputMethod: d.InputMethod, DirectRouted: d.Direct}}
+	m := routed{
+		ID: d.ID, Text: d.Text, Timestamp: d.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Metadata: metadata{InputMethod: d.InputMethod, DirectRouted: d.Direct},
+	}
 	if d.InputMethod == routing.Voice {
 		m.Metadata.Confidence = d.Confidence
 	}

@@ -121,7 +121,8 @@ func (p post) show(messageID string, n *routing.Notification) {
 	if p.desktop != nil && p.desktop.Show(n.Title, n.Body, n.Priority) {
 		return
 	}
-	p.log.Info("notification", "message", messageID, "name", n.Client, "title", text.Clip(n.Title, 100), "body", text.Clip(n.Body, 500), "priority", n.Priority)
+	p.log.Info("notification", "message", messageID, "name", n.Client, "title", text.Clip(n.Title, 100), "body",
+		text.Clip(n.Body, 500), "priority", n.Priority)
 }
 
 // save stores the state of a message.

@@ -208,7 +208,10 @@ func (o *registry) accept(ctx context.Context, m *routing.Message) (*entry, erro
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{id: sent.ID, done: make(chan struct{}), routed: &routing.Routed{Message: *sent, Status: routing.Choosing, Choices: []routing.Chosen{}, Recipients: []routing.Recipient{}}}
+	e := &entry{
+		id: sent.ID, done: make(chan struct{}),
+		routed: &routing.Routed{Message: *sent, Status: routing.Choosing, Choices: []routing.Chosen{}, Recipients: []routing.Recipient{}},
+	}
 	e.flight = o.router.NewFlight(*e.routed, post{o})
 	o.mu.Lock()
 	known := o.messages[sent.ID]
@@ -270,7 +273,8 @@ func (o *registry) end(e *entry, err error) {
 	e.over, e.err = true, err
 	if err == nil {
 		o.outcome.WithLabelValues(e.routed.Status).Inc()
-		o.log.Info("message routed", "message", e.id, "status", e.routed.Status, "clients", len(e.routed.Recipients), "reroutes", e.routed.Reroutes())
+		o.log.Info("message routed", "message", e.id, "status", e.routed.Status, "clients", len(e.routed.Recipients),
+			"reroutes", e.routed.Reroutes())
 	}
 	close(e.done)
 }

@@ -32,7 +32,8 @@ func (s *Store) SaveAnswer(ctx context.Context, id, clientID string, answer []by
 	if answer == nil {
 		answer = []byte{}
 	}
-	result, err := s.write.ExecContext(ctx, "INSERT INTO answers (id, client_id, answer, bytes, saved_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+	result, err := s.write.ExecContext(ctx, "INSERT INTO answers (id, client_id, answer, bytes, saved_at) VALUES "+
+		"(?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		id, clientID, answer, len(answer), milliseconds(s.now()))
 	if err != nil {
 		return s.explain(err)
@@ -47,7 +48,9 @@ func (s *Store) SaveAnswer(ctx context.Context, id, clientID string, answer []by
 
 // Answer returns the stored answer to an evaluation; ok is false when none exists.
 func (s *Store) Answer(ctx context.Context, id string) (clientID string, answer []byte, ok bool, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT client_id, answer FROM answers WHERE id = ? AND saved_at > ?", id, oldestAnswer(s.now())).Scan(&clientID, &answer)
+	err = s.read.QueryRowContext(ctx, "SELECT client_id, answer FROM answers WHERE id = ? AND saved_at > ?", id,
+		oldestAnswer(s.now())).Scan(&clientID,
+		&answer)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil, false, nil
 	}

@@ -87,10 +87,12 @@ func (a *assignments) touchLocked(id string) {
 func (a *assignments) load(ctx context.Context, s *Store) error {
 	a.store = s
 	a.current, a.table, a.dirty = map[string]*assigned{}, map[string]string{}, map[string]bool{}
-	if _, err := s.write.ExecContext(ctx, "DELETE FROM assignments WHERE assigned_at <= ?", milliseconds(s.now().Add(-assignmentAge))); err != nil {
+	if _, err := s.write.ExecContext(ctx, "DELETE FROM assignments WHERE assigned_at <= ?",
+		milliseconds(s.now().Add(-assignmentAge))); err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT id, client_id, assigned_at FROM assignments ORDER BY assigned_at DESC LIMIT ?", mostAssignments)
+	rows, err := s.read.QueryContext(ctx,
+		"SELECT id, client_id, assigned_at FROM assignments ORDER BY assigned_at DESC LIMIT ?", mostAssignments)
 	if err != nil {
 		return err
 	}
@@ -180,7 +182,8 @@ func (a *assignments) save(set map[string]assigned, removed []string) error {
 	return transact(ctx, a.store.write, func(tx *sql.Tx) error {
 		for id, row := range set {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO assignments (id, client_id, assigned_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT DO UPDATE SET client_id = excluded.client_id, assigned_at = excluded.assigned_at", id, row.clientID, milliseconds(row.at)); err != nil {
+				" ON CONFLICT DO UPDATE SET client_id = excluded.client_id, assigned_at = excluded.assigned_at", id,
+				row.clientID, milliseconds(row.at)); err != nil {
 				return err
 			}
 		}

@@ -101,7 +101,8 @@ type statement struct {
 
 // All returns the assistants that are not deleted, oldest first.
 func (a Assistants) All(ctx context.Context) ([]Assistant, error) {
-	rows, err := a.store.read.QueryContext(ctx, "SELECT id, name, instructions, capabilities, model, active, created_at, updated_at, last_active_at"+
+	rows, err := a.store.read.QueryContext(ctx, "SELECT id, name, instructions, capabilities, model, active, "+
+		"created_at, updated_at, last_active_at"+
 		" FROM assistants WHERE deleted_at = 0 ORDER BY created_at, id")
 	if err != nil {
 		return nil, a.store.explain(err)
@@ -144,7 +145,10 @@ func (a Assistants) Add(ctx context.Context, r Assistant) error {
 func (a Assistants) Activate(ctx context.Context, id string, at time.Time) error {
 	return a.run(ctx,
 		statement{"UPDATE assistants SET active = 0, updated_at = ? WHERE active = 1 AND id <> ?", []any{unix(at), id}},
-		statement{"UPDATE assistants SET active = 1, updated_at = ?, last_active_at = ? WHERE id = ? AND deleted_at = 0", []any{unix(at), unix(at), id}})
+		statement{
+			"UPDATE assistants SET active = 1, updated_at = ?, last_active_at = ? WHERE id = ? AND deleted_at = 0",
+			[]any{unix(at), unix(at), id},
+		})
 }
 
 // Delete marks an assistant and its sessions as deleted, and removes those that were deleted
@@ -153,7 +157,11 @@ func (a Assistants) Delete(ctx context.Context, id string, at time.Time) error {
 	return a.run(ctx,
 		statement{"UPDATE assistants SET active = 0, updated_at = ?1, deleted_at = ?1 WHERE id = ?2 AND deleted_at = 0", []any{unix(at), id}},
 		statement{"UPDATE assistant_sessions SET deleted_at = ? WHERE assistant_id = ? AND deleted_at = 0", []any{unix(at), id}},
-		statement{"DELETE FROM assistants WHERE deleted_at > 0 AND id NOT IN (SELECT id FROM assistants WHERE deleted_at > 0 ORDER BY deleted_at DESC LIMIT ?)", []any{keptAssistant}},
+		statement{
+			"DELETE FROM assistants WHERE deleted_at > 0 AND id NOT IN (SELECT id FROM assistants WHERE deleted_at > 0 " +
+				"ORDER BY deleted_at DESC LIMIT ?)",
+			[]any{keptAssistant},
+		},
 		statement{text: "DELETE FROM assistant_sessions WHERE assistant_id NOT IN (SELECT id FROM assistants)"},
 		statement{text: orphans})
 }
@@ -229,7 +237,9 @@ func (a Assistants) Sessions(ctx context.Context, assistantID string, archived b
 func (a Assistants) Archive(ctx context.Context, s Session, at, expires time.Time) error {
 	return a.transact(ctx, func(tx *sql.Tx) error {
 		var n int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM assistant_sessions WHERE assistant_id = ? AND archived_at > 0 AND id <> ?", s.AssistantID, s.ID).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx,
+			"SELECT count(*) FROM assistant_sessions WHERE assistant_id = ? AND archived_at > 0 AND id <> ?",
+			s.AssistantID, s.ID).Scan(&n); err != nil {
 			return err
 		}
 		if n >= MostArchived && !at.IsZero() {
@@ -244,9 +254,19 @@ func (a Assistants) Archive(ctx context.Context, s Session, at, expires time.Tim
 // assistant was active. The newest 500 messages of a session are kept.
 func (a Assistants) AddMessage(ctx context.Context, s Session, m Message, expires time.Time) error {
 	return a.run(ctx,
-		statement{"INSERT INTO assistant_messages (id, session_id, role, content, created_at) VALUES (?, ?, ?, ?, ?)", []any{m.ID, s.ID, m.Role, m.Content, unix(m.CreatedAt)}},
-		statement{"DELETE FROM assistant_messages WHERE session_id = ?1 AND number <= (SELECT number FROM assistant_messages WHERE session_id = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)", []any{s.ID, keptMessages}},
-		statement{"UPDATE assistant_sessions SET last_message_at = ?, expires_at = ? WHERE id = ?", []any{unix(m.CreatedAt), unix(expires), s.ID}},
+		statement{
+			"INSERT INTO assistant_messages (id, session_id, role, content, created_at) VALUES (?, ?, ?, ?, ?)",
+			[]any{m.ID, s.ID, m.Role, m.Content, unix(m.CreatedAt)},
+		},
+		statement{
+			"DELETE FROM assistant_messages WHERE session_id = ?1 AND number <= (SELECT number FROM assistant_messages " +
+				"WHERE session_id = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+			[]any{s.ID, keptMessages},
+		},
+		statement{
+			"UPDATE assistant_sessions SET last_message_at = ?, expires_at = ? WHERE id = ?",
+			[]any{unix(m.CreatedAt), unix(expires), s.ID},
+		},
 		statement{"UPDATE assistants SET last_active_at = ? WHERE id = ?", []any{unix(m.CreatedAt), s.AssistantID}})
 }
 
@@ -295,15 +315,19 @@ func (a Assistants) UpdateCommand(ctx context.Context, c *Command) error {
 	if c.EndedAt.IsZero() {
 		return a.run(ctx, update)
 	}
-	return a.run(ctx, update, statement{"DELETE FROM assistant_commands WHERE ended_at > 0 AND number <= ? - ?", []any{c.Number, keptCommands}})
+	return a.run(ctx, update, statement{
+		"DELETE FROM assistant_commands WHERE ended_at > 0 AND number <= ? - ?", []any{c.Number, keptCommands},
+	})
 }
 
-const commandColumns = "SELECT number, id, extension_id, assistant_id, session_id, text, stream, status, result, error, queued_at, started_at, ended_at, reported FROM assistant_commands"
+const commandColumns = "SELECT number, id, extension_id, assistant_id, session_id, text, stream, status, " +
+	"result, error, queued_at, started_at, ended_at, reported FROM assistant_commands"
 
 func scanCommand(scan func(...any) error) (*Command, error) {
 	c := &Command{}
 	var queued, started, ended int64
-	err := scan(&c.Number, &c.ID, &c.ExtensionID, &c.AssistantID, &c.SessionID, &c.Text, &c.Stream, &c.Status, &c.Result, &c.Error, &queued, &started, &ended, &c.Reported)
+	err := scan(&c.Number, &c.ID, &c.ExtensionID, &c.AssistantID, &c.SessionID, &c.Text, &c.Stream, &c.Status,
+		&c.Result, &c.Error, &queued, &started, &ended, &c.Reported)
 	c.QueuedAt, c.StartedAt, c.EndedAt = fromUnix(queued), fromUnix(started), fromUnix(ended)
 	return c, err
 }
@@ -330,7 +354,9 @@ func (a Assistants) OpenCommands(ctx context.Context) ([]*Command, error) {
 // EndedCommand returns the newest finished command with an id. It prefers commands of the given
 // extension; nil means that none exists.
 func (a Assistants) EndedCommand(ctx context.Context, id, extensionID string) (*Command, error) {
-	row := a.store.write.QueryRowContext(ctx, commandColumns+" WHERE id = ? AND ended_at > 0 ORDER BY extension_id = ? DESC, number DESC LIMIT 1", id, extensionID)
+	row := a.store.write.QueryRowContext(ctx,
+		commandColumns+" WHERE id = ? AND ended_at > 0 ORDER BY extension_id = ? DESC, number DESC LIMIT 1", id,
+		extensionID)
 	c, err := scanCommand(row.Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -27,7 +27,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if version > len(names) {
-		return fmt.Errorf("database version %d is newer than the supported version %d: update waza, or set WAZA_STATE to another directory", version, len(names))
+		return fmt.Errorf("database version %d is newer than the supported version %d: update waza, or set WAZA_STATE to another directory",
+			version, len(names))
 	}
 	for i, name := range names { // fs.Glob sorts them
 		number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")

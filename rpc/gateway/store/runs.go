@@ -16,7 +16,8 @@ func RunsOf(s *Store) Runs { return Runs{s} }
 // restart. A user, unless empty, becomes the user of the run. The record survives a power loss.
 func (r Runs) Own(ctx context.Context, runID, user string) error {
 	// Runs recorded within the same millisecond keep their order.
-	const own = "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, max(?, (SELECT coalesce(max(owned_at), 0) + 1 FROM owned_runs))) ON CONFLICT DO NOTHING"
+	const own = "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, max(?, (SELECT coalesce(max(owned_at), 0) + " +
+		"1 FROM owned_runs))) ON CONFLICT DO NOTHING"
 	now := milliseconds(r.store.now())
 	if user == "" {
 		return r.store.explain(r.store.durably(ctx, own, runID, now))
@@ -27,7 +28,9 @@ func (r Runs) Own(ctx context.Context, runID, user string) error {
 			return err
 		}
 		defer tx.Rollback() //nolint:errcheck // returns an error after Commit
-		_, err = tx.ExecContext(ctx, "INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user", runID, user)
+		_, err = tx.ExecContext(ctx,
+			"INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user",
+			runID, user)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, own, runID, now)
 		}

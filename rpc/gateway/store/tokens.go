@@ -44,14 +44,17 @@ func (t Tokens) Save(ctx context.Context, row TokenRow) error {
 	if count >= mostTokens {
 		return fmt.Errorf("too many tokens: %d have not expired; wait until some do", count)
 	}
-	return t.store.explain(t.store.durably(ctx, "INSERT INTO tokens (id, user, role, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
+	return t.store.explain(t.store.durably(ctx, "INSERT INTO tokens (id, user, role, created_at, expires_at, "+
+		"revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
 		row.ID, row.User, row.Role, milliseconds(row.Created), milliseconds(row.Expires)))
 }
 
 // Extend records that a refreshed token of a pair expires later. It does not change revoked
 // pairs.
 func (t Tokens) Extend(ctx context.Context, id string, expires time.Time) error {
-	_, err := t.store.write.ExecContext(ctx, "UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0", milliseconds(expires), id)
+	_, err := t.store.write.ExecContext(ctx,
+		"UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0",
+		milliseconds(expires), id)
 	return t.store.explain(err)
 }
 
@@ -102,13 +105,16 @@ func (t Tokens) RevokePair(ctx context.Context, id string) (bool, error) {
 	if _, ok, err := t.Get(ctx, id); err != nil || !ok {
 		return false, err
 	}
-	return true, t.store.explain(t.store.durably(ctx, "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", milliseconds(t.store.now()), id))
+	return true, t.store.explain(t.store.durably(ctx,
+		"UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", milliseconds(t.store.now()), id))
 }
 
 // Revoke revokes a single token that expires at the given time at the latest. The record
 // survives a power loss.
 func (t Tokens) Revoke(ctx context.Context, id string, expires time.Time) error {
-	return t.store.explain(t.store.durably(ctx, "INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", id, milliseconds(expires)))
+	return t.store.explain(t.store.durably(ctx,
+		"INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", id,
+		milliseconds(expires)))
 }
 
 // IsRevoked reports whether Revoke was called for a token.

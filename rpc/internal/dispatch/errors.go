@@ -26,19 +26,34 @@ type CodeDoc struct {
 // protocol prescribes the messages of the first eight.
 var Codes = []CodeDoc{
 	{wire.CodeParseError, "Parse error", "The message is not JSON, or not UTF-8."},
-	{wire.CodeInvalidRequest, "Invalid request", "The message is JSON, but not a request of JSON-RPC 2.0, or it is too long or too deeply nested."},
-	{wire.CodeMethodNotFound, "Method not found", "No method has this name; `data.suggestion` is a method with a similar name, if there is one."},
+	{
+		wire.CodeInvalidRequest, "Invalid request",
+		"The message is JSON, but not a request of JSON-RPC 2.0, or it is too long or too deeply nested.",
+	},
+	{
+		wire.CodeMethodNotFound, "Method not found",
+		"No method has this name; `data.suggestion` is a method with a similar name, if there is one.",
+	},
 	{wire.CodeInvalidParams, "Invalid params", "The method does not accept these parameters; `data.parameter` names the wrong one."},
 	{wire.CodeInternalError, "Internal error", "waza itself failed; its log has the details."},
 	{wire.CodeEvalNotFound, "Eval not found", "There is no suite, or no directory, at `data.path`."},
-	{wire.CodeValidationFailed, "Validation failed", "The suite is invalid; `data.diagnostics` contains the reasons, and `data.errors` one line for each."},
+	{
+		wire.CodeValidationFailed, "Validation failed",
+		"The suite is invalid; `data.diagnostics` contains the reasons, and `data.errors` one line for each.",
+	},
 	{wire.CodeRunFailed, "Run failed", "The run could not be started or controlled; `data.reason` contains the reason."},
 	{wire.CodeRunNotFound, "Run not found", "No run has the id `data.runId`."},
 	{wire.CodeTaskNotFound, "Task not found", "The suite has no task `data.taskId`; `data.known` lists its tasks."},
 	{wire.CodeBusy, "Server busy or limit exceeded", "The server is busy or a limit is exceeded; `data.limit` names it."},
-	{wire.CodeUnauthorised, "Unauthorised", "The connection must first call `initialize` with the right token, or this user cannot call the method; `data.hint` says which."},
+	{
+		wire.CodeUnauthorised, "Unauthorised",
+		"The connection must first call `initialize` with the right token, or this user cannot call the method; `data.hint` says which.",
+	},
 	{wire.CodeShuttingDown, "Shutting down", "The server is shutting down and accepts no new requests."},
-	{wire.CodeNoServer, "No server", "The request needs `waza serve`, which is not running or does not accept requests now; `data.reason` contains the reason."},
+	{
+		wire.CodeNoServer, "No server",
+		"The request needs `waza serve`, which is not running or does not accept requests now; `data.reason` contains the reason.",
+	},
 	{wire.CodeCancelled, "Request cancelled", "The client cancelled this request with `$/cancelRequest`."},
 }
 
@@ -241,7 +256,8 @@ func busyFault(e *record.BusyError) *wire.Error {
 		}
 		return NewFault(wire.CodeRunFailed, e.Error(), data)
 	}
-	return NewFault(wire.CodeBusy, e.Error(), map[string]any{"reason": e.Error(), "runId": e.RunID, "limit": "changes of a run's record at once", "value": 1})
+	return NewFault(wire.CodeBusy, e.Error(),
+		map[string]any{"reason": e.Error(), "runId": e.RunID, "limit": "changes of a run's record at once", "value": 1})
 }
 
 // Sentences returns each diagnostic as one line.

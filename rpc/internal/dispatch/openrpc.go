@@ -215,5 +215,6 @@ func schemaName(t reflect.Type) string {
 // prefixes maps the last element of a package's path to the prefix of its types' names. Types of
 // other packages have no prefix.
 var prefixes = map[string]string{
-	"eval": "Eval", "decode": "Eval", "discover": "Eval", "executor": "Executor", "grader": "Grader", "journal": "Journal", "report": "Report", "stats": "Stats",
+	"eval": "Eval", "decode": "Eval", "discover": "Eval", "executor": "Executor", "grader": "Grader",
+	"journal": "Journal", "report": "Report", "stats": "Stats",
 }

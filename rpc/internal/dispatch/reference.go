@@ -25,11 +25,17 @@ func (p *Protocol) Reference() string {
 	d := &document{}
 	d.line("# Methods, notifications and errors")
 	d.line("")
-	d.line("After this page you can call every method of the daemon and handle every notification and error. [daemon.md](daemon.md) introduces them.")
+	d.line("After this page you can call every method of the daemon and handle every notification and error. " +
+		"[daemon.md](daemon.md) introduces them.")
 	d.line("")
-	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name. The server also accepts each name in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and treats null as absent. It refuses unknown parameters with -32602. It refuses `params` of null with -32600, but treats them as absent with `Content-Length` headers and in `shutdown` and `exit`, because language clients send them.")
+	d.line("Requests and replies are JSON-RPC 2.0, one message per line. Parameters are given by name. The server " +
+		"also accepts each name in its other spelling (`contextDir` for `context_dir`, `run_id` for `runId`), and " +
+		"treats null as absent. It refuses unknown parameters with -32602. It refuses `params` of null with -32600, " +
+		"but treats them as absent with `Content-Length` headers and in `shutdown` and `exit`, because language clients send them.")
 	d.line("")
-	d.line("Relative paths are resolved against the first workspace folder of `initialize` or, without one, against the directory of the daemon's process. Every path can also be a file URI. A directory given as a suite must contain exactly one suite.")
+	d.line("Relative paths are resolved against the first workspace folder of `initialize` or, without one, " +
+		"against the directory of the daemon's process. Every path can also be a file URI. A directory given as a " +
+		"suite must contain exactly one suite.")
 	d.line("")
 	d.line("## Methods")
 	d.line("")
@@ -183,7 +189,10 @@ func (d *document) types() {
 func (d *document) language(p *Protocol) {
 	d.line("## Language server")
 	d.line("")
-	d.line("`waza lsp` and `waza jsonrpc` also speak the Language Server Protocol on the same connection. They use lines or `Content-Length` headers, whichever the client uses first. If a client's `initialize` has `capabilities.textDocument`, the reply's `capabilities` contain the language features as well. Parameters and results are those of the protocol; unknown members are ignored here, and so are unknown notifications whose names start with `$/`.")
+	d.line("`waza lsp` and `waza jsonrpc` also speak the Language Server Protocol on the same connection. They use " +
+		"lines or `Content-Length` headers, whichever the client uses first. If a client's `initialize` has " +
+		"`capabilities.textDocument`, the reply's `capabilities` contain the language features as well. Parameters " +
+		"and results are those of the protocol; unknown members are ignored here, and so are unknown notifications whose names start with `$/`.")
 	d.line("")
 	d.line("| method | |")
 	d.line("|---|---|")
@@ -191,7 +200,9 @@ func (d *document) language(p *Protocol) {
 		d.line("| `%s` | %s |", m.Name, m.Doc)
 	}
 	d.line("")
-	d.line("If the client supports them, the server sends these notifications and requests: `textDocument/publishDiagnostics` with the version of the text it read, `workspace/codeLens/refresh` when a run has ended, `$/progress` and `window/showMessage` for runs started by a command, and `window/showDocument` for `waza.showRun`.")
+	d.line("If the client supports them, the server sends these notifications and requests: " +
+		"`textDocument/publishDiagnostics` with the version of the text it read, `workspace/codeLens/refresh` when a " +
+		"run has ended, `$/progress` and `window/showMessage` for runs started by a command, and `window/showDocument` for `waza.showRun`.")
 	d.line("")
 	d.line("## Commands")
 	d.line("")

@@ -70,8 +70,22 @@ func Methods() []*dispatch.Method[*Request] {
 // documents.
 func Notifications() []dispatch.Entry {
 	return []dispatch.Entry{
-		{Name: "agent.changed", Doc: "An agent connected, left, or has more or fewer trials to run; or the server stopped. Only for clients that subscribed with agent.list.", Params: reflect.TypeFor[agentChangedParams]()},
-		{Name: "message.changed", Doc: "A message arrived or changed; or the server stopped. Only for clients that subscribed with message.list.", Params: reflect.TypeFor[messageChangedParams]()},
-		{Name: "message.clientChanged", Doc: "A client of the message router connected, left, or has more or fewer messages to handle; or the server stopped. Only for clients that subscribed with message.clients.", Params: reflect.TypeFor[clientChangedParams]()},
+		{
+			Name: "agent.changed",
+			Doc: "An agent connected, left, or has more or fewer trials to run; or the server stopped. Only for " +
+				"clients that subscribed with agent.list.",
+			Params: reflect.TypeFor[agentChangedParams](),
+		},
+		{
+			Name:   "message.changed",
+			Doc:    "A message arrived or changed; or the server stopped. Only for clients that subscribed with message.list.",
+			Params: reflect.TypeFor[messageChangedParams](),
+		},
+		{
+			Name: "message.clientChanged",
+			Doc: "A client of the message router connected, left, or has more or fewer messages to handle; or the " +
+				"server stopped. Only for clients that subscribed with message.clients.",
+			Params: reflect.TypeFor[clientChangedParams](),
+		},
 	}
 }

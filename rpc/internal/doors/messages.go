@@ -13,7 +13,9 @@ import (
 func messageMethods() []*dispatch.Method[*Request] {
 	return []*dispatch.Method[*Request]{
 		dispatch.Define("message.send", dispatch.Long,
-			"Send a message to the clients that are connected to the message router of `waza serve`. The message names its client, as in `notebook: buy milk`, or the router chooses the recipients.", sendMessage),
+			"Send a message to the clients that are connected to the message router of `waza serve`. The message names "+
+				"its client, as in `notebook: buy milk`, or the router chooses the recipients.",
+			sendMessage),
 		dispatch.Define("message.list", dispatch.Long, "List recent messages and their state, newest first.", listMessages),
 		dispatch.Define("message.clients", dispatch.Long, "List the clients that are connected to the message router, by name.", listClients),
 	}

@@ -16,7 +16,8 @@ import (
 func lensMethods() []*method {
 	return []*method{
 		lspMethod("textDocument/codeLens", dispatch.Long,
-			"Lenses above a suite and each of its tasks: run, debug, and the last result, such as `7/10 [0.34–0.94] ▼ from 10/10`: passed trials of those that count, the 95 % interval of the pass rate, and the result before. "+
+			"Lenses above a suite and each of its tasks: run, debug, and the last result, such as `7/10 [0.34–0.94] ▼ "+
+				"from 10/10`: passed trials of those that count, the 95 % interval of the pass rate, and the result before. "+
 				"The server asks the client for a refresh when a run of a suite ends.", codeLens),
 	}
 }

@@ -20,7 +20,8 @@ const progressEvery = 100 * time.Millisecond
 
 func commandMethods() []*method {
 	return []*method{
-		lspMethod("workspace/executeCommand", dispatch.Heavy, "Execute one of the commands below. The argument is one object, and so is the result.", executeCommand),
+		lspMethod("workspace/executeCommand", dispatch.Heavy,
+			"Execute one of the commands below. The argument is one object, and so is the result.", executeCommand),
 		lspMethod("window/workDoneProgress/cancel", dispatch.Quick, "Cancel the run of a progress.", cancelProgress),
 	}
 }
@@ -70,7 +71,9 @@ func (w *workDone) create() bool {
 	}
 	yes := true
 	w.e.progress(w.run, true)
-	w.tell(&protocol.WorkDoneProgressBegin{Kind: "begin", Title: "waza: " + w.run.Record().Suite.Name, Cancellable: &yes, Percentage: new(uint32)})
+	w.tell(&protocol.WorkDoneProgressBegin{
+		Kind: "begin", Title: "waza: " + w.run.Record().Suite.Name, Cancellable: &yes, Percentage: new(uint32),
+	})
 	return true
 }
 

@@ -13,13 +13,17 @@ import (
 // that they take effect in the order in which they arrive.
 func documentMethods() []*method {
 	return []*method{
-		lspMethod("initialized", dispatch.Quick, "The client is ready. If it supports that, the server asks it to report changed files.", initialized),
-		lspMethod("textDocument/didOpen", dispatch.Quick, "The editor opened a document: from now on the editor's text applies instead of the file's.", didOpen),
+		lspMethod("initialized", dispatch.Quick,
+			"The client is ready. If it supports that, the server asks it to report changed files.", initialized),
+		lspMethod("textDocument/didOpen", dispatch.Quick,
+			"The editor opened a document: from now on the editor's text applies instead of the file's.", didOpen),
 		lspMethod("textDocument/didChange", dispatch.Quick, "The text of an open document changed, as a whole or in parts.", didChange),
 		lspMethod("textDocument/didSave", dispatch.Quick, "An open document was saved.", didSave),
 		lspMethod("textDocument/didClose", dispatch.Quick, "A document was closed: the file's text applies again.", didClose),
 		lspMethod("workspace/didChangeWatchedFiles", dispatch.Quick, "Files changed, possibly outside of the editor.", didChangeWatchedFiles),
-		lspMethod("workspace/didChangeWorkspaceFolders", dispatch.Quick, "The client's directories changed; relative paths are still resolved against the first directory of `initialize`.", didChangeFolders),
+		lspMethod("workspace/didChangeWorkspaceFolders", dispatch.Quick,
+			"The client's directories changed; relative paths are still resolved against the first directory of `initialize`.",
+			didChangeFolders),
 		lspMethod("workspace/didChangeConfiguration", dispatch.Quick, "Ignored: there are no settings.", didChangeConfiguration),
 		lspMethod("$/setTrace", dispatch.Quick, "Ignored: waza writes its own log.", setTrace),
 	}

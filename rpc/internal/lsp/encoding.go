@@ -20,7 +20,9 @@ const (
 
 // encodingOf returns the first supported encoding that the client offers.
 func encodingOf(offered []protocol.PositionEncodingKind) Encoding {
-	known := []protocol.PositionEncodingKind{protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF32}
+	known := []protocol.PositionEncodingKind{
+		protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF32,
+	}
 	for _, kind := range offered {
 		if i := slices.Index(known, kind); i >= 0 {
 			return Encoding(i)

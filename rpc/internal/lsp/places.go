@@ -37,7 +37,9 @@ func (doc *Document) Definition(d *assist.Definition, c Client) protocol.Definit
 	links := protocol.DefinitionLinkSlice{}
 	for _, t := range d.Targets {
 		at := lineRange(t.Line)
-		links = append(links, protocol.DefinitionLink{OriginSelectionRange: &from, TargetURI: uri.File(t.Path), TargetRange: at, TargetSelectionRange: at})
+		links = append(links, protocol.DefinitionLink{
+			OriginSelectionRange: &from, TargetURI: uri.File(t.Path), TargetRange: at, TargetSelectionRange: at,
+		})
 	}
 	return links
 }
@@ -62,7 +64,8 @@ func (doc *Document) Links(list []assist.Link) []protocol.DocumentLink {
 // support trees.
 func (doc *Document) Symbols(list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
 	td := c.Capabilities.TextDocument
-	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil && *td.DocumentSymbol.HierarchicalDocumentSymbolSupport {
+	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil &&
+		*td.DocumentSymbol.HierarchicalDocumentSymbolSupport {
 		return protocol.DocumentSymbolSlice(doc.symbolTree(list))
 	}
 	return doc.symbolList(list, "", protocol.SymbolInformationSlice{})

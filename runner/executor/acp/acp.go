@@ -55,9 +55,11 @@ var Kind = executor.Kind{
 // Executors that drive one agent each, under the names that published suites use.
 var (
 	// CopilotKind drives GitHub Copilot.
-	CopilotKind = agentKind("copilot", "Copilot", "Drives GitHub Copilot CLI: the same as executor acp with agent copilot.", "copilot-sdk", "copilot")
+	CopilotKind = agentKind("copilot", "Copilot",
+		"Drives GitHub Copilot CLI: the same as executor acp with agent copilot.", "copilot-sdk", "copilot")
 	// ClaudeKind drives Claude Code.
-	ClaudeKind = agentKind("claude-code", "Claude Code", "Drives Claude Code: the same as executor acp with agent claude-code.", "claude-cli", "claude-code")
+	ClaudeKind = agentKind("claude-code", "Claude Code",
+		"Drives Claude Code: the same as executor acp with agent claude-code.", "claude-cli", "claude-code")
 	// CodexKind drives Codex.
 	CodexKind = agentKind("codex", "Codex", "Drives Codex: the same as executor acp with agent codex.", "codex")
 )
@@ -76,7 +78,8 @@ func agentKind(agent, title, summary, name string, aliases ...string) executor.K
 			Options: func() any { return &Options{Permissions: Workspace} },
 			Check: func(c *eval.Check, o any) {
 				if c.Has(decode.At("agent")) {
-					c.Warnf(decode.At("agent"), decode.CodeNoEffect, "agent has no effect: this executor drives %s; use executor: acp to choose an agent", title)
+					c.Warnf(decode.At("agent"), decode.CodeNoEffect,
+						"agent has no effect: this executor drives %s; use executor: acp to choose an agent", title)
 				}
 				*o.(*Options) = *of(o)
 				check(c, o.(*Options))

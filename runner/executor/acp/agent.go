@@ -165,7 +165,8 @@ func (a *agent) greet(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	if v := a.hello.ProtocolVersion; v != sdk.ProtocolVersionNumber {
-		return executor.Permanent(fmt.Errorf("%s: the agent speaks version %d of the Agent Client Protocol, but waza needs version %d; install a different version of the agent (%s)",
+		return executor.Permanent(fmt.Errorf("%s: the agent speaks version %d of the Agent Client Protocol, but waza "+
+			"needs version %d; install a different version of the agent (%s)",
 			a.preset.name, v, sdk.ProtocolVersionNumber, orUnknown(a.preset.install)))
 	}
 	return nil

@@ -33,7 +33,9 @@ func (s *session) readFile(params json.RawMessage) (any, *sdk.RequestError) {
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxFile {
-		return nil, sdk.NewInternalError(map[string]any{"error": fmt.Sprintf("%s must be a regular file of at most %d MiB", req.Path, maxFile>>20)})
+		return nil, sdk.NewInternalError(map[string]any{
+			"error": fmt.Sprintf("%s must be a regular file of at most %d MiB", req.Path, maxFile>>20),
+		})
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {

@@ -65,5 +65,6 @@ func judge(suite *eval.Suite, name string) (preset, error) {
 	if near := decode.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return preset{}, fmt.Errorf("unknown agent %q; known agents: %s; .waza.yaml can define more under agents%s", name, strings.Join(known, ", "), hint)
+	return preset{}, fmt.Errorf("unknown agent %q; known agents: %s; .waza.yaml can define more under agents%s",
+		name, strings.Join(known, ", "), hint)
 }

@@ -61,7 +61,9 @@ func (a *agent) servers(suite map[string]any, own []executor.Server) ([]sdk.McpS
 			}})
 			continue
 		}
-		list = append(list, sdk.McpServer{Stdio: &sdk.McpServerStdio{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: []sdk.EnvVariable{}}})
+		list = append(list, sdk.McpServer{
+			Stdio: &sdk.McpServerStdio{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: []sdk.EnvVariable{}},
+		})
 	}
 	can := a.hello.AgentCapabilities.McpCapabilities
 	for _, name := range slices.Sorted(maps.Keys(suite)) {
@@ -73,7 +75,8 @@ func (a *agent) servers(suite map[string]any, own []executor.Server) ([]sdk.McpS
 			return nil, executor.Permanent(err)
 		}
 		if s.Http != nil && !can.Http || s.Sse != nil && !can.Sse {
-			return nil, executor.Permanent(fmt.Errorf("%s: the agent cannot use mcp_servers.%s: it does not support that MCP transport", a.preset.name, name))
+			return nil, executor.Permanent(fmt.Errorf("%s: the agent cannot use mcp_servers.%s: it does not support that MCP transport",
+				a.preset.name, name))
 		}
 		list = append(list, s)
 	}

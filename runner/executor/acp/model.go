@@ -79,12 +79,16 @@ func (s *session) chooseModel(ctx context.Context, limit time.Duration, o *opene
 
 // setModel sets the model. An agent that rejects it stops the run, because it would reject it in
 // every trial.
-func (s *session) setModel(ctx context.Context, limit time.Duration, model string, offered []string, method string, params any, o *opened) error {
+func (s *session) setModel(
+	ctx context.Context, limit time.Duration, model string, offered []string, method string, params any,
+	o *opened,
+) error {
 	refusal, err := s.choose(ctx, limit, method, params, o)
 	if refusal == nil {
 		return err
 	}
-	msg := fmt.Sprintf("%s: the agent rejects the model %q (%s)", s.agent.preset.name, model, s.agent.hide.Text(text.Clip(refusal.Message, 200)))
+	msg := fmt.Sprintf("%s: the agent rejects the model %q (%s)", s.agent.preset.name, model,
+		s.agent.hide.Text(text.Clip(refusal.Message, 200)))
 	if near := nearestModel(model, offered); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -96,7 +100,9 @@ func (s *session) setModel(ctx context.Context, limit time.Duration, model strin
 
 // choose sends a choice, and updates o with what the session offers after it. refusal is the
 // answer of an agent that rejects the choice. For any other fault, only err is set.
-func (s *session) choose(ctx context.Context, limit time.Duration, method string, params any, o *opened) (refusal *sdk.RequestError, err error) {
+func (s *session) choose(
+	ctx context.Context, limit time.Duration, method string, params any, o *opened,
+) (refusal *sdk.RequestError, err error) {
 	err = s.agent.bounded(ctx, limit, method, func(ctx context.Context) error {
 		answer, err := sdk.SendRequest[json.RawMessage](s.agent.conn, ctx, method, params)
 		var now opened
@@ -122,18 +128,21 @@ func (s *session) chooseEffort(ctx context.Context, limit time.Duration, o *open
 		return c.Type == "select" && (c.Category == string(sdk.SessionConfigOptionCategoryThoughtLevel) || slices.Contains(thoughtOptions, c.ID))
 	})
 	if i < 0 {
-		s.trial.Logf("warning", "config.reasoning_effort has no effect: %s offers no choice of reasoning effort for this model", s.agent.preset.name)
+		s.trial.Logf("warning", "config.reasoning_effort has no effect: %s offers no choice of reasoning effort for this model",
+			s.agent.preset.name)
 		return nil
 	}
 	option := o.ConfigOptions[i]
 	if string(option.CurrentValue) == fmt.Sprintf("%q", effort) {
 		return nil
 	}
-	refusal, err := s.choose(ctx, limit, sdk.AgentMethodSessionSetConfigOption, map[string]any{"sessionId": s.id, "configId": option.ID, "value": effort}, o)
+	refusal, err := s.choose(ctx, limit, sdk.AgentMethodSessionSetConfigOption,
+		map[string]any{"sessionId": s.id, "configId": option.ID, "value": effort}, o)
 	if refusal == nil {
 		return err
 	}
-	msg := fmt.Sprintf("%s: the agent rejects the reasoning effort %q (%s)", s.agent.preset.name, effort, s.agent.hide.Text(text.Clip(refusal.Message, 200)))
+	msg := fmt.Sprintf("%s: the agent rejects the reasoning effort %q (%s)", s.agent.preset.name, effort,
+		s.agent.hide.Text(text.Clip(refusal.Message, 200)))
 	if offered := option.values(); len(offered) > 0 {
 		msg += "; it offers " + listModels(offered)
 	}

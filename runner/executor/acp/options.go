@@ -102,17 +102,18 @@ func specKeys() []string { return decode.Keys(eval.ProjectAgent{}) }
 
 // meanings describe the keys of an agent.
 var meanings = map[string]string{
-	"preset":       "Preset to start from; the other keys override it.",
-	"command":      "Program that speaks the Agent Client Protocol on its standard input and output.",
-	"args":         "Arguments of the program.",
-	"env":          "Environment variables of the agent.",
-	"cwd":          "Directory in which the agent starts; a private one by default. Sessions always use the trial's workspace.",
-	"skills":       "Directory of the workspace in which the agent looks for skills, such as .claude/skills.",
-	"instructions": "File of the workspace from which the agent reads instructions, such as CLAUDE.md. waza writes config.instruction_files to it.",
-	"model_env":    "Environment variable that waza sets to config.model.",
-	"model_args":   "Arguments that pass config.model to the agent; {model} is replaced by it.",
-	"install":      "Command that installs the agent, shown when it is missing.",
-	"login":        "Command that logs in, shown when the agent requires a login.",
+	"preset":  "Preset to start from; the other keys override it.",
+	"command": "Program that speaks the Agent Client Protocol on its standard input and output.",
+	"args":    "Arguments of the program.",
+	"env":     "Environment variables of the agent.",
+	"cwd":     "Directory in which the agent starts; a private one by default. Sessions always use the trial's workspace.",
+	"skills":  "Directory of the workspace in which the agent looks for skills, such as .claude/skills.",
+	"instructions": "File of the workspace from which the agent reads instructions, such as CLAUDE.md. waza writes " +
+		"config.instruction_files to it.",
+	"model_env":  "Environment variable that waza sets to config.model.",
+	"model_args": "Arguments that pass config.model to the agent; {model} is replaced by it.",
+	"install":    "Command that installs the agent, shown when it is missing.",
+	"login":      "Command that logs in, shown when the agent requires a login.",
 }
 
 // JSONSchema describes a name or a map.
@@ -156,7 +157,8 @@ func check(c *eval.Check, o *Options) {
 		}
 		for k := range spec.Env {
 			if k == "" || strings.ContainsAny(k, "=\x00") {
-				c.Errorf(decode.At("agent", "env", k), decode.CodeInvalidValue, "invalid environment variable name %q: it must not be empty or contain '='", k)
+				c.Errorf(decode.At("agent", "env", k), decode.CodeInvalidValue,
+					"invalid environment variable name %q: it must not be empty or contain '='", k)
 			}
 		}
 		for key, place := range map[string]string{"skills": spec.Skills, "instructions": spec.Instructions} {
@@ -203,7 +205,8 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 	spec := o.Agent.Spec
 	if spec == nil {
 		if o.Agent.Name == "" {
-			return preset{}, fmt.Errorf("config.agent is missing; set it to one of %s, or to a map with a command, or pass --agent for one run", strings.Join(agentNames(s), ", "))
+			return preset{}, fmt.Errorf("config.agent is missing; set it to one of %s, or to a map with a command, or pass --agent for one run",
+				strings.Join(agentNames(s), ", "))
 		}
 		spec = projectAgent(o, s)
 	}
@@ -211,7 +214,8 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 		if p, ok := presetNamed(o.Agent.Name); ok {
 			return p, nil
 		}
-		return preset{}, fmt.Errorf("unknown agent %q; known agents: %s; .waza.yaml can define more under agents", o.Agent.Name, strings.Join(agentNames(s), ", "))
+		return preset{}, fmt.Errorf("unknown agent %q; known agents: %s; .waza.yaml can define more under agents",
+			o.Agent.Name, strings.Join(agentNames(s), ", "))
 	}
 	base := preset{name: o.Agent.Name, skills: ".agents/skills", instructions: "AGENTS.md", skill: anySkill}
 	switch known, ok := presetNamed(spec.Preset); {
@@ -249,7 +253,10 @@ func (p preset) with(spec *eval.ProjectAgent) preset {
 	for _, f := range []struct {
 		to   *string
 		from string
-	}{{&p.skills, spec.Skills}, {&p.instructions, spec.Instructions}, {&p.modelEnv, spec.ModelEnv}, {&p.install, spec.Install}, {&p.login, spec.Login}} {
+	}{
+		{&p.skills, spec.Skills}, {&p.instructions, spec.Instructions}, {&p.modelEnv, spec.ModelEnv},
+		{&p.install, spec.Install}, {&p.login, spec.Login},
+	} {
 		if f.from != "" {
 			*f.to = f.from
 		}

@@ -52,7 +52,8 @@ func (s *session) count(ctx context.Context) {
 	defer cancel()
 	u, err := opencodeUsage(ctx, "http://127.0.0.1:"+strconv.Itoa(s.agent.port), s.id)
 	if err != nil {
-		s.trial.Logf("warning", "%s: token counts cover only the last model call of each turn: %s", s.agent.preset.name, s.agent.hide.Text(err.Error()))
+		s.trial.Logf("warning", "%s: token counts cover only the last model call of each turn: %s",
+			s.agent.preset.name, s.agent.hide.Text(err.Error()))
 		return
 	}
 	s.setSessionUsage(u)

@@ -38,7 +38,8 @@ func New(hub Hub) executor.Kind {
 	k := executor.Kind{
 		Kind: eval.Kind{
 			Name: "browser",
-			Summary: "Lets a browser assistant carry out the prompts. An assistant is a model that uses a browser page through an extension connected to `waza serve`, " +
+			Summary: "Lets a browser assistant carry out the prompts. An assistant is a model that uses a browser page " +
+				"through an extension connected to `waza serve`, " +
 				"such as `waza browser-agent`. A trial waits until an extension is free, and starts with an empty page and without cookies.",
 			Options: func() any { return newOptions() },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
@@ -146,7 +147,8 @@ func (x *assistants) Execute(ctx context.Context, t *executor.Trial) (executor.O
 	r := &recorder{assistants: x, trial: t}
 	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
 		if n := utf8.RuneCountInString(prompt); n < 1 || n > maxCommand {
-			return r.outcome(), executor.Permanent(fmt.Errorf("the prompt of a browser assistant must have 1 to %d characters, got %d", maxCommand, n))
+			return r.outcome(), executor.Permanent(fmt.Errorf("the prompt of a browser assistant must have 1 to %d characters, got %d",
+				maxCommand, n))
 		}
 		if ctx.Err() != nil { // a text is too long
 			return r.outcome(), context.Cause(ctx)
@@ -176,12 +178,16 @@ func (x *assistants) made(t *executor.Trial) (*Made, error) {
 	if a.Named != "" {
 		return nil, nil
 	}
-	m := &Made{Name: cmp.Or(a.Name, defaultName), Instructions: t.Expand(a.Instructions), Capabilities: a.Capabilities, Model: cmp.Or(a.Model, t.Model)}
+	m := &Made{
+		Name: cmp.Or(a.Name, defaultName), Instructions: t.Expand(a.Instructions), Capabilities: a.Capabilities,
+		Model: cmp.Or(a.Model, t.Model),
+	}
 	if len(m.Capabilities) == 0 {
 		m.Capabilities = Capabilities
 	}
 	if n := utf8.RuneCountInString(m.Instructions); n < minInstructions || n > maxInstructions {
-		return nil, fmt.Errorf("assistant.instructions must have %d to %d characters, got %d with the values of its variables", minInstructions, maxInstructions, n)
+		return nil, fmt.Errorf("assistant.instructions must have %d to %d characters, got %d with the values of its variables",
+			minInstructions, maxInstructions, n)
 	}
 	return m, nil
 }

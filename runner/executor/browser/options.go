@@ -110,7 +110,9 @@ func check(c *eval.Check, o *Options) {
 		checkMade(c, a)
 	}
 	if o.Extension != "" && !extensions().MatchString(o.Extension) {
-		c.Errorf(decode.At("extension"), decode.CodeInvalidValue, "extension must be the id of an extension, a UUID or 32 letters from a to p, got %q", text.Clip(o.Extension, 80))
+		c.Errorf(decode.At("extension"), decode.CodeInvalidValue,
+			"extension must be the id of an extension, a UUID or 32 letters from a to p, got %q",
+			text.Clip(o.Extension, 80))
 	}
 	if o.MaxTurns > maxMaxTurns {
 		c.Errorf(decode.At("max_turns"), decode.CodeInvalidValue, "max_turns must be at most %d, got %d", maxMaxTurns, o.MaxTurns)
@@ -126,7 +128,8 @@ func check(c *eval.Check, o *Options) {
 		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
 	} {
 		if unused.given && c.Has(decode.At(unused.key)) {
-			c.Warnf(decode.At(unused.key), decode.CodeNoEffect, "%s has no effect: only assistant.instructions configures a browser assistant", unused.key)
+			c.Warnf(decode.At(unused.key), decode.CodeNoEffect,
+				"%s has no effect: only assistant.instructions configures a browser assistant", unused.key)
 		}
 	}
 }
@@ -135,10 +138,13 @@ func check(c *eval.Check, o *Options) {
 func checkMade(c *eval.Check, a *AssistantSpec) {
 	at := func(elems ...any) decode.Path { return append(decode.At("assistant"), elems...) }
 	if n := utf8.RuneCountInString(a.Name); n < 1 || n > maxName || !names().MatchString(a.Name) {
-		c.Errorf(at("name"), decode.CodeInvalidValue, "assistant.name must have 1 to %d letters, digits, spaces and hyphens, got %q", maxName, text.Clip(a.Name, 2*maxName))
+		c.Errorf(at("name"), decode.CodeInvalidValue,
+			"assistant.name must have 1 to %d letters, digits, spaces and hyphens, got %q", maxName,
+			text.Clip(a.Name, 2*maxName))
 	}
 	if n := utf8.RuneCountInString(a.Instructions); n < minInstructions || n > maxInstructions {
-		c.Errorf(at("instructions"), decode.CodeInvalidValue, "assistant.instructions must have %d to %d characters, got %d", minInstructions, maxInstructions, n)
+		c.Errorf(at("instructions"), decode.CodeInvalidValue,
+			"assistant.instructions must have %d to %d characters, got %d", minInstructions, maxInstructions, n)
 	}
 	if c.Has(at("capabilities")) && len(a.Capabilities) == 0 {
 		c.Errorf(at("capabilities"), decode.CodeInvalidValue, "assistant.capabilities must not be empty; remove it to allow all tools")

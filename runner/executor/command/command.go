@@ -122,7 +122,8 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	if i, tried := executor.MissingScript(s.Suite, o.Command.Args, beside(s.Suite.Dir)); i > 0 {
 		return []executor.Finding{{
 			Severity: decode.Warning, Code: decode.CodeMissingFile,
-			Message: fmt.Sprintf("config.command: no such file: %s (tried %s); every trial will end in error unless the workspace contains it", o.Command.Args[i], strings.Join(tried, ", ")),
+			Message: fmt.Sprintf("config.command: no such file: %s (tried %s); every trial will end in error unless the workspace contains it",
+				o.Command.Args[i], strings.Join(tried, ", ")),
 		}}
 	}
 	return nil
@@ -183,7 +184,8 @@ func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outc
 		return executor.Outcome{}, err
 	}
 	if len(instructions) > maxInstructions {
-		return executor.Outcome{}, executor.Permanent(fmt.Errorf("the instructions have %d bytes; a variable of a program can have %d", len(instructions), maxInstructions))
+		return executor.Outcome{}, executor.Permanent(fmt.Errorf("the instructions have %d bytes; a variable of a program can have %d",
+			len(instructions), maxInstructions))
 	}
 	var out executor.Outcome
 	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {

@@ -74,7 +74,8 @@ func (l Line) String() string {
 
 func check(c *eval.Check, o *Options) {
 	if len(o.Command.Args) == 0 && !c.Has(decode.At("command")) {
-		c.Errorf(decode.At(), decode.CodeMissingField, "config.command is missing; set it to the program to run, as a list or a string for the shell")
+		c.Errorf(decode.At(), decode.CodeMissingField,
+			"config.command is missing; set it to the program to run, as a list or a string for the shell")
 	}
 	for k := range o.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {

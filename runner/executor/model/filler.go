@@ -13,10 +13,12 @@ import (
 // models.
 var (
 	fillerAdjectives = strings.Fields("old small quiet early bright heavy careful open simple narrow warm distant green common recent strong")
-	fillerNouns      = strings.Fields("river garden market teacher bridge letter window station farmer doctor village harbor engine kitchen forest road book valley")
-	fillerVerbs      = strings.Fields("found moved watched followed carried changed crossed reached left passed remembered opened built saved joined kept")
-	fillerPlaces     = strings.Fields("near behind before after above below beside beyond inside without across past")
-	fillerTimes      = strings.Fields("today again later often soon always once early twice slowly")
+	fillerNouns      = strings.Fields("river garden market teacher bridge letter window station farmer doctor " +
+		"village harbor engine kitchen forest road book valley")
+	fillerVerbs = strings.Fields("found moved watched followed carried changed crossed reached left passed " +
+		"remembered opened built saved joined kept")
+	fillerPlaces = strings.Fields("near behind before after above below beside beyond inside without across past")
+	fillerTimes  = strings.Fields("today again later often soon always once early twice slowly")
 )
 
 // fillerSentences are sentence templates. Letters are replaced by a word from their list; other

@@ -115,8 +115,9 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 	}
 	r := &recorder{model: m, trial: t}
 	c := &Conversation{
-		Client: m.client, Instructions: system, MaxTurns: m.options.MaxTurns, Params: m.options.Params, FirstEvent: executor.FirstEvent(m.suite, t.Task),
-		Replied: r.replied, Called: r.called,
+		Client: m.client, Instructions: system, MaxTurns: m.options.MaxTurns, Params: m.options.Params,
+		FirstEvent: executor.FirstEvent(m.suite, t.Task),
+		Replied:    r.replied, Called: r.called,
 	}
 	for i := range m.options.Tools {
 		c.Tools = append(c.Tools, m.options.Tools[i].live(t))

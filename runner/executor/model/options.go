@@ -96,7 +96,8 @@ func check(c *eval.Check, o *Options) {
 		at := func(elems ...any) decode.Path { return append(decode.At("tools", i), elems...) }
 		switch {
 		case !toolName().MatchString(t.Name):
-			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: invalid tool name %q; use 1 to 64 letters, digits, underscores and dashes", i, t.Name)
+			c.Errorf(at("name"), decode.CodeInvalidValue,
+				"tools[%d].name: invalid tool name %q; use 1 to 64 letters, digits, underscores and dashes", i, t.Name)
 		case slices.Contains(names, t.Name):
 			c.Errorf(at("name"), decode.CodeInvalidValue, "tools[%d].name: duplicate tool name %q", i, t.Name)
 		}

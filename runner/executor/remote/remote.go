@@ -39,8 +39,9 @@ func New(hub Hub) executor.Kind {
 	boards := &boards{hub: hub}
 	return executor.Kind{
 		Kind: eval.Kind{
-			Name:    "remote",
-			Summary: "Sends trials to agents that connect to `waza serve`, wherever they are. A trial waits until an agent with the required tool is free.",
+			Name: "remote",
+			Summary: "Sends trials to agents that connect to `waza serve`, wherever they are. A trial waits until an " +
+				"agent with the required tool is free.",
 			Options: func() any { return &Options{} },
 			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 			Remote:  true,
@@ -63,12 +64,14 @@ var uuid = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB]
 func check(c *eval.Check, o *Options) {
 	for i, id := range o.Remote.Clients {
 		if !uuid().MatchString(id) {
-			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue, "remote.clients[%d] must be the id of an agent, a UUID v4 or UUID:TAB, got %q", i, text.Clip(id, 80))
+			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue,
+				"remote.clients[%d] must be the id of an agent, a UUID v4 or UUID:TAB, got %q", i, text.Clip(id, 80))
 		}
 	}
 	for i, tool := range o.Remote.Tools {
 		if tool == "" || len(tool) > maxToolName {
-			c.Errorf(decode.At("remote", "tools", i), decode.CodeInvalidValue, "remote.tools[%d] must have 1 to %d bytes, got %d", i, maxToolName, len(tool))
+			c.Errorf(decode.At("remote", "tools", i), decode.CodeInvalidValue,
+				"remote.tools[%d] must have 1 to %d bytes, got %d", i, maxToolName, len(tool))
 		}
 	}
 	config := &c.Suite().Config
@@ -208,7 +211,10 @@ func evaluation(t *executor.Trial) (*Evaluation, error) {
 	e := &Evaluation{
 		ID: executor.AttemptID(t.Order, t.Attempt), Name: t.Task.Name, URL: t.Expand(in.URL), Tool: t.Expand(toolOf(t.Task)),
 		Input: input, Timeout: max(1, t.Timeout.Milliseconds()),
-		Metadata: Metadata{Tags: append([]string{}, t.Task.Tags...), Retries: max(0, t.MaxAttempts-1) + t.RetryErrors, Priority: priorityOf(t.Task)},
+		Metadata: Metadata{
+			Tags: append([]string{}, t.Task.Tags...), Retries: max(0, t.MaxAttempts-1) + t.RetryErrors,
+			Priority: priorityOf(t.Task),
+		},
 	}
 	if t.Model != "" {
 		if e.Model, err = json.Marshal(map[string]string{"main_model": t.Model}); err != nil {

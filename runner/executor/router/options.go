@@ -126,7 +126,8 @@ func check(c *eval.Check, o *Options) {
 	r := &o.Router
 	switch n := len(r.Clients); {
 	case r.Live && n > 0:
-		c.Errorf(decode.At("router", "live"), decode.CodeInvalidValue, "router.clients must be empty if router.live is set, because messages go to connected clients")
+		c.Errorf(decode.At("router", "live"), decode.CodeInvalidValue,
+			"router.clients must be empty if router.live is set, because messages go to connected clients")
 	case n == 0 && !r.Live:
 		c.Errorf(decode.At("router"), decode.CodeMissingField, "router.clients is empty; describe at least one client, or set live: true")
 	case n > maxClients:
@@ -139,9 +140,13 @@ func check(c *eval.Check, o *Options) {
 		switch folded := strings.ToLower(client.Name); {
 		case client.Name == "": // reported as missing
 		case !clientName().MatchString(client.Name):
-			c.Errorf(at("name"), decode.CodeInvalidValue, "router.clients[%d].name: invalid client name %q; use a letter, then letters, digits, hyphens and underscores, at most 64 in all", i, text.Clip(client.Name, 80))
+			c.Errorf(at("name"), decode.CodeInvalidValue,
+				"router.clients[%d].name: invalid client name %q; use a letter, then letters, digits, hyphens and underscores, at most 64 in all",
+				i, text.Clip(client.Name, 80))
 		case seen[folded]:
-			c.Errorf(at("name"), decode.CodeInvalidValue, "router.clients[%d].name: duplicate client name %q; names must be unique regardless of case", i, client.Name)
+			c.Errorf(at("name"), decode.CodeInvalidValue,
+				"router.clients[%d].name: duplicate client name %q; names must be unique regardless of case", i,
+				client.Name)
 		default:
 			seen[folded] = true
 		}
@@ -167,7 +172,8 @@ func badDescription(d string) string {
 func checkAnswers(c *eval.Check, client int, of *Client) {
 	at := func(i int, key string) decode.Path { return decode.At("router", "clients", client, "answers", i, key) }
 	if n := len(of.Answers); n > maxAnswers {
-		c.Errorf(decode.At("router", "clients", client, "answers"), decode.CodeTooLarge, "router.clients[%d].answers must have at most %d answers, got %d", client, maxAnswers, n)
+		c.Errorf(decode.At("router", "clients", client, "answers"), decode.CodeTooLarge,
+			"router.clients[%d].answers must have at most %d answers, got %d", client, maxAnswers, n)
 	}
 	for i, a := range of.Answers {
 		where := fmt.Sprintf("router.clients[%d].answers[%d]", client, i)

@@ -79,11 +79,15 @@ func TestTranscript(t *testing.T) {
 	require.Equal(t, []string{
 		"message user: lunch meeting, and a list of it",
 		"thought router: Words chose Calendar: Its description shares words with the message: meeting",
-		`tool_call Calendar failed {"directRouted":false,"inputMethod":"text","routingReason":"Its description shares words with the message: meeting"} {"answer":"rejected","reason":"I do not eat"}`,
+		`tool_call Calendar failed {"directRouted":false,"inputMethod":"text","routingReason":"Its description shares ` +
+			`words with the message: meeting"} {"answer":"rejected","reason":"I do not eat"}`,
 		"thought router: Words chose notebook: Its description shares words with the message: list",
-		`tool_call notebook completed {"directRouted":false,"inputMethod":"text","routingReason":"Its description shares words with the message: list"} {"answer":"acknowledged"}`,
+		`tool_call notebook completed {"directRouted":false,"inputMethod":"text","routingReason":"Its description ` +
+			`shares words with the message: list"} {"answer":"acknowledged"}`,
 		"skill : notebook",
-		"message assistant: Taken by notebook. | Words chose Calendar: Its description shares words with the message: meeting | Calendar rejected it: I do not eat | Words chose notebook: Its description shares words with the message: list | notebook acknowledged it.",
+		"message assistant: Taken by notebook. | Words chose Calendar: Its description shares words with the message: " +
+			"meeting | Calendar rejected it: I do not eat | Words chose notebook: Its description shares words with the " +
+			"message: list | notebook acknowledged it.",
 	}, outline(&trial))
 	require.Equal(t, &record.Routing{
 		Expected: []string{"notebook"}, Took: []string{"notebook"}, Rejected: []string{"Calendar"}, Reroutes: 1,
@@ -109,13 +113,23 @@ func TestAnswers(t *testing.T) {
 		outputs[task.ID] = string(task.Trials[0].Verdict) + "\n" + task.Trials[0].Output
 	}
 	require.Equal(t, map[string]string{
-		"silent":    "passed\nNobody took the message: all clients that got it rejected it.\nWords chose radio: Its description shares words with the message: music, play\nradio rejected it: Response timeout\nWords chose nobody: no word of the message is in the description of a client",
-		"no reason": "passed\nNobody took the message: all clients that got it rejected it.\nWords chose notebook: Its description shares words with the message: note\nnotebook rejected it.\nWords chose nobody: no word of the message is in the description of a client",
-		"direct":    "passed\nTaken by notebook.\nThe message names radio.\nradio rejected it: Response timeout\nWords chose notebook: Its description shares words with the message: notebook\nnotebook acknowledged it.\nnotebook notified the user: notebook: saved",
-		"notified":  "passed\nTaken by notebook.\nThe message names notebook.\nnotebook acknowledged it.\nnotebook notified the user: Eggs",
-		"nobody":    "passed\nNobody took the message: no word of the message is in the description of a client.\nWords chose nobody: no word of the message is in the description of a client",
-		"wrong":     "failed\nTaken by Calendar.\nWords chose Calendar: Its description shares words with the message: meeting\nCalendar acknowledged it.",
-		"twice":     "passed\nTaken by Calendar.\nWords chose Calendar: Its description shares words with the message: meeting\nCalendar acknowledged it.\n\nTaken by notebook.\nWords chose notebook: Its description shares words with the message: note\nnotebook acknowledged it.",
+		"silent": "passed\nNobody took the message: all clients that got it rejected it.\nWords chose radio: Its " +
+			"description shares words with the message: music, play\nradio rejected it: Response timeout\nWords chose " +
+			"nobody: no word of the message is in the description of a client",
+		"no reason": "passed\nNobody took the message: all clients that got it rejected it.\nWords chose notebook: " +
+			"Its description shares words with the message: note\nnotebook rejected it.\nWords chose nobody: no word of " +
+			"the message is in the description of a client",
+		"direct": "passed\nTaken by notebook.\nThe message names radio.\nradio rejected it: Response " +
+			"timeout\nWords chose notebook: Its description shares words with the message: notebook\nnotebook " +
+			"acknowledged it.\nnotebook notified the user: notebook: saved",
+		"notified": "passed\nTaken by notebook.\nThe message names notebook.\nnotebook acknowledged it.\nnotebook notified the user: Eggs",
+		"nobody": "passed\nNobody took the message: no word of the message is in the description of a " +
+			"client.\nWords chose nobody: no word of the message is in the description of a client",
+		"wrong": "failed\nTaken by Calendar.\nWords chose Calendar: Its description shares words with the " +
+			"message: meeting\nCalendar acknowledged it.",
+		"twice": "passed\nTaken by Calendar.\nWords chose Calendar: Its description shares words with the " +
+			"message: meeting\nCalendar acknowledged it.\n\nTaken by notebook.\nWords chose notebook: Its description " +
+			"shares words with the message: note\nnotebook acknowledged it.",
 	}, outputs)
 	wrong := res.Tasks[5].Trials[0]
 	require.Equal(t, "taken by Calendar, expected notebook, radio", wrong.Graders[0].Feedback)
@@ -139,7 +153,8 @@ func TestOutputForGraders(t *testing.T) {
 	trial := res.Tasks[0].Trials[0]
 	require.Equal(t, record.Passed, trial.Verdict, trial.Error)
 	require.JSONEq(t, `{"recipients":["notebook"],"messages":[{"text":"notebook: milk","status":"taken","choices":[{"by":"prefix","clients":["notebook"]}],
-		"recipients":[{"client":"notebook","answer":"acknowledged"}],"notifications":[{"client":"notebook","title":"notebook","body":"saved","priority":"normal"}]}]}`, trial.Output)
+		"recipients":[{"client":"notebook","answer":"acknowledged"}],"notifications":[{"client":"notebook","title":"notebook","body":"saved","priority":"normal"}]}]}`,
+		trial.Output)
 	require.Nil(t, trial.Routing.Expected)
 	require.Nil(t, res.Summary.Routing, "no task expects recipients")
 }
@@ -147,7 +162,8 @@ func TestOutputForGraders(t *testing.T) {
 // modelSuite runs the suite described with a model at the address of m.
 func modelSuite(t *testing.T, m *runnertest.Model, more, tasks string) runnertest.Result {
 	t.Helper()
-	return run(t, "model: m\n  base_url: "+m.URL+"\n  api_key_command: echo key-of-the-model\n  prices: {m: {input: 1, output: 10}}\n"+more, "max_reroutes: 3", tasks)
+	return run(t, "model: m\n  base_url: "+m.URL+"\n  api_key_command: echo key-of-the-model\n  prices: {m: {input: 1, output: 10}}\n"+more,
+		"max_reroutes: 3", tasks)
 }
 
 // TestModelChooses checks that the model sees rejections and that its cost is charged to the
@@ -159,7 +175,11 @@ func TestModelChooses(t *testing.T) {
 		if strings.Contains(a.Prompt, "I do not eat") {
 			clients = []string{"notebook", "radio"}
 		}
-		return runnertest.Answer{Tool: "route_message", Arguments: map[string]any{"clients": clients, "reason": "it fits key-of-the-model"}, InputTokens: 100, OutputTokens: 10}
+		return runnertest.Answer{
+			Tool:      "route_message",
+			Arguments: map[string]any{"clients": clients, "reason": "it fits key-of-the-model"}, InputTokens: 100,
+			OutputTokens: 10,
+		}
 	})
 	res := modelSuite(t, m, "  params: {temperature: 0.5}\n", `
   - {id: a, prompt: lunch at noon, expected: {recipients: [notebook]}}
@@ -172,7 +192,8 @@ The model chose notebook and radio: it fits [redacted]
 notebook acknowledged it.
 radio rejected it: Response timeout`, res.Tasks[0].Trials[0].Output)
 	require.Equal(t, record.Usage{InputTokens: 200, OutputTokens: 20, CostUSD: 0.0004}, *res.Tasks[0].Trials[0].Usage)
-	require.Equal(t, record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: 0.0002}, *res.Tasks[1].Trials[0].Usage, "who else takes what the radio did not")
+	require.Equal(t, record.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: 0.0002},
+		*res.Tasks[1].Trials[0].Usage, "who else takes what the radio did not")
 	require.InDelta(t, 0.0006, res.Summary.Usage.CostUSD, 1e-12)
 	require.InDelta(t, 1, *res.Summary.Routing.Accuracy, 0)
 	for _, asked := range m.Requests() {
@@ -192,7 +213,10 @@ func TestModelFaults(t *testing.T) {
 		case strings.Contains(a.Prompt, "broken"):
 			return runnertest.Answer{Status: 400}
 		}
-		return runnertest.Answer{Tool: "route_message", Arguments: map[string]any{"clients": []string{}, "reason": "nobody does that"}, InputTokens: 100}
+		return runnertest.Answer{
+			Tool: "route_message", Arguments: map[string]any{"clients": []string{}, "reason": "nobody does that"},
+			InputTokens: 100,
+		}
 	})
 	res := modelSuite(t, m, "", `
   - {id: unusable, prompt: unusable meeting, expected: {recipients: [calendar]}}
@@ -200,7 +224,8 @@ func TestModelFaults(t *testing.T) {
   - {id: nobody, prompt: a meeting, expected: {recipients: [calendar]}}
 `)
 	trials := []record.Trial{res.Tasks[0].Trials[0], res.Tasks[1].Trials[0], res.Tasks[2].Trials[0]}
-	require.Equal(t, []record.Verdict{record.Errored, record.Errored, record.Failed}, []record.Verdict{trials[0].Verdict, trials[1].Verdict, trials[2].Verdict})
+	require.Equal(t, []record.Verdict{record.Errored, record.Errored, record.Failed},
+		[]record.Verdict{trials[0].Verdict, trials[1].Verdict, trials[2].Verdict})
 	require.Contains(t, trials[0].Error, `the model gave no usable answer, asked twice: there is no client "diary"`)
 	require.EqualValues(t, 200, trials[0].Usage.InputTokens, "what came to nothing costs, too")
 	require.Contains(t, trials[1].Error, "Bad Request")
@@ -287,7 +312,10 @@ func TestChecks(t *testing.T) {
 		{clients(`{name: a}`), "", `description`},
 		{clients(`{name: 1a, description: x}`), "", `invalid client name "1a"`},
 		{clients(`{name: ` + strings.Repeat("a", 65) + `, description: x}`), "", `invalid client name`},
-		{clients(`{name: a, description: x}, {name: A, description: x}`), "", `duplicate client name "A"; names must be unique regardless of case`},
+		{
+			clients(`{name: a, description: x}, {name: A, description: x}`), "",
+			`duplicate client name "A"; names must be unique regardless of case`,
+		},
 		{clients(`{name: a, description: "  "}`), "", `description is empty`},
 		{clients(`{name: a, description: ` + strings.Repeat("ä", 1025) + `}`), "", `at most 1024 characters, got 1025`},
 		{clients(`{name: a, description: ` + strings.Repeat("ä", 1024) + `}`), "", ``},
@@ -297,14 +325,29 @@ func TestChecks(t *testing.T) {
 		{clients(`{name: a, description: x, answers: [{notify: {}, reject: no}]}`), "", `reject excludes notify`},
 		{clients(`{name: a, description: x, answers: [{reject: no}, {match: x}]}`), "", `matches every message, so later answers have no effect`},
 		{`router: {voice: 2, clients: [{name: a, description: x}]}`, "", `voice`},
-		{`router: {live: true, clients: [{name: a, description: x}]}`, "", `router.clients must be empty if router.live is set, because messages go to connected clients`},
+		{
+			`router: {live: true, clients: [{name: a, description: x}]}`, "",
+			`router.clients must be empty if router.live is set, because messages go to connected clients`,
+		},
 		{`router: {live: true, by: words}`, "", `router.by has no effect: the server chooses the clients (router.live)`},
 		{`router: {live: true}`, "expected: {recipients: [everybody]}", ``},
 		{`router: {by: magic, clients: [{name: a, description: x}]}`, "", `magic`},
-		{`router: {by: words, clients: [{name: a, description: x}]}, base_url: "http://127.0.0.1:1/v1"`, "", `base_url has no effect: words choose the clients`},
-		{clients(`{name: a, description: x}`) + ", first_event_timeout_seconds: 3", "", `first_event_timeout_seconds has no effect: clients get only messages`},
-		{clients(`{name: notebook, description: x}`), "expected: {recipients: [notebok]}", `recipients[0]: unknown client "notebok"; config.router.clients has notebook`},
-		{clients(`{name: notebook, description: x}`), "expected: {recipients: [NoteBook, notebook]}", `recipients[1] has no effect: "notebook" is already in the list`},
+		{
+			`router: {by: words, clients: [{name: a, description: x}]}, base_url: "http://127.0.0.1:1/v1"`, "",
+			`base_url has no effect: words choose the clients`,
+		},
+		{
+			clients(`{name: a, description: x}`) + ", first_event_timeout_seconds: 3", "",
+			`first_event_timeout_seconds has no effect: clients get only messages`,
+		},
+		{
+			clients(`{name: notebook, description: x}`), "expected: {recipients: [notebok]}",
+			`recipients[0]: unknown client "notebok"; config.router.clients has notebook`,
+		},
+		{
+			clients(`{name: notebook, description: x}`), "expected: {recipients: [NoteBook, notebook]}",
+			`recipients[1] has no effect: "notebook" is already in the list`,
+		},
 		{clients(`{name: notebook, description: x}`), `expected: {recipients: [" "]}`, `recipients[0] is empty`},
 		{clients(`{name: a, description: x}`), "expected: {recipients: [A]}", ``},
 		{clients(`{name: a, description: x}`), "voice: 0.5, expected: {recipients: []}", ``},
@@ -317,8 +360,10 @@ func TestChecks(t *testing.T) {
 		}
 		require.Contains(t, found, c.want, "%s", c.config)
 	}
-	require.Contains(t, findings(t, "executor: mock", "{id: a, inputs: {prompt: x, voice: 0.5}, expected: {recipients: [x]}}"), "voice has no effect with executor mock")
-	require.Contains(t, findings(t, "executor: mock", "{id: a, prompt: x, expected: {recipients: [x]}}"), "recipients has no effect with executor mock: it has no clients")
+	require.Contains(t, findings(t, "executor: mock", "{id: a, inputs: {prompt: x, voice: 0.5}, expected: {recipients: [x]}}"),
+		"voice has no effect with executor mock")
+	require.Contains(t, findings(t, "executor: mock", "{id: a, prompt: x, expected: {recipients: [x]}}"),
+		"recipients has no effect with executor mock: it has no clients")
 }
 
 func findings(t *testing.T, config, task string) string {
@@ -357,7 +402,8 @@ func TestExpectedLater(t *testing.T) {
   - {id: a, prompt: a note, expected: {recipients: [calendar]}}
   - {id: b, prompt: a meeting, expected: {recipients: [calendar]}}
 `)
-	edited := runnertest.Replace(t, suite, "prompt: a note, expected: {recipients: [calendar]}", "prompt: a note, expected: {recipients: [notebook]}")
+	edited := runnertest.Replace(t, suite, "prompt: a note, expected: {recipients: [calendar]}",
+		"prompt: a note, expected: {recipients: [notebook]}")
 	r, id, _ := runnertest.FinishedRun(t, suite)
 	before := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Summary.Routing
 	require.InDelta(t, 0.5, *before.Accuracy, 0)
@@ -383,7 +429,8 @@ func TestExpectedLater(t *testing.T) {
 // TestStopping checks that tasks that expect recipients execute all trials.
 func TestStopping(t *testing.T) {
 	t.Parallel()
-	res := run(t, "trials_per_task: 20\n  stopping: true", "max_reroutes: 3", "\n  - {id: a, prompt: a note, expected: {recipients: [notebook]}}\n  - {id: b, prompt: a note, expected: {should_trigger: true}}\n")
+	res := run(t, "trials_per_task: 20\n  stopping: true", "max_reroutes: 3",
+		"\n  - {id: a, prompt: a note, expected: {recipients: [notebook]}}\n  - {id: b, prompt: a note, expected: {should_trigger: true}}\n")
 	require.Equal(t, 20, res.Tasks[0].Trials[19].TrialNum)
 	require.Equal(t, 20, res.Summary.Routing.Trials)
 	require.Positive(t, res.Summary.TrialsSaved, "the other task is not")
@@ -416,7 +463,10 @@ func (o *sender) Send(_ context.Context, m *routing.Message) (*routing.Routed, e
 	if o.err != nil {
 		return nil, o.err
 	}
-	r := &routing.Routed{Message: *m, Status: routing.Taken, Choices: []routing.Chosen{{By: routing.ByModel, Clients: []string{"Notebook"}, Reason: "it fits", At: m.Timestamp}}}
+	r := &routing.Routed{
+		Message: *m, Status: routing.Taken,
+		Choices: []routing.Chosen{{By: routing.ByModel, Clients: []string{"Notebook"}, Reason: "it fits", At: m.Timestamp}},
+	}
 	if strings.Contains(m.Text, "note") {
 		r.Recipients = []routing.Recipient{{Client: "Notebook", State: routing.Acknowledged, At: m.Timestamp}}
 	} else {
@@ -452,7 +502,9 @@ tasks:
 	require.InDelta(t, 1, *res.Summary.Routing.Accuracy, 0)
 	trial := res.Tasks[0].Trials[0]
 	require.Equal(t, []string{"Notebook"}, trial.Routing.Expected, "as the client calls itself")
-	require.Equal(t, "Nobody took the message: all clients that got it rejected it.\nThe model chose Notebook: it fits\nNotebook rejected it: no note", res.Tasks[1].Trials[0].Output)
+	require.Equal(t, "Nobody took the message: all clients that got it rejected it.\nThe model chose Notebook: it "+
+		"fits\nNotebook rejected it: no note",
+		res.Tasks[1].Trials[0].Output)
 	require.Nil(t, trial.Usage, "the server pays")
 
 	res = do(&sender{err: routing.ErrNoServer})

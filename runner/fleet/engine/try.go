@@ -44,10 +44,15 @@ func Try(ctx context.Context, do func(context.Context) error) error {
 
 // Passes reports whether an error means that servers temporarily cannot answer.
 func Passes(err error) bool {
-	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && (api.Code == http.StatusServiceUnavailable || api.Code == http.StatusTooManyRequests) {
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) &&
+		(api.Code == http.StatusServiceUnavailable || api.Code == http.StatusTooManyRequests) {
 		return !errors.Is(err, jetstream.ErrJetStreamNotEnabled)
 	}
-	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, jetstream.ErrNoStreamResponse, context.DeadlineExceeded} {
+	for _, passing := range []error{
+		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, jetstream.ErrNoStreamResponse,
+		context.DeadlineExceeded,
+	} {
 		if errors.Is(err, passing) {
 			return true
 		}

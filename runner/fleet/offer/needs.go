@@ -42,7 +42,8 @@ func CheckLabels(names []string) error {
 	}
 	for _, name := range names {
 		if len(name) > maxLabel || !label().MatchString(name) {
-			return fmt.Errorf("invalid label %q; use at most %d letters, digits, dots, hyphens and underscores, starting with a letter or digit", text.Clip(name, 80), maxLabel)
+			return fmt.Errorf("invalid label %q; use at most %d letters, digits, dots, hyphens and underscores, starting with a letter or digit",
+				text.Clip(name, 80), maxLabel)
 		}
 	}
 	return nil
@@ -59,7 +60,8 @@ func CheckNeeds(needs []record.Need) error {
 		if !slices.Contains(kinds, n.Kind) {
 			return fmt.Errorf("unknown kind of need %q; a newer version of waza might support it", text.Clip(string(n.Kind), 80))
 		}
-		if n.Name == "" || len(n.Name) > MaxName || strings.ContainsFunc(n.Name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
+		if n.Name == "" || len(n.Name) > MaxName ||
+			strings.ContainsFunc(n.Name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
 			return fmt.Errorf("invalid name of a need %q; it must be text of 1 to %d bytes", text.Clip(n.Name, 80), MaxName)
 		}
 	}

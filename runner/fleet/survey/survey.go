@@ -102,7 +102,8 @@ type Run struct {
 
 func (s *Survey) runOf(c *fleet.RunCard) Run {
 	return Run{
-		ID: c.Run, Suite: c.Suite, State: c.State, Host: c.Host, PID: c.PID, Trials: c.Trials, Waiting: c.Waiting, Running: c.Running, Done: c.Done,
+		ID: c.Run, Suite: c.Suite, State: c.State, Host: c.Host, PID: c.PID, Trials: c.Trials, Waiting: c.Waiting,
+		Running: c.Running, Done: c.Done,
 		Again: c.Again, Refused: c.Refused, Created: c.Created, Seen: c.Seen, Silent: c.State != fleet.Over && s.Time.Sub(c.Seen) > Silent,
 	}
 }

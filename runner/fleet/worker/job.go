@@ -96,7 +96,8 @@ func (w *Worker) open(msg jetstream.Msg) (*job, error) {
 	j := &job{Order: o, worker: w, class: class, msg: msg, kept: time.Now(), end: func(error) {}}
 	if w.o.Trust != nil {
 		h := msg.Headers()
-		if err := w.o.Trust.Check(names.Team, msg.Subject(), msg.Data(), seal.Seal{Key: h.Get(seal.HeaderKey), Signature: h.Get(seal.HeaderSignature)}); err != nil {
+		if err := w.o.Trust.Check(names.Team, msg.Subject(), msg.Data(),
+			seal.Seal{Key: h.Get(seal.HeaderKey), Signature: h.Get(seal.HeaderSignature)}); err != nil {
 			return j, fmt.Errorf("not trusted: %w", err)
 		}
 	}
@@ -125,7 +126,10 @@ func (w *Worker) refuse(msg jetstream.Msg, j *job, why error) {
 		return
 	}
 	w.jobs.add(j)
-	w.results.send(j, fleet.Result{ID: j.ID, Reason: fmt.Sprintf("worker %s refuses the order: %v", w.o.ID, why), Refused: true, Lost: j.before})
+	w.results.send(j, fleet.Result{
+		ID: j.ID, Reason: fmt.Sprintf("worker %s refuses the order: %v", w.o.ID, why), Refused: true,
+		Lost: j.before,
+	})
 }
 
 // carryOut executes the trial. why is the reason if it cannot be executed. Both results are nil

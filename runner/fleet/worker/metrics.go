@@ -32,11 +32,20 @@ const (
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		registry: r,
-		trials:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waza_worker_trials_total", Help: "Trials that the worker has finished."}, []string{"verdict"}),
-		refused:  prometheus.NewCounter(prometheus.CounterOpts{Name: "waza_worker_orders_refused_total", Help: "Orders that the worker refused: not signed by a trusted key, expired, or invalid."}),
-		files:    prometheus.NewCounter(prometheus.CounterOpts{Name: "waza_worker_files_received_bytes_total", Help: "Bytes of suites' files fetched, except files of earlier runs."}),
+		trials: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waza_worker_trials_total", Help: "Trials that the worker has finished."},
+			[]string{"verdict"}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waza_worker_orders_refused_total",
+			Help: "Orders that the worker refused: not signed by a trusted key, expired, or invalid.",
+		}),
+		files: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waza_worker_files_received_bytes_total",
+			Help: "Bytes of suites' files fetched, except files of earlier runs.",
+		}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waza_worker_order_seconds", Help: "Duration of the phases of orders: prepare (fetch plan and files of the run), trial, and send (until the server has stored the result).",
+			Name: "waza_worker_order_seconds",
+			Help: "Duration of the phases of orders: prepare (fetch plan and files of the run), trial, and send " +
+				"(until the server has stored the result).",
 			Buckets: prometheus.ExponentialBuckets(0.005, 4, 10), // 5 ms to 22 minutes
 		}, []string{"phase"}),
 	}

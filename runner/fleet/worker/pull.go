@@ -46,7 +46,10 @@ type classes struct {
 }
 
 func newClasses(w *Worker) *classes {
-	return &classes{worker: w, offer: w.o.Offer, lacks: map[string][]record.Need{}, pulled: map[string]context.CancelFunc{}, lost: map[string]time.Duration{}}
+	return &classes{
+		worker: w, offer: w.o.Offer, lacks: map[string][]record.Need{}, pulled: map[string]context.CancelFunc{},
+		lost: map[string]time.Duration{},
+	}
 }
 
 // learn handles the card of a class. It pulls its orders, until pulling ends, if the machine meets

@@ -53,7 +53,9 @@ func NewPool(language *Language, size int) *Pool {
 // An error means that Grade could not evaluate the assertions. Either no worker could start (an
 // [*UnavailableError] if none ever can), or the worker could not read the subject, or somebody
 // else killed the worker, or ctx ended; the error is then the cause of ctx.
-func (p *Pool) Grade(ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration) (complaints []string, err error) {
+func (p *Pool) Grade(
+	ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration,
+) (complaints []string, err error) {
 	complaints = make([]string, 0, len(assertions))
 	for len(complaints) < len(assertions) {
 		w, err := p.acquire(ctx)

@@ -233,7 +233,10 @@ func (w *worker) receive(timeout time.Duration) (*reply, error) {
 
 // grade evaluates assertions about a subject and passes each complaint, in order, to take. After
 // an error the worker cannot be used any more; explainExit returns the reason.
-func (w *worker) grade(ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration, take func(complaint string)) error {
+func (w *worker) grade(
+	ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration,
+	take func(complaint string),
+) error {
 	defer context.AfterFunc(ctx, w.abort)()
 	// The deadline acts first. The limit of processor time is for a worker whose waza was killed
 	// or stopped.

@@ -43,7 +43,9 @@ func checkAllowed(c *eval.Check, allowed []AllowedTool) {
 			c.Errorf(decode.At("allow_only", i), decode.CodeMissingField, "allow_only[%d]: tool is missing", i)
 		}
 		if strings.ContainsAny(a.Tool, "*|()^$") {
-			c.Warnf(decode.At("allow_only", i), decode.CodeInvalidValue, "allow_only[%d]: %q must be an exact name; only expect_tools and reject_tools accept patterns", i, a.Tool)
+			c.Warnf(decode.At("allow_only", i), decode.CodeInvalidValue,
+				"allow_only[%d]: %q must be an exact name; only expect_tools and reject_tools accept patterns", i,
+				a.Tool)
 		}
 	}
 }

@@ -49,7 +49,8 @@ func checkBehavior(c *eval.Check, o *BehaviorOptions) {
 		c.Warnf(decode.At("max_duration_ms"), decode.CodeNoEffect, "max_duration_ms: 0 means no limit")
 	}
 	if o.MaxToolCalls != nil && *o.MaxToolCalls == 0 {
-		c.Warnf(decode.At("max_tool_calls"), decode.CodeOtherMeaning, "max_tool_calls: 0 allows no tool calls; in microsoft/waza it means no limit; remove it to allow any number")
+		c.Warnf(decode.At("max_tool_calls"), decode.CodeOtherMeaning,
+			"max_tool_calls: 0 allows no tool calls; in microsoft/waza it means no limit; remove it to allow any number")
 	}
 	checkNames(c, "required_tools", o.RequiredTools)
 	checkNames(c, "forbidden_tools", o.ForbiddenTools)
@@ -71,7 +72,9 @@ func checkNames(c *eval.Check, key string, names []string) {
 		case strings.TrimSpace(name) == "":
 			c.Errorf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d] is empty", key, i)
 		case strings.Contains(name, "*"):
-			c.Warnf(decode.At(key, i), decode.CodeInvalidValue, "%s[%d]: %q must be an exact name, not a pattern; tool_constraint accepts patterns of tools", key, i, name)
+			c.Warnf(decode.At(key, i), decode.CodeInvalidValue,
+				"%s[%d]: %q must be an exact name, not a pattern; tool_constraint accepts patterns of tools", key, i,
+				name)
 		}
 	}
 }
@@ -134,13 +137,16 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 		return b
 	}
 	if o.MaxToolCalls != nil {
-		checks = append(checks, counted(limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls", func(s *grader.Subject) int64 { return int64(len(s.ToolCalls)) })))
+		checks = append(checks, counted(limit("max_tool_calls", int64(*o.MaxToolCalls), "tool calls",
+			func(s *grader.Subject) int64 { return int64(len(s.ToolCalls)) })))
 	}
 	if o.MaxIterations != nil {
-		checks = append(checks, counted(limit("max_iterations", int64(*o.MaxIterations), "turns", func(s *grader.Subject) int64 { return int64(s.Turns()) })))
+		checks = append(checks, counted(limit("max_iterations", int64(*o.MaxIterations), "turns",
+			func(s *grader.Subject) int64 { return int64(s.Turns()) })))
 	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
-		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *grader.Subject) int64 { return s.Duration.Milliseconds() }))
+		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms",
+			func(s *grader.Subject) int64 { return s.Duration.Milliseconds() }))
 	}
 	if o.MaxTokens != nil && *o.MaxTokens > 0 {
 		checks = append(checks, tokenCheck(*o.MaxTokens))

@@ -87,7 +87,10 @@ func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score,
 	}
 	for _, skill := range g.forbidden {
 		if slices.Contains(actual, skill) {
-			return grader.Score{Feedback: fmt.Sprintf("forbidden skill %q was invoked; invoked: %s", skill, sequence(actual)), Details: score.Details}, nil
+			return grader.Score{
+				Feedback: fmt.Sprintf("forbidden skill %q was invoked; invoked: %s", skill, sequence(actual)),
+				Details:  score.Details,
+			}, nil
 		}
 	}
 	if cut != nil { // the score needs all skills

@@ -21,8 +21,9 @@ import (
 
 // ToolCalls checks how often the agent called tools, and which calls it made or did not make.
 var ToolCalls = grader.KindOf(eval.Kind{
-	Name:    "tool_calls",
-	Summary: "Checks which tools were called, how often and with which arguments. The score is the share of checks met. Passes if all are met.",
+	Name: "tool_calls",
+	Summary: "Checks which tools were called, how often and with which arguments. The score is the share of checks " +
+		"met. Passes if all are met.",
 }, checkToolCalls, NewToolCalls)
 
 // ToolCallsOptions holds the options of the tool_calls grader.
@@ -263,7 +264,8 @@ func (g *toolCallsGrader) NamesTool(s *grader.Subject, name string) bool {
 	speaks := func(t callTest) bool {
 		return t.tool != "" && s.Expanded(t.tool) == name || t.name != nil && t.name.MatchString(name)
 	}
-	return slices.Contains(g.tools, name) || names(g.expect, name) || slices.ContainsFunc(g.required, speaks) || slices.ContainsFunc(g.forbidden, speaks)
+	return slices.Contains(g.tools, name) || names(g.expect, name) || slices.ContainsFunc(g.required, speaks) ||
+		slices.ContainsFunc(g.forbidden, speaks)
 }
 
 func (g *toolCallsGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
@@ -310,7 +312,8 @@ func (g *toolCallsGrader) addPatterns(t *grader.Checklist, calls []toolCall, s *
 	for _, test := range expanded(g.forbidden, s) {
 		complaint := ""
 		if n, first := test.among(calls); n > 0 {
-			complaint = fmt.Sprintf("%s of %s, which is forbidden: %s with %s", text.Count(n, "call", "calls"), test.label, first.name, grader.Excerpt(first.text))
+			complaint = fmt.Sprintf("%s of %s, which is forbidden: %s with %s", text.Count(n, "call", "calls"),
+				test.label, first.name, grader.Excerpt(first.text))
 		}
 		t.Absence("forbidden "+test.label, complaint, s.TranscriptCut())
 	}

@@ -12,8 +12,9 @@ import (
 
 // ToolConstraint checks tool calls with their arguments, and the turns and tokens of a trial.
 var ToolConstraint = grader.KindOf(eval.Kind{
-	Name:    "tool_constraint",
-	Summary: "Requires and forbids tool calls by name and arguments. Each entry is one check. The score is the share of checks met. Passes if all are met.",
+	Name: "tool_constraint",
+	Summary: "Requires and forbids tool calls by name and arguments. Each entry is one check. The score is the " +
+		"share of checks met. Passes if all are met.",
 
 	ToolList: "allow_only",
 }, checkToolConstraint, newToolConstraint)

@@ -159,12 +159,14 @@ func (g *triggerGrader) Grade(_ context.Context, s *grader.Subject) (grader.Scor
 	switch {
 	case g.negative && triggers:
 		return grader.Score{Score: 1 - overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %s with the skill, expected less than the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
+			"the prompt shares %s with the skill, expected less than the threshold %s: %s",
+			figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
 	case g.negative:
 		return grader.Score{Score: 1 - overlap, Passed: true, Details: details}, nil
 	case !triggers:
 		return grader.Score{Score: overlap, Details: details, Feedback: fmt.Sprintf(
-			"the prompt shares %s with the skill, expected at least the threshold %s: %s", figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
+			"the prompt shares %s with the skill, expected at least the threshold %s: %s",
+			figure.Score(overlap, g.threshold), figure.Threshold(g.threshold), grader.ListNames(shared))}, nil
 	}
 	return grader.Score{Score: overlap, Passed: true, Details: details}, nil
 }

@@ -21,7 +21,10 @@ func TestBuiltin(t *testing.T) {
 		"text", "code", "file", "diff", "json_schema", "program", "behavior", "action_sequence", "skill_invocation",
 		"tool_constraint", "tool_calls", "trigger", "prompt", "human", "human_calibration",
 	})
-	for alias, name := range map[string]string{"regex": "text", "keyword": "text", "inline_script": "code", "file_exists": "file", "script": "program", "llm": "prompt"} {
+	for alias, name := range map[string]string{
+		"regex": "text", "keyword": "text", "inline_script": "code", "file_exists": "file", "script": "program",
+		"llm": "prompt",
+	} {
 		k, ok := builtin.Graders.Lookup(alias)
 		require.True(t, ok)
 		require.Equal(t, name, k.Name)

@@ -81,7 +81,9 @@ func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []to
 		Attempt: 1, Prompt: b.system + fmt.Sprintf(agentBrief, strings.Join(names, ", "), b.text),
 		Dir: func() (string, error) { return dir, nil }, Env: g.env.Suite.Config.Inherited(os.Environ()),
 		Expand: func(s string) string { return s }, Transcript: transcript, Logf: func(string, string, ...any) {},
-		Servers: []executor.Server{{Name: command.Name, Command: command.Command, Args: command.Args, URL: command.URL, Token: command.Token, Tools: names}},
+		Servers: []executor.Server{
+			{Name: command.Name, Command: command.Command, Args: command.Args, URL: command.URL, Token: command.Token, Tools: names},
+		},
 	})
 	transcript.Close()
 	if out.Usage != nil {
@@ -111,7 +113,10 @@ func handler(t tool) mcp.ToolHandler {
 
 // askAgentForm asks an agent for one answer of a form. If the agent does not call the tool, it
 // asks once more; then an answer written as JSON counts, too.
-func (g *judgeGrader) askAgentForm(ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage, take func(json.RawMessage) error) error {
+func (g *judgeGrader) askAgentForm(
+	ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage,
+	take func(json.RawMessage) error,
+) error {
 	var mu sync.Mutex // guards wrong and taken
 	var wrong error
 	taken := false
@@ -142,7 +147,8 @@ func (g *judgeGrader) askAgentForm(ctx context.Context, j judge, b brief, a prov
 			why = fmt.Errorf("it did not call %s but said %s", a.Name, grader.Excerpt(g.redact.Text(said)))
 		}
 		wrong = why
-		b.text = original + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Call %s, and do nothing else.", text.Clip(why.Error(), 200), a.Name)
+		b.text = original + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Call %s, and do nothing else.",
+			text.Clip(why.Error(), 200), a.Name)
 	}
 	return fmt.Errorf("no usable answer, asked twice: %w", wrong)
 }

@@ -33,7 +33,9 @@ func NewAsker(env *grader.Env, model string) (*Asker, error) {
 
 // Ask asks for an answer of a form, and passes it to take. If take returns an error, Ask asks
 // once more. usage is the total cost, or nil if it is unknown.
-func (a *Asker) Ask(ctx context.Context, system, prompt string, form provider.Answer, take func(answer json.RawMessage) error) (usage *record.Usage, err error) {
+func (a *Asker) Ask(
+	ctx context.Context, system, prompt string, form provider.Answer, take func(answer json.RawMessage) error,
+) (usage *record.Usage, err error) {
 	var spent record.Usage
 	err = a.grader.ask(ctx, a.grader.judges[0], brief{system: system, text: prompt}, form, &spent, take)
 	if err != nil {

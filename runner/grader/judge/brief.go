@@ -53,10 +53,13 @@ The data stands between lines <<<BEGIN name %[1]s>>> and <<<END name %[1]s>>>. I
 Judge by the criteria alone. Do not prefer an answer for its length or its tone. Answer with %[2]s.`
 
 // byCalls completes "Answer with" for judges that pass or fail criteria.
-const byCalls = gradePass + " and " + gradeFail + `: call one of them once for each criterion, with the criterion as description. The calls are all that counts; when no criterion is left, say so in a word`
+const byCalls = gradePass + " and " + gradeFail +
+	`: call one of them once for each criterion, with the criterion as description. The calls are all that counts; ` +
+	`when no criterion is left, say so in a word`
 
 // fiveToOne translates the scale of a rubric.
-const fiveToOne = "The scale of these criteria is 1 (worst) to 5 (best). Give it as a score: 0 for 1, 0.25 for 2, 0.5 for 3, 0.75 for 4, 1 for 5. Unless the criteria say otherwise, 4 and 5 pass."
+const fiveToOne = "The scale of these criteria is 1 (worst) to 5 (best). Give it as a score: 0 for 1, 0.25 for " +
+	"2, 0.5 for 3, 0.75 for 4, 1 for 5. Unless the criteria say otherwise, 4 and 5 pass."
 
 // brief returns the judge's brief, with fenced data. If swapped is set, the two outputs of a
 // pairwise comparison change places.

@@ -101,7 +101,8 @@ func reasoning(opinions []opinion, winner record.Winner) string {
 		switch {
 		case winnerOf[o.Winner] != winner:
 		case o.Orders[0] != o.Orders[1]:
-			return fmt.Sprintf("%s prefers %s in one order of the answers and %s in the other", o.Judge, winnerOf[o.Orders[0]], winnerOf[o.Orders[1]])
+			return fmt.Sprintf("%s prefers %s in one order of the answers and %s in the other", o.Judge,
+				winnerOf[o.Orders[0]], winnerOf[o.Orders[1]])
 		default:
 			return strings.Join(strings.Fields(o.Reason), " ")
 		}
@@ -136,8 +137,14 @@ var findingsAnswer = provider.Answer{
 	Schema: map[string]any{
 		"type": "object",
 		"properties": map[string]any{
-			"strengths":  map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": "What the answers do well, one short sentence each."},
-			"weaknesses": map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": "Where the answers fall short, one short sentence each."},
+			"strengths": map[string]any{
+				"type": "array", "items": map[string]any{"type": "string"},
+				"description": "What the answers do well, one short sentence each.",
+			},
+			"weaknesses": map[string]any{
+				"type": "array", "items": map[string]any{"type": "string"},
+				"description": "Where the answers fall short, one short sentence each.",
+			},
 		},
 		"required": []string{"strengths", "weaknesses"}, "additionalProperties": false,
 	},

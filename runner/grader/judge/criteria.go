@@ -121,9 +121,17 @@ func (t *tally) tools() []tool {
 		}
 	}
 	return []tool{
-		{provider.Tool{Name: gradePass, Description: "Says that the work meets a criterion. Call it once for each criterion that is met.", Parameters: schema("What in the work shows that it is met.")},
+		{provider.Tool{
+			Name:        gradePass,
+			Description: "Says that the work meets a criterion. Call it once for each criterion that is met.",
+			Parameters:  schema("What in the work shows that it is met."),
+		},
 			func(args json.RawMessage) error { return t.add(&t.passes, args) }},
-		{provider.Tool{Name: gradeFail, Description: "Says that the work does not meet a criterion. Call it once for each criterion that is not met.", Parameters: schema("What is missing or wrong.")},
+		{provider.Tool{
+			Name:        gradeFail,
+			Description: "Says that the work does not meet a criterion. Call it once for each criterion that is not met.",
+			Parameters:  schema("What is missing or wrong."),
+		},
 			func(args json.RawMessage) error { return t.add(&t.fails, args) }},
 	}
 }

@@ -109,7 +109,8 @@ type criteriaDetails struct {
 func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
 	pairwise := g.options.Mode == modePairwise
 	if pairwise && s.Baseline == nil && g.options.Reference == "" {
-		return grader.Score{}, executor.Permanent(errors.New("nothing to compare with: pairwise needs a run without skills (baseline: true) or a reference"))
+		return grader.Score{}, executor.Permanent(errors.New("nothing to compare with: pairwise needs a run without " +
+			"skills (baseline: true) or a reference"))
 	}
 	if pairwise && g.options.Reference == "" && s.Baseline.Missing != "" {
 		return grader.Score{}, executor.Permanent(fmt.Errorf("nothing to compare with: %s", s.Baseline.Missing))
@@ -323,7 +324,10 @@ func (g *judgeGrader) reason(given string) string {
 
 // ask asks a judge. If take rejects the answer, ask asks once more. The client retries after
 // network faults.
-func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage, take func(json.RawMessage) error) error {
+func (g *judgeGrader) ask(
+	ctx context.Context, j judge, b brief, a provider.Answer, usage *record.Usage,
+	take func(json.RawMessage) error,
+) error {
 	if j.agent != "" {
 		return g.askAgentForm(ctx, j, b, a, usage, take)
 	}
@@ -340,7 +344,8 @@ func (g *judgeGrader) ask(ctx context.Context, j judge, b brief, a provider.Answ
 		if wrong != nil {
 			// Not as a further turn: the judge's first answer may have been influenced by the
 			// data.
-			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.", text.Clip(wrong.Error(), 200), a.Name)
+			r.Messages[0].Text = b.text + fmt.Sprintf("\n\nAn earlier answer could not be used (%s). Answer with %s, and with nothing else.",
+				text.Clip(wrong.Error(), 200), a.Name)
 		}
 		reply, err := j.client.Complete(ctx, r)
 		*usage = usage.Add(reply.Usage)
@@ -367,7 +372,10 @@ var verdictAnswer = provider.Answer{
 		"type": "object",
 		"properties": map[string]any{
 			"reason": map[string]any{"type": "string", "description": "Why, in a few sentences that name what the verdict rests on."},
-			"score":  map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": "How well the work meets the criteria: 0 not at all, 1 fully."},
+			"score": map[string]any{
+				"type": "number", "minimum": 0, "maximum": 1,
+				"description": "How well the work meets the criteria: 0 not at all, 1 fully.",
+			},
 			"passed": map[string]any{"type": "boolean", "description": "Whether the work is good enough by the criteria."},
 		},
 		"required": []string{"reason", "score", "passed"}, "additionalProperties": false,
@@ -392,8 +400,11 @@ var fieldWinnerAnswer = provider.Answer{
 	Schema: map[string]any{
 		"type": "object",
 		"properties": map[string]any{
-			"winner":    map[string]any{"type": "string", "enum": []string{"A", "B", "tie"}, "description": "The better output by the criteria."},
-			"magnitude": map[string]any{"type": "string", "enum": []string{"much-better", "slightly-better", "equal"}, "description": "How much better it is."},
+			"winner": map[string]any{"type": "string", "enum": []string{"A", "B", "tie"}, "description": "The better output by the criteria."},
+			"magnitude": map[string]any{
+				"type": "string", "enum": []string{"much-better", "slightly-better", "equal"},
+				"description": "How much better it is.",
+			},
 			"reasoning": map[string]any{"type": "string", "description": "Why, in a few sentences."},
 		},
 		"required": []string{"winner", "magnitude", "reasoning"}, "additionalProperties": false,

@@ -40,7 +40,9 @@ var Prompt = func() grader.Kind {
 }()
 
 // GeneralRubric is the rubric for tasks without a prompt grader in suites of the kind judge.
-const GeneralRubric = `Is the output a correct and complete answer to the task? Judge what it says, and what of the task it leaves out: 1 is correct and complete, 0.5 has a serious error or lacks an important part, 0 is wrong or no answer. It passes if a person who asked could use it as it is.`
+const GeneralRubric = `Is the output a correct and complete answer to the task? Judge what it says, and what of ` +
+	`the task it leaves out: 1 is correct and complete, 0.5 has a serious error or lacks an important part, 0 is ` +
+	`wrong or no answer. It passes if a person who asked could use it as it is.`
 
 // IsGeneral reports whether a grader has the rubric that suites of the kind judge give to tasks
 // without a prompt grader.
@@ -148,10 +150,12 @@ func checkSight(c *eval.Check, o *PromptOptions) {
 	switch {
 	case !o.ContinueSession:
 		c.Infof(decode.At(), decode.CodeOtherMeaning,
-			"the judge sees the task, the output and a digest of the session; a judge of microsoft/waza sees only the prompt, unless continue_session is true")
+			"the judge sees the task, the output and a digest of the session; a judge of microsoft/waza sees only the "+
+				"prompt, unless continue_session is true")
 	case len(o.Files) == 0:
 		c.Warnf(decode.At("continue_session"), decode.CodeOtherMeaning,
-			"continue_session shows the judge the whole recorded session, but not the workspace; a judge of microsoft/waza continues the session in the workspace: list the files that the judge must see under files")
+			"continue_session shows the judge the whole recorded session, but not the workspace; a judge of "+
+				"microsoft/waza continues the session in the workspace: list the files that the judge must see under files")
 	}
 }
 
@@ -230,11 +234,13 @@ func judgeEndpoint(o *PromptOptions, env *grader.Env, model string) (provider.AP
 	used := cmp.Or(env.Executor, env.Suite.Config.Executor)
 	api, name := provider.ForModel(model, fallback)
 	if fallback == "" && name == model { // neither the grader nor the model names an API
-		if e, ok := env.Suite.ExecutorOptions[used].(endpointer); ok && o.BaseURL == "" && servesJudge(provider.API(used), e.ProviderEndpoint(), api) {
+		if e, ok := env.Suite.ExecutorOptions[used].(endpointer); ok && o.BaseURL == "" &&
+			servesJudge(provider.API(used), e.ProviderEndpoint(), api) {
 			api = provider.API(used)
 		}
 	}
-	if e, ok := env.Suite.ExecutorOptions[string(api)].(endpointer); ok && endpoint.BaseURL == "" && (string(api) == used || !asksModels(used)) {
+	if e, ok := env.Suite.ExecutorOptions[string(api)].(endpointer); ok && endpoint.BaseURL == "" &&
+		(string(api) == used || !asksModels(used)) {
 		of := e.ProviderEndpoint()
 		endpoint.BaseURL = of.BaseURL
 		endpoint.APIVersion = cmp.Or(endpoint.APIVersion, of.APIVersion)
@@ -305,7 +311,11 @@ func judgesOf(o *PromptOptions, env *grader.Env) ([]judge, error) {
 		if err != nil && !env.Recorded {
 			return nil, err
 		}
-		judges = append(judges, judge{model: m, client: client, source: judgeSource{API: string(api), BaseURL: endpoint.BaseURL, APIVersion: endpoint.APIVersion, Model: name}, fault: err})
+		judges = append(judges, judge{
+			model: m, client: client,
+			source: judgeSource{API: string(api), BaseURL: endpoint.BaseURL, APIVersion: endpoint.APIVersion, Model: name},
+			fault:  err,
+		})
 	}
 	return judges, nil
 }
@@ -314,7 +324,9 @@ func judgesOf(o *PromptOptions, env *grader.Env) ([]judge, error) {
 // the judge end in an error; grading them later can succeed.
 func noJudge(err error) error {
 	if provider.KindOf(err) == provider.Refused {
-		return executor.Permanent(fmt.Errorf("%w; or let an agent judge: --judge-agent copilot, or config.judge.agent; waza grade judges the recorded trials", err))
+		return executor.Permanent(fmt.Errorf("%w; or let an agent judge: --judge-agent copilot, or "+
+			"config.judge.agent; waza grade judges the recorded trials",
+			err))
 	}
 	return executor.ProviderFault(err)
 }

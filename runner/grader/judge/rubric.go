@@ -106,7 +106,10 @@ func readRubric(data []byte, source string) (rubric, error) {
 	if name == "" {
 		name = strings.TrimSuffix(path.Base(filepath.ToSlash(source)), ".md")
 	}
-	return rubric{text: criteria, info: &rubricInfo{Name: text.Clip(name, 200), Version: text.Clip(m.Version, 100), Scale: m.Scale, Source: text.Clip(source, 500)}}, nil
+	return rubric{
+		text: criteria,
+		info: &rubricInfo{Name: text.Clip(name, 200), Version: text.Clip(m.Version, 100), Scale: m.Scale, Source: text.Clip(source, 500)},
+	}, nil
 }
 
 // builtinRubric returns the built-in rubric with a name.
@@ -158,7 +161,8 @@ func rubricFile(o *PromptOptions, suite reach.Resolver) (abs string, ok bool) {
 // looksLikePath reports whether a rubric must be the path of a file.
 func looksLikePath(name string) bool {
 	return name != "" && len(name) < 300 && !strings.ContainsAny(name, " \t\n{") &&
-		(strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "~/") || filepath.IsAbs(name))
+		(strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") ||
+			strings.HasPrefix(name, "~/") || filepath.IsAbs(name))
 }
 
 var bareWord = text.Pattern(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$`)
@@ -184,6 +188,7 @@ func checkRubric(c *eval.Check, o *PromptOptions) {
 	case slices.Contains(Rubrics(), name) || !bareWord().MatchString(name):
 	default:
 		c.Suggestf(decode.At("rubric"), decode.Warning, decode.CodeInvalidValue, decode.Nearest(name, Rubrics()),
-			"rubric %q is used as a literal text: no file or built-in rubric has that name; the built-in rubrics are %s", text.Clip(name, 60), strings.Join(Rubrics(), ", "))
+			"rubric %q is used as a literal text: no file or built-in rubric has that name; the built-in rubrics are %s",
+			text.Clip(name, 60), strings.Join(Rubrics(), ", "))
 	}
 }

@@ -181,7 +181,8 @@ func (g *diffGrader) snapshot(task *eval.Task, f DiffFile, data []byte) (complai
 		}
 		return "", changed, err
 	}
-	if planned := g.env.Planned.First(g.options.snapshotPaths(g.env.Suite, g.options.possibleDirs(g.env.Suite, task), f.Snapshot)); planned != "" {
+	if planned := g.env.Planned.First(g.options.snapshotPaths(g.env.Suite,
+		g.options.possibleDirs(g.env.Suite, task), f.Snapshot)); planned != "" {
 		path = planned
 	}
 	if path == "" {

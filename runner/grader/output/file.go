@@ -227,7 +227,8 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 	for _, re := range c.mustMatch {
 		complaint := unreadable
 		if complaint == "" && !re.Match(data) {
-			complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
+			complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path,
+				text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
 		}
 		t.Add(fmt.Sprintf("%s matches %s", c.path, re), complaint)
 	}
@@ -235,7 +236,8 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 		complaint := unreadable
 		if complaint == "" {
 			if m := re.FindIndex(data); m != nil {
-				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path, text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
+				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path,
+					text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
 			}
 		}
 		t.Add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)

@@ -46,7 +46,8 @@ func newPathPattern(s string) (pathPattern, error) {
 	base, rest := doublestar.SplitPattern(path.Clean(s))
 	glob, err := discover.CompileGlob(rest)
 	if err != nil {
-		return p, fmt.Errorf("malformed pattern %q (%w): put a backslash before special characters that are meant literally", text.Clip(s, grader.ExcerptBytes), err)
+		return p, fmt.Errorf("malformed pattern %q (%w): put a backslash before special characters that are meant literally",
+			text.Clip(s, grader.ExcerptBytes), err)
 	}
 	p.glob, p.base, p.depth = glob, base, maxGlobDepth
 	// ** does not follow links, because they can lead in circles.

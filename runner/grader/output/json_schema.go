@@ -102,7 +102,9 @@ func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 	text := match.JSONText(s.Output)
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		return grader.Score{Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), grader.Excerpt(s.Output))}, nil
+		return grader.Score{
+			Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), grader.Excerpt(s.Output)),
+		}, nil
 	}
 	err = g.schema.Validate(doc)
 	if err == nil {

@@ -59,7 +59,9 @@ func (o *DiffOptions) findSnapshot(suite *eval.Suite, dirs []string, snapshot st
 }
 
 func searched(dirs []string) string {
-	return strings.Join(append(dirs[:len(dirs):len(dirs)], "the suite's directory, its repository's root, the directory of the task file, the process's directory"), ", ")
+	return strings.Join(append(dirs[:len(dirs):len(dirs)],
+		"the suite's directory, its repository's root, the directory of the task file, the process's directory"),
+		", ")
 }
 
 // writeSnapshot replaces an existing snapshot in place, or creates a new one in the first of

@@ -194,7 +194,8 @@ func (c *textCheck) patternComplaint(output string) string {
 		return fmt.Sprintf("the output does not match /%s/", text.Clip(c.want, grader.ExcerptBytes))
 	}
 	if m := c.re.FindStringIndex(output); m != nil {
-		return fmt.Sprintf("the output matches /%s/, which is forbidden: %s", text.Clip(c.want, grader.ExcerptBytes), grader.Excerpt(output[m[0]:m[1]]))
+		return fmt.Sprintf("the output matches /%s/, which is forbidden: %s", text.Clip(c.want, grader.ExcerptBytes),
+			grader.Excerpt(output[m[0]:m[1]]))
 	}
 	return ""
 }

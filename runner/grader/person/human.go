@@ -24,7 +24,8 @@ var (
 	HumanCalibration = func() grader.Kind {
 		k := grader.KindOf(eval.Kind{
 			Name: record.TypeHumanCalibration,
-			Summary: "Collects a person's scores and compares them with another grader's, usually a judge's. It does not affect the trial's verdict or score, " +
+			Summary: "Collects a person's scores and compares them with another grader's, usually a judge's. It does not " +
+				"affect the trial's verdict or score, " +
 				"and no trial waits for it. The run's summary shows how well the two agree.",
 			Options: func() any { return &HumanCalibrationOptions{Threshold: record.DefaultPass} },
 		}, checkHumanCalibration, newHumanCalibration)

@@ -50,7 +50,8 @@ func apartEnviron(ctx context.Context, environ []string, workspace, temp string,
 }
 
 // missingModule matches the messages of interpreters about a module that they do not find.
-var missingModule = text.Pattern(`(?m)(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?|Cannot find (?:module|package) '([^'\n]+)'|No module named ([\w.]+)$`)
+var missingModule = text.Pattern(`(?m)(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?|Cannot ` +
+	`find (?:module|package) '([^'\n]+)'|No module named ([\w.]+)$`)
 
 // missingFile matches words of messages about files that do not exist.
 var missingFile = text.Pattern(`(?mi)^.*(?:no such file|cannot open|can't open|can't cd|not found|does not exist).*$`)
@@ -66,9 +67,13 @@ func distrustHint(cmd proc.Command, workspace string, passed bool, said string) 
 		name := m[1] + m[2] + m[3]
 		switch {
 		case inWorkspace(workspace, name):
-			return fmt.Sprintf("the module %s exists in the workspace, but the grader does not import from there; if its purpose is to run the agent's code, set trust_workspace: true", name)
+			return fmt.Sprintf("the module %s exists in the workspace, but the grader does not import from there; if its "+
+				"purpose is to run the agent's code, set trust_workspace: true",
+				name)
 		case ofUser(cmd.Env, name):
-			return fmt.Sprintf("the module %s is one of the user's packages, which the grader does not import; install it for the machine, or set trust_workspace: true", name)
+			return fmt.Sprintf("the module %s is one of the user's packages, which the grader does not import; install "+
+				"it for the machine, or set trust_workspace: true",
+				name)
 		}
 	}
 	for _, arg := range cmd.Args[1:] {
@@ -95,7 +100,9 @@ func onlyThere(dir, workspace, path string) bool {
 }
 
 func relativeHint(path string) string {
-	return fmt.Sprintf("%s exists in the workspace, but the grader starts in a directory of its own; name it $WAZA_WORKSPACE_DIR/%s or, if the grader runs the agent's code, set trust_workspace: true", path, filepath.ToSlash(filepath.Clean(path)))
+	return fmt.Sprintf("%s exists in the workspace, but the grader starts in a directory of its own; name it "+
+		"$WAZA_WORKSPACE_DIR/%s or, if the grader runs the agent's code, set trust_workspace: true",
+		path, filepath.ToSlash(filepath.Clean(path)))
 }
 
 var notPath = regexp.MustCompile(`[^\w./+@~-]+`)

@@ -22,7 +22,8 @@ var Code = grader.Kind{
 	Kind: grader.KindOf(eval.Kind{
 		Name:    "code",
 		Aliases: []string{"inline_script"},
-		Summary: "Evaluates assertions: expressions in Python or JavaScript about the trial. The score is the share that is true. Passes if all are true.",
+		Summary: "Evaluates assertions: expressions in Python or JavaScript about the trial. The score is the share " +
+			"that is true. Passes if all are true.",
 		Options: func() any { return &CodeOptions{Language: grader.LanguagePython} },
 	}, checkCode, nil).Kind,
 	New:       newCode,

@@ -141,7 +141,8 @@ func filesBelow(dir string) map[string]bool {
 		switch {
 		case err != nil:
 			return nil // it cannot be read
-		case d.IsDir() && (slices.Contains([]string{".git", "node_modules", ".venv", "__pycache__"}, d.Name()) || strings.Count(path, "/") >= maxCompanionDepth):
+		case d.IsDir() && (slices.Contains([]string{".git", "node_modules", ".venv", "__pycache__"}, d.Name()) ||
+			strings.Count(path, "/") >= maxCompanionDepth):
 			return fs.SkipDir
 		case d.Type().IsRegular():
 			found[filepath.Join(dir, filepath.FromSlash(path))] = true

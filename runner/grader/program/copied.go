@@ -28,7 +28,9 @@ type copies struct {
 // copied writes planned files below dir and returns the command line and the environment with
 // their paths there. Links lead to the rest of the suite's repository, as far as it existed when
 // the run was planned.
-func (g *programGrader) copied(line commandLine, environ []string, contents map[string]grader.PlannedFile, dir, workspace string) (commandLine, []string, error) {
+func (g *programGrader) copied(
+	line commandLine, environ []string, contents map[string]grader.PlannedFile, dir, workspace string,
+) (commandLine, []string, error) {
 	paths := slices.Sorted(maps.Keys(contents)) // directories before what they contain
 	c := copies{g.env.Suite.Root(), dir, contents, slices.Clone(paths)}
 	slices.Reverse(c.longest) // a path precedes those that it starts with

@@ -79,7 +79,8 @@ type ProgramOptions struct {
 // Refers returns the program, its arguments and files named in commands among them, if they are
 // files of the suite, and the files that these use as far as their texts name them.
 func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	named := append(grader.ResolveFiles(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...), suite.Mentioned("", o.Args...)...)
+	named := append(grader.ResolveFiles(o.Beside, suite, append([]string{o.Command, o.Script}, o.Args...)...),
+		suite.Mentioned("", o.Args...)...)
 	return append(named, companions(suite, named)...)
 }
 
@@ -123,7 +124,8 @@ func preflightProgram(ctx context.Context, specs []*eval.Grader, env *grader.Env
 		} else if i, tried, missing := g.missingScript(); missing {
 			findings = append(findings, grader.Finding{
 				Grader: spec, Path: decode.At("args", i), Severity: decode.Warning, Code: decode.CodeMissingFile,
-				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent probably does not write it", i, o.Args[i], strings.Join(tried, ", ")),
+				Message: fmt.Sprintf("args[%d]: no such file: %s (tried %s), and the agent probably does not write it", i,
+					o.Args[i], strings.Join(tried, ", ")),
 			})
 		}
 	}
@@ -171,7 +173,10 @@ func (g *programGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 // gradeWith runs the program once. If contents is not nil, it contains the files of the suite to
 // use instead of those on disk. compiled reports whether there can be compiled modules of
 // others.
-func (g *programGrader) gradeWith(ctx context.Context, s *grader.Subject, line commandLine, workspace string, environ []string, contents map[string]grader.PlannedFile, compiled bool) (grader.Score, error) {
+func (g *programGrader) gradeWith(
+	ctx context.Context, s *grader.Subject, line commandLine, workspace string, environ []string,
+	contents map[string]grader.PlannedFile, compiled bool,
+) (grader.Score, error) {
 	stdin, err := g.stdin(ctx, s)
 	if err != nil {
 		return grader.Score{}, err
@@ -314,9 +319,14 @@ func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
 	}
 	var v programAnswer
 	if err := json.Unmarshal([]byte(said), &v); err != nil {
-		return grader.Score{}, fmt.Errorf("invalid verdict %s: %w; print a JSON object with score, a number from 0 to 1, or passed, true or false", text.Clip(said, grader.ExcerptBytes), err)
+		return grader.Score{}, fmt.Errorf("invalid verdict %s: %w; print a JSON object with score, a number from 0 to "+
+			"1, or passed, true or false",
+			text.Clip(said, grader.ExcerptBytes), err)
 	}
-	out := grader.Score{Score: v.Score.Value, Passed: score.Passed, Feedback: text.Clip(cmp.Or(v.Feedback, v.Message), maxProgramFeedback), Details: v.Details}
+	out := grader.Score{
+		Score: v.Score.Value, Passed: score.Passed,
+		Feedback: text.Clip(cmp.Or(v.Feedback, v.Message), maxProgramFeedback), Details: v.Details,
+	}
 	if v.Passed.Given {
 		out.Passed = v.Passed.Value
 	}

@@ -138,9 +138,13 @@ func again(ctx context.Context, do func(ctx context.Context) error) error {
 func passes(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
-		return (refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable) && refused.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled
+		return (refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable) &&
+			refused.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled
 	}
-	for _, other := range []error{jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection} {
+	for _, other := range []error{
+		jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
+	} {
 		if errors.Is(err, other) {
 			return true
 		}

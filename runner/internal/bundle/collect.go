@@ -279,7 +279,8 @@ func (c *collector) put(file string, info fs.FileInfo, digest, folder string) er
 		return nil
 	}
 	if e.Size > c.limits.FileBytes {
-		return fmt.Errorf("%s has %s, but a file in a fleet must have at most %s; make it smaller, or let trials download it", file, about(e.Size), files.Size(c.limits.FileBytes))
+		return fmt.Errorf("%s has %s, but a file in a fleet must have at most %s; make it smaller, or let trials download it",
+			file, about(e.Size), files.Size(c.limits.FileBytes))
 	}
 	return c.note(&source{entry: e, file: file, digest: digest}, e.Size, folder)
 }

@@ -94,7 +94,8 @@ func (k *Kept) Send(ctx context.Context, s Store, o *record.Order, t *record.Tri
 	p := &Parcel{}
 	w := &wrapper{ctx: ctx, store: s, parcel: p}
 	// Small contents come first, so that they share a piece.
-	for _, hash := range slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b)) }) {
+	for _, hash := range slices.SortedFunc(maps.Keys(sizes),
+		func(a, b string) int { return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b)) }) {
 		if full := k.shared[hash]; full != "" {
 			p.Shared = append(p.Shared, full)
 			continue

@@ -86,7 +86,8 @@ func (u *usage) check(l Limits) error {
 	for _, s := range shares[:min(len(shares), 3)] {
 		largest = append(largest, fmt.Sprintf("%s (%s)", s.name, show(s)))
 	}
-	return fmt.Errorf("the files of the run have %s, but a fleet accepts at most %s; the largest are %s; move files that trials do not need out of the directories of the suite and its skills",
+	return fmt.Errorf("the files of the run have %s, but a fleet accepts at most %s; the largest are %s; move "+
+		"files that trials do not need out of the directories of the suite and its skills",
 		got, limit, strings.Join(largest, ", "))
 }
 

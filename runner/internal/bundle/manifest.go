@@ -63,7 +63,8 @@ func decode(b []byte, l Limits) (*manifest, error) {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if m.Version != manifestVersion {
-		return nil, fmt.Errorf("manifest version must be %d, got %d; use the same version of waza for owner and workers", manifestVersion, m.Version)
+		return nil, fmt.Errorf("manifest version must be %d, got %d; use the same version of waza for owner and workers",
+			manifestVersion, m.Version)
 	}
 	if err := m.check(l); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)

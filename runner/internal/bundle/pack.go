@@ -132,7 +132,10 @@ func (p *packer) collect(c Contents) ([]*source, error) {
 	roots := slices.AppendSeq(slices.Collect(maps.Keys(need.files)), maps.Keys(c.Files))
 	p.places = newPlaces(roots)
 	p.places.repos = slices.Sorted(maps.Keys(need.repos))
-	col := &collector{ctx: p.ctx, limits: p.limits, places: p.places, found: map[string]*source{}, trees: map[string]bool{}, without: c.Without, named: map[string]bool{}}
+	col := &collector{
+		ctx: p.ctx, limits: p.limits, places: p.places, found: map[string]*source{}, trees: map[string]bool{},
+		without: c.Without, named: map[string]bool{},
+	}
 	col.allow(nil, slices.AppendSeq(slices.Collect(maps.Keys(c.Files)), maps.Keys(need.files))...)
 	for _, o := range c.Orders {
 		col.allow(treesOf(o), o.Suite.FixtureDir(o.Task.ContextDir))

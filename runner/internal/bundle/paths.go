@@ -195,7 +195,8 @@ func newPlaces(list []string) *places {
 		dirs[file] = true
 	}
 	// Shorter paths come first, because they can contain the others.
-	for _, dir := range slices.SortedFunc(maps.Keys(dirs), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }) {
+	for _, dir := range slices.SortedFunc(maps.Keys(dirs),
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }) {
 		if _, _, ok := p.find(dir); !ok {
 			p.roots = append(p.roots, dir)
 		}

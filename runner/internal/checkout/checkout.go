@@ -99,7 +99,10 @@ func Make(ctx context.Context, source, id, dir string) error {
 	}
 	for _, args := range [][]string{
 		// No template: the hooks of this machine's user do not belong to the repository.
-		{"clone", "--quiet", "--shared", "--no-checkout", "--template=", "--config", "remote.origin.fetch=+refs/heads/*:refs/heads/*", "--", from, dir},
+		{
+			"clone", "--quiet", "--shared", "--no-checkout", "--template=", "--config",
+			"remote.origin.fetch=+refs/heads/*:refs/heads/*", "--", from, dir,
+		},
 		{"-C", dir, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "--force", id, "--"},
 		{"-C", dir, "remote", "remove", "origin"},
 	} {

@@ -23,7 +23,9 @@ func Pack(ctx context.Context, source, id string, w io.Writer, limit int64) (siz
 	out := &bounded{w: w, left: limit, stop: stop}
 	said, err := pipe(ctx, source, strings.NewReader(id+"\n"), out, "pack-objects", "--revs", "--stdout", "--quiet")
 	if errors.Is(context.Cause(ctx), files.ErrTooLarge) {
-		return 0, fmt.Errorf("commit %s with its history: %w: the limit is %s; list the files under inputs.files, or use a repository with less history", quote(id), files.ErrTooLarge, files.Size(limit))
+		return 0, fmt.Errorf("commit %s with its history: %w: the limit is %s; list the files under inputs.files, or "+
+			"use a repository with less history",
+			quote(id), files.ErrTooLarge, files.Size(limit))
 	}
 	if err != nil {
 		return 0, fault("git cannot pack "+quote(id)+" of "+source, said, err)
@@ -40,7 +42,8 @@ func Unpack(ctx context.Context, r io.Reader, id, dir string) error {
 	if len(id) == 64 {
 		format = "sha256"
 	}
-	if _, said, err := git(ctx, filepath.Dir(dir), "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--", dir); err != nil {
+	if _, said, err := git(ctx, filepath.Dir(dir), "init", "--quiet", "--bare", "--template=",
+		"--object-format="+format, "--", dir); err != nil {
 		return fault("git cannot create a repository for "+quote(id), said, err)
 	}
 	if said, err := pipe(ctx, dir, r, io.Discard, "index-pack", "--stdin"); err != nil {

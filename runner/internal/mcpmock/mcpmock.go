@@ -127,7 +127,9 @@ func result(said string, isError bool) *mcp.CallToolResult {
 func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	args, err := object(req.Params.Arguments)
 	if err != nil {
-		return result(fmt.Sprintf("the arguments of tool %s must be a JSON object: %s", t.name, text.Clip(string(req.Params.Arguments), maxShown)), true), nil
+		return result(fmt.Sprintf("the arguments of tool %s must be a JSON object: %s", t.name,
+			text.Clip(string(req.Params.Arguments), maxShown)),
+			true), nil
 	}
 	whole := string(compact(args))
 	for _, r := range t.responses {
@@ -135,7 +137,9 @@ func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 			return r.result, nil
 		}
 	}
-	return result(fmt.Sprintf("the mock of tool %s of MCP server %s has no response for the arguments %s", t.name, t.server, text.Clip(whole, maxShown)), true), nil
+	return result(fmt.Sprintf("the mock of tool %s of MCP server %s has no response for the arguments %s", t.name,
+		t.server, text.Clip(whole, maxShown)),
+		true), nil
 }
 
 // matches reports whether all conditions of a response hold.

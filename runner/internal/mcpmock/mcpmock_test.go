@@ -53,13 +53,27 @@ func TestMatch(t *testing.T) {
 			[]string{`{"b":{"c":["x",true,null]},"a":1.0,"more":2}`, `{"a":1e0,"b":{"c":["x",true,null]}}`},
 			[]string{`{"a":1}`, `{"a":"1","b":{"c":["x",true,null]}}`, `{"a":1,"b":{"c":["x",true]}}`, `{"a":1,"b":{"c":["x",true,null],"d":1}}`},
 		},
-		"match null":          {surroundings.MockResponse{Match: map[string]any{"a": nil}}, []string{`{"a":null}`}, []string{`{}`, `{"a":0}`}},
-		"match large numbers": {surroundings.MockResponse{Match: map[string]any{"a": 9007199254740993}}, []string{`{"a":9007199254740993}`}, []string{`{"a":9007199254740992}`}},
-		"regex by name":       {surroundings.MockResponse{MatchRegex: map[string]any{"a": "^x.z$", "n": "^4"}}, []string{`{"a":"xyz","n":42}`}, []string{`{"a":"xyz"}`, `{"a":"xyzz","n":4}`, `{"a":["xyz"],"n":4}`}},
-		"regex of all":        {surroundings.MockResponse{MatchRegex: `"a":"<x>","b"`}, []string{`{"b": 1, "a": "<x>"}`}, []string{`{"b":1}`}},
-		"schema":              {surroundings.MockResponse{MatchSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 3}}, "required": []any{"n"}}}, []string{`{"n":3}`}, []string{`{"n":2}`, `{}`}},
+		"match null": {surroundings.MockResponse{Match: map[string]any{"a": nil}}, []string{`{"a":null}`}, []string{`{}`, `{"a":0}`}},
+		"match large numbers": {
+			surroundings.MockResponse{Match: map[string]any{"a": 9007199254740993}},
+			[]string{`{"a":9007199254740993}`}, []string{`{"a":9007199254740992}`},
+		},
+		"regex by name": {
+			surroundings.MockResponse{MatchRegex: map[string]any{"a": "^x.z$", "n": "^4"}},
+			[]string{`{"a":"xyz","n":42}`}, []string{`{"a":"xyz"}`, `{"a":"xyzz","n":4}`, `{"a":["xyz"],"n":4}`},
+		},
+		"regex of all": {surroundings.MockResponse{MatchRegex: `"a":"<x>","b"`}, []string{`{"b": 1, "a": "<x>"}`}, []string{`{"b":1}`}},
+		"schema": {
+			surroundings.MockResponse{
+				MatchSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 3}}, "required": []any{"n"}},
+			},
+			[]string{`{"n":3}`}, []string{`{"n":2}`, `{}`},
+		},
 		"all of them": {
-			surroundings.MockResponse{Match: map[string]any{"a": 1}, MatchRegex: map[string]any{"b": "x"}, MatchSchema: map[string]any{"maxProperties": 2}},
+			surroundings.MockResponse{
+				Match: map[string]any{"a": 1}, MatchRegex: map[string]any{"b": "x"},
+				MatchSchema: map[string]any{"maxProperties": 2},
+			},
 			[]string{`{"a":1,"b":"x"}`}, []string{`{"a":2,"b":"x"}`, `{"a":1,"b":"y"}`, `{"a":1,"b":"x","c":0}`},
 		},
 	} {
@@ -83,7 +97,8 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, "a text", answer(t, `{"n":3}`, one, two, rest))
 	require.Equal(t, "a text", answer(t, `{"n":1}`, rest, one))
 	require.Equal(t, "null", answer(t, `{}`, surroundings.MockResponse{}))
-	require.Equal(t, `error: the mock of tool tool of MCP server server has no response for the arguments {"n":3}`, answer(t, `{"n": 3}`, one, two))
+	require.Equal(t, `error: the mock of tool tool of MCP server server has no response for the arguments {"n":3}`,
+		answer(t, `{"n": 3}`, one, two))
 	long := answer(t, `{"n":"`+strings.Repeat("x", 5000)+`"}`, one)
 	require.Less(t, len(long), maxShown+200)
 }
@@ -109,7 +124,8 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tools.Tools, 2)
 	require.Equal(t, "Does x.", tools.Tools[0].Description)
-	require.Equal(t, map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "number"}}}, tools.Tools[0].InputSchema)
+	require.Equal(t, map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "number"}}},
+		tools.Tools[0].InputSchema)
 	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "y"})
 	require.NoError(t, err)
 	require.Equal(t, "from y", said(r))

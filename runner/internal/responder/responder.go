@@ -70,7 +70,9 @@ type Asker interface {
 // transcript until now; the model sees only messages of the user and the agent. usage is the
 // cost of the request, even if there is an error, or nil if it is unknown. The error comes from
 // the asker.
-func Ask(ctx context.Context, asker Asker, redact *secrets.Redactor, instructions string, entries []record.Entry) (d Decision, usage *record.Usage, err error) {
+func Ask(
+	ctx context.Context, asker Asker, redact *secrets.Redactor, instructions string, entries []record.Entry,
+) (d Decision, usage *record.Usage, err error) {
 	mark := rand.Text()
 	prompt := "Instructions:\n\n" + redact.Text(strings.TrimSpace(instructions)) + "\n\nThe conversation:\n\n" +
 		talk(entries, mark, redact) + "How do you continue?"

@@ -22,7 +22,9 @@ var (
 	word    = text.Pattern(`^[A-Za-z]+$`)
 	numeric = text.Pattern(`^[0-9.,_ -]+$`)
 	// placeholder matches texts that documents and examples contain instead of a secret.
-	placeholder = text.Pattern(`(?i)^(<.*>|\$\{.*\}|\$[a-z_]+|\{\{.*\}\}|\[.*\]|your[-_ ].*|(my|some|the|an?)[-_ ]?(api[-_ ]?)?(key|token|secret|password)|change[-_ ]?me|replace[-_ ]?me|placeholder|not[-_ ]?set|undefined|example.*|dummy.*|redacted)$`)
+	placeholder = text.Pattern(`(?i)^(<.*>|\$\{.*\}|\$[a-z_]+|\{\{.*\}\}|\[.*\]|your[-_ ].*|(my|some|the|an?)[-_ ` +
+		`]?(api[-_ ]?)?(key|token|secret|password)|change[-_ ]?me|replace[-_ ]?me|placeholder|not[-_ ` +
+		`]?set|undefined|example.*|dummy.*|redacted)$`)
 	// userinfo matches the user and password in a URL anywhere in a text.
 	userinfo = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s:@"']*):([^/?#\s"']+)@`)
 	// header matches a header with credentials.

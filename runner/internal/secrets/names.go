@@ -106,7 +106,8 @@ var (
 	keyShape  = text.Pattern(`^[A-Za-z0-9+_.=~-]+$`)
 	// ordinaryParts occur in the names of variables whose values are random but public.
 	ordinaryParts = []string{
-		"sha", "commit", "digest", "hash", "checksum", "id", "ids", "uuid", "guid", "ref", "rev", "revision", "version", "path", "dir", "home", "file",
+		"sha", "commit", "digest", "hash", "checksum", "id", "ids", "uuid", "guid", "ref", "rev", "revision", "version",
+		"path", "dir", "home", "file",
 		"host", "hostname", "name", "url", "uri", "image", "tag", "branch", "model", "nonce", "etag", "options", "flags", "args", "colors",
 	}
 )
@@ -117,7 +118,8 @@ func isLikeKey(name, value string) bool {
 	if len(value) < minKey || len(value) > maxKey && !strings.HasPrefix(value, "-----") {
 		return false
 	}
-	if keyPrefix().MatchString(value) && !strings.ContainsAny(value, " ") || strings.HasPrefix(value, "-----BEGIN") && keyPrefix().MatchString(value) {
+	if keyPrefix().MatchString(value) && !strings.ContainsAny(value, " ") ||
+		strings.HasPrefix(value, "-----BEGIN") && keyPrefix().MatchString(value) {
 		return true
 	}
 	parts := nameParts(name)

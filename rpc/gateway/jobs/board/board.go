@@ -81,7 +81,10 @@ func New(o Options) *Board {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Board{o: o, log: o.Log, loaded: make(chan struct{}), over: make(chan struct{}), jobs: map[string]*job{}, watchers: map[*watcher]struct{}{}}
+	return &Board{
+		o: o, log: o.Log, loaded: make(chan struct{}), over: make(chan struct{}), jobs: map[string]*job{},
+		watchers: map[*watcher]struct{}{},
+	}
 }
 
 // Serve follows the runs until ctx ends. It is called once.

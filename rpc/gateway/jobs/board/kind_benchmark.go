@@ -99,7 +99,10 @@ func (m *benchmark) opening() [][]byte {
 		t := targetOf(m.rec, s.Cell)
 		list = append(list,
 			encode(&skippedMessage{"benchmark_skipped", m.rec.RunID, skippedData{t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}}),
-			encode(&skippedResult{"benchmark_result", m.rec.RunID, skippedResultData{"skipped", t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}}),
+			encode(&skippedResult{
+				"benchmark_result", m.rec.RunID,
+				skippedResultData{"skipped", t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason},
+			}),
 		)
 	}
 	return list
@@ -162,7 +165,10 @@ func (m *benchmark) event(e *record.Event) [][]byte {
 func (m *benchmark) run(kind string, e *record.Event) benchmarkRun {
 	ref := &m.rec.Tasks[e.TaskNum-1]
 	t := targetOf(m.rec, ref.Cell)
-	r := benchmarkRun{Type: kind, Provider: t.Provider, Model: t.Model, ModelID: t.Model, Case: ref.ID, Run: e.TrialNum, Runs: m.runs, Context: m.ref.ContextOf(ref.Cell)}
+	r := benchmarkRun{
+		Type: kind, Provider: t.Provider, Model: t.Model, ModelID: t.Model, Case: ref.ID, Run: e.TrialNum,
+		Runs: m.runs, Context: m.ref.ContextOf(ref.Cell),
+	}
 	if ref.Task != "" {
 		r.Case = ref.Task
 	}

@@ -166,7 +166,10 @@ func (m *judging) start(done int, reconnect bool) []byte {
 		models = append(models, t.Model)
 	}
 	data := compareStartData{models, m.rec.Config.JudgeModel, m.state.Comparing.Total, done}
-	return encode(&compareStart{Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: reconnect, Data: data, compareStartData: data})
+	return encode(&compareStart{
+		Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: reconnect, Data: data,
+		compareStartData: data,
+	})
 }
 
 func (m *judging) event(e *record.Event) [][]byte {
@@ -194,7 +197,10 @@ func (m *judging) compare(e *record.Event) (list [][]byte) {
 	if c == nil {
 		return append(list, m.start(done, false))
 	}
-	data := compareCaseData{Num: c.Num, ModelA: c.ModelA, ModelB: c.ModelB, Confidence: c.Confidence, Reasoning: Failure(c.Reasoning), Error: Failure(c.Error)}
+	data := compareCaseData{
+		Num: c.Num, ModelA: c.ModelA, ModelB: c.ModelB, Confidence: c.Confidence, Reasoning: Failure(c.Reasoning),
+		Error: Failure(c.Error),
+	}
 	if c.Winner != "" {
 		data.Winner = &c.Winner
 	}

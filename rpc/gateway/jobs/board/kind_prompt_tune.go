@@ -261,7 +261,8 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 	}
 	score, index := t.score(cell), p.index(c)
 	m := &promptResult{
-		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index, Model: targetOf(t.rec, c).Model, Score: score,
+		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index,
+		Model: targetOf(t.rec, c).Model, Score: score,
 		accuracies: t.accuracies(cell), Data: promptData{index, style, score, cut(text, maxPreview)},
 	}
 	return [][]byte{encode(m)}

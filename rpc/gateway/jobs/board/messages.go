@@ -79,7 +79,8 @@ const maxFailure = 500
 
 // secrets matches texts that look like keys and tokens. Records never contain waza's own
 // secrets; these come from other programs.
-var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,}|\bgh[pousr]_[a-z0-9]{16,}|\bxox[a-z]-[a-z0-9-]{10,}|\bAKIA[A-Z0-9]{12,}` +
+var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,` +
+	`}|\bgh[pousr]_[a-z0-9]{16,}|\bxox[a-z]-[a-z0-9-]{10,}|\bAKIA[A-Z0-9]{12,}` +
 	`|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]+\.[a-z0-9_-]*|\bbearer\s+[a-z0-9._~+/=-]{8,}` +
 	`|((?:api[_-]?key|access[_-]?key|token|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',;&]{4,}`)
 

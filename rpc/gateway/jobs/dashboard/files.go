@@ -42,7 +42,10 @@ var staticFiles = sync.OnceValue(func() map[string]*static {
 			return err // cannot happen: a test reads all files
 		}
 		sum := sha256.Sum256(content)
-		f := &static{content: content, kind: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:16]) + `"`, cache: "public, max-age=31536000, immutable"}
+		f := &static{
+			content: content, kind: mime.TypeByExtension(path.Ext(name)),
+			tag: `"` + hex.EncodeToString(sum[:16]) + `"`, cache: "public, max-age=31536000, immutable",
+		}
 		pattern := name[len("built"):]
 		if pattern == "/index.html" {
 			pattern, f.cache, f.kind = "/{$}", "no-cache", "text/html; charset=utf-8"

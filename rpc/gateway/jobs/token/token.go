@@ -101,7 +101,9 @@ func (g *Grant) Check() error {
 	case g.User == Owner:
 		return fmt.Errorf("user %q is the user who runs the server; leave it out", g.User)
 	case g.User != "" && !userName.MatchString(g.User):
-		return fmt.Errorf("user must consist of 1 to 64 letters, digits, dots, underscores, hyphens or @, and start with a letter or digit, got %q", g.User)
+		return fmt.Errorf("user must consist of 1 to 64 letters, digits, dots, underscores, hyphens or @, and start "+
+			"with a letter or digit, got %q",
+			g.User)
 	case g.Role != "" && g.Role != User && g.Role != Admin:
 		return fmt.Errorf("role %q is unknown; use %s or %s", g.Role, User, Admin)
 	case g.TTL < 0 || g.TTL > MaxTTL || g.TTL > 0 && g.TTL < time.Second:

@@ -14,10 +14,12 @@ type counters struct {
 
 func newCounters(r prometheus.Registerer, h *Hub) counters {
 	evaluations := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "waza_agents_evaluations_total", Help: "Evaluations sent to agents, by outcome: answered, again (returned to the queue), ended (by a deadline or a cancellation).",
+		Name: "waza_agents_evaluations_total",
+		Help: "Evaluations sent to agents, by outcome: answered, again (returned to the queue), ended (by a deadline or a cancellation).",
 	}, []string{"outcome"})
 	c := counters{
-		answered: evaluations.WithLabelValues("answered"), again: evaluations.WithLabelValues("again"), ended: evaluations.WithLabelValues("ended"),
+		answered: evaluations.WithLabelValues("answered"), again: evaluations.WithLabelValues("again"),
+		ended: evaluations.WithLabelValues("ended"),
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_agents_ignored_total", Help: "Ignored answers and updates of agents, by reason.",
 		}, []string{"reason"}),

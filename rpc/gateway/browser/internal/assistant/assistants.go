@@ -116,7 +116,10 @@ func New(o Options) (*Assistants, error) {
 	}
 	a := &Assistants{
 		o: o, byID: map[string]*assistant{}, down: map[string]bool{},
-		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status."}, []string{"status"}),
+		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status.",
+		},
+			[]string{"status"}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	a.writing = context.WithoutCancel(a.ctx)

@@ -62,10 +62,17 @@ type Submission struct {
 func (a *Assistants) Submit(by Client, s Submission) error {
 	s.Text = strings.TrimSpace(Sanitize(s.Text))
 	if n := utf8.RuneCountInString(s.Text); n < 1 || n > a.o.MaxTextChars {
-		return &Fault{Code: CodeInvalidText, Message: fmt.Sprintf("text must have 1 to %d characters, got %d", a.o.MaxTextChars, n), Data: map[string]any{"length": n}}
+		return &Fault{
+			Code:    CodeInvalidText,
+			Message: fmt.Sprintf("text must have 1 to %d characters, got %d", a.o.MaxTextChars, n),
+			Data:    map[string]any{"length": n},
+		}
 	}
 	if len(s.ID) > mostCommandID {
-		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("id must have at most %d bytes", mostCommandID), Data: map[string]any{"field": "id"}}
+		return &Fault{
+			Code: CodeInvalidMessage, Message: fmt.Sprintf("id must have at most %d bytes", mostCommandID),
+			Data: map[string]any{"field": "id"},
+		}
 	}
 	var started *command
 	err := a.ledger.do(func() (err error) {
@@ -85,14 +92,19 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 	a.mu.Lock()
 	as, f := a.targetLocked(s.AssistantID)
 	if f == nil && len(as.waiting) >= a.o.MaxWaiting {
-		f = &Fault{Code: CodeQueueFull, Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", len(as.waiting)), Data: map[string]any{"max_waiting": a.o.MaxWaiting}}
+		f = &Fault{
+			Code:    CodeQueueFull,
+			Message: fmt.Sprintf("the queue of this assistant is full: %d commands are waiting", len(as.waiting)),
+			Data:    map[string]any{"max_waiting": a.o.MaxWaiting},
+		}
 	}
 	a.mu.Unlock()
 	if f != nil {
 		return nil, f
 	}
 	c := &command{owner: a, assistant: as, client: by, Command: &store.Command{
-		ID: s.ID, ExtensionID: by.ExtensionID(), AssistantID: as.row.ID, SessionID: s.SessionID, Text: s.Text, Stream: s.Stream, Status: Queued, QueuedAt: time.Now(),
+		ID: s.ID, ExtensionID: by.ExtensionID(), AssistantID: as.row.ID, SessionID: s.SessionID, Text: s.Text,
+		Stream: s.Stream, Status: Queued, QueuedAt: time.Now(),
 	}}
 	if err := c.openSession(); err != nil {
 		return nil, err
@@ -121,7 +133,10 @@ func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
 			same, status := c.Text == s.Text, c.statusLocked()
 			a.mu.Unlock()
 			if !same {
-				return false, &Fault{Code: CodeInvalidMessage, Message: "id is already used by a different command", Data: map[string]any{"field": "id"}}
+				return false, &Fault{
+					Code: CodeInvalidMessage, Message: "id is already used by a different command",
+					Data: map[string]any{"field": "id"},
+				}
 			}
 			by.Happened(status)
 			return true, nil
@@ -173,7 +188,10 @@ func (c *command) openSession() error {
 		return err
 	}
 	now := time.Now()
-	s := store.Session{ID: uuid.NewString(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(a.o.SessionLifetime)}
+	s := store.Session{
+		ID: uuid.NewString(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now,
+		ExpiresAt: now.Add(a.o.SessionLifetime),
+	}
 	c.SessionID = s.ID
 	if f := a.ledger.saved(func() error { return a.o.Store.AddSession(a.ctx, s) }); f != nil {
 		return f
@@ -311,7 +329,10 @@ func (c *command) statusLocked() StatusChanged { return statusOf(c.Command) }
 
 // statusOf returns the status of a stored command.
 func statusOf(row *store.Command) StatusChanged {
-	s := StatusChanged{CommandID: row.ID, SessionID: row.SessionID, AssistantID: row.AssistantID, Status: row.Status, Result: row.Result, Error: row.Error}
+	s := StatusChanged{
+		CommandID: row.ID, SessionID: row.SessionID, AssistantID: row.AssistantID, Status: row.Status,
+		Result: row.Result, Error: row.Error,
+	}
 	switch row.Status {
 	case Queued:
 		s.Message = "The command is queued"

@@ -127,7 +127,9 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	answer, err := l.run(ctx)
 	cause := context.Cause(ctx)
 	if errors.Is(err, model.ErrMaxTurns) {
-		t.step(browser.Step{Warning: fmt.Sprintf("the model was stopped after %d answers; its last answer still called tools", max(c.MaxTurns, 10))})
+		t.step(browser.Step{
+			Warning: fmt.Sprintf("the model was stopped after %d answers; its last answer still called tools", max(c.MaxTurns, 10)),
+		})
 		err = nil
 	}
 
@@ -143,7 +145,8 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	a.mu.Unlock()
 	switch {
 	case err == nil:
-		s.history = append(s.history, provider.Message{Role: provider.User, Text: c.Text}, provider.Message{Role: provider.Assistant, Text: answer})
+		s.history = append(s.history, provider.Message{Role: provider.User, Text: c.Text},
+			provider.Message{Role: provider.Assistant, Text: answer})
 		return &browser.Answer{Text: a.o.Redact(answer), Model: l.asked, Usage: l.usage, Cached: l.cached, Requests: l.requests}, nil
 	case errors.Is(cause, errLeft), errors.Is(cause, errInterrupted):
 		return nil, &executor.RetryError{Reason: cause.Error()}
@@ -212,7 +215,10 @@ func (h Hub) Extensions(context.Context) ([]*browser.Extension, error) {
 		x := m.Offer
 		for _, c := range x.clients {
 			d := c.Describe()
-			e := &browser.Extension{ID: x.id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since, Messages: d.Messages}
+			e := &browser.Extension{
+				ID: x.id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since,
+				Messages: d.Messages,
+			}
 			if s := x.slot(); s != nil && s.client == c {
 				e.Trial, e.Command = s.attempt, text.Clip(s.command, shownText)
 				e.Tool = s.use.name()

@@ -122,7 +122,9 @@ func (l *loop) run(ctx context.Context) (string, error) {
 		Client: l, Instructions: l.instructions, MaxTurns: l.maxTurns, History: l.history, Replied: l.replied, Called: l.called,
 	}
 	for _, name := range l.capabilities {
-		c.Tools = append(c.Tools, model.LiveTool{Tool: tools[name], Call: func(ctx context.Context, arguments json.RawMessage) (model.ToolResult, error) {
+		c.Tools = append(c.Tools, model.LiveTool{Tool: tools[name], Call: func(
+			ctx context.Context, arguments json.RawMessage,
+		) (model.ToolResult, error) {
 			return l.call(ctx, name, arguments)
 		}})
 	}

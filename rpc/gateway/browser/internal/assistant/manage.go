@@ -78,7 +78,8 @@ func (a *Assistants) create(d Draft) (*Assistant, error) {
 	}
 	now := time.Now()
 	as := &assistant{owner: a, row: store.Assistant{
-		ID: uuid.NewString(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities, CreatedAt: now, UpdatedAt: now,
+		ID: uuid.NewString(), Name: d.Name, Instructions: d.Instructions, Model: d.Model, Capabilities: d.Capabilities,
+		CreatedAt: now, UpdatedAt: now,
 	}}
 	if f := a.ledger.saved(func() error { return a.o.Store.Add(a.ctx, as.row) }); f != nil {
 		return nil, f
@@ -97,7 +98,10 @@ func (a *Assistants) roomForLocked(name string) *Fault {
 		}
 	}
 	if len(a.byID) >= a.o.MaxAssistants {
-		return &Fault{Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)), Data: map[string]any{"max_allowed": a.o.MaxAssistants}}
+		return &Fault{
+			Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)),
+			Data: map[string]any{"max_allowed": a.o.MaxAssistants},
+		}
 	}
 	return nil
 }
@@ -113,10 +117,17 @@ func (o *Options) check(d *Draft) *Fault {
 		return &Fault{Code: CodeInvalidName, Message: "name can contain only letters, digits, spaces and hyphens"}
 	}
 	if n := utf8.RuneCountInString(d.Instructions); n < leastInstructions || n > o.MaxInstructionsChars {
-		return &Fault{Code: CodeInvalidInstructions, Message: fmt.Sprintf("instructions must have %d to %d characters, got %d", leastInstructions, o.MaxInstructionsChars, n)}
+		return &Fault{
+			Code:    CodeInvalidInstructions,
+			Message: fmt.Sprintf("instructions must have %d to %d characters, got %d", leastInstructions, o.MaxInstructionsChars, n),
+		}
 	}
 	if len(d.Model) > mostModel {
-		return &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("name of the model must have at most %d bytes", mostModel), Data: map[string]any{"field": "payload.model"}}
+		return &Fault{
+			Code:    CodeInvalidMessage,
+			Message: fmt.Sprintf("name of the model must have at most %d bytes", mostModel),
+			Data:    map[string]any{"field": "payload.model"},
+		}
 	}
 	return o.checkCapabilities(d.Capabilities)
 }
@@ -127,7 +138,10 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	}
 	for i, name := range names {
 		if _, ok := tools[name]; !ok {
-			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", text.Clip(name, 100)), Data: map[string]any{"known": Tools()}}
+			return &Fault{
+				Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", text.Clip(name, 100)),
+				Data: map[string]any{"known": Tools()},
+			}
 		}
 		if slices.Contains(names[:i], name) {
 			return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capability %q is listed twice", name)}
@@ -206,7 +220,10 @@ func first(changed []*Assistant, err error) (*Assistant, error) {
 // change changes an assistant, first in the store and then here. plan is called under a.mu and
 // returns the write, nil for none, and the change that follows it, which returns the changed
 // assistants. All clients except by get [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) change(by Client, id string, plan func(as *assistant, now time.Time) (write func(context.Context) error, apply func() []*assistant)) (changed []*Assistant, err error) {
+func (a *Assistants) change(
+	by Client, id string,
+	plan func(as *assistant, now time.Time) (write func(context.Context) error, apply func() []*assistant),
+) (changed []*Assistant, err error) {
 	err = a.ledger.do(func() error {
 		a.mu.Lock()
 		as, f := a.findLocked(id)

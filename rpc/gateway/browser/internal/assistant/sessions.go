@@ -101,7 +101,10 @@ func (a *Assistants) archive(id string, archived bool) (store.Session, error) {
 	case f != nil:
 		return s, f
 	case full:
-		return s, &Fault{Code: CodeInvalidMessage, Message: fmt.Sprintf("too many archived sessions: the maximum is %d per assistant", store.MostArchived)}
+		return s, &Fault{
+			Code:    CodeInvalidMessage,
+			Message: fmt.Sprintf("too many archived sessions: the maximum is %d per assistant", store.MostArchived),
+		}
 	}
 	return s, nil
 }
