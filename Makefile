@@ -51,9 +51,11 @@ version      = $(lastword $(subst -, ,$(firstword $(subst /, ,$(1:$(LINTERS)/%=%
 # installed is the second text if the linter is installed, else the third.
 installed    = $(if $(wildcard $(1)),$(2),$(3))
 
-# Packages whose tests read texts or start waza, a release build of which all of them share. They
-# run without the race detector; TestRaces of cmd/waza runs waza with it.
-PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./docs/house
+# Packages whose tests run without the race detector. They start waza, a release build of which all of
+# them share (TestRaces of cmd/waza runs it with the race detector), read texts, or only calculate:
+# the race detector makes calculations eight times as expensive. runner and runner/compare test the
+# tables that stats shares between goroutines.
+PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./docs/house ./cmd/fleetsim ./cmd/statsim ./runner/stats ./runner/tally
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
