@@ -43,7 +43,7 @@ func (l suiteCheck) checkSettings() {
 	l.checkEnvironment()
 	l.checkWindows()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
-	metricCheck{l.loader}.checkList()
+	metricCheck(l).checkList()
 	for _, h := range []struct {
 		key  string
 		list []surroundings.Hook

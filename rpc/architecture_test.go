@@ -66,9 +66,8 @@ func functions(t *testing.T, dirs ...string) map[string]*ast.FuncDecl {
 	t.Helper()
 	found := map[string]*ast.FuncDecl{}
 	for _, dir := range dirs {
-		packages, err := parser.ParseDir(token.NewFileSet(), dir,
-			func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") },
-			0) //nolint:staticcheck // files of other systems do not matter
+		packages, err := parser.ParseDir(token.NewFileSet(), dir, //nolint:staticcheck // files of other systems do not matter
+			func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 		require.NoError(t, err)
 		for name, pkg := range packages {
 			for _, file := range pkg.Files {
