@@ -33,15 +33,27 @@ func TestPatternsCompile(t *testing.T) {
 			} else if pkg, ok := of.X.(*ast.Ident); !ok || pkg.Name != "text" {
 				return true
 			}
-			literal, ok := call.Args[0].(*ast.BasicLit)
-			require.True(t, ok, "%s: the expression must be a literal, for this test to see it", f.path)
-			expr, err := strconv.Unquote(literal.Value)
-			require.NoError(t, err)
-			_, err = regexp.Compile(expr)
+			expr, ok := joined(call.Args[0])
+			require.True(t, ok, "%s: the expression must consist of literals, for this test to see it", f.path)
+			_, err := regexp.Compile(expr)
 			require.NoError(t, err, f.path)
 			found++
 			return true
 		})
 	}
 	require.Greater(t, found, 20)
+}
+
+// joined returns the text of a literal, or of literals joined with +.
+func joined(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
+	case *ast.BinaryExpr:
+		left, ok := joined(e.X)
+		right, also := joined(e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
 }
