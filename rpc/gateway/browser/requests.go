@@ -160,7 +160,7 @@ func (s *connection) archive(m *incoming) error {
 	if !there && !m.nested {
 		return invalid(m.id, "payload.archived", fieldFormat, "payload.archived: is missing")
 	}
-	one, err := s.server.assistants.Archive(m.str("session_id"), archived || !there)
+	one, err := s.server.assistants.Sessions.Archive(m.str("session_id"), archived || !there)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *connection) archive(m *incoming) error {
 func (s *connection) sessions(m *incoming) error {
 	limit, offset := min(m.number("limit", usualSessions), mostSessions), m.number("offset", 0)
 	archived, _ := m.flag("include_archived")
-	all, err := s.server.assistants.Sessions(m.str("assistant_id"), archived, limit+1, offset)
+	all, err := s.server.assistants.Sessions.List(m.str("assistant_id"), archived, limit+1, offset)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *connection) sessions(m *incoming) error {
 }
 
 func (s *connection) messages(m *incoming) error {
-	one, all, err := s.server.assistants.Messages(m.str("session_id"))
+	one, all, err := s.server.assistants.Sessions.Messages(m.str("session_id"))
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func TestExtensionThatIsAway(t *testing.T) {
 	require.Len(t, q.Waiting, 2)
 
 	d.mu.Lock()
-	for _, c := range d.byID[d.bob].waiting {
+	for _, c := range d.roster.byID[d.bob].waiting {
 		if c.ID == "second" {
 			c.QueuedAt = time.Now().Add(-queuedLifetime - time.Second)
 		}
@@ -322,9 +322,9 @@ func TestDatabaseFails(t *testing.T) {
 	collect(err)
 	_, err = d.Delete(c, d.bob)
 	collect(err)
-	_, err = d.Archive("s", true)
+	_, err = d.Sessions.Archive("s", true)
 	collect(err)
-	_, err = d.Sessions("", true, 1, 0)
+	_, err = d.Sessions.List("", true, 1, 0)
 	collect(err)
 	collect(d.Submit(c, Submission{ID: "1", Text: "x", AssistantID: d.bob}))
 	collect(d.Cancel(c, "1"))

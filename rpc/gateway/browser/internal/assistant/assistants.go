@@ -8,12 +8,9 @@
 package assistant
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,9 +67,12 @@ type Options struct {
 	SessionLifetime      time.Duration // for sessions that are not archived, from their last message
 }
 
-// Assistants holds the assistants of a user. It is safe for concurrent use. It has one goroutine
-// per active command, one that writes to the store, and one that deletes expired sessions; Close
-// waits for them. A goroutine that holds mu neither writes to the store nor waits for the ledger.
+// Assistants executes the commands of a user with his assistants. It is safe for concurrent use.
+// It owns the queues of commands and the connections of extensions, which mu guards together,
+// because the end of one command starts the next one with a connected extension. It has one
+// goroutine per active command, one that writes to the store, and one that deletes expired
+// sessions; Close waits for them. A goroutine that holds mu neither writes to the store nor waits
+// for the ledger.
 type Assistants struct {
 	o          Options
 	ctx        context.Context // context of all commands
@@ -82,13 +82,15 @@ type Assistants struct {
 	metrics    *prometheus.CounterVec // finished commands, by status
 	ledger     *ledger
 	executions executions // running tools
+	models     models     // models that do not answer
+
+	// Sessions are the sessions of the assistants.
+	Sessions *Sessions
 
 	mu         sync.Mutex // guards the fields below and their contents
-	byID       map[string]*assistant
-	active     *assistant      // nil when no assistant is active
-	pool       *pool           // extensions, and trials that wait for one
-	down       map[string]bool // models that do not answer
-	unreported []*command      // commands that ended while their client was disconnected, oldest first
+	roster     roster     // existing assistants
+	pool       *pool      // extensions, and trials that wait for one
+	unreported []*command // commands that ended while their client was disconnected, oldest first
 	closing    bool
 }
 
@@ -115,7 +117,7 @@ func New(o Options) (*Assistants, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	a := &Assistants{
-		o: o, byID: map[string]*assistant{}, down: map[string]bool{},
+		o: o, roster: roster{byID: map[string]*assistant{}}, models: models{down: map[string]bool{}},
 		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status.",
 		},
@@ -133,6 +135,12 @@ func New(o Options) (*Assistants, error) {
 		return nil, err
 	}
 	a.ledger = newLedger(o.Log)
+	a.Sessions = &Sessions{ctx: a.ctx, store: o.Store, lifetime: o.SessionLifetime, ledger: a.ledger, exists: func(id string) *Fault {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		_, f := a.roster.find(id)
+		return f
+	}}
 	a.all.Go(a.sweep)
 	return a, nil
 }
@@ -144,18 +152,14 @@ func (a *Assistants) load() error {
 		return err
 	}
 	for _, row := range rows {
-		as := &assistant{owner: a, row: row}
-		a.byID[row.ID] = as
-		if row.Active {
-			a.active = as
-		}
+		a.roster.add(&assistant{owner: a, row: row})
 	}
 	commands, err := a.o.Store.OpenCommands(a.ctx)
 	if err != nil {
 		return err
 	}
 	for _, row := range commands {
-		c := &command{Command: row, assistant: a.byID[row.AssistantID], owner: a}
+		c := &command{Command: row, assistant: a.roster.byID[row.AssistantID], owner: a}
 		switch {
 		case !row.EndedAt.IsZero():
 			a.unreported = append(a.unreported, c)
@@ -207,7 +211,7 @@ func (a *Assistants) sweep() {
 func (a *Assistants) Close() {
 	a.mu.Lock()
 	a.closing = true
-	for _, as := range a.byID {
+	for _, as := range a.roster.byID {
 		for _, c := range as.waiting {
 			c.expiry.Stop()
 		}
@@ -216,16 +220,4 @@ func (a *Assistants) Close() {
 	a.cancel(errInterrupted)
 	a.all.Wait()
 	a.ledger.close()
-}
-
-// sortedLocked returns the assistants, oldest first.
-func (a *Assistants) sortedLocked() []*assistant {
-	all := make([]*assistant, 0, len(a.byID))
-	for _, as := range a.byID {
-		all = append(all, as)
-	}
-	slices.SortFunc(all, func(x, y *assistant) int {
-		return cmp.Or(x.row.CreatedAt.Compare(y.row.CreatedAt), strings.Compare(x.row.ID, y.row.ID))
-	})
-	return all
 }

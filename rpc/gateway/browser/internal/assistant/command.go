@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"waza/eval/text"
 	"waza/rpc/gateway/internal/lease"
 	"waza/rpc/gateway/store"
@@ -90,7 +88,7 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 		return nil, err
 	}
 	a.mu.Lock()
-	as, f := a.targetLocked(s.AssistantID)
+	as, f := a.roster.target(s.AssistantID)
 	if f == nil && len(as.waiting) >= a.o.MaxWaiting {
 		f = &Fault{
 			Code:    CodeQueueFull,
@@ -102,13 +100,14 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 	if f != nil {
 		return nil, f
 	}
-	c := &command{owner: a, assistant: as, client: by, Command: &store.Command{
-		ID: s.ID, ExtensionID: by.ExtensionID(), AssistantID: as.row.ID, SessionID: s.SessionID, Text: s.Text,
-		Stream: s.Stream, Status: Queued, QueuedAt: time.Now(),
-	}}
-	if err := c.openSession(); err != nil {
+	session, err := a.Sessions.open(s.SessionID, as.row.ID)
+	if err != nil {
 		return nil, err
 	}
+	c := &command{owner: a, assistant: as, client: by, Command: &store.Command{
+		ID: s.ID, ExtensionID: by.ExtensionID(), AssistantID: as.row.ID, SessionID: session, Text: s.Text,
+		Stream: s.Stream, Status: Queued, QueuedAt: time.Now(),
+	}}
 	if f := a.ledger.saved(func() error { return a.o.Store.AddCommand(a.ctx, c.Command) }); f != nil {
 		return nil, f
 	}
@@ -125,7 +124,7 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 // [*Fault].
 func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
 	a.mu.Lock()
-	for _, as := range a.byID {
+	for _, as := range a.roster.byID {
 		for _, c := range slices.Concat(as.ending, as.openLocked()) {
 			if c.ID != s.ID || c.ExtensionID != by.ExtensionID() {
 				continue
@@ -145,7 +144,7 @@ func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
 	a.mu.Unlock()
 	ended, err := a.o.Store.EndedCommand(a.ctx, s.ID, by.ExtensionID())
 	if err != nil {
-		return false, a.internal(err)
+		return false, a.ledger.unread(err)
 	}
 	if ended == nil || ended.ExtensionID != by.ExtensionID() || ended.Text != s.Text {
 		return false, nil
@@ -162,43 +161,6 @@ func (as *assistant) openLocked() []*command {
 	return append([]*command{as.current}, as.waiting...)
 }
 
-// targetLocked finds the assistant for a command.
-func (a *Assistants) targetLocked(id string) (*assistant, *Fault) {
-	if id == "" {
-		if a.active == nil {
-			return nil, &Fault{Code: CodeAssistantNotFound, Message: "no assistant is active"}
-		}
-		return a.active, nil
-	}
-	as, f := a.findLocked(id)
-	if f == nil && as != a.active {
-		f = &Fault{Code: CodeAssistantInactive, Message: fmt.Sprintf("assistant %q is not active", as.row.Name)}
-	}
-	return as, f
-}
-
-// openSession finds or creates the session of a command. The error is a [*Fault].
-func (c *command) openSession() error {
-	a := c.owner
-	if c.SessionID != "" {
-		s, err := a.session(c.SessionID)
-		if err == nil && s.AssistantID != c.AssistantID {
-			err = &Fault{Code: CodeSessionNotFound, Message: "the session belongs to a different assistant"}
-		}
-		return err
-	}
-	now := time.Now()
-	s := store.Session{
-		ID: uuid.NewString(), AssistantID: c.AssistantID, CreatedAt: now, LastMessageAt: now,
-		ExpiresAt: now.Add(a.o.SessionLifetime),
-	}
-	c.SessionID = s.ID
-	if f := a.ledger.saved(func() error { return a.o.Store.AddSession(a.ctx, s) }); f != nil {
-		return f
-	}
-	return nil
-}
-
 // Cancel cancels a command. Its client and by get its status. For a finished command, only by
 // gets the status. The error is a [*Fault].
 func (a *Assistants) Cancel(by Client, id string) error {
@@ -207,7 +169,7 @@ func (a *Assistants) Cancel(by Client, id string) error {
 	}
 	ended, err := a.o.Store.EndedCommand(a.ctx, id, by.ExtensionID())
 	if err != nil {
-		return a.internal(err)
+		return a.ledger.unread(err)
 	}
 	if ended == nil {
 		return &Fault{Code: CodeCommandNotFound, Message: "command not found", Data: map[string]any{"command_id": text.Clip(id, 100)}}
@@ -220,7 +182,7 @@ func (a *Assistants) Cancel(by Client, id string) error {
 func (a *Assistants) cancelOpen(by Client, id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.openCommandLocked(id, by.ExtensionID())
+	c := a.roster.command(id, by.ExtensionID())
 	if c == nil {
 		return false
 	}
@@ -238,29 +200,15 @@ func (a *Assistants) cancelOpen(by Client, id string) bool {
 	return true
 }
 
-// openCommandLocked finds an unfinished command, preferably of the extension; nil when none
-// exists.
-func (a *Assistants) openCommandLocked(id, extensionID string) *command {
-	var found *command
-	for _, as := range a.byID {
-		for _, c := range slices.Concat(as.openLocked(), as.ending) {
-			if c.ID == id && (found == nil || c.ExtensionID == extensionID) {
-				found = c
-			}
-		}
-	}
-	return found
-}
-
 // Queue returns the commands of an assistant; an empty id means the active one. The error is a
 // [*Fault].
 func (a *Assistants) Queue(assistantID string) (*Queue, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if assistantID == "" && a.active != nil {
-		assistantID = a.active.row.ID
+	if assistantID == "" && a.roster.active != nil {
+		assistantID = a.roster.active.row.ID
 	}
-	as, f := a.findLocked(assistantID)
+	as, f := a.roster.find(assistantID)
 	if f != nil {
 		return nil, f
 	}

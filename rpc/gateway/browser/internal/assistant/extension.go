@@ -98,7 +98,7 @@ func (a *Assistants) connect(c Client) (started []*command) {
 	}
 	a.pool.Change(x.member, func() { x.clients = append(x.clients, c) })
 	a.reportLocked(x, c)
-	for _, as := range a.sortedLocked() {
+	for _, as := range a.roster.sorted() {
 		open := as.current != nil && as.current.ExtensionID == x.id
 		if open {
 			c.Happened(as.current.statusLocked())

@@ -87,7 +87,7 @@ func (s *slot) Release() {
 		return
 	}
 	a.pool.GiveBack(s.extension.member, s)
-	for _, as := range a.sortedLocked() {
+	for _, as := range a.roster.sorted() {
 		as.pumpLocked()
 	}
 }
@@ -169,7 +169,7 @@ func (s *slot) made(c *browser.Command) (*browser.Made, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for id, as := range a.byID {
+	for id, as := range a.roster.byID {
 		if id == c.Assistant || strings.EqualFold(as.row.Name, c.Assistant) {
 			return &browser.Made{Name: as.row.Name, Instructions: as.row.Instructions, Capabilities: as.row.Capabilities, Model: as.row.Model}, nil
 		}
@@ -223,7 +223,7 @@ func (h Hub) Extensions(context.Context) ([]*browser.Extension, error) {
 				e.Trial, e.Command = s.attempt, text.Clip(s.command, shownText)
 				e.Tool = s.use.name()
 			}
-			for _, as := range a.sortedLocked() {
+			for _, as := range a.roster.sorted() {
 				if cur := as.current; cur != nil && cur.executing && cur.clientLocked() == c {
 					e.Command, e.Tool = text.Clip(cur.Text, shownText), cur.use.name()
 				}
@@ -248,7 +248,7 @@ func (h Hub) Assistants(context.Context) ([]*browser.Assistant, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := []*browser.Assistant{}
-	for _, as := range a.byID {
+	for _, as := range a.roster.byID {
 		p := as.public()
 		out := &browser.Assistant{ID: p.ID, Name: p.Name, Status: p.Status, Model: p.Model, Capabilities: p.Capabilities, CreatedAt: p.CreatedAt}
 		if !p.LastActiveAt.IsZero() {

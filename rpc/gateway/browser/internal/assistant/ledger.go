@@ -89,6 +89,16 @@ func (l *ledger) saved(do func() error) *Fault {
 	return &Fault{Code: CodeInternal, Message: "the server cannot write to its database"}
 }
 
+// unread logs an error of reading from the store, and returns the fault for the client; nil
+// without an error.
+func (l *ledger) unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	l.log.Error("reading from the store failed", "error", err)
+	return &Fault{Code: CodeInternal, Message: "the server cannot read its database"}
+}
+
 // close does the queued jobs and ends the goroutine.
 func (l *ledger) close() {
 	l.mu.Lock()

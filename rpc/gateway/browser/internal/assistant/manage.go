@@ -42,7 +42,7 @@ func (a *Assistants) List() []*Assistant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := []*Assistant{}
-	for _, as := range a.sortedLocked() {
+	for _, as := range a.roster.sorted() {
 		all = append(all, as.public())
 	}
 	return all
@@ -71,7 +71,7 @@ func (a *Assistants) Create(d Draft) (*Assistant, error) {
 // create is the job of Create.
 func (a *Assistants) create(d Draft) (*Assistant, error) {
 	a.mu.Lock()
-	f := a.roomForLocked(d.Name)
+	f := a.roster.roomFor(d.Name, a.o.MaxAssistants)
 	a.mu.Unlock()
 	if f != nil {
 		return nil, f
@@ -86,24 +86,8 @@ func (a *Assistants) create(d Draft) (*Assistant, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.byID[as.row.ID] = as
+	a.roster.add(as)
 	return as.public(), nil
-}
-
-// roomForLocked reports why no assistant with a name can be created.
-func (a *Assistants) roomForLocked(name string) *Fault {
-	for _, as := range a.byID {
-		if strings.EqualFold(as.row.Name, name) || store.NameKey(as.row.Name) == store.NameKey(name) {
-			return &Fault{Code: CodeNameTaken, Message: fmt.Sprintf("an assistant named %q already exists", as.row.Name)}
-		}
-	}
-	if len(a.byID) >= a.o.MaxAssistants {
-		return &Fault{
-			Code: CodeMaxAssistants, Message: fmt.Sprintf("too many assistants: the maximum is %d", len(a.byID)),
-			Data: map[string]any{"max_allowed": a.o.MaxAssistants},
-		}
-	}
-	return nil
 }
 
 // check validates a draft.
@@ -150,30 +134,13 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	return nil
 }
 
-// findLocked finds an assistant. The error is a [*Fault].
-func (a *Assistants) findLocked(id string) (*assistant, *Fault) {
-	if as := a.byID[id]; as != nil {
-		return as, nil
-	}
-	return nil, &Fault{Code: CodeAssistantNotFound, Message: "assistant not found", Data: map[string]any{"assistant_id": text.Clip(id, 100)}}
-}
-
 // Activate makes an assistant the active one. It returns the changed assistants: the previously
 // active one first, if any. All clients except by get [AssistantChanged] for them. The error is
 // a [*Fault].
 func (a *Assistants) Activate(by Client, id string) ([]*Assistant, error) {
 	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
 		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, id, now) }
-		return write, func() []*assistant {
-			changed := []*assistant{as}
-			if before := a.active; before != nil && before != as {
-				before.row.Active, before.row.UpdatedAt = false, now
-				changed = []*assistant{before, as}
-			}
-			as.row.Active, as.row.UpdatedAt, as.row.LastActiveAt = true, now, now
-			a.active = as
-			return changed
-		}
+		return write, func() []*assistant { return a.roster.activate(as, now) }
 	})
 }
 
@@ -181,15 +148,11 @@ func (a *Assistants) Activate(by Client, id string) ([]*Assistant, error) {
 // [AssistantChanged]. The error is a [*Fault].
 func (a *Assistants) Deactivate(by Client, id string) (*Assistant, error) {
 	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
-		if as != a.active {
+		if as != a.roster.active {
 			return nil, func() []*assistant { return []*assistant{as} }
 		}
 		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, "", now) }
-		return write, func() []*assistant {
-			as.row.Active, as.row.UpdatedAt = false, now
-			a.active = nil
-			return []*assistant{as}
-		}
+		return write, func() []*assistant { return a.roster.deactivate(as, now) }
 	}))
 }
 
@@ -198,14 +161,7 @@ func (a *Assistants) Deactivate(by Client, id string) (*Assistant, error) {
 func (a *Assistants) Delete(by Client, id string) (*Assistant, error) {
 	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
 		write := func(ctx context.Context) error { return a.o.Store.Delete(ctx, id, now) }
-		return write, func() []*assistant {
-			as.row.Active, as.row.UpdatedAt, as.row.Deleted = false, now, now
-			delete(a.byID, id)
-			if a.active == as {
-				a.active = nil
-			}
-			return []*assistant{as}
-		}
+		return write, func() []*assistant { return a.roster.remove(as, now) }
 	}))
 }
 
@@ -226,7 +182,7 @@ func (a *Assistants) change(
 ) (changed []*Assistant, err error) {
 	err = a.ledger.do(func() error {
 		a.mu.Lock()
-		as, f := a.findLocked(id)
+		as, f := a.roster.find(id)
 		if f != nil {
 			a.mu.Unlock()
 			return f

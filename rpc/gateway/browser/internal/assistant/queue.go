@@ -6,12 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"waza/eval/text"
 	"waza/rpc/gateway/store"
 	"waza/runner/executor/browser"
-	"waza/runner/provider"
 )
 
 // queuedLifetime is how long a command waits for a disconnected extension.
@@ -76,14 +73,14 @@ func (c *command) startLocked() {
 	ctx, c.cancel = context.WithCancelCause(a.ctx)
 	c.clock = newClock(a.o.CommandTimeout, func() { c.cancel(errTooLate) })
 	c.announced = make(chan struct{})
-	down := a.isDownLocked(c.assistant.row.Model)
+	down := a.isDown(c.assistant.row.Model)
 	l := &loop{
 		owner: a, commandID: c.ID, extensionID: c.ExtensionID, sessionID: c.SessionID, text: c.Text,
 		instructions: c.assistant.row.Instructions, model: c.assistant.row.Model, capabilities: c.assistant.row.Capabilities,
 		clock: c.clock, maxTurns: mostTurns, patient: true, stream: c.Stream, observer: c,
 	}
 	a.all.Go(func() {
-		l.history = a.history(l.sessionID)
+		l.history = a.Sessions.history(l.sessionID)
 		if !down {
 			c.recordStart()
 		}
@@ -243,27 +240,6 @@ func sendEnd(client Client, row *store.Command, unavailable bool, all string) {
 	}
 }
 
-// history returns the messages of a session in the form for models, with those whose write is
-// queued.
-func (a *Assistants) history(sessionID string) []provider.Message {
-	var messages []store.Message
-	err := a.ledger.do(func() (err error) {
-		messages, err = a.o.Store.Messages(a.ctx, sessionID, historyMessages, historyBytes)
-		return err
-	})
-	if err != nil {
-		a.o.Log.Error("reading from the store failed", "error", err)
-	}
-	var history []provider.Message
-	for _, m := range messages {
-		if len(history) == 0 && m.Role != string(provider.User) {
-			continue // conversations start with the user
-		}
-		history = append(history, provider.Message{Role: provider.Role(m.Role), Text: m.Content})
-	}
-	return history
-}
-
 // started implements [observer].
 func (c *command) started() { c.recordStart() }
 
@@ -302,21 +278,16 @@ func (c *command) step(browser.Step) {}
 
 // addMessageLocked adds a message to the session of a command.
 func (c *command) addMessageLocked(role, text string) {
-	a, now := c.owner, time.Now()
-	s := store.Session{ID: c.SessionID, AssistantID: c.AssistantID}
-	m := store.Message{ID: uuid.NewString(), Role: role, Content: text, CreatedAt: now}
-	a.ledger.write(func() error { return a.o.Store.AddMessage(a.writing, s, m, now.Add(a.o.SessionLifetime)) }, c.unsaved)
+	now := time.Now()
+	c.owner.Sessions.add(c.SessionID, c.AssistantID, role, text, now, c.unsaved)
 	c.assistant.row.LastActiveAt = now
 }
-
-// isDownLocked reports whether a model is known not to answer.
-func (a *Assistants) isDownLocked(model string) bool { return a.o.Model == nil || a.down[model] }
 
 // expireLocked limits the waiting time of a command while its extension is connected and the
 // model does not answer.
 func (c *command) expireLocked() {
 	a := c.owner
-	if c.expiry.Running() || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDownLocked(c.assistant.row.Model) || c.clientLocked() == nil {
+	if c.expiry.Running() || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDown(c.assistant.row.Model) || c.clientLocked() == nil {
 		return
 	}
 	c.expiry.Set(&a.mu, a.o.CommandTimeout, func() {
@@ -328,34 +299,9 @@ func (c *command) expireLocked() {
 	})
 }
 
-// setDown records whether a model answers.
-func (a *Assistants) setDown(model string, down bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.down[model] == down || a.closing {
-		return
-	}
-	if delete(a.down, model); down {
-		a.down[model] = true
-	}
-	a.o.Log.Info("model", "model", model, "answers", !down)
-	for _, as := range a.byID {
-		if as.row.Model != model {
-			continue
-		}
-		for _, c := range as.waiting {
-			if down {
-				c.expireLocked()
-			} else {
-				c.expiry.Stop()
-			}
-		}
-	}
-}
-
 // giveUpLocked ends commands that have waited too long for an extension.
 func (a *Assistants) giveUpLocked(now time.Time) {
-	for _, as := range a.byID {
+	for _, as := range a.roster.byID {
 		for _, c := range slices.Clone(as.waiting) {
 			if now.Sub(c.QueuedAt) > queuedLifetime && c.clientLocked() == nil {
 				c.removeLocked()

@@ -1,12 +1,16 @@
 package assistant
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"waza/eval/text"
 	"waza/rpc/gateway/store"
+	"waza/runner/provider"
 )
 
 // Limits for the newest messages of a session that a model gets with a command: number and
@@ -22,76 +26,74 @@ const (
 	mostSessionBytes    = 4 << 20
 )
 
-// Sessions returns the sessions of one assistant, or of all when its id is empty. Sessions with
-// the newest messages come first. The error is a [*Fault].
-func (a *Assistants) Sessions(assistantID string, archived bool, limit, offset int) ([]store.Session, error) {
-	a.mu.Lock()
+// Sessions are the conversations with assistants. They own the sessions and messages in the
+// store, which they change only in jobs of the ledger, so that they need no mutex. Their methods
+// are safe for concurrent use.
+type Sessions struct {
+	ctx      context.Context // context of reads
+	store    Store
+	lifetime time.Duration // from the last message, unless a session is archived
+	ledger   *ledger
+	exists   func(assistantID string) *Fault
+}
+
+// List returns the sessions of one assistant, or of all when its id is empty. Sessions with the
+// newest messages come first. The error is a [*Fault].
+func (s *Sessions) List(assistantID string, archived bool, limit, offset int) ([]store.Session, error) {
 	if assistantID != "" {
-		if _, f := a.findLocked(assistantID); f != nil {
-			a.mu.Unlock()
+		if f := s.exists(assistantID); f != nil {
 			return nil, f
 		}
 	}
-	a.mu.Unlock()
-	all, err := a.o.Store.Sessions(a.ctx, assistantID, archived, limit, offset)
-	return all, a.internal(err)
+	all, err := s.store.Sessions(s.ctx, assistantID, archived, limit, offset)
+	return all, s.ledger.unread(err)
 }
 
-// internal returns the fault for an error of the store.
-func (a *Assistants) internal(err error) error {
-	if err == nil {
-		return nil
-	}
-	a.o.Log.Error("reading from the store failed", "error", err)
-	return &Fault{Code: CodeInternal, Message: "the server cannot read its database"}
-}
-
-// session finds a session. The error is a [*Fault].
-func (a *Assistants) session(id string) (store.Session, error) {
-	s, ok, err := a.o.Store.Session(a.ctx, id)
+// find finds a session. The error is a [*Fault].
+func (s *Sessions) find(id string) (store.Session, error) {
+	row, ok, err := s.store.Session(s.ctx, id)
 	switch {
 	case err != nil:
-		return s, a.internal(err)
+		return row, s.ledger.unread(err)
 	case !ok:
-		return s, &Fault{Code: CodeSessionNotFound, Message: "session not found", Data: map[string]any{"session_id": text.Clip(id, 100)}}
+		return row, &Fault{Code: CodeSessionNotFound, Message: "session not found", Data: map[string]any{"session_id": text.Clip(id, 100)}}
 	}
-	return s, nil
+	return row, nil
 }
 
 // Messages returns a session and its newest messages, oldest first. The error is a [*Fault].
-func (a *Assistants) Messages(id string) (store.Session, []store.Message, error) {
-	s, err := a.session(id)
+func (s *Sessions) Messages(id string) (store.Session, []store.Message, error) {
+	row, err := s.find(id)
 	if err != nil {
-		return s, nil, err
+		return row, nil, err
 	}
-	all, err := a.o.Store.Messages(a.ctx, id, mostSessionMessages, mostSessionBytes)
-	return s, all, a.internal(err)
+	all, err := s.store.Messages(s.ctx, id, mostSessionMessages, mostSessionBytes)
+	return row, all, s.ledger.unread(err)
 }
 
 // Archive keeps a session permanently, or lets it expire again. The error is a [*Fault].
-func (a *Assistants) Archive(id string, archived bool) (store.Session, error) {
-	var s store.Session
-	err := a.ledger.do(func() (err error) {
-		s, err = a.archive(id, archived)
+func (s *Sessions) Archive(id string, archived bool) (row store.Session, err error) {
+	err = s.ledger.do(func() (err error) {
+		row, err = s.archive(id, archived)
 		return err
 	})
-	return s, err
+	return row, err
 }
 
 // archive is the job of Archive.
-func (a *Assistants) archive(id string, archived bool) (store.Session, error) {
-	s, err := a.session(id)
+func (s *Sessions) archive(id string, archived bool) (store.Session, error) {
+	row, err := s.find(id)
 	if err != nil {
-		return s, err
+		return row, err
 	}
 	now := time.Now()
-	s.ArchivedAt, s.ExpiresAt = time.Time{}, now.Add(a.o.SessionLifetime)
+	row.ArchivedAt, row.ExpiresAt = time.Time{}, now.Add(s.lifetime)
 	if archived {
-		s.ArchivedAt = now
+		row.ArchivedAt = now
 	}
 	var full bool
-	f := a.ledger.saved(func() error {
-		err := a.o.Store.Archive(a.ctx, s, s.ArchivedAt, s.ExpiresAt)
+	f := s.ledger.saved(func() error {
+		err := s.store.Archive(s.ctx, row, row.ArchivedAt, row.ExpiresAt)
 		if full = errors.Is(err, store.ErrTooManyArchived); full {
 			return nil
 		}
@@ -99,12 +101,58 @@ func (a *Assistants) archive(id string, archived bool) (store.Session, error) {
 	})
 	switch {
 	case f != nil:
-		return s, f
+		return row, f
 	case full:
-		return s, &Fault{
+		return row, &Fault{
 			Code:    CodeInvalidMessage,
 			Message: fmt.Sprintf("too many archived sessions: the maximum is %d per assistant", store.MostArchived),
 		}
 	}
-	return s, nil
+	return row, nil
+}
+
+// open finds the session with an id, or creates one when the id is empty. Only jobs call it. The
+// error is a [*Fault].
+func (s *Sessions) open(id, assistantID string) (string, error) {
+	if id != "" {
+		row, err := s.find(id)
+		if err == nil && row.AssistantID != assistantID {
+			err = &Fault{Code: CodeSessionNotFound, Message: "the session belongs to a different assistant"}
+		}
+		return id, err
+	}
+	now := time.Now()
+	row := store.Session{
+		ID: uuid.NewString(), AssistantID: assistantID, CreatedAt: now, LastMessageAt: now, ExpiresAt: now.Add(s.lifetime),
+	}
+	if f := s.ledger.saved(func() error { return s.store.AddSession(s.ctx, row) }); f != nil {
+		return "", f
+	}
+	return row.ID, nil
+}
+
+// add queues the write of a message. The ledger calls then after it. Close does not cancel it.
+func (s *Sessions) add(id, assistantID, role, content string, now time.Time, then func(*Fault)) {
+	row := store.Session{ID: id, AssistantID: assistantID}
+	m := store.Message{ID: uuid.NewString(), Role: role, Content: content, CreatedAt: now}
+	ctx := context.WithoutCancel(s.ctx)
+	s.ledger.write(func() error { return s.store.AddMessage(ctx, row, m, now.Add(s.lifetime)) }, then)
+}
+
+// history returns the messages of a session in the form for models, with those whose write is
+// queued.
+func (s *Sessions) history(id string) (history []provider.Message) {
+	var messages []store.Message
+	err := s.ledger.do(func() (err error) {
+		messages, err = s.store.Messages(s.ctx, id, historyMessages, historyBytes)
+		return err
+	})
+	_ = s.ledger.unread(err) // logged
+	for _, m := range messages {
+		if len(history) == 0 && m.Role != string(provider.User) {
+			continue // conversations start with the user
+		}
+		history = append(history, provider.Message{Role: provider.Role(m.Role), Text: m.Content})
+	}
+	return history
 }

@@ -117,7 +117,7 @@ func TestNoWriteHoldsTheMutex(t *testing.T) {
 	c := d.connect("x")
 	d.submit(c, "one")
 	session := c.status("one", Completed).SessionID
-	_, err := d.Archive(session, true)
+	_, err := d.Sessions.Archive(session, true)
 	require.NoError(t, err)
 	d.submit(c, "two")
 	c.status("two", Executing)
