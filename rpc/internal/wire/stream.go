@@ -71,11 +71,9 @@ import (
 // ErrClosed is the result of Stream.Err after Close.
 var ErrClosed = errors.New("stream is closed")
 
-// A Stream is one client's connection. Its methods are safe for concurrent use.
-//
-// It has more than twenty methods. Users need sixteen; the others handle the requests in flight
-// and the queue of output. One lock guards both, because a reply moves from one to the other.
-// State of only the reader or only the writer is in those types.
+// A Stream is one client's connection. Its methods are safe for concurrent use. It owns the
+// requests in flight and the queue of output, which one lock guards, because a reply moves from
+// one to the other, and the goroutine that writes the queue.
 type Stream struct {
 	opts   Options
 	reader reader
