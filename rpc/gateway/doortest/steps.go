@@ -23,6 +23,7 @@ func steps() map[string]func(d *Dialogue, rest string) {
 		"pause":    func(d *Dialogue, name string) { d.Player.Play(Action{Do: "pause", Name: cmp.Or(name, "a")}) },
 		"resume":   func(d *Dialogue, name string) { d.Player.Play(Action{Do: "resume", Name: cmp.Or(name, "a")}) },
 		"logs":     (*Dialogue).logs,
+		"place":    (*Dialogue).place,
 		"restart":  (*Dialogue).restart,
 		"shutdown": func(d *Dialogue, _ string) { d.shutdown() },
 	}
@@ -98,6 +99,11 @@ func (d *Dialogue) Number(text string) int {
 func (d *Dialogue) logs(text string) {
 	d.Until("the log", func() bool { return strings.Contains(d.Log.String(), text) })
 	d.ExpectError(text)
+}
+
+// place waits until the server has a place for another connection.
+func (d *Dialogue) place(_ string) {
+	d.Until("a free place", func() bool { return !d.current.IsFull() })
 }
 
 // restart stops the server and starts one with the stored state.
