@@ -53,7 +53,7 @@ type Server struct {
 	config     Config
 	door       *door.Door
 	assistants *assistant.Assistants
-	attempts   *attempts
+	reconnects *door.Rates
 	requests   sync.RWMutex           // sessions hold a read lock while events wait for an acknowledgement
 	rejected   *prometheus.CounterVec // messages, by code
 }
@@ -64,7 +64,9 @@ func New(c Config, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, attempts: newAttempts(c.ReconnectsPerMinute), rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+	// The first connection is not a reconnection.
+	reconnects := door.NewRates(c.ReconnectsPerMinute, c.ReconnectsPerMinute+1)
+	s := &Server{config: c, reconnects: reconnects, rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waza_browser_rejected_total", Help: "Messages of extensions that were answered with an error, by code.",
 	}, []string{"code"})}
 	if !c.IsOff() {

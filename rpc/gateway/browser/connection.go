@@ -108,7 +108,7 @@ func (s *connection) refuse() *fault {
 	case s.id != "" && !extensionID().MatchString(s.id):
 		return &fault{Code: codeAuth, Message: "extension_id must be a UUID, or 32 letters from a to p"}
 	}
-	if after, ok := s.server.attempts.allow(s.origin()); !ok {
+	if after, ok := s.server.reconnects.Allow(s.origin()); !ok {
 		return &fault{
 			Code: codeRateLimited, Message: "the extension reconnects too often",
 			Data: map[string]any{"code": fieldRateLimit}, RetryAfter: after,

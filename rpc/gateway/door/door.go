@@ -62,9 +62,10 @@ type Options struct {
 	Subprotocols []string
 }
 
-// Door listens on the addresses of its Config and keeps the connections that Accept took. Its
-// goroutines are those of an http.Server, which Serve waits for. Each connection has one more
-// while it writes, which Accept waits for. Door is safe for concurrent use.
+// Door listens on the addresses of its Config. It owns the listeners, the connections that Accept
+// took, and the limits that they share. Its goroutines are those of an http.Server, which Serve
+// waits for. Each connection has one more while it writes, which Accept waits for. Door is safe for
+// concurrent use.
 type Door struct {
 	name    string
 	config  Config
@@ -77,7 +78,7 @@ type Door struct {
 	server  *http.Server
 	metrics *metrics
 	guests  *guests
-	rates   *rates
+	rates   *Rates
 	large   chan struct{} // holds a value for each large message that is being received
 
 	mu        sync.Mutex // guards the fields below
@@ -99,7 +100,7 @@ func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
 	}
 	d := &Door{
 		name: name, config: c, options: o, log: o.Log.With("door", name),
-		rates: newRates(c.MessagesPerMinute), large: make(chan struct{}, mostLarge),
+		rates: NewRates(c.MessagesPerMinute, c.MessagesPerMinute), large: make(chan struct{}, mostLarge),
 		conns: map[*Conn]struct{}{}, empty: make(chan struct{}), shut: make(chan struct{}),
 	}
 	d.strangers = access.LimitLog(d.log)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates holds the rate limits of clients by name, so that a client gains nothing by
-// reconnecting.
-type rates struct {
-	perMinute int
+// Rates holds the rate limits of clients by name, so that a client gains nothing by
+// reconnecting. It owns the limits, and is safe for concurrent use.
+type Rates struct {
+	perMinute, burst int
 
 	mu      sync.Mutex // guards the fields below
 	byName  map[string]*limiter
@@ -20,20 +20,33 @@ type rates struct {
 // limiter is the rate limit of a client, which its connections share.
 type limiter struct {
 	*rate.Limiter
-	users int // connections; guarded by rates.mu
+	users int // connections; guarded by Rates.mu
 }
 
-// keptLimiters is how many limits are kept before rates removes the limits of clients that have
+// keptLimiters is how many limits are kept before Rates removes the limits of clients that have
 // left. A limit can be removed when it is full again, after at most one minute.
 const keptLimiters = 1024
 
-func newRates(perMinute int) *rates {
-	return &rates{perMinute: perMinute, byName: map[string]*limiter{}, pruneAt: keptLimiters}
+// NewRates returns limits of perMinute actions, of which a client can do burst at once; 0 means no
+// limit.
+func NewRates(perMinute, burst int) *Rates {
+	return &Rates{perMinute: perMinute, burst: burst, byName: map[string]*limiter{}, pruneAt: keptLimiters}
+}
+
+// Allow counts an action of a client. It returns false when the client has exceeded its limit;
+// retryAfter is then the time until its next action. A client without a name has no limit.
+func (r *Rates) Allow(name string) (retryAfter time.Duration, ok bool) {
+	if name == "" {
+		return 0, true
+	}
+	l := r.first(name)
+	defer r.leave(l)
+	return l.allow()
 }
 
 // first finds or creates the limit of a connection; nil when there is no limit.
-func (r *rates) first(name string) *limiter {
-	if r.perMinute == 0 {
+func (r *Rates) first(name string) *limiter {
+	if r.perMinute <= 0 {
 		return nil
 	}
 	r.mu.Lock()
@@ -42,11 +55,11 @@ func (r *rates) first(name string) *limiter {
 }
 
 // joinLocked returns the limit of a name. A name without a limit gets the connection's own.
-func (r *rates) joinLocked(name string, own *limiter) *limiter {
+func (r *Rates) joinLocked(name string, own *limiter) *limiter {
 	l := r.byName[name]
 	if l == nil || name == "" {
 		if l = own; l == nil {
-			l = &limiter{Limiter: rate.NewLimiter(rate.Limit(float64(r.perMinute)/60), r.perMinute)}
+			l = &limiter{Limiter: rate.NewLimiter(rate.Limit(float64(r.perMinute)/60), r.burst)}
 		}
 		if name != "" {
 			r.byName[name] = l
@@ -57,7 +70,7 @@ func (r *rates) joinLocked(name string, own *limiter) *limiter {
 }
 
 // rename moves a connection from the limit of one name to that of another.
-func (r *rates) rename(own *limiter, from, to string) *limiter {
+func (r *Rates) rename(own *limiter, from, to string) *limiter {
 	if own == nil {
 		return nil // it has not sent anything
 	}
@@ -71,7 +84,7 @@ func (r *rates) rename(own *limiter, from, to string) *limiter {
 }
 
 // leave records that a connection has left, and removes limits when there are many.
-func (r *rates) leave(l *limiter) {
+func (r *Rates) leave(l *limiter) {
 	if l == nil {
 		return
 	}
@@ -82,7 +95,7 @@ func (r *rates) leave(l *limiter) {
 		return
 	}
 	for name, l := range r.byName {
-		if l.users == 0 && l.Tokens() >= float64(r.perMinute) {
+		if l.users == 0 && l.Tokens() >= float64(r.burst) {
 			delete(r.byName, name)
 		}
 	}
