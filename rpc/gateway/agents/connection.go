@@ -320,7 +320,7 @@ func (s *connection) unreadable(err error) {
 
 // send sends a message that must match its schema.
 func (s *connection) send(name string, message any) {
-	data, err := encode(name, message)
+	data, err := serverSchemas.Encode(name, message)
 	if err != nil {
 		s.conn.Log().Error("message could not be sent", "error", err)
 		return

@@ -3,7 +3,6 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"waza/runner/executor/remote"
@@ -58,21 +57,9 @@ type (
 // now returns the current time in the format of messages.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// encode encodes a message that matches its schema. An error is a bug in waza.
-func encode(name string, message any) ([]byte, error) {
-	data, err := json.Marshal(message)
-	if err == nil {
-		_, err = serverSchemas.Check(name, data)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("message %s: %w", name, err)
-	}
-	return data, nil
-}
-
 // encodeFault encodes the answer to an invalid message.
 func encodeFault(f *fault) ([]byte, error) {
-	return encode("error", &failure{"2.0", failureBody{f.Code, f.Message, f.Data}, json.RawMessage(cmp.Or(f.ID, "null"))})
+	return serverSchemas.Encode("error", &failure{"2.0", failureBody{f.Code, f.Message, f.Data}, json.RawMessage(cmp.Or(f.ID, "null"))})
 }
 
 // encodeEvaluation encodes the request for an evaluation.
@@ -90,5 +77,5 @@ func encodeEvaluation(id string, e *remote.Evaluation) ([]byte, error) {
 	if fits(id, e) {
 		return appendEvaluation(id, e), nil
 	}
-	return encode(methodEvaluate, &evaluate{"2.0", methodEvaluate, e, id})
+	return serverSchemas.Encode(methodEvaluate, &evaluate{"2.0", methodEvaluate, e, id})
 }

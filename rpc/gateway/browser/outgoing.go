@@ -1,8 +1,6 @@
 package browser
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"waza/rpc/gateway/browser/internal/assistant"
@@ -44,18 +42,6 @@ func (o object) text(name, s string) object {
 		o[name] = s
 	}
 	return o
-}
-
-// encode encodes a message that matches its definition. An error is a bug in waza.
-func encode(definition string, m *outgoing) ([]byte, error) {
-	data, err := json.Marshal(m)
-	if err == nil {
-		_, err = serverSchemas.Check(definition, data)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("message %s: %w", definition, err)
-	}
-	return data, nil
 }
 
 // connected returns the payload of the first message.

@@ -43,7 +43,7 @@ func (s *speaker) send(definition, kind, correlation string, payload object) {
 }
 
 func (s *speaker) sendAs(id, definition, kind, correlation string, payload object) {
-	data, err := encode(definition,
+	data, err := serverSchemas.Encode(definition,
 		&outgoing{Type: kind, ID: id, Timestamp: time.Now().UnixMilli(), CorrelationID: correlation, Payload: payload})
 	if err != nil {
 		s.conn.Log().Error("message could not be sent", "error", err)

@@ -95,6 +95,18 @@ func (s Schemas) Check(name string, data []byte) (map[string]any, error) {
 	return object, nil
 }
 
+// Encode encodes a message that matches its definition. An error is a bug in waza.
+func (s Schemas) Encode(name string, message any) ([]byte, error) {
+	data, err := json.Marshal(message)
+	if err == nil {
+		_, err = s.Check(name, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("message %s: %w", name, err)
+	}
+	return data, nil
+}
+
 // mostItems is the number of items of a list that are checked. It is higher than the limit of
 // each definition that has one.
 const mostItems = 10_000
