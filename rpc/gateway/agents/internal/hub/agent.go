@@ -52,7 +52,7 @@ func (a *agent) room() int {
 }
 
 // snapshot returns the agent as callers see it.
-func snapshot(a *agent) (*remote.Agent, bool) {
+func (a *agent) snapshot() (*remote.Agent, bool) {
 	s := a.Agent
 	s.Running = len(a.member.Places())
 	switch {

@@ -12,7 +12,7 @@ func (h *Hub) Agents(context.Context) ([]*remote.Agent, error) {
 	defer h.mu.Unlock()
 	agents := make([]*remote.Agent, 0, h.pool.Members())
 	for _, a := range h.agentsLocked() {
-		s, _ := snapshot(a)
+		s, _ := a.snapshot()
 		agents = append(agents, s)
 	}
 	return agents, nil

@@ -79,7 +79,9 @@ const (
 	mostRefused = 10000 // evaluations that agents refused
 )
 
-// Hub implements [remote.Hub] for the agents that are connected to this process.
+// Hub implements [remote.Hub] for the agents that are connected to this process. It owns the
+// evaluations that agents have not answered yet, their callers, and what is remembered of them
+// until a later call; the pool owns the places at agents, and the archive the store.
 type Hub struct {
 	linger  time.Duration
 	archive archive
@@ -117,7 +119,7 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	}
 	grace := cmp.Or(o.Grace, 10*time.Second)
 	h.pool = lease.New(&h.mu, h.rules(grace))
-	h.board = lease.Board[*agent, *remote.Agent]{Mu: &h.mu, All: h.agentsLocked, State: snapshot}
+	h.board = lease.Board[*agent, *remote.Agent]{Mu: &h.mu, All: h.agentsLocked, State: (*agent).snapshot}
 	h.ended.init(mostEnded)
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

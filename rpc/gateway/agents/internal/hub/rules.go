@@ -28,9 +28,9 @@ type wanted struct {
 // evaluation are the last resort for others with that tool.
 func (h *Hub) rules(grace time.Duration) lease.Rules[classKey, *wanted, *agent, *slot] {
 	return lease.Rules[classKey, *wanted, *agent, *slot]{
-		Key:  keyOf,
-		Fit:  fit,
-		Room: func(a *agent) int { return a.room() },
+		Key:  (*wanted).key,
+		Fit:  (*wanted).fit,
+		Room: (*agent).room,
 		Rank: func(w *wanted) int { return rank(w.Priority) },
 		Give: func(m *member, w *wanted) *slot {
 			return &slot{hub: h, clientID: m.ID, want: w.Want, held: true, agent: m.Offer}
@@ -49,7 +49,7 @@ func (h *Hub) rules(grace time.Duration) lease.Rules[classKey, *wanted, *agent, 
 	}
 }
 
-func fit(w *wanted, a *agent) lease.Fit {
+func (w *wanted) fit(a *agent) lease.Fit {
 	switch {
 	case !w.Fits(&a.Agent):
 		return lease.Never
@@ -75,7 +75,7 @@ func rank(priority string) int {
 // classKey identifies the wants that fit the same agents.
 type classKey struct{ tool, more, refused string }
 
-func keyOf(w *wanted) classKey {
+func (w *wanted) key() classKey {
 	key := classKey{tool: w.Tool}
 	if len(w.Tools)+len(w.Clients) > 0 {
 		key.more = strings.Join(w.Tools, "\x00") + "\x01" + strings.Join(w.Clients, "\x00")
