@@ -34,7 +34,8 @@ var ErrClosed = errors.New("the connection is closed")
 // unidentifiedBytes is the default of Options.UnidentifiedBytes.
 const unidentifiedBytes = 64 << 10
 
-// Conn is a WebSocket connection of a client. One goroutine at a time can call Read. All other
+// Conn is a WebSocket connection of a client. It owns the client's name, log and rate limit; its
+// outbox owns the output, and its pulse the timers. One goroutine at a time can call Read. All other
 // methods are safe for concurrent use and, except Allow, do not block.
 //
 // A connection ends in one of two ways. Close sends the queued messages, then a close frame, and

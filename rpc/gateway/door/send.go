@@ -24,8 +24,9 @@ const hastyTime = time.Second
 // maxReason is the number of bytes of a reason that fit into a close frame.
 const maxReason = 123
 
-// outbox sends the output of a connection, and ends the connection. One goroutine writes, and
-// only while output is queued; [outbox.wait] waits for it.
+// outbox sends the output of a connection, and ends the connection. It owns the queue, the
+// WebSocket's writing side and one goroutine, which writes only while output is queued;
+// [outbox.wait] waits for it.
 //
 //	send, ping, pong ──► queue ──► write ──► TCP
 //	end(code) ─────────► ending ──► write, after the queue ──► close frame ──► over
