@@ -50,6 +50,34 @@ func (c *Check) Suggestf(path decode.Path, severity decode.Severity, code decode
 	c.loader.Report(d)
 }
 
+// Unused warns of what the author wrote at paths, if it has no effect, and says why.
+func (c *Check) Unused(why string, paths ...decode.Path) {
+	for _, path := range paths {
+		if c.Has(path) {
+			c.Warnf(path, decode.CodeNoEffect, "%s has no effect: %s", path, why)
+		}
+	}
+}
+
+// UnusedByAgents warns of the settings that an executor cannot give to agents that it does not
+// start itself, and says why.
+func (c *Check) UnusedByAgents(why string) {
+	config := &c.Suite().Config
+	for _, setting := range []struct {
+		key   string
+		given bool
+	}{
+		{"skill_directories", len(config.SkillDirectories) > 0},
+		{"instruction_files", len(config.InstructionFiles) > 0},
+		{"mcp_servers", len(config.MCPServers) > 0},
+		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
+	} {
+		if setting.given {
+			c.Unused(why, decode.At(setting.key))
+		}
+	}
+}
+
 // OneOf reports whether value is one of known. If it is not, OneOf adds a [decode.Error]. The
 // message lists the known values; the nearest one is the suggestion.
 func (c *Check) OneOf(path decode.Path, value string, known ...string) bool {

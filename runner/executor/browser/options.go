@@ -117,21 +117,7 @@ func check(c *eval.Check, o *Options) {
 	if o.MaxTurns > maxMaxTurns {
 		c.Errorf(decode.At("max_turns"), decode.CodeInvalidValue, "max_turns must be at most %d, got %d", maxMaxTurns, o.MaxTurns)
 	}
-	config := &c.Suite().Config
-	for _, unused := range []struct {
-		key   string
-		given bool
-	}{
-		{"skill_directories", len(config.SkillDirectories) > 0},
-		{"instruction_files", len(config.InstructionFiles) > 0},
-		{"mcp_servers", len(config.MCPServers) > 0},
-		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
-	} {
-		if unused.given && c.Has(decode.At(unused.key)) {
-			c.Warnf(decode.At(unused.key), decode.CodeNoEffect,
-				"%s has no effect: only assistant.instructions configures a browser assistant", unused.key)
-		}
-	}
+	c.UnusedByAgents("only assistant.instructions configures a browser assistant")
 }
 
 // checkMade checks the definition of an assistant that is made for each trial.

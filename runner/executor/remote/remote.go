@@ -74,20 +74,7 @@ func check(c *eval.Check, o *Options) {
 				"remote.tools[%d] must have 1 to %d bytes, got %d", i, maxToolName, len(tool))
 		}
 	}
-	config := &c.Suite().Config
-	for _, unused := range []struct {
-		key   string
-		given bool
-	}{
-		{"skill_directories", len(config.SkillDirectories) > 0},
-		{"instruction_files", len(config.InstructionFiles) > 0},
-		{"mcp_servers", len(config.MCPServers) > 0},
-		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
-	} {
-		if unused.given && c.Has(decode.At(unused.key)) {
-			c.Warnf(decode.At(unused.key), decode.CodeNoEffect, "%s has no effect: remote agents are configured where they run", unused.key)
-		}
-	}
+	c.UnusedByAgents("remote agents are configured where they run")
 }
 
 // remote is the executor of one cell of a run. Its only goroutine belongs to its board; Close

@@ -197,32 +197,13 @@ func (a *Answer) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?i)
 
 // unused reports settings that have no effect on routing.
 func unused(c *eval.Check, o *Options) {
-	config := &c.Suite().Config
-	for _, u := range []struct {
-		key   string
-		given bool
-	}{
-		{"skill_directories", len(config.SkillDirectories) > 0},
-		{"instruction_files", len(config.InstructionFiles) > 0},
-		{"mcp_servers", len(config.MCPServers) > 0},
-		{"first_event_timeout_seconds", config.FirstEventTimeoutSeconds > 0},
-	} {
-		if u.given && c.Has(decode.At(u.key)) {
-			c.Warnf(decode.At(u.key), decode.CodeNoEffect, "%s has no effect: clients get only messages", u.key)
-		}
-	}
-	why := ""
-	paths := []decode.Path{decode.At("params"), decode.At("base_url"), decode.At("provider")}
+	c.UnusedByAgents("clients get only messages")
+	ofModels := []decode.Path{decode.At("params"), decode.At("base_url"), decode.At("provider")}
 	switch {
 	case o.Router.Live:
-		why = "the server chooses the clients (router.live)"
-		paths = append(paths, decode.At("router", "by"), decode.At("router", "max_reroutes"))
+		c.Unused("the server chooses the clients (router.live)",
+			append(ofModels, decode.At("router", "by"), decode.At("router", "max_reroutes"))...)
 	case o.Router.By == routing.ByWords:
-		why = "words choose the clients (router.by)"
-	}
-	for _, path := range paths {
-		if why != "" && c.Has(path) {
-			c.Warnf(path, decode.CodeNoEffect, "%s has no effect: %s", strings.TrimSuffix(path.Prefix(), ": "), why)
-		}
+		c.Unused("words choose the clients (router.by)", ofModels...)
 	}
 }
