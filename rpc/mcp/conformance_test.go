@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
@@ -242,9 +241,7 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 			type output struct {
 				Y int `json:"y"`
 			}
-			schema, err := jsonschema.For[input](nil)
-			require.NoError(t, err)
-			schema.Properties["x"].Default = json.RawMessage(`6`)
+			schema := json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer","default":6}},"additionalProperties":false}`)
 			sdk.AddTool(s, &sdk.Tool{Name: "inc", InputSchema: schema}, func(
 				_ context.Context, _ *sdk.CallToolRequest, in input,
 			) (*sdk.CallToolResult, output, error) {
@@ -271,7 +268,7 @@ func theirServer(t *testing.T, archive *txtar.Archive, name string) *sdk.Server 
 					}
 					return &sdk.CallToolResult{RequestState: "step=1", InputRequests: sdk.InputRequestMap{"who": &sdk.ElicitParams{
 						Message:         "What is your name?",
-						RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}},
+						RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
 					}}}, nil, nil
 				})
 		},
