@@ -69,6 +69,8 @@ func statusOf(h record.Handle, status record.Status) record.Status {
 type runStatus struct {
 	RunID  string          `json:"runId"`
 	Status record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
+	Trials record.Counts   `json:"trials" doc:"Verdicts of the trials of the suite's tasks that have ended so far."`
+	Seq    int64           `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
 	Result *record.Summary `json:"result" doc:"The summary, if the run completed; otherwise null."`
 	Error  *string         `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
 	Damage *record.Damage  `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
@@ -83,7 +85,10 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status)}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials}
+	if s.Status == record.StatusRunning {
+		s.Seq = progress.Seq
+	}
 	if _, live := h.(*runner.Run); !live {
 		if s.Damage, err = h.Damage(); err != nil {
 			return nil, err

@@ -148,11 +148,17 @@ func TestCancelRun(t *testing.T) {
 		c.wait("trial_start")
 		var s struct {
 			RunID, Status string
+			Trials        record.Counts
+			Seq           int64
 			Result, Error any
 		}
 		c.must("run.status", map[string]any{"runId": id}, &s)
 		require.Equal(t, "running", s.Status)
+		require.Positive(t, s.Seq)
+		require.Positive(t, s.Trials.Total)
+		require.Zero(t, s.Trials.Cancelled)
 
+		s.Seq = 0
 		list := c.cancel(id)
 		last := list[len(list)-1].Params
 		require.Equal(t, "cancelled", last.Status)
@@ -162,6 +168,8 @@ func TestCancelRun(t *testing.T) {
 		c.must("run.status", map[string]any{"runId": id}, &s)
 		require.Equal(t, "cancelled", s.Status)
 		require.Nil(t, s.Result)
+		require.Zero(t, s.Seq, "no event follows the last one")
+		require.Equal(t, record.Counts{Total: s.Trials.Total, Cancelled: s.Trials.Total}, s.Trials)
 		c.must("run.cancel", map[string]any{"runId": id}, &s) // again
 		require.Equal(t, "cancelled", s.Status)
 		require.NoError(t, c.w.Close())

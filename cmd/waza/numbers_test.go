@@ -169,9 +169,11 @@ func (n *numbersDaemon) result(t *testing.T) *ledger {
 	l := newLedger(t, raw)
 	require.JSONEq(t, string(raw), n.export(t, "json"))
 	require.JSONEq(t, string(raw), n.waza(t, "runs", "show", n.run, "--json"))
-	var status struct{ Result any }
+	var status struct{ Result, Trials map[string]any }
 	n.call(t, "run.status", map[string]any{"runId": n.run}, &status)
 	require.Equal(t, l.get("summary"), status.Result)
+	require.NotEmpty(t, status.Trials)
+	require.Subset(t, status.Result["trials"], status.Trials)
 	return l
 }
 
