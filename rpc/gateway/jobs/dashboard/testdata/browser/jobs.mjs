@@ -23,7 +23,7 @@ export const scenarios = {
     await eventually(async () => (await cells(v, 'running')) === 2, 'two trials run');
     w.open('one');
     await v.reads(done, /2 of 8/);
-    assert.equal(await cells(v, 'passed'), 2);
+    await eventually(async () => (await cells(v, 'passed')) === 2, 'two trials passed');
     w.open('bad');
     await v.shot('live');
     w.open('two');

@@ -1,28 +1,45 @@
 import { call, on, onSession } from '../net/rpc';
+import type { Counts } from '../net/runs';
 import { Store } from '../net/store';
 import { Model, type Event, type PageData } from './model';
 
 export interface Followed {
   model: Model;
   data: PageData | null;
+  /** The server's counts of the verdicts; null before they are known. */
+  counts: Counts | null;
   /** The reason why the run cannot be shown; empty when it can. */
   problem: string;
 }
 
+/** The reply of run.status. */
+interface RunStatus {
+  trials: Counts;
+  seq?: number;
+}
+
 const PATIENCE_MS = 3000;
+const COUNT_MS = 200;
+
+const nothing = (problem = ''): Followed => ({ model: new Model(), data: null, counts: null, problem });
 
 /**
  * Follows a run. Each connection starts with the recorded state of the run and then replays
- * its events from the first, into a model that is not shown until it has caught up. So
- * counts are right after a restart of the server and lost events, and never decrease.
+ * its events from the first, into a model that is not shown until it has caught up. So trials
+ * are in the right places after a restart of the server and lost events. The server counts the
+ * verdicts.
  */
 export class Follower {
-  readonly store = new Store<Followed>({ model: new Model(), data: null, problem: '' });
+  readonly store = new Store<Followed>(nothing());
   private hidden: Model | null = null;
+  /** The event at which the hidden model has caught up; 0 for a run that is over. */
+  private last = 0;
   private stops: (() => void)[] = [];
   private attempt = 0;
   private timer = 0;
   private checking = false;
+  private counting = false;
+  private uncounted = false;
 
   constructor(private readonly runId: string) {
     this.stops.push(
@@ -53,20 +70,19 @@ export class Follower {
       data = (await call<{ data: PageData }>('run.page', { runId: this.runId })).data;
     } catch (e) {
       if ((e as { code?: number }).code === 0) return; // the next session starts again
-      try {
-        await call('run.status', { runId: this.runId });
-      } catch (e) {
-        if (attempt === this.attempt && (e as { code?: number }).code !== 0)
-          this.store.set({ model: new Model(), data: null, problem: (e as Error).message });
-        return;
-      }
+    }
+    let status: RunStatus;
+    try {
+      status = await call<RunStatus>('run.status', { runId: this.runId });
+    } catch (e) {
+      if (attempt === this.attempt && (e as { code?: number }).code !== 0) this.store.set(nothing((e as Error).message));
+      return;
     }
     if (attempt !== this.attempt) return;
+    this.last = status.seq ?? 0;
     const model = new Model();
-    if (data) {
-      model.start(data);
-      this.store.set({ model: Model.of(data), data, problem: '' });
-    }
+    if (data) model.start(data);
+    this.store.set({ ...this.store.value, ...(data && { model: Model.of(data), data, problem: '' }), counts: status.trials });
     try {
       await call('run.unsubscribe', { runId: this.runId }); // starting a run subscribes the client
       if (attempt !== this.attempt) return;
@@ -82,6 +98,7 @@ export class Follower {
 
   private take(e: Event, apply: (m: Model) => void): void {
     if (e.runId !== this.runId) return;
+    void this.count();
     const shown = this.store.value.model;
     if (!this.hidden) {
       if (shown.seq === 0) return; // from an earlier subscription
@@ -91,7 +108,7 @@ export class Follower {
       return;
     }
     apply(this.hidden);
-    if (this.hidden.done >= shown.done && (this.hidden.done > 0 || shown.total === 0)) this.show();
+    if (this.last > 0 && this.hidden.seq >= this.last) this.show();
   }
 
   private show(): void {
@@ -101,6 +118,26 @@ export class Follower {
     this.hidden = null;
     this.store.set({ ...this.store.value, model });
     if (model.doubtful) void this.check(model);
+  }
+
+  /** Asks the server for the counts: at once, and again if events have arrived since. */
+  private async count(): Promise<void> {
+    this.uncounted = true;
+    if (this.counting) return;
+    this.counting = true;
+    while (this.uncounted) {
+      this.uncounted = false;
+      const asked = Date.now();
+      try {
+        const { trials } = await call<RunStatus>('run.status', { runId: this.runId });
+        this.store.set({ ...this.store.value, counts: trials });
+      } catch {
+        break; // the next session starts again
+      }
+      const pause = COUNT_MS + 2 * (Date.now() - asked); // a server that needs long is asked less often
+      await new Promise((later) => setTimeout(later, pause));
+    }
+    this.counting = false;
   }
 
   /** Checks which trials a resumed run has kept. */

@@ -55,7 +55,6 @@ export interface Event {
   role?: string;
   trialNum?: number;
   totalTrials?: number;
-  keptTrials?: number;
   status?: string;
   score?: number;
   durationMs?: number;
@@ -85,11 +84,9 @@ const MOST_TRIALS = 500_000;
 export class Model {
   tasks: (Task | undefined)[] = [];
   totalTasks = 0;
-  /** Trials of the run, including those of baselines and trigger tests. */
-  totalTrials = 0;
-  /** Numbers of trials of the suite's tasks by state. The remainder of total is pending. */
-  counts = new Int32Array(STATES.length);
+  /** Trials of the suite's tasks, and how many of them run. */
   total = 0;
+  running = 0;
   status = '';
   failure = '';
   started = '';
@@ -132,10 +129,7 @@ export class Model {
     const task: Task = known ?? { num, id, name, role, verdict: PENDING, first, trials: new Uint8Array(0), ms: 0, score: null };
     const wider = new Uint8Array(Math.min(Math.max(trials, 0), MOST_TRIALS));
     wider.set(task.trials);
-    if (!role) {
-      this.total += wider.length - task.trials.length;
-      this.counts[PENDING]! += wider.length - task.trials.length;
-    }
+    if (!role) this.total += wider.length - task.trials.length;
     task.trials = wider;
     this.tasks[num - 1] = task;
     this.totalTasks = Math.max(this.totalTasks, num);
@@ -148,14 +142,7 @@ export class Model {
     if (i >= task.trials.length) this.add(task.num, task.id, task.name, task.role, i + 1);
     const from = task.trials[i]!;
     task.trials[i] = to;
-    if (task.role) return;
-    this.counts[from]!--;
-    this.counts[to]!++;
-  }
-
-  /** Number of trials of the suite's tasks with a result. Cancelled ones run when the run is resumed. */
-  get done(): number {
-    return this.total - this.counts[PENDING]! - this.counts[RUNNING]! - this.counts[CANCELLED]!;
+    if (!task.role) this.running += Number(to === RUNNING) - Number(from === RUNNING);
   }
 
   apply(e: Event): void {
@@ -168,7 +155,7 @@ export class Model {
         this.status = 'running';
         return;
       case 'run_resumed':
-        this.resume(e);
+        this.resume();
         return;
       case 'run_complete':
         return;
@@ -205,24 +192,21 @@ export class Model {
   }
 
   /** Handles the resumption of an interrupted run. */
-  private resume(e: Event): void {
+  private resume(): void {
     this.status = 'running';
     this.failure = '';
-    let kept = 0;
+    this.doubtful = true;
     for (const task of this.tasks) {
       if (!task) continue;
       let open = false;
       for (let i = 0; i < task.trials.length; i++) {
-        if (KEPT.has(task.trials[i]!)) kept++;
-        else {
-          open = true;
-          this.move(task, task.first + i, PENDING);
-        }
+        if (KEPT.has(task.trials[i]!)) continue;
+        open = true;
+        this.move(task, task.first + i, PENDING);
       }
       if (open) task.verdict = PENDING;
     }
     this.failures = this.failures.filter((f) => KEPT.has(f.task.trials[f.trial - f.task.first] ?? PENDING));
-    if (kept !== e.keptTrials) this.doubtful = true;
   }
 
   /** Handles the end of the run. */

@@ -1,6 +1,6 @@
 import { Socket, wsAddress } from './socket';
 import { Store } from './store';
-import { notice } from '../parts/notices';
+import { notice } from './notices';
 
 export interface Job {
   id: string;

@@ -2,7 +2,7 @@ import { onJobChange } from './jobs';
 import { call, onSession } from './rpc';
 import { Store } from './store';
 
-interface Counts {
+export interface Counts {
   total: number;
   passed: number;
   failed: number;
@@ -10,6 +10,7 @@ interface Counts {
   timeouts: number;
   cancelled: number;
   skipped: number;
+  needsReview?: number;
 }
 
 /** A run in the reply of run.list. */
@@ -83,7 +84,7 @@ export const canResume = (r: { status: string }): boolean => r.status === 'inter
 export const isDamaged = ({ damage: d }: Run): boolean => d !== undefined && (d.events > 0 || d.parts > 0 || (d.files?.length ?? 0) > 0);
 
 /** Returns the share of counted trials that passed; null when none counts. */
-export function passRate(r: Run): number | null {
-  const counted = r.trials.passed + r.trials.failed + r.trials.timeouts;
-  return counted > 0 ? r.trials.passed / counted : null;
+export function passRate(trials: Counts): number | null {
+  const counted = trials.passed + trials.failed + trials.timeouts;
+  return counted > 0 ? trials.passed / counted : null;
 }

@@ -1,9 +1,9 @@
-import { cancel, resume } from '../net/actions';
 import { isOver, jobs, type Job } from '../net/jobs';
 import { useStore } from '../net/store';
 import { exactly, kindOf, when } from '../format';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
+import { cancel, resume } from './actions';
 
 /** The active and recent jobs. */
 export function Jobs() {

@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
-import { again, cancel, resume } from '../net/actions';
 import { isOver, jobs, onJobChange } from '../net/jobs';
 import { call } from '../net/rpc';
-import { canResume, runs, type Run } from '../net/runs';
+import { canResume, passRate, runs, type Counts, type Run } from '../net/runs';
 import { useStore } from '../net/store';
 import { count, duration, exactly, kindOf, percent, when } from '../format';
 import { Follower } from '../live/follow';
 import { Grid } from '../live/grid';
-import { PENDING, STATES, stateText, type Model } from '../live/model';
-import { complain, notice } from '../parts/notices';
+import { STATES, type Model } from '../live/model';
+import { complain, notice } from '../net/notices';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
+import { again, cancel, resume } from './actions';
 
 /** A run, during its execution and after it. */
 export function Live({ id }: { id: string }) {
@@ -31,7 +31,7 @@ export function Live({ id }: { id: string }) {
 }
 
 function Shown({ id, follower }: { id: string; follower: Follower }) {
-  const { model, data, problem } = useStore(follower.store);
+  const { model, data, counts, problem } = useStore(follower.store);
   const job = useStore(jobs)?.get(id);
   if (problem)
     return (
@@ -66,7 +66,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
       </header>
       {model.failure && model.failure !== 'Eval execution cancelled' && <p class="why">{model.failure}</p>}
       {data?.run.damage && <p class="why">Damaged record: {data.run.damage}</p>}
-      <Counts model={model} />
+      {counts && <Figures counts={counts} model={model} />}
       <Grid model={model} runId={id} />
       <Log model={model} runId={id} />
     </>
@@ -95,23 +95,26 @@ async function repeat(id: string): Promise<void> {
   }
 }
 
-function Counts({ model }: { model: Model }) {
-  const { counts, total, done } = model;
-  const passed = counts[STATES.indexOf('passed')]!;
-  const counted = passed + counts[STATES.indexOf('failed')]! + counts[STATES.indexOf('timeout')]!;
-  const full = total > 0 ? Math.floor((100 * done) / total) : 0;
+function Figures({ counts: c, model }: { counts: Counts; model: Model }) {
+  // Cancelled trials are not done, because they run when the run is resumed.
+  const done = c.passed + c.failed + c.errors + c.timeouts + c.skipped + (c.needsReview ?? 0);
+  const figures: [state: string, trials: number][] = [
+    ['running', model.running], ['passed', c.passed], ['failed', c.failed], ['error', c.errors],
+    ['timeout', c.timeouts], ['cancelled', c.cancelled], ['skipped', c.skipped], ['needs_review', c.needsReview ?? 0],
+  ];
+  const rate = passRate(c);
   return (
     <section class="block" aria-label="Progress">
       <div class="line figures">
-        <span data-testid="done"><b>{count(done)}</b> of {count(total)} trials</span>
-        {STATES.map((name, s) =>
-          s !== PENDING && counts[s]! > 0 ? (
-            <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(counts[s]!)}</b> {stateText(s)}</span>
+        <span data-testid="done"><b>{count(done)}</b> of {count(model.total)} trials</span>
+        {figures.map(([name, n]) =>
+          n > 0 ? (
+            <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(n)}</b> {name.replace('_', ' ')}</span>
           ) : null,
         )}
-        {counted > 0 && <span class="quiet">pass rate {percent(passed / counted)}</span>}
+        {rate !== null && <span class="quiet">pass rate {percent(rate)}</span>}
       </div>
-      <Progress percent={full} label="Finished trials" />
+      <Progress percent={model.total > 0 ? Math.floor((100 * done) / model.total) : 0} label="Finished trials" />
     </section>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { count, exactly, plural, when } from '../format';
 import { usePolled } from '../net/polled';
 import { call } from '../net/rpc';
-import { complain } from '../parts/notices';
+import { complain } from '../net/notices';
 
 interface Client {
   id: string;

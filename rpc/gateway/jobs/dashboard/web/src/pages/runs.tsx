@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { again, resume } from '../net/actions';
 import { canResume, isDamaged, modelOf, passRate, runs, wantRuns, type Run } from '../net/runs';
 import { useStore } from '../net/store';
 import { duration, exactly, percent, plural, when } from '../format';
 import { Status } from '../parts/status';
 import { Virtual } from '../parts/virtual';
 import { compareOf, go, reportOf, to } from '../route';
+import { again, resume } from './actions';
 
 const STATUSES = ['', 'running', 'completed', 'failed', 'cancelled', 'interrupted'];
 const ROW = 34;
@@ -119,7 +119,7 @@ function useWide(): boolean {
 }
 
 function Row({ run: r, active, chosen, choose }: { run: Run; active: boolean; chosen: boolean; choose(id: string): void }) {
-  const rate = passRate(r);
+  const rate = passRate(r.trials);
   return (
     <>
       <span role="gridcell" class="pick">

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { start } from '../net/actions';
 import { runs, wantRuns } from '../net/runs';
 import { useStore } from '../net/store';
 import { plural } from '../format';
 import { Charts } from '../parts/charts';
 import { measures } from '../parts/measures';
+import { start } from './actions';
 import { RunTable } from './runs';
 
 /** A suite: its runs and their trends. */

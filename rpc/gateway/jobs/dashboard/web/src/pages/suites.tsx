@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import { start } from '../net/actions';
 import { call, onSession } from '../net/rpc';
 import { passRate, runs, wantRuns, type Run } from '../net/runs';
 import { Store, useStore } from '../net/store';
 import { count, exactly, percent, plural, when } from '../format';
 import { Status } from '../parts/status';
 import { to } from '../route';
+import { start } from './actions';
 
 interface Listed {
   path: string;
@@ -83,7 +83,7 @@ export function Suites() {
 }
 
 function One({ suite: s }: { suite: Suite }) {
-  const rate = s.last && passRate(s.last);
+  const rate = s.last && passRate(s.last.trials);
   return (
     <li class="card">
       <div class="line">

@@ -1,8 +1,8 @@
-import { complain, notice } from '../parts/notices';
+import { complain, notice } from '../net/notices';
 import { go } from '../route';
-import * as jobs from './jobs';
-import { call } from './rpc';
-import type { Run } from './runs';
+import * as jobs from '../net/jobs';
+import { call } from '../net/rpc';
+import type { Run } from '../net/runs';
 
 /** Starts a run of a suite and shows it. */
 export async function start(path: string, options: object = {}): Promise<void> {
