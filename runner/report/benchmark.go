@@ -121,22 +121,16 @@ func firstToken(ms float64) string {
 	return Duration(time.Duration(ms * float64(time.Millisecond)))
 }
 
-func (r *Report) benchmark(b *strings.Builder, o Options) {
-	d := benchmarkDocument(r.Record, r.Summary)
-	if d == nil {
-		return
-	}
-	var text strings.Builder
-	_ = d.text(&text, o) // a Builder never fails
-	if text.Len() > 0 {
-		b.WriteString("\n" + text.String())
+func (p *runPrinter) benchmark() {
+	if d := benchmarkDocument(p.Record, p.Summary); d != nil {
+		p.document(d)
 	}
 }
 
 func (m *markdown) benchmark() {
 	if d := benchmarkDocument(m.Record, m.Summary); d != nil {
 		var b strings.Builder
-		_ = d.markdown(&b)
+		_ = d.markdown(&b) // a Builder never fails
 		if b.Len() > 0 {
 			m.add("\n" + b.String())
 		}

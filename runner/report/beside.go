@@ -14,37 +14,37 @@ import (
 )
 
 // baseline prints the effect of the skills.
-func (r *Report) baseline(b *strings.Builder, o Options) {
-	if r.Summary == nil || r.Summary.Baseline == nil {
+func (p *runPrinter) baseline() {
+	if p.Summary == nil || p.Summary.Baseline == nil {
 		return
 	}
-	base := r.Summary.Baseline
+	base := p.Summary.Baseline
 	if !base.Measured {
-		fmt.Fprintf(b, "\n%s not measured: %s\n", o.paint(bold, "Baseline:"), unmeasured(base.Note))
+		p.printf("\n%s not measured: %s\n", p.paint(bold, "Baseline:"), unmeasured(base.Note))
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", o.paint(bold, fmt.Sprintf("Baseline, over %s", text.Count(base.Pairs, "task", "tasks"))))
+	p.printf("\n%s\n", p.paint(bold, fmt.Sprintf("Baseline, over %s", text.Count(base.Pairs, "task", "tasks"))))
 	if g := base.PassRate; g != nil {
-		fmt.Fprintf(b, "  With skills %s, without %s: %s\n", figure.Percent(g.With), figure.Percent(g.Without),
-			o.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
+		p.printf("  With skills %s, without %s: %s\n", figure.Percent(g.With), figure.Percent(g.Without),
+			p.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
 	}
 	if g := base.Score; g != nil {
-		fmt.Fprintf(b, "  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without),
+		p.printf("  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without),
 			figure.Difference(g.Gain)+bounds(g.Interval, figure.DifferenceInterval))
 	}
 	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
-		parts += ", " + o.paint(magenta, text.Count(base.Errors, "error", "errors")+" without skills")
+		parts += ", " + p.paint(magenta, text.Count(base.Errors, "error", "errors")+" without skills")
 	}
-	fmt.Fprintf(b, "  Each task by itself: %s\n", parts)
+	p.printf("  Each task by itself: %s\n", parts)
 	if text, c := Effect(base); text != "" {
-		fmt.Fprintf(b, "  All tasks together: %s\n", o.paint(c, text))
+		p.printf("  All tasks together: %s\n", p.paint(c, text))
 	}
 	if why := ExplainBaseline(base); why != "" {
-		fmt.Fprintf(b, "  %s.\n", why)
+		p.printf("  %s.\n", why)
 	}
-	b.WriteByte('\n')
-	writeTable(b, baselineRows(base), o)
+	p.WriteByte('\n')
+	p.writeTable(baselineRows(base))
 }
 
 // ExplainBaseline explains an interval that excludes 0 beside something undecided; empty without
@@ -133,37 +133,37 @@ func unmeasured(note string) string { return strings.TrimPrefix(Clean(note), "no
 
 // triggers prints how well the agent decided when to use the skill, and which prompts it got
 // wrong.
-func (r *Report) triggers(b *strings.Builder, o Options) {
-	if r.Summary == nil || r.Summary.Triggers == nil {
+func (p *runPrinter) triggers() {
+	if p.Summary == nil || p.Summary.Triggers == nil {
 		return
 	}
-	t := r.Summary.Triggers
-	title := o.paint(bold, "Trigger tests")
+	t := p.Summary.Triggers
+	title := p.paint(bold, "Trigger tests")
 	if t.Skill != "" {
 		title += " of " + Clean(t.Skill)
 	}
 	if !t.Measured {
-		fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", title, text.Count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
+		p.printf("\n%s: %s, not measured: %s\n", title, text.Count(t.Prompts, "prompt", "prompts"), unmeasured(t.Note))
 	} else {
-		fmt.Fprintf(b, "\n%s: %s\n  accuracy %s", title, answers(t, o), figure.Percent(*t.Accuracy))
+		p.printf("\n%s: %s\n  accuracy %s", title, answers(t, p.Options), figure.Percent(*t.Accuracy))
 		if t.AccuracyInterval != nil {
-			fmt.Fprintf(b, " (%s)", interval(*t.AccuracyInterval))
+			p.printf(" (%s)", interval(*t.AccuracyInterval))
 		}
-		fmt.Fprintf(b, ", precision %s, recall %s, F1 %s\n", quotient(t.Precision), quotient(t.Recall), quotient(t.F1))
+		p.printf(", precision %s, recall %s, F1 %s\n", quotient(t.Precision), quotient(t.Recall), quotient(t.F1))
 	}
 	if rows := promptRows(t); len(rows) > 1 {
-		b.WriteByte('\n')
-		writeTable(b, rows, o)
+		p.WriteByte('\n')
+		p.writeTable(rows)
 	}
 }
 
 // shouldTrigger prints how many tasks expect something about skills that was not measured.
-func (r *Report) shouldTrigger(b *strings.Builder, o Options) {
-	if r.Summary == nil || r.Summary.ShouldTrigger == nil {
+func (p *runPrinter) shouldTrigger() {
+	if p.Summary == nil || p.Summary.ShouldTrigger == nil {
 		return
 	}
-	u := r.Summary.ShouldTrigger
-	fmt.Fprintf(b, "\n%s: %s, not measured: %s\n", o.paint(bold, "Expected should_trigger"),
+	u := p.Summary.ShouldTrigger
+	p.printf("\n%s: %s, not measured: %s\n", p.paint(bold, "Expected should_trigger"),
 		text.Count(u.Tasks, "task", "tasks"), unmeasured(u.Note))
 }
 

@@ -2,22 +2,21 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"waza/eval/text"
 	"waza/runner/figure"
 )
 
 // calibrations prints how well graders agree with the people who scored the same trials.
-func (r *Report) calibrations(b *strings.Builder, o Options) {
-	if r.Summary == nil || len(r.Summary.Calibrations) == 0 {
+func (p *runPrinter) calibrations() {
+	if p.Summary == nil || len(p.Summary.Calibrations) == 0 {
 		return
 	}
-	b.WriteByte('\n')
+	p.WriteByte('\n')
 	head := []string{"Agreement with people", "Trials", "Same verdict", "Kappa", "Score difference", "Bias"}
 	rows := []row{{cells: head, colours: []colour{bold, bold, bold, bold, bold, bold}}}
 	pending := 0
-	for _, c := range r.Summary.Calibrations {
+	for _, c := range p.Summary.Calibrations {
 		pending += c.Pending
 		cells := []string{"  " + Clean(c.Grader), fmt.Sprint(c.N), "–", "–", "–", "–"}
 		if c.N > 0 {
@@ -29,8 +28,8 @@ func (r *Report) calibrations(b *strings.Builder, o Options) {
 		}
 		rows = append(rows, row{cells, make([]colour, len(cells))})
 	}
-	writeTable(b, rows, o)
+	p.writeTable(rows)
 	if pending > 0 {
-		fmt.Fprintf(b, "  %s not compared yet: waza review %s\n", text.Count(pending, "trial is", "trials are"), Clean(r.Record.RunID))
+		p.printf("  %s not compared yet: waza review %s\n", text.Count(pending, "trial is", "trials are"), Clean(p.Record.RunID))
 	}
 }

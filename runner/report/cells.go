@@ -2,20 +2,19 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"waza/runner/figure"
 	"waza/runner/record"
 )
 
 // cells compares the cells of the matrix.
-func (r *Report) cells(b *strings.Builder, o Options) {
+func (p *runPrinter) cells() {
 	head := append([]string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Median time", "Tokens", "Cost"}, toolHeads...)
 	rows := []row{{cells: head, colours: make([]colour, len(head))}}
 	for i := range head {
 		rows[0].colours[i] = bold
 	}
-	for _, g := range r.Summary.Groups {
+	for _, g := range p.Summary.Groups {
 		if g.CellResult != nil {
 			rows = append(rows, row{cellRow(g), make([]colour, len(head))})
 		}
@@ -26,17 +25,17 @@ func (r *Report) cells(b *strings.Builder, o Options) {
 			dropColumn(rows, column)
 		}
 	}
-	narrowCells(rows, o, interval, tokens, took, score, cost)
-	writeTable(b, rows, o)
+	p.narrowCells(rows, interval, tokens, took, score, cost)
+	p.writeTable(rows)
 }
 
 // narrowCells is like narrow for rows that start with the names of cells. These names identify
 // the rows, and often differ only in the last words. Therefore columns are dropped first, and
 // then the middle of names.
-func narrowCells(rows []row, o Options, columns ...int) {
-	narrow(rows, o, columnWidths(rows)[0], columns...)
+func (p *printer) narrowCells(rows []row, columns ...int) {
+	p.narrow(rows, columnWidths(rows)[0], columns...)
 	widths := columnWidths(rows)
-	if over := sum(widths) - o.Width; o.Width > 0 && over > 0 {
+	if over := sum(widths) - p.Width; p.Width > 0 && over > 0 {
 		for _, r := range rows {
 			if len(r.cells) > 1 {
 				r.cells[0] = clipMiddle(r.cells[0], max(leastName, widths[0]-over))

@@ -22,11 +22,11 @@ import (
 //	      = did you mean "trials_per_task"?
 func Diagnostics(w io.Writer, ds decode.Diagnostics, o Options) error {
 	sources := sourceLines{}
-	var b strings.Builder
+	p := printer{Options: o}
 	for _, d := range ds {
-		writeDiagnostic(&b, d, sources, o)
+		p.diagnostic(d, sources)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, p.String())
 	return err
 }
 
@@ -58,27 +58,27 @@ func severityColour(s decode.Severity) colour {
 	return cyan
 }
 
-func writeDiagnostic(b *strings.Builder, d decode.Diagnostic, sources sourceLines, o Options) {
+func (p *printer) diagnostic(d decode.Diagnostic, sources sourceLines) {
 	place := Clean(d.File)
 	if d.Line > 0 {
 		place += fmt.Sprintf(":%d:%d", d.Line, d.Column)
 	}
-	fmt.Fprintf(b, "%s: %s: %s %s\n", o.paint(bold, place), o.paint(severityColour(d.Severity), string(d.Severity)),
-		Clean(d.Message), o.paint(dim, "["+string(d.Code)+"]"))
+	p.printf("%s: %s: %s %s\n", p.paint(bold, place), p.paint(severityColour(d.Severity), string(d.Severity)),
+		Clean(d.Message), p.paint(dim, "["+string(d.Code)+"]"))
 	margin := "      "
 	if text, ok := sources.line(d.File, d.Line); ok {
 		number := fmt.Sprintf("%5d", d.Line)
 		margin = strings.Repeat(" ", len(number)+1)
 		room := defaultSourceColumns
-		if o.Width > 0 {
-			room = o.Width - len(margin) - 2
+		if p.Width > 0 {
+			room = p.Width - len(margin) - 2
 		}
 		shown, mark := excerpt(text, d.Column, d.EndColumn, room)
-		fmt.Fprintf(b, "%s\n", strings.TrimRight(o.paint(dim, number+" |")+" "+shown, " "))
-		fmt.Fprintf(b, "%s%s %s\n", margin, o.paint(dim, "|"), o.paint(severityColour(d.Severity), mark))
+		p.printf("%s\n", strings.TrimRight(p.paint(dim, number+" |")+" "+shown, " "))
+		p.printf("%s%s %s\n", margin, p.paint(dim, "|"), p.paint(severityColour(d.Severity), mark))
 	}
 	if d.Suggestion != "" {
-		fmt.Fprintf(b, "%s%s did you mean %s?\n", margin, o.paint(dim, "="), inert(fmt.Sprintf("%q", d.Suggestion)))
+		p.printf("%s%s did you mean %s?\n", margin, p.paint(dim, "="), inert(fmt.Sprintf("%q", d.Suggestion)))
 	}
 }
 

@@ -49,34 +49,39 @@ func (s *section) empty() bool { return s.title == "" && len(s.rows)+len(s.lines
 
 // text prints the document.
 func (d *document) text(w io.Writer, o Options) error {
-	var b strings.Builder
+	p := printer{Options: o}
+	p.document(d)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// document prints a document, with a blank line before each section unless it comes first.
+func (p *printer) document(d *document) {
 	for _, s := range d.sections {
 		if s.empty() {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
+		if p.Len() > 0 {
+			p.WriteByte('\n')
 		}
 		if s.title != "" {
-			b.WriteString(o.paint(bold, s.title) + "\n")
+			p.WriteString(p.paint(bold, s.title) + "\n")
 		}
-		s.narrow(o, s.spare...)
-		writeTable(&b, s.textRows(), o)
+		s.narrow(p.Width, s.spare...)
+		p.writeTable(s.textRows())
 		for _, line := range s.lines {
 			for _, it := range line {
-				b.WriteString(o.paint(it.colour, Clean(it.text)))
+				p.WriteString(p.paint(it.colour, Clean(it.text)))
 			}
-			b.WriteByte('\n')
+			p.WriteByte('\n')
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // narrow drops columns of the table, in the given order, until the table fits the terminal.
-func (s *section) narrow(o Options, columns ...int) {
+func (s *section) narrow(width int, columns ...int) {
 	for _, column := range columns {
-		if rows := s.textRows(); o.Width > 0 && len(rows) > 0 && tableColumns(rows, leastName) > o.Width {
+		if rows := s.textRows(); width > 0 && len(rows) > 0 && tableColumns(rows, leastName) > width {
 			for i := range s.rows {
 				s.rows[i][column] = item{}
 			}

@@ -147,12 +147,10 @@ func (d *document) judgedFindings(rec *record.Run, j *record.JudgeResult) {
 // overall formats an overall score with all its decimals.
 func overall(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
-func (r *Report) judged(b *strings.Builder, o Options) {
-	if r.Summary == nil || r.Summary.Judged == nil {
-		return
+func (p *runPrinter) judged() {
+	if p.Summary != nil && p.Summary.Judged != nil {
+		p.document(judgedDocument(p.Record, p.Summary.Judged, p.Summary.Common, Clean, false))
 	}
-	b.WriteByte('\n')
-	_ = judgedDocument(r.Record, r.Summary.Judged, r.Summary.Common, Clean, false).text(b, o) // a Builder never fails
 }
 
 func (m *markdown) judged() {

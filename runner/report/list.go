@@ -16,13 +16,13 @@ func Table(w io.Writer, rows [][]string, o Options) error {
 			clean[i] = append(clean[i], Clean(c))
 		}
 	}
-	var b strings.Builder
+	p := printer{Options: o}
 	if widths, ok := fit(clean, o.Width); ok {
-		writeBroken(&b, clean, widths, o)
+		p.broken(clean, widths)
 	} else {
-		writeParagraphs(&b, clean, o)
+		p.paragraphs(clean)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, p.String())
 	return err
 }
 
@@ -73,7 +73,7 @@ func fit(rows [][]string, width int) (widths []int, ok bool) {
 	return widths, true
 }
 
-func writeBroken(b *strings.Builder, rows [][]string, widths []int, o Options) {
+func (p *printer) broken(rows [][]string, widths []int) {
 	for i, cells := range rows {
 		var broken [][]string
 		lines := 1
@@ -89,14 +89,14 @@ func writeBroken(b *strings.Builder, rows [][]string, widths []int, o Options) {
 					part = parts[n]
 				}
 				if part != "" {
-					line += strings.Repeat(" ", blanks) + o.paint(headColour(i), part)
+					line += strings.Repeat(" ", blanks) + p.paint(headColour(i), part)
 					blanks = 0
 				}
 				if widths[j] > 0 {
 					blanks += widths[j] - Columns(part) + gap
 				}
 			}
-			b.WriteString(line + "\n")
+			p.WriteString(line + "\n")
 		}
 	}
 }
@@ -108,7 +108,7 @@ func headColour(row int) colour {
 	return 0
 }
 
-func writeParagraphs(b *strings.Builder, rows [][]string, o Options) {
+func (p *printer) paragraphs(rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
@@ -118,14 +118,14 @@ func writeParagraphs(b *strings.Builder, rows [][]string, o Options) {
 		indent = max(indent, Columns(h))
 	}
 	for _, cells := range rows[1:] {
-		b.WriteString(cells[0] + "\n")
+		p.WriteString(cells[0] + "\n")
 		for j, c := range cells[1:] {
 			if c == "" {
 				continue
 			}
-			lead := "  " + o.paint(bold, head[j+1]) + strings.Repeat(" ", indent-Columns(head[j+1])+gap)
-			for _, part := range Wrap(c, max(1, o.Width-2-indent-gap)) {
-				b.WriteString(lead + part + "\n")
+			lead := "  " + p.paint(bold, head[j+1]) + strings.Repeat(" ", indent-Columns(head[j+1])+gap)
+			for _, part := range Wrap(c, max(1, p.Width-2-indent-gap)) {
+				p.WriteString(lead + part + "\n")
 				lead = strings.Repeat(" ", 2+indent+gap)
 			}
 		}

@@ -102,11 +102,11 @@ func TestLongNamesHaveOwnLines(t *testing.T) {
 		head, {[]string{"a-task-with-a-very-long-name-indeed", "failed", "1/2"}, make([]colour, 3)},
 		{[]string{"short", "passed", "2/2"}, make([]colour, 3)},
 	}
-	var b strings.Builder
-	writeTable(&b, rows, Options{Width: 40})
+	p := printer{Options: Options{Width: 40}}
+	p.writeTable(rows)
 	require.Equal(t, `Task                     Verdict  Trials
 a-task-with-a-very-long-name-indeed
                          failed   1/2
 short                    passed   2/2
-`, b.String())
+`, p.String())
 }

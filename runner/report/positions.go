@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"waza/eval/text"
 	"waza/runner/figure"
@@ -21,13 +20,13 @@ func PositionText(p *record.JudgePosition) string {
 }
 
 // positions warns about judges who prefer a place.
-func (r *Report) positions(b *strings.Builder, o Options) {
-	if r.Summary == nil || len(r.Summary.JudgePositions) == 0 {
+func (p *runPrinter) positions() {
+	if p.Summary == nil || len(p.Summary.JudgePositions) == 0 {
 		return
 	}
-	b.WriteByte('\n')
-	for i := range r.Summary.JudgePositions {
-		b.WriteString(o.paint(yellow, "Warning: "+PositionText(&r.Summary.JudgePositions[i])) + "\n")
+	p.WriteByte('\n')
+	for i := range p.Summary.JudgePositions {
+		p.WriteString(p.paint(yellow, "Warning: "+PositionText(&p.Summary.JudgePositions[i])) + "\n")
 	}
 }
 

@@ -11,19 +11,19 @@ import (
 
 // reasons prints by task why trials did not pass: first the failures of the agent, then the
 // errors of the harness, and last the trials that a person has to review.
-func (r *Report) reasons(b *strings.Builder, o Options) {
-	r.reasonsOf(b, o, "Not passed", func(t *Task, why record.Reason) bool {
+func (p *runPrinter) reasons() {
+	p.reasonsOf("Not passed", func(t *Task, why record.Reason) bool {
 		// Failures outside of the suite's own tasks are reported with the other results.
 		return t.Role == record.RoleTask && (why.Verdict == record.Failed || why.Verdict == record.TimedOut)
 	})
-	r.reasonsOf(b, o, "Errors: not the agent's fault, not counted",
+	p.reasonsOf("Errors: not the agent's fault, not counted",
 		func(_ *Task, why record.Reason) bool { return why.Verdict == record.Errored })
-	r.reasonsOf(b, o, "To review", func(_ *Task, why record.Reason) bool { return why.Verdict == record.NeedsReview })
+	p.reasonsOf("To review", func(_ *Task, why record.Reason) bool { return why.Verdict == record.NeedsReview })
 }
 
-func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take func(*Task, record.Reason) bool) {
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
+func (p *runPrinter) reasonsOf(title string, take func(*Task, record.Reason) bool) {
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
 		res := t.known()
 		if res == nil {
 			continue
@@ -38,18 +38,18 @@ func (r *Report) reasonsOf(b *strings.Builder, o Options, title string, take fun
 				continue
 			}
 			if title != "" {
-				fmt.Fprintf(b, "\n%s\n", o.paint(bold, title))
+				p.printf("\n%s\n", p.paint(bold, title))
 				title = ""
 			}
 			if first {
-				fmt.Fprintf(b, "  %s\n", Clean(t.ID))
+				p.printf("  %s\n", Clean(t.ID))
 				first = false
 			}
 			total := res.Trials.Total
 			if res.Decided != nil {
 				total -= res.Decided.Saved
 			}
-			writeReason(b, o, why, total)
+			p.writeReason(why, total)
 		}
 	}
 }
@@ -61,7 +61,7 @@ const continued = "    | "
 // mostReasonLines is the most lines of a feedback that are shown; the record has all of it.
 const mostReasonLines = 6
 
-func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
+func (p *printer) writeReason(why record.Reason, total int) {
 	head := fmt.Sprintf("in %d of %s: ", why.Trials, text.Count(total, "trial", "trials"))
 	if why.Trials == 0 {
 		head = "the task: "
@@ -85,8 +85,8 @@ func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
 	lines[0] = head + lines[0]
 	indent := "    "
 	for _, line := range lines {
-		for _, part := range Wrap(line, o.Width-len(indent)-2) {
-			b.WriteString(indent + part + "\n")
+		for _, part := range Wrap(line, p.Width-len(indent)-2) {
+			p.WriteString(indent + part + "\n")
 			indent = continued
 		}
 	}
@@ -94,13 +94,13 @@ func writeReason(b *strings.Builder, o Options, why record.Reason, total int) {
 
 // metrics prints each metric, its threshold and whether it was reached. It marks a metric that
 // could not be measured, which is neither good nor bad.
-func (r *Report) metrics(b *strings.Builder, o Options) {
-	if r.Summary == nil || len(r.Summary.Metrics) == 0 {
+func (p *runPrinter) metrics() {
+	if p.Summary == nil || len(p.Summary.Metrics) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", o.paint(bold, "Metrics"))
+	p.printf("\n%s\n", p.paint(bold, "Metrics"))
 	var rows []row
-	for _, m := range r.Summary.Metrics {
+	for _, m := range p.Summary.Metrics {
 		name := "  " + Clean(m.Name)
 		switch {
 		case m.Value == nil:
@@ -124,18 +124,20 @@ func (r *Report) metrics(b *strings.Builder, o Options) {
 			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), ""}, []colour{0, 0, 0}})
 		}
 	}
-	writeTable(b, rows, Options{Color: o.Color})
+	wide := printer{Options: Options{Color: p.Color}} // notes are never wrapped
+	wide.writeTable(rows)
+	p.WriteString(wide.String())
 }
 
 // closing prints a summary of a few lines.
-func (r *Report) closing(b *strings.Builder, o Options) {
-	tasks, all := r.tally()
-	if tasks.Total == 0 && len(r.Tasks) > 0 {
-		r.closingWithoutTasks(b, o)
-		r.ending(b, o, all)
+func (p *runPrinter) closing() {
+	tasks, all := p.tally()
+	if tasks.Total == 0 && len(p.Tasks) > 0 {
+		p.closingWithoutTasks()
+		p.ending(all)
 		return
 	}
-	parts := []string{o.paint(r.closingColour(tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
+	parts := []string{p.paint(p.closingColour(tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
 	for _, x := range []struct {
 		n    int
 		what string
@@ -147,76 +149,76 @@ func (r *Report) closing(b *strings.Builder, o Options) {
 		{tasks.Total - tasks.Done(), "not finished", yellow},
 	} {
 		if x.n > 0 {
-			parts = append(parts, o.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what)))
+			parts = append(parts, p.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what)))
 		}
 	}
-	fmt.Fprintf(b, "\n%s", strings.Join(parts, ", "))
-	fmt.Fprintf(b, "; %d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
-	if r.Summary != nil {
-		if r.Summary.Flaky > 0 {
-			fmt.Fprintf(b, ", %s", text.Count(r.Summary.Flaky, "task is flaky", "tasks are flaky"))
+	p.printf("\n%s", strings.Join(parts, ", "))
+	p.printf("; %d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
+	if p.Summary != nil {
+		if p.Summary.Flaky > 0 {
+			p.printf(", %s", text.Count(p.Summary.Flaky, "task is flaky", "tasks are flaky"))
 		}
-		if r.Summary.TrialsSaved > 0 {
-			fmt.Fprintf(b, ", %s saved", text.Count(r.Summary.TrialsSaved, "trial", "trials"))
+		if p.Summary.TrialsSaved > 0 {
+			p.printf(", %s saved", text.Count(p.Summary.TrialsSaved, "trial", "trials"))
 		}
 	}
-	if r.Summary != nil && r.Status != record.StatusInterrupted { // the duration is unknown
-		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
+	if p.Summary != nil && p.Status != record.StatusInterrupted { // the duration is unknown
+		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))
 	}
-	b.WriteByte('\n')
-	r.ending(b, o, all)
+	p.WriteByte('\n')
+	p.ending(all)
 }
 
 // closingWithoutTasks closes the report of a run that has only trigger tests.
-func (r *Report) closingWithoutTasks(b *strings.Builder, o Options) {
-	b.WriteString("\nNo task of the suite was run")
-	if r.Summary != nil {
-		fmt.Fprintf(b, "; %s", milliseconds(float64(r.Summary.DurationMS)))
+func (p *runPrinter) closingWithoutTasks() {
+	p.WriteString("\nNo task of the suite was run")
+	if p.Summary != nil {
+		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))
 	}
-	b.WriteByte('\n')
+	p.WriteByte('\n')
 }
 
 // ending prints tool scores, cost, reused trials, missed thresholds and waiting reviews, and why
 // the run did not complete.
-func (r *Report) ending(b *strings.Builder, o Options, all record.Counts) {
-	if r.Summary != nil && r.Summary.Tools != nil {
-		fmt.Fprintf(b, "Tool scores: %s\n", toolsText(r.Summary.Tools))
+func (p *runPrinter) ending(all record.Counts) {
+	if p.Summary != nil && p.Summary.Tools != nil {
+		p.printf("Tool scores: %s\n", toolsText(p.Summary.Tools))
 	}
-	r.spent(b)
-	r.cached(b)
-	if r.Summary != nil && len(r.Summary.Missed) > 0 {
-		fmt.Fprintf(b, "%s %s\n", o.paint(red, "Under their threshold:"), Clean(strings.Join(r.Summary.Missed, ", ")))
+	p.spent()
+	p.cached()
+	if p.Summary != nil && len(p.Summary.Missed) > 0 {
+		p.printf("%s %s\n", p.paint(red, "Under their threshold:"), Clean(strings.Join(p.Summary.Missed, ", ")))
 	}
 	waiting := all.NeedsReview
-	if r.Summary != nil {
-		waiting = r.Summary.Waiting()
+	if p.Summary != nil {
+		waiting = p.Summary.Waiting()
 	}
 	if waiting > 0 {
-		fmt.Fprintf(b, "%s waza review %s\n",
-			o.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(r.Record.RunID))
+		p.printf("%s waza review %s\n",
+			p.paint(cyan, text.Count(waiting, "trial waits", "trials wait")+" for review:"), Clean(p.Record.RunID))
 	}
-	switch r.Status {
+	switch p.Status {
 	case record.StatusCancelled:
-		if r.Error != "" {
-			fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "Remaining trials were not started:"), Clean(r.Error))
+		if p.Error != "" {
+			p.printf("%s %s\n", p.paint(magenta, "Remaining trials were not started:"), Clean(p.Error))
 			return
 		}
-		fmt.Fprintln(b, o.paint(yellow, "The run was interrupted. Remaining trials were not finished."))
+		p.printf("%s\n", p.paint(yellow, "The run was interrupted. Remaining trials were not finished."))
 	case record.StatusInterrupted:
-		fmt.Fprintln(b, o.paint(yellow, "The process that executed the run ended before the run did."))
+		p.printf("%s\n", p.paint(yellow, "The process that executed the run ended before the run did."))
 	case record.StatusFailed:
-		fmt.Fprintf(b, "%s %s\n", o.paint(magenta, "The run could not continue:"), Clean(r.Error))
+		p.printf("%s %s\n", p.paint(magenta, "The run could not continue:"), Clean(p.Error))
 	}
 }
 
 // spent prints the cost of the run: agents and judges in all attempts, and what earlier runs
 // spent on the reused trials.
-func (r *Report) spent(b *strings.Builder) {
-	if r.Summary == nil {
+func (p *runPrinter) spent() {
+	if p.Summary == nil {
 		return
 	}
-	if text := spentText(r.Summary); text != "" {
-		fmt.Fprintf(b, "Spent: %s\n", text)
+	if text := spentText(p.Summary); text != "" {
+		p.printf("Spent: %s\n", text)
 	}
 }
 
@@ -250,20 +252,20 @@ func usageText(u *record.Usage) string {
 
 // cached prints how many trials of all tasks were reused from earlier runs, and what they cost
 // there.
-func (r *Report) cached(b *strings.Builder) {
-	s := r.Summary
+func (p *runPrinter) cached() {
+	s := p.Summary
 	if s == nil || s.TrialsCached == 0 {
 		return
 	}
 	total := 0
-	for _, t := range r.Tasks {
+	for _, t := range p.Tasks {
 		total += t.Trials
 	}
-	fmt.Fprintf(b, "%d of %s from the cache", s.TrialsCached, text.Count(total, "trial", "trials"))
+	p.printf("%d of %s from the cache", s.TrialsCached, text.Count(total, "trial", "trials"))
 	if s.UsageCached != nil && s.UsageCached.CostUSD > 0 {
-		b.WriteString(", which originally cost " + figure.Cost(s.UsageCached.CostUSD))
+		p.WriteString(", which originally cost " + figure.Cost(s.UsageCached.CostUSD))
 	}
-	b.WriteByte('\n')
+	p.WriteByte('\n')
 }
 
 func (r *Report) closingColour(tasks record.Counts) colour {

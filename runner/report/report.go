@@ -12,8 +12,8 @@ import (
 	"waza/runner/tally"
 )
 
-// A Report describes the state of a run when the report was created. It is not safe for
-// concurrent use.
+// A Report is the state of a run when the report was created: data that [Report.Write] and the
+// other formats print. It owns nothing and does not follow the run.
 type Report struct {
 	Record *record.Run
 	// Tasks lists the tasks of the run, in its order.

@@ -186,26 +186,24 @@ func (d *document) misroutes(r *record.RoutingResult) {
 	}
 }
 
-func (r *Report) routing(b *strings.Builder, o Options) {
-	d := routingDocument(r.Summary)
+func (p *runPrinter) routing() {
+	d := routingDocument(p.Summary)
 	if d == nil {
 		return
 	}
 	for _, s := range d.sections {
 		if len(s.rows) > 0 && len(s.rows[0]) == 7 {
 			const expected, took, right = 1, 2, 3
-			s.narrow(o, right, took, expected)
+			s.narrow(p.Width, right, took, expected)
 		}
 	}
-	var text strings.Builder
-	_ = d.text(&text, o) // a Builder never fails
-	b.WriteString("\n" + text.String())
+	p.document(d)
 }
 
 func (m *markdown) routing() {
 	if d := routingDocument(m.Summary); d != nil {
 		var b strings.Builder
-		_ = d.markdown(&b) // as above
+		_ = d.markdown(&b) // a Builder never fails
 		m.add("\n" + b.String())
 	}
 }

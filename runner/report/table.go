@@ -14,22 +14,29 @@ import (
 // Write prints the whole report: the table of tasks, why some did not pass, the metrics and a
 // closing line.
 func (r *Report) Write(w io.Writer, o Options) error {
-	var b strings.Builder
-	r.table(&b, o)
-	r.reasons(&b, o)
-	r.judged(&b, o)
-	r.benchmark(&b, o)
-	r.groups(&b, o)
-	r.baseline(&b, o)
-	r.metrics(&b, o)
-	r.triggers(&b, o)
-	r.shouldTrigger(&b, o)
-	r.routing(&b, o)
-	r.calibrations(&b, o)
-	r.positions(&b, o)
-	r.closing(&b, o)
-	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
+	p := &runPrinter{Report: r, printer: printer{Options: o}}
+	p.table()
+	p.reasons()
+	p.judged()
+	p.benchmark()
+	p.groups()
+	p.baseline()
+	p.metrics()
+	p.triggers()
+	p.shouldTrigger()
+	p.routing()
+	p.calibrations()
+	p.positions()
+	p.closing()
+	_, err := io.WriteString(w, strings.TrimLeft(p.String(), "\n"))
 	return err
+}
+
+// A runPrinter prints the sections of a report. Each section starts with a blank line, and
+// prints nothing if the run has no such results.
+type runPrinter struct {
+	*Report
+	printer
 }
 
 // A row is a line of a table; colors holds the colors of its cells, by index. A row with a
@@ -90,46 +97,46 @@ const leastName = 12
 
 // writeTable aligns rows. If lines would be wider than the options allow, it makes the first
 // column narrower; a name that does not fit gets its own line, uncut, because people type it.
-func writeTable(b *strings.Builder, rows []row, o Options) {
+func (p *printer) writeTable(rows []row) {
 	widths := columnWidths(rows)
 	total := sum(widths)
-	if over := total - o.Width; o.Width > 0 && over > 0 {
+	if over := total - p.Width; p.Width > 0 && over > 0 {
 		widths[0] = max(min(widths[0], leastName), widths[0]-over)
 	}
 	for _, r := range rows {
 		if len(r.cells) == 1 {
-			b.WriteString(o.paint(r.colours[0], r.cells[0]) + "\n")
+			p.WriteString(p.paint(r.colours[0], r.cells[0]) + "\n")
 			continue
 		}
 		line, blanks := "", 0
 		for i, c := range r.cells {
 			if i == 0 && Columns(c) > widths[0] {
-				b.WriteString(o.paint(r.colours[0], c) + "\n")
+				p.WriteString(p.paint(r.colours[0], c) + "\n")
 				c = ""
 			}
 			if c != "" {
-				line += strings.Repeat(" ", blanks) + o.paint(r.colours[i], c)
+				line += strings.Repeat(" ", blanks) + p.paint(r.colours[i], c)
 				blanks = 0
 			}
 			if widths[i] > 0 {
 				blanks += widths[i] - Columns(c) + gap
 			}
 		}
-		b.WriteString(line + "\n")
+		p.WriteString(line + "\n")
 	}
 }
 
-func (r *Report) table(b *strings.Builder, o Options) {
+func (p *runPrinter) table() {
 	rows := []row{{
 		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Median time"},
 		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
 	}}
-	tools := r.hasTools()
+	tools := p.hasTools()
 	if tools {
 		rows[0].cells, rows[0].colours = append(rows[0].cells, toolHeads...), append(rows[0].colours, bold, bold, bold)
 	}
 	of := ""
-	for _, t := range r.Tasks {
+	for _, t := range p.Tasks {
 		if t.Role != record.RoleTask {
 			continue
 		}
@@ -155,11 +162,11 @@ func (r *Report) table(b *strings.Builder, o Options) {
 		dropColumn(rows, arguments)
 	}
 	if of != "" {
-		narrowCells(rows, o, interval, took, score)
+		p.narrowCells(rows, interval, took, score)
 	} else {
-		narrow(rows, o, leastName, interval, took, score)
+		p.narrow(rows, leastName, interval, took, score)
 	}
-	writeTable(b, rows, o)
+	p.writeTable(rows)
 }
 
 // tableRows returns the rows that are not headings.
@@ -169,9 +176,9 @@ func tableRows(rows []row) []row {
 
 // narrow drops columns of a table, in the given order, until the names have at least that much
 // room.
-func narrow(rows []row, o Options, least int, columns ...int) {
+func (p *printer) narrow(rows []row, least int, columns ...int) {
 	for _, column := range columns {
-		if o.Width > 0 && tableColumns(rows, least) > o.Width {
+		if p.Width > 0 && tableColumns(rows, least) > p.Width {
 			dropColumn(rows, column)
 		}
 	}
@@ -276,21 +283,21 @@ func Line(e *record.Event, o Options) string {
 }
 
 // groups compares the groups of config.group_by, or the cells of the matrix.
-func (r *Report) groups(b *strings.Builder, o Options) {
-	if r.Summary == nil || len(r.Summary.Groups) == 0 {
+func (p *runPrinter) groups() {
+	if p.Summary == nil || len(p.Summary.Groups) == 0 {
 		return
 	}
-	b.WriteByte('\n')
-	if r.Summary.Groups[0].CellResult != nil {
-		r.cells(b, o)
-		for _, line := range cellLines(r.Summary, Clean) {
-			for _, part := range Wrap(line, o.Width) {
-				b.WriteString(part + "\n")
+	p.WriteByte('\n')
+	if p.Summary.Groups[0].CellResult != nil {
+		p.cells()
+		for _, line := range cellLines(p.Summary, Clean) {
+			for _, part := range Wrap(line, p.Width) {
+				p.WriteString(part + "\n")
 			}
 		}
-		for _, line := range promptLines(r.Summary) {
-			for _, part := range Wrap(Clean(line), o.Width-2) {
-				b.WriteString("  " + part + "\n")
+		for _, line := range promptLines(p.Summary) {
+			for _, part := range Wrap(Clean(line), p.Width-2) {
+				p.WriteString("  " + part + "\n")
 			}
 		}
 		return
@@ -299,10 +306,10 @@ func (r *Report) groups(b *strings.Builder, o Options) {
 		cells:   []string{"Group", "Trials", "Pass rate", "95 % interval"},
 		colours: []colour{bold, bold, bold, bold},
 	}}
-	for _, g := range r.Summary.Groups {
+	for _, g := range p.Summary.Groups {
 		rate, in := rateCells(g.Rate)
 		cells := []string{Clean(g.Group), trials(g.Counts), rate, in}
 		rows = append(rows, row{cells, make([]colour, len(cells))})
 	}
-	writeTable(b, rows, o)
+	p.writeTable(rows)
 }

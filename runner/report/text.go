@@ -32,6 +32,14 @@ const (
 	dim     colour = 2
 )
 
+// A printer owns the text printed so far.
+type printer struct {
+	strings.Builder
+	Options
+}
+
+func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+
 func (o Options) paint(c colour, s string) string {
 	if !o.Color || c == 0 || s == "" {
 		return s
