@@ -220,5 +220,5 @@ func TestAgentsThatCannotJudge(t *testing.T) {
 	require.Len(t, findings, 1)
 	require.Contains(t, findings[0].Message, "install it: npm install -g nobody; trials with this grader end in error")
 	env.Agents = nil
-	require.ErrorIs(t, lacksJudge(context.Background(), env.Suite.Graders[0].Options.(*PromptOptions), env), grader.ErrNoAgents)
+	require.ErrorIs(t, env.Suite.Graders[0].Options.(*PromptOptions).lacksJudge(context.Background(), env), grader.ErrNoAgents)
 }

@@ -20,7 +20,7 @@ type Asker struct {
 // returns an error if no model is named or the model cannot be asked.
 func NewAsker(env *grader.Env, model string) (*Asker, error) {
 	o := &PromptOptions{Model: model, Answer: answerTool}
-	judges, err := judgesOf(o, env)
+	judges, err := o.newJudges(env)
 	if err != nil {
 		return nil, err
 	}

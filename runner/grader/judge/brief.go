@@ -77,7 +77,7 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 	if g.options.Mode == modePairwise {
 		answer = g.winnerForm().Name
 		with, without := s.ShownOutput(), s.Expanded(g.options.Reference)
-		if g.options.comparesWithBaseline() && s.Baseline != nil {
+		if g.options.SkillsOnly() && s.Baseline != nil {
 			without = s.Baseline.Output
 		}
 		if swapped {

@@ -31,6 +31,10 @@ import (
 // If a judge cannot be reached, or its answer is unusable twice, the trial is an error. The
 // judge's calls were already retried, so repeating the whole trial would be a waste. The error
 // is therefore permanent; grading the recorded trial later can succeed.
+//
+// It owns the questions of a grader: its rubric, its judges and the options that say how to ask
+// and combine them. They do not change, so trials can be graded concurrently. Clients and agents
+// belong to the Env.
 type judgeGrader struct {
 	options *PromptOptions
 	rubric  rubric
@@ -55,7 +59,7 @@ func (g *judgeGrader) Asks(s *grader.Subject) any {
 		judges[i] = j.source
 	}
 	var without *record.Baseline
-	if g.options.comparesWithBaseline() {
+	if g.options.SkillsOnly() {
 		without = s.Baseline // otherwise another grader of the task needs the baseline
 	}
 	return []any{o, judges, without}

@@ -32,7 +32,7 @@ var Prompt = func() grader.Kind {
 	k.Preflight = preflightPrompt
 	k.Needs = func(spec *eval.Grader, env *grader.Env) []record.Need {
 		if o, ok := spec.Options.(*PromptOptions); ok {
-			return needsOf(o, env)
+			return o.needs(env)
 		}
 		return nil
 	}
@@ -112,7 +112,7 @@ type PromptOptions struct {
 
 // Refers returns the path of the rubric, if it is a file.
 func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
-	if abs, ok := rubricFile(o, suite); ok {
+	if abs, ok := o.rubricFile(suite); ok {
 		return []string{abs}
 	}
 	return nil
@@ -122,8 +122,8 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to judge: give prompt or rubric")
 	}
-	checkRubric(c, o)
-	checkSight(c, o)
+	o.checkRubric(c)
+	o.checkSight(c)
 	o.Endpoint.Check(c)
 	for i, f := range o.Files {
 		grader.CheckLocal(c, decode.At("files", i), f)
@@ -143,7 +143,7 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 
 // checkSight reports where a judge does not see the same data as a judge of microsoft/waza, for
 // prompts written for the latter.
-func checkSight(c *eval.Check, o *PromptOptions) {
+func (o *PromptOptions) checkSight(c *eval.Check) {
 	if o.Mode == modePairwise || !mentionsGrades(o.Prompt+o.Rubric) {
 		return
 	}
@@ -181,14 +181,14 @@ type judgeSource struct {
 	Agent                           string `json:",omitempty"`
 }
 
-// judgeAgent returns the name of the judging agent, or "" if models judge.
-func judgeAgent(o *PromptOptions, env *grader.Env) string {
+// agent returns the name of the judging agent, or "" if models judge.
+func (o *PromptOptions) agent(env *grader.Env) string {
 	return cmp.Or(o.Judge.Agent, env.Suite.Config.Judge.Agent)
 }
 
 // agentJudges returns the judges when an agent judges: one for each named model, or one with the
 // agent's default model.
-func agentJudges(o *PromptOptions, env *grader.Env, name string) []judge {
+func (o *PromptOptions) agentJudges(env *grader.Env, name string) []judge {
 	models := o.Judges
 	if len(models) == 0 {
 		models = []string{cmp.Or(o.Model, env.Suite.Config.JudgeModel)}
@@ -204,8 +204,8 @@ func agentJudges(o *PromptOptions, env *grader.Env, name string) []judge {
 	return judges
 }
 
-// judgeModels returns the models that judge; the result is empty if none is named.
-func judgeModels(o *PromptOptions, env *grader.Env) []string {
+// models returns the models that judge; the result is empty if none is named.
+func (o *PromptOptions) models(env *grader.Env) []string {
 	if len(o.Judges) > 0 {
 		return o.Judges
 	}
@@ -226,10 +226,10 @@ func NamesNoJudge(spec *eval.Grader) bool {
 	return ok && !o.NamesJudge()
 }
 
-// judgeEndpoint returns the API, the endpoint and the model name of a judge. Settings missing in
+// endpoint returns the API, the endpoint and the model name of a judge. Settings missing in
 // the grader come from the executor in use, if that asks a model itself. Otherwise they come
 // from the endpoints in config.
-func judgeEndpoint(o *PromptOptions, env *grader.Env, model string) (provider.API, provider.Endpoint, string) {
+func (o *PromptOptions) endpoint(env *grader.Env, model string) (provider.API, provider.Endpoint, string) {
 	endpoint, fallback := o.Endpoint, provider.API(o.Provider)
 	used := cmp.Or(env.Executor, env.Suite.Config.Executor)
 	api, name := provider.ForModel(model, fallback)
@@ -265,12 +265,12 @@ func servesJudge(used provider.API, e provider.Endpoint, by provider.API) bool {
 var errNoJudge = errors.New("no judge model is set: set model or judges, or config.judge_model")
 
 func newPrompt(o *PromptOptions, env *grader.Env) (grader.Grader, error) {
-	rubric, err := rubricOf(o, env)
+	rubric, err := o.newRubric(env)
 	if err != nil {
 		return nil, err
 	}
 	g := &judgeGrader{options: o, rubric: rubric, redact: env.Clients().Redactor(), env: env}
-	if g.judges, err = judgesOf(o, env); err != nil {
+	if g.judges, err = o.newJudges(env); err != nil {
 		return nil, err
 	}
 	if g.judges[0].agent != "" && o.Answer != answerTool {
@@ -281,12 +281,12 @@ func newPrompt(o *PromptOptions, env *grader.Env) (grader.Grader, error) {
 	return g, nil
 }
 
-// judgesOf returns the judges of a grader, at least one. If a judge cannot be asked, judgesOf
+// newJudges returns the judges of a grader, at least one. If a judge cannot be asked, newJudges
 // returns an error. In recorded runs it sets the judge's fault instead, because the judge may
 // not be needed.
-func judgesOf(o *PromptOptions, env *grader.Env) ([]judge, error) {
-	if name := judgeAgent(o, env); name != "" {
-		judges := agentJudges(o, env, name)
+func (o *PromptOptions) newJudges(env *grader.Env) ([]judge, error) {
+	if name := o.agent(env); name != "" {
+		judges := o.agentJudges(env, name)
 		err := checkAgent(env, name)
 		for i := range judges {
 			judges[i].fault = err
@@ -296,13 +296,13 @@ func judgesOf(o *PromptOptions, env *grader.Env) ([]judge, error) {
 		}
 		return judges, nil
 	}
-	models := judgeModels(o, env)
+	models := o.models(env)
 	if len(models) == 0 {
 		return nil, errNoJudge
 	}
 	var judges []judge
 	for _, m := range models {
-		api, endpoint, name := judgeEndpoint(o, env, m)
+		api, endpoint, name := o.endpoint(env, m)
 		client, err := env.Clients().Client(context.Background(), api, endpoint, name)
 		client = provider.WithEffort(client, cmp.Or(o.ReasoningEffort, env.Suite.Config.JudgeReasoningEffort))
 		if err != nil {
@@ -341,9 +341,9 @@ func checkAgent(env *grader.Env, name string) error {
 	return nil
 }
 
-// rubricOf returns what the judge should look for: prompt, then rubric.
-func rubricOf(o *PromptOptions, env *grader.Env) (rubric, error) {
-	r, err := loadRubric(o, env)
+// newRubric returns what the judge should look for: prompt, then rubric.
+func (o *PromptOptions) newRubric(env *grader.Env) (rubric, error) {
+	r, err := o.loadRubric(env)
 	if err != nil {
 		return rubric{}, err
 	}
@@ -377,7 +377,7 @@ func preflightPrompt(ctx context.Context, specs []*eval.Grader, env *grader.Env)
 		if !ok {
 			continue
 		}
-		if err := lacksJudge(ctx, o, env); err != nil {
+		if err := o.lacksJudge(ctx, env); err != nil {
 			code := decode.CodeUnavailable
 			if errors.Is(err, errNoJudge) {
 				code = decode.CodeMissingField
@@ -392,16 +392,16 @@ func preflightPrompt(ctx context.Context, specs []*eval.Grader, env *grader.Env)
 }
 
 // lacksJudge returns an error if a judge is known to be unavailable.
-func lacksJudge(ctx context.Context, o *PromptOptions, env *grader.Env) error {
-	if name := judgeAgent(o, env); name != "" {
+func (o *PromptOptions) lacksJudge(ctx context.Context, env *grader.Env) error {
+	if name := o.agent(env); name != "" {
 		return checkAgent(env, name)
 	}
-	models := judgeModels(o, env)
+	models := o.models(env)
 	if len(models) == 0 {
 		return errNoJudge
 	}
 	for _, m := range models {
-		api, endpoint, name := judgeEndpoint(o, env, m)
+		api, endpoint, name := o.endpoint(env, m)
 		if len(endpoint.APIKeyCommand) > 0 {
 			continue
 		}
@@ -412,16 +412,16 @@ func lacksJudge(ctx context.Context, o *PromptOptions, env *grader.Env) error {
 	return nil
 }
 
-// needsOf lists what lacksJudge looks for.
-func needsOf(o *PromptOptions, env *grader.Env) (list []record.Need) {
-	if name := judgeAgent(o, env); name != "" {
+// needs lists what lacksJudge looks for.
+func (o *PromptOptions) needs(env *grader.Env) (list []record.Need) {
+	if name := o.agent(env); name != "" {
 		if env.Agents == nil {
 			return nil
 		}
 		return env.Agents.Needs(env.Suite, name)
 	}
-	for _, m := range judgeModels(o, env) {
-		api, endpoint, _ := judgeEndpoint(o, env, m)
+	for _, m := range o.models(env) {
+		api, endpoint, _ := o.endpoint(env, m)
 		list = append(list, endpoint.Needs(api)...)
 	}
 	return list
@@ -429,20 +429,16 @@ func needsOf(o *PromptOptions, env *grader.Env) (list []record.Need) {
 
 // AskerNeeds lists what a machine needs for [NewAsker] to succeed.
 func AskerNeeds(env *grader.Env, model string) []record.Need {
-	return needsOf(&PromptOptions{Model: model}, env)
+	return (&PromptOptions{Model: model}).needs(env)
 }
 
 // ComparesWithBaseline reports whether a suite's grader needs the results of the baseline, so
 // that the baseline must run first.
 func ComparesWithBaseline(spec *eval.Grader) bool {
 	o, ok := spec.Options.(*PromptOptions)
-	return ok && o.comparesWithBaseline()
-}
-
-func (o *PromptOptions) comparesWithBaseline() bool {
-	return o.Mode == modePairwise && o.Reference == ""
+	return ok && o.SkillsOnly()
 }
 
 // SkillsOnly reports whether the judges compare with the baseline: in pairwise mode without a
 // reference.
-func (o *PromptOptions) SkillsOnly() bool { return o.comparesWithBaseline() }
+func (o *PromptOptions) SkillsOnly() bool { return o.Mode == modePairwise && o.Reference == "" }

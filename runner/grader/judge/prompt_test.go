@@ -381,7 +381,7 @@ func TestJudgeEndpoint(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			env := &grader.Env{Suite: &eval.Suite{ExecutorOptions: tc.options}, Executor: tc.executor}
-			api, e, _ := judgeEndpoint(&tc.o, env, tc.model)
+			api, e, _ := tc.o.endpoint(env, tc.model)
 			require.Equal(t, tc.api, api)
 			require.Equal(t, tc.base, e.BaseURL)
 		})

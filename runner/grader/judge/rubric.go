@@ -127,9 +127,9 @@ func builtinRubric(name string) (rubric, bool) {
 
 // loadRubric returns the rubric of the options: a file, a built-in rubric, or the text itself. A
 // file takes precedence over a built-in name.
-func loadRubric(o *PromptOptions, env *grader.Env) (rubric, error) {
+func (o *PromptOptions) loadRubric(env *grader.Env) (rubric, error) {
 	name := strings.TrimSpace(o.Rubric)
-	if abs, ok := rubricFile(o, env); ok {
+	if abs, ok := o.rubricFile(env); ok {
 		data, err := env.ReadFile(abs)
 		if err == nil {
 			var r rubric
@@ -149,7 +149,7 @@ func loadRubric(o *PromptOptions, env *grader.Env) (rubric, error) {
 }
 
 // rubricFile returns the file that a rubric names; ok is false if it names none.
-func rubricFile(o *PromptOptions, suite reach.Resolver) (abs string, ok bool) {
+func (o *PromptOptions) rubricFile(suite reach.Resolver) (abs string, ok bool) {
 	name := strings.TrimSpace(o.Rubric)
 	if name == "" || len(name) >= 300 || strings.ContainsAny(name, "\n") {
 		return "", false
@@ -169,9 +169,9 @@ var bareWord = text.Pattern(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$`)
 
 // checkRubric reports a rubric that cannot be read, and a word that is probably meant as the
 // name of one.
-func checkRubric(c *eval.Check, o *PromptOptions) {
+func (o *PromptOptions) checkRubric(c *eval.Check) {
 	name := strings.TrimSpace(o.Rubric)
-	if abs, ok := rubricFile(o, c.Suite()); ok {
+	if abs, ok := o.rubricFile(c.Suite()); ok {
 		if !c.Allows(decode.At("rubric"), abs) {
 			return
 		}
