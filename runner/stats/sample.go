@@ -2,7 +2,8 @@ package stats
 
 import "slices"
 
-// A Sample holds the trials of one task that count, and the rule by which they stopped. Trials
+// A Sample is the way of one task through its trials: the rule by which they stop, how many
+// counted and passed, where errors lay between them, and the decision that ended them. Trials
 // that stopped because of their outcomes are not an ordinary sample. Early passes and failures
 // ended it, so the share of passes is biased away from the threshold, and intervals and tests
 // for a fixed number of trials are not valid. The methods of Sample allow for the rule.
