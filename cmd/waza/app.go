@@ -23,7 +23,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	e := newEnv(stdin, stdout, stderr)
-	app := newApp(e)
+	app := e.app()
 	arranged, err := flags.Arrange(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, arranged)
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return forBisect(args, e.fail(err))
 }
 
-func newApp(e *env) *cli.App {
+func (e *env) app() *cli.App {
 	app := &cli.App{
 		Name:     "waza",
 		HelpName: "waza",

@@ -18,7 +18,7 @@ import (
 
 func newTestApp() *cli.App {
 	var out, err bytes.Buffer
-	return newApp(newEnv(strings.NewReader(""), &out, &err))
+	return newEnv(strings.NewReader(""), &out, &err).app()
 }
 
 func TestArrange(t *testing.T) {

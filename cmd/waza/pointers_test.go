@@ -44,7 +44,7 @@ func TestCommandsOfMicrosoftWaza(t *testing.T) {
 		"adversarial": "", "replay": "", "migrate": "", "registry": "", "get": "", "assure": "", "scenario": "",
 		"release": "", "results list": "", "results compare": "", "session list": "", "session view": "", "cache clear": "", "spec verify": "",
 	} {
-		app := newApp(newEnv(strings.NewReader(""), io.Discard, io.Discard))
+		app := newEnv(strings.NewReader(""), io.Discard, io.Discard).app()
 		at, commands, have := "waza", app.Commands, []cli.Flag(nil)
 		for word := range strings.FieldsSeq(command) {
 			if alias := migrating.Alias(at + " " + word); alias != "" {

@@ -115,17 +115,17 @@ func (w *flipWatch) between(r *historyRun, now record.Verdict) error {
 		f.Detail += ", regraded since"
 	}
 	if f.Cause == CauseAgent && w.changed != "" {
-		f.Cause, f.Detail = CauseChange, whatChanged(w.decided, r, w.changed)
+		f.Cause, f.Detail = CauseChange, r.changesSince(w.decided, w.changed)
 	}
 	w.flip(f)
 	return nil
 }
 
-// whatChanged describes the changes in the later run.
-func whatChanged(a, b *historyRun, changed string) string {
+// changesSince describes what changed in the run since an earlier one.
+func (r *historyRun) changesSince(was *historyRun, changed string) string {
 	var parts []string
 	for _, x := range []struct{ what, was, is string }{
-		{"executor", a.head.Executor, b.head.Executor}, {"agent", a.head.Agent, b.head.Agent}, {"model", a.head.Model, b.head.Model},
+		{"executor", was.head.Executor, r.head.Executor}, {"agent", was.head.Agent, r.head.Agent}, {"model", was.head.Model, r.head.Model},
 	} {
 		if x.was != x.is {
 			parts = append(parts, fmt.Sprintf("%s %s, was %s", x.what, orNone(x.is), orNone(x.was)))
@@ -209,7 +209,7 @@ func causeOf(passed, failed []attempt, others bool) (Cause, string) {
 			continue
 		}
 		if same := done[failed[i].digest]; same != nil {
-			return blame(same, &failed[i], others)
+			return failed[i].blame(same, others)
 		}
 	}
 	if timeouts > 0 && timeouts == len(failed) {
@@ -220,7 +220,7 @@ func causeOf(passed, failed []attempt, others bool) (Cause, string) {
 
 // blame returns the graders with different verdicts on two trials in which the agent behaved the
 // same.
-func blame(passed, failed *attempt, others bool) (Cause, string) {
+func (failed *attempt) blame(passed *attempt, others bool) (Cause, string) {
 	var names []string
 	judged := false
 	for _, g := range failed.grades {
