@@ -131,12 +131,19 @@ func killWriter(t *testing.T, dir string, acknowledged map[string]bool) {
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
-	kill := time.AfterFunc(rand.N(300*time.Millisecond), func() { child.Process.Kill() })
-	defer kill.Stop()
+	kill := func() { time.AfterFunc(rand.N(10*time.Millisecond), func() { _ = child.Process.Kill() }) }
+	// Counting lines rather than time, so that a busy machine does not kill every child before it writes.
+	last := rand.N(40)
+	if last == 0 {
+		kill()
+	}
 	lines := bufio.NewScanner(out)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
 		require.NotContains(t, lines.Text(), "error")
 		acknowledged[lines.Text()] = true
+		if n == last {
+			kill()
+		}
 	}
 	require.Error(t, child.Wait(), "it was killed")
 }

@@ -44,7 +44,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, []string{"--", `"; do shell script "x`, "-e"}, script[len(script)-3:])
 	require.NotContains(t, strings.Join(script[:len(script)-3], ""), "shell")
 	require.Equal(t, "a b", plain("a\nb\x00", 10))
-	require.Equal(t, "aaa…", plain("aaaa", 3))
+	require.Equal(t, "aa…", plain("aaaa", 3))
 	require.Equal(t, []string{"PATH=/bin", "LC_ALL=C"}, needed([]string{"PATH=/bin", "OPENAI_API_KEY=x", "LC_ALL=C"}))
 }
 
