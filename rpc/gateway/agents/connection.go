@@ -338,12 +338,7 @@ func (s *connection) write(data []byte) {
 func (s *connection) fail(f *fault) {
 	s.server.rejected.WithLabelValues(strconv.Itoa(f.Code)).Inc()
 	s.conn.Log().Debug("message rejected", "code", f.Code, "why", f.Message)
-	data, err := encodeFault(f)
-	if err != nil {
-		s.conn.Log().Error("message could not be sent", "error", err)
-		return
-	}
-	s.write(data)
+	s.send("error", failureOf(f))
 }
 
 // Send implements [hub.Conn].

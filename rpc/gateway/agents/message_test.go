@@ -94,7 +94,7 @@ func FuzzMessage(f *testing.F) {
 		m, fault := parse(data)
 		if fault != nil {
 			require.Contains(t, documented, fault.Code)
-			_, err := encodeFault(fault)
+			_, err := serverSchemas.Encode("error", failureOf(fault))
 			require.NoError(t, err)
 			return
 		}
@@ -134,7 +134,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		if fault != nil {
 			require.Contains(t, documented, fault.Code)
-			_, err := encodeFault(fault)
+			_, err := serverSchemas.Encode("error", failureOf(fault))
 			require.NoError(t, err)
 		}
 	})

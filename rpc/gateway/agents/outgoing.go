@@ -57,9 +57,9 @@ type (
 // now returns the current time in the format of messages.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// encodeFault encodes the answer to an invalid message.
-func encodeFault(f *fault) ([]byte, error) {
-	return serverSchemas.Encode("error", &failure{"2.0", failureBody{f.Code, f.Message, f.Data}, json.RawMessage(cmp.Or(f.ID, "null"))})
+// failureOf returns the answer to an invalid message.
+func failureOf(f *fault) *failure {
+	return &failure{"2.0", failureBody{f.Code, f.Message, f.Data}, json.RawMessage(cmp.Or(f.ID, "null"))}
 }
 
 // encodeEvaluation encodes the request for an evaluation.
