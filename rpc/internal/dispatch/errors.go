@@ -142,9 +142,9 @@ func FaultOf(err error) *wire.Error {
 	case errors.As(err, &method):
 		return NewFault(wire.CodeMethodNotFound, "", Compact(map[string]any{"method": Clip(method.name), "suggestion": method.near}))
 	case errors.As(err, &param):
-		return paramFault(param)
+		return param.fault()
 	case errors.As(err, &suite):
-		return suiteFault(suite)
+		return suite.fault()
 	case errors.As(err, &invalid):
 		return NewFault(wire.CodeValidationFailed, "", map[string]any{
 			"path": invalid.Path, "errors": Sentences(invalid.Diagnostics.Errors()), "diagnostics": invalid.Diagnostics,
@@ -163,7 +163,7 @@ func FaultOf(err error) *wire.Error {
 	case errors.As(err, &limit):
 		return NewFault(wire.CodeBusy, limit.Error(), map[string]any{"limit": limit.What, "value": limit.Limit})
 	case errors.As(err, &fleet):
-		return paramFault(&ParamError{Parameter: "fleet", Message: fleet.Error()})
+		return (&ParamError{Parameter: "fleet", Message: fleet.Error()}).fault()
 	case errors.As(err, &review):
 		return reviewFault(review)
 	case errors.As(err, &busy):
@@ -195,7 +195,8 @@ func NewFault(code int64, detail string, data map[string]any) *wire.Error {
 	return &wire.Error{Code: code, Message: message, Data: data}
 }
 
-func paramFault(e *ParamError) *wire.Error {
+// fault describes a wrong parameter.
+func (e *ParamError) fault() *wire.Error {
 	data := map[string]any{}
 	for k, v := range e.Data {
 		data[k] = v
@@ -207,8 +208,8 @@ func paramFault(e *ParamError) *wire.Error {
 	return NewFault(wire.CodeInvalidParams, e.Message, Compact(data))
 }
 
-// suiteFault describes a path with no suite, or with several.
-func suiteFault(e *SuiteError) *wire.Error {
+// fault describes a path with no suite, or with several.
+func (e *SuiteError) fault() *wire.Error {
 	data := map[string]any{"path": e.Given, "reason": e.Error()}
 	if e.Path != e.Given {
 		data["resolved"] = e.Path
