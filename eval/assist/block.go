@@ -32,7 +32,7 @@ func (s *scanner) keyBelow() bool {
 	if c := s.text[s.pos]; strings.IndexByte("[{\"'|>*", c) >= 0 {
 		return false
 	}
-	ahead := *s
+	ahead := s.cursor
 	ahead.nextLine()
 	if ahead.skip() || ahead.column() < s.column() {
 		return false

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
-// cursor marks a position in the texts of testdata.
-const cursor = "‸"
+// caret marks a position in the texts of testdata.
+const caret = "‸"
 
 // vocabulary returns some of the kinds in the schema, with their own options.
 func vocabulary() *eval.Vocabulary {
@@ -50,7 +50,7 @@ func vocabulary() *eval.Vocabulary {
 }
 
 // cases runs the cases of the archives below testdata/dir. An archive contains files, which are
-// written to a directory, and then cases: "case FILE: TITLE" is the text of a file with a cursor
+// written to a directory, and then cases: "case FILE: TITLE" is the text of a file with a caret
 // in it, and the following "want" is the expected answer of ask.
 func cases(t *testing.T, dir string, ask func(a *Assistant, d Document, offset int) string) {
 	archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -105,10 +105,10 @@ func (w *workspace) write(t *testing.T, name string, data []byte) {
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 }
 
-// ask asks a question about a text with a cursor. The suite is loaded from the disk, as if the
+// ask asks a question about a text with a caret. The suite is loaded from the disk, as if the
 // user had saved it some time ago.
 func (w *workspace) ask(t *testing.T, file, text string, ask func(a *Assistant, d Document, offset int) string) string {
-	before, after, found := strings.Cut(strings.TrimSuffix(text, "\n"), cursor)
+	before, after, found := strings.Cut(strings.TrimSuffix(text, "\n"), caret)
 	if !found {
 		before, after = text, ""
 	}

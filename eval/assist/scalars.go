@@ -21,7 +21,7 @@ func (s *scanner) inline(outer int) *node {
 	var n *node
 	switch c := s.text[s.pos]; c {
 	case '[', '{':
-		n = s.flow(outer)
+		n = flow{s, outer}.collection()
 		s.rest()
 	case '"', '\'':
 		n = s.leaf(Range{s.pos, s.quoted(outer)}, quoteStyle(c))
@@ -46,14 +46,6 @@ func quoteStyle(c byte) style {
 	return singleQuoted
 }
 
-// to advances to an offset.
-func (s *scanner) to(offset int) {
-	if i := strings.LastIndexByte(s.text[s.pos:offset], '\n'); i >= 0 {
-		s.line = s.pos + i + 1
-	}
-	s.pos = offset
-}
-
 // rest skips the remainder of a line after the end of a value. YAML allows only a comment there.
 func (s *scanner) rest() {
 	if s.spaces() {
@@ -70,52 +62,6 @@ func (s *scanner) quoted(outer int) int {
 	return s.trimmed(s.pos, s.lineEnd(s.pos))
 }
 
-// closing finds the end of the quoted text that starts at an offset. Its following lines must be
-// to the right of a column.
-func (s *scanner) closing(at, limit, outer int) (end int, ok bool) {
-	quote := s.text[at]
-	for i := at + 1; i < limit; i++ {
-		switch c := s.text[i]; {
-		case c == '\\' && quote == '"' && i+1 < limit && s.text[i+1] != '\n':
-			i++
-		case c == quote && quote == '\'' && i+1 < limit && s.text[i+1] == quote:
-			i++
-		case c == quote:
-			return i + 1, true
-		case c == '\n' && s.leaves(i+1, limit, outer):
-			return 0, false
-		}
-	}
-	return 0, false
-}
-
-// leaves reports whether the line at an offset starts at or left of a column. Empty lines do
-// not.
-func (s *scanner) leaves(at, limit, column int) bool {
-	i := at
-	for i < limit && (s.text[i] == ' ' || s.text[i] == '\t') {
-		i++
-	}
-	return i < limit && s.text[i] != '\n' && s.text[i] != '\r' && i-at <= column
-}
-
-// trimmed removes spaces from the end of a range.
-func (s *scanner) trimmed(start, end int) int {
-	return start + len(strings.TrimRight(s.text[start:end], " \t\r\n"))
-}
-
-// plainEnd returns the end of a plain text on one line: the start of a comment, or the end of
-// the line.
-func (s *scanner) plainEnd(at int) int {
-	end := s.lineEnd(at)
-	for i := at + 1; i < end; i++ {
-		if s.text[i] == '#' && (s.text[i-1] == ' ' || s.text[i-1] == '\t') {
-			return s.trimmed(at, i)
-		}
-	}
-	return s.trimmed(at, end)
-}
-
 // plainLine scans a plain text that ends with its line.
 func (s *scanner) plainLine() *node {
 	n := s.leaf(Range{s.pos, s.plainEnd(s.pos)}, plain)
@@ -129,7 +75,7 @@ func (s *scanner) plain(outer int) *node {
 	start := s.pos
 	end := s.plainEnd(start)
 	for s.trimmed(start, s.lineEnd(end)) == end {
-		ahead := *s
+		ahead := s.cursor
 		ahead.to(s.lineEnd(end))
 		if ahead.skip() || ahead.column() <= outer || ahead.dash() || ahead.key() != nil || s.commented(end, ahead.pos) {
 			break
@@ -160,46 +106,4 @@ func (s *scanner) literal(outer int) *node {
 	}
 	s.to(end)
 	return n
-}
-
-// keyAt is the position of a key.
-type keyAt struct {
-	start, end, colon int
-	style             style
-}
-
-// key looks for a key with its colon at the position, or returns nil.
-func (s *scanner) key() *keyAt {
-	if s.pos >= s.end {
-		return nil
-	}
-	k := &keyAt{start: s.pos}
-	end := s.lineEnd(s.pos)
-	switch c := s.text[s.pos]; c {
-	case '"', '\'':
-		closing, ok := s.closing(s.pos, end, -1)
-		if !ok {
-			return nil
-		}
-		k.style, k.end = quoteStyle(c), closing
-		for k.colon = closing; k.colon < end && s.text[k.colon] == ' '; {
-			k.colon++
-		}
-		if k.colon < end && s.text[k.colon] == ':' && s.breaksAfter(k.colon+1) {
-			return k
-		}
-		return nil
-	case '[', '{', '|', '>', '#', ':':
-		return nil
-	}
-	for i := s.pos; i < end; i++ {
-		switch {
-		case s.text[i] == ':' && s.breaksAfter(i+1):
-			k.colon, k.end = i, s.trimmed(s.pos, i)
-			return k
-		case s.text[i] == '#' && s.commentAt(i):
-			return nil
-		}
-	}
-	return nil
 }

@@ -23,20 +23,14 @@ const maxDepth = 100
 // It is a character without meaning (private use).
 const mark = "\uE000"
 
+// A scanner makes the nodes of a text, in block style; a [flow] makes those in brackets.
 type scanner struct {
-	text    string
-	pos     int
-	line    int // offset of the line of pos
-	end     int // end of the document
-	mark    int // offset of the mark; -1 without a mark
-	found   *node
+	cursor
+	found   *node // contains the mark
 	depth   int
 	anchors map[string]*node
 	anchor  string // of the next node
 	step    int    // the first indentation in the text
-	// known is a part of a line up to its end. It avoids repeated searches for the end of long
-	// lines.
-	known Range
 }
 
 // scan returns the tree of a text.
@@ -50,10 +44,11 @@ func scanAt(text string, offset int) (*tree, *node) {
 }
 
 func scanMarked(text string, at int) *scanner {
-	s := &scanner{text: text, end: len(text), mark: at, known: Range{-1, -1}, anchors: map[string]*node{}}
-	s.pos = len(text) - len(strings.TrimPrefix(text, "\uFEFF"))
-	s.line = s.pos
-	return s
+	start := len(text) - len(strings.TrimPrefix(text, "\uFEFF"))
+	return &scanner{
+		cursor:  cursor{text: text, pos: start, line: start, end: len(text), mark: at, known: Range{-1, -1}},
+		anchors: map[string]*node{},
+	}
 }
 
 func (s *scanner) tree() *tree {
@@ -102,94 +97,6 @@ func (n *node) addItem(it *item) {
 	if it.value != nil {
 		it.value.parent, it.value.item = n, it
 	}
-}
-
-// skip advances to the next character that is not a space, comment or document marker. It
-// reports whether the text has ended.
-func (s *scanner) skip() (ended bool) {
-	for s.pos < s.end {
-		switch c := s.text[s.pos]; {
-		case c == ' ' || c == '\t' || c == '\r':
-			s.pos++
-		case c == '\n':
-			s.pos++
-			s.line = s.pos
-		case c == '#' && s.commentAt(s.pos):
-			s.nextLine()
-		case s.pos == s.line && s.marker("..."):
-			s.end = s.pos
-		case s.pos == s.line && s.marker("---"):
-			if strings.TrimLeft(s.text[:s.pos], "\uFEFF \t\r\n") != "" && !s.onlyComments() {
-				s.end = s.pos
-				return true
-			}
-			s.pos += 3
-		case c == '%' && s.pos == s.line:
-			s.nextLine()
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// onlyComments reports whether only comments and directives precede the position.
-func (s *scanner) onlyComments() bool {
-	for line := range strings.Lines(s.text[:s.pos]) {
-		if t := strings.TrimSpace(strings.TrimPrefix(line, "\uFEFF")); t != "" && t[0] != '#' && t[0] != '%' {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *scanner) marker(m string) bool {
-	rest := s.text[s.pos:s.end]
-	return strings.HasPrefix(rest, m) && (len(rest) == 3 || strings.ContainsRune(" \t\r\n", rune(rest[3])))
-}
-
-func (s *scanner) commentAt(i int) bool {
-	return s.text[i] == '#' && (i == s.line || strings.IndexByte(" \t", s.text[i-1]) >= 0)
-}
-
-func (s *scanner) nextLine() {
-	s.pos = s.lineEnd(s.pos)
-	if s.pos < s.end {
-		s.pos++
-		s.line = s.pos
-	}
-}
-
-// lineEnd returns the offset of the end of the line of i, without "\n".
-func (s *scanner) lineEnd(i int) int {
-	if s.known.Start <= i && i <= s.known.End && s.known.End <= s.end {
-		return s.known.End
-	}
-	s.known = Range{i, s.end}
-	if n := strings.IndexByte(s.text[i:s.end], '\n'); n >= 0 {
-		s.known.End = i + n
-	}
-	return s.known.End
-}
-
-func (s *scanner) column() int { return s.pos - s.line }
-
-// spaces skips spaces and reports whether this line has more text.
-func (s *scanner) spaces() bool {
-	for s.pos < s.end && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t' || s.text[s.pos] == '\r') {
-		s.pos++
-	}
-	return s.pos < s.end && s.text[s.pos] != '\n' && !s.commentAt(s.pos)
-}
-
-// breaksAfter reports whether the character at i ends a word like a space does, after a dash or
-// a colon.
-func (s *scanner) breaksAfter(i int) bool {
-	return i >= s.end || i == s.mark || strings.IndexByte(" \t\r\n", s.text[i]) >= 0
-}
-
-func (s *scanner) dash() bool {
-	return s.pos < s.end && s.text[s.pos] == '-' && s.breaksAfter(s.pos+1)
 }
 
 // startNode makes a map or list that starts at the position.
