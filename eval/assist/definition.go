@@ -64,10 +64,8 @@ func (q *query) targets(n *node, to refers) []Target {
 	case to == toGrader || to == toNamesake:
 		return q.graderAt(n, to)
 	case to == toSkill:
-		for _, s := range q.suite.Skills() {
-			if contains(s.Names, n.text()) {
-				return []Target{{Path: filepath.Join(s.Dir, "SKILL.md")}}
-			}
+		if file := q.skillFile(n.text()); file != "" {
+			return []Target{{Path: file}}
 		}
 	case to == toTaskID:
 		if t := q.suite.Task(n.text()); t != nil {
@@ -172,7 +170,7 @@ func (a *Assistant) Links(d Document) []Link {
 		return nil
 	}
 	var out []Link
-	q.visit(q.tree.root, q.guide.of(q.tree, nil), func(n *node, views []view) {
+	q.guide.visit(q.tree, q.tree.root, q.guide.of(q.tree, nil), func(n *node, views []view) {
 		to := refersTo(views)
 		if len(out) >= maxLinks || n.kind != scalar || n.style == literal || !to.isFile() && to != toTaskFiles {
 			return
@@ -200,22 +198,4 @@ func (q *query) single(n *node, to refers) string {
 		return files[0]
 	}
 	return ""
-}
-
-// visit calls f with each value of a tree and its possible shapes.
-func (q *query) visit(n *node, views []view, f func(*node, []view)) {
-	if n == nil {
-		return
-	}
-	f(n, views)
-	for _, p := range n.pairs {
-		if p.key != nil && p.value != nil {
-			q.visit(p.value, q.guide.property(q.tree, views, p.key.text(), p.value), f)
-		}
-	}
-	for _, it := range n.items {
-		if it.value != nil {
-			q.visit(it.value, q.guide.items(q.tree, views, it.value), f)
-		}
-	}
 }

@@ -2,7 +2,7 @@ package assist
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/eval/text"
@@ -58,21 +58,12 @@ func (q *query) aboutKey(key *node) string {
 	}
 	head := "**" + inCode(key.text()) + "** · " + typeWords(q.guide.property(q.tree, above, key.text(), nil))
 	for _, v := range above {
-		if contains(v.required, key.text()) {
+		if slices.Contains(v.required, key.text()) {
 			head += " · required"
 			break
 		}
 	}
 	return head + "\n\n" + q.document(views)
-}
-
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
 
 // aboutValue describes a value: a grader, an executor, or the target of a reference.
@@ -94,7 +85,9 @@ func (q *query) aboutValue(n *node) string {
 	case to == toGrader || to == toNamesake && !q.isSuite():
 		return q.aboutGrader(n.text())
 	case to == toSkill:
-		return q.aboutSkill(n.text())
+		if file := q.skillFile(n.text()); file != "" {
+			return "Skill in " + inCode(q.shown(file))
+		}
 	case to == toTaskID:
 		return q.aboutTask(n.text())
 	case to.isFile():
@@ -154,15 +147,6 @@ func (q *query) aboutGrader(name string) string {
 	}
 	if len(kinds) > 0 {
 		return "Graders of this type: " + codes(kinds)
-	}
-	return ""
-}
-
-func (q *query) aboutSkill(name string) string {
-	for _, s := range q.suite.Skills() {
-		if contains(s.Names, name) {
-			return "Skill in " + inCode(q.shown(filepath.Join(s.Dir, "SKILL.md")))
-		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package assist
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,7 +116,7 @@ func (c *completer) ofExecutor(config *node, list []candidate) []candidate {
 	if v == nil {
 		return list
 	}
-	name, _ := c.executor(config)
+	name := cmp.Or(c.tree.value(config, "executor").text(), c.tree.value(config, "engine").text())
 	used, known := v.Executor(name)
 	common := decode.Keys(eval.Config{})
 	return slices.DeleteFunc(list, func(k candidate) bool {
@@ -131,21 +132,11 @@ func (c *completer) takenByAny(key string) bool {
 	return slices.ContainsFunc(c.o.Vocabulary.Executors, func(k eval.Kind) bool { return takes(k, key) })
 }
 
-// executor returns the executor that a config names, by any spelling.
-func (q *query) executor(config *node) (string, bool) {
-	for _, key := range []string{"executor", "engine"} {
-		if v := q.tree.value(config, key); v != nil && v.text() != "" {
-			return v.text(), true
-		}
-	}
-	return "", false
-}
-
 // entry returns the text to insert for a key: the key with its colon, and the part of its value
 // that is always the same.
 func (c *completer) entry(k candidate) (insert string, snippet bool) {
 	inFlow := c.node.parent != nil && c.node.parent.flow
-	switch shape := c.shape(k.views); {
+	switch shape := shapeOf(k.views); {
 	case inFlow || shape == nil:
 		return k.name + ": ", false
 	case shape.isList():
@@ -159,8 +150,8 @@ func (c *completer) entry(k candidate) (insert string, snippet bool) {
 	return k.name + ": ", false
 }
 
-// shape returns the shape for a new value: a list if that is allowed, a map if that is required.
-func (c *completer) shape(views []view) *view {
+// shapeOf returns the shape for a new value: a list if that is allowed, a map if that is required.
+func shapeOf(views []view) *view {
 	var object, list, one *view
 	for i := range views {
 		switch v := &views[i]; {

@@ -142,6 +142,16 @@ func (q *query) hasContent(n *node) bool {
 	return n.pair != nil && q.tree.value(n.parent, "content") != nil
 }
 
+// skillFile returns the file of a skill of the suite; "" if there is no such skill.
+func (q *query) skillFile(name string) string {
+	for _, s := range q.suite.Skills() {
+		if slices.Contains(s.Names, name) {
+			return filepath.Join(s.Dir, "SKILL.md")
+		}
+	}
+	return ""
+}
+
 func (q *query) exists(path string) bool {
 	if _, unsaved := q.Overlay[path]; unsaved {
 		return true

@@ -138,6 +138,24 @@ func (g *guide) property(t *tree, object []view, key string, n *node) []view {
 	return out
 }
 
+// visit calls f with each value of a tree and its possible shapes.
+func (g *guide) visit(t *tree, n *node, views []view, f func(*node, []view)) {
+	if n == nil {
+		return
+	}
+	f(n, views)
+	for _, p := range n.pairs {
+		if p.key != nil && p.value != nil {
+			g.visit(t, p.value, g.property(t, views, p.key.text(), p.value), f)
+		}
+	}
+	for _, it := range n.items {
+		if it.value != nil {
+			g.visit(t, it.value, g.items(t, views, it.value), f)
+		}
+	}
+}
+
 func (v view) isList() bool   { return v.Type.has("array") || v.Items != nil }
 func (v view) isObject() bool { return v.Type.has("object") || len(v.Properties) > 0 }
 func (v view) isScalar() bool {
