@@ -16,7 +16,7 @@ func (r *Run) Amend() (*Writer, error) {
 		return nil, err
 	}
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
-	if err == nil && locked(f) {
+	if err == nil && files.Locked(f) {
 		f.Close()
 		err = ErrRecorded
 	}

@@ -65,7 +65,7 @@ func (x *Index) Add(run string, hashes []string) error {
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	unlock, err := x.lock(lockShared)
+	unlock, err := x.lock(files.LockShared)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (x *Index) Clean() (dropped int, err error) {
 
 // forgetIn cleans up one file. gone caches which runs no longer exist.
 func (x *Index) forgetIn(name string, gone map[string]bool) (dropped int, err error) {
-	unlock, err := x.lock(lock)
+	unlock, err := x.lock(files.Lock)
 	if err != nil {
 		return 0, err
 	}

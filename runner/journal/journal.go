@@ -289,7 +289,7 @@ func lockedAt(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return locked(f)
+	return files.Locked(f)
 }
 
 // JournalPath returns the path of the file of the run's lines.

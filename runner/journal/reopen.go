@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"waza/eval/files"
 )
 
 // Reopen opens a run whose process has died, to continue it. New lines follow the existing ones,
@@ -78,13 +80,13 @@ const moment = 10 * time.Millisecond
 // lockPatiently acquires a lock that other processes may hold for a moment to check it.
 func lockPatiently(f *os.File, patience time.Duration) error {
 	const pause = 2 * time.Millisecond
-	err := lock(f)
+	err := files.Lock(f)
 	for range patience / pause {
 		if err == nil {
 			break
 		}
 		time.Sleep(pause)
-		err = lock(f)
+		err = files.Lock(f)
 	}
 	return err
 }

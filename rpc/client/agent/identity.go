@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
-
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -57,8 +55,8 @@ func identity(path string) (id string, f *os.File, err error) {
 			f = nil
 		}
 	}()
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	switch err := files.Lock(f); {
+	case errors.Is(err, files.ErrLocked):
 		return "", f, nil
 	case err != nil:
 		return "", f, err

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waza/eval/files"
 	"waza/runner/executor/browser"
 	"waza/runner/journal"
 )
@@ -75,8 +76,8 @@ func takeLock(stateDir string) (*os.File, error) {
 	if err != nil {
 		return nil, journal.StateError(err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = files.Lock(f)
+	if errors.Is(err, files.ErrLocked) {
 		defer f.Close()
 		text := make([]byte, 20)
 		n, _ := f.ReadAt(text, 0)

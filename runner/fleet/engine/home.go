@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"waza/eval/files"
 )
 
@@ -183,9 +181,9 @@ func (h *home) takeLockLocked() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open %s: %s", path, files.Reason(err))
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := files.Lock(f); err != nil {
 		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, files.ErrLocked) {
 			return false, nil
 		}
 		return false, fmt.Errorf("lock %s: %w", path, err)

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"waza/eval/files"
 	"waza/runner/internal/bundle"
 	"waza/runner/workspace"
 )
@@ -52,7 +52,7 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := files.Lock(f); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -76,7 +76,13 @@ func tryLock(dir string, alone bool) (*lock, error) {
 // take changes the lock to exclusive or shared. It returns false if a different process took it
 // in the meantime; the lock is not held then.
 func (l *lock) take(alone bool) (ok bool, err error) {
-	if ok, err := flock(l.file, alone); err != nil || !ok {
+	acquire := files.LockShared
+	if alone {
+		acquire = files.Lock
+	}
+	if err := acquire(l.file); errors.Is(err, files.ErrLocked) {
+		return false, nil
+	} else if err != nil {
 		return false, err
 	}
 	// The process that removed the bundle also removed this file.
