@@ -260,9 +260,6 @@ func (d *Draft) AddTrial(task int, res *record.Trial) {
 // AddTask adds the result of the task with that index.
 func (d *Draft) AddTask(task int, res *record.Task) { d.state.Tasks[task].Result = res }
 
-// AddPrompts adds system prompts that a model proposed.
-func (d *Draft) AddPrompts(list ...record.Prompt) { d.state.Prompts = append(d.state.Prompts, list...) }
-
 // Summary returns the summary of everything added so far.
 func (d *Draft) Summary(metrics []record.MetricRef) *record.Summary {
 	return d.run.Summary(d.state, metrics)

@@ -37,9 +37,6 @@ var load = sync.OnceValues(func() (vocabulary, error) {
 	return v, nil
 })
 
-// Load loads the vocabulary, unless it is already loaded.
-func Load() { _, _ = load() }
-
 // Count returns the number of tokens of a text in [Name]. Markers such as <|endoftext|> count as
 // plain text, and invalid UTF-8 bytes as U+FFFD. It is safe for concurrent use. An error means
 // that the vocabulary could not be loaded.
