@@ -80,7 +80,7 @@ const (
 )
 
 // Hub implements [remote.Hub] for the agents that are connected to this process. It owns the
-// evaluations that agents have not answered yet, their callers, and what is remembered of them
+// evaluations that agents have not answered yet, their callers, and its memory of them
 // until a later call; the pool owns the places at agents, and the archive the store.
 type Hub struct {
 	linger  time.Duration
