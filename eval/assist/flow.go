@@ -2,7 +2,7 @@ package assist
 
 import "strings"
 
-// A flow scans what is in brackets or braces. It includes following lines to the right of column
+// A flow scans a text in brackets or braces. It includes following lines to the right of column
 // outer, and ends with them if there is no closing bracket.
 type flow struct {
 	*scanner
