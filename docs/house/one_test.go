@@ -34,12 +34,9 @@ var onePlace = []struct {
 		"runner/internal/bundle/cache.go":  "it moves a directory",
 		"runner/internal/bundle/unpack.go": "it moves a directory",
 	}},
-	{"unix.LOCK_UN", "release a lock with files.Unlock, because closing its file alone leaves the lock to a child " +
-		"that is just starting", map[string]string{
-		"eval/files/lock.go":          "it is the place",
-		"runner/journal/lock_unix.go": "it only asks whether the lock is free",
-	}},
-	{"syscall.LOCK_UN", "release a lock with files.Unlock", nil},
+	{"unix.Flock", "lock a file with files.Lock, and release it with files.Unlock, because closing it alone leaves the lock to " +
+		"a child that is just starting", map[string]string{"eval/files/lock.go": "it is the place"}},
+	{"syscall.Flock", "lock a file with files.Lock, and release it with files.Unlock", nil},
 }
 
 // cutTexts are the files that may add an ellipsis to a text. Others shorten texts with eval/text.
