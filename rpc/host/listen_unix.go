@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"waza/eval/files"
+	"golang.org/x/sys/unix"
 )
 
 // ListenUnix listens on a socket at path that only this user can connect to. It replaces a
@@ -60,8 +60,8 @@ func lockDirectory(dir *os.File, limit time.Duration, log *slog.Logger) error {
 	retry := time.NewTicker(lockPause)
 	defer retry.Stop()
 	for waiting := false; ; waiting = true {
-		err := files.Lock(dir)
-		if !errors.Is(err, files.ErrLocked) {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return err
 		}
 		if !waiting {
