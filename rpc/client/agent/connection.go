@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"waza/rpc/client/internal/socket"
 	"waza/runner/executor/remote"
 )
 
@@ -46,23 +47,8 @@ func dial(ctx context.Context, url string) (conn, error) {
 	if res != nil && res.Body != nil {
 		res.Body.Close()
 	}
-	c.SetReadLimit(maxMessage)
-	return socket{c}, nil
+	return socket.New(c, maxMessage, "the agent ends"), nil
 }
-
-type socket struct{ *websocket.Conn }
-
-func (s socket) Read(ctx context.Context) ([]byte, error) {
-	_, b, err := s.Conn.Read(ctx)
-	return b, err
-}
-
-func (s socket) Write(ctx context.Context, message []byte) error {
-	return s.Conn.Write(ctx, websocket.MessageText, message)
-}
-
-// Close sends a close frame and closes the connection.
-func (s socket) Close() { _ = s.Conn.Close(websocket.StatusGoingAway, "the agent ends") }
 
 // connection is one connection of an agent.
 type connection struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"waza/eval/text"
+	"waza/rpc/client/internal/socket"
 )
 
 const (
@@ -109,20 +110,5 @@ func dial(ctx context.Context, url string) (conn, error) {
 		}
 		return nil, err
 	}
-	c.SetReadLimit(maxMessage)
-	return socket{c}, nil
+	return socket.New(c, maxMessage, "the extension ends"), nil
 }
-
-type socket struct{ *websocket.Conn }
-
-func (s socket) Read(ctx context.Context) ([]byte, error) {
-	_, b, err := s.Conn.Read(ctx)
-	return b, err
-}
-
-func (s socket) Write(ctx context.Context, message []byte) error {
-	return s.Conn.Write(ctx, websocket.MessageText, message)
-}
-
-// Close sends a close frame and closes the connection.
-func (s socket) Close() { _ = s.Conn.Close(websocket.StatusGoingAway, "the extension ends") }
