@@ -14,7 +14,6 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/schema"
-	"waza/rpc"
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/report/formats"
@@ -91,7 +90,6 @@ func generateDocuments(t *testing.T) map[string]string {
 	schemas, err := schema.Generate(v, repositoryRoot)
 	require.NoError(t, err)
 	docs := map[string]string{
-		"docs/methods.md":     rpc.Reference(),
 		"docs/diagnostics.md": diagnosticsDocument(),
 		"docs/reports.md":     reportsDocument(t),
 		"docs/graders.md":     gradersDocument(t, v, schemas[schema.SuiteFile]),

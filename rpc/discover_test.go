@@ -22,7 +22,7 @@ type schemas struct {
 // resolve.
 func loadSchemas(t testing.TB) *schemas {
 	t.Helper()
-	raw, err := rpc.OpenRPC("test")
+	raw, err := rpc.Protocol().OpenRPC("test")
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	require.NoError(t, err)
@@ -113,23 +113,5 @@ func TestDiscover(t *testing.T) {
 		"initialize", "shutdown", "exit", "ping", "$/cancelRequest", "rpc.discover",
 	} {
 		require.True(t, names[want], want)
-	}
-}
-
-func TestReference(t *testing.T) {
-	t.Parallel()
-	text := rpc.Reference()
-	for _, want := range []string{
-		"### `eval.run`", "| `context_dir` |", "### `eval.complete`", "| -32004 |", "Also `dir`.",
-		"[Summary](#summary)", "### Summary",
-	} {
-		require.Contains(t, text, want)
-	}
-	require.NotContains(t, text, "](#)")
-	for line := range strings.Lines(text) { // every named object is described
-		for _, link := range strings.Split(line, "](#")[1:] {
-			name, _, _ := strings.Cut(link, ")")
-			require.Contains(t, strings.ToLower(text), "### "+name+"\n")
-		}
 	}
 }

@@ -48,19 +48,14 @@ func discoverMethods() []*method {
 	}
 }
 
-func describeProtocol(_ context.Context, c *call, _ *noParams) (json.RawMessage, error) {
-	return OpenRPC(c.server.o.Version)
-}
-
 var discoveries sync.Map // version → json.RawMessage
 
-// OpenRPC describes the protocol as an OpenRPC document. version is that of the program. The
-// caller must not change the result.
-func OpenRPC(version string) (json.RawMessage, error) {
+func describeProtocol(_ context.Context, c *call, _ *noParams) (json.RawMessage, error) {
+	version := c.server.o.Version
 	if raw, ok := discoveries.Load(version); ok {
 		return raw.(json.RawMessage), nil
 	}
-	raw, err := protocolEntries().OpenRPC(version)
+	raw, err := Protocol().OpenRPC(version)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +63,8 @@ func OpenRPC(version string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Reference returns the reference document of the protocol in Markdown.
-func Reference() string { return protocolEntries().Reference() }
-
-func protocolEntries() *dispatch.Protocol {
+// Protocol returns the documentation of the protocol, made from the tables that the server uses.
+func Protocol() *dispatch.Protocol {
 	return &dispatch.Protocol{
 		Methods: dispatch.Entries(table()), Spoken: dispatch.Entries(languageTable()), Commands: dispatch.Entries(commandTable()),
 		Notifications: notifications,

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -10,6 +11,13 @@ import (
 	"waza/eval"
 	"waza/rpc/internal/wire"
 )
+
+// A Protocol documents a protocol.
+type Protocol struct {
+	// Methods and Notifications describe their parameters and results. Spoken are methods that
+	// another specification describes. Commands are those of workspace/executeCommand.
+	Methods, Spoken, Commands, Notifications []Entry
+}
 
 // openRPC is an OpenRPC document. It has the members of the OpenRPC specification and
 // x-notifications, which lists the notifications of the server.
@@ -184,6 +192,11 @@ func reflector() *jsonschema.Reflector {
 	}
 }
 
+func selfDescribed(t reflect.Type) bool {
+	_, ok := reflect.Zero(t).Interface().(interface{ JSONSchema() *jsonschema.Schema })
+	return ok
+}
+
 // allowNulls adds the null type, which the reflector omits: encoding/json writes a nil as null,
 // unless omitempty leaves it out.
 func allowNulls(s *jsonschema.Schema, t reflect.Type) {
@@ -200,6 +213,38 @@ func allowNulls(s *jsonschema.Schema, t reflect.Type) {
 			})
 		}
 	}
+}
+
+// jsonMember is a field as encoding/json writes it.
+type jsonMember struct {
+	reflect.StructField
+	name    string
+	omitted bool // when empty
+}
+
+// membersOf lists the members that encoding/json writes for a struct. Of fields with the same
+// name it lists the least deeply embedded one, or none if there are several of those.
+func membersOf(t reflect.Type) []jsonMember {
+	all := map[string][]jsonMember{}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
+			continue
+		}
+		if all[name] == nil {
+			names = append(names, name)
+		}
+		all[name] = append(all[name], jsonMember{f, name, strings.Contains(options, "omit")})
+	}
+	var list []jsonMember
+	for _, name := range names {
+		slices.SortStableFunc(all[name], func(a, b jsonMember) int { return len(a.Index) - len(b.Index) })
+		if same := all[name]; len(same) == 1 || len(same[0].Index) < len(same[1].Index) {
+			list = append(list, same[0])
+		}
+	}
+	return list
 }
 
 // schemaName returns different names for types of the same name in different packages.

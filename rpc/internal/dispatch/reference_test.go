@@ -4,19 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/invopop/jsonschema"
 )
-
-// A Protocol documents a protocol.
-type Protocol struct {
-	// Methods and Notifications describe their parameters and results. Spoken are methods that
-	// another specification describes. Commands are those of workspace/executeCommand.
-	Methods, Spoken, Commands, Notifications []Entry
-}
 
 // Reference returns the reference document of the protocol in Markdown: every method with its
 // parameters and result, every notification, every error code. It is generated from the tables
@@ -139,38 +129,6 @@ func (d *document) members(t reflect.Type) {
 	d.line("")
 }
 
-// jsonMember is a field as encoding/json writes it.
-type jsonMember struct {
-	reflect.StructField
-	name    string
-	omitted bool // when empty
-}
-
-// membersOf lists the members that encoding/json writes for a struct. Of fields with the same
-// name it lists the least deeply embedded one, or none if there are several of those.
-func membersOf(t reflect.Type) []jsonMember {
-	all := map[string][]jsonMember{}
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || !f.IsExported() || name == "-" || name == "" {
-			continue
-		}
-		if all[name] == nil {
-			names = append(names, name)
-		}
-		all[name] = append(all[name], jsonMember{f, name, strings.Contains(options, "omit")})
-	}
-	var list []jsonMember
-	for _, name := range names {
-		slices.SortStableFunc(all[name], func(a, b jsonMember) int { return len(a.Index) - len(b.Index) })
-		if same := all[name]; len(same) == 1 || len(same[0].Index) < len(same[1].Index) {
-			list = append(list, same[0])
-		}
-	}
-	return list
-}
-
 // types describes the objects named so far, and the objects that they name.
 func (d *document) types() {
 	d.line("## Objects")
@@ -234,11 +192,6 @@ func structOf(t reflect.Type) reflect.Type {
 		return t
 	}
 	return nil
-}
-
-func selfDescribed(t reflect.Type) bool {
-	_, ok := reflect.Zero(t).Interface().(interface{ JSONSchema() *jsonschema.Schema })
-	return ok
 }
 
 // typeName returns the name of a type in JSON, and queues the description of an object.
