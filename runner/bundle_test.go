@@ -1,10 +1,13 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,15 +32,62 @@ import (
 	"waza/runner/trial"
 )
 
+// objects is a [bundle.Store] in memory.
+type objects struct {
+	mu      sync.Mutex // guards content
+	content map[string][]byte
+}
+
+func (o *objects) Has(_ context.Context, name string) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.content[name]
+	return ok, nil
+}
+
+func (o *objects) Put(_ context.Context, name string, r io.Reader) error {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.content[name] = b
+	return nil
+}
+
+func (o *objects) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	b, ok := o.content[name]
+	if !ok {
+		return nil, bundle.ErrMissing
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+func (o *objects) Delete(_ context.Context, name string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.content, name)
+	return nil
+}
+
+// names returns the names of all objects.
+func (o *objects) names() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.content))
+}
+
 // away executes trials like another machine: it has the files of a bundle in a separate
 // directory, and workspaces are returned by content.
 type away struct {
-	store    bundle.Store
-	storeDir string
-	packed   *bundle.Packed
-	files    *bundle.Unpacked
-	kept     *bundle.Kept
-	dir      string
+	store  *objects
+	packed *bundle.Packed
+	files  *bundle.Unpacked
+	kept   *bundle.Kept
+	dir    string
 
 	mu  sync.Mutex
 	env *trial.Env
@@ -46,8 +96,7 @@ type away struct {
 // goAway packs the files of a plan, and unpacks them elsewhere.
 func goAway(t *testing.T, p *plan.Plan) *away {
 	t.Helper()
-	w := &away{storeDir: t.TempDir(), dir: t.TempDir()}
-	w.store = bundle.InDir(w.storeDir)
+	w := &away{store: &objects{content: map[string][]byte{}}, dir: t.TempDir()}
 	var orders []*record.Order
 	for i, task := range p.Tasks {
 		o := p.Order(task, "run", i+1)
@@ -132,7 +181,7 @@ func (w *away) receive(env *trial.Env, o *record.Order) (*record.Order, error) {
 		w.env = trial.NewEnv(sent, plan.Executors, builtin.Graders, nil)
 		w.env.Grading.Agents = acp.Judges{}
 		w.env.Dir, w.env.BlobsOf = filepath.Join(w.dir, "work"), w.kept.Of
-		w.env.Log, w.env.Halt, w.env.Stopping, w.env.Start = env.Log, env.Halt, env.Stopping, env.Start
+		w.env.Owner, w.env.Stopping = env.Owner, env.Stopping
 	}
 	return sent, nil
 }
@@ -260,9 +309,7 @@ tasks:
 		require.Equal(t, 2, g.Graded)
 		require.Equal(t, 2, g.Summary.Trials.Passed, "%+v", g.Summary)
 		if remote {
-			objects, err := os.ReadDir(w.storeDir)
-			require.NoError(t, err)
-			require.Len(t, objects, 2, "the manifest and a fixture: what trials left was deleted")
+			require.Len(t, w.store.names(), 2, "the manifest and a fixture: what trials left was deleted")
 		}
 	}
 	require.Contains(t, lists[0], "gone.txt changed file")

@@ -45,7 +45,7 @@ func (w *elsewhere) do(ctx context.Context, env *trial.Env, o *record.Order) *re
 	}
 	// The workspace and the messages of a trial return to the run.
 	w.mu.Lock()
-	there.Blobs, there.Dir, there.Log, there.Halt, there.Stopping, there.Start = env.Blobs, env.Dir, env.Log, env.Halt, env.Stopping, env.Start
+	there.Blobs, there.Dir, there.Owner, there.Stopping = env.Blobs, env.Dir, env.Owner, env.Stopping
 	w.mu.Unlock()
 	return trial.Do(ctx, there, sent)
 }

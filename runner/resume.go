@@ -188,7 +188,7 @@ func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 // It finds them by the run's id, which the new session shares, so nothing of the new session may
 // be started yet.
 func clearUp(id string, log *journal.Writer) error {
-	proc.SweepBut("WAZA_RUN_ID="+id, trial.WorkerVariable)
+	proc.Sweep("WAZA_RUN_ID="+id, trial.WorkerVariable)
 	if err := workspace.RemoveAll(log.WorkDir()); err != nil {
 		return fmt.Errorf("remove leftover workspaces: %w", err)
 	}

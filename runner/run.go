@@ -83,26 +83,6 @@ func (r *Run) logTask(t *taskRun, level, format string, args ...any) {
 	}
 }
 
-// trialEnv returns the environment that this process provides for the run's trials.
-func (r *Run) trialEnv() *trial.Env {
-	env := r.plan.Env()
-	env.Blobs, env.Dir, env.Halt, env.Stopping, env.Logger = r.log.Blobs(), r.log.WorkDir(), r.halt, r.stopped.done, r.runner.log
-	env.Log = func(o *record.Order, n trial.Notice) {
-		if n.Level == "debug" && !r.plan.Verbose {
-			return
-		}
-		e := logEvent(nil, n.Level, n.Message)
-		if o != nil {
-			e.TaskID, e.TaskName, e.TaskNum = o.TaskID, r.rec.Tasks[o.TaskNum-1].Name, o.TaskNum
-		}
-		if n.Attempt > 0 {
-			e.TrialNum, e.Attempt = o.Num, n.Attempt
-		}
-		r.feed.emit(e)
-	}
-	return env
-}
-
 // logTrial logs why a trial ended in error.
 func (r *Run) logTrial(t *taskRun, res *record.Trial) {
 	e := logEvent(t, "error", fmt.Sprintf("task %s, trial %d: %s", t.ID, res.TrialNum, cmp.Or(res.Error, "error")))
@@ -169,7 +149,7 @@ func (r *Run) execute(s *scheduler) (err error) {
 	defer func() {
 		if proc.Started() != before { // checking every process takes milliseconds
 			r.hooks.end()
-			proc.SweepBut("WAZA_RUN_ID="+r.ID(), trial.WorkerVariable) // processes that escaped all other nets
+			proc.Sweep("WAZA_RUN_ID="+r.ID(), trial.WorkerVariable) // processes that escaped all other nets
 		}
 	}()
 	defer func() {

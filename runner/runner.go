@@ -55,7 +55,7 @@ type Options struct {
 	// none.
 	Reports []ReportFile
 	// Do executes trials; nil means [trial.Do], which executes them in this process. Many
-	// workers call it at the same time. It calls env.Start like trial.Do does.
+	// workers call it at the same time. It calls env.Owner like trial.Do does.
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	// Fleet executes the trials of plans that name a fleet; nil rejects such plans.
 	Fleet trial.FleetBackend

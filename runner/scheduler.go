@@ -15,7 +15,8 @@ import (
 
 // scheduler hands the trials of a run to its workers in the order of the plan, and collects the
 // results. Trials of a task can run in parallel. The task starts before its first trial and ends
-// after its last.
+// after its last. It is the [trial.Owner] of the run's trials. Its goroutines are the workers; work
+// waits for them.
 type scheduler struct {
 	run   *Run
 	env   *trial.Env
@@ -32,8 +33,9 @@ type scheduler struct {
 }
 
 func newScheduler(r *Run) *scheduler {
-	s := &scheduler{run: r, env: r.trialEnv(), index: newIndexer(r), failFast: newLatch()}
-	s.env.Start, s.env.Closed = s.checkStart, s.failFast.done
+	s := &scheduler{run: r, env: r.plan.Env(), index: newIndexer(r), failFast: newLatch()}
+	s.env.Owner, s.env.Stopping, s.env.Closed = s, r.stopped.done, s.failFast.done
+	s.env.Blobs, s.env.Dir, s.env.Logger = r.log.Blobs(), r.log.WorkDir(), r.runner.log
 	runs := make(map[*plan.Task]*taskRun)
 	for i, t := range r.plan.Tasks {
 		tr := &taskRun{
@@ -155,9 +157,9 @@ func (s *scheduler) skipRest(status record.Status) {
 
 const failedFast = "not started: an earlier task failed and fail_fast is on"
 
-// start starts the task of a trial if it is the first: it announces the task and runs its hooks.
+// startTask starts the task of a trial if it is the first: it announces the task and runs its hooks.
 // Other workers with trials of the task wait.
-func (s *scheduler) start(t *taskRun) {
+func (s *scheduler) startTask(t *taskRun) {
 	t.starting.Do(func() {
 		r := s.run
 		t.env = trial.Environ(r.plan.Inherited(), &t.order)
@@ -196,7 +198,7 @@ func (s *scheduler) trial(t *taskRun, num int) {
 // doTrial executes or reuses one trial, up to its verdict. It returns the number of the event
 // that announces the result.
 func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
-	s.start(t)
+	s.startTask(t)
 	if s.run.stopped.isSet() && s.run.ctx.Err() == nil { // stopped while hooks ran
 		return s.complete(t, t.notStarted(num, record.Skipped, trial.Stopped))
 	}
@@ -219,9 +221,9 @@ func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
 	return s.complete(t, res)
 }
 
-// checkStart implements [trial.Env.Start]: it checks whether anything that happened while the trial
-// waited for admission prevents its start.
-func (s *scheduler) checkStart(o *record.Order) (skip string) {
+// Start implements [trial.Owner]: it checks whether anything that happened while the trial waited
+// for admission prevents its start, and announces the trial otherwise.
+func (s *scheduler) Start(o *record.Order) (skip string) {
 	t := s.tasks[o.TaskNum-1]
 	decided := t.decision()
 	switch {
@@ -235,6 +237,25 @@ func (s *scheduler) checkStart(o *record.Order) (skip string) {
 	}
 	s.announce(t, o.Num)
 	return ""
+}
+
+// Halt implements [trial.Owner].
+func (s *scheduler) Halt(why *executor.StopError) { s.run.halt(why) }
+
+// Log implements [trial.Owner].
+func (s *scheduler) Log(o *record.Order, n trial.Notice) {
+	if n.Level == "debug" && !s.run.plan.Verbose {
+		return
+	}
+	e := logEvent(nil, n.Level, n.Message)
+	if o != nil {
+		t := s.tasks[o.TaskNum-1]
+		e.TaskID, e.TaskName, e.TaskNum = t.ID, t.Name, t.num
+	}
+	if n.Attempt > 0 {
+		e.TrialNum, e.Attempt = o.Num, n.Attempt
+	}
+	s.run.feed.emit(e)
 }
 
 // announce reports once that a trial starts.

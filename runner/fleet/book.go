@@ -355,9 +355,7 @@ func (b *book) breakOff(why error) {
 	}
 	b.mu.Unlock()
 	for _, w := range list {
-		if w.env.Halt != nil {
-			w.env.Halt(&executor.StopError{Err: why})
-		}
+		w.env.Owner.Halt(&executor.StopError{Err: why})
 		w.done <- &arrival{why: executor.Permanent(why)}
 	}
 }

@@ -49,11 +49,11 @@ type order struct {
 func (w *order) reasonToSkip() (skip string) {
 	w.gate.Lock()
 	defer w.gate.Unlock()
-	if w.asked || w.over || w.env.Start == nil {
+	if w.asked || w.over {
 		return ""
 	}
 	w.asked = true
-	return w.env.Start(w.Order)
+	return w.env.Owner.Start(w.Order)
 }
 
 // leave makes sure that the run is not asked any more.
@@ -150,11 +150,7 @@ func (w *order) fail(why error) {
 }
 
 // log passes a notice on to the followers of the run.
-func (w *order) log(n trial.Notice) {
-	if w.env.Log != nil {
-		w.env.Log(w.Order, n)
-	}
-}
+func (w *order) log(n trial.Notice) { w.env.Owner.Log(w.Order, n) }
 
 // logAgain reports that a worker executes the trial again.
 func (w *order) logAgain(worker string) {
@@ -269,11 +265,11 @@ func (w *order) report(a *arrival) {
 // should stop.
 func (w *order) charge(a *arrival, res *record.Trial) {
 	if total := res.Spent.Total(); total != nil && w.env.Pool != nil {
-		if err := w.env.Pool.Charge(w.Model, *total); err != nil && w.env.Halt != nil {
-			w.env.Halt(&executor.StopError{Err: err, Orderly: true})
+		if err := w.env.Pool.Charge(w.Model, *total); err != nil {
+			w.env.Owner.Halt(&executor.StopError{Err: err, Orderly: true})
 		}
 	}
-	if h := a.Halt; h != nil && w.env.Halt != nil {
-		w.env.Halt(&executor.StopError{Err: errors.New(h.Message), Orderly: h.Orderly})
+	if h := a.Halt; h != nil {
+		w.env.Owner.Halt(&executor.StopError{Err: errors.New(h.Message), Orderly: h.Orderly})
 	}
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,8 @@ func (w *work) start() error {
 	if !w.res.StartedAt.IsZero() {
 		return nil
 	}
-	if w.env.Start != nil {
-		if why := w.env.Start(w.Order); why != "" {
-			return &notStarted{record.Skipped, why}
-		}
+	if why := w.env.owner().Start(w.Order); why != "" {
+		return &notStarted{record.Skipped, why}
 	}
 	w.res.StartedAt = time.Now().UTC()
 	return nil
@@ -154,12 +153,7 @@ func (w *work) await(ctx context.Context, n int, waiting executor.Admitter) (roo
 	case !errors.Is(why, errStopped):
 		return nil, &notStarted{record.Cancelled, "not started: " + why.Error()}
 	}
-	if w.env.Start != nil {
-		if skip := w.env.Start(w.Order); skip != "" {
-			return nil, &notStarted{record.Skipped, skip}
-		}
-	}
-	return nil, &notStarted{record.Skipped, Stopped}
+	return nil, &notStarted{record.Skipped, cmp.Or(w.env.owner().Start(w.Order), Stopped)}
 }
 
 // Stopped is the reason why a trial did not start when the run was stopped.

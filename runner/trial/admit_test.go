@@ -64,7 +64,7 @@ func doWithin(ctx context.Context, t *testing.T, exec executor.Executor, timeout
 	pool := provider.NewPool(provider.PoolOptions{})
 	defer pool.Close()
 	env := &trial.Env{
-		Executors: executor.NewRegistry(kind), Graders: builtin.Graders, Grading: grader.NewEnv(suite, 1), Pool: pool, Dir: t.TempDir(),
+		Executors: executor.NewRegistry(kind), Graders: builtin.Graders, Grading: &grader.Env{Suite: suite, Workers: 1}, Pool: pool, Dir: t.TempDir(),
 	}
 	if change != nil {
 		change(env)

@@ -53,25 +53,36 @@ func (a *away) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 
 func (a *away) Close() error { return nil }
 
+// owner is an Owner that skips trials for a reason, unless it is empty, and keeps what it hears.
+type owner struct {
+	skip    string
+	starts  int
+	notices []string
+}
+
+func (o *owner) Start(*record.Order) string { o.starts++; return o.skip }
+func (o *owner) Halt(*executor.StopError)   {}
+func (o *owner) Log(_ *record.Order, n trial.Notice) {
+	o.notices = append(o.notices, n.Level+" "+n.Message)
+}
+
 // An attempt that its agent leaves does not count, and its time does not count for the trial.
 func TestSentBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &away{leaves: 3, after: 2 * time.Second, began: time.Now()} // the deadline is 10 s
-		var notices []string
-		begun := 0
+		o := &owner{}
 		res := do(t.Context(), t, a, func(env *trial.Env) {
-			env.Start = func(*record.Order) string { begun++; return "" }
-			env.Log = func(_ *record.Order, n trial.Notice) { notices = append(notices, n.Level+" "+n.Message) }
+			env.Owner = o
 		})
 		require.Equal(t, record.Passed, res.Verdict, res.Error)
 		require.Equal(t, "whole", res.Output)
 		require.Empty(t, res.Attempts)
 		require.Equal(t, []int{1, 1, 1, 1}, a.attempts)
 		require.Zero(t, res.DurationMS)
-		require.Equal(t, 1, begun)
-		require.Len(t, notices, 3)
-		require.Equal(t, "info task a, trial 1: the agent left; waiting to be admitted again", notices[0])
+		require.Equal(t, 1, o.starts)
+		require.Len(t, o.notices, 3)
+		require.Equal(t, "info task a, trial 1: the agent left; waiting to be admitted again", o.notices[0])
 	})
 }
 
@@ -166,7 +177,7 @@ func TestWaitingEndsWithStop(t *testing.T) {
 			start := time.Now()
 			res := do(t.Context(), t, b, func(env *trial.Env) {
 				closes(env, stop)
-				env.Start = func(*record.Order) string { return "not started: enough" }
+				env.Owner = &owner{skip: "not started: enough"}
 			})
 			require.Equal(t, record.Skipped, res.Verdict)
 			require.Equal(t, "not started: enough", res.Error)
@@ -182,7 +193,7 @@ func TestAdmittedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{wait: time.Hour}
 		res := do(t.Context(), t, b, func(env *trial.Env) {
-			env.Start = func(*record.Order) string { return "not started: decided" }
+			env.Owner = &owner{skip: "not started: decided"}
 		})
 		require.Equal(t, record.Skipped, res.Verdict)
 		require.Equal(t, "not started: decided", res.Error)

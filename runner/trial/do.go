@@ -81,7 +81,7 @@ type work struct {
 // until it is right measures nothing. When ctx ends, the verdict is cancelled and the error is
 // the cause of ctx.
 //
-// A trial starts when its executor admits the first attempt, see [Env.Start]. The result of a
+// A trial starts when its executor admits the first attempt, see [Owner.Start]. The result of a
 // trial that never started has no StartedAt, and its verdict is cancelled or skipped.
 func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 	res := &record.Trial{TaskID: o.TaskID, TrialNum: o.Num, Hash: o.Hash}
@@ -95,7 +95,7 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 		a := w.attempt(ctx, n, err)
 		res.Spent = res.Spent.Plus(&record.Ledger{Agent: a.Usage, Judges: a.Judged, Responder: a.Replied})
 		if why := executor.AsStop(a.Cause); why != nil {
-			env.halt(why)
+			env.owner().Halt(why)
 			if why.Orderly {
 				a.Verdict = record.Cancelled
 			}
@@ -179,10 +179,8 @@ func (e *Env) Ending(ctx context.Context) error {
 
 // logRetry logs that the trial is tried again.
 func (w *work) logRetry(attempt int, level, why string) {
-	if w.env.Log != nil {
-		msg := fmt.Sprintf("task %s, trial %d: %s; trying again", w.TaskID, w.Num, why)
-		w.env.Log(w.Order, Notice{Level: level, Message: msg, Attempt: attempt})
-	}
+	msg := fmt.Sprintf("task %s, trial %d: %s; trying again", w.TaskID, w.Num, why)
+	w.env.owner().Log(w.Order, Notice{Level: level, Message: msg, Attempt: attempt})
 }
 
 // logf logs something about the trial for the run's subscribers.
@@ -352,7 +350,7 @@ func (w *work) charge(u *record.Usage) {
 		return
 	}
 	if err := w.env.Pool.Charge(w.Model, *u); err != nil {
-		w.env.halt(&executor.StopError{Err: err, Orderly: true})
+		w.env.owner().Halt(&executor.StopError{Err: err, Orderly: true})
 	}
 }
 

@@ -41,16 +41,8 @@ type Env struct {
 	// Worker names the worker of a fleet that executes the trials; empty in the process of the
 	// run.
 	Worker string
-	// Log receives notices for subscribers of the run. The order is nil for notices about no
-	// single trial. A nil Log discards them.
-	Log func(o *record.Order, n Notice)
-	// Start is called for each trial that is about to start: when its executor has admitted the
-	// first attempt or, for executors that admit all, at once. A non-empty skip is the reason
-	// why the trial must not start; its verdict is then skipped. A nil Start lets all start.
-	Start func(o *record.Order) (skip string)
-	// Halt, unless nil, is called when all further trials of the run would fail for the same
-	// reason.
-	Halt func(why *executor.StopError)
+	// Owner is asked about the trials and hears of them; nil lets all start and hears nothing.
+	Owner Owner
 	// Stopping is closed when trials should not be tried again; nil means never.
 	Stopping <-chan struct{}
 	// Closed is closed when no further trials should start; nil means never.
@@ -70,15 +62,6 @@ type Env struct {
 	execs  map[setup]executor.Executor
 	askers map[string]*judge.Asker // of responders, by model
 	known  map[string]any          // shared values of orders, by kind and JSON
-}
-
-// Notice is a message about a trial for subscribers of the run.
-type Notice struct {
-	// Level is debug, info, warning or error.
-	Level   string
-	Message string
-	// Attempt is the number of the attempt that starts with the notice; else 0.
-	Attempt int
 }
 
 // setup identifies an open executor. Options are compared by identity, because orders of one run
@@ -303,20 +286,19 @@ func (e *Env) blobs(o *record.Order) workspace.Keeper {
 	return e.Blobs
 }
 
-func (e *Env) log(o *record.Order, level, format string, args ...any) {
-	if e.Log != nil {
-		e.Log(o, Notice{Level: level, Message: fmt.Sprintf(format, args...)})
+func (e *Env) owner() Owner {
+	if e.Owner == nil {
+		return nobody{}
 	}
+	return e.Owner
+}
+
+func (e *Env) log(o *record.Order, level, format string, args ...any) {
+	e.owner().Log(o, Notice{Level: level, Message: fmt.Sprintf(format, args...)})
 }
 
 // logRun logs something about no single trial.
 func (e *Env) logRun(level, format string, args ...any) { e.log(nil, level, format, args...) }
-
-func (e *Env) halt(why *executor.StopError) {
-	if e.Halt != nil {
-		e.Halt(why)
-	}
-}
 
 func (e *Env) logger() *slog.Logger { return cmp.Or(e.Logger, discard) }
 

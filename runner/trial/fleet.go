@@ -45,7 +45,8 @@ type FleetRun struct {
 
 // A FleetTrials executes the trials of one run. It is safe for concurrent use.
 type FleetTrials interface {
-	// Do executes a trial like [Do]. It calls env.Start when a worker has started the trial.
+	// Do executes a trial like [Do]. It calls Start of env.Owner, which is not nil, when
+	// a worker has started the trial.
 	Do(ctx context.Context, env *Env, o *record.Order) *record.Trial
 	// Recorded reports that the result of an order is recorded on disk, so that no other copy is
 	// needed. TaskNum, Num and Hash of the order are set.

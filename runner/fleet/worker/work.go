@@ -16,7 +16,8 @@ import (
 	"waza/runner/trial"
 )
 
-// work is the state of a run that a worker keeps while it executes orders of it.
+// work is the state of a run that a worker keeps while it executes orders of it. It is the
+// [trial.Owner] of their trials.
 type work struct {
 	worker *Worker
 	run    string        // token of the run's id
@@ -88,18 +89,7 @@ func (k *work) open(j *job) error {
 	k.env.Worker = w.o.ID
 	k.env.Dir, k.env.Stopping, k.env.Logger = filepath.Join(k.dir, "trials"), k.stopping, w.o.Log
 	k.env.BlobsOf = k.kept.Of
-	k.env.Start = func(o *record.Order) string {
-		if j := k.job(o); j != nil {
-			w.notes.send(j.Run, fleet.Note{ID: j.ID, Lost: j.before})
-		}
-		return ""
-	}
-	k.env.Log = func(o *record.Order, n trial.Notice) {
-		if j := k.job(o); j != nil {
-			j.note(n)
-		}
-	}
-	k.env.Halt = k.halt
+	k.env.Owner = k
 	return nil
 }
 
@@ -157,8 +147,25 @@ func (k *work) job(o *record.Order) *job {
 	return k.jobs[o]
 }
 
-// halt stores the reason why the run should stop for the results that follow.
-func (k *work) halt(why *executor.StopError) {
+// Start implements [trial.Owner]: it reports the start to the process of the run, which drops the
+// trial if its scheduler does not need it.
+func (k *work) Start(o *record.Order) (skip string) {
+	if j := k.job(o); j != nil {
+		k.worker.notes.send(j.Run, fleet.Note{ID: j.ID, Lost: j.before})
+	}
+	return ""
+}
+
+// Log implements [trial.Owner].
+func (k *work) Log(o *record.Order, n trial.Notice) {
+	if j := k.job(o); j != nil {
+		j.note(n)
+	}
+}
+
+// Halt implements [trial.Owner]: it stores the reason why the run should stop for the results that
+// follow.
+func (k *work) Halt(why *executor.StopError) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.why = &fleet.Halt{Message: why.Error(), Orderly: why.Orderly}
