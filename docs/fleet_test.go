@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/fleetaddr"
 	"waza/runner/proc/proctest"
 )
 
@@ -45,23 +44,4 @@ func TestFleetDocument(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(state, "worker", "work", "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-}
-
-// docs/fleet.md lists exactly the parameters of addresses.
-func TestFleetDocumentParameters(t *testing.T) {
-	t.Parallel()
-	document, err := os.ReadFile("fleet.md")
-	require.NoError(t, err)
-	var listed, known []string
-	for line := range strings.Lines(string(document)) {
-		if cells := strings.Split(line, "|"); len(cells) == 5 && strings.Contains(cells[1], "`") {
-			for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
-				listed = append(listed, name[1])
-			}
-		}
-	}
-	for _, p := range fleetaddr.Parameters() {
-		known = append(known, p.Name)
-	}
-	require.ElementsMatch(t, known, listed)
 }

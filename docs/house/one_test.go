@@ -40,6 +40,8 @@ var onePlace = []struct {
 		"rpc/host/listen_unix.go": "it imports nothing of eval",
 	}},
 	{"syscall.Flock", "lock a file with files.Lock, and release it with files.Unlock", nil},
+	{"nuid.Next", "ids come from uuid.NewString", nil},
+	{"nuid.New", "ids come from uuid.NewString", nil},
 }
 
 // cutTexts are the files that may add an ellipsis to a text. Others shorten texts with eval/text.

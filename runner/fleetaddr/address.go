@@ -80,7 +80,7 @@ func (a Address) String() string {
 	for _, p := range parameters {
 		if value := p.value(&a); value != "" {
 			b.WriteByte(separator)
-			b.WriteString(p.Name + "=" + escape(value, "/:,@+~"))
+			b.WriteString(p.name + "=" + escape(value, "/:,@+~"))
 			separator = '&'
 		}
 	}
@@ -140,44 +140,35 @@ func hostname(server string) string {
 	return host[:max(0, strings.LastIndexByte(host, ':'))]
 }
 
-// A Parameter is a parameter of an address, after the question mark.
-type Parameter struct {
-	Name string
-	Doc  string // one sentence
-	// Servers and Embedded are whether addresses of these types can have it.
-	Servers, Embedded bool
+// A parameter is a parameter of an address, after the question mark.
+type parameter struct {
+	name string
+	// servers and embedded are whether addresses of these types can have it.
+	servers, embedded bool
 
 	set   func(a *Address, value string) error
 	value func(a *Address) string // returns "" for the default value
 }
 
-// Parameters returns all parameters of addresses, in the order of the documentation.
-func Parameters() []Parameter { return slices.Clone(parameters) }
-
-var parameters = []Parameter{
-	{"team", "The name of the team, which has its own fleet on the servers: 1 to 32 of a-z, 0-9, - and _ (default waza).", true, true,
-		(*Address).setTeam, func(a *Address) string { return omitDefault(a.Team, DefaultTeam) }},
-	fileParameter("creds", "The credentials file of a user: a JWT and a seed, in the format of nsc.",
-		func(a *Address) *string { return &a.Creds }),
-	fileParameter("nkey", "The file with the seed of a user's NKey.", func(a *Address) *string { return &a.NKey }),
-	fileParameter("ca", "The PEM file with the certificates that sign those of the servers (default: the system's trusted certificates).",
-		func(a *Address) *string { return &a.CA }),
-	fileParameter("cert", "The PEM file of the client's certificate; requires key.", func(a *Address) *string { return &a.Cert }),
-	fileParameter("key", "The PEM file of the certificate's key; requires cert.", func(a *Address) *string { return &a.Key }),
-	allowEmbedded(fileParameter("sign", "The file with the seed that signs orders, for owners of runs.",
-		func(a *Address) *string { return &a.Sign })),
-	{"labels", "The labels that a worker needs to get the orders, separated by commas.", true, true,
-		(*Address).setLabels, func(a *Address) string { return strings.Join(a.Labels, ",") }},
-	{"lost", "How long a worker can be silent before it counts as lost and others get its orders, 1s to 1h (default 15s).", true, true,
+// parameters are all parameters, in the order of the documentation.
+var parameters = []parameter{
+	{"team", true, true, (*Address).setTeam, func(a *Address) string { return omitDefault(a.Team, DefaultTeam) }},
+	fileParameter("creds", func(a *Address) *string { return &a.Creds }),
+	fileParameter("nkey", func(a *Address) *string { return &a.NKey }),
+	fileParameter("ca", func(a *Address) *string { return &a.CA }),
+	fileParameter("cert", func(a *Address) *string { return &a.Cert }),
+	fileParameter("key", func(a *Address) *string { return &a.Key }),
+	allowEmbedded(fileParameter("sign", func(a *Address) *string { return &a.Sign })),
+	{"labels", true, true, (*Address).setLabels, func(a *Address) string { return strings.Join(a.Labels, ",") }},
+	{"lost", true, true,
 		durationSetter("lost", time.Second, time.Hour, func(a *Address) *time.Duration { return &a.Lost }),
 		func(a *Address) string { return omitDefault(a.Lost.String(), DefaultLost.String()) }},
-	{"wait", "How long an order waits for the first worker that can do it, 1s to 168h (default 10m).", true, true,
+	{"wait", true, true,
 		durationSetter("wait", time.Second, 168*time.Hour, func(a *Address) *time.Duration { return &a.Wait }),
 		func(a *Address) string { return omitDefault(a.Wait.String(), DefaultWait.String()) }},
-	{"replicas", "The number of servers of a cluster that store each message: 1, 3 or 5 (default 1).", true, false,
-		(*Address).setReplicas, func(a *Address) string { return omitDefault(strconv.Itoa(a.Replicas), strconv.Itoa(DefaultReplicas)) }},
-	{"slots", "The number of trials that the process does itself, 0 to 1024 (default: the workers of the suite).", false, true,
-		(*Address).setSlots, func(a *Address) string { return omitDefault(strconv.Itoa(a.Slots), "-1") }},
+	{"replicas", true, false, (*Address).setReplicas,
+		func(a *Address) string { return omitDefault(strconv.Itoa(a.Replicas), strconv.Itoa(DefaultReplicas)) }},
+	{"slots", false, true, (*Address).setSlots, func(a *Address) string { return omitDefault(strconv.Itoa(a.Slots), "-1") }},
 }
 
 func omitDefault(value, byDefault string) string {

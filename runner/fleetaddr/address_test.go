@@ -216,11 +216,3 @@ func TestRemoteAndEncrypted(t *testing.T) {
 		require.Equal(t, want, [2]bool{a.Remote(), a.Encrypted()}, given)
 	}
 }
-
-func TestParametersAreDocumented(t *testing.T) {
-	t.Parallel()
-	for _, p := range fleetaddr.Parameters() {
-		require.True(t, strings.HasSuffix(p.Doc, "."), p.Name)
-		require.True(t, p.Servers || p.Embedded, p.Name)
-	}
-}

@@ -80,14 +80,14 @@ func CheckSecret(path string, info fs.FileInfo) error {
 }
 
 // fileParameter returns the parameter for a file of the client's login.
-func fileParameter(name, doc string, field func(*Address) *string) Parameter {
-	return Parameter{name, doc, true, false,
+func fileParameter(name string, field func(*Address) *string) parameter {
+	return parameter{name, true, false,
 		func(a *Address, value string) error { *field(a) = value; return nil },
 		func(a *Address) string { return *field(a) }}
 }
 
 // allowEmbedded allows a parameter for embedded fleets, too.
-func allowEmbedded(p Parameter) Parameter {
-	p.Embedded = true
+func allowEmbedded(p parameter) parameter {
+	p.embedded = true
 	return p
 }

@@ -198,13 +198,13 @@ func (a *Address) setParameters(query string) error {
 			continue
 		}
 		name, value, found := strings.Cut(part, "=")
-		i := slices.IndexFunc(parameters, func(p Parameter) bool { return p.Name == name })
+		i := slices.IndexFunc(parameters, func(p parameter) bool { return p.name == name })
 		switch {
 		case i < 0:
 			return unknownParameter(name)
-		case a.Embedded && !parameters[i].Embedded:
+		case a.Embedded && !parameters[i].embedded:
 			return fmt.Errorf("parameter %q is not allowed for an embedded server", name)
-		case !a.Embedded && !parameters[i].Servers:
+		case !a.Embedded && !parameters[i].servers:
 			return fmt.Errorf("parameter %q is allowed only for an embedded server", name)
 		case seen[name]:
 			return fmt.Errorf("parameter %q is given twice", name)
@@ -229,7 +229,7 @@ func unknownParameter(name string) error {
 	}
 	var names []string
 	for _, p := range parameters {
-		names = append(names, p.Name)
+		names = append(names, p.name)
 	}
 	if near := decode.Nearest(name, names); near != "" {
 		return fmt.Errorf("parameter %q is unknown; did you mean %q?", text.Clip(name, 40), near)

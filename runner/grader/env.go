@@ -23,7 +23,8 @@ const (
 const DefaultAssertionTimeout = 5 * time.Second
 
 // An Env holds what the graders of one run share. It is safe for concurrent use and must not be
-// copied. The owner closes it after the last Grade has returned.
+// copied. Interpreters and agents start when a grader needs them. The owner closes the Env after
+// the last Grade has returned.
 type Env struct {
 	Suite *eval.Suite
 	// Workers is the maximum number of trials graded at once, and therefore of interpreters of
@@ -110,10 +111,6 @@ func (e *Env) closeAgents() {
 	}
 	e.agents = nil
 }
-
-// NewEnv returns an Env for the graders of one run of suite. It starts nothing; interpreters and
-// agents start when a grader needs them.
-func NewEnv(suite *eval.Suite, workers int) *Env { return &Env{Suite: suite, Workers: workers} }
 
 // Close ends all interpreters and agents, and waits for them. It may be called more than once.
 // Graders must not be used afterwards.

@@ -426,13 +426,11 @@ func unwrapPath(err error) error {
 // Started returns the number of programs that this process has tried to start so far.
 func Started() int64 { return started.Load() }
 
-// Sweep kills every process whose initial environment contains the given "KEY=value", except
-// this process, and returns their number. Where environments cannot be read it does nothing.
-func Sweep(keyValue string) int { return mark{variable: keyValue + "\x00"}.kill() }
-
-// SweepBut is like [Sweep], but spares processes that also have a variable with that name.
-func SweepBut(keyValue, name string) int {
-	return mark{variable: keyValue + "\x00", sparing: name + "="}.kill()
+// Sweep kills every process whose initial environment contains the given "KEY=value" but no
+// variable with the name sparing, except this process. It returns their number. Where environments
+// cannot be read it does nothing.
+func Sweep(keyValue, sparing string) int {
+	return mark{variable: keyValue + "\x00", sparing: sparing + "="}.kill()
 }
 
 // Sweep kills the remaining processes of the program: all that carry its mark. Call it when Wait

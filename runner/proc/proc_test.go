@@ -145,7 +145,7 @@ func TestSweep(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	other.Env = append(os.Environ(), mark+"0") // another value with the same prefix
 	require.NoError(t, other.Start())
-	require.GreaterOrEqual(t, proc.Sweep(mark), 1)
+	require.GreaterOrEqual(t, proc.Sweep(mark, "SPARED"), 1)
 	require.Error(t, cmd.Wait())
 	require.NoError(t, other.Process.Signal(unix.Signal(0)))
 	require.NoError(t, other.Process.Kill())
@@ -166,7 +166,7 @@ func TestSweepSpares(t *testing.T) {
 		return cmd
 	}
 	left, spared := start(), start("WAZA_TEST_OTHER=x")
-	require.GreaterOrEqual(t, proc.SweepBut(mark, "WAZA_TEST_OTHER"), 1)
+	require.GreaterOrEqual(t, proc.Sweep(mark, "WAZA_TEST_OTHER"), 1)
 	require.Error(t, left.Wait())
 	require.NoError(t, spared.Process.Signal(unix.Signal(0)))
 	require.NoError(t, spared.Process.Kill())
@@ -185,7 +185,7 @@ func TestSweepFindsWhatHasJustStarted(t *testing.T) {
 		cmd := exec.Command("sleep", "1000")
 		cmd.Env = append(os.Environ(), mark)
 		require.NoError(t, cmd.Start())
-		killed := proc.Sweep(mark)
+		killed := proc.Sweep(mark, "SPARED")
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		require.Positive(t, killed, "process %d", n)
@@ -208,12 +208,12 @@ func TestSweepsAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if proc.Sweep(mark) == 0 {
+			if proc.Sweep(mark, "SPARED") == 0 {
 				t.Errorf("process %d is left", n)
 				_ = cmd.Process.Kill()
 			}
 			_ = cmd.Wait()
-			if n := proc.Sweep(mark); n != 0 {
+			if n := proc.Sweep(mark, "SPARED"); n != 0 {
 				t.Errorf("found %d processes, expected none", n)
 			}
 		})

@@ -51,14 +51,14 @@ func requireKeys(t *testing.T, typ reflect.Type) {
 func TestUngradable(t *testing.T) {
 	t.Parallel()
 	known := grader.NewRegistry(grader.Kind{Kind: eval.Kind{Name: "known"}})
-	b, err := known.Bind(&eval.Grader{Name: "g", Type: "known"}, grader.NewEnv(&eval.Suite{}, 1))
+	b, err := known.Bind(&eval.Grader{Name: "g", Type: "known"}, &grader.Env{Suite: &eval.Suite{}, Workers: 1})
 	require.NoError(t, err)
 	_, err = b.Grade(context.Background(), gradertest.Subject(""))
 	require.ErrorContains(t, err, "cannot grade with type")
 	require.True(t, executor.IsPermanent(err))
-	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "zzz"}, grader.NewEnv(&eval.Suite{}, 1))
+	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "zzz"}, &grader.Env{Suite: &eval.Suite{}, Workers: 1})
 	require.ErrorContains(t, err, `unknown type "zzz"; known types: text,`)
-	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "text"}, grader.NewEnv(&eval.Suite{}, 1))
+	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "text"}, &grader.Env{Suite: &eval.Suite{}, Workers: 1})
 	require.ErrorContains(t, err, "options of type text are missing")
 	gradertest.RunOptions(t, "prompt", []gradertest.OptionCase{
 		{"nothing", "model: m", "checks-nothing: give prompt or rubric", nil},

@@ -106,7 +106,7 @@ func judgedBy(t *testing.T, h *house, config string, change ...func(*eval.Suite)
 	for _, f := range change {
 		f(suite)
 	}
-	env := grader.NewEnv(suite, 2)
+	env := &grader.Env{Suite: suite, Workers: 2}
 	env.Agents = h
 	env.Model = "model-of-the-agent-under-test"
 	env.Providers = provider.NewPool(provider.PoolOptions{Getenv: func(string) string { return "" }})

@@ -22,7 +22,7 @@ func comparing(t *testing.T, s *scripted, config string) *Comparer {
 	t.Helper()
 	suite, diagnostics := gradertest.Load(t, "prompt", config, nil)
 	require.Empty(t, diagnostics.Errors())
-	env := grader.NewEnv(suite, 2)
+	env := &grader.Env{Suite: suite, Workers: 2}
 	env.Model = "gpt-4o"
 	env.Providers = provider.NewPool(provider.PoolOptions{Transport: s, Getenv: func(name string) string {
 		return map[string]string{"OPENAI_API_KEY": "sk-judge-0123456789"}[name]

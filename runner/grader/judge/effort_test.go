@@ -48,7 +48,7 @@ func TestJudgesAreAskedForAnEffort(t *testing.T) {
 		suite, diagnostics := gradertest.Load(t, "prompt", c.options, nil)
 		require.Empty(t, diagnostics)
 		suite.Config.JudgeReasoningEffort = c.config
-		env := grader.NewEnv(suite, 1)
+		env := &grader.Env{Suite: suite, Workers: 1}
 		env.Model = "gpt-4o"
 		env.Providers = provider.NewPool(provider.PoolOptions{Transport: e, Getenv: func(string) string { return "sk-judge-0123456789" }})
 		t.Cleanup(env.Close)

@@ -82,7 +82,7 @@ func judged(t *testing.T, s http.RoundTripper, config string, files map[string]s
 	t.Helper()
 	suite, diagnostics := gradertest.Load(t, "prompt", config, files)
 	require.Empty(t, diagnostics.Errors())
-	env := grader.NewEnv(suite, 2)
+	env := &grader.Env{Suite: suite, Workers: 2}
 	env.Model = "gpt-4o"
 	env.Providers = provider.NewPool(provider.PoolOptions{Transport: s, Getenv: func(name string) string {
 		return map[string]string{"OPENAI_API_KEY": "sk-judge-0123456789"}[name]
@@ -330,7 +330,7 @@ func TestJudgeFaults(t *testing.T) {
 	require.True(t, executor.IsPermanent(err))
 
 	suite, _ := gradertest.Load(t, "prompt", "prompt: p\napi_key_env: WAZA_TEST_NOT_SET", nil)
-	env := grader.NewEnv(suite, 1)
+	env := &grader.Env{Suite: suite, Workers: 1}
 	t.Cleanup(env.Close)
 	_, err = gradertest.Registry.Bind(suite.Graders[0], env)
 	require.ErrorIs(t, err, errNoJudge)

@@ -78,7 +78,7 @@ func TestCalibrationPreflight(t *testing.T) {
 	} {
 		suite, ds := gradertest.Load(t, "human_calibration", "calibrate_grader: "+name, nil)
 		require.Empty(t, ds)
-		found := k.Preflight(context.Background(), suite.Graders, grader.NewEnv(suite, 1))
+		found := k.Preflight(context.Background(), suite.Graders, &grader.Env{Suite: suite, Workers: 1})
 		if want == "" {
 			require.Empty(t, found)
 			continue

@@ -207,7 +207,7 @@ func TestProgramLeavesNothing(t *testing.T) {
 
 func TestProgramPreflight(t *testing.T) {
 	t.Parallel()
-	env := grader.NewEnv(&eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, 1)
+	env := &grader.Env{Suite: &eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, Workers: 1}
 	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"plain.sh": "exit 0"})
 	require.NoError(t, os.Chmod(filepath.Join(env.Suite.Dir, "plain.sh"), 0o600))
 	spec := func(o ProgramOptions) *eval.Grader { return &eval.Grader{Type: "program", Options: &o} }
@@ -232,7 +232,7 @@ func TestProgramPreflight(t *testing.T) {
 // belongs to the suite, its name is nearly that of another script, or its path is absolute.
 func TestProgramScriptMissing(t *testing.T) {
 	t.Parallel()
-	env := grader.NewEnv(&eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, 1)
+	env := &grader.Env{Suite: &eval.Suite{Places: reach.Places{Dir: t.TempDir()}}, Workers: 1}
 	gradertest.WriteFiles(t, env.Suite.Dir, map[string]string{"graders/check.sh": "", "verify.sh": ""})
 	for script, want := range map[string]bool{
 		"/no/such/check.sh": true, "graders/chekc.sh": true, "graders/new.sh": true, "verfy.sh": true,

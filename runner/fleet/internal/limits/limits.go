@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"waza/runner/pause"
 	"waza/runner/provider"
@@ -68,7 +68,7 @@ type Options struct {
 // the bucket cannot be read, or limits is shared already.
 func Share(ctx context.Context, limits *provider.Limits, bucket jetstream.KeyValue, options Options) (stop func(), err error) {
 	s := &sharing{
-		bucket: bucket, id: nuid.Next(), keys: map[string]*key{}, wake: make(chan struct{}, 1),
+		bucket: bucket, id: uuid.NewString(), keys: map[string]*key{}, wake: make(chan struct{}, 1),
 		log: options.Log, lease: cmp.Or(options.Lease, 15*time.Second), timeout: cmp.Or(options.Timeout, 2*time.Second),
 	}
 	if s.log == nil {

@@ -41,7 +41,7 @@ const Patience = 3 * time.Minute
 
 // PatientEnv returns an environment with an empty suite and the time limit [Patience].
 func PatientEnv(workers int) *grader.Env {
-	env := grader.NewEnv(&eval.Suite{}, workers)
+	env := &grader.Env{Suite: &eval.Suite{}, Workers: workers}
 	env.AssertionTimeout = Patience
 	return env
 }
@@ -72,7 +72,7 @@ func Bind(t *testing.T, typ, config string, files map[string]string) (*grader.Bo
 	t.Helper()
 	suite, diagnostics := Load(t, typ, config, files)
 	require.Empty(t, diagnostics.Errors())
-	env := grader.NewEnv(suite, 2)
+	env := &grader.Env{Suite: suite, Workers: 2}
 	env.AssertionTimeout = Patience
 	t.Cleanup(env.Close)
 	b, err := Registry.Bind(suite.Graders[0], env)
