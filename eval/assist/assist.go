@@ -33,12 +33,12 @@ type Options struct {
 
 // An Assistant answers questions about documents. It is safe for concurrent use.
 type Assistant struct {
-	o      Options
-	guides guides
+	vocabulary *eval.Vocabulary
+	schemas    schemas
 }
 
 // New returns an assistant.
-func New(o Options) *Assistant { return &Assistant{o: o, guides: loadGuides()} }
+func New(o Options) *Assistant { return &Assistant{vocabulary: o.Vocabulary, schemas: loadSchemas()} }
 
 // A Document is a text in an editor.
 type Document struct {
@@ -53,87 +53,82 @@ type Document struct {
 	Overlay map[string][]byte
 }
 
-// guides are the schemas of the files of a suite.
-type guides struct{ suite, task, triggers, dataset *guide }
+// schemas are those of the files of a suite.
+type schemas struct{ suite, task, triggers, dataset *schema }
 
-// loadGuides parses the schemas once. They are part of the program, and tests check that they
+// loadSchemas parses the schemas once. They are part of the program, and tests check that they
 // are valid, so an invalid schema is simply left empty.
-var loadGuides = sync.OnceValue(func() guides {
-	g := guides{suite: guideOf(schemafiles.Suite()), task: guideOf(schemafiles.Task()), triggers: guideOf(schemafiles.TriggerTests())}
-	g.dataset = &guide{root: &schema{Defs: g.suite.root.Defs}}
-	if suite := g.suite.root.Defs["Suite"]; suite != nil {
+var loadSchemas = sync.OnceValue(func() schemas {
+	s := schemas{suite: parseSchema(schemafiles.Suite()), task: parseSchema(schemafiles.Task()), triggers: parseSchema(schemafiles.TriggerTests())}
+	s.dataset = &schema{Defs: s.suite.Defs}
+	if suite := s.suite.Defs["Suite"]; suite != nil {
 		tasks := suite.Properties.get("tasks")
-		g.dataset.root.AnyOf = []*schema{tasks, {Properties: properties{{"tasks", tasks}}}}
+		s.dataset.AnyOf = []*schema{tasks, {Properties: properties{{"tasks", tasks}}}}
 	}
-	return g
+	return s
 })
 
-func guideOf(data []byte) *guide {
-	g := &guide{root: &schema{}}
-	if err := json.Unmarshal(data, g.root); err != nil {
-		return &guide{root: &schema{}}
+func parseSchema(data []byte) *schema {
+	s := &schema{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return &schema{}
 	}
-	return g
+	return s
 }
 
-// A query is a document and what a question about it needs.
+// of returns the schema of a document; nil if it does not belong to a suite.
+func (s schemas) of(d Document) *schema {
+	switch {
+	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && discover.IsSuite(d.Path):
+		return s.suite
+	case eval.IsTriggerTests(d.Path):
+		return s.triggers
+	case d.Suite != nil && d.Suite.TasksFrom != "" && d.Suite.Path(d.Suite.TasksFrom) == d.Path:
+		return s.dataset
+	case d.Suite != nil && d.Suite.IsTaskFile(d.Path):
+		return s.task
+	}
+	return nil
+}
+
+// A query is what all questions about a document need. An [explainer], a [finder], an [outline]
+// and a [completer] answer one question each.
 type query struct {
-	*Assistant
 	Document
-	guide *guide
-	tree  *tree
-	// suite is never nil: if it could not be loaded, it contains only its paths.
-	suite *eval.Suite
-	// suiteTree is the tree of the suite's text: the document's tree, if it is the suite.
-	suiteTree *tree
+	isSuite bool // the document is the suite itself
+	isTask  bool // the document is a task file
+	tree    shaped
+	suite   *suiteText
+	paths   paths
+	words   words
 }
 
 // ask prepares a question; nil if the document does not belong to a suite.
 func (a *Assistant) ask(d Document) *query {
-	q := &query{Assistant: a, Document: d, suite: d.Suite}
-	switch {
-	case d.Suite != nil && d.Suite.File == d.Path || d.Suite == nil && discover.IsSuite(d.Path):
-		q.guide = a.guides.suite
-	case eval.IsTriggerTests(d.Path):
-		q.guide = a.guides.triggers
-	case d.Suite != nil && d.Suite.TasksFrom != "" && d.Suite.Path(d.Suite.TasksFrom) == d.Path:
-		q.guide = a.guides.dataset
-	case d.Suite != nil && d.Suite.IsTaskFile(d.Path):
-		q.guide = a.guides.task
-	default:
-		return nil
-	}
-	if q.suite == nil {
-		q.suite = &eval.Suite{Places: reach.Places{File: d.Path, Dir: filepath.Dir(d.Path)}}
-	}
+	q, _ := a.askAt(d, noMark)
 	return q
 }
 
-// isSuite reports whether the document is the suite itself.
-func (q *query) isSuite() bool { return q.guide == q.guides.suite }
-
-func (q *query) options() eval.Options {
-	return eval.Options{Vocabulary: q.o.Vocabulary, Overlay: q.Overlay}
-}
-
-// scanned returns the tree of the document's text.
-func (q *query) scanned() *tree {
-	if q.tree == nil {
-		q.tree = scan(q.Text)
+// askAt is like ask, with a mark in the document at an offset. It also returns the node that
+// contains the mark; nil if the mark is in a comment.
+func (a *Assistant) askAt(d Document, offset int) (*query, *node) {
+	schema := a.schemas.of(d)
+	if schema == nil {
+		return nil, nil
 	}
-	return q.tree
-}
-
-// ofSuite returns the tree of the suite's text; one without a root if it cannot be read.
-func (q *query) ofSuite() *tree {
-	if q.isSuite() {
-		return q.scanned()
+	loaded := d.Suite
+	if loaded == nil {
+		loaded = &eval.Suite{Places: reach.Places{File: d.Path, Dir: filepath.Dir(d.Path)}}
 	}
-	if q.suiteTree == nil {
-		text, _ := eval.ReadText(q.suite.File, q.options())
-		q.suiteTree = scan(text)
+	t, marked := scan(d.Text, offset)
+	q := &query{Document: d, isSuite: schema == a.schemas.suite, isTask: schema == a.schemas.task, tree: shaped{t, schema}}
+	q.suite = &suiteText{Suite: loaded, options: eval.Options{Vocabulary: a.vocabulary, Overlay: d.Overlay}}
+	if q.isSuite {
+		q.suite.tree = t
 	}
-	return q.suiteTree
+	q.paths = paths{document: d.Path, isSuite: q.isSuite, overlay: d.Overlay, tree: t, suite: loaded}
+	q.words = words{vocabulary: a.vocabulary, tree: q.tree}
+	return q, marked
 }
 
 // within moves an offset to the start of its character, or to the nearest end of the text.

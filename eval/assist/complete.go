@@ -43,126 +43,66 @@ type Completion struct {
 // placeholders.
 func (a *Assistant) Complete(d Document, offset int, snippets bool) Completion {
 	offset = within(d.Text, offset)
-	q := a.ask(d)
-	if q == nil {
-		return Completion{Range: Range{offset, offset}}
+	none := Completion{Range: Range{offset, offset}}
+	q, n := a.askAt(d, offset)
+	if n == nil {
+		return none
 	}
-	t, n := scanAt(d.Text, offset)
-	q.tree = t
-	c := &completer{query: q, node: n, offset: offset, snippets: snippets}
-	if n == nil || !c.place() {
-		return Completion{Range: Range{offset, offset}}
+	p := &proposals{document: d.Text, node: n, offset: offset}
+	if !p.place() {
+		return none
 	}
+	c := completer{q, p, keyProposals{q, p, snippets}, valueProposals{q, p}}
 	c.propose()
-	return Completion{Items: c.items, Range: c.replace, Incomplete: c.incomplete}
+	return Completion{Items: p.items, Range: p.replace, Incomplete: p.incomplete}
 }
 
-// A completer collects proposals for one place.
+// A completer decides whether keys, values or both can be at the mark.
 type completer struct {
 	*query
-	node       *node
-	offset     int
-	snippets   bool
-	replace    Range // in the text without mark
-	typed      string
-	items      []Item
-	incomplete bool
-	// before precedes the inserted text: a missing dash, or the space after a colon.
-	before string
+	*proposals
+	keys   keyProposals
+	values valueProposals
 }
 
-// place determines the text to replace: the part of the scalar at the mark that is on this line.
-func (c *completer) place() bool {
-	r := c.node.inner()
-	r.End = max(r.End-len(mark), c.offset)
-	r.Start = min(r.Start, c.offset)
-	if strings.Contains(c.Text[r.Start:c.offset], "\n") && c.node.style != literal {
-		return false
-	}
-	r.Start = max(r.Start, 1+strings.LastIndexByte(c.Text[:c.offset], '\n'))
-	if i := strings.IndexByte(c.Text[c.offset:r.End], '\n'); i >= 0 {
-		r.End = c.offset + len(strings.TrimRight(c.Text[c.offset:c.offset+i], "\r"))
-	}
-	c.replace = r
-	c.typed = c.Text[r.Start:c.offset]
-	return true
-}
-
-func (c *completer) propose() {
-	if c.variables() || c.node.style == literal || c.node.kind != scalar {
+func (c completer) propose() {
+	if c.values.variables() || c.node.style == literal || c.node.kind != scalar {
 		return
 	}
 	n := c.node
 	switch {
 	case n.isKey():
-		c.keys(n.parent, c.guide.of(c.tree, n.parent))
+		c.keys.propose(n.parent, c.tree.shapes(n.parent))
 	case n.item != nil && n.item.dash < 0:
 		c.missingDash(n)
 	default:
-		views := c.guide.of(c.tree, n)
-		if i := c.replace.Start - 1; i >= 0 && strings.IndexByte(":-", c.Text[i]) >= 0 && n.style == plain {
+		views := c.tree.shapes(n)
+		if i := c.replace.Start - 1; i >= 0 && strings.IndexByte(":-", c.document[i]) >= 0 && n.style == plain {
 			c.before = " "
 		}
-		c.values(views)
+		c.values.propose(views)
 		if c.opensLine() && c.before == "" && !strings.Contains(c.typed, "/") {
-			c.keys(nil, views)
+			c.keys.propose(nil, views)
 			c.dashes(views)
 		}
 	}
 }
 
-// opensLine reports whether only the dash of its item precedes the scalar on its line.
-func (c *completer) opensLine() bool {
-	line := 1 + strings.LastIndexByte(c.Text[:c.replace.Start], '\n')
-	return c.node.style == plain && (c.node.parent == nil || !c.node.parent.flow) &&
-		strings.Trim(c.Text[line:c.replace.Start], " \t-\uFEFF") == ""
-}
-
 // missingDash proposes items for a line of a list without a dash.
-func (c *completer) missingDash(n *node) {
-	if line := 1 + strings.LastIndexByte(c.Text[:c.replace.Start], '\n'); c.replace.Start-line == n.parent.column {
-		c.dashes(c.guide.of(c.tree, n.parent))
+func (c completer) missingDash(n *node) {
+	if line := 1 + strings.LastIndexByte(c.document[:c.replace.Start], '\n'); c.replace.Start-line == n.parent.column {
+		c.dashes(c.tree.shapes(n.parent))
 	}
 }
 
 // dashes proposes list items with their dashes.
-func (c *completer) dashes(list []view) {
+func (c completer) dashes(list []view) {
 	if c.node.item != nil && c.node.item.dash >= 0 {
 		return
 	}
 	c.before = "- "
-	views := c.guide.items(c.tree, list, c.node)
-	c.values(views)
-	c.keys(nil, views)
+	views := c.tree.items(list, c.node)
+	c.values.propose(views)
+	c.keys.propose(nil, views)
 	c.before = ""
 }
-
-// add proposes an item. The default label is the inserted text.
-func (c *completer) add(it Item) {
-	if it.Insert == "" {
-		it.Insert = it.Label
-		it.Snippet = false
-	}
-	it.Insert = c.before + it.Insert
-	if it.Filter == "" {
-		it.Filter = it.Label
-	}
-	if c.node.style == plain && (strings.HasPrefix(c.typed, `"`) || strings.HasPrefix(c.typed, "'")) {
-		it.Filter = c.typed[:1] + it.Filter // replaces an unclosed quote, too
-	}
-	it.Label = strings.TrimLeft(c.before, " ") + it.Label
-	for _, have := range c.items {
-		if have.Label == it.Label {
-			return
-		}
-	}
-	c.items = append(c.items, it)
-}
-
-// column returns the column where the replaced text starts.
-func (c *completer) column() int {
-	return c.replace.Start - 1 - strings.LastIndexByte(c.Text[:c.replace.Start], '\n') + len(strings.TrimLeft(c.before, " "))
-}
-
-// indent returns the white space of a line one level below the replaced text.
-func (c *completer) indent() string { return strings.Repeat(" ", c.column()+c.tree.step) }

@@ -2,7 +2,6 @@ package assist
 
 import (
 	"cmp"
-	"path/filepath"
 	"strings"
 )
 
@@ -26,24 +25,30 @@ func (a *Assistant) Define(d Document, offset int) *Definition {
 	if q == nil {
 		return nil
 	}
-	offset = within(d.Text, offset)
-	n := q.scanned().root.at(offset)
+	return finder{q}.define(within(d.Text, offset))
+}
+
+// A finder finds the places and files that a document names.
+type finder struct{ *query }
+
+func (f finder) define(offset int) *Definition {
+	n := f.tree.root.at(offset)
 	if n == nil {
 		return nil
 	}
 	out := &Definition{Range: n.span}
 	switch {
 	case n.kind == alias:
-		if to := q.tree.follow(n); to != nil {
-			out.Targets = []Target{{q.Path, lineOf(q.Text, to.extent().Start)}}
+		if to := f.tree.follow(n); to != nil {
+			out.Targets = []Target{{f.Path, lineOf(f.Text, to.extent().Start)}}
 		}
 	case n.isKey():
 	default:
-		if r, ok := braces(d.Text, offset); ok && n.kind == scalar {
-			out.Range, out.Targets = r, q.variableAt(d.Text[r.Start:r.End])
+		if r, ok := braces(f.Text, offset); ok && n.kind == scalar {
+			out.Range, out.Targets = r, f.variableAt(f.Text[r.Start:r.End])
 			break
 		}
-		out.Targets = q.targets(n, refersTo(q.guide.of(q.tree, n)))
+		out.Targets = f.targets(n, refersTo(f.tree.shapes(n)))
 	}
 	if len(out.Targets) == 0 {
 		return nil
@@ -52,65 +57,42 @@ func (a *Assistant) Define(d Document, offset int) *Definition {
 }
 
 // targets returns the existing targets of a scalar.
-func (q *query) targets(n *node, to refers) []Target {
+func (f finder) targets(n *node, to refers) []Target {
 	switch {
 	case to == toTaskFiles:
-		files, _ := q.suite.TaskFiles(n.text(), q.options())
+		files := f.suite.files(n.text())
 		out := make([]Target, len(files))
-		for i, f := range files {
-			out[i] = Target{Path: f}
+		for i, file := range files {
+			out[i] = Target{Path: file}
 		}
 		return out
 	case to == toGrader || to == toNamesake:
-		return q.graderAt(n, to)
+		return f.graderAt(n, to)
 	case to == toSkill:
-		if file := q.skillFile(n.text()); file != "" {
+		if file := f.suite.skillFile(n.text()); file != "" {
 			return []Target{{Path: file}}
 		}
 	case to == toTaskID:
-		if t := q.suite.Task(n.text()); t != nil {
+		if t := f.suite.Task(n.text()); t != nil {
 			return []Target{{Path: t.File, Line: max(0, t.Line-1)}}
 		}
 	case to.isFile():
-		if path, _ := q.file(n, to); path != "" {
-			return q.opened(path)
+		if path, _ := f.paths.file(n, to); path != "" {
+			return f.paths.opened(path)
 		}
 	}
 	return nil
 }
 
-// opened returns the file itself, or the files to open for a directory: its SKILL.md, or the
-// files in it.
-func (q *query) opened(path string) []Target {
-	entries := q.list(path)
-	if len(entries) == 0 {
-		return []Target{{Path: path}}
-	}
-	var out []Target
-	for _, e := range entries {
-		skill := filepath.Join(path, e.name, "SKILL.md")
-		switch {
-		case e.name == "SKILL.md":
-			return []Target{{Path: filepath.Join(path, e.name)}}
-		case !e.dir:
-			out = append(out, Target{Path: filepath.Join(path, e.name)})
-		case q.exists(skill):
-			out = append(out, Target{Path: skill})
-		}
-	}
-	return out
-}
-
 // graderAt finds the suite's graders of a name. In the suite, the name of a grader is its own
 // definition.
-func (q *query) graderAt(n *node, to refers) []Target {
-	if q.isSuite() && to == toNamesake && !q.inTask(n) {
+func (f finder) graderAt(n *node, to refers) []Target {
+	if f.isSuite && to == toNamesake && !f.inTask(n) {
 		return nil
 	}
-	t := q.ofSuite()
 	var named, typed []Target
-	for _, g := range q.suiteGraders() {
-		at := Target{q.suite.File, lineOf(t.text, g.node.extent().Start)}
+	for _, g := range f.suite.graders() {
+		at := f.suite.place(g.node.extent())
 		switch n.text() {
 		case g.name:
 			named = append(named, at)
@@ -128,9 +110,9 @@ func (q *query) graderAt(n *node, to refers) []Target {
 }
 
 // inTask reports whether a node is in a task of the suite file.
-func (q *query) inTask(n *node) bool {
+func (f finder) inTask(n *node) bool {
 	for ; n.parent != nil; n = n.parent {
-		if n.parent == q.tree.root {
+		if n.parent == f.tree.root {
 			return n.pair != nil && n.pair.key != nil && n.pair.key.text() == "tasks"
 		}
 	}
@@ -138,18 +120,15 @@ func (q *query) inTask(n *node) bool {
 }
 
 // variableAt finds the place where the suite sets a template variable.
-func (q *query) variableAt(name string) []Target {
+func (f finder) variableAt(name string) []Target {
 	if _, rest, dotted := strings.Cut(name, "."); dotted {
 		name = rest
 	}
-	suite := q.ofSuite()
-	inputs := suite.value(suite.root, "inputs")
-	matrix := suite.value(suite.value(suite.root, "config"), "matrix")
-	p := cmp.Or(inputs.find(name), matrix.find(name))
+	p := cmp.Or(f.suite.setting("inputs").find(name), f.suite.setting("config", "matrix").find(name))
 	if p == nil {
 		return nil
 	}
-	return []Target{{q.suite.File, lineOf(suite.text, p.key.span.Start)}}
+	return []Target{f.suite.place(p.key.span)}
 }
 
 // A Link is the name of an existing file.
@@ -166,27 +145,31 @@ const maxLinks = 2000
 // match several files; [Assistant.Define] returns what they contain.
 func (a *Assistant) Links(d Document) []Link {
 	q := a.ask(d)
-	if q == nil || q.scanned().root == nil {
+	if q == nil {
 		return nil
 	}
+	return finder{q}.links()
+}
+
+func (f finder) links() []Link {
 	var out []Link
-	q.guide.visit(q.tree, q.tree.root, q.guide.of(q.tree, nil), func(n *node, views []view) {
+	f.tree.visit(f.tree.root, f.tree.shapes(nil), func(n *node, views []view) {
 		to := refersTo(views)
 		if len(out) >= maxLinks || n.kind != scalar || n.style == literal || !to.isFile() && to != toTaskFiles {
 			return
 		}
-		if path := q.single(n, to); path != "" {
-			out = append(out, Link{Range: n.inner(), Path: path, Tooltip: q.shown(path)})
+		if path := f.single(n, to); path != "" {
+			out = append(out, Link{Range: n.inner(), Path: path, Tooltip: f.paths.shown(path)})
 		}
 	})
 	return out
 }
 
 // single returns the only file that a scalar names, or "".
-func (q *query) single(n *node, to refers) string {
+func (f finder) single(n *node, to refers) string {
 	if to != toTaskFiles {
-		path, _ := q.file(n, to)
-		if q.list(path) != nil {
+		path, _ := f.paths.file(n, to)
+		if f.paths.list(path) != nil {
 			return "" // editors cannot open a directory
 		}
 		return path
@@ -194,7 +177,7 @@ func (q *query) single(n *node, to refers) string {
 	if strings.ContainsAny(n.text(), "*?[{") {
 		return ""
 	}
-	if files, _ := q.suite.TaskFiles(n.text(), q.options()); len(files) == 1 {
+	if files := f.suite.files(n.text()); len(files) == 1 {
 		return files[0]
 	}
 	return ""

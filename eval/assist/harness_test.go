@@ -113,7 +113,7 @@ func (w *workspace) ask(t *testing.T, file, text string, ask func(a *Assistant, 
 		before, after = text, ""
 	}
 	d := Document{Path: filepath.Join(w.dir, filepath.FromSlash(file)), Text: before + after}
-	suite, _, err := eval.Load(filepath.Join(w.dir, "eval.yaml"), eval.Options{Vocabulary: w.assistant.o.Vocabulary})
+	suite, _, err := eval.Load(filepath.Join(w.dir, "eval.yaml"), eval.Options{Vocabulary: w.assistant.vocabulary})
 	if err == nil {
 		d.Suite = suite
 	}

@@ -3,6 +3,7 @@ package assist
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waza/eval/text"
@@ -23,57 +24,62 @@ func (a *Assistant) Hover(d Document, offset int) *Explanation {
 	if q == nil {
 		return nil
 	}
-	offset = within(d.Text, offset)
-	t := q.scanned()
-	n := t.root.at(offset)
+	return explainer{q}.explain(within(d.Text, offset))
+}
+
+// An explainer describes keys, values and variables of a document.
+type explainer struct{ *query }
+
+func (e explainer) explain(offset int) *Explanation {
+	n := e.tree.root.at(offset)
 	if n == nil || n.kind != scalar {
 		return nil
 	}
 	if n.isKey() {
-		return q.explain(n.span, q.aboutKey(n))
+		return explanation(n.span, e.key(n))
 	}
-	if r, ok := braces(d.Text, offset); ok {
-		return q.aboutVariable(n, r)
+	if r, ok := braces(e.Text, offset); ok {
+		return e.variable(n, r)
 	}
 	if n.style == literal {
 		return nil
 	}
-	return q.explain(n.span, q.aboutValue(n))
+	return explanation(n.span, e.value(n))
 }
 
-func (q *query) explain(r Range, markdown string) *Explanation {
+func explanation(r Range, markdown string) *Explanation {
 	if markdown == "" {
 		return nil
 	}
 	return &Explanation{Markdown: markdown, Range: r}
 }
 
-// aboutKey describes a key.
-func (q *query) aboutKey(key *node) string {
-	above := q.guide.of(q.tree, key.parent)
-	value := q.tree.follow(key.pair.value)
-	views := q.guide.property(q.tree, above, key.text(), value)
-	if len(views) == 0 || q.document(views) == "" {
+// key describes a key.
+func (e explainer) key(key *node) string {
+	above := e.tree.shapes(key.parent)
+	value := e.tree.follow(key.pair.value)
+	views := e.tree.property(above, key.text(), value)
+	if len(views) == 0 || e.words.key(views) == "" {
 		return ""
 	}
-	head := "**" + inCode(key.text()) + "** · " + typeWords(q.guide.property(q.tree, above, key.text(), nil))
+	head := "**" + inCode(key.text()) + "** · " + typeWords(e.tree.property(above, key.text(), nil))
 	for _, v := range above {
 		if slices.Contains(v.required, key.text()) {
 			head += " · required"
 			break
 		}
 	}
-	return head + "\n\n" + q.document(views)
+	return head + "\n\n" + e.words.key(views)
 }
 
-// aboutValue describes a value: a grader, an executor, or the target of a reference.
-func (q *query) aboutValue(n *node) string {
-	views := q.guide.of(q.tree, n)
+// value describes a value: a grader, an executor, or the target of a reference.
+func (e explainer) value(n *node) string {
+	views := e.tree.shapes(n)
 	for _, v := range views {
-		kinds, word := q.kinds(v)
+		kinds, word := e.words.kinds(v)
 		for _, k := range kinds {
 			if k.Is(n.text()) {
-				return "**" + inCode(k.Name) + "** · " + word + "\n\n" + q.kindDocument(k)
+				return "**" + inCode(k.Name) + "** · " + word + "\n\n" + e.words.kind(k)
 			}
 		}
 	}
@@ -81,28 +87,28 @@ func (q *query) aboutValue(n *node) string {
 	case n.text() == "":
 		return ""
 	case to == toTaskFiles:
-		return q.aboutPattern(n)
-	case to == toGrader || to == toNamesake && !q.isSuite():
-		return q.aboutGrader(n.text())
+		return e.pattern(n)
+	case to == toGrader || to == toNamesake && !e.isSuite:
+		return e.grader(n.text())
 	case to == toSkill:
-		if file := q.skillFile(n.text()); file != "" {
-			return "Skill in " + inCode(q.shown(file))
+		if file := e.suite.skillFile(n.text()); file != "" {
+			return "Skill in " + inCode(e.paths.shown(file))
 		}
 	case to == toTaskID:
-		return q.aboutTask(n.text())
+		return e.task(n.text())
 	case to.isFile():
-		return q.aboutFile(n, to)
+		return e.file(n, to)
 	}
 	return ""
 }
 
-func (q *query) aboutPattern(n *node) string {
-	files, faults := q.suite.TaskFiles(n.text(), q.options())
+func (e explainer) pattern(n *node) string {
+	files, faults := e.suite.TaskFiles(n.text(), e.suite.options)
 	switch {
 	case len(files) == 0 && len(faults) > 0:
 		return escape(faults[0].Message)
 	case len(files) == 1:
-		return "1 file: " + inCode(q.shown(files[0]))
+		return "1 file: " + inCode(e.paths.shown(files[0]))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files:\n", len(files))
@@ -111,22 +117,22 @@ func (q *query) aboutPattern(n *node) string {
 			fmt.Fprintf(&b, "\n- and %d more", len(files)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n- %s", inCode(q.shown(f)))
+		fmt.Fprintf(&b, "\n- %s", inCode(e.paths.shown(f)))
 	}
 	return b.String()
 }
 
-func (q *query) aboutFile(n *node, to refers) string {
-	path, tried := q.file(n, to)
+func (e explainer) file(n *node, to refers) string {
+	path, tried := e.paths.file(n, to)
 	switch {
 	case path != "":
-		return inCode(q.shown(path))
+		return inCode(e.paths.shown(path))
 	case len(tried) == 0 || to.mayBeElse():
 		return ""
 	}
 	shown := make([]string, len(tried))
 	for i, t := range tried {
-		shown[i] = q.shown(t)
+		shown[i] = e.paths.shown(t)
 	}
 	what := "file"
 	if to == toDirectory {
@@ -135,11 +141,11 @@ func (q *query) aboutFile(n *node, to refers) string {
 	return "No such " + what + ". Tried: " + codes(shown)
 }
 
-func (q *query) aboutGrader(name string) string {
+func (e explainer) grader(name string) string {
 	var kinds []string
-	for _, g := range q.suiteGraders() {
+	for _, g := range e.suite.graders() {
 		if g.name == name {
-			return "Grader of the suite, type " + inCode(g.kind) + ", line " + fmt.Sprint(lineOf(q.ofSuite().text, g.node.span.Start)+1)
+			return "Grader of the suite, type " + inCode(g.kind) + ", line " + strconv.Itoa(e.suite.place(g.node.span).Line+1)
 		}
 		if g.kind == name {
 			kinds = append(kinds, g.name)
@@ -151,9 +157,9 @@ func (q *query) aboutGrader(name string) string {
 	return ""
 }
 
-// aboutTask describes a task by its graders.
-func (q *query) aboutTask(id string) string {
-	task := q.suite.Task(id)
+// task describes a task by its graders.
+func (e explainer) task(id string) string {
+	task := e.suite.Task(id)
 	if task == nil {
 		return ""
 	}
@@ -161,27 +167,26 @@ func (q *query) aboutTask(id string) string {
 	for i, g := range task.Effective {
 		names[i] = g.Name
 	}
-	text := "Task " + inCode(id) + " of the suite " + inCode(q.suite.Name)
+	text := "Task " + inCode(id) + " of the suite " + inCode(e.suite.Name)
 	if len(names) > 0 {
 		text += "\n\nGraders: " + codes(names)
 	}
 	return text
 }
 
-func (q *query) aboutVariable(n *node, r Range) *Explanation {
-	name := q.Text[r.Start:r.End]
-	for _, v := range q.known(n) {
+func (e explainer) variable(n *node, r Range) *Explanation {
+	name := e.Text[r.Start:r.End]
+	for _, v := range e.known(n) {
 		if v.name == name || "inputs."+v.name == name || "vars."+strings.ToLower(v.name) == strings.ToLower(name) || "params."+v.name == name {
-			return q.explain(r, "**"+inCode("{{"+name+"}}")+"** · "+v.meaning+q.valueOf(v.name))
+			return explanation(r, "**"+inCode("{{"+name+"}}")+"** · "+v.meaning+e.valueOf(v.name))
 		}
 	}
 	return nil
 }
 
 // valueOf returns the value of a variable that the suite sets.
-func (q *query) valueOf(name string) string {
-	suite := q.ofSuite()
-	if v := suite.value(suite.value(suite.root, "inputs"), name); v != nil && v.text() != "" {
+func (e explainer) valueOf(name string) string {
+	if v := e.suite.setting("inputs", name); v != nil && v.text() != "" {
 		return ": " + inCode(text.ClipRunes(v.text(), 80))
 	}
 	return ""

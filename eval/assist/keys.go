@@ -17,14 +17,21 @@ type candidate struct {
 	required bool
 }
 
-// keys proposes the keys that are allowed in a map and missing from it. The map is nil while its
+// keyProposals propose the keys of a map.
+type keyProposals struct {
+	*query
+	*proposals
+	snippets bool
+}
+
+// propose proposes the keys that are allowed in a map and missing from it. The map is nil while its
 // first key is being typed.
-func (c *completer) keys(m *node, shapes []view) {
+func (c keyProposals) propose(m *node, shapes []view) {
 	list := c.candidates(m, shapes)
 	slices.SortStableFunc(list, requiredFirst)
 	colon := c.node.isKey() && c.node.pair.colon >= 0
 	for _, k := range list {
-		it := Item{Label: k.name, Sort: Key, Detail: typeWords(k.views), Doc: c.document(k.views)}
+		it := Item{Label: k.name, Sort: Key, Detail: typeWords(k.views), Doc: c.words.key(k.views)}
 		if k.required {
 			it.Detail += ", required"
 		}
@@ -45,7 +52,7 @@ func requiredFirst(a, b candidate) int {
 	return 1
 }
 
-func (c *completer) candidates(m *node, shapes []view) []candidate {
+func (c keyProposals) candidates(m *node, shapes []view) []candidate {
 	have := c.written(m)
 	nested := c.nested(m, shapes, have)
 	var out []candidate
@@ -55,7 +62,7 @@ func (c *completer) candidates(m *node, shapes []view) []candidate {
 			if p.schema.Deprecated || have[p.name] || nested[p.name] {
 				continue
 			}
-			k := candidate{name: p.name, views: c.guide.expand(c.tree, p.schema, nil), required: slices.Contains(shape.required, p.name)}
+			k := candidate{name: p.name, views: c.tree.expand(p.schema, nil), required: slices.Contains(shape.required, p.name)}
 			if i, twice := at[p.name]; twice {
 				out[i].views = append(out[i].views, k.views...)
 				continue
@@ -71,7 +78,7 @@ func (c *completer) candidates(m *node, shapes []view) []candidate {
 }
 
 // written returns the existing keys of a map as written, except the one that is being typed.
-func (c *completer) written(m *node) map[string]bool {
+func (c keyProposals) written(m *node) map[string]bool {
 	have := map[string]bool{}
 	if m == nil {
 		return have
@@ -86,10 +93,10 @@ func (c *completer) written(m *node) map[string]bool {
 
 // nested returns the keys that belong into a map beside them: options of a grader that has a
 // config, inputs of a task that has inputs.
-func (c *completer) nested(m *node, shapes []view, have map[string]bool) map[string]bool {
+func (c keyProposals) nested(m *node, shapes []view, have map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for key := range have {
-		for _, v := range c.guide.property(c.tree, shapes, key, nil) {
+		for _, v := range c.tree.property(shapes, key, nil) {
 			if v.isObject() && c.tree.value(m, key) != nil {
 				for _, p := range v.Properties {
 					out[p.name] = true
@@ -102,17 +109,17 @@ func (c *completer) nested(m *node, shapes []view, have map[string]bool) map[str
 
 // isConfig reports whether a map is the config of the suite, or whether its first key is being
 // typed.
-func (c *completer) isConfig(m *node) bool {
+func (c keyProposals) isConfig(m *node) bool {
 	if m == nil {
 		m = c.node
 	}
-	return c.isSuite() && m.parent != nil && m.parent == c.tree.root && m.pair != nil && m.pair.key != nil && m.pair.key.text() == "config"
+	return c.isSuite && m.parent != nil && m.parent == c.tree.root && m.pair != nil && m.pair.key != nil && m.pair.key.text() == "config"
 }
 
 // ofExecutor removes the options of executors that the suite does not use, because they have no
 // effect. If the suite names no executor, all options stay.
-func (c *completer) ofExecutor(config *node, list []candidate) []candidate {
-	v := c.o.Vocabulary
+func (c keyProposals) ofExecutor(config *node, list []candidate) []candidate {
+	v := c.words.vocabulary
 	if v == nil {
 		return list
 	}
@@ -128,13 +135,13 @@ func takes(k eval.Kind, key string) bool {
 	return k.Options != nil && slices.Contains(decode.Keys(k.Options()), key)
 }
 
-func (c *completer) takenByAny(key string) bool {
-	return slices.ContainsFunc(c.o.Vocabulary.Executors, func(k eval.Kind) bool { return takes(k, key) })
+func (c keyProposals) takenByAny(key string) bool {
+	return slices.ContainsFunc(c.words.vocabulary.Executors, func(k eval.Kind) bool { return takes(k, key) })
 }
 
 // entry returns the text to insert for a key: the key with its colon, and the part of its value
 // that is always the same.
-func (c *completer) entry(k candidate) (insert string, snippet bool) {
+func (c keyProposals) entry(k candidate) (insert string, snippet bool) {
 	inFlow := c.node.parent != nil && c.node.parent.flow
 	switch shape := shapeOf(k.views); {
 	case inFlow || shape == nil:
@@ -173,8 +180,8 @@ func shapeOf(views []view) *view {
 }
 
 // firstKey returns the required key of the items of a list, if they are maps.
-func (c *completer) firstKey(list view) string {
-	items := c.guide.expand(c.tree, list.Items, nil)
+func (c keyProposals) firstKey(list view) string {
+	items := c.tree.expand(list.Items, nil)
 	for _, v := range items {
 		if v.isScalar() || len(v.Properties) == 0 {
 			return ""
@@ -190,11 +197,11 @@ func (c *completer) firstKey(list view) string {
 
 // choices returns the values for a snippet, escaped. It returns none if there are many, if other
 // values are allowed, or if each has its own explanation.
-func (c *completer) choices(views []view) []string {
+func (c keyProposals) choices(views []view) []string {
 	const most = 12
 	var out []string
 	for _, v := range views {
-		if kinds, _ := c.kinds(v); kinds != nil {
+		if kinds, _ := c.words.kinds(v); kinds != nil {
 			return nil
 		}
 		for _, e := range v.allowed() {
@@ -223,3 +230,6 @@ func (v view) allowed() []string {
 	}
 	return out
 }
+
+// indent returns the white space of a line one level below the replaced text.
+func (c keyProposals) indent() string { return strings.Repeat(" ", c.column()+c.tree.step) }

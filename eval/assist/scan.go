@@ -33,22 +33,21 @@ type scanner struct {
 	step    int    // the first indentation in the text
 }
 
-// scan returns the tree of a text.
-func scan(text string) *tree { return scanMarked(text, -1).tree() }
+// noMark is the offset of the mark in a text without one.
+const noMark = -1
 
-// scanAt returns the tree of a text with a mark at an offset, and the node that contains the
-// mark; nil if the mark is in a comment.
-func scanAt(text string, offset int) (*tree, *node) {
-	s := scanMarked(text[:offset]+mark+text[offset:], offset)
-	return s.tree(), s.found
-}
-
-func scanMarked(text string, at int) *scanner {
+// scan returns the tree of a text with a mark at an offset, or [noMark], and the node that contains
+// the mark; nil if the mark is in a comment.
+func scan(text string, offset int) (*tree, *node) {
+	if offset != noMark {
+		text = text[:offset] + mark + text[offset:]
+	}
 	start := len(text) - len(strings.TrimPrefix(text, "\uFEFF"))
-	return &scanner{
-		cursor:  cursor{text: text, pos: start, line: start, end: len(text), mark: at, known: Range{-1, -1}},
+	s := &scanner{
+		cursor:  cursor{text: text, pos: start, line: start, end: len(text), mark: offset, known: Range{-1, -1}},
 		anchors: map[string]*node{},
 	}
+	return s.tree(), s.found
 }
 
 func (s *scanner) tree() *tree {

@@ -108,7 +108,7 @@ func TestScanAgreesWithTheParser(t *testing.T) {
 		compared++
 		var want, got strings.Builder
 		shownYAML(&want, doc.Content[0], "")
-		tr := scan(text)
+		tr, _ := scan(text, noMark)
 		shown(&got, tr, tr.root, "")
 		if d := cmp.Diff(want.String(), got.String()); d != "" {
 			t.Errorf("%s: (-parser +scanner)\n%s", name, d)
@@ -134,7 +134,7 @@ func TestScanOfBrokenTexts(t *testing.T) {
 		"a: b\n\tc: d\n":                    ".a = \"b\" in line 1\n.?.c = \"d\" in line 2\n",
 		"]\na: b\n":                         ".] = null\n.a = \"b\" in line 2\n",
 	} {
-		tr := scan(text)
+		tr, _ := scan(text, noMark)
 		var got strings.Builder
 		shown(&got, tr, tr.root, "")
 		require.Equal(t, want, got.String(), "%q", text)

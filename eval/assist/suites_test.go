@@ -38,12 +38,12 @@ func TestSuiteContentIsProposed(t *testing.T) {
 		require.NoError(t, readErr)
 		require.NoError(t, absErr)
 		q := a.ask(Document{Path: path, Text: string(data), Suite: suite})
-		if q == nil || q.scanned().root == nil {
+		if q == nil || q.tree.root == nil {
 			continue
 		}
 		eachPair(q.tree.root, func(p *pair) {
-			shapes := q.guide.of(q.tree, p.key.parent)
-			values := q.guide.property(q.tree, shapes, p.key.text(), p.value)
+			shapes := q.tree.shapes(p.key.parent)
+			values := q.tree.property(shapes, p.key.text(), p.value)
 			if len(values) == 0 || values[0].deprecated || !hasProperty(shapes, p.key.text()) {
 				return
 			}

@@ -41,17 +41,17 @@ func (a *Assistant) Symbols(d Document) []Symbol {
 	if q == nil {
 		return nil
 	}
-	t := q.scanned()
+	t := q.tree
 	o := &outline{query: q}
 	switch {
 	case t.root == nil:
 		return nil
 	case t.root.kind != mapping:
 		return o.children(t.root, "tasks")
-	case q.guide == q.guides.task:
+	case q.isTask:
 		base := filepath.Base(d.Path)
 		return []Symbol{o.task(t.root, t.root.extent(), strings.TrimSuffix(base, filepath.Ext(base)))}
-	case q.isSuite():
+	case q.isSuite:
 		return []Symbol{o.suite(t.root)}
 	}
 	return o.children(t.root, "")
@@ -82,7 +82,7 @@ func (o *outline) task(n *node, whole Range, otherwise string) Symbol {
 	case name.text() != "":
 		s.Detail, s.Selection = oneLine(name.text()), name.span
 	}
-	if g := len(o.graders(o.tree, n)); g > 0 {
+	if g := len(o.tree.graders(n)); g > 0 {
 		s.Detail = strings.TrimPrefix(s.Detail+" · "+text.Count(g, "grader", "graders"), " · ")
 	}
 	return o.fit(s)

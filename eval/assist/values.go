@@ -2,19 +2,24 @@ package assist
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"waza/eval"
 )
 
-// values proposes values for a scalar.
-func (c *completer) values(views []view) {
+// valueProposals propose values for the scalar at the mark.
+type valueProposals struct {
+	*query
+	*proposals
+}
+
+// propose proposes the values that the shapes allow.
+func (c valueProposals) propose(views []view) {
 	for _, v := range views {
-		if kinds, sort := c.kinds(v); kinds != nil {
+		if kinds, sort := c.words.kinds(v); kinds != nil {
 			c.named(kinds, sort)
 			continue
 		}
@@ -39,30 +44,14 @@ func (c *completer) values(views []view) {
 	}
 }
 
-// kinds returns the graders or executors in a list of allowed values.
-func (q *query) kinds(v view) ([]eval.Kind, string) {
-	if q.o.Vocabulary == nil || len(v.Enum) == 0 {
-		return nil, ""
-	}
-	for _, of := range []struct {
-		kinds []eval.Kind
-		word  string
-	}{{q.o.Vocabulary.Graders, "grader"}, {q.o.Vocabulary.Executors, "executor"}} {
-		if len(of.kinds) > 0 && !slices.ContainsFunc(of.kinds, func(k eval.Kind) bool { return !slices.Contains(v.Enum, any(k.Name)) }) {
-			return of.kinds, of.word
-		}
-	}
-	return nil, ""
-}
-
-func (c *completer) named(kinds []eval.Kind, word string) {
+func (c valueProposals) named(kinds []eval.Kind, word string) {
 	for _, k := range kinds {
-		c.add(Item{Label: k.Name, Sort: Kind, Detail: word, Doc: c.kindDocument(k)})
+		c.add(Item{Label: k.Name, Sort: Kind, Detail: word, Doc: c.words.kind(k)})
 	}
 }
 
 // referred proposes the names of things that a value can refer to.
-func (c *completer) referred(to refers) {
+func (c valueProposals) referred(to refers) {
 	switch to {
 	case toTaskFiles:
 		c.taskFiles()
@@ -74,11 +63,11 @@ func (c *completer) referred(to refers) {
 	case toGrader:
 		c.graderNames(true)
 	case toNamesake:
-		if !c.isSuite() {
+		if !c.isSuite {
 			c.graderNames(false)
 		}
 	case toTaskID:
-		if c.guide == c.guides.task {
+		if c.isTask {
 			base := filepath.Base(c.Path)
 			c.text(Item{Label: strings.TrimSuffix(base, filepath.Ext(base)), Sort: Name, Detail: "name of the file"})
 		}
@@ -90,36 +79,16 @@ func (c *completer) referred(to refers) {
 	}
 }
 
-// text proposes a text, in quotes where YAML needs them.
-func (c *completer) text(it Item) {
-	if c.node.item != nil && slices.ContainsFunc(c.node.parent.values(), func(n *node) bool { return n.text() == it.Label }) {
-		return // already in the list
-	}
-	it.Insert = it.Label
-	if c.node.style == plain {
-		it.Insert = quoted(it.Label)
-	}
-	c.add(it)
-}
-
-// quoted returns a text as YAML: in quotes if it must be.
-func quoted(text string) string {
-	if b, err := yaml.Marshal(text); err == nil && !strings.Contains(strings.TrimSpace(string(b)), "\n") {
-		return strings.TrimSpace(string(b))
-	}
-	return text
-}
-
-func (c *completer) skills() {
+func (c valueProposals) skills() {
 	for _, s := range c.suite.Skills() {
-		c.text(Item{Label: s.Names[len(s.Names)-1], Sort: Name, Detail: "skill", Doc: inCode(c.shown(s.Dir))})
+		c.text(Item{Label: s.Names[len(s.Names)-1], Sort: Name, Detail: "skill", Doc: inCode(c.paths.shown(s.Dir))})
 	}
 }
 
 // clients proposes the clients that the suite describes for its router.
-func (c *completer) clients() {
-	t := c.ofSuite()
-	for _, it := range t.value(t.value(t.value(t.root, "config"), "router"), "clients").values() {
+func (c valueProposals) clients() {
+	t := c.suite.text()
+	for _, it := range c.suite.setting("config", "router", "clients").values() {
 		if name := t.value(t.follow(it), "name").text(); name != "" {
 			c.text(Item{Label: name, Sort: Name, Detail: "client"})
 		}
@@ -128,14 +97,14 @@ func (c *completer) clients() {
 
 // graderNames proposes the names of the suite's graders. With types, it also proposes their
 // types and the metrics that need no grader.
-func (c *completer) graderNames(types bool) {
+func (c valueProposals) graderNames(types bool) {
 	own := ""
 	if c.node.parent != nil {
 		own = c.tree.value(c.node.parent, "type").text()
 	}
 	var kinds []string
-	for _, g := range c.suiteGraders() {
-		if g.node.extent().holds(c.offset) && c.isSuite() {
+	for _, g := range c.suite.graders() {
+		if g.node.extent().holds(c.offset) && c.isSuite {
 			continue // the one that is being typed
 		}
 		if types || own == "" || own == g.kind {
@@ -151,15 +120,34 @@ func (c *completer) graderNames(types bool) {
 	}
 }
 
-func (c *completer) agents() {
+func (c valueProposals) agents() {
 	if p := c.suite.Project; p != nil {
-		names := make([]string, 0, len(p.Agents))
-		for name := range p.Agents {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
 			c.text(Item{Label: name, Sort: Name, Detail: "agent of " + filepath.Base(p.File)})
 		}
 	}
+}
+
+// variables proposes template variables if the cursor is in double braces.
+func (c valueProposals) variables() bool {
+	if c.node.isKey() || c.node.parent == nil {
+		return false
+	}
+	r, ok := braces(c.document, c.offset)
+	if !ok || r.Start < c.node.span.Start {
+		return false
+	}
+	c.replace = r
+	rest := strings.TrimLeft(c.document[r.End:min(len(c.document), r.End+8)], " ")
+	closing := "}}"
+	switch {
+	case strings.HasPrefix(rest, "}}"):
+		closing = ""
+	case c.document[r.Start-1] == ' ':
+		closing = " }}"
+	}
+	for _, v := range c.known(c.node) {
+		c.add(Item{Label: v.name, Sort: Variable, Detail: v.meaning, Insert: v.name + closing})
+	}
+	return true
 }

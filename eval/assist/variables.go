@@ -20,11 +20,9 @@ func (q *query) known(n *node) []variable {
 			}
 		}
 	}
-	suite := q.ofSuite()
-	inputs := suite.value(suite.root, "inputs")
-	add("input of the suite", inputs.keyNames()...)
-	add("parameter of config.matrix", suite.value(suite.value(suite.root, "config"), "matrix").keyNames()...)
-	add("column of the dataset", q.columns(inputs)...)
+	add("input of the suite", q.suite.setting("inputs").keyNames()...)
+	add("parameter of config.matrix", q.suite.setting("config", "matrix").keyNames()...)
+	add("column of the dataset", q.suite.columns()...)
 	for ; n != nil; n = n.parent {
 		for _, key := range q.tree.value(n, "context").keyNames() {
 			add("value of the task's context", "context."+key)
@@ -50,21 +48,6 @@ func (n *node) keyNames() []string {
 	return out
 }
 
-// columns returns the variables of tasks that come from a dataset and not from the suite.
-func (q *query) columns(inputs *node) []string {
-	var out []string
-	if q.suite.TasksFrom == "" || len(q.suite.Tasks) == 0 {
-		return nil
-	}
-	for name := range q.suite.Tasks[len(q.suite.Tasks)-1].Vars {
-		if inputs.get(name) == nil {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // braces finds the double braces around an offset, and returns the range of the name in them.
 func braces(text string, offset int) (r Range, ok bool) {
 	line := 1 + strings.LastIndexByte(text[:offset], '\n')
@@ -82,28 +65,4 @@ func braces(text string, offset int) (r Range, ok bool) {
 		end++
 	}
 	return Range{start, end}, true
-}
-
-// variables proposes template variables if the cursor is in double braces.
-func (c *completer) variables() bool {
-	if c.node.isKey() || c.node.parent == nil {
-		return false
-	}
-	r, ok := braces(c.Text, c.offset)
-	if !ok || r.Start < c.node.span.Start {
-		return false
-	}
-	c.replace = r
-	rest := strings.TrimLeft(c.Text[r.End:min(len(c.Text), r.End+8)], " ")
-	closing := "}}"
-	switch {
-	case strings.HasPrefix(rest, "}}"):
-		closing = ""
-	case c.Text[r.Start-1] == ' ':
-		closing = " }}"
-	}
-	for _, v := range c.known(c.node) {
-		c.add(Item{Label: v.name, Sort: Variable, Detail: v.meaning, Insert: v.name + closing})
-	}
-	return true
 }

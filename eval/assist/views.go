@@ -17,18 +17,21 @@ type view struct {
 // maxExpansion limits how far references and alternatives are followed.
 const maxExpansion = 12
 
-// A guide is the schema of one type of file.
-type guide struct{ root *schema }
+// A shaped tree is read by the schema of its type of file, which says what can be where.
+type shaped struct {
+	*tree
+	schema *schema
+}
 
 // expand returns the shapes of a schema. The node of the value, which may be nil, decides
 // conditions.
-func (g *guide) expand(t *tree, s *schema, n *node) []view {
+func (t shaped) expand(s *schema, n *node) []view {
 	var out []view
-	g.gather(t, s, n, view{}, 0, &out)
+	t.gather(s, n, view{}, 0, &out)
 	return out
 }
 
-func (g *guide) gather(t *tree, s *schema, n *node, above view, depth int, out *[]view) {
+func (t shaped) gather(s *schema, n *node, above view, depth int, out *[]view) {
 	if s == nil || depth > maxExpansion {
 		return
 	}
@@ -46,35 +49,35 @@ func (g *guide) gather(t *tree, s *schema, n *node, above view, depth int, out *
 	}
 	v.required = s.Required
 	if s.Ref != "" {
-		g.gather(t, g.definition(s.Ref), n, v, depth+1, out)
+		t.gather(t.definition(s.Ref), n, v, depth+1, out)
 		return
 	}
 	alternatives := slices.Concat(s.AnyOf, s.OneOf)
 	for _, a := range alternatives {
-		g.gather(t, a, n, v, depth+1, out)
+		t.gather(a, n, v, depth+1, out)
 	}
 	if len(alternatives) == 0 {
 		*out = append(*out, v)
 	}
 	for _, a := range s.AllOf {
 		if a.If == nil {
-			g.gather(t, a, n, v, depth+1, out)
+			t.gather(a, n, v, depth+1, out)
 		} else if n != nil && n.kind == mapping && t.meets(a.If, n) {
-			g.gather(t, a.Then, n, view{}, depth+1, out)
+			t.gather(a.Then, n, view{}, depth+1, out)
 		}
 	}
 }
 
-func (g *guide) definition(ref string) *schema {
+func (t shaped) definition(ref string) *schema {
 	const here = "#/$defs/"
 	if len(ref) <= len(here) {
 		return nil
 	}
-	return g.root.Defs[ref[len(here):]]
+	return t.schema.Defs[ref[len(here):]]
 }
 
 // meets reports whether a map meets a condition: whether some keys have one of some values.
-func (t *tree) meets(condition *schema, n *node) bool {
+func (t shaped) meets(condition *schema, n *node) bool {
 	for _, p := range condition.Properties {
 		v := t.value(n, p.name)
 		if v == nil || len(p.schema.Enum) > 0 && !slices.Contains(p.schema.Enum, any(v.text())) {
@@ -84,29 +87,29 @@ func (t *tree) meets(condition *schema, n *node) bool {
 	return true
 }
 
-// of returns the possible shapes of a node of a tree.
-func (g *guide) of(t *tree, n *node) []view {
+// shapes returns the possible shapes of a node of the tree.
+func (t shaped) shapes(n *node) []view {
 	if n == nil || n.parent == nil {
-		return g.expand(t, g.root, n)
+		return t.expand(t.schema, n)
 	}
-	above := g.of(t, n.parent)
+	above := t.shapes(n.parent)
 	if n.item != nil {
-		return g.items(t, above, n)
+		return t.items(above, n)
 	}
 	if n.pair.key == nil {
 		return nil
 	}
-	return g.property(t, above, n.pair.key.text(), n)
+	return t.property(above, n.pair.key.text(), n)
 }
 
 // items returns the shapes of a list item. The items inherit what the list refers to.
-func (g *guide) items(t *tree, list []view, n *node) []view {
+func (t shaped) items(list []view, n *node) []view {
 	var out []view
 	for _, v := range list {
 		if v.Items == nil {
 			continue
 		}
-		for _, it := range g.expand(t, v.Items, n) {
+		for _, it := range t.expand(v.Items, n) {
 			if it.refers == "" {
 				it.refers = v.refers
 			}
@@ -120,11 +123,11 @@ func (g *guide) items(t *tree, list []view, n *node) []view {
 }
 
 // property returns the shapes of the value of a key.
-func (g *guide) property(t *tree, object []view, key string, n *node) []view {
+func (t shaped) property(object []view, key string, n *node) []view {
 	var out []view
 	for _, v := range object {
 		if s := v.Properties.get(key); s != nil {
-			out = append(out, g.expand(t, s, n)...)
+			out = append(out, t.expand(s, n)...)
 		}
 	}
 	if len(out) > 0 {
@@ -132,26 +135,26 @@ func (g *guide) property(t *tree, object []view, key string, n *node) []view {
 	}
 	for _, v := range object {
 		if v.AdditionalProperties != nil {
-			out = append(out, g.expand(t, v.AdditionalProperties, n)...)
+			out = append(out, t.expand(v.AdditionalProperties, n)...)
 		}
 	}
 	return out
 }
 
 // visit calls f with each value of a tree and its possible shapes.
-func (g *guide) visit(t *tree, n *node, views []view, f func(*node, []view)) {
+func (t shaped) visit(n *node, views []view, f func(*node, []view)) {
 	if n == nil {
 		return
 	}
 	f(n, views)
 	for _, p := range n.pairs {
 		if p.key != nil && p.value != nil {
-			g.visit(t, p.value, g.property(t, views, p.key.text(), p.value), f)
+			t.visit(p.value, t.property(views, p.key.text(), p.value), f)
 		}
 	}
 	for _, it := range n.items {
 		if it.value != nil {
-			g.visit(t, it.value, g.items(t, views, it.value), f)
+			t.visit(it.value, t.items(views, it.value), f)
 		}
 	}
 }

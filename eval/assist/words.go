@@ -42,8 +42,14 @@ func (v view) words() string {
 	return ""
 }
 
-// document describes a key in Markdown.
-func (q *query) document(views []view) string {
+// words describe the keys and values of a document in Markdown.
+type words struct {
+	vocabulary *eval.Vocabulary // nil if only names are known
+	tree       shaped
+}
+
+// key describes a key.
+func (w words) key(views []view) string {
 	var parts, said []string
 	for _, v := range views {
 		if d := strings.Join(strings.Fields(v.description), " "); d != "" && !slices.Contains(said, d) {
@@ -52,7 +58,7 @@ func (q *query) document(views []view) string {
 		}
 	}
 	if len(views) > 0 {
-		if facts := q.facts(views[0]); facts != "" {
+		if facts := w.facts(views[0]); facts != "" {
 			parts = append(parts, facts)
 		}
 	}
@@ -60,9 +66,9 @@ func (q *query) document(views []view) string {
 }
 
 // facts returns the default and the limits of a value.
-func (q *query) facts(v view) string {
+func (w words) facts(v view) string {
 	var out []string
-	if kinds, _ := q.kinds(v); kinds != nil {
+	if kinds, _ := w.kinds(v); kinds != nil {
 		names := make([]string, len(kinds))
 		for i, k := range kinds {
 			names[i] = k.Name
@@ -85,10 +91,10 @@ func (q *query) facts(v view) string {
 	return strings.Join(out, " ")
 }
 
-// kindDocument describes a grader or an executor in Markdown.
-func (q *query) kindDocument(k eval.Kind) string {
+// kind describes a grader or an executor.
+func (w words) kind(k eval.Kind) string {
 	text := escape(strings.Join(strings.Fields(k.Summary), " "))
-	if keys := q.optionNames(k); len(keys) > 0 {
+	if keys := w.optionNames(k); len(keys) > 0 {
 		text += "\n\nOptions: " + codes(keys) + "."
 	}
 	if len(k.Aliases) > 0 {
@@ -99,20 +105,36 @@ func (q *query) kindDocument(k eval.Kind) string {
 
 // optionNames returns the options of a kind, except deprecated ones. Only the schema of graders
 // marks these.
-func (q *query) optionNames(k eval.Kind) []string {
+func (w words) optionNames(k eval.Kind) []string {
 	if k.Options == nil {
 		return nil
 	}
 	keys := decode.Keys(k.Options())
 	grader := &node{kind: mapping}
 	grader.add(&pair{key: &node{raw: "type"}, value: &node{raw: k.Name}})
-	for _, shape := range q.guide.property(q.tree, q.guide.expand(q.tree, q.guide.root.Defs["Grader"], grader), "config", nil) {
+	for _, shape := range w.tree.property(w.tree.expand(w.tree.schema.Defs["Grader"], grader), "config", nil) {
 		keys = slices.DeleteFunc(keys, func(key string) bool {
 			s := shape.Properties.get(key)
 			return s != nil && s.Deprecated
 		})
 	}
 	return keys
+}
+
+// kinds returns the graders or executors in a list of allowed values.
+func (w words) kinds(v view) ([]eval.Kind, string) {
+	if w.vocabulary == nil || len(v.Enum) == 0 {
+		return nil, ""
+	}
+	for _, of := range []struct {
+		kinds []eval.Kind
+		word  string
+	}{{w.vocabulary.Graders, "grader"}, {w.vocabulary.Executors, "executor"}} {
+		if len(of.kinds) > 0 && !slices.ContainsFunc(of.kinds, func(k eval.Kind) bool { return !slices.Contains(v.Enum, any(k.Name)) }) {
+			return of.kinds, of.word
+		}
+	}
+	return nil, ""
 }
 
 func codes(words []string) string {
