@@ -58,9 +58,9 @@ func (l agentLoader) load() *agentFile {
 		d.Suggestion = l.similar(name, dirs)
 		l.Report(d)
 	case a != nil && a.Problem != nil && !errors.Is(a.Problem, skill.ErrNoHead):
-		l.loader.reportHead(a.Skill, decode.Error)
+		l.reportHead(a.Skill, decode.Error)
 	case a != nil:
-		l.loader.reportTypos(a.Skill, agentKeys)
+		l.reportTypos(a.Skill, agentKeys)
 	}
 	return a
 }
@@ -71,7 +71,7 @@ func (l agentLoader) agentDirectories() []string {
 	dir := l.suite.Dir
 	dirs := []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))}
 	for _, d := range l.suite.Config.SkillDirectories {
-		dirs = append(dirs, l.fromSuite(d))
+		dirs = append(dirs, l.suite.Path(d))
 	}
 	if root := files.RepositoryRoot(dir); root != "" {
 		dirs = append(dirs, filepath.Join(root, ".github", "agents"), filepath.Join(root, "agents"))

@@ -44,6 +44,8 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 // executorLoader resolves executors and decodes their options.
 type executorLoader struct{ *loader }
 
+func (l *loader) executors() executorLoader { return executorLoader{l} }
+
 // load resolves the suite's executor and decodes the options of all executors. It checks only
 // the options of the executor in use, because a key can have a different meaning for another
 // one.
@@ -101,7 +103,7 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 
 // remote reports whether [Kind.Remote] executors can do trials of the suite, and whether others
 // can. Without a vocabulary, both can.
-func (l *loader) remote() (some, others bool) {
+func (l executorLoader) remote() (some, others bool) {
 	v := l.options.Vocabulary
 	if v == nil {
 		return true, true
@@ -113,8 +115,29 @@ func (l *loader) remote() (some, others bool) {
 	return some, others
 }
 
+// withoutKind returns the names of the suite's executors if none of their kinds takes something,
+// and the names of all kinds that do.
+func (l executorLoader) withoutKind(takes func(Kind) bool) (names, takers string) {
+	v, used := l.options.Vocabulary, l.executorsOf()
+	if v == nil || l.options.Executor != "" { // trying another executor is not a fault
+		return "", ""
+	}
+	var some []string
+	for _, name := range used {
+		if k, ok := v.Executor(name); !ok || takes(k) {
+			return "", "" // unknown ones are reported elsewhere
+		}
+	}
+	for _, k := range v.Executors {
+		if takes(k) {
+			some = append(some, k.Name)
+		}
+	}
+	return text.Clip(strings.Join(used, ", "), 60), strings.Join(some, ", ")
+}
+
 // executorsOf returns the names of the executors that do the suite's trials.
-func (l *loader) executorsOf() []string {
+func (l executorLoader) executorsOf() []string {
 	if l.options.Executor != "" {
 		return []string{l.options.Executor}
 	}
@@ -216,7 +239,7 @@ func (s *Suite) Diagnose(at decode.Path, severity decode.Severity, code decode.C
 
 // clientsOf returns the clients of the suite's executor; nil if it has none. They are not known
 // with a matrix of executors, or without a vocabulary.
-func (l *loader) clientsOf() (clients Addresser, known bool) {
+func (l executorLoader) clientsOf() (clients Addresser, known bool) {
 	if _, several := l.matrix[ParamExecutor]; several || l.options.Vocabulary == nil || l.options.Executor != "" {
 		return nil, false
 	}

@@ -44,13 +44,13 @@ func (c *fixtureCheck) addContext() {
 	if !ok || strings.TrimSpace(name) == "" {
 		return
 	}
-	if _, others := l.remote(); !others {
+	if _, others := l.executors().remote(); !others {
 		c.reportf(decode.Warning, decode.CodeNoEffect, at,
 			"executor %s sends no files to its agents; only graders see these", l.suite.Config.Executor)
 	}
 	from := filepath.Join(l.suite.Dir, filepath.FromSlash(name))
-	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.root(), from) {
-		c.reportf(decode.Error, decode.CodeEscapingPath, at, "context.fixture must be relative to the suite and inside %s", l.rootWord())
+	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.suite.Root(), from) {
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "context.fixture must be relative to the suite and inside %s", l.suite.RootWord())
 		return
 	}
 	l.dependsOn(from)
@@ -220,12 +220,12 @@ func (c *fixtureCheck) check() {
 // checkContextDir checks the fixture directory that the task names.
 func (c *fixtureCheck) checkContextDir() {
 	l := c.loader
-	dir := l.fromSuite(c.task.ContextDir)
+	dir := l.suite.Path(c.task.ContextDir)
 	l.dependsOn(dir)
 	switch {
-	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.root(), dir):
+	case filepath.IsAbs(c.task.ContextDir) || !files.Within(l.suite.Root(), dir):
 		c.reportf(decode.Error, decode.CodeEscapingPath, decode.At("context_dir"),
-			"context_dir must be relative to the suite and inside %s", l.rootWord())
+			"context_dir must be relative to the suite and inside %s", l.suite.RootWord())
 	case !files.IsDir(dir):
 		c.reportf(decode.Error, decode.CodeMissingFile, decode.At("context_dir"), "no such directory: %s", l.display(dir))
 	}

@@ -88,7 +88,8 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	l := newLoader(abs, filepath.Dir(path), o)
-	if l.reportOtherFile(abs) {
+	other := notSuite{l}
+	if other.reportOtherFile(abs) {
 		return nil, l.Diagnostics(), nil
 	}
 	data, err := l.readFile(abs, maxYAMLBytes)
@@ -108,7 +109,7 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 			"a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
-	if withOwner && l.reportPart(src) {
+	if withOwner && other.reportPart(src) {
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -120,11 +121,7 @@ func newLoader(abs, shownDir string, o Options) *loader {
 	if o.ContextDir != "" {
 		suite.Fixtures, _ = filepath.Abs(o.ContextDir) // fails only without a current directory
 	}
-	l := &loader{
-		options:  o,
-		suite:    suite,
-		shownDir: shownDir,
-	}
+	l := &loader{reader: reader{o.view(), suite.Places, shownDir}, options: o, suite: suite}
 	l.skills = &skillLoader{loader: l, found: map[string][]SkillIn{}}
 	return l
 }
@@ -150,7 +147,7 @@ func (l *loader) load(src *decode.Source) {
 	s.Config.ExactTools = l.options.ExactTools || s.Config.ExactTools
 	s.Config.Judge.Agent = cmp.Or(l.options.JudgeAgent, s.Config.Judge.Agent)
 	s.Baseline = s.Baseline || l.options.Baseline
-	executors := executorLoader{l}
+	executors := l.executors()
 	matrix := &matrixLoader{executorLoader: executors}
 	suiteCheck{l}.checkSettings()
 	matrix.check()

@@ -10,8 +10,11 @@ import (
 	"waza/eval/skill"
 )
 
+// notSuite recognizes files that are no suites: skills, agents, and parts of a suite.
+type notSuite struct{ *loader }
+
 // reportOtherFile reports a file that is no suite by its name, and returns whether it did.
-func (l *loader) reportOtherFile(abs string) bool {
+func (l notSuite) reportOtherFile(abs string) bool {
 	base := filepath.Base(abs)
 	agent, isAgent := strings.CutSuffix(base, skill.AgentSuffix)
 	switch {
@@ -30,7 +33,7 @@ func (l *loader) reportOtherFile(abs string) bool {
 
 // reportPart reports a file that is a part of a suite, a task or its trigger tests, and returns
 // whether it did. The finding names the suite.
-func (l *loader) reportPart(src *decode.Source) bool {
+func (l notSuite) reportPart(src *decode.Source) bool {
 	has := func(keys ...string) bool {
 		for _, key := range keys {
 			if decode.Lookup(src.Root, key) != nil {
@@ -61,8 +64,8 @@ func (l *loader) reportPart(src *decode.Source) bool {
 
 // suiteOf returns the suite that a file is a part of, and the task that the file declares. Both
 // are empty if there is no such suite above the file.
-func (l *loader) suiteOf(path string) (suite, task string) {
-	for _, file := range discover.Above(path, l.options.view()) {
+func (l notSuite) suiteOf(path string) (suite, task string) {
+	for _, file := range discover.Above(path, l.view) {
 		if file == path {
 			continue
 		}

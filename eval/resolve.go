@@ -15,14 +15,6 @@ import (
 // Beside finds files that options of graders name, see [reach.Beside].
 type Beside = reach.Beside
 
-// beside returns the directory of the task's file; "" for a task of the suite file.
-func (l *loader) beside(t *Task) string {
-	if t == nil || t.File == l.suite.File {
-		return ""
-	}
-	return filepath.Dir(t.File)
-}
-
 // directory returns a directory of the task, relative to the suite. It returns the task's path
 // unchanged unless the directory exists only beside the task file.
 func (c *taskCheck) directory(dir string, at decode.Path) string {
@@ -33,8 +25,8 @@ func (c *taskCheck) directory(dir string, at decode.Path) string {
 	}
 	found := filepath.Join(beside, filepath.FromSlash(dir))
 	l.dependsOn(found)
-	if files.IsDir(l.fromSuite(dir)) {
-		l.reportAmbiguous(c.src, decode.Place(c.node, at...), l.fromSuite(dir), found)
+	if files.IsDir(l.suite.Path(dir)) {
+		l.reportAmbiguous(c.src, decode.Place(c.node, at...), l.suite.Path(dir), found)
 		return dir
 	}
 	if !files.IsDir(found) {

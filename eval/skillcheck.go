@@ -51,9 +51,9 @@ func (l skillCheck) check() {
 			continue
 		}
 		if sk.parsed.Problem != nil {
-			l.loader.reportHead(sk.parsed, severity)
+			l.reportHead(sk.parsed, severity)
 		}
-		l.loader.reportTypos(sk.parsed, skill.Keys)
+		l.reportTypos(sk.parsed, skill.Keys)
 	}
 }
 
@@ -135,7 +135,7 @@ func (l skillCheck) nearby() []SkillIn {
 
 // reportTypos reports keys of a frontmatter that are known ones with a typing error. Others have
 // a meaning for some agents. They are warnings, because these can be keys of some agent, too.
-func (l *loader) reportTypos(s *skill.Skill, known []string) {
+func (l *skillLoader) reportTypos(s *skill.Skill, known []string) {
 	for _, key := range s.Keys() {
 		near := decode.Nearest(key, known)
 		if near == key || !decode.IsTypo(key, near) {
@@ -148,7 +148,7 @@ func (l *loader) reportTypos(s *skill.Skill, known []string) {
 }
 
 // reportHead reports a frontmatter that cannot be parsed, at its line.
-func (l *loader) reportHead(s *skill.Skill, severity decode.Severity) {
+func (l *skillLoader) reportHead(s *skill.Skill, severity decode.Severity) {
 	l.Report(decode.Diagnostic{File: l.display(s.File), Line: s.ProblemLine, Column: max(1, s.Fault.Column), EndColumn: s.Fault.EndColumn,
 		Severity: severity, Code: decode.CodeBadSkill, Message: s.Problem.Error() + "; agents cannot read this file",
 		Suggestion: s.Fault.Suggestion})

@@ -40,7 +40,7 @@ func (l *skillLoader) forTask(t *Task, c *taskCheck) []string {
 	}
 	var found []SkillIn
 	for i, dir := range dirs {
-		abs := l.fromSuite(dir)
+		abs := l.suite.Path(dir)
 		here := l.skillsIn(abs)
 		found = append(found, here...)
 		if len(here) > 0 {
@@ -84,7 +84,7 @@ func (l *skillLoader) directories() []string {
 		switch {
 		case len(dirs) == 0:
 			dirs = l.usualDirectories()
-		case !slices.ContainsFunc(dirs, func(dir string) bool { return named(l.skillsIn(l.fromSuite(dir)), l.suite.Skill) != nil }):
+		case !slices.ContainsFunc(dirs, func(dir string) bool { return named(l.skillsIn(l.suite.Path(dir)), l.suite.Skill) != nil }):
 			dirs = append(slices.Clip(dirs), l.usualDirectory()...)
 		}
 		l.dirs = &dirs
@@ -108,7 +108,7 @@ func (l *skillLoader) underTest(name string) *SkillIn {
 		return nil
 	}
 	for _, dir := range l.directories() {
-		l.skillsIn(l.fromSuite(dir))
+		l.skillsIn(l.suite.Path(dir))
 	}
 	return named(l.all(), name)
 }
@@ -129,7 +129,7 @@ func (l *skillLoader) missingSeverity() decode.Severity {
 	if v == nil {
 		return decode.Warning
 	}
-	for _, name := range l.loader.executorsOf() {
+	for _, name := range l.loader.executors().executorsOf() {
 		if k, ok := v.Executor(name); ok && k.TakesSkills {
 			return decode.Error
 		}
@@ -311,7 +311,7 @@ func (l *skillLoader) checkRequired(found []SkillIn, dirs []string) {
 	}
 	searched := make([]string, len(dirs))
 	for i, dir := range dirs {
-		searched[i] = l.display(l.fromSuite(dir))
+		searched[i] = l.display(l.suite.Path(dir))
 	}
 	l.reportAt(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
 		strings.Join(missing, ", "), orNothing(searched), orNothing(names))

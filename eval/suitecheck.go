@@ -100,32 +100,11 @@ func (l suiteCheck) checkWorkers() {
 
 // checkEffort reports a reasoning effort that no executor takes.
 func (l suiteCheck) checkEffort() {
-	if without, takers := l.loader.withoutKind(func(k Kind) bool { return k.TakesEffort }); without != "" &&
+	if without, takers := l.executors().withoutKind(func(k Kind) bool { return k.TakesEffort }); without != "" &&
 		l.suite.Config.ReasoningEffort != "" {
 		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"),
 			"reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
 	}
-}
-
-// withoutKind returns the names of the suite's executors if none of their kinds takes something,
-// and the names of all kinds that do.
-func (l *loader) withoutKind(takes func(Kind) bool) (names, takers string) {
-	v, used := l.options.Vocabulary, l.executorsOf()
-	if v == nil || l.options.Executor != "" { // trying another executor is not a fault
-		return "", ""
-	}
-	var some []string
-	for _, name := range used {
-		if k, ok := v.Executor(name); !ok || takes(k) {
-			return "", "" // unknown ones are reported elsewhere
-		}
-	}
-	for _, k := range v.Executors {
-		if takes(k) {
-			some = append(some, k.Name)
-		}
-	}
-	return text.Clip(strings.Join(used, ", "), 60), strings.Join(some, ", ")
 }
 
 // checkWindows checks config.context_windows.
@@ -150,19 +129,6 @@ func (l suiteCheck) checkStopping() {
 		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"),
 			"stopping has no effect with one trial per task; use --trials to run more")
 	}
-}
-
-// reportAt reports a finding at a place in the suite file.
-func (l *loader) reportAt(severity decode.Severity, code decode.Code, path decode.Path, format string, args ...any) {
-	l.Reportf(l.src, decode.Place(l.src.Root, path...), severity, code, format, args...)
-}
-
-func (l *loader) displayAll(paths []string) string {
-	shown := make([]string, len(paths))
-	for i, p := range paths {
-		shown[i] = l.display(p)
-	}
-	return strings.Join(shown, ", ")
 }
 
 // inContextDir finds a file in the suite's fixture directory.
@@ -200,21 +166,16 @@ func (l suiteCheck) checkHook(key string, i int, h surroundings.Hook) {
 	if strings.TrimSpace(h.Command) == "" {
 		return // the decoder reports a missing command
 	}
-	if h.WorkingDirectory != "" && !files.IsDir(l.fromSuite(h.WorkingDirectory)) && key == "before_run" && i == 0 {
+	if h.WorkingDirectory != "" && !files.IsDir(l.suite.Path(h.WorkingDirectory)) && key == "before_run" && i == 0 {
 		// Later hooks can run in directories that earlier ones make.
 		l.reportAt(decode.Warning, decode.CodeMissingFile, append(path, "working_directory"),
-			"no such directory: %s", l.display(l.fromSuite(h.WorkingDirectory)))
+			"no such directory: %s", l.display(l.suite.Path(h.WorkingDirectory)))
 	}
 	for j, code := range h.ExitCodes {
 		if code < 0 || code > 255 {
 			l.reportAt(decode.Error, decode.CodeInvalidValue, append(path, "exit_codes", j), "exit code must be between 0 and 255, got %d", code)
 		}
 	}
-}
-
-// fromSuite returns the absolute path for a path relative to the suite's directory.
-func (l *loader) fromSuite(path string) string {
-	return l.suite.Path(path)
 }
 
 func (l suiteCheck) checkInputNames() {

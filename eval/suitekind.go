@@ -141,7 +141,7 @@ func (l kindCheck) checkJudges() {
 }
 
 // judgeAll adds a judge to each task without one, in a suite of the kind judge.
-func (l *loader) judgeAll(tasks []*Task) {
+func (l kindCheck) judgeAll(tasks []*Task) {
 	v := l.options.Vocabulary
 	if l.suite.Kind != Judge || v == nil {
 		return

@@ -18,7 +18,7 @@ type surroundingsCheck struct{ *taskCheck }
 // check checks the agent's surroundings except files.
 func (c surroundingsCheck) check() {
 	in := &c.task.Inputs
-	surroundings.CheckRepos(in.Repos, func(source string) (string, bool) { return c.loader.repository(source) }, c.reportBelow("repos"))
+	surroundings.CheckRepos(in.Repos, c.repository, c.reportBelow("repos"))
 	for i := range in.Repos {
 		if at := decode.Follow(decode.Place(c.node, c.inputPath("repos", i, "source")...)); at != nil {
 			in.Repos[i].Line, in.Repos[i].Column = at.Line, at.Column
@@ -36,7 +36,7 @@ func (c surroundingsCheck) check() {
 	}
 	c.checkCheckpoints()
 	c.checkInstructions()
-	if remote, others := c.loader.remote(); !remote || others {
+	if remote, others := c.loader.executors().remote(); !remote || others {
 		return
 	}
 	for _, key := range []string{"workdir", "repos", "responder", "checkpoints", "instruction_files", "first_event_timeout_seconds"} {
@@ -112,9 +112,9 @@ func (c surroundingsCheck) reportBelow(key string) surroundings.Reporter {
 
 // repository returns the absolute path of a repository's directory: relative to the suite, else
 // to the current directory.
-func (l *loader) repository(source string) (dir string, ok bool) {
-	dir = l.fromSuite(source)
-	l.dependsOn(dir)
+func (c surroundingsCheck) repository(source string) (dir string, ok bool) {
+	dir = c.loader.suite.Path(source)
+	c.loader.dependsOn(dir)
 	if !files.IsDir(dir) && !filepath.IsAbs(source) {
 		if near, err := filepath.Abs(filepath.FromSlash(source)); err == nil && files.IsDir(near) {
 			dir = near
@@ -125,7 +125,7 @@ func (l *loader) repository(source string) (dir string, ok bool) {
 
 // loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
 func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []surroundings.MCPMock) []surroundings.MCPMock {
-	if without, takers := l.withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
+	if without, takers := l.executors().withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
 		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect,
 			"mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
 	}

@@ -49,7 +49,7 @@ func (c expectedCheck) check() {
 // checkRecipients checks the clients that must receive the message.
 func (c expectedCheck) checkRecipients() {
 	e := c.task.Expected
-	clients, known := c.loader.clientsOf()
+	clients, known := c.loader.executors().clientsOf()
 	if e.Recipients == nil || !known {
 		return
 	}

@@ -46,8 +46,8 @@ func (ts *taskSet) findFiles(src *decode.Source, at *yaml.Node, pattern string) 
 	}
 	base, rest := doublestar.SplitPattern(path.Clean(p))
 	dir := filepath.Join(l.suite.Dir, filepath.FromSlash(base))
-	if !reach.Within(l.root(), dir) {
-		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "file pattern %q leads out of %s", text.Clip(p, 80), l.rootWord())
+	if !reach.Within(l.suite.Root(), dir) {
+		l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "file pattern %q leads out of %s", text.Clip(p, 80), l.suite.RootWord())
 		return nil
 	}
 	if !hasMeta(rest) {
@@ -68,10 +68,10 @@ func (ts *taskSet) findFiles(src *decode.Source, at *yaml.Node, pattern string) 
 // escapes reports a file that is a link to a place outside the root.
 func (ts *taskSet) escapes(file string, src *decode.Source, at *yaml.Node) bool {
 	l := ts.loader
-	if files.Within(l.root(), file) {
+	if files.Within(l.suite.Root(), file) {
 		return false
 	}
-	l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.rootWord())
+	l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.suite.RootWord())
 	return true
 }
 
@@ -101,7 +101,7 @@ func (ts *taskSet) emptyGlobSeverity(src *decode.Source) decode.Severity {
 // matches returns the sorted files below dir that match a pattern. It does not follow links to
 // directories, so that it ends even if they form a cycle. It skips .git and node_modules.
 func (ts *taskSet) matches(pattern *regexp.Regexp, dir string, depth int) []string {
-	matches, whole := discover.Match(pattern, dir, depth, ts.loader.options.view())
+	matches, whole := discover.Match(pattern, dir, depth, ts.loader.view)
 	if !whole {
 		ts.loader.Report(decode.Diagnostic{File: ts.loader.display(dir), Severity: decode.Error, Code: decode.CodeTooLarge,
 			Message: fmt.Sprintf("a task pattern has to search more than %d files in this directory", discover.MostMatched)})
@@ -135,11 +135,6 @@ func isCompanion(file, suite string) bool {
 }
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
-
-// root returns the directory that must contain the suite's files.
-func (l *loader) root() string { return l.suite.Root() }
-
-func (l *loader) rootWord() string { return l.suite.RootWord() }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

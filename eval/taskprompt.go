@@ -46,7 +46,7 @@ func (c promptCheck) checkPrompt() {
 // reportMissing reports a task without a prompt, unless remote agents do it. Trying such a task
 // with another executor is not an error.
 func (c promptCheck) reportMissing() {
-	remote, others := c.loader.remote()
+	remote, others := c.loader.executors().remote()
 	asks := c.task.Inputs.Tool != "" || c.task.Inputs.Input != nil
 	switch {
 	case asks && remote && !others:
@@ -61,7 +61,7 @@ func (c promptCheck) reportMissing() {
 // checkRemote reports inputs that the agents of the suite's executor do not get.
 func (c promptCheck) checkRemote() {
 	in := &c.task.Inputs
-	remote, others := c.loader.remote()
+	remote, others := c.loader.executors().remote()
 	if !remote && c.loader.options.Executor == "" {
 		for _, key := range []string{"tool", "url", "input", "priority"} {
 			if c.has(c.inputPath(key)) {
@@ -87,7 +87,7 @@ func (c promptCheck) checkRemote() {
 
 // checkVoice reports a confidence of speech recognition that has no effect.
 func (c promptCheck) checkVoice() {
-	if clients, known := c.loader.clientsOf(); known && clients == nil && c.task.Inputs.Voice != nil {
+	if clients, known := c.loader.executors().clientsOf(); known && clients == nil && c.task.Inputs.Voice != nil {
 		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("voice"),
 			"voice has no effect with executor %s: only messages to clients have it",
 			text.Clip(c.loader.suite.Config.Executor, 60))
@@ -97,7 +97,7 @@ func (c promptCheck) checkVoice() {
 func (c promptCheck) loadFile() {
 	l, in := c.loader, &c.task.Inputs
 	file := c.promptPath()
-	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !files.Within(l.root(), file) {
+	if !filepath.IsLocal(filepath.FromSlash(in.PromptFile)) || !files.Within(l.suite.Root(), file) {
 		c.reportf(decode.Error, decode.CodeEscapingPath, c.inputPath("prompt_file"),
 			"prompt_file must be a relative path in or below the task's directory")
 		return

@@ -40,7 +40,7 @@ func (l *loader) loadTasks() {
 		t.Effective = effective(l.suite.Graders, t.Graders)
 		t.Mocks = surroundings.MergeMocks(l.suite.MCPMocks, t.MCPMocks)
 	}
-	l.judgeAll(ts.tasks)
+	kindCheck{l}.judgeAll(ts.tasks)
 	for _, t := range ts.tasks {
 		ts.reportUnchecked(t)
 	}
@@ -171,15 +171,6 @@ func (ts *taskSet) register(t *Task, src *decode.Source, n *yaml.Node) bool {
 	}
 	ts.ids[t.ID] = t
 	return true
-}
-
-// relative returns a path relative to the suite's directory, with slashes.
-func (l *loader) relative(path string) string {
-	rel, err := filepath.Rel(l.suite.Dir, path)
-	if err != nil {
-		return filepath.ToSlash(path)
-	}
-	return filepath.ToSlash(rel)
 }
 
 // DecodeShape decodes a task with inputs, or a flat one that has the inputs at its top level.
