@@ -1,40 +1,47 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"waza/cmd/waza/agent"
+	"waza/cmd/waza/agents"
+	"waza/cmd/waza/browseragent"
+	"waza/cmd/waza/compare"
 	"waza/cmd/waza/complete"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/fleet"
+	"waza/cmd/waza/grade"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/history"
+	"waza/cmd/waza/jsonrpc"
+	"waza/cmd/waza/list"
+	"waza/cmd/waza/mcp"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/review"
+	"waza/cmd/waza/run"
+	"waza/cmd/waza/runs"
+	"waza/cmd/waza/scaffold"
 	"waza/cmd/waza/schema"
+	"waza/cmd/waza/send"
+	"waza/cmd/waza/serve"
+	"waza/cmd/waza/skills"
+	"waza/cmd/waza/state"
+	"waza/cmd/waza/tasks"
+	"waza/cmd/waza/token"
+	"waza/cmd/waza/tokens"
+	"waza/cmd/waza/validate"
+	"waza/runner/executor/remote"
+	"waza/runner/routing"
 )
 
-// run executes the whole program and returns its exit code, see [exit.Codes].
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// When the reader closes a pipe, the write fails and waza has time to clean up. Notify
-	// rather than Ignore keeps the default handling in the programs that waza starts.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-
-	e := newEnv(stdin, stdout, stderr)
-	app := e.app()
-	arranged, err := flags.Arrange(app, args)
-	if err == nil {
-		err = app.RunContext(ctx, arranged)
-	}
-	if err == nil {
-		err = e.stdout.Err()
-	}
-	return forBisect(args, e.fail(err))
-}
-
-func (e *env) app() *cli.App {
+// newApp returns the program with all commands.
+func newApp(streams output.Streams) *cli.App {
+	version := buildVersion()
 	app := &cli.App{
 		Name:     "waza",
 		HelpName: "waza",
@@ -49,29 +56,57 @@ Examples:
   waza jsonrpc                       serve an editor on stdin and stdout`,
 		HideHelp:                  true,
 		HideVersion:               true,
-		Writer:                    e.stdout,
-		ErrWriter:                 e.stderr,
-		Reader:                    e.stdin,
+		Writer:                    streams.Stdout,
+		ErrWriter:                 streams.Stderr,
+		Reader:                    streams.Stdin,
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run handles it
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "version", Usage: "print the version, like `waza version`"},
 		},
-		Action: e.noCommand,
+		Action: func(c *cli.Context) error { return noCommand(c, streams) },
 	}
-	app.Commands = []*cli.Command{
-		e.runCommand(), e.validateCommand(), e.listCommand(), e.tasksCommand(),
-		e.runsCommand(), e.compareCommand(), e.historyCommand(), e.gradeCommand(), e.reviewCommand(),
-		e.jsonrpcCommand(), e.lspCommand(), e.mcpCommand(), e.serveCommand(), e.tokenCommand(), e.agentsCommand(),
-		e.agentCommand(), e.browserAgentCommand(), e.sendCommand(), e.workerCommand(), e.fleetCommand(),
-		schema.Command(e.stdout), complete.ScriptCommand(e.stdout), e.versionCommand(), e.helpCommand(),
-		e.guardCommand(), e.completeCommand(),
-	}
-	app.Commands = append(e.scaffoldCommands(), app.Commands...)
-	app.Commands = append(app.Commands, e.skillCommands()...)
+	app.Commands = commands(streams, state.Opener{Streams: streams, Version: version.Version}, version)
 	app.Setup() // once, before the names that it sets are replaced
-	prepare(app, e.stdout)
+	prepare(app, streams.Stdout)
 	return app
+}
+
+// commands lists all commands in the order of the help.
+func commands(streams output.Streams, opener state.Opener, version versionInfo) []*cli.Command {
+	scaffolds := scaffold.Options{Streams: streams, Runner: opener.Runner, Commit: version.commit()}
+	running := run.Options{Opener: opener}
+	daemon := jsonrpc.Options{Opener: opener, Files: func() (in, out *os.File, err error) { return protocolFiles(streams) }}
+	return slices.Concat([]*cli.Command{
+		scaffold.Init(scaffolds), scaffold.New(scaffolds), scaffold.Suggest(scaffolds),
+		run.Command(running),
+		validate.Command(validate.Options{Streams: streams, Runner: opener.Runner}),
+		list.Command(streams),
+		tasks.Command(tasks.Options{Streams: streams, Runner: opener.Runner}),
+		runs.Command(runs.Options{Streams: streams, Runner: opener.Runner, Resume: run.ResumeCommand(running)}),
+		compare.Command(compare.Options{Streams: streams, Runner: opener.Runner}),
+		history.Command(history.Options{Streams: streams, Runner: opener.Runner}),
+		grade.Command(grade.Options{Opener: opener}),
+		review.Command(review.Options{Streams: streams, Runner: opener.Runner}),
+		jsonrpc.Command(daemon), jsonrpc.LSPCommand(daemon),
+		mcp.Command(mcp.Options{Opener: opener, Files: daemon.Files}),
+		serve.Command(serve.Program{Opener: opener}),
+		token.Command(token.Options{Streams: streams}),
+		agents.Command(agents.Options{Stdout: streams.Stdout, Stderr: streams.Stderr, Connect: func() (remote.Directory, func()) {
+			server := state.Server()
+			return server, server.Close
+		}}),
+		agent.Command(agent.Options{Streams: streams}), browseragent.Command(browseragent.Options{Streams: streams}),
+		send.Command(send.Options{Stdin: streams.Stdin, Stdout: streams.Stdout, Connect: func() (routing.Messenger, func()) {
+			server := state.Server()
+			return server.Messenger(), server.Close
+		}}),
+		fleet.WorkerCommand(opener.Fleet()), fleet.FleetCommand(opener.Fleet()),
+		schema.Command(streams.Stdout), complete.ScriptCommand(streams.Stdout), version.command(streams.Stdout),
+		help.Command(streams.Stdout), guardCommand(streams.Stdin), complete.Command(streams.Stdout),
+	}, skills.Commands(skills.Options{Streams: streams, Runner: opener.Runner}), []*cli.Command{
+		tokens.Command(tokens.Options{Streams: streams}),
+	})
 }
 
 // prepare gives every command --help and waza's own error messages.
@@ -113,13 +148,13 @@ func orHelp(action cli.ActionFunc, help func()) cli.ActionFunc {
 }
 
 // noCommand handles a call that names no command or an unknown one.
-func (e *env) noCommand(c *cli.Context) error {
+func noCommand(c *cli.Context, streams output.Streams) error {
 	if c.Bool("version") {
-		return e.printVersion(false)
+		return buildVersion().print(streams.Stdout, false)
 	}
 	if name := c.Args().First(); name != "" {
 		return flags.UnknownCommand("waza", name, c.App.Commands)
 	}
-	help.WriteApp(e.stderr, c.App)
+	help.WriteApp(streams.Stderr, c.App)
 	return exit.With(exit.Usage)
 }

@@ -14,11 +14,12 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
 )
 
 func newTestApp() *cli.App {
 	var out, err bytes.Buffer
-	return newEnv(strings.NewReader(""), &out, &err).app()
+	return newApp(output.Streams{Stdin: strings.NewReader(""), Stdout: output.New(&out), Stderr: &err})
 }
 
 func TestArrange(t *testing.T) {
@@ -88,7 +89,7 @@ func FuzzArguments(f *testing.F) {
 		}
 		t.Setenv("WAZA_STATE", t.TempDir())
 		var out, err bytes.Buffer
-		code := run(context.Background(), args, strings.NewReader(""), &out, &err)
+		code := execute(context.Background(), args, strings.NewReader(""), &out, &err)
 		require.Contains(t, []int{exit.Passed, exit.Usage}, code, "%q: %s", args, err.String())
 		if code == exit.Usage {
 			require.NotEmpty(t, err.String()+out.String(), "%q is refused without a word", args)
@@ -157,9 +158,9 @@ func TestComplete(t *testing.T) {
 		"guar":                  "",
 		"tasks x --":            "--task --tag --json --help",
 	} {
-		got := complete.Words(app, strings.Split(in, " "), completions)
+		got := complete.Words(app, strings.Split(in, " "))
 		require.Equal(t, want, strings.Join(got, " "), "%q", in)
 	}
-	require.Contains(t, complete.Words(app, nil, completions), "run")
-	require.NotContains(t, complete.Words(app, nil, completions), "guard")
+	require.Contains(t, complete.Words(app, nil), "run")
+	require.NotContains(t, complete.Words(app, nil), "guard")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,13 +25,13 @@ func guardProcess() *exec.Cmd {
 
 // guardCommand is the main program of that process. It ends when its input ends. It ignores
 // every signal but SIGKILL, so that a signal to waza does not end it.
-func (e *env) guardCommand() *cli.Command {
+func guardCommand(stdin io.Reader) *cli.Command {
 	return &cli.Command{
 		Name: "guard", Hidden: true, SkipFlagParsing: true,
 		Usage: "end the processes that a killed waza left running",
 		Action: func(*cli.Context) error {
 			signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-			proc.Guard(e.stdin)
+			proc.Guard(stdin)
 			return nil
 		},
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -44,7 +43,7 @@ func TestCommandsOfMicrosoftWaza(t *testing.T) {
 		"adversarial": "", "replay": "", "migrate": "", "registry": "", "get": "", "assure": "", "scenario": "",
 		"release": "", "results list": "", "results compare": "", "session list": "", "session view": "", "cache clear": "", "spec verify": "",
 	} {
-		app := newEnv(strings.NewReader(""), io.Discard, io.Discard).app()
+		app := newTestApp()
 		at, commands, have := "waza", app.Commands, []cli.Flag(nil)
 		for word := range strings.FieldsSeq(command) {
 			if alias := migrating.Alias(at + " " + word); alias != "" {

@@ -9,9 +9,11 @@ import (
 
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
 )
 
-func (e *env) versionCommand() *cli.Command {
+// command returns waza version.
+func (v versionInfo) command(stdout *output.Stdout) *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: help.More,
 		Usage: "print the version",
@@ -22,7 +24,7 @@ func (e *env) versionCommand() *cli.Command {
 			if err := flags.AtMost(c, 0); err != nil {
 				return err
 			}
-			return e.printVersion(c.Bool("json"))
+			return v.print(stdout, c.Bool("json"))
 		},
 	}
 }
@@ -67,10 +69,9 @@ func (v versionInfo) commit() string {
 	return v.Revision
 }
 
-func (e *env) printVersion(asJSON bool) error {
-	v := buildVersion()
+func (v versionInfo) print(stdout *output.Stdout, asJSON bool) error {
 	if asJSON {
-		return e.stdout.JSON(v)
+		return stdout.JSON(v)
 	}
 	line := "waza " + v.Version
 	if v.Revision != "" {
@@ -79,6 +80,6 @@ func (e *env) printVersion(asJSON bool) error {
 	if v.Modified {
 		line += " (modified)"
 	}
-	_, err := fmt.Fprintf(e.stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
+	_, err := fmt.Fprintf(stdout, "%s, %s, %s\n", line, v.Go, v.Platform)
 	return err
 }

@@ -18,7 +18,9 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/secret"
+	"waza/cmd/waza/state"
 	"waza/rpc/client/agent"
 )
 
@@ -28,12 +30,9 @@ const keyVariable = "WAZA_AGENT_KEY"
 // defaultServer is where waza serve listens for agents by default.
 const defaultServer = "ws://127.0.0.1:8080"
 
-// Options holds the parts of the program that the command needs.
+// Options holds the streams: stderr gets the log.
 type Options struct {
-	// StateDir returns the absolute path of the state directory.
-	StateDir func() (string, error)
-	// Logger returns a logger that writes text or JSON.
-	Logger func(level slog.Level, json bool) *slog.Logger
+	output.Streams
 }
 
 // Command returns waza agent.
@@ -98,11 +97,11 @@ func (shared Options) run(c *cli.Context) error {
 		return fmt.Errorf("current directory: %w", err)
 	}
 	if o.ClientID == "" {
-		state, err := shared.StateDir()
+		home, err := state.Dir()
 		if err != nil {
 			return err
 		}
-		id, release, err := agent.Identity(filepath.Join(state, "agents"))
+		id, release, err := agent.Identity(filepath.Join(home, "agents"))
 		if err != nil {
 			return err
 		}

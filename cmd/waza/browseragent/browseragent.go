@@ -17,6 +17,8 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/eval/text"
 	"waza/rpc/client/agent"
 	"waza/rpc/client/chromium"
@@ -26,12 +28,9 @@ import (
 // defaultServer is where waza serve listens for extensions by default.
 const defaultServer = "ws://127.0.0.1:8000/ws"
 
-// Options holds the parts of the program that the command needs.
+// Options holds the streams: stderr gets the log.
 type Options struct {
-	// StateDir returns the absolute path of the state directory.
-	StateDir func() (string, error)
-	// Logger returns a logger that writes text or JSON.
-	Logger func(level slog.Level, json bool) *slog.Logger
+	output.Streams
 }
 
 // Command returns waza browser-agent.
@@ -96,11 +95,11 @@ func (shared Options) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := shared.StateDir()
+	home, err := state.Dir()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(state, "extensions")
+	dir := filepath.Join(home, "extensions")
 	id := c.String("id")
 	if id == "" {
 		own, release, err := agent.Identity(dir)

@@ -20,9 +20,9 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval/files"
-	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/record"
@@ -54,14 +54,8 @@ func Formats() []string { return []string{formatText, formatMarkdown, formatJSON
 
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
-	Stdout *output.Stdout
-	// Stderr receives warnings.
-	Stderr io.Writer
-	Runner func() (*runner.Runner, error)
-	// FindRun finds a run by its id, a prefix of it, or a word such as latest.
-	FindRun func(rn *runner.Runner, ref string) (record.Handle, error)
-	// Bisect is the flag --bisect.
-	Bisect cli.Flag
+	output.Streams
+	Runner func() (*state.Runner, error)
 }
 
 const description = `The first run is the reference. waza compares each further run with it, task by task. A
@@ -160,7 +154,7 @@ func Command(o Options) *cli.Command {
 				Value: formatText, DefaultText: formatText,
 			},
 			&cli.BoolFlag{Name: "accept-damaged", Usage: "also compare runs whose record is damaged, without its lost parts, or cannot be verified"},
-			o.Bisect,
+			exit.BisectFlag(),
 			flags.JSON("print the comparison as JSON, the same as --format json"),
 		},
 		Action: o.run,
@@ -303,7 +297,7 @@ func policiesOf(c *cli.Context) (*compare.Policies, error) {
 // with too few runs. A single run is compared by the cells of its matrix, or else with its
 // predecessor, and a single file with the latest run. If all arguments are the latest run or
 // those before it, they mean the runs of each suite of the project.
-func (o Options) suites(rn *runner.Runner, args []string, suite string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
+func (o Options) suites(rn *state.Runner, args []string, suite string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
 	switch len(args) {
 	case 0:
 		args = []string{catalog.LatestRun}
@@ -313,7 +307,7 @@ func (o Options) suites(rn *runner.Runner, args []string, suite string) (suites 
 			args = []string{args[0], catalog.LatestRun}
 			break
 		}
-		h, err := o.FindRun(rn, args[0])
+		h, err := rn.Find(args[0])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -342,7 +336,7 @@ func (o Options) suites(rn *runner.Runner, args []string, suite string) (suites 
 
 // latest returns the runs of each suite of the project that the arguments mean, if each of them
 // is the latest run or one before it, and the suites that have fewer runs.
-func latest(rn *runner.Runner, args []string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
+func latest(rn *state.Runner, args []string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
 	var back []int
 	for _, arg := range args {
 		n, ok := catalog.LatestBack(arg)
@@ -370,9 +364,9 @@ func latest(rn *runner.Runner, args []string) (suites [][]compare.Source, single
 	return suites, single, nil
 }
 
-func (o Options) source(rn *runner.Runner, arg, suite string) (compare.Source, error) {
+func (o Options) source(rn *state.Runner, arg, suite string) (compare.Source, error) {
 	if !flags.IsFile(arg) && !namesFile(arg) {
-		h, err := o.FindRun(rn, arg)
+		h, err := rn.Find(arg)
 		if err != nil {
 			return nil, err
 		}

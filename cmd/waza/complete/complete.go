@@ -14,18 +14,8 @@ import (
 	"waza/cmd/waza/help"
 )
 
-// Source supplies completions that the commands do not declare themselves.
-type Source struct {
-	// Values returns the values that a flag accepts, besides those that its help lists. It gets
-	// the arguments of the command before the flag.
-	Values func(f cli.Flag, arguments []string) []string
-	// Arguments returns the words, besides subcommands, that a command accepts as its next
-	// argument. The command has its full name: "waza runs show".
-	Arguments func(command string, before []string) []string
-}
-
 // Words returns the completions of the last of words, the arguments after waza.
-func Words(app *cli.App, words []string, s Source) []string {
+func Words(app *cli.App, words []string) []string {
 	words = joinEquals(words)
 	if len(words) == 0 {
 		words = []string{""}
@@ -53,24 +43,24 @@ func Words(app *cli.App, words []string, s Source) []string {
 	}
 	if name, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 		if f := flags.Find(at.Flags, strings.TrimLeft(name, "-")); f != nil {
-			return startingWith(value, s.values(f, at))
+			return startingWith(value, values(f, at))
 		}
 		return nil
 	}
 	switch {
 	case wants != nil:
-		return startingWith(word, s.values(wants, at))
+		return startingWith(word, values(wants, at))
 	case strings.HasPrefix(word, "-"):
 		return startingWith(word, flagWords(at.Flags))
 	}
-	return startingWith(word, s.arguments(app, at))
+	return startingWith(word, arguments(app, at))
 }
 
-func (s Source) values(f cli.Flag, at flags.Arrangement) []string {
+func values(f cli.Flag, at flags.Arrangement) []string {
 	if words := listed(f); len(words) > 0 {
 		return words
 	}
-	return s.Values(f, at.Rest)
+	return valuesOf(f, at.Rest)
 }
 
 // choice finds the words that the help of a flag lists after the name of its value: "print the
@@ -119,12 +109,12 @@ func flagWords(flags []cli.Flag) []string {
 }
 
 // arguments returns the subcommands and other words that can follow here.
-func (s Source) arguments(app *cli.App, at flags.Arrangement) []string {
+func arguments(app *cli.App, at flags.Arrangement) []string {
 	if at.Name == "waza help" && len(at.Rest) == 0 {
 		at = flags.Arrangement{Name: "waza", Commands: app.Commands}
 	}
 	if len(at.Rest) > 0 {
-		return s.Arguments(at.Name, at.Rest)
+		return argumentsOf(at.Name, at.Rest)
 	}
 	var words []string
 	for _, c := range at.Commands {
@@ -132,7 +122,7 @@ func (s Source) arguments(app *cli.App, at flags.Arrangement) []string {
 			words = append(words, c.Name)
 		}
 	}
-	return append(words, s.Arguments(at.Name, nil)...)
+	return append(words, argumentsOf(at.Name, nil)...)
 }
 
 func startingWith(prefix string, words []string) []string {

@@ -15,9 +15,9 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
-	"waza/runner"
 	"waza/runner/importing"
 	"waza/runner/journal"
 	"waza/runner/plan"
@@ -32,9 +32,9 @@ type GradeOptions struct {
 	Stdout *output.Stdout
 	Stderr io.Writer
 	// Runner makes a runner with its own state directory.
-	Runner func(stateDir string) (*runner.Runner, error)
+	Runner func(stateDir string) (*state.Runner, error)
 	// Load loads the suite at a path for a run.
-	Load func(rn *runner.Runner, rec *record.Run, path string) (*eval.Suite, error)
+	Load func(rn *state.Runner, rec *record.Run, path string) (*eval.Suite, error)
 	// Invalid returns the error for a suite that this machine cannot grade with.
 	Invalid func(path string, err *regrade.UngradableError) error
 }

@@ -13,15 +13,15 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/importing"
 )
 
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
 	Stdout *output.Stdout
-	Runner func() (*runner.Runner, error)
+	Runner func() (*state.Runner, error)
 }
 
 // mostFiles limits the files of a call.

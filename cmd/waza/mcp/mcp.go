@@ -3,7 +3,6 @@
 package mcp
 
 import (
-	"io"
 	"log/slog"
 	"os"
 
@@ -13,23 +12,16 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/state"
 	"waza/rpc"
 	"waza/rpc/mcp"
-	"waza/runner"
 )
 
-// Options holds the parts of the program that the command needs.
+// Options opens what the command needs.
 type Options struct {
-	Stderr  io.Writer
-	Version string
+	state.Opener
 	// Files returns the files that carry the protocol.
 	Files func() (in, out *os.File, err error)
-	// Log returns a logger that logs from a level up.
-	Log func(level slog.Level, json bool) *slog.Logger
-	// Runner makes the runner. The command calls done when it has finished.
-	Runner func(c *cli.Context, log *slog.Logger) (r *runner.Runner, done func(), err error)
-	// Flags are the flags that all recording commands have.
-	Flags []cli.Flag
 }
 
 // Command returns waza mcp.
@@ -67,7 +59,7 @@ Examples:
 			},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "log each call to stderr"},
 			flags.JSON("write the log as lines of JSON"),
-		}, o.Flags...),
+		}, state.RecordingFlags("")...),
 		Action: o.serve,
 	}
 }
@@ -89,21 +81,22 @@ func (o Options) serve(c *cli.Context) error {
 	if c.Bool("verbose") {
 		level = slog.LevelDebug
 	}
-	log := o.Log(level, c.Bool("json"))
-	r, done, err := o.Runner(c, log)
+	log := o.Logger(level, c.Bool("json"))
+	r, err := o.Record(c, state.RecordOptions{Hubs: state.HubsOf(state.Server()), Log: log})
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer r.CloseExporters()
+	r.WarnExposed()
 	in, out, err := o.Files()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	daemon, err := rpc.New(rpc.Options{Runner: r, Logger: log, Version: o.Version})
+	daemon, err := rpc.New(rpc.Options{Runner: r.Runner.Runner, Logger: log, Version: o.Version})
 	if err != nil {
 		return exit.New(exit.Usage, err, "")
 	}
-	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r, Logger: log, Version: o.Version}))
+	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r.Runner.Runner, Logger: log, Version: o.Version}))
 }

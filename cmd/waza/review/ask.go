@@ -12,9 +12,9 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/report"
@@ -28,54 +28,51 @@ var (
 
 // reviewer asks one person the questions in order.
 type reviewer struct {
-	stdout   io.Writer
-	stderr   io.Writer
-	runner   *runner.Runner
-	options  Options
+	output.Streams
+	runner   *state.Runner
+	which    selection
 	ctx      context.Context // ends with a signal
 	answers  <-chan string   // typed lines; closed at the end of the input
 	recorded int
 }
 
-// Ask asks for the scores that the flags name, then prints the table.
-func Ask(ctx context.Context, rn *runner.Runner, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
-	if err := o.FindRun(rn); err != nil {
+// ask asks for the scores that the flags name, then prints the table.
+func (o Options) ask(ctx context.Context, rn *state.Runner, s selection) error {
+	if err := s.findRun(rn.Runner); err != nil {
 		return err
 	}
-	if o.Run == "" {
-		fmt.Fprintf(stderr, "waza: %s\n", NothingWaits(o))
+	if s.Run == "" {
+		fmt.Fprintf(o.Stderr, "waza: %s\n", s.nothingWaits())
 		return nil
 	}
-	h, err := rn.Catalog().Run(o.Run)
+	h, err := rn.Catalog().Run(s.Run)
 	if err != nil {
 		return err
 	}
 	if progress, err := h.Progress(); err != nil {
 		return err
 	} else if progress.Status == record.StatusRunning {
-		return &record.BusyError{RunID: o.Run, Running: true}
+		return &record.BusyError{RunID: s.Run, Running: true}
 	}
-	damage, err := h.Damage()
-	if err != nil {
+	if _, err := rn.WarnDamage(h); err != nil {
 		return err
 	}
-	output.WarnDamage(stderr, o.Run, damage)
-	list, err := o.Questions(rn)
+	list, err := s.questions(rn.Runner)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(stderr, "waza: %s\n", NothingWaits(o))
+		fmt.Fprintf(o.Stderr, "waza: %s\n", s.nothingWaits())
 		return nil
 	}
 	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	r := &reviewer{stdout: stdout, stderr: stderr, runner: rn, options: o, ctx: ctx, answers: readAnswers(stdin)}
-	fmt.Fprintf(stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), o.Run,
+	r := &reviewer{Streams: o.Streams, runner: rn, which: s, ctx: ctx, answers: readAnswers(o.Stdin)}
+	fmt.Fprintf(r.Stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), s.Run,
 		text.Count(len(list), "score", "scores"))
 	err = r.all(list)
 	if errors.Is(err, errInterrupted) {
-		fmt.Fprintf(stderr, "\nwaza: interrupted; %s\n", r.kept())
+		fmt.Fprintf(r.Stderr, "\nwaza: interrupted; %s\n", r.kept())
 		return exit.With(exit.Interrupted)
 	}
 	if err != nil && !errors.Is(err, errQuit) {
@@ -114,7 +111,7 @@ func (r *reviewer) all(list []regrade.Question) error {
 
 // close prints the current state of the run.
 func (r *reviewer) close(h record.Handle) error {
-	fmt.Fprintf(r.stderr, "\n%s\n\n", r.kept())
+	fmt.Fprintf(r.Stderr, "\n%s\n\n", r.kept())
 	h, err := r.runner.Catalog().Run(h.ID()) // reload it
 	if err != nil {
 		return err
@@ -123,7 +120,7 @@ func (r *reviewer) close(h record.Handle) error {
 	if err != nil {
 		return err
 	}
-	if err := rep.Write(r.stdout, terminal.Options(r.stdout)); err != nil {
+	if err := rep.Write(r.Stdout, terminal.Options(r.Stdout)); err != nil {
 		return err
 	}
 	return exit.With(exit.OfRun(rep.Status, rep.Error, rep.Summary))
@@ -131,16 +128,16 @@ func (r *reviewer) close(h record.Handle) error {
 
 // one asks one question until it is answered or skipped.
 func (r *reviewer) one(q *regrade.Question, count string) error {
-	trial, err := r.runner.Amender().Trial(r.options.Run, q.TaskID, q.Trial)
+	trial, err := r.runner.Amender().Trial(r.which.Run, q.TaskID, q.Trial)
 	if err != nil || trial == nil {
 		return err
 	}
 	if g := resultOf(trial, q); q.Pending && g != nil && !g.NeedsReview {
-		fmt.Fprintf(r.stderr, "\n%s: %s was scored in the meantime: %s, by %s\n", count, where(q),
-			ShortScore(g.Score), report.Clean(g.Review().Reviewer))
+		fmt.Fprintf(r.Stderr, "\n%s: %s was scored in the meantime: %s, by %s\n", count, where(q),
+			shortScore(g.Score), report.Clean(g.Review().Reviewer))
 		return nil
 	}
-	show := &shown{w: r.stderr, options: terminal.Options(r.stderr)}
+	show := &shown{w: r.Stderr, options: terminal.Options(r.Stderr)}
 	show.question(q, trial, count)
 	for {
 		text, err := r.ask(r.scorePrompt(q))
@@ -157,7 +154,7 @@ func (r *reviewer) one(q *regrade.Question, count string) error {
 		case "q", "quit":
 			return errQuit
 		case "?", "h", "help", "":
-			fmt.Fprint(r.stderr, reviewHelp)
+			fmt.Fprint(r.Stderr, reviewHelp)
 		case "o", "output":
 			show.all("Output", trial.Output)
 		case "t", "transcript":
@@ -171,7 +168,7 @@ func (r *reviewer) one(q *regrade.Question, count string) error {
 	}
 }
 
-const reviewHelp = `  a score   ` + ScoreForms + `
+const reviewHelp = `  a score   ` + scoreForms + `
   s         skip this one
   o         the whole output
   t         the whole transcript
@@ -181,12 +178,12 @@ const reviewHelp = `  a score   ` + ScoreForms + `
 
 // file shows a file of the trial's workspace.
 func (r *reviewer) file(show *shown, trial *record.Trial, path string) {
-	b, err := r.runner.Amender().File(r.options.Run, trial, path)
+	b, err := r.runner.Amender().File(r.which.Run, trial, path)
 	switch {
 	case err != nil:
-		fmt.Fprintf(r.stderr, "  %s\n", output.Clean(err.Error()))
+		fmt.Fprintf(r.Stderr, "  %s\n", output.Clean(err.Error()))
 	case bytes.IndexByte(b, 0) >= 0:
-		fmt.Fprintf(r.stderr, "  %s: binary, %d bytes\n", report.Clean(path), len(b))
+		fmt.Fprintf(r.Stderr, "  %s: binary, %d bytes\n", report.Clean(path), len(b))
 	default:
 		show.all(report.Clean(path), string(b))
 	}
@@ -195,36 +192,36 @@ func (r *reviewer) file(show *shown, trial *record.Trial, path string) {
 // answer records an answer. It returns false when the text is no score, or when recording is
 // impossible at the moment. The question is then asked again.
 func (r *reviewer) answer(q *regrade.Question, text string) (done bool, err error) {
-	score, err := ParseScore(text)
+	score, err := parseScore(text)
 	if err != nil {
-		fmt.Fprintf(r.stderr, "  %s\n", report.Clean(err.Error()))
+		fmt.Fprintf(r.Stderr, "  %s\n", report.Clean(err.Error()))
 		return false, nil
 	}
 	comment, err := r.ask("Comment (Enter for none): ")
 	if err != nil {
 		return false, err
 	}
-	res, err := r.runner.Amender().Review(context.WithoutCancel(r.ctx), r.options.Run, regrade.Review{
-		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.options.Reviewer,
+	res, err := r.runner.Amender().Review(context.WithoutCancel(r.ctx), r.which.Run, regrade.Review{
+		TaskID: q.TaskID, Trial: q.Trial, Grader: q.Grader, Score: score, Comment: comment, Reviewer: r.which.Reviewer,
 	})
 	var busy *record.BusyError
 	if errors.As(err, &busy) {
-		fmt.Fprintf(r.stderr, "  not recorded: %s\n", output.Clean(err.Error()))
+		fmt.Fprintf(r.Stderr, "  not recorded: %s\n", output.Clean(err.Error()))
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	r.recorded++
-	fmt.Fprintf(r.stderr, "  %s recorded; the trial is %s\n", ShortScore(score), VerdictWords(res.Verdict))
+	fmt.Fprintf(r.Stderr, "  %s recorded; the trial is %s\n", shortScore(score), verdictWords(res.Verdict))
 	return true, nil
 }
 
 func (r *reviewer) scorePrompt(q *regrade.Question) string {
 	if q.Score != nil {
-		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", ShortScore(*q.Score), ShortScore(q.Threshold))
+		return fmt.Sprintf("Score (%s so far, %s passes; ? for help): ", shortScore(*q.Score), shortScore(q.Threshold))
 	}
-	return fmt.Sprintf("Score (%s passes; ? for help): ", ShortScore(q.Threshold))
+	return fmt.Sprintf("Score (%s passes; ? for help): ", shortScore(q.Threshold))
 }
 
 // ask prints a prompt and waits for a line. The end of the input means to quit.
@@ -232,7 +229,7 @@ func (r *reviewer) ask(prompt string) (string, error) {
 	if r.ctx.Err() != nil {
 		return "", errInterrupted
 	}
-	fmt.Fprint(r.stderr, prompt)
+	fmt.Fprint(r.Stderr, prompt)
 	select {
 	case line, more := <-r.answers:
 		if !more {

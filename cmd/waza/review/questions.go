@@ -1,5 +1,3 @@
-// Package review asks people for the scores that runs wait for. Call [Ask] on a terminal;
-// [Options.Questions] lists the questions without asking.
 package review
 
 import (
@@ -9,8 +7,8 @@ import (
 	"waza/runner/regrade"
 )
 
-// Options holds the flags of waza review.
-type Options struct {
+// selection holds the flags of one call, which select the questions.
+type selection struct {
 	Run      string // empty for the newest that waits
 	Task     string
 	Trial    int // 0 for all
@@ -20,37 +18,37 @@ type Options struct {
 	JSON     bool
 }
 
-// Questions returns the questions of a run that the flags select.
-func (o Options) Questions(rn *runner.Runner) ([]regrade.Question, error) {
-	list, err := rn.Amender().Questions(o.Run)
+// questions returns the questions of a run that the flags select.
+func (s selection) questions(rn *runner.Runner) ([]regrade.Question, error) {
+	list, err := rn.Amender().Questions(s.Run)
 	var out []regrade.Question
 	for _, q := range list {
-		if (o.All || q.Pending) && (o.Task == "" || o.Task == q.TaskID) && (o.Trial == 0 || o.Trial == q.Trial) &&
-			(o.Grader == "" || o.Grader == q.Grader) {
+		if (s.All || q.Pending) && (s.Task == "" || s.Task == q.TaskID) && (s.Trial == 0 || s.Trial == q.Trial) &&
+			(s.Grader == "" || s.Grader == q.Grader) {
 			out = append(out, q)
 		}
 	}
 	return out, err
 }
 
-// FindRun selects the newest run of this project that waits if none is named. It leaves the run
+// findRun selects the newest run of this project that waits if none is named. It leaves the run
 // empty if none waits.
-func (o *Options) FindRun(rn *runner.Runner) error {
-	if o.Run != "" {
+func (s *selection) findRun(rn *runner.Runner) error {
+	if s.Run != "" {
 		return nil
 	}
 	var err error
-	o.Run, err = rn.Amender().NewestPending(".")
+	s.Run, err = rn.Amender().NewestPending(".")
 	return err
 }
 
-// NothingWaits returns the message that no question matches the options.
-func NothingWaits(o Options) string {
+// nothingWaits returns the message that no question matches.
+func (s selection) nothingWaits() string {
 	switch {
-	case o.Run == "":
+	case s.Run == "":
 		return "no run of this project waits for review"
-	case o.Task != "" || o.Trial > 0 || o.Grader != "":
-		return fmt.Sprintf("no matching question waits for review in run %s (--all includes answered ones)", o.Run)
+	case s.Task != "" || s.Trial > 0 || s.Grader != "":
+		return fmt.Sprintf("no matching question waits for review in run %s (--all includes answered ones)", s.Run)
 	}
-	return fmt.Sprintf("nothing waits for review in run %s (--all includes answered questions)", o.Run)
+	return fmt.Sprintf("nothing waits for review in run %s (--all includes answered questions)", s.Run)
 }

@@ -11,14 +11,14 @@ import (
 	"waza/runner/record"
 )
 
-// ScoreForms lists the accepted forms of a score.
-const ScoreForms = "0 to 1, y or n (pass, fail), 4/5, 80%"
+// scoreForms lists the accepted forms of a score.
+const scoreForms = "0 to 1, y or n (pass, fail), 4/5, 80%"
 
-var errNoScore = errors.New("missing score; give " + ScoreForms)
+var errNoScore = errors.New("missing score; give " + scoreForms)
 
-// ParseScore parses a score as people write it: a number from 0 to 1, points of a maximum, per
+// parseScore parses a score as people write it: a number from 0 to 1, points of a maximum, per
 // cent, or a word for pass (1) or fail (0).
-func ParseScore(text string) (float64, error) {
+func parseScore(text string) (float64, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	switch s {
 	case "":
@@ -32,7 +32,7 @@ func ParseScore(text string) (float64, error) {
 	if part, whole, ok := strings.Cut(s, "/"); ok {
 		points, err := number(whole)
 		if err != nil || points <= 0 {
-			return 0, fmt.Errorf("invalid score %q: the maximum %s must be positive; give %s", clipped(text), clipped(whole), ScoreForms)
+			return 0, fmt.Errorf("invalid score %q: the maximum %s must be positive; give %s", clipped(text), clipped(whole), scoreForms)
 		}
 		s, most = part, points
 	} else if share, ok := strings.CutSuffix(s, "%"); ok {
@@ -41,9 +41,9 @@ func ParseScore(text string) (float64, error) {
 	n, err := number(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("invalid score %q; give %s", clipped(text), ScoreForms)
+		return 0, fmt.Errorf("invalid score %q; give %s", clipped(text), scoreForms)
 	case n < 0 || n > most:
-		return 0, fmt.Errorf("the score must be between 0 and %[2]g, got %[1]s; give %[3]s", clipped(strings.TrimSpace(text)), most, ScoreForms)
+		return 0, fmt.Errorf("the score must be between 0 and %[2]g, got %[1]s; give %[3]s", clipped(strings.TrimSpace(text)), most, scoreForms)
 	}
 	return n / most, nil
 }
@@ -64,11 +64,11 @@ func number(s string) (float64, error) {
 // clipped limits the user's input in a message.
 func clipped(s string) string { return text.ClipRunes(s, 40) }
 
-// ShortScore formats a score with four significant digits.
-func ShortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
+// shortScore formats a score with four significant digits.
+func shortScore(score float64) string { return fmt.Sprintf("%.4g", score) }
 
-// VerdictWords returns a verdict in words.
-func VerdictWords(v record.Verdict) string {
+// verdictWords returns a verdict in words.
+func verdictWords(v record.Verdict) string {
 	switch v {
 	case record.NeedsReview:
 		return "still to review"

@@ -15,7 +15,7 @@ func TestParseScore(t *testing.T) {
 		"80%": 0.8, "80 %": 0.8, "12.5%": 0.125, "100%": 1, "0%": 0,
 		"4/5": 0.8, " 4 / 5 ": 0.8, "0/3": 0, "7/7": 1, "2.5/10": 0.25,
 	} {
-		got, err := ParseScore(text)
+		got, err := parseScore(text)
 		require.NoError(t, err, text)
 		require.InDelta(t, want, got, 1e-12, text)
 	}
@@ -28,7 +28,7 @@ func TestParseScore(t *testing.T) {
 		"maybe": `invalid score "maybe"; give 0 to 1, y or n`, "%": "invalid score", "1_0": "invalid score", "80%%": "invalid score",
 		strings.Repeat("9", 400): "invalid score", strings.Repeat("x", 400): "x…",
 	} {
-		_, err := ParseScore(text)
+		_, err := parseScore(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }
@@ -39,7 +39,7 @@ func FuzzParseScore(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		score, err := ParseScore(text)
+		score, err := parseScore(text)
 		if err == nil && !(score >= 0 && score <= 1) {
 			t.Fatalf("%q is taken for %v", text, score)
 		}

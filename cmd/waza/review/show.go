@@ -181,9 +181,9 @@ func (s *shown) others(trial *record.Trial) {
 		case g.Error != "":
 			lines = append(lines, fmt.Sprintf("%s: error: %s", g.Name, g.Error))
 		case g.Passed:
-			lines = append(lines, fmt.Sprintf("%s: passed, %s", g.Name, ShortScore(g.Score)))
+			lines = append(lines, fmt.Sprintf("%s: passed, %s", g.Name, shortScore(g.Score)))
 		default:
-			lines = append(lines, fmt.Sprintf("%s: failed, %s: %s", g.Name, ShortScore(g.Score), g.Feedback))
+			lines = append(lines, fmt.Sprintf("%s: failed, %s: %s", g.Name, shortScore(g.Score), g.Feedback))
 		}
 	}
 	s.list("Graders", lines, "")

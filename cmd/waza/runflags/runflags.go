@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/reports"
+	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/eval/files"
 	"waza/runner/fleetaddr"
@@ -21,10 +22,16 @@ import (
 	"waza/runner/record"
 )
 
-// Flags returns the flags of waza run, in the categories selection, execution and output. Each
-// category also gets the given flags of the program.
-func Flags(which string, chosen []cli.Flag, how string, recording []cli.Flag, out string, more []cli.Flag) []cli.Flag {
-	return slices.Concat(chosen, []cli.Flag{
+// The categories of the flags of waza run.
+const (
+	which = "Selection"
+	how   = "Execution"
+	out   = "Output"
+)
+
+// Flags returns the flags of waza run.
+func Flags() []cli.Flag {
+	return slices.Concat(Tasks(), []cli.Flag{
 		&cli.IntFlag{
 			Name: "trials", Category: which,
 			Usage:       fmt.Sprintf("run each task `N` times; a run has at most %d trials", plan.MaxTrials),
@@ -77,20 +84,32 @@ func Flags(which string, chosen []cli.Flag, how string, recording []cli.Flag, ou
 		},
 		&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start no more trials after the first failed task"},
 		&cli.BoolFlag{Name: "keep-workspace", Category: how, Usage: "write the agent's workspaces to a directory, and print its path"},
-	}, recording, []cli.Flag{
+	}, state.RecordingFlags(how), []cli.Flag{
 		&cli.Float64Flag{
 			Name: "stopping", Category: how,
 			Usage:       "stop the trials of a task once its verdict is certain with this `CONFIDENCE`, 0.5 to 1; 0 runs all trials",
 			DefaultText: "the suite's",
 		},
 		&cli.BoolFlag{Name: "watch", Category: how, Usage: "rerun the affected tasks whenever a file of the suite changes; stop with Ctrl-C"},
-	}, more, Printing(out), []cli.Flag{
+		exit.BisectFlag(),
+		&cli.BoolFlag{Name: "dashboard", Category: out, Usage: "print a link to the run on the dashboard of waza serve to stderr"},
+	}, Printing(out), []cli.Flag{
 		&cli.StringFlag{
 			Name: "output-dir", Category: out,
 			Usage:       "write a results.json of each run to `DIR`/TIME/MODEL.json, or for several suites to DIR/TIME/SUITE/MODEL.json",
 			DefaultText: "paths.results of .waza.yaml, else none",
 		},
 	})
+}
+
+// Tasks returns the flags --task and --tag, which select tasks.
+func Tasks() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "task", Aliases: []string{"t"}, Category: which,
+			Usage: "only tasks whose id or name matches `GLOB`; repeatable", DefaultText: "all"},
+		&cli.StringSliceFlag{Name: "tag", Category: which,
+			Usage: "only tasks with a tag that matches `GLOB`; repeatable", DefaultText: "all"},
+	}
 }
 
 // JudgeModelFlag returns --judge-model.
@@ -287,4 +306,13 @@ func Executor(c *cli.Context) string {
 		return name
 	}
 	return plan.AgentExecutor
+}
+
+// CheckExecutor reports a typo in --executor before any suite is loaded, because it is not a
+// finding about a suite.
+func CheckExecutor(p *plan.Planner, name string) error {
+	if name == "" {
+		return nil
+	}
+	return p.CheckExecutor(name)
 }

@@ -93,7 +93,7 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 	if err := giveAgent(temp, c.String("agent")); err != nil {
 		return nil, "", err
 	}
-	rn, err := o.NewRunner()
+	rn, err := o.Runner()
 	if err != nil {
 		return nil, "", err
 	}

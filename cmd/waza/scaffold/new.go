@@ -19,6 +19,8 @@ import (
 	"waza/eval/files"
 	"waza/eval/skill"
 	"waza/eval/text"
+	"waza/runner/grader/builtin"
+	"waza/runner/plan"
 	"waza/runner/report"
 )
 
@@ -326,7 +328,9 @@ func (o Options) check(s *scaffold, l layout) error {
 	if _, err := trial.write(context.Background()); err != nil {
 		return err
 	}
-	_, ds, err := eval.Load(trial.path(item{path: path.Join(l.dir, l.evalFile)}), eval.Options{Vocabulary: o.Vocabulary()})
+	_, ds, err := eval.Load(trial.path(item{path: path.Join(l.dir, l.evalFile)}), eval.Options{
+		Vocabulary: &eval.Vocabulary{Executors: plan.Executors.Kinds(), Graders: builtin.Graders.Kinds()},
+	})
 	if err != nil {
 		return err
 	}

@@ -17,21 +17,17 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
-	"waza/eval"
+	"waza/cmd/waza/state"
 	"waza/eval/files"
 	"waza/eval/text"
-	"waza/runner"
 )
 
 // Options holds the parts of the program that the commands need. All fields are required. Its
 // methods are the commands and their steps, a file per command; they own nothing else.
 type Options struct {
-	Stdout *output.Stdout
-	Stderr io.Writer
-	// Vocabulary returns the kinds of executors and graders that suites can name.
-	Vocabulary func() *eval.Vocabulary
-	// NewRunner makes the runner for agents and models.
-	NewRunner func() (*runner.Runner, error)
+	output.Streams
+	// Runner opens the runner for agents and models.
+	Runner func() (*state.Runner, error)
 	// Commit is the commit that this program was built from; empty if unknown or changed.
 	Commit string
 }

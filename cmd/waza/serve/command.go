@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -15,33 +14,19 @@ import (
 	"waza/cmd/waza/config"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/fleet"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
-	"waza/cmd/waza/output"
 	"waza/cmd/waza/secret"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/runner"
-	"waza/runner/fleet/survey"
 	"waza/runner/report"
 )
 
-// Program holds the parts of the program that the command needs. All fields are required.
+// Program opens what the command needs.
 type Program struct {
-	Stdout  *output.Stdout
-	Stderr  io.Writer
-	Version string
-	// Flags are the flags that all recording commands have, and --log-level.
-	Flags []cli.Flag
-	// Logger returns the logger that the flags ask for.
-	Logger func(c *cli.Context) (*slog.Logger, error)
-	// StateDir returns the state directory as an absolute path.
-	StateDir func() (string, error)
-	// Fleet shows the fleet of the user; Host runs the embedded fleet until stop is called.
-	Fleet survey.Viewer
-	Host  func(log *slog.Logger) (stop func())
-	// NewRunner makes the runner that the flags ask for, and the registry of its metrics. The
-	// command calls end when the runner is closed.
-	NewRunner func(c *cli.Context, hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, end func(), err error)
+	state.Opener
 }
 
 // Command returns waza serve.
@@ -88,7 +73,7 @@ failed; 130 when a signal interrupted runs.`,
 			},
 			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or the system's default"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and exit"},
-		}, p.Flags, []cli.Flag{flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
+		}, state.RecordingFlags(""), []cli.Flag{flags.LogLevel(), flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
 		Action: p.serve,
 	}
 }
@@ -140,12 +125,13 @@ func (p Program) serve(c *cli.Context) error {
 			return exit.Usagef("omit the flag for the default", "--%s must not be empty", name)
 		}
 	}
-	log, err := p.Logger(c)
+	level, err := flags.LogLevelOf(c)
 	if err != nil {
 		return err
 	}
+	log := p.Logger(level, c.Bool("json"))
 	cfg, ds := config.Load(sources(c))
-	stateDir, err := p.StateDir()
+	stateDir, err := state.Dir()
 	if err != nil {
 		return err
 	}
@@ -153,7 +139,7 @@ func (p Program) serve(c *cli.Context) error {
 	if c.Bool("check") {
 		return p.print(c, checked)
 	}
-	if err := report.Diagnostics(p.Stderr, ds, terminal.Options(p.Stderr)); err != nil {
+	if err := p.Diagnostics(ds); err != nil {
 		return err
 	}
 	if checked.Unwritable != "" {
@@ -179,28 +165,33 @@ func (p Program) print(c *cli.Context, checked Checked) error {
 }
 
 func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
-	dir, err := p.StateDir()
+	dir, err := state.Dir()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	end := func() {}
-	defer func() { end() }()
+	viewer := fleet.NewViewer(p.Fleet())
+	defer viewer.Close()
+	var recording *state.Recording
+	defer func() {
+		if recording != nil {
+			recording.CloseExporters()
+		}
+	}()
 	unhost := func() {}
 	defer func() { unhost() }()
 	return Main(ctx, Options{
-		Config: cfg, StateDir: dir, Version: p.Version, Log: log, Fleet: p.Fleet,
+		Config: cfg, StateDir: dir, Version: p.Version, Log: log, Fleet: viewer,
 		Opened: func(dashboard func() (string, error)) {
 			p.present(c, dashboard)
-			unhost = p.Host(log)
+			unhost = fleet.Host(p.Fleet(), log)
 		},
-		NewRunner: func(hubs Hubs, gate runner.Gate, log *slog.Logger) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
-			rn, metrics, ended, err := p.NewRunner(c, hubs, gate, log)
-			if err == nil {
-				end = ended
+		NewRunner: func(o state.RecordOptions) (rn *runner.Runner, metrics *prometheus.Registry, err error) {
+			if recording, err = p.Record(c, o); err != nil {
+				return nil, nil, err
 			}
-			return rn, metrics, err
+			return recording.Runner.Runner, recording.Registry(), nil
 		},
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/cmd/waza/config"
+	"waza/cmd/waza/state"
 	"waza/runner"
 )
 
@@ -29,8 +30,8 @@ func served(tb testing.TB, further ...opener) (s *Server, stop func()) {
 	}
 	o := Options{
 		Config: c, StateDir: tb.TempDir(), Version: "test", Log: slog.New(slog.DiscardHandler),
-		NewRunner: func(_ Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error) {
-			rn, err := runner.New(runner.Options{StateDir: tb.TempDir(), Gate: gate, Logger: log})
+		NewRunner: func(o state.RecordOptions) (*runner.Runner, *prometheus.Registry, error) {
+			rn, err := runner.New(runner.Options{StateDir: tb.TempDir(), Gate: o.Gate, Logger: o.Log})
 			return rn, prometheus.NewRegistry(), err
 		},
 	}

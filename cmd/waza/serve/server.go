@@ -17,6 +17,7 @@ import (
 
 	"waza/cmd/waza/config"
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/state"
 	"waza/rpc"
 	"waza/rpc/gateway/agents"
 	"waza/rpc/gateway/browser"
@@ -43,10 +44,8 @@ type Options struct {
 	StateDir string
 	Version  string
 	Log      *slog.Logger
-	// NewRunner makes the runner, and the registry of its metrics. Suites of the runner reach
-	// agents and browsers through hubs, and its runs pass the gate. The server closes the
-	// runner.
-	NewRunner func(hubs Hubs, gate runner.Gate, log *slog.Logger) (*runner.Runner, *prometheus.Registry, error)
+	// NewRunner makes the runner, and the registry of its metrics. The server closes the runner.
+	NewRunner func(state.RecordOptions) (*runner.Runner, *prometheus.Registry, error)
 	// Fleet shows the fleet of the user.
 	Fleet survey.Viewer
 	// Opened is called when all doors are open, with a function that makes a link to the
@@ -273,8 +272,11 @@ func (s *Server) openAgents() (protocol, error) {
 		return nil, err
 	}
 	var metrics *prometheus.Registry
-	if s.runner, metrics, err = s.o.NewRunner(Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger()},
-		s.runs, s.o.Log); err != nil {
+	s.runner, metrics, err = s.o.NewRunner(state.RecordOptions{
+		Hubs: state.Hubs{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger()},
+		Gate: s.runs, Log: s.o.Log, Metrics: true,
+	})
+	if err != nil {
 		return nil, err
 	}
 	s.all = prometheus.Gatherers{s.metrics, metrics}

@@ -69,7 +69,7 @@ func (o Options) check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rn, err := o.NewRunner()
+	rn, err := o.Runner()
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (o Options) check(c *cli.Context) error {
 	if c.Bool("urls") {
 		ro.URLs = func(urls []string) map[string]string { return deadURLs(ctx, urls) }
 	}
-	all := checked{Timestamp: o.Now().UTC().Format(time.RFC3339), Skills: []*readiness.Report{}}
+	all := checked{Timestamp: time.Now().UTC().Format(time.RFC3339), Skills: []*readiness.Report{}}
 	for _, dir := range dirs {
 		r, err := readiness.Check(dir, ro)
 		if err != nil {

@@ -13,11 +13,11 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/catalog"
 	"waza/runner/record"
 	"waza/runner/report"
@@ -115,7 +115,7 @@ func (o Options) coverage(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rn, err := o.NewRunner()
+	rn, err := o.Runner()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (o Options) coverage(c *cli.Context) error {
 }
 
 // cover determines the coverage of a skill by its suite.
-func (p place) cover(ctx context.Context, rn *runner.Runner, dir string) (covered, error) {
+func (p place) cover(ctx context.Context, rn *state.Runner, dir string) (covered, error) {
 	s, err := skill.Read(dir)
 	if err != nil {
 		return covered{}, exit.New(exit.Usage, err, "")

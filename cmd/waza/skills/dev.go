@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -74,8 +75,8 @@ type developed struct {
 	Skill   string    `json:"skill"`
 	Path    string    `json:"path"`
 	Suite   string    `json:"suite,omitempty"` // with a model
-	Before  state     `json:"before"`
-	After   state     `json:"after"`
+	Before  quality   `json:"before"`
+	After   quality   `json:"after"`
 	Steps   []devStep `json:"steps"`
 	Reached bool      `json:"reached"`
 	// Backup is the path of the original, absent if nothing changed.
@@ -83,8 +84,8 @@ type developed struct {
 	Note   string `json:"note,omitempty"`
 }
 
-// state is the quality of a description.
-type state struct {
+// quality is the quality of a description.
+type quality struct {
 	Level    readiness.Level `json:"level"`
 	Measured *measure        `json:"measured,omitempty"`
 }
@@ -93,8 +94,8 @@ type state struct {
 type devStep struct {
 	Description string   `json:"description"`
 	Diff        string   `json:"diff"`
-	Before      state    `json:"before"`
-	After       state    `json:"after"`
+	Before      quality  `json:"before"`
+	After       quality  `json:"after"`
 	P           *float64 `json:"p,omitempty"` // of a measured step: the probability that chance alone causes such a difference
 	Kept        bool     `json:"kept"`
 	Reason      string   `json:"reason"`
@@ -188,7 +189,7 @@ func (d *developer) settings() (err error) {
 	case d.Bool("json") && !d.Bool("auto"):
 		return exit.Usagef("waza dev SKILL --auto --json", "--json requires --auto, because questions are not JSON")
 	}
-	rn, err := d.NewRunner()
+	rn, err := d.Runner()
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (d *developer) write(text []byte) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("cannot save the original: %w", err)
 		}
-		backup := filepath.Join(dir, d.Now().UTC().Format("20060102T150405.000")+"-"+filepath.Base(filepath.Dir(d.file))+"-SKILL.md")
+		backup := filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000")+"-"+filepath.Base(filepath.Dir(d.file))+"-SKILL.md")
 		if err := os.WriteFile(backup, d.text, 0o600); err != nil {
 			return fmt.Errorf("cannot save the original: %w", err)
 		}
@@ -331,7 +332,7 @@ func (d *developer) undo() {
 
 // byLevel adds missing parts to a description until it reaches the level.
 func (d *developer) byLevel(s *skill.Skill) error {
-	d.result.Before = state{Level: readiness.LevelOf(s)}
+	d.result.Before = quality{Level: readiness.LevelOf(s)}
 	now := s
 	for len(d.result.Steps) < d.most && readiness.LevelOf(now) < d.target {
 		description, ok := canned(now)
@@ -346,7 +347,7 @@ func (d *developer) byLevel(s *skill.Skill) error {
 		next := skill.Parse(d.file, text)
 		step := devStep{
 			Description: next.Description, Diff: diff(d.result.Path, d.text, text),
-			Before: state{Level: readiness.LevelOf(now)}, After: state{Level: readiness.LevelOf(next)},
+			Before: quality{Level: readiness.LevelOf(now)}, After: quality{Level: readiness.LevelOf(next)},
 		}
 		d.say("%s: step %d of %d\n%s%s → %s", d.result.Skill, len(d.result.Steps)+1, d.most, step.Diff, step.Before.Level, step.After.Level)
 		if step.Kept, err = d.agreed(); err != nil {
@@ -364,7 +365,7 @@ func (d *developer) byLevel(s *skill.Skill) error {
 		}
 		d.text, now = text, next
 	}
-	d.result.After = state{Level: readiness.LevelOf(now)}
+	d.result.After = quality{Level: readiness.LevelOf(now)}
 	d.result.Reached = d.result.After.Level >= d.target
 	d.say("%s: %s → %s (target %s)", d.result.Skill, d.result.Before.Level, d.result.After.Level, d.target)
 	if len(d.result.Steps) > 0 {

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/readiness"
 	"waza/runner/record"
@@ -86,7 +86,7 @@ func (d *developer) suiteOf(s *skill.Skill) (string, error) {
 }
 
 // runTriggers runs the trigger tests of the suite.
-func (d *developer) runTriggers(rn *runner.Runner, suite string) (*measure, error) {
+func (d *developer) runTriggers(rn *state.Runner, suite string) (*measure, error) {
 	req := record.Request{Tasks: []string{"should_trigger#*", "should_not_trigger#*"}, Trials: d.Int("trials")}
 	p, err := rn.Planner().Prepare(d.ctx, suite, req, plan.PrepareOptions{})
 	shown := d.place.shown(suite)
@@ -176,7 +176,7 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 	if err != nil {
 		return err
 	}
-	rn, err := d.NewRunner()
+	rn, err := d.Runner()
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 		return err
 	}
 	first := now
-	d.result.Before = state{readiness.LevelOf(s), now}
+	d.result.Before = quality{readiness.LevelOf(s), now}
 	d.say("%s: %s", d.result.Skill, now)
 	var tried []string
 	for len(d.result.Steps) < d.most && !now.reaches(d.Float64("threshold")) {
@@ -210,7 +210,7 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 			return err
 		}
 	}
-	d.result.After = state{readiness.LevelOf(skill.Parse(d.file, d.text)), now}
+	d.result.After = quality{readiness.LevelOf(skill.Parse(d.file, d.text)), now}
 	d.result.Reached = now.reaches(d.Float64("threshold"))
 	d.result.Note = verdict(first, now, kept)
 	d.say("%s: before: %s\n%s: after:  %s\n%s", d.result.Skill, first, d.result.Skill, now, d.result.Note)
@@ -239,7 +239,7 @@ func verdict(first, last *measure, kept bool) string {
 
 // step measures a proposed description in place of the last one kept, and then keeps it or
 // restores the other. It also restores the other after an interrupt.
-func (d *developer) step(rn *runner.Runner, suite string, before *measure, tried []string) (step *devStep, after *measure, err error) {
+func (d *developer) step(rn *state.Runner, suite string, before *measure, tried []string) (step *devStep, after *measure, err error) {
 	now := skill.Parse(d.file, d.text)
 	description, err := d.propose(now, before, tried)
 	if err != nil {
@@ -249,7 +249,7 @@ func (d *developer) step(rn *runner.Runner, suite string, before *measure, tried
 	if err != nil {
 		return nil, nil, exit.New(exit.Error, fmt.Errorf("%s: %w", d.result.Path, err), "")
 	}
-	s := devStep{Description: description, Diff: diff(d.result.Path, d.text, changed), Before: state{readiness.LevelOf(now), before}}
+	s := devStep{Description: description, Diff: diff(d.result.Path, d.text, changed), Before: quality{readiness.LevelOf(now), before}}
 	d.say("\n%s: step %d of %d\n%s", d.result.Skill, len(d.result.Steps)+1, d.most, strings.TrimSuffix(s.Diff, "\n"))
 	if err := d.write(changed); err != nil {
 		return nil, nil, err
@@ -264,7 +264,7 @@ func (d *developer) step(rn *runner.Runner, suite string, before *measure, tried
 		return nil, nil, err
 	}
 	p := chance(before, after)
-	s.After, s.P = state{readiness.LevelOf(skill.Parse(d.file, changed)), after}, &p
+	s.After, s.P = quality{readiness.LevelOf(skill.Parse(d.file, changed)), after}, &p
 	d.say("before: %s\nafter:  %s\nchance: p = %.3f", before, after, p)
 	better := false
 	switch {

@@ -4,10 +4,8 @@ package skills
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,37 +13,30 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/scaffold"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/files"
 	"waza/eval/skill"
-	"waza/runner"
 	"waza/runner/readiness"
 	"waza/runner/report"
 )
 
-// Options holds the parts of the program that the commands need. Only Now is optional.
+// Options holds the parts of the program that the commands need. All are required.
 type Options struct {
-	Stdin  io.Reader
-	Stdout *output.Stdout
-	Stderr io.Writer
-	// NewRunner makes the runner that measures skills and has the vocabulary of suites.
-	NewRunner func() (*runner.Runner, error)
-	// Now returns the present; nil means time.Now.
-	Now func() time.Time
+	output.Streams
+	// Runner opens the runner that measures skills and has the vocabulary of suites.
+	Runner func() (*state.Runner, error)
 }
 
 // Commands returns the commands for skills.
 func Commands(o Options) []*cli.Command {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return []*cli.Command{o.checkCommand(), o.coverageCommand(), o.qualityCommand(), o.devCommand()}
 }
 
 // asker returns options to ask models and agents.
 func (o Options) asker() scaffold.Options {
-	return scaffold.Options{Stdout: o.Stdout, Stderr: o.Stderr, NewRunner: o.NewRunner}
+	return scaffold.Options{Streams: o.Streams, Runner: o.Runner}
 }
 
 // finish gives the error of an interrupted question its exit code.

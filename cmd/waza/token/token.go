@@ -5,7 +5,6 @@ package token
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -14,6 +13,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/store"
@@ -22,12 +22,9 @@ import (
 	"waza/runner/report"
 )
 
-// Options holds the outputs of the command and its state directory.
+// Options holds the outputs of the command.
 type Options struct {
-	Stdout *output.Stdout
-	Stderr io.Writer
-	// StateDir returns the absolute path of the state directory.
-	StateDir func() (string, error)
+	output.Streams
 }
 
 // Command returns waza token with its subcommands.
@@ -109,7 +106,7 @@ type call struct {
 // withTokens turns a function over the tokens of the state directory into a command's action.
 func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		dir, err := o.StateDir()
+		dir, err := state.Dir()
 		if err != nil {
 			return err
 		}

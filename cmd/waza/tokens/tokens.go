@@ -5,7 +5,6 @@ package tokens
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,12 +24,9 @@ import (
 	"waza/runner/tokens"
 )
 
-// Options holds the outputs of the command, and the time.
+// Options holds the outputs of the command.
 type Options struct {
-	Stdout *output.Stdout
-	Stderr io.Writer
-	// Now returns the present; nil means time.Now.
-	Now func() time.Time
+	output.Streams
 }
 
 // access are the commands of waza token, which people type here by mistake.
@@ -38,9 +34,6 @@ var access = []string{"create", "list", "revoke"}
 
 // Command returns waza tokens with its subcommands.
 func Command(o Options) *cli.Command {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &cli.Command{
 		Name: "tokens", Category: help.Skills,
 		Usage: "count the tokens of skills and other Markdown files",
@@ -193,7 +186,7 @@ func withoutNotes(ds decode.Diagnostics) decode.Diagnostics {
 }
 
 // stamp returns the time for the results.
-func (o Options) stamp() string { return o.Now().UTC().Format(time.RFC3339) }
+func (o Options) stamp() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // table prints rows; the first row is the header.
 func (o Options) table(rows [][]string) error {

@@ -1,0 +1,112 @@
+// Package suites finds the suites that the arguments of a command name. Call [Find].
+package suites
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
+	"waza/eval/decode"
+	"waza/eval/discover"
+	"waza/eval/files"
+	"waza/eval/skill"
+)
+
+// Argument describes the arguments of commands that take suites.
+const Argument = "[SUITE|DIR|SKILL…]"
+
+// Find turns the arguments of a command into suite files. A directory means every suite
+// below it, a skill's name, SKILL.md or directory its suite, no argument the current directory.
+func Find(to output.Streams, args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var paths []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil && isSkill(arg) {
+			path, err := ofSkill(arg)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+			continue
+		}
+		if err == nil && filepath.Base(arg) == skill.FileName {
+			path, err := inSkill(filepath.Dir(arg))
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+			continue
+		}
+		if err != nil || !info.IsDir() {
+			paths = append(paths, arg) // loading it reports the problem
+			continue
+		}
+		found, err := discover.Suites(arg, files.View{})
+		if err != nil {
+			return nil, err
+		}
+		if err := to.Diagnostics(notOf(found.Suites, found.Problems)); err != nil {
+			return nil, err
+		}
+		if len(found.Suites) == 0 && found.Problems.HasErrors() {
+			return nil, exit.With(exit.Usage) // the errors explain it
+		}
+		if len(found.Suites) == 0 && flags.IsFile(filepath.Join(arg, skill.FileName)) {
+			path, err := inSkill(arg)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+			continue
+		}
+		if len(found.Suites) == 0 {
+			return nil, exit.Usagef(hintWithoutSuites(arg), "no suites found in %s or below it", arg)
+		}
+		for _, s := range found.Suites {
+			paths = append(paths, s.Path)
+		}
+	}
+	return dropRepeated(paths), nil
+}
+
+// hintWithoutSuites returns what to do where a directory has no suites: create one, if it has
+// skills.
+func hintWithoutSuites(dir string) string {
+	if skills := skill.Below(dir); len(skills) > 0 {
+		if abs, err := filepath.Abs(skills[0]); err == nil {
+			return "waza new eval " + filepath.Base(abs) + " creates a suite for a skill"
+		}
+	}
+	return "a suite is a file named eval.yaml, eval.<word>.yaml or <word>.eval.yaml; name a suite, or a directory above one"
+}
+
+// inSkill returns the suite of the skill in a directory.
+func inSkill(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return ofSkill(filepath.Base(abs))
+}
+
+// notOf drops findings about the suites themselves, because loading reports those.
+func notOf(suites []discover.Summary, ds decode.Diagnostics) decode.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(ds), func(d decode.Diagnostic) bool {
+		return slices.ContainsFunc(suites, func(s discover.Summary) bool { return s.Path == d.File })
+	})
+}
+
+func dropRepeated(paths []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(paths, func(p string) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
+}
