@@ -59,20 +59,7 @@ func (s *Store) Answer(ctx context.Context, id string) (clientID string, answer 
 
 // Answers returns the clients with stored answers, by evaluation id. The caller owns the map.
 func (s *Store) Answers(ctx context.Context) (map[string]string, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT id, client_id FROM answers WHERE saved_at > ?", oldestAnswer(s.now()))
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	defer rows.Close()
-	clients := map[string]string{}
-	for rows.Next() {
-		var id, clientID string
-		if err := rows.Scan(&id, &clientID); err != nil {
-			return nil, s.explain(err)
-		}
-		clients[id] = clientID
-	}
-	return clients, s.explain(rows.Err())
+	return s.pairs(ctx, "SELECT id, client_id FROM answers WHERE saved_at > ?", oldestAnswer(s.now()))
 }
 
 // TakeAnswer returns the stored answer to an evaluation and removes it. Of several callers, only

@@ -91,22 +91,13 @@ func (a *assignments) load(ctx context.Context, s *Store) error {
 		milliseconds(s.now().Add(-assignmentAge))); err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx,
-		"SELECT id, client_id, assigned_at FROM assignments ORDER BY assigned_at DESC LIMIT ?", mostAssignments)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return s.query(ctx, s.read, func(scan func(...any) error) error {
 		var id, clientID string
 		var at int64
-		if err := rows.Scan(&id, &clientID, &at); err != nil {
-			return err
-		}
-		a.current[id] = &assigned{clientID, time.UnixMilli(at)}
-		a.table[id] = clientID
-	}
-	return rows.Err()
+		err := scan(&id, &clientID, &at)
+		a.current[id], a.table[id] = &assigned{clientID, time.UnixMilli(at)}, clientID
+		return err
+	}, "SELECT id, client_id, assigned_at FROM assignments ORDER BY assigned_at DESC LIMIT ?", mostAssignments)
 }
 
 // flush writes changes that are older than a second, or all changes when the store closes.

@@ -101,28 +101,21 @@ type statement struct {
 
 // All returns the assistants that are not deleted, oldest first.
 func (a Assistants) All(ctx context.Context) ([]Assistant, error) {
-	rows, err := a.store.read.QueryContext(ctx, "SELECT id, name, instructions, capabilities, model, active, "+
-		"created_at, updated_at, last_active_at"+
-		" FROM assistants WHERE deleted_at = 0 ORDER BY created_at, id")
-	if err != nil {
-		return nil, a.store.explain(err)
-	}
-	defer rows.Close()
 	var all []Assistant
-	for rows.Next() {
+	err := a.store.query(ctx, a.store.read, func(scan func(...any) error) error {
 		var r Assistant
 		var capabilities string
 		var created, updated, active int64
-		if err := rows.Scan(&r.ID, &r.Name, &r.Instructions, &capabilities, &r.Model, &r.Active, &created, &updated, &active); err != nil {
-			return nil, a.store.explain(err)
-		}
-		if err := json.Unmarshal([]byte(capabilities), &r.Capabilities); err != nil {
-			return nil, a.store.explain(err)
+		err := scan(&r.ID, &r.Name, &r.Instructions, &capabilities, &r.Model, &r.Active, &created, &updated, &active)
+		if err == nil {
+			err = json.Unmarshal([]byte(capabilities), &r.Capabilities)
 		}
 		r.CreatedAt, r.UpdatedAt, r.LastActiveAt = fromUnix(created), fromUnix(updated), fromUnix(active)
 		all = append(all, r)
-	}
-	return all, a.store.explain(rows.Err())
+		return err
+	}, "SELECT id, name, instructions, capabilities, model, active, created_at, updated_at, last_active_at"+
+		" FROM assistants WHERE deleted_at = 0 ORDER BY created_at, id")
+	return all, err
 }
 
 // NameKey returns a key that is equal for names that the database treats as equal.
@@ -214,22 +207,15 @@ func (a Assistants) Session(ctx context.Context, id string) (Session, bool, erro
 // Sessions returns the sessions of one assistant, or of all when its id is empty. Sessions with
 // the newest messages come first.
 func (a Assistants) Sessions(ctx context.Context, assistantID string, archived bool, limit, offset int) ([]Session, error) {
-	rows, err := a.store.read.QueryContext(ctx, "SELECT "+sessionColumns+" FROM assistant_sessions WHERE deleted_at = 0"+
+	all := []Session{}
+	err := a.store.query(ctx, a.store.read, func(scan func(...any) error) error {
+		row, err := scanSession(scan)
+		all = append(all, row)
+		return err
+	}, "SELECT "+sessionColumns+" FROM assistant_sessions WHERE deleted_at = 0"+
 		" AND (?1 = '' OR assistant_id = ?1) AND (archived_at > 0 AND ?2 OR archived_at = 0 AND expires_at > ?3)"+
 		" ORDER BY last_message_at DESC, created_at DESC, id LIMIT ?4 OFFSET ?5", assistantID, archived, unix(a.store.now()), limit, offset)
-	if err != nil {
-		return nil, a.store.explain(err)
-	}
-	defer rows.Close()
-	all := []Session{}
-	for rows.Next() {
-		s, err := scanSession(rows.Scan)
-		if err != nil {
-			return nil, a.store.explain(err)
-		}
-		all = append(all, s)
-	}
-	return all, a.store.explain(rows.Err())
+	return all, err
 }
 
 // Archive archives a session or, when at is zero, lets it expire. It returns
@@ -273,25 +259,19 @@ func (a Assistants) AddMessage(ctx context.Context, s Session, m Message, expire
 // Messages returns the newest messages of a session, oldest first. Their number is at most most,
 // and their size at most mostBytes, except that the newest message is always included.
 func (a Assistants) Messages(ctx context.Context, sessionID string, most, mostBytes int) ([]Message, error) {
-	rows, err := a.store.write.QueryContext(ctx, "SELECT id, role, content, created_at FROM (SELECT *,"+
+	all := []Message{}
+	err := a.store.query(ctx, a.store.write, func(scan func(...any) error) error {
+		var m Message
+		var created int64
+		err := scan(&m.ID, &m.Role, &m.Content, &created)
+		m.CreatedAt = fromUnix(created)
+		all = append(all, m)
+		return err
+	}, "SELECT id, role, content, created_at FROM (SELECT *,"+
 		" row_number() OVER newest AS place, sum(length(CAST(content AS BLOB))) OVER newest AS size"+
 		" FROM assistant_messages WHERE session_id = ? WINDOW newest AS (ORDER BY number DESC))"+
 		" WHERE place <= ? AND (size <= ? OR place = 1) ORDER BY number", sessionID, most, mostBytes)
-	if err != nil {
-		return nil, a.store.explain(err)
-	}
-	defer rows.Close()
-	all := []Message{}
-	for rows.Next() {
-		var m Message
-		var created int64
-		if err := rows.Scan(&m.ID, &m.Role, &m.Content, &created); err != nil {
-			return nil, a.store.explain(err)
-		}
-		m.CreatedAt = fromUnix(created)
-		all = append(all, m)
-	}
-	return all, a.store.explain(rows.Err())
+	return all, err
 }
 
 // AddCommand adds a command and sets its number.
@@ -335,20 +315,13 @@ func scanCommand(scan func(...any) error) (*Command, error) {
 // OpenCommands returns the commands that have not ended, and those whose end was not reported to
 // a client. They are in the order of their arrival.
 func (a Assistants) OpenCommands(ctx context.Context) ([]*Command, error) {
-	rows, err := a.store.read.QueryContext(ctx, commandColumns+" WHERE ended_at = 0 OR reported = 0 ORDER BY number")
-	if err != nil {
-		return nil, a.store.explain(err)
-	}
-	defer rows.Close()
 	var all []*Command
-	for rows.Next() {
-		c, err := scanCommand(rows.Scan)
-		if err != nil {
-			return nil, a.store.explain(err)
-		}
+	err := a.store.query(ctx, a.store.read, func(scan func(...any) error) error {
+		c, err := scanCommand(scan)
 		all = append(all, c)
-	}
-	return all, a.store.explain(rows.Err())
+		return err
+	}, commandColumns+" WHERE ended_at = 0 OR reported = 0 ORDER BY number")
+	return all, err
 }
 
 // EndedCommand returns the newest finished command with an id. It prefers commands of the given

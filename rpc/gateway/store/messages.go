@@ -33,18 +33,10 @@ func (m Messages) Forget(ctx context.Context, ids ...string) error {
 
 // List returns all messages, oldest first. The caller owns them.
 func (m Messages) List(ctx context.Context) ([][]byte, error) {
-	rows, err := m.store.read.QueryContext(ctx, "SELECT message FROM messages ORDER BY number")
-	if err != nil {
-		return nil, m.store.explain(err)
+	texts, err := m.store.texts(ctx, "SELECT message FROM messages ORDER BY number")
+	list := make([][]byte, len(texts))
+	for i, text := range texts {
+		list[i] = []byte(text)
 	}
-	defer rows.Close()
-	var list [][]byte
-	for rows.Next() {
-		var message string
-		if err := rows.Scan(&message); err != nil {
-			return nil, m.store.explain(err)
-		}
-		list = append(list, []byte(message))
-	}
-	return list, m.store.explain(rows.Err())
+	return list, err
 }

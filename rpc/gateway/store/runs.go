@@ -63,37 +63,11 @@ func (r Runs) Forget(ctx context.Context, runIDs ...string) error {
 
 // Owned returns the unfinished runs that this server has started, in the order of their starts.
 func (r Runs) Owned(ctx context.Context) ([]string, error) {
-	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id FROM owned_runs ORDER BY owned_at, run_id")
-	if err != nil {
-		return nil, r.store.explain(err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, r.store.explain(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, r.store.explain(rows.Err())
+	return r.store.texts(ctx, "SELECT run_id FROM owned_runs ORDER BY owned_at, run_id")
 }
 
 // Users returns the users of all runs that have one, by run id. All other runs belong to the
 // owner of the server.
 func (r Runs) Users(ctx context.Context) (map[string]string, error) {
-	rows, err := r.store.read.QueryContext(ctx, "SELECT run_id, user FROM run_users")
-	if err != nil {
-		return nil, r.store.explain(err)
-	}
-	defer rows.Close()
-	users := map[string]string{}
-	for rows.Next() {
-		var id, user string
-		if err := rows.Scan(&id, &user); err != nil {
-			return nil, r.store.explain(err)
-		}
-		users[id] = user
-	}
-	return users, r.store.explain(rows.Err())
+	return r.store.pairs(ctx, "SELECT run_id, user FROM run_users")
 }

@@ -148,5 +148,46 @@ func (s *Store) explain(err error) error {
 	return fmt.Errorf("%s: %w", s.path, err)
 }
 
+// query calls each for each row of a query, with the function that scans the row.
+func (s *Store) query(ctx context.Context, db *sql.DB, each func(scan func(into ...any) error) error, query string, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return s.explain(err)
+		}
+	}
+	return s.explain(rows.Err())
+}
+
+// pairs returns the two columns of a query by the first one.
+func (s *Store) pairs(ctx context.Context, query string, args ...any) (map[string]string, error) {
+	values := map[string]string{}
+	err := s.query(ctx, s.read, func(scan func(...any) error) error {
+		var name, value string
+		err := scan(&name, &value)
+		values[name] = value
+		return err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// texts returns the only column of a query.
+func (s *Store) texts(ctx context.Context, query string) (list []string, err error) {
+	err = s.query(ctx, s.read, func(scan func(...any) error) error {
+		var text string
+		err := scan(&text)
+		list = append(list, text)
+		return err
+	}, query)
+	return list, err
+}
+
 // milliseconds returns a time in the format of the tables.
 func milliseconds(t time.Time) int64 { return t.UnixMilli() }

@@ -62,7 +62,7 @@ const tokenColumns = "SELECT id, user, role, created_at, expires_at, revoked_at 
 
 // Get returns the pair with an id; ok is false when it does not exist.
 func (t Tokens) Get(ctx context.Context, id string) (row TokenRow, ok bool, err error) {
-	row, err = scanToken(t.store.read.QueryRowContext(ctx, tokenColumns+"WHERE id = ?", id))
+	row, err = scanToken(t.store.read.QueryRowContext(ctx, tokenColumns+"WHERE id = ?", id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false, nil
 	}
@@ -71,25 +71,18 @@ func (t Tokens) Get(ctx context.Context, id string) (row TokenRow, ok bool, err 
 
 // List returns the pairs that have not expired, including revoked ones, oldest first.
 func (t Tokens) List(ctx context.Context) ([]TokenRow, error) {
-	rows, err := t.store.read.QueryContext(ctx, tokenColumns+"WHERE expires_at > ? ORDER BY created_at, id", milliseconds(t.store.now()))
-	if err != nil {
-		return nil, t.store.explain(err)
-	}
-	defer rows.Close()
 	var list []TokenRow
-	for rows.Next() {
-		row, err := scanToken(rows)
-		if err != nil {
-			return nil, t.store.explain(err)
-		}
+	err := t.store.query(ctx, t.store.read, func(scan func(...any) error) error {
+		row, err := scanToken(scan)
 		list = append(list, row)
-	}
-	return list, t.store.explain(rows.Err())
+		return err
+	}, tokenColumns+"WHERE expires_at > ? ORDER BY created_at, id", milliseconds(t.store.now()))
+	return list, err
 }
 
-func scanToken(from interface{ Scan(...any) error }) (row TokenRow, err error) {
+func scanToken(scan func(...any) error) (row TokenRow, err error) {
 	var created, expires, revoked int64
-	if err := from.Scan(&row.ID, &row.User, &row.Role, &created, &expires, &revoked); err != nil {
+	if err := scan(&row.ID, &row.User, &row.Role, &created, &expires, &revoked); err != nil {
 		return row, err
 	}
 	row.Created, row.Expires = time.UnixMilli(created), time.UnixMilli(expires)
@@ -126,18 +119,10 @@ func (t Tokens) IsRevoked(ctx context.Context, id string) (bool, error) {
 
 // Revoked returns the ids of all revoked pairs and tokens.
 func (t Tokens) Revoked(ctx context.Context) (map[string]bool, error) {
-	rows, err := t.store.read.QueryContext(ctx, "SELECT id FROM tokens WHERE revoked_at > 0 UNION ALL SELECT id FROM revoked_tokens")
-	if err != nil {
-		return nil, t.store.explain(err)
-	}
-	defer rows.Close()
-	ids := map[string]bool{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, t.store.explain(err)
-		}
+	list, err := t.store.texts(ctx, "SELECT id FROM tokens WHERE revoked_at > 0 UNION ALL SELECT id FROM revoked_tokens")
+	ids := make(map[string]bool, len(list))
+	for _, id := range list {
 		ids[id] = true
 	}
-	return ids, t.store.explain(rows.Err())
+	return ids, err
 }
