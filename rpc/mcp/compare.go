@@ -227,8 +227,8 @@ func (s runTools) history(ctx context.Context, _ *sdk.CallToolRequest, in histor
 		return nil, err
 	}
 	var h history.History
-	if err := s.daemon.call(ctx, "task.history",
-		withoutEmpty(map[string]any{"path": path, "taskId": in.TaskID, "limit": cmp.Or(in.Limit, usual)}), &h); err != nil {
+	in.Path, in.Limit = path, cmp.Or(in.Limit, usual)
+	if err := s.daemon.call(ctx, "task.history", in, &h); err != nil {
 		return nil, err
 	}
 	r := &suiteHistory{Suite: shorten(h.Suite.Name, 100), Runs: []pastRun{}, Tasks: []taskHistory{}}

@@ -59,31 +59,16 @@ type started struct {
 	Diagnostics decode.Diagnostics
 }
 
-// start starts a run like eval.run.
+// start starts a run. eval.run has the same parameters, except for the wait.
 func (s runTools) start(ctx context.Context, in runInput) (*started, error) {
 	path, err := s.within("path", in.Path)
 	if err != nil {
 		return nil, err
 	}
-	params := withoutEmpty(map[string]any{
-		"path": path, "agent": in.Agent, "executor": in.Executor, "model": in.Model, "judge_model": in.JudgeModel,
-		"cache": in.Cache, "fail_fast": in.FailFast,
-	})
-	if len(in.Tasks) > 0 {
-		params["tasks"] = in.Tasks
-	}
-	if len(in.Tags) > 0 {
-		params["tags"] = in.Tags
-	}
-	if in.Trials != 0 {
-		params["trials"] = in.Trials
-	}
-	if in.TimeoutSeconds != 0 {
-		params["timeout_seconds"] = in.TimeoutSeconds
-	}
+	in.Path, in.WaitSeconds = path, nil
 	r := &started{}
 	// Without this, cancelling the call could leave a run that nobody knows about.
-	if err := s.daemon.call(context.WithoutCancel(ctx), "eval.run", params, r); err != nil {
+	if err := s.daemon.call(context.WithoutCancel(ctx), "eval.run", in, r); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -143,8 +143,8 @@ func (s suiteTools) validateSuite(ctx context.Context, _ *sdk.CallToolRequest, i
 		Valid       bool
 		Diagnostics decode.Diagnostics
 	}
-	if err := s.daemon.call(ctx, "eval.validate",
-		withoutEmpty(map[string]any{"path": path, "executor": in.Executor, "agent": in.Agent}), &found); err != nil {
+	in.Path = path
+	if err := s.daemon.call(ctx, "eval.validate", in, &found); err != nil {
 		return nil, err
 	}
 	r := &validation{Valid: found.Valid, Errors: []string{}}
@@ -157,16 +157,6 @@ func (s suiteTools) validateSuite(ctx context.Context, _ *sdk.CallToolRequest, i
 	}
 	r.Warnings = s.sentences(others)
 	return r, nil
-}
-
-// withoutEmpty removes parameters that are empty strings.
-func withoutEmpty(params map[string]any) map[string]any {
-	for k, v := range params {
-		if v == "" {
-			delete(params, k)
-		}
-	}
-	return params
 }
 
 type tasksInput struct {
