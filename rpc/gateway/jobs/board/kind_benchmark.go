@@ -29,16 +29,8 @@ func newBenchmark(s *session) messages {
 	return m
 }
 
-// benchmarkInit is the message benchmark_init.
+// benchmarkInit is the data of benchmark_init.
 type benchmarkInit struct {
-	Type      string            `json:"type"`
-	JobID     string            `json:"job_id"`
-	Reconnect bool              `json:"reconnect"`
-	Percent   *int              `json:"progress_pct,omitempty"`
-	Data      benchmarkInitData `json:"data"`
-}
-
-type benchmarkInitData struct {
 	Targets []target `json:"targets"`
 	Runs    int      `json:"runs"`
 	Tiers   []int    `json:"context_tiers"`
@@ -50,26 +42,15 @@ type benchmarkInitData struct {
 }
 
 func (m *benchmark) init(j *job, reconnect bool) []byte {
-	msg := &benchmarkInit{Type: "benchmark_init", JobID: j.ID, Reconnect: reconnect, Data: benchmarkInitData{
-		Targets: m.targets, Runs: m.runs, Tiers: m.ref.Tiers, Total: j.total, Completed: j.done, Suite: j.suite,
-	}}
+	data := benchmarkInit{Targets: m.targets, Runs: m.runs, Tiers: m.ref.Tiers, Total: j.total, Completed: j.done, Suite: j.suite}
 	if m.ref.MaxTokens > 0 {
-		msg.Data.MaxTokens = &m.ref.MaxTokens
+		data.MaxTokens = &m.ref.MaxTokens
 	}
-	if reconnect {
-		msg.Percent = &j.Percent
-	}
-	return encode(msg)
+	return j.initial("benchmark_init", reconnect).with(data)
 }
 
-// skippedMessage is the message benchmark_skipped.
-type skippedMessage struct {
-	Type  string      `json:"type"`
-	JobID string      `json:"job_id"`
-	Data  skippedData `json:"data"`
-}
-
-type skippedData struct {
+// skippedTier is the data of benchmark_skipped.
+type skippedTier struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	ModelID  string `json:"model_id"`
@@ -77,14 +58,8 @@ type skippedData struct {
 	Reason   string `json:"reason"`
 }
 
-// skippedResult is the benchmark_result of a skipped tier, which existing pages read.
+// skippedResult is the data of the benchmark_result of a skipped tier, which existing pages read.
 type skippedResult struct {
-	Type  string            `json:"type"`
-	JobID string            `json:"job_id"`
-	Data  skippedResultData `json:"data"`
-}
-
-type skippedResultData struct {
 	Type     string `json:"type"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
@@ -98,25 +73,18 @@ func (m *benchmark) opening() [][]byte {
 	for _, s := range m.ref.Skipped {
 		t := targetOf(m.rec, s.Cell)
 		list = append(list,
-			encode(&skippedMessage{"benchmark_skipped", m.rec.RunID, skippedData{t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}}),
-			encode(&skippedResult{
-				"benchmark_result", m.rec.RunID,
-				skippedResultData{"skipped", t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason},
-			}),
+			m.about("benchmark_skipped", skippedTier{t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}),
+			m.about("benchmark_result", skippedResult{"skipped", t.Provider, t.Model, t.Model, s.ContextTokens, s.Reason}),
 		)
 	}
 	return list
 }
 
-// benchmarkMessage is the message benchmark_result at the end of a run, or benchmark_progress at
-// its start.
-type benchmarkMessage struct {
-	Type  string `json:"type"`
-	JobID string `json:"job_id"`
-	Data  any    `json:"data"`
+func (m *benchmark) about(kind string, data any) []byte {
+	return head{Type: kind, JobID: m.rec.RunID}.with(data)
 }
 
-// benchmarkRun identifies a run of a model.
+// benchmarkRun identifies a run of a model: the data of benchmark_progress, at its start.
 type benchmarkRun struct {
 	Type     string `json:"type"`
 	Provider string `json:"provider"` // provider_key of the target
@@ -129,7 +97,7 @@ type benchmarkRun struct {
 	Context int    `json:"context_tokens"`
 }
 
-// benchmarkData holds the measurements of a finished run. Unknown ones are null, except Cost.
+// benchmarkData is the data of benchmark_result: the measurements of a finished run. Unknown ones are null, except Cost.
 type benchmarkData struct {
 	benchmarkRun
 	FirstToken *float64 `json:"ttft_ms"`
@@ -155,9 +123,9 @@ type benchmarkData struct {
 func (m *benchmark) event(e *record.Event) [][]byte {
 	switch {
 	case isCase(m.rec, e):
-		return [][]byte{encode(&benchmarkMessage{"benchmark_result", m.rec.RunID, m.result(e)})}
+		return [][]byte{m.about("benchmark_result", m.result(e))}
 	case e.Type == record.TrialStart && e.Role == record.RoleTask && e.TaskNum >= 1 && e.TaskNum <= len(m.rec.Tasks):
-		return [][]byte{encode(&benchmarkMessage{"benchmark_progress", m.rec.RunID, m.run("progress", e)})}
+		return [][]byte{m.about("benchmark_progress", m.run("progress", e))}
 	}
 	return nil
 }

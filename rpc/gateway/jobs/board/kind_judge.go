@@ -21,18 +21,8 @@ func newJudge(s *session) messages {
 	return &judging{rec: s.rec, state: s.state, targets: targetsOf(s.rec)}
 }
 
-// judgeStart is the message judge_start.
+// judgeStart is the data of judge_start.
 type judgeStart struct {
-	Type      string         `json:"type"`
-	JobID     string         `json:"job_id"`
-	EvalID    string         `json:"eval_id"`
-	Reconnect bool           `json:"reconnect"`
-	Percent   *int           `json:"progress_pct,omitempty"`
-	Data      judgeStartData `json:"data"`
-	judgeStartData
-}
-
-type judgeStartData struct {
 	Targets    []target `json:"targets"`
 	JudgeModel string   `json:"judge_model"`
 	Total      int      `json:"total_cases"`
@@ -40,15 +30,8 @@ type judgeStartData struct {
 	Suite      string   `json:"suite_name"`
 }
 
-// judgeVerdict is the message judge_verdict.
+// judgeVerdict is the data of judge_verdict.
 type judgeVerdict struct {
-	Type  string           `json:"type"`
-	JobID string           `json:"job_id"`
-	Data  judgeVerdictData `json:"data"`
-	judgeVerdictData
-}
-
-type judgeVerdictData struct {
 	Model   string `json:"model_id"`
 	Case    string `json:"test_case_id"`
 	Quality *int   `json:"quality_score"`
@@ -58,9 +41,7 @@ type judgeVerdictData struct {
 
 // judgeReport is the message judge_report.
 type judgeReport struct {
-	Type   string          `json:"type"`
-	JobID  string          `json:"job_id"`
-	EvalID string          `json:"eval_id"`
+	head
 	Data   judgeReportData `json:"data"`
 	Report judgeReportData `json:"report"`
 }
@@ -74,32 +55,16 @@ type judgeReportData struct {
 	Error string `json:"error,omitempty"`
 }
 
-// compareStart is the message compare_start.
+// compareStart is the data of compare_start.
 type compareStart struct {
-	Type      string           `json:"type"`
-	JobID     string           `json:"job_id"`
-	EvalID    string           `json:"eval_id"`
-	Reconnect bool             `json:"reconnect"`
-	Data      compareStartData `json:"data"`
-	compareStartData
-}
-
-type compareStartData struct {
 	Models     []string `json:"models"`
 	JudgeModel string   `json:"judge_model"`
 	Total      int      `json:"total_cases"`
 	Completed  int      `json:"completed_cases"`
 }
 
-// compareCase is the message compare_case.
+// compareCase is the data of compare_case.
 type compareCase struct {
-	Type  string          `json:"type"`
-	JobID string          `json:"job_id"`
-	Data  compareCaseData `json:"data"`
-	compareCaseData
-}
-
-type compareCaseData struct {
 	Num        int            `json:"case_num"`
 	Case       string         `json:"test_case_id"`
 	ModelA     string         `json:"model_a"`
@@ -110,16 +75,8 @@ type compareCaseData struct {
 	Error      string         `json:"error,omitempty"`
 }
 
-// compareComplete is the message compare_complete.
+// compareComplete is the data of compare_complete.
 type compareComplete struct {
-	Type   string              `json:"type"`
-	JobID  string              `json:"job_id"`
-	EvalID string              `json:"eval_id"`
-	Data   compareCompleteData `json:"data"`
-	compareCompleteData
-}
-
-type compareCompleteData struct {
 	Missing     int           `json:"missing_cases"`
 	Comparisons []comparePair `json:"comparisons"`
 }
@@ -136,20 +93,15 @@ type comparePair struct {
 
 // judgeEnd is the message judge_complete or judge_failed.
 type judgeEnd struct {
-	Type   string  `json:"type"`
-	JobID  string  `json:"job_id"`
-	EvalID string  `json:"eval_id"`
+	head
 	Error  *string `json:"error,omitempty"`
 	Detail *string `json:"detail,omitempty"` // Error for existing pages
 }
 
 func (m *judging) init(j *job, reconnect bool) []byte {
-	data := judgeStartData{m.targets, m.rec.Config.JudgeModel, j.total, j.done, j.suite}
-	msg := &judgeStart{Type: "judge_start", JobID: j.ID, EvalID: j.ID, Reconnect: reconnect, Data: data, judgeStartData: data}
-	if reconnect {
-		msg.Percent = &j.Percent
-	}
-	return encode(msg)
+	h := j.initial("judge_start", reconnect)
+	h.EvalID = j.ID
+	return h.withBoth(judgeStart{m.targets, m.rec.Config.JudgeModel, j.total, j.done, j.suite})
 }
 
 // more returns the messages after init for clients that connect during the session.
@@ -165,11 +117,8 @@ func (m *judging) start(done int, reconnect bool) []byte {
 	for _, t := range m.targets {
 		models = append(models, t.Model)
 	}
-	data := compareStartData{models, m.rec.Config.JudgeModel, m.state.Comparing.Total, done}
-	return encode(&compareStart{
-		Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: reconnect, Data: data,
-		compareStartData: data,
-	})
+	return head{Type: "compare_start", JobID: m.rec.RunID, EvalID: m.rec.RunID, Reconnect: &reconnect}.withBoth(
+		compareStart{models, m.rec.Config.JudgeModel, m.state.Comparing.Total, done})
 }
 
 func (m *judging) event(e *record.Event) [][]byte {
@@ -197,7 +146,7 @@ func (m *judging) compare(e *record.Event) (list [][]byte) {
 	if c == nil {
 		return append(list, m.start(done, false))
 	}
-	data := compareCaseData{
+	data := compareCase{
 		Num: c.Num, ModelA: c.ModelA, ModelB: c.ModelB, Confidence: c.Confidence, Reasoning: Failure(c.Reasoning),
 		Error: Failure(c.Error),
 	}
@@ -207,18 +156,18 @@ func (m *judging) compare(e *record.Event) (list [][]byte) {
 	if i := slices.IndexFunc(m.rec.Tasks, func(t record.TaskRef) bool { return t.ID == c.TaskA }); i >= 0 {
 		data.Case = caseID(&m.rec.Tasks[i], c.TrialNum)
 	}
-	return append(list, encode(&compareCase{Type: "compare_case", JobID: m.rec.RunID, Data: data, compareCaseData: data}))
+	return append(list, head{Type: "compare_case", JobID: m.rec.RunID}.withBoth(data))
 }
 
 // results returns the messages about the summary of the run.
 func (m *judging) results(r *record.JudgeResult) (list [][]byte) {
 	id := m.rec.RunID
 	if len(r.Comparisons) > 0 {
-		data := compareCompleteData{Missing: r.Missing + r.LeftOut}
+		data := compareComplete{Missing: r.Missing + r.LeftOut}
 		for _, p := range r.Comparisons {
 			data.Comparisons = append(data.Comparisons, comparePair{p.ModelA, p.ModelB, p.Wins, p.Losses, p.Ties, p.WinRate})
 		}
-		list = append(list, encode(&compareComplete{Type: "compare_complete", JobID: id, EvalID: id, Data: data, compareCompleteData: data}))
+		list = append(list, head{Type: "compare_complete", JobID: id, EvalID: id}.withBoth(data))
 	}
 	if report := r.Report; report != nil {
 		data := judgeReportData{report.OverallGrade, report.OverallScore, []string{}, []string{}, Failure(report.Missing)}
@@ -228,7 +177,7 @@ func (m *judging) results(r *record.JudgeResult) (list [][]byte) {
 		for _, s := range report.Weaknesses {
 			data.Weaknesses = append(data.Weaknesses, Failure(s))
 		}
-		list = append(list, encode(&judgeReport{Type: "judge_report", JobID: id, EvalID: id, Data: data, Report: data}))
+		list = append(list, encode(&judgeReport{head{Type: "judge_report", JobID: id, EvalID: id}, data, data}))
 	}
 	return list
 }
@@ -239,13 +188,13 @@ func (m *judging) verdict(e *record.Event) []byte {
 		res = &record.Trial{Verdict: e.Verdict, Error: e.Error}
 	}
 	ref, v := &m.rec.Tasks[e.TaskNum-1], tally.CaseVerdictOf(res)
-	data := judgeVerdictData{targetOf(m.rec, ref.Cell).Model, caseID(ref, e.TrialNum), v.QualityScore, v.Verdict, Failure(v.Summary)}
-	return encode(&judgeVerdict{Type: "judge_verdict", JobID: m.rec.RunID, Data: data, judgeVerdictData: data})
+	data := judgeVerdict{targetOf(m.rec, ref.Cell).Model, caseID(ref, e.TrialNum), v.QualityScore, v.Verdict, Failure(v.Summary)}
+	return head{Type: "judge_verdict", JobID: m.rec.RunID}.withBoth(data)
 }
 
 // last returns the last message before that of the job. A cancelled job has none.
 func (m *judging) last(to Status, failure string) []byte {
-	msg := &judgeEnd{Type: "judge_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}
+	msg := &judgeEnd{head: head{Type: "judge_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}}
 	switch to {
 	case Cancelled:
 		return nil

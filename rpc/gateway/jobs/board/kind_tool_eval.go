@@ -31,16 +31,8 @@ func newToolEval(s *session) messages {
 	return &toolEval{rec: s.rec, targets: targetsOf(s.rec), state: s.state}
 }
 
-// initMessage is the message tool_eval_init.
-type initMessage struct {
-	Type      string   `json:"type"`
-	JobID     string   `json:"job_id"`
-	Reconnect bool     `json:"reconnect"`
-	Percent   *int     `json:"progress_pct,omitempty"`
-	Data      initData `json:"data"`
-}
-
-type initData struct {
+// toolInit is the data of tool_eval_init.
+type toolInit struct {
 	Targets []target `json:"targets"`
 	// Total is the number of cases of one target; the largest number if they differ.
 	Total int `json:"total_cases"`
@@ -49,14 +41,8 @@ type initData struct {
 	Suite     string `json:"suite_name"`
 }
 
-// resultMessage is the message tool_eval_result.
-type resultMessage struct {
-	Type  string     `json:"type"`
-	JobID string     `json:"job_id"`
-	Data  resultData `json:"data"`
-}
-
-type resultData struct {
+// toolResult is the data of tool_eval_result.
+type toolResult struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model_id"`
 	Name     string          `json:"model_name"`
@@ -79,11 +65,7 @@ type resultData struct {
 }
 
 func (m *toolEval) init(j *job, reconnect bool) []byte {
-	msg := &initMessage{Type: "tool_eval_init", JobID: j.ID, Reconnect: reconnect, Data: initData{m.targets, m.perTarget(), j.done, j.suite}}
-	if reconnect {
-		msg.Percent = &j.Percent
-	}
-	return encode(msg)
+	return j.initial("tool_eval_init", reconnect).with(toolInit{m.targets, m.perTarget(), j.done, j.suite})
 }
 
 // perTarget returns the number of cases of one target; the largest number if they differ.
@@ -116,14 +98,8 @@ func (m *toolEval) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// toolProgress is the message tool_eval_progress.
+// toolProgress is the data of tool_eval_progress.
 type toolProgress struct {
-	Type  string           `json:"type"`
-	JobID string           `json:"job_id"`
-	Data  toolProgressData `json:"data"`
-}
-
-type toolProgressData struct {
 	Current int    `json:"current"`
 	Total   int    `json:"total"`
 	Model   string `json:"model"`
@@ -133,18 +109,12 @@ type toolProgressData struct {
 func (m *toolEval) progress(j *job) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return encode(&toolProgress{"tool_eval_progress", j.ID, toolProgressData{j.done, j.total, m.latest.model, m.latest.id}})
+	return head{Type: "tool_eval_progress", JobID: j.ID}.with(toolProgress{j.done, j.total, m.latest.model, m.latest.id})
 }
 
-// summaryMessage is the message tool_eval_summary for one model.
-type summaryMessage struct {
-	Type  string      `json:"type"`
-	JobID string      `json:"job_id"`
-	Data  summaryData `json:"data"`
-}
-
-// summaryData holds percentages, as means over tasks; null without tasks.
-type summaryData struct {
+// toolSummary is the data of tool_eval_summary for one model: percentages, as means over tasks; null
+// without tasks.
+type toolSummary struct {
 	Provider string   `json:"provider"`
 	Model    string   `json:"model_id"`
 	Name     string   `json:"model_name"`
@@ -155,24 +125,17 @@ type summaryData struct {
 	Passed   int      `json:"cases_passed"`
 }
 
-// completeMessage is the message tool_eval_complete.
-type completeMessage struct {
-	Type  string `json:"type"`
-	JobID string `json:"job_id"`
-	Eval  string `json:"eval_id"`
-}
-
 // summaries returns the summaries of all models, and the last message of the kind.
 func (m *toolEval) summaries() [][]byte {
 	var list [][]byte
 	for _, t := range m.targets {
-		list = append(list, encode(&summaryMessage{"tool_eval_summary", m.rec.RunID, m.summary(t)}))
+		list = append(list, head{Type: "tool_eval_summary", JobID: m.rec.RunID}.with(m.summary(t)))
 	}
-	return append(list, encode(&completeMessage{"tool_eval_complete", m.rec.RunID, m.rec.RunID}))
+	return append(list, encode(head{Type: "tool_eval_complete", JobID: m.rec.RunID, EvalID: m.rec.RunID}))
 }
 
-func (m *toolEval) summary(of target) summaryData {
-	data := summaryData{Provider: of.Provider, Model: of.Model, Name: of.Model}
+func (m *toolEval) summary(of target) toolSummary {
+	data := toolSummary{Provider: of.Provider, Model: of.Model, Name: of.Model}
 	var tasks []*record.Task
 	var overall []float64
 	for i := range m.rec.Tasks {
@@ -212,29 +175,29 @@ func percent(share *float64) *float64 {
 func resultOf(rec *record.Run, e *record.Event) []byte {
 	ref := &rec.Tasks[e.TaskNum-1]
 	t := targetOf(rec, ref.Cell)
-	m := &resultMessage{Type: "tool_eval_result", JobID: rec.RunID, Data: resultData{
+	data := toolResult{
 		Provider: t.Provider, Model: t.Model, Name: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
 		LatencyMS: e.DurationMS, Verdict: e.Verdict, Success: e.Verdict == record.Passed, Error: Failure(e.Error),
-	}}
+	}
 	var call *record.ToolCall
 	if e.Trial != nil {
-		m.Data.LatencyMS, m.Data.Prompt = e.Trial.ExecutorMS, Failure(e.Trial.Prompt)
+		data.LatencyMS, data.Prompt = e.Trial.ExecutorMS, Failure(e.Trial.Prompt)
 		if t := toolsOf(e.Trial); t != nil {
-			m.Data.ToolScore, m.Data.ParamScore, m.Data.Score = &t.Selection, t.Params, &t.Overall
+			data.ToolScore, data.ParamScore, data.Score = &t.Selection, t.Params, &t.Overall
 		}
 		call = bestCall(e.Trial)
 	}
 	if call != nil {
-		m.Data.Tool, m.Data.Params = toolName(call.Name), paramsOf(call.Arguments)
+		data.Tool, data.Params = toolName(call.Name), paramsOf(call.Arguments)
 	}
 	if expected := expectedCall(ref, call); expected != nil {
-		m.Data.Expected = expectedTool(expected)
+		data.Expected = expectedTool(expected)
 		if len(expected.Arguments) > 0 {
 			arguments, _ := json.Marshal(expected.Arguments) // paramsOf checks the result
-			m.Data.ExpectedParams = paramsOf(arguments)
+			data.ExpectedParams = paramsOf(arguments)
 		}
 	}
-	return encode(m)
+	return head{Type: "tool_eval_result", JobID: rec.RunID}.with(data)
 }
 
 // toolsOf returns the tool scores of a trial; nil if they do not count.

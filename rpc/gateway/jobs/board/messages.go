@@ -44,6 +44,38 @@ func encode(v any) []byte {
 	return b
 }
 
+// head identifies a message about a job. Fields that a kind of message does not have are absent.
+type head struct {
+	Type      string `json:"type"`
+	JobID     string `json:"job_id"`
+	EvalID    string `json:"eval_id,omitempty"`
+	Reconnect *bool  `json:"reconnect,omitempty"`
+	Percent   *int   `json:"progress_pct,omitempty"`
+}
+
+// with encodes a message with its fields in data.
+func (h head) with(data any) []byte {
+	return encode(struct {
+		head
+		Data any `json:"data"`
+	}{h, data})
+}
+
+// withBoth encodes a message with its fields in data and beside it.
+func (h head) withBoth(data any) []byte {
+	message, fields := h.with(data), encode(data)
+	return append(append(message[:len(message)-1], ','), fields[1:]...)
+}
+
+// initial returns the head of the message at the start of a session, see [messages.init].
+func (j *job) initial(kind string, reconnect bool) head {
+	h := head{Type: kind, JobID: j.ID, Reconnect: &reconnect}
+	if reconnect {
+		h.Percent = &j.Percent
+	}
+	return h
+}
+
 func (j *job) lifecycle(kind string, at time.Time) *lifecycle {
 	return &lifecycle{Type: kind, JobID: j.ID, JobType: j.Type, Status: j.Status, User: j.User, Timestamp: Time{at}}
 }
