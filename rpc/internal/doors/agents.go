@@ -2,12 +2,9 @@ package doors
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"waza/rpc/internal/dispatch"
 	"waza/runner/executor/remote"
-	"waza/runner/pause"
 )
 
 func agentMethods() []*dispatch.Method[*Request] {
@@ -32,53 +29,19 @@ type agentChangedParams struct {
 }
 
 func listAgents(ctx context.Context, r *Request, p *agentListParams) (*agentList, error) {
-	list := &agentList{Agents: []*remote.Agent{}}
 	if r.o.Agents == nil {
-		return list, nil
+		return &agentList{Agents: []*remote.Agent{}}, nil
 	}
 	if p.Watch != nil {
 		r.agents.set(r.Client, *p.Watch, r.Replied(), r.sendAgents)
 	}
-	agents, err := r.o.Agents.Agents(ctx)
-	switch {
-	case errors.Is(err, remote.ErrNoServer):
-		return list, nil
-	case err != nil:
-		return nil, err
-	}
-	list.Server = true
-	list.Agents = append(list.Agents, agents...)
-	return list, nil
+	agents, server, err := listed(ctx, remote.ErrNoServer, r.o.Agents.Agents)
+	return &agentList{Server: server, Agents: agents}, err
 }
-
-// watchPause is how long waza waits, after a server has stopped, before it looks for the next
-// one.
-const watchPause = time.Second
 
 // sendAgents sends changes of the agents until ctx ends or the client is gone.
 func (c *Client) sendAgents(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	send := func(p *agentChangedParams) {
-		if c.o.Notify(ctx, "agent.changed", p) != nil {
-			cancel()
-		}
-	}
-	for known := true; ctx.Err() == nil; {
-		err := c.o.Agents.Watch(ctx, func(a *remote.Agent) {
-			known = true
-			send(&agentChangedParams{Server: true, Agent: a})
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		if !errors.Is(err, remote.ErrNoServer) {
-			c.o.Log.Warn("cannot watch agents", "error", err)
-		}
-		if known {
-			known = false
-			send(&agentChangedParams{})
-		}
-		_ = pause.For(ctx, watchPause) // the loop checks ctx
-	}
+	c.sendChanges(ctx, "agent.changed", remote.ErrNoServer, func(ctx context.Context, send func(params any)) error {
+		return c.o.Agents.Watch(ctx, func(a *remote.Agent) { send(&agentChangedParams{Server: true, Agent: a}) })
+	}, &agentChangedParams{})
 }

@@ -6,7 +6,6 @@ import (
 
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
-	"waza/runner/pause"
 	"waza/runner/routing"
 )
 
@@ -110,7 +109,7 @@ func listMessages(ctx context.Context, r *Request, p *messageListParams) (*messa
 	if p.Watch != nil {
 		r.messages.set(r.Client, *p.Watch, r.Replied(), r.sendMessages)
 	}
-	messages, server, err := listed(ctx, messenger.Messages)
+	messages, server, err := listed(ctx, routing.ErrNoServer, messenger.Messages)
 	return &messageList{Server: server, Messages: messages}, err
 }
 
@@ -122,66 +121,28 @@ func listClients(ctx context.Context, r *Request, p *messageClientsParams) (*mes
 	if p.Watch != nil {
 		r.clients.set(r.Client, *p.Watch, r.Replied(), r.sendClients)
 	}
-	clients, server, err := listed(ctx, messenger.Clients)
+	clients, server, err := listed(ctx, routing.ErrNoServer, messenger.Clients)
 	return &messageClients{Server: server, Clients: clients}, err
-}
-
-// listed returns the list that read returns, never nil, and whether the server is running.
-func listed[T any](ctx context.Context, read func(context.Context) ([]T, error)) (list []T, server bool, err error) {
-	list, err = read(ctx)
-	if errors.Is(err, routing.ErrNoServer) {
-		return []T{}, false, nil
-	}
-	return append([]T{}, list...), err == nil, err
 }
 
 // sendMessages sends changes of messages until ctx ends or the client is gone.
 func (c *Client) sendMessages(ctx context.Context) {
-	c.sendChanges(ctx, "message.changed", func(change routing.Change) any {
-		if change.Message == nil {
-			return nil
-		}
-		return &messageChangedParams{Server: true, Message: change.Message}
+	c.sendChanges(ctx, "message.changed", routing.ErrNoServer, func(ctx context.Context, send func(params any)) error {
+		return c.o.Messenger.Watch(ctx, func(change routing.Change) {
+			if change.Message != nil {
+				send(&messageChangedParams{Server: true, Message: change.Message})
+			}
+		})
 	}, &messageChangedParams{})
 }
 
 // sendClients sends changes of the router's clients until ctx ends or the client is gone.
 func (c *Client) sendClients(ctx context.Context) {
-	c.sendChanges(ctx, "message.clientChanged", func(change routing.Change) any {
-		if change.Client == nil {
-			return nil
-		}
-		return &clientChangedParams{Server: true, Client: change.Client}
-	}, &clientChangedParams{})
-}
-
-// sendChanges sends the changes for which params returns a value, and gone when the server has
-// stopped.
-func (c *Client) sendChanges(ctx context.Context, method string, params func(routing.Change) any, gone any) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	send := func(p any) {
-		if c.o.Notify(ctx, method, p) != nil {
-			cancel()
-		}
-	}
-	for known := true; ctx.Err() == nil; {
-		err := c.o.Messenger.Watch(ctx, func(change routing.Change) {
-			known = true
-			if p := params(change); p != nil {
-				send(p)
+	c.sendChanges(ctx, "message.clientChanged", routing.ErrNoServer, func(ctx context.Context, send func(params any)) error {
+		return c.o.Messenger.Watch(ctx, func(change routing.Change) {
+			if change.Client != nil {
+				send(&clientChangedParams{Server: true, Client: change.Client})
 			}
 		})
-		if ctx.Err() != nil {
-			return
-		}
-		if !errors.Is(err, routing.ErrNoServer) {
-			c.o.Log.Warn("cannot watch messages", "error", err)
-		}
-		if known {
-			known = false
-			send(gone)
-		}
-		_ = pause.For(ctx, watchPause) // the loop checks ctx
-	}
+	}, &clientChangedParams{})
 }
