@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"waza/rpc/client/internal/socket"
 	"waza/runner/executor/remote"
-	"waza/runner/pause"
 )
 
 // Options configure an agent.
@@ -41,15 +41,11 @@ type Options struct {
 // Times of a connection.
 const (
 	connectTimeout = 30 * time.Second // until the server has accepted the agent
-	writeTimeout   = 30 * time.Second
 	pingInterval   = 30 * time.Second
 	// silence is how long a connection can be silent, without even answers to pings.
 	silence = 3 * pingInterval
-	// The pauses between connections grow from firstPause to longestPause. After a connection
-	// that lasted steady, they start again with firstPause.
-	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second
-	steady       = 10 * time.Second
+	// firstPause is the shortest pause between connections.
+	firstPause = 500 * time.Millisecond
 )
 
 // RejectedError is returned when the server rejects the agent's first registration.
@@ -62,33 +58,18 @@ func (e *RejectedError) Error() string { return "the server rejected the agent: 
 // that, it returns only with a [*RejectedError].
 func Run(ctx context.Context, o Options) error { return run(ctx, o, dial) }
 
-func run(ctx context.Context, o Options, dial dialer) error {
+func run(ctx context.Context, o Options, dial socket.Dialer) error {
 	o.Concurrency, o.Version = max(1, o.Concurrency), cmp.Or(o.Version, "1.0.0")
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &agent{Options: o, ctx: ctx, dial: dial, running: map[string]bool{}}
 	defer a.work.Wait()
 	defer cancel(nil)
-	for failures := 0; ; failures++ {
-		start := time.Now()
-		err := a.connect()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if rejected := (*RejectedError)(nil); errors.As(err, &rejected) && !a.welcome {
-			return rejected
-		}
-		if time.Since(start) >= steady {
-			failures = 0
-		}
-		wait := min(longestPause, firstPause<<min(failures, 10))
-		o.Log.Warn("connection failed; retrying", "error", err, "pause", wait.String())
-		if err := pause.About(ctx, wait); err != nil {
-			return err
-		}
-	}
+	return socket.Reconnect(ctx, o.Log, firstPause, func() (again bool, err error) {
+		err = a.connect()
+		_, rejected := errors.AsType[*RejectedError](err)
+		return !rejected || a.welcome, err
+	})
 }
 
 // agent is the state of Run across connections. It has one goroutine for each evaluation, which
@@ -96,7 +77,7 @@ func run(ctx context.Context, o Options, dial dialer) error {
 type agent struct {
 	Options
 	ctx     context.Context // of Run
-	dial    dialer
+	dial    socket.Dialer
 	work    sync.WaitGroup
 	welcome bool // the server has accepted it once; only Run's goroutine uses it
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,17 +30,8 @@ const (
 	maxAnswer = 7 << 20
 )
 
-// conn is a message connection. Read and Write can be called concurrently.
-type conn interface {
-	Read(ctx context.Context) ([]byte, error)
-	Write(ctx context.Context, message []byte) error
-	Close()
-}
-
-type dialer func(ctx context.Context, url string) (conn, error)
-
 // dial connects to a WebSocket.
-func dial(ctx context.Context, url string) (conn, error) {
+func dial(ctx context.Context, url string) (socket.Conn, error) {
 	c, res, err := websocket.Dial(ctx, url, nil)
 	if err != nil {
 		return nil, err
@@ -52,7 +44,7 @@ func dial(ctx context.Context, url string) (conn, error) {
 
 // connection is one connection of an agent.
 type connection struct {
-	conn
+	socket.Conn
 	ctx context.Context // ends with the connection
 	end context.CancelCauseFunc
 }
@@ -82,9 +74,9 @@ func (a *agent) connect() error {
 	defer accept.Stop()
 	c, err := a.dial(ctx, a.URL)
 	if err != nil {
-		return orCause(ctx, err)
+		return socket.OrCause(ctx, err)
 	}
-	s := &connection{conn: c, ctx: ctx, end: end}
+	s := &connection{Conn: c, ctx: ctx, end: end}
 	var pings sync.WaitGroup
 	defer pings.Wait()
 	defer c.Close()
@@ -94,7 +86,7 @@ func (a *agent) connect() error {
 	for {
 		m, err := s.next()
 		if err != nil {
-			return orCause(ctx, err)
+			return socket.OrCause(ctx, err)
 		}
 		if m == nil {
 			continue
@@ -103,7 +95,7 @@ func (a *agent) connect() error {
 		case m.Type == "welcome":
 			s.send(a.registration())
 		case m.Type == "registration_ack" && m.Status == "rejected":
-			return &RejectedError{Reason: firstOf(m.Reason, m.Message, "no reason given")}
+			return &RejectedError{Reason: cmp.Or(m.Reason, m.Message, "no reason given")}
 		case m.Type == "registration_ack" && m.Status == "accepted":
 			accept.Stop()
 			a.welcome = true
@@ -151,7 +143,7 @@ func (s *connection) next() (*message, error) {
 	defer cancel()
 	b, err := s.Read(ctx)
 	if err != nil {
-		return nil, orCause(ctx, err)
+		return nil, socket.OrCause(ctx, err)
 	}
 	var m message
 	if json.Unmarshal(b, &m) != nil {
@@ -166,9 +158,7 @@ func (s *connection) next() (*message, error) {
 
 // send writes a message. It ends a connection that accepts no message for a while.
 func (s *connection) send(message []byte) {
-	ctx, cancel := context.WithTimeout(s.ctx, writeTimeout)
-	defer cancel()
-	if err := s.Write(ctx, message); err != nil {
+	if err := s.Write(s.ctx, message); err != nil {
 		s.end(fmt.Errorf("send failed: %w", err))
 	}
 }
@@ -185,23 +175,6 @@ func (s *connection) ping() {
 			return
 		}
 	}
-}
-
-// orCause returns the cause of ctx if ctx has ended, and err otherwise.
-func orCause(ctx context.Context, err error) error {
-	if why := context.Cause(ctx); why != nil {
-		return why
-	}
-	return err
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // encode encodes a value that is always valid JSON.

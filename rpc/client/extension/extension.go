@@ -4,6 +4,7 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"waza/eval/text"
+	"waza/rpc/client/internal/socket"
 	"waza/runner/pause"
 )
 
@@ -50,16 +52,12 @@ type Call struct {
 // Times of a connection.
 const (
 	connectTimeout = 30 * time.Second // until the server has sent connected
-	writeTimeout   = 30 * time.Second
 	// heartbeat is the default interval of pings.
 	heartbeat = 30 * time.Second
 	// lostPongs is how many consecutive pings can stay unanswered.
 	lostPongs = 3
-	// The pauses between connections grow from firstPause to longestPause. After a connection
-	// that lasted steady, they start again with firstPause.
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
-	steady       = 10 * time.Second
+	// firstPause is the shortest pause between connections.
+	firstPause = time.Second
 	// The time limit of a tool is between shortestTool and longestTool, and defaultTool if the
 	// server sets none.
 	shortestTool, defaultTool, longestTool = time.Second, 30 * time.Second, time.Minute
@@ -83,35 +81,20 @@ func (e *RejectedError) Error() string { return "the server rejected the extensi
 // connection.
 func Run(ctx context.Context, o Options) error { return run(ctx, o, dial) }
 
-func run(ctx context.Context, o Options, dial dialer) error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+func run(ctx context.Context, o Options, dial socket.Dialer) error {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	address, err := o.address()
 	if err != nil {
 		return &RejectedError{Reason: err.Error()}
 	}
 	welcome := false
-	for failures := 0; ; failures++ {
-		start := time.Now()
+	return socket.Reconnect(ctx, o.Log, firstPause, func() (again bool, err error) {
 		c := &connection{o: &o, address: address, sessions: map[string]string{}, tools: map[string]*running{}, unheard: map[string][]byte{}}
-		err := c.serve(ctx, dial)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+		err = c.serve(ctx, dial)
 		welcome = welcome || c.greeted
-		if rejected := (*RejectedError)(nil); errors.As(err, &rejected) && !welcome {
-			return rejected
-		}
-		if time.Since(start) >= steady {
-			failures = 0
-		}
-		wait := min(longestPause, firstPause<<min(failures, 10))
-		o.Log.Warn("connection failed; retrying", "error", err, "pause", wait.String())
-		if err := pause.For(ctx, wait); err != nil {
-			return err
-		}
-	}
+		_, rejected := errors.AsType[*RejectedError](err)
+		return !rejected || welcome, err
+	})
 }
 
 // address returns the URL with the extension's parameters.
@@ -144,7 +127,7 @@ type connection struct {
 	address string
 	greeted bool // only the goroutine of serve uses it
 
-	conn conn
+	conn socket.Conn
 	ctx  context.Context // ends with the connection
 	end  context.CancelCauseFunc
 	work sync.WaitGroup
@@ -158,14 +141,14 @@ type connection struct {
 }
 
 // serve connects and serves until the connection breaks or ctx ends.
-func (c *connection) serve(ctx context.Context, dial dialer) error {
+func (c *connection) serve(ctx context.Context, dial socket.Dialer) error {
 	c.ctx, c.end = context.WithCancelCause(ctx)
 	defer c.end(nil)
 	greeting := time.AfterFunc(connectTimeout, func() { c.end(errors.New("the server did not send connected in time")) })
 	defer greeting.Stop()
 	var err error
 	if c.conn, err = dial(c.ctx, c.address); err != nil {
-		return orCause(c.ctx, err)
+		return socket.OrCause(c.ctx, err)
 	}
 	defer c.work.Wait()
 	defer c.conn.Close()
@@ -173,7 +156,7 @@ func (c *connection) serve(ctx context.Context, dial dialer) error {
 	for {
 		b, err := c.conn.Read(c.ctx)
 		if err != nil {
-			return orCause(c.ctx, err)
+			return socket.OrCause(c.ctx, err)
 		}
 		var m message
 		if json.Unmarshal(b, &m) != nil {
@@ -361,9 +344,7 @@ func (c *connection) send(b []byte) {
 	if c.ctx.Err() != nil {
 		return // the server asks again
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
-	defer cancel()
-	if err := c.conn.Write(ctx, b); err != nil {
+	if err := c.conn.Write(c.ctx, b); err != nil {
 		c.end(fmt.Errorf("send failed: %w", err))
 	}
 }
@@ -382,12 +363,4 @@ func (c *connection) ping(interval time.Duration) {
 		}
 		c.send(encode("ping", uuid.NewString(), "", struct{}{}))
 	}
-}
-
-// orCause returns the cause of ctx if ctx has ended, and err otherwise.
-func orCause(ctx context.Context, err error) error {
-	if why := context.Cause(ctx); why != nil {
-		return why
-	}
-	return err
 }

@@ -88,18 +88,9 @@ func IsID(s string) bool { return idForm().MatchString(s) }
 
 var idForm = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
-// conn is a message connection. Read and Write can be called concurrently.
-type conn interface {
-	Read(ctx context.Context) ([]byte, error)
-	Write(ctx context.Context, message []byte) error
-	Close()
-}
-
-type dialer func(ctx context.Context, url string) (conn, error)
-
 // dial connects to a WebSocket. The error is a [*RejectedError] when the server answers but
 // rejects the extension.
-func dial(ctx context.Context, url string) (conn, error) {
+func dial(ctx context.Context, url string) (socket.Conn, error) {
 	c, res, err := websocket.Dial(ctx, url, nil)
 	if res != nil && res.Body != nil {
 		defer res.Body.Close()
