@@ -13,7 +13,7 @@
 //	   └──── follower, one for each run that a connection receives ◄─ run's events
 //
 // A new method is one entry in the file of its family. Its parameters, result, checks and
-// documentation ([OpenRPC], [Reference]) are derived from the Go types.
+// documentation ([Protocol]) are derived from the Go types.
 package rpc
 
 import (
@@ -86,9 +86,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxConnections = cmp.Or(o.MaxConnections, 64)
 	o.AuthTimeout = cmp.Or(o.AuthTimeout, 5*time.Second)

@@ -90,9 +90,7 @@ type Browser struct {
 
 // Start starts Chromium. The caller must call [Browser.Close].
 func Start(ctx context.Context, o Options) (*Browser, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if withoutSandbox() {
 		o.Log.Warn("Chromium runs without its sandbox, which does not work as root")
 	}

@@ -11,7 +11,6 @@ package agents
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -108,15 +107,11 @@ func New(c Config, o Options) (*Server, error) {
 	}
 	s.options.Version = cmp.Or(o.Version, Version)
 	s.options.ServerID = cmp.Or(o.ServerID, "waza")
-	if s.options.Log == nil {
-		s.options.Log = slog.New(slog.DiscardHandler)
+	s.options.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	err := prometheus.WrapRegistererWith(nil, o.Metrics).Register(s.rejected)
+	if err != nil {
+		return nil, fmt.Errorf("agents: %w", err)
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(s.rejected); err != nil {
-			return nil, fmt.Errorf("agents: %w", err)
-		}
-	}
-	var err error
 	if s.keys, err = newKeys(o.Key, o.Keys); err != nil {
 		return nil, fmt.Errorf("agents: %w", err)
 	}
@@ -158,9 +153,5 @@ func (s *Server) Leave() { s.hub.Leave() }
 
 // handle serves any path, because clients use different ones.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
-	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
-		if err := newConnection(s, c).run(ctx); err != nil && !errors.Is(err, door.ErrClosed) {
-			c.Log().Debug("agent disconnected", "error", err)
-		}
-	})
+	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) { newConnection(s, c).run(ctx) })
 }

@@ -45,7 +45,7 @@ type connection struct {
 func newConnection(s *Server, c *door.Conn) *connection { return &connection{server: s, conn: c} }
 
 // run reads messages until the connection is over.
-func (s *connection) run(ctx context.Context) error {
+func (s *connection) run(ctx context.Context) {
 	defer s.end()
 	if d := time.Duration(s.server.config.RegisterTimeout); d > 0 {
 		s.deadline = time.AfterFunc(d, func() {
@@ -57,7 +57,7 @@ func (s *connection) run(ctx context.Context) error {
 		data, err := s.conn.Read(ctx)
 		if err != nil {
 			s.unreadable(err)
-			return err
+			return
 		}
 		if f := s.take(ctx, data); f != nil {
 			s.fail(f)

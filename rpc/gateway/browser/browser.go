@@ -9,9 +9,9 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -61,9 +61,7 @@ type Server struct {
 // New returns a server, which opens nothing yet, and resumes the commands that the previous
 // server left.
 func New(c Config, o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	// The first connection is not a reconnection.
 	reconnects := door.NewRates(c.ReconnectsPerMinute, c.ReconnectsPerMinute+1)
 	s := &Server{config: c, reconnects: reconnects, rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -73,12 +71,10 @@ func New(c Config, o Options) (*Server, error) {
 		clientSchemas.Compile()
 		serverSchemas.Compile()
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(s.rejected); err != nil {
-			return nil, fmt.Errorf("browser: %w", err)
-		}
+	err := prometheus.WrapRegistererWith(nil, o.Metrics).Register(s.rejected)
+	if err != nil {
+		return nil, fmt.Errorf("browser: %w", err)
 	}
-	var err error
 	s.door, err = door.New("browser", c.Config, door.Options{
 		Log: o.Log, Metrics: o.Metrics, ShutdownCode: int(closeGoingAway), ShutdownReason: "Server shutting down", MinTLS: tls.VersionTLS13,
 		AuthenticateHint: "listen on a loopback address, because extensions cannot authenticate",
@@ -119,11 +115,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "browser assistants connect at "+path, http.StatusNotFound)
 		return
 	}
-	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
-		if err := newConnection(s, c).run(ctx); err != nil && !errors.Is(err, door.ErrClosed) {
-			c.Log().Debug("extension disconnected", "error", err)
-		}
-	})
+	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) { newConnection(s, c).run(ctx) })
 }
 
 // seconds converts a duration for the first message.

@@ -59,19 +59,19 @@ func newConnection(s *Server, c *door.Conn) *connection {
 }
 
 // run reads messages until the connection is over.
-func (s *connection) run(ctx context.Context) error {
+func (s *connection) run(ctx context.Context) {
 	if f := s.refuse(); f != nil {
 		s.fail(f)
 		s.conn.Log().Info("extension refused", "event", "refused", "code", f.Code)
 		s.conn.Close(int(closePolicy), f.Message)
-		return nil
+		return
 	}
 	name := s.id
 	if name == "" {
 		name = s.conn.Addr()
 	}
 	if !s.conn.Identify(name) {
-		return nil // the door is full and closes the connection
+		return // the door is full and closes the connection
 	}
 	s.send("connected", "connected", "", s.server.connected())
 	s.server.assistants.Connect(s)
@@ -80,7 +80,7 @@ func (s *connection) run(ctx context.Context) error {
 	for {
 		data, err := s.conn.Read(ctx)
 		if err != nil {
-			return err
+			return
 		}
 		s.received.Add(1)
 		if err := s.take(ctx, data); err != nil {

@@ -57,6 +57,7 @@ type Conn struct {
 	authenticated bool
 	log           *slog.Logger
 	rate          *limiter
+	lostBy        error // why the last read failed; nil while it is open, and after Close
 }
 
 // Request returns the request that opened the connection. Its context must not be used.
@@ -324,17 +325,22 @@ func (c *Conn) lost(err error) error {
 	if c.out.isEnding() {
 		return ErrClosed
 	}
-	if code := websocket.CloseStatus(err); code != -1 {
-		c.out.end(ending{reason: "closed by the client"})
-		return fmt.Errorf("the client closed the connection with code %d", code)
-	}
 	var network net.Error
-	if errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+	switch code := websocket.CloseStatus(err); {
+	case code != -1:
+		c.out.end(ending{reason: "closed by the client"})
+		err = fmt.Errorf("the client closed the connection with code %d", code)
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		c.out.end(ending{reason: "lost"})
-		return fmt.Errorf("the connection was lost: %w", err)
+		err = fmt.Errorf("the connection was lost: %w", err)
+	default:
+		c.Close(int(websocket.StatusProtocolError), "malformed frame")
+		err = fmt.Errorf("the client sent a malformed frame: %w", err)
 	}
-	c.Close(int(websocket.StatusProtocolError), "malformed frame")
-	return fmt.Errorf("the client sent a malformed frame: %w", err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lostBy = err
+	return err
 }
 
 // finish ends the connection after its handler has returned, and waits for the writer.
@@ -347,11 +353,11 @@ func (c *Conn) finish() {
 	c.cancel()
 	_ = c.out.ws.CloseNow() // returns its buffers to their pools
 	c.mu.Lock()
-	rate := c.rate
+	rate, lostBy := c.rate, c.lostBy
 	c.mu.Unlock()
 	how := *c.out.ending // no goroutine changes it any more
 	c.door.rates.leave(rate)
 	c.door.metrics.closed(how)
-	c.Log().Debug("connection closed", "code", how.code, "why", how.reason,
+	c.Log().Debug("connection closed", "code", how.code, "why", how.reason, "error", lostBy,
 		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))
 }

@@ -4,6 +4,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -95,9 +96,7 @@ type Door struct {
 //
 // The handler h gets all requests with an accepted Host and Origin.
 func New(name string, c Config, o Options, h http.Handler) (*Door, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	d := &Door{
 		name: name, config: c, options: o, log: o.Log.With("door", name),
 		rates: NewRates(c.MessagesPerMinute, c.MessagesPerMinute), large: make(chan struct{}, mostLarge),

@@ -17,11 +17,7 @@ type metrics struct {
 
 // newMetrics creates the metrics of a door, and registers them with the door's name.
 func newMetrics(d *Door) *metrics {
-	registry := d.options.Metrics
-	if registry == nil {
-		registry = prometheus.NewRegistry()
-	}
-	registry = prometheus.WrapRegistererWith(prometheus.Labels{"door": d.name}, registry)
+	registry := prometheus.WrapRegistererWith(prometheus.Labels{"door": d.name}, d.options.Metrics)
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 		registry.MustRegister(c)

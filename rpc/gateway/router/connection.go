@@ -29,7 +29,7 @@ type connection struct {
 func newConnection(s *Server, c *door.Conn) *connection { return &connection{server: s, conn: c} }
 
 // run reads messages until the connection is over.
-func (s *connection) run(ctx context.Context) error {
+func (s *connection) run(ctx context.Context) {
 	if d := time.Duration(s.server.config.RegisterTimeout); d > 0 {
 		// Clients themselves close with codes from 4000 on. For this code of the server, they
 		// reconnect as usual.
@@ -47,7 +47,7 @@ func (s *connection) run(ctx context.Context) error {
 	for {
 		data, err := s.conn.Read(ctx)
 		if err != nil {
-			return err
+			return
 		}
 		if _, ok := s.conn.Allow(); !ok {
 			_ = pause.Unless(ctx, s.conn.Done(), floodPause) // the next Read fails when the connection has ended

@@ -81,10 +81,8 @@ func newRegistry(c *Config, o *Options, log *slog.Logger) (*registry, error) {
 		f.router.Chooser = routing.Words{}
 	}
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(f.outcome); err != nil {
-			return nil, err
-		}
+	if err := prometheus.WrapRegistererWith(nil, o.Metrics).Register(f.outcome); err != nil {
+		return nil, err
 	}
 	if c.IsOff() || f.store == nil {
 		return f, nil // messages stay in the store until a server has a router

@@ -11,7 +11,6 @@ package router
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -114,10 +113,7 @@ type Server struct {
 // New returns a server, which opens nothing yet, and resumes the messages that an earlier server
 // left in the store. Close the server even if its door is never served.
 func New(c Config, o Options) (*Server, error) {
-	log := o.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{config: c}
 	var err error
 	s.door, err = door.New("router", c.Config, door.Options{
@@ -156,11 +152,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the router accepts only connections from this machine", http.StatusForbidden)
 		return
 	}
-	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) {
-		if err := newConnection(s, c).run(ctx); err != nil && !errors.Is(err, door.ErrClosed) {
-			c.Log().Debug("client disconnected", "error", err)
-		}
-	})
+	s.door.Accept(w, r, func(ctx context.Context, c *door.Conn) { newConnection(s, c).run(ctx) })
 }
 
 // isLocal reports whether an address is a loopback address of this machine.

@@ -4,6 +4,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -78,9 +79,7 @@ func New(o Options) *Board {
 	if o.Queued == nil {
 		o.Queued = func(string) <-chan struct{} { return nil }
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Board{
 		o: o, log: o.Log, loaded: make(chan struct{}), over: make(chan struct{}), jobs: map[string]*job{},
 		watchers: map[*watcher]struct{}{},

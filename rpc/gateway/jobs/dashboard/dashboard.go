@@ -4,6 +4,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,9 +48,7 @@ const mostReports = 2
 
 // New returns a dashboard.
 func New(o Options) *Dashboard {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	log := o.Log.With("door", "jobs")
 	return &Dashboard{o: o, log: log, strangers: access.LimitLog(log), rendering: make(chan struct{}, mostReports)}
 }

@@ -110,7 +110,7 @@ type Hub struct {
 func New(ctx context.Context, o Options) (*Hub, error) {
 	h := &Hub{
 		linger:  cmp.Or(o.Linger, 30*time.Second),
-		log:     o.Log,
+		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		asked:   map[string][]*slot{},
 		awaited: map[string]*waiter{},
 		breaks:  map[string]int{},
@@ -121,9 +121,6 @@ func New(ctx context.Context, o Options) (*Hub, error) {
 	h.pool = lease.New(&h.mu, h.rules(grace))
 	h.board = lease.Board[*agent, *remote.Agent]{Mu: &h.mu, All: h.agentsLocked, State: (*agent).snapshot}
 	h.ended.init(mostEnded)
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
 	h.archive = archive{o.Store, h.log}
 	left, err := h.archive.recall(ctx)
 	if err != nil {

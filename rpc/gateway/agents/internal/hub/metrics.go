@@ -24,9 +24,6 @@ func newCounters(r prometheus.Registerer, h *Hub) counters {
 			Name: "waza_agents_ignored_total", Help: "Ignored answers and updates of agents, by reason.",
 		}, []string{"reason"}),
 	}
-	if r == nil {
-		return c
-	}
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			h.mu.Lock()
@@ -34,7 +31,7 @@ func newCounters(r prometheus.Registerer, h *Hub) counters {
 			return float64(value())
 		})
 	}
-	r.MustRegister(evaluations, c.ignored,
+	prometheus.WrapRegistererWith(nil, r).MustRegister(evaluations, c.ignored,
 		gauge("waza_agents_known", "Connected agents, and disconnected agents that evaluations wait for.", h.pool.Members),
 		gauge("waza_agents_running", "Evaluations in progress.", h.pool.Occupied),
 		gauge("waza_agents_waiting", "Evaluations that wait for an agent.", h.pool.Waiting),

@@ -8,6 +8,7 @@
 package assistant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -110,9 +111,7 @@ var errInterrupted = errors.New("interrupted: the server stopped during the comm
 // previous server ended fail. Waiting commands continue to wait for their extension. The caller
 // must call Close.
 func New(o Options) (*Assistants, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Redact == nil {
 		o.Redact = func(text string) string { return text }
 	}
@@ -120,16 +119,13 @@ func New(o Options) (*Assistants, error) {
 		o: o, roster: roster{byID: map[string]*assistant{}}, models: models{down: map[string]bool{}},
 		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status.",
-		},
-			[]string{"status"}),
+		}, []string{"status"}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	a.writing = context.WithoutCancel(a.ctx)
 	a.pool = lease.New(&a.mu, a.rules())
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(a.metrics); err != nil {
-			return nil, err
-		}
+	if err := prometheus.WrapRegistererWith(nil, o.Metrics).Register(a.metrics); err != nil {
+		return nil, err
 	}
 	if err := a.load(); err != nil {
 		return nil, err
