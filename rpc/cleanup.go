@@ -62,16 +62,13 @@ func (p *collectParams) retention() (catalog.Retention, error) {
 	o := catalog.Retention{Keep: p.Keep, Statuses: p.Status}
 	for _, s := range p.Status {
 		if !slices.Contains(overStatuses, s) {
-			return o, &dispatch.ParamError{
-				Parameter: "status", Message: "parameter \"status\" must contain only " + overStatuses.String(),
-				Data: map[string]any{"known": overStatuses},
-			}
+			return o, dispatch.WrongParam("status", map[string]any{"known": overStatuses}, " must contain only %v", overStatuses)
 		}
 	}
 	if p.OlderThan != "" {
 		var err error
 		if o.OlderThan, err = catalog.ParseAge(p.OlderThan); err != nil {
-			return o, &dispatch.ParamError{Parameter: "olderThan", Message: "parameter \"olderThan\": " + err.Error()}
+			return o, dispatch.WrongParam("olderThan", nil, ": %v", err)
 		}
 	}
 	return o, nil

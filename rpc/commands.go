@@ -138,7 +138,7 @@ func commandCompare(ctx context.Context, c *call, p *commandCompareParams) (*com
 // comparedRuns returns the references of the two runs to compare, the base first.
 func (c *call) comparedRuns(p *commandCompareParams) ([]string, error) {
 	if p.Run == "" && p.Path == "" {
-		return nil, &dispatch.ParamError{Parameter: "run", Message: `parameter "run" is missing (or give "path")`}
+		return nil, dispatch.WrongParam("run", nil, ` is missing (or give "path")`)
 	}
 	run := p.Run
 	if run == "" {

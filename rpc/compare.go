@@ -41,7 +41,7 @@ const maxCompared = 20
 
 func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Comparison, error) {
 	if len(p.RunIDs) == 0 || len(p.RunIDs) > maxCompared {
-		return nil, &dispatch.ParamError{Parameter: "runIds", Message: fmt.Sprintf(`parameter "runIds" must contain 1 to %d runs`, maxCompared)}
+		return nil, dispatch.WrongParam("runIds", nil, " must contain 1 to %d runs", maxCompared)
 	}
 	var sources []compare.Source
 	for _, ref := range p.RunIDs {
@@ -52,11 +52,8 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 		if len(p.RunIDs) > 1 {
 			sources = append(sources, compare.FromRun(h))
 		} else if sources = compare.FromCells(h); len(sources) < 2 {
-			return nil, &dispatch.ParamError{
-				Parameter: "runIds",
-				Message:   `parameter "runIds" contains one run, which has no matrix; give a second run to compare`,
-				Data:      map[string]any{"runId": h.ID()},
-			}
+			return nil, dispatch.WrongParam("runIds", map[string]any{"runId": h.ID()},
+				" contains one run, which has no matrix; give a second run to compare")
 		}
 	}
 	result, err := compare.Compare(ctx, sources,

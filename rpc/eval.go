@@ -174,7 +174,7 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
 	}
 	if req.Stopping = o.Stopping; o.Stopping != nil && *o.Stopping > 0 && *o.Stopping < 0.5 {
-		return &dispatch.ParamError{Parameter: "stopping", Message: `parameter "stopping" must be 0 or a confidence from 0.5 to 1`}
+		return dispatch.WrongParam("stopping", nil, " must be 0 or a confidence from 0.5 to 1")
 	}
 	if o.ContextDir == "" {
 		return nil
@@ -249,7 +249,7 @@ func metricsOf(suite *eval.Suite) metrics {
 }
 
 func getSuite(ctx context.Context, c *call, p *suiteParams) (*evalDetails, error) {
-	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
+	suite, err := load(ctx, c, p.Path, eval.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"waza/eval/decode"
 	"waza/rpc/internal/dispatch"
-	"waza/rpc/internal/wire"
 	"waza/runner/record"
 	"waza/runner/report/formats"
 	"waza/runner/report/page"
@@ -114,10 +113,7 @@ func exportFile(
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &place) && place.Path == path:
-		return nil, &dispatch.ParamError{
-			Parameter: "path", Message: fmt.Sprintf("parameter \"path\": %s: %v", path, place.Err),
-			Data: map[string]any{"path": dispatch.Clip(path)},
-		}
+		return nil, dispatch.WrongParam("path", map[string]any{"path": dispatch.Clip(path)}, ": %s: %v", path, place.Err)
 	}
 	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
 }
@@ -172,8 +168,8 @@ func (c *call) exportFormat(name string) (formats.Format, error) {
 	f, ok := formats.Find(all, name)
 	if !ok {
 		known := formats.Names(all)
-		return f, &dispatch.ParamError{Parameter: "format", Message: fmt.Sprintf("parameter \"format\": unknown format %q", dispatch.Clip(name)),
-			Data: map[string]any{"known": known, "suggestion": decode.Nearest(name, known)}}
+		return f, dispatch.WrongParam("format", map[string]any{"known": known, "suggestion": decode.Nearest(name, known)},
+			": unknown format %q", dispatch.Clip(name))
 	}
 	return f, nil
 }
@@ -185,10 +181,8 @@ func (c *call) exportAgainst(format formats.Format, id string) (formats.Format, 
 		return format, err
 	}
 	if format.Name != "html" {
-		return format, &dispatch.ParamError{
-			Parameter: "against",
-			Message:   fmt.Sprintf("parameter \"against\" requires format html, got %s; run.compare compares runs without a report", format.Name),
-		}
+		return format, dispatch.WrongParam("against", nil,
+			" requires format html, got %s; run.compare compares runs without a report", format.Name)
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
 		return page.WriteWith(w, h, page.Options{Against: against})
@@ -202,22 +196,14 @@ func exportContent(ctx context.Context, c *call, h record.Handle, format formats
 	if err := c.Alone(ctx); err != nil {
 		return nil, err
 	}
-	out := limitedBuffer{limit: maxExport}
-	err := format.Write(&exportWriter{ctx: ctx, w: &out}, h)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case out.full:
-		return nil, dispatch.NewFault(wire.CodeBusy, "too large for one message; give a path",
-			map[string]any{"limit": "bytes of an export", "value": maxExport, "runId": h.ID()})
-	case err != nil:
-		return nil, &dispatch.RunFailedError{Err: err}
+	content, err := buffered(ctx, h.ID(), maxExport, "an export", "too large for one message; give a path",
+		func(w io.Writer) error { return format.Write(w, h) })
+	if err != nil {
+		return nil, err
 	}
-	r := &runExported{RunID: h.ID(), Format: format.Name, Bytes: int64(out.Len()), Encoding: "utf-8"}
-	if utf8.Valid(out.Bytes()) {
-		r.Content = out.String()
-	} else {
-		r.Content, r.Encoding = base64.StdEncoding.EncodeToString(out.Bytes()), "base64"
+	r := &runExported{RunID: h.ID(), Format: format.Name, Bytes: int64(len(content)), Encoding: "utf-8", Content: string(content)}
+	if !utf8.Valid(content) {
+		r.Content, r.Encoding = base64.StdEncoding.EncodeToString(content), "base64"
 	}
 	return r, nil
 }

@@ -89,10 +89,10 @@ func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*ev
 	defer release()
 	path := cmp.Or(p.Path, rec.Suite.Path)
 	executor, agent := rec.Overrides()
-	return loadValid(ctx, c, path, loadOptions{
-		executor: executor, agent: agent, contextDir: rec.Config.ContextDir,
-		judgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), judgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
-		exactTools: p.ExactTools || rec.Asked.ExactTools,
+	return load(ctx, c, path, eval.Options{
+		Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
+		JudgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), JudgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
+		ExactTools: p.ExactTools || rec.Asked.ExactTools,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -165,10 +166,7 @@ var (
 
 func listRuns(ctx context.Context, c *call, p *runListParams) (*runListResult, error) {
 	if p.Status != "" && !slices.Contains(allStatuses, p.Status) {
-		return nil, &dispatch.ParamError{
-			Parameter: "status", Message: "parameter \"status\" must be one of " + allStatuses.String(),
-			Data: map[string]any{"known": allStatuses},
-		}
+		return nil, dispatch.WrongParam("status", map[string]any{"known": allStatuses}, " must be one of %v", allStatuses)
 	}
 	f := catalog.Filter{Status: p.Status, Limit: cmp.Or(p.Limit, 100)}
 	if p.Path != "" {
@@ -246,6 +244,22 @@ func getResult(ctx context.Context, c *call, p *runParams) (*runResult, error) {
 			map[string]any{"limit": "bytes of a result", "value": maxResult, "runId": h.ID()})
 	}
 	return nil, err
+}
+
+// buffered returns what write writes, if that is at most limit bytes. what names it in the error for
+// more, which advises advice.
+func buffered(ctx context.Context, runID string, limit int, what, advice string, write func(io.Writer) error) ([]byte, error) {
+	out := limitedBuffer{limit: limit}
+	err := write(&exportWriter{ctx: ctx, w: &out})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.full:
+		return nil, dispatch.NewFault(wire.CodeBusy, advice, map[string]any{"limit": "bytes of " + what, "value": limit, "runId": runID})
+	case err != nil:
+		return nil, &dispatch.RunFailedError{Err: err}
+	}
+	return out.Bytes(), nil
 }
 
 // limitedBuffer stores at most limit bytes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
@@ -51,18 +52,12 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := limitedBuffer{limit: maxResult}
-	err = page.WriteData(&exportWriter{ctx: ctx, w: &out}, h, against)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case out.full:
-		return nil, dispatch.NewFault(wire.CodeBusy, "the page is too large for one message",
-			map[string]any{"limit": "bytes of a page", "value": maxResult, "runId": h.ID()})
-	case err != nil:
-		return nil, &dispatch.RunFailedError{Err: err}
+	data, err := buffered(ctx, h.ID(), maxResult, "a page", "the page is too large for one message",
+		func(w io.Writer) error { return page.WriteData(w, h, against) })
+	if err != nil {
+		return nil, err
 	}
-	r := &runPage{RunID: h.ID(), Status: statusOf(h, progress.Status), Data: bytes.TrimSpace(out.Bytes())}
+	r := &runPage{RunID: h.ID(), Status: statusOf(h, progress.Status), Data: bytes.TrimSpace(data)}
 	if p.Page {
 		parts := page.Parts()
 		r.Page = &parts

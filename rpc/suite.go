@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"waza/eval"
-	"waza/eval/decode"
 	"waza/rpc/internal/dispatch"
 )
 
@@ -22,21 +21,18 @@ func absolute(parameter, given, folder string) (string, error) {
 	if strings.HasPrefix(strings.ToLower(given), "file:") {
 		var ok bool
 		if path, ok = filePath(given); !ok {
-			return "", &dispatch.ParamError{
-				Parameter: parameter, Message: "parameter \"" + parameter + "\" is not a file URI of this machine",
-				Data: map[string]any{"path": dispatch.Clip(given)},
-			}
+			return "", dispatch.WrongParam(parameter, map[string]any{"path": dispatch.Clip(given)}, " is not a file URI of this machine")
 		}
 	}
 	if strings.ContainsRune(path, 0) {
-		return "", &dispatch.ParamError{Parameter: parameter, Message: "parameter \"" + parameter + "\" contains a NUL character"}
+		return "", dispatch.WrongParam(parameter, nil, " contains a NUL character")
 	}
 	if folder != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", &dispatch.ParamError{Parameter: parameter, Message: "parameter \"" + parameter + "\": " + err.Error()}
+		return "", dispatch.WrongParam(parameter, nil, ": %v", err)
 	}
 	return abs, nil
 }
@@ -54,42 +50,25 @@ func filePath(uri string) (string, bool) {
 	return filepath.FromSlash(path), true
 }
 
-// loadOptions are the options of eval.Load that a request can set.
-type loadOptions struct {
-	executor, agent, contextDir, judgeModel, judgeAgent string
-	exactTools                                          bool
-}
-
-// load reads a suite. It returns an error if no suite can be read; the diagnostics describe the
-// errors in a suite.
-func load(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Suite, decode.Diagnostics, error) {
+// load reads a suite with the options that a request sets. It fails if the suite has errors.
+func load(ctx context.Context, c *call, given string, o eval.Options) (*eval.Suite, error) {
 	path, err := c.conn.resolve("path", given)
-	if err != nil {
-		return nil, nil, err
-	}
-	o := eval.Options{
-		Vocabulary: c.conn.runner.Planner().Vocabulary(), Executor: lo.executor, Agent: lo.agent,
-		JudgeModel: lo.judgeModel, JudgeAgent: lo.judgeAgent, ExactTools: lo.exactTools,
-	}
-	if lo.contextDir != "" {
-		if o.ContextDir, err = c.conn.resolve("context_dir", lo.contextDir); err != nil {
-			return nil, nil, err
-		}
-	}
-	suite, ds, err := eval.Load(path, o)
-	if err != nil {
-		return nil, nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
-	}
-	return suite, ds, ctx.Err()
-}
-
-// loadValid is like load, but fails if the suite has errors.
-func loadValid(ctx context.Context, c *call, given string, lo loadOptions) (*eval.Suite, error) {
-	suite, ds, err := load(ctx, c, given, lo)
 	if err != nil {
 		return nil, err
 	}
-	if suite == nil || ds.HasErrors() {
+	if o.ContextDir != "" {
+		if o.ContextDir, err = c.conn.resolve("context_dir", o.ContextDir); err != nil {
+			return nil, err
+		}
+	}
+	o.Vocabulary = c.conn.runner.Planner().Vocabulary()
+	suite, ds, err := eval.Load(path, o)
+	switch {
+	case err != nil:
+		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case suite == nil || ds.HasErrors():
 		return nil, &dispatch.InvalidSuiteError{Path: given, Diagnostics: ds}
 	}
 	return suite, nil

@@ -38,7 +38,7 @@ type taskLine struct {
 }
 
 func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
-	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
+	suite, err := load(ctx, c, p.Path, eval.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (graderShown) JSONSchema() *jsonschema.Schema {
 }
 
 func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) {
-	suite, err := loadValid(ctx, c, p.Path, loadOptions{})
+	suite, err := load(ctx, c, p.Path, eval.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ type taskRunParams struct {
 func runTasks(ctx context.Context, c *call, p *taskRunParams) (*runStarted, error) {
 	switch {
 	case p.TaskID == "" && len(p.Tasks) == 0:
-		return nil, &dispatch.ParamError{Parameter: "taskId", Message: `parameter "taskId" is missing (or give "tasks")`}
+		return nil, dispatch.WrongParam("taskId", nil, ` is missing (or give "tasks")`)
 	case p.TaskID != "" && len(p.Tasks) > 0:
 		return nil, &dispatch.ParamError{Parameter: "tasks", Message: `give either "taskId" or "tasks", not both`}
 	}

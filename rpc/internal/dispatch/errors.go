@@ -84,6 +84,12 @@ type ParamError struct {
 	Data      map[string]any // more details; may be nil
 }
 
+// WrongParam returns an error about a parameter: its message is the formatted text after the words
+// parameter "NAME".
+func WrongParam(name string, data map[string]any, format string, args ...any) *ParamError {
+	return &ParamError{Parameter: name, Message: fmt.Sprintf("parameter %q", name) + fmt.Sprintf(format, args...), Data: data}
+}
+
 func (e *ParamError) Error() string { return e.Message }
 
 // A SuiteError means that there is no readable suite at a path.

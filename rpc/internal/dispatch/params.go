@@ -125,7 +125,7 @@ func decodeParams(raw json.RawMessage, p any) error {
 		m, ok := values[param.Name]
 		if !ok || string(m.Value) == "null" {
 			if param.Required {
-				return &ParamError{Parameter: param.Name, Message: fmt.Sprintf("parameter %q is missing", param.Name)}
+				return WrongParam(param.Name, nil, " is missing")
 			}
 			continue
 		}
@@ -160,7 +160,7 @@ func unknownParameter(name string, list []parameter) error {
 
 func twiceGiven(first, second string) error {
 	if first == second {
-		return &ParamError{Parameter: first, Message: fmt.Sprintf("parameter %q is given twice", first)}
+		return WrongParam(first, nil, " is given twice")
 	}
 	return &ParamError{Parameter: first, Message: fmt.Sprintf("parameters %q and %q mean the same; give one", first, second)}
 }
