@@ -2,79 +2,73 @@ package main
 
 import "time"
 
-// cost is the cost of one operation and its source. It is a row of the table in docs/scale.md.
+// The operations that costs lists.
+const (
+	publishOrderCost = iota
+	pullOrderCost
+	inProgressCost
+	publishResultCost
+	takeResultCost
+	cardCost
+	putCost
+	getCost
+	sendCost
+	signCost
+	receiveCost
+	journalCost
+	hopCost
+	operations
+)
+
+// cost is a row of the table in docs/scale.md: the cost of one operation, and its source.
 type cost struct {
-	name  string
-	value time.Duration
+	name string
+	// one is the cost with one server; three, with 3 replicas, is 0 where that is the same.
+	one, three time.Duration
 	// per is the unit of the cost.
 	per string
-	// source is the command that measures the cost. assumed describes an unmeasured one.
-	source, assumed string
+	// source is the command that measures the cost, or an assumption.
+	source string
 }
 
 const (
-	measureCommand = "go run ./cmd/fleetsim -measure 20000"
-	journalCommand = "go test ./runner -run '^$' -bench Journalled -benchtime 3x -cpu 2"
-	sealCommand    = "go test ./runner/fleet/seal -run '^$' -bench ."
-	fleetCommand   = "go test ./cmd/fleetsim -run '^$' -bench Fleet -benchtime 1x"
-	ownerCommand   = "time waza run --fleet ADDRESS, 20,000 mock trials"
+	measureCommand = "`go run ./cmd/fleetsim -measure 20000`"
+	journalCommand = "`go test ./runner -run '^$' -bench Journalled -benchtime 3x -cpu 2`"
+	sealCommand    = "`go test ./runner/fleet/seal -run '^$' -bench .`"
+	fleetCommand   = "`go test ./cmd/fleetsim -run '^$' -bench Fleet -benchtime 1x`"
+	ownerCommand   = "`time waza run --fleet ADDRESS, 20,000 mock trials`"
 )
 
-// The costs of JetStream are the processor time of the server that leads the stream, because a
-// stream does one thing at a time. All figures are for two cores of a virtual machine with a
-// local disk, file store, NATS 2.15. Orders have 900 bytes, results 2 KB.
-var (
-	one = jetStream{
-		publishOrder:  cost{"order: publish", 10 * time.Microsecond, "order", measureCommand, ""},
-		pullOrder:     cost{"order: one pull request, delivery and acknowledgement", 26 * time.Microsecond, "order", measureCommand, ""},
-		inProgress:    cost{"order: sign of life of its worker", 2 * time.Microsecond, "trial and 5 s", measureCommand, ""},
-		publishResult: cost{"result: publish", 12 * time.Microsecond, "message", measureCommand, ""},
-		takeResult:    cost{"result: delivery and acknowledgement", 12 * time.Microsecond, "message", measureCommand, ""},
-		card: cost{
-			"card of a worker: put, and delivery to one that watches", 60 * time.Microsecond, "worker and 4 s",
-			measureCommand, "",
-		},
-		put: cost{"object: put", 2500 * time.Microsecond, "MB", measureCommand, ""},
-		get: cost{"object: get", 2200 * time.Microsecond, "MB", measureCommand, ""},
-	}
-	three = jetStream{
-		publishOrder:  cost{"order: publish", 23 * time.Microsecond, "order", measureCommand, ""},
-		pullOrder:     cost{"order: one pull request, delivery and acknowledgement", 48 * time.Microsecond, "order", measureCommand, ""},
-		inProgress:    cost{"order: sign of life of its worker", 2 * time.Microsecond, "trial and 5 s", measureCommand, ""},
-		publishResult: cost{"result: publish", 30 * time.Microsecond, "message", measureCommand, ""},
-		takeResult:    cost{"result: delivery and acknowledgement", 20 * time.Microsecond, "message", measureCommand, ""},
-		card: cost{
-			"card of a worker: put, and delivery to one that watches", 145 * time.Microsecond, "worker and 4 s",
-			measureCommand, "",
-		},
-		put: cost{"object: put", 6600 * time.Microsecond, "MB", measureCommand, ""},
-		get: cost{"object: get", 1800 * time.Microsecond, "MB", measureCommand, ""},
-	}
-	owner = ownerCosts{
-		send:    cost{"owner: encode and publish an order", 20 * time.Microsecond, "trial", ownerCommand, ""},
-		sign:    cost{"owner: sign an order", 25 * time.Microsecond, "trial", sealCommand, ""},
-		receive: cost{"owner: receive and decode a result", 30 * time.Microsecond, "trial", ownerCommand, ""},
-		journal: cost{
-			"owner: record a trial (journal with group fsync, fold), one at a time", 22 * time.Microsecond, "trial",
-			journalCommand, "",
-		},
-	}
-	hop = cost{"network: one way between a server and an owner or worker", 250 * time.Microsecond, "message", "", "a data center"}
-)
+// us is the unit of the figures.
+const us = time.Microsecond
 
-// jetStream contains the costs of a stream's leader.
-type jetStream struct {
-	publishOrder, pullOrder, inProgress, publishResult, takeResult, card, put, get cost
+// costs holds processor times: those of JetStream on the server that leads the stream, because a
+// stream does one thing at a time, and those of the process that owns a run. All figures are for
+// two cores of a virtual machine with a local disk, file store, NATS 2.15. Orders have 900 bytes,
+// results 2 KB.
+var costs = [operations]cost{
+	publishOrderCost:  {"order: publish", 10 * us, 23 * us, "order", measureCommand},
+	pullOrderCost:     {"order: one pull request, delivery and acknowledgement", 26 * us, 48 * us, "order", measureCommand},
+	inProgressCost:    {"order: sign of life of its worker", 2 * us, 2 * us, "trial and 5 s", measureCommand},
+	publishResultCost: {"result: publish", 12 * us, 30 * us, "message", measureCommand},
+	takeResultCost:    {"result: delivery and acknowledgement", 12 * us, 20 * us, "message", measureCommand},
+	cardCost:          {"card of a worker: put, and delivery to one that watches", 60 * us, 145 * us, "worker and 4 s", measureCommand},
+	putCost:           {"object: put", 2500 * us, 6600 * us, "MB", measureCommand},
+	getCost:           {"object: get", 2200 * us, 1800 * us, "MB", measureCommand},
+	sendCost:          {"owner: encode and publish an order", 20 * us, 0, "trial", ownerCommand},
+	signCost:          {"owner: sign an order", 25 * us, 0, "trial", sealCommand},
+	receiveCost:       {"owner: receive and decode a result", 30 * us, 0, "trial", ownerCommand},
+	journalCost:       {"owner: record a trial (journal with group fsync, fold), one at a time", 22 * us, 0, "trial", journalCommand},
+	hopCost:           {"network: one way between a server and an owner or worker", 250 * us, 0, "message", "assumed: a data center"},
 }
 
-func (j jetStream) list() []cost {
-	return []cost{j.publishOrder, j.pullOrder, j.inProgress, j.publishResult, j.takeResult, j.card, j.put, j.get}
+// cost returns the cost of an operation.
+func (d design) cost(operation int) time.Duration {
+	if c := costs[operation]; d.replicas <= 1 || c.three == 0 {
+		return c.one
+	}
+	return costs[operation].three
 }
-
-// ownerCosts are the processor time of the process that owns a run.
-type ownerCosts struct{ send, sign, receive, journal cost }
-
-func (o ownerCosts) list() []cost { return []cost{o.send, o.sign, o.receive, o.journal} }
 
 // check compares the simulation with measurements of real fleets.
 type check struct {

@@ -51,26 +51,18 @@ type demands struct {
 	hop                                                         int64
 }
 
-func (d design) costs() jetStream {
-	if d.replicas > 1 {
-		return three
-	}
-	return one
-}
-
 func (d design) demands() demands {
-	j := d.costs()
 	batch := int64(max(1, d.batch))
 	x := demands{
-		publishOrder: int64(j.publishOrder.value), pullOrder: int64(j.pullOrder.value),
-		publishResult: int64(j.publishResult.value) / batch, takeResult: int64(j.takeResult.value) / batch,
-		objects: int64(d.objects * float64(j.put.value+j.get.value)),
-		send:    int64(owner.send.value), receive: int64(owner.receive.value), journal: int64(owner.journal.value),
-		hop: int64(hop.value),
+		publishOrder: int64(d.cost(publishOrderCost)), pullOrder: int64(d.cost(pullOrderCost)),
+		publishResult: int64(d.cost(publishResultCost)) / batch, takeResult: int64(d.cost(takeResultCost)) / batch,
+		objects: int64(d.objects * float64(d.cost(putCost)+d.cost(getCost))),
+		send:    int64(d.cost(sendCost)), receive: int64(d.cost(receiveCost)), journal: int64(d.cost(journalCost)),
+		hop: int64(d.cost(hopCost)),
 	}
-	x.pullOrder += int64(float64(j.inProgress.value) * float64(d.length) / float64(lost/3))
+	x.pullOrder += int64(float64(d.cost(inProgressCost)) * float64(d.length) / float64(lost/3))
 	if d.signed {
-		x.send += int64(owner.sign.value)
+		x.send += int64(d.cost(signCost))
 	}
 	return x
 }
@@ -109,7 +101,7 @@ func (d design) bounds() (b [resources]float64) {
 
 // cards returns the share of time for which the bucket of cards is busy.
 func (d design) cards() float64 {
-	return float64(d.workers) / beat.Seconds() * d.costs().card.value.Seconds() * float64(max(1, d.runs)+1) / 2
+	return float64(d.workers) / beat.Seconds() * d.cost(cardCost).Seconds() * float64(max(1, d.runs)+1) / 2
 }
 
 // limit returns the resource that allows the fewest trials per second, and that number.

@@ -190,13 +190,12 @@ func start() string {
 	b.WriteString("## The first minute\n\nEach worker fetches the files of a run once. Its slots are empty until then:\n\n")
 	table(&b, []string{"files of the suite", "40 workers", "1,000 workers", "1,000 workers, replicas 3"})
 	for _, megabytes := range []int{1, 10, 100, 1000} {
-		get := func(workers int, c jetStream) string {
-			return short(time.Duration(workers*megabytes) * c.get.value)
-		}
-		table(&b, []string{fmt.Sprintf("%s MB", count(megabytes)), get(40, one), get(manyWorkers, one), get(manyWorkers, three)})
+		get := func(workers int, cost time.Duration) string { return short(time.Duration(workers*megabytes) * cost) }
+		c := costs[getCost]
+		table(&b, []string{fmt.Sprintf("%s MB", count(megabytes)), get(40, c.one), get(manyWorkers, c.one), get(manyWorkers, c.three)})
 	}
 	fmt.Fprintf(&b, "\nThat is the limit of the server's processor: %.0f MB per second. A network of 10 Gbit/s allows about 1,100.\n\n",
-		1/one.get.value.Seconds())
+		1/costs[getCost].one.Seconds())
 	return b.String()
 }
 
@@ -227,14 +226,14 @@ func advice() string {
 		"replicas of %s | a team (`?team=`) per group of runs. Each team has its own streams, and servers of a "+
 		"cluster share them. Short trials need no fleet: one machine does %s mock trials per second |",
 		number(b[ordersResource]), number(r[ordersResource]), count(manyWorkers*slotsEach), short(shortest(all)),
-		short(shortest(replicated)), number(1/owner.journal.value.Seconds()))
+		short(shortest(replicated)), number(1/costs[journalCost].one.Seconds()))
 	p("| results stream | %s trials per second, %s with 3 replicas | the same. Workers put several results into a "+
 		"message, so the orders stream is always the earlier bottleneck |",
 		number(b[resultsResource]), number(r[resultsResource]))
 	p("| object store | %.0f MB per second in and out, %.0f with 3 replicas | smaller results: fewer graders that "+
 		"keep workspaces, shorter outputs of programs. A separate team for suites with large fixtures |",
-		1/(one.costs().put.value+one.costs().get.value).Seconds(),
-		1/(replicated.costs().put.value+replicated.costs().get.value).Seconds())
+		1/(one.cost(putCost)+one.cost(getCost)).Seconds(),
+		1/(replicated.cost(putCost)+replicated.cost(getCost)).Seconds())
 	p("| owner's processor, journal | %s trials per second of a run on %d cores. The journal alone allows %s | "+
 		"several runs, on several machines. `--fsync never` does not help, because the disk is not the bottleneck |",
 		number(one.bounds()[ownerResource]), ownerCores, number(one.bounds()[journalResource]))
@@ -252,17 +251,12 @@ func constants() string {
 		"Servers are separate processes, and the processor time\nof the leader of a stream counts. A faster machine " +
 		"moves all limits. `cmd/fleetsim/costs.go` contains the numbers.\n\n")
 	table(&b, []string{"cost", "1 server", "3 replicas", "per", "source"})
-	cell := func(c cost) string {
-		if c.source == "" {
-			return "assumed: " + c.assumed
+	for _, c := range costs {
+		three := "the same"
+		if c.three > 0 {
+			three = c.three.String()
 		}
-		return "`" + c.source + "`"
-	}
-	for i, c := range one.list() {
-		table(&b, []string{c.name, c.value.String(), three.list()[i].value.String(), c.per, cell(c)})
-	}
-	for _, c := range append(owner.list(), hop) {
-		table(&b, []string{c.name, c.value.String(), "the same", c.per, cell(c)})
+		table(&b, []string{c.name, c.one.String(), three, c.per, c.source})
 	}
 	fmt.Fprintf(&b, "\nAn order has %d bytes, a result %s, a card %d. A worker sends a sign of life for an order "+
 		"every %v, and renews its card every %v.\n",
@@ -289,10 +283,10 @@ func reality() string {
 		if c.processor {
 			x := c.design.demands()
 			unit, simulated = "server's processor per trial", number(float64(x.publishOrder+x.pullOrder+x.publishResult+x.takeResult)/1000)+" µs"
-			table(&b, []string{c.what, unit, simulated, number(c.measured) + " µs", "`" + c.source + "`"})
+			table(&b, []string{c.what, unit, simulated, number(c.measured) + " µs", c.source})
 			continue
 		}
-		table(&b, []string{c.what, unit, simulated, number(c.measured), "`" + c.source + "`"})
+		table(&b, []string{c.what, unit, simulated, number(c.measured), c.source})
 	}
 	b.WriteString("\nTests compare these numbers within a factor of two, because the tests share their machine. " +
 		"They compare the simulation with the bounds\nof the utilization law within 5 %. The simulation does not " +
