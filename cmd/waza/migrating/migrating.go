@@ -49,20 +49,6 @@ func Alias(name string) string {
 	return ""
 }
 
-// All lists the flags and commands that have pointers: commands as "waza gate", flags as "waza
-// run --tags".
-func All() (names []string) {
-	for name := range commands() {
-		names = append(names, name)
-	}
-	for _, command := range []string{"", "waza run", "waza serve", "waza new skill", "waza compare"} {
-		for name := range flags(command) {
-			names = append(names, command+" --"+name)
-		}
-	}
-	return names
-}
-
 func refuse(hint string) Pointer { return Pointer{Hint: hint} }
 
 // same returns a pointer for a flag whose effect waza has without it.
