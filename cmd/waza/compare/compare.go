@@ -55,7 +55,7 @@ func Formats() []string { return []string{formatText, formatMarkdown, formatJSON
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 const description = `The first run is the reference. waza compares each further run with it, task by task. A
@@ -297,7 +297,7 @@ func policiesOf(c *cli.Context) (*compare.Policies, error) {
 // with too few runs. A single run is compared by the cells of its matrix, or else with its
 // predecessor, and a single file with the latest run. If all arguments are the latest run or
 // those before it, they mean the runs of each suite of the project.
-func (o Options) suites(rn *state.Runner, args []string, suite string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
+func (o Options) suites(rn *state.Opened, args []string, suite string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
 	switch len(args) {
 	case 0:
 		args = []string{catalog.LatestRun}
@@ -336,7 +336,7 @@ func (o Options) suites(rn *state.Runner, args []string, suite string) (suites [
 
 // latest returns the runs of each suite of the project that the arguments mean, if each of them
 // is the latest run or one before it, and the suites that have fewer runs.
-func latest(rn *state.Runner, args []string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
+func latest(rn *state.Opened, args []string) (suites [][]compare.Source, single []record.SuiteRef, err error) {
 	var back []int
 	for _, arg := range args {
 		n, ok := catalog.LatestBack(arg)
@@ -364,7 +364,7 @@ func latest(rn *state.Runner, args []string) (suites [][]compare.Source, single 
 	return suites, single, nil
 }
 
-func (o Options) source(rn *state.Runner, arg, suite string) (compare.Source, error) {
+func (o Options) source(rn *state.Opened, arg, suite string) (compare.Source, error) {
 	if !flags.IsFile(arg) && !namesFile(arg) {
 		h, err := rn.Find(arg)
 		if err != nil {

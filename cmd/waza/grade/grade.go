@@ -147,7 +147,7 @@ func (o Options) gradeFile(c *cli.Context) error {
 	return importing.Grade(c, c.Args().First(), importing.GradeOptions{
 		Stdout: o.Stdout, Stderr: o.Stderr,
 		Runner: o.RunnerIn,
-		Load: func(rn *state.Runner, rec *record.Run, path string) (*eval.Suite, error) {
+		Load: func(rn *state.Opened, rec *record.Run, path string) (*eval.Suite, error) {
 			return o.load(rn, rec, path, c)
 		},
 		Invalid: func(path string, err *regrade.UngradableError) error {
@@ -160,7 +160,7 @@ func (o Options) gradeFile(c *cli.Context) error {
 }
 
 // suite loads the suite for the executor, agent and fixtures of the run.
-func (o Options) suite(rn *state.Runner, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
+func (o Options) suite(rn *state.Opened, rec *record.Run, c *cli.Context) (*eval.Suite, error) {
 	path := cmp.Or(c.String("suite"), rec.Suite.Path)
 	switch {
 	case path == "" && rec.Imported == nil:
@@ -171,7 +171,7 @@ func (o Options) suite(rn *state.Runner, rec *record.Run, c *cli.Context) (*eval
 	return o.load(rn, rec, path, c)
 }
 
-func (o Options) load(rn *state.Runner, rec *record.Run, path string, c *cli.Context) (*eval.Suite, error) {
+func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Context) (*eval.Suite, error) {
 	executor, agent := rec.Overrides()
 	if rec.Imported != nil { // the suite may belong to another tool
 		executor, agent = "", ""

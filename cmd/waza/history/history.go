@@ -24,7 +24,7 @@ import (
 // Options connects the command to the recorded runs and the outputs.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // Command returns waza history.

@@ -32,9 +32,9 @@ type GradeOptions struct {
 	Stdout *output.Stdout
 	Stderr io.Writer
 	// Runner makes a runner with its own state directory.
-	Runner func(stateDir string) (*state.Runner, error)
+	Runner func(stateDir string) (*state.Opened, error)
 	// Load loads the suite at a path for a run.
-	Load func(rn *state.Runner, rec *record.Run, path string) (*eval.Suite, error)
+	Load func(rn *state.Opened, rec *record.Run, path string) (*eval.Suite, error)
 	// Invalid returns the error for a suite that this machine cannot grade with.
 	Invalid func(path string, err *regrade.UngradableError) error
 }

@@ -21,7 +21,7 @@ import (
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
 	Stdout *output.Stdout
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // mostFiles limits the files of a call.

@@ -138,7 +138,7 @@ func (o Options) open(c *cli.Context) (d rpc.Options, door rpc.Door, rn *state.R
 	if exposed := rn.Catalog().Store.Exposure(); exposed != "" {
 		d.Logger.Warn(exposed, "event", "state_exposed")
 	}
-	d.Runner, d.Metrics = rn.Runner.Runner, rn.Registry()
+	d.Runner, d.Metrics = rn.Runner, rn.Registry()
 	return d, door, rn, nil
 }
 

@@ -94,9 +94,9 @@ func (o Options) serve(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	daemon, err := rpc.New(rpc.Options{Runner: r.Runner.Runner, Logger: log, Version: o.Version})
+	daemon, err := rpc.New(rpc.Options{Runner: r.Runner, Logger: log, Version: o.Version})
 	if err != nil {
 		return exit.New(exit.Usage, err, "")
 	}
-	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r.Runner.Runner, Logger: log, Version: o.Version}))
+	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r.Runner, Logger: log, Version: o.Version}))
 }

@@ -29,7 +29,7 @@ var (
 // reviewer asks one person the questions in order.
 type reviewer struct {
 	output.Streams
-	runner   *state.Runner
+	runner   *state.Opened
 	which    selection
 	ctx      context.Context // ends with a signal
 	answers  <-chan string   // typed lines; closed at the end of the input
@@ -37,7 +37,7 @@ type reviewer struct {
 }
 
 // ask asks for the scores that the flags name, then prints the table.
-func (o Options) ask(ctx context.Context, rn *state.Runner, s selection) error {
+func (o Options) ask(ctx context.Context, rn *state.Opened, s selection) error {
 	if err := s.findRun(rn.Runner); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 // Options connects the command to the recorded runs and the streams.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // Command returns waza review.
@@ -134,7 +134,7 @@ func (s selection) missing() string {
 }
 
 // giveScore records the answer that the flags hold.
-func (o Options) giveScore(ctx context.Context, rn *state.Runner, s selection, text, comment string) error {
+func (o Options) giveScore(ctx context.Context, rn *state.Opened, s selection, text, comment string) error {
 	if s.Run == "" || s.Task == "" || s.Trial == 0 {
 		hint := strings.ReplaceAll(s.missing(), ", --score X", "")
 		return exit.Usagef(hint, "--score requires one trial of a run")
@@ -169,7 +169,7 @@ func stillPending(n int) string {
 }
 
 // warnDamage reports that the record of a run is damaged.
-func warnDamage(rn *state.Runner, id string) error {
+func warnDamage(rn *state.Opened, id string) error {
 	h, err := rn.Catalog().Run(id)
 	if err == nil {
 		_, err = rn.WarnDamage(h)
@@ -177,7 +177,7 @@ func warnDamage(rn *state.Runner, id string) error {
 	return err
 }
 
-func (o Options) list(rn *state.Runner, s selection) error {
+func (o Options) list(rn *state.Opened, s selection) error {
 	if err := s.findRun(rn.Runner); err != nil {
 		return err
 	}

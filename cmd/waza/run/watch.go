@@ -34,7 +34,7 @@ func checkWatch(o runflags.Options, paths []string) error {
 // watch runs a suite, and reruns the affected tasks after each change, until a signal interrupts
 // it. The code is then [exit.Interrupted], although nothing failed.
 func (s *session) watch(path string) int {
-	w, err := watch.New(s.stop.Context(), s.runner.Runner.Runner, watch.Options{Path: path, Request: s.options.Request})
+	w, err := watch.New(s.stop.Context(), s.runner.Runner, watch.Options{Path: path, Request: s.options.Request})
 	if err != nil {
 		return s.refuse(path, nil, watchProblem(err))
 	}

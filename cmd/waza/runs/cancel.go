@@ -88,7 +88,7 @@ func (o Options) cancel(c *cli.Context) error {
 
 // canceller ends runs. It is safe for concurrent use.
 type canceller struct {
-	runner  *state.Runner
+	runner  *state.Opened
 	gently  bool
 	wait    time.Duration
 	bounded bool // whether wait applies

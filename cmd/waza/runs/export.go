@@ -119,7 +119,7 @@ func exportFormat(c *cli.Context, all []formats.Format, path string) (formats.Fo
 }
 
 // exportAgainst makes a format that compares with an earlier run.
-func exportAgainst(rn *state.Runner, format formats.Format, earlier string) (formats.Format, error) {
+func exportAgainst(rn *state.Opened, format formats.Format, earlier string) (formats.Format, error) {
 	if format.Name != "html" {
 		return format, exit.Usagef("waza compare compares runs in other formats", "--against requires --format html, got %s", format.Name)
 	}

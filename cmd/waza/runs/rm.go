@@ -69,7 +69,7 @@ func (o Options) remove(c *cli.Context) error {
 
 // idsOf returns the ids of the named runs, each once. A run can be deleted even if it cannot be
 // read.
-func idsOf(rn *state.Runner, names []string) ([]string, error) {
+func idsOf(rn *state.Opened, names []string) ([]string, error) {
 	var ids []string
 	for _, id := range names {
 		h, err := rn.Find(id)

@@ -18,7 +18,7 @@ import (
 // Options connects the commands to the recorded runs and the outputs.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 	// Resume is waza runs resume, which carries out a run.
 	Resume *cli.Command
 }
@@ -54,7 +54,7 @@ Examples:
 }
 
 // oneRun finds the run that is the only argument of a command.
-func (o Options) oneRun(c *cli.Context) (*state.Runner, record.Handle, error) {
+func (o Options) oneRun(c *cli.Context) (*state.Opened, record.Handle, error) {
 	if c.NArg() != 1 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one run, got %d", c.Command.HelpName, c.NArg())
 	}
@@ -66,7 +66,7 @@ func (o Options) oneRun(c *cli.Context) (*state.Runner, record.Handle, error) {
 }
 
 // someRuns finds the runs that are the arguments of a command, each once.
-func (o Options) someRuns(c *cli.Context) (*state.Runner, []record.Handle, error) {
+func (o Options) someRuns(c *cli.Context) (*state.Opened, []record.Handle, error) {
 	if c.NArg() == 0 {
 		return nil, nil, exit.Usagef("waza runs lists the runs", "%s takes one or more runs", c.Command.HelpName)
 	}

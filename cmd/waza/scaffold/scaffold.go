@@ -27,7 +27,7 @@ import (
 type Options struct {
 	output.Streams
 	// Runner opens the runner for agents and models.
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 	// Commit is the commit that this program was built from; empty if unknown or changed.
 	Commit string
 }

@@ -191,7 +191,7 @@ func (p Program) run(c *cli.Context, cfg *config.Config, log *slog.Logger) error
 			if recording, err = p.Record(c, o); err != nil {
 				return nil, nil, err
 			}
-			return recording.Runner.Runner, recording.Registry(), nil
+			return recording.Runner, recording.Registry(), nil
 		},
 	})
 }

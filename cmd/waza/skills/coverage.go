@@ -151,7 +151,7 @@ func (o Options) coverage(c *cli.Context) error {
 }
 
 // cover determines the coverage of a skill by its suite.
-func (p place) cover(ctx context.Context, rn *state.Runner, dir string) (covered, error) {
+func (p place) cover(ctx context.Context, rn *state.Opened, dir string) (covered, error) {
 	s, err := skill.Read(dir)
 	if err != nil {
 		return covered{}, exit.New(exit.Usage, err, "")

@@ -86,7 +86,7 @@ func (d *developer) suiteOf(s *skill.Skill) (string, error) {
 }
 
 // runTriggers runs the trigger tests of the suite.
-func (d *developer) runTriggers(rn *state.Runner, suite string) (*measure, error) {
+func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error) {
 	req := record.Request{Tasks: []string{"should_trigger#*", "should_not_trigger#*"}, Trials: d.Int("trials")}
 	p, err := rn.Planner().Prepare(d.ctx, suite, req, plan.PrepareOptions{})
 	shown := d.place.shown(suite)
@@ -239,7 +239,7 @@ func verdict(first, last *measure, kept bool) string {
 
 // step measures a proposed description in place of the last one kept, and then keeps it or
 // restores the other. It also restores the other after an interrupt.
-func (d *developer) step(rn *state.Runner, suite string, before *measure, tried []string) (step *devStep, after *measure, err error) {
+func (d *developer) step(rn *state.Opened, suite string, before *measure, tried []string) (step *devStep, after *measure, err error) {
 	now := skill.Parse(d.file, d.text)
 	description, err := d.propose(now, before, tried)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	output.Streams
 	// Runner opens the runner that measures skills and has the vocabulary of suites.
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // Commands returns the commands for skills.

@@ -48,7 +48,7 @@ type RecordOptions struct {
 // Recording is the open runner of a command that records runs. It owns the exporters of their
 // traces and metrics.
 type Recording struct {
-	Runner
+	Opened
 	traces  *telemetry.Traces  // nil without --traces
 	metrics *telemetry.Metrics // nil without metrics
 	left    bool
@@ -65,7 +65,7 @@ func (o Opener) Record(c *cli.Context, with RecordOptions) (*Recording, error) {
 	if options.Sync, err = journal.ParseSync(c.String("fsync")); err != nil {
 		return nil, err
 	}
-	r := &Recording{Runner: Runner{stderr: o.Stderr}}
+	r := &Recording{Opened: Opened{stderr: o.Stderr}}
 	if c.IsSet("traces") && !sdkDisabled() {
 		r.traces, err = telemetry.NewTraces(telemetry.TraceOptions{
 			Endpoint: c.String("traces"), Contents: captureContents(), Version: o.Version, Logger: with.Log,
@@ -74,18 +74,18 @@ func (o Opener) Record(c *cli.Context, with RecordOptions) (*Recording, error) {
 			return nil, exit.Usagef("give the URL of a collector, or env", "--traces: %v", err)
 		}
 	}
-	if r.Runner.Runner, err = runner.New(options); err != nil {
+	if r.Runner, err = runner.New(options); err != nil {
 		return nil, err
 	}
 	if r.traces != nil {
-		r.traces.Watch(r.Runner.Runner)
+		r.traces.Watch(r.Runner)
 	}
 	if with.Metrics {
 		r.metrics = telemetry.NewMetrics()
 		if counts, ok := options.Fleet.(interface{ Register(prometheus.Registerer) }); ok {
 			counts.Register(r.metrics.Registry())
 		}
-		r.metrics.Watch(r.Runner.Runner)
+		r.metrics.Watch(r.Runner)
 	}
 	return r, nil
 }

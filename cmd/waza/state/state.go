@@ -80,7 +80,7 @@ func (o Opener) options(hubs Hubs, log *slog.Logger) runner.Options {
 
 // Runner opens the runner of a command that records no runs. It reaches agents and browsers
 // through the server of the state directory.
-func (o Opener) Runner() (*Runner, error) {
+func (o Opener) Runner() (*Opened, error) {
 	r, err := o.RunnerIn("")
 	if err == nil {
 		r.WarnExposed()
@@ -89,31 +89,31 @@ func (o Opener) Runner() (*Runner, error) {
 }
 
 // RunnerIn opens the same runner for a temporary state directory.
-func (o Opener) RunnerIn(dir string) (*Runner, error) {
+func (o Opener) RunnerIn(dir string) (*Opened, error) {
 	options := o.options(HubsOf(Server()), o.Logger(slog.LevelWarn, false))
 	options.StateDir = dir
 	rn, err := runner.New(options)
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{Runner: rn, stderr: o.Stderr}, nil
+	return &Opened{Runner: rn, stderr: o.Stderr}, nil
 }
 
-// Runner is an open runner, and the stream for warnings about what it has recorded.
-type Runner struct {
+// Opened is an open runner, and the stream for warnings about what it has recorded.
+type Opened struct {
 	*runner.Runner
 	stderr io.Writer
 }
 
 // WarnExposed reports that other users can reach the state directory.
-func (r *Runner) WarnExposed() {
+func (r *Opened) WarnExposed() {
 	if exposed := r.Catalog().Store.Exposure(); exposed != "" {
 		fmt.Fprintf(r.stderr, "waza: warning: %s\n", output.Clean(exposed))
 	}
 }
 
 // Find finds a run like [catalog.Catalog.Find], in the project of the current directory.
-func (r *Runner) Find(ref string) (record.Handle, error) {
+func (r *Opened) Find(ref string) (record.Handle, error) {
 	h, err := r.Catalog().Find(".", ref)
 	if !errors.Is(err, record.ErrRunNotFound) || ref != catalog.LatestRun {
 		return h, err
@@ -125,7 +125,7 @@ func (r *Runner) Find(ref string) (record.Handle, error) {
 }
 
 // WarnDamage reports that the record of a run is damaged, and returns its damage.
-func (r *Runner) WarnDamage(h record.Handle) (*record.Damage, error) {
+func (r *Opened) WarnDamage(h record.Handle) (*record.Damage, error) {
 	damage, err := h.Damage()
 	if err == nil {
 		output.WarnDamage(r.stderr, h.ID(), damage)

@@ -23,7 +23,7 @@ import (
 // Options connects the command to the runner and the outputs.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // Command returns waza tasks.
@@ -94,7 +94,7 @@ func (o Options) list(c *cli.Context) error {
 }
 
 // load loads the suite, and fails when it has errors.
-func (o Options) load(rn *state.Runner, path string) (*eval.Suite, error) {
+func (o Options) load(rn *state.Opened, path string) (*eval.Suite, error) {
 	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (o Options) load(rn *state.Runner, path string) (*eval.Suite, error) {
 }
 
 // tasksOf reads the plan of a run, so that it lists exactly what a run would do.
-func tasksOf(ctx context.Context, rn *state.Runner, suite *eval.Suite, req record.Request) ([]task, error) {
+func tasksOf(ctx context.Context, rn *state.Opened, suite *eval.Suite, req record.Request) ([]task, error) {
 	if len(suite.Tasks) == 0 {
 		return nil, nil
 	}

@@ -28,7 +28,7 @@ import (
 // Options connects the command to the runner and the outputs.
 type Options struct {
 	output.Streams
-	Runner func() (*state.Runner, error)
+	Runner func() (*state.Opened, error)
 }
 
 // Command returns waza validate.
@@ -161,7 +161,7 @@ func (v validation) count() (errors, warnings int) {
 	return errors, warnings
 }
 
-func validateOne(ctx context.Context, rn *state.Runner, path string, req record.Request) validation {
+func validateOne(ctx context.Context, rn *state.Opened, path string, req record.Request) validation {
 	v := validation{Path: path, Diagnostics: decode.Diagnostics{}}
 	p, err := rn.Planner().Prepare(ctx, path, req, plan.PrepareOptions{})
 	defer p.Close() //nolint:staticcheck // on an error, Prepare returns a preparation as well
