@@ -61,7 +61,7 @@ var importRules = []struct {
 	{
 		"rpc/internal/dispatch",
 		append(waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"), "go.lsp.dev/...", "net/..."),
-		"it does not know what its handlers do", true,
+		"it does not know what its handlers do", false, // a test documents the tables of rpc
 	},
 	{
 		"rpc/internal/doors", waza("rpc", "rpc/host", "rpc/internal/lsp", "rpc/internal/language", "runner"),

@@ -55,10 +55,10 @@ func MakeDir(path string, perm os.FileMode) error {
 func checkState(path string) error {
 	own, err := StateDir()
 	if err == nil {
-		own = realPath(own)
+		own = RealPath(own)
 	}
 	child := ""
-	for dir := realPath(path); ; dir = filepath.Dir(dir) {
+	for dir := RealPath(path); ; dir = filepath.Dir(dir) {
 		isState := exists(filepath.Join(dir, StateMarker)) || err == nil && is(dir, own)
 		if isState && !is(child, filepath.Join(dir, ExportsDir)) && !is(child, filepath.Join(dir, WorkDir)) {
 			return ErrState
@@ -70,8 +70,8 @@ func checkState(path string) error {
 	}
 }
 
-// realPath follows the symbolic links of a path as far as it exists.
-func realPath(path string) string {
+// RealPath makes a path absolute and follows the symbolic links of a path as far as it exists.
+func RealPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return path

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"waza/eval/files"
 )
 
 // realDir returns the absolute path of a directory without links.
@@ -44,23 +46,11 @@ func (s *server) within(parameter, given string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.dir, path)
 	}
-	rel, err := filepath.Rel(s.dir, follow(filepath.Clean(path)))
+	rel, err := filepath.Rel(s.dir, files.RealPath(path))
 	if err != nil || !filepath.IsLocal(rel) {
 		return "", fmt.Errorf("%s: %q is outside of %s; start waza mcp with --dir to work elsewhere", parameter, shorten(given, 200), s.dir)
 	}
 	return rel, nil
-}
-
-// follow resolves the links of the existing part of a path.
-func follow(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path
-	}
-	return filepath.Join(follow(parent), filepath.Base(path))
 }
 
 // relative returns a path relative to the directory of the server, if it is below.

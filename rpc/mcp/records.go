@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waza/eval/files"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
@@ -142,7 +143,7 @@ func (s recordTools) runsBelow(ctx context.Context, dir string, limit int) ([]ca
 	for _, info := range infos {
 		path, ok := real[info.Suite.Path]
 		if !ok {
-			path = follow(info.Suite.Path)
+			path = files.RealPath(info.Suite.Path)
 			real[info.Suite.Path] = path
 		}
 		if within, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(within) {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+
+	"waza/eval/files"
 )
 
 // An Error reports that changes of some or all files cannot be noticed.
@@ -75,7 +77,7 @@ func (w *fileWatch) set(paths []string) (more bool, err error) {
 	w.files, w.dirs = map[string]bool{}, map[string]bool{}
 	wanted := map[string]bool{}
 	for _, path := range paths {
-		w.addDirs(filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path)), wanted)
+		w.addDirs(filepath.Join(files.RealPath(filepath.Dir(path)), filepath.Base(path)), wanted)
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			w.addDirs(real, wanted)
 		}
@@ -123,17 +125,6 @@ func (w *fileWatch) addDirs(path string, wanted map[string]bool) {
 			return
 		}
 	}
-}
-
-// resolved returns a path without links, as far as the path exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if up := filepath.Dir(path); up != path {
-		return filepath.Join(resolved(up), filepath.Base(path))
-	}
-	return path
 }
 
 func isDirectory(path string) bool {

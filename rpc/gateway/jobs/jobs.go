@@ -209,8 +209,8 @@ func (s *Server) admits(ctx context.Context, given []string) (who *token.Claims,
 // the query parameter token, and the subprotocol bearer.TOKEN.
 func tokens(r *http.Request) []string {
 	var list []string
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
-		list = append(list, strings.TrimSpace(token))
+	if token, ok := door.Bearer(r); ok {
+		list = append(list, token)
 	}
 	if token := r.URL.Query().Get("token"); token != "" {
 		list = append(list, token)

@@ -5,26 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
+	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
 )
-
-// reply answers a request with a JSON value.
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
-}
 
 // refuse answers a request with an error.
 func refuse(w http.ResponseWriter, status int, message string) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	reply(w, status, map[string]string{"error": message})
+	door.Reply(w, status, map[string]string{"error": message})
 }
 
 // refuseToken answers a request with an invalid token.
@@ -40,11 +32,8 @@ func (s *Server) refuseToken(w http.ResponseWriter, err error) {
 // withToken passes requests with a valid token in the header Authorization to h.
 func (s *Server) withToken(h func(w http.ResponseWriter, r *http.Request, v board.Viewer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			text = ""
-		}
-		claims, err := s.options.Tokens.Check(r.Context(), strings.TrimSpace(text))
+		text, _ := door.Bearer(r)
+		claims, err := s.options.Tokens.Check(r.Context(), text)
 		if err != nil {
 			s.refuseToken(w, err)
 			return
@@ -59,7 +48,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request, v board.Viewer
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"jobs": append(m.Active, m.Recent...)})
+	door.Reply(w, http.StatusOK, map[string]any{"jobs": append(m.Active, m.Recent...)})
 }
 
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request, v board.Viewer) {
@@ -68,7 +57,7 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request, v board.Viewe
 	status := map[string]int{"": http.StatusOK, "unknown_job": http.StatusNotFound, "job_over": http.StatusBadRequest}[code]
 	switch status {
 	case http.StatusOK:
-		reply(w, status, map[string]any{"job_id": id, "status": board.Cancelled})
+		door.Reply(w, status, map[string]any{"job_id": id, "status": board.Cancelled})
 	case 0:
 		refuse(w, http.StatusBadGateway, message)
 	default:
@@ -94,5 +83,5 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) {
 			s.log.Warn("cookie for pages of runs could not be created", "error", err)
 		}
 	}
-	reply(w, http.StatusOK, pair)
+	door.Reply(w, http.StatusOK, pair)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 )
@@ -34,7 +33,7 @@ func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawM
 		return nil, err
 	}
 	defer s.calls.forget(id)
-	if err := s.sendRequest(ctx, id, method, params); err != nil {
+	if err := s.send(ctx, method, params, id); err != nil {
 		return nil, err
 	}
 	select {
@@ -68,25 +67,6 @@ func (q *pendingCalls) forget(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.byID, id)
-}
-
-func (s *Stream) sendRequest(ctx context.Context, id, method string, params any) error {
-	var raw json.RawMessage
-	if params != nil {
-		var err error
-		if raw, err = Encode(params); err != nil {
-			return fmt.Errorf("params of %s: %w", method, err)
-		}
-	}
-	message := encodeNotification(method, raw)
-	message = append(message[:len(message)-1], `,"id":"`+id+`"}`...)
-	return s.wait(ctx, func() bool {
-		if s.queued >= s.opts.NotifyQueued {
-			return false
-		}
-		s.queueLocked(payload{data: message}, false)
-		return true
-	})
 }
 
 // answered passes a response to the goroutine that waits for it, if any.

@@ -34,6 +34,11 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 // fails when ctx or the stream ends; otherwise the notification is queued when it returns.
 // params is encoded with Encode, and must become an object or an array; nil omits it.
 func (s *Stream) Notify(ctx context.Context, method string, params any) error {
+	return s.send(ctx, method, params, "")
+}
+
+// send is Notify for a message that also has an id, unless that is empty.
+func (s *Stream) send(ctx context.Context, method string, params any, id string) error {
 	var raw json.RawMessage
 	if params != nil {
 		var err error
@@ -41,12 +46,15 @@ func (s *Stream) Notify(ctx context.Context, method string, params any) error {
 			return fmt.Errorf("params of %s: %w", method, err)
 		}
 	}
-	data := encodeNotification(method, raw)
+	message := encodeNotification(method, raw)
+	if id != "" {
+		message = append(message[:len(message)-1], `,"id":"`+id+`"}`...)
+	}
 	return s.wait(ctx, func() bool {
 		if s.queued >= s.opts.NotifyQueued {
 			return false
 		}
-		s.queueLocked(payload{data: data}, false)
+		s.queueLocked(payload{data: message}, false)
 		return true
 	})
 }

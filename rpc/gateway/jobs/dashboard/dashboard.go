@@ -10,10 +10,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"waza/rpc/access"
+	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/token"
 	"waza/runner/pause"
 	"waza/runner/record"
@@ -77,7 +77,7 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 		Code string `json:"code"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil || body.Code == "" {
-		reply(w, http.StatusBadRequest, problem{"body must be a JSON object with the field code"})
+		door.Reply(w, http.StatusBadRequest, problem{"body must be a JSON object with the field code"})
 		return
 	}
 	if !d.codes.take(body.Code, time.Now()) {
@@ -85,7 +85,7 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		d.strangers.Warn("wrong code", "client", r.RemoteAddr)
-		reply(w, http.StatusUnauthorized, problem{"the code is invalid, expired or already used"})
+		door.Reply(w, http.StatusUnauthorized, problem{"the code is invalid, expired or already used"})
 		return
 	}
 	pair, err := d.o.Tokens.Create(r.Context(), token.Grant{})
@@ -94,38 +94,28 @@ func (d *Dashboard) exchange(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		d.log.Error("token could not be created", "error", err)
-		reply(w, http.StatusInternalServerError, problem{"token could not be created"})
+		door.Reply(w, http.StatusInternalServerError, problem{"token could not be created"})
 		return
 	}
-	reply(w, http.StatusOK, pair)
+	door.Reply(w, http.StatusOK, pair)
 }
 
 // admit sets the cookie for a page after its user has pasted an access token.
 func (d *Dashboard) admit(w http.ResponseWriter, r *http.Request) {
-	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		text = ""
-	}
-	err := d.SetCookie(r.Context(), w, strings.TrimSpace(text))
+	text, _ := door.Bearer(r)
+	err := d.SetCookie(r.Context(), w, text)
 	switch {
 	case errors.Is(err, token.ErrStore):
 		d.log.Error("token check failed", "error", err)
-		reply(w, http.StatusInternalServerError, problem{token.ErrStore.Error()})
+		door.Reply(w, http.StatusInternalServerError, problem{token.ErrStore.Error()})
 	case err != nil:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		reply(w, http.StatusUnauthorized, problem{err.Error()})
+		door.Reply(w, http.StatusUnauthorized, problem{err.Error()})
 	default:
-		reply(w, http.StatusOK, struct{}{})
+		door.Reply(w, http.StatusOK, struct{}{})
 	}
 }
 
 type problem struct {
 	Error string `json:"error"`
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // fails only when the client has left
 }
