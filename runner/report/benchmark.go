@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strings"
 	"time"
 
 	"waza/runner/figure"
@@ -10,7 +9,8 @@ import (
 
 // benchmarkDocument returns a benchmark's measurements, by model and length of the context, and
 // its skipped cells. It returns nil for other runs.
-func benchmarkDocument(rec *record.Run, sum *record.Summary) *document {
+func (r *Report) benchmarkDocument() *document {
+	rec, sum := r.Record, r.Summary
 	if rec.Benchmark == nil {
 		return nil
 	}
@@ -119,20 +119,4 @@ func firstToken(ms float64) string {
 		return figure.Number(ms) + " ms"
 	}
 	return Duration(time.Duration(ms * float64(time.Millisecond)))
-}
-
-func (p *runPrinter) benchmark() {
-	if d := benchmarkDocument(p.Record, p.Summary); d != nil {
-		p.document(d)
-	}
-}
-
-func (m *markdown) benchmark() {
-	if d := benchmarkDocument(m.Record, m.Summary); d != nil {
-		var b strings.Builder
-		_ = d.markdown(&b) // a Builder never fails
-		if b.Len() > 0 {
-			m.add("\n" + b.String())
-		}
-	}
 }

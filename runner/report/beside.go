@@ -89,23 +89,20 @@ func trialsToShow(n *record.Needed) string {
 }
 
 func baselineRows(base *record.BaselineResult) []row {
-	rows := []row{{
-		cells:   []string{"Task", "Became", "With", "Without", "Points", "Score"},
-		colours: []colour{bold, bold, bold, bold, bold, bold},
-	}}
+	rows := []row{heads("Task", "Became", "With", "Without", "Points", "Score")}
 	for _, t := range base.Tasks {
-		cells, colours := []string{Clean(t.ID), "–", "–", "–", "–", "–"}, make([]colour, 6)
+		r := plains(Clean(t.ID), "–", "–", "–", "–", "–")
 		if t.Class != "" {
-			cells[1], colours[1] = className(t.Class), classColour[t.Class]
+			r[1] = item{text: className(t.Class), colour: classColour[t.Class]}
 		}
 		if g := t.PassRate; g != nil {
-			cells[2], cells[3], cells[4] = figure.Percent(g.With), figure.Percent(g.Without), figure.Points(g.Gain)+
-				bounds(g.Interval, figure.PointsInterval)
+			r[2].text, r[3].text = figure.Percent(g.With), figure.Percent(g.Without)
+			r[4].text = figure.Points(g.Gain) + bounds(g.Interval, figure.PointsInterval)
 		}
 		if t.Score != nil {
-			cells[5] = figure.Difference(t.Score.Gain)
+			r[5].text = figure.Difference(t.Score.Gain)
 		}
-		rows = append(rows, row{cells, colours})
+		rows = append(rows, r)
 	}
 	return rows
 }
@@ -181,20 +178,10 @@ func answers(t *record.TriggerResult, o Options) string {
 	for _, p := range t.Results {
 		c.Add(p.Verdict)
 	}
-	s := fmt.Sprintf("%d of %s right", c.Passed, text.Count(len(t.Results), "prompt", "prompts"))
-	for _, x := range []struct {
-		n    int
-		what string
-		c    colour
-	}{
+	return fmt.Sprintf("%d of %s right", c.Passed, text.Count(len(t.Results), "prompt", "prompts")) + o.amounts(", ", []amount{
 		{c.Failed, "wrong", red}, {c.Timeouts, "timed out", red}, {c.Errors, "in error", magenta},
 		{c.Cancelled, "cancelled", yellow}, {c.Skipped, "skipped", yellow},
-	} {
-		if x.n > 0 {
-			s += ", " + o.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what))
-		}
-	}
-	return s
+	})
 }
 
 // promptColumns is the most columns of a prompt that are shown.
@@ -202,16 +189,14 @@ const promptColumns = 60
 
 // promptRows returns the prompts with wrong or missing answers.
 func promptRows(t *record.TriggerResult) []row {
-	rows := []row{{
-		cells:   []string{"Prompt", "Verdict", "Used it", "Text"},
-		colours: []colour{bold, bold, bold, bold},
-	}}
+	rows := []row{heads("Prompt", "Verdict", "Used it", "Text")}
 	for _, p := range t.Results {
 		if p.Verdict == record.Passed && p.Errors+p.Timeouts == 0 {
 			continue
 		}
-		cells := []string{Clean(p.ID), string(p.Verdict), fmt.Sprintf("%d/%d", p.Triggered, p.Answered), Clip(Clean(p.Prompt), promptColumns)}
-		rows = append(rows, row{cells, []colour{0, verdictColour(p.Verdict), 0, 0}})
+		r := plains(Clean(p.ID), string(p.Verdict), fmt.Sprintf("%d/%d", p.Triggered, p.Answered), Clip(Clean(p.Prompt), promptColumns))
+		r[1].colour = verdictColour(p.Verdict)
+		rows = append(rows, r)
 	}
 	return rows
 }

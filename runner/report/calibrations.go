@@ -13,8 +13,7 @@ func (p *runPrinter) calibrations() {
 		return
 	}
 	p.WriteByte('\n')
-	head := []string{"Agreement with people", "Trials", "Same verdict", "Kappa", "Score difference", "Bias"}
-	rows := []row{{cells: head, colours: []colour{bold, bold, bold, bold, bold, bold}}}
+	rows := []row{heads("Agreement with people", "Trials", "Same verdict", "Kappa", "Score difference", "Bias")}
 	pending := 0
 	for _, c := range p.Summary.Calibrations {
 		pending += c.Pending
@@ -26,7 +25,7 @@ func (p *runPrinter) calibrations() {
 		if c.Kappa != nil {
 			cells[3] = figure.Number(*c.Kappa) + bounds(c.KappaInterval, figure.NumberInterval)
 		}
-		rows = append(rows, row{cells, make([]colour, len(cells))})
+		rows = append(rows, plains(cells...))
 	}
 	p.writeTable(rows)
 	if pending > 0 {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"waza/runner/figure"
 	"waza/runner/record"
@@ -10,13 +11,10 @@ import (
 // cells compares the cells of the matrix.
 func (p *runPrinter) cells() {
 	head := append([]string{"Cell", "Passed", "Trials", "Pass rate", "95 % interval", "Score", "Median time", "Tokens", "Cost"}, toolHeads...)
-	rows := []row{{cells: head, colours: make([]colour, len(head))}}
-	for i := range head {
-		rows[0].colours[i] = bold
-	}
+	rows := []row{heads(head...)}
 	for _, g := range p.Summary.Groups {
 		if g.CellResult != nil {
-			rows = append(rows, row{cellRow(g), make([]colour, len(head))})
+			rows = append(rows, plains(cellRow(g)...))
 		}
 	}
 	const interval, score, took, tokens, cost = 4, 5, 6, 7, 8
@@ -37,8 +35,8 @@ func (p *printer) narrowCells(rows []row, columns ...int) {
 	widths := columnWidths(rows)
 	if over := sum(widths) - p.Width; p.Width > 0 && over > 0 {
 		for _, r := range rows {
-			if len(r.cells) > 1 {
-				r.cells[0] = clipMiddle(r.cells[0], max(leastName, widths[0]-over))
+			if len(r) > 1 {
+				r[0].text = clipMiddle(r[0].text, max(leastName, widths[0]-over))
 			}
 		}
 	}
@@ -61,12 +59,7 @@ func clipMiddle(s string, most int) string {
 }
 
 func hasValues(rows []row, column int) bool {
-	for _, r := range rows {
-		if r.cells[column] != "–" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(r row) bool { return r[column].text != "–" })
 }
 
 func cellRow(g record.GroupResult) []string {

@@ -19,7 +19,8 @@ func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 
 // ComparisonMarkdown writes a comparison of runs for a pull request or the summary of a step.
 func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
-	return comparedDocument(c).markdown(w)
+	_, err := io.WriteString(w, comparedDocument(c).markdown())
+	return err
 }
 
 // mostListed is the most tasks in a list, and mostNames the most names in a line.
@@ -121,7 +122,7 @@ func judgedCell(r compare.ComparedRun) string {
 func (d *compared) headline(s *section, i int) {
 	c := &d.Comparisons[i]
 	s.line(item{text: fmt.Sprintf("%s against A: ", letter(i+1)), colour: bold},
-		amount(c.Regressed, "regressed", red), plain(", "), amount(c.Improved, "improved", green),
+		classCount(c.Regressed, "regressed", red), plain(", "), classCount(c.Improved, "improved", green),
 		plain(fmt.Sprintf(", %d unchanged, %d without a difference, %d undecided of %s, each by itself", c.Unchanged,
 			c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks"))))
 }
@@ -184,7 +185,7 @@ func (d *compared) policies() {
 	}
 }
 
-func amount(n int, what string, c colour) item {
+func classCount(n int, what string, c colour) item {
 	if n == 0 {
 		c = 0
 	}

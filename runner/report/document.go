@@ -11,7 +11,7 @@ type document struct{ sections []*section }
 
 type section struct {
 	title string // can be empty
-	rows  [][]item
+	rows  []row
 	lines [][]item
 	// spare lists the columns to drop first if a terminal is too narrow.
 	spare []int
@@ -28,10 +28,18 @@ type item struct {
 func plain(s string) item { return item{text: s} }
 func code(s string) item  { return item{text: s, code: true} }
 
-func heads(names ...string) []item {
-	items := make([]item, len(names))
-	for i, n := range names {
-		items[i] = item{text: n, colour: bold}
+func plains(texts ...string) row {
+	items := make(row, len(texts))
+	for i, s := range texts {
+		items[i].text = s
+	}
+	return items
+}
+
+func heads(names ...string) row {
+	items := plains(names...)
+	for i := range items {
+		items[i].colour = bold
 	}
 	return items
 }
@@ -55,8 +63,12 @@ func (d *document) text(w io.Writer, o Options) error {
 	return err
 }
 
-// document prints a document, with a blank line before each section unless it comes first.
+// document prints a document, if there is one, with a blank line before each section unless it
+// comes first.
 func (p *printer) document(d *document) {
+	if d == nil {
+		return
+	}
 	for _, s := range d.sections {
 		if s.empty() {
 			continue
@@ -67,8 +79,9 @@ func (p *printer) document(d *document) {
 		if s.title != "" {
 			p.WriteString(p.paint(bold, s.title) + "\n")
 		}
-		s.narrow(p.Width, s.spare...)
-		p.writeTable(s.textRows())
+		rows := s.cleanRows()
+		p.narrow(rows, leastName, s.spare...)
+		p.writeTable(rows)
 		for _, line := range s.lines {
 			for _, it := range line {
 				p.WriteString(p.paint(it.colour, Clean(it.text)))
@@ -78,31 +91,19 @@ func (p *printer) document(d *document) {
 	}
 }
 
-// narrow drops columns of the table, in the given order, until the table fits the terminal.
-func (s *section) narrow(width int, columns ...int) {
-	for _, column := range columns {
-		if rows := s.textRows(); width > 0 && len(rows) > 0 && tableColumns(rows, leastName) > width {
-			for i := range s.rows {
-				s.rows[i][column] = item{}
-			}
-		}
-	}
-}
-
-func (s *section) textRows() []row {
-	var rows []row
-	for _, items := range s.rows {
-		var r row
+// cleanRows returns a copy of the rows that is safe to print.
+func (s *section) cleanRows() []row {
+	rows := make([]row, len(s.rows))
+	for i, items := range s.rows {
 		for _, it := range items {
-			r.cells, r.colours = append(r.cells, Clean(it.text)), append(r.colours, it.colour)
+			rows[i] = append(rows[i], item{text: Clean(it.text), colour: it.colour})
 		}
-		rows = append(rows, r)
 	}
 	return rows
 }
 
-// markdown writes the document.
-func (d *document) markdown(w io.Writer) error {
+// markdown returns the document as Markdown.
+func (d *document) markdown() string {
 	var b strings.Builder
 	for _, s := range d.sections {
 		if s.empty() {
@@ -126,8 +127,7 @@ func (d *document) markdown(w io.Writer) error {
 			b.WriteByte('\n')
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func (s *section) markdownTable(b *strings.Builder) {

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"waza/eval/text"
 	"waza/runner/figure"
@@ -13,10 +12,13 @@ import (
 // mostComparisons is the most comparisons of a run in the list.
 const mostComparisons = 50
 
-// judgedDocument returns the judges' results in a run of the kind judge. Judges' reasons are
-// long, so terminals do not show them. show makes a name safe to print.
-func judgedDocument(rec *record.Run, j *record.JudgeResult, common *record.CommonTasks, show func(string) string, reasons bool) *document {
-	d := &document{}
+// judgedDocument returns the judges' results in a run of the kind judge, and nil for other runs.
+// Judges' reasons are long, so terminals do not show them. show makes a name safe to print.
+func (r *Report) judgedDocument(show func(string) string, reasons bool) *document {
+	if r.Summary == nil || r.Summary.Judged == nil {
+		return nil
+	}
+	d, rec, j := &document{}, r.Record, r.Summary.Judged
 	title := "Judged: no cases"
 	if r := j.Report; r != nil && r.OverallScore != nil {
 		title = fmt.Sprintf("Judged: grade %s, %s of 100", r.OverallGrade, overall(*r.OverallScore))
@@ -31,7 +33,7 @@ func judgedDocument(rec *record.Run, j *record.JudgeResult, common *record.Commo
 	}
 	s.add(heads(append(head, "Not judged")...)...)
 	s.add(append(cells, plain(strconv.Itoa(j.Cases-j.Judged)))...)
-	for _, line := range commonLines(common, "The grade is that of", show) {
+	for _, line := range commonLines(r.Summary.Common, "The grade is that of", show) {
 		s.line(plain(line))
 	}
 	d.judgedPairs(rec, j)
@@ -47,15 +49,8 @@ func (d *document) judgedPairs(rec *record.Run, j *record.JudgeResult) {
 		s.add(heads("Comparison", "Wins", "Losses", "Ties", "Win rate", "95 % interval")...)
 	}
 	for _, p := range j.Comparisons {
-		rate, in := "–", "–"
-		if p.WinRate != nil {
-			rate = figure.Percent(*p.WinRate)
-		}
-		if p.WinRateInterval != nil {
-			in = figure.PercentInterval(p.WinRateInterval.Low, p.WinRateInterval.High)
-		}
 		s.add(code(p.ModelA+" against "+p.ModelB), plain(strconv.Itoa(p.Wins)), plain(strconv.Itoa(p.Losses)),
-			plain(strconv.Itoa(p.Ties)), plain(rate), plain(in))
+			plain(strconv.Itoa(p.Ties)), plain(share(p.WinRate)), plain(shareInterval(p.WinRateInterval)))
 	}
 	if j.Missing > 0 {
 		s.line(plain(text.Count(j.Missing, "comparison was", "comparisons were")+" not made: "),
@@ -146,19 +141,3 @@ func (d *document) judgedFindings(rec *record.Run, j *record.JudgeResult) {
 
 // overall formats an overall score with all its decimals.
 func overall(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
-
-func (p *runPrinter) judged() {
-	if p.Summary != nil && p.Summary.Judged != nil {
-		p.document(judgedDocument(p.Record, p.Summary.Judged, p.Summary.Common, Clean, false))
-	}
-}
-
-func (m *markdown) judged() {
-	if m.Summary == nil || m.Summary.Judged == nil {
-		return
-	}
-	var b strings.Builder
-	b.WriteByte('\n')
-	_ = judgedDocument(m.Record, m.Summary.Judged, m.Summary.Common, codeSpan, true).markdown(&b)
-	m.add(b.String())
-}

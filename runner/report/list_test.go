@@ -97,10 +97,8 @@ func TestTableFits(t *testing.T) {
 // Names of tasks and cases are never cut, because people type them.
 func TestLongNamesHaveOwnLines(t *testing.T) {
 	t.Parallel()
-	head := row{[]string{"Task", "Verdict", "Trials"}, make([]colour, 3)}
 	rows := []row{
-		head, {[]string{"a-task-with-a-very-long-name-indeed", "failed", "1/2"}, make([]colour, 3)},
-		{[]string{"short", "passed", "2/2"}, make([]colour, 3)},
+		plains("Task", "Verdict", "Trials"), plains("a-task-with-a-very-long-name-indeed", "failed", "1/2"), plains("short", "passed", "2/2"),
 	}
 	p := printer{Options: Options{Width: 40}}
 	p.writeTable(rows)

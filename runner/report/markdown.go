@@ -39,15 +39,15 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.head()
 	m.tasks()
 	m.reasons()
-	m.judged()
+	m.document(r.judgedDocument(codeSpan, true))
 	m.positions()
-	m.benchmark()
+	m.document(r.benchmarkDocument())
 	m.metrics()
 	m.groups()
 	m.baseline()
 	m.triggers()
 	m.shouldTrigger()
-	m.routing()
+	m.document(r.routingDocument())
 	m.closing()
 	if m.b.Len() > limit {
 		return nil // not even the head fits
@@ -81,6 +81,16 @@ func (m *markdown) add(block string) bool {
 	return true
 }
 
+// document adds a document, unless it is empty.
+func (m *markdown) document(d *document) {
+	if d == nil {
+		return
+	}
+	if s := d.markdown(); s != "" {
+		m.add("\n" + s)
+	}
+}
+
 func (m *markdown) head() {
 	tasks, all := m.tally()
 	verdict := "❌"
@@ -97,18 +107,11 @@ func (m *markdown) head() {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(Cut(m.Record.Suite.Name, mostMessage)),
 		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
-	parts := []string{fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))}
-	for _, x := range []struct {
-		n    int
-		what string
-	}{
-		{all.Errors, "in error"}, {all.Cancelled, "cancelled"}, {all.Skipped, "skipped"},
-		{all.NeedsReview, "to review"}, {all.Total - all.Done(), "not finished"},
-	} {
-		if x.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
-		}
-	}
+	passed := fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
+	parts := []string{passed + Options{}.amounts(" · ", []amount{
+		{all.Errors, "in error", 0}, {all.Cancelled, "cancelled", 0}, {all.Skipped, "skipped", 0},
+		{all.NeedsReview, "to review", 0}, {all.Total - all.Done(), "not finished", 0},
+	})}
 	if s := m.Summary; s != nil && m.Status != record.StatusInterrupted {
 		parts = append(parts, milliseconds(float64(s.DurationMS)))
 	}
@@ -201,13 +204,11 @@ func (t *Task) markdownRow(tools bool) string {
 	if t.Result != nil {
 		mark = verdictMark[t.Result.Verdict]
 	}
-	line := taskRow(*t, t.ID)
-	if tools {
-		line = withTools(line, *t)
+	line := "| " + mark + " | " + codeCell(Cut(t.ID, mostMessage))
+	for _, cell := range t.row("", tools)[1:] {
+		line += " | " + cell.text
 	}
-	cells := line.cells
-	cells[0] = codeCell(Cut(t.ID, mostMessage))
-	return "| " + mark + " | " + strings.Join(cells, " | ") + " |\n"
+	return line + " |\n"
 }
 
 // reasons adds the folded reasons why tasks did not pass. It covers the tasks of the suite and

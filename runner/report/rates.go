@@ -41,6 +41,22 @@ func (t *Task) thresholds() []float64 {
 	return []float64{*t.PassThreshold}
 }
 
+// share formats a rate, if it is known.
+func share(rate *float64) string {
+	if rate == nil {
+		return "–"
+	}
+	return figure.Percent(*rate)
+}
+
+// shareInterval formats the interval of a rate, if it is known.
+func shareInterval(i *record.Interval) string {
+	if i == nil {
+		return "–"
+	}
+	return interval(*i)
+}
+
 func interval(i record.Interval) string { return figure.PercentInterval(i.Low, i.High) }
 
 // bounds formats an interval to follow its number; it is empty if there is no interval.

@@ -109,19 +109,19 @@ func (p *runPrinter) metrics() {
 			if m.Threshold > 0 {
 				what = "not measured, expected at least " + figure.Threshold(m.Threshold) + ": "
 			}
-			rows = append(rows, row{[]string{name, "–", what + note}, []colour{0, 0, yellow}})
+			rows = append(rows, row{plain(name), plain("–"), {text: what + note, colour: yellow}})
 		case m.Passed != nil && !*m.Passed:
 			rows = append(rows, row{
-				[]string{name, figure.Score(*m.Value, m.Threshold), "missed: expected at least " + figure.Threshold(m.Threshold)},
-				[]colour{0, red, red},
+				plain(name), {text: figure.Score(*m.Value, m.Threshold), colour: red},
+				{text: "missed: expected at least " + figure.Threshold(m.Threshold), colour: red},
 			})
 		case m.Threshold > 0:
 			rows = append(rows, row{
-				[]string{name, figure.Score(*m.Value, m.Threshold), "at least " + figure.Threshold(m.Threshold)},
-				[]colour{0, green, 0},
+				plain(name), {text: figure.Score(*m.Value, m.Threshold), colour: green},
+				plain("at least " + figure.Threshold(m.Threshold)),
 			})
 		default:
-			rows = append(rows, row{[]string{name, figure.Score(*m.Value, m.Threshold), ""}, []colour{0, 0, 0}})
+			rows = append(rows, plains(name, figure.Score(*m.Value, m.Threshold), ""))
 		}
 	}
 	wide := printer{Options: Options{Color: p.Color}} // notes are never wrapped
@@ -137,22 +137,13 @@ func (p *runPrinter) closing() {
 		p.ending(all)
 		return
 	}
-	parts := []string{p.paint(p.closingColour(tasks), fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks")))}
-	for _, x := range []struct {
-		n    int
-		what string
-		c    colour
-	}{
+	passed := fmt.Sprintf("%d of %s passed", tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	p.printf("\n%s%s", p.paint(p.closingColour(tasks), passed), p.amounts(", ", []amount{
 		{tasks.Failed, "failed", red}, {tasks.Timeouts, "timed out", red}, {tasks.Errors, "in error", magenta},
 		{tasks.Cancelled, "cancelled", yellow}, {tasks.Skipped, "skipped", yellow},
 		{tasks.NeedsReview, "to review", cyan},
 		{tasks.Total - tasks.Done(), "not finished", yellow},
-	} {
-		if x.n > 0 {
-			parts = append(parts, p.paint(x.c, fmt.Sprintf("%d %s", x.n, x.what)))
-		}
-	}
-	p.printf("\n%s", strings.Join(parts, ", "))
+	}))
 	p.printf("; %d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
 	if p.Summary != nil {
 		if p.Summary.Flaky > 0 {

@@ -109,14 +109,9 @@ func (r *Report) tally() (tasks, trials record.Counts) {
 			continue
 		}
 		tasks.Add(t.known().Verdict)
-		c := t.known().Trials
-		trials.Passed += c.Passed
-		trials.Failed += c.Failed
-		trials.Errors += c.Errors
-		trials.Timeouts += c.Timeouts
-		trials.Cancelled += c.Cancelled
-		trials.Skipped += c.Skipped
-		trials.NeedsReview += c.NeedsReview
+		c := t.known().Trials.Counts
+		c.Total = 0 // counted above
+		trials.Merge(c)
 	}
 	return tasks, trials
 }

@@ -22,15 +22,15 @@ const (
 
 // routingDocument describes how well messages reached their clients. It returns nil if no task
 // expects recipients.
-func routingDocument(sum *record.Summary) *document {
-	if sum == nil || sum.Routing == nil {
+func (r *Report) routingDocument() *document {
+	if r.Summary == nil || r.Summary.Routing == nil {
 		return nil
 	}
-	d, r := &document{}, sum.Routing
-	d.routingClients(r)
-	d.routingCells(sum.Groups)
-	d.confusion(r)
-	d.misroutes(r)
+	d, result := &document{}, r.Summary.Routing
+	d.routingClients(result)
+	d.routingCells(r.Summary.Groups)
+	d.confusion(result)
+	d.misroutes(result)
 	return d
 }
 
@@ -55,6 +55,7 @@ func (d *document) routingClients(r *record.RoutingResult) {
 		return
 	}
 	s.add(heads("Client", "Expected", "Took", "Right", "Precision", "Recall", "F1")...)
+	s.spare = []int{3, 2, 1}
 	for i := range r.Clients {
 		s.add(clientRow(code(r.Clients[i].Client), &r.Clients[i].ClientMatches)...)
 	}
@@ -87,14 +88,7 @@ func (d *document) routingCells(groups []record.GroupResult) {
 		if len(s.rows) == 0 {
 			s.add(heads("Cell", "Accuracy", "95 % interval", "Precision", "Recall", "F1")...)
 		}
-		accuracy, in := "–", "–"
-		if g.Routing.Accuracy != nil {
-			accuracy = figure.Percent(*g.Routing.Accuracy)
-		}
-		if i := g.Routing.AccuracyInterval; i != nil {
-			in = figure.PercentInterval(i.Low, i.High)
-		}
-		s.add(code(g.Group), plain(accuracy), plain(in), plain(quotient(g.Routing.Precision)),
+		s.add(code(g.Group), plain(share(g.Routing.Accuracy)), plain(shareInterval(g.Routing.AccuracyInterval)), plain(quotient(g.Routing.Precision)),
 			plain(quotient(g.Routing.Recall)), plain(quotient(g.Routing.F1)))
 	}
 }
@@ -183,27 +177,5 @@ func (d *document) misroutes(r *record.RoutingResult) {
 	}
 	if more := n - min(len(r.Misroutes), mostMisroutes); more > 0 {
 		s.line(plain(fmt.Sprintf("and %d more", more)))
-	}
-}
-
-func (p *runPrinter) routing() {
-	d := routingDocument(p.Summary)
-	if d == nil {
-		return
-	}
-	for _, s := range d.sections {
-		if len(s.rows) > 0 && len(s.rows[0]) == 7 {
-			const expected, took, right = 1, 2, 3
-			s.narrow(p.Width, right, took, expected)
-		}
-	}
-	p.document(d)
-}
-
-func (m *markdown) routing() {
-	if d := routingDocument(m.Summary); d != nil {
-		var b strings.Builder
-		_ = d.markdown(&b) // a Builder never fails
-		m.add("\n" + b.String())
 	}
 }

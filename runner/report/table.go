@@ -17,14 +17,14 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	p := &runPrinter{Report: r, printer: printer{Options: o}}
 	p.table()
 	p.reasons()
-	p.judged()
-	p.benchmark()
+	p.document(r.judgedDocument(Clean, false))
+	p.document(r.benchmarkDocument())
 	p.groups()
 	p.baseline()
 	p.metrics()
 	p.triggers()
 	p.shouldTrigger()
-	p.routing()
+	p.document(r.routingDocument())
 	p.calibrations()
 	p.positions()
 	p.closing()
@@ -39,12 +39,9 @@ type runPrinter struct {
 	printer
 }
 
-// A row is a line of a table; colors holds the colors of its cells, by index. A row with a
-// single cell is a heading, which does not widen the columns.
-type row struct {
-	cells   []string
-	colours []colour
-}
+// A row is a line of a table. A row with a single cell is a heading, which does not widen the
+// columns.
+type row []item
 
 const gap = 2 // blanks between columns
 
@@ -70,14 +67,14 @@ func sum(widths []int) int {
 func columnWidths(rows []row) []int {
 	var widths []int
 	for _, r := range rows {
-		if len(r.cells) == 1 {
+		if len(r) == 1 {
 			continue
 		}
-		for i, c := range r.cells {
+		for i, c := range r {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], Columns(c))
+			widths[i] = max(widths[i], Columns(c.text))
 		}
 	}
 	return widths
@@ -86,8 +83,8 @@ func columnWidths(rows []row) []int {
 // dropColumn empties a column, which removes it from the table.
 func dropColumn(rows []row, column int) {
 	for _, r := range rows {
-		if len(r.cells) > 1 {
-			r.cells[column] = ""
+		if len(r) > 1 {
+			r[column] = item{}
 		}
 	}
 }
@@ -99,27 +96,26 @@ const leastName = 12
 // column narrower; a name that does not fit gets its own line, uncut, because people type it.
 func (p *printer) writeTable(rows []row) {
 	widths := columnWidths(rows)
-	total := sum(widths)
-	if over := total - p.Width; p.Width > 0 && over > 0 {
+	if over := sum(widths) - p.Width; p.Width > 0 && over > 0 {
 		widths[0] = max(min(widths[0], leastName), widths[0]-over)
 	}
 	for _, r := range rows {
-		if len(r.cells) == 1 {
-			p.WriteString(p.paint(r.colours[0], r.cells[0]) + "\n")
+		if len(r) == 1 {
+			p.WriteString(p.paint(r[0].colour, r[0].text) + "\n")
 			continue
 		}
 		line, blanks := "", 0
-		for i, c := range r.cells {
-			if i == 0 && Columns(c) > widths[0] {
-				p.WriteString(p.paint(r.colours[0], c) + "\n")
-				c = ""
+		for i, c := range r {
+			if i == 0 && Columns(c.text) > widths[0] {
+				p.WriteString(p.paint(c.colour, c.text) + "\n")
+				c = item{}
 			}
-			if c != "" {
-				line += strings.Repeat(" ", blanks) + p.paint(r.colours[i], c)
+			if c.text != "" {
+				line += strings.Repeat(" ", blanks) + p.paint(c.colour, c.text)
 				blanks = 0
 			}
 			if widths[i] > 0 {
-				blanks += widths[i] - Columns(c) + gap
+				blanks += widths[i] - Columns(c.text) + gap
 			}
 		}
 		p.WriteString(line + "\n")
@@ -127,13 +123,10 @@ func (p *printer) writeTable(rows []row) {
 }
 
 func (p *runPrinter) table() {
-	rows := []row{{
-		cells:   []string{"Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Median time"},
-		colours: []colour{bold, bold, bold, bold, bold, bold, bold},
-	}}
+	rows := []row{heads("Task", "Verdict", "Trials", "Score", "Pass rate", "95 % interval", "Median time")}
 	tools := p.hasTools()
 	if tools {
-		rows[0].cells, rows[0].colours = append(rows[0].cells, toolHeads...), append(rows[0].colours, bold, bold, bold)
+		rows[0] = append(rows[0], heads(toolHeads...)...)
 	}
 	of := ""
 	for _, t := range p.Tasks {
@@ -144,15 +137,11 @@ func (p *runPrinter) table() {
 		if t.Cell != nil { // the cells of a task follow it
 			if t.TaskRef.Task != of {
 				of = t.TaskRef.Task
-				rows = append(rows, row{[]string{Clean(of)}, []colour{bold}})
+				rows = append(rows, heads(Clean(of)))
 			}
 			name = "  " + t.Cell.Name
 		}
-		line := taskRow(t, name)
-		if tools {
-			line = withTools(line, t)
-		}
-		rows = append(rows, line)
+		rows = append(rows, t.row(name, tools))
 	}
 	if len(rows) == 1 {
 		return
@@ -171,26 +160,29 @@ func (p *runPrinter) table() {
 
 // tableRows returns the rows that are not headings.
 func tableRows(rows []row) []row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.cells) == 1 })
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r) == 1 })
 }
 
 // narrow drops columns of a table, in the given order, until the names have at least that much
 // room.
 func (p *printer) narrow(rows []row, least int, columns ...int) {
 	for _, column := range columns {
-		if p.Width > 0 && tableColumns(rows, least) > p.Width {
+		if p.Width > 0 && len(rows) > 0 && tableColumns(rows, least) > p.Width {
 			dropColumn(rows, column)
 		}
 	}
 }
 
-func taskRow(t Task, name string) row {
-	colours := make([]colour, 7)
+// row returns the row of the task, with or without its tool scores.
+func (t *Task) row(name string, tools bool) row {
+	r := plains(Clean(name), "not finished", "–", "–", "–", "–", "–")
 	res := t.known()
-	if res == nil {
-		return row{[]string{Clean(name), "not finished", "–", "–", "–", "–", "–"}, colours}
+	if res == nil && tools {
+		return append(r, plains(toolCells(nil)...)...)
 	}
-	colours[1] = verdictColour(res.Verdict)
+	if res == nil {
+		return r
+	}
 	verdict, done := string(res.Verdict), taskTrials(res)
 	if t.Result == nil {
 		verdict, done = "not finished", done+fmt.Sprintf(", %d not finished", t.Trials-res.Trials.Total)
@@ -198,29 +190,25 @@ func taskRow(t Task, name string) row {
 	if res.Flaky {
 		verdict += ", flaky"
 	}
-	cells := []string{Clean(name), verdict, done, "–", "–", "–", "–"}
+	r[1], r[2].text = item{text: verdict, colour: verdictColour(res.Verdict)}, done
 	if res.Score != nil {
-		cells[3] = figure.Score(res.Score.Mean)
+		r[3].text = figure.Score(res.Score.Mean)
 	}
-	cells[4], cells[5] = rateCells(res.Trials.Rate, t.thresholds()...)
+	r[4].text, r[5].text = rateCells(res.Trials.Rate, t.thresholds()...)
 	if res.DurationMS != nil {
-		cells[6] = milliseconds(res.DurationMS.Median)
+		r[6].text = milliseconds(res.DurationMS.Median)
 	}
-	return row{cells, colours}
+	if tools {
+		r = append(r, plains(toolCells(res.Tools)...)...)
+	}
+	return r
 }
 
 // trials formats how many counted trials passed, and how many are not counted.
 func trials(c record.Counts) string {
-	s := fmt.Sprintf("%d/%d", c.Passed, c.Counted())
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{c.Errors, "in error"}, {c.Cancelled, "cancelled"}, {c.Skipped, "skipped"}, {c.NeedsReview, "to review"}} {
-		if x.n > 0 {
-			s += fmt.Sprintf(", %d %s", x.n, x.what)
-		}
-	}
-	return s
+	return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) + Options{}.amounts(", ", []amount{
+		{c.Errors, "in error", 0}, {c.Cancelled, "cancelled", 0}, {c.Skipped, "skipped", 0}, {c.NeedsReview, "to review", 0},
+	})
 }
 
 // taskTrials is like trials, and adds the trials that an early verdict saved.
@@ -302,14 +290,10 @@ func (p *runPrinter) groups() {
 		}
 		return
 	}
-	rows := []row{{
-		cells:   []string{"Group", "Trials", "Pass rate", "95 % interval"},
-		colours: []colour{bold, bold, bold, bold},
-	}}
+	rows := []row{heads("Group", "Trials", "Pass rate", "95 % interval")}
 	for _, g := range p.Summary.Groups {
 		rate, in := rateCells(g.Rate)
-		cells := []string{Clean(g.Group), trials(g.Counts), rate, in}
-		rows = append(rows, row{cells, make([]colour, len(cells))})
+		rows = append(rows, plains(Clean(g.Group), trials(g.Counts), rate, in))
 	}
 	p.writeTable(rows)
 }

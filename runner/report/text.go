@@ -47,6 +47,24 @@ func (o Options) paint(c colour, s string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, s)
 }
 
+// An amount is a number in an enumeration, which leaves out those that are 0.
+type amount struct {
+	n      int
+	what   string
+	colour colour
+}
+
+// amounts continues an enumeration: each amount follows the separator.
+func (o Options) amounts(separator string, list []amount) string {
+	s := ""
+	for _, a := range list {
+		if a.n > 0 {
+			s += separator + o.paint(a.colour, fmt.Sprintf("%d %s", a.n, a.what))
+		}
+	}
+	return s
+}
+
 // Columns returns how many columns of a terminal a text takes. [Clean] must have returned the
 // text.
 func Columns(s string) int {

@@ -40,13 +40,3 @@ func toolsText(s *record.ToolScores) string {
 func (r *Report) hasTools() bool {
 	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.Role == record.RoleTask && t.known() != nil && t.known().Tools != nil })
 }
-
-// withTools adds the tool scores of a task to its row.
-func withTools(r row, t Task) row {
-	var s *record.ToolScores
-	if res := t.known(); res != nil {
-		s = res.Tools
-	}
-	r.cells, r.colours = append(r.cells, toolCells(s)...), append(r.colours, 0, 0, 0)
-	return r
-}
