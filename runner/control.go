@@ -60,7 +60,7 @@ func (r *Runner) removeRun(run *Run) {
 	}
 	r.gate.Leave(run.ID(), left)
 	for _, what := range []string{askCancel, askStop} { // the request came too late: the run is over
-		if err := run.log.Run().RemoveRequest(what); err != nil {
+		if err := run.log.Run().Requests().Remove(what); err != nil {
 			r.log.Warn("cannot answer a request", "run", run.ID(), "error", err)
 		}
 	}
@@ -89,12 +89,12 @@ func (r *Run) handleRequests() {
 		what string
 		do   func()
 	}{{askCancel, r.Cancel}, {askStop, r.Stop}} {
-		if !r.log.Run().HasRequest(ask.what) {
+		if !r.log.Run().Requests().Has(ask.what) {
 			continue
 		}
 		r.asked.Store(true)
 		ask.do()
-		if err := r.log.Run().RemoveRequest(ask.what); err != nil {
+		if err := r.log.Run().Requests().Remove(ask.what); err != nil {
 			r.runner.log.Warn("cannot answer a request", "run", r.ID(), "error", err)
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Runner) sendRequest(ctx context.Context, id, what string, own func(*Run
 	if err != nil || status != record.StatusRunning {
 		return status, err
 	}
-	if err := run.Run.SendRequest(what); err != nil {
+	if err := run.Run.Requests().Send(what); err != nil {
 		if errors.Is(err, journal.ErrNotFound) {
 			return "", fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
 		}
@@ -151,9 +151,9 @@ func (r *Runner) awaitAnswer(ctx context.Context, run *replay.RecordedRun, what 
 	silent := &SilentError{RunID: run.ID(), PID: run.Rec.PID, Waited: limit}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, silent)
 	defer cancel()
-	err := replay.Poll(limited, func() bool { return !run.Run.HasRequest(what) || !run.Run.Alive() })
+	err := replay.Poll(limited, func() bool { return !run.Run.Requests().Has(what) || !run.Run.Alive() })
 	if !errors.Is(err, silent) { // otherwise the request remains
-		err = errors.Join(err, run.Run.RemoveRequest(what))
+		err = errors.Join(err, run.Run.Requests().Remove(what))
 	}
 	return err
 }

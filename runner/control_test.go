@@ -82,7 +82,7 @@ func TestSilentProcess(t *testing.T) {
 	require.ErrorAs(t, err, &silent)
 	require.Equal(t, 4711, silent.PID)
 	require.ErrorContains(t, err, "process 4711")
-	require.True(t, w.Run().HasRequest("cancel"))
+	require.True(t, w.Run().Requests().Has("cancel"))
 }
 
 // A caller whose context ends withdraws its request.
@@ -97,7 +97,7 @@ func TestAskTakenBack(t *testing.T) {
 	cancel()
 	_, err = r.Stop(ctx, filepath.Base(w.Dir()))
 	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, w.Run().HasRequest("stop"))
+	require.False(t, w.Run().Requests().Has("stop"))
 	require.ErrorIs(t, r.Wait(ctx, filepath.Base(w.Dir())), context.Canceled)
 }
 
@@ -117,10 +117,10 @@ func TestDeathIsAnAnswer(t *testing.T) {
 		status, err := r.Cancel(t.Context(), filepath.Base(w.Dir()))
 		answers <- answer{status, err}
 	}()
-	require.Eventually(t, func() bool { return w.Run().HasRequest("cancel") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Run().Requests().Has("cancel") }, time.Minute, time.Millisecond)
 	require.NoError(t, w.Close())
 	require.Equal(t, answer{record.StatusInterrupted, nil}, <-answers)
-	require.False(t, w.Run().HasRequest("cancel"))
+	require.False(t, w.Run().Requests().Has("cancel"))
 	status, err := r.Cancel(t.Context(), filepath.Base(w.Dir()))
 	require.NoError(t, err)
 	require.Equal(t, record.StatusInterrupted, status)
@@ -136,9 +136,9 @@ func TestLateRequest(t *testing.T) {
 	asked, err := journal.NewStore(dir).Open(live.ID())
 	require.NoError(t, err)
 	live.Cancel()
-	require.NoError(t, asked.SendRequest("stop"))
+	require.NoError(t, asked.Requests().Send("stop"))
 	<-live.Done()
-	require.False(t, asked.HasRequest("stop"))
+	require.False(t, asked.Requests().Has("stop"))
 	require.NoError(t, os.RemoveAll(asked.Dir()))
-	require.ErrorIs(t, asked.SendRequest("stop"), journal.ErrNotFound)
+	require.ErrorIs(t, asked.Requests().Send("stop"), journal.ErrNotFound)
 }

@@ -192,7 +192,7 @@ func clearUp(id string, log *journal.Writer) error {
 	if err := workspace.RemoveAll(log.WorkDir()); err != nil {
 		return fmt.Errorf("remove leftover workspaces: %w", err)
 	}
-	return errors.Join(log.Run().RemoveRequest(askCancel), log.Run().RemoveRequest(askStop))
+	return errors.Join(log.Run().Requests().Remove(askCancel), log.Run().Requests().Remove(askStop))
 }
 
 // marshalRecord encodes a record as run.json, without secrets.

@@ -113,9 +113,10 @@ func (m *memo) save(store *journal.Store, ids []string) error {
 	if m.missing+max(0, len(m.lines)-len(ids)) <= catalogSlack {
 		return nil
 	}
-	return store.WriteCache(catalogFile, m.encode(ids))
+	return store.Cache(catalogFile).Write(m.encode(ids))
 }
 
 func loadMemo(store *journal.Store) *memo {
-	return readMemo(store.ReadCache(catalogFile), store.CacheSealer())
+	file := store.Cache(catalogFile)
+	return readMemo(file.Read(), file.Sealer())
 }

@@ -161,7 +161,7 @@ func TestAttackForgedMemo(t *testing.T) {
 	// The same with a key of the program's own.
 	other := journal.NewStore(t.TempDir())
 	require.NoError(t, other.EnsureKey())
-	m := readMemo(nil, other.CacheSealer())
+	m := readMemo(nil, other.Cache(catalogFile).Sealer())
 	for i, id := range ids {
 		stamp, _ := r.Store.At(id).Stamp()
 		info := want[i]
@@ -274,7 +274,7 @@ func TestCatalogInfo(t *testing.T) {
 	for range 2 { // empty, then full
 		store := journal.NewStore(t.TempDir())
 		require.NoError(t, store.EnsureKey())
-		sealer := store.CacheSealer()
+		sealer := store.Cache(catalogFile).Sealer()
 		m := readMemo(nil, sealer)
 		m.put("x", "a:b", &want)
 		data := m.encode([]string{"x"})
@@ -338,7 +338,7 @@ func TestCatalogShape(t *testing.T) {
 func FuzzCatalog(f *testing.F) {
 	store := journal.NewStore(f.TempDir())
 	require.NoError(f, store.EnsureKey())
-	sealer := store.CacheSealer()
+	sealer := store.Cache(catalogFile).Sealer()
 	m := readMemo(nil, sealer)
 	m.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
 	f.Add(m.encode([]string{"20260101-000000.000-abcdefghij"}))

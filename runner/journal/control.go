@@ -12,19 +12,25 @@ import (
 // directory, named after the request. Each kind of request has its own file, so no request
 // replaces another, and repeating a request has no effect:
 //
-//	requesting process                         recording process
-//	SendRequest: creates cancel.request  ──►   HasRequest: the file exists
-//	                                           executes the request
-//	HasRequest: the file is gone         ◄──   RemoveRequest: removes it
+//	requesting process                  recording process
+//	Send: creates cancel.request  ──►   Has: the file exists
+//	                                    executes the request
+//	Has: the file is gone         ◄──   Remove: removes it
 const requestSuffix = ".request"
 
-func (r *Run) requestPath(what string) string { return filepath.Join(r.dir, what+requestSuffix) }
+// Requests are the requests to the process that records a run. They own the files of requests in
+// the run's directory.
+type Requests struct{ dir string }
 
-// SendRequest sends the named request to the process that records the run. The request is
-// answered when [Run.HasRequest] returns false. The caller checks with [Run.Alive] that a
-// process exists.
-func (r *Run) SendRequest(what string) error {
-	f, err := os.OpenFile(r.requestPath(what), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// Requests returns the requests to the process that records the run.
+func (r *Run) Requests() Requests { return Requests{r.dir} }
+
+func (r Requests) path(what string) string { return filepath.Join(r.dir, what+requestSuffix) }
+
+// Send sends the named request. It is answered when [Requests.Has] returns false. The caller checks
+// with [Run.Alive] that a process exists.
+func (r Requests) Send(what string) error {
+	f, err := os.OpenFile(r.path(what), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return nil // the same request is already pending
@@ -36,30 +42,26 @@ func (r *Run) SendRequest(what string) error {
 	return f.Close()
 }
 
-// HasRequest reports whether a request is pending.
-func (r *Run) HasRequest(what string) bool {
-	_, err := os.Lstat(r.requestPath(what))
+// Has reports whether a request is pending.
+func (r Requests) Has(what string) bool {
+	_, err := os.Lstat(r.path(what))
 	return err == nil
 }
 
-// RemoveRequest removes a request, which confirms or withdraws it.
-func (r *Run) RemoveRequest(what string) error {
-	err := os.Remove(r.requestPath(what))
+// Remove removes a request, which confirms or withdraws it.
+func (r Requests) Remove(what string) error {
+	err := os.Remove(r.path(what))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// dropRequests removes all requests.
-func (r *Run) dropRequests() {
-	entries, err := os.ReadDir(r.dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), requestSuffix) {
-			_ = os.Remove(filepath.Join(r.dir, e.Name())) // otherwise the requesting process removes it
+// drop removes all requests.
+func (r Requests) drop() {
+	for _, name := range names(r.dir) {
+		if strings.HasSuffix(name, requestSuffix) {
+			_ = os.Remove(filepath.Join(r.dir, name)) // otherwise the requesting process removes it
 		}
 	}
 }

@@ -47,9 +47,8 @@ var (
 	ErrAmended  = errors.New("the run is already being amended")
 )
 
-// A Store is a state directory. It owns the directory's files other than those of runs, which are
-// few: its methods find, create and remove runs, and its index, keys and caches have types of their
-// own. It is safe for concurrent use, also by several processes.
+// A Store is a state directory, and owns the places of runs in it: its methods find, create and
+// remove runs. The index, the key and the caches in the directory have types of their own. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir string
 	// Sync determines what a power failure can destroy. It is set before the store is used.
@@ -102,13 +101,12 @@ func (s *Store) Dir() string { return s.dir }
 
 // RunsDir returns the directory that contains one directory per run, named by its id. The first
 // run creates it.
-func (s *Store) RunsDir() string { return s.runs() }
+func (s *Store) RunsDir() string { return filepath.Join(s.dir, runsDir) }
 
 // ExportsDir returns the directory below the state directory for files that clients export from
 // a run. This package does not create it. It is removed with the run.
 func (s *Store) ExportsDir(id string) string { return filepath.Join(s.dir, files.ExportsDir, id) }
 
-func (s *Store) runs() string { return filepath.Join(s.dir, runsDir) }
 func (s *Store) work() string { return filepath.Join(s.dir, workDir) }
 
 // Written returns the number of lines and bytes of journals that were written through the store.
@@ -116,9 +114,10 @@ func (s *Store) Written() (lines, bytes int64) { return s.written.lines.Load(), 
 
 func (s *Store) disk() disk { return disk{s.Sync, s.fsync} }
 
-func (s *Store) run(id string) *Run {
+// At returns a run that [Store.List] listed, without checking whether it still exists.
+func (s *Store) At(id string) *Run {
 	const sep = string(filepath.Separator)
-	return &Run{dir: s.runs() + sep + id, work: s.work() + sep + id, disk: s.disk(), store: s}
+	return &Run{dir: s.RunsDir() + sep + id, work: s.work() + sep + id, disk: s.disk(), store: s}
 }
 
 // Leftovers moves the workspaces of runs whose process died before removing them, and returns
@@ -136,7 +135,7 @@ func (s *Store) Leftovers() []string {
 		case strings.HasPrefix(e.Name(), takenPrefix):
 			dirs = append(dirs, dir)
 		case ValidID(e.Name()):
-			if dir, ok := s.run(e.Name()).takeWork(); ok {
+			if dir, ok := s.At(e.Name()).takeWork(); ok {
 				dirs = append(dirs, dir)
 			}
 		}
@@ -188,7 +187,7 @@ func IsAhead(id string, now time.Time) bool {
 // List returns the ids of all runs, newest first: ids start with their time. Runs dated in the
 // future come last.
 func (s *Store) List() ([]string, error) {
-	entries, err := os.ReadDir(s.runs())
+	entries, err := os.ReadDir(s.RunsDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -221,13 +220,13 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("run id %q: not usable as a directory name", id)
 	}
-	if err := os.MkdirAll(s.runs(), 0o700); err != nil {
+	if err := os.MkdirAll(s.RunsDir(), 0o700); err != nil {
 		return nil, StateError(err)
 	}
 	if _, err := s.keys.ensure(s.disk()); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	r := s.run(id)
+	r := s.At(id)
 	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("run directory: %w", err)
 	}
@@ -236,7 +235,7 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 		_ = r.Remove()
 		return nil, err
 	}
-	if err := errors.Join(r.disk.syncDir(s.runs()), r.disk.syncDir(s.dir)); err != nil {
+	if err := errors.Join(r.disk.syncDir(s.RunsDir()), r.disk.syncDir(s.dir)); err != nil {
 		return nil, errors.Join(err, w.Close(), r.Remove())
 	}
 	return w, nil
@@ -247,14 +246,11 @@ func (s *Store) Open(id string) (*Run, error) {
 	if !ValidID(id) || s.hides(id) {
 		return nil, ErrNotFound
 	}
-	if r := s.run(id); r.Recorded() {
+	if r := s.At(id); r.Recorded() {
 		return r, nil
 	}
 	return nil, ErrNotFound
 }
-
-// At returns a run that [Store.List] listed, without checking whether it still exists.
-func (s *Store) At(id string) *Run { return s.run(id) }
 
 // ValidID reports whether id is a valid run id: a plain file name that refers to nothing outside
 // the directory of runs.
@@ -264,9 +260,9 @@ func ValidID(id string) bool {
 	})
 }
 
-// A Run is the directory of a recorded run: its journal, its two sealed files, its contents, its locks
-// and the requests to its owner. All methods work on the files of this one directory, so they are one
-// type. They keep nothing open; what stays open is a [Writer], [Reader], [Result] or [BlobReader].
+// A Run is the directory of a recorded run: its journal, its two sealed files, its contents and its
+// locks. All methods work on the files of this one directory, so they are one type. They keep nothing
+// open; what stays open is a [Writer], [Reader], [Result] or [BlobReader].
 type Run struct {
 	dir, work string
 	disk      disk // used by its writers

@@ -26,7 +26,7 @@ func (s *Store) Discard(id string) (trash string, err error) {
 	if !ValidID(id) || s.hides(id) {
 		return "", ErrNotFound
 	}
-	r := s.run(id)
+	r := s.At(id)
 	if _, err := os.Lstat(r.dir); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return "", ErrNotFound
@@ -111,12 +111,13 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 			}
 		}
 	}
+	c := &collector{s, now.Add(-unfinishedAge), remove}
 	for _, name := range names(s.work()) {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
 		case taken: // by a process that died before removing them
 			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
 		case ValidID(name):
-			s.collectWork(name, remove)
+			c.workspaces(name)
 		}
 	}
 	for _, name := range names(s.trash()) {
@@ -124,7 +125,7 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	}
 	for _, dir := range []string{s.dir, s.Index().dir} {
 		for _, name := range names(dir) {
-			if path := filepath.Join(dir, name); isUnfinished(name) && olderThan(path, now.Add(-unfinishedAge)) {
+			if path := filepath.Join(dir, name); isUnfinished(name) && c.isOld(path) {
 				remove(Garbage{GarbageFile, "", path})
 			}
 		}
@@ -134,15 +135,27 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 		return err
 	}
 	for _, id := range ids {
-		s.run(id).collect(id, now, remove)
+		c.run(id)
 	}
 	return nil
 }
 
-// collectWork finds the workspaces of a run whose process has died, unless another process is
+// A collector finds the garbage of a store's runs.
+type collector struct {
+	store  *Store
+	old    time.Time // files that were last changed before that can be garbage without a lock
+	remove func(Garbage)
+}
+
+func (c *collector) isOld(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.ModTime().Before(c.old)
+}
+
+// workspaces finds the workspaces of a run whose process has died, unless another process is
 // resuming the run.
-func (s *Store) collectWork(id string, remove func(Garbage)) {
-	r := s.run(id)
+func (c *collector) workspaces(id string) {
+	r := c.store.At(id)
 	free, err := r.claim()
 	switch {
 	case err == nil:
@@ -150,18 +163,19 @@ func (s *Store) collectWork(id string, remove func(Garbage)) {
 	case !errors.Is(err, ErrNotFound): // otherwise the run no longer exists
 		return
 	}
-	remove(Garbage{GarbageWorkspaces, id, r.work})
+	c.remove(Garbage{GarbageWorkspaces, id, r.work})
 }
 
-// collect finds the garbage among the files of one run.
-func (r *Run) collect(id string, now time.Time, remove func(Garbage)) {
+// run finds the garbage among the files of one run.
+func (c *collector) run(id string) {
+	r := c.store.At(id)
 	if !r.Recorded() {
-		if olderThan(r.dir, now.Add(-unfinishedAge)) && !r.Alive() {
-			remove(Garbage{GarbageRun, id, r.dir})
+		if c.isOld(r.dir) && !r.Alive() {
+			c.remove(Garbage{GarbageRun, id, r.dir})
 		}
 		return
 	}
-	if len(r.unfinished()) == 0 {
+	if len(unfinished(r.dir)) == 0 {
 		return
 	}
 	free, err := r.claim()
@@ -169,23 +183,18 @@ func (r *Run) collect(id string, now time.Time, remove func(Garbage)) {
 		return // the process that has the run finishes its files
 	}
 	defer free()
-	for _, name := range r.unfinished() { // files that were just finished are no longer listed
-		remove(Garbage{GarbageFile, id, filepath.Join(r.dir, name)})
+	for _, name := range unfinished(r.dir) { // files that were just finished are no longer listed
+		c.remove(Garbage{GarbageFile, id, filepath.Join(r.dir, name)})
 	}
 }
 
-// unfinished lists the run's files that are being written or were never finished.
-func (r *Run) unfinished() []string {
-	return slices.DeleteFunc(names(r.dir), func(name string) bool { return !isUnfinished(name) && !strings.HasSuffix(name, requestSuffix) })
+// unfinished lists the files in a run's directory that are being written or were never finished.
+func unfinished(dir string) []string {
+	return slices.DeleteFunc(names(dir), func(name string) bool { return !isUnfinished(name) && !strings.HasSuffix(name, requestSuffix) })
 }
 
 // isUnfinished reports whether the name is that of a file that is renamed when it is complete.
 func isUnfinished(name string) bool { return name[0] == '.' && strings.Contains(name, "-") }
-
-func olderThan(path string, then time.Time) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.ModTime().Before(then)
-}
 
 // names lists a directory; empty when it cannot be read.
 func names(dir string) []string {

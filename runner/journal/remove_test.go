@@ -44,10 +44,10 @@ func TestDiscard(t *testing.T) {
 func TestDiscardOfHalfARecord(t *testing.T) {
 	t.Parallel()
 	s := NewStore(t.TempDir())
-	require.NoError(t, os.MkdirAll(s.run("half").dir, 0o700))
+	require.NoError(t, os.MkdirAll(s.At("half").dir, 0o700))
 	_, err := s.Discard("half")
 	require.NoError(t, err)
-	require.NoDirExists(t, s.run("half").dir)
+	require.NoDirExists(t, s.At("half").dir)
 }
 
 // Garbage excludes files that a process is about to finish.

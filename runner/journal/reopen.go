@@ -25,7 +25,7 @@ func (r *Run) Reopen() (*Writer, error) {
 		return nil, err
 	}
 	defer release(amend)
-	r.dropRequests() // requests to a dead process
+	r.Requests().drop() // requests to a dead process
 	f, err := os.OpenFile(r.JournalPath(), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, r.gone(err)

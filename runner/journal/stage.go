@@ -47,18 +47,18 @@ func (s *Store) NewStage() (*Stage, error) {
 // Publish moves a run to the store in one step. The run's writer must be closed. The error is
 // [os.ErrExist] when the store has a run with that id.
 func (s *Stage) Publish(id string) error {
-	if err := os.MkdirAll(s.of.runs(), 0o700); err != nil {
+	if err := os.MkdirAll(s.of.RunsDir(), 0o700); err != nil {
 		return StateError(err)
 	}
-	to := s.of.run(id).dir
+	to := s.of.At(id).dir
 	if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", id, os.ErrExist)
 	}
-	if err := os.Rename(s.Store.run(id).dir, to); err != nil {
+	if err := os.Rename(s.Store.At(id).dir, to); err != nil {
 		return StateError(err)
 	}
-	s.of.run(id).touch()
-	return s.of.disk().syncDir(s.of.runs())
+	s.of.At(id).touch()
+	return s.of.disk().syncDir(s.of.RunsDir())
 }
 
 // Close removes everything that was not published.

@@ -19,6 +19,7 @@ import (
 	"waza/cmd/waza/secret"
 	"waza/cmd/waza/state"
 	"waza/rpc"
+	"waza/runner/journal"
 )
 
 // Options opens what the commands need.
@@ -135,7 +136,7 @@ func (o Options) open(c *cli.Context) (d rpc.Options, door rpc.Door, rn *state.R
 	if err != nil {
 		return d, door, nil, err
 	}
-	if exposed := rn.Catalog().Store.Exposure(); exposed != "" {
+	if exposed := journal.Exposure(rn.Catalog().Store.Dir()); exposed != "" {
 		d.Logger.Warn(exposed, "event", "state_exposed")
 	}
 	d.Runner, d.Metrics = rn.Runner, rn.Registry()

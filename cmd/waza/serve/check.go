@@ -42,12 +42,11 @@ type Checked struct {
 
 // Check describes a configuration and its findings, and those about the state directory.
 func Check(c *config.Config, ds decode.Diagnostics, stateDir string) Checked {
-	state := journal.NewStore(stateDir)
-	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}, Exposed: state.Exposure()}
+	checked := Checked{Valid: !ds.HasErrors(), Diagnostics: output.NonNil(ds), Doors: []DoorInfo{}, Exposed: journal.Exposure(stateDir)}
 	if checked.Exposed != "" {
 		checked.Warnings++
 	}
-	if err := state.Writable(); err != nil {
+	if err := journal.Writable(stateDir); err != nil {
 		checked.Unwritable, checked.Valid = err.Error(), false
 		checked.Errors++
 	}

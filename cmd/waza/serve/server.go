@@ -119,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Server, error) { return openAll(ctx,
 func openAll(ctx context.Context, o Options, protocols []opener) (*Server, error) {
 	s := &Server{o: o, addresses: map[string]net.Addr{}, metrics: prometheus.NewRegistry(), alerts: board.NewAlerts(o.Log.Handler())}
 	s.o.Log = slog.New(s.alerts)
-	if exposed := journal.NewStore(o.StateDir).Exposure(); exposed != "" {
+	if exposed := journal.Exposure(o.StateDir); exposed != "" {
 		s.o.Log.Warn(exposed, "event", "state_exposed")
 	}
 	if err := s.open(protocols); err != nil {

@@ -107,7 +107,7 @@ type Opened struct {
 
 // WarnExposed reports that other users can reach the state directory.
 func (r *Opened) WarnExposed() {
-	if exposed := r.Catalog().Store.Exposure(); exposed != "" {
+	if exposed := journal.Exposure(r.Catalog().Store.Dir()); exposed != "" {
 		fmt.Fprintf(r.stderr, "waza: warning: %s\n", output.Clean(exposed))
 	}
 }
