@@ -22,6 +22,7 @@ import (
 	"waza/cmd/waza/list"
 	"waza/cmd/waza/mcp"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/question"
 	"waza/cmd/waza/review"
 	"waza/cmd/waza/run"
 	"waza/cmd/waza/runs"
@@ -74,7 +75,8 @@ Examples:
 
 // commands lists all commands in the order of the help.
 func commands(streams output.Streams, opener state.Opener, version versionInfo) []*cli.Command {
-	scaffolds := scaffold.Options{Streams: streams, Runner: opener.Runner, Commit: version.commit()}
+	asker := question.Asker{Streams: streams, Runner: opener.Runner}
+	scaffolds := scaffold.Options{Asker: asker, Commit: version.commit()}
 	running := run.Options{Opener: opener}
 	daemon := jsonrpc.Options{Opener: opener, Files: func() (in, out *os.File, err error) { return protocolFiles(streams) }}
 	return slices.Concat([]*cli.Command{
@@ -104,7 +106,7 @@ func commands(streams output.Streams, opener state.Opener, version versionInfo) 
 		fleet.WorkerCommand(opener.Fleet()), fleet.FleetCommand(opener.Fleet()),
 		schema.Command(streams.Stdout), complete.ScriptCommand(streams.Stdout), version.command(streams.Stdout),
 		help.Command(streams.Stdout), guardCommand(streams.Stdin), complete.Command(streams.Stdout),
-	}, skills.Commands(skills.Options{Streams: streams, Runner: opener.Runner}), []*cli.Command{
+	}, skills.Commands(skills.Options{Asker: asker}), []*cli.Command{
 		tokens.Command(tokens.Options{Streams: streams}),
 	})
 }

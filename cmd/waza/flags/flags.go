@@ -42,6 +42,21 @@ func OneOf(flag, value string, words ...string) error {
 	return exit.Usagef("known values are "+strings.Join(words, ", "), "--%s: unknown value %q", flag, value)
 }
 
+// Format returns the value of --format, one of the given words, or json if --json is given.
+func Format(c *cli.Context, words ...string) (string, error) {
+	format := c.String("format")
+	if err := OneOf("format", format, words...); err != nil {
+		return "", err
+	}
+	if !c.Bool("json") {
+		return format, nil
+	}
+	if c.IsSet("format") && format != "json" {
+		return "", exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
+	}
+	return "json", nil
+}
+
 // UsageError rewrites the errors of the flag library.
 func UsageError(command string) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {

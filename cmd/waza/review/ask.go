@@ -1,12 +1,10 @@
 package review
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"waza/cmd/waza/exit"
@@ -67,7 +65,7 @@ func (o Options) ask(ctx context.Context, rn *state.Opened, s selection) error {
 	}
 	ctx, stop := interrupt.Context(ctx)
 	defer stop()
-	r := &reviewer{Streams: o.Streams, runner: rn, which: s, ctx: ctx, answers: readAnswers(o.Stdin)}
+	r := &reviewer{Streams: o.Streams, runner: rn, which: s, ctx: ctx, answers: terminal.Lines(o.Stdin)}
 	fmt.Fprintf(r.Stderr, "%s, run %s: %s to give; ? for help\n", output.Clean(h.Record().Suite.Name), s.Run,
 		text.Count(len(list), "score", "scores"))
 	err = r.all(list)
@@ -79,21 +77,6 @@ func (o Options) ask(ctx context.Context, rn *state.Opened, s selection) error {
 		return err
 	}
 	return r.close(h)
-}
-
-// readAnswers reads lines in a goroutine that ends with the input. A read from a terminal cannot
-// be interrupted. If no one receives the line, the goroutine ends with the program.
-func readAnswers(in io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		s := bufio.NewScanner(in)
-		s.Buffer(make([]byte, 0, 4<<10), 1<<20)
-		for s.Scan() {
-			lines <- s.Text()
-		}
-	}()
-	return lines
 }
 
 func (r *reviewer) kept() string {

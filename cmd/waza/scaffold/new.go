@@ -15,6 +15,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/question"
 	"waza/eval"
 	"waza/eval/files"
 	"waza/eval/skill"
@@ -198,7 +199,7 @@ Examples:
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the new files as a diff, and write nothing"},
 			&cli.IntFlag{Name: "count", Usage: "ask a model or an agent for `N` tasks, 1 to 20", Value: 5, DefaultText: "5"},
 			flags.JSON("print the items as JSON"),
-		}, askFlags()...),
+		}, question.Flags()...),
 		Action: o.makeEval,
 	}
 }
@@ -242,7 +243,7 @@ func (o Options) makeEval(c *cli.Context) error {
 	if err := refuseExisting(s.path(item{path: path.Join(l.dir, l.evalFile)})); err != nil {
 		return err
 	}
-	if asked(c) {
+	if question.Asked(c) {
 		err = o.propose(ctx, c, s, l, sk, name)
 	} else {
 		l.fromSkill(s, sk, name)

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/question"
 	"waza/eval/skill"
 	"waza/eval/text"
 )
@@ -61,12 +62,12 @@ func (o Options) propose(ctx context.Context, c *cli.Context, s *scaffold, l lay
 	if count < 1 || count > maxCount {
 		return exit.Usagef(fmt.Sprintf("give a number from 1 to %d", maxCount), "--count must be between 1 and %d, got %d", maxCount, count)
 	}
-	body := text.Head(strings.NewReplacer("<<<", "<", ">>>", ">").Replace(sk.Text), maxSkill)
+	body := text.Head(question.Unmarked(sk.Text), maxSkill)
 	focus := focuses[c.String("focus")]
 	if focus != "" {
 		focus = "\n\n" + focus
 	}
-	trial, run, err := o.ask(ctx, c, question{prompt: fmt.Sprintf(instructions, body, count, focus)})
+	trial, run, err := o.Ask(ctx, c, question.Question{Prompt: fmt.Sprintf(instructions, body, count, focus)})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/state"
+	"waza/cmd/waza/question"
 	"waza/eval/files"
 	"waza/eval/text"
 )
@@ -25,9 +25,7 @@ import (
 // Options holds the parts of the program that the commands need. All fields are required. Its
 // methods are the commands and their steps, a file per command; they own nothing else.
 type Options struct {
-	output.Streams
-	// Runner opens the runner for agents and models.
-	Runner func() (*state.Opened, error)
+	question.Asker
 	// Commit is the commit that this program was built from; empty if unknown or changed.
 	Commit string
 }

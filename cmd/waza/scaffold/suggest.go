@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/question"
 	"waza/eval/files"
 	"waza/eval/skill"
 )
@@ -60,7 +60,7 @@ without a usable answer.`,
 				DefaultText: "everything that the skill promises",
 			},
 			flags.JSON("the same as --format json"),
-		}, askFlags()...),
+		}, question.Flags()...),
 		Action: o.suggest,
 	}
 }
@@ -130,16 +130,14 @@ func (o Options) suggest(c *cli.Context) error {
 
 // checkSuggest rejects wrong usage before the model is asked.
 func (o Options) checkSuggest(c *cli.Context) (asJSON bool, err error) {
-	format := c.String("format")
-	if err := flags.OneOf("format", format, "yaml", "json"); err != nil {
+	format, err := flags.Format(c, "yaml", "json")
+	if err != nil {
 		return false, err
 	}
 	switch focus := c.String("focus"); {
-	case c.Bool("json") && c.IsSet("format") && format != "json":
-		return false, exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
 	case c.NArg() != 1:
 		return false, exit.Usagef("waza suggest my-skill --model MODEL", "waza suggest takes one skill, got %d", c.NArg())
-	case !asked(c):
+	case !question.Asked(c):
 		return false, exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza new eval requires neither",
 			"waza suggest requires --model or --agent")
 	case c.IsSet("dry-run") && c.Bool("dry-run") && c.Bool("apply"):
@@ -147,7 +145,7 @@ func (o Options) checkSuggest(c *cli.Context) (asJSON bool, err error) {
 	case c.IsSet("focus") && focuses[focus] == "":
 		return false, flags.OneOf("focus", focus, focusNames()...)
 	}
-	return c.Bool("json") || format == "json", nil
+	return format == "json", nil
 }
 
 // apply writes the files of a scaffold. Existing files are an error, or are replaced with force.
@@ -211,13 +209,5 @@ func replaceFile(dir, name, text string) error {
 	if err := files.MakeDir(dir, 0o777); err != nil {
 		return err
 	}
-	f, err := files.ReplaceWithin(absolute(dir), absolute(name))
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(f, text); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit()
+	return create(absolute(dir), absolute(name), text)
 }

@@ -225,3 +225,12 @@ func pathsOf(p *eval.Project) (skills, evals string) {
 	}
 	return dirOr(paths.Skills, "skills"), dirOr(paths.Evals, "evals")
 }
+
+// TriggerTests returns a trigger_tests.yaml with the phrases of a skill's description.
+func TriggerTests(sk *skill.Skill, name string) string {
+	use, avoid := prompts(sk, name)
+	return render("trigger_tests.yaml", struct {
+		Skill      string
+		Use, Avoid []string
+	}{name, use, avoid})
+}

@@ -15,7 +15,9 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/question"
 	"waza/eval/files"
+	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/runner/record"
 )
@@ -52,7 +54,7 @@ Examples:
 				&cli.StringSliceFlag{Name: "tags", Usage: "give the task `TAGS`, separated by commas; repeatable", DefaultText: "none"},
 				&cli.BoolFlag{Name: "overwrite", Usage: "replace FILE if it exists"},
 				flags.JSON("print the file and the inferred graders as JSON"),
-			}, askFlags()...),
+			}, question.Flags()...),
 			Action: o.fromPrompt,
 		}},
 		Flags: []cli.Flag{flags.JSON("print the file as JSON; give the flag to from-prompt")},
@@ -102,7 +104,7 @@ func (o Options) fromPrompt(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	trial, run, err := o.ask(ctx, c, question{prompt: prompt, skills: skillsBelow(root, mostTools), files: given, root: absolute(root)})
+	trial, run, err := o.Ask(ctx, c, question.Question{Prompt: prompt, Skills: skillsBelow(root, mostTools), Files: given, Root: absolute(root)})
 	if err != nil {
 		return finish(ctx, err)
 	}
@@ -232,4 +234,13 @@ func (r inferred) graders() []graderData {
 		list = append(list, graderData{Type: "skill_invocation", Name: "uses-skills", Config: []configData{{"required_skills", r.Skills}}})
 	}
 	return list
+}
+
+// skillsBelow returns at most n directories of skills at or below a directory.
+func skillsBelow(dir string, n int) []string {
+	found := skill.Below(dir)
+	for i := range found {
+		found[i] = absolute(found[i])
+	}
+	return found[:min(len(found), n)]
 }

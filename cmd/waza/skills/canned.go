@@ -1,9 +1,7 @@
 package skills
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -65,17 +63,4 @@ func diff(name string, before, after []byte) string {
 		fmt.Fprintf(&out, "+%s\n", strings.TrimSuffix(line, "\r"))
 	}
 	return out.String()
-}
-
-// maxLine limits the size of a typed answer, in bytes.
-const maxLine = 64 << 10
-
-// readLines sends the lines of an input, and empty lines after its end, until the program ends.
-func readLines(r io.Reader, out chan<- string) {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, maxLine)
-	for scanner.Scan() {
-		out <- scanner.Text()
-	}
-	close(out)
 }

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ type checked struct {
 }
 
 func (o Options) check(c *cli.Context) error {
-	format, err := formatOf(c, "text", "json")
+	format, err := flags.Format(c, "text", "json")
 	if err != nil {
 		return err
 	}
@@ -232,12 +233,7 @@ func findingsOf(r *readiness.Report) (list []string) {
 		for _, e := range r.Schema.EvalErrors {
 			add(r.Eval.Path, 0, "error", "%s [schema]", e)
 		}
-		var names []string
-		for file := range r.Schema.TaskErrors {
-			names = append(names, file)
-		}
-		slices.Sort(names)
-		for _, file := range names {
+		for _, file := range slices.Sorted(maps.Keys(r.Schema.TaskErrors)) {
 			for _, e := range r.Schema.TaskErrors[file] {
 				add(file, 0, "error", "%s [schema]", e)
 			}

@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ const (
 const mostRuns = 20
 
 func (o Options) coverage(c *cli.Context) error {
-	format, err := formatOf(c, "text", "markdown", "json")
+	format, err := flags.Format(c, "text", "markdown", "json")
 	if err != nil {
 		return err
 	}
@@ -337,5 +338,5 @@ func skillName(s *skill.Skill) string {
 	if s.Name != "" {
 		return s.Name
 	}
-	return baseOf(s.Dir)
+	return filepath.Base(s.Dir)
 }

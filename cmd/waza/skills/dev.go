@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -18,7 +18,9 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/question"
 	"waza/cmd/waza/scaffold"
+	"waza/cmd/waza/terminal"
 	"waza/eval/files"
 	"waza/eval/skill"
 	"waza/runner/readiness"
@@ -65,7 +67,7 @@ could be measured or proposed, 130 when interrupted.`,
 			&cli.BoolFlag{Name: "scaffold-triggers", Usage: "write trigger_tests.yaml beside the skill's suite, and exit"},
 			&cli.BoolFlag{Name: "copilot", Hidden: true},
 			flags.JSON("print the steps as JSON, one line per skill; requires --auto"),
-		}, scaffold.AskFlags()...),
+		}, question.Flags()...),
 		Action: o.dev,
 	}
 }
@@ -107,7 +109,7 @@ type developer struct {
 	*cli.Context
 	ctx      context.Context
 	place    place
-	answers  *lines
+	answers  func() <-chan string // the lines of stdin, which is read from the first call on
 	target   readiness.Level
 	most     int    // limit of changes
 	stateDir string // for backups
@@ -126,7 +128,7 @@ func (o Options) dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := developer{Options: o, Context: c, place: here, answers: &lines{r: o.Stdin}}
+	d := developer{Options: o, Context: c, place: here, answers: sync.OnceValue(func() <-chan string { return terminal.Lines(o.Stdin) })}
 	if err := d.settings(); err != nil {
 		return err
 	}
@@ -244,7 +246,7 @@ func (d *developer) skill(dir string) error {
 	}
 	d.file = s.File
 	d.result = developed{Skill: skillName(s), Path: d.place.shown(s.File), Steps: []devStep{}}
-	if scaffold.Asked(d.Context) {
+	if question.Asked(d.Context) {
 		return d.measured(s)
 	}
 	return d.byLevel(s)
@@ -270,12 +272,13 @@ func (d *developer) agreed() (bool, error) {
 		return true, nil
 	}
 	fmt.Fprint(d.Stderr, "Keep it? [y/N] ")
-	line, err := d.answers.next(d.ctx)
-	if err != nil {
-		return false, err
+	select {
+	case line := <-d.answers(): // empty at the end of the input
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes", nil
+	case <-d.ctx.Done():
+		return false, context.Cause(d.ctx)
 	}
-	line = strings.ToLower(strings.TrimSpace(line))
-	return line == "y" || line == "yes", nil
 }
 
 // write replaces the SKILL.md, complete or not at all. The first call saves the original below
@@ -405,24 +408,4 @@ func (d *developer) scaffoldTriggers(dirs []string) error {
 		}
 	}
 	return nil
-}
-
-// lines reads answers, one per line. Its goroutine ends with the input.
-type lines struct {
-	r   io.Reader
-	out chan string
-}
-
-// next returns the next line, which is empty at the end of the input.
-func (l *lines) next(ctx context.Context) (string, error) {
-	if l.out == nil {
-		l.out = make(chan string)
-		go readLines(l.r, l.out)
-	}
-	select {
-	case line := <-l.out:
-		return line, nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
 }

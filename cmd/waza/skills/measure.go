@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,14 +8,13 @@ import (
 	"unicode/utf8"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/question"
 	"waza/cmd/waza/state"
-	"waza/cmd/waza/terminal"
 	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/runner/plan"
 	"waza/runner/readiness"
 	"waza/runner/record"
-	"waza/runner/report"
 	"waza/runner/stats"
 )
 
@@ -96,7 +94,7 @@ func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error
 			"%s: dev requires trigger tests of both kinds: should_trigger and should_not_trigger", shown)
 	}
 	if err == nil && p.Plan == nil {
-		if err := report.Diagnostics(d.Stderr, p.All().Errors(), terminal.Options(d.Stderr)); err != nil {
+		if err := d.Diagnostics(p.All().Errors()); err != nil {
 			return nil, err
 		}
 		err = exit.Usagef("waza validate "+shown, "cannot run %s", shown)
@@ -108,16 +106,9 @@ func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error
 		p.Close()
 		return nil, err
 	}
-	run, err := rn.Start(p.Plan)
+	run, err := rn.CarryOut(d.ctx, p.Plan)
 	if err != nil {
 		return nil, err
-	}
-	select {
-	case <-run.Done():
-	case <-d.ctx.Done():
-		run.Cancel()
-		<-run.Done()
-		return nil, context.Cause(d.ctx)
 	}
 	progress, err := run.Progress()
 	if err != nil {
@@ -154,10 +145,10 @@ func measureOf(runID string, r *record.TriggerResult) *measure {
 	return m
 }
 
-// chance returns the p-value of the difference between two measures, paired by prompt.
-func chance(before, after *measure) float64 {
+// chance returns the p-value of the difference from an earlier measure, paired by prompt.
+func (m *measure) chance(before *measure) float64 {
 	is := map[string]counted{}
-	for _, p := range after.prompts {
+	for _, p := range m.prompts {
 		is[p.ID] = rightOf(p)
 	}
 	var strata []stats.Stratum
@@ -212,7 +203,10 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 	}
 	d.result.After = quality{readiness.LevelOf(skill.Parse(d.file, d.text)), now}
 	d.result.Reached = now.reaches(d.Float64("threshold"))
-	d.result.Note = verdict(first, now, kept)
+	d.result.Note = "The description is unchanged."
+	if kept {
+		d.result.Note = now.verdict(first)
+	}
 	d.say("%s: before: %s\n%s: after:  %s\n%s", d.result.Skill, first, d.result.Skill, now, d.result.Note)
 	if kept {
 		d.undo()
@@ -222,14 +216,11 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 	return nil
 }
 
-// verdict explains the first and the last measurement.
-func verdict(first, last *measure, kept bool) string {
-	if !kept {
-		return "The description is unchanged."
-	}
-	p := chance(first, last)
+// verdict explains the last measurement of a changed description, compared with the first.
+func (m *measure) verdict(first *measure) string {
+	p := m.chance(first)
 	switch {
-	case last.Right.rate() <= first.Right.rate():
+	case m.Right.rate() <= first.Right.rate():
 		return fmt.Sprintf("The second measurement did not confirm the gain (p = %.3f); consider the original.", p)
 	case p > 0.05:
 		return fmt.Sprintf("More answers are right, but this can be chance (p = %.3f); use more prompts or --trials.", p)
@@ -263,7 +254,7 @@ func (d *developer) step(rn *state.Opened, suite string, before *measure, tried 
 	if err != nil {
 		return nil, nil, err
 	}
-	p := chance(before, after)
+	p := after.chance(before)
 	s.After, s.P = quality{readiness.LevelOf(skill.Parse(d.file, changed)), after}, &p
 	d.say("before: %s\nafter:  %s\nchance: p = %.3f", before, after, p)
 	better := false
@@ -328,21 +319,20 @@ func (d *developer) propose(s *skill.Skill, m *measure, tried []string) (string,
 	for _, t := range tried[max(0, len(tried)-5):] {
 		fmt.Fprintf(&past, "\nThis description was tried; write another one:\n<<<\n%s\n>>>\n", clip(t))
 	}
-	answer, run, err := d.asker().Ask(d.ctx, d.Context,
-		fmt.Sprintf(improvePrompt, shownTo(s.Text), text.Clip(wrong.String(), 32<<10), past.String()))
+	trial, run, err := d.Ask(d.ctx, d.Context, question.Question{
+		Prompt: fmt.Sprintf(improvePrompt, shownTo(s.Text), text.Clip(wrong.String(), 32<<10), past.String()),
+	})
 	if err != nil {
 		return "", err
 	}
-	description, err := descriptionIn(answer)
+	description, err := descriptionIn(trial.Output)
 	if err != nil {
 		return "", exit.New(exit.Error, fmt.Errorf("unusable proposal: %w", err), "waza runs show "+run+" prints the answer")
 	}
 	return description, nil
 }
 
-func clip(s string) string {
-	return text.Clip(strings.NewReplacer("<<<", "<", ">>>", ">").Replace(s), 4<<10)
-}
+func clip(s string) string { return text.Clip(question.Unmarked(s), 4<<10) }
 
 // descriptionIn returns the description in an answer if the specification allows it.
 func descriptionIn(answer string) (string, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +12,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
-	"waza/cmd/waza/scaffold"
+	"waza/cmd/waza/question"
 	"waza/cmd/waza/terminal"
 	"waza/eval/skill"
 	"waza/eval/text"
@@ -37,7 +36,7 @@ Exit codes: 0 with a rating, 2 for wrong usage, 3 without a usable answer.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: table or json", Value: "table", DefaultText: "table"},
 			flags.JSON("the same as --format json"),
-		}, scaffold.AskFlags()...),
+		}, question.Flags()...),
 		Action: o.quality,
 	}
 }
@@ -86,14 +85,14 @@ Answer with one JSON object and nothing else:
 {"clarity": {"score": 3, "feedback": "one or two sentences"}, "completeness": {…}, "trigger_precision": {…}, "scope_coverage": {…}, "anti_patterns": {…}}`
 
 func (o Options) quality(c *cli.Context) error {
-	format, err := formatOf(c, "table", "json")
+	format, err := flags.Format(c, "table", "json")
 	if err != nil {
 		return err
 	}
 	if c.NArg() != 1 {
 		return exit.Usagef("waza quality my-skill --model MODEL", "waza quality takes one skill, got %d", c.NArg())
 	}
-	if !scaffold.Asked(c) {
+	if !question.Asked(c) {
 		return exit.Usagef("for example --model claude-sonnet-4-5 or --agent copilot; waza check requires neither",
 			"waza quality requires --model or --agent")
 	}
@@ -111,12 +110,12 @@ func (o Options) quality(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	answer, run, err := o.asker().Ask(ctx, c, fmt.Sprintf(ratingPrompt, shownTo(s.Text)))
+	trial, run, err := o.Ask(ctx, c, question.Question{Prompt: fmt.Sprintf(ratingPrompt, shownTo(s.Text))})
 	if err != nil {
 		return finish(ctx, err)
 	}
 	r := rating{Skill: skillName(s), Path: here.shown(s.File), Model: c.String("model"), Agent: c.String("agent"), RunID: run}
-	if err := r.parse(answer); err != nil {
+	if err := r.parse(trial.Output); err != nil {
 		return exit.New(exit.Error, fmt.Errorf("unusable rating: %w", err), "waza runs show "+run+" prints the answer")
 	}
 	if format == "json" {
@@ -171,7 +170,5 @@ func objectIn(answer string, v any) error {
 
 // shownTo returns a text for a model: limited, and without the marks that enclose it.
 func shownTo(s string) string {
-	return text.Head(strings.NewReplacer("<<<", "<", ">>>", ">").Replace(s), maxShown)
+	return text.Head(question.Unmarked(s), maxShown)
 }
-
-func baseOf(dir string) string { return filepath.Base(dir) }

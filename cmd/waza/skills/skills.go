@@ -10,33 +10,21 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
-	"waza/cmd/waza/flags"
-	"waza/cmd/waza/output"
-	"waza/cmd/waza/scaffold"
-	"waza/cmd/waza/state"
-	"waza/cmd/waza/terminal"
+	"waza/cmd/waza/question"
 	"waza/eval"
 	"waza/eval/files"
 	"waza/eval/skill"
 	"waza/runner/readiness"
-	"waza/runner/report"
 )
 
 // Options holds the parts of the program that the commands need. All are required.
 type Options struct {
-	output.Streams
-	// Runner opens the runner that measures skills and has the vocabulary of suites.
-	Runner func() (*state.Opened, error)
+	question.Asker
 }
 
 // Commands returns the commands for skills.
 func Commands(o Options) []*cli.Command {
 	return []*cli.Command{o.checkCommand(), o.coverageCommand(), o.qualityCommand(), o.devCommand()}
-}
-
-// asker returns options to ask models and agents.
-func (o Options) asker() scaffold.Options {
-	return scaffold.Options{Streams: o.Streams, Runner: o.Runner}
 }
 
 // finish gives the error of an interrupted question its exit code.
@@ -62,7 +50,7 @@ func (o Options) here() (place, error) {
 	}
 	p, ds, err := eval.FindProject(dir)
 	if err == nil {
-		err = report.Diagnostics(o.Stderr, ds.Errors(), terminal.Options(o.Stderr))
+		err = o.Diagnostics(ds.Errors())
 	}
 	return place{dir, p, &readiness.Suites{Project: p, Dir: dir}}, err
 }
@@ -128,19 +116,4 @@ func (p place) shown(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(path)
-}
-
-// formatOf returns the value of --format, or json if --json is given.
-func formatOf(c *cli.Context, words ...string) (string, error) {
-	format := c.String("format")
-	if err := flags.OneOf("format", format, words...); err != nil {
-		return "", err
-	}
-	if !c.Bool("json") {
-		return format, nil
-	}
-	if c.IsSet("format") && format != "json" {
-		return "", exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
-	}
-	return "json", nil
 }

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -131,4 +132,20 @@ func (r *Opened) WarnDamage(h record.Handle) (*record.Damage, error) {
 		output.WarnDamage(r.stderr, h.ID(), damage)
 	}
 	return damage, err
+}
+
+// CarryOut starts a run and waits for its end. If ctx ends before, it cancels the run.
+func (r *Opened) CarryOut(ctx context.Context, p *plan.Plan) (*runner.Run, error) {
+	run, err := r.Start(p)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-run.Done():
+		return run, nil
+	case <-ctx.Done():
+		run.Cancel()
+		<-run.Done()
+		return nil, context.Cause(ctx)
+	}
 }

@@ -1,8 +1,9 @@
 // Package terminal reports the abilities of the terminal behind a stream. Call [Options] for the
-// format of reports on it, and [CanMove] before moving its cursor.
+// format of reports on it, [CanMove] before moving its cursor, and [Lines] for what people type.
 package terminal
 
 import (
+	"bufio"
 	"io"
 	"os"
 	"os/signal"
@@ -85,4 +86,23 @@ func Resized() (resized <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)
 	return c, func() { signal.Stop(c) }
+}
+
+// maxLine limits the size of a typed line, in bytes.
+const maxLine = 1 << 20
+
+// Lines reads the lines of an input in a goroutine that ends with the input, and then closes the
+// channel. A read from a terminal cannot be interrupted. If no one receives the line, the
+// goroutine ends with the program.
+func Lines(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(in)
+		s.Buffer(nil, maxLine)
+		for s.Scan() {
+			lines <- s.Text()
+		}
+	}()
+	return lines
 }

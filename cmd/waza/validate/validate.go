@@ -81,26 +81,11 @@ type validations struct {
 	Suites   []validation `json:"suites"`
 }
 
-// formatOf returns the format in which to print the findings.
-func formatOf(c *cli.Context) (string, error) {
-	format := c.String("format")
-	if format == "human" { // the name that waza preflight of other tools uses
-		format = "text"
-	}
-	if err := flags.OneOf("format", format, "text", "json", "sarif"); err != nil {
-		return "", err
-	}
-	if !c.Bool("json") {
-		return format, nil
-	}
-	if c.IsSet("format") && format != "json" {
-		return "", exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
-	}
-	return "json", nil
-}
-
 func (o Options) validate(c *cli.Context) error {
-	format, err := formatOf(c)
+	if c.String("format") == "human" { // the name that waza preflight of other tools uses
+		_ = c.Set("format", "text") // the flag exists
+	}
+	format, err := flags.Format(c, "text", "json", "sarif")
 	if err != nil {
 		return err
 	}

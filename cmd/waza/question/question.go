@@ -1,4 +1,6 @@
-package scaffold
+// Package question asks a model or an agent one question, in a recorded run of its own. Commands
+// with [Flags] call [Asker.Ask].
+package question
 
 import (
 	"cmp"
@@ -16,16 +18,17 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/eval/project"
-	"waza/eval/skill"
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/report"
 )
 
-// askFlags returns the flags that select a model or an agent.
-func askFlags() []cli.Flag {
+// Flags returns the flags that select a model or an agent.
+func Flags() []cli.Flag {
 	const who = "Model and agent"
 	return []cli.Flag{
 		&cli.StringFlag{
@@ -53,27 +56,37 @@ func timeout(c *cli.Context) time.Duration {
 	return flags.TimeOf(c, "timeout")
 }
 
-// asked reports whether the flags select a model or an agent.
-func asked(c *cli.Context) bool {
+// Asked reports whether the flags select a model or an agent.
+func Asked(c *cli.Context) bool {
 	return c.String("model") != "" || c.String("agent") != "" || c.String("executor") != ""
 }
 
-// question is a prompt that runs once, as a trial of a temporary suite.
-type question struct {
-	prompt string
-	// skills are the directories of skills for the agent. files is a directory whose files are
-	// copied to the workspace, empty for none.
-	skills []string
-	files  []string // relative to root
-	root   string
+// Unmarked returns a text without the marks <<< and >>>, which enclose data in prompts.
+func Unmarked(s string) string { return strings.NewReplacer("<<<", "<", ">>>", ">").Replace(s) }
+
+// Question is a prompt that runs once, as a trial of a temporary suite.
+type Question struct {
+	Prompt string
+	// Skills are the directories of skills for the agent.
+	Skills []string
+	// Files are copied from Root to the workspace. They are relative to it.
+	Files []string
+	Root  string
+}
+
+// Asker opens the runner that asks.
+type Asker struct {
+	output.Streams
+	Runner func() (*state.Opened, error)
 }
 
 // maxAnswer limits the size of an answer, in bytes.
 const maxAnswer = 1 << 20
 
-// ask runs a question once, and returns the trial and the id of its run. The run is recorded
-// like any other. A trial with an error is an error.
-func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.Trial, string, error) {
+// Ask asks the model or agent that the flags select, and returns the trial with the answer, of at
+// most 1 MiB, and the id of its run. An error of the harness, a timeout or the end of ctx is an
+// error.
+func (a Asker) Ask(ctx context.Context, c *cli.Context, q Question) (*record.Trial, string, error) {
 	if timeout(c) <= 0 {
 		return nil, "", exit.Usagef("give a time such as --timeout 5m", "--timeout must be positive, got %s", timeout(c))
 	}
@@ -93,14 +106,14 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 	if err := giveAgent(temp, c.String("agent")); err != nil {
 		return nil, "", err
 	}
-	rn, err := o.Runner()
+	rn, err := a.Runner()
 	if err != nil {
 		return nil, "", err
 	}
-	req := record.Request{ContextDir: q.root}
+	req := record.Request{ContextDir: q.Root}
 	p, err := rn.Planner().Prepare(ctx, file, req, plan.PrepareOptions{})
 	if err == nil && p.Plan == nil {
-		if perr := report.Diagnostics(o.Stderr, p.All().Errors(), report.Options{}); perr != nil {
+		if perr := report.Diagnostics(a.Stderr, p.All().Errors(), report.Options{}); perr != nil {
 			return nil, "", perr
 		}
 		err = exit.Usagef("waza run --agent NAME or --model NAME has the same requirements",
@@ -110,16 +123,9 @@ func (o Options) ask(ctx context.Context, c *cli.Context, q question) (*record.T
 		p.Close()
 		return nil, "", err
 	}
-	run, err := rn.Start(p.Plan)
+	run, err := rn.CarryOut(ctx, p.Plan)
 	if err != nil {
 		return nil, "", err
-	}
-	select {
-	case <-run.Done():
-	case <-ctx.Done():
-		run.Cancel()
-		<-run.Done()
-		return nil, run.ID(), context.Cause(ctx)
 	}
 	now, err := run.Progress()
 	if err != nil {
@@ -175,12 +181,12 @@ func giveAgent(dir, name string) error {
 }
 
 // suite returns an eval.yaml with the question as its only task.
-func (q question) suite(c *cli.Context) map[string]any {
+func (q Question) suite(c *cli.Context) map[string]any {
 	config := map[string]any{
 		"timeout_seconds": timeout(c).Seconds(), "executor": executorOf(c), "retry_errors": 0,
-		"skill_directories": q.skills,
+		"skill_directories": q.Skills,
 	}
-	if len(q.skills) == 0 {
+	if len(q.Skills) == 0 {
 		delete(config, "skill_directories")
 	}
 	if agent := c.String("agent"); agent != "" {
@@ -189,9 +195,9 @@ func (q question) suite(c *cli.Context) map[string]any {
 	if model := c.String("model"); model != "" {
 		config["model"] = model
 	}
-	inputs := map[string]any{"prompt": q.prompt}
-	if len(q.files) > 0 {
-		inputs["files"] = q.files
+	inputs := map[string]any{"prompt": q.Prompt}
+	if len(q.Files) > 0 {
+		inputs["files"] = q.Files
 	}
 	return map[string]any{"name": c.Command.HelpName, "config": config, "tasks": []any{map[string]any{
 		"id": "question", "inputs": inputs,
@@ -213,13 +219,4 @@ func executorOf(c *cli.Context) string {
 		return "openai"
 	}
 	return cmp.Or(eval.Config{}.Executor, "mock")
-}
-
-// skillsBelow returns at most n directories of skills at or below a directory.
-func skillsBelow(dir string, n int) []string {
-	found := skill.Below(dir)
-	for i := range found {
-		found[i] = absolute(found[i])
-	}
-	return found[:min(len(found), n)]
 }
