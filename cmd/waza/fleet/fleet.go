@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,13 +26,10 @@ import (
 
 // Program holds the parts of the program that the commands need.
 type Program struct {
-	Stdout  *output.Stdout
-	Stderr  io.Writer
+	output.Streams
 	Version string
 	// StateDir returns the absolute path of the state directory.
 	StateDir func() (string, error)
-	// Logger returns a logger that writes to stderr from a level up, as JSON if that is set.
-	Logger func(level slog.Level, json bool) *slog.Logger
 }
 
 // Backend lets the workers of fleets execute trials. For an embedded fleet, it adds a worker in

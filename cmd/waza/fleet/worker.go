@@ -252,7 +252,7 @@ func (p Program) connect(ctx context.Context, a engine.Address, name string, ret
 // signals are the contexts that end a worker in steps.
 type signals struct {
 	first, second context.Context
-	stop          func()
+	close         func()
 }
 
 var errSignal = errors.New("interrupted")
@@ -295,5 +295,3 @@ func watch(parent context.Context) *signals {
 
 // together is the time within which signals count as one.
 const together = 20 * time.Millisecond
-
-func (s *signals) close() { s.stop() }

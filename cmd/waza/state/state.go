@@ -66,7 +66,7 @@ type Opener struct {
 
 // Fleet returns the parts of the program that the commands of fleets need.
 func (o Opener) Fleet() fleet.Program {
-	return fleet.Program{Stdout: o.Stdout, Stderr: o.Stderr, Version: o.Version, StateDir: Dir, Logger: o.Logger}
+	return fleet.Program{Streams: o.Streams, Version: o.Version, StateDir: Dir}
 }
 
 // options returns options for a runner that reaches agents and browsers through hubs. Nothing

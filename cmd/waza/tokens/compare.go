@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -188,13 +189,8 @@ func textsAt(ctx context.Context, ref string, count counter, skills bool) (map[s
 
 // add compares all files of both revisions.
 func (all *comparison) add(before, after map[string]file, limits *tokens.Limits) {
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
 	s := &all.Summary
 	for name := range names {
 		was, existed := before[name]

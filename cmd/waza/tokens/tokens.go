@@ -152,13 +152,8 @@ func countText(text string, count counter) (file, error) {
 
 // linesOf returns the number of lines of a text. Text after the last line break is a line.
 func linesOf(text string) int {
-	n := 0
-	for i := range len(text) {
-		if text[i] == '\n' {
-			n++
-		}
-	}
-	if text != "" && text[len(text)-1] != '\n' {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
 		n++
 	}
 	return n
@@ -171,7 +166,7 @@ func (o Options) limitsHere() (*tokens.Limits, error) {
 		return nil, err
 	}
 	l, ds, err := tokens.FindLimits(dir)
-	if werr := report.Diagnostics(o.Stderr, withoutNotes(ds), terminal.Options(o.Stderr)); err == nil {
+	if werr := o.Diagnostics(withoutNotes(ds)); err == nil {
 		err = werr
 	}
 	if err != nil {
