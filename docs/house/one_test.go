@@ -49,7 +49,7 @@ var cutTexts = map[string]string{
 	"eval/text/text.go":            "it is the place",
 	"runner/report/text.go":        "it counts the columns of a terminal",
 	"runner/executor/acp/pipes.go": "the text was cut before",
-	"cmd/waza/importing/grade.go":  "it replaces other arguments",
+	"cmd/waza/grade/file.go":       "it replaces other arguments",
 }
 
 // A helper that exists once is used everywhere.

@@ -13,7 +13,6 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
-	"waza/cmd/waza/importing"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/runflags"
@@ -67,7 +66,7 @@ Exit codes: those of waza run, for the run's new results.
 			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""),
 			runflags.FailOnFlag(""),
 			flags.JSON("print the changes as JSON"),
-		}, importing.GradeFlags()...),
+		}, fileFlags()...),
 		Action: o.gradeRun,
 	}
 }
@@ -95,7 +94,7 @@ func (o Options) gradeRun(c *cli.Context) error {
 	if err := runflags.CheckFailOn(c); err != nil {
 		return err
 	}
-	if err := importing.CheckGradeFlags(c); err != nil {
+	if err := checkFileFlags(c); err != nil {
 		return err
 	}
 	if c.IsSet("results") {
@@ -122,10 +121,7 @@ func (o Options) gradeRun(c *cli.Context) error {
 	g, err := rn.Amender().Grade(ctx, h.ID(), suite, regrade.GradeOptions{Rejudge: c.Bool("rejudge"), Progress: o.progress()})
 	var ungradable *regrade.UngradableError
 	if errors.As(err, &ungradable) {
-		if perr := o.Diagnostics(ungradable.Diagnostics); perr != nil {
-			return perr
-		}
-		return invalid(suite.File, ungradable.Diagnostics)
+		return o.refuse(suite.File, ungradable)
 	}
 	if g == nil {
 		return err
@@ -140,23 +136,6 @@ func (o Options) gradeRun(c *cli.Context) error {
 		return exit.New(exit.Error, err, "grades given until then are recorded; waza grade continues from there")
 	}
 	return exit.With(runflags.FailOn(c.String("fail-on"), exit.OfRun(g.Status, g.Error, g.Summary), g.Summary))
-}
-
-// gradeFile grades the results in a file.
-func (o Options) gradeFile(c *cli.Context) error {
-	return importing.Grade(c, c.Args().First(), importing.GradeOptions{
-		Stdout: o.Stdout, Stderr: o.Stderr,
-		Runner: o.RunnerIn,
-		Load: func(rn *state.Opened, rec *record.Run, path string) (*eval.Suite, error) {
-			return o.load(rn, rec, path, c)
-		},
-		Invalid: func(path string, err *regrade.UngradableError) error {
-			if perr := o.Diagnostics(err.Diagnostics); perr != nil {
-				return perr
-			}
-			return invalid(path, err.Diagnostics)
-		},
-	})
 }
 
 // suite loads the suite for the executor, agent and fixtures of the run.
@@ -202,6 +181,14 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 		return nil, invalid(path, ds)
 	}
 	return suite, nil
+}
+
+// refuse prints why this machine cannot grade with a suite, and returns the error.
+func (o Options) refuse(path string, err *regrade.UngradableError) error {
+	if perr := o.Diagnostics(err.Diagnostics); perr != nil {
+		return perr
+	}
+	return invalid(path, err.Diagnostics)
 }
 
 func invalid(path string, ds decode.Diagnostics) error {

@@ -1,11 +1,10 @@
-package importing
+package grade
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,12 +12,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/importing"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval"
-	"waza/runner/importing"
+	results "waza/runner/importing"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -27,20 +26,8 @@ import (
 	"waza/runner/workspace"
 )
 
-// GradeOptions holds the parts of the program that grading a file needs.
-type GradeOptions struct {
-	Stdout *output.Stdout
-	Stderr io.Writer
-	// Runner makes a runner with its own state directory.
-	Runner func(stateDir string) (*state.Opened, error)
-	// Load loads the suite at a path for a run.
-	Load func(rn *state.Opened, rec *record.Run, path string) (*eval.Suite, error)
-	// Invalid returns the error for a suite that this machine cannot grade with.
-	Invalid func(path string, err *regrade.UngradableError) error
-}
-
-// GradeFlags returns the flags of waza grade for a file of results.
-func GradeFlags() []cli.Flag {
+// fileFlags returns the flags for a file of results.
+func fileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name:        "results",
@@ -64,8 +51,8 @@ func GradeFlags() []cli.Flag {
 	}
 }
 
-// CheckGradeFlags rejects flags that require --results.
-func CheckGradeFlags(c *cli.Context) error {
+// checkFileFlags rejects flags that require --results.
+func checkFileFlags(c *cli.Context) error {
 	for _, name := range []string{"task", "workspace", "output", "verbose"} {
 		if c.IsSet(name) && !c.IsSet("results") {
 			return exit.Usagef("waza grade SUITE --results FILE --"+name+" …", "--%s requires --results", name)
@@ -103,10 +90,10 @@ type missing struct {
 	Error  string `json:"error"`
 }
 
-// Grade grades the file of --results with the suite at a path. It records nothing in the state
-// directory.
-func Grade(c *cli.Context, path string, o GradeOptions) error {
-	f, err := Open(c.String("results"))
+// gradeFile grades the file of --results with the suite that the argument names. It records nothing
+// in the state directory.
+func (o Options) gradeFile(c *cli.Context) error {
+	f, err := importing.Open(c.String("results"))
 	if err != nil {
 		return err
 	}
@@ -117,11 +104,11 @@ func Grade(c *cli.Context, path string, o GradeOptions) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	rn, err := o.Runner(dir)
+	rn, err := o.RunnerIn(dir)
 	if err != nil {
 		return err
 	}
-	suite, err := o.Load(rn, f.Run, path)
+	suite, err := o.load(rn, f.Run, c.Args().First(), c)
 	if err != nil {
 		return err
 	}
@@ -131,14 +118,14 @@ func Grade(c *cli.Context, path string, o GradeOptions) error {
 	if err := choose(suite, f, c.StringSlice("task")); err != nil {
 		return err
 	}
-	if err := importing.Write(ctx, rn.Catalog().Store, f, writeOptions(ctx, c.String("workspace"))); err != nil {
+	if err := results.Write(ctx, rn.Catalog().Store, f, writeOptions(ctx, c.String("workspace"))); err != nil {
 		return exit.Usagef("", "%w", err)
 	}
 	g, err := rn.Amender().Grade(ctx, f.Run.RunID, suite, regrade.GradeOptions{Rejudge: true})
 	var ungradable *regrade.UngradableError
 	switch {
 	case errors.As(err, &ungradable):
-		return o.Invalid(suite.File, ungradable)
+		return o.refuse(suite.File, ungradable)
 	case ctx.Err() != nil && c.Context.Err() == nil:
 		return exit.New(exit.Interrupted, errors.New("interrupted; nothing was graded"), "")
 	case err != nil:
@@ -155,7 +142,7 @@ func Grade(c *cli.Context, path string, o GradeOptions) error {
 	if c.IsSet("task") { // the flag excludes the other tasks
 		out.Warnings = nil
 	}
-	if err := o.print(c, h, g, out); err != nil {
+	if err := o.printFile(c, h, g, out); err != nil {
 		return err
 	}
 	return exit.With(out.code())
@@ -176,7 +163,7 @@ func (g *gradedFile) code() int {
 }
 
 // choose removes tasks from the suite that are unwanted or not in the file.
-func choose(suite *eval.Suite, f *importing.File, globs []string) error {
+func choose(suite *eval.Suite, f *results.File, globs []string) error {
 	wanted := plan.NewFilter(globs)
 	var known []string
 	suite.Tasks = slices.DeleteFunc(slices.Clone(suite.Tasks), func(t *eval.Task) bool {
@@ -194,7 +181,7 @@ func choose(suite *eval.Suite, f *importing.File, globs []string) error {
 	return nil
 }
 
-func writeOptions(ctx context.Context, dir string) (o importing.WriteOptions) {
+func writeOptions(ctx context.Context, dir string) (o results.WriteOptions) {
 	if dir != "" {
 		o.Workspace = func(blobs *journal.Blobs) (*record.Snapshot, error) {
 			snap, err := workspace.Capture(ctx, dir, blobs, nil)
@@ -207,7 +194,7 @@ func writeOptions(ctx context.Context, dir string) (o importing.WriteOptions) {
 	return o
 }
 
-func (o GradeOptions) print(c *cli.Context, h record.Handle, g *regrade.Grading, out *gradedFile) error {
+func (o Options) printFile(c *cli.Context, h record.Handle, g *regrade.Grading, out *gradedFile) error {
 	if c.Bool("verbose") {
 		for _, x := range g.Changes {
 			fmt.Fprintf(o.Stderr, "%s, trial %d: %s -> %s\n", output.Clean(x.TaskID), x.Trial, x.Was, x.Verdict)
