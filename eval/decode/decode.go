@@ -283,24 +283,13 @@ func (d *Decoder) decodeList(n, use *yaml.Node, v reflect.Value) {
 // contain this, although not every tool accepts it.
 func (d *Decoder) decodeListOfOne(n, use *yaml.Node, v reflect.Value) {
 	suggestion := ""
-	if end := d.Source.endColumn(use); end > 0 {
-		if rest, ok := skipRunes(d.Source.line(use.Line), use.Column-1); ok {
-			raw, _ := splitRunes(rest, end-use.Column)
-			suggestion = "[" + raw + "]"
-		}
+	if raw := d.Source.written(use); raw != "" {
+		suggestion = "[" + raw + "]"
 	}
 	d.Report(use, Warning, CodeWrongType, suggestion, "%s should be a list; waza uses the text as its only element", d.Here())
 	item := reflect.New(v.Type().Elem()).Elem()
 	item.SetString(n.Value)
 	v.Set(reflect.Append(reflect.MakeSlice(v.Type(), 0, 1), item))
-}
-
-func splitRunes(s string, n int) (head, rest string) {
-	rest, ok := skipRunes(s, n)
-	if !ok {
-		return s, ""
-	}
-	return s[:len(s)-len(rest)], rest
 }
 
 func (d *Decoder) decodeArray(n *yaml.Node, v reflect.Value) {

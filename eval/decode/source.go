@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -51,16 +52,8 @@ func (s *Source) line(n int) string {
 // Position returns the line and the column of an offset. Both start at 1; the column is in
 // characters.
 func (s *Source) Position(offset int) (line, column int) {
-	lo, hi := 0, len(s.lines)
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if s.lines[mid] <= offset {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo + 1, utf8.RuneCountInString(s.Text[s.lines[lo]:min(offset, len(s.Text))]) + 1
+	line, _ = slices.BinarySearch(s.lines, offset+1) // the lines that start at the offset or before
+	return line, utf8.RuneCountInString(s.Text[s.lines[line-1]:min(offset, len(s.Text))]) + 1
 }
 
 // Diagnostic returns a finding about a node; a nil node means the whole file.
@@ -74,18 +67,26 @@ func (s *Source) Diagnostic(n *yaml.Node, severity Severity, code Code, message 
 	return d
 }
 
-// endColumn returns the end of a scalar that is on one line, else 0. The library only reports
-// where a node starts.
+// endColumn returns the end of a scalar that is on one line, else 0.
 func (s *Source) endColumn(n *yaml.Node) int {
+	if raw := s.written(n); raw != "" {
+		return n.Column + utf8.RuneCountInString(raw)
+	}
+	return 0
+}
+
+// written returns a scalar that is on one line as the text has it, else "". The library only
+// reports where a node starts.
+func (s *Source) written(n *yaml.Node) string {
 	if n.Kind == yaml.AliasNode {
-		return n.Column + 1 + utf8.RuneCountInString(n.Value)
+		return "*" + n.Value
 	}
 	if n.Kind != yaml.ScalarNode || n.Value == "" && n.Style == 0 {
-		return 0
+		return ""
 	}
 	rest, ok := skipRunes(s.line(n.Line), n.Column-1)
 	if !ok {
-		return 0
+		return ""
 	}
 	length := 0
 	switch {
@@ -96,10 +97,7 @@ func (s *Source) endColumn(n *yaml.Node) int {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && strings.HasPrefix(rest, n.Value):
 		length = len(n.Value)
 	}
-	if length == 0 {
-		return 0
-	}
-	return n.Column + utf8.RuneCountInString(rest[:length])
+	return rest[:length]
 }
 
 func skipRunes(s string, n int) (string, bool) {

@@ -10,6 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// MaxTextBytes is the size limit of a YAML file or a prompt, on the disk or in an editor.
+const MaxTextBytes = 8 << 20
+
 // Limits of a document. MaxDepth is the deepest nesting. maxMarks limits the nodes that the
 // parser builds. It counts bytes of which each node needs at least one, so that eight megabytes
 // of dashes do not become a gigabyte of nodes.
