@@ -59,7 +59,16 @@ func (ts *taskSet) addDataset() {
 		return
 	}
 	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
-	dataset.Read(text, ext, r)
+	for row := range dataset.Read(text, ext, r.wanted) {
+		if row.Fault != "" {
+			r.fault(row.Line, row.Column, row.Code, "%s", row.Fault)
+		} else {
+			r.addRow(row.Line, row.Columns)
+		}
+		if r.stop {
+			break
+		}
+	}
 	r.finish()
 }
 
@@ -84,7 +93,7 @@ func (ts *taskSet) addYAMLDataset(file string, data []byte) {
 	ts.addEntries(src, list)
 }
 
-// rows makes tasks from the rows of a dataset. It is a [dataset.Target].
+// rows makes tasks from the rows of a dataset.
 type rows struct {
 	set    *taskSet
 	file   string
@@ -102,8 +111,8 @@ type rows struct {
 	stop   bool
 }
 
-// Fault reports a fault of a row. column is in bytes from 1; 0 when unknown.
-func (r *rows) Fault(line, column int, code decode.Code, format string, args ...any) {
+// fault reports a fault of a row. column is in bytes from 1; 0 when unknown.
+func (r *rows) fault(line, column int, code decode.Code, format string, args ...any) {
 	if r.faults++; r.faults > maxRowFaults {
 		r.stop = true
 		r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Error, Code: code,
@@ -120,11 +129,8 @@ func (r *rows) Fault(line, column int, code decode.Code, format string, args ...
 	})
 }
 
-// Stopped reports whether reading stops here.
-func (r *rows) Stopped() bool { return r.stop }
-
-// Wanted counts a row and reports whether it is in the suite's range.
-func (r *rows) Wanted() bool {
+// wanted counts a row and reports whether it is in the suite's range.
+func (r *rows) wanted() bool {
 	r.count++
 	rng := r.set.loader.suite.Range
 	if rng != nil && (r.count < rng[0] || r.count > rng[1]) {
@@ -134,8 +140,8 @@ func (r *rows) Wanted() bool {
 	return true
 }
 
-// Row makes a task from the columns of one row.
-func (r *rows) Row(line int, columns map[string]string) {
+// addRow makes a task from the columns of one row.
+func (r *rows) addRow(line int, columns map[string]string) {
 	l := r.set.loader
 	vars := columns
 	if inputs := l.suite.Inputs; len(inputs) > 0 {
@@ -143,7 +149,7 @@ func (r *rows) Row(line int, columns map[string]string) {
 		maps.Copy(vars, columns)
 	}
 	if r.cells += len(vars); r.cells > maxCells {
-		r.Fault(line, 1, decode.CodeTooLarge, "the dataset has more than %d values", maxCells)
+		r.fault(line, 1, decode.CodeTooLarge, "the dataset has more than %d values", maxCells)
 		r.stop = true
 		return
 	}
@@ -159,7 +165,7 @@ func (r *rows) Row(line int, columns map[string]string) {
 	}
 	prompt, ok := vars["prompt"]
 	if !ok {
-		r.Fault(line, 1, decode.CodeDatasetNoPrompt, "neither the dataset nor the suite's inputs have a prompt; add a prompt column")
+		r.fault(line, 1, decode.CodeDatasetNoPrompt, "neither the dataset nor the suite's inputs have a prompt; add a prompt column")
 		r.stop = true
 		return
 	}
@@ -182,7 +188,7 @@ func (r *rows) reportEmptyPrompt(line int) {
 func (r *rows) add(t *Task) {
 	l := r.set.loader
 	if first := r.set.ids[t.ID]; first != nil {
-		r.Fault(t.Line, 1, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d",
+		r.fault(t.Line, 1, decode.CodeDuplicateID, "duplicate task id %q; it is first used at %s:%d",
 			text.Clip(t.ID, 80), l.display(first.File), first.Line)
 		return
 	}
@@ -208,7 +214,7 @@ func (r *rows) checkVariables(t *Task) {
 		return
 	}
 	if !t.fits(t.Inputs.Prompt) {
-		r.Fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &template.TooLongError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
+		r.fault(t.Line, 1, decode.CodeTooLarge, "row %d: %s", r.count, &template.TooLongError{Text: t.Inputs.Prompt, Limit: MaxExpandedBytes})
 	}
 	params := r.set.loader.suite.Config.Matrix.names()
 	_, exprs := t.unknownVariables(t.Inputs.Prompt, params)

@@ -1,5 +1,5 @@
 // Package dataset reads the rows of CSV, TSV and JSONL files. Call [Read] with the text of a
-// file and a [Target] that receives the rows and the faults.
+// file.
 package dataset
 
 import (
@@ -9,53 +9,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"waza/eval/decode"
 	"waza/eval/text"
 )
 
-// A Target receives the content of a dataset, in the order of the file.
-type Target interface {
-	// Wanted is called for each row and reports whether to decode it.
-	Wanted() bool
-	// Row receives the columns of a wanted row. line is where the row starts, from 1.
-	Row(line int, columns map[string]string)
-	// Fault receives a fault. column is in bytes from 1; 0 when unknown.
-	Fault(line, column int, code decode.Code, format string, args ...any)
-	// Stopped reports whether reading stops here.
-	Stopped() bool
+// A Row is a row of a dataset, or a fault of the file.
+type Row struct {
+	Line    int // where it starts, from 1
+	Columns map[string]string
+	Fault   string // empty for none
+	Code    decode.Code
+	Column  int // of the fault, in bytes from 1; 0 when unknown
+}
+
+// Read yields the wanted rows of a dataset and its faults, in the order of the file. It calls
+// wanted for each row. ext is the extension of the file in lower case: .jsonl and .ndjson, .tsv,
+// and CSV for all others.
+func Read(text, ext string, wanted func() bool) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		r := &reader{text: text, wanted: wanted, yield: yield}
+		switch ext {
+		case ".jsonl", ".ndjson":
+			r.readJSONL()
+		case ".tsv":
+			r.readCSV('\t')
+		default:
+			r.readCSV(',')
+		}
+	}
 }
 
 type reader struct {
 	text   string
-	to     Target
+	wanted func() bool
+	yield  func(Row) bool
 	count  int // rows read
-	faults int
 }
 
-// Read reads a dataset. ext is the extension of its file in lower case: .jsonl and
-// .ndjson, .tsv, and CSV for all others.
-func Read(text, ext string, to Target) {
-	r := &reader{text: text, to: to}
-	switch ext {
-	case ".jsonl", ".ndjson":
-		r.readJSONL()
-	case ".tsv":
-		r.readCSV('\t')
-	default:
-		r.readCSV(',')
-	}
-}
-
-func (r *reader) wanted() bool {
-	r.count++
-	return r.to.Wanted()
-}
-
-func (r *reader) fault(line, column int, code decode.Code, format string, args ...any) {
-	r.faults++
-	r.to.Fault(line, column, code, format, args...)
+// fault yields a fault, and reports whether reading goes on.
+func (r *reader) fault(line, column int, code decode.Code, format string, args ...any) bool {
+	return r.yield(Row{Line: line, Column: column, Code: code, Fault: fmt.Sprintf(format, args...)})
 }
 
 // readCSV reads a header and rows. Fields can be quoted and contain line breaks.
@@ -74,7 +70,7 @@ func (r *reader) readCSV(comma rune) {
 	if !ok {
 		return
 	}
-	for !r.to.Stopped() {
+	for more := true; more; {
 		record, err := cr.Read()
 		if errors.Is(err, io.EOF) {
 			return
@@ -84,43 +80,45 @@ func (r *reader) readCSV(comma rune) {
 			return
 		}
 		line, _ := cr.FieldPos(0)
-		if !r.wanted() {
+		if r.count++; !r.wanted() {
 			continue
 		}
 		if len(record) != len(header) {
-			r.fault(line, 1, decode.CodeDatasetColumns, "row %d has %d fields, but the header has %d", r.count, len(record), len(header))
+			more = r.fault(line, 1, decode.CodeDatasetColumns,
+				"row %d has %d fields, but the header has %d", r.count, len(record), len(header))
 			continue
 		}
 		columns := make(map[string]string, len(header))
 		for i, name := range header {
 			columns[name] = record[i]
 		}
-		r.to.Row(line, columns)
+		more = r.yield(Row{Line: line, Columns: columns})
 	}
 }
 
-// header checks the column names and returns a copy of them.
-func (r *reader) header(cr *csv.Reader, record []string) ([]string, bool) {
-	names := make([]string, len(record))
-	seen := map[string]bool{}
+// header checks the column names and returns a copy of them, unless they have faults.
+func (r *reader) header(cr *csv.Reader, record []string) (names []string, ok bool) {
+	names = make([]string, len(record))
+	seen, ok, more := map[string]bool{}, true, true
 	for i, name := range record {
 		names[i] = strings.TrimSpace(name)
 		line, column := cr.FieldPos(i)
 		switch {
 		case names[i] == "":
-			r.fault(line, column, decode.CodeDatasetColumns, "column %d has no name", i+1)
+			ok, more = false, r.fault(line, column, decode.CodeDatasetColumns, "column %d has no name", i+1)
 		case seen[names[i]]:
-			r.fault(line, column, decode.CodeDatasetColumns, "duplicate column name %q", text.Clip(names[i], 60))
+			ok, more = false, r.fault(line, column, decode.CodeDatasetColumns, "duplicate column name %q", text.Clip(names[i], 60))
+		}
+		if !more {
+			return nil, false
 		}
 		seen[names[i]] = true
-		if r.to.Stopped() {
-			break
-		}
 	}
 	if len(names) == 1 && strings.Contains(names[0], ";") {
 		r.fault(1, 1, decode.CodeDatasetColumns, "columns must be separated by commas, not semicolons")
+		return nil, false
 	}
-	return names, r.faults == 0
+	return names, ok
 }
 
 func (r *reader) csvFault(err error) {
@@ -142,19 +140,20 @@ func (r *reader) csvFault(err error) {
 
 // readJSONL reads one JSON object per line. It skips empty lines.
 func (r *reader) readJSONL() {
-	rest := r.text
-	for line := 1; rest != "" && !r.to.Stopped(); line++ {
-		var text string
-		text, rest, _ = strings.Cut(rest, "\n")
+	line := 0
+	for text := range strings.SplitSeq(r.text, "\n") {
+		line++
 		if strings.TrimSpace(text) == "" || !r.wanted() {
 			continue
 		}
-		columns, at, err := jsonColumns(text)
-		if err != nil {
-			r.fault(line, at, decode.CodeDatasetSyntax, "%s", err)
-			continue
+		row := Row{Line: line}
+		var err error
+		if row.Columns, row.Column, err = jsonColumns(text); err != nil {
+			row.Code, row.Fault = decode.CodeDatasetSyntax, err.Error()
 		}
-		r.to.Row(line, columns)
+		if !r.yield(row) {
+			return
+		}
 	}
 }
 
