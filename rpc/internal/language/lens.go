@@ -2,6 +2,7 @@ package language
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"time"
@@ -109,9 +110,21 @@ const askTime = 30 * time.Second
 
 // ask sends the client a request and ignores the result.
 func (e *Editor) ask(method string, params any) {
-	ctx, cancel := context.WithTimeout(e.asking, askTime)
-	defer cancel()
-	if _, err := e.o.Client.Call(ctx, method, params); err != nil {
+	if _, err := e.call(e.asking, method, params); err != nil {
 		e.o.Log.Debug("request to the client failed", "method", method, "error", err)
 	}
+}
+
+// call sends the client a request and waits for the result. params may be nil.
+func (e *Editor) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	if params != nil {
+		encoded, err := protocol.Marshal(params)
+		if err != nil {
+			return nil, err
+		}
+		params = json.RawMessage(encoded)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return e.o.Client.Call(ctx, method, params)
 }

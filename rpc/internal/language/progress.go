@@ -60,13 +60,8 @@ type workDone struct {
 
 // create asks the client to create the progress.
 func (w *workDone) create() bool {
-	raw, err := protocol.Marshal(&protocol.WorkDoneProgressCreateParams{Token: w.token})
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(w.e.asking, askTime)
-	defer cancel()
-	if _, err = w.e.o.Client.Call(ctx, "window/workDoneProgress/create", json.RawMessage(raw)); err != nil {
+	params := &protocol.WorkDoneProgressCreateParams{Token: w.token}
+	if _, err := w.e.call(w.e.asking, "window/workDoneProgress/create", params); err != nil {
 		return false
 	}
 	yes := true
@@ -209,13 +204,7 @@ func (e *Editor) ShowDocument(ctx context.Context, u string) bool {
 		return false
 	}
 	yes := true
-	raw, err := protocol.Marshal(&protocol.ShowDocumentParams{URI: uri.URI(u), External: &yes})
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	answer, err := e.o.Client.Call(ctx, "window/showDocument", json.RawMessage(raw))
+	answer, err := e.call(ctx, "window/showDocument", &protocol.ShowDocumentParams{URI: uri.URI(u), External: &yes})
 	var shown protocol.ShowDocumentResult
 	return err == nil && protocol.Unmarshal(answer, &shown) == nil && shown.Success
 }

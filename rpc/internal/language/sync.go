@@ -23,9 +23,10 @@ func documentMethods() []*method {
 		lspMethod("workspace/didChangeWatchedFiles", dispatch.Quick, "Files changed, possibly outside of the editor.", didChangeWatchedFiles),
 		lspMethod("workspace/didChangeWorkspaceFolders", dispatch.Quick,
 			"The client's directories changed; relative paths are still resolved against the first directory of `initialize`.",
-			didChangeFolders),
-		lspMethod("workspace/didChangeConfiguration", dispatch.Quick, "Ignored: there are no settings.", didChangeConfiguration),
-		lspMethod("$/setTrace", dispatch.Quick, "Ignored: waza writes its own log.", setTrace),
+			ignore[protocol.DidChangeWorkspaceFoldersParams]),
+		lspMethod("workspace/didChangeConfiguration", dispatch.Quick, "Ignored: there are no settings.",
+			ignore[protocol.DidChangeConfigurationParams]),
+		lspMethod("$/setTrace", dispatch.Quick, "Ignored: waza writes its own log.", ignore[protocol.SetTraceParams]),
 	}
 }
 
@@ -34,11 +35,10 @@ func initialized(_ context.Context, q *Request, _ *protocol.InitializedParams) (
 		return nil, nil
 	}
 	params, err := lsp.WatchFiles()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		q.editor.sending.Go(func() { q.editor.ask("client/registerCapability", params) })
 	}
-	q.editor.sending.Go(func() { q.editor.ask("client/registerCapability", params) })
-	return nil, nil
+	return nil, err
 }
 
 // updateDocuments changes the open documents and makes their suites due. With search, it also
@@ -93,12 +93,5 @@ func didChangeWatchedFiles(_ context.Context, q *Request, p *protocol.DidChangeW
 	return nil, nil
 }
 
-func didChangeFolders(context.Context, *Request, *protocol.DidChangeWorkspaceFoldersParams) (any, error) {
-	return nil, nil
-}
-
-func didChangeConfiguration(context.Context, *Request, *protocol.DidChangeConfigurationParams) (any, error) {
-	return nil, nil
-}
-
-func setTrace(context.Context, *Request, *protocol.SetTraceParams) (any, error) { return nil, nil }
+// ignore only checks the parameters.
+func ignore[P any](context.Context, *Request, *P) (any, error) { return nil, nil }

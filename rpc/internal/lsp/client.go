@@ -71,18 +71,14 @@ func (c Client) WatchesFiles() bool {
 // they most often name. Other files are checked when a suite is read again.
 const watched = "**/*.{yaml,yml,md,csv,json,jsonl}"
 
-// WatchFiles returns the params of the request that asks a client to report changed files,
-// encoded by the rules of the protocol.
-func WatchFiles() (json.RawMessage, error) {
+// WatchFiles returns the params of the request that asks a client to report changed files.
+func WatchFiles() (*protocol.RegistrationParams, error) {
 	options, err := protocol.Marshal(&protocol.DidChangeWatchedFilesRegistrationOptions{
 		Watchers: []protocol.FileSystemWatcher{{GlobPattern: protocol.Pattern(watched)}},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return protocol.Marshal(&protocol.RegistrationParams{Registrations: []protocol.Registration{
+	return &protocol.RegistrationParams{Registrations: []protocol.Registration{
 		{ID: "waza.files", Method: "workspace/didChangeWatchedFiles", RegisterOptions: options},
-	}})
+	}}, err
 }
 
 // RefreshesLenses reports whether the client supports requests to refresh code lenses.
