@@ -6,34 +6,24 @@ import (
 	"waza/eval/reach"
 )
 
-// portable is the part of a suite that a trial needs, in this process or another.
-type portable struct {
-	File         string                  `json:"file"`
-	Dir          string                  `json:"dir"`
-	Root         string                  `json:"root"`
-	Fixtures     string                  `json:"fixtures,omitempty"`
-	WorkDir      string                  `json:"workDir,omitempty"`
-	Name         string                  `json:"name"`
-	Description  string                  `json:"description,omitempty"`
-	Skill        string                  `json:"skill,omitempty"`
-	Version      string                  `json:"version,omitempty"`
-	Config       Config                  `json:"config"`
-	Inputs       map[string]string       `json:"inputs,omitempty"`
-	Instructions []InstructionFile       `json:"instructions,omitempty"`
-	Options      map[string]any          `json:"options,omitempty"`
-	Agents       map[string]ProjectAgent `json:"agents,omitempty"` // of .waza.yaml
-	Skills       [][]string              `json:"skills,omitempty"` // their names
+// suiteFields are the fields of a suite that a trial needs, in this process or another.
+type suiteFields Suite
+
+// portable completes them. Options have the type of their kind, or are [json.RawMessage].
+type portable[Options any] struct {
+	*suiteFields
+	Options map[string]Options      `json:"options,omitempty"`
+	Agents  map[string]ProjectAgent `json:"agents,omitempty"` // of .waza.yaml
+	Skills  [][]string              `json:"skills,omitempty"` // their names
 }
 
 // MarshalJSON encodes what a trial needs of its suite: the places of its files, its config, the
 // options of executors, the project's agents and the names of skills. It leaves out tasks,
 // graders, hooks and everything that only editors need.
 func (s *Suite) MarshalJSON() ([]byte, error) {
-	p := portable{
-		File: s.File, Dir: s.Dir, Root: s.Root(), Fixtures: s.Fixtures, WorkDir: s.WorkDir, Name: s.Name,
-		Description: s.Description, Skill: s.Skill, Version: s.Version,
-		Config: s.Config, Inputs: s.Inputs, Instructions: s.Instructions, Options: s.ExecutorOptions,
-	}
+	fields := suiteFields(*s)
+	fields.RootDir = s.Root()
+	p := portable[any]{suiteFields: &fields, Options: s.ExecutorOptions}
 	if s.Project != nil {
 		p.Agents = s.Project.Agents
 	}
@@ -46,21 +36,13 @@ func (s *Suite) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes the output of MarshalJSON. Options of executors are [json.RawMessage]
 // until [DecodeOptions] gives them their types.
 func (s *Suite) UnmarshalJSON(b []byte) error {
-	raw := struct {
-		*portable
-		Options map[string]json.RawMessage `json:"options"`
-	}{portable: &portable{}}
-	if err := json.Unmarshal(b, &raw); err != nil {
+	p := portable[json.RawMessage]{suiteFields: &suiteFields{}}
+	if err := json.Unmarshal(b, &p); err != nil {
 		return err
 	}
-	p := raw.portable
-	*s = Suite{
-		Places: reach.Places{File: p.File, Dir: p.Dir, RootDir: p.Root, Fixtures: p.Fixtures, WorkDir: p.WorkDir},
-		Name:   p.Name, Description: p.Description, Skill: p.Skill, Version: p.Version,
-		Config: p.Config, Inputs: p.Inputs, Instructions: p.Instructions,
-		Project: &Project{Agents: p.Agents}, ExecutorOptions: make(map[string]any, len(raw.Options)),
-	}
-	for name, options := range raw.Options {
+	*s = Suite(*p.suiteFields)
+	s.Project, s.ExecutorOptions = &Project{Agents: p.Agents}, make(map[string]any, len(p.Options))
+	for name, options := range p.Options {
 		s.ExecutorOptions[name] = options
 	}
 	for _, names := range p.Skills {

@@ -15,59 +15,59 @@ type Suite struct {
 	reach.Places `yaml:"-"`
 
 	// Name of the suite, as reports show it.
-	Name string `yaml:"name" jsonschema:"required"`
+	Name string `yaml:"name" json:"name" jsonschema:"required"`
 	// Description of the suite.
-	Description string `yaml:"description"`
+	Description string `yaml:"description" json:"description,omitempty"`
 	// Name of the agent skill under test.
-	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
+	Skill string `yaml:"skill" json:"skill,omitempty" jsonschema_extras:"x-refers=skill"`
 	// Name of the custom agent under test: NAME.agent.md beside the suite, in skill_directories or in
 	// .github/agents of the repository. Its text becomes instructions of the agent, and its tools the
 	// only ones that the agent may call. The key skill can name an agent, too.
-	Agent string `yaml:"agent"`
+	Agent string `yaml:"agent" json:"-"`
 	// Purpose of the suite: tool_eval measures how well tasks are done; benchmark, how fast models
 	// answer; param_tune and prompt_tune compare parameters or system prompts; judge lets a model rate
 	// the answers.
-	Kind SuiteKind `yaml:"kind" jsonschema:"enum=tool_eval,enum=benchmark,enum=param_tune,enum=prompt_tune,enum=judge,default=tool_eval"`
+	Kind SuiteKind `yaml:"kind" json:"-" jsonschema:"enum=tool_eval,enum=benchmark,enum=param_tune,enum=prompt_tune,enum=judge,default=tool_eval"`
 	// Version of the suite's content, free text.
-	Version string `yaml:"version"`
+	Version string `yaml:"version" json:"version,omitempty"`
 	// Version of the suite format, MAJOR.MINOR; MAJOR is 1.
-	SchemaVersion string `yaml:"schemaVersion" alias:"schema_version"`
+	SchemaVersion string `yaml:"schemaVersion" json:"-" alias:"schema_version"`
 	// How the suite is run.
-	Config Config `yaml:"config"`
+	Config Config `yaml:"config" json:"config"`
 	// Least share of a task's counted trials that must pass for the task to pass; 1 when absent.
-	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
+	PassThreshold *float64 `yaml:"pass_threshold" json:"-" jsonschema:"minimum=0,maximum=1"`
 	// Metrics over the whole run, and the values that they must reach.
-	Metrics Metrics `yaml:"metrics"`
+	Metrics Metrics `yaml:"metrics" json:"-"`
 	// Graders applied to every task, before the task's own graders.
-	Graders []*Grader `yaml:"graders" path:"-"`
+	Graders []*Grader `yaml:"graders" json:"-" path:"-"`
 	// Template variables for every prompt.
-	Inputs map[string]string `yaml:"inputs"`
+	Inputs map[string]string `yaml:"inputs" json:"inputs,omitempty"`
 	// Shell commands to run before and after the run and its tasks.
-	Hooks surroundings.Hooks `yaml:"hooks"`
+	Hooks surroundings.Hooks `yaml:"hooks" json:"-"`
 	// MCP servers that waza simulates for agents. They need an executor that takes config.mcp_servers.
-	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" path:"-"`
+	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
 	// Do each task with and without its skills, and report the difference.
-	Baseline bool `yaml:"baseline"`
+	Baseline bool `yaml:"baseline" json:"-"`
 	// CSV or JSONL file with one task per row. The path is relative to the suite and inside its directory.
-	TasksFrom string `yaml:"tasks_from" jsonschema_extras:"x-refers=dataset"`
+	TasksFrom string `yaml:"tasks_from" json:"-" jsonschema_extras:"x-refers=dataset"`
 	// First and last row of tasks_from to use, counted from 1, inclusive.
-	Range *[2]int `yaml:"range"`
+	Range *[2]int `yaml:"range" json:"-"`
 
 	// Tasks are the resolved tasks in the order of the suite: inline ones, those of globs in the
 	// order of their paths, and dataset rows. Disabled tasks are left out.
-	Tasks []*Task `yaml:"-" path:"-"`
+	Tasks []*Task `yaml:"-" json:"-" path:"-"`
 	// Triggers is trigger_tests.yaml beside the suite; nil if the file does not exist.
-	Triggers *TriggerTests `yaml:"-" path:"-"`
+	Triggers *TriggerTests `yaml:"-" json:"-" path:"-"`
 	// Unpaced means that neither the suite nor .waza.yaml limits how many trials run at once.
-	Unpaced bool `yaml:"-"`
+	Unpaced bool `yaml:"-" json:"-"`
 	// Instructions are the files of config.instruction_files.
-	Instructions []InstructionFile `yaml:"-"`
+	Instructions []InstructionFile `yaml:"-" json:"instructions,omitempty"`
 	// ExecutorOptions holds the options of each executor in config, by the executor's canonical
 	// name. Their type is that of the Options of its Kind.
-	ExecutorOptions map[string]any `yaml:"-"`
+	ExecutorOptions map[string]any `yaml:"-" json:"-"`
 
 	// Variants are the combinations of config.matrix; empty without a matrix.
-	Variants []Variant `yaml:"-" path:"-"`
+	Variants []Variant `yaml:"-" json:"-" path:"-"`
 
 	src    *decode.Source // the content of File
 	skills []SkillIn      // all skills that were found
@@ -75,7 +75,7 @@ type Suite struct {
 	taskFiles map[string]bool
 	// Project is the nearest .waza.yaml at or above the suite, up to its repository's root; nil
 	// if there is no such file.
-	Project *Project `yaml:"-"`
+	Project *Project `yaml:"-" json:"-"`
 }
 
 // Config controls how a suite is run.

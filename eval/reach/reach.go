@@ -14,13 +14,15 @@ import (
 // Places are the directories of a suite. They are never modified.
 type Places struct {
 	// File is the absolute path of the suite file, Dir its directory.
-	File, Dir string `path:"file"`
+	File string `json:"file" path:"file"`
+	Dir  string `json:"dir" path:"file"`
 	// RootDir is the result of [Places.Root], which computes it when it is empty. Fixtures is
 	// the fixture directory that the caller chose. Both are absolute.
-	RootDir, Fixtures string `path:"file"`
+	RootDir  string `json:"root" path:"file"`
+	Fixtures string `json:"fixtures,omitempty" path:"file"`
 	// WorkDir is the absolute path of the current directory of the process that loaded the
 	// suite; empty means that of this process.
-	WorkDir string `path:"file"`
+	WorkDir string `json:"workDir,omitempty" path:"file"`
 }
 
 // At returns the places of the suite whose file has this absolute path.
