@@ -53,8 +53,7 @@ func (r *reader) readNear(path string, limit int64) ([]byte, error) {
 		if reach.Within(r.places.Root(), path) {
 			return r.places.ReadFile(path, limit)
 		}
-		f, err := files.OpenNamed(filepath.Dir(path), "its directory", path)
-		return files.ReadOpened(f, err, limit)
+		return files.ReadNamed(filepath.Dir(path), "its directory", path, limit)
 	})
 }
 

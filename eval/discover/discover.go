@@ -121,7 +121,7 @@ func IsWorkflow(root *yaml.Node) bool {
 // isWorkflowFile is like IsWorkflow, but reads a file; false if that fails. It parses only files
 // that can be workflows.
 func isWorkflowFile(path string, v files.View) bool {
-	data, err := v.Read(path, decode.MaxTextBytes, readFile)
+	data, err := v.Read(path, decode.MaxTextBytes, files.Read)
 	if err != nil || !bytes.Contains(data, []byte("jobs")) {
 		return false
 	}
@@ -252,8 +252,7 @@ func (w *walker) readSuite(path string, limit int64) ([]byte, error) {
 	if root := files.RepositoryRoot(filepath.Dir(path)); root != "" {
 		dir, name = root, "its repository"
 	}
-	f, err := files.OpenNamed(dir, name, path)
-	return files.ReadOpened(f, err, limit)
+	return files.ReadNamed(dir, name, path, limit)
 }
 
 // addSuite reads the head of one suite. Suites with faults are listed, too, if they are maps, and
@@ -288,10 +287,4 @@ func (w *walker) addSuite(path, shown string) {
 	d.Structure(root, reflect.ValueOf(&h).Elem(), func(decode.Pair) bool { return true })
 	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
 		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
-}
-
-// readFile reads a file in any place.
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := files.Open(path)
-	return files.ReadOpened(f, err, limit)
 }

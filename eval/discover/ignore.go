@@ -28,8 +28,7 @@ const (
 
 // with adds the patterns of dir's .gitignore.
 func (is ignores) with(dir string) ignores {
-	f, err := files.Open(filepath.Join(dir, ".gitignore"))
-	data, err := files.ReadOpened(f, err, maxIgnoreFile)
+	data, err := files.Read(filepath.Join(dir, ".gitignore"), maxIgnoreFile)
 	if err != nil {
 		return is
 	}

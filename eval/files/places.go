@@ -75,9 +75,20 @@ func OpenNamed(dir, name, path string) (*os.File, error) {
 	return f, err
 }
 
-// ReadOpened reads and closes a file that was opened with the error err. A file of more than
-// limit bytes gives [ErrTooLarge].
-func ReadOpened(f *os.File, err error, limit int64) ([]byte, error) {
+// Read returns the content of a regular file, see [Open]. A file of more than limit bytes gives
+// [ErrTooLarge].
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	return readOpened(f, err, limit)
+}
+
+// ReadNamed is like [Read], for a file that [OpenNamed] opens.
+func ReadNamed(dir, name, path string, limit int64) ([]byte, error) {
+	f, err := OpenNamed(dir, name, path)
+	return readOpened(f, err, limit)
+}
+
+func readOpened(f *os.File, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -229,8 +229,7 @@ func Find(dir string, v files.View) (*Project, decode.Diagnostics, error) {
 				if root == "" {
 					root, name = filepath.Dir(path), "its directory"
 				}
-				f, err := files.OpenNamed(root, name, path)
-				return files.ReadOpened(f, err, limit)
+				return files.ReadNamed(root, name, path, limit)
 			})
 		},
 		Parse:    func(path string, data []byte) *decode.Source { return decode.Parse(path, shown(path), data, &found) },

@@ -61,7 +61,11 @@ func (p Places) Open(path string) (*os.File, error) {
 // [files.ErrTooLarge].
 func (p Places) ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := p.Open(path)
-	return files.ReadOpened(f, err, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return files.ReadAll(f, limit)
 }
 
 // ReadSkill returns the content of a file of a skill by its absolute path. A skill can be
@@ -72,8 +76,7 @@ func (p Places) ReadSkill(path string, limit int64) ([]byte, error) {
 	if Within(p.Root(), path) {
 		dir, name = p.Root(), p.RootWord()
 	}
-	f, err := files.OpenNamed(dir, name, path)
-	return files.ReadOpened(f, err, limit)
+	return files.ReadNamed(dir, name, path, limit)
 }
 
 // Replace starts to write a file of the suite at an absolute path. It creates missing

@@ -67,16 +67,11 @@ func Read(path string) (*Skill, error) {
 	if files.IsDir(path) {
 		file = filepath.Join(path, FileName)
 	}
-	data, err := read(file)
+	data, err := files.Read(file, MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", file, files.Reason(err))
 	}
 	return Parse(file, data), nil
-}
-
-func read(file string) ([]byte, error) {
-	f, err := files.Open(file)
-	return files.ReadOpened(f, err, MaxBytes)
 }
 
 // Parse parses the content of a SKILL.md. file is its path, which may be empty; Parse does not

@@ -224,12 +224,7 @@ func (s sourceLines) line(file string, number int) (string, bool) {
 }
 
 func readLines(path string) []string {
-	f, err := files.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	data, err := files.ReadAll(f, maxSourceBytes)
+	data, err := files.Read(path, maxSourceBytes)
 	if err != nil || !utf8.Valid(data) {
 		return nil
 	}

@@ -59,8 +59,7 @@ func Find(path string) ([]string, error) {
 
 // Read returns the content of a file, of at most [MaxBytes]. The error contains the path.
 func Read(file string) (string, error) {
-	f, err := files.Open(file)
-	data, err := files.ReadOpened(f, err, MaxBytes)
+	data, err := files.Read(file, MaxBytes)
 	if err != nil {
 		return "", fmt.Errorf("%s: %s", file, files.Reason(err))
 	}

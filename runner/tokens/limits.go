@@ -77,8 +77,7 @@ func FindLimits(dir string) (*Limits, decode.Diagnostics, error) {
 func (l *Limits) fromFile(dir string) error {
 	for dir := range files.Upwards(dir, project.MaxLevelsUp) {
 		name := filepath.Join(dir, LimitsFile)
-		f, err := files.Open(name)
-		data, err := files.ReadOpened(f, err, 1<<20)
+		data, err := files.Read(name, 1<<20)
 		switch {
 		case err == nil:
 			l.Dir, l.Source = dir, name

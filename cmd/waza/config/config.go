@@ -163,8 +163,7 @@ func (l *loader) file(name string) {
 		return
 	}
 	l.dir = filepath.Dir(abs)
-	f, err := files.Open(abs)
-	data, err := files.ReadOpened(f, err, decode.MaxTextBytes)
+	data, err := files.Read(abs, decode.MaxTextBytes)
 	if err != nil {
 		l.Unreadable(filepath.ToSlash(name), nil, nil, err)
 		return

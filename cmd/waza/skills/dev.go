@@ -241,7 +241,7 @@ func (d *developer) skill(dir string) error {
 	if s.Problem != nil {
 		return exit.Usagef("waza check "+d.place.shown(dir)+" prints the details", "%s:%d: %v", d.place.shown(s.File), s.ProblemLine, s.Problem)
 	}
-	if d.text, err = readFile(s.File); err != nil {
+	if d.text, err = files.Read(s.File, skill.MaxBytes); err != nil {
 		return err
 	}
 	d.file = s.File
@@ -250,11 +250,6 @@ func (d *developer) skill(dir string) error {
 		return d.measured(s)
 	}
 	return d.byLevel(s)
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := files.Open(path)
-	return files.ReadOpened(f, err, skill.MaxBytes)
 }
 
 // say prints a line for people; with --json it prints nothing.
@@ -302,7 +297,7 @@ func (d *developer) write(text []byte) error {
 // swap replaces the SKILL.md if it still has the expected text, so that edits by others are not
 // lost.
 func (d *developer) swap(from, to []byte) error {
-	now, err := readFile(d.file)
+	now, err := files.Read(d.file, skill.MaxBytes)
 	if err != nil {
 		return err
 	}

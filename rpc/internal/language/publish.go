@@ -114,12 +114,7 @@ func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 
 // textOf reads a file with findings. It returns nil if the file cannot be read.
 func textOf(path string) *lsp.Text {
-	f, err := files.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	data, err := files.ReadAll(f, decode.MaxTextBytes)
+	data, err := files.Read(path, decode.MaxTextBytes)
 	if err != nil {
 		return nil
 	}

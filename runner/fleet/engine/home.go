@@ -195,8 +195,7 @@ func (h *home) takeLockLocked() (bool, error) {
 func (h *home) read() (place, error) {
 	var p place
 	path := filepath.Join(h.dir, serverFile)
-	f, err := files.Open(path)
-	content, err := files.ReadOpened(f, err, mostPlaceBytes)
+	content, err := files.Read(path, mostPlaceBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, errStarting

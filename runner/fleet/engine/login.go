@@ -63,7 +63,7 @@ func (c *Conn) loginOptions() ([]nats.Option, error) {
 // checkCreds reports problems that a server would reject without a reason. Its errors follow the
 // name of the file.
 func checkCreds(path string) error {
-	content, err := readFile(path)
+	content, err := files.Read(path, mostLoginBytes)
 	if err != nil {
 		return fmt.Errorf("cannot be read: %s", files.Reason(err))
 	}
@@ -87,7 +87,7 @@ func checkCreds(path string) error {
 
 // checkCA reports a file without certificates. Its errors follow the name of the file.
 func checkCA(path string) error {
-	content, err := readFile(path)
+	content, err := files.Read(path, mostLoginBytes)
 	if err != nil {
 		return fmt.Errorf("cannot be read: %s", files.Reason(err))
 	}
@@ -120,7 +120,7 @@ func nkeyOption(path string) (nats.Option, error) {
 }
 
 func userKey(path string) (nkeys.KeyPair, error) {
-	content, err := readFile(path)
+	content, err := files.Read(path, mostLoginBytes)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %s", files.Reason(err))
 	}
@@ -129,11 +129,6 @@ func userKey(path string) (nkeys.KeyPair, error) {
 		return nil, errors.New("has no seed of a NATS user, which starts with SU")
 	}
 	return pair, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := files.Open(path)
-	return files.ReadOpened(f, err, mostLoginBytes)
 }
 
 // refusals are the errors of a server that rejects this client, with the remedy.

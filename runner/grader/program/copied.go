@@ -103,7 +103,7 @@ func (c *copies) write(path string) error {
 	case f.Data == nil:
 		// Interpreters look for more files beside the target of a link, so only large files are
 		// links.
-		data, err := readSmall(path)
+		data, err := files.Read(path, maxLinked)
 		if err != nil {
 			return link(path, to)
 		}
@@ -114,12 +114,6 @@ func (c *copies) write(path string) error {
 		mode = 0o700
 	}
 	return os.WriteFile(to, f.Data, mode)
-}
-
-// readSmall reads a regular file of at most maxLinked bytes.
-func readSmall(path string) ([]byte, error) {
-	f, err := files.Open(path)
-	return files.ReadOpened(f, err, maxLinked)
 }
 
 // maxLinked is the size of the largest file that is copied although waza does not hold its

@@ -26,12 +26,7 @@ func SchemaReader(suite *eval.Suite) func(path string) ([]byte, error) {
 
 // ReadSchema reads a file that validation found in the suite.
 func ReadSchema(path string) ([]byte, error) {
-	f, err := files.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return files.ReadAll(f, grader.MaxFileBytes)
+	return files.Read(path, grader.MaxFileBytes)
 }
 
 // Schema compiles an inline schema, or the file at path if schema is nil. References can lead to
