@@ -15,7 +15,7 @@ import (
 // [executorLoader.load] decodes those.
 func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	l := d.Context.(*loader)
-	d.Structure(n, reflect.ValueOf(c).Elem(), func(p decode.Pair) bool {
+	d.Structure(n, c, func(p decode.Pair) bool {
 		v := l.options.Vocabulary
 		if p.Key.Value == "baseline" {
 			d.Into(p.Value, &l.suite.Baseline)
@@ -93,7 +93,7 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 	d.Quiet, d.Label = !used, "executor "+k.Name+": "
 	if n := decode.Follow(config); n != nil && n.Kind == yaml.MappingNode {
 		d.Push("config")
-		d.Structure(n, reflect.ValueOf(o).Elem(), func(decode.Pair) bool { return true })
+		d.Structure(n, o, decode.Anything)
 	}
 	if used && k.Check != nil && !d.Failed {
 		k.Check(check, o)

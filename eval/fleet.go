@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -49,7 +48,7 @@ func (f *Fleet) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	case yaml.ScalarNode:
 		f.URL = n.Value
 	case yaml.MappingNode:
-		d.Structure(n, reflect.ValueOf(f).Elem(), nil)
+		d.Structure(n, f, nil)
 	default:
 		d.WrongType(n, "a fleet address or a map")
 	}

@@ -181,7 +181,7 @@ func (l *loader) decodeSuite() {
 		return
 	}
 	defer d.Leave(alias)
-	d.Structure(root, reflect.ValueOf(s).Elem(), func(p decode.Pair) bool {
+	d.Structure(root, s, func(p decode.Pair) bool {
 		if p.Key.Value != "tasks" {
 			d.UnknownKey(p.Key, reflect.TypeFor[Suite](), fields.Field{Name: "tasks"})
 		}

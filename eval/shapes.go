@@ -29,7 +29,7 @@ func (c *ExpectedToolCall) SetDefaults() { c.Count = 1 }
 // metric's threshold and pass_threshold is the suite's.
 func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.SequenceNode {
-		d.Value(n, reflect.ValueOf(&m.List).Elem())
+		d.Into(n, &m.List)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -39,7 +39,9 @@ func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	for _, p := range d.Pairs(n) {
 		d.Push(p.Key.Value)
 		if p.Key.Value == "pass_threshold" {
-			m.passThreshold(d, p.Value)
+			if d.Into(p.Value, &m.PassThreshold); m.PassThreshold != nil {
+				checkShare(d, p.Value, *m.PassThreshold)
+			}
 		} else {
 			m.List = append(m.List, namedMetric(d, p))
 		}
@@ -47,9 +49,8 @@ func (m *Metrics) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	}
 }
 
-func (m *Metrics) passThreshold(d *decode.Decoder, n *yaml.Node) {
-	d.Into(n, &m.PassThreshold)
-	if t := m.PassThreshold; t != nil && (*t < 0 || *t > 1) {
+func checkShare(d *decode.Decoder, n *yaml.Node, share float64) {
+	if share < 0 || share > 1 {
 		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, got %s", d.Here(), decode.Describe(decode.Follow(n)))
 	}
 }
@@ -60,9 +61,7 @@ func namedMetric(d *decode.Decoder, p decode.Pair) Metric {
 	value := decode.Follow(p.Value)
 	if value != nil && value.Kind == yaml.ScalarNode && !decode.IsNull(value) {
 		d.Into(value, &m.Threshold)
-		if m.Threshold < 0 || m.Threshold > 1 {
-			d.Report(value, decode.Error, decode.CodeInvalidValue, "", "%s must be between 0 and 1, got %s", d.Here(), decode.Describe(value))
-		}
+		checkShare(d, value, m.Threshold)
 		return m
 	}
 	// A metric of a list needs a name, so the key is inserted as its name.
@@ -77,23 +76,14 @@ func namedMetric(d *decode.Decoder, p decode.Pair) Metric {
 
 // DecodeShape decodes a path, or a map with path and content.
 func (f *InputFile) DecodeShape(d *decode.Decoder, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		f.Path = n.Value
-		return
-	}
-	d.Structure(n, reflect.ValueOf(f).Elem(), nil)
+	d.TextOr(n, &f.Path, f)
 }
 
 // DecodeShape decodes a prompt, or a map.
 func (t *TriggerPrompt) DecodeShape(d *decode.Decoder, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		t.Prompt = n.Value
-		if strings.TrimSpace(t.Prompt) == "" {
-			d.Report(n, decode.Error, decode.CodeMissingPrompt, "", "%s is an empty prompt", d.Here())
-		}
-		return
+	if d.TextOr(n, &t.Prompt, t) && strings.TrimSpace(t.Prompt) == "" {
+		d.Report(n, decode.Error, decode.CodeMissingPrompt, "", "%s is an empty prompt", d.Here())
 	}
-	d.Structure(n, reflect.ValueOf(t).Elem(), nil)
 }
 
 // DecodeShape decodes true, false, a confidence, or a map.
@@ -106,7 +96,7 @@ func (s *Stopping) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	}
 	s.Confidence = DefaultStopping
 	if n.Kind == yaml.MappingNode {
-		d.Structure(n, reflect.ValueOf(s).Elem(), nil)
+		d.Structure(n, s, nil)
 		return
 	}
 	f, ok := decode.FloatOf(n)
@@ -145,7 +135,7 @@ func (g *Grader) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	}
 	g.src, g.node = d.Source, n
 	g.File, g.Line, g.Column = d.Source.Path, n.Line, n.Column
-	d.Structure(n, reflect.ValueOf(g).Elem(), func(p decode.Pair) bool {
+	d.Structure(n, g, func(p decode.Pair) bool {
 		if p.Key.Value == "config" {
 			g.config = p.Value
 		} else {

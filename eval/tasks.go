@@ -180,7 +180,7 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		inputs[key] = true
 	}
 	var flat []decode.Pair
-	d.Structure(n, reflect.ValueOf(t).Elem(), func(p decode.Pair) bool {
+	d.Structure(n, t, func(p decode.Pair) bool {
 		if inputs[p.Key.Value] {
 			flat = append(flat, p)
 		} else {

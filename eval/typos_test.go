@@ -80,7 +80,7 @@ func TestEveryTypoOfAKey(t *testing.T) {
 				found := &decode.Findings{}
 				src := decode.Parse("eval.yaml", "eval.yaml", []byte(strings.Join(keys, ": x\n")+": x\n"), found)
 				d := decode.NewDecoder(src, found)
-				d.Structure(src.Root, reflect.New(of).Elem(), nil)
+				d.Structure(src.Root, reflect.New(of).Interface(), nil)
 				return found.Diagnostics()
 			})
 		})

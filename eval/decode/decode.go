@@ -156,7 +156,7 @@ func (d *Decoder) Value(n *yaml.Node, v reflect.Value) {
 	case reflect.Interface:
 		v.Set(reflect.ValueOf(d.Any(n)))
 	case reflect.Struct:
-		d.Structure(n, v, nil)
+		d.structure(n, v, nil)
 	case reflect.Map:
 		d.decodeMapping(n, v)
 	case reflect.Slice:

@@ -105,9 +105,27 @@ func (c *collector) merge(m *yaml.Node) {
 	}
 }
 
-// Structure decodes a map into a struct. It reports a key that the struct does not have, unless
-// other returns true for it. other may be nil.
-func (d *Decoder) Structure(n *yaml.Node, v reflect.Value, other func(p Pair) bool) {
+// Structure decodes a map into the struct that p points to. It reports a key that the struct does
+// not have, unless other returns true for it. other may be nil.
+func (d *Decoder) Structure(n *yaml.Node, p any, other func(p Pair) bool) {
+	d.structure(n, reflect.ValueOf(p).Elem(), other)
+}
+
+// TextOr decodes a text into text, or a map into the struct that p points to. It reports whether it
+// was a text.
+func (d *Decoder) TextOr(n *yaml.Node, text *string, p any) bool {
+	if n.Kind == yaml.ScalarNode {
+		*text = n.Value
+		return true
+	}
+	d.Structure(n, p, nil)
+	return false
+}
+
+// Anything accepts all keys that a struct does not have, see [Decoder.Structure].
+func Anything(Pair) bool { return true }
+
+func (d *Decoder) structure(n *yaml.Node, v reflect.Value, other func(p Pair) bool) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, "a map")
 		return

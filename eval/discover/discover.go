@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -241,7 +240,7 @@ type headConfig struct {
 
 func (c *headConfig) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
-		d.Structure(n, reflect.ValueOf(c).Elem(), func(decode.Pair) bool { return true })
+		d.Structure(n, c, decode.Anything)
 	}
 }
 
@@ -284,7 +283,7 @@ func (w *walker) addSuite(path, shown string) {
 	}
 	var h head
 	d := decode.NewDecoder(src, &w.Findings)
-	d.Structure(root, reflect.ValueOf(&h).Elem(), func(decode.Pair) bool { return true })
+	d.Structure(root, &h, decode.Anything)
 	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
 		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"reflect"
 
 	"waza/eval/decode"
 	"waza/eval/files"
@@ -270,7 +269,7 @@ func (r Reading) readAt(path string) (p *Project, found bool) {
 		return p, true
 	}
 	defer d.Leave(alias)
-	d.Structure(root, reflect.ValueOf(p).Elem(), nil)
+	d.Structure(root, p, nil)
 	if root.Kind == yaml.MappingNode {
 		reportIdle(d, root)
 	}

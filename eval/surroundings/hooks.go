@@ -1,8 +1,6 @@
 package surroundings
 
 import (
-	"reflect"
-
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
@@ -37,9 +35,5 @@ func (h *Hook) SetDefaults() { h.ExitCodes = []int{0} }
 
 // DecodeShape decodes a command, or a map.
 func (h *Hook) DecodeShape(d *decode.Decoder, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		h.Command = n.Value
-		return
-	}
-	d.Structure(n, reflect.ValueOf(h).Elem(), nil)
+	d.TextOr(n, &h.Command, h)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func (r *MockResponse) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	for _, p := range d.Pairs(n) {
 		returns = returns || p.Key.Value == "return"
 	}
-	d.Structure(n, reflect.ValueOf(r).Elem(), nil)
+	d.Structure(n, r, nil)
 	switch {
 	case returns && r.Error != "":
 		d.Report(n, decode.Error, decode.CodeInvalidValue, "", "%s has both return and error; use only one", d.Here())

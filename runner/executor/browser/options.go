@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -71,7 +70,7 @@ func (a *AssistantSpec) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		}
 	case yaml.MappingNode:
 		a.Name = defaultName
-		d.Structure(n, reflect.ValueOf(a).Elem(), nil)
+		d.Structure(n, a, nil)
 	default:
 		d.WrongType(n, assistantWanted)
 	}
