@@ -2,6 +2,7 @@ package eval
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"waza/eval/decode"
@@ -104,40 +105,44 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 // remote reports whether [Kind.Remote] executors can do trials of the suite, and whether others
 // can. Without a vocabulary, both can.
 func (l executorLoader) remote() (some, others bool) {
-	v := l.options.Vocabulary
-	if v == nil {
+	if l.options.Vocabulary == nil {
 		return true, true
 	}
-	for _, name := range l.executorsOf() {
-		k, ok := v.Executor(name)
-		some, others = some || k.Remote, others || ok && !k.Remote
+	for _, k := range l.kinds() {
+		some, others = some || k.Remote, others || !k.Remote
 	}
 	return some, others
+}
+
+// kinds returns the known executors that do the suite's trials, each once.
+func (l executorLoader) kinds() []Kind {
+	var kinds []Kind
+	for _, name := range l.names() {
+		k, ok := l.options.Vocabulary.Executor(name)
+		if ok && !slices.ContainsFunc(kinds, func(other Kind) bool { return other.Name == k.Name }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
 }
 
 // withoutKind returns the names of the suite's executors if none of their kinds takes something,
 // and the names of all kinds that do.
 func (l executorLoader) withoutKind(takes func(Kind) bool) (names, takers string) {
-	v, used := l.options.Vocabulary, l.executorsOf()
+	v, used := l.options.Vocabulary, l.names()
 	if v == nil || l.options.Executor != "" { // trying another executor is not a fault
 		return "", ""
 	}
-	var some []string
 	for _, name := range used {
 		if k, ok := v.Executor(name); !ok || takes(k) {
 			return "", "" // unknown ones are reported elsewhere
 		}
 	}
-	for _, k := range v.Executors {
-		if takes(k) {
-			some = append(some, k.Name)
-		}
-	}
-	return text.Clip(strings.Join(used, ", "), 60), strings.Join(some, ", ")
+	return text.Clip(strings.Join(used, ", "), 60), v.executors(takes, ", ")
 }
 
-// executorsOf returns the names of the executors that do the suite's trials.
-func (l executorLoader) executorsOf() []string {
+// names returns the names of the executors that do the suite's trials.
+func (l executorLoader) names() []string {
 	if l.options.Executor != "" {
 		return []string{l.options.Executor}
 	}
@@ -164,7 +169,7 @@ func (l executorLoader) withAgent(config *yaml.Node, used Kind, at *yaml.Node) *
 	if used.Name != "" && !drives(used) {
 		l.Reportf(l.src, at, decode.Error, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent "+
 			"%q; executors that drive one: %s",
-			used.Name, text.Clip(l.options.Agent, 60), strings.Join(l.drivers(), ", "))
+			used.Name, text.Clip(l.options.Agent, 60), l.options.Vocabulary.executors(drives, ", "))
 	}
 	return withKey(config, agentKey, l.agentNode())
 }
@@ -176,15 +181,15 @@ func (l executorLoader) agentNode() *yaml.Node {
 // drives reports whether an executor drives an agent that the agent key chooses.
 func drives(k Kind) bool { return k.Options != nil && decode.TakesKey(k.Options(), agentKey) }
 
-// drivers returns the names of the executors that drive agents.
-func (l executorLoader) drivers() []string {
+// executors returns the names of the executors that have something, joined.
+func (v *Vocabulary) executors(has func(Kind) bool, separator string) string {
 	var names []string
-	for _, k := range l.options.Vocabulary.Executors {
-		if drives(k) {
+	for _, k := range v.Executors {
+		if has(k) {
 			names = append(names, k.Name)
 		}
 	}
-	return names
+	return strings.Join(names, separator)
 }
 
 func (l executorLoader) node() *yaml.Node {

@@ -125,14 +125,8 @@ func (l *skillLoader) all() []SkillIn {
 // missingSeverity returns the severity of a missing skill: an error if some executor of the suite
 // passes skills to its agents, because it would measure an agent without the skill.
 func (l *skillLoader) missingSeverity() decode.Severity {
-	v := l.options.Vocabulary
-	if v == nil {
-		return decode.Warning
-	}
-	for _, name := range l.loader.executors().executorsOf() {
-		if k, ok := v.Executor(name); ok && k.TakesSkills {
-			return decode.Error
-		}
+	if l.options.Vocabulary != nil && slices.ContainsFunc(l.executors().kinds(), func(k Kind) bool { return k.TakesSkills }) {
+		return decode.Error
 	}
 	return decode.Warning
 }

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"slices"
-	"strings"
 
 	"waza/eval/decode"
 )
@@ -57,7 +56,7 @@ var kindChecks = map[SuiteKind]func(l kindCheck){
 
 // checkSpeed checks that the executors measure speed, in all trials.
 func (l kindCheck) checkSpeed() {
-	c, v := l.suite.Config, l.options.Vocabulary
+	c := l.suite.Config
 	if c.Stopping.Confidence != 0 {
 		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "stopping"),
 			"a suite of the kind benchmark measures all trials; remove config.stopping")
@@ -66,41 +65,20 @@ func (l kindCheck) checkSpeed() {
 		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "group_by"),
 			"a suite of the kind benchmark is grouped by model and context_tokens; remove config.group_by")
 	}
-	if v == nil {
+	if l.options.Vocabulary == nil {
 		return
-	}
-	executors := []string{c.Executor}
-	for _, variant := range l.suite.Variants {
-		executors = append(executors, variant.Executor)
-	}
-	if len(l.suite.Variants) > 0 {
-		executors = executors[1:]
 	}
 	severity := decode.Error
 	if l.options.Executor != "" { // trying a suite with another executor is not a fault
 		severity = decode.Warning
 	}
-	reported := map[string]bool{}
-	for _, name := range executors {
-		kind, ok := v.Executor(name)
-		if !ok || kind.MeasuresSpeed || reported[kind.Name] {
-			continue
-		}
-		reported[kind.Name] = true
-		l.reportAt(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
-			"a suite of the kind benchmark measures speed, which executor %s does not report; set config.executor to %s",
-			kind.Name, strings.Join(v.measuring(), " or "))
-	}
-}
-
-// measuring returns the executors that report speed.
-func (v *Vocabulary) measuring() (names []string) {
-	for _, kind := range v.Executors {
-		if kind.MeasuresSpeed {
-			names = append(names, kind.Name)
+	for _, kind := range l.executors().kinds() {
+		if !kind.MeasuresSpeed {
+			l.reportAt(severity, decode.CodeInvalidValue, decode.At("config", "executor"),
+				"a suite of the kind benchmark measures speed, which executor %s does not report; set config.executor to %s",
+				kind.Name, l.options.Vocabulary.executors(func(k Kind) bool { return k.MeasuresSpeed }, " or "))
 		}
 	}
-	return names
 }
 
 // ParamSystemPrompt is the matrix parameter that prompt_tune varies.

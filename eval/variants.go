@@ -138,7 +138,7 @@ func (l *matrixLoader) noAgent(kind Kind, at *yaml.Node) bool {
 		severity = decode.Warning
 	}
 	l.Reportf(l.src, at, severity, decode.CodeNoEffect, "executor %s drives no agent, so it cannot use agent %s; executors that drive one: %s",
-		kind.Name, decode.Describe(decode.Follow(at)), strings.Join(l.drivers(), ", "))
+		kind.Name, decode.Describe(decode.Follow(at)), l.options.Vocabulary.executors(drives, ", "))
 	return true
 }
 
