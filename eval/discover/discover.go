@@ -32,12 +32,12 @@ const (
 
 // A Summary describes a suite in a list.
 type Summary struct {
-	Path        string `json:"path"` // starts with the directory as the caller named it
-	Name        string `json:"name"`
-	Skill       string `json:"skill"`
-	Version     string `json:"version"`
-	Description string `json:"description,omitempty"`
-	Executor    string `json:"executor,omitempty"` // empty when the suite names none; eval.List fills it in
+	Path        string `json:"path" yaml:"-"` // starts with the directory as the caller named it
+	Name        string `json:"name" yaml:"name" jsonschema:"required"`
+	Skill       string `json:"skill" yaml:"skill"`
+	Version     string `json:"version" yaml:"version"`
+	Description string `json:"description,omitempty" yaml:"description"`
+	Executor    string `json:"executor,omitempty" yaml:"-"` // empty when the suite names none; eval.List fills it in
 }
 
 // Found is the result of [Suites].
@@ -227,11 +227,8 @@ func (w *walker) reportLimit(shown string) {
 
 // head is the part of a suite that a list needs.
 type head struct {
-	Name        string     `yaml:"name" jsonschema:"required"`
-	Skill       string     `yaml:"skill"`
-	Version     string     `yaml:"version"`
-	Description string     `yaml:"description"`
-	Config      headConfig `yaml:"config"`
+	Summary `yaml:",inline"`
+	Config  headConfig `yaml:"config"`
 }
 
 type headConfig struct {
@@ -284,6 +281,6 @@ func (w *walker) addSuite(path, shown string) {
 	var h head
 	d := decode.NewDecoder(src, &w.Findings)
 	d.Structure(root, &h, decode.Anything)
-	w.found.Suites = append(w.found.Suites, Summary{Path: shown, Name: h.Name, Skill: h.Skill, Version: h.Version,
-		Description: strings.TrimSpace(h.Description), Executor: h.Config.Executor})
+	h.Path, h.Description, h.Executor = shown, strings.TrimSpace(h.Description), h.Config.Executor
+	w.found.Suites = append(w.found.Suites, h.Summary)
 }
