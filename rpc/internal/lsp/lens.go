@@ -121,28 +121,30 @@ func (l lensLine) lens(title, tooltip, command string, argument any) protocol.Co
 
 // taskResult describes a task's trials: "7/10 [0.34–0.94] ▼ from 10/10".
 func taskResult(s *catalog.Standing) string {
-	now := s.Now
-	if now.Counts.Counted() == 0 {
-		return verdictWord(now.Verdict)
+	if s.Now.Counts.Counted() == 0 {
+		return verdictWord(s.Now.Verdict)
 	}
-	line := share(now.Counts) + rate(now) + reviews(now.Counts)
-	if n := now.Counts.Errors; n > 0 {
-		line += ", " + text.Count(n, "error", "errors")
-	}
-	return line + trend(s, share)
+	return passRate(s, "")
 }
 
 // suiteResult describes a suite's tasks: "3/4 tasks passed [0.19–1.00] ▲ from 2/4".
 func suiteResult(s *catalog.Standing) string {
-	now := s.Now
-	if now.Counts.Counted() == 0 {
-		return "no result for " + text.Count(now.Counts.Total, "task", "tasks")
+	counted := s.Now.Counts.Counted()
+	if counted == 0 {
+		return "no result for " + text.Count(s.Now.Counts.Total, "task", "tasks")
 	}
-	line := share(now.Counts) + " " + text.Plural(now.Counts.Counted(), "task", "tasks") + " passed" + rate(now) + reviews(now.Counts)
-	if n := now.Counts.Errors; n > 0 {
+	return passRate(s, " "+text.Plural(counted, "task", "tasks")+" passed")
+}
+
+func passRate(s *catalog.Standing, of string) string {
+	line := share(s.Now.Counts) + of + rate(s.Now)
+	if n := s.Now.Counts.NeedsReview; n > 0 {
+		line += fmt.Sprintf(", %d to review", n)
+	}
+	if n := s.Now.Counts.Errors; n > 0 {
 		line += ", " + text.Count(n, "error", "errors")
 	}
-	return line + trend(s, share)
+	return line + trend(s)
 }
 
 func share(c record.Counts) string { return fmt.Sprintf("%d/%d", c.Passed, c.Counted()) }
@@ -160,15 +162,8 @@ func rate(r *catalog.LastResult) string {
 	return " [" + figure.ScoreInterval(i.Low, i.High) + "]"
 }
 
-func reviews(c record.Counts) string {
-	if c.NeedsReview == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d to review", c.NeedsReview)
-}
-
 // trend describes the change of the pass rate; it returns "" if the rate is unchanged.
-func trend(s *catalog.Standing, share func(record.Counts) string) string {
+func trend(s *catalog.Standing) string {
 	switch s.Trend() {
 	case 1:
 		return " ▲ from " + share(s.Before.Counts)
