@@ -52,10 +52,8 @@ func (ts *taskSet) addDataset() {
 	text, offset, err := decode.PlainText(data, false)
 	if err != nil {
 		line := 1 + strings.Count(text[:offset], "\n")
-		l.Report(decode.Diagnostic{
-			File: l.display(file), Line: line, Column: 1, Severity: decode.Error, Code: decode.CodeNotText,
-			Message: err.Error(),
-		})
+		l.Report(decode.Diagnostic{File: l.display(file), Line: line, Column: 1, Severity: decode.Error, Code: decode.CodeNotText,
+			Message: err.Error()})
 		return
 	}
 	r := &rows{set: ts, file: file, name: l.display(file), rel: l.relative(file), text: text, at: at}
@@ -115,18 +113,18 @@ type rows struct {
 func (r *rows) fault(line, column int, code decode.Code, format string, args ...any) {
 	if r.faults++; r.faults > maxRowFaults {
 		r.stop = true
-		r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Error, Code: code,
-			Message: "too many faults; waza skips the rest of the file"})
+		r.report(line, 1, decode.Error, code, "too many faults; waza skips the rest of the file")
 		return
 	}
 	if column > 1 {
 		row := text.Line(r.text, line)
 		column = utf8.RuneCountInString(row[:min(column-1, len(row))]) + 1
 	}
-	r.set.loader.Report(decode.Diagnostic{
-		File: r.name, Line: line, Column: max(column, 1), Severity: decode.Error, Code: code,
-		Message: fmt.Sprintf(format, args...),
-	})
+	r.report(line, max(column, 1), decode.Error, code, fmt.Sprintf(format, args...))
+}
+
+func (r *rows) report(line, column int, severity decode.Severity, code decode.Code, message string) {
+	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: column, Severity: severity, Code: code, Message: message})
 }
 
 // wanted counts a row and reports whether it is in the suite's range.
@@ -178,11 +176,9 @@ func (r *rows) addRow(line int, columns map[string]string) {
 
 // reportEmptyPrompt warns about the first prompts without text.
 func (r *rows) reportEmptyPrompt(line int) {
-	if r.empty++; r.empty > maxRowFaults {
-		return
+	if r.empty++; r.empty <= maxRowFaults {
+		r.report(line, 1, decode.Warning, decode.CodeDatasetNoPrompt, fmt.Sprintf("row %d has an empty prompt, which is sent unchanged", r.count))
 	}
-	r.set.loader.Report(decode.Diagnostic{File: r.name, Line: line, Column: 1, Severity: decode.Warning, Code: decode.CodeDatasetNoPrompt,
-		Message: fmt.Sprintf("row %d has an empty prompt, which is sent unchanged", r.count)})
 }
 
 func (r *rows) add(t *Task) {
@@ -257,6 +253,6 @@ func (r *rows) finish() {
 		}
 	}
 	if r.count == 0 && r.faults == 0 {
-		l.Report(decode.Diagnostic{File: r.name, Severity: decode.Error, Code: decode.CodeDatasetEmpty, Message: "the dataset has no rows"})
+		r.report(0, 0, decode.Error, decode.CodeDatasetEmpty, "the dataset has no rows")
 	}
 }
