@@ -32,7 +32,7 @@ func (s *Suite) IsTaskFile(path string) bool { return path != s.File && s.taskFi
 // tasks, and the faults of the pattern. It does not read the files. It also finds files that are
 // only in the overlay.
 func (s *Suite) TaskFiles(pattern string, o Options) ([]string, decode.Diagnostics) {
-	l := &loader{reader: reader{o.view(), s.Places, s.Dir}, options: o, suite: s}
+	l := &loader{reader: reader{o.View, s.Places, s.Dir}, options: o, suite: s}
 	ts := &taskSet{loader: l}
 	files := ts.findFiles(decode.NewSource(s.File, s.File, ""), nil, pattern)
 	return files, l.Diagnostics()
@@ -71,7 +71,7 @@ func BuiltinVariables() []string {
 // ReadText returns the text of a file, or of the overlay's copy of it. It refuses a file that is
 // too large for YAML, not regular or not text.
 func ReadText(path string, o Options) (string, error) {
-	r := reader{view: o.view(), places: reach.Places{File: path}}
+	r := reader{view: o.View, places: reach.Places{File: path}}
 	data, err := r.readFile(path, maxYAMLBytes)
 	if err != nil {
 		return "", err

@@ -10,13 +10,14 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 )
 
 // FuzzLoad asserts that no suite file makes Load panic, that every finding has a documented code
 // and an existing place, and that a suite without errors has tasks to run.
 func FuzzLoad(f *testing.F) {
-	files, _ := filepath.Glob(filepath.Join("testdata", "diagnostics", "*.txtar"))
-	for _, file := range files {
+	found, _ := filepath.Glob(filepath.Join("testdata", "diagnostics", "*.txtar"))
+	for _, file := range found {
 		if archive, err := txtar.ParseFile(file); err == nil {
 			for _, a := range archive.Files {
 				if strings.HasSuffix(a.Name, ".yaml") && len(a.Data) < 4000 {
@@ -31,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "eval.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o := eval.Options{Vocabulary: vocabulary(), Overlay: map[string][]byte{path: data}}
+		o := eval.Options{Vocabulary: vocabulary(), View: files.View{Overlay: map[string][]byte{path: data}}}
 		suite, diags, err := eval.Load(path, o)
 		if err != nil {
 			t.Fatal(err)
@@ -73,9 +74,9 @@ func FuzzCSV(f *testing.F) {
 		if lines {
 			name = "rows.jsonl"
 		}
-		o := eval.Options{Overlay: map[string][]byte{
+		o := eval.Options{View: files.View{Overlay: map[string][]byte{
 			suite: []byte("name: x\ntasks_from: " + name + "\n"), filepath.Join(dir, name): []byte(data),
-		}}
+		}}}
 		s, diags, err := eval.Load(suite, o)
 		if err != nil {
 			t.Fatal(err)

@@ -51,18 +51,11 @@ type Options struct {
 	// UpdateSnapshots allows graders to replace their snapshots. It affects graders whose
 	// options have the method UpdatesSnapshots.
 	UpdateSnapshots bool
-	// Overlay holds the unsaved content of files that are open in an editor, by absolute path.
-	// It can be nil.
-	Overlay map[string][]byte
-	// Accessed is called with the absolute path of each file that Load reads or looks for, and of
-	// each directory that it searches, whether or not they exist. Only a change of one of them
-	// can change the result of Load. Load makes all calls before it returns, and can repeat
-	// paths. Nil disables the calls.
-	Accessed func(path string)
+	// View contains the unsaved files of an editor. Only a change of a path that Load passes to
+	// Accessed can change the result of Load. Load makes all calls before it returns, and can
+	// repeat paths.
+	files.View
 }
-
-// view returns the options' view of the disk.
-func (o Options) view() files.View { return files.View{Overlay: o.Overlay, Accessed: o.Accessed} }
 
 // Load reads the suite file at path and everything it refers to. If path is a directory, it must
 // contain exactly one suite.
@@ -72,7 +65,7 @@ func (o Options) view() files.View { return files.View{Overlay: o.Overlay, Acces
 // [*AmbiguousError] or the reason why the file cannot be read; all other faults are diagnostics.
 // Time and memory are bounded for any content.
 func Load(path string, o Options) (*Suite, decode.Diagnostics, error) {
-	path, err := discover.Find(path, o.view())
+	path, err := discover.Find(path, o.View)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +114,7 @@ func newLoader(abs, shownDir string, o Options) *loader {
 	if o.ContextDir != "" {
 		suite.Fixtures, _ = filepath.Abs(o.ContextDir) // fails only without a current directory
 	}
-	l := &loader{reader: reader{o.view(), suite.Places, shownDir}, options: o, suite: suite}
+	l := &loader{reader: reader{o.View, suite.Places, shownDir}, options: o, suite: suite}
 	l.skills = &skillLoader{loader: l, found: map[string][]SkillIn{}}
 	return l
 }

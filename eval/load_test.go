@@ -326,12 +326,12 @@ func TestOverlay(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nname: old\n-- tasks/a.yaml --\nid: a\n")))
 	suite := filepath.Join(dir, "eval.yaml")
-	o := eval.Options{Overlay: map[string][]byte{
+	o := eval.Options{View: files.View{Overlay: map[string][]byte{
 		suite:                                    []byte("name: new\ntasks: [tasks/a.yaml, tasks/unsaved.yaml]\n"),
 		filepath.Join(dir, "tasks/a.yaml"):       []byte("id: b\nprompt: hi\n"),
 		filepath.Join(dir, "tasks/unsaved.yaml"): []byte("prompt: ho\n"),
 		filepath.Join(dir, "other.yaml"):         []byte("name: never saved\n"),
-	}}
+	}}}
 	s, diags, err := eval.Load(suite, o)
 	require.NoError(t, err)
 	require.Empty(t, diags.Errors())

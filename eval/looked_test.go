@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/files"
 )
 
 // Looked gets every path that a suite depends on: files that were read, and the places where
 // files were looked for in vain.
 func TestLooked(t *testing.T) {
 	t.Parallel()
-	const files = `
+	const text = `
 -- .git/HEAD --
 -- .waza.yaml --
 defaults: {model: m}
@@ -45,19 +46,19 @@ x
 x
 `
 	dir := t.TempDir()
-	for _, f := range txtar.Parse([]byte(files)).Files {
+	for _, f := range txtar.Parse([]byte(text)).Files {
 		path := filepath.Join(dir, f.Name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, f.Data, 0o644))
 	}
 	look := func() map[string]bool {
 		looked := map[string]bool{}
-		_, _, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{Accessed: func(path string) {
+		_, _, err := eval.Load(filepath.Join(dir, "evals"), eval.Options{View: files.View{Accessed: func(path string) {
 			require.True(t, filepath.IsAbs(path), path)
 			rel, err := filepath.Rel(dir, path)
 			require.NoError(t, err)
 			looked[rel] = true
-		}})
+		}}})
 		require.NoError(t, err)
 		return looked
 	}

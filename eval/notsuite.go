@@ -69,7 +69,7 @@ func (l notSuite) suiteOf(path string) (suite, task string) {
 		if file == path {
 			continue
 		}
-		s, _, err := load(file, Options{Overlay: l.options.Overlay, Accessed: l.options.Accessed}, false)
+		s, _, err := load(file, Options{View: l.view}, false)
 		if err != nil || s == nil || !s.Has(path) {
 			continue
 		}

@@ -22,9 +22,9 @@ func TestUnsavedTaskFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(suite, []byte("name: x\ntasks: [tasks/*.yaml]\n"), 0o644))
 	require.NoError(t, os.WriteFile(saved, []byte("id: a\nprompt: Hi.\n"), 0o644))
 	unsaved, elsewhere := filepath.Join(dir, "tasks", "b.yaml"), filepath.Join(dir, "b.yaml")
-	o := eval.Options{Overlay: map[string][]byte{
+	o := eval.Options{View: files.View{Overlay: map[string][]byte{
 		unsaved: []byte("id: b\nprompt: Hi.\n"), elsewhere: []byte("id: c\n"), saved: []byte("id: changed\nprompt: Hi.\n"),
-	}}
+	}}}
 	s, _, err := eval.Load(suite, o)
 	require.NoError(t, err)
 	require.Len(t, s.Tasks, 2)
@@ -33,5 +33,5 @@ func TestUnsavedTaskFile(t *testing.T) {
 
 	inner := filepath.Join(dir, "tasks", "eval.yaml")
 	o.Overlay[inner] = []byte("name: y\n")
-	require.Equal(t, []string{inner, suite}, discover.Above(unsaved, files.View{Overlay: o.Overlay})[:2])
+	require.Equal(t, []string{inner, suite}, discover.Above(unsaved, o.View)[:2])
 }

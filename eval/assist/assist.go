@@ -19,6 +19,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/eval/reach"
 	"waza/eval/schemafiles"
 )
@@ -122,7 +123,7 @@ func (a *Assistant) askAt(d Document, offset int) (*query, *node) {
 	}
 	t, marked := scan(d.Text, offset)
 	q := &query{Document: d, isSuite: schema == a.schemas.suite, isTask: schema == a.schemas.task, tree: shaped{t, schema}}
-	q.suite = &suiteText{Suite: loaded, options: eval.Options{Vocabulary: a.vocabulary, Overlay: d.Overlay}}
+	q.suite = &suiteText{Suite: loaded, options: eval.Options{Vocabulary: a.vocabulary, View: files.View{Overlay: d.Overlay}}}
 	if q.isSuite {
 		q.suite.tree = t
 	}

@@ -9,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/runner/record"
 )
 
@@ -58,7 +59,8 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,
 		JudgeAgent: req.JudgeAgent, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
-		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, Overlay: o.Overlay, Accessed: o.Accessed,
+		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots,
+		View: files.View{Overlay: o.Overlay, Accessed: o.Accessed},
 	})
 	if err != nil || p.Suite == nil || p.Diagnostics.HasErrors() {
 		return p, err

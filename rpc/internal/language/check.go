@@ -221,8 +221,8 @@ func (k *checker) known(suite string) *suiteRead {
 func (k *checker) check(path string, open lsp.Documents, overlay map[string][]byte) (stale bool) {
 	r := &suiteRead{on: map[string]bool{path: true}, found: map[string]decode.Diagnostics{}}
 	suite, found, err := eval.Load(path, eval.Options{
-		Vocabulary: k.e.o.Suites.Vocabulary(), Overlay: overlay,
-		Accessed: func(p string) { r.on[p] = true },
+		Vocabulary: k.e.o.Suites.Vocabulary(),
+		View:       files.View{Overlay: overlay, Accessed: func(p string) { r.on[p] = true }},
 	})
 	for _, d := range found {
 		file := filepath.FromSlash(d.File)
