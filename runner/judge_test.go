@@ -15,7 +15,6 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/internal/judging"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
@@ -134,19 +133,21 @@ func TestJudgeComparesWithFirst(t *testing.T) {
 // A run makes a limited number of comparisons, and reports how many it leaves out.
 func TestJudgeComparesAtMost(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("asks some thousand questions")
-	}
+	const most = 20
 	jury := &runnertest.Jury{}
-	res, events := runnertest.Run(t,
-		twoModels(t, jury, fmt.Sprintf("  models: [m-1, m-2]\n  parallel: true\n  workers: 32\n  trials_per_task: %d", judging.MaxComparisons+3),
+	r := runnertest.NewRunner(t)
+	r.CompareAtMost(most)
+	run := runnertest.Start(t, r,
+		twoModels(t, jury, fmt.Sprintf("  models: [m-1, m-2]\n  parallel: true\n  workers: 8\n  trials_per_task: %d", most+3),
 			"  - {id: a, prompt: good poor}"),
 		record.Request{})
-	j := res.Summary.Judged
+	events := runnertest.Follow(t, run, 1)
+	<-run.Done()
+	j := runnertest.ResultOf(t, run).Summary.Judged
 	require.Equal(t, 3, j.LeftOut)
 	require.Zero(t, j.Missing)
-	require.Equal(t, judging.MaxComparisons, j.Comparisons[0].Wins)
-	require.Equal(t, 2*judging.MaxComparisons, jury.Asked()["submit_comparison"])
+	require.Equal(t, most, j.Comparisons[0].Wins)
+	require.Equal(t, 2*most, jury.Asked()["submit_comparison"])
 	require.Contains(t, runnertest.Logs(events), "3 comparisons omitted")
 }
 

@@ -208,6 +208,7 @@ func (r *Run) askJudges() (err error) {
 	}
 	j := &judging.Job{
 		Plan: r.plan, Record: r.rec, Files: r.log.Run(), State: r.fold.Snapshot(), Verdicts: r.verdicts(),
+		Most: r.runner.maxComparisons,
 		Emit: func(e *record.Event) { _ = r.emitAndAwait(e) },
 		Log:  r.logf, Halt: r.halt, Stopping: r.stopped.done,
 	}

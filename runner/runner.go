@@ -31,6 +31,7 @@ import (
 	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/grader"
+	"waza/runner/internal/judging"
 	"waza/runner/journal"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -86,7 +87,8 @@ type shared struct {
 	log     *slog.Logger
 	gate    Gate
 	// answerTimeout is the value of Options.AnswerTimeout.
-	answerTimeout time.Duration
+	answerTimeout  time.Duration
+	maxComparisons int // of a run of the kind judge
 	*active
 }
 
@@ -97,7 +99,7 @@ var ErrClosed = errors.New("shutting down: cannot start new runs")
 func New(o Options) (*Runner, error) {
 	r := &Runner{shared: &shared{
 		reports: o.Reports, do: o.Do, fleet: o.Fleet, log: o.Logger, gate: o.Gate, answerTimeout: o.AnswerTimeout,
-		active: newActive(),
+		maxComparisons: judging.MaxComparisons, active: newActive(),
 	}}
 	if r.gate == nil {
 		r.gate = openGate{}

@@ -49,7 +49,7 @@ func (j *Job) compareAll(ctx context.Context) error {
 	}
 	j.Emit(&record.Event{Type: record.CompareStart, Comparing: &comparing})
 	if leftOut > 0 {
-		j.Log("warning", "%d comparisons omitted: a run makes at most %d", leftOut, MaxComparisons)
+		j.Log("warning", "%d comparisons omitted: a run makes at most %d", leftOut, j.Most)
 	}
 	j.comparing = record.Comparing{Total: comparing.Total, Done: comparing.Done}
 	j.ask(ctx, open)
@@ -176,7 +176,7 @@ func (j *Job) pairs(ctx context.Context) (list []*pair, leftOut int, err error) 
 			case err != nil:
 				return nil, 0, err
 			case !ok:
-			case len(list) == MaxComparisons:
+			case len(list) == j.Most:
 				leftOut++
 			default:
 				p.comparison.Num = len(list) + 1

@@ -21,7 +21,7 @@ import (
 	"waza/runner/tally"
 )
 
-// MaxComparisons is the most comparisons that a run makes; further ones are omitted.
+// MaxComparisons is the value of [Job.Most] for all runs.
 const MaxComparisons = 2000
 
 // A Job asks the remaining questions of a run. All fields are required.
@@ -33,6 +33,8 @@ type Job struct {
 	State *replay.State
 	// Verdicts is the digest of the verdicts of the trials, see [tally.Run.Verdicts].
 	Verdicts string
+	// Most is the most comparisons that the run makes; further ones are omitted.
+	Most int
 	// Emit records an event, and returns when it is recorded. Many goroutines call it.
 	Emit func(e *record.Event)
 	// Log sends a message to the followers of the run.
