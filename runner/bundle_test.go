@@ -150,7 +150,7 @@ func (w *away) do(ctx context.Context, env *trial.Env, o *record.Order) *record.
 	if err := back.Files.Delete(ctx, w.store); err != nil {
 		return trial.Broken(ctx, o, err)
 	}
-	res.Workspace = back.Trial.Workspace // [TestOrdersTravel] checks the rest of the result
+	res.Workspace = back.Trial.Workspace // [TestSuitesTravel] checks the rest of the result
 	return res
 }
 
@@ -204,22 +204,24 @@ func hasHooks(s *eval.Suite) bool {
 	return len(h.BeforeRun)+len(h.AfterRun)+len(h.BeforeTask)+len(h.AfterTask) > 0
 }
 
-// Trials can be executed where only the bundle of the suite exists. Whole suites leave the same
-// records, even when the directory of the plan was removed.
-func TestSuitesTravelByContent(t *testing.T) {
+// Trials can be executed by another process that receives only encoded orders, and where only the
+// bundle of the suite exists. Whole suites leave the same records, even when the directory of the plan
+// was removed.
+func TestSuitesTravel(t *testing.T) {
 	t.Parallel()
 	for _, path := range allSuites(t) {
 		t.Run(nameOf(path), func(t *testing.T) {
 			t.Parallel()
 			top := filepath.Join(t.TempDir(), "owner")
-			root := strings.SplitAfter(path, "testdata/")[0]
-			if at := strings.Index(path, "shared/suites/"); at >= 0 {
-				root = path[:at+len("shared/suites/")]
-			}
+			root, rest := partOf(path)
 			require.NoError(t, os.CopyFS(top, os.DirFS(root)))
 			require.NoError(t, os.Mkdir(filepath.Join(top, ".git"), 0o755))
-			path := filepath.Join(top, strings.TrimPrefix(path, root))
+			path := filepath.Join(top, rest)
 			here := recordsOf(t, path, nil)
+
+			other := &elsewhere{envs: map[string]*trial.Env{}}
+			defer other.close()
+			require.Empty(t, cmp.Diff(here, recordsOf(t, path, other.do)), "by order")
 
 			state := t.TempDir()
 			var w *away
@@ -237,8 +239,7 @@ func TestSuitesTravelByContent(t *testing.T) {
 			if !hasHooks(suite) {
 				require.NoError(t, os.Rename(top, top+"-gone"))
 			}
-			there := recordsIn(t, r, p, state, names)
-			require.Empty(t, cmp.Diff(strings.Split(here, "\n"), strings.Split(there, "\n")))
+			require.Empty(t, cmp.Diff(here, recordsIn(t, r, p, state, names)), "by content")
 		})
 	}
 }
