@@ -22,7 +22,7 @@ import (
 func cutStep() int {
 	switch os.Getenv("WAZA_TEST_CRASH") {
 	case "":
-		return 149
+		return 331
 	case "ci":
 		return 9
 	}

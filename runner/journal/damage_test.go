@@ -216,7 +216,7 @@ func TestDamagedEnd(t *testing.T) {
 func TestCutTail(t *testing.T) {
 	t.Parallel()
 	run, whole := journalOf(t, 100)
-	for size := len(whole); size >= len(whole)-4096; size-- {
+	for size := len(whole); size >= len(whole)-600; size-- { // some lines, which are all alike
 		want := bytes.Count(whole[:size], []byte("\n"))
 		got := readOn(t, journal.ReadBytes(whole[:size]))
 		if len(got.damage) > 0 || len(got.numbers) != want {

@@ -131,7 +131,7 @@ func TestAttackDamagedRecord(t *testing.T) {
 	}
 	for i := range d.files["run.json"] {
 		b := bytes.Clone(d.files["run.json"])
-		if b[i] ^= 4; i%7 > 0 && i < len(b)-30 {
+		if b[i] ^= 4; i%23 > 0 && i < len(b)-12 {
 			continue
 		}
 		h := d.with(map[string][]byte{"run.json": b})
@@ -143,7 +143,7 @@ func TestAttackDamagedRecord(t *testing.T) {
 	}
 	for i := range d.files["result.json"] {
 		b := bytes.Clone(d.files["result.json"])
-		if b[i] ^= 4; i%31 > 0 && i < len(b)-60 {
+		if b[i] ^= 4; i%97 > 0 && i < len(b)-24 {
 			continue
 		}
 		h := d.with(map[string][]byte{"result.json": b})

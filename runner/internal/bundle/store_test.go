@@ -147,8 +147,8 @@ func TestBucketOutlivesServers(t *testing.T) {
 		var hashes []string
 		started := make(chan struct{})
 		go func() {
-			for n := range 30 {
-				content := bytes.Repeat([]byte(fmt.Sprintf("%d %d ", i, n)), 100_000)
+			for n := range 15 {
+				content := bytes.Repeat([]byte(fmt.Sprintf("%d %d ", i, n)), 40_000) // two chunks
 				hash, err := Keep(t.Context(), s, content)
 				if err != nil {
 					written <- err
