@@ -51,11 +51,11 @@ version      = $(lastword $(subst -, ,$(firstword $(subst /, ,$(1:$(LINTERS)/%=%
 # installed is the second text if the linter is installed, else the third.
 installed    = $(if $(wildcard $(1)),$(2),$(3))
 
-# Packages whose tests run without the race detector. They start waza, a release build of which all of
-# them share (TestRaces of cmd/waza runs it with the race detector), read texts, or only calculate:
-# the race detector makes calculations eight times as expensive. runner and runner/compare test the
+# Packages whose tests run without the race detector: those that .ci/sequential lists, and more that start
+# waza, a release build of which all of them share (TestRaces of cmd/waza runs it with the race detector),
+# or only calculate: the race detector makes calculations eight times as expensive. runner tests the
 # tables that stats shares between goroutines.
-PLAIN       := ./cmd/waza ./docs ./editors/dialogues ./docs/house ./cmd/fleetsim ./cmd/statsim ./runner/stats ./runner/tally
+PLAIN       := ./cmd/waza ./cmd/fleetsim ./cmd/statsim ./runner/stats ./runner/tally
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
@@ -134,8 +134,9 @@ lint-words:
 	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
-# go vet has run, so the tests need no vet of their own. The race detector would let each of a hundred
-# programs of tests sleep for a second at its end. Four of them run at a time, because many wait.
+# go vet has run, so the tests need no vet of their own, and no tables for debuggers. The race detector
+# would let each of a hundred programs of tests sleep for a second at its end. Tests with and without it
+# run at the same time, because many wait, among them those of cmd/waza, which take the longest.
 unit:
 	@command -v python3 >/dev/null || \
 		echo 'notice: python3 is missing, so tests of Python assertions are skipped (apt-get install python3)'
@@ -147,9 +148,14 @@ unit:
 	fi; \
 	code=0; \
 	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza || exit 1; \
-	WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -p 4 -vet=off -timeout 20m $(PLAIN) || code=1; \
-	GORACE=atexit_sleep_ms=0 $(GO) test $$race -p 4 -vet=off -timeout 20m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN))") || code=1; \
+	TMPDIR=$$(.ci/tempdir) || exit 1; export TMPDIR; \
+	plain="$$(printf '%s\n' $(PLAIN) && .ci/sequential)" || exit 1; plain=$$($(GO) list $$plain) || exit 1; \
+	WAZA_TEST_PROGRAM='$(PROGRAM)' $(UNITTEST) -p 2 $$plain & \
+	GORACE=atexit_sleep_ms=0 $(UNITTEST) $$race -p 3 $$($(GO) list ./... | grep -vxF "$$plain") || code=1; \
+	wait $$! || code=1; \
 	exit $$code
+
+UNITTEST = $(GO) test -vet=off -timeout 20m -ldflags='-s -w'
 
 # Lists each scenario with its result, and the reason if it was skipped.
 test-agents:
