@@ -59,7 +59,7 @@ func (s *connection) run(ctx context.Context) {
 			s.unreadable(err)
 			return
 		}
-		if f := s.take(ctx, data); f != nil {
+		if f := s.take(data); f != nil {
 			s.fail(f)
 		}
 	}
@@ -77,11 +77,11 @@ func (s *connection) end() {
 }
 
 // take handles a message. The caller reports the fault to the client.
-func (s *connection) take(ctx context.Context, data []byte) *fault {
+func (s *connection) take(data []byte) *fault {
 	m, f := parse(data)
 	// The server has asked for these answers, so they do not count against the rate limit.
 	if f == nil && m.kind == kindResponse && s.client != nil {
-		return s.takeResponse(ctx, m)
+		return s.takeResponse(m)
 	}
 	if limit := s.overLimit(m); limit != nil {
 		if f != nil || m.kind != kindRegister {
@@ -295,7 +295,7 @@ func (s *connection) takeStatus(m *incoming) *fault {
 }
 
 // takeResponse passes an answer to the hub. Unsolicited answers count against the rate limit.
-func (s *connection) takeResponse(ctx context.Context, m *incoming) *fault {
+func (s *connection) takeResponse(m *incoming) *fault {
 	id, answer, f := m.answer()
 	switch s.client.Answer(id, answer) {
 	case hub.Counted, hub.TurnedAway, hub.Kept:

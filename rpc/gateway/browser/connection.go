@@ -83,7 +83,7 @@ func (s *connection) run(ctx context.Context) {
 			return
 		}
 		s.received.Add(1)
-		if err := s.take(ctx, data); err != nil {
+		if err := s.take(data); err != nil {
 			s.report(err)
 		}
 	}
@@ -131,7 +131,7 @@ func (s *connection) origin() string {
 }
 
 // take handles a message.
-func (s *connection) take(ctx context.Context, data []byte) error {
+func (s *connection) take(data []byte) error {
 	m, err := parse(data)
 	// The server has asked for these results, so they do not count against the rate limit.
 	if err == nil && m.kind == typeToolResult && s.takeResult(m) {

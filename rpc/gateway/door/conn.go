@@ -66,9 +66,6 @@ func (c *Conn) Request() *http.Request { return c.request }
 // Addr returns the address of the client.
 func (c *Conn) Addr() string { return c.request.RemoteAddr }
 
-// Subprotocol returns the negotiated subprotocol; empty when client and door share none.
-func (c *Conn) Subprotocol() string { return c.out.ws.Subprotocol() }
-
 // Done returns a channel that is closed when the connection is over.
 func (c *Conn) Done() <-chan struct{} { return c.out.done }
 

@@ -91,7 +91,7 @@ func (a *assignments) load(ctx context.Context, s *Store) error {
 		milliseconds(s.now().Add(-assignmentAge))); err != nil {
 		return err
 	}
-	return s.query(ctx, s.read, func(scan func(...any) error) error {
+	return eachRow(ctx, s.read, func(scan func(...any) error) error {
 		var id, clientID string
 		var at int64
 		err := scan(&id, &clientID, &at)
@@ -169,22 +169,19 @@ func (a *assignments) save(set map[string]assigned, removed []string) error {
 	if len(set) == 0 && len(removed) == 0 {
 		return nil
 	}
+	var list []statement
+	for id, row := range set {
+		list = append(list, statement{
+			"INSERT INTO assignments (id, client_id, assigned_at) VALUES (?, ?, ?)" +
+				" ON CONFLICT DO UPDATE SET client_id = excluded.client_id, assigned_at = excluded.assigned_at",
+			[]any{id, row.clientID, milliseconds(row.at)},
+		})
+	}
+	for _, id := range removed {
+		list = append(list, statement{"DELETE FROM assignments WHERE id = ?", []any{id}})
+	}
 	ctx := context.Background()
-	return transact(ctx, a.store.write, func(tx *sql.Tx) error {
-		for id, row := range set {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO assignments (id, client_id, assigned_at) VALUES (?, ?, ?)"+
-				" ON CONFLICT DO UPDATE SET client_id = excluded.client_id, assigned_at = excluded.assigned_at", id,
-				row.clientID, milliseconds(row.at)); err != nil {
-				return err
-			}
-		}
-		for _, id := range removed {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM assignments WHERE id = ?", id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return transact(ctx, a.store.write, func(tx *sql.Tx) error { return execute(ctx, tx, list) })
 }
 
 // close writes all remaining changes.

@@ -82,23 +82,6 @@ func (a Assistants) transact(ctx context.Context, do func(tx *sql.Tx) error) err
 	return a.store.explain(transact(ctx, a.store.write, do))
 }
 
-// run executes statements, each with one list of arguments, in one transaction.
-func (a Assistants) run(ctx context.Context, statements ...statement) error {
-	return a.transact(ctx, func(tx *sql.Tx) error {
-		for _, s := range statements {
-			if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-type statement struct {
-	text string
-	args []any
-}
-
 // All returns the assistants that are not deleted, oldest first.
 func (a Assistants) All(ctx context.Context) ([]Assistant, error) {
 	var all []Assistant
@@ -128,7 +111,7 @@ func (a Assistants) Add(ctx context.Context, r Assistant) error {
 	if err != nil {
 		return err
 	}
-	return a.run(ctx, statement{
+	return a.store.run(ctx, statement{
 		"INSERT INTO assistants VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, 0, 0)",
 		[]any{r.ID, r.Name, NameKey(r.Name), r.Instructions, string(capabilities), r.Model, unix(r.CreatedAt), unix(r.UpdatedAt)},
 	})
@@ -136,7 +119,7 @@ func (a Assistants) Add(ctx context.Context, r Assistant) error {
 
 // Activate makes an assistant the only active one. With an empty id, it makes all inactive.
 func (a Assistants) Activate(ctx context.Context, id string, at time.Time) error {
-	return a.run(ctx,
+	return a.store.run(ctx,
 		statement{"UPDATE assistants SET active = 0, updated_at = ? WHERE active = 1 AND id <> ?", []any{unix(at), id}},
 		statement{
 			"UPDATE assistants SET active = 1, updated_at = ?, last_active_at = ? WHERE id = ? AND deleted_at = 0",
@@ -147,7 +130,7 @@ func (a Assistants) Activate(ctx context.Context, id string, at time.Time) error
 // Delete marks an assistant and its sessions as deleted, and removes those that were deleted
 // long ago.
 func (a Assistants) Delete(ctx context.Context, id string, at time.Time) error {
-	return a.run(ctx,
+	return a.store.run(ctx,
 		statement{"UPDATE assistants SET active = 0, updated_at = ?1, deleted_at = ?1 WHERE id = ?2 AND deleted_at = 0", []any{unix(at), id}},
 		statement{"UPDATE assistant_sessions SET deleted_at = ? WHERE assistant_id = ? AND deleted_at = 0", []any{unix(at), id}},
 		statement{
@@ -239,7 +222,7 @@ func (a Assistants) Archive(ctx context.Context, s Session, at, expires time.Tim
 // AddMessage adds a message to a session, extends the session's expiry, and records that its
 // assistant was active. The newest 500 messages of a session are kept.
 func (a Assistants) AddMessage(ctx context.Context, s Session, m Message, expires time.Time) error {
-	return a.run(ctx,
+	return a.store.run(ctx,
 		statement{
 			"INSERT INTO assistant_messages (id, session_id, role, content, created_at) VALUES (?, ?, ?, ?, ?)",
 			[]any{m.ID, s.ID, m.Role, m.Content, unix(m.CreatedAt)},
@@ -293,9 +276,9 @@ func (a Assistants) UpdateCommand(ctx context.Context, c *Command) error {
 		[]any{c.Status, c.Result, c.Error, unix(c.StartedAt), unix(c.EndedAt), c.Reported, c.Number},
 	}
 	if c.EndedAt.IsZero() {
-		return a.run(ctx, update)
+		return a.store.run(ctx, update)
 	}
-	return a.run(ctx, update, statement{
+	return a.store.run(ctx, update, statement{
 		"DELETE FROM assistant_commands WHERE ended_at > 0 AND number <= ? - ?", []any{c.Number, keptCommands},
 	})
 }

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 // Messages accesses the table of the router's messages to clients. It is safe for concurrent
 // use.
@@ -14,21 +11,19 @@ func MessagesOf(s *Store) Messages { return Messages{s} }
 
 // Save stores a message under its id. An existing message keeps its place.
 func (m Messages) Save(ctx context.Context, id string, message []byte) error {
-	_, err := m.store.write.ExecContext(ctx, "INSERT INTO messages (id, message) VALUES (?, ?)"+
-		" ON CONFLICT (id) DO UPDATE SET message = excluded.message", id, string(message))
-	return m.store.explain(err)
+	return m.store.run(ctx, statement{
+		"INSERT INTO messages (id, message) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET message = excluded.message",
+		[]any{id, string(message)},
+	})
 }
 
 // Forget removes messages if they exist.
 func (m Messages) Forget(ctx context.Context, ids ...string) error {
-	return m.store.explain(transact(ctx, m.store.write, func(tx *sql.Tx) error {
-		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM messages WHERE id = ?", id); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	var list []statement
+	for _, id := range ids {
+		list = append(list, statement{"DELETE FROM messages WHERE id = ?", []any{id}})
+	}
+	return m.store.run(ctx, list...)
 }
 
 // List returns all messages, oldest first. The caller owns them.

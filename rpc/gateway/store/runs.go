@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 // Runs accesses the tables of runs: the unfinished runs of the server, and the users of runs. It
 // is safe for concurrent use.
@@ -18,47 +15,28 @@ func (r Runs) Own(ctx context.Context, runID, user string) error {
 	// Runs recorded within the same millisecond keep their order.
 	const own = "INSERT INTO owned_runs (run_id, owned_at) VALUES (?, max(?, (SELECT coalesce(max(owned_at), 0) + " +
 		"1 FROM owned_runs))) ON CONFLICT DO NOTHING"
-	now := milliseconds(r.store.now())
-	if user == "" {
-		return r.store.explain(r.store.durably(ctx, own, runID, now))
+	list := []statement{{own, []any{runID, milliseconds(r.store.now())}}}
+	if user != "" {
+		list = append(list, statement{
+			"INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user", []any{runID, user},
+		})
 	}
-	return r.store.explain(r.store.withDurability(ctx, func(conn *sql.Conn) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback() //nolint:errcheck // returns an error after Commit
-		_, err = tx.ExecContext(ctx,
-			"INSERT INTO run_users (run_id, user) VALUES (?, ?) ON CONFLICT DO UPDATE SET user = excluded.user",
-			runID, user)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, own, runID, now)
-		}
-		if err != nil {
-			return err
-		}
-		return tx.Commit()
-	}))
+	return r.store.durably(ctx, list...)
 }
 
 // Disown records that a run has ended, or belongs to another process. The run's user stays.
 func (r Runs) Disown(ctx context.Context, runID string) error {
-	_, err := r.store.write.ExecContext(ctx, "DELETE FROM owned_runs WHERE run_id = ?", runID)
-	return r.store.explain(err)
+	return r.store.run(ctx, statement{"DELETE FROM owned_runs WHERE run_id = ?", []any{runID}})
 }
 
 // Forget removes runs that do not exist any more, and their users.
 func (r Runs) Forget(ctx context.Context, runIDs ...string) error {
-	return r.store.explain(transact(ctx, r.store.write, func(tx *sql.Tx) error {
-		for _, id := range runIDs {
-			for _, table := range []string{"owned_runs", "run_users"} {
-				if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run_id = ?", id); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}))
+	var list []statement
+	for _, id := range runIDs {
+		list = append(list, statement{"DELETE FROM owned_runs WHERE run_id = ?", []any{id}},
+			statement{"DELETE FROM run_users WHERE run_id = ?", []any{id}})
+	}
+	return r.store.run(ctx, list...)
 }
 
 // Owned returns the unfinished runs that this server has started, in the order of their starts.

@@ -10,9 +10,10 @@ import (
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	value := make([]byte, 32)
 	_, _ = rand.Read(value) // never fails
-	if err := s.durably(ctx, "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, value); err != nil {
-		return nil, s.explain(err)
+	err := s.durably(ctx, statement{"INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{name, value}})
+	if err != nil {
+		return nil, err
 	}
-	err := s.read.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = ?", name).Scan(&value)
+	err = s.read.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = ?", name).Scan(&value)
 	return value, s.explain(err)
 }

@@ -104,8 +104,13 @@ func (s *Store) closePools() error {
 	return err
 }
 
+// beginner is a [*sql.DB] or a [*sql.Conn].
+type beginner interface {
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+}
+
 // transact calls do in a write transaction.
-func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
+func transact(ctx context.Context, db beginner, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -117,27 +122,39 @@ func transact(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error 
 	return tx.Commit()
 }
 
-// durably executes a statement so that its effect also survives a power loss.
-func (s *Store) durably(ctx context.Context, statement string, args ...any) error {
-	return s.withDurability(ctx, func(conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, statement, args...)
-		return err
-	})
+// statement is an SQL statement with its arguments.
+type statement struct {
+	text string
+	args []any
 }
 
-// withDurability calls do with a connection whose writes also survive a power loss.
-func (s *Store) withDurability(ctx context.Context, do func(conn *sql.Conn) error) error {
+// run executes statements in one transaction.
+func (s *Store) run(ctx context.Context, statements ...statement) error {
+	return s.explain(transact(ctx, s.write, func(tx *sql.Tx) error { return execute(ctx, tx, statements) }))
+}
+
+func execute(ctx context.Context, tx *sql.Tx, statements []statement) error {
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// durably is like run, but the effect of the statements also survives a power loss.
+func (s *Store) durably(ctx context.Context, statements ...statement) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
-		return err
+		return s.explain(err)
 	}
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
-		return err
+		return s.explain(err)
 	}
-	err = do(conn)
+	err = transact(ctx, conn, func(tx *sql.Tx) error { return execute(ctx, tx, statements) })
 	_, undo := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
-	return errors.Join(err, undo)
+	return s.explain(errors.Join(err, undo))
 }
 
 // explain adds the path of the database to an error.
@@ -150,17 +167,21 @@ func (s *Store) explain(err error) error {
 
 // query calls each for each row of a query, with the function that scans the row.
 func (s *Store) query(ctx context.Context, db *sql.DB, each func(scan func(into ...any) error) error, query string, args ...any) error {
+	return s.explain(eachRow(ctx, db, each, query, args...))
+}
+
+func eachRow(ctx context.Context, db *sql.DB, each func(scan func(into ...any) error) error, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return s.explain(err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := each(rows.Scan); err != nil {
-			return s.explain(err)
+			return err
 		}
 	}
-	return s.explain(rows.Err())
+	return rows.Err()
 }
 
 // pairs returns the two columns of a query by the first one.

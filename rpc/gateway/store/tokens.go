@@ -32,10 +32,10 @@ func TokensOf(s *Store) Tokens { return Tokens{s} }
 // 10,000 pairs are valid. The record survives a power loss.
 func (t Tokens) Save(ctx context.Context, row TokenRow) error {
 	now := milliseconds(t.store.now())
-	for _, table := range []string{"tokens", "revoked_tokens"} {
-		if _, err := t.store.write.ExecContext(ctx, "DELETE FROM "+table+" WHERE expires_at <= ?", now); err != nil {
-			return t.store.explain(err)
-		}
+	err := t.store.run(ctx, statement{"DELETE FROM tokens WHERE expires_at <= ?", []any{now}},
+		statement{"DELETE FROM revoked_tokens WHERE expires_at <= ?", []any{now}})
+	if err != nil {
+		return err
 	}
 	var count int
 	if err := t.store.read.QueryRowContext(ctx, "SELECT count(*) FROM tokens").Scan(&count); err != nil {
@@ -44,18 +44,18 @@ func (t Tokens) Save(ctx context.Context, row TokenRow) error {
 	if count >= mostTokens {
 		return fmt.Errorf("too many tokens: %d have not expired; wait until some do", count)
 	}
-	return t.store.explain(t.store.durably(ctx, "INSERT INTO tokens (id, user, role, created_at, expires_at, "+
-		"revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
-		row.ID, row.User, row.Role, milliseconds(row.Created), milliseconds(row.Expires)))
+	return t.store.durably(ctx, statement{
+		"INSERT INTO tokens (id, user, role, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, 0)",
+		[]any{row.ID, row.User, row.Role, milliseconds(row.Created), milliseconds(row.Expires)},
+	})
 }
 
 // Extend records that a refreshed token of a pair expires later. It does not change revoked
 // pairs.
 func (t Tokens) Extend(ctx context.Context, id string, expires time.Time) error {
-	_, err := t.store.write.ExecContext(ctx,
-		"UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0",
-		milliseconds(expires), id)
-	return t.store.explain(err)
+	return t.store.run(ctx, statement{
+		"UPDATE tokens SET expires_at = max(expires_at, ?) WHERE id = ? AND revoked_at = 0", []any{milliseconds(expires), id},
+	})
 }
 
 const tokenColumns = "SELECT id, user, role, created_at, expires_at, revoked_at FROM tokens "
@@ -98,16 +98,17 @@ func (t Tokens) RevokePair(ctx context.Context, id string) (bool, error) {
 	if _, ok, err := t.Get(ctx, id); err != nil || !ok {
 		return false, err
 	}
-	return true, t.store.explain(t.store.durably(ctx,
-		"UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", milliseconds(t.store.now()), id))
+	return true, t.store.durably(ctx, statement{
+		"UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0", []any{milliseconds(t.store.now()), id},
+	})
 }
 
 // Revoke revokes a single token that expires at the given time at the latest. The record
 // survives a power loss.
 func (t Tokens) Revoke(ctx context.Context, id string, expires time.Time) error {
-	return t.store.explain(t.store.durably(ctx,
-		"INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", id,
-		milliseconds(expires)))
+	return t.store.durably(ctx, statement{
+		"INSERT INTO revoked_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{id, milliseconds(expires)},
+	})
 }
 
 // IsRevoked reports whether Revoke was called for a token.

@@ -28,9 +28,6 @@ type Bodies struct {
 // needed. Together they have at most limit bytes.
 func NewBodies(dir string, limit int64) *Bodies { return &Bodies{dir: dir, limit: limit} }
 
-// Limit returns the maximum number of bytes of all bodies together.
-func (b *Bodies) Limit() int64 { return b.limit }
-
 // New returns an empty body. The caller closes it or passes it to Stream.ReplyBody.
 func (b *Bodies) New() (*Body, error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {

@@ -75,12 +75,7 @@ type Job struct {
 // Time is a time in the format of messages, with milliseconds and an offset.
 type Time struct{ time.Time }
 
-// MarshalText returns the time in UTC.
-func (t Time) MarshalText() ([]byte, error) {
-	return []byte(t.UTC().Format("2006-01-02T15:04:05.000-07:00")), nil
-}
-
-// MarshalJSON returns the time as a JSON string.
+// MarshalJSON returns the time in UTC as a JSON string.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.UTC().Format("2006-01-02T15:04:05.000-07:00") + `"`), nil
 }
