@@ -107,35 +107,23 @@ func (s *connection) create(m *incoming) error {
 
 // change activates, deactivates or deletes an assistant.
 func (s *connection) change(m *incoming) error {
-	id := m.str("assistant_id")
-	var changed []*assistant.Assistant
-	do := func() (err error) {
-		changed, err = s.server.assistants.Activate(s, id)
-		return err
-	}
-	if m.kind != typeActivate {
-		do = func() error {
-			one, err := s.server.assistants.Deactivate(s, id)
-			changed = append(changed, one)
-			return err
-		}
-	}
-	if m.kind == typeDelete {
+	do := s.server.assistants.Activate
+	switch m.kind {
+	case typeDeactivate:
+		do = s.server.assistants.Deactivate
+	case typeDelete:
 		if confirm, there := m.flag("confirm"); !confirm && (there || !m.nested) { // the panel asked the user
 			return &fault{
 				Code:    assistant.CodeConfirmationRequired,
 				Message: "confirm must be true: the assistant and its sessions are deleted permanently",
 			}
 		}
-		do = func() error {
-			one, err := s.server.assistants.Delete(s, id)
-			changed = append(changed, one)
-			return err
-		}
+		do = s.server.assistants.Delete
 	}
 	s.hold()
 	defer s.release()
-	if err := do(); err != nil {
+	changed, err := do(s, m.str("assistant_id"))
+	if err != nil {
 		return err
 	}
 	s.ack(m.id)

@@ -73,7 +73,8 @@ var ErrClosed = errors.New("stream is closed")
 
 // A Stream is one client's connection. Its methods are safe for concurrent use. It owns the
 // requests in flight and the queue of output, which one lock guards, because a reply moves from
-// one to the other, and the goroutine that writes the queue.
+// one to the other, and both count against the limits for which requests and notifications wait.
+// It also owns the goroutine that writes the queue. The reader owns the input.
 type Stream struct {
 	opts   Options
 	reader reader

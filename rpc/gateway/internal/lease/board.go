@@ -6,7 +6,8 @@ import (
 )
 
 // Board notifies watchers of changes: K identifies what changed, and V is its state. A watcher that
-// is slow misses intermediate states.
+// is slow misses intermediate states. A board owns only the watchers and what they have not seen;
+// the door owns the state.
 type Board[K comparable, V any] struct {
 	// Mu is the mutex of the door, which guards the board and the state that its functions read.
 	Mu sync.Locker

@@ -83,7 +83,8 @@ type Rules[K comparable, W, O any, P Place] struct {
 	Grace time.Duration
 }
 
-// Pool holds the members of a door, their places and the callers that wait for one. Wants that fit
+// Pool holds the members of a door, their places and the callers that wait for one. They are one
+// thing, because a place that becomes free and a caller that arrives find each other in one step. Wants that fit
 // the same members form a class. Each class has its waiters in order, and the fitting members with
 // room. Neither a new waiter nor a member with room searches all of the other side:
 //

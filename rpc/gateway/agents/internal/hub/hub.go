@@ -81,7 +81,9 @@ const (
 
 // Hub implements [remote.Hub] for the agents that are connected to this process. It owns the
 // evaluations that agents have not answered yet, their callers, and its memory of them
-// until a later call; the pool owns the places at agents, and the archive the store.
+// until a later call; the pool owns the places at agents, and the archive the store. All of that is
+// one thing with one mutex, because an answer, a lost connection or a caller can each end an
+// evaluation, give back its place and be remembered, and no other one may come between.
 type Hub struct {
 	linger  time.Duration
 	archive archive

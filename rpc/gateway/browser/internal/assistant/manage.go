@@ -144,33 +144,25 @@ func (a *Assistants) Activate(by Client, id string) ([]*Assistant, error) {
 	})
 }
 
-// Deactivate makes an assistant inactive. Its commands continue. All clients except by get
+// Deactivate makes an assistant inactive and returns it. Its commands continue. All clients except by get
 // [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) Deactivate(by Client, id string) (*Assistant, error) {
-	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
+func (a *Assistants) Deactivate(by Client, id string) ([]*Assistant, error) {
+	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
 		if as != a.roster.active {
 			return nil, func() []*assistant { return []*assistant{as} }
 		}
 		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, "", now) }
 		return write, func() []*assistant { return a.roster.deactivate(as, now) }
-	}))
+	})
 }
 
-// Delete deletes an assistant with its sessions, and cancels its commands. All clients except by
-// get [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) Delete(by Client, id string) (*Assistant, error) {
-	return first(a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
+// Delete deletes an assistant with its sessions, cancels its commands, and returns it. All clients
+// except by get [AssistantChanged]. The error is a [*Fault].
+func (a *Assistants) Delete(by Client, id string) ([]*Assistant, error) {
+	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
 		write := func(ctx context.Context) error { return a.o.Store.Delete(ctx, id, now) }
 		return write, func() []*assistant { return a.roster.remove(as, now) }
-	}))
-}
-
-// first returns the only changed assistant.
-func first(changed []*Assistant, err error) (*Assistant, error) {
-	if err != nil {
-		return nil, err
-	}
-	return changed[0], nil
+	})
 }
 
 // change changes an assistant, first in the store and then here. plan is called under a.mu and
