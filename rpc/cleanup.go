@@ -83,10 +83,7 @@ func collectRuns(ctx context.Context, c *call, p *collectParams) (*collected, er
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r := &collected{Removed: slices.Clip(list[:min(len(list), maxChanges)]), TotalRemoved: len(list), DryRun: p.DryRun}
-	if r.Removed == nil {
-		r.Removed = []catalog.Removed{}
-	}
+	r := &collected{Removed: orEmpty(slices.Clip(list[:min(len(list), maxChanges)])), TotalRemoved: len(list), DryRun: p.DryRun}
 	for _, what := range list {
 		r.Bytes += what.Bytes
 	}

@@ -100,15 +100,6 @@ func runSuite(ctx context.Context, c *call, p *evalRunParams) (*runStarted, erro
 	return start(ctx, c, p.Path, record.Request{Tasks: p.Tasks, Tags: p.Tags}, &p.RunOptions, nil)
 }
 
-// executorFor returns the requested executor. If only an agent is given, it is the executor that
-// drives agents.
-func executorFor(executor, agent string) string {
-	if executor == "" && agent != "" {
-		return plan.AgentExecutor
-	}
-	return executor
-}
-
 // start starts a run of a suite with req and the options, and lets the client follow it. path is
 // the suite's path as given by the client. choose, unless nil, completes the request when the
 // suite is loaded.
@@ -155,9 +146,12 @@ func prepare(
 	return p, nil
 }
 
-// complete copies the common options into a request.
+// complete copies the common options into a request. If only an agent is given, the executor is the
+// one that drives agents.
 func (c *call) complete(req *record.Request, o *RunOptions) error {
-	o.Executor = executorFor(o.Executor, o.Agent)
+	if o.Executor == "" && o.Agent != "" {
+		o.Executor = plan.AgentExecutor
+	}
 	if o.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return err
@@ -206,11 +200,7 @@ func listSuites(ctx context.Context, c *call, p *evalListParams) (*evalListResul
 	if err != nil {
 		return nil, &dispatch.SuiteError{Given: given, Path: dir, Err: err}
 	}
-	r := &evalListResult{Evals: found.Suites, Problems: found.Problems}
-	if r.Evals == nil {
-		r.Evals = []discover.Summary{}
-	}
-	return r, ctx.Err()
+	return &evalListResult{Evals: orEmpty(found.Suites), Problems: found.Problems}, ctx.Err()
 }
 
 type evalDetails struct {
@@ -290,23 +280,17 @@ type evalValidation struct {
 }
 
 func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalValidation, error) {
-	req := record.Request{
-		Executor: executorFor(p.Executor, p.Agent), Agent: p.Agent, JudgeModel: p.JudgeModel,
-		JudgeAgent: p.JudgeAgent, Fleet: record.FleetSuite,
-	}
-	if req.Executor != "" {
-		if err := c.conn.runner.Planner().CheckExecutor(req.Executor); err != nil {
-			return nil, err
-		}
+	var req record.Request
+	err := c.complete(&req, &RunOptions{
+		Executor: p.Executor, Agent: p.Agent, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent,
+		ContextDir: p.ContextDir, Fleet: record.FleetSuite,
+	})
+	if err != nil {
+		return nil, err
 	}
 	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return nil, err
-	}
-	if p.ContextDir != "" {
-		if req.ContextDir, err = c.conn.resolve("context_dir", p.ContextDir); err != nil {
-			return nil, err
-		}
 	}
 	found, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.PrepareOptions{})
 	defer found.Close() //nolint:staticcheck // Prepare also returns found together with an error
@@ -319,10 +303,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 		return nil, err
 	}
 	suite, ds := found.Suite, found.All()
-	v := &evalValidation{Valid: suite != nil && !ds.HasErrors(), Diagnostics: ds}
-	if len(ds) == 0 {
-		v.Diagnostics = decode.Diagnostics{}
-	}
+	v := &evalValidation{Valid: suite != nil && !ds.HasErrors(), Diagnostics: orEmpty(ds)}
 	if v.Valid {
 		v.Name, v.Skill = &suite.Name, &suite.Skill
 	} else {

@@ -92,12 +92,6 @@ func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted
 
 // watchOptions finds the suite. Errors in the suite are reported later, with each change.
 func (c *call) watchOptions(p *evalWatchParams) (o watch.Options, err error) {
-	p.Executor = executorFor(p.Executor, p.Agent)
-	if p.Executor != "" {
-		if err := c.conn.runner.Planner().CheckExecutor(p.Executor); err != nil {
-			return o, err
-		}
-	}
 	path, err := c.conn.resolve("path", p.Path)
 	if err != nil {
 		return o, err
@@ -168,7 +162,7 @@ func (c *connection) sendRounds(ctx context.Context, id string, watch *watch.Wat
 		if err != nil {
 			return
 		}
-		p := &changedParams{WatchID: id, Files: list(round.Files), Tasks: list(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics}
+		p := &changedParams{WatchID: id, Files: orEmpty(round.Files), Tasks: orEmpty(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics}
 		if round.Err != nil {
 			p.Error = watchErrorText(round.Err)
 		}
@@ -186,12 +180,12 @@ func (c *connection) sendRounds(ctx context.Context, id string, watch *watch.Wat
 	}
 }
 
-// list returns texts, or an empty list instead of nil, which JSON would write as null.
-func list(texts []string) []string {
-	if texts == nil {
-		return []string{}
+// orEmpty returns a list, or an empty one instead of nil, which JSON would write as null.
+func orEmpty[S ~[]E, E any](list S) S {
+	if list == nil {
+		return S{}
 	}
-	return texts
+	return list
 }
 
 // close ends all watches, and waits until they start no more runs.

@@ -68,14 +68,10 @@ func gradeRun(ctx context.Context, c *call, p *gradeParams) (*runGraded, error) 
 	if err != nil {
 		return nil, gradeFault(ctx, h.ID(), suite.File, g, err)
 	}
-	r := &runGraded{
-		RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes[:min(len(g.Changes), maxChanges)],
+	return &runGraded{
+		RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: orEmpty(g.Changes[:min(len(g.Changes), maxChanges)]),
 		TotalChanged: g.Changed, Summary: g.Summary, Damage: damage, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
-	}
-	if r.Changed == nil {
-		r.Changed = []regrade.Change{}
-	}
-	return r, nil
+	}, nil
 }
 
 // suiteOf loads the suite for grading a run, with the run's executor, agent and fixtures. It
