@@ -61,7 +61,7 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 	if errors.Is(err, compare.ErrNothingCompared) {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
 	}
-	if damaged := (*compare.DamagedError)(nil); errors.As(err, &damaged) {
+	if damaged, ok := errors.AsType[*compare.DamagedError](err); ok {
 		return nil, &dispatch.ParamError{
 			Parameter: "runIds", Message: err.Error() + "; acceptDamaged compares it without the lost parts",
 			Data: map[string]any{"runId": damaged.RunID, "damage": damaged.Damage},
@@ -108,8 +108,7 @@ func getHistory(ctx context.Context, c *call, p *historyParams) (*history.Histor
 		o.Tasks = []string{p.TaskID}
 	}
 	h, err := history.Read(ctx, c.conn.runner.Catalog(), o)
-	var none *history.NoHistoryError
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*history.NoHistoryError](err); ok {
 		return nil, dispatch.NewFault(wire.CodeRunNotFound, "",
 			map[string]any{"path": dispatch.Clip(p.Path), "reason": dispatch.Clip(none.Error())})
 	}

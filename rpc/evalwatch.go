@@ -140,8 +140,7 @@ func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (
 
 // watchErrorText returns the error of a watch with advice on how to fix it.
 func watchErrorText(err error) string {
-	var e *watch.Error
-	if errors.As(err, &e) && e.Hint != "" {
+	if e, ok := errors.AsType[*watch.Error](err); ok && e.Hint != "" {
 		return err.Error() + "; " + e.Hint
 	}
 	return err.Error()

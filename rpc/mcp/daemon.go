@@ -65,8 +65,7 @@ func (d *daemon) call(ctx context.Context, method string, params, result any) er
 		_ = d.conn.Notify(context.WithoutCancel(ctx), "$/cancelRequest", map[string]any{"id": id})
 		return context.Cause(ctx)
 	}
-	var fault *jsonrpc2.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		return &methodError{fault}
 	}
 	return err

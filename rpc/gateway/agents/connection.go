@@ -104,7 +104,7 @@ func (s *connection) take(data []byte) *fault {
 	case m.kind == kindRequest && m.id == nil:
 		return nil // notifications get no answer
 	case m.kind == kindRequest:
-		return &fault{Code: codeNoMethod, Message: "Method not found: " + clip(m.method), ID: string(m.id)}
+		return &fault{Code: codeNoMethod, Message: "Method not found: " + message.Clip(m.method), ID: string(m.id)}
 	case m.kind == kindAuthVerify:
 		return nil // an answer to a request that this server never sends
 	case s.client == nil:
@@ -123,7 +123,7 @@ func (s *connection) refuse(m *incoming, f *fault) {
 	}
 	s.server.rejected.WithLabelValues(strconv.Itoa(f.Code)).Inc()
 	named, _ := message.Text(m.fields.Get("clientId"))
-	ack := &registrationAck{Type: "registration_ack", ClientID: clip(named)}
+	ack := &registrationAck{Type: "registration_ack", ClientID: message.Clip(named)}
 	ack.RetryAfter, _ = f.Data["retryAfter"].(int64)
 	s.rejectRegistration(ack, f.Message)
 }
@@ -160,12 +160,11 @@ func (s *connection) overLimit(m *incoming) *fault {
 // checked validates the fields of a message.
 func checked(name string, m *incoming) (map[string]any, *fault) {
 	tree, err := clientSchemas.Check(name, m.data)
-	var v *message.Violation
-	if errors.As(err, &v) && v.Field == "clientId" && v.Reason == message.WrongForm {
+	if v, ok := errors.AsType[*message.Violation](err); ok && v.Field == "clientId" && v.Reason == message.WrongForm {
 		v.Reason = "must be a UUID v4, or one with :TAB"
 	}
 	if err != nil {
-		return nil, &fault{Code: codeInvalidParams, Message: "Invalid params: " + clip(err.Error()), Data: fieldOf(err), ID: string(m.id)}
+		return nil, &fault{Code: codeInvalidParams, Message: "Invalid params: " + message.Clip(err.Error()), Data: fieldOf(err), ID: string(m.id)}
 	}
 	return tree, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"waza/eval/text"
 	"waza/rpc/gateway/internal/message"
 	"waza/runner/executor/remote"
 )
@@ -91,7 +90,7 @@ func (m *incoming) typed(kind json.RawMessage) (*incoming, *fault) {
 		m.kind, m.id = name, nil
 		return m, nil
 	}
-	return nil, m.invalid("unknown type", map[string]any{"field": "type", "type": clip(name)})
+	return nil, m.invalid("unknown type", map[string]any{"field": "type", "type": message.Clip(name)})
 }
 
 func (m *incoming) request(method json.RawMessage) (*incoming, *fault) {
@@ -126,11 +125,8 @@ func fieldOf(err error) map[string]any {
 	if field == "" {
 		field = "(message)"
 	}
-	return map[string]any{"field": clip(field), "reason": clip(v.Reason)}
+	return map[string]any{"field": message.Clip(field), "reason": message.Clip(v.Reason)}
 }
-
-// clip shortens a text of a client.
-func clip(s string) string { return text.Clip(s, 200) }
 
 // answer reads a response. An invalid response is also an answer, because otherwise its caller
 // would wait in vain. The fault reports the error to the client.
@@ -148,9 +144,9 @@ func (m *incoming) answer() (id string, a *remote.Answer, f *fault) {
 	}
 	if err != nil {
 		data, _ := json.Marshal(fieldOf(err))
-		f := &fault{Code: codeInvalidParams, Message: "Invalid params: " + clip(err.Error()), Data: fieldOf(err)}
+		f := &fault{Code: codeInvalidParams, Message: "Invalid params: " + message.Clip(err.Error()), Data: fieldOf(err)}
 		return id, &remote.Answer{
-			Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + clip(err.Error()), Data: data},
+			Error: &remote.Fault{Code: codeInvalidRequest, Message: "invalid response of the agent: " + message.Clip(err.Error()), Data: data},
 		}, f
 	}
 	if !notNull(m.fields.Get("error")) {

@@ -16,6 +16,7 @@ import (
 	"waza/eval/text"
 	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
+	"waza/rpc/gateway/internal/message"
 )
 
 // Close codes.
@@ -97,10 +98,10 @@ func (s *connection) refuse() *fault {
 		if n, err := strconv.Atoi(major); !version.MatchString(s.version) || err != nil || strconv.Itoa(n) != ours {
 			return &fault{
 				Code: codeVersion, Message: "the server has version " + Version + " of the protocol",
-				Data: map[string]any{"supported": Version, "requested": clip(s.version)},
+				Data: map[string]any{"supported": Version, "requested": message.Clip(s.version)},
 			}
 		}
-		s.version = clip(s.version)
+		s.version = message.Clip(s.version)
 	}
 	switch {
 	case s.id == "" && (s.server.config.RequireExtensionID || s.conn.Request().URL.Query().Has("extension_id")):
@@ -148,8 +149,7 @@ func (s *connection) take(data []byte) error {
 		return err
 	}
 	if err := s.do(m); err != nil {
-		var f *fault
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*fault](err); ok {
 			return f.Of(m.id)
 		}
 		return err

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"waza/eval/text"
 	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/internal/message"
 )
@@ -106,7 +105,7 @@ func parse(data []byte) (*incoming, error) {
 	case m.id == "":
 		return nil, invalid("", "id", fieldMissingID, "id is missing: it must be a string")
 	case shapes[m.kind] == "":
-		return nil, invalid(m.id, "type", fieldUnknownType, "unknown type %q", clip(m.kind))
+		return nil, invalid(m.id, "type", fieldUnknownType, "unknown type %q", message.Clip(m.kind))
 	}
 	if m.kind == typeCommand {
 		if err := m.unwrap(fields.Get("payload")); err != nil {
@@ -152,7 +151,7 @@ func (m *incoming) unwrap(payload json.RawMessage) error {
 	})
 	switch within := inner.Get("payload"); {
 	case within != nil && len(extra) > 0:
-		return invalid(m.id, "payload."+clip(extra[0]), fieldFormat, "payload.%s is not allowed", clip(extra[0]))
+		return invalid(m.id, "payload."+message.Clip(extra[0]), fieldFormat, "payload.%s is not allowed", message.Clip(extra[0]))
 	case within != nil:
 		own = within
 	default:
@@ -167,7 +166,7 @@ func (m *incoming) unwrap(payload json.RawMessage) error {
 		}
 	})
 	if unknown != "" {
-		return invalid(m.id, clip(unknown), fieldFormat, "%s is not allowed", clip(unknown))
+		return invalid(m.id, message.Clip(unknown), fieldFormat, "%s is not allowed", message.Clip(unknown))
 	}
 	m.data = append(append(append(b, `,"payload":`...), own...), '}')
 	return nil
@@ -178,11 +177,10 @@ func (m *incoming) check() error {
 	tree, err := clientSchemas.Check(shapes[m.kind], m.data)
 	if err != nil {
 		field := ""
-		var v *message.Violation
-		if errors.As(err, &v) {
-			field = clip(v.Field)
+		if v, ok := errors.AsType[*message.Violation](err); ok {
+			field = message.Clip(v.Field)
 		}
-		return invalid(m.id, field, fieldFormat, "%s", clip(err.Error()))
+		return invalid(m.id, field, fieldFormat, "%s", message.Clip(err.Error()))
 	}
 	m.payload, _ = tree["payload"].(map[string]any)
 	if m.kind == typeToolResult {
@@ -255,6 +253,3 @@ func (m *incoming) list(field string) []string {
 	}
 	return all
 }
-
-// clip shortens a text of a client.
-func clip(s string) string { return text.Clip(s, 200) }

@@ -176,8 +176,7 @@ func (p *ours) connect(a Action) {
 				continue
 			}
 			e := Event{Name: a.Name, Event: "closed", Code: 1006}
-			var ce websocket.CloseError
-			if errors.As(err, &ce) {
+			if ce, ok := errors.AsType[websocket.CloseError](err); ok {
 				e.Code, e.Reason = int(ce.Code), ce.Reason
 			}
 			p.happens(e)

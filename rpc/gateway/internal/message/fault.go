@@ -1,6 +1,10 @@
 package message
 
-import "time"
+import (
+	"time"
+
+	"waza/eval/text"
+)
 
 // Fault is an error that a door reports to a client. The codes, and their type, are those of the
 // door's protocol.
@@ -23,3 +27,6 @@ func (f *Fault[Code]) Of(id string) *Fault[Code] {
 	of.ID = id
 	return &of
 }
+
+// Clip shortens a text of a client for an answer or a log.
+func Clip(s string) string { return text.Clip(s, 200) }
