@@ -61,20 +61,21 @@ Examples:
 		ErrWriter:                 streams.Stderr,
 		Reader:                    streams.Stdin,
 		DisableSliceFlagSeparator: true,
-		ExitErrHandler:            func(*cli.Context, error) {}, // run handles it
+		ExitErrHandler:            func(*cli.Context, error) {}, // execute handles it
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "version", Usage: "print the version, like `waza version`"},
 		},
 		Action: func(c *cli.Context) error { return noCommand(c, streams) },
 	}
-	app.Commands = commands(streams, state.Opener{Streams: streams, Version: version.Version}, version)
+	app.Commands = commands(state.Opener{Streams: streams, Version: version.Version}, version)
 	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, streams.Stdout)
 	return app
 }
 
 // commands lists all commands in the order of the help.
-func commands(streams output.Streams, opener state.Opener, version versionInfo) []*cli.Command {
+func commands(opener state.Opener, version versionInfo) []*cli.Command {
+	streams := opener.Streams
 	asker := question.Asker{Streams: streams, Runner: opener.Runner}
 	scaffolds := scaffold.Options{Asker: asker, Commit: version.commit()}
 	running := run.Options{Opener: opener}

@@ -31,7 +31,7 @@ func main() {
 	os.Exit(execute(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// execute executes the whole program and returns its exit code, see [exit.Codes].
+// execute runs the whole program and returns its exit code, see [exit.Codes].
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// When the reader closes a pipe, the write fails and waza has time to clean up. Notify
 	// rather than Ignore keeps the default handling in the programs that waza starts.

@@ -1,4 +1,4 @@
-// Package output writes the output of commands: stdout with one error for all writes, files that
+// Package output holds the streams of the process: stdout with one error for all writes, files that
 // appear complete, and text that is safe for a terminal. Call [New] once for stdout and [Create]
 // for a file that a flag names.
 package output

@@ -15,7 +15,8 @@ import (
 	"waza/runner/record"
 )
 
-// Options connects the commands to the recorded runs and the outputs.
+// Options connects the commands to the recorded runs and the outputs. Its methods are the
+// subcommands and their output.
 type Options struct {
 	output.Streams
 	Runner func() (*state.Opened, error)
