@@ -102,15 +102,13 @@ func baselines() []experiment {
 		list = append(list, experiment{
 			what:   "--baseline fails a command whose skills have no effect",
 			design: fmt.Sprintf("%d suites, 10 tasks, 5 trials, 50 %% pass with and without skills", suites), most: 0.025, times: 1000,
-			run: func(rng *rand.Rand, times int) float64 {
-				return count(times, func() bool {
-					var results []*record.BaselineResult
-					for range suites {
-						results = append(results, withBaseline(rng, 10, 5, 0.5, 0.5))
-					}
-					return slices.Contains(tally.OutcomesTogether(results), record.OutcomeWorse)
-				})
-			},
+			run: repeated(func(rng *rand.Rand) bool {
+				var results []*record.BaselineResult
+				for range suites {
+					results = append(results, withBaseline(rng, 10, 5, 0.5, 0.5))
+				}
+				return slices.Contains(tally.OutcomesTogether(results), record.OutcomeWorse)
+			}),
 		})
 	}
 	return list
@@ -125,12 +123,10 @@ func gateRule() []experiment {
 			list = append(list, experiment{
 				what:   "gate rule fails for a task that did not change",
 				design: fmt.Sprintf("%s, %.0f %% pass", text.Count(trials, "trial", "trials"), 100*rate),
-				times:  10_000, most: compare.ChanceOfCollapse(trials, trials), run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						before, now := draw(rng, rate, trials), draw(rng, rate, trials)
-						return before == trials && now == 0
-					})
-				},
+				times:  10_000, most: compare.ChanceOfCollapse(trials, trials), run: repeated(func(rng *rand.Rand) bool {
+					before, now := draw(rng, rate, trials), draw(rng, rate, trials)
+					return before == trials && now == 0
+				}),
 			})
 		}
 	}

@@ -177,11 +177,10 @@ func findings() []experiment {
 					}
 					return found
 				}},
-				experiment{what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300, run: func(
-					rng *rand.Rand, times int,
-				) float64 {
-					return count(times, func() bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse })
-				}},
+				experiment{
+					what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300,
+					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse }),
+				},
 			)
 		}
 	}
@@ -224,7 +223,7 @@ func needed() []experiment {
 						}
 						a.rates, b.rates = append(a.rates, p), append(b.rates, q)
 					}
-					return count(times, func() bool { return compared(rng, a, b).Tasks[0].Class == record.Regressed })
+					return repeated(func(rng *rand.Rand) bool { return compared(rng, a, b).Tasks[0].Class == record.Regressed })(rng, times)
 				},
 			})
 		}

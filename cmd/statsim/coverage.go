@@ -12,14 +12,17 @@ import (
 
 func holds(i record.Interval, x float64) bool { return i.Low-1e-12 <= x && x <= i.High+1e-12 }
 
-func count(times int, is func() bool) float64 {
-	n := 0.0
-	for range times {
-		if is() {
-			n++
+// repeated returns a function for [experiment] that counts how often an event occurs.
+func repeated(is func(*rand.Rand) bool) func(rng *rand.Rand, times int) float64 {
+	return func(rng *rand.Rand, times int) float64 {
+		n := 0.0
+		for range times {
+			if is(rng) {
+				n++
+			}
 		}
+		return n
 	}
-	return n
 }
 
 // rates counts how often the interval of a task's pass rate contains it, over all rates.
@@ -39,12 +42,10 @@ func rates() []experiment {
 			list = append(list, experiment{
 				what:   "pass rate of a task that could stop early",
 				design: fmt.Sprintf("N %d, threshold %g, any rate", trials, threshold), least: 0.95, times: 10_000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						p := rng.Float64()
-						return holds(stopped(rng, rule, p).Interval(0.95), p)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					p := rng.Float64()
+					return holds(stopped(rng, rule, p).Interval(0.95), p)
+				}),
 			})
 		}
 	}
@@ -52,36 +53,32 @@ func rates() []experiment {
 	for _, tasks := range []int{5, 40} {
 		list = append(list, experiment{
 			what: "pass rate of all trials", design: fmt.Sprintf("%d tasks of any rate, 5 trials", tasks), least: 0.95, times: 10_000,
-			run: func(rng *rand.Rand, times int) float64 {
-				return count(times, func() bool {
-					passed, truth := 0, 0.0
-					for range tasks {
-						p := rng.Float64()
-						truth += p / float64(tasks)
-						passed += draw(rng, p, 5)
-					}
-					return holds(stats.ClopperPearson(passed, 5*tasks, 0.95), truth)
-				})
-			},
+			run: repeated(func(rng *rand.Rand) bool {
+				passed, truth := 0, 0.0
+				for range tasks {
+					p := rng.Float64()
+					truth += p / float64(tasks)
+					passed += draw(rng, p, 5)
+				}
+				return holds(stats.ClopperPearson(passed, 5*tasks, 0.95), truth)
+			}),
 		})
 	}
 	list = append(list, experiment{
 		what: "accuracy of trigger tests", design: "20 prompts, every other with half the weight, 3 trials", least: 0.95, times: 10_000,
-		run: func(rng *rand.Rand, times int) float64 {
-			return count(times, func() bool {
-				var parts []stats.Part
-				truth := 0.0
-				for i := range 20 {
-					p, w := math.Sqrt(rng.Float64()), 1/float64(1+i%2)
-					truth += w * p / 15
-					part := stats.RatePart(stats.Share{Passed: draw(rng, p, 3), N: 3})
-					part.Weight = w
-					parts = append(parts, part)
-				}
-				e, _ := stats.MeanOver(parts, 0.95)
-				return holds(e.Interval, truth)
-			})
-		},
+		run: repeated(func(rng *rand.Rand) bool {
+			var parts []stats.Part
+			truth := 0.0
+			for i := range 20 {
+				p, w := math.Sqrt(rng.Float64()), 1/float64(1+i%2)
+				truth += w * p / 15
+				part := stats.RatePart(stats.Share{Passed: draw(rng, p, 3), N: 3})
+				part.Weight = w
+				parts = append(parts, part)
+			}
+			e, _ := stats.MeanOver(parts, 0.95)
+			return holds(e.Interval, truth)
+		}),
 	})
 	return list
 }
@@ -141,19 +138,17 @@ func stoppedRates() []experiment {
 			list = append(list, experiment{
 				what:   "mean pass rate over tasks that could stop early",
 				design: fmt.Sprintf("%d tasks of any rate, N 50, threshold %g", tasks, threshold), least: 0.94, times: 2000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						var values []float64
-						truth := 0.0
-						for range tasks {
-							p := rng.Float64()
-							truth += p / float64(tasks)
-							rate, _ := stopped(rng, rule, p).Unbiased()
-							values = append(values, rate)
-						}
-						return holds(stats.MeanInterval(values, 0.95), truth)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					var values []float64
+					truth := 0.0
+					for range tasks {
+						p := rng.Float64()
+						truth += p / float64(tasks)
+						rate, _ := stopped(rng, rule, p).Unbiased()
+						values = append(values, rate)
+					}
+					return holds(stats.MeanInterval(values, 0.95), truth)
+				}),
 			})
 		}
 	}
@@ -211,9 +206,7 @@ func scores() []experiment {
 		for _, n := range []int{3, 5, 10, 50} {
 			list = append(list, experiment{
 				what: "mean score of a task", design: fmt.Sprintf("scores of %s; %d trials", d.name, n), least: 0.94, times: 10_000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool { return holds(stats.MeanInterval(drawn(rng, d, n), 0.95), d.mean) })
-				},
+				run: repeated(func(rng *rand.Rand) bool { return holds(stats.MeanInterval(drawn(rng, d, n), 0.95), d.mean) }),
 			})
 		}
 	}
@@ -222,19 +215,17 @@ func scores() []experiment {
 			list = append(list, experiment{
 				what:   "mean score of a suite",
 				design: fmt.Sprintf("%d tasks of different scores, %s", tasks, text.Count(n, "trial", "trials")), least: 0.95, times: 4000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						var list []stats.Part
-						truth := 0.0
-						for range tasks {
-							d := distributions[rng.IntN(len(distributions))]
-							truth += d.mean / float64(tasks)
-							list = append(list, stats.PartOf(drawn(rng, d, n)))
-						}
-						e, _ := stats.MeanOver(list, 0.95)
-						return holds(e.Interval, truth)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					var list []stats.Part
+					truth := 0.0
+					for range tasks {
+						d := distributions[rng.IntN(len(distributions))]
+						truth += d.mean / float64(tasks)
+						list = append(list, stats.PartOf(drawn(rng, d, n)))
+					}
+					e, _ := stats.MeanOver(list, 0.95)
+					return holds(e.Interval, truth)
+				}),
 			})
 		}
 	}
@@ -254,14 +245,10 @@ func differences() []experiment {
 				}
 				list = append(list, experiment{
 					what: "difference of pass rates", design: design, least: 0.94, times: 2000,
-					run: func(rng *rand.Rand, times int) float64 {
-						return count(times, func() bool { return difference(rng, tasks, n, changed, rateOf) })
-					},
+					run: repeated(func(rng *rand.Rand) bool { return difference(rng, tasks, n, changed, rateOf) }),
 				}, experiment{
 					what: "difference of scores", design: design, least: 0.94, times: 2000,
-					run: func(rng *rand.Rand, times int) float64 {
-						return count(times, func() bool { return difference(rng, tasks, n, changed, scoreOf) })
-					},
+					run: repeated(func(rng *rand.Rand) bool { return difference(rng, tasks, n, changed, scoreOf) }),
 				})
 			}
 		}
@@ -309,21 +296,19 @@ func ratios() []experiment {
 					what:   "ratio of time, tokens or cost",
 					design: fmt.Sprintf("logarithms spread by %g; %d tasks, %s", spread, tasks, text.Count(n, "trial", "trials")),
 					least:  0.92, times: 4000,
-					run: func(rng *rand.Rand, times int) float64 {
-						return count(times, func() bool {
-							var list []stats.Amounts
-							for i := range tasks {
-								var a stats.Amounts
-								for range n {
-									a.A = append(a.A, float64(1+i)*math.Exp(spread*rng.NormFloat64()))
-									a.B = append(a.B, 1.3*float64(1+i)*math.Exp(spread*rng.NormFloat64()))
-								}
-								list = append(list, a)
+					run: repeated(func(rng *rand.Rand) bool {
+						var list []stats.Amounts
+						for i := range tasks {
+							var a stats.Amounts
+							for range n {
+								a.A = append(a.A, float64(1+i)*math.Exp(spread*rng.NormFloat64()))
+								a.B = append(a.B, 1.3*float64(1+i)*math.Exp(spread*rng.NormFloat64()))
 							}
-							i, ok := stats.RatioInterval(list, 0.95)
-							return ok && holds(i, 1.3)
-						})
-					},
+							list = append(list, a)
+						}
+						i, ok := stats.RatioInterval(list, 0.95)
+						return ok && holds(i, 1.3)
+					}),
 				}
 				if spread == 1 {
 					e.least = 0 // few trials do not show how long the tail is

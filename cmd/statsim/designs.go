@@ -49,20 +49,18 @@ func suites() []experiment {
 			list = append(list, experiment{
 				what:   "score of a suite with unequal numbers of trials",
 				design: fmt.Sprintf("%d tasks, 1 to 20 trials; %s", tasks, p.name), least: 0.94, times: 2000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						var parts []stats.Part
-						truth := 0.0
-						for i := range tasks {
-							rate, _ := p.of(i, tasks)
-							truth += rate / float64(tasks)
-							n := 1 + i*7%20
-							parts = append(parts, stats.RatePart(stats.Share{Passed: draw(rng, rate, n), N: n}))
-						}
-						e, _ := stats.MeanOver(parts, 0.95)
-						return holds(e.Interval, truth)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					var parts []stats.Part
+					truth := 0.0
+					for i := range tasks {
+						rate, _ := p.of(i, tasks)
+						truth += rate / float64(tasks)
+						n := 1 + i*7%20
+						parts = append(parts, stats.RatePart(stats.Share{Passed: draw(rng, rate, n), N: n}))
+					}
+					e, _ := stats.MeanOver(parts, 0.95)
+					return holds(e.Interval, truth)
+				}),
 			})
 		}
 	}
@@ -109,19 +107,17 @@ func wins() []experiment {
 	var list []experiment
 	for _, tasks := range []int{2, 10, 50, 300} {
 		for _, c := range [][2]float64{{0.5, 0}, {0.4, 0.2}, {0.25, 0.5}, {0.9, 0.05}, {0, 0.1}} { // wins, ties
+			points := levels("", []float64{1, 0.5, 0}, []float64{c[0], c[1], 1 - c[0] - c[1]})
 			list = append(list, experiment{
 				what: "win rate", design: fmt.Sprintf("%d tasks, 1 trial; %g %% wins, %g %% ties", tasks, 100*c[0], 100*c[1]), least: 0.94, times: 2000,
-				run: func(rng *rand.Rand, times int) float64 {
-					points := levels("", []float64{1, 0.5, 0}, []float64{c[0], c[1], 1 - c[0] - c[1]})
-					return count(times, func() bool {
-						var parts []stats.Part
-						for range tasks {
-							parts = append(parts, stats.PartOf(drawn(rng, points, 1)))
-						}
-						e, _ := stats.MeanOver(parts, 0.95)
-						return holds(e.Interval, points.mean)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					var parts []stats.Part
+					for range tasks {
+						parts = append(parts, stats.PartOf(drawn(rng, points, 1)))
+					}
+					e, _ := stats.MeanOver(parts, 0.95)
+					return holds(e.Interval, points.mean)
+				}),
 			})
 		}
 	}
@@ -158,13 +154,11 @@ func suiteDifferences() []experiment {
 				}
 				list = append(list, experiment{
 					what: "difference of the suite", design: design, least: 0.94, times: 1000,
-					run: func(rng *rand.Rand, times int) float64 {
-						return count(times, func() bool {
-							pairs, truth := drawnPairs(rng, p, d.tasks, d.trials, paired)
-							e, _ := stats.Difference(pairs, 0.95)
-							return holds(e.Interval, truth)
-						})
-					},
+					run: repeated(func(rng *rand.Rand) bool {
+						pairs, truth := drawnPairs(rng, p, d.tasks, d.trials, paired)
+						e, _ := stats.Difference(pairs, 0.95)
+						return holds(e.Interval, truth)
+					}),
 				})
 			}
 		}
@@ -227,26 +221,22 @@ func equivalence() []experiment {
 				what:   "the same within 10 points, at a difference of 10",
 				design: fmt.Sprintf("%s, %s; %s", text.Count(d.tasks, "task", "tasks"), text.Count(d.trials, "trial", "trials"), p.name),
 				most:   0.025, times: 1000,
-				run: func(rng *rand.Rand, times int) float64 {
-					return count(times, func() bool {
-						pairs, _ := drawnPairs(rng, p, d.tasks, d.trials, false)
-						e, _ := stats.Difference(pairs, 0.95)
-						return tally.Within(record.Contrast{Interval: &e.Interval}, 0.1)
-					})
-				},
+				run: repeated(func(rng *rand.Rand) bool {
+					pairs, _ := drawnPairs(rng, p, d.tasks, d.trials, false)
+					e, _ := stats.Difference(pairs, 0.95)
+					return tally.Within(record.Contrast{Interval: &e.Interval}, 0.1)
+				}),
 			})
 		}
+	}
+	a, b := run{trials: 1, threshold: 1}, run{trials: 1, threshold: 1}
+	for range 300 {
+		a.rates, b.rates = append(a.rates, 0.5), append(b.rates, 0.6)
 	}
 	list = append(list, experiment{
 		what:   "waza compare prints the same, at a difference of 10",
 		design: "300 tasks, 1 trial; all rates from 0.5 to 0.6", most: 0.025, times: 500,
-		run: func(rng *rand.Rand, times int) float64 {
-			a, b := run{trials: 1, threshold: 1}, run{trials: 1, threshold: 1}
-			for range 300 {
-				a.rates, b.rates = append(a.rates, 0.5), append(b.rates, 0.6)
-			}
-			return count(times, func() bool { return compared(rng, a, b).Outcome == compare.OutcomeSame })
-		},
+		run: repeated(func(rng *rand.Rand) bool { return compared(rng, a, b).Outcome == compare.OutcomeSame }),
 	}, experiment{
 		what: "the same within 10 points, at a difference of 10", design: "1 task, 100 trials; worst rates", most: 0.025,
 		run: func(*rand.Rand, int) float64 { return worstEquivalence(100) },

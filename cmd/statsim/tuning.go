@@ -170,11 +170,10 @@ func cellsOfTunings() []experiment {
 		if strings.HasPrefix(t.name, "cells") {
 			times = 500
 		}
-		list = append(list, experiment{what: "some cell called worse that is not", design: t.design(), most: 0.05, times: times, run: func(
-			rng *rand.Rand, times int,
-		) float64 {
-			return count(times, func() bool { return t.worseOf(t.draw(rng)) })
-		}})
+		list = append(list, experiment{
+			what: "some cell called worse that is not", design: t.design(), most: 0.05, times: times,
+			run: repeated(func(rng *rand.Rand) bool { return t.worseOf(t.draw(rng)) }),
+		})
 		promised := overstated
 		if t.uneven {
 			promised = 0
