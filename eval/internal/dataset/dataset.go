@@ -49,7 +49,7 @@ type reader struct {
 	count  int // rows read
 }
 
-// fault yields a fault, and reports whether reading goes on.
+// fault yields a fault, and reports whether reading continues.
 func (r *reader) fault(line, column int, code decode.Code, format string, args ...any) bool {
 	return r.yield(Row{Line: line, Column: column, Code: code, Fault: fmt.Sprintf(format, args...)})
 }
