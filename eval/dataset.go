@@ -138,7 +138,6 @@ func (r *rows) wanted() bool {
 	return true
 }
 
-// addRow makes a task from the columns of one row.
 func (r *rows) addRow(line int, columns map[string]string) {
 	l := r.set.loader
 	vars := columns

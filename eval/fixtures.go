@@ -67,7 +67,6 @@ func (c *fixtureCheck) addContext() {
 	}
 }
 
-// addFolder puts all files of a folder into the workspace.
 func (c *fixtureCheck) addFolder(dir string, at decode.Path) {
 	n := 0
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -217,7 +216,6 @@ func (c *fixtureCheck) check() {
 	c.addContext()
 }
 
-// checkContextDir checks the fixture directory that the task names.
 func (c *fixtureCheck) checkContextDir() {
 	l := c.loader
 	dir := l.suite.Path(c.task.ContextDir)

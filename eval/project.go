@@ -17,7 +17,6 @@ func FindProject(dir string) (*Project, decode.Diagnostics, error) {
 	return project.Find(dir, files.View{})
 }
 
-// projectOf finds the .waza.yaml of the suite.
 func (l *loader) projectOf() *Project {
 	return project.Read(l.suite.Dir, project.Reading{
 		Read:     func(path string) ([]byte, error) { return l.readNear(path, maxYAMLBytes) },

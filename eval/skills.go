@@ -186,7 +186,6 @@ func (l *skillLoader) usualDirectory() []string {
 	return nil
 }
 
-// below returns the skills one level below a directory.
 func (l *skillLoader) below(dir string) []SkillIn {
 	l.dependsOn(dir)
 	entries, _ := os.ReadDir(dir)

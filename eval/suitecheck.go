@@ -107,7 +107,6 @@ func (l suiteCheck) checkEffort() {
 	}
 }
 
-// checkWindows checks config.context_windows.
 func (l suiteCheck) checkWindows() {
 	for _, model := range slices.Sorted(maps.Keys(l.suite.Config.ContextWindows)) {
 		if n := l.suite.Config.ContextWindows[model]; n <= 0 {

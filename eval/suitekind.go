@@ -148,7 +148,6 @@ func (l kindCheck) judgeAll(tasks []*Task) {
 	}
 }
 
-// check runs the checks of the suite's kind, and of its baseline.
 func (l kindCheck) check() {
 	if check := kindChecks[l.suite.Kind]; check != nil {
 		check(l)

@@ -15,7 +15,6 @@ import (
 // checkpoints and instructions.
 type surroundingsCheck struct{ *taskCheck }
 
-// check checks the agent's surroundings except files.
 func (c surroundingsCheck) check() {
 	in := &c.task.Inputs
 	surroundings.CheckRepos(in.Repos, c.repository, c.reportBelow("repos"))

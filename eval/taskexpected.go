@@ -18,7 +18,6 @@ func (c *taskCheck) expected() expectedCheck {
 	}
 }
 
-// check checks the expectations that waza grades itself.
 func (c expectedCheck) check() {
 	e := c.task.Expected
 	if e == nil {

@@ -43,7 +43,6 @@ func (s *scanner) keyBelow() bool {
 	return ahead.key() != nil
 }
 
-// mapping scans the pairs at a column.
 func (s *scanner) mapping(column int) *node {
 	n := s.startNode(mapping, column)
 	for {
@@ -80,7 +79,6 @@ func (s *scanner) stray(n *node, column int) {
 	n.add(&pair{colon: -1, value: value})
 }
 
-// entry scans a key and its value.
 func (s *scanner) entry(column int) *pair {
 	p := &pair{colon: -1}
 	if k := s.key(); k != nil {
@@ -97,7 +95,6 @@ func (s *scanner) entry(column int) *pair {
 	return p
 }
 
-// value scans the value of a key at a column.
 func (s *scanner) value(column int) *node {
 	s.anchor = ""
 	s.properties()

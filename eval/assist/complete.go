@@ -95,7 +95,6 @@ func (c completer) missingDash(n *node) {
 	}
 }
 
-// dashes proposes list items with their dashes.
 func (c completer) dashes(list []view) {
 	if c.node.item != nil && c.node.item.dash >= 0 {
 		return

@@ -103,7 +103,6 @@ func (p *cursor) dash() bool {
 	return p.pos < p.end && p.text[p.pos] == '-' && p.breaksAfter(p.pos+1)
 }
 
-// to advances to an offset.
 func (p *cursor) to(offset int) {
 	if i := strings.LastIndexByte(p.text[p.pos:offset], '\n'); i >= 0 {
 		p.line = p.pos + i + 1

@@ -9,7 +9,6 @@ type flow struct {
 	outer int
 }
 
-// collection scans a list in brackets or a map in braces.
 func (f flow) collection() *node {
 	k, closer := sequence, byte(']')
 	if f.text[f.pos] == '{' {
@@ -70,7 +69,6 @@ func (f flow) closes(at int) bool {
 	return at < f.end && (f.text[at] == ']' || f.text[at] == '}')
 }
 
-// member scans an item of a list or a pair of a map.
 func (f flow) member(n *node) {
 	start := f.pos
 	value := f.part()

@@ -54,7 +54,6 @@ func explanation(r Range, markdown string) *Explanation {
 	return &Explanation{Markdown: markdown, Range: r}
 }
 
-// key describes a key.
 func (e explainer) key(key *node) string {
 	above := e.tree.shapes(key.parent)
 	value := e.tree.follow(key.pair.value)

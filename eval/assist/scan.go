@@ -98,7 +98,6 @@ func (n *node) addItem(it *item) {
 	}
 }
 
-// startNode makes a map or list that starts at the position.
 func (s *scanner) startNode(k kind, column int) *node {
 	n := &node{kind: k, column: column, span: Range{s.pos, s.pos}}
 	s.name(n)

@@ -33,13 +33,11 @@ func (s *suiteText) setting(keys ...string) *node {
 	return n
 }
 
-// place returns the place of a range of the suite's text.
 func (s *suiteText) place(r Range) Target { return Target{s.File, lineOf(s.text().text, r.Start)} }
 
 // graders returns the graders that the suite defines.
 func (s *suiteText) graders() []namedGrader { return s.text().graders(s.text().root) }
 
-// files returns the task files that match a pattern.
 func (s *suiteText) files(pattern string) []string {
 	found, _ := s.TaskFiles(pattern, s.options)
 	return found

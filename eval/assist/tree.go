@@ -91,7 +91,6 @@ func (n *node) unquoted() (text string, ok bool) {
 
 func (n *node) isQuoted() bool { return n.style == singleQuoted || n.style == doubleQuoted }
 
-// inner returns the range of a scalar's text, without its quotes.
 func (n *node) inner() Range {
 	r := n.span
 	if n.isQuoted() {

@@ -16,7 +16,6 @@ type valueProposals struct {
 	*proposals
 }
 
-// propose proposes the values that the shapes allow.
 func (c valueProposals) propose(views []view) {
 	for _, v := range views {
 		if kinds, sort := c.words.kinds(v); kinds != nil {
@@ -50,7 +49,6 @@ func (c valueProposals) named(kinds []eval.Kind, word string) {
 	}
 }
 
-// referred proposes the names of things that a value can refer to.
 func (c valueProposals) referred(to refers) {
 	switch to {
 	case toTaskFiles:
@@ -85,7 +83,6 @@ func (c valueProposals) skills() {
 	}
 }
 
-// clients proposes the clients that the suite describes for its router.
 func (c valueProposals) clients() {
 	t := c.suite.text()
 	for _, it := range c.suite.setting("config", "router", "clients").values() {

@@ -48,7 +48,6 @@ type words struct {
 	tree       shaped
 }
 
-// key describes a key.
 func (w words) key(views []view) string {
 	var parts, said []string
 	for _, v := range views {
@@ -91,7 +90,6 @@ func (w words) facts(v view) string {
 	return strings.Join(out, " ")
 }
 
-// kind describes a grader or an executor.
 func (w words) kind(k eval.Kind) string {
 	text := escape(strings.Join(strings.Fields(k.Summary), " "))
 	if keys := w.optionNames(k); len(keys) > 0 {
@@ -154,7 +152,6 @@ func inCode(text string) string {
 	return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
 }
 
-// escape escapes the Markdown in a text.
 func escape(text string) string { return escaper.Replace(text) }
 
 var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "<", `\<`, "[", `\[`)

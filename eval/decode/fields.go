@@ -175,7 +175,6 @@ func (d *Decoder) decodeField(p Pair, f *fields.Field, v reflect.Value) {
 	d.Failed = d.Failed || before
 }
 
-// check reports values that violate the rules of a field.
 func (d *Decoder) check(f *fields.Field, n *yaml.Node, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

@@ -67,7 +67,6 @@ func marks(text string) int {
 	return n
 }
 
-// reportFurtherDocuments reports a second document in the file.
 func (s *Source) reportFurtherDocuments(to *Findings, dec *yaml.Decoder) {
 	var next yaml.Node
 	err := dec.Decode(&next)

@@ -26,7 +26,6 @@ const (
 	maxIgnorePatterns = 2_000
 )
 
-// with adds the patterns of dir's .gitignore.
 func (is ignores) with(dir string) ignores {
 	data, err := files.Read(filepath.Join(dir, ".gitignore"), maxIgnoreFile)
 	if err != nil {

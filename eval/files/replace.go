@@ -104,7 +104,6 @@ func newReplacement(path string, root *os.Root, name string) (*Replacement, erro
 // mostName leaves space for the additions to a name, which can have 255 bytes in all.
 const mostName = 200
 
-// create creates the temporary file.
 func (r *Replacement) create(mode fs.FileMode) (err error) {
 	for range 1000 {
 		r.temp = filepath.Join(filepath.Dir(r.name), fmt.Sprintf(".%s-%d", text.Head(filepath.Base(r.name), mostName), rand.Uint32()))

@@ -69,7 +69,6 @@ func Copy[T any](c *Copier, v T) (T, error) {
 	return to.Interface().(T), nil
 }
 
-// copyValue returns the copy of a value, and whether it differs.
 func (c *Copier) copyValue(v reflect.Value, as string, depth int) (to reflect.Value, changed bool, err error) {
 	if depth > maxDepth {
 		return v, false, fmt.Errorf("a value is nested more than %d levels deep", maxDepth)

@@ -71,7 +71,6 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 	}
 }
 
-// setMissing sets a property that a schema does not have yet.
 func setMissing(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 	if _, ok := s.Properties.Get(key); !ok {
 		s.Properties.Set(key, value)
@@ -125,7 +124,6 @@ func suiteTasks(suite *jsonschema.Schema) {
 	})
 }
 
-// addIdleKeys adds the keys that are accepted and ignored.
 func addIdleKeys(def *jsonschema.Schema, t reflect.Type) {
 	if def == nil {
 		return
@@ -253,7 +251,6 @@ func relax(s *jsonschema.Schema) {
 	}
 }
 
-// prune removes unreferenced definitions.
 func prune(s *jsonschema.Schema) {
 	for {
 		data, err := json.Marshal(s)

@@ -80,7 +80,6 @@ func markerAt(text string, i int) (marker, bool) {
 	return best, best.end > 0
 }
 
-// splitPhrases splits a list into its phrases.
 func splitPhrases(list string) []string {
 	list = firstSentence(list)
 	fields := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(",;\n\"“”", r) })

@@ -133,7 +133,6 @@ func (k *checker) startLocked() {
 	k.e.checks.Go(k.work)
 }
 
-// work runs rounds until nothing is due.
 func (k *checker) work() {
 	for {
 		k.mu.Lock()

@@ -108,14 +108,12 @@ func (e *Editor) Wait(ctx context.Context) {
 	e.sending.Wait(ctx)
 }
 
-// documents returns the documents that are open now.
 func (e *Editor) documents() lsp.Documents {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open
 }
 
-// capabilities returns the capabilities of the client.
 func (e *Editor) capabilities() lsp.Client {
 	e.mu.Lock()
 	defer e.mu.Unlock()

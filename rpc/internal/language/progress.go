@@ -58,7 +58,6 @@ type workDone struct {
 	last  time.Time
 }
 
-// create asks the client to create the progress.
 func (w *workDone) create() bool {
 	params := &protocol.WorkDoneProgressCreateParams{Token: w.token}
 	if _, err := w.e.call(w.e.asking, "window/workDoneProgress/create", params); err != nil {
@@ -124,7 +123,6 @@ func (w *workDone) text() string {
 	return s
 }
 
-// end reports the result of the run.
 func (w *workDone) end(e *record.Event) {
 	text, grave := outcomeText(e, w.e.o.Failure)
 	if w.shown {

@@ -32,7 +32,6 @@ const (
 	runsLookedAt = 10
 )
 
-// latest returns the latest results of a suite.
 func (s *Standings) latest(ctx context.Context, r Suites, suite string) (*catalog.SuiteStanding, error) {
 	s.mu.Lock()
 	known := s.bySuite[suite]

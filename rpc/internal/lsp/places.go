@@ -44,7 +44,6 @@ func (doc *Document) Definition(d *assist.Definition, c Client) protocol.Definit
 	return links
 }
 
-// lineRange returns the empty range at the start of a line.
 func lineRange(line int) protocol.Range {
 	at := protocol.Position{Line: uint32(line)}
 	return protocol.Range{Start: at, End: at}
