@@ -105,18 +105,18 @@ func (k *checker) markPublished(path string, t published) bool {
 func (p publication) findings(e lsp.Encoding) []lsp.Finding {
 	switch {
 	case p.doc != nil:
-		return lsp.Findings(p.found, p.doc.Text, e)
+		return lsp.Findings(p.found, p.doc.Text)
 	case slices.ContainsFunc(p.found, func(d decode.Diagnostic) bool { return d.Line > 0 }):
-		return lsp.Findings(p.found, textOf(p.path), e)
+		return lsp.Findings(p.found, textOf(p.path, e))
 	}
-	return lsp.Findings(p.found, nil, e)
+	return lsp.Findings(p.found, nil)
 }
 
 // textOf reads a file with findings. It returns nil if the file cannot be read.
-func textOf(path string) *lsp.Text {
+func textOf(path string, e lsp.Encoding) *lsp.Text {
 	data, err := files.Read(path, decode.MaxTextBytes)
 	if err != nil {
 		return nil
 	}
-	return lsp.NewText(string(data))
+	return lsp.NewText(string(data), e)
 }

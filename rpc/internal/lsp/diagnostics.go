@@ -19,33 +19,33 @@ type Finding struct {
 
 // Findings returns the findings of one file with their ranges. text is nil if the file cannot be
 // read: then all findings concern the file as a whole.
-func Findings(found decode.Diagnostics, text *Text, e Encoding) []Finding {
+func Findings(found decode.Diagnostics, text *Text) []Finding {
 	if text == nil {
-		text = NewText("")
+		text = NewText("", UTF16)
 	}
 	list := make([]Finding, 0, len(found))
 	for _, d := range found {
-		list = append(list, Finding{d, text.RangeOf(d, e)})
+		list = append(list, Finding{d, text.RangeOf(d)})
 	}
 	return list
 }
 
 // RangeOf returns the range of a finding: its word if known, else the rest of its line, else the
 // first line.
-func (t *Text) RangeOf(d decode.Diagnostic, e Encoding) protocol.Range {
+func (t *Text) RangeOf(d decode.Diagnostic) protocol.Range {
 	line := min(max(d.Line, 1), t.Lines())
 	begin := t.Place(line, max(d.Column, 1))
 	_, end := t.span(line - 1)
 	switch {
 	case d.Line > 0 && d.EndColumn > d.Column:
-		return t.Range(begin, t.Place(line, d.EndColumn), e)
+		return t.Range(begin, t.Place(line, d.EndColumn))
 	case d.Column <= 1:
 		begin += indentation(t.content[begin:end])
 	}
 	if rest := strings.TrimRight(t.content[begin:end], " \t"); rest != "" {
 		end = begin + len(rest)
 	}
-	return t.Range(begin, end, e)
+	return t.Range(begin, end)
 }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

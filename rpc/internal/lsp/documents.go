@@ -15,27 +15,13 @@ import (
 
 // A Document is a file that is open in an editor. It is immutable: an edit makes a new Document.
 type Document struct {
-	URI      uri.URI // as the client writes it
-	Path     string  // absolute
-	Version  int32
-	Encoding Encoding
-	Text     *Text
-	bytes    []byte // bytes of Text; shared by all readers
+	*Text
+	URI     uri.URI // as the client writes it
+	Path    string  // absolute
+	Version int32
+	bytes   []byte // bytes of Text; shared by all readers
 	// the text is unknown because it is too long
 	lost bool
-}
-
-// Offset returns the byte offset of a position.
-func (doc *Document) Offset(p protocol.Position) int { return doc.Text.Offset(p, doc.Encoding) }
-
-// Position returns the position of a byte offset.
-func (doc *Document) Position(offset int) protocol.Position {
-	return doc.Text.Position(offset, doc.Encoding)
-}
-
-// Range returns the range between two byte offsets.
-func (doc *Document) Range(begin, end int) protocol.Range {
-	return doc.Text.Range(begin, end, doc.Encoding)
 }
 
 // Limits for the open documents of a client.
@@ -125,8 +111,8 @@ func (ds Documents) Open(item protocol.TextDocumentItem, e Encoding) (Documents,
 	if ds.byPath[path] != nil {
 		err = errOpen
 	}
-	d := &Document{URI: item.URI, Path: path, Version: item.Version, Encoding: e}
-	more, tooLarge := ds.with(d, NewText(item.Text))
+	d := &Document{URI: item.URI, Path: path, Version: item.Version, Text: NewText(item.Text, e)}
+	more, tooLarge := ds.with(d)
 	return more, path, errors.Join(err, tooLarge)
 }
 
@@ -141,19 +127,19 @@ func (ds Documents) Change(p *protocol.DidChangeTextDocumentParams) (Documents, 
 	for _, change := range p.ContentChanges {
 		switch change := change.(type) {
 		case *protocol.TextDocumentContentChangeWholeDocument:
-			text, lost = NewText(change.Text), false
+			text, lost = NewText(change.Text, old.encoding), false
 		case *protocol.TextDocumentContentChangePartial:
 			if !lost {
-				text = text.Edit(change.Range, old.Encoding, change.Text)
+				text = text.Edit(change.Range, change.Text)
 			}
 		}
 		edited += len(text.content)
 		if lost = lost || edited > maxEdited || len(text.content) > decode.MaxTextBytes; lost {
-			text = NewText("")
+			text = NewText("", old.encoding)
 		}
 	}
-	d := &Document{URI: old.URI, Path: path, Version: p.TextDocument.Version, Encoding: old.Encoding, lost: lost}
-	changed, err := ds.with(d, text)
+	d := &Document{URI: old.URI, Path: path, Version: p.TextDocument.Version, Text: text, lost: lost}
+	changed, err := ds.with(d)
 	if edited > maxEdited {
 		err = errTooMuch
 	}
@@ -172,24 +158,23 @@ func (ds Documents) Close(u uri.URI) (Documents, string, error) {
 	return Documents{rest, ds.bytes - len(old.bytes)}, path, nil
 }
 
-// with returns the documents with d added. d gets the text or, if there is no room for it, is
-// lost.
-func (ds Documents) with(d *Document, text *Text) (Documents, error) {
+// with returns the documents with d added. If there is no room for its text, that is lost.
+func (ds Documents) with(d *Document) (Documents, error) {
 	bytes := ds.bytes
 	if old := ds.byPath[d.Path]; old != nil {
 		bytes -= len(old.bytes)
 	}
 	var err error
-	switch size := len(text.content); {
+	switch size := len(d.content); {
 	case d.lost || size > decode.MaxTextBytes:
 		err = errTooLarge
 	case bytes+size > maxOpenBytes:
 		err = errTooMany
 	}
 	if d.lost = err != nil; d.lost {
-		text = NewText("")
+		d.Text = NewText("", d.encoding)
 	}
-	d.Text, d.bytes = text, []byte(text.content)
+	d.bytes = []byte(d.content)
 	all := maps.Clone(ds.byPath)
 	if all == nil {
 		all = map[string]*Document{}

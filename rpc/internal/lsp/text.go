@@ -15,13 +15,14 @@ import (
 // code units of the negotiated [Encoding]. Findings count lines and characters from 1. Go counts
 // bytes. Every conversion accepts any numbers: an invalid position means the nearest valid one.
 type Text struct {
-	content string
-	lines   []int // offset of the start of each line
+	content  string
+	encoding Encoding // of the editor's positions
+	lines    []int    // offset of the start of each line
 }
 
 // NewText returns a Text. As in the Language Server Protocol, lines end with LF, CR LF or CR.
-func NewText(content string) *Text {
-	t := &Text{content: content, lines: make([]int, 1, 1+strings.Count(content, "\n"))}
+func NewText(content string, e Encoding) *Text {
+	t := &Text{content: content, encoding: e, lines: make([]int, 1, 1+strings.Count(content, "\n"))}
 	if strings.IndexByte(content, '\r') < 0 { // the common case: NewText runs for every key
 		for i := 0; ; {
 			end := strings.IndexByte(content[i:], '\n')
@@ -69,7 +70,7 @@ func (t *Text) span(n int) (begin, end int) {
 
 // Offset returns the byte offset of an editor's position. A position within a character means
 // the start of the character.
-func (t *Text) Offset(p protocol.Position, e Encoding) int {
+func (t *Text) Offset(p protocol.Position) int {
 	if int64(p.Line) >= int64(len(t.lines)) {
 		return len(t.content)
 	}
@@ -77,7 +78,7 @@ func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	left := int64(p.Character)
 	for i := begin; i < end; {
 		r, size := utf8.DecodeRuneInString(t.content[i:end])
-		if left -= int64(e.units(r, size)); left < 0 {
+		if left -= int64(t.encoding.units(r, size)); left < 0 {
 			return i
 		}
 		i += size
@@ -87,7 +88,7 @@ func (t *Text) Offset(p protocol.Position, e Encoding) int {
 
 // Position returns the editor's position of a byte offset. A byte within a character means its
 // start. A byte within an end-of-line means the end of the line.
-func (t *Text) Position(offset int, e Encoding) protocol.Position {
+func (t *Text) Position(offset int) protocol.Position {
 	line := t.lineAt(offset)
 	begin, end := t.span(line)
 	units := 0
@@ -96,7 +97,7 @@ func (t *Text) Position(offset int, e Encoding) protocol.Position {
 		if i+size > offset {
 			break
 		}
-		units += e.units(r, size)
+		units += t.encoding.units(r, size)
 		i += size
 	}
 	return protocol.Position{Line: uint32(line), Character: uint32(units)}
@@ -108,8 +109,8 @@ func (t *Text) lineAt(offset int) int {
 }
 
 // Range returns the range between two byte offsets.
-func (t *Text) Range(begin, end int, e Encoding) protocol.Range {
-	return protocol.Range{Start: t.Position(begin, e), End: t.Position(end, e)}
+func (t *Text) Range(begin, end int) protocol.Range {
+	return protocol.Range{Start: t.Position(begin), End: t.Position(end)}
 }
 
 // Place returns the byte offset of a line and column of a finding. Both count from 1; the column
@@ -134,10 +135,10 @@ func (t *Text) Place(line, column int) int {
 
 // Edit returns the text with a range replaced. It swaps the ends of a range whose end comes
 // first.
-func (t *Text) Edit(r protocol.Range, e Encoding, with string) *Text {
-	begin, end := t.Offset(r.Start, e), t.Offset(r.End, e)
+func (t *Text) Edit(r protocol.Range, with string) *Text {
+	begin, end := t.Offset(r.Start), t.Offset(r.End)
 	if end < begin {
 		begin, end = end, begin
 	}
-	return NewText(t.content[:begin] + with + t.content[end:])
+	return NewText(t.content[:begin]+with+t.content[end:], t.encoding)
 }

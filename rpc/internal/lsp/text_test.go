@@ -18,7 +18,8 @@ func at(line, character uint32) protocol.Position {
 
 func TestPositions(t *testing.T) {
 	t.Parallel()
-	text := NewText("a😀é\r\nb\rc\n\n")
+	const content = "a😀é\r\nb\rc\n\n"
+	text := NewText(content, UTF16)
 	require.Equal(t, 5, text.Lines())
 	require.Equal(t, "a😀é", text.Line(0))
 	require.Equal(t, "b", text.Line(1))
@@ -43,19 +44,20 @@ func TestPositions(t *testing.T) {
 		{14, UTF16, at(4, 0), false},
 		{99, UTF16, at(4, 0), true},
 	} {
-		require.Equal(t, c.want, text.Position(c.offset, c.e), "%+v", c)
+		text := NewText(content, c.e)
+		require.Equal(t, c.want, text.Position(c.offset), "%+v", c)
 		if !c.inexact {
-			require.Equal(t, c.offset, text.Offset(c.want, c.e), "%+v", c)
+			require.Equal(t, c.offset, text.Offset(c.want), "%+v", c)
 		}
 	}
-	require.Equal(t, 1, text.Offset(at(0, 2), UTF16), "a position within a character means its start")
-	require.Equal(t, 7, text.Offset(at(0, 1<<31), UTF16), "beyond a line means its end")
-	require.Equal(t, 14, text.Offset(at(1<<31, 7), UTF16), "beyond the text means its end")
+	require.Equal(t, 1, text.Offset(at(0, 2)), "a position within a character means its start")
+	require.Equal(t, 7, text.Offset(at(0, 1<<31)), "beyond a line means its end")
+	require.Equal(t, 14, text.Offset(at(1<<31, 7)), "beyond the text means its end")
 }
 
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	text := NewText("\ufeffkey: 😀 x\n  second  \n")
+	text := NewText("\ufeffkey: 😀 x\n  second  \n", UTF16)
 	require.Equal(t, len("\ufeff"), text.Place(1, 1), "a byte order mark is no character")
 	require.Equal(t, len("\ufeffkey: 😀"), text.Place(1, 7))
 	require.Equal(t, len("\ufeffkey: 😀 x"), text.Place(1, 99))
@@ -71,7 +73,7 @@ func TestPlaces(t *testing.T) {
 		"a file":            {decode.Diagnostic{}, protocol.Range{Start: at(0, 1), End: at(0, 10)}},
 		"no such line":      {decode.Diagnostic{Line: 77, Column: 3, EndColumn: 9}, protocol.Range{Start: at(2, 0), End: at(2, 0)}},
 	} {
-		require.Equal(t, c.want, text.RangeOf(c.d, UTF16), name)
+		require.Equal(t, c.want, text.RangeOf(c.d), name)
 	}
 }
 
@@ -127,13 +129,14 @@ func FuzzEdits(f *testing.F) {
 		text, with = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(with, "?") // as in JSON
 		rng := protocol.Range{Start: at(line, character), End: at(endLine, endCharacter)}
 		want := string(utf16.Decode(reference(utf16.Encode([]rune(text))).edit(rng, with)))
-		edited := NewText(text).Edit(rng, UTF16, with)
+		edited := NewText(text, UTF16).Edit(rng, with)
 		require.Equal(t, want, edited.String())
 		for _, e := range []Encoding{UTF8, UTF16, UTF32} {
-			offset := edited.Offset(rng.Start, e)
+			edited := NewText(want, e)
+			offset := edited.Offset(rng.Start)
 			require.True(t, offset == len(want) || utf8.RuneStart(want[offset]))
-			require.Equal(t, offset, edited.Offset(edited.Position(offset, e), e), "a place is found again")
-			r := edited.RangeOf(decode.Diagnostic{Line: int(line), Column: int(character), EndColumn: int(endCharacter)}, e)
+			require.Equal(t, offset, edited.Offset(edited.Position(offset)), "a place is found again")
+			r := edited.RangeOf(decode.Diagnostic{Line: int(line), Column: int(character), EndColumn: int(endCharacter)})
 			require.GreaterOrEqual(t, compare(r.End, r.Start), 0)
 		}
 	})
