@@ -25,8 +25,8 @@ type MatrixParam struct {
 	Values []any
 }
 
-// MaxCombinations limits the combinations of a matrix, including models.
-const MaxCombinations = 1000
+// maxCombinations limits the combinations of a matrix, including models.
+const maxCombinations = 1000
 
 // MarshalJSON returns an object with its members in the order of the parameters.
 func (m Matrix) MarshalJSON() ([]byte, error) {
@@ -141,10 +141,13 @@ type matrixLoader struct {
 func (l *matrixLoader) check() {
 	c := &l.suite.Config
 	l.checkModels()
+	if i := slices.IndexFunc(c.Matrix, func(p MatrixParam) bool { return p.Name == paramModel && len(p.Values) > 0 }); i >= 0 {
+		l.useModels(c.Matrix[i])
+	}
 	c.Matrix = slices.DeleteFunc(c.Matrix, func(p MatrixParam) bool {
 		return len(p.Values) == 0 || // already reported
 			p.Name == ParamExecutor && l.options.Executor != "" || p.Name == ParamAgent && l.options.Agent != "" ||
-			p.Name == paramModel && l.useModels(p)
+			p.Name == paramModel
 	})
 	l.addProposals()
 	names := map[string]string{}
@@ -160,13 +163,13 @@ func (l *matrixLoader) check() {
 		names[EnvName(p.Name)] = p.Name
 	}
 	// Dividing avoids the overflow of a product.
-	left := MaxCombinations / max(1, len(c.Models))
+	left := maxCombinations / max(1, len(c.Models))
 	for _, p := range c.Matrix {
 		left /= len(p.Values)
 	}
 	if left == 0 {
 		l.reportAt(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"),
-			"config.matrix has more than %d combinations, including models", MaxCombinations)
+			"config.matrix has more than %d combinations, including models", maxCombinations)
 		c.Matrix = nil
 	}
 }
@@ -192,14 +195,13 @@ func (l *matrixLoader) checkModels() {
 	c.Models = models
 }
 
-// useModels moves the values of matrix.model to config.models. It returns whether the parameter
-// is to be dropped.
-func (l *matrixLoader) useModels(p MatrixParam) bool {
+// useModels adds the values of matrix.model to config.models.
+func (l *matrixLoader) useModels(p MatrixParam) {
 	c := &l.suite.Config
 	if len(c.Models) > 0 {
 		l.Reportf(l.src, l.matrix[p.Name].key, decode.Error, decode.CodeInvalidValue,
 			"config.matrix.model and config.models mean the same; use only one")
-		return true
+		return
 	}
 	for i, v := range p.Values {
 		if strings.TrimSpace(ParamText(v)) == "" {
@@ -207,7 +209,6 @@ func (l *matrixLoader) useModels(p MatrixParam) bool {
 		}
 		c.Models = append(c.Models, ParamText(v))
 	}
-	return true
 }
 
 // badParam returns why a parameter cannot have a name; "" if it can.

@@ -90,11 +90,11 @@ func (t *TriggerPrompt) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 func (s *Stopping) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 	if b, ok := decode.BoolOf(n); ok && n.Kind == yaml.ScalarNode {
 		if b {
-			s.Confidence = DefaultStopping
+			s.Confidence = defaultStopping
 		}
 		return
 	}
-	s.Confidence = DefaultStopping
+	s.Confidence = defaultStopping
 	if n.Kind == yaml.MappingNode {
 		d.Structure(n, s, nil)
 		return

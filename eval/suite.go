@@ -176,8 +176,8 @@ type Stopping struct {
 	Confidence float64 `yaml:"confidence" json:"confidence" jsonschema:"minimum=0.5,maximum=1,default=0.95"`
 }
 
-// DefaultStopping is the confidence of `stopping: true`.
-const DefaultStopping = 0.95
+// defaultStopping is the confidence of `stopping: true`.
+const defaultStopping = 0.95
 
 // Price is the price of a model in US dollars per million tokens.
 type Price struct {

@@ -118,11 +118,8 @@ type Checkpoint struct {
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,default=continue"`
 }
 
-// The values of on_failure of a checkpoint; "" means continue.
-const (
-	CheckpointContinue = "continue"
-	CheckpointStop     = "stop"
-)
+// CheckpointStop is the on_failure of a checkpoint that ends its trial.
+const CheckpointStop = "stop"
 
 // Turns returns the maximum number of prompts that the task sends.
 func (t *Task) Turns() int {

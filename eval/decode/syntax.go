@@ -193,7 +193,7 @@ func (s *Source) hintColon(d *Diagnostic) bool {
 	if m := pairLine().FindStringSubmatch(line); m != nil && strings.Contains(m[2]+" ", ": ") && strings.IndexByte(`"'[{|>&*!`, m[2][0]) < 0 {
 		d.Column = utf8.RuneCountInString(m[1]) + 1
 		d.EndColumn = d.Column + utf8.RuneCountInString(m[2])
-		d.Suggestion = Quote(m[2])
+		d.Suggestion = quote(m[2])
 		d.Message += `; quote a text that contains ": "`
 		return true
 	}
@@ -256,8 +256,8 @@ func (s *Source) hintBlock(d *Diagnostic) bool {
 	return true
 }
 
-// Quote returns a text as a YAML scalar in quotes.
-func Quote(text string) string {
+// quote returns a text as a YAML scalar in quotes.
+func quote(text string) string {
 	if !strings.ContainsAny(text, "\n\r\t") {
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}

@@ -10,7 +10,7 @@ import (
 // ReadAll returns all of an open file. It returns [ErrTooLarge] for a file of more than limit
 // bytes: before the first byte if the size shows it, or later if the file grows meanwhile.
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
-	if err := CheckSize(f, limit); err != nil {
+	if err := checkSize(f, limit); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
@@ -20,8 +20,8 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// CheckSize returns [ErrTooLarge] if an open file has more than limit bytes.
-func CheckSize(f *os.File, limit int64) error {
+// checkSize returns [ErrTooLarge] if an open file has more than limit bytes.
+func checkSize(f *os.File, limit int64) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func CheckBytes(size, limit int64) error {
 // and [ErrTooLarge] when the file has more than limit bytes: before the first byte if the size
 // shows it, else after limit bytes.
 func Copy(ctx context.Context, w io.Writer, f *os.File, limit int64) error {
-	if err := CheckSize(f, limit); err != nil {
+	if err := checkSize(f, limit); err != nil {
 		return err
 	}
 	n, err := io.CopyBuffer(struct{ io.Writer }{w}, &reader{ctx, io.LimitReader(f, limit+1)}, make([]byte, 128<<10))

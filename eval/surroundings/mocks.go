@@ -75,8 +75,8 @@ func (r *MockResponse) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 
 // Limits of a list of mocks.
 const (
-	MaxMocks     = 100     // servers, and tools of all servers together
-	MaxMockBytes = 1 << 20 // all tools as JSON
+	maxMocks     = 100     // servers, and tools of all servers together
+	maxMockBytes = 1 << 20 // all tools as JSON
 	maxMockName  = 64
 )
 
@@ -112,11 +112,11 @@ type Reading struct {
 // returns nil for a list that is too large.
 func (r Reading) Mocks(mocks []MCPMock, src *decode.Source, node *yaml.Node) []MCPMock {
 	report := r.reportBelow(src, node)
-	if len(mocks) > MaxMocks {
-		report(decode.At(), decode.Error, decode.CodeTooLarge, "mcp_mocks has %d servers; the limit is %d", len(mocks), MaxMocks)
+	if len(mocks) > maxMocks {
+		report(decode.At(), decode.Error, decode.CodeTooLarge, "mcp_mocks has %d servers; the limit is %d", len(mocks), maxMocks)
 		return nil
 	}
-	names, tools, room := map[string]bool{}, 0, MaxMockBytes
+	names, tools, room := map[string]bool{}, 0, maxMockBytes
 	for i := range mocks {
 		m := &mocks[i]
 		checkName(m.Name, i, names, report)
@@ -135,13 +135,13 @@ func (r Reading) Mocks(mocks []MCPMock, src *decode.Source, node *yaml.Node) []M
 			report(decode.At(i), decode.Error, decode.CodeMissingField, "mcp_mocks[%d] has no tools; add tools or fixtures", i)
 			continue
 		}
-		if tools += len(m.Tools); tools > MaxMocks {
-			report(decode.At(), decode.Error, decode.CodeTooLarge, "mcp_mocks has more than %d tools", MaxMocks)
+		if tools += len(m.Tools); tools > maxMocks {
+			report(decode.At(), decode.Error, decode.CodeTooLarge, "mcp_mocks has more than %d tools", maxMocks)
 			return nil
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
 			if room -= sizeOf(m.Tools[name], room); room < 0 {
-				report(decode.At(), decode.Error, decode.CodeTooLarge, "the tools of mcp_mocks have more than %s as JSON", files.Size(MaxMockBytes))
+				report(decode.At(), decode.Error, decode.CodeTooLarge, "the tools of mcp_mocks have more than %s as JSON", files.Size(maxMockBytes))
 				return nil
 			}
 			checkTool(name, m.Tools[name], at)

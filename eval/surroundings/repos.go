@@ -32,14 +32,14 @@ type Repo struct {
 	Line, Column int `yaml:"-"`
 }
 
-// MaxRepos limits the repositories of one task.
-const MaxRepos = 20
+// maxRepos limits the repositories of one task.
+const maxRepos = 20
 
 // CheckRepos checks the repositories of a task and cleans their Dest. find returns the absolute
 // path of a Source, and whether that directory exists.
 func CheckRepos(repos []Repo, find func(source string) (dir string, ok bool), report Reporter) {
-	if len(repos) > MaxRepos {
-		report(decode.At(), decode.Error, decode.CodeTooLarge, "repos has %d repositories; the limit is %d", len(repos), MaxRepos)
+	if len(repos) > maxRepos {
+		report(decode.At(), decode.Error, decode.CodeTooLarge, "repos has %d repositories; the limit is %d", len(repos), maxRepos)
 	}
 	for i := range repos {
 		r := &repos[i]

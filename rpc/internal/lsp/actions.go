@@ -9,9 +9,9 @@ import (
 	"go.lsp.dev/uri"
 )
 
-// FixAll is the kind of the action that applies all suggestions of a document. Editors can be
+// fixAll is the kind of the action that applies all suggestions of a document. Editors can be
 // configured to run it whenever a file is saved.
-const FixAll = protocol.CodeActionKindSourceFixAll + ".waza"
+const fixAll = protocol.CodeActionKindSourceFixAll + ".waza"
 
 // Actions returns the code actions for findings of a document: one for each finding with a
 // suggestion that touches the range, and one that applies all suggestions. They apply to the
@@ -26,8 +26,8 @@ func (doc *Document) Actions(list []Finding, at protocol.Range, only []protocol.
 			}
 		}
 	}
-	if allowsKind(only, FixAll) && len(fixes) > 0 {
-		actions = append(actions, action(doc.URI, "Apply all suggestions of waza", FixAll, fixes))
+	if allowsKind(only, fixAll) && len(fixes) > 0 {
+		actions = append(actions, action(doc.URI, "Apply all suggestions of waza", fixAll, fixes))
 	}
 	return actions
 }

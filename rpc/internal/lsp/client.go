@@ -52,7 +52,7 @@ func (c Client) ServerCapabilities() *protocol.ServerCapabilities {
 		DefinitionProvider:     protocol.Boolean(true),
 		DocumentSymbolProvider: protocol.Boolean(true),
 		DocumentLinkProvider:   &protocol.DocumentLinkOptions{},
-		CodeActionProvider:     &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, FixAll}},
+		CodeActionProvider:     &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.CodeActionKindQuickFix, fixAll}},
 		CodeLensProvider:       &protocol.CodeLensOptions{},
 		ExecuteCommandProvider: protocol.ExecuteCommandOptions{Commands: Commands()},
 		Workspace: &protocol.WorkspaceOptions{
