@@ -13,20 +13,17 @@ import (
 
 // reuseTrial returns a reused trial as this run records it. The record is complete, so that it
 // does not depend on the earlier run.
-func (s *scheduler) reuseTrial(t *taskRun, num int, e *cache.Hit) *record.Trial {
+func (s *scheduler) reuseTrial(t turn, e *cache.Hit) *record.Trial {
 	r := s.run
 	rec := e.Record()
 	old, err := rec.Trial()
 	if err != nil {
-		return &record.Trial{
-			TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: record.Errored, Graders: []record.Grade{}, Transcript: []record.Entry{},
-			Error: fmt.Sprintf("cannot reuse the trial of run %s: %v; run without the cache", rec.From.ID, err),
-		}
+		return t.notStarted(record.Errored, fmt.Sprintf("cannot reuse the trial of run %s: %v; run without the cache", rec.From.ID, err))
 	}
 	res := *old
-	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(num), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
+	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(t.trial), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if !e.AsIs() {
-		a := s.gradeAgain(t, old, e)
+		a := s.gradeAgain(t.taskRun, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
 		res.Routing = a.Routing
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
@@ -40,7 +37,7 @@ func (s *scheduler) reuseTrial(t *taskRun, num int, e *cache.Hit) *record.Trial 
 // tries again like other trials in error; that executes no agent.
 func (s *scheduler) gradeAgain(t *taskRun, old *record.Trial, e *cache.Hit) *trial.Attempt {
 	r := s.run
-	o := s.order(t, old.TrialNum)
+	o := s.order(turn{t, old.TrialNum})
 	o.RunID = e.Record().Origin
 	again := &trial.RecordedTrial{Order: o, Env: s.env, Blobs: e.Record().From.Blobs, Dir: r.log.WorkDir()}
 	for _, earlier := range e.Records {

@@ -48,6 +48,12 @@ const (
 	afterBaseline          // the whole baseline, because the hooks of both would conflict
 )
 
+// A turn is what the queue hands out: one trial of a task, by its number. The zero value is none.
+type turn struct {
+	*taskRun
+	trial int
+}
+
 func newQueue(tasks []*taskRun, hooks bool) *queue {
 	q := &queue{}
 	q.over = sync.NewCond(&q.mu)
@@ -82,21 +88,18 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 	return q
 }
 
-// claim returns the next trial that can start, and waits for one if necessary. It returns nil
-// when none is left or when closed reports that no more trials start.
-func (q *queue) claim(closed func() bool) (*taskRun, int) {
+// claim returns the next trial that can start, and waits for one if necessary. It returns none when
+// none is left or when closed reports that no more trials start.
+func (q *queue) claim(closed func() bool) turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !closed() {
-		if t, num := q.nextLocked(); t != nil {
-			return t, num
-		}
-		if len(q.aside)+len(q.later) == 0 {
-			return nil, 0
+		if next := q.nextLocked(); next.taskRun != nil || len(q.aside)+len(q.later) == 0 {
+			return next
 		}
 		q.over.Wait()
 	}
-	return nil, 0
+	return turn{}
 }
 
 // release allows the tasks of a generation of system prompts to start.
@@ -120,14 +123,14 @@ func (q *queue) wake() {
 	q.over.Broadcast()
 }
 
-func (q *queue) nextLocked() (*taskRun, int) {
+func (q *queue) nextLocked() turn {
 	for i, t := range q.aside {
 		if t.readyLocked() {
-			num := t.takeLocked()
+			next := t.takeLocked()
 			if t.queued.next == t.Trials {
 				q.aside = slices.Delete(q.aside, i, i+1)
 			}
-			return t, num
+			return next
 		}
 	}
 	for len(q.tasks) > 0 {
@@ -136,13 +139,13 @@ func (q *queue) nextLocked() (*taskRun, int) {
 			q.aside, q.tasks = append(q.aside, t), q.tasks[1:]
 			continue
 		}
-		num := t.takeLocked()
+		next := t.takeLocked()
 		if t.queued.next == t.Trials {
 			q.tasks = q.tasks[1:]
 		}
-		return t, num
+		return next
 	}
-	return nil, 0
+	return turn{}
 }
 
 // empty reports whether no trial is left to start.
@@ -152,8 +155,8 @@ func (q *queue) empty() bool {
 	return len(q.tasks)+len(q.aside)+len(q.later) == 0
 }
 
-// rest returns any trial that was not handed out; nil when none is left.
-func (q *queue) rest() (*taskRun, int) {
+// rest returns any trial that was not handed out.
+func (q *queue) rest() turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, list := range []*[]*taskRun{&q.aside, &q.tasks, &q.held, &q.later} {
@@ -161,35 +164,35 @@ func (q *queue) rest() (*taskRun, int) {
 			continue
 		}
 		t := (*list)[0]
-		num := t.takeLocked()
+		next := t.takeLocked()
 		if t.queued.next == t.Trials {
 			*list = (*list)[1:]
 		}
-		return t, num
+		return next
 	}
-	return nil, 0
+	return turn{}
 }
 
-// drop removes the trials of a task that were not handed out, and returns their numbers.
-func (q *queue) drop(t *taskRun) []int {
+// drop removes and returns the trials of a task that were not handed out.
+func (q *queue) drop(t *taskRun) []turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var nums []int
+	var left []turn
 	for t.queued.next < t.Trials {
-		nums = append(nums, t.takeLocked())
+		left = append(left, t.takeLocked())
 	}
 	same := func(other *taskRun) bool { return other == t }
 	for _, list := range []*[]*taskRun{&q.tasks, &q.aside, &q.held, &q.later} {
 		*list = slices.DeleteFunc(*list, same)
 	}
-	return nums
+	return left
 }
 
-func (t *taskRun) takeLocked() int {
-	num := t.First + t.queued.next
+func (t *taskRun) takeLocked() turn {
+	next := turn{t, t.First + t.queued.next}
 	t.queued.next++
 	t.skipLocked()
-	return num
+	return next
 }
 
 // skipLocked skips trials that need no execution.
@@ -237,11 +240,11 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 
 // baseline returns the trial to compare a trial of a task with. It is nil when the task has no
 // baseline, or when the baseline's trial was kept.
-func (q *queue) baseline(t *taskRun, num int) *record.Baseline {
+func (q *queue) baseline(t turn) *record.Baseline {
 	if t.baseline == nil || !t.Compares {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return t.baseline.queued.left[num-t.First]
+	return t.baseline.queued.left[t.trial-t.First]
 }

@@ -65,7 +65,8 @@ func TestQueue(t *testing.T) {
 				end(rapid.IntRange(0, len(running)-1).Draw(t, "which"))
 				continue
 			}
-			task, num := q.nextLocked()
+			next := q.nextLocked()
+			task, num := next.taskRun, next.trial
 			if task == nil && len(running) == 0 {
 				break
 			}
@@ -80,7 +81,7 @@ func TestQueue(t *testing.T) {
 			require.False(t, task.isKept(num-task.First), "kept")
 			if base := task.baseline; base != nil && task.Compares && !base.isKept(num-task.First) {
 				require.True(t, over[trial{base, num}], "before its baseline")
-				require.Equal(t, fmt.Sprint(num), q.baseline(task, num).Output)
+				require.Equal(t, fmt.Sprint(num), q.baseline(next).Output)
 			}
 			if base := task.baseline; base != nil && hooks {
 				require.Zero(t, base.left)
@@ -96,8 +97,7 @@ func TestQueue(t *testing.T) {
 			}
 		}
 		require.Equal(t, total, given)
-		task, _ := q.rest()
-		require.Nil(t, task)
+		require.Zero(t, q.rest())
 	})
 }
 
@@ -120,16 +120,10 @@ func TestQueueRest(t *testing.T) {
 	open := func() bool { return false }
 	q.claim(open)
 	q.claim(open)
-	got, num := q.claim(open) // both wait for this task
-	require.Same(t, other, got)
-	require.Equal(t, 7, num)
+	require.Equal(t, turn{other, 7}, q.claim(open)) // both wait for this task
 	for want := 1; want <= 2; want++ {
-		got, num = q.rest()
-		require.Same(t, task, got)
-		require.Equal(t, want, num)
+		require.Equal(t, turn{task, want}, q.rest())
 	}
-	got, _ = q.rest()
-	require.Nil(t, got)
-	got, _ = q.claim(open)
-	require.Nil(t, got)
+	require.Zero(t, q.rest())
+	require.Zero(t, q.claim(open))
 }

@@ -363,8 +363,8 @@ func sameScore(a, b *record.ScoreStats) bool {
 }
 
 // keptBaseline returns the result of a trial without skills from an earlier run session.
-func (s *scheduler) keptBaseline(b *taskRun, num int) *record.Baseline {
-	at := s.run.fold.Place(replay.KeyOf(b.num-1, num-b.First))
+func (s *scheduler) keptBaseline(b turn) *record.Baseline {
+	at := s.run.fold.Place(replay.KeyOf(b.num-1, b.trial-b.First))
 	res := new(record.Trial)
 	files, err := replay.OpenTrials(s.run.log.Run())
 	if err == nil {

@@ -19,6 +19,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -107,9 +108,7 @@ func New(o Options) (*Runner, error) {
 	if r.do == nil {
 		r.do = trial.Do
 	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r.log = cmp.Or(r.log, slog.New(slog.DiscardHandler))
 	dir := o.StateDir
 	if dir == "" {
 		var err error

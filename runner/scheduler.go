@@ -110,20 +110,20 @@ func (s *scheduler) work() {
 	for range min(s.run.plan.Config.ActualWorkers, s.run.plan.TotalTrials()) {
 		workers.Go(func() {
 			for {
-				t, num := s.claim()
-				if t == nil {
+				t := s.claim()
+				if t.taskRun == nil {
 					return
 				}
-				s.trial(t, num)
+				s.runTrial(t)
 			}
 		})
 	}
 	workers.Wait()
 }
 
-// claim returns the next trial to start. It returns nil when none is left or no more trials
-// start. It blocks while every remaining trial has to wait for a running one.
-func (s *scheduler) claim() (*taskRun, int) {
+// claim returns the next trial to start; none when none is left or no more trials start. It blocks
+// while every remaining trial has to wait for a running one.
+func (s *scheduler) claim() turn {
 	return s.queue.claim(func() bool {
 		return s.run.isEnding() || s.failFast.isSet()
 	})
@@ -143,14 +143,14 @@ func (s *scheduler) skipRest(status record.Status) {
 		reason = "not started: the run failed"
 	}
 	for {
-		t, num := s.queue.rest()
-		if t == nil {
+		t := s.queue.rest()
+		if t.taskRun == nil {
 			return
 		}
 		if t.held {
-			s.complete(t, t.notStarted(num, record.Skipped, failedFast))
+			s.complete(t.taskRun, t.notStarted(record.Skipped, failedFast))
 		} else {
-			s.complete(t, t.notStarted(num, verdict, reason))
+			s.complete(t.taskRun, t.notStarted(verdict, reason))
 		}
 	}
 }
@@ -186,39 +186,39 @@ func (s *scheduler) startTask(t *taskRun) {
 	})
 }
 
-// trial executes one trial from its start to its record. A worker whose process is killed
+// runTrial executes one trial from its start to its record. A worker whose process is killed
 // therefore loses at most one trial.
-func (s *scheduler) trial(t *taskRun, num int) {
-	err := s.run.feed.await(s.doTrial(t, num)) // the feed reports errors
+func (s *scheduler) runTrial(t turn) {
+	err := s.run.feed.await(s.doTrial(t)) // the feed reports errors
 	if s.fleet != nil && err == nil {
-		s.fleet.Recorded(&record.Order{TaskNum: t.num, Num: num, Hash: t.TrialHash(num)})
+		s.fleet.Recorded(&record.Order{TaskNum: t.num, Num: t.trial, Hash: t.TrialHash(t.trial)})
 	}
 }
 
 // doTrial executes or reuses one trial, up to its verdict. It returns the number of the event
 // that announces the result.
-func (s *scheduler) doTrial(t *taskRun, num int) (seq int64) {
-	s.startTask(t)
+func (s *scheduler) doTrial(t turn) (seq int64) {
+	s.startTask(t.taskRun)
 	if s.run.stopped.isSet() && s.run.ctx.Err() == nil { // stopped while hooks ran
-		return s.complete(t, t.notStarted(num, record.Skipped, trial.Stopped))
+		return s.complete(t.taskRun, t.notStarted(record.Skipped, trial.Stopped))
 	}
-	if e := t.Earlier[num]; e != nil {
-		s.announce(t, num)
-		return s.complete(t, s.reuseTrial(t, num, e))
+	if e := t.Earlier[t.trial]; e != nil {
+		s.announce(t)
+		return s.complete(t.taskRun, s.reuseTrial(t, e))
 	}
 	if t.broken != nil {
-		s.announce(t, num)
-		return s.complete(t, trial.Broken(s.run.ctx, s.order(t, num), t.broken))
+		s.announce(t)
+		return s.complete(t.taskRun, trial.Broken(s.run.ctx, s.order(t), t.broken))
 	}
 	do := s.run.runner.do
 	if s.fleet != nil {
 		do = s.fleet.Do
 	}
-	res := do(s.run.ctx, s.env, s.order(t, num))
+	res := do(s.run.ctx, s.env, s.order(t))
 	if !res.StartedAt.IsZero() {
-		s.announce(t, num) // unless it is announced already
+		s.announce(t) // unless it is announced already
 	}
-	return s.complete(t, res)
+	return s.complete(t.taskRun, res)
 }
 
 // Start implements [trial.Owner]: it checks whether anything that happened while the trial waited
@@ -235,7 +235,7 @@ func (s *scheduler) Start(o *record.Order) (skip string) {
 	case decided != nil:
 		return "not started: " + tally.DecisionText(decided)
 	}
-	s.announce(t, o.Num)
+	s.announce(turn{t, o.Num})
 	return ""
 }
 
@@ -259,33 +259,33 @@ func (s *scheduler) Log(o *record.Order, n trial.Notice) {
 }
 
 // announce reports once that a trial starts.
-func (s *scheduler) announce(t *taskRun, num int) {
-	if !t.markStarted(num) {
+func (s *scheduler) announce(t turn) {
+	if !t.markStarted(t.trial) {
 		return
 	}
 	s.run.feed.emit(&record.Event{
 		Type: record.TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
-		TrialNum: num, TotalTrials: t.Trials,
+		TrialNum: t.trial, TotalTrials: t.Trials,
 	})
 }
 
 // order returns the order of one trial of a task.
-func (s *scheduler) order(t *taskRun, num int) *record.Order {
+func (s *scheduler) order(t turn) *record.Order {
 	o := t.order
-	o.Num, o.Hash, o.Baseline = num, t.TrialHash(num), s.compareWith(t, num)
+	o.Num, o.Hash, o.Baseline = t.trial, t.TrialHash(t.trial), s.compareWith(t)
 	return &o
 }
 
 // compareWith returns the baseline that pairwise judges compare a trial with; nil when the suite
 // requests no baseline.
-func (s *scheduler) compareWith(t *taskRun, num int) *record.Baseline {
+func (s *scheduler) compareWith(t turn) *record.Baseline {
 	if why := t.Setup.Baselines; why != "" && s.run.rec.Baseline != nil {
 		return &record.Baseline{Missing: "the baseline is " + why}
 	}
-	if b := t.baseline; b != nil && t.Compares && b.isKept(num-b.First) {
-		return s.keptBaseline(b, num)
+	if b := t.baseline; b != nil && t.Compares && b.isKept(t.trial-b.First) {
+		return s.keptBaseline(turn{b, t.trial})
 	}
-	return s.queue.baseline(t, num)
+	return s.queue.baseline(t)
 }
 
 // complete announces the result of a trial and, after the task's last trial, that of the task.
@@ -352,12 +352,12 @@ func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 // skipDecided skips the trials of a task that have not started, because its verdict is decided.
 // Running trials can finish.
 func (s *scheduler) skipDecided(t *taskRun, why *record.Decided) {
-	nums := s.queue.drop(t)
-	if len(nums) == 0 {
+	left := s.queue.drop(t)
+	if len(left) == 0 {
 		return
 	}
 	s.run.logTask(t, "info", "%s", tally.DecisionText(why))
-	for _, num := range nums {
-		s.complete(t, t.notStarted(num, record.Skipped, "not started: "+tally.DecisionText(why)))
+	for _, next := range left {
+		s.complete(t, next.notStarted(record.Skipped, "not started: "+tally.DecisionText(why)))
 	}
 }

@@ -59,9 +59,9 @@ func (t *taskRun) executes() bool {
 }
 
 // notStarted returns the result of a trial that never started.
-func (t *taskRun) notStarted(num int, verdict record.Verdict, reason string) *record.Trial {
+func (t turn) notStarted(verdict record.Verdict, reason string) *record.Trial {
 	return &record.Trial{
-		TaskID: t.ID, TrialNum: num, Hash: t.TrialHash(num), Verdict: verdict, Error: reason,
+		TaskID: t.ID, TrialNum: t.trial, Hash: t.TrialHash(t.trial), Verdict: verdict, Error: reason,
 		Graders: []record.Grade{}, Transcript: []record.Entry{},
 	}
 }

@@ -90,9 +90,7 @@ func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparis
 	if err != nil {
 		return nil, err
 	}
-	if c.OnCollapsedTasks == "" {
-		c.OnCollapsedTasks = effectOfCollapse(groups)
-	}
+	c.OnCollapsedTasks = cmp.Or(c.OnCollapsedTasks, effectOfCollapse(groups))
 	var pairings []*pairing
 	var tested []*tally.ComparedSuite
 	var nothing error

@@ -47,8 +47,7 @@ func FromFile(path, suite string) (Source, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*os.PathError](err); ok {
 			err = pe.Err
 		}
 		return nil, &ResultFileError{Path: path, Err: err}
@@ -79,8 +78,7 @@ func FromFile(path, suite string) (Source, error) {
 // fromResults returns a results.json as a source.
 func fromResults(path, suite string) (Source, error) {
 	f, err := importing.Open(path)
-	var bad *importing.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*importing.Error](err); ok {
 		return nil, &ResultFileError{Path: path, Line: bad.Line, Err: bad.Inside(), Hint: bad.Hint}
 	}
 	if err != nil {
@@ -193,8 +191,7 @@ func (t *fileTask) decodeTrials(dec *json.Decoder) error {
 		t.trials = append(t.trials, trial)
 		return err
 	})
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) {
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if typ.Value == "<nil>" && typ.Type == nil { // null is an empty array
 			return nil
 		}
@@ -205,8 +202,7 @@ func (t *fileTask) decodeTrials(dec *json.Decoder) error {
 
 // plainJSON describes a fault in JSON without terms of Go.
 func plainJSON(err error) error {
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) {
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s has an unexpected value: %s", cmp.Or(memberOf(typ), "the document"), typ.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(err.Error(), "unexpected end") {

@@ -17,8 +17,7 @@ func (e *RetryError) Error() string { return e.Reason }
 
 // AsRetry returns the RetryError in err, or nil.
 func AsRetry(err error) *RetryError {
-	var again *RetryError
-	if errors.As(err, &again) {
+	if again, ok := errors.AsType[*RetryError](err); ok {
 		return again
 	}
 	return nil

@@ -21,8 +21,7 @@ func (e *StopError) Unwrap() error { return e.Err }
 
 // AsStop returns the [StopError] in err, or nil.
 func AsStop(err error) *StopError {
-	var s *StopError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*StopError](err); ok {
 		return s
 	}
 	return nil

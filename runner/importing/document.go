@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -138,9 +139,7 @@ func (t *task) number(place int) int {
 // If the task passed although some trials did not, ref uses the share that passed.
 func (t *task) ref() record.TaskRef {
 	ref := record.TaskRef{ID: t.TestID, Name: t.DisplayName, Trials: max(1, len(t.numbers)), First: 1, Golden: t.Golden}
-	if ref.Name == "" {
-		ref.Name = ref.ID
-	}
+	ref.Name = cmp.Or(ref.Name, ref.ID)
 	if t.Group != "" {
 		ref.Groups = []string{t.Group}
 	}

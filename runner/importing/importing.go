@@ -5,6 +5,7 @@ package importing
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
@@ -121,8 +122,7 @@ func (f *File) Read(visit func(task int, t *record.Trial) error) error {
 func (f *File) walk(prepare func(*reader) error, visit func(task int, t *record.Trial) error) error {
 	file, err := os.Open(f.Path)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*os.PathError](err); ok {
 			err = pe.Err
 		}
 		return &Error{Path: f.Path, Err: err}
@@ -155,8 +155,7 @@ func (f *File) walk(prepare func(*reader) error, visit func(task int, t *record.
 // place adds the place in the file to an error.
 func (f *File) place(file *os.File, r *reader, err error) error {
 	e := &Error{Path: f.Path, Member: r.member(), Err: plain(err)}
-	var foreign *foreignError
-	if errors.As(err, &foreign) {
+	if foreign, ok := errors.AsType[*foreignError](err); ok {
 		e.Member, e.Hint = "", foreign.hint
 		return e
 	}
@@ -203,9 +202,7 @@ func (f *File) makeRun(sums [3]hash.Hash) error {
 		Suite:    record.SuiteRef{Name: d.EvalName, Skill: d.Skill},
 		Imported: &record.Imported{File: filepath.Base(f.Path), EvalID: d.EvalID, SchemaVersion: d.SchemaVersion},
 	}
-	if rec.Suite.Name == "" {
-		rec.Suite.Name = d.Skill
-	}
+	rec.Suite.Name = cmp.Or(rec.Suite.Name, d.Skill)
 	rec.Config.Config = eval.Config{
 		Executor: d.Config.EngineType, Model: d.Config.ModelID, JudgeModel: d.Config.JudgeModel,
 		TimeoutSeconds: d.Config.TimeoutSec,

@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,8 +145,7 @@ func (r *reader) baseline(d, known *document) error {
 func (r *reader) orNull(read func() error) error {
 	depth := len(r.where)
 	err := read()
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) && typ.Type == nil && typ.Value == "<nil>" && len(r.where) == depth {
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typ.Type == nil && typ.Value == "<nil>" && len(r.where) == depth {
 		return nil
 	}
 	return err
@@ -365,10 +365,7 @@ func plain(err error) error {
 	case errors.As(err, &typ) && typ.Type == nil:
 		return fmt.Errorf("got %s, expected an object or array", typ.Value)
 	case errors.As(err, &typ):
-		field := typ.Field
-		if field == "" {
-			field = "it"
-		}
+		field := cmp.Or(typ.Field, "it")
 		return fmt.Errorf("%s is a JSON %s: expected %s", field, typ.Value, jsonKind(typ))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("the file ends in the middle of the document")

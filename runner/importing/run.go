@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,10 +169,7 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 	case t.Verdict.Counted():
 		_, t.Score, _ = tally.VerdictOf(t.Graders)
 	}
-	u := r.Digest.Usage
-	if u == nil {
-		u = r.Usage
-	}
+	u := cmp.Or(r.Digest.Usage, r.Usage)
 	if u != nil {
 		t.Usage = &record.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens)}
 	}
@@ -276,10 +274,7 @@ func transcriptOf(events []event) []record.Entry {
 	var list []record.Entry
 	calls := map[string]*record.ToolCall{}
 	for _, e := range events {
-		text := e.Content
-		if text == "" {
-			text = e.Message
-		}
+		text := cmp.Or(e.Content, e.Message)
 		switch e.Type {
 		case "user.message":
 			list = append(list, record.Entry{Type: record.EntryMessage, Role: "user", Text: text})

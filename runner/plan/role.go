@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,9 +54,7 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 	}{{"should_trigger", true, tt.ShouldTrigger}, {"should_not_trigger", false, tt.ShouldNotTrigger}} {
 		for i, p := range l.list {
 			ref := &record.TriggerRef{Prompt: p.Prompt, Skill: tt.Skill, ShouldTrigger: l.should, Reason: p.Reason, Confidence: p.Confidence}
-			if ref.Confidence == "" {
-				ref.Confidence = record.ConfidenceHigh
-			}
+			ref.Confidence = cmp.Or(ref.Confidence, record.ConfidenceHigh)
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
 				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs,

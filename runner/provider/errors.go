@@ -78,8 +78,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // KindOf returns the kind of the [Error] in err, or "".
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return ""

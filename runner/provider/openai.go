@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -213,10 +214,7 @@ func (a *openAIAnswer) addDelta(d *openAIDelta) (text string) {
 	text = d.Content + d.Refusal
 	a.text.WriteString(text)
 	a.refused = a.refused || d.Refusal != ""
-	thought := d.ReasoningContent
-	if thought == "" {
-		thought = d.Reasoning
-	}
+	thought := cmp.Or(d.ReasoningContent, d.Reasoning)
 	a.thought.WriteString(thought)
 	a.size += len(text) + len(thought)
 	return text

@@ -52,12 +52,8 @@ type keyResult struct {
 // NewPool returns a pool. The caller closes it after the last call.
 func NewPool(o PoolOptions) *Pool {
 	p := &Pool{options: o, keys: map[string]keyResult{}}
-	if p.options.Limits == nil {
-		p.options.Limits = &Limits{}
-	}
-	if p.options.Redactor == nil {
-		p.options.Redactor = &secrets.Redactor{}
-	}
+	p.options.Limits = cmp.Or(p.options.Limits, &Limits{})
+	p.options.Redactor = cmp.Or(p.options.Redactor, &secrets.Redactor{})
 	if p.options.Getenv == nil {
 		p.options.Getenv = os.Getenv
 	}

@@ -7,6 +7,7 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -107,9 +108,7 @@ func Check(dir string, o Options) (*Report, error) {
 		o.Shown = func(path string) string { return path }
 	}
 	r := &Report{Name: s.Name, Path: o.Shown(s.File), Compliance: complianceOf(s), Spec: specOf(s), MCP: mcpOf(s), Advisory: adviceOf(s)}
-	if r.Name == "" {
-		r.Name = filepath.Base(dir)
-	}
+	r.Name = cmp.Or(r.Name, filepath.Base(dir))
 	if r.Tokens, err = budgetOf(s, o); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package regrade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -125,9 +126,7 @@ func (g *grading) claim() (*gradedTask, int) {
 func (g *grading) halt(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.halted == nil {
-		g.halted = err
-	}
+	g.halted = cmp.Or(g.halted, err)
 }
 
 func (g *grading) reportProgress() {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,9 +123,7 @@ func (rr *reread) decode(line []byte) (e *record.Event, size int, err error) {
 }
 
 func (rr *reread) note(damaged *journal.DamagedError) {
-	if rr.why == nil {
-		rr.why = damaged
-	}
+	rr.why = cmp.Or(rr.why, damaged)
 }
 
 func (rr *reread) add(e *record.Event) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -80,10 +81,7 @@ func (d *document) judgedCases(rec *record.Run, j *record.JudgeResult, reasons b
 			if n == 1 {
 				s.add(heads(head...)...)
 			}
-			name := names[c.TaskA]
-			if name == "" {
-				name = c.TaskA
-			}
+			name := cmp.Or(names[c.TaskA], c.TaskA)
 			winner, sure, why := "none", "–", c.Error
 			if c.Error == "" {
 				winner, sure, why = winnerName(c), figure.Percent(c.Confidence), c.Reasoning

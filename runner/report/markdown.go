@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -244,10 +245,7 @@ func (m *markdown) taskReasons(t *Task) string {
 		if why.Grader != "" {
 			what = codeSpan(Cut(why.Grader, mostMessage)) + " " + what
 		}
-		message := strings.TrimSpace(why.Message)
-		if message == "" {
-			message = "no reason given"
-		}
+		message := cmp.Or(strings.TrimSpace(why.Message), "no reason given")
 		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials,
 			text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(Cut(message, mostMarkdownText)))
 	}

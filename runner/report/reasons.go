@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -69,10 +70,7 @@ func (p *printer) writeReason(why record.Reason, total int) {
 	if why.Grader != "" {
 		head = Clean(why.Grader) + " " + head
 	}
-	message := strings.TrimSpace(why.Message)
-	if message == "" {
-		message = "no reason given"
-	}
+	message := cmp.Or(strings.TrimSpace(why.Message), "no reason given")
 	var lines []string
 	for line := range strings.SplitSeq(message, "\n") {
 		if line = strings.TrimRight(Clean(line), " "); line != "" {

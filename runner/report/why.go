@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,10 +34,7 @@ func whyFailed(t *record.Trial) (line, text string) {
 		if g.Passed || g.NeedsReview || g.Error != "" || g.Calibrates() {
 			continue
 		}
-		feedback := strings.TrimSpace(g.Feedback)
-		if feedback == "" {
-			feedback = "no reason given"
-		}
+		feedback := cmp.Or(strings.TrimSpace(g.Feedback), "no reason given")
 		lines = append(lines, g.Name+": "+firstLine(feedback))
 		texts = append(texts, fmt.Sprintf("%s (%s), score %s: %s", g.Name, g.Type, figure.Score(g.Score), feedback))
 	}

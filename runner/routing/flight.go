@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -65,9 +66,7 @@ func (r *Router) NewFlight(m Routed, p Post) *Flight {
 		router: r, post: p, wake: make(chan struct{}, 1), routed: *m.clone(), handled: map[string]bool{},
 		timers: map[string]*time.Timer{},
 	}
-	if f.routed.Status == "" {
-		f.routed.Status = Choosing
-	}
+	f.routed.Status = cmp.Or(f.routed.Status, Choosing)
 	f.over = f.routed.IsOver()
 	if len(f.routed.Choices) > 1 { // rejections before the last choice led to it
 		last := f.routed.Choices[len(f.routed.Choices)-1]

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,9 +126,7 @@ func (m *Model) take(answer json.RawMessage, q *Question, c *Choice) (wrong stri
 		}
 	}
 	c.Clients, c.Reason = a.Clients, clip(strings.TrimSpace(m.redact(a.Reason)))
-	if c.Reason == "" {
-		c.Reason = "The model gave no reason"
-	}
+	c.Reason = cmp.Or(c.Reason, "The model gave no reason")
 	return ""
 }
 

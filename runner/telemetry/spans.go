@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -80,9 +81,7 @@ func (r *tracedRun) handle(e *record.Event) {
 // child starts a span in the span of ctx. A nil context means that the start of the run was not
 // received.
 func (r *tracedRun) child(ctx context.Context, name string, at time.Time, attributes ...attribute.KeyValue) span {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = cmp.Or(ctx, context.Background())
 	ctx, s := r.traces.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
 	return span{s, ctx}
 }

@@ -188,8 +188,7 @@ func (s *Snapshotter) put(data []byte) (*record.Blob, error) {
 // withoutPath removes the path from an error of the file system, because it differs for each
 // trial.
 func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -11,6 +11,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +138,7 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 	if s.Providers != nil {
 		x.secrets = s.Providers.Redactor()
 	}
-	if x.policy == "" {
-		x.policy = Workspace
-	}
+	x.policy = cmp.Or(x.policy, Workspace)
 	if s.Temp != "" {
 		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
 			return nil, err

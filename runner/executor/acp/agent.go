@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -239,10 +240,7 @@ func (a *agent) saysLoggedOut(words string) bool {
 
 // loggedOut returns an error that stops the run, because all trials would fail in the same way.
 func (a *agent) loggedOut(said string) error {
-	hint := a.preset.login
-	if hint == "" {
-		hint = "use the agent's own command"
-	}
+	hint := cmp.Or(a.preset.login, "use the agent's own command")
 	return &executor.StopError{Err: fmt.Errorf("%s: the agent is not logged in: %s; to log in: %s", a.preset.name, said, hint)}
 }
 

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -232,9 +233,7 @@ func resolve(o *Options, s *eval.Suite) (preset, error) {
 	if len(p.commands) == 0 || strings.TrimSpace(p.commands[0][0]) == "" {
 		return preset{}, fmt.Errorf("config.agent: command is missing; set it to a program that speaks the Agent Client Protocol")
 	}
-	if p.name == "" {
-		p.name = filepath.Base(p.commands[0][0])
-	}
+	p.name = cmp.Or(p.name, filepath.Base(p.commands[0][0]))
 	return p, nil
 }
 

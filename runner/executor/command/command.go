@@ -254,8 +254,7 @@ func run(ctx context.Context, cmd proc.Command, events *channel) error {
 	events.write.Close()
 	if err != nil {
 		events.wait(0)
-		var errno syscall.Errno
-		if errors.As(err, &errno) && (errno.Temporary() || errno == syscall.ETXTBSY || errno == syscall.ENOMEM) {
+		if errno, ok := errors.AsType[syscall.Errno](err); ok && (errno.Temporary() || errno == syscall.ETXTBSY || errno == syscall.ENOMEM) {
 			return err // temporarily too many processes or files
 		}
 		return executor.Permanent(err)

@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,10 +148,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 			Result: e.Result, Status: e.Status, DurationMS: e.DurationMS,
 		})
 	case "message":
-		role := e.Role
-		if role == "" {
-			role = "assistant"
-		}
+		role := cmp.Or(e.Role, "assistant")
 		t.Transcript.Message(role, text)
 	case "thought":
 		t.Transcript.Add(record.Entry{Type: record.EntryThought, Text: text})

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,10 +82,7 @@ func (c *Conversation) Ask(ctx context.Context, prompt string) (answer string, e
 }
 
 func (c *Conversation) answer(ctx context.Context) (answer string, err error) {
-	most := c.MaxTurns
-	if most == 0 {
-		most = defaultMaxTurns
-	}
+	most := cmp.Or(c.MaxTurns, defaultMaxTurns)
 	for range most {
 		reply, err := c.Client.Complete(ctx, c.request())
 		if c.Replied != nil {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,9 +140,7 @@ func (a *Answer) fault() error {
 	}
 	switch a.Error.Code {
 	case CodeToolFailed:
-		if said == "" {
-			said = "the agent failed"
-		}
+		said = cmp.Or(said, "the agent failed")
 		return &executor.FailedError{Reason: said}
 	case CodeTimeout:
 		return fmt.Errorf("%w: %s", executor.ErrTimeout, said)
@@ -185,9 +184,7 @@ func recordCalls(t *executor.Trial, raw json.RawMessage) {
 			bad++
 			continue
 		}
-		if c.Tool == "" {
-			c.Tool = c.Name
-		}
+		c.Tool = cmp.Or(c.Tool, c.Name)
 		t.Transcript.AddAt(record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
 			ID: c.ID, Name: c.Tool, Arguments: given(c.Args, c.Arguments, c.Input), Result: given(c.Result, c.Output, c.Error),
 			Status: c.Status, DurationMS: milliseconds(c.Duration).Milliseconds(),

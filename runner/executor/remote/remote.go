@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,10 +144,7 @@ func (r *remote) Execute(ctx context.Context, t *executor.Trial) (executor.Outco
 	if ctx.Err() != nil { // a text is too long
 		return executor.Outcome{}, context.Cause(ctx)
 	}
-	asked := t.Prompt
-	if asked == "" {
-		asked = string(e.Input)
-	}
+	asked := cmp.Or(t.Prompt, string(e.Input))
 	t.Transcript.Message("user", asked)
 	start := time.Now()
 	answer, err := slot.Evaluate(ctx, e, (&updates{trial: t}).publish)

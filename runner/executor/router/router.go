@@ -4,6 +4,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,11 +248,7 @@ func (p *post) Deliver(client string, d *routing.Delivery) error {
 // of returns the notification of a client.
 func (n *Notification) of(client string) *routing.Notification {
 	shown := &routing.Notification{Client: client, Title: n.Title, Body: n.Body, Priority: n.Priority, At: time.Now()}
-	if shown.Title == "" {
-		shown.Title = client
-	}
-	if shown.Priority == "" {
-		shown.Priority = "normal"
-	}
+	shown.Title = cmp.Or(shown.Title, client)
+	shown.Priority = cmp.Or(shown.Priority, "normal")
 	return shown
 }

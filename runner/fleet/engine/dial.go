@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,10 +85,7 @@ func unreachable(err error) bool {
 
 // explain describes, in terms of the fleet address, why connecting failed.
 func (c *Conn) explain(err error) error {
-	failures := c.dialer.failures()
-	if failures == nil {
-		failures = err
-	}
+	failures := cmp.Or(c.dialer.failures(), err)
 	if c.home != nil {
 		return c.home.explain(failures)
 	}

@@ -3,9 +3,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -99,12 +99,8 @@ type Conn struct {
 //
 // The error names each server and the reason. If ctx has ended, the error is its cause.
 func Connect(ctx context.Context, address Address, options Options) (*Conn, error) {
-	if options.Log == nil {
-		options.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	if options.Name == "" {
-		options.Name = "waza"
-	}
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	options.Name = cmp.Or(options.Name, "waza")
 	c := &Conn{address: address, options: options, closed: make(chan struct{})}
 	if address.Embedded {
 		home, err := openHome(options.State, options.Log)

@@ -148,8 +148,7 @@ func (h *home) find() (string, error) {
 // counts as unreachable, because the next try can find a different server, or start one in this
 // process.
 func (h *home) explain(err error) error {
-	var own *hostError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*hostError](err); ok {
 		return fmt.Errorf("fleet embedded: %w", own)
 	}
 	why := "cannot reach the embedded server"

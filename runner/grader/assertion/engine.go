@@ -52,8 +52,7 @@ func compile(source string) (*goja.Program, *Fault) {
 }
 
 func syntaxFault(err error) *Fault {
-	var list parser.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
+	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
 		e := list[0]
 		return &Fault{Message: text.Clip(e.Message, maxMessage), Line: e.Position.Line, Column: e.Position.Column}
 	}

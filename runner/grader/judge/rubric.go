@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -102,10 +103,7 @@ func readRubric(data []byte, source string) (rubric, error) {
 	if criteria == "" {
 		return rubric{}, errors.New("the rubric has front matter but no criteria below it")
 	}
-	name := m.Name
-	if name == "" {
-		name = strings.TrimSuffix(path.Base(filepath.ToSlash(source)), ".md")
-	}
+	name := cmp.Or(m.Name, strings.TrimSuffix(path.Base(filepath.ToSlash(source)), ".md"))
 	return rubric{
 		text: criteria,
 		info: &rubricInfo{Name: text.Clip(name, 200), Version: text.Clip(m.Version, 100), Scale: m.Scale, Source: text.Clip(source, 500)},

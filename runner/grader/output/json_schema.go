@@ -123,8 +123,7 @@ func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 
 // jsonFault describes the first fault of a text that is not JSON, with its position.
 func jsonFault(text string, err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := text[:min(len(text), max(0, int(syntax.Offset)-1))]
 		line := strings.Count(before, "\n") + 1
 		column := len(before) - strings.LastIndexByte(before, '\n')

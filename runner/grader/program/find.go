@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,10 +99,7 @@ func programNeeds(spec *eval.Grader, env *grader.Env) []record.Need {
 		return nil
 	}
 	g := &programGrader{options: o, env: env}
-	name := o.Command
-	if name == "" {
-		name = o.Script
-	}
+	name := cmp.Or(o.Command, o.Script)
 	abs, _, ofSuite := g.resolve(name)
 	switch {
 	case o.Command == "" && scriptInterpreter(name) != "":

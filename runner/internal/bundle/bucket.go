@@ -136,8 +136,7 @@ func again(ctx context.Context, do func(ctx context.Context) error) error {
 // passes reports whether an error of a server is temporary, or might not occur on a different
 // server.
 func passes(err error) bool {
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return (refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable) &&
 			refused.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled
 	}

@@ -3,6 +3,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ const (
 func Resolve(ctx context.Context, source, name string) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, resolveTime, fmt.Errorf("git did not answer within %v", resolveTime))
 	defer cancel()
-	if name == "" {
-		name = "HEAD"
-	}
+	name = cmp.Or(name, "HEAD")
 	if !files.IsDir(source) {
 		return "", fmt.Errorf("no such directory: %s", source)
 	}

@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -71,9 +70,7 @@ func Share(ctx context.Context, limits *provider.Limits, bucket jetstream.KeyVal
 		bucket: bucket, id: uuid.NewString(), keys: map[string]*key{}, wake: make(chan struct{}, 1),
 		log: options.Log, lease: cmp.Or(options.Lease, 15*time.Second), timeout: cmp.Or(options.Timeout, 2*time.Second),
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.readClock(ctx); err != nil {
 		s.cancel()
