@@ -18,7 +18,7 @@ func (s *scheduler) openFleet(ctx context.Context) (err error) {
 	}
 	a := &trial.FleetRun{
 		RunID: r.ID(), Address: *r.plan.Fleet, Suite: r.plan.Suite, Files: r.plan.Files.Files, State: r.runner.store.Dir(),
-		Trials: r.plan.TotalTrials(), AtOnce: r.plan.Config.ActualWorkers, Resumed: r.earlier != nil, Env: s.env, Logf: r.logf,
+		Trials: r.plan.TotalTrials(), AtOnce: r.plan.Config.ActualWorkers, Resumed: r.earlier != nil, Logf: r.logf,
 	}
 	for _, t := range s.tasks {
 		o := t.order // the parameters that a model proposes are set later

@@ -163,10 +163,7 @@ func (s *scheduler) startTask(t *taskRun) {
 	t.starting.Do(func() {
 		r := s.run
 		t.env = trial.Environ(r.plan.Inherited(), &t.order)
-		r.feed.emit(&record.Event{
-			Type: record.TaskStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, Role: t.Role,
-			TotalTasks: len(s.tasks), TotalTrials: t.Trials,
-		})
+		r.feed.emit(s.event(record.TaskStart, t))
 		r.logTask(t, "info", "Running task: %s", t.Name)
 		if t.broken = t.unproposed; t.broken != nil {
 			return
@@ -258,15 +255,21 @@ func (s *scheduler) Log(o *record.Order, n trial.Notice) {
 	s.run.feed.emit(e)
 }
 
+// event returns an event about a task.
+func (s *scheduler) event(typ record.EventType, t *taskRun) *record.Event {
+	return &record.Event{
+		Type: typ, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role, TotalTrials: t.Trials,
+	}
+}
+
 // announce reports once that a trial starts.
 func (s *scheduler) announce(t turn) {
 	if !t.markStarted(t.trial) {
 		return
 	}
-	s.run.feed.emit(&record.Event{
-		Type: record.TrialStart, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
-		TrialNum: t.trial, TotalTrials: t.Trials,
-	})
+	e := s.event(record.TrialStart, t.taskRun)
+	e.TrialNum = t.trial
+	s.run.feed.emit(e)
 }
 
 // order returns the order of one trial of a task.
@@ -294,11 +297,10 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	if res.Verdict == record.Errored {
 		s.run.logTrial(t, res)
 	}
-	seq = s.run.feed.emit(&record.Event{
-		Type: record.TrialComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
-		TrialNum: res.TrialNum, TotalTrials: t.Trials,
-		Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS, Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
-	})
+	e := s.event(record.TrialComplete, t)
+	e.TrialNum, e.Verdict, e.Score, e.DurationMS, e.Trial = res.TrialNum, res.Verdict, res.Score, res.DurationMS, res
+	e.Cached, e.Error = res.Cached != nil, clipReason(res.Error)
+	seq = s.run.feed.emit(e)
 	ended := t.add(res)
 	if ended.reusable {
 		s.index.note(t.Task)
@@ -336,10 +338,8 @@ func (s *scheduler) completeTask(t *taskRun) {
 // announceTask reports the result of a task.
 func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 	s.tuner.ended(t, res)
-	e := &record.Event{
-		Type: record.TaskComplete, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role,
-		TotalTrials: t.Trials, Verdict: res.Verdict, Task: res,
-	}
+	e := s.event(record.TaskComplete, t)
+	e.Verdict, e.Task = res.Verdict, res
 	if res.Score != nil {
 		e.Score = &res.Score.Mean
 	}

@@ -139,11 +139,13 @@ func isBelow(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Reason returns the text of a file system error without the path.
-func Reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
+// WithoutPath returns an error of the file system without its path, and other errors unchanged.
+func WithoutPath(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
 	}
-	return err.Error()
+	return err
 }
+
+// Reason returns the text of a file system error without the path.
+func Reason(err error) string { return WithoutPath(err).Error() }

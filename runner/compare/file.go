@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/files"
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/importing"
@@ -47,10 +48,7 @@ func FromFile(path, suite string) (Source, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		if pe, ok := errors.AsType[*os.PathError](err); ok {
-			err = pe.Err
-		}
-		return nil, &ResultFileError{Path: path, Err: err}
+		return nil, &ResultFileError{Path: path, Err: files.WithoutPath(err)}
 	}
 	defer f.Close()
 	sides, err := readResults(f)

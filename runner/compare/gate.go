@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"waza/runner/record"
 )
@@ -23,12 +24,7 @@ func (c *Comparison) Changes() int {
 // Regressed reports whether the tests show that some run regressed, see
 // [RunComparison.ShowsRegression].
 func (c *Comparison) Regressed() bool {
-	for i := range c.Comparisons {
-		if c.Comparisons[i].ShowsRegression() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Comparisons, func(r RunComparison) bool { return r.ShowsRegression() })
 }
 
 // ShowsRegression reports whether the tests show that some task regressed, or that the run is

@@ -6,6 +6,7 @@ package figure
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,12 +35,7 @@ func comparesAlike(x float64, text string, limits []float64) bool {
 	if err != nil {
 		return true // infinite
 	}
-	for _, l := range limits {
-		if compare(x, l) != compare(printed, l) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(limits, func(l float64) bool { return compare(x, l) != compare(printed, l) })
 }
 
 func compare(x, y float64) int {

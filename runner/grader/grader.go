@@ -54,10 +54,8 @@ type Check struct {
 // A Subject is a finished attempt at a trial, as graders see it. Graders must not change
 // anything it refers to.
 type Subject struct {
-	RunID string
 	Suite *eval.Suite
 	Task  *eval.Task
-	Num   int // trial, 1-based
 	// Prompt is the first prompt as sent to the agent.
 	Prompt string
 	Output string

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/files"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
@@ -122,10 +123,7 @@ func (f *File) Read(visit func(task int, t *record.Trial) error) error {
 func (f *File) walk(prepare func(*reader) error, visit func(task int, t *record.Trial) error) error {
 	file, err := os.Open(f.Path)
 	if err != nil {
-		if pe, ok := errors.AsType[*os.PathError](err); ok {
-			err = pe.Err
-		}
-		return &Error{Path: f.Path, Err: err}
+		return &Error{Path: f.Path, Err: files.WithoutPath(err)}
 	}
 	defer file.Close()
 	info, err := file.Stat()

@@ -203,12 +203,9 @@ func (k *keyring) runs() ([]string, error) { return NewStore(k.dir).List() }
 
 // hasDigests reports whether a file of a run's record ends with a digest.
 func (k *keyring) hasDigests(id string) bool {
-	for _, name := range []string{runFile, journalFile, resultFile} {
-		if bytes.Contains(endOf(filepath.Join(k.dir, runsDir, id, name)), []byte(macHead)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{runFile, journalFile, resultFile}, func(name string) bool {
+		return bytes.Contains(endOf(filepath.Join(k.dir, runsDir, id, name)), []byte(macHead))
+	})
 }
 
 // keyOf returns the id of the key with which a run was recorded, if its run.json contains it.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -357,21 +358,12 @@ func (c *client) count(r *Request, reply *Reply, err error) {
 // it returns Anthropic for models whose name starts with claude, and OpenAI for all others.
 func ForModel(model string, fallback API) (API, string) {
 	for _, api := range []API{OpenAI, Anthropic} {
-		if rest, ok := cutPrefix(model, string(api)+":"); ok {
+		if rest, ok := strings.CutPrefix(model, string(api)+":"); ok && rest != "" {
 			return api, rest
 		}
 	}
-	if fallback == "" {
-		if _, ok := cutPrefix(model, "claude"); ok {
-			return Anthropic, model
-		}
+	if rest, ok := strings.CutPrefix(model, "claude"); fallback == "" && ok && rest != "" {
+		return Anthropic, model
 	}
 	return cmp.Or(fallback, OpenAI), model
-}
-
-func cutPrefix(s, prefix string) (string, bool) {
-	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
-		return s[len(prefix):], true
-	}
-	return s, false
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/eval"
@@ -230,10 +231,5 @@ func (r *Report) addNextSteps(s *skill.Skill) {
 // contains reports whether a text contains one of the phrases, in any letter case.
 func contains(s string, phrases ...string) bool {
 	s = strings.ToLower(s)
-	for _, p := range phrases {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(s, p) })
 }

@@ -403,9 +403,9 @@ func (f *Fold) Snapshot() *State {
 // VisitTrials reads the trials of a state, one after the other. It calls visit with the index of
 // the task and the trial. The trial belongs to visit.
 func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
-	return visitPlaces(run, st, func(f *Trials, task int, at Place) error {
+	return visitPlaces(run, st, func(f *Trials, task int, raw []byte) error {
 		t := new(record.Trial)
-		if err := f.Decode(at, t); err != nil {
+		if err := f.DecodeRaw(raw, t); err != nil {
 			return err
 		}
 		return visit(task, t)
@@ -415,13 +415,9 @@ func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Tri
 // VisitOutcomes is like [VisitTrials], but leaves out transcripts and the outputs of earlier
 // attempts, which are most of the bytes of a run.
 func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
-	var buf []byte
-	return visitPlaces(run, st, func(f *Trials, task int, at Place) (err error) {
-		if buf, err = f.Bytes(at, buf); err != nil {
-			return err
-		}
+	return visitPlaces(run, st, func(f *Trials, task int, raw []byte) error {
 		t := new(record.Trial)
-		if err := f.decodeOutcome(buf, t); err != nil {
+		if err := f.decodeOutcome(raw, t); err != nil {
 			return err
 		}
 		return visit(task, t)
@@ -430,32 +426,33 @@ func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.T
 
 // VisitLean is like [VisitTrials], but omits outputs and transcripts.
 func VisitLean(run *journal.Run, st *State, visit func(task int, t *LeanTrial) error) error {
-	var buf []byte
-	return visitPlaces(run, st, func(f *Trials, task int, at Place) (err error) {
-		if buf, err = f.Bytes(at, buf); err != nil {
-			return err
-		}
+	return visitPlaces(run, st, func(_ *Trials, task int, raw []byte) error {
 		t := new(LeanTrial)
-		if err := t.liftRecorded(buf); err != nil {
+		if err := t.liftRecorded(raw); err != nil {
 			return err
 		}
 		return visit(task, t)
 	})
 }
 
-// visitPlaces visits the trials of a state that have ended.
-func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, at Place) error) error {
+// visitPlaces visits the bytes of the trials of a state that have ended. They are valid until visit
+// returns.
+func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, raw []byte) error) error {
 	f, err := OpenTrials(run)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	var buf []byte
 	for i := range st.Tasks {
 		for _, at := range st.Tasks[i].Trials {
 			if at.Size == 0 {
 				continue // not ended
 			}
-			if err := visit(f, i, at); err != nil {
+			if buf, err = f.Bytes(at, buf); err != nil {
+				return err
+			}
+			if err := visit(f, i, buf); err != nil {
 				return err
 			}
 		}

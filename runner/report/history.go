@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,11 +74,7 @@ func historyMark(in *history.TaskInRun) string {
 
 // causes lists the causes of a task's flips, the most frequent first.
 func causes(t *history.TaskHistory) string {
-	var list []history.Cause
-	for c := range t.Causes {
-		list = append(list, c)
-	}
-	slices.SortFunc(list, func(a, b history.Cause) int {
+	list := slices.SortedFunc(maps.Keys(t.Causes), func(a, b history.Cause) int {
 		return cmp.Or(cmp.Compare(t.Causes[b], t.Causes[a]), cmp.Compare(a, b))
 	})
 	parts := make([]string, len(list))

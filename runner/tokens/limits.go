@@ -31,9 +31,8 @@ const usualFallback = 2000
 
 // Limits are the maximum numbers of tokens of files.
 type Limits struct {
-	// Dir is the directory that paths are relative to. Source is the file with the limits, empty
-	// for the default limits.
-	Dir, Source string
+	// Dir is the directory that paths are relative to.
+	Dir string
 	// Warning is the number of tokens of a SKILL.md that causes a warning; 0 for never.
 	Warning int
 
@@ -62,7 +61,7 @@ func FindLimits(dir string) (*Limits, decode.Diagnostics, error) {
 		}
 	}
 	if p != nil && p.Tokens.Limits != nil {
-		l.Dir, l.Source = p.Dir(), p.File
+		l.Dir = p.Dir()
 		l.defaults, l.overrides = p.Tokens.Limits.Defaults, p.Tokens.Limits.Overrides
 	} else if err := l.fromFile(dir); err != nil {
 		return nil, ds, err
@@ -80,7 +79,7 @@ func (l *Limits) fromFile(dir string) error {
 		data, err := files.Read(name, 1<<20)
 		switch {
 		case err == nil:
-			l.Dir, l.Source = dir, name
+			l.Dir = dir
 			return l.parse(name, data)
 		case !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%s: %s", name, files.Reason(err))

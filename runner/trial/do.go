@@ -232,7 +232,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		return a
 	}
 	turns := &turnHandler{work: w, a: a, t: t, start: start, destroyed: ws.Destroyed, subject: grader.Subject{
-		RunID: w.RunID, Suite: w.Suite, Task: w.Task, Num: w.Num, Prompt: t.Prompt, Dir: ws.Dir, Root: ws.Open, Temp: w.env.Dir,
+		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: ws.Dir, Root: ws.Open, Temp: w.env.Dir,
 		Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
 	}}
 	if turns.needed() {

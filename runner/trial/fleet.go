@@ -37,8 +37,6 @@ type FleetRun struct {
 	Trials, AtOnce int
 	// Resumed reports whether an earlier owner may have left orders and results.
 	Resumed bool
-	// Env is the environment of this process for the run's trials. It receives their results.
-	Env *Env
 	// Logf logs a message for the run's subscribers.
 	Logf func(level, format string, args ...any)
 }

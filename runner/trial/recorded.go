@@ -69,7 +69,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 		left = ws.Close()
 	}()
 	s := grader.Subject{
-		RunID: o.RunID, Suite: o.Suite, Task: o.Task, Num: old.TrialNum, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
+		Suite: o.Suite, Task: o.Task, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
 		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: ws.Dir, Root: ws.Open,
 		Temp: r.Dir, Env: r.Env.environ(o), Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),

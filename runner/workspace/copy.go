@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"waza/eval/files"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -29,7 +30,7 @@ func copiedEntries(entries []record.SnapshotEntry, from *journal.BlobReader, to 
 			e.Given = record.GivenUnknown
 		}
 		if err != nil {
-			e.Omitted = "not copied: " + withoutPath(err).Error()
+			e.Omitted = "not copied: " + files.WithoutPath(err).Error()
 		}
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"waza/eval/files"
 	"waza/runner/internal/secrets"
 	"waza/runner/record"
 )
@@ -108,9 +109,9 @@ func (s *Snapshotter) list(dir string) ([]fs.DirEntry, error) {
 // omitDir records that the contents of a directory are unknown.
 func (s *Snapshotter) omitDir(dir string, err error) error {
 	if dir == "." || len(s.snap.Entries) == 0 {
-		return fmt.Errorf("cannot read the workspace: %w", withoutPath(err))
+		return fmt.Errorf("cannot read the workspace: %w", files.WithoutPath(err))
 	}
-	s.snap.Entries[len(s.snap.Entries)-1].Omitted = withoutPath(err).Error()
+	s.snap.Entries[len(s.snap.Entries)-1].Omitted = files.WithoutPath(err).Error()
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (s *Snapshotter) omitDir(dir string, err error) error {
 func (s *Snapshotter) take(name string, e fs.DirEntry, depth int) error {
 	info, err := s.root.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("cannot read the workspace: %s: %w", name, withoutPath(err))
+		return fmt.Errorf("cannot read the workspace: %s: %w", name, files.WithoutPath(err))
 	}
 	entry := record.SnapshotEntry{Path: name, Type: record.EntryOther, Mode: uint32(info.Mode().Perm())}
 	switch mode := info.Mode(); {
@@ -158,20 +159,20 @@ func (s *Snapshotter) content(name string, info fs.FileInfo) (*record.Blob, stri
 	// Opening must not block, because the file may be a pipe by now.
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, withoutPath(err).Error()
+		return nil, files.WithoutPath(err).Error()
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxSnapshotFile+1))
 	switch {
 	case err != nil:
-		return nil, withoutPath(err).Error()
+		return nil, files.WithoutPath(err).Error()
 	case len(data) > maxSnapshotFile:
 		return nil, fmt.Sprintf("larger than %d MiB", maxSnapshotFile>>20)
 	}
 	s.bytes += int64(len(data))
 	blob, err := s.put(data)
 	if err != nil {
-		return nil, "not recorded: " + withoutPath(err).Error()
+		return nil, "not recorded: " + files.WithoutPath(err).Error()
 	}
 	return blob, ""
 }
@@ -183,15 +184,6 @@ func (s *Snapshotter) put(data []byte) (*record.Blob, error) {
 	}
 	blob, err := s.Blobs.Put(data)
 	return &blob, err
-}
-
-// withoutPath removes the path from an error of the file system, because it differs for each
-// trial.
-func withoutPath(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // Lost returns an error if the file at a path of the workspace was not recorded or, with an

@@ -91,7 +91,7 @@ func (w *Workspace) makeLocked() error {
 	}
 	if dir := w.Task.Inputs.Workdir; dir != "" {
 		if err := w.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
-			return fmt.Errorf("workspace: workdir %s: %w", dir, withoutPath(err))
+			return fmt.Errorf("workspace: workdir %s: %w", dir, files.WithoutPath(err))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/eval/text"
 	"waza/runner/pause"
 )
 
@@ -80,11 +81,7 @@ func (b *board) report() {
 			return
 		}
 		if level, why := b.why(); why != "" && !(first && level == "info") {
-			trials := fmt.Sprintf("%d trials wait for a browser", n)
-			if n == 1 {
-				trials = "1 trial waits for a browser"
-			}
-			b.logf(level, "%s: %s", trials, why)
+			b.logf(level, "%s: %s", text.Count(n, "trial waits for a browser", "trials wait for a browser"), why)
 		}
 	}
 }

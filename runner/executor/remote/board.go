@@ -154,10 +154,7 @@ func (b *board) line(wants []*Want, urgent bool) (level, line string) {
 
 // waits returns the number of waiting trials as text.
 func waits(n int) string {
-	if n == 1 {
-		return "1 trial waits for an agent"
-	}
-	return fmt.Sprintf("%d trials wait for an agent", n)
+	return text.Count(n, "trial waits for an agent", "trials wait for an agent")
 }
 
 // describe returns which agents trials wait for, and why these cannot execute them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,14 +49,9 @@ func Passes(err error) bool {
 		(api.Code == http.StatusServiceUnavailable || api.Code == http.StatusTooManyRequests) {
 		return !errors.Is(err, jetstream.ErrJetStreamNotEnabled)
 	}
-	for _, passing := range []error{
+	return slices.ContainsFunc([]error{
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
 		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, jetstream.ErrNoStreamResponse,
 		context.DeadlineExceeded,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	}, func(passing error) bool { return errors.Is(err, passing) })
 }

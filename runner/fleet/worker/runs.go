@@ -38,7 +38,7 @@ func (s *runs) prepare(ctx context.Context, j *job) (*work, error) {
 	first := k == nil
 	if first {
 		k = &work{
-			worker: s.worker, run: token, key: key, ready: make(chan struct{}), stopping: make(chan struct{}),
+			worker: s.worker, run: token, ready: make(chan struct{}), stopping: make(chan struct{}),
 			orders: map[int]*template{}, jobs: map[*record.Order]*job{}, using: map[*job]struct{}{},
 		}
 		s.works[token+" "+key] = k

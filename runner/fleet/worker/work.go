@@ -21,7 +21,6 @@ import (
 type work struct {
 	worker *Worker
 	run    string        // token of the run's id
-	key    string        // names of the plan and the files
 	ready  chan struct{} // closed when the fields below are set
 	err    error
 	plan   *fleet.Plan

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -311,11 +312,7 @@ func (c *collector) entries() ([]*source, error) {
 	if err := c.usage.check(c.limits); err != nil {
 		return nil, err
 	}
-	list := make([]*source, 0, len(c.found))
-	for _, s := range c.found {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *source) int { return strings.Compare(sortKey(a.Path), sortKey(b.Path)) })
+	list := slices.SortedFunc(maps.Values(c.found), func(a, b *source) int { return strings.Compare(sortKey(a.Path), sortKey(b.Path)) })
 	for _, s := range list {
 		if above := path.Dir(s.Path); above != "." && (c.found[above] == nil || !c.found[above].Dir) {
 			return nil, fmt.Errorf("%s changed while it was packed; start the run again", s.file)

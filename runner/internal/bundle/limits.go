@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,11 +78,9 @@ func (u *usage) check(l Limits) error {
 	default:
 		return nil
 	}
-	shares := make([]*share, 0, len(u.by))
-	for _, s := range u.by {
-		shares = append(shares, s)
-	}
-	slices.SortFunc(shares, func(a, b *share) int { return cmp.Or(cmp.Compare(more(b), more(a)), cmp.Compare(a.name, b.name)) })
+	shares := slices.SortedFunc(maps.Values(u.by), func(a, b *share) int {
+		return cmp.Or(cmp.Compare(more(b), more(a)), cmp.Compare(a.name, b.name))
+	})
 	var largest []string
 	for _, s := range shares[:min(len(shares), 3)] {
 		largest = append(largest, fmt.Sprintf("%s (%s)", s.name, show(s)))

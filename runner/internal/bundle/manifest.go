@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"waza/eval/files"
@@ -144,12 +145,7 @@ func isPortable(p string) bool {
 	if len(p) > maxPath || !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") {
 		return false
 	}
-	for name := range strings.SplitSeq(p, "/") {
-		if len(name) > maxName {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return len(name) > maxName })
 }
 
 // checkLink returns an error unless a link at a path stays in its numbered directory. Steps up

@@ -130,7 +130,7 @@ func (j *Job) subject(end context.CancelCauseFunc, p *pair) (*grader.Subject, er
 	o := j.Plan.Order(t, j.Record.RunID, p.a+1)
 	o.Num = p.num
 	return grader.NewSubject(grader.Subject{
-		RunID: o.RunID, Suite: o.Suite, Task: o.Task, Num: p.num, Prompt: a.Prompt, Output: a.Output, OutputDropped: a.OutputDropped,
+		Suite: o.Suite, Task: o.Task, Prompt: a.Prompt, Output: a.Output, OutputDropped: a.OutputDropped,
 		Expand: trial.Expand(&o, end), Baseline: &record.Baseline{Output: b.Output},
 	}), nil
 }

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -222,10 +224,7 @@ func (s *sharing) note(update jetstream.KeyValueEntry) {
 // settle does the pending work of all limiters, and returns when to call it again.
 func (s *sharing) settle() time.Duration {
 	s.mu.Lock()
-	keys := make([]*key, 0, len(s.keys))
-	for _, k := range s.keys {
-		keys = append(keys, k)
-	}
+	keys := slices.Collect(maps.Values(s.keys))
 	s.mu.Unlock()
 	next := time.Hour
 	for _, k := range keys {

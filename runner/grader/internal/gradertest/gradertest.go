@@ -93,7 +93,7 @@ func WriteFiles(t *testing.T, dir string, files map[string]string) {
 // Subject returns a finished trial, altered by change.
 func Subject(output string, change ...func(*grader.Subject)) *grader.Subject {
 	s := grader.Subject{
-		Suite: &eval.Suite{}, Task: &eval.Task{ID: "t"}, Num: 1, Prompt: "do it", Output: output,
+		Suite: &eval.Suite{}, Task: &eval.Task{ID: "t"}, Prompt: "do it", Output: output,
 		Dir: func() (string, error) { return "", fmt.Errorf("the workspace is not needed here") },
 	}
 	for _, f := range change {
