@@ -44,22 +44,17 @@ const (
 
 // WriteJUnit writes a run as JUnit XML.
 func WriteJUnit(w io.Writer, h record.Handle) error {
-	progress, err := h.Progress()
+	r, err := OfResults(h)
 	if err != nil {
 		return err
 	}
-	results, err := h.Results()
-	if err != nil {
+	if r.Damage, err = h.Damage(); err != nil {
 		return err
 	}
-	damage, err := h.Damage()
-	if err != nil {
-		return err
-	}
-	j := &junit{damage: damage, out: bufio.NewWriterSize(w, 64<<10), rec: h.Record(), progress: progress, results: results}
+	j := &junit{Report: r, out: bufio.NewWriterSize(w, 64<<10), seen: map[int]bool{}}
 	j.open()
 	planned := 0
-	for _, t := range j.rec.Tasks {
+	for _, t := range j.Record.Tasks {
 		planned += t.Trials
 	}
 	if planned > mostTestcases {
@@ -67,7 +62,7 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 	} else if err := h.Outcomes(j.trial); err != nil {
 		return err
 	}
-	j.upTo(len(j.rec.Tasks))
+	j.upTo(len(j.Record.Tasks))
 	j.run()
 	j.out.WriteString("</testsuites>\n")
 	return j.out.Flush()
@@ -75,11 +70,8 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 
 // junit writes a file from its first line to its last. It holds one task at a time in memory.
 type junit struct {
-	out      *bufio.Writer
-	rec      *record.Run
-	progress record.Progress
-	results  []*record.Task
-	damage   *record.Damage
+	*Report
+	out *bufio.Writer
 
 	task  int          // index of the current task
 	cases bytes.Buffer // its testcases
@@ -103,8 +95,8 @@ func seconds(ms int64) string { return strconv.FormatFloat(float64(max(0, ms))/1
 
 func (j *junit) open() {
 	j.room = mostOfTask
-	j.out.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites" + xmlAttr("name", j.rec.Suite.Name))
-	if s := j.progress.Summary; s != nil {
+	j.out.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n<testsuites" + xmlAttr("name", j.Record.Suite.Name))
+	if s := j.Summary; s != nil {
 		j.out.WriteString(xmlAttr("time", seconds(s.DurationMS)))
 	}
 	j.out.WriteString(">\n")
@@ -113,11 +105,8 @@ func (j *junit) open() {
 // trial adds the next trial of the run.
 func (j *junit) trial(task int, t *record.Trial) error {
 	j.upTo(task)
-	if j.seen == nil {
-		j.seen = map[int]bool{}
-	}
 	j.seen[t.TrialNum] = true
-	line, text := Explain(t, j.rec.RunID)
+	line, text := Explain(t, j.Record.RunID)
 	most := mostOutput
 	if t.Verdict == record.Passed {
 		most = mostPassedOutput
@@ -130,7 +119,7 @@ func (j *junit) trial(task int, t *record.Trial) error {
 }
 
 func (j *junit) trialName(number int) string {
-	return fmt.Sprintf("%s (trial %d)", j.rec.Tasks[j.task].ID, number)
+	return fmt.Sprintf("%s (trial %d)", j.Record.Tasks[j.task].ID, number)
 }
 
 // upTo writes the tasks before the given one that have no testcases yet.
@@ -142,7 +131,7 @@ func (j *junit) upTo(task int) {
 
 // endTask writes the current task.
 func (j *junit) endTask() {
-	t, res := j.rec.Tasks[j.task], j.results[j.task]
+	t, res := j.Record.Tasks[j.task], j.Tasks[j.task].Result
 	if res == nil {
 		j.unfinished()
 	} else if res.Error != "" {
@@ -153,7 +142,7 @@ func (j *junit) endTask() {
 
 // unfinished adds the trials of a task that never ended.
 func (j *junit) unfinished() {
-	t := j.rec.Tasks[j.task]
+	t := j.Record.Tasks[j.task]
 	if len(j.seen) == 0 && j.count.tests > 0 {
 		return // one testcase represents the task
 	}
@@ -166,9 +155,9 @@ func (j *junit) unfinished() {
 
 // tasksAlone adds one testcase per task, which represents all its trials.
 func (j *junit) tasksAlone() {
-	for i, t := range j.rec.Tasks {
+	for i, t := range j.Record.Tasks {
 		j.upTo(i)
-		res := j.results[i]
+		res := j.Tasks[i].Result
 		if res == nil {
 			j.testcase(testcase{name: t.ID, verdict: record.Skipped, message: "not finished"})
 			continue
@@ -257,10 +246,10 @@ func (j *junit) outcome(c testcase) string {
 // exempts reports whether a verdict is not a failure of the suite: a baseline shows only what an
 // agent cannot do without skills, and an answer to a trigger test counts only in a metric.
 func (j *junit) exempts(v record.Verdict) bool {
-	if j.task >= len(j.rec.Tasks) {
+	if j.task >= len(j.Record.Tasks) {
 		return false
 	}
-	role := j.rec.Tasks[j.task].Role
+	role := j.Record.Tasks[j.task].Role
 	return role == record.RoleBaseline && (v == record.Failed || v == record.TimedOut) || role == record.RoleTrigger && v == record.Failed
 }
 
@@ -277,17 +266,17 @@ func (j *junit) take(s string) string {
 // class returns the class of the current testcases.
 func (j *junit) class() string {
 	id := "run"
-	if j.task < len(j.rec.Tasks) {
-		id = j.rec.Tasks[j.task].ID
+	if j.task < len(j.Record.Tasks) {
+		id = j.Record.Tasks[j.task].ID
 	}
-	return prefix(j.rec.Suite.Name, ".") + id
+	return prefix(j.Record.Suite.Name, ".") + id
 }
 
 // A property of a testsuite.
 type property struct{ name, value string }
 
 func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
-	list := append(j.common(), property{"model", ModelOf(j.rec, t)}, property{"task", t.ID},
+	list := append(j.common(), property{"model", ModelOf(j.Record, t)}, property{"task", t.ID},
 		property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
 	if t.Role != record.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
@@ -325,8 +314,8 @@ func spentProperties(u *record.Usage) []property {
 
 // common returns the properties that all testsuites have.
 func (j *junit) common() []property {
-	c := &j.rec.Config
-	return []property{{"run", j.rec.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
+	c := &j.Record.Config
+	return []property{{"run", j.Record.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
 }
 
 // ModelOf returns the model of a task's trials.
@@ -343,7 +332,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 // suite writes the current testcases as a testsuite, and starts the next.
 func (j *junit) suite(name string, properties []property) {
 	j.out.WriteString("  <testsuite" + xmlAttr("name", name) + j.count.attributes() +
-		xmlAttr("timestamp", j.progress.StartedAt.UTC().Format(time.RFC3339)) + ">\n    <properties>\n")
+		xmlAttr("timestamp", j.StartedAt.UTC().Format(time.RFC3339)) + ">\n    <properties>\n")
 	for _, p := range properties {
 		if p.value != "" {
 			j.out.WriteString("      <property" + xmlAttr("name", p.name) + xmlAttr("value", p.value) + "/>\n")
@@ -353,37 +342,38 @@ func (j *junit) suite(name string, properties []property) {
 	j.out.Write(j.cases.Bytes())
 	j.out.WriteString("  </testsuite>\n")
 	j.cases.Reset()
-	j.count, j.seen, j.room = caseCounts{}, nil, mostOfTask
+	clear(j.seen)
+	j.count, j.room = caseCounts{}, mostOfTask
 }
 
 // run adds testcases for metrics under their threshold and for a run that did not complete.
 // Without the latter, an incomplete run with no failures would look like a success.
 func (j *junit) run() {
-	if s := j.progress.Summary; s != nil {
+	if s := j.Summary; s != nil {
 		for _, m := range s.Metrics {
 			j.metric(m)
 		}
 	}
-	if status := j.progress.Status; status != record.StatusCompleted {
+	if status := j.Status; status != record.StatusCompleted {
 		message := "the run did not complete: its status is " + string(status)
-		text := cmp.Or(j.progress.Error, "unfinished trials are marked as skipped")
+		text := cmp.Or(j.Error, "unfinished trials are marked as skipped")
 		j.testcase(testcase{name: "run", verdict: record.Errored, message: message, text: Cut(text, mostFeedback)})
 	}
-	if j.damage != nil {
+	if j.Damage != nil {
 		message := "the record of the run is damaged"
-		if !j.damage.Damaged() {
+		if !j.Damage.Damaged() {
 			message = "the record of the run cannot be verified"
 		}
-		j.testcase(testcase{name: "record", verdict: record.Errored, message: message, text: Cut(j.damage.String(), mostFeedback)})
+		j.testcase(testcase{name: "record", verdict: record.Errored, message: message, text: Cut(j.Damage.String(), mostFeedback)})
 	}
-	properties := append(j.common(), property{"status", string(j.progress.Status)})
-	if j.damage != nil {
-		properties = append(properties, property{"record", Cut(j.damage.String(), mostFeedback)})
+	properties := append(j.common(), property{"status", string(j.Status)})
+	if j.Damage != nil {
+		properties = append(properties, property{"record", Cut(j.Damage.String(), mostFeedback)})
 	}
-	if s := j.progress.Summary; s != nil {
+	if s := j.Summary; s != nil {
 		properties = append(properties, spentProperties(s.Usage)...)
 	}
-	if j.count.tests > 0 || j.damage != nil {
+	if j.count.tests > 0 || j.Damage != nil {
 		j.suite(j.class(), properties)
 	}
 }

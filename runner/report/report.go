@@ -16,14 +16,9 @@ import (
 // other formats print. It owns nothing and does not follow the run.
 type Report struct {
 	Record *record.Run
+	record.Progress
 	// Tasks lists the tasks of the run, in its order.
 	Tasks []Task
-	// Status is [record.StatusRunning] until the run has ended.
-	Status record.Status
-	// Summary is nil until the run has completed.
-	Summary *record.Summary
-	// Error is the reason why the run itself could not continue.
-	Error string
 	// Damage describes the damaged parts of the record; nil without damage, and if the record
 	// was not read.
 	Damage *record.Damage
@@ -44,7 +39,7 @@ func (t *Task) known() *record.Task { return cmp.Or(t.Result, t.SoFar) }
 
 // New returns the report of a run that has not produced results yet.
 func New(rec *record.Run) *Report {
-	r := &Report{Record: rec, Status: record.StatusRunning, Tasks: make([]Task, len(rec.Tasks))}
+	r := &Report{Record: rec, Progress: record.Progress{Status: record.StatusRunning}, Tasks: make([]Task, len(rec.Tasks))}
 	for i, t := range rec.Tasks {
 		r.Tasks[i].TaskRef = t
 	}
@@ -83,7 +78,7 @@ func OfResults(h record.Handle) (*Report, error) {
 		return nil, err
 	}
 	r := New(h.Record())
-	r.Status, r.Summary, r.Error = progress.Status, progress.Summary, progress.Error
+	r.Progress = progress
 	for i, res := range results {
 		r.Tasks[i].Result = res
 	}

@@ -26,7 +26,7 @@ func TestReportOfWhatWaits(t *testing.T) {
 			{Grader: "st\x1byle", Pending: 1},
 		},
 	}
-	for name, end := range map[string]Report{
+	for name, end := range map[string]record.Progress{
 		"waiting.txt":        {Status: record.StatusCompleted, Summary: summary},
 		"waiting_failed.txt": {Status: record.StatusFailed, Error: "no more credit"},
 	} {
@@ -36,7 +36,7 @@ func TestReportOfWhatWaits(t *testing.T) {
 			r.Tasks[0].Result = reporttest.NewTask(record.NeedsReview, waits, 1, 12,
 				record.Reason{Verdict: record.NeedsReview, Grader: "beauty", Message: "waits for a person's score", Trials: 2})
 			r.Tasks[1].Result = reporttest.NewTask(record.Passed, reporttest.Counts(3, 0, 0, 0, 0, 0), 1, 12)
-			r.Status, r.Error, r.Summary = end.Status, end.Error, end.Summary
+			r.Progress = end
 			var b strings.Builder
 			require.NoError(t, r.Write(&b, Options{}))
 			reporttest.Golden(t, name, b.String())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"waza/runner/record"
+	"waza/runner/report"
 )
 
 // htmlAgainst is the earlier run to compare with.
@@ -28,17 +29,13 @@ type htmlWas struct {
 
 // compare adds the results of tasks and trials in an earlier run.
 func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
-	progress, err := against.Progress()
+	rep, err := report.OfResults(against)
 	if err != nil {
 		return err
 	}
-	results, err := against.Results()
-	if err != nil {
-		return err
-	}
-	before := against.Record()
+	before := rep.Record
 	d.page.Against = &htmlAgainst{
-		RunID: before.RunID, StartedAt: progress.StartedAt, Agent: before.Config.Agent, Model: before.Config.Model, Summary: progress.Summary,
+		RunID: before.RunID, StartedAt: rep.StartedAt, Agent: before.Config.Agent, Model: before.Config.Model, Summary: rep.Summary,
 	}
 	now := map[string]int{}
 	for i, t := range rec.Tasks {
@@ -47,7 +44,7 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	}
 	for i, ref := range before.Tasks {
 		if n, ok := now[ref.ID]; ok {
-			was := htmlTaskOf(ref, results[i])
+			was := htmlTaskOf(ref, rep.Tasks[i].Result)
 			d.tasks[n].Was = &htmlWas{Verdict: was.Verdict, Rate: was.Rate, Score: was.Score}
 		} else {
 			d.page.Against.Gone = append(d.page.Against.Gone, ref.ID)

@@ -137,11 +137,7 @@ func (d *htmlData) write(out *bufio.Writer) error {
 
 // gatherHTML reads a run without keeping transcripts.
 func gatherHTML(h, against record.Handle) (*htmlData, error) {
-	progress, err := h.Progress()
-	if err != nil {
-		return nil, err
-	}
-	results, err := h.Results()
+	rep, err := report.OfResults(h)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +145,9 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &htmlData{page: pageOf(h.Record(), progress), first: make([]int, len(results))}
-	for i, ref := range h.Record().Tasks {
-		d.tasks = append(d.tasks, htmlTaskOf(ref, results[i]))
+	d := &htmlData{page: pageOf(rep.Record, rep.Progress), first: make([]int, len(rep.Tasks))}
+	for i := range rep.Tasks {
+		d.tasks = append(d.tasks, htmlTaskOf(rep.Tasks[i].TaskRef, rep.Tasks[i].Result))
 	}
 	if damage.Damaged() {
 		d.page.Damage = damage.String()
