@@ -48,7 +48,8 @@ const (
 	afterBaseline          // the whole baseline, because the hooks of both would conflict
 )
 
-// A turn is what the queue hands out: one trial of a task, by its number. The zero value is none.
+// A turn is what the queue hands out: one trial of a task, by its number. The zero value
+// means that there is no trial.
 type turn struct {
 	*taskRun
 	trial int
@@ -88,8 +89,8 @@ func newQueue(tasks []*taskRun, hooks bool) *queue {
 	return q
 }
 
-// claim returns the next trial that can start, and waits for one if necessary. It returns none when
-// none is left or when closed reports that no more trials start.
+// claim returns the next trial that can start, and waits for one if necessary. It returns the zero
+// turn when none is left or when closed reports that no more trials start.
 func (q *queue) claim(closed func() bool) turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()

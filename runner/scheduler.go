@@ -121,8 +121,8 @@ func (s *scheduler) work() {
 	workers.Wait()
 }
 
-// claim returns the next trial to start; none when none is left or no more trials start. It blocks
-// while every remaining trial has to wait for a running one.
+// claim returns the next trial to start, or the zero turn when none is left or no more trials start.
+// It blocks while every remaining trial has to wait for a running one.
 func (s *scheduler) claim() turn {
 	return s.queue.claim(func() bool {
 		return s.run.isEnding() || s.failFast.isSet()
@@ -163,7 +163,7 @@ func (s *scheduler) startTask(t *taskRun) {
 	t.starting.Do(func() {
 		r := s.run
 		t.env = trial.Environ(r.plan.Inherited(), &t.order)
-		r.feed.emit(s.event(record.TaskStart, t))
+		s.emit(t, &record.Event{Type: record.TaskStart})
 		r.logTask(t, "info", "Running task: %s", t.Name)
 		if t.broken = t.unproposed; t.broken != nil {
 			return
@@ -255,11 +255,11 @@ func (s *scheduler) Log(o *record.Order, n trial.Notice) {
 	s.run.feed.emit(e)
 }
 
-// event returns an event about a task.
-func (s *scheduler) event(typ record.EventType, t *taskRun) *record.Event {
-	return &record.Event{
-		Type: typ, TaskID: t.ID, TaskName: t.Name, TaskNum: t.num, TotalTasks: len(s.tasks), Role: t.Role, TotalTrials: t.Trials,
-	}
+// emit emits an event about a task.
+func (s *scheduler) emit(t *taskRun, e *record.Event) (seq int64) {
+	e.TaskID, e.TaskName, e.TaskNum, e.Role = t.ID, t.Name, t.num, t.Role
+	e.TotalTasks, e.TotalTrials = len(s.tasks), t.Trials
+	return s.run.feed.emit(e)
 }
 
 // announce reports once that a trial starts.
@@ -267,9 +267,7 @@ func (s *scheduler) announce(t turn) {
 	if !t.markStarted(t.trial) {
 		return
 	}
-	e := s.event(record.TrialStart, t.taskRun)
-	e.TrialNum = t.trial
-	s.run.feed.emit(e)
+	s.emit(t.taskRun, &record.Event{Type: record.TrialStart, TrialNum: t.trial})
 }
 
 // order returns the order of one trial of a task.
@@ -297,10 +295,10 @@ func (s *scheduler) complete(t *taskRun, res *record.Trial) (seq int64) {
 	if res.Verdict == record.Errored {
 		s.run.logTrial(t, res)
 	}
-	e := s.event(record.TrialComplete, t)
-	e.TrialNum, e.Verdict, e.Score, e.DurationMS, e.Trial = res.TrialNum, res.Verdict, res.Score, res.DurationMS, res
-	e.Cached, e.Error = res.Cached != nil, clipReason(res.Error)
-	seq = s.run.feed.emit(e)
+	seq = s.emit(t, &record.Event{
+		Type: record.TrialComplete, TrialNum: res.TrialNum, Verdict: res.Verdict, Score: res.Score, DurationMS: res.DurationMS,
+		Cached: res.Cached != nil, Error: clipReason(res.Error), Trial: res,
+	})
 	ended := t.add(res)
 	if ended.reusable {
 		s.index.note(t.Task)
@@ -338,15 +336,14 @@ func (s *scheduler) completeTask(t *taskRun) {
 // announceTask reports the result of a task.
 func (s *scheduler) announceTask(t *taskRun, res *record.Task) {
 	s.tuner.ended(t, res)
-	e := s.event(record.TaskComplete, t)
-	e.Verdict, e.Task = res.Verdict, res
+	e := &record.Event{Type: record.TaskComplete, Verdict: res.Verdict, Task: res}
 	if res.Score != nil {
 		e.Score = &res.Score.Mean
 	}
 	if res.DurationMS != nil {
 		e.DurationMS = int64(math.Round(res.DurationMS.Mean * float64(res.DurationMS.N)))
 	}
-	s.run.feed.emit(e)
+	s.emit(t, e)
 }
 
 // skipDecided skips the trials of a task that have not started, because its verdict is decided.

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"waza/runner/fleet/engine"
 	"waza/runner/pause"
 )
 
@@ -124,13 +125,26 @@ func again(ctx context.Context, do func(ctx context.Context) error) error {
 			err = context.Cause(once)
 		}
 		cancel()
-		if !unanswered && !engine.Passes(err) || try == mostTries {
+		if !unanswered && !passes(err) || try == mostTries {
 			return err
 		}
 		if err := pause.About(ctx, min(lastPause, firstPause<<(try-1))); err != nil {
 			return err
 		}
 	}
+}
+
+// passes reports whether an error of a server is temporary, or might not occur on a different
+// server.
+func passes(err error) bool {
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return (refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable) &&
+			refused.ErrorCode != jetstream.JSErrCodeJetStreamNotEnabled
+	}
+	return slices.ContainsFunc([]error{
+		jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
+	}, func(passing error) bool { return errors.Is(err, passing) })
 }
 
 // last returns the last message of a subject, or [ErrMissing] if no try finds one.
