@@ -196,10 +196,10 @@ test-crash:
 	WAZA_TEST_CRASH=$(CRASH) $(CRASHTEST) -v -run '^TestAttack' ./runner/grader/assertion
 	[ $(ATTACKS) = 0 ] || $(GO) test -vet=off -count=$(ATTACKS) -timeout 60m -run '^TestAttack' $$(.ci/packages TestAttack)
 
-CRASHTEST = WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -count=1 -timeout 60m
+CRASHTEST = WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -ldflags='-s -w' -count=1 -timeout 60m
 
 bench:
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) $$(.ci/packages Benchmark)
+	$(GO) test -vet=off -ldflags='-s -w' -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) $$(.ci/packages Benchmark)
 
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'

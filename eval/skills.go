@@ -306,7 +306,8 @@ func (l *skillLoader) checkRequired(found []SkillIn, dirs []string) {
 	for i, dir := range dirs {
 		searched[i] = l.display(l.suite.Path(dir))
 	}
-	l.reportAt(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first), "required skills are missing: %s (searched: %s; found: %s)",
+	l.reportAt(decode.Error, decode.CodeMissingSkill, decode.At("config", "required_skills", first),
+		"required skills are missing: %s (searched: %s; found: %s)",
 		strings.Join(missing, ", "), orNothing(searched), orNothing(names))
 }
 

@@ -207,7 +207,8 @@ func (ts *taskSet) reportUnchecked(t *Task) {
 		t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
 		return
 	}
-	ts.loader.Report(decode.Diagnostic{File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeNothingChecked,
+	ts.loader.Report(decode.Diagnostic{
+		File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeNothingChecked,
 		Message: fmt.Sprintf("task %q always passes, because nothing is checked; add graders or expected", text.Clip(t.ID, 80))})
 }
 

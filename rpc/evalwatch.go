@@ -161,7 +161,9 @@ func (c *connection) sendRounds(ctx context.Context, id string, watch *watch.Wat
 		if err != nil {
 			return
 		}
-		p := &changedParams{WatchID: id, Files: orEmpty(round.Files), Tasks: orEmpty(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics}
+		p := &changedParams{
+			WatchID: id, Files: orEmpty(round.Files), Tasks: orEmpty(round.Tasks), Total: round.Total, Diagnostics: round.Diagnostics,
+		}
 		if round.Err != nil {
 			p.Error = watchErrorText(round.Err)
 		}

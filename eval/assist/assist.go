@@ -60,7 +60,9 @@ type schemas struct{ suite, task, triggers, dataset *schema }
 // loadSchemas parses the schemas once. They are part of the program, and tests check that they
 // are valid, so an invalid schema is simply left empty.
 var loadSchemas = sync.OnceValue(func() schemas {
-	s := schemas{suite: parseSchema(schemafiles.Suite()), task: parseSchema(schemafiles.Task()), triggers: parseSchema(schemafiles.TriggerTests())}
+	s := schemas{
+		suite: parseSchema(schemafiles.Suite()), task: parseSchema(schemafiles.Task()), triggers: parseSchema(schemafiles.TriggerTests()),
+	}
 	s.dataset = &schema{Defs: s.suite.Defs}
 	if suite := s.suite.Defs["Suite"]; suite != nil {
 		tasks := suite.Properties.get("tasks")

@@ -126,7 +126,8 @@ func tuningOf(s *record.Summary) *tuning {
 		d.Rivals = append(d.Rivals, shorten(rival, maxSentence))
 	}
 	if e := t.Score; e != nil {
-		d.Score, d.Low, d.High, d.TrialsScore, d.Basis = rounded(&e.Value), rounded(&e.Interval.Low), rounded(&e.Interval.High), rounded(&e.Observed), e.Basis
+		d.Score, d.TrialsScore, d.Basis = rounded(&e.Value), rounded(&e.Observed), e.Basis
+		d.Low, d.High = rounded(&e.Interval.Low), rounded(&e.Interval.High)
 	}
 	if s.Common != nil {
 		d.LeftOutMany = len(s.Common.LeftOut)

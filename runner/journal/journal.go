@@ -48,7 +48,8 @@ var (
 )
 
 // A Store is a state directory, and owns the places of runs in it: its methods find, create and
-// remove runs. The index, the key and the caches in the directory have types of their own. It is safe for concurrent use, also by several processes.
+// remove runs. The index, the key and the caches in the directory have types of their own. It is
+// safe for concurrent use, also by several processes.
 type Store struct {
 	dir string
 	// Sync determines what a power failure can destroy. It is set before the store is used.

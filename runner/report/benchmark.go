@@ -25,7 +25,8 @@ func (r *Report) benchmarkDocument() *document {
 			return
 		}
 		if len(s.rows) == 0 {
-			first.title, total.title = "Speed: time to the first token, in percentiles of trials", "Speed: total time of an answer, in percentiles of trials"
+			first.title = "Speed: time to the first token, in percentiles of trials"
+			total.title = "Speed: total time of an answer, in percentiles of trials"
 			for _, times := range []*section{first, total} {
 				times.add(heads("Model", "Context", "Trials", "p50", "p90", "p95")...)
 			}

@@ -88,7 +88,8 @@ func (d *document) routingCells(groups []record.GroupResult) {
 		if len(s.rows) == 0 {
 			s.add(heads("Cell", "Accuracy", "95 % interval", "Precision", "Recall", "F1")...)
 		}
-		s.add(code(g.Group), plain(share(g.Routing.Accuracy)), plain(shareInterval(g.Routing.AccuracyInterval)), plain(quotient(g.Routing.Precision)),
+		s.add(code(g.Group), plain(share(g.Routing.Accuracy)), plain(shareInterval(g.Routing.AccuracyInterval)),
+			plain(quotient(g.Routing.Precision)),
 			plain(quotient(g.Routing.Recall)), plain(quotient(g.Routing.F1)))
 	}
 }

@@ -39,7 +39,8 @@ func (c *call) status() error {
 		busy, slots = busy+s.Workers[i].Busy, slots+s.Workers[i].Slots
 	}
 	line("%s: %d of %s busy", text.Count(len(s.Workers), "worker", "workers"), busy, text.Count(slots, "slot", "slots"))
-	line("%s in %s, %s to be recorded in %s, files of %s", text.Count(int(s.Orders.Messages), "order", "orders"), output.Size(int64(s.Orders.Bytes)),
+	line("%s in %s, %s to be recorded in %s, files of %s",
+		text.Count(int(s.Orders.Messages), "order", "orders"), output.Size(int64(s.Orders.Bytes)),
 		text.Count(int(s.Results.Messages), "message of results", "messages of results"),
 		output.Size(int64(s.Results.Bytes)), output.Size(int64(s.Files)))
 	o := terminal.Options(c.Stdout)

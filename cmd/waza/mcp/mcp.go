@@ -98,5 +98,7 @@ func (o Options) serve(c *cli.Context) error {
 	if err != nil {
 		return exit.New(exit.Usage, err, "")
 	}
-	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{Dir: dir, Daemon: daemon, Runner: r.Runner, Logger: log, Version: o.Version}))
+	return exit.With(mcp.Main(ctx, in, out, o.Stderr, mcp.Options{
+		Dir: dir, Daemon: daemon, Runner: r.Runner, Logger: log, Version: o.Version,
+	}))
 }

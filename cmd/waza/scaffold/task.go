@@ -104,7 +104,9 @@ func (o Options) fromPrompt(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	trial, run, err := o.Ask(ctx, c, question.Question{Prompt: prompt, Skills: skillsBelow(root, mostTools), Files: given, Root: absolute(root)})
+	trial, run, err := o.Ask(ctx, c, question.Question{
+		Prompt: prompt, Skills: skillsBelow(root, mostTools), Files: given, Root: absolute(root),
+	})
 	if err != nil {
 		return finish(ctx, err)
 	}

@@ -65,7 +65,8 @@ func ask(ctx context.Context, client *http.Client, u string) (why string) {
 		}
 		resp.Body.Close()
 		switch {
-		case resp.StatusCode < 400, resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusTooManyRequests:
+		case resp.StatusCode < 400, resp.StatusCode == http.StatusUnauthorized,
+			resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusTooManyRequests:
 			return ""
 		}
 		why = "the server answered " + resp.Status

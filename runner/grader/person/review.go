@@ -48,7 +48,8 @@ func KeepReviews(results, before []record.Grade) {
 			continue
 		}
 		if review := old.Review(); review.ReviewedAt != nil {
-			_ = SetReview(r, old.Score, old.Feedback, review.Reviewer, *review.ReviewedAt) // cannot fail: the grader asks a person, and the score was valid before
+			// It cannot fail: the grader asks a person, and the score was valid before.
+			_ = SetReview(r, old.Score, old.Feedback, review.Reviewer, *review.ReviewedAt)
 		}
 	}
 }

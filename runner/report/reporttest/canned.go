@@ -78,7 +78,8 @@ func CannedRun() *Canned {
 	c.Rec.Config.Executor, c.Rec.Config.Model, c.Rec.Config.JudgeModel, c.Rec.Config.TimeoutSeconds = "acp", "m-1", "j-1", 90
 	c.Rec.Config.Agent = "opencode"
 	sum := Summary()
-	sum.Triggers = &record.TriggerResult{Skill: "explainer", Prompts: 1, Measured: true, Accuracy: Share(0.5), Precision: Share(1), Recall: Share(0.5), F1: Share(0.667),
+	sum.Triggers = &record.TriggerResult{Skill: "explainer", Prompts: 1, Measured: true,
+		Accuracy: Share(0.5), Precision: Share(1), Recall: Share(0.5), F1: Share(0.667),
 		Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Failed, Triggered: 1, Answered: 2}}}
 	sum.Baseline = &record.BaselineResult{Measured: true, Pairs: 1, ClassCounts: record.ClassCounts{Improved: 1}, PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5},
 		Tasks: []record.TaskBaseline{

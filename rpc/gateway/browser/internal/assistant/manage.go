@@ -56,7 +56,9 @@ type Draft struct {
 
 // Create creates an inactive assistant. The error is a [*Fault].
 func (a *Assistants) Create(d Draft) (*Assistant, error) {
-	d.Name, d.Instructions, d.Model = strings.TrimSpace(Sanitize(d.Name)), strings.TrimSpace(Sanitize(d.Instructions)), strings.TrimSpace(Sanitize(d.Model))
+	for _, text := range []*string{&d.Name, &d.Instructions, &d.Model} {
+		*text = strings.TrimSpace(Sanitize(*text))
+	}
 	if f := a.o.check(&d); f != nil {
 		return nil, f
 	}
