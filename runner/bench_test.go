@@ -66,12 +66,20 @@ func benchLoad(b *testing.B, r *runner.Runner, text string) *eval.Suite {
 	return suite
 }
 
+// sizes returns numbers of trials. With -short, the largest is left out.
+func sizes() []int {
+	if testing.Short() {
+		return []int{1_000, 10_000}
+	}
+	return []int{1_000, 10_000, 100_000}
+}
+
 // BenchmarkTrials measures the total cost of a mock trial with one text grader: scheduling,
 // grading, journal, statistics and result.json. The cost must not grow with the number of
 // trials, and the memory only by a few bytes per trial.
 func BenchmarkTrials(b *testing.B) {
 	perTrial := map[int]float64{}
-	for _, n := range []int{1_000, 10_000, 100_000} {
+	for _, n := range sizes() {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			r, err := runner.New(runner.Options{StateDir: b.TempDir()})
 			if err != nil {
@@ -182,7 +190,7 @@ func startBench(b *testing.B, r *runner.Runner, text string) (*runner.Run, error
 
 // BenchmarkReports measures the cost of a run's reports per trial, in addition to the run.
 func BenchmarkReports(b *testing.B) {
-	for _, n := range []int{1_000, 10_000, 100_000} {
+	for _, n := range sizes() {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			state := b.TempDir()
 			r, err := runner.New(runner.Options{StateDir: state})
