@@ -75,22 +75,22 @@ Examples:
 
 // commands lists all commands in the order of the help.
 func commands(opener state.Opener, version versionInfo) []*cli.Command {
-	streams := opener.Streams
-	asker := question.Asker{Streams: streams, Runner: opener.Runner}
+	streams, reader := opener.Streams, opener.Reader()
+	asker := question.Asker{Reader: reader}
 	scaffolds := scaffold.Options{Asker: asker, Commit: version.commit()}
 	running := run.Options{Opener: opener}
 	daemon := jsonrpc.Options{Opener: opener, Files: func() (in, out *os.File, err error) { return protocolFiles(streams) }}
 	return slices.Concat([]*cli.Command{
 		scaffold.Init(scaffolds), scaffold.New(scaffolds), scaffold.Suggest(scaffolds),
 		run.Command(running),
-		validate.Command(validate.Options{Streams: streams, Runner: opener.Runner}),
+		validate.Command(validate.Options{Reader: reader}),
 		list.Command(streams),
-		tasks.Command(tasks.Options{Streams: streams, Runner: opener.Runner}),
-		runs.Command(runs.Options{Streams: streams, Runner: opener.Runner, Resume: run.ResumeCommand(running)}),
-		compare.Command(compare.Options{Streams: streams, Runner: opener.Runner}),
-		history.Command(history.Options{Streams: streams, Runner: opener.Runner}),
+		tasks.Command(tasks.Options{Reader: reader}),
+		runs.Command(runs.Options{Reader: reader, Resume: run.ResumeCommand(running)}),
+		compare.Command(compare.Options{Reader: reader}),
+		history.Command(history.Options{Reader: reader}),
 		grade.Command(grade.Options{Opener: opener}),
-		review.Command(review.Options{Streams: streams, Runner: opener.Runner}),
+		review.Command(review.Options{Reader: reader}),
 		jsonrpc.Command(daemon), jsonrpc.LSPCommand(daemon),
 		mcp.Command(mcp.Options{Opener: opener, Files: daemon.Files}),
 		serve.Command(serve.Program{Opener: opener}),

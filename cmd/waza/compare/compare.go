@@ -54,8 +54,7 @@ func Formats() []string { return []string{formatText, formatMarkdown, formatJSON
 
 // Options connects the command to the recorded runs and its outputs.
 type Options struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 }
 
 const description = `The first run is the reference. waza compares each further run with it, task by task. A

@@ -23,8 +23,7 @@ import (
 
 // Options connects the command to the recorded runs and the outputs.
 type Options struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 }
 
 // Command returns waza history.

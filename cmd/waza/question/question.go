@@ -18,7 +18,6 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
-	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/eval/project"
@@ -76,8 +75,7 @@ type Question struct {
 
 // Asker opens the runner that asks.
 type Asker struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 }
 
 // maxAnswer limits the size of an answer, in bytes.

@@ -25,8 +25,7 @@ import (
 
 // Options connects the command to the recorded runs and the streams.
 type Options struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 }
 
 // Command returns waza review.

@@ -10,7 +10,6 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/importing"
-	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
 	"waza/runner/record"
 )
@@ -18,8 +17,7 @@ import (
 // Options connects the commands to the recorded runs and the outputs. Its methods are the
 // subcommands and their output.
 type Options struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 	// Resume is waza runs resume, which carries out a run.
 	Resume *cli.Command
 }

@@ -37,8 +37,10 @@ func TestCommandsWithoutRuns(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		streams := output.Streams{Stdin: strings.NewReader(""), Stdout: output.New(&stdout), Stderr: &stderr}
 		command := Command(Options{
-			Streams: streams, Resume: &cli.Command{Name: "resume"},
-			Runner: func() (*state.Opened, error) { return state.Opener{Streams: streams}.RunnerIn(dir) },
+			Resume: &cli.Command{Name: "resume"},
+			Reader: state.Reader{
+				Streams: streams, Runner: func() (*state.Opened, error) { return state.Opener{Streams: streams}.RunnerIn(dir) },
+			},
 		})
 		app := &cli.App{Name: "waza", Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
 		err := app.Run(append([]string{"waza", "runs"}, strings.Fields(args)...))

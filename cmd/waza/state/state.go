@@ -79,6 +79,15 @@ func (o Opener) options(hubs Hubs, log *slog.Logger) runner.Options {
 	}
 }
 
+// Reader is what commands need that record no runs.
+type Reader struct {
+	output.Streams
+	Runner func() (*Opened, error)
+}
+
+// Reader returns what commands need that record no runs.
+func (o Opener) Reader() Reader { return Reader{Streams: o.Streams, Runner: o.Runner} }
+
 // Runner opens the runner of a command that records no runs. It reaches agents and browsers
 // through the server of the state directory.
 func (o Opener) Runner() (*Opened, error) {

@@ -22,8 +22,7 @@ import (
 
 // Options connects the command to the runner and the outputs.
 type Options struct {
-	output.Streams
-	Runner func() (*state.Opened, error)
+	state.Reader
 }
 
 // Command returns waza tasks.
