@@ -110,10 +110,10 @@ func (s runTools) transcript(ctx context.Context, _ *sdk.CallToolRequest, in tra
 // would be too large.
 func showTrial(runID, damage string, t *record.Trial, files []page.TrialFile, in transcriptInput) (*trialShown, error) {
 	for each := cmp.Or(in.MaxChars, usualChars); ; each /= 2 {
-		r := &trialShown{RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum,
+		r := &trialShown{
+			RunID: runID, TaskID: t.TaskID, Trial: t.TrialNum,
 			Verdict: string(t.Verdict), Damage: damage, Score: rounded(t.Score),
-			Error: shorten(t.Error,
-				maxReason),
+			Error: shorten(t.Error, maxReason),
 			Total: len(t.Transcript), Entries: []entryShown{}}
 		if in.Offset == 0 {
 			r.outcome(t, files, each)

@@ -355,6 +355,10 @@ func (c *Conn) finish() {
 	how := *c.out.ending // no goroutine changes it any more
 	c.door.rates.leave(rate)
 	c.door.metrics.closed(how)
-	c.Log().Debug("connection closed", "code", how.code, "why", how.reason, "error", lostBy,
+	log := c.Log()
+	if lostBy != nil {
+		log = log.With("error", lostBy)
+	}
+	log.Debug("connection closed", "code", how.code, "why", how.reason,
 		"received", c.received.Load(), "sent", c.out.sent.Load(), "duration", time.Since(c.pulse.since).Round(time.Millisecond))
 }
