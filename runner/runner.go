@@ -27,6 +27,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"waza/runner/catalog"
@@ -158,8 +159,8 @@ func (r *Runner) createRun(p *plan.Plan) (_ *Run, err error) {
 	if r.isClosed() {
 		return nil, ErrClosed
 	}
-	now := time.Now().UTC()
-	rec := p.Record(newRunID(now), now, os.Getpid())
+	id, created := newRunID()
+	rec := p.Record(id, created, os.Getpid())
 	b, err := marshalRecord(p, rec)
 	if err != nil {
 		return nil, err
@@ -195,10 +196,23 @@ func (r *Runner) sweep() {
 	}
 }
 
-// newRunID returns an id that starts with the time, so that ids sort by age. It ends with enough
-// random bits to be unique across processes and restarts.
-func newRunID(now time.Time) string {
-	return now.Format(record.IDTime) + "-" + strings.ToLower(rand.Text()[:10])
+// lastRun is the time of the run that this process created last, in milliseconds since 1970.
+var lastRun atomic.Int64
+
+// newRunID returns an id that starts with the time, so that ids sort by age, and that time. The runs of
+// a process have different times, so they sort in the order of their creation. They do not
+// if the clock was set back by more than a minute. An id ends with enough random bits to be unique across
+// processes and restarts.
+func newRunID() (string, time.Time) {
+	for {
+		last, now := lastRun.Load(), time.Now().UTC()
+		if behind := last - now.UnixMilli(); 0 <= behind && behind < time.Minute.Milliseconds() {
+			now = time.UnixMilli(last + 1).UTC()
+		}
+		if lastRun.CompareAndSwap(last, now.UnixMilli()) {
+			return now.Format(record.IDTime) + "-" + strings.ToLower(rand.Text()[:10]), now
+		}
+	}
 }
 
 // Live returns the run with the given id if it is active in this process, else nil.

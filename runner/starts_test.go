@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner"
 	"waza/runner/record"
 	"waza/runner/runnertest"
 )
@@ -52,4 +53,16 @@ func TestStarts(t *testing.T) {
 	require.ErrorIs(t, err, over)
 	_, err = r.Starts().Next(ctx)
 	require.ErrorIs(t, err, over, "earlier runs are not delivered")
+}
+
+// The ids of runs that start within the same millisecond sort in the order of their starts.
+func TestIDsSortByStart(t *testing.T) {
+	t.Parallel()
+	last, _ := runner.NewRunID()
+	for range 100 {
+		id, at := runner.NewRunID()
+		require.Less(t, last, id)
+		require.Equal(t, at.Format(record.IDTime), id[:len(record.IDTime)])
+		last = id
+	}
 }
