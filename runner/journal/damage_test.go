@@ -320,6 +320,8 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("{\"seq\":9223372036854775807}\n{\"seq\":99999999999999999999}\n{\"seq\":-1}\n{\"seq\":\n"), uint16(4))
 	f.Add(append(bytes.Repeat([]byte{0}, 100), whole...), uint16(50))
 	f.Add([]byte(event(1)+"\n"+event(2)), uint16(2))
+	// A digest without a checksum does not make later lines need a digest.
+	f.Add([]byte(`{"a":1,"mac":"`+strings.Repeat("0", 48)+`"}`), uint16(1<<15))
 	f.Fuzz(func(t *testing.T, junk []byte, split uint16) {
 		at := min(int(split), len(junk))
 		// Two undamaged lines with the highest numbers, each on its own line.

@@ -171,6 +171,8 @@ func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
 	switch {
 	case err == nil && !keyed && r.at.keyed:
 		err = errUnkeyed
+	case err == nil && keyed && !sealed: // checksums are older than digests
+		err = errNoChecksum
 	case err == nil && !keyed:
 		t = afterUnkeyed
 	}
