@@ -1,4 +1,5 @@
 # make test    everything a change must pass: format, vet, the linters that are installed, all tests
+# make race    tests with the race detector, of packages that share memory between goroutines
 # make build   ./waza
 # make lint    all linters, which it installs: golangci-lint, actionlint and shellcheck (workflows and the scripts of actions),
 #              kubeconform and dockerfile-utils (docs/deploy), misspell (spelling of all texts, code and documents);
@@ -20,8 +21,8 @@
 # make pictures  retake the screenshots in the documents, after test-browser, newcomer and test-editors
 # make docs    rewrite the generated documents and schemas
 #
-# Requires Go and make. Tests of Python assertions need python3, and the race
-# detector needs a C compiler. Without them the tests run with a notice.
+# Requires Go and make. Tests of Python assertions need python3; without it they are skipped with a
+# notice. The race detector needs a C compiler.
 
 GO         ?= go
 BENCH      ?= .
@@ -51,15 +52,10 @@ version      = $(lastword $(subst -, ,$(firstword $(subst /, ,$(1:$(LINTERS)/%=%
 # installed is the second text if the linter is installed, else the third.
 installed    = $(if $(wildcard $(1)),$(2),$(3))
 
-# Packages whose tests run without the race detector: those that .ci/sequential lists, and more that start
-# waza, a release build of which all of them share (TestRaces of cmd/waza runs it with the race detector),
-# or only calculate: the race detector makes calculations eight times as expensive. runner tests the
-# tables that stats shares between goroutines.
-PLAIN       := ./cmd/waza ./cmd/fleetsim ./cmd/statsim ./runner/stats ./runner/tally
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
-.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
@@ -134,28 +130,24 @@ lint-words:
 	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
-# go vet has run, so the tests need no vet of their own, and no tables for debuggers. The race detector
-# would let each of a hundred programs of tests sleep for a second at its end. Tests with and without it
-# run at the same time, because many wait, among them those of cmd/waza, which take the longest.
+# go vet has run, so the tests need no vet of their own, and no tables for debuggers. Many tests wait,
+# so there are twice as many packages at a time as processors.
+UNITTEST = $(GO) test -vet=off -timeout 20m -ldflags='-s -w' -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+
 unit:
 	@command -v python3 >/dev/null || \
 		echo 'notice: python3 is missing, so tests of Python assertions are skipped (apt-get install python3)'
-	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null; then \
-		race=-race; \
-	else \
-		race=; \
-		echo 'notice: no C compiler, so the tests run without the race detector (apt-get install gcc libc6-dev)'; \
-	fi; \
-	code=0; \
-	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza || exit 1; \
-	TMPDIR=$$(.ci/tempdir) || exit 1; export TMPDIR; \
-	plain="$$(printf '%s\n' $(PLAIN) && .ci/sequential)" || exit 1; plain=$$($(GO) list $$plain) || exit 1; \
-	WAZA_TEST_PROGRAM='$(PROGRAM)' $(UNITTEST) -p 2 $$plain & \
-	GORACE=atexit_sleep_ms=0 $(UNITTEST) $$race -p 3 $$($(GO) list ./... | grep -vxF "$$plain") || code=1; \
-	wait $$! || code=1; \
-	exit $$code
+	@$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza
+	@TMPDIR=$$(.ci/tempdir) WAZA_TEST_PROGRAM='$(PROGRAM)' $(UNITTEST) ./...
 
-UNITTEST = $(GO) test -vet=off -timeout 20m -ldflags='-s -w'
+# The race detector makes tests five times as expensive, and needs all packages compiled again, so it is not
+# part of make test. It would let each of a hundred programs of tests sleep for a second at its end.
+race:
+	@if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v $$($(GO) env CC) >/dev/null; then \
+		echo 'the race detector needs a C compiler (apt-get install gcc libc6-dev)'; exit 1; \
+	fi
+	@export TMPDIR=$$(.ci/tempdir) GORACE=atexit_sleep_ms=0 WAZA_TEST_RACES=1; \
+	$(UNITTEST) -race $$(.ci/concurrent) && $(UNITTEST) -run '^TestRaces$$' $$(.ci/packages TestRaces)
 
 # Lists each scenario with its result, and the reason if it was skipped.
 test-agents:

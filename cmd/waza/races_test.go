@@ -4,9 +4,7 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,14 +15,12 @@ import (
 
 // TestRaces runs testdata/races.txtar with a waza that was built with the race detector: a run of
 // this process, of workers, of a server with an agent, and of a daemon. All other tests that start
-// waza use a release build, and packages are tested with the race detector.
+// waza use a release build. make race runs this test, and the packages that share memory between
+// goroutines, with the race detector.
 func TestRaces(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds waza with the race detector")
-	}
-	if enabled, err := exec.Command("go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(enabled)) != "1" {
-		t.Skip("the race detector needs cgo")
+	if os.Getenv("WAZA_TEST_RACES") == "" {
+		t.Skip("builds waza with the race detector: make race")
 	}
 	dir := t.TempDir()
 	require.NoError(t, proctest.BuildWaza(filepath.Join(dir, "waza"), "-race"))
