@@ -101,9 +101,7 @@ public final class DaemonProcess implements Endpoint {
 
     @Override
     public String lastWords() {
-      if (!process.isAlive()) {
-        join(drain, 1);
-      }
+      join(drain, 1); // the process may still be ending, or have words to say
       synchronized (words) {
         return words.toString().strip();
       }

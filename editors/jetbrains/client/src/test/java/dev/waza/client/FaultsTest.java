@@ -81,6 +81,12 @@ class FaultsTest {
   }
 
   @Test
+  void lastWordsCanFollowTheEndOfTheOutput() throws Exception {
+    DaemonException e = startFails(Daemons.fake(dir, "exec >&-; read line; echo 'no home directory' >&2; exit 1"));
+    assertSays("the daemon has ended: no home directory", e);
+  }
+
+  @Test
   void restartsAfterTheClientGaveUp() throws Exception {
     var heard = new Daemons.Recorder();
     DaemonProcess fake = Daemons.fake(dir, "[ -e good ] || exit 1; " + says(INITIALIZED) + "cat >/dev/null");
