@@ -3,6 +3,7 @@ package decode_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -163,6 +164,7 @@ func FuzzDecode(f *testing.F) {
 		"name: a\ncount: 3\ntags: [a, b]\nenv: {A: 1}", "name: &x [*x]", "a: {<<: *b}", "\xff\xfen", "- - -",
 		"name: |\n  x\n\ty", "name: \"\\u00e9\"\nseed: 0x1F",
 		"name: a\nseed: 1_000\nretries: -0", "? [a]\n: b", "name: a\nenv: {<<: [{A: 1}, {B: 2}]}", "{name: a, any: 2001-01-01}",
+		"env: {<<: [{?}]}", "env: {~: 3}",
 	} {
 		f.Add([]byte(s))
 	}
@@ -207,6 +209,9 @@ func FuzzDecode(f *testing.F) {
 		if len(list) > 0 || strings.Contains(src.Text, "!") || src.Root.Decode(&want) != nil {
 			return // tags, which suites do not need, change values only there
 		}
+		maps.DeleteFunc(got.Env, func(key string, _ int) bool { // yaml.v3 leaves out keys that are null
+			return key == "~" || strings.EqualFold(key, "null")
+		})
 		require.True(t, reflect.DeepEqual(got, want), "%s", cmp.Diff(want, got))
 	})
 }

@@ -73,7 +73,7 @@ func (c *collector) mapping(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := Follow(n.Content[i]), n.Content[i+1]
 		switch {
-		case k == nil || k.Kind != yaml.ScalarNode:
+		case k == nil || k.Kind != yaml.ScalarNode, k.ShortTag() == "!!null" && k.Value == "":
 			c.Report(n.Content[i], Error, CodeWrongType, "", "a key of %s must be a text", c.Here())
 		case isMerge(k):
 			merges = append(merges, v)
