@@ -18,9 +18,9 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/jsonwalk"
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/lsp"
-	"waza/rpc/internal/wire"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/record"
@@ -54,7 +54,7 @@ func (c *call) execute(ctx context.Context, command string, argument json.RawMes
 			if err != nil {
 				return nil, err
 			}
-			return wire.Encode(result)
+			return jsonwalk.Encode(result)
 		}
 	}
 	known := lsp.Commands()

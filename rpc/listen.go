@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"waza/eval/jsonwalk"
 	"waza/rpc/host"
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
@@ -87,7 +88,7 @@ func (s *Server) refuse(stream io.WriteCloser, why error) {
 	if errors.Is(why, errTooManyClients) {
 		fault = dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "connections", "value": s.o.MaxConnections})
 	}
-	reply, err := wire.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": fault.Reply()})
+	reply, err := jsonwalk.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": fault})
 	if err == nil {
 		_, _ = stream.Write(append(reply, '\n')) // the stream is closed in any case
 	}

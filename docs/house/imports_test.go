@@ -143,7 +143,8 @@ var importRules = []struct {
 	},
 	{
 		"rpc/internal/wire",
-		waza("eval/...", "runner/...", "rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/lsp", "rpc/internal/language"),
+		waza("eval/... except waza/eval/jsonwalk", "runner/...", "rpc", "rpc/internal/dispatch", "rpc/host", "rpc/internal/lsp",
+			"rpc/internal/language"),
 		"it does not know what requests ask for", false,
 	},
 	{"rpc/... except rpc/gateway/...", waza("rpc/gateway/..."), "cmd/waza connects the daemon and the doors", false},

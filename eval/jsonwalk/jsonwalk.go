@@ -1,8 +1,8 @@
 // Package jsonwalk walks over JSON without building values. Call [Members] for an object in
 // memory of which only a few bytes are needed, and [Object] and [Array] to read a large document
-// in parts.
+// in parts. [Encode] writes JSON for people and models.
 //
-// It is for JSON that the program wrote itself or that was already checked. Package rpc/internal/wire has
+// The walkers are for JSON that the program wrote itself or that was already checked. Package rpc/internal/wire has
 // its own walker, which checks the input of strangers.
 package jsonwalk
 
@@ -189,6 +189,18 @@ func Split(dec *json.Decoder, name string, member func() error, rest any) error 
 
 // Array is like [Object], for an array: next decodes one element.
 func Array(dec *json.Decoder, next func() error) error { return delimited(dec, '[', next) }
+
+// Encode encodes a value on one line. Unlike json.Marshal, it does not escape "<", ">" and "&",
+// because people and models read the result, and no browser treats it as HTML.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
 
 func delimited(dec *json.Decoder, open json.Delim, next func() error) error {
 	token, err := dec.Token()

@@ -117,3 +117,12 @@ func TestSplit(t *testing.T) {
 	}
 	require.Error(t, jsonwalk.Split(json.NewDecoder(strings.NewReader(`{"name":1`)), "list", nil, &struct{}{}))
 }
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	raw, err := jsonwalk.Encode(map[string]string{"a": "<&>\n\u2028"})
+	require.NoError(t, err)
+	require.Equal(t, `{"a":"<&>\n\u2028"}`, string(raw))
+	_, err = jsonwalk.Encode(func() {})
+	require.Error(t, err)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/rpc/internal/wire"
 )
@@ -90,7 +91,7 @@ func (s *server) read(mime string, of func(ctx context.Context, at []string) (an
 		}
 		body, ok := content.(string)
 		if !ok {
-			encoded, err := wire.Encode(content)
+			encoded, err := jsonwalk.Encode(content)
 			if err != nil {
 				return nil, err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/rpc/internal/wire"
 )
@@ -117,7 +118,7 @@ func (s *server) answer(out any, err error) (*sdk.CallToolResult, error) {
 	if err != nil {
 		return nil, errors.New(text.Clip(s.brief(err.Error()), maxFault))
 	}
-	encoded, err := wire.Encode(out)
+	encoded, err := jsonwalk.Encode(out)
 	switch {
 	case err != nil:
 		return nil, err
@@ -157,7 +158,7 @@ const maxList = 40 << 10
 func limitList[T any](list []T, most int) []T {
 	room := maxList
 	for i := range list {
-		encoded, err := wire.Encode(list[i])
+		encoded, err := jsonwalk.Encode(list[i])
 		if room -= len(encoded); i == most || err != nil || room < 0 {
 			return list[:i]
 		}

@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waza/rpc/internal/wire"
+	"waza/eval/jsonwalk"
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/report/page"
@@ -119,7 +119,7 @@ func showTrial(runID, damage string, t *record.Trial, files []page.TrialFile, in
 			r.outcome(t, files, each)
 		}
 		r.page(t.Transcript, in.Offset, min(cmp.Or(in.Limit, usualEntries), mostEntries), each)
-		encoded, err := wire.Encode(r)
+		encoded, err := jsonwalk.Encode(r)
 		if err != nil || len(encoded) <= maxAnswer || each == 0 {
 			return r, err
 		}

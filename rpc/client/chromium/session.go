@@ -1,7 +1,6 @@
 package chromium
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 )
 
@@ -182,7 +182,7 @@ func (s *session) noteDialog(d dialog) {
 
 // finish encodes a result, together with the dialogs that were accepted meanwhile.
 func (s *session) finish(result any) (json.RawMessage, error) {
-	b, err := encode(result)
+	b, err := jsonwalk.Encode(result)
 	s.mu.Lock()
 	dialogs := s.dialogs
 	s.dialogs = nil
@@ -195,16 +195,5 @@ func (s *session) finish(result any) (json.RawMessage, error) {
 		return nil, err
 	}
 	members["dialogs"] = dialogs
-	return encode(members)
-}
-
-// encode encodes JSON without escaping HTML, because models read it.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return jsonwalk.Encode(members)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/rpc/client/internal/socket"
 	"waza/runner/pause"
@@ -301,7 +302,7 @@ func (c *connection) do(ctx context.Context, call *Call, limit time.Duration) *r
 	value, err := c.call(ctx, call)
 	r := &result{Status: "success", ExecutionTimeMS: time.Since(begin).Milliseconds()}
 	if err == nil {
-		if r.Result, err = marshal(value); err == nil && len(r.Result) > maxResult {
+		if r.Result, err = jsonwalk.Encode(value); err == nil && len(r.Result) > maxResult {
 			err = fmt.Errorf("the result of %s has %d bytes, the maximum is %d", call.Tool, len(r.Result), maxResult)
 		}
 	}

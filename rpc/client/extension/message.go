@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/rpc/client/internal/socket"
 )
@@ -59,7 +59,7 @@ type result struct {
 
 // encode encodes a message of the extension.
 func encode(kind, id, correlation string, payload any) []byte {
-	b, err := marshal(struct {
+	b, err := jsonwalk.Encode(struct {
 		Type          string `json:"type"`
 		ID            string `json:"id"`
 		Timestamp     int64  `json:"timestamp"`
@@ -70,17 +70,6 @@ func encode(kind, id, correlation string, payload any) []byte {
 		panic(fmt.Sprintf("message %s: %v", kind, err)) // cannot happen: all parts can be encoded
 	}
 	return b
-}
-
-// marshal encodes JSON without escaping HTML, because models read it.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // IsID reports whether s has the form of an extension's id: a UUID.

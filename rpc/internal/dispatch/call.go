@@ -10,6 +10,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"waza/eval/jsonwalk"
 	"waza/rpc/internal/wire"
 )
 
@@ -105,12 +106,8 @@ func (c *Call) reply(result any, err error) {
 	if done || c.Request.Notif {
 		return
 	}
-	resp := &jsonrpc2.Response{ID: c.Request.ID, Result: &raw}
-	if fault != nil {
-		resp.Result, resp.Error = nil, fault.Reply()
-	}
 	// Fails only if the client is gone, which the connection notices itself.
-	_ = c.stream.Reply(resp)
+	_ = c.stream.Reply(c.Request.ID, raw, fault)
 }
 
 // runAsked returns the run id in the request, for an error about a run that no longer exists.
@@ -135,6 +132,6 @@ func encode(result any) (json.RawMessage, *wire.Body, error) {
 		raw, body := r.Encoded()
 		return raw, body, nil
 	}
-	raw, err := wire.Encode(result)
+	raw, err := jsonwalk.Encode(result)
 	return raw, nil, err
 }

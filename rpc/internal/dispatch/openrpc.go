@@ -9,7 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
-	"waza/rpc/internal/wire"
+	"waza/eval/jsonwalk"
 )
 
 // A Protocol documents a protocol.
@@ -75,7 +75,7 @@ type openError struct {
 
 // OpenRPC describes the protocol as an OpenRPC document. version is that of the program.
 func (p *Protocol) OpenRPC(version string) (json.RawMessage, error) {
-	raw, err := wire.Encode(p.describe(version))
+	raw, err := jsonwalk.Encode(p.describe(version))
 	if err != nil {
 		return nil, err
 	}

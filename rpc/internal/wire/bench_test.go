@@ -20,7 +20,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 			require.NoError(b, err)
 			defer r2.Close()
 			s := NewStream(r1, w2, Options{})
-			c := s.Connect(b.Context(), handler{})
+			c := s.Connect(b.Context(), handler{s: s})
 			defer c.Close()
 			in := bufio.NewReader(r2)
 			request := []byte(probe)

@@ -18,7 +18,7 @@ func bodyStream(t *testing.T, all *Bodies, size int) (s *Stream, in io.WriteClos
 	r, in := io.Pipe()
 	out, w := io.Pipe()
 	s = NewStream(r, w, Options{})
-	conn := s.Connect(t.Context(), handler{extra: func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
+	conn := s.Connect(t.Context(), handler{s: s, extra: func(_ context.Context, _ *Stream, req *jsonrpc2.Request) bool {
 		if req.Method != "large" {
 			return false
 		}

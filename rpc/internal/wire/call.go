@@ -25,7 +25,7 @@ type pendingCalls struct {
 
 // Call sends the client a request and waits for its response, until ctx or the stream ends. The
 // reader must not call it, because the reader receives the response. Like Notify, Call blocks
-// while much output waits. params is encoded with Encode; nil omits it. An error reply of the
+// while much output waits. params is encoded with jsonwalk.Encode; nil omits it. An error reply of the
 // client is returned as an [*Error]. The caller owns the result.
 func (s *Stream) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	id, answer, err := s.calls.add()

@@ -15,7 +15,7 @@ import (
 // outcome of a Call.
 func asking(t *testing.T) *peer {
 	var p *peer
-	p = newPeer(t, Options{}, func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
+	p = newPeer(t, Options{}, func(ctx context.Context, s *Stream, req *jsonrpc2.Request) bool {
 		if req.Method != "ask" {
 			return false
 		}
@@ -24,11 +24,11 @@ func asking(t *testing.T) *peer {
 			var fault *Error
 			switch {
 			case errors.As(err, &fault):
-				_ = c.Reply(ctx, req.ID, map[string]any{"code": fault.Code, "message": fault.Message})
+				_ = answer(s, req.ID, map[string]any{"code": fault.Code, "message": fault.Message})
 			case err != nil:
-				_ = c.Reply(ctx, req.ID, err.Error())
+				_ = answer(s, req.ID, err.Error())
 			default:
-				_ = c.Reply(ctx, req.ID, map[string]json.RawMessage{"result": result})
+				_ = answer(s, req.ID, map[string]json.RawMessage{"result": result})
 			}
 		}()
 		return true

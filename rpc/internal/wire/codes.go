@@ -1,11 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
-	"github.com/sourcegraph/jsonrpc2"
+	"waza/eval/jsonwalk"
 )
 
 // The codes of waza's error replies. The protocol prescribes those from -32700 to -32600 and
@@ -48,9 +47,9 @@ const (
 // An Error is the error of a reply. A handler returns it to choose the code and message of its
 // reply. It is immutable, so it can be shared.
 type Error struct {
-	Code    int64          // one of the constants above
-	Message string         // one line for people
-	Data    map[string]any // details for programs; always an object on the wire, absent when empty
+	Code    int64          `json:"code"`           // one of the constants above
+	Message string         `json:"message"`        // one line for people
+	Data    map[string]any `json:"data,omitempty"` // details for programs
 }
 
 // Error returns the message with its code.
@@ -58,28 +57,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
 }
 
-// Reply converts e to the library's type, for Conn.ReplyWithError. It omits data that cannot be
-// encoded.
-func (e *Error) Reply() *jsonrpc2.Error {
-	reply := &jsonrpc2.Error{Code: e.Code, Message: e.Message}
-	if len(e.Data) > 0 {
-		if raw, err := Encode(e.Data); err == nil {
-			reply.Data = &raw
-		}
+// encode returns the error as JSON, without its data if they cannot be encoded.
+func (e *Error) encode() json.RawMessage {
+	raw, err := jsonwalk.Encode(e)
+	if err != nil {
+		raw, _ = jsonwalk.Encode(&Error{Code: e.Code, Message: e.Message}) // a number and a string never fail
 	}
-	return reply
-}
-
-// Encode returns v as JSON on one line. It does not escape "<", ">" and "&", because people read
-// the messages and no browser treats them as HTML.
-func Encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return raw
 }
 
 // parseError and invalidRequest use the message of the JSON-RPC specification, and store the

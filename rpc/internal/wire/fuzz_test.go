@@ -63,8 +63,8 @@ func FuzzServe(f *testing.F) {
 func talkInLine(t *testing.T, in string) []string {
 	r, w, cw, cr := ioPipe(t)
 	s := NewStream(r, w, Options{})
-	s.Connect(t.Context(), handler{extra: func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
-		reply(ctx, c, req, "")
+	s.Connect(t.Context(), handler{s: s, extra: func(ctx context.Context, s *Stream, req *jsonrpc2.Request) bool {
+		reply(s, req, "")
 		return true
 	}})
 	go func() {

@@ -16,6 +16,8 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"waza/eval/jsonwalk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,25 +28,26 @@ const probed = `{"jsonrpc":"2.0","id":"probe","result":"pong"}`
 // handler serves a few methods like package rpc: quick ones directly, "slow" in a goroutine that
 // waits until the input has ended.
 type handler struct {
+	s     *Stream
 	eof   <-chan struct{}
-	extra func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) (handled bool)
+	extra func(ctx context.Context, s *Stream, req *jsonrpc2.Request) (handled bool)
 }
 
-func (h handler) Handle(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
+func (h handler) Handle(ctx context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	switch {
-	case h.extra != nil && h.extra(ctx, c, req):
+	case h.extra != nil && h.extra(ctx, h.s, req):
 	case req.Method == "slow":
 		go func() {
 			<-h.eof
-			reply(ctx, c, req, "slow done")
+			reply(h.s, req, "slow done")
 		}()
 	default:
-		reply(ctx, c, req, "")
+		reply(h.s, req, "")
 	}
 }
 
-func reply(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request, result any) {
-	fault := (*jsonrpc2.Error)(nil)
+func reply(s *Stream, req *jsonrpc2.Request, result any) {
+	fault := (*Error)(nil)
 	switch req.Method {
 	case "ping":
 		result = "pong"
@@ -58,15 +61,24 @@ func reply(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request, result 
 		result = arithmetic(req)
 	case "slow", "update", "notify_hello", "notify_sum":
 	default:
-		fault = (&Error{Code: CodeMethodNotFound, Message: "Method not found"}).Reply()
+		fault = &Error{Code: CodeMethodNotFound, Message: "Method not found"}
 	}
 	switch {
 	case req.Notif:
 	case fault != nil:
-		c.ReplyWithError(ctx, req.ID, fault)
+		s.Reply(req.ID, nil, fault)
 	default:
-		c.Reply(ctx, req.ID, result)
+		answer(s, req.ID, result)
 	}
+}
+
+// answer replies to a request with a result.
+func answer(s *Stream, id jsonrpc2.ID, result any) error {
+	raw, err := jsonwalk.Encode(result)
+	if err != nil {
+		return err
+	}
+	return s.Reply(id, raw, nil)
 }
 
 func arithmetic(req *jsonrpc2.Request) int {
@@ -183,7 +195,7 @@ func session(t *testing.T, tr transport, opts Options, in io.Reader) ([]string, 
 	r, w, cw, cr := tr(t)
 	er := &eofReader{Reader: r, eof: make(chan struct{})}
 	s := NewStream(er, w, opts)
-	c := s.Connect(t.Context(), handler{eof: er.eof})
+	c := s.Connect(t.Context(), handler{s: s, eof: er.eof})
 	go func() {
 		io.Copy(cw, in)
 		cw.Close()
@@ -221,7 +233,7 @@ func simplify(t testing.TB, line string) string {
 			}
 		}
 	}
-	out, err := Encode(v)
+	out, err := jsonwalk.Encode(v)
 	require.NoError(t, err)
 	return string(out)
 }
@@ -251,12 +263,12 @@ type peer struct {
 	scan *bufio.Reader
 }
 
-func newPeer(t *testing.T, opts Options, extra func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool) *peer {
+func newPeer(t *testing.T, opts Options, extra func(context.Context, *Stream, *jsonrpc2.Request) bool) *peer {
 	r, w, cw, cr := osPipe(t)
 	p := &peer{T: t, out: cw, in: cr, scan: bufio.NewReader(cr)}
 	er := &eofReader{Reader: r, eof: make(chan struct{})}
 	p.s = NewStream(er, w, opts)
-	p.conn = p.s.Connect(t.Context(), handler{eof: er.eof, extra: extra})
+	p.conn = p.s.Connect(t.Context(), handler{s: p.s, eof: er.eof, extra: extra})
 	t.Cleanup(func() {
 		cw.Close()
 		p.conn.Close()

@@ -12,7 +12,7 @@ import (
 )
 
 // A reader is the connection's view of the stream. Only the connection's goroutine uses it,
-// except for stopped, and for sending, which the connection guards.
+// except for stopped.
 type reader struct {
 	s  *Stream
 	in *framer
@@ -23,10 +23,6 @@ type reader struct {
 	params  json.RawMessage // params of the request handed out last
 	ended   bool            // the input has ended and everything is drained
 	stopped atomic.Bool     // Stream.StopReading was called
-
-	// sending is the message that the connection is about to write. The connection guards it,
-	// and sends one message at a time.
-	sending message
 }
 
 func (r *reader) Close() error { return r.s.Close() }
@@ -185,7 +181,7 @@ func (r *reader) register(j job) (uint64, *Error) {
 // waits while too many such errors are unwritten.
 func (r *reader) refuse(j job, fault *Error) {
 	_ = r.s.wait(r.s.ctx, func() bool { return r.s.own < maxOwnQueued })
-	reply := encodeReply(j.id, nil, fault.Reply())
+	reply := encodeReply(j.id, nil, fault)
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.answerLocked(j, payload{data: reply}, true)

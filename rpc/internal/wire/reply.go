@@ -105,59 +105,37 @@ func (s *Stream) Lookup(clientID json.RawMessage) []jsonrpc2.ID {
 	return found
 }
 
-// A message is the connection's argument of recordMessage, before it calls WriteObject.
-type message struct {
-	req  *jsonrpc2.Request
-	resp *jsonrpc2.Response
-}
+// WriteObject always fails, because only the stream's own methods send messages.
+func (r *reader) WriteObject(any) error { return errors.New("use the methods of Stream to send") }
 
-// recordMessage records the next message for WriteObject, which gets it as an unexported type of
-// the library that can only be encoded.
-func (r *reader) recordMessage(req *jsonrpc2.Request, resp *jsonrpc2.Response) {
-	r.sending = message{req, resp}
-}
-
-// WriteObject queues the message that recordMessage recorded. It does not block.
-func (r *reader) WriteObject(any) error {
-	m := r.sending
-	r.sending = message{}
-	switch {
-	case m.resp != nil:
-		return r.s.Reply(m.resp)
-	case m.req != nil && m.req.Notif:
-		return r.s.notify(m.req)
-	}
-	return errors.New("use Stream.Call to send requests to the client")
-}
-
-// Reply queues a response, or adds it to its batch. It works like Conn.SendResponse without the
-// connection: it never blocks. It fails if the request is not in flight or the stream has ended.
-// It also fails if the result is not JSON; the client then gets an internal error.
-func (s *Stream) Reply(resp *jsonrpc2.Response) error {
+// Reply queues the reply to a request, or adds it to its batch: an error if fault is not nil, or
+// else the result, where nil means null. It never blocks. It fails if the request is not in flight
+// or the stream has ended. It also fails if the result is not JSON; the client then gets an
+// internal error.
+func (s *Stream) Reply(id jsonrpc2.ID, result json.RawMessage, fault *Error) error {
 	s.mu.Lock()
-	p := s.pending[resp.ID.Num]
-	if p == nil || resp.ID.IsString {
+	p := s.pending[id.Num]
+	if p == nil || id.IsString {
 		defer s.mu.Unlock()
-		return s.notOwedLocked(resp.ID)
+		return s.notOwedLocked(id)
 	}
 	s.mu.Unlock()
-	result, fault := resp.Result, resp.Error
 	var wrong error
 	if fault == nil {
 		var ok bool
 		if result, ok = cleanResult(result); !ok {
-			wrong = fmt.Errorf("result of request %s is not JSON", resp.ID)
-			fault = &jsonrpc2.Error{Code: CodeInternalError, Message: "Internal error"}
+			wrong = fmt.Errorf("result of request %s is not JSON", id)
+			fault = &Error{Code: CodeInternalError, Message: "Internal error"}
 		}
 	}
 	reply := encodeReply(p.id, result, fault)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending[resp.ID.Num] != p { // answered meanwhile
-		return s.notOwedLocked(resp.ID)
+	if s.pending[id.Num] != p { // answered meanwhile
+		return s.notOwedLocked(id)
 	}
-	s.repliedLocked(resp.ID, p, payload{data: reply})
+	s.repliedLocked(id, p, payload{data: reply})
 	return wrong
 }
 
@@ -232,15 +210,15 @@ func closeAll(chans []chan struct{}) {
 	}
 }
 
-// encodeReply returns a reply without the end of its line. A nil id becomes null. The result
-// must be clean.
-func encodeReply(id json.RawMessage, result *json.RawMessage, fault *jsonrpc2.Error) []byte {
-	name, value := `,"result":`, []byte("null")
+// encodeReply returns a reply without the end of its line. A nil id or result becomes null. The
+// result must be clean.
+func encodeReply(id, result json.RawMessage, fault *Error) []byte {
+	name, value := `,"result":`, result
 	switch {
 	case fault != nil:
-		name, value = `,"error":`, encodeError(fault)
-	case result != nil:
-		value = *result
+		name, value = `,"error":`, fault.encode()
+	case result == nil:
+		value = json.RawMessage("null")
 	}
 	out := append(replyHead(id, name, len(value)), value...)
 	return append(out, '}')
@@ -258,34 +236,12 @@ func replyHead(id json.RawMessage, name string, room int) []byte {
 	return append(out, name...)
 }
 
-// encodeError returns the error object. It wraps data that is not an object in one.
-func encodeError(fault *jsonrpc2.Error) []byte {
-	e := struct {
-		Code    int64            `json:"code"`
-		Message string           `json:"message"`
-		Data    *json.RawMessage `json:"data,omitempty"`
-	}{fault.Code, fault.Message, nil}
-	if data, ok := cleanResult(fault.Data); ok && data != nil && string(*data) != "null" {
-		if (*data)[0] != '{' {
-			wrapped := json.RawMessage(`{"value":` + string(*data) + `}`)
-			data = &wrapped
-		}
-		e.Data = data
-	}
-	raw, err := Encode(e)
-	if err != nil { // never happens: a number, a string and clean JSON
-		return []byte(`{"code":-32603,"message":"Internal error"}`)
-	}
-	return raw
-}
-
-// cleanResult makes sure that raw is JSON and UTF-8 and fits on one line. It returns most
+// cleanResult makes sure that a result is JSON and UTF-8 and fits on one line. It returns most
 // results unchanged, including nil.
-func cleanResult(raw *json.RawMessage) (*json.RawMessage, bool) {
-	if raw == nil {
+func cleanResult(b json.RawMessage) (json.RawMessage, bool) {
+	if b == nil {
 		return nil, true
 	}
-	b := []byte(*raw)
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\ufffd"))
 	}
@@ -299,8 +255,7 @@ func cleanResult(raw *json.RawMessage) (*json.RawMessage, bool) {
 	if bytes.ContainsAny(b, "\n\r") { // only white space: neither is valid in strings
 		b = joinLines(b)
 	}
-	clean := json.RawMessage(b)
-	return &clean, true
+	return b, true
 }
 
 // joinLines replaces the line breaks of JSON text by spaces.

@@ -17,9 +17,9 @@ func TestRoom(t *testing.T) {
 	t.Parallel()
 	room := make(chan error, 1)
 	big := strings.Repeat("x", 200_000)
-	p := newPeer(t, Options{MaxQueued: 100_000, NotifyQueued: 1000}, func(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
+	p := newPeer(t, Options{MaxQueued: 100_000, NotifyQueued: 1000}, func(ctx context.Context, s *Stream, req *jsonrpc2.Request) bool {
 		if req.Method == "big" {
-			c.Reply(ctx, req.ID, big)
+			answer(s, req.ID, big)
 		}
 		return req.Method == "big" || req.Method == "never"
 	})

@@ -3,8 +3,8 @@
 // them and reads on.
 //
 // Call NewStream, then Stream.Connect with the handler of the requests. Reply with Stream.Reply or
-// Stream.ReplyBody, or with the methods of the Conn (Reply, ReplyWithError, SendResponse), which
-// call Stream.Reply. Notify with Stream.Notify.
+// Stream.ReplyBody, and notify with Stream.Notify. The Conn only reads: its own methods for sending
+// always fail.
 //
 // # Goroutines and blocking
 //
@@ -24,7 +24,6 @@
 // Instead, these limits apply:
 //
 //   - Notify blocks its caller while Options.NotifyQueued bytes wait.
-//     Conn.Notify, which must not block, fails with ErrFull instead.
 //   - A request that arrives while Options.MaxQueued bytes wait is refused with
 //     -32005, after a short time in which the client can read.
 //   - A request is also refused while Options.MaxInFlight others are in flight, or
@@ -136,17 +135,10 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 
 // Connect starts the stream: h gets each valid request, one after the other, until the input
 // ends. Call it once. The connection and the stream are closed when ctx ends, when Conn.Close is
-// called, or after the input has ended. Use Stream.Call instead of Conn.Call, which does not
-// work.
-//
-// The params of a request are the client's bytes.
-func (s *Stream) Connect(ctx context.Context, h jsonrpc2.Handler, opts ...jsonrpc2.ConnOpt) *jsonrpc2.Conn {
-	own := []jsonrpc2.ConnOpt{
-		jsonrpc2.SetLogger(silent{}), // Err returns what it would log
-		jsonrpc2.OnRecv(s.reader.received),
-		jsonrpc2.OnSend(s.reader.recordMessage),
-	}
-	return jsonrpc2.NewConn(ctx, &s.reader, h, append(own, opts...)...)
+// called, or after the input has ended. The params of a request are the client's bytes.
+func (s *Stream) Connect(ctx context.Context, h jsonrpc2.Handler) *jsonrpc2.Conn {
+	// Err returns what the logger would log.
+	return jsonrpc2.NewConn(ctx, &s.reader, h, jsonrpc2.SetLogger(silent{}), jsonrpc2.OnRecv(s.reader.received))
 }
 
 // SetMaxLine changes the maximum size of a message, from the next one on; 0 means

@@ -20,9 +20,9 @@ import (
 )
 
 // held returns a handler's extra that passes requests to "hold" to the test.
-func held() (func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool, chan *jsonrpc2.Request) {
+func held() (func(context.Context, *Stream, *jsonrpc2.Request) bool, chan *jsonrpc2.Request) {
 	c := make(chan *jsonrpc2.Request, 1000)
-	return func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) bool {
+	return func(_ context.Context, _ *Stream, req *jsonrpc2.Request) bool {
 		if req.Method != "hold" && req.Method != "$/cancelRequest" {
 			return false
 		}
@@ -41,14 +41,14 @@ func TestRepliedInBatch(t *testing.T) {
 	p.send("[" + hold("1") + "," + hold("2") + "]")
 	one, two := <-reqs, <-reqs
 	replied := p.s.Replied(one.ID)
-	require.NoError(t, p.conn.Reply(t.Context(), one.ID, "first"))
+	require.NoError(t, answer(p.s, one.ID, "first"))
 	select {
 	case <-replied:
 		t.Fatal("replied before the batch is complete")
 	default:
 	}
 	last := p.s.Replied(two.ID)
-	require.NoError(t, p.conn.Reply(t.Context(), two.ID, "second"))
+	require.NoError(t, answer(p.s, two.ID, "second"))
 	<-replied
 	<-last
 	require.NoError(t, p.s.Notify(t.Context(), "after", nil))
@@ -67,13 +67,13 @@ func TestRepliedAtTheEnd(t *testing.T) {
 	p.send("["+hold("1")+","+hold("2")+"]", hold("3"))
 	one, two, three := <-reqs, <-reqs, <-reqs
 	gates := []<-chan struct{}{p.s.Replied(one.ID), p.s.Replied(two.ID), p.s.Replied(three.ID)}
-	require.NoError(t, p.conn.Reply(t.Context(), one.ID, 1))
+	require.NoError(t, answer(p.s, one.ID, 1))
 	p.conn.Close()
 	for _, g := range gates {
 		<-g
 	}
 	<-p.s.Replied(two.ID)
-	require.ErrorIs(t, p.conn.Reply(t.Context(), two.ID, 2), jsonrpc2.ErrClosed)
+	require.ErrorIs(t, answer(p.s, two.ID, 2), ErrClosed)
 }
 
 func TestLookup(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLookup(t *testing.T) {
 	} {
 		require.Equal(t, want, p.s.Lookup(json.RawMessage(id)), id)
 	}
-	require.NoError(t, p.conn.Reply(t.Context(), a1.ID, 1))
+	require.NoError(t, answer(p.s, a1.ID, 1))
 	require.Equal(t, []jsonrpc2.ID{a2.ID}, p.s.Lookup(json.RawMessage(`"a"`)))
 }
 
@@ -104,7 +104,7 @@ func TestBusyInFlight(t *testing.T) {
 	cancel := <-reqs
 	require.True(t, cancel.Notif)
 	require.Equal(t, `{"id":2}`, string(*cancel.Params))
-	require.NoError(t, p.conn.Reply(t.Context(), one.ID, nil))
+	require.NoError(t, answer(p.s, one.ID, nil))
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":null}`, p.line())
 	p.send(ping("5"))
 	require.Equal(t, pong("5")[0], p.line())
@@ -119,7 +119,7 @@ func TestBusyBytes(t *testing.T) {
 	p.send(big, big, big)
 	require.Contains(t, p.line(), "-32005")
 	require.Len(t, reqs, 2)
-	require.NoError(t, p.conn.Reply(t.Context(), (<-reqs).ID, nil))
+	require.NoError(t, answer(p.s, (<-reqs).ID, nil))
 	p.line()
 	p.send(big)
 	<-reqs
@@ -239,7 +239,6 @@ func TestNotifyBlocks(t *testing.T) {
 	}()
 	full := func() bool { return p.s.queued >= p.s.opts.NotifyQueued }
 	require.NoError(t, p.s.wait(t.Context(), full))
-	require.ErrorIs(t, p.conn.Notify(t.Context(), "x", nil), ErrFull)
 	p.send(ping("1")) // still served
 	require.NoError(t, p.s.wait(t.Context(), func() bool { return p.s.lastID == 1 && len(p.s.pending) == 0 }))
 	cancel()
@@ -252,7 +251,7 @@ func TestNotifyBlocks(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"eval.log","params":{"message":"<b>"}}`: int(queued.Load()),
 		pong("1")[0]: 1,
 	}, counts)
-	require.NoError(t, p.conn.Notify(t.Context(), "x", []int{1}))
+	require.NoError(t, p.s.Notify(t.Context(), "x", []int{1}))
 	require.Equal(t, `{"jsonrpc":"2.0","method":"x","params":[1]}`, p.line())
 }
 
@@ -262,23 +261,19 @@ func TestWrongReplies(t *testing.T) {
 	p := newPeer(t, Options{}, extra)
 	p.send(hold("1"), hold("2"), hold("3"), hold("4"), hold("5"))
 	one, two, three, four, five := <-reqs, <-reqs, <-reqs, <-reqs, <-reqs
-	require.NoError(t, p.conn.Reply(t.Context(), one.ID, 1))
-	require.ErrorContains(t, p.conn.Reply(t.Context(), one.ID, 1), "not in flight")
-	require.ErrorContains(t, p.conn.Reply(t.Context(), jsonrpc2.ID{Str: "2", IsString: true}, 1), "not in flight")
-	raw := json.RawMessage(`{"a":`)
-	require.ErrorContains(t, p.conn.SendResponse(t.Context(), &jsonrpc2.Response{ID: two.ID, Result: &raw}), "not JSON")
-	pretty := json.RawMessage("{\n\t\"a<\": \"\xff\"\r\n}\n")
-	require.NoError(t, p.conn.SendResponse(t.Context(), &jsonrpc2.Response{ID: three.ID, Result: &pretty}))
-	data := json.RawMessage(`"why"`)
-	fault := &jsonrpc2.Error{Code: 1, Message: "<\n>", Data: &data}
-	require.NoError(t, p.conn.ReplyWithError(t.Context(), four.ID, fault))
-	require.NoError(t, p.conn.SendResponse(t.Context(), &jsonrpc2.Response{ID: five.ID}))
-	require.ErrorContains(t, p.conn.Call(t.Context(), "ask", nil, nil), "Stream.Call")
+	require.NoError(t, answer(p.s, one.ID, 1))
+	require.ErrorContains(t, answer(p.s, one.ID, 1), "not in flight")
+	require.ErrorContains(t, answer(p.s, jsonrpc2.ID{Str: "2", IsString: true}, 1), "not in flight")
+	require.ErrorContains(t, p.s.Reply(two.ID, json.RawMessage(`{"a":`), nil), "not JSON")
+	require.NoError(t, p.s.Reply(three.ID, json.RawMessage("{\n\t\"a<\": \"\xff\"\r\n}\n"), nil))
+	require.NoError(t, p.s.Reply(four.ID, nil, &Error{Code: 1, Message: "<\n>", Data: map[string]any{"why": "<"}}))
+	require.NoError(t, p.s.Reply(five.ID, nil, nil))
+	require.ErrorContains(t, p.conn.Notify(t.Context(), "x", nil), "methods of Stream")
 
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":1}`, p.line())
 	require.Equal(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error"}}`, p.line())
 	require.Equal(t, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{ \t\"a<\": \"\ufffd\"  }}", p.line())
-	require.Equal(t, `{"jsonrpc":"2.0","id":4,"error":{"code":1,"message":"<\n>","data":{"value":"why"}}}`, p.line())
+	require.Equal(t, `{"jsonrpc":"2.0","id":4,"error":{"code":1,"message":"<\n>","data":{"why":"<"}}}`, p.line())
 	require.Equal(t, `{"jsonrpc":"2.0","id":5,"result":null}`, p.line())
 }
 
@@ -287,7 +282,7 @@ func TestBrokenOutput(t *testing.T) {
 	t.Parallel()
 	r, w, cw, cr := osPipe(t)
 	s := NewStream(r, w, Options{})
-	c := s.Connect(t.Context(), handler{})
+	c := s.Connect(t.Context(), handler{s: s})
 	cr.(*os.File).Close()
 	require.NoError(t, s.Notify(t.Context(), "x", nil))
 	<-s.Done()
@@ -312,7 +307,7 @@ func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	server, client := tcpPair(t)
 	s := NewStream(server, server, Options{WriteTimeout: 20 * time.Millisecond})
-	c := s.Connect(t.Context(), handler{})
+	c := s.Connect(t.Context(), handler{s: s})
 	var err error
 	for err == nil {
 		err = s.Notify(t.Context(), "x", []string{strings.Repeat("x", 1<<20)})
@@ -335,7 +330,7 @@ func TestOnEOF(t *testing.T) {
 	er := &eofReader{Reader: r, eof: make(chan struct{})}
 	s = NewStream(er, w, opts)
 	close(ready)
-	s.Connect(t.Context(), handler{eof: er.eof})
+	s.Connect(t.Context(), handler{s: s, eof: er.eof})
 	io.WriteString(cw, slow("1"))
 	cw.Close()
 	data, err := io.ReadAll(cr)
@@ -353,8 +348,9 @@ func TestDrainTimeout(t *testing.T) {
 		s := NewStream(r, w, Options{})
 		begin := time.Now()
 		s.Connect(t.Context(), handler{
+			s:     s,
 			eof:   make(chan struct{}),
-			extra: func(context.Context, *jsonrpc2.Conn, *jsonrpc2.Request) bool { return true },
+			extra: func(context.Context, *Stream, *jsonrpc2.Request) bool { return true },
 		})
 		io.WriteString(cw, ping("1"))
 		cw.Close()
@@ -372,7 +368,7 @@ func TestCloseFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w, _, cr := ioPipe(t)
 		s := NewStream(r, w, Options{})
-		c := s.Connect(t.Context(), handler{})
+		c := s.Connect(t.Context(), handler{s: s})
 		require.NoError(t, s.Notify(t.Context(), "bye", nil))
 		go c.Close()
 		data, err := io.ReadAll(cr)
@@ -381,7 +377,7 @@ func TestCloseFlushes(t *testing.T) {
 
 		r, w, _, _ = ioPipe(t)
 		s = NewStream(r, w, Options{})
-		c = s.Connect(t.Context(), handler{})
+		c = s.Connect(t.Context(), handler{s: s})
 		require.NoError(t, s.Notify(t.Context(), "bye", nil))
 		begin := time.Now()
 		c.Close()
@@ -395,7 +391,7 @@ func TestContextEnds(t *testing.T) {
 	r, w, _, _ := netPipe(t)
 	s := NewStream(r, w, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Connect(ctx, handler{})
+	s.Connect(ctx, handler{s: s})
 	cancel()
 	<-s.Done()
 	require.Equal(t, ErrClosed, s.Err())

@@ -3,18 +3,14 @@ package wire
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/sourcegraph/jsonrpc2"
+	"waza/eval/jsonwalk"
 )
-
-// ErrFull is the error of Conn.Notify when too much output waits for the client.
-var ErrFull = errors.New("client does not read: too much output waits")
 
 // outgoing is a message in the queue.
 type outgoing struct {
@@ -32,7 +28,7 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 
 // Notify sends a notification. It blocks while Options.NotifyQueued bytes of output wait, and
 // fails when ctx or the stream ends; otherwise the notification is queued when it returns.
-// params is encoded with Encode, and must become an object or an array; nil omits it.
+// params is encoded with jsonwalk.Encode, and must become an object or an array; nil omits it.
 func (s *Stream) Notify(ctx context.Context, method string, params any) error {
 	return s.send(ctx, method, params, "")
 }
@@ -42,7 +38,7 @@ func (s *Stream) send(ctx context.Context, method string, params any, id string)
 	var raw json.RawMessage
 	if params != nil {
 		var err error
-		if raw, err = Encode(params); err != nil {
+		if raw, err = jsonwalk.Encode(params); err != nil {
 			return fmt.Errorf("params of %s: %w", method, err)
 		}
 	}
@@ -59,31 +55,8 @@ func (s *Stream) send(ctx context.Context, method string, params any, id string)
 	})
 }
 
-// notify is Notify for the connection, which must not block.
-func (s *Stream) notify(req *jsonrpc2.Request) error {
-	params, ok := cleanResult(req.Params)
-	if !ok {
-		return fmt.Errorf("params of %s are not JSON", req.Method)
-	}
-	var raw json.RawMessage
-	if params != nil {
-		raw = *params
-	}
-	data := encodeNotification(req.Method, raw)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.err != nil:
-		return s.err
-	case s.queued >= s.opts.NotifyQueued:
-		return ErrFull
-	}
-	s.queueLocked(payload{data: data}, false)
-	return nil
-}
-
 func encodeNotification(method string, params json.RawMessage) []byte {
-	name, err := Encode(method)
+	name, err := jsonwalk.Encode(method)
 	if err != nil { // never happens: any string can be encoded
 		name = json.RawMessage(`""`)
 	}
