@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
+	"waza/runner/executor"
 	"waza/runner/executor/remote"
 )
 
@@ -17,7 +18,7 @@ type directory struct{ gone atomic.Bool }
 
 func (d *directory) Agents(context.Context) ([]*remote.Agent, error) {
 	if d.gone.Load() {
-		return nil, remote.ErrNoServer
+		return nil, executor.ErrNoServer
 	}
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return []*remote.Agent{
@@ -36,7 +37,7 @@ func (d *directory) Watch(ctx context.Context, changed func(*remote.Agent)) erro
 	}
 	d.gone.Store(true)
 	if err == nil {
-		err = remote.ErrNoServer
+		err = executor.ErrNoServer
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/executor"
 	"waza/runner/executor/browser"
 )
 
@@ -67,5 +68,5 @@ func TestNoBrowsers(t *testing.T) {
 type noServer struct{ browsers }
 
 func (noServer) Assistants(context.Context) ([]*browser.Assistant, error) {
-	return nil, browser.ErrNoServer
+	return nil, executor.ErrNoServer
 }

@@ -2,6 +2,10 @@ package executor
 
 import "errors"
 
+// ErrNoServer means that no waza server of this state directory is running, so that agents that
+// connect to one cannot be reached.
+var ErrNoServer = errors.New("no waza server is running: start one with waza serve")
+
 // FailedError is returned by [Executor.Execute] if the agent itself could not do the task. The
 // verdict is failed, and nothing is graded.
 type FailedError struct{ Reason string }

@@ -22,6 +22,7 @@ import (
 	"waza/cmd/waza/secret"
 	"waza/cmd/waza/state"
 	"waza/rpc/client/agent"
+	"waza/runner/executor/remote"
 )
 
 // keyVariable holds an agent's key; the server reads the same variable.
@@ -139,7 +140,7 @@ func options(c *cli.Context) (agent.Options, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
 		return o, exit.Usagef(defaultServer, "--connect must be ws://HOST:PORT or wss://HOST:PORT, got %q", o.URL)
-	case o.ClientID != "" && !agent.IsID(o.ClientID):
+	case o.ClientID != "" && !remote.IsID(o.ClientID):
 		return o, exit.Usagef("omit --id, and waza makes an id", "--id must be a UUID v4, got %q", o.ClientID)
 	case o.Concurrency < 1:
 		return o, exit.Usagef("", "--concurrency must be positive, got %d", o.Concurrency)

@@ -18,6 +18,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval/text"
+	"waza/runner/executor"
 	"waza/runner/executor/remote"
 	"waza/runner/report"
 )
@@ -96,7 +97,7 @@ func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 		directory, done := o.Connect()
 		defer done()
 		err := do(&call{o, c, directory})
-		if errors.Is(err, remote.ErrNoServer) {
+		if errors.Is(err, executor.ErrNoServer) {
 			return exit.New(exit.Error, errors.New("no waza server is running"), "start one with waza serve")
 		}
 		return err

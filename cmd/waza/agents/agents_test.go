@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/agents"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/output"
+	"waza/runner/executor"
 	"waza/runner/executor/remote"
 )
 
@@ -128,7 +129,7 @@ func TestKick(t *testing.T) {
 func TestWatchEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	d := known()
-	d.gone = remote.ErrNoServer
+	d.gone = executor.ErrNoServer
 	out, _, err := call(d, "watch", "--json")
 	require.Equal(t, 2, strings.Count(out, "\n"))
 	problem := exit.ProblemOf(err)

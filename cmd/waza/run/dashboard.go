@@ -7,7 +7,7 @@ import (
 
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
-	"waza/runner/executor/remote"
+	"waza/runner/executor"
 )
 
 // linkDashboard prints a link that shows a run while it happens. Without a server it prints a
@@ -17,7 +17,7 @@ func (s *session) linkDashboard(runID string) {
 	defer server.Close()
 	at, err := server.Dashboard(s.ctx)
 	switch {
-	case errors.Is(err, remote.ErrNoServer):
+	case errors.Is(err, executor.ErrNoServer):
 		fmt.Fprintln(s.Stderr, "waza: --dashboard: waza serve is not running; start it in another terminal to see runs in a browser")
 	case err != nil:
 		fmt.Fprintf(s.Stderr, "waza: --dashboard: %s\n", output.Clean(err.Error()))

@@ -216,7 +216,6 @@ func (s *Server) openBrowser() (protocol, error) {
 	if s.browser, err = browser.New(s.o.Config.Browser, o); err != nil {
 		return nil, err
 	}
-	s.link.OfferBrowsers(s.browsers())
 	return s.browser, nil
 }
 
@@ -239,7 +238,6 @@ func (s *Server) openRouter() (protocol, error) {
 	if s.router, err = router.New(*c, o); err != nil {
 		return nil, err
 	}
-	s.link.OfferMessenger(s.router.Messenger())
 	return s.router, nil
 }
 
@@ -301,7 +299,6 @@ func (s *Server) openJobs() (protocol, error) {
 		s.pages = dashboard.New(dashboard.Options{
 			Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log,
 		})
-		s.link.OfferDashboard(s.Dashboard)
 		o.Dashboard = s.pages
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {
 			return s.rpc.ServeStream(ctx, stream, s.client(who))
@@ -378,7 +375,11 @@ func (s *Server) Serve(ctx context.Context) (interrupted bool, err error) {
 			return nil
 		})
 	}
-	serve(func() error { return s.link.Serve(s.agents.Hub(), s.o.Log) })
+	offer := link.Offer{Agents: s.agents.Hub(), Browsers: s.browsers(), Messenger: s.router.Messenger(), Log: s.o.Log}
+	if s.pages != nil {
+		offer.Dashboard = s.Dashboard
+	}
+	serve(func() error { return s.link.Serve(offer) })
 	for _, d := range s.doors {
 		serve(func() error { return d.Serve(served) })
 	}

@@ -364,7 +364,7 @@ func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	a, releaseA, err := agent.Identity(dir)
 	require.NoError(t, err)
-	require.True(t, agent.IsID(a))
+	require.True(t, remote.IsID(a))
 	b, releaseB, err := agent.Identity(dir)
 	require.NoError(t, err)
 	require.NotEqual(t, a, b)

@@ -10,18 +10,13 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
 	"waza/eval/files"
-	"waza/eval/text"
+	"waza/runner/executor/remote"
 )
 
 // maxAgents is the maximum number of running agents per directory.
 const maxAgents = 1000
-
-// IsID reports whether s has the form of a client id: a UUID v4, alone or followed by a colon
-// and the name of a tab.
-func IsID(s string) bool { return idForm().MatchString(s) }
-
-var idForm = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
 
 // Identity returns a client id from a file in dir, so that a restarted agent keeps its id. It
 // returns the first id that no other process uses. Calling release or ending the process frees
@@ -65,7 +60,7 @@ func identity(path string) (id string, f *os.File, err error) {
 	if err != nil {
 		return "", f, err
 	}
-	if id = strings.TrimSpace(string(b)); IsID(id) {
+	if id = strings.TrimSpace(string(b)); remote.IsID(id) {
 		return id, f, nil
 	}
 	id = uuid.NewString()

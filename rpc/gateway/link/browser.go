@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"waza/runner/executor/browser"
-	"waza/runner/executor/remote"
 )
 
 // The methods for browsers.
@@ -25,14 +24,6 @@ type browserMessage struct {
 	ExtensionID string           `json:"extensionId,omitempty"`
 }
 
-// OfferBrowsers lets other processes use the extensions and assistants of hub. Call it before
-// [Server.Serve].
-func (s *Server) OfferBrowsers(hub browser.Hub) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.browsers = hub
-}
-
 // browse answers a request about browsers.
 func (c *peer) browse(ctx context.Context, method string, m *message) (any, error) {
 	b := m.Browser
@@ -41,15 +32,15 @@ func (c *peer) browse(ctx context.Context, method string, m *message) (any, erro
 	}
 	switch {
 	case method == methodExtensions:
-		return c.browsers.Extensions(ctx)
+		return c.Browsers.Extensions(ctx)
 	case method == methodAssistants:
-		return c.browsers.Assistants(ctx)
+		return c.Browsers.Assistants(ctx)
 	case method == methodBrowserExecute:
 		return c.execute(ctx, m.Key, b.Command)
 	case b.Want == nil || m.Key == "":
 		return nil, errors.New(method + ": key and want are required")
 	}
-	slot, err := c.browsers.Reserve(ctx, b.Want)
+	slot, err := c.Browsers.Reserve(ctx, b.Want)
 	if err != nil {
 		return nil, err
 	}
@@ -75,34 +66,22 @@ type browsers struct{ client *Client }
 
 // Reserve implements [browser.Hub].
 func (b browsers) Reserve(ctx context.Context, w *browser.Want) (browser.Slot, error) {
-	s := &browserSlot{}
 	var reply browserMessage
-	var err error
-	if s.place, err = b.client.reserve(ctx, methodBrowserReserve, &message{Browser: &browserMessage{Want: w}}, &reply); err != nil {
-		return nil, noBrowsers(err)
+	p, err := b.client.reserve(ctx, methodBrowserReserve, &message{Browser: &browserMessage{Want: w}}, &reply)
+	if err != nil {
+		return nil, err
 	}
-	s.extensionID = reply.ExtensionID
-	return s, nil
+	return &browserSlot{p, reply.ExtensionID}, nil
 }
 
 // Extensions implements [browser.Directory].
 func (b browsers) Extensions(ctx context.Context) ([]*browser.Extension, error) {
-	list := []*browser.Extension{}
-	return list, noBrowsers(b.client.ask(ctx, methodExtensions, &message{}, &list))
+	return list[*browser.Extension](ctx, b.client, methodExtensions)
 }
 
 // Assistants implements [browser.Directory].
 func (b browsers) Assistants(ctx context.Context) ([]*browser.Assistant, error) {
-	list := []*browser.Assistant{}
-	return list, noBrowsers(b.client.ask(ctx, methodAssistants, &message{}, &list))
-}
-
-// noBrowsers converts the error of a missing server to that of a browser hub.
-func noBrowsers(err error) error {
-	if errors.Is(err, remote.ErrNoServer) {
-		return browser.ErrNoServer
-	}
-	return err
+	return list[*browser.Assistant](ctx, b.client, methodAssistants)
 }
 
 // browserSlot is an extension that the server has reserved for this process.
@@ -116,17 +95,11 @@ func (s *browserSlot) ExtensionID() string { return s.extensionID }
 // Execute implements [browser.Slot]. When the server ends, the error is an
 // [*executor.RetryError].
 func (s *browserSlot) Execute(ctx context.Context, c *browser.Command, step func(browser.Step)) (*browser.Answer, error) {
-	a := new(browser.Answer)
-	var progress func(*message)
-	if step != nil {
-		progress = func(m *message) {
-			if m.Browser != nil && m.Browser.Step != nil {
-				step(*m.Browser.Step)
-			}
+	m := &message{Browser: &browserMessage{Command: c}}
+	return use[browser.Answer](ctx, s.place, methodBrowserExecute, m, step, func(m *message) *browser.Step {
+		if m.Browser == nil {
+			return nil
 		}
-	}
-	if err := s.use(ctx, methodBrowserExecute, &message{Browser: &browserMessage{Command: c}}, a, progress); err != nil {
-		return nil, err
-	}
-	return a, nil
+		return m.Browser.Step
+	})
 }

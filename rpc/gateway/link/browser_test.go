@@ -92,11 +92,8 @@ func serveBrowsers(t *testing.T, dir string, h browser.Hub) *link.Server {
 	t.Helper()
 	s, err := link.Listen(dir)
 	require.NoError(t, err)
-	if h != nil {
-		s.OfferBrowsers(h)
-	}
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.Serve(newHub(1), slog.New(slog.DiscardHandler)) })
+	served.Go(func() { _ = s.Serve(link.Offer{Agents: newHub(1), Browsers: h, Log: slog.New(slog.DiscardHandler)}) })
 	t.Cleanup(func() {
 		_ = s.Close() // some tests have already closed it
 		served.Wait()
@@ -179,7 +176,7 @@ func TestBrowsers(t *testing.T) {
 	_, err = slot.Execute(t.Context(), &browser.Command{Text: "hi"}, nil)
 	require.Equal(t, "lost the connection to the waza server", executor.AsRetry(err).Reason)
 	_, err = hub.Extensions(t.Context())
-	require.ErrorIs(t, err, browser.ErrNoServer)
+	require.ErrorIs(t, err, executor.ErrNoServer)
 	serveBrowsers(t, dir, newBrowsers())
 	again, err := hub.Reserve(t.Context(), &browser.Want{ID: "r/t/1/1"})
 	require.NoError(t, err)

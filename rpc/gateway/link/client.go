@@ -108,12 +108,12 @@ func (c *Client) connect(ctx context.Context) (*connection, error) {
 		return c.live, nil
 	}
 	if c.ctx.Err() != nil {
-		return nil, remote.ErrNoServer
+		return nil, executor.ErrNoServer
 	}
 	conn, err := (&net.Dialer{Timeout: redial}).DialContext(ctx, "unix", c.path)
 	if err != nil {
 		c.fails++
-		return nil, cmp.Or(context.Cause(ctx), remote.ErrNoServer)
+		return nil, cmp.Or(context.Cause(ctx), executor.ErrNoServer)
 	}
 	c.fails = 0
 	c.live = &connection{callbacks: map[string]func(*message){}}
@@ -157,7 +157,7 @@ func (c *Client) connected(ctx context.Context) (*connection, error) {
 	select {
 	case <-over:
 		if c.ctx.Err() != nil {
-			return nil, remote.ErrNoServer
+			return nil, executor.ErrNoServer
 		}
 		return nil, nil
 	case <-ctx.Done():
@@ -240,16 +240,30 @@ func (c *Client) reserve(ctx context.Context, method string, m *message, reply a
 	}
 }
 
-// use sends a request for the place and waits for its result. It calls progress for each
-// notification of the server; nil ignores them. When the server ends, the error is an
-// [*executor.RetryError], because the next server may have the result.
-func (p *place) use(ctx context.Context, method string, m *message, result any, progress func(*message)) error {
-	m.Key = p.key
-	err := p.conn.watch(ctx, method, m, result, progress)
-	if errors.Is(err, errGone) {
-		return &executor.RetryError{Reason: errGone.Error()}
+// use sends a request for the place and waits for its answer. It calls step for each step that
+// stepOf finds in the notifications of the server; a nil step ignores them. When the server ends,
+// the error is an [*executor.RetryError], because the next server may have the answer.
+func use[Answer, Step any](
+	ctx context.Context, p *place, method string, m *message, step func(Step), stepOf func(*message) *Step,
+) (*Answer, error) {
+	var progress func(*message)
+	if step != nil {
+		progress = func(m *message) {
+			if s := stepOf(m); s != nil {
+				step(*s)
+			}
+		}
 	}
-	return err
+	m.Key = p.key
+	a := new(Answer)
+	err := p.conn.watch(ctx, method, m, a, progress)
+	switch {
+	case errors.Is(err, errGone):
+		return nil, &executor.RetryError{Reason: errGone.Error()}
+	case err != nil:
+		return nil, err
+	}
+	return a, nil
 }
 
 // Release gives the place back.
@@ -268,14 +282,12 @@ func (c *connection) watch(ctx context.Context, method string, m *message, resul
 
 // Reserve implements [remote.Hub].
 func (c *Client) Reserve(ctx context.Context, w *remote.Want) (remote.Slot, error) {
-	s := &slot{}
 	var reply message
-	var err error
-	if s.place, err = c.reserve(ctx, methodReserve, &message{Want: w}, &reply); err != nil {
+	p, err := c.reserve(ctx, methodReserve, &message{Want: w}, &reply)
+	if err != nil {
 		return nil, err
 	}
-	s.clientID = reply.ClientID
-	return s, nil
+	return &slot{p, reply.ClientID}, nil
 }
 
 // slot is room of an agent that the server has reserved for this process.
@@ -288,25 +300,13 @@ func (s *slot) ClientID() string { return s.clientID }
 
 // Evaluate implements [remote.Slot].
 func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(remote.Status)) (*remote.Answer, error) {
-	a := new(remote.Answer)
-	var progress func(*message)
-	if status != nil {
-		progress = func(m *message) {
-			if m.Status != nil {
-				status(*m.Status)
-			}
-		}
-	}
-	if err := s.use(ctx, methodEvaluate, &message{Evaluation: e}, a, progress); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return use[remote.Answer](ctx, s.place, methodEvaluate, &message{Evaluation: e}, status,
+		func(m *message) *remote.Status { return m.Status })
 }
 
 // Agents implements [remote.Directory].
 func (c *Client) Agents(ctx context.Context) ([]*remote.Agent, error) {
-	list := []*remote.Agent{}
-	return list, c.ask(ctx, methodAgents, &message{}, &list)
+	return list[*remote.Agent](ctx, c, methodAgents)
 }
 
 // Kick implements [remote.Directory].
@@ -332,12 +332,12 @@ func (c *Client) watch(ctx context.Context, method string, progress func(*messag
 	if err := conn.watch(ctx, method, &message{Key: c.newKey()}, nil, progress); !errors.Is(err, errGone) {
 		return err
 	}
-	return remote.ErrNoServer
+	return executor.ErrNoServer
 }
 
 // Dashboard returns a link that opens the dashboard of the server in a browser, once and within
 // ten minutes. Its fragment contains parameters; the caller can add run=ID to show a run. The
-// error is [remote.ErrNoServer] without a server. It is also an error when the server has no
+// error is [executor.ErrNoServer] without a server. It is also an error when the server has no
 // dashboard.
 func (c *Client) Dashboard(ctx context.Context) (string, error) {
 	var m message
@@ -353,6 +353,13 @@ const answerTime = 5 * time.Second
 // errHangs is the error of requests to a stopped or overloaded server.
 var errHangs = errors.New("the waza server does not answer")
 
+// list asks the server for a list. It is empty if there is an error.
+func list[T any](ctx context.Context, c *Client, method string) ([]T, error) {
+	all := []T{}
+	err := c.ask(ctx, method, &message{}, &all)
+	return all, err
+}
+
 // ask sends a request that the server answers at once.
 func (c *Client) ask(ctx context.Context, method string, m *message, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errHangs)
@@ -364,5 +371,5 @@ func (c *Client) ask(ctx context.Context, method string, m *message, result any)
 	if err := conn.call(ctx, method, m, result); !errors.Is(err, errGone) {
 		return err
 	}
-	return remote.ErrNoServer
+	return executor.ErrNoServer
 }

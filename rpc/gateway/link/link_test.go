@@ -35,7 +35,7 @@ func serveUntilKilled(dir string) {
 	if err != nil {
 		os.Exit(3)
 	}
-	_ = s.Serve(newHub(1), slog.New(slog.DiscardHandler))
+	_ = s.Serve(link.Offer{Agents: newHub(1), Log: slog.New(slog.DiscardHandler)})
 }
 
 // hub has one agent that answers with its input.
@@ -120,7 +120,7 @@ func serve(t *testing.T, dir string, h remote.Hub) *link.Server {
 	s, err := link.Listen(dir)
 	require.NoError(t, err)
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.Serve(h, slog.New(slog.DiscardHandler)) })
+	served.Go(func() { _ = s.Serve(link.Offer{Agents: h, Log: slog.New(slog.DiscardHandler)}) })
 	t.Cleanup(func() {
 		_ = s.Close() // some tests have already closed it
 		served.Wait()
@@ -243,9 +243,9 @@ func TestDirectory(t *testing.T) {
 	go func() { watched <- c.Watch(t.Context(), func(a *remote.Agent) { seen <- a }) }()
 	require.Equal(t, "a", (<-seen).ClientID)
 	require.NoError(t, s.Close())
-	require.ErrorIs(t, <-watched, remote.ErrNoServer)
+	require.ErrorIs(t, <-watched, executor.ErrNoServer)
 	_, err = c.Agents(t.Context())
-	require.ErrorIs(t, err, remote.ErrNoServer)
+	require.ErrorIs(t, err, executor.ErrNoServer)
 }
 
 // A run that starts before the server waits for it.
@@ -292,7 +292,7 @@ func TestDashboard(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir)
 	_, err := c.Dashboard(t.Context())
-	require.ErrorIs(t, err, remote.ErrNoServer)
+	require.ErrorIs(t, err, executor.ErrNoServer)
 	serve(t, dir, newHub(0))
 	_, err = c.Dashboard(t.Context())
 	require.EqualError(t, err, "the server has no dashboard")
@@ -300,9 +300,11 @@ func TestDashboard(t *testing.T) {
 	dir = t.TempDir()
 	s, err := link.Listen(dir)
 	require.NoError(t, err)
-	s.OfferDashboard(func() (string, error) { return "http://localhost/#code=1", nil })
+	offer := link.Offer{
+		Agents: newHub(0), Dashboard: func() (string, error) { return "http://localhost/#code=1", nil }, Log: slog.New(slog.DiscardHandler),
+	}
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.Serve(newHub(0), slog.New(slog.DiscardHandler)) })
+	served.Go(func() { _ = s.Serve(offer) })
 	url, err := client(t, dir).Dashboard(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "http://localhost/#code=1", url)

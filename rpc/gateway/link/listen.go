@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/eval/files"
-	"waza/runner/executor/browser"
 	"waza/runner/journal"
 )
 
@@ -67,7 +66,7 @@ func Listen(stateDir string) (*Server, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Server{lock: lock, listener: l, browsers: browser.Closed, connections: map[*peer]struct{}{}}, nil
+	return &Server{lock: lock, listener: l, connections: map[*peer]struct{}{}}, nil
 }
 
 // takeLock locks the state directory for a server, and writes the process id into the file.

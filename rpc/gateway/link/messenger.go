@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waza/rpc/gateway/internal/lease"
-	"waza/runner/executor/remote"
+	"waza/runner/executor"
 	"waza/runner/pause"
 	"waza/runner/routing"
 )
@@ -28,22 +28,22 @@ var errNoMessenger = &routing.UnavailableError{Reason: "the server has no messag
 // ask answers a request about messages.
 func (c *peer) ask(ctx context.Context, method string, m *message) (any, error) {
 	switch {
-	case c.messenger == nil:
+	case c.Messenger == nil:
 		return nil, errNoMessenger
 	case (method == methodSend || method == methodPost) && m.Text == nil:
 		return nil, errors.New(method + ": a message is required")
 	}
 	switch method {
 	case methodSend:
-		return c.messenger.Send(ctx, m.Text)
+		return c.Messenger.Send(ctx, m.Text)
 	case methodPost:
-		return c.messenger.Post(ctx, m.Text)
+		return c.Messenger.Post(ctx, m.Text)
 	case methodMessages:
-		return c.messenger.Messages(ctx)
+		return c.Messenger.Messages(ctx)
 	case methodClients:
-		return c.messenger.Clients(ctx)
+		return c.Messenger.Clients(ctx)
 	}
-	return nil, c.messenger.Watch(ctx, func(change routing.Change) { c.notify(methodChange, message{Key: m.Key, Change: &change}) })
+	return nil, c.Messenger.Watch(ctx, func(change routing.Change) { c.notify(methodChange, message{Key: m.Key, Change: &change}) })
 }
 
 // Messenger returns a messenger for the clients of the server's router. Without a server, its errors
@@ -77,7 +77,7 @@ func (o messenger) Send(ctx context.Context, m *routing.Message) (*routing.Route
 
 // next connects to the next server.
 func (o messenger) next(ctx context.Context) (*connection, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, again, remote.ErrNoServer)
+	waiting, cancel := context.WithTimeoutCause(ctx, again, executor.ErrNoServer)
 	defer cancel()
 	_ = pause.For(waiting, redial/10) // the ending server may still listen
 	return o.client.await(waiting)
@@ -86,19 +86,19 @@ func (o messenger) next(ctx context.Context) (*connection, error) {
 // Post implements [routing.Messenger].
 func (o messenger) Post(ctx context.Context, m *routing.Message) (*routing.Routed, error) {
 	r := new(routing.Routed)
-	return r, o.ask(ctx, methodPost, &message{Text: identified(m)}, r)
+	return r, noServer(ctx, o.client.ask(ctx, methodPost, &message{Text: identified(m)}, r))
 }
 
 // Clients implements [routing.Messenger].
 func (o messenger) Clients(ctx context.Context) ([]*routing.Connected, error) {
-	list := []*routing.Connected{}
-	return list, o.ask(ctx, methodClients, &message{}, &list)
+	all, err := list[*routing.Connected](ctx, o.client, methodClients)
+	return all, noServer(ctx, err)
 }
 
 // Messages implements [routing.Messenger].
 func (o messenger) Messages(ctx context.Context) ([]*routing.Routed, error) {
-	list := []*routing.Routed{}
-	return list, o.ask(ctx, methodMessages, &message{}, &list)
+	all, err := list[*routing.Routed](ctx, o.client, methodMessages)
+	return all, noServer(ctx, err)
 }
 
 // Watch implements [routing.Messenger].
@@ -110,13 +110,9 @@ func (o messenger) Watch(ctx context.Context, changed func(routing.Change)) erro
 	}))
 }
 
-func (o messenger) ask(ctx context.Context, method string, m *message, result any) error {
-	return noServer(ctx, o.client.ask(ctx, method, m, result))
-}
-
 // noServer converts the error of a missing server to that of a messenger.
 func noServer(ctx context.Context, err error) error {
-	if errors.Is(err, remote.ErrNoServer) && ctx.Err() == nil {
+	if errors.Is(err, executor.ErrNoServer) && ctx.Err() == nil {
 		return routing.ErrNoServer
 	}
 	return err

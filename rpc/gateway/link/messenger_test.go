@@ -58,11 +58,8 @@ func serveMessenger(t *testing.T, dir string, o routing.Messenger) *link.Server 
 	t.Helper()
 	s, err := link.Listen(dir)
 	require.NoError(t, err)
-	if o != nil {
-		s.OfferMessenger(o)
-	}
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.Serve(newHub(0), slog.New(slog.DiscardHandler)) })
+	served.Go(func() { _ = s.Serve(link.Offer{Agents: newHub(0), Messenger: o, Log: slog.New(slog.DiscardHandler)}) })
 	t.Cleanup(func() {
 		_ = s.Close() // some tests have already closed it
 		served.Wait()

@@ -31,16 +31,27 @@ type Server struct {
 
 	mu          sync.Mutex // guards the fields below
 	closed      bool
-	dashboard   func() (url string, err error) // nil without a dashboard
-	browsers    browser.Hub
-	messenger   routing.Messenger // nil without a router
 	connections map[*peer]struct{}
 	sessions    sync.WaitGroup
 }
 
-// Serve serves other processes with the agents of hub until [Server.Close] is called. Then it
-// returns nil.
-func (s *Server) Serve(hub remote.Hub, logger *slog.Logger) error {
+// Offer is what a server lets other processes use.
+type Offer struct {
+	Agents remote.Hub
+	// Browsers lets them use extensions and assistants; nil if the server has none.
+	Browsers browser.Hub
+	// Messenger lets them send messages; nil without a router.
+	Messenger routing.Messenger
+	// Dashboard creates a link to the dashboard; nil without one.
+	Dashboard func() (url string, err error)
+	Log       *slog.Logger
+}
+
+// Serve serves other processes until [Server.Close] is called. Then it returns nil.
+func (s *Server) Serve(o Offer) error {
+	if o.Browsers == nil {
+		o.Browsers = browser.Closed
+	}
 	for {
 		conn, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -49,34 +60,19 @@ func (s *Server) Serve(hub remote.Hub, logger *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("link: %w", err)
 		}
-		s.serveConn(conn, hub, logger)
+		s.serveConn(conn, o)
 	}
 }
 
-// OfferDashboard lets other processes get links to the dashboard, which open creates. Call it
-// before [Server.Serve].
-func (s *Server) OfferDashboard(open func() (url string, err error)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dashboard = open
-}
-
-// OfferMessenger lets other processes send messages. Call it before [Server.Serve].
-func (s *Server) OfferMessenger(messenger routing.Messenger) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.messenger = messenger
-}
-
 // serveConn serves a connection until it ends.
-func (s *Server) serveConn(conn net.Conn, hub remote.Hub, logger *slog.Logger) {
+func (s *Server) serveConn(conn net.Conn, o Offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		conn.Close()
 		return
 	}
-	c := &peer{hub: hub, log: logger, dashboard: s.dashboard, browsers: s.browsers, messenger: s.messenger, ready: make(chan struct{})}
+	c := &peer{Offer: o, ready: make(chan struct{})}
 	c.keys.Most = maxRequests
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	s.connections[c] = struct{}{}
@@ -110,16 +106,12 @@ func (s *Server) Close() error {
 
 // peer is the connection of one process.
 type peer struct {
-	hub       remote.Hub
-	log       *slog.Logger
-	dashboard func() (url string, err error) // nil without a dashboard
-	browsers  browser.Hub
-	messenger routing.Messenger // nil without a router
-	ready     chan struct{}     // closed when conn is set
-	conn      *jsonrpc2.Conn
-	ctx       context.Context // ends with the connection
-	cancel    context.CancelCauseFunc
-	calls     sync.WaitGroup
+	Offer
+	ready  chan struct{} // closed when conn is set
+	conn   *jsonrpc2.Conn
+	ctx    context.Context // ends with the connection
+	cancel context.CancelCauseFunc
+	calls  sync.WaitGroup
 
 	keys lease.Keyring
 }
@@ -154,9 +146,9 @@ func (c *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request
 	case methodWatch:
 		c.serve(req, m.Key, func(ctx context.Context) (any, error) { return nil, c.watch(ctx, &m) })
 	case methodAgents:
-		c.serve(req, "", func(ctx context.Context) (any, error) { return c.hub.Agents(ctx) })
+		c.serve(req, "", func(ctx context.Context) (any, error) { return c.Agents.Agents(ctx) })
 	case methodKick:
-		c.serve(req, "", func(ctx context.Context) (any, error) { return struct{}{}, c.hub.Kick(ctx, m.ClientID, m.Reason) })
+		c.serve(req, "", func(ctx context.Context) (any, error) { return struct{}{}, c.Agents.Kick(ctx, m.ClientID, m.Reason) })
 	case methodDashboard:
 		c.serve(req, "", func(context.Context) (any, error) { return c.openDashboard() })
 	case methodBrowserReserve, methodBrowserExecute, methodExtensions, methodAssistants:
@@ -197,7 +189,7 @@ func (c *peer) reply(req *jsonrpc2.Request, result any, err error) {
 		err = c.conn.Reply(c.ctx, req.ID, result)
 	}
 	if err != nil && c.ctx.Err() == nil {
-		c.log.Debug("link: reply", "error", err)
+		c.Log.Debug("link: reply", "error", err)
 	}
 }
 
@@ -205,7 +197,7 @@ func (c *peer) reserve(ctx context.Context, m *message) (any, error) {
 	if m.Want == nil || m.Key == "" {
 		return nil, errors.New("reserve: key and want are required")
 	}
-	slot, err := c.hub.Reserve(ctx, m.Want)
+	slot, err := c.Agents.Reserve(ctx, m.Want)
 	if err != nil {
 		return nil, err
 	}
@@ -224,19 +216,19 @@ func (c *peer) evaluate(ctx context.Context, m *message) (any, error) {
 }
 
 func (c *peer) watch(ctx context.Context, m *message) error {
-	return c.hub.Watch(ctx, func(a *remote.Agent) { c.notify(methodAgent, message{Key: m.Key, Agent: a}) })
+	return c.Agents.Watch(ctx, func(a *remote.Agent) { c.notify(methodAgent, message{Key: m.Key, Agent: a}) })
 }
 
 func (c *peer) openDashboard() (any, error) {
-	if c.dashboard == nil {
+	if c.Dashboard == nil {
 		return nil, errors.New("the server has no dashboard")
 	}
-	url, err := c.dashboard()
+	url, err := c.Dashboard()
 	return message{URL: url}, err
 }
 
 func (c *peer) notify(method string, m message) {
 	if err := c.conn.Notify(c.ctx, method, m); err != nil && c.ctx.Err() == nil {
-		c.log.Debug("link: notify", "error", err)
+		c.Log.Debug("link: notify", "error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"waza/rpc/internal/dispatch"
+	"waza/runner/executor"
 	"waza/runner/executor/remote"
 )
 
@@ -35,13 +36,13 @@ func listAgents(ctx context.Context, r *Request, p *agentListParams) (*agentList
 	if p.Watch != nil {
 		r.agents.set(r.Client, *p.Watch, r.Replied(), r.sendAgents)
 	}
-	agents, server, err := listed(ctx, remote.ErrNoServer, r.o.Agents.Agents)
+	agents, server, err := listed(ctx, executor.ErrNoServer, r.o.Agents.Agents)
 	return &agentList{Server: server, Agents: agents}, err
 }
 
 // sendAgents sends changes of the agents until ctx ends or the client is gone.
 func (c *Client) sendAgents(ctx context.Context) {
-	c.sendChanges(ctx, "agent.changed", remote.ErrNoServer, func(ctx context.Context, send func(params any)) error {
+	c.sendChanges(ctx, "agent.changed", executor.ErrNoServer, func(ctx context.Context, send func(params any)) error {
 		return c.o.Agents.Watch(ctx, func(a *remote.Agent) { send(&agentChangedParams{Server: true, Agent: a}) })
 	}, &agentChangedParams{})
 }

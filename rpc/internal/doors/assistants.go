@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"waza/rpc/internal/dispatch"
+	"waza/runner/executor"
 	"waza/runner/executor/browser"
 )
 
@@ -36,7 +37,7 @@ func listAssistants(ctx context.Context, r *Request, _ *noParams) (*assistantLis
 		extensions, err = browsers.Extensions(ctx)
 	}
 	switch {
-	case errors.Is(err, browser.ErrNoServer):
+	case errors.Is(err, executor.ErrNoServer):
 		return list, nil
 	case err != nil:
 		return nil, err

@@ -87,15 +87,15 @@ func preflight(ctx context.Context, hub Hub, s executor.Settings) []executor.Fin
 	return []executor.Finding{{Severity: decode.Warning, Code: decode.CodeInvalidValue, Message: message}}
 }
 
-// assistants is the executor of one cell of a run. Its only goroutine belongs to its board;
+// assistants is the executor of one cell of a run. Its only goroutine belongs to its queue;
 // Close ends it.
 type assistants struct {
 	hub       Hub
 	options   *Options
 	providers *provider.Pool // nil if costs are not counted
 
-	mu    sync.Mutex // guards board
-	board *board     // nil before the first trial
+	mu    sync.Mutex             // guards queue
+	queue *executor.Queue[*Want] // waiting trials; nil before the first one
 }
 
 func newAssistants(hub Hub, s executor.Settings) *assistants {
@@ -104,31 +104,31 @@ func newAssistants(hub Hub, s executor.Settings) *assistants {
 
 // Admit waits with [Hub.Reserve] until an extension is free. The room is a [Slot].
 func (x *assistants) Admit(ctx context.Context, a *executor.Admission) (executor.Room, error) {
-	left := x.boardOf(a).wait()
-	defer left()
-	slot, err := x.hub.Reserve(ctx, &Want{ID: executor.AttemptID(a.Order, a.Attempt), Extension: x.options.Extension})
+	w := &Want{ID: executor.AttemptID(a.Order, a.Attempt), Extension: x.options.Extension}
+	defer x.queueOf(a).Wait(w)()
+	slot, err := x.hub.Reserve(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	return slot, nil
 }
 
-func (x *assistants) boardOf(a *executor.Admission) *board {
+func (x *assistants) queueOf(a *executor.Admission) *executor.Queue[*Want] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.board == nil {
-		x.board = newBoard(x.hub, x.options.Extension, a.Logf)
+	if x.queue == nil {
+		x.queue = executor.NewQueue(a.Logf, x.line)
 	}
-	return x.board
+	return x.queue
 }
 
 // Close ends the reports about waiting trials.
 func (x *assistants) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.board != nil {
-		x.board.close()
-		x.board = nil
+	if x.queue != nil {
+		x.queue.Close()
+		x.queue = nil
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (h *fakeHub) Extensions(context.Context) ([]*browser.Extension, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.noServer {
-		return nil, browser.ErrNoServer
+		return nil, executor.ErrNoServer
 	}
 	return slices.Clone(h.extensions), nil
 }
@@ -70,7 +70,7 @@ func (h *fakeHub) Assistants(context.Context) ([]*browser.Assistant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.noServer {
-		return nil, browser.ErrNoServer
+		return nil, executor.ErrNoServer
 	}
 	return slices.Clone(h.assistants), nil
 }

@@ -6,16 +6,12 @@ package browser
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"waza/runner/provider"
 	"waza/runner/record"
 )
-
-// ErrNoServer means that no server of this state directory is running.
-var ErrNoServer = errors.New("no waza server is running: start one with waza serve")
 
 // Hub lets browser assistants carry out commands. It is safe for concurrent use.
 type Hub interface {
@@ -105,10 +101,10 @@ type Answer struct {
 
 // Directory lists the extensions and assistants of a server. It is safe for concurrent use.
 type Directory interface {
-	// Extensions lists the connected extensions, by id. The error is [ErrNoServer] if no server
+	// Extensions lists the connected extensions, by id. The error is [executor.ErrNoServer] if no server
 	// is running.
 	Extensions(ctx context.Context) ([]*Extension, error)
-	// Assistants lists the user's assistants, by name. The error is [ErrNoServer] if no server
+	// Assistants lists the user's assistants, by name. The error is [executor.ErrNoServer] if no server
 	// is running.
 	Assistants(ctx context.Context) ([]*Assistant, error)
 }

@@ -11,14 +11,10 @@ import (
 	"time"
 
 	"waza/eval/text"
-	"waza/runner/pause"
+	"waza/runner/executor"
 )
 
-// A run reports waiting trials after firstReport if no connected agent can execute them, and
-// every reportInterval.
 const (
-	firstReport    = time.Second
-	reportInterval = 30 * time.Second
 	// agentsTimeout is the time limit for the server to list its agents.
 	agentsTimeout = 5 * time.Second
 	// maxReported is the maximum number of kinds of trials that one report names.
@@ -29,25 +25,15 @@ const (
 type boards struct {
 	hub Hub
 
-	mu   sync.Mutex // guards the fields below and users of each board
+	mu   sync.Mutex // guards the field below and users of each board
 	runs map[string]*board
 }
 
-// board counts the waiting trials of a run. Its goroutine reports them as long as there are any;
-// leave ends it.
+// board holds the waiting trials of a run, which it reports.
 type board struct {
-	hub   Hub
+	*executor.Queue[*Want]
 	runID string
 	users int // executors of the run
-	logf  func(level, format string, args ...any)
-
-	ctx    context.Context // ends with the last user
-	cancel context.CancelFunc
-	ended  sync.WaitGroup // the goroutine
-
-	mu      sync.Mutex // guards the fields below
-	waiting map[*Want]struct{}
-	reports bool // the goroutine is running
 }
 
 // join returns the board of a run. The caller must call leave.
@@ -56,8 +42,7 @@ func (bs *boards) join(runID string, logf func(level, format string, args ...any
 	defer bs.mu.Unlock()
 	b := bs.runs[runID]
 	if b == nil {
-		b = &board{hub: bs.hub, runID: runID, logf: logf, waiting: map[*Want]struct{}{}}
-		b.ctx, b.cancel = context.WithCancel(context.Background())
+		b = &board{Queue: executor.NewQueue(logf, bs.line), runID: runID}
 		if bs.runs == nil {
 			bs.runs = map[string]*board{}
 		}
@@ -76,68 +61,19 @@ func (bs *boards) leave(b *board) {
 	}
 	bs.mu.Unlock()
 	if last {
-		b.cancel()
-		b.ended.Wait()
+		b.Close()
 	}
-}
-
-// wait counts a trial as waiting until the returned function is called.
-func (b *board) wait(w *Want) (left func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waiting[w] = struct{}{}
-	if !b.reports && b.ctx.Err() == nil {
-		b.reports = true
-		b.ended.Go(b.report)
-	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.waiting, w)
-	}
-}
-
-// report repeatedly logs the waiting trials, until none is waiting or the run is over.
-func (b *board) report() {
-	next := firstReport
-	for first := true; ; first = false {
-		if pause.For(b.ctx, next) != nil {
-			return
-		}
-		next = reportInterval
-		if first {
-			next -= firstReport
-		}
-		wants := b.wants()
-		if wants == nil {
-			return
-		}
-		if level, line := b.line(wants, first); line != "" {
-			b.logf(level, "%s", line)
-		}
-	}
-}
-
-// wants returns the wants of waiting trials, or nil if no trial waits, which ends the reports.
-func (b *board) wants() []*Want {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		b.reports = false
-		return nil
-	}
-	return slices.Collect(maps.Keys(b.waiting))
 }
 
 // line returns a report. An urgent report omits reasons that pass by themselves.
-func (b *board) line(wants []*Want, urgent bool) (level, line string) {
-	ctx, cancel := context.WithTimeout(b.ctx, agentsTimeout)
+func (bs *boards) line(ctx context.Context, wants []*Want, urgent bool) (level, line string) {
+	listing, cancel := context.WithTimeout(ctx, agentsTimeout)
 	defer cancel()
-	agents, err := b.hub.Agents(ctx)
+	agents, err := bs.hub.Agents(listing)
 	switch count := waits(len(wants)); {
-	case b.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return "", ""
-	case errors.Is(err, ErrNoServer):
+	case errors.Is(err, executor.ErrNoServer):
 		return "warning", fmt.Sprintf("%s: %v", count, err)
 	case err != nil:
 		return "warning", fmt.Sprintf("%s: cannot list the agents of the waza server: %v", count, err)

@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// ErrNoServer means that no server of this state directory is running.
-var ErrNoServer = errors.New("no waza server is running: start one with waza serve")
-
 // ErrCallerGone is the cause with which a server ends the context of an evaluation whose calling
 // process is gone. The server keeps the answer for the process that takes over the run. It drops
 // answers to evaluations that ended for other reasons.

@@ -68,7 +68,7 @@ func (h *fakeHub) Agents(context.Context) ([]*remote.Agent, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.noServer {
-		return nil, remote.ErrNoServer
+		return nil, executor.ErrNoServer
 	}
 	return slices.Clone(h.agents), nil
 }

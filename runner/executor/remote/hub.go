@@ -43,11 +43,11 @@ type Slot interface {
 
 // Directory lists the agents of a server. It is safe for concurrent use.
 type Directory interface {
-	// Agents lists the agents, by client id. The error is [ErrNoServer] if no server is running.
+	// Agents lists the agents, by client id. The error is [executor.ErrNoServer] if no server is running.
 	Agents(ctx context.Context) ([]*Agent, error)
 	// Watch calls changed for each agent, and then for each change, one at a time and in order.
 	// It returns the cause of ctx when ctx ends. A slow caller gets the newest state of an agent
-	// and misses intermediate ones. The error is [ErrNoServer] if no server is running, or it
+	// and misses intermediate ones. The error is [executor.ErrNoServer] if no server is running, or it
 	// has stopped.
 	Watch(ctx context.Context, changed func(*Agent)) error
 	// Kick closes the connection of an agent. The agent can connect again.

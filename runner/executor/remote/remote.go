@@ -58,13 +58,15 @@ func New(hub Hub) executor.Kind {
 	}
 }
 
-// uuid matches the ids with which agents can register. A trial would wait forever for any other
-// id.
-var uuid = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
+// IsID reports whether an agent can register with an id: a UUID v4, alone or followed by a colon
+// and the name of a tab. A trial would wait forever for any other id.
+func IsID(id string) bool { return idForm().MatchString(id) }
+
+var idForm = text.Pattern(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}(:[!-~]{1,128})?$`)
 
 func check(c *eval.Check, o *Options) {
 	for i, id := range o.Remote.Clients {
-		if !uuid().MatchString(id) {
+		if !IsID(id) {
 			c.Errorf(decode.At("remote", "clients", i), decode.CodeInvalidValue,
 				"remote.clients[%d] must be the id of an agent, a UUID v4 or UUID:TAB, got %q", i, text.Clip(id, 80))
 		}
@@ -95,7 +97,7 @@ func (r *remote) Admit(ctx context.Context, a *executor.Admission) (executor.Roo
 	if err != nil {
 		return nil, executor.Permanent(err)
 	}
-	left := r.boardOf(a).wait(w)
+	left := r.boardOf(a).Wait(w)
 	slot, err := r.hub.Reserve(ctx, w)
 	left()
 	if noTool := (*NoToolError)(nil); errors.As(err, &noTool) {
