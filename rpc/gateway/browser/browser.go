@@ -104,7 +104,7 @@ func New(c Config, o Options) (*Server, error) {
 func (s *Server) Door() *door.Door { return s.door }
 
 // Hub returns the hub that lets evaluations use the extensions.
-func (s *Server) Hub() browser.Hub { return s.assistants.Hub() }
+func (s *Server) Hub() browser.Hub { return s.assistants }
 
 // Close ends active commands. Shut down the door first, which does the same.
 func (s *Server) Close() { s.assistants.Close() }

@@ -17,6 +17,7 @@ import (
 	"waza/rpc/gateway/browser/internal/assistant"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/internal/message"
+	"waza/runner/executor/browser"
 )
 
 // Close codes.
@@ -201,6 +202,8 @@ func (s *connection) ExtensionID() string { return s.id }
 func (s *connection) Evaluation() bool { return s.evaluation }
 
 // Describe implements [assistant.Client].
-func (s *connection) Describe() assistant.Description {
-	return assistant.Description{Address: s.conn.Addr(), Version: s.version, Since: s.since, Messages: s.received.Load()}
+func (s *connection) Describe() *browser.Extension {
+	return &browser.Extension{
+		ID: s.id, Address: s.conn.Addr(), Version: s.version, Evaluation: s.evaluation, Since: s.since, Messages: s.received.Load(),
+	}
 }

@@ -149,7 +149,7 @@ func (d *dialogue) connect(rest string) {
 // left waits until the server has no more connections than clients are connected.
 func (d *dialogue) left(string) {
 	d.open--
-	d.Until("client disconnected", func() bool { return len(d.server.Door().List()) <= d.open })
+	d.Until("client disconnected", func() bool { return d.server.Door().Connections() <= d.open })
 }
 
 // join connects a client and reads its first message.

@@ -107,22 +107,18 @@ func (s *connection) create(m *incoming) error {
 
 // change activates, deactivates or deletes an assistant.
 func (s *connection) change(m *incoming) error {
-	do := s.server.assistants.Activate
-	switch m.kind {
-	case typeDeactivate:
-		do = s.server.assistants.Deactivate
-	case typeDelete:
-		if confirm, there := m.flag("confirm"); !confirm && (there || !m.nested) { // the panel asked the user
-			return &fault{
-				Code:    assistant.CodeConfirmationRequired,
-				Message: "confirm must be true: the assistant and its sessions are deleted permanently",
-			}
+	status := map[string]string{
+		typeActivate: assistant.Active, typeDeactivate: assistant.Inactive, typeDelete: assistant.Deleted,
+	}[m.kind]
+	if confirm, there := m.flag("confirm"); status == assistant.Deleted && !confirm && (there || !m.nested) { // the panel asked the user
+		return &fault{
+			Code:    assistant.CodeConfirmationRequired,
+			Message: "confirm must be true: the assistant and its sessions are deleted permanently",
 		}
-		do = s.server.assistants.Delete
 	}
 	s.hold()
 	defer s.release()
-	changed, err := do(s, m.str("assistant_id"))
+	changed, err := s.server.assistants.SetStatus(s, m.str("assistant_id"), status)
 	if err != nil {
 		return err
 	}

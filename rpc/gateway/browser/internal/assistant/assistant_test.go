@@ -35,11 +35,11 @@ type client struct {
 	events     chan any
 }
 
-func (c *client) ExtensionID() string   { return c.id }
-func (c *client) Evaluation() bool      { return c.evaluation }
-func (c *client) NewID() string         { return uuid.NewString() }
-func (c *client) Describe() Description { return Description{Address: c.id} }
-func (c *client) Happened(e any)        { c.events <- e }
+func (c *client) ExtensionID() string          { return c.id }
+func (c *client) Evaluation() bool             { return c.evaluation }
+func (c *client) NewID() string                { return uuid.NewString() }
+func (c *client) Describe() *browser.Extension { return &browser.Extension{ID: c.id, Address: c.id} }
+func (c *client) Happened(e any)               { c.events <- e }
 
 // status waits for a status of a command.
 func (c *client) status(command, status string) StatusChanged {
@@ -119,7 +119,7 @@ func newDesk(t *testing.T, m modelFunc, change func(o *Options)) *desk {
 	bob, err := a.Create(Draft{Name: "Bob", Instructions: "You are Bob.", Capabilities: []string{"navigate"}})
 	require.NoError(t, err)
 	d.bob = bob.ID
-	_, err = a.Activate(nil, bob.ID)
+	_, err = a.SetStatus(nil, bob.ID, Active)
 	require.NoError(t, err)
 	return d
 }
@@ -316,11 +316,11 @@ func TestDatabaseFails(t *testing.T) {
 	collect := func(err error) { all = append(all, err) }
 	_, err := d.Create(Draft{Name: "Ann", Instructions: "You are Ann.", Capabilities: []string{"scroll"}})
 	collect(err)
-	_, err = d.Activate(c, d.bob)
+	_, err = d.SetStatus(c, d.bob, Active)
 	collect(err)
-	_, err = d.Deactivate(c, d.bob)
+	_, err = d.SetStatus(c, d.bob, Inactive)
 	collect(err)
-	_, err = d.Delete(c, d.bob)
+	_, err = d.SetStatus(c, d.bob, Deleted)
 	collect(err)
 	_, err = d.Sessions.Archive("s", true)
 	collect(err)
@@ -345,7 +345,7 @@ func TestReserve(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gaveUp := errors.New("gave up")
 	cancel(gaveUp)
-	_, err := d.Hub().Reserve(ctx, &browser.Want{ID: "none"})
+	_, err := d.Reserve(ctx, &browser.Want{ID: "none"})
 	require.ErrorIs(t, err, gaveUp)
 	require.Zero(t, d.pool.Waiting())
 
@@ -357,7 +357,7 @@ func TestReserve(t *testing.T) {
 		before := d.pool.Waiting()
 		d.mu.Unlock()
 		all.Go(func() {
-			s, err := d.Hub().Reserve(t.Context(), &browser.Want{ID: id, Extension: extension})
+			s, err := d.Reserve(t.Context(), &browser.Want{ID: id, Extension: extension})
 			if err != nil {
 				return
 			}
@@ -382,14 +382,14 @@ func TestReserve(t *testing.T) {
 	all.Wait()
 	require.ElementsMatch(t, []string{"1 offers", "2 other", "3 offers"}, order)
 
-	s, err := d.Hub().Reserve(t.Context(), &browser.Want{ID: "4"})
+	s, err := d.Reserve(t.Context(), &browser.Want{ID: "4"})
 	require.NoError(t, err)
 	d.Disconnect(offers)
 	_, err = s.Execute(t.Context(), &browser.Command{Text: "x", Made: &browser.Made{Capabilities: []string{"scroll"}}}, nil)
 	require.NotNil(t, executor.AsRetry(err), err)
 	s.Release()
 	d.Close()
-	_, err = d.Hub().Reserve(t.Context(), &browser.Want{ID: "5"})
+	_, err = d.Reserve(t.Context(), &browser.Want{ID: "5"})
 	require.NotNil(t, executor.AsRetry(err), err)
 }
 
@@ -403,7 +403,7 @@ func TestTrialWithTooManyTurns(t *testing.T) {
 		return reply, err
 	}, func(o *Options) { o.Redact = func(s string) string { return "<" + s + ">" } })
 	d.Connect(&client{t: t, id: "offers", evaluation: true, events: make(chan any, 1000)})
-	s, err := d.Hub().Reserve(t.Context(), &browser.Want{ID: "1"})
+	s, err := d.Reserve(t.Context(), &browser.Want{ID: "1"})
 	require.NoError(t, err)
 	defer s.Release()
 	var steps []browser.Step

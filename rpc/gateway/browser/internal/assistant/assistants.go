@@ -1,7 +1,7 @@
 // Package assistant manages the browser assistants of a user, their sessions and commands, and
 // the loop in which a model executes a command with the tools of an extension. Start with [New];
-// pass connections of extensions to [Assistants.Connect], and let evaluations use
-// [Assistants.Hub].
+// pass connections of extensions to [Assistants.Connect], and let evaluations use the
+// [Assistants], which are a [browser.Hub].
 //
 //	Submit ─► row in the store ─► queue of the assistant ─► one at a time: model ◄─► tools ─► Execution to the extension
 //	                                                                            Result ◄─ the extension's answer
@@ -75,23 +75,23 @@ type Options struct {
 // sessions; Close waits for them. A goroutine that holds mu neither writes to the store nor waits
 // for the ledger.
 type Assistants struct {
-	o          Options
-	ctx        context.Context // context of all commands
-	writing    context.Context // context of writes, which Close does not cancel
-	cancel     context.CancelCauseFunc
-	all        sync.WaitGroup
-	metrics    *prometheus.CounterVec // finished commands, by status
-	ledger     *ledger
-	executions executions // running tools
-	models     models     // models that do not answer
+	o       Options
+	ctx     context.Context // context of all commands
+	writing context.Context // context of writes, which Close does not cancel
+	cancel  context.CancelCauseFunc
+	all     sync.WaitGroup
+	metrics *prometheus.CounterVec // finished commands, by status
+	ledger  *ledger
 
 	// Sessions are the sessions of the assistants.
 	Sessions *Sessions
 
-	mu         sync.Mutex // guards the fields below and their contents
-	roster     roster     // existing assistants
-	pool       *pool      // extensions, and trials that wait for one
-	unreported []*command // commands that ended while their client was disconnected, oldest first
+	mu         sync.Mutex      // guards the fields below and their contents
+	roster     roster          // existing assistants
+	pool       *pool           // extensions, and trials that wait for one
+	unreported []*command      // commands that ended while their client was disconnected, oldest first
+	uses       map[string]*use // tool calls that extensions work on, by id
+	down       map[string]bool // models that do not answer
 	closing    bool
 }
 
@@ -116,7 +116,7 @@ func New(o Options) (*Assistants, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	a := &Assistants{
-		o: o, roster: roster{byID: map[string]*assistant{}}, models: models{down: map[string]bool{}},
+		o: o, roster: roster{byID: map[string]*assistant{}}, uses: map[string]*use{}, down: map[string]bool{},
 		metrics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waza_browser_commands_total", Help: "Finished commands to browser assistants, by status.",
 		}, []string{"status"}),

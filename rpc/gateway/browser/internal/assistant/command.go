@@ -124,22 +124,17 @@ func (a *Assistants) submit(by Client, s Submission) (*command, error) {
 // [*Fault].
 func (a *Assistants) repeated(by Client, s Submission) (bool, error) {
 	a.mu.Lock()
-	for _, as := range a.roster.byID {
-		for _, c := range slices.Concat(as.ending, as.openLocked()) {
-			if c.ID != s.ID || c.ExtensionID != by.ExtensionID() {
-				continue
+	if c := a.roster.command(s.ID, by.ExtensionID()); c != nil && c.ExtensionID == by.ExtensionID() {
+		same, status := c.Text == s.Text, c.statusLocked()
+		a.mu.Unlock()
+		if !same {
+			return false, &Fault{
+				Code: CodeInvalidMessage, Message: "id is already used by a different command",
+				Data: map[string]any{"field": "id"},
 			}
-			same, status := c.Text == s.Text, c.statusLocked()
-			a.mu.Unlock()
-			if !same {
-				return false, &Fault{
-					Code: CodeInvalidMessage, Message: "id is already used by a different command",
-					Data: map[string]any{"field": "id"},
-				}
-			}
-			by.Happened(status)
-			return true, nil
 		}
+		by.Happened(status)
+		return true, nil
 	}
 	a.mu.Unlock()
 	ended, err := a.o.Store.EndedCommand(a.ctx, s.ID, by.ExtensionID())

@@ -3,6 +3,9 @@ package assistant
 import (
 	"encoding/json"
 	"time"
+
+	"waza/rpc/gateway/store"
+	"waza/runner/executor/browser"
 )
 
 // Client is a connection of an extension. Its methods do not block, and do not call methods of
@@ -15,18 +18,10 @@ type Client interface {
 	Evaluation() bool
 	// NewID returns an id for an [Execution] that is sent to the client.
 	NewID() string
-	// Describe returns the client's description for lists of extensions.
-	Describe() Description
+	// Describe returns the client for lists of extensions, without its work.
+	Describe() *browser.Extension
 	// Happened sends the message for an event.
 	Happened(e any)
-}
-
-// Description describes a client in lists of extensions.
-type Description struct {
-	Address  string
-	Version  string // version of the protocol; empty when the client sent none
-	Since    time.Time
-	Messages int64 // number of messages from the client
 }
 
 // The statuses of commands.
@@ -99,10 +94,8 @@ type Running struct {
 
 // Assistant is an assistant of the user. Returned values must not be changed.
 type Assistant struct {
-	ID, Name, Instructions, Model      string
-	Capabilities                       []string
-	Status                             string // active, inactive or deleted
-	CreatedAt, UpdatedAt, LastActiveAt time.Time
+	store.Assistant
+	Status string // active, inactive or deleted
 }
 
 // The statuses of assistants.

@@ -102,7 +102,7 @@ func (a *Assistants) connect(c Client) (started []*command) {
 		open := as.current != nil && as.current.ExtensionID == x.id
 		if open {
 			c.Happened(as.current.statusLocked())
-			a.executions.send(as.current.use, c)
+			a.sendUseLocked(as.current.use, c)
 		}
 		for _, w := range as.waiting {
 			if w.ExtensionID == x.id {

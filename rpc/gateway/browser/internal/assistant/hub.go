@@ -16,13 +16,6 @@ import (
 	"waza/runner/provider"
 )
 
-// Hub lets evaluations use the extensions. [Assistants.Hub] returns it. Assistants that are
-// created for a trial are not listed, and commands of trials are not stored.
-type Hub struct{ a *Assistants }
-
-// Hub returns the hub for evaluations.
-func (a *Assistants) Hub() Hub { return Hub{a} }
-
 // errLeft is the cause for ending the commands of a trial when its extension disconnects.
 var errLeft = errors.New("the extension disconnected")
 
@@ -42,12 +35,13 @@ type slot struct {
 	use     *use
 }
 
-// Reserve implements [browser.Hub].
-func (h Hub) Reserve(ctx context.Context, want *browser.Want) (browser.Slot, error) {
+// Reserve implements [browser.Hub]. Assistants that are created for a trial are not listed, and
+// commands of trials are not stored.
+func (a *Assistants) Reserve(ctx context.Context, want *browser.Want) (browser.Slot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(h.a.ctx, func() { cancel(&executor.RetryError{Reason: "the server is shutting down"}) })()
-	s, err := h.a.pool.Reserve(ctx, want)
+	defer context.AfterFunc(a.ctx, func() { cancel(&executor.RetryError{Reason: "the server is shutting down"}) })()
+	s, err := a.pool.Reserve(ctx, want)
 	if err != nil {
 		return nil, err
 	}
@@ -206,19 +200,14 @@ func (t *trial) usesLocked(u *use) { t.slot.use = u }
 const shownText = 200
 
 // Extensions implements [browser.Directory].
-func (h Hub) Extensions(context.Context) ([]*browser.Extension, error) {
-	a := h.a
+func (a *Assistants) Extensions(context.Context) ([]*browser.Extension, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := []*browser.Extension{}
 	for _, m := range a.pool.All() {
 		x := m.Offer
 		for _, c := range x.clients {
-			d := c.Describe()
-			e := &browser.Extension{
-				ID: x.id, Address: d.Address, Version: d.Version, Evaluation: c.Evaluation(), Since: d.Since,
-				Messages: d.Messages,
-			}
+			e := c.Describe()
 			if s := x.slot(); s != nil && s.client == c {
 				e.Trial, e.Command = s.attempt, text.Clip(s.command, shownText)
 				e.Tool = s.use.name()
@@ -243,8 +232,7 @@ func (u *use) name() string {
 }
 
 // Assistants implements [browser.Directory].
-func (h Hub) Assistants(context.Context) ([]*browser.Assistant, error) {
-	a := h.a
+func (a *Assistants) Assistants(context.Context) ([]*browser.Assistant, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := []*browser.Assistant{}
@@ -270,6 +258,6 @@ func (h Hub) Assistants(context.Context) ([]*browser.Assistant, error) {
 }
 
 var (
-	_ browser.Hub  = Hub{}
+	_ browser.Hub  = (*Assistants)(nil)
 	_ browser.Slot = (*slot)(nil)
 )

@@ -257,13 +257,13 @@ func (l *loop) use(ctx context.Context, tool string, params json.RawMessage, lim
 	defer l.clock.resume()
 	a.mu.Lock()
 	l.observer.usesLocked(u)
-	a.executions.send(u, l.observer.clientLocked())
+	a.sendUseLocked(u, l.observer.clientLocked())
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		l.observer.usesLocked(nil)
-		a.executions.remove(u)
+		delete(a.uses, u.ID)
 	}()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -287,4 +287,43 @@ func (l *loop) use(ctx context.Context, tool string, params json.RawMessage, lim
 		}
 	}
 	return ToolResult{}, cause
+}
+
+// use is a tool call for an extension. Assistants.mu guards it.
+type use struct {
+	Execution   // has no ID until it is sent
+	extensionID string
+	done        chan ToolResult // has a capacity of one
+}
+
+// sendUseLocked sends a tool call once. It does nothing without a call or a client.
+func (a *Assistants) sendUseLocked(u *use, c Client) {
+	if u == nil || c == nil || u.ID != "" {
+		return
+	}
+	u.ID = c.NewID()
+	a.uses[u.ID] = u
+	c.Happened(u.Execution)
+}
+
+// Result passes the result of a tool to the waiting command; false when none waits. The id is
+// that of the [Execution] or of the command.
+func (a *Assistants) Result(by Client, id string, r ToolResult) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.uses[id]
+	if u == nil || u.extensionID != by.ExtensionID() {
+		u = nil
+		for _, other := range a.uses {
+			if other.CommandID == id && other.extensionID == by.ExtensionID() {
+				u = other
+			}
+		}
+	}
+	if u == nil {
+		return false
+	}
+	delete(a.uses, u.ID)
+	u.done <- r
+	return true
 }

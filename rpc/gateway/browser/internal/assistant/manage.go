@@ -1,7 +1,6 @@
 package assistant
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +30,7 @@ func (as *assistant) public() *Assistant {
 	case r.Active:
 		status = Active
 	}
-	return &Assistant{
-		ID: r.ID, Name: r.Name, Instructions: r.Instructions, Model: r.Model, Capabilities: slices.Clone(r.Capabilities), Status: status,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, LastActiveAt: r.LastActiveAt,
-	}
+	return &Assistant{*r, status}
 }
 
 // List returns the assistants, oldest first.
@@ -136,67 +132,49 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	return nil
 }
 
-// Activate makes an assistant the active one. It returns the changed assistants: the previously
-// active one first, if any. All clients except by get [AssistantChanged] for them. The error is
-// a [*Fault].
-func (a *Assistants) Activate(by Client, id string) ([]*Assistant, error) {
-	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
-		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, id, now) }
-		return write, func() []*assistant { return a.roster.activate(as, now) }
-	})
-}
-
-// Deactivate makes an assistant inactive and returns it. Its commands continue. All clients except by get
-// [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) Deactivate(by Client, id string) ([]*Assistant, error) {
-	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
-		if as != a.roster.active {
-			return nil, func() []*assistant { return []*assistant{as} }
-		}
-		write := func(ctx context.Context) error { return a.o.Store.Activate(ctx, "", now) }
-		return write, func() []*assistant { return a.roster.deactivate(as, now) }
-	})
-}
-
-// Delete deletes an assistant with its sessions, cancels its commands, and returns it. All clients
-// except by get [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) Delete(by Client, id string) ([]*Assistant, error) {
-	return a.change(by, id, func(as *assistant, now time.Time) (func(context.Context) error, func() []*assistant) {
-		write := func(ctx context.Context) error { return a.o.Store.Delete(ctx, id, now) }
-		return write, func() []*assistant { return a.roster.remove(as, now) }
-	})
-}
-
-// change changes an assistant, first in the store and then here. plan is called under a.mu and
-// returns the write, nil for none, and the change that follows it, which returns the changed
-// assistants. All clients except by get [AssistantChanged]. The error is a [*Fault].
-func (a *Assistants) change(
-	by Client, id string,
-	plan func(as *assistant, now time.Time) (write func(context.Context) error, apply func() []*assistant),
-) (changed []*Assistant, err error) {
+// SetStatus makes an assistant [Active], [Inactive] or [Deleted]. It returns the changed assistants:
+// when one becomes active, the previously active one first. The commands of an inactive assistant
+// continue; those of a deleted one are cancelled, and its sessions are deleted. All clients except
+// by get [AssistantChanged]. The error is a [*Fault].
+func (a *Assistants) SetStatus(by Client, id, status string) (changed []*Assistant, err error) {
 	err = a.ledger.do(func() error {
 		a.mu.Lock()
 		as, f := a.roster.find(id)
+		same := status == Inactive && as != a.roster.active
+		a.mu.Unlock()
 		if f != nil {
-			a.mu.Unlock()
 			return f
 		}
-		write, apply := plan(as, time.Now())
-		a.mu.Unlock()
-		if write != nil {
-			if f := a.ledger.saved(func() error { return write(a.ctx) }); f != nil {
+		now := time.Now()
+		if !same {
+			if f := a.ledger.saved(func() error { return a.saveStatus(id, status, now) }); f != nil {
 				return f
 			}
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		changed = a.changedLocked(by, apply()...)
-		if !as.row.Deleted.IsZero() {
+		all := []*assistant{as}
+		if !same {
+			all = a.roster.setStatus(as, status, now)
+		}
+		changed = a.changedLocked(by, all...)
+		if status == Deleted {
 			as.endAllLocked()
 		}
 		return nil
 	})
 	return changed, err
+}
+
+// saveStatus writes the status of an assistant, which is the active one if it becomes inactive.
+func (a *Assistants) saveStatus(id, status string, now time.Time) error {
+	switch status {
+	case Deleted:
+		return a.o.Store.Delete(a.ctx, id, now)
+	case Inactive:
+		id = ""
+	}
+	return a.o.Store.Activate(a.ctx, id, now)
 }
 
 // endAllLocked cancels the commands of a deleted assistant.

@@ -73,7 +73,7 @@ func (c *command) startLocked() {
 	ctx, c.cancel = context.WithCancelCause(a.ctx)
 	c.clock = newClock(a.o.CommandTimeout, func() { c.cancel(errTooLate) })
 	c.announced = make(chan struct{})
-	down := a.isDown(c.assistant.row.Model)
+	down := a.isDownLocked(c.assistant.row.Model)
 	l := &loop{
 		owner: a, commandID: c.ID, extensionID: c.ExtensionID, sessionID: c.SessionID, text: c.Text,
 		instructions: c.assistant.row.Instructions, model: c.assistant.row.Model, capabilities: c.assistant.row.Capabilities,
@@ -287,7 +287,7 @@ func (c *command) addMessageLocked(role, text string) {
 // model does not answer.
 func (c *command) expireLocked() {
 	a := c.owner
-	if c.expiry.Running() || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDown(c.assistant.row.Model) || c.clientLocked() == nil {
+	if c.expiry.Running() || c.cancel != nil || a.o.CommandTimeout <= 0 || !a.isDownLocked(c.assistant.row.Model) || c.clientLocked() == nil {
 		return
 	}
 	c.expiry.Set(&a.mu, a.o.CommandTimeout, func() {
@@ -309,4 +309,40 @@ func (a *Assistants) giveUpLocked(now time.Time) {
 			}
 		}
 	}
+}
+
+// isDownLocked reports whether a model is known not to answer.
+func (a *Assistants) isDownLocked(model string) bool { return a.o.Model == nil || a.down[model] }
+
+// setDown records whether a model answers, and limits the waiting time of its commands while it
+// does not.
+func (a *Assistants) setDown(model string, down bool) {
+	if a.markDown(model, down) {
+		a.o.Log.Info("model", "model", model, "answers", !down)
+	}
+}
+
+// markDown is setDown without the log. It returns false if nothing has changed.
+func (a *Assistants) markDown(model string, down bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.down[model] == down {
+		return false
+	}
+	if delete(a.down, model); down {
+		a.down[model] = true
+	}
+	for _, as := range a.roster.byID {
+		if as.row.Model != model || a.closing {
+			continue
+		}
+		for _, c := range as.waiting {
+			if down {
+				c.expireLocked()
+			} else {
+				c.expiry.Stop()
+			}
+		}
+	}
+	return true
 }

@@ -89,31 +89,24 @@ func (r *roster) command(id, extensionID string) *command {
 	return found
 }
 
-// activate makes an assistant the active one. It returns the changed assistants: the previously
-// active one first, if any.
-func (r *roster) activate(as *assistant, now time.Time) []*assistant {
-	changed := []*assistant{as}
-	if before := r.active; before != nil && before != as {
-		before.row.Active, before.row.UpdatedAt = false, now
-		changed = []*assistant{before, as}
-	}
-	as.row.Active, as.row.UpdatedAt, as.row.LastActiveAt = true, now, now
-	r.active = as
-	return changed
-}
-
-// deactivate makes an assistant inactive.
-func (r *roster) deactivate(as *assistant, now time.Time) []*assistant {
-	as.row.Active, as.row.UpdatedAt = false, now
-	if r.active == as {
+// setStatus changes the status of an assistant. It returns the changed assistants: when one becomes
+// active, the previously active one first.
+func (r *roster) setStatus(as *assistant, status string, now time.Time) (changed []*assistant) {
+	before := r.active
+	switch {
+	case status == Active:
+		if before != nil && before != as {
+			before.row.Active, before.row.UpdatedAt = false, now
+			changed = append(changed, before)
+		}
+		as.row.LastActiveAt, r.active = now, as
+	case before == as:
 		r.active = nil
 	}
-	return []*assistant{as}
-}
-
-// remove removes a deleted assistant.
-func (r *roster) remove(as *assistant, now time.Time) []*assistant {
-	as.row.Deleted = now
-	delete(r.byID, as.row.ID)
-	return r.deactivate(as, now)
+	if status == Deleted {
+		as.row.Deleted = now
+		delete(r.byID, as.row.ID)
+	}
+	as.row.Active, as.row.UpdatedAt = status == Active, now
+	return append(changed, as)
 }
