@@ -76,8 +76,6 @@ type Options struct {
 	Log *slog.Logger
 	// Metrics can be nil.
 	Metrics prometheus.Registerer
-	// Version is the version in welcome messages; empty means [Version].
-	Version string
 	// ServerID is the name of the server in messages; empty means waza.
 	ServerID string
 }
@@ -105,7 +103,6 @@ func New(c Config, o Options) (*Server, error) {
 		clientSchemas.Compile()
 		serverSchemas.Compile()
 	}
-	s.options.Version = cmp.Or(o.Version, Version)
 	s.options.ServerID = cmp.Or(o.ServerID, "waza")
 	s.options.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	err := prometheus.WrapRegistererWith(nil, o.Metrics).Register(s.rejected)

@@ -52,7 +52,7 @@ func (s *connection) run(ctx context.Context) {
 			s.conn.Close(closePolicy, "no registration within "+d.String())
 		})
 	}
-	s.send("welcome", &welcome{"welcome", s.server.options.ServerID, s.server.options.Version, now()})
+	s.send("welcome", &welcome{"welcome", s.server.options.ServerID, Version, now()})
 	for {
 		data, err := s.conn.Read(ctx)
 		if err != nil {
@@ -255,7 +255,7 @@ func (s *connection) rejected(ack *registrationAck, key string) {
 func (s *connection) register(id string, tree map[string]any, ack *registrationAck) {
 	capabilities, _ := tree["capabilities"].(map[string]any)
 	listed, _ := capabilities["tools"].([]any)
-	r := hub.Registration{
+	r := remote.Agent{
 		ClientID: id, Tools: []string{}, Version: str(capabilities, "version"), Address: s.conn.Addr(),
 		MaxConcurrency: int(math.Min(num(capabilities, "maxConcurrency"), float64(s.server.config.MaxConcurrency))),
 	}

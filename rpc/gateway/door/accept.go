@@ -60,7 +60,7 @@ func (d *Door) Accept(w http.ResponseWriter, r *http.Request, serve func(ctx con
 	defer c.finish()
 	c.out.open(ws)
 	d.guests.open(at.guest)
-	c.pulse.start(d.options.IdleCode)
+	c.pulse.start()
 	serve(c.ctx, c)
 }
 

@@ -184,7 +184,7 @@ func TestAttackConnectionsThatNeverRegister(t *testing.T) {
 	answer, err := io.ReadAll(silent[0])
 	require.NoError(t, err)
 	require.Contains(t, string(answer), goodbye(1013, "too many connections that have not identified themselves"))
-	require.LessOrEqual(t, len(d.List()), c.MaxConnections+c.MaxUnidentified)
+	require.LessOrEqual(t, d.Connections(), c.MaxConnections+c.MaxUnidentified)
 
 	for range 3 { // no place is left
 		_, response, err := d.try(nil)

@@ -95,7 +95,7 @@ func (c *Conn) Authenticate() {
 	c.authenticated, c.log = true, nil
 }
 
-// Identify names the client for the registry, logs and the rate limit, and gives it one of the
+// Identify names the client for logs and the rate limit, and gives it one of the
 // places of Config.MaxConnections. Before that, a newer connection can take its place. When no
 // place is left, Identify closes the connection with code 1013 and returns false. Another call
 // changes the name. Connections with the same name share a rate limit.

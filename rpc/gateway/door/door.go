@@ -52,8 +52,6 @@ type Options struct {
 	// Shutdown calls Closing once, after it has started to refuse new clients and before it
 	// closes connections. Closing can send messages and wait for work until ctx ends.
 	Closing func(ctx context.Context)
-	// IdleCode is the close code of idle connections; 0 means 1001.
-	IdleCode int
 	// CutSilent drops clients that do not answer a ping, without a close frame.
 	CutSilent bool
 	// UnidentifiedBytes is the maximum size of a message on a connection that has not identified
@@ -202,6 +200,13 @@ func (d *Door) IsClosing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closing
+}
+
+// Connections returns the number of connections.
+func (d *Door) Connections() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.conns)
 }
 
 // list returns the connections.

@@ -113,7 +113,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	say(t, ws, "hello")
 	require.Equal(t, "hello", hear(t, ws))
-	require.Len(t, d.List(), 1)
+	require.Equal(t, 1, d.Connections())
 	_, response, err := websocket.Dial(t.Context(), "ws://"+d.addr.String(), nil)
 	require.Error(t, err)
 	require.Equal(t, 400, response.StatusCode, "without TLS")

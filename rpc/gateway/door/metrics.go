@@ -41,8 +41,10 @@ func newMetrics(d *Door) *metrics {
 	})
 	now("waza_door_queued_bytes", "Bytes queued for clients.", func() int64 {
 		var sum int64
-		for _, c := range d.List() {
-			sum += c.QueuedBytes
+		for _, c := range d.list() {
+			c.out.mu.Lock()
+			sum += c.out.queued
+			c.out.mu.Unlock()
 		}
 		return sum
 	})

@@ -53,8 +53,8 @@ func (p *pulse) lastHeard() int64 {
 }
 
 // start starts the timers of the Config.
-func (p *pulse) start(idleCode int) {
-	p.setIdle(Idle{After: time.Duration(p.config.IdleTimeout), Code: idleCode})
+func (p *pulse) start() {
+	p.setIdle(Idle{After: time.Duration(p.config.IdleTimeout)})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if every := time.Duration(p.config.Heartbeat); every > 0 {

@@ -25,7 +25,7 @@ func (d *Door) Shutdown(ctx context.Context) error {
 		closeOnce(d.empty)
 	}
 	d.mu.Unlock()
-	d.log.Info("shutting down", "connections", len(d.list()))
+	d.log.Info("shutting down", "connections", d.Connections())
 
 	if d.options.Closing != nil {
 		d.options.Closing(ctx)
@@ -80,7 +80,7 @@ func (d *Door) cut() {
 	select {
 	case <-d.empty:
 	case <-late.C:
-		d.log.Error("handlers did not return in time", "connections", len(d.list()))
+		d.log.Error("handlers did not return in time", "connections", d.Connections())
 	}
 }
 

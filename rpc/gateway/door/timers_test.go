@@ -144,16 +144,11 @@ func goodbye(code int, reason string) string {
 func TestIdleClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		options door.Options
-		set     *door.Idle
-		after   time.Duration
-		want    websocket.CloseError
+		set   *door.Idle
+		after time.Duration
+		want  websocket.CloseError
 	}{
 		"default": {after: time.Minute, want: websocket.CloseError{Code: 1001, Reason: "no message or ping for 1m0s"}},
-		"code": {
-			options: door.Options{IdleCode: 4002}, after: time.Minute,
-			want: websocket.CloseError{Code: 4002, Reason: "no message or ping for 1m0s"},
-		},
 		"set": {
 			set: &door.Idle{After: time.Hour, Code: 4003, Reason: "Receive timeout"}, after: time.Hour,
 			want: websocket.CloseError{Code: 4003, Reason: "Receive timeout"},
@@ -162,7 +157,7 @@ func TestIdleClientsAreClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, _ := openPipes(t, door.Defaults(), c.options, func(ctx context.Context, conn *door.Conn) {
+				p, _ := openPipes(t, door.Defaults(), door.Options{}, func(ctx context.Context, conn *door.Conn) {
 					if c.set != nil {
 						conn.SetIdle(*c.set)
 					}
@@ -179,7 +174,7 @@ func TestIdleClientsAreClosed(t *testing.T) {
 				require.InDelta(t, c.after, time.Since(start), float64(time.Millisecond))
 			})
 			synctest.Test(t, func(t *testing.T) {
-				p, _ := openPipes(t, door.Defaults(), c.options, func(ctx context.Context, conn *door.Conn) {
+				p, _ := openPipes(t, door.Defaults(), door.Options{}, func(ctx context.Context, conn *door.Conn) {
 					if c.set != nil {
 						conn.SetIdle(*c.set)
 					}
@@ -222,7 +217,7 @@ func TestHeartbeat(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			require.InDelta(t, float64(time.Hour/max(patience, 30*time.Second)), float64(pings), 2)
-			require.Len(t, d.List(), 1)
+			require.Equal(t, 1, d.Connections())
 			silent.Store(true)
 			start := time.Now()
 			err := <-over
@@ -286,7 +281,7 @@ func TestAttackHalfMessages(t *testing.T) {
 				require.ErrorIs(t, err, io.EOF)
 				require.Equal(t, time.Minute+5*time.Second, time.Since(start), "the server must not wait forever for an answer")
 				synctest.Wait()
-				require.Empty(t, d.List())
+				require.Zero(t, d.Connections())
 			})
 		})
 	}
@@ -392,7 +387,7 @@ func TestShutdownIsLimited(t *testing.T) {
 			if code != 0 {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
-			require.Empty(t, d.List())
+			require.Zero(t, d.Connections())
 		})
 	}
 }

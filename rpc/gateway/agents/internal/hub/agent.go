@@ -20,15 +20,6 @@ type agent struct {
 	pauseEnd     lease.Timer
 }
 
-// Registration is a client's description of itself.
-type Registration struct {
-	ClientID       string
-	Tools          []string // must not change afterwards
-	MaxConcurrency int      // at least 1
-	Version        string
-	Address        string
-}
-
 // registration identifies one registration of a client, after which its agent may have other
 // tools.
 type registration struct {
@@ -85,11 +76,12 @@ func (h *Hub) agentsLocked() []*agent {
 	return all
 }
 
-// Register adds a client, which gets evaluations when it is ready. It returns how many
-// evaluations wait for the client: its own unfinished ones, and those that wait for an agent like
-// it. If the client is registered on another connection, that one is dropped. Its unfinished
-// evaluations are sent again when it is ready.
-func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations int) {
+// Register adds a client, which gets evaluations when it is ready. r is the client as it describes
+// itself, with a MaxConcurrency of at least 1. Register returns how many evaluations wait for the
+// client: its own unfinished ones, and those that wait for an agent like it. If the client is
+// registered on another connection, that one is dropped. Its unfinished evaluations are sent again
+// when it is ready.
+func (h *Hub) Register(conn Conn, r remote.Agent) (client *Client, evaluations int) {
 	h.mu.Lock()
 	a := h.agentLocked(r.ClientID)
 	if a == nil {
@@ -106,10 +98,8 @@ func (h *Hub) Register(conn Conn, r Registration) (client *Client, evaluations i
 	h.joined++
 	h.pool.Change(a.member, func() {
 		a.registered = registration{r.ClientID, h.joined}
-		a.Agent = remote.Agent{
-			ClientID: r.ClientID, Tools: append([]string{}, r.Tools...), MaxConcurrency: r.MaxConcurrency,
-			Version: r.Version, Address: r.Address, Since: time.Now(), Answered: a.Answered,
-		}
+		r.Tools, r.Since, r.Answered = append([]string{}, r.Tools...), time.Now(), a.Answered
+		a.Agent = r
 	})
 	a.client = &Client{h, conn, a}
 	for i, s := range slices.Clone(a.member.Places()) {

@@ -104,21 +104,13 @@ func (h *Hub) deliverLocked(id string, answer *remote.Answer) bool {
 
 // doneLocked records that the agent no longer works on the evaluation.
 func (h *Hub) doneLocked(a *agent, id string) {
-	for {
-		found := false
-		for _, s := range h.asked[id] {
-			if s.agent != a {
-				continue
-			}
-			h.settleLocked(s)
-			if !s.held {
-				h.giveBackLocked(s)
-			}
-			found = true
-			break // the list has changed
+	for _, s := range slices.Clone(h.asked[id]) { // settleLocked changes the list
+		if s.agent != a {
+			continue
 		}
-		if !found {
-			return
+		h.settleLocked(s)
+		if !s.held {
+			h.giveBackLocked(s)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (c *client) ended() []string {
 func register(h *Hub, id string, most int, tools ...string) (*client, int) {
 	c := &client{id: id, got: make(chan sent, 1000)}
 	var n int
-	c.Client, n = h.Register(c, Registration{ClientID: id, Tools: tools, MaxConcurrency: most, Version: "1.0.0", Address: "127.0.0.1:1"})
+	c.Client, n = h.Register(c, remote.Agent{ClientID: id, Tools: tools, MaxConcurrency: most, Version: "1.0.0", Address: "127.0.0.1:1"})
 	return c, n
 }
 

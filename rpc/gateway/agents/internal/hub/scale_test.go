@@ -31,7 +31,7 @@ func BenchmarkThousandAgents(b *testing.B) {
 	for i := range 1000 {
 		c := &instant{}
 		c.client, _ = h.Register(c,
-			Registration{ClientID: fmt.Sprint("agent-", i), Tools: []string{"chat", fmt.Sprint("tool-", i%10)}, MaxConcurrency: 1})
+			remote.Agent{ClientID: fmt.Sprint("agent-", i), Tools: []string{"chat", fmt.Sprint("tool-", i%10)}, MaxConcurrency: 1})
 		c.client.Ready()
 	}
 	// No agent has room, so all callers wait.

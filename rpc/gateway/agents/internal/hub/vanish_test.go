@@ -137,8 +137,8 @@ func TestNewerConnectionTakesOver(t *testing.T) {
 	require.Equal(t, []string{"dropped"}, c.ended())
 	require.Len(t, agents(t, h), 1)
 	// Registering twice on the same connection does not drop it.
-	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 1})
-	c.Client, _ = h.Register(c, Registration{ClientID: "a", MaxConcurrency: 2})
+	c.Client, _ = h.Register(c, remote.Agent{ClientID: "a", MaxConcurrency: 1})
+	c.Client, _ = h.Register(c, remote.Agent{ClientID: "a", MaxConcurrency: 2})
 	require.Equal(t, []string{"dropped"}, c.ended())
 }
 
