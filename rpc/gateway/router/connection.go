@@ -87,14 +87,12 @@ func (s *connection) register(m incoming) *fault {
 		return f
 	}
 	c := &client{Client: *who, id: uuid.NewString(), conn: s.conn, since: time.Now().UTC()}
-	switch s.server.registry.enter(c, func() bool { return s.conn.Identify(c.Name) }) {
-	case entered:
+	entered, f := s.server.registry.enter(c, func() bool { return s.conn.Identify(c.Name) })
+	if entered {
 		s.client = c
 		s.conn.Log().Info("client registered", "version", c.Version)
-	case duplicate:
-		return &fault{Code: codeDuplicate, Message: "A client with name '" + c.Name + "' is already registered"}
 	}
-	return nil // the door is full and closes the connection
+	return f // nil if the door is full, which closes the connection
 }
 
 func (s *connection) takeResponse(m incoming) {

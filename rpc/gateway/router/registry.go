@@ -104,32 +104,24 @@ func (o *registry) close() {
 	o.running.Wait()
 }
 
-// entrance is the result of a registration.
-type entrance int
-
-const (
-	entered   entrance = iota
-	duplicate          // another client has the name
-	noRoom             // admit returned false
-)
-
-// enter registers a client if admit returns true, and sends it the result before any message.
-func (o *registry) enter(c *client, admit func() bool) entrance {
+// enter registers a client if admit returns true, and sends it the result before any message. The
+// fault is that another client has the name.
+func (o *registry) enter(c *client, admit func() bool) (entered bool, f *fault) {
 	key := strings.ToLower(c.Name)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.clients[key] != nil {
-		return duplicate
+		return false, &fault{Code: codeDuplicate, Message: "A client with name '" + c.Name + "' is already registered"}
 	}
 	if !admit() {
-		return noRoom
+		return false, nil
 	}
 	_ = c.conn.Send(successOf(c.id, c.Name).encode()) // if the connection is over, the next read fails
 	o.clients[key] = c
 	close(o.arrived)
 	o.arrived = make(chan struct{})
 	o.board.Changed(subject{client: c.Name})
-	return entered
+	return true, nil
 }
 
 // leave removes a client. That rejects the messages it has not answered, except during shutdown.

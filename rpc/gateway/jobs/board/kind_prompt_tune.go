@@ -195,14 +195,13 @@ func (p *promptTune) survivors(g int) []int {
 		if sides[i].Tasks == nil {
 			sides[i].Tasks = map[string]*record.Task{}
 		}
-		p.tasksOf(cell, func(task int, res *record.Task) bool {
+		for task, res := range p.tasksOf(cell) {
 			name := fmt.Sprintf("%q %s", p.rec.Tasks[task].Task, c.WithoutPrompt())
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 			sides[i].Tasks[name] = res
-			return true
-		})
+		}
 	}
 	type scored struct {
 		prompt int

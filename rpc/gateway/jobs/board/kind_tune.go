@@ -1,6 +1,7 @@
 package board
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -32,14 +33,13 @@ func (t *tune) cellOf(e *record.Event) int {
 }
 
 // reason returns the most frequent reason why trials of a cell did not pass; empty without one.
-func (t *tune) reason(cell int) (why string) {
-	t.tasksOf(cell, func(_ int, res *record.Task) bool {
-		if why == "" && res != nil && len(res.Reasons) > 0 {
-			why = res.Reasons[0].Message
+func (t *tune) reason(cell int) string {
+	for _, res := range t.tasksOf(cell) {
+		if res != nil && len(res.Reasons) > 0 && res.Reasons[0].Message != "" {
+			return res.Reasons[0].Message
 		}
-		return why == ""
-	})
-	return why
+	}
+	return ""
 }
 
 func newTune(s *session, combo func(*tune, int) [][]byte) *tune {
@@ -107,25 +107,20 @@ func (t *tune) event(e *record.Event) [][]byte {
 	return nil
 }
 
-// tasksOf calls visit with the index and result of each task of a cell until visit returns false.
-func (t *tune) tasksOf(cell int, visit func(task int, res *record.Task) bool) {
-	for i := range t.rec.Tasks {
-		ref := &t.rec.Tasks[i]
-		if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !visit(i, t.state.Result(i)) {
-			return
+// tasksOf returns the tasks of a cell: their indexes and results, which are nil before their ends.
+func (t *tune) tasksOf(cell int) iter.Seq2[int, *record.Task] {
+	return func(yield func(task int, res *record.Task) bool) {
+		for i := range t.rec.Tasks {
+			ref := &t.rec.Tasks[i]
+			if ref.Role == record.RoleTask && ref.Cell.In(t.cells[cell]) && !yield(i, t.state.Result(i)) {
+				return
+			}
 		}
 	}
 }
 
 // isOver reports whether all tasks of a cell have ended.
-func (t *tune) isOver(cell int) bool {
-	over := true
-	t.tasksOf(cell, func(_ int, res *record.Task) bool {
-		over = res != nil
-		return over
-	})
-	return over
-}
+func (t *tune) isOver(cell int) bool { return !slices.Contains(t.resultsOf(cell), nil) }
 
 // score returns the mean score of a cell over its own tasks, as in the summary of the run; nil
 // when no trial counts. A cell whose hard task has no score can therefore have a higher score than
@@ -139,29 +134,26 @@ func (t *tune) score(cell int) *float64 {
 }
 
 func (t *tune) resultsOf(cell int) (list []*record.Task) {
-	t.tasksOf(cell, func(_ int, res *record.Task) bool {
+	for _, res := range t.tasksOf(cell) {
 		list = append(list, res)
-		return true
-	})
+	}
 	return list
 }
 
 // names returns the names of the suite's tasks.
 func (t *tune) names() (list []string) {
-	t.tasksOf(0, func(task int, _ *record.Task) bool {
+	for task := range t.tasksOf(0) {
 		list = append(list, t.rec.Tasks[task].Task)
-		return true
-	})
+	}
 	return list
 }
 
 // side returns a cell to compare with others.
 func (t *tune) side(cell int) tally.Side {
 	s := tally.Side{Name: t.cells[cell].Name, Tasks: map[string]*record.Task{}}
-	t.tasksOf(cell, func(task int, res *record.Task) bool {
+	for task, res := range t.tasksOf(cell) {
 		s.Tasks[t.rec.Tasks[task].Task] = res
-		return true
-	})
+	}
 	return s
 }
 
@@ -180,7 +172,7 @@ type caseResult struct {
 }
 
 func (t *tune) cases(cell int) (list []caseResult) {
-	t.tasksOf(cell, func(task int, res *record.Task) bool {
+	for task, res := range t.tasksOf(cell) {
 		ref := &t.rec.Tasks[task]
 		c := caseResult{Case: ref.Task, Verdict: res.Verdict}
 		call := t.firstCall(task)
@@ -197,8 +189,7 @@ func (t *tune) cases(cell int) (list []caseResult) {
 			c.ToolScore, c.ParamScore, c.Score = &s.Selection, s.Params, &s.Overall
 		}
 		list = append(list, c)
-		return true
-	})
+	}
 	return list
 }
 
