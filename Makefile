@@ -1,5 +1,5 @@
 # make test    everything a change must pass: format, vet, the linters that are installed, all tests
-# make race    tests with the race detector, of packages that share memory between goroutines
+# make race    tests with the race detector, of packages that share memory between goroutines  (PARALLEL=packages at a time)
 # make build   ./waza
 # make lint    all linters, which it installs: golangci-lint, actionlint and shellcheck (workflows and the scripts of actions),
 #              kubeconform and dockerfile-utils (docs/deploy), misspell (spelling of all texts, code and documents);
@@ -130,9 +130,10 @@ lint-words:
 	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
-# go vet has run, so the tests need no vet of their own, and no tables for debuggers. Many tests wait,
-# so there are twice as many packages at a time as processors.
-UNITTEST = $(GO) test -vet=off -timeout 20m -ldflags='-s -w' -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+# go vet has run, so the tests need no vet of their own, and no tables for debuggers.
+UNITTEST = $(GO) test -vet=off -timeout 20m -ldflags='-s -w' -p $(PARALLEL)
+# Many tests wait, so there are twice as many packages at a time as processors.
+PARALLEL ?= $$((2 * $$(getconf _NPROCESSORS_ONLN)))
 
 unit:
 	@command -v python3 >/dev/null || \

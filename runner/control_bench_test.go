@@ -92,10 +92,13 @@ func delays(b *testing.B, here, there record.Handle) []time.Duration {
 	return list
 }
 
-// BenchmarkList lists 10,000 recorded runs: with a complete memo, and the first time, without
-// one.
+// BenchmarkList lists 10,000 recorded runs, 1,000 with -short: with a complete memo, and the first
+// time, without one.
 func BenchmarkList(b *testing.B) {
-	const runs = 10_000
+	runs := 10_000
+	if testing.Short() {
+		runs = 1000
+	}
 	dir := b.TempDir()
 	r, err := runner.New(runner.Options{StateDir: dir})
 	if err != nil {
