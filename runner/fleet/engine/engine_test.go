@@ -112,14 +112,14 @@ func TestLoginByNKey(t *testing.T) {
 
 func TestLoginByJWT(t *testing.T) {
 	t.Parallel()
-	operator := fleettest.NewOperator(t)
-	url := fleettest.Start(t, operator.Options()).ClientURL()
-	talk(t, connect(t, url+"?creds="+operator.Creds(t, jwt.Permissions{}, time.Time{}), engine.Options{}))
+	operator := newOperator(t)
+	url := fleettest.Start(t, operator.options()).ClientURL()
+	talk(t, connect(t, url+"?creds="+operator.creds(t, jwt.Permissions{}, time.Time{}), engine.Options{}))
 
-	expired := operator.Creds(t, jwt.Permissions{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	expired := operator.creds(t, jwt.Permissions{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	require.Equal(t, `fleet address: parameter "creds": file `+expired+
 		" has a JWT that expired at 2026-01-02T03:04:05Z; get a new one from the operator of the server", refuse(t, url+"?creds="+expired))
-	require.Contains(t, refuse(t, url+"?creds="+fleettest.NewOperator(t).Creds(t, jwt.Permissions{}, time.Time{})),
+	require.Contains(t, refuse(t, url+"?creds="+newOperator(t).creds(t, jwt.Permissions{}, time.Time{})),
 		"the server rejects the login")
 	for content, want := range map[string]string{
 		"hush":                                "has no valid JWT of a NATS user; write it with nsc generate creds",
@@ -131,11 +131,11 @@ func TestLoginByJWT(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	authority, other := fleettest.NewAuthority(t), fleettest.NewAuthority(t)
-	where := fleettest.Start(t, authority.TLS(t, false)).Addr().String()
-	talk(t, connect(t, "tls://"+where+"?ca="+authority.File, engine.Options{}))
-	talk(t, connect(t, "nats://"+where+"?ca="+authority.File, engine.Options{}))
-	for _, address := range []string{"tls://" + where, "tls://" + where + "?ca=" + other.File} {
+	authority, other := newAuthority(t), newAuthority(t)
+	where := fleettest.Start(t, authority.options(t, false)).Addr().String()
+	talk(t, connect(t, "tls://"+where+"?ca="+authority.file, engine.Options{}))
+	talk(t, connect(t, "nats://"+where+"?ca="+authority.file, engine.Options{}))
+	for _, address := range []string{"tls://" + where, "tls://" + where + "?ca=" + other.file} {
 		require.Contains(t, refuse(t, address), "the certificate of the server is signed by an unknown authority; use ca=FILE")
 	}
 	plain := fleettest.Start(t, &server.Options{}).Addr().String()
@@ -148,14 +148,14 @@ func TestTLS(t *testing.T) {
 
 func TestTLSOfClients(t *testing.T) {
 	t.Parallel()
-	authority, other := fleettest.NewAuthority(t), fleettest.NewAuthority(t)
-	where := fleettest.Start(t, authority.TLS(t, true)).Addr().String()
-	address := func(a *fleettest.Authority) string {
-		cert, key := a.Issue(t, "client")
-		return "tls://" + where + "?ca=" + authority.File + "&cert=" + cert + "&key=" + key
+	authority, other := newAuthority(t), newAuthority(t)
+	where := fleettest.Start(t, authority.options(t, true)).Addr().String()
+	address := func(a *certAuthority) string {
+		cert, key := a.issue(t, "client")
+		return "tls://" + where + "?ca=" + authority.file + "&cert=" + cert + "&key=" + key
 	}
 	talk(t, connect(t, address(authority), engine.Options{}))
-	require.Contains(t, refuse(t, "tls://"+where+"?ca="+authority.File), "the server requires a trusted client certificate")
+	require.Contains(t, refuse(t, "tls://"+where+"?ca="+authority.file), "the server requires a trusted client certificate")
 	require.NotEmpty(t, refuse(t, address(other)))
 }
 
