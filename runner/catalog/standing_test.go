@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner"
+	"waza/runner/catalog"
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/runnertest"
@@ -28,15 +30,25 @@ func passing(n int) runnertest.Agent {
 	}
 }
 
+// standing returns the standing of the suite with that path.
+func standing(t *testing.T, r *runner.Runner, path string) *catalog.SuiteStanding {
+	t.Helper()
+	runs, err := r.Catalog().ListBy(catalog.Filter{Path: path})
+	require.NoError(t, err)
+	s, err := r.Catalog().Standing(t.Context(), runs)
+	require.NoError(t, err)
+	return s
+}
+
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
-	s := m.Standing()
+	s := standing(t, m.Runner, m.File)
 	require.Nil(t, s.Suite.Now)
 	require.Empty(t, s.Tasks)
 
 	first := m.Run(standingSuite, record.Request{})
-	s = m.Standing()
+	s = standing(t, m.Runner, m.File)
 	require.Equal(t, 2, s.Suite.Now.Counts.Passed)
 	require.Nil(t, s.Suite.Before)
 	require.Equal(t, 4, s.Tasks["a"].Now.Counts.Passed)
@@ -45,7 +57,7 @@ func TestStanding(t *testing.T) {
 	m.Does(passing(1))
 	second := m.Run(standingSuite, record.Request{Tasks: []string{"a"}})
 	m.Run(standingSuite, record.Request{Task: "b", Trial: 1}) // a single trial does not count
-	s = m.Standing()
+	s = standing(t, m.Runner, m.File)
 	require.Equal(t, first, s.Suite.Now.RunID, "a run of one task says nothing of the suite")
 	a, b := s.Tasks["a"], s.Tasks["b"]
 	require.Equal(t, second, a.Now.RunID)
@@ -60,7 +72,7 @@ func TestStanding(t *testing.T) {
 
 	m.Does(passing(2))
 	m.Run(standingSuite, record.Request{})
-	s = m.Standing()
+	s = standing(t, m.Runner, m.File)
 	require.Equal(t, 1, s.Tasks["a"].Trend())
 	require.Equal(t, -1, s.Suite.Trend())
 	require.Equal(t, 0, s.Suite.Now.Counts.Passed)
@@ -71,10 +83,10 @@ func TestStandingOfDamagedRun(t *testing.T) {
 	t.Parallel()
 	m := runnertest.NewMoods(t)
 	id := m.Run(standingSuite, record.Request{})
-	s := m.Standing()
+	s := standing(t, m.Runner, m.File)
 	require.False(t, s.Suite.Now.Damaged || s.Tasks["a"].Now.Damaged)
 	runnertest.DamageRun(t, m.State, id)
-	s = m.Standing()
+	s = standing(t, m.Runner, m.File)
 	require.True(t, s.Suite.Now.Damaged)
 	require.True(t, s.Tasks["a"].Now.Damaged)
 }
@@ -91,7 +103,7 @@ func TestStandingOfMatrix(t *testing.T) {
 	})
 	m.Run("name: matrix\nconfig: {executor: agent, trials_per_task: 3, models: [fine, bad]}\n"+
 		"graders: [{name: good, type: text, config: {contains: [good]}}]\ntasks: [{id: a, prompt: a}]\n", record.Request{})
-	s := m.Standing()
+	s := standing(t, m.Runner, m.File)
 	require.Len(t, s.Tasks, 1)
 	require.Equal(t, 3, s.Tasks["a"].Now.Counts.Passed)
 	require.Equal(t, 6, s.Tasks["a"].Now.Counts.Counted())

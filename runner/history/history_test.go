@@ -32,6 +32,14 @@ func taskOf(t *testing.T, h *history.History, id string) *history.TaskHistory {
 	return nil
 }
 
+// read returns the history of all runs of a runner.
+func read(t *testing.T, r *runner.Runner, o history.Options) *history.History {
+	t.Helper()
+	h, err := history.Read(t.Context(), r.Catalog(), o)
+	require.NoError(t, err)
+	return h
+}
+
 // Each flip has its correct cause.
 func TestHistoryAttributesFlips(t *testing.T) {
 	t.Parallel()
@@ -59,7 +67,7 @@ func TestHistoryAttributesFlips(t *testing.T) {
 	m.Does(func(_ context.Context, t *executor.Trial) (string, error) { return "good", nil })
 	m.Run(edited, record.Request{})
 
-	h := m.History(history.Options{})
+	h := read(t, m.Runner, history.Options{})
 	require.Len(t, h.Runs, 3)
 	require.Equal(t, m.Runs[0], h.Runs[0].RunID, "oldest first")
 	type flip struct {
@@ -128,7 +136,7 @@ func TestHistoryOfLargeOutputs(t *testing.T) {
 		m.Run(suite, record.Request{})
 		require.NoError(t, os.WriteFile(m.Flag, nil, 0o644))
 	}
-	h := m.History(history.Options{})
+	h := read(t, m.Runner, history.Options{})
 	require.Equal(t, history.CauseGrader, taskOf(t, h, "same").Flips[0].Cause)
 	require.Equal(t, history.CauseAgent, taskOf(t, h, "other").Flips[0].Cause)
 }
@@ -150,7 +158,7 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	})
 	m.Run(suite, record.Request{Cache: true})
 	m.Run(suite, record.Request{Cache: true})
-	h := m.History(history.Options{Suites: []string{"within"}})
+	h := read(t, m.Runner, history.Options{Suites: []string{"within"}})
 	a := taskOf(t, h, "a")
 	require.Equal(t, "a", recordtest.IDs(h.Tasks)[0], "the flakiest first")
 	require.Equal(t, 4, a.Counted, "the trials of the second run were reused")
@@ -180,9 +188,9 @@ func TestHistoryOfWhat(t *testing.T) {
 	}
 	m.Run(suite, record.Request{})
 	for _, name := range []string{m.File, filepath.Dir(m.File), "what"} {
-		require.Len(t, m.History(history.Options{Suites: []string{"nonsense", name}}).Runs, 5)
+		require.Len(t, read(t, m.Runner, history.Options{Suites: []string{"nonsense", name}}).Runs, 5)
 	}
-	h := m.History(history.Options{Limit: 2, Tasks: []string{"b"}})
+	h := read(t, m.Runner, history.Options{Limit: 2, Tasks: []string{"b"}})
 	require.Len(t, h.Tasks, 1)
 	require.Equal(t, m.Runs[3:], []string{h.Runs[0].RunID, h.Runs[1].RunID})
 	require.Nil(t, recordtest.ByID(t, h.Tasks, "b").Runs[0], "the run does not have it")

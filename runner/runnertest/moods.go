@@ -14,9 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/runner"
-	"waza/runner/catalog"
 	"waza/runner/executor"
-	"waza/runner/history"
 	"waza/runner/record"
 )
 
@@ -69,13 +67,6 @@ func (m *moods) Run(suite string, req record.Request) string {
 	return run.ID()
 }
 
-func (m *moods) History(o history.Options) *history.History {
-	m.t.Helper()
-	h, err := history.Read(m.t.Context(), m.Runner.Catalog(), o)
-	require.NoError(m.t, err)
-	return h
-}
-
 func (m *moods) Suite() string {
 	srv := httptest.NewServer(m)
 	m.t.Cleanup(srv.Close)
@@ -91,13 +82,4 @@ tasks:
   - {id: slow, prompt: x, timeout_seconds: 1, graders: [{name: good, type: text, config: {contains: [good]}}]}
   - {id: stable, prompt: x, graders: [{name: good, type: text, config: {contains: [good]}}]}
 `, srv.URL, m.Flag)
-}
-
-func (m *moods) Standing() *catalog.SuiteStanding {
-	m.t.Helper()
-	runs, err := m.Runner.Catalog().ListBy(catalog.Filter{Path: m.File})
-	require.NoError(m.t, err)
-	s, err := m.Runner.Catalog().Standing(m.t.Context(), runs)
-	require.NoError(m.t, err)
-	return s
 }

@@ -24,7 +24,7 @@ import (
 func assertions(t testing.TB, sources ...string) (*grader.Bound, *grader.Env) {
 	t.Helper()
 	gradertest.NeedPython(t)
-	env := gradertest.PatientEnv(2)
+	env := patientEnv(2)
 	t.Cleanup(env.Close)
 	return pythonBound(t, env, sources...), env
 }
@@ -226,7 +226,7 @@ func TestPythonDeepArguments(t *testing.T) {
 func TestPythonConcurrently(t *testing.T) {
 	t.Parallel()
 	gradertest.NeedPython(t)
-	env := gradertest.PatientEnv(3)
+	env := patientEnv(3)
 	defer env.Close()
 	b := pythonBound(t, env, "int(output) >= 0", "len(output) < 5")
 	var wg sync.WaitGroup
@@ -317,7 +317,7 @@ func TestPythonBroken(t *testing.T) {
 func TestPythonPreflight(t *testing.T) {
 	t.Parallel()
 	gradertest.NeedPython(t)
-	env := gradertest.PatientEnv(1)
+	env := patientEnv(1)
 	defer env.Close()
 	options := func(sources ...string) *eval.Grader {
 		return &eval.Grader{Type: "code", Options: &CodeOptions{Assertions: sources, Language: "python"}}

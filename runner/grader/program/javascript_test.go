@@ -18,7 +18,7 @@ import (
 // javaScript builds a code grader for JavaScript with its own environment.
 func javaScript(t testing.TB, sources ...string) (*grader.Bound, *grader.Env) {
 	t.Helper()
-	env := gradertest.PatientEnv(1)
+	env := patientEnv(1)
 	t.Cleanup(env.Close)
 	return javaScriptBound(t, env, sources...), env
 }
@@ -33,7 +33,7 @@ func javaScriptBound(t testing.TB, env *grader.Env, sources ...string) *grader.B
 // requireJavaScript checks the complaint about each assertion; "" means that it is true.
 func requireJavaScript(t *testing.T, s *grader.Subject, cases map[string]string) {
 	t.Helper()
-	env := gradertest.PatientEnv(2)
+	env := patientEnv(2)
 	defer env.Close()
 	for source, want := range cases {
 		b := javaScriptBound(t, env, source)

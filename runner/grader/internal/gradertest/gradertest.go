@@ -39,13 +39,6 @@ func Main(m *testing.M, graders *grader.Registry) {
 // machines are busy.
 const Patience = 3 * time.Minute
 
-// PatientEnv returns an environment with an empty suite and the time limit [Patience].
-func PatientEnv(workers int) *grader.Env {
-	env := &grader.Env{Suite: &eval.Suite{}, Workers: workers}
-	env.AssertionTimeout = Patience
-	return env
-}
-
 // Load loads a suite with one grader of the given type, beside the given files. config is YAML
 // at the left margin.
 func Load(t *testing.T, typ, config string, files map[string]string) (*eval.Suite, decode.Diagnostics) {
