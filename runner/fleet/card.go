@@ -91,10 +91,12 @@ const storeChecks = 6
 func (c *card) put(ctx context.Context) error {
 	n := c.book.numbers()
 	card := RunCard{
-		Protocol: Protocol, Run: c.spec.RunID, State: c.now(), Suite: c.spec.Suite.Name, Host: host(), PID: os.Getpid(),
-		Trials: c.spec.Trials, Waiting: n.waiting, Running: n.running, Done: n.done,
-		Again: n.again, Duplicates: n.duplicates, Refused: n.refused,
-		Created: c.created, Seen: time.Now().UTC(),
+		Protocol: Protocol, Duplicates: n.duplicates,
+		RunStanding: RunStanding{
+			Run: c.spec.RunID, State: c.now(), Suite: c.spec.Suite.Name, Host: host(), PID: os.Getpid(),
+			Trials: c.spec.Trials, Waiting: n.waiting, Running: n.running, Done: n.done, Again: n.again, Refused: n.refused,
+			Created: c.created, Seen: time.Now().UTC(),
+		},
 	}
 	if c.signer != nil {
 		card.Key = c.signer.Public()

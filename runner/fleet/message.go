@@ -172,28 +172,34 @@ const (
 
 // RunCard is the public state of a run in a team.
 type RunCard struct {
-	Protocol int      `json:"protocol"`
-	Run      string   `json:"run"`
-	State    RunState `json:"state"`
-	Suite    string   `json:"suite"`
-	// Host and PID are those of the owner. Key is the public key with which it signs.
+	Protocol int `json:"protocol"`
+	RunStanding
+	// Key is the public key with which the owner signs.
+	Key string `json:"key,omitempty"`
+	// Duplicates is the number of results that arrived twice.
+	Duplicates int `json:"duplicates,omitempty"`
+}
+
+// RunStanding is the part of a [RunCard] that people see.
+type RunStanding struct {
+	Run   string   `json:"run"`
+	Suite string   `json:"suite"`
+	State RunState `json:"state"`
+	// Host and PID are those of the owner.
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	Key  string `json:"key,omitempty"`
 	// Trials is the number of trials of the run. Waiting orders were started by no worker yet,
 	// Started ones (`begun` in JSON) are running, and Done ones have a recorded result.
 	Trials  int `json:"trials"`
 	Waiting int `json:"waiting"`
 	Running int `json:"begun"`
 	Done    int `json:"done"`
-	// Again is the number of orders that were executed again because a worker was lost.
-	// Duplicates is the number of results that arrived twice, and Refused the number of orders
-	// that workers refused.
-	Again      int       `json:"again,omitempty"`
-	Duplicates int       `json:"duplicates,omitempty"`
-	Refused    int       `json:"refused,omitempty"`
-	Created    time.Time `json:"created"`
-	Seen       time.Time `json:"seen"`
+	// Again is the number of orders that were executed again because a worker was lost, and
+	// Refused the number of orders that workers refused.
+	Again   int       `json:"again,omitempty"`
+	Refused int       `json:"refused,omitempty"`
+	Created time.Time `json:"created"`
+	Seen    time.Time `json:"seen"`
 }
 
 // ClassCard describes what the orders of a class need.
@@ -227,25 +233,29 @@ func (o *Order) Check() error {
 // WorkerCard is the public state of a worker in a team. It is kept for [CardLife] and renewed
 // before that.
 type WorkerCard struct {
-	Protocol int       `json:"protocol"`
-	ID       string    `json:"id"`
-	Host     string    `json:"host"`
-	PID      int       `json:"pid"`
-	Version  string    `json:"version"`
-	Started  time.Time `json:"started"`
-	// Slots is the maximum number of concurrent trials of the worker, and Busy the number of
-	// running ones.
-	Slots int `json:"slots"`
-	Busy  int `json:"busy"`
-	// Done is the number of finished trials.
-	Done     int64 `json:"done"`
-	Draining bool  `json:"draining,omitempty"`
+	Protocol int `json:"protocol"`
+	WorkerStanding
 	// Offer describes what the worker has.
 	Offer *offer.Offer `json:"offer"`
 	// Lacks lists, for each class of orders, what the worker lacks; it is empty for classes that
 	// the worker can execute.
 	Lacks map[string][]record.Need `json:"lacks"`
-	// Trusts are the keys whose orders it executes; nil if it executes all orders.
+}
+
+// WorkerStanding is the part of a [WorkerCard] that people see as it is.
+type WorkerStanding struct {
+	ID      string    `json:"id"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	// Slots is the maximum number of concurrent trials of the worker, Busy the number of running
+	// ones, and Done the number of finished ones.
+	Slots    int   `json:"slots"`
+	Busy     int   `json:"busy"`
+	Done     int64 `json:"done"`
+	Draining bool  `json:"draining,omitempty"`
+	// Trusts are the keys whose orders it executes; absent if it executes all orders.
 	Trusts []string  `json:"trusts,omitempty"`
 	Seen   time.Time `json:"seen"`
 }

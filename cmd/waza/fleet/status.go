@@ -78,7 +78,7 @@ func runRows(s *survey.Survey) [][]string {
 			state = "silent since " + r.Seen.Local().Format("15:04:05")
 		}
 		rows = append(rows, []string{
-			r.ID, r.Suite, fmt.Sprintf("%s, process %d", r.Host, r.PID), state, fmt.Sprint(r.Trials),
+			r.Run, r.Suite, fmt.Sprintf("%s, process %d", r.Host, r.PID), state, fmt.Sprint(r.Trials),
 			fmt.Sprint(r.Waiting), fmt.Sprint(r.Running), fmt.Sprint(r.Done),
 		})
 	}

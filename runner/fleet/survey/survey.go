@@ -78,63 +78,22 @@ type Class struct {
 
 // Run is a run whose trials the fleet executes.
 type Run struct {
-	ID    string         `json:"run"`
-	Suite string         `json:"suite"`
-	State fleet.RunState `json:"state"`
-	// Host and PID are those of the owner.
-	Host string `json:"host"`
-	PID  int    `json:"pid"`
-	// Trials is the number of trials of the run. Waiting orders were started by no worker yet,
-	// Started ones (`begun` in JSON) are running, and Done ones have a recorded result.
-	Trials  int `json:"trials"`
-	Waiting int `json:"waiting"`
-	Running int `json:"begun"`
-	Done    int `json:"done"`
-	// Again is the number of orders that were executed again because a worker was lost, and
-	// Refused the number of orders that workers refused.
-	Again   int       `json:"again,omitempty"`
-	Refused int       `json:"refused,omitempty"`
-	Created time.Time `json:"created"`
-	Seen    time.Time `json:"seen"`
+	fleet.RunStanding
 	// Silent means that the owner has shown no sign of life for some time.
 	Silent bool `json:"silent,omitempty"`
 }
 
-func (s *Survey) runOf(c *fleet.RunCard) Run {
-	return Run{
-		ID: c.Run, Suite: c.Suite, State: c.State, Host: c.Host, PID: c.PID, Trials: c.Trials, Waiting: c.Waiting,
-		Running: c.Running, Done: c.Done,
-		Again: c.Again, Refused: c.Refused, Created: c.Created, Seen: c.Seen, Silent: c.State != fleet.Over && s.Time.Sub(c.Seen) > Silent,
-	}
-}
-
 // Worker is a worker of the fleet.
 type Worker struct {
-	ID      string    `json:"id"`
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	// Slots is the maximum number of concurrent trials, Busy the number of running ones, and
-	// Done the number of finished ones.
-	Slots    int   `json:"slots"`
-	Busy     int   `json:"busy"`
-	Done     int64 `json:"done"`
-	Draining bool  `json:"draining,omitempty"`
+	fleet.WorkerStanding
 	// Offers describes what the worker has. Lacks contains, by class, the reason why it executes
 	// none of its orders; it omits classes whose orders it executes.
 	Offers string            `json:"offers"`
 	Lacks  map[string]string `json:"lacks,omitempty"`
-	// Trusts are the keys whose orders it executes; absent if it executes all orders.
-	Trusts []string  `json:"trusts,omitempty"`
-	Seen   time.Time `json:"seen"`
 }
 
 func workerOf(c *fleet.WorkerCard) Worker {
-	w := Worker{
-		ID: c.ID, Host: c.Host, PID: c.PID, Version: c.Version, Started: c.Started, Slots: c.Slots, Busy: c.Busy, Done: c.Done,
-		Draining: c.Draining, Trusts: c.Trusts, Seen: c.Seen,
-	}
+	w := Worker{WorkerStanding: c.WorkerStanding}
 	if c.Offer != nil {
 		w.Offers = c.Offer.Line()
 	}
@@ -221,7 +180,7 @@ func (s *Survey) runs(ctx context.Context, p *fleet.Place) error {
 		return cmp.Or(cmp.Compare(rank[a.State], rank[b.State]), b.Created.Compare(a.Created), cmp.Compare(a.Run, b.Run))
 	})
 	for _, c := range bounded(s, cards) {
-		s.Runs = append(s.Runs, s.runOf(&c))
+		s.Runs = append(s.Runs, Run{c.RunStanding, c.State != fleet.Over && s.Time.Sub(c.Seen) > Silent})
 	}
 	return nil
 }

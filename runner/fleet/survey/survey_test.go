@@ -70,21 +70,25 @@ func TestSurvey(t *testing.T) {
 	now := time.Now().UTC()
 	has := &offer.Offer{OS: "linux", Arch: "amd64", Agents: []string{"copilot"}, Labels: []string{"gpu"}}
 	for _, w := range []fleet.WorkerCard{
-		{ID: "b", Slots: 4, Busy: 1, Done: 7, Offer: has, Lacks: map[string][]record.Need{class: nil, offer.Any: nil}},
-		{ID: "a", Slots: 2, Offer: &offer.Offer{}, Lacks: map[string][]record.Need{class: needs, offer.Any: nil}},
-		{ID: "draining", Slots: 8, Draining: true, Lacks: map[string][]record.Need{class: nil}},
-		{ID: "new", Slots: 16},
+		{WorkerStanding: fleet.WorkerStanding{ID: "b", Slots: 4, Busy: 1, Done: 7}, Offer: has,
+			Lacks: map[string][]record.Need{class: nil, offer.Any: nil}},
+		{WorkerStanding: fleet.WorkerStanding{ID: "a", Slots: 2}, Offer: &offer.Offer{},
+			Lacks: map[string][]record.Need{class: needs, offer.Any: nil}},
+		{WorkerStanding: fleet.WorkerStanding{ID: "draining", Slots: 8, Draining: true}, Lacks: map[string][]record.Need{class: nil}},
+		{WorkerStanding: fleet.WorkerStanding{ID: "new", Slots: 16}},
 	} {
 		w.Protocol, w.Seen = fleet.Protocol, now
 		put(place.Workers, fleet.WorkerKey(w.ID), w)
 	}
 	_, err = place.Workers.Put(ctx, fleet.WorkerKey("broken"), []byte("{"))
 	require.NoError(t, err)
-	put(place.State, fleet.RunKey("old"), fleet.RunCard{Run: "old", State: fleet.Over, Created: now})
-	put(place.State, fleet.RunKey("lost"),
-		fleet.RunCard{Run: "lost", State: fleet.Running, Created: now.Add(-time.Hour), Seen: now.Add(-time.Minute)})
-	put(place.State, fleet.RunKey("live"),
-		fleet.RunCard{Run: "live", State: fleet.Running, Created: now, Seen: now, Trials: 9, Waiting: 2, Running: 1})
+	for _, r := range []fleet.RunStanding{
+		{Run: "old", State: fleet.Over, Created: now},
+		{Run: "lost", State: fleet.Running, Created: now.Add(-time.Hour), Seen: now.Add(-time.Minute)},
+		{Run: "live", State: fleet.Running, Created: now, Seen: now, Trials: 9, Waiting: 2, Running: 1},
+	} {
+		put(place.State, fleet.RunKey(r.Run), fleet.RunCard{RunStanding: r})
+	}
 
 	s, err := survey.Read(ctx, js, "search")
 	require.NoError(t, err)
@@ -106,8 +110,8 @@ func TestSurvey(t *testing.T) {
 	require.Nil(t, s.Workers[1].Lacks)
 	names = nil
 	for _, r := range s.Runs {
-		names = append(names, r.ID)
-		require.Equal(t, r.ID == "lost", r.Silent, r.ID)
+		names = append(names, r.Run)
+		require.Equal(t, r.Run == "lost", r.Silent, r.Run)
 	}
 	require.Equal(t, []string{"live", "lost", "old"}, names)
 

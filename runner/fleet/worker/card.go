@@ -59,8 +59,11 @@ func (c *card) put(ctx context.Context) error {
 	host, _ := os.Hostname()
 	s := w.Status()
 	content := fleet.WorkerCard{
-		Protocol: fleet.Protocol, ID: w.o.ID, Host: host, PID: os.Getpid(), Version: w.o.Version, Started: w.started,
-		Slots: w.o.Slots, Busy: s.Busy, Done: s.Done, Seen: time.Now().UTC(),
+		Protocol: fleet.Protocol,
+		WorkerStanding: fleet.WorkerStanding{
+			ID: w.o.ID, Host: host, PID: os.Getpid(), Version: w.o.Version, Started: w.started,
+			Slots: w.o.Slots, Busy: s.Busy, Done: s.Done, Seen: time.Now().UTC(),
+		},
 	}
 	select {
 	case <-w.draining:

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,11 +49,7 @@ func (s *jobs) giveUp() { s.end(errGivenUp, func(*job) bool { return true }) }
 func (s *jobs) list() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]*job, 0, len(s.set))
-	for j := range s.set {
-		list = append(list, j)
-	}
-	return list
+	return slices.Collect(maps.Keys(s.set))
 }
 
 // keep reports to the server that orders are still being executed, until ctx ends.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,11 +257,11 @@ func (w *Worker) watch(ctx, pulling context.Context) {
 // learn handles a card.
 func (w *Worker) learn(pulling context.Context, e jetstream.KeyValueEntry) {
 	gone := e.Operation() != jetstream.KeyValuePut
-	switch kind, name := cut(e.Key()); {
+	switch kind, name, _ := strings.Cut(e.Key(), "."); {
 	case kind == "run":
 		var card fleet.RunCard
 		if gone || json.Unmarshal(e.Value(), &card) != nil {
-			card = fleet.RunCard{State: fleet.Over}
+			card = fleet.RunCard{RunStanding: fleet.RunStanding{State: fleet.Over}}
 		}
 		w.runs.learn(name, card)
 	case kind == "class" && !gone:
@@ -300,13 +301,4 @@ func NewID() string {
 		host = "worker"
 	}
 	return fleet.CleanToken(host, 40) + fmt.Sprintf("-%d-%s", os.Getpid(), randomText(5))
-}
-
-func cut(key string) (kind, name string) {
-	for i := range key {
-		if key[i] == '.' {
-			return key[:i], key[i+1:]
-		}
-	}
-	return key, ""
 }
