@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waza/runner/executor"
 )
 
 // Limits on what an agent can send to a server.
@@ -25,46 +27,30 @@ const (
 	maxConnections = 16      // concurrent connections; further ones are closed
 )
 
-// Command defines how an agent reaches the server: as an MCP client that starts a program
-// without environment variables, or by URL.
-type Command struct {
-	Name    string // name of the server; agents put it before the names of the tools
-	Command string // absolute path of this program
-	Args    []string
-	// URL is the same server for clients of the HTTP transport. They must send the header
-	// Authorization with "Bearer " and Token.
-	URL, Token string
-}
-
-// Options configure [Serve]. The zero value is valid.
-type Options struct {
-	// Dir is the directory for the socket, which is created in a subdirectory. The default is
-	// the temporary directory of the system, which is also used if the path of the socket would
-	// be too long.
-	Dir string
-}
-
 // maxSocketPath is the maximum length of a socket path that all systems support, in bytes.
 const maxSocketPath = 100
 
-// Serve offers a server to agents until the context ends or stop is called. Each process that an
-// agent starts with the command is a session of the server. Only this user can connect. stop
+// Serve offers a server with the given tools to agents until the context ends or stop is called.
+// Each process that an agent starts is a session of the server. Only this user can connect. stop
 // ends all sessions, waits until their handlers have returned and removes the socket. It can be
 // called more than once. Handlers run concurrently.
-func Serve(ctx context.Context, name string, server *mcp.Server, o Options) (command Command, stop func(), err error) {
+//
+// The socket is created in a subdirectory of dir. An empty dir means the temporary directory of
+// the system, which is also used if the path of the socket would be too long.
+func Serve(ctx context.Context, dir, name string, tools []string, server *mcp.Server) (_ executor.Server, stop func(), err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return Command{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
+		return executor.Server{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
 	}
-	s, err := listen(o.Dir, server)
+	s, err := listen(dir, server)
 	if err != nil {
-		return Command{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
+		return executor.Server{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
 	}
 	d, err := newHTTPServer(server)
 	if err != nil {
 		s.close()
 		os.RemoveAll(s.dir)
-		return Command{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
+		return executor.Server{}, nil, fmt.Errorf("mcp server %s: %w", name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s.work.Go(func() { s.accept(ctx) })
@@ -78,7 +64,9 @@ func Serve(ctx context.Context, name string, server *mcp.Server, o Options) (com
 		s.work.Wait()
 		os.RemoveAll(s.dir)
 	})
-	return Command{Name: name, Command: program, Args: []string{argument, s.listener.Addr().String()}, URL: d.url(), Token: d.token}, stop, nil
+	return executor.Server{
+		Name: name, Command: program, Args: []string{argument, s.listener.Addr().String()}, URL: d.url(), Token: d.token, Tools: tools,
+	}, stop, nil
 }
 
 // service is a listening server. One of its goroutines accepts connections, and each connection

@@ -16,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"waza/runner/executor"
 )
 
 // TestMain makes this binary the program that agents start.
@@ -31,7 +33,7 @@ type said struct {
 }
 
 // serve offers a tool that counts its calls and repeats a text.
-func serve(t *testing.T, o Options) (Command, func(), *atomic.Int64) {
+func serve(t *testing.T, dir string) (executor.Server, func(), *atomic.Int64) {
 	t.Helper()
 	calls := &atomic.Int64{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -41,14 +43,14 @@ func serve(t *testing.T, o Options) (Command, func(), *atomic.Int64) {
 		calls.Add(1)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "said " + in.Text}}}, nil, nil
 	})
-	command, stop, err := Serve(t.Context(), "test", server, o)
+	command, stop, err := Serve(t.Context(), dir, "test", []string{"say"}, server)
 	require.NoError(t, err)
 	t.Cleanup(stop)
 	return command, stop, calls
 }
 
 // connect starts the program like an agent does.
-func connect(t *testing.T, c Command) *mcp.ClientSession {
+func connect(t *testing.T, c executor.Server) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command(c.Command, c.Args...)}, nil)
@@ -66,7 +68,7 @@ func say(session *mcp.ClientSession, text string) (string, error) {
 
 func TestAgentsCallToolsOfThisProcess(t *testing.T) {
 	t.Parallel()
-	command, stop, calls := serve(t, Options{Dir: t.TempDir()})
+	command, stop, calls := serve(t, t.TempDir())
 	first, second := connect(t, command), connect(t, command)
 	tools, err := first.ListTools(t.Context(), nil)
 	require.NoError(t, err)
@@ -93,7 +95,7 @@ func TestAgentsCallToolsOfThisProcess(t *testing.T) {
 
 func TestOnlyThisUserCanConnect(t *testing.T) {
 	t.Parallel()
-	command, _, _ := serve(t, Options{})
+	command, _, _ := serve(t, "")
 	socket := command.Args[1]
 	for path, mode := range map[string]fs.FileMode{socket: 0o600, filepath.Dir(socket): 0o700} {
 		info, err := os.Stat(path)
@@ -106,7 +108,7 @@ func TestLongDirectoriesDoNotPreventSockets(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	command, _, _ := serve(t, Options{Dir: dir})
+	command, _, _ := serve(t, dir)
 	session := connect(t, command)
 	_, err := say(session, "hello")
 	require.NoError(t, err)
@@ -120,7 +122,7 @@ func TestContextEndsTheServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	command, stop, err := Serve(ctx, "test", server, Options{})
+	command, stop, err := Serve(ctx, "", "test", nil, server)
 	require.NoError(t, err)
 	defer stop()
 	session := connect(t, command)
@@ -132,7 +134,7 @@ func TestContextEndsTheServer(t *testing.T) {
 // An endless message must not fill the memory of waza.
 func TestAttackLongMessage(t *testing.T) {
 	t.Parallel()
-	command, _, calls := serve(t, Options{})
+	command, _, calls := serve(t, "")
 	conn, err := net.Dial("unix", command.Args[1])
 	require.NoError(t, err)
 	defer conn.Close()
@@ -160,7 +162,7 @@ func TestAttackLongMessage(t *testing.T) {
 // Connections beyond the limit are closed at once.
 func TestAttackManyConnections(t *testing.T) {
 	t.Parallel()
-	command, _, _ := serve(t, Options{})
+	command, _, _ := serve(t, "")
 	var refused int
 	for range maxConnections {
 		conn, err := net.Dial("unix", command.Args[1])
@@ -187,7 +189,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestAgentsCallToolsOverHTTP(t *testing.T) {
 	t.Parallel()
-	command, stop, calls := serve(t, Options{})
+	command, stop, calls := serve(t, "")
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	connect := func(token string) (*mcp.ClientSession, error) {
 		return client.Connect(t.Context(), &mcp.StreamableClientTransport{

@@ -66,7 +66,7 @@ func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []to
 		names[i] = t.Name
 		server.AddTool(&mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters}, handler(t))
 	}
-	command, stop, err := mcptools.Serve(ctx, serverName, server, mcptools.Options{Dir: b.temp})
+	reached, stop, err := mcptools.Serve(ctx, b.temp, serverName, names, server)
 	if err != nil {
 		return "", err
 	}
@@ -81,9 +81,7 @@ func (g *judgeGrader) askAgent(ctx context.Context, j judge, b brief, tools []to
 		Attempt: 1, Prompt: b.system + fmt.Sprintf(agentBrief, strings.Join(names, ", "), b.text),
 		Dir: func() (string, error) { return dir, nil }, Env: g.env.Suite.Config.Inherited(os.Environ()),
 		Expand: func(s string) string { return s }, Transcript: transcript, Logf: func(string, string, ...any) {},
-		Servers: []executor.Server{
-			{Name: command.Name, Command: command.Command, Args: command.Args, URL: command.URL, Token: command.Token, Tools: names},
-		},
+		Servers: []executor.Server{reached},
 	})
 	transcript.Close()
 	if out.Usage != nil {

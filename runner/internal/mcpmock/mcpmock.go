@@ -25,7 +25,7 @@ import (
 const maxShown = 2000
 
 // Serve starts a server for each mock. All servers end with the context or when stop is called.
-// stop is never nil. Sockets are created below dir, see [mcptools.Options].
+// stop is never nil. Sockets are created below dir, see [mcptools.Serve].
 func Serve(ctx context.Context, mocks []surroundings.MCPMock, dir string) (list []executor.Server, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -46,12 +46,11 @@ func Serve(ctx context.Context, mocks []surroundings.MCPMock, dir string) (list 
 				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
 			}
 		}
-		c, end, err := mcptools.Serve(ctx, m.Name, server, mcptools.Options{Dir: dir})
+		s, end, err := mcptools.Serve(ctx, dir, m.Name, names, server)
 		if err != nil {
 			return nil, stop, err
 		}
-		stops = append(stops, end)
-		list = append(list, executor.Server{Name: c.Name, Command: c.Command, Args: c.Args, URL: c.URL, Token: c.Token, Tools: names})
+		stops, list = append(stops, end), append(list, s)
 	}
 	return list, stop, nil
 }
