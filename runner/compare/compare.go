@@ -220,28 +220,21 @@ func (p *pairing) comparable() bool { return len(p.pairs)+len(p.result.Uncounted
 // names returns the texts that globs can match.
 func (t *sideTask) names() []string { return []string{t.id, t.ref.Name} }
 
-// checkTasks returns an error for globs that match no task of any side. Such mistakes would
-// otherwise go unnoticed.
+// checkTasks returns an error for globs that match no task of any side.
 func checkTasks(globs []string, sides []*side) error {
-	var all [][]string
+	var all []*sideTask
 	var known []string
 	seen := map[string]bool{}
 	for _, s := range sides {
 		for _, t := range s.tasks {
-			all = append(all, t.names())
+			all = append(all, t)
 			if !seen[t.id] {
 				seen[t.id] = true
 				known = append(known, t.id)
 			}
 		}
 	}
-	for _, g := range globs {
-		f := plan.NewFilter([]string{g})
-		if !slices.ContainsFunc(all, f.Matches) {
-			return &record.SelectionError{What: "task", Patterns: []string{g}, Known: known}
-		}
-	}
-	return nil
+	return plan.CheckPatterns("task", globs, all, (*sideTask).names, known)
 }
 
 func newTaskPair(ref, run *sideTask) *taskPair {

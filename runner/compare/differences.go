@@ -40,24 +40,34 @@ func (p *pairing) differences() {
 	}
 }
 
+// ChangedBetween names the part of a task that changed. It is empty if nothing changed or the
+// records do not show it.
+func ChangedBetween(a, b record.TaskRef) string {
+	switch {
+	case a.Execution == "" || b.Execution == "":
+		return ""
+	case a.Execution != b.Execution:
+		return ChangedExecution
+	case a.Hash != b.Hash:
+		return ChangedGraders
+	}
+	return ""
+}
+
 // changedTasks marks the tasks that changed themselves. If the execution of all tasks changed,
 // the cause is a setting of the suite, and no task is marked. Records without hashes do not show
 // changes.
 func (p *pairing) changedTasks() {
-	execution, graders, known := 0, 0, 0
+	execution, known := 0, 0
 	for i, t := range p.pairs {
 		a, b := t.ref.ref, t.run.ref
 		if a.Hash == "" || b.Hash == "" || a.Execution == "" || b.Execution == "" {
 			continue
 		}
 		known++
-		switch {
-		case a.Execution != b.Execution:
+		p.result.Tasks[i].Changed = ChangedBetween(a, b)
+		if a.Execution != b.Execution {
 			execution++
-			p.result.Tasks[i].Changed = ChangedExecution
-		case a.Hash != b.Hash:
-			graders++
-			p.result.Tasks[i].Changed = ChangedGraders
 		}
 	}
 	if execution < known || known < 2 {

@@ -26,7 +26,7 @@ type flipWatch struct {
 // the previous run.
 func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err error) {
 	if w.last != nil {
-		changed = changedBetween(w.last.ref(w.task.ID), r.ref(w.task.ID))
+		changed = compare.ChangedBetween(w.last.ref(w.task.ID), r.ref(w.task.ID))
 	}
 	w.last = r
 	if w.changed != compare.ChangedExecution && changed != "" {
@@ -57,20 +57,6 @@ func sideOf(v record.Verdict) record.Verdict {
 		return record.Failed
 	}
 	return v
-}
-
-// changedBetween names the part of a task that changed. It is empty if nothing changed or the
-// records do not show it.
-func changedBetween(a, b record.TaskRef) string {
-	switch {
-	case a.Execution == "" || b.Execution == "":
-		return ""
-	case a.Execution != b.Execution:
-		return compare.ChangedExecution
-	case a.Hash != b.Hash:
-		return compare.ChangedGraders
-	}
-	return ""
 }
 
 func (w *flipWatch) flip(f Flip) { w.task.Flips = append(w.task.Flips, f) }

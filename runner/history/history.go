@@ -320,13 +320,7 @@ func checkHistoryTasks(globs []string, refs []record.TaskRef) error {
 	for _, t := range refs {
 		known = append(known, t.ID)
 	}
-	for _, g := range globs {
-		f := plan.NewFilter([]string{g})
-		if !slices.ContainsFunc(refs, func(t record.TaskRef) bool { return f.Matches([]string{t.ID, t.Name}) }) {
-			return &record.SelectionError{What: "task", Patterns: []string{g}, Known: known}
-		}
-	}
-	return nil
+	return plan.CheckPatterns("task", globs, refs, func(t record.TaskRef) []string { return []string{t.ID, t.Name} }, known)
 }
 
 // taskHistory builds the history of a task.

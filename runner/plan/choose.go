@@ -32,10 +32,10 @@ func (d *draft) choose(tests []triggerTest) ([]*eval.Task, []triggerTest, error)
 		}
 		return names
 	}
-	if err := checkPatterns("task", withoutTests(req.Tasks, tests, testNames), tasks, byName, ids); err != nil {
+	if err := CheckPatterns("task", withoutTests(req.Tasks, tests, testNames), tasks, byName, ids); err != nil {
 		return nil, nil, err
 	}
-	if err := checkPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
+	if err := CheckPatterns("tag", req.Tags, tasks, byTag, tags); err != nil {
 		return nil, nil, err
 	}
 	if req.Task != "" {
@@ -99,10 +99,12 @@ func chooseOne(tasks []*eval.Task, id string, names func(*eval.Task) []string, k
 	return tasks[i : i+1], nil
 }
 
-func checkPatterns(what string, patterns []string, tasks []*eval.Task, names func(*eval.Task) []string, known []string) error {
+// CheckPatterns returns a [*record.SelectionError] for the first pattern that matches no name of
+// any task. Such a mistake would otherwise go unnoticed.
+func CheckPatterns[T any](what string, patterns []string, tasks []T, names func(T) []string, known []string) error {
 	for _, p := range patterns {
 		f := NewFilter([]string{p})
-		if !slices.ContainsFunc(tasks, func(t *eval.Task) bool { return f.Matches(names(t)) }) {
+		if !slices.ContainsFunc(tasks, func(t T) bool { return f.Matches(names(t)) }) {
 			return &record.SelectionError{What: what, Patterns: []string{p}, Known: known}
 		}
 	}
