@@ -320,7 +320,7 @@ func schemaFault(err error) error {
 type nowhere struct{}
 
 func (nowhere) Load(ref string) (any, error) {
-	return nil, fmt.Errorf("%s: schemas of mocks must not contain external references", text.Clip(ref, 80))
+	return nil, fmt.Errorf("%s: schemas must not contain external references", text.Clip(ref, 80))
 }
 
 // sizeOf returns the approximate size of a tool as JSON in bytes. It stops counting beyond a

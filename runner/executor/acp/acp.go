@@ -31,27 +31,11 @@ import (
 )
 
 // Kind is the executor for any agent, chosen by config.agent.
-var Kind = executor.Kind{
-	Kind: eval.Kind{
-		Name:    "acp",
-		Summary: "Drives an agent that speaks the Agent Client Protocol, in the trial's workspace: a preset, or any program by its command.",
-		Options: func() any { return &Options{Permissions: Workspace} },
-
-		TakesEffort: true, TakesServers: true, TakesSkills: true,
-		Check: func(c *eval.Check, o any) { check(c, o.(*Options)) },
-	},
-	Capabilities: func(s executor.Settings) executor.Capabilities {
-		o, _ := s.Options.(*Options)
-		return can(s, o)
-	},
-	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
-		return open(s, s.Options.(*Options))
-	},
-	Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
-		return preflight(s, s.Options.(*Options))
-	},
-	Needs: func(s executor.Settings) []record.Need { return needs(s, s.Options.(*Options)) },
-}
+var Kind = newKind(eval.Kind{
+	Name:    "acp",
+	Summary: "Drives an agent that speaks the Agent Client Protocol, in the trial's workspace: a preset, or any program by its command.",
+	Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+}, func(o *Options) *Options { return o })
 
 // Executors that drive one agent each, under the names that published suites use.
 var (
@@ -68,37 +52,45 @@ var (
 // agentKind returns the executor that drives one agent of the presets. Messages call the agent
 // title.
 func agentKind(agent, title, summary, name string, aliases ...string) executor.Kind {
-	of := func(options any) *Options {
-		o := *options.(*Options)
-		o.Agent = Agent{Name: agent}
-		return &o
+	of := func(o *Options) *Options {
+		own := *o
+		own.Agent = Agent{Name: agent}
+		return &own
 	}
-	return executor.Kind{
-		Kind: eval.Kind{
-			Name: name, Aliases: aliases, Summary: summary, TakesEffort: true, TakesServers: true, TakesSkills: true,
-			Options: func() any { return &Options{Permissions: Workspace} },
-			Check: func(c *eval.Check, o any) {
-				if c.Has(decode.At("agent")) {
-					c.Warnf(decode.At("agent"), decode.CodeNoEffect,
-						"agent has no effect: this executor drives %s; use executor: acp to choose an agent", title)
-				}
-				*o.(*Options) = *of(o)
-				check(c, o.(*Options))
-			},
+	return newKind(eval.Kind{
+		Name: name, Aliases: aliases, Summary: summary,
+		Check: func(c *eval.Check, options any) {
+			if c.Has(decode.At("agent")) {
+				c.Warnf(decode.At("agent"), decode.CodeNoEffect,
+					"agent has no effect: this executor drives %s; use executor: acp to choose an agent", title)
+			}
+			o := options.(*Options)
+			*o = *of(o)
+			check(c, o)
 		},
+	}, of)
+}
+
+// newKind completes an executor. It uses the options that of returns for those of a suite.
+func newKind(kind eval.Kind, of func(*Options) *Options) executor.Kind {
+	kind.TakesEffort, kind.TakesServers, kind.TakesSkills = true, true, true
+	kind.Options = func() any { return &Options{Permissions: Workspace} }
+	options := func(s executor.Settings) *Options { return of(s.Options.(*Options)) }
+	return executor.Kind{
+		Kind: kind,
 		Capabilities: func(s executor.Settings) executor.Capabilities {
 			if _, ok := s.Options.(*Options); !ok {
 				return can(s, nil)
 			}
-			return can(s, of(s.Options))
+			return can(s, options(s))
 		},
 		Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
-			return open(s, of(s.Options))
+			return open(s, options(s))
 		},
 		Preflight: func(_ context.Context, s executor.Settings) []executor.Finding {
-			return preflight(s, of(s.Options))
+			return preflight(s, options(s))
 		},
-		Needs: func(s executor.Settings) []record.Need { return needs(s, of(s.Options)) },
+		Needs: func(s executor.Settings) []record.Need { return needs(s, options(s)) },
 	}
 }
 

@@ -1,15 +1,12 @@
 package model
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 	"waza/runner/provider"
 )
@@ -119,21 +116,8 @@ func compile(schema map[string]any) string {
 	if typ, ok := schema["type"]; ok && typ != "object" {
 		return "type must be object, because the arguments of a tool are an object"
 	}
-	data, err := json.Marshal(schema)
-	if err != nil {
-		return "not a JSON Schema: " + err.Error()
-	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
-	if err != nil {
-		return "not a JSON Schema: " + err.Error()
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is fetched
-	if err := compiler.AddResource("mem:///parameters", doc); err != nil {
-		return "not a JSON Schema: " + err.Error()
-	}
-	if _, err := compiler.Compile("mem:///parameters"); err != nil {
-		return "not a valid JSON Schema: " + strings.Join(strings.Fields(err.Error()), " ")
+	if _, err := surroundings.MockSchema(schema); err != nil {
+		return err.Error()
 	}
 	return ""
 }
