@@ -85,6 +85,9 @@ func FirstFix(s *skill.Skill) Fix {
 	return FixNothing
 }
 
+// levelBefore is the level of a description whose first fix that is.
+var levelBefore = map[Fix]Level{FixLength: Low, FixTriggers: Low, FixAntiTriggers: Medium, FixRouting: MediumHigh, FixNothing: High}
+
 // LevelOf returns the level of a skill.
 func LevelOf(s *skill.Skill) Level { return complianceOf(s).Level }
 
@@ -117,17 +120,8 @@ func complianceOf(s *skill.Skill) Compliance {
 		add("warning", `Say what the skill uses, for example description: 'Deploys apps. INVOKES: az CLI. FOR SINGLE `+
 			`OPERATIONS: use az directly.'`)
 	}
-	switch {
-	case n > maxDescription:
+	if c.Level = levelBefore[FirstFix(s)]; n > maxDescription {
 		c.Level = Invalid
-	case n < goodDescription || !contains(all, triggers...):
-		c.Level = Low
-	case !contains(all, antiTriggers...):
-		c.Level = Medium
-	case !contains(all, routing...):
-		c.Level = MediumHigh
-	default:
-		c.Level = High
 	}
 	return c
 }

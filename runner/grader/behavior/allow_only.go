@@ -24,14 +24,8 @@ type AllowedTool struct {
 
 // UnmarshalYAML accepts a map or a text.
 func (a *AllowedTool) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		return n.Decode(&a.Tool)
-	}
-	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("must be the name of a tool, or a map with the key tool")
-	}
 	type plain AllowedTool // without this method
-	return strictDecode(n, (*plain)(a))
+	return textOrMap(n, &a.Tool, (*plain)(a), "the name of a tool, or a map with the key tool")
 }
 
 // JSONSchemaExtend makes the schema accept a text, too.

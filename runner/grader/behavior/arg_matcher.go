@@ -81,6 +81,17 @@ func (r *ArgRange) UnmarshalYAML(n *yaml.Node) error {
 	return strictDecode(n, (*plain)(r))
 }
 
+// textOrMap decodes a text into a string, or a map into a struct. forms describes both.
+func textOrMap(n *yaml.Node, text *string, whole any, forms string) error {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return n.Decode(text)
+	case yaml.MappingNode:
+		return strictDecode(n, whole)
+	}
+	return errors.New("must be " + forms)
+}
+
 // strictDecode decodes a map into a struct and rejects unknown keys. Without that, a misspelled
 // condition would always be met.
 func strictDecode(n *yaml.Node, out any) error {

@@ -65,14 +65,8 @@ type CallPattern struct {
 
 // UnmarshalYAML accepts a map or a text.
 func (p *CallPattern) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		return n.Decode(&p.Pattern)
-	}
-	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("must be a pattern, or a map with the key pattern")
-	}
 	type plain CallPattern // without this method
-	return strictDecode(n, (*plain)(p))
+	return textOrMap(n, &p.Pattern, (*plain)(p), "a pattern, or a map with the key pattern")
 }
 
 func checkToolCalls(c *eval.Check, o *ToolCallsOptions) {

@@ -40,14 +40,8 @@ type ToolSpec struct {
 
 // UnmarshalYAML accepts a map or a text.
 func (t *ToolSpec) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		return n.Decode(&t.Tool)
-	}
-	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("must be the name of a tool, or a map with the key tool")
-	}
 	type plain ToolSpec // without this method
-	return strictDecode(n, (*plain)(t))
+	return textOrMap(n, &t.Tool, (*plain)(t), "the name of a tool, or a map with the key tool")
 }
 
 func (t *ToolSpec) check(c *eval.Check, at decode.Path) {

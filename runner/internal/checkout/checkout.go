@@ -114,11 +114,9 @@ func Make(ctx context.Context, source, id, dir string) error {
 
 // git runs git and returns its standard output and its standard error.
 func git(ctx context.Context, dir string, args ...string) (printed, said string, err error) {
-	stdout, stderr := &proc.Limited{Max: maxMessage}, &proc.Limited{Max: maxMessage}
-	err = proc.Run(ctx, proc.Command{
-		Args: append([]string{"git"}, args...), Dir: dir, Env: environ(), Stdout: stdout, Stderr: stderr,
-	})
-	return strings.TrimSpace(stdout.String()), strings.TrimSpace(stderr.String()), err
+	stdout := &proc.Limited{Max: maxMessage}
+	said, err = pipe(ctx, dir, nil, stdout, args...)
+	return strings.TrimSpace(stdout.String()), said, err
 }
 
 // environ returns this process's environment for git. git must not ask for a password, and
