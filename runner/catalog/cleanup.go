@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,15 +23,15 @@ func (r *Catalog) Remove(id string) (bytes int64, err error) {
 	}
 	trash, err := r.Store.Discard(id)
 	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		return 0, fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
+	case errors.Is(err, record.ErrRunNotFound):
+		return 0, err
 	case errors.Is(err, journal.ErrRecorded):
 		return 0, &record.BusyError{RunID: id, Running: true}
 	case errors.Is(err, journal.ErrAmended):
 		return 0, &record.BusyError{RunID: id}
 	}
 	if trash != "" {
-		bytes = treeSize(trash)
+		bytes = workspace.TreeSize(trash)
 		err = errors.Join(err, workspace.RemoveAll(trash))
 	}
 	if err != nil {
@@ -116,7 +114,7 @@ func (r *Catalog) Collect(ctx context.Context, o Retention, dryRun bool) ([]Remo
 	}
 	err := r.Store.Collect(time.Now(), func(g journal.Garbage) {
 		if ctx.Err() == nil {
-			c.remove(Removed{Kind: g.Kind, RunID: g.Run, Path: g.Path, Bytes: treeSize(g.Path)}, func() error { return workspace.RemoveAll(g.Path) })
+			c.remove(Removed{Kind: g.Kind, RunID: g.Run, Path: g.Path, Bytes: workspace.TreeSize(g.Path)}, func() error { return workspace.RemoveAll(g.Path) })
 		}
 	})
 	if err == nil && ctx.Err() == nil && !dryRun {
@@ -146,7 +144,7 @@ func (c *collection) runs(ctx context.Context, o Retention) error {
 			continue
 		}
 		c.remove(Removed{
-			Kind: RemovedRun, RunID: info.RunID, Bytes: treeSize(run.Dir()) + treeSize(run.WorkDir()), Status: info.Status,
+			Kind: RemovedRun, RunID: info.RunID, Bytes: workspace.TreeSize(run.Dir()) + workspace.TreeSize(run.WorkDir()), Status: info.Status,
 			StartedAt: &info.StartedAt,
 		}, func() error {
 			_, err := r.Remove(info.RunID)
@@ -159,10 +157,10 @@ func (c *collection) runs(ctx context.Context, o Retention) error {
 // index drops the entries of removed runs from the index.
 func (c *collection) index() error {
 	index := c.catalog.Store.Index()
-	before := treeSize(index.Dir())
+	before := workspace.TreeSize(index.Dir())
 	dropped, err := index.Clean()
 	if dropped > 0 {
-		c.removed = append(c.removed, Removed{Kind: RemovedIndex, Path: index.Dir(), Bytes: max(0, before-treeSize(index.Dir()))})
+		c.removed = append(c.removed, Removed{Kind: RemovedIndex, Path: index.Dir(), Bytes: max(0, before-workspace.TreeSize(index.Dir()))})
 	}
 	if errors.Is(err, journal.ErrIndexBusy) {
 		return nil // another process does the same
@@ -191,19 +189,4 @@ func (c *collection) remove(what Removed, remove func() error) {
 	default:
 		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", cmp.Or(what.Path, what.RunID), err))
 	}
-}
-
-// treeSize returns the total size of the files below a path in bytes. It ignores files that it
-// cannot read or that disappear in the meantime.
-func treeSize(path string) (bytes int64) {
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // ignored, see above
-		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		return nil
-	})
-	return bytes
 }

@@ -214,6 +214,21 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
+// TreeSize returns the total size of the files below a path in bytes. It ignores files that it
+// cannot read or that disappear in the meantime.
+func TreeSize(path string) (bytes int64) {
+	_ = filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
+		if err != nil {
+			return nil // ignored, see above
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
+
 // DirName returns the name of the directory of an attempt, below that of its run.
 func DirName(task int, id string, trial, attempt int) string {
 	return fmt.Sprintf("%d-%s-%d-%d", task, fileName(id), trial, attempt)

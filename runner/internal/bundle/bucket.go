@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -176,7 +177,7 @@ func (b *bucket) Put(ctx context.Context, name string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	info := jetstream.ObjectInfo{Bucket: o.name, NUID: newName()}
+	info := jetstream.ObjectInfo{Bucket: o.name, NUID: rand.Text()}
 	info.Name = name
 	size := min(chunkSize, b.js.Conn().MaxPayload()/2)
 	chunks := o.chunks(info.NUID)

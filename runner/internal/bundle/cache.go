@@ -120,7 +120,7 @@ func Trim(dir string, limit int64) error {
 			if err != nil {
 				continue
 			}
-			b := bundle{filepath.Join(dir, name), info.ModTime(), sizeOf(filepath.Join(dir, name))}
+			b := bundle{filepath.Join(dir, name), info.ModTime(), workspace.TreeSize(filepath.Join(dir, name))}
 			total += b.size
 			bundles = append(bundles, b)
 		case strings.HasPrefix(name, tempPrefix):
@@ -157,7 +157,7 @@ func removeUnused(bundle, dir string) error {
 	}
 	defer held.release()
 	if dir == bundle && files.IsDir(dir) {
-		gone := filepath.Join(filepath.Dir(dir), tempPrefix+filepath.Base(dir)+"-"+newName())
+		gone := filepath.Join(filepath.Dir(dir), tempPrefix+filepath.Base(dir)+"-"+rand.Text())
 		if err := os.Rename(dir, gone); err != nil {
 			return err
 		}
@@ -168,22 +168,5 @@ func removeUnused(bundle, dir string) error {
 			return err
 		}
 	}
-	return removeAll(dir)
+	return workspace.RemoveAll(dir)
 }
-
-// sizeOf returns the approximate disk space of a directory.
-func sizeOf(dir string) (bytes int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				bytes += info.Size()
-			}
-		}
-		return nil
-	})
-	return bytes
-}
-
-func removeAll(dir string) error { return workspace.RemoveAll(dir) }
-
-func newName() string { return rand.Text() }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"waza/eval/relocate"
 	"waza/runner/internal/checkout"
 	"waza/runner/record"
+	"waza/runner/workspace"
 )
 
 // stamp is the modification time of unpacked files. A file with a different time was changed.
@@ -134,7 +136,7 @@ func (u *unpacker) fresh() error {
 		err = os.Rename(tmp, u.dir)
 	}
 	if err != nil {
-		_ = removeAll(tmp)
+		_ = workspace.RemoveAll(tmp)
 	}
 	return err
 }
@@ -268,7 +270,7 @@ func (u *unpacker) put(ctx context.Context, root *os.Root, e *entry) error {
 
 // beside creates an entry under a temporary name, which it returns.
 func (u *unpacker) beside(ctx context.Context, root *os.Root, e *entry) (tmp string, err error) {
-	tmp = filepath.Join(filepath.FromSlash(path.Dir(e.Path)), tempPrefix+newName())
+	tmp = filepath.Join(filepath.FromSlash(path.Dir(e.Path)), tempPrefix+rand.Text())
 	if e.Link != "" {
 		return tmp, root.Symlink(filepath.FromSlash(e.Link), tmp)
 	}
@@ -308,7 +310,7 @@ func (u *unpacker) repos(dir string) error {
 		if have, err := os.ReadFile(filepath.Join(at, "waza-commits")); err == nil && bytes.Equal(have, want) {
 			continue
 		}
-		if err := removeAll(at); err != nil {
+		if err := workspace.RemoveAll(at); err != nil {
 			return err
 		}
 		for _, id := range r.Commits {
