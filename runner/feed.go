@@ -173,16 +173,10 @@ func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, 
 	sizes = make([]int, len(batch))
 	places := make([]replay.Place, len(batch))
 	for i, e := range batch {
-		e, line, trialAt, size, err := enc.Record(e, f.secrets, f.log.Blobs())
-		if err != nil {
+		if e, places[i], sizes[i], err = enc.Append(f.log, e, f.secrets); err != nil {
 			return nil, err
 		}
-		off := f.log.Append(line)
-		batch[i], sizes[i] = e.Delivered(), size
-		if e.Trial != nil {
-			places[i] = replay.LastMember(line, line[trialAt:len(line)-1])
-			places[i].Off += off
-		}
+		batch[i] = e.Delivered()
 	}
 	if err := f.log.Flush(); err != nil {
 		return nil, err

@@ -176,11 +176,9 @@ func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 	if was.Status != record.StatusRunning { // the result contains the end
 		e.Status, e.Error = was.Status, was.Error
 	}
-	line, _, err := replay.NewEncoder().Line(e, nil)
-	if err != nil {
+	if _, _, _, err := replay.NewEncoder().Append(log, e, nil); err != nil {
 		return err
 	}
-	log.Append(line)
 	return log.Flush()
 }
 

@@ -210,17 +210,11 @@ func (w *writer) add(e *record.Event) error {
 	if e.Type == record.RunComplete || e.Type == record.End {
 		e.Time = w.rec.CreatedAt.Add(time.Duration(w.duration(e)) * time.Millisecond)
 	}
-	e, line, trialAt, _, err := w.enc.Record(e, nil, w.log.Blobs())
+	e, at, size, err := w.enc.Append(w.log, e, nil)
 	if err != nil {
 		return fmt.Errorf("an event of run %s: %w", w.rec.RunID, err)
 	}
-	off := w.log.Append(line)
-	var at replay.Place
-	if e.Trial != nil {
-		at = replay.LastMember(line, line[trialAt:len(line)-1])
-		at.Off += off
-	}
-	if w.bytes += len(line); w.bytes > flushAt {
+	if w.bytes += size; w.bytes > flushAt {
 		w.bytes = 0
 		if err := w.log.Flush(); err != nil {
 			return err

@@ -74,9 +74,6 @@ func (r *Amender) Amend(ctx context.Context, id string, change func(context.Cont
 		return err
 	}
 	run, err := r.Catalog.Store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
-	}
 	if err != nil {
 		return err
 	}
@@ -229,19 +226,13 @@ func (a *Amendment) recordLocked(e *record.Event) error {
 		return a.err
 	}
 	e.Time, e.Seq = time.Now().UTC(), a.log.Number()
-	e, line, trialAt, _, err := a.enc.Record(e, a.secrets, a.log.Blobs())
+	e, at, _, err := a.enc.Append(a.log, e, a.secrets)
 	if err != nil {
 		return err
 	}
-	off := a.log.Append(line)
 	if err := a.log.Flush(); err != nil {
 		a.err = fmt.Errorf("cannot amend the run: %w", err)
 		return a.err
-	}
-	var at replay.Place
-	if e.Trial != nil {
-		at = replay.LastMember(line, line[trialAt:len(line)-1])
-		at.Off += off
 	}
 	a.st.Apply(e, at)
 	return nil

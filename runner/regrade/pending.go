@@ -36,13 +36,13 @@ func (r *Amender) Questions(runID string) ([]Question, error) {
 	if err != nil {
 		return nil, err
 	}
+	st, err := h.State()
+	if err != nil {
+		return nil, err
+	}
 	var list []Question
-	err = eachTrial(h, func(_ *replay.Trials, task int, raw []byte) error {
-		var res replay.LeanTrial
-		if err := res.Lift(raw); err != nil {
-			return fmt.Errorf("journal: a trial of task %s: %w", h.Rec.Tasks[task].ID, err)
-		}
-		list = append(list, questionsOf(h.Rec.Tasks[task], &res.Trial)...)
+	err = replay.VisitLean(h.Run, st, func(task int, t *replay.LeanTrial) error {
+		list = append(list, questionsOf(h.Rec.Tasks[task], &t.Trial)...)
 		return nil
 	})
 	return list, err
@@ -77,19 +77,25 @@ func (r *Amender) Trial(runID, taskID string, trial int) (*record.Trial, error) 
 	if err != nil {
 		return nil, err
 	}
-	var found *record.Trial
-	err = eachTrial(h, func(files *replay.Trials, task int, raw []byte) error {
-		if h.Rec.Tasks[task].ID != taskID || found != nil {
-			return nil
-		}
-		var head replay.LeanTrial
-		if head.LiftHead(raw) != nil || head.TrialNum != trial {
-			return nil
-		}
-		found = new(record.Trial)
-		return files.DecodeRaw(raw, found)
-	})
-	return found, err
+	st, err := h.State()
+	if err != nil {
+		return nil, err
+	}
+	task := slices.IndexFunc(h.Rec.Tasks, func(t record.TaskRef) bool { return t.ID == taskID })
+	if task < 0 {
+		return nil, nil
+	}
+	places, i := st.Tasks[task].Trials, trial-h.Rec.Tasks[task].First
+	if i < 0 || i >= len(places) || places[i].Size == 0 {
+		return nil, nil
+	}
+	files, err := replay.OpenTrials(h.Run)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	found := new(record.Trial)
+	return found, files.Decode(places[i], found)
 }
 
 // File returns the recorded content of a file that a trial left in its workspace. If the file
@@ -142,33 +148,4 @@ func questionsOf(task record.TaskRef, res *record.Trial) []Question {
 		list = append(list, q)
 	}
 	return list
-}
-
-// eachTrial visits the ended trials of a run, one at a time, in the order of tasks and trials,
-// as the journal contains them. The bytes are valid only during the visit.
-func eachTrial(h *replay.RecordedRun, visit func(files *replay.Trials, task int, raw []byte) error) error {
-	st, err := h.State()
-	if err != nil {
-		return err
-	}
-	files, err := replay.OpenTrials(h.Run)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	var buf []byte
-	for i, t := range st.Tasks {
-		for _, at := range t.Trials {
-			if at.Size == 0 {
-				continue
-			}
-			if buf, err = files.Bytes(at, buf); err != nil {
-				return err
-			}
-			if err := visit(files, i, buf); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -48,6 +48,21 @@ func (e *Encoder) Record(
 	return ev, line, trialAt, size, err
 }
 
+// Append appends the line of an event, see [Encoder.Record], to the journal of a run. It returns
+// the event as subscribers may see it, the place of its trial, and its total size.
+func (e *Encoder) Append(log *journal.Writer, ev *record.Event, secrets *secrets.Redactor) (_ *record.Event, at Place, size int, err error) {
+	ev, line, trialAt, size, err := e.Record(ev, secrets, log.Blobs())
+	if err != nil {
+		return nil, Place{}, 0, err
+	}
+	off := log.Append(line)
+	if ev.Trial != nil {
+		at = lastMember(line, line[trialAt:len(line)-1])
+		at.Off += off
+	}
+	return ev, at, size, nil
+}
+
 // recordLarge is like [Encoder.Record] for an event whose trial is large. It encodes no large
 // part that it stores, and searches each of them once for secrets, because an output of 4 MB
 // that is also the last message would otherwise take most of the time of its trial.

@@ -50,9 +50,9 @@ func CodeOf(v record.Verdict) verdictCode {
 
 func (c verdictCode) Verdict() record.Verdict { return verdictCodes[c] }
 
-// LastMember returns the place of the value of a line's last member. Its bytes end just before
+// lastMember returns the place of the value of a line's last member. Its bytes end just before
 // the brace.
-func LastMember(line, value []byte) Place {
+func lastMember(line, value []byte) Place {
 	return Place{
 		Off: int64(len(line) - 1 - len(value)), Size: int32(len(value)), stored: bytes.HasPrefix(value, []byte(storedHead)),
 		sum: maphash.Bytes(placeSeed, value),

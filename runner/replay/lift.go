@@ -47,7 +47,7 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 				bad = jsonwalk.ErrNoObject
 				break
 			}
-			at = LastMember(line, value)
+			at = lastMember(line, value)
 		}
 		return bad == nil
 	})
@@ -75,7 +75,7 @@ func decodeEvent(line []byte) (*record.Event, Place, error) {
 	if len(e.Trial) == 0 {
 		return &e.Event, Place{}, nil
 	}
-	return &e.Event, LastMember(line, e.Trial), nil
+	return &e.Event, lastMember(line, e.Trial), nil
 }
 
 // unquoted returns the content of a JSON string without escapes.
