@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/replay"
 )
@@ -134,10 +133,7 @@ func (r *Runner) sendRequest(ctx context.Context, id, what string, own func(*Run
 		return status, err
 	}
 	if err := run.Run.Requests().Send(what); err != nil {
-		if errors.Is(err, journal.ErrNotFound) {
-			return "", fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
-		}
-		return "", fmt.Errorf("run %s: %w", id, err)
+		return "", err
 	}
 	if err := r.awaitAnswer(ctx, run, what); err != nil {
 		return "", err

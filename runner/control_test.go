@@ -140,5 +140,5 @@ func TestLateRequest(t *testing.T) {
 	<-live.Done()
 	require.False(t, asked.Requests().Has("stop"))
 	require.NoError(t, os.RemoveAll(asked.Dir()))
-	require.ErrorIs(t, asked.Requests().Send("stop"), journal.ErrNotFound)
+	require.ErrorIs(t, asked.Requests().Send("stop"), record.ErrRunNotFound)
 }

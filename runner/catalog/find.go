@@ -295,9 +295,6 @@ func (r *Catalog) Earlier(id string, visit func(record.Handle) bool) error {
 // now and without workspaces. The error may be [record.ErrRunNotFound].
 func (r *Catalog) Archive(w io.Writer, id string) error {
 	run, err := r.Store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
-	}
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ func (r Requests) Send(what string) error {
 	case errors.Is(err, os.ErrExist):
 		return nil // the same request is already pending
 	case errors.Is(err, os.ErrNotExist):
-		return ErrNotFound
+		return notFound(filepath.Base(r.dir))
 	case err != nil:
-		return fmt.Errorf("request %s: %w", what, err)
+		return fmt.Errorf("run %s: request %s: %w", filepath.Base(r.dir), what, err)
 	}
 	return f.Close()
 }

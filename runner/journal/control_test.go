@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
 )
 
 func TestAsk(t *testing.T) {
@@ -27,5 +29,5 @@ func TestAsk(t *testing.T) {
 	defer w.Close()
 	require.False(t, run.Requests().Has("stop"), "it was asked of a process that is gone")
 	require.NoError(t, run.Remove())
-	require.ErrorIs(t, run.Requests().Send("stop"), ErrNotFound)
+	require.ErrorIs(t, run.Requests().Send("stop"), record.ErrRunNotFound)
 }

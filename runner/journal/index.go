@@ -14,6 +14,7 @@ import (
 
 	"waza/eval/files"
 	"waza/eval/text"
+	"waza/runner/record"
 )
 
 // The index lists the runs that may contain a content, by the hash of the content. It consists
@@ -190,7 +191,7 @@ func (x *Index) forgetIn(name string, gone map[string]bool) (dropped int, err er
 	err = x.eachLine(name, func(hash, run string) {
 		if _, known := gone[run]; !known {
 			_, err := x.store.Open(run)
-			gone[run] = errors.Is(err, ErrNotFound)
+			gone[run] = errors.Is(err, record.ErrRunNotFound)
 		}
 		line := hash + " " + run + "\n"
 		if gone[run] || kept[line] {

@@ -35,9 +35,6 @@ const (
 	runsDir     = "runs"
 )
 
-// ErrNotFound reports that the run does not exist.
-var ErrNotFound = record.ErrRunNotFound
-
 // ErrVanished reports that the record of a run was deleted while it was written.
 var ErrVanished = errors.New("the record was deleted while it was written")
 
@@ -157,7 +154,7 @@ func (r *Run) takeWork() (dir string, ok bool) {
 	switch {
 	case err == nil:
 		defer release(l)
-	case !errors.Is(err, ErrNotFound): // without its record a run is permanently gone
+	case !errors.Is(err, record.ErrRunNotFound): // without its record a run is permanently gone
 		return "", false
 	}
 	if r.Alive() {
@@ -242,16 +239,18 @@ func (s *Store) Create(id string, run []byte) (*Writer, error) {
 	return w, nil
 }
 
-// Open returns a recorded run, or [ErrNotFound].
+// Open returns a recorded run, or [record.ErrRunNotFound].
 func (s *Store) Open(id string) (*Run, error) {
 	if !ValidID(id) || s.hides(id) {
-		return nil, ErrNotFound
+		return nil, notFound(id)
 	}
 	if r := s.At(id); r.Recorded() {
 		return r, nil
 	}
-	return nil, ErrNotFound
+	return nil, notFound(id)
 }
+
+func notFound(id string) error { return fmt.Errorf("%w: %s", record.ErrRunNotFound, id) }
 
 // ValidID reports whether id is a valid run id: a plain file name that refers to nothing outside
 // the directory of runs.
@@ -296,7 +295,7 @@ func (r *Run) JournalPath() string { return filepath.Join(r.dir, journalFile) }
 func (r *Run) Journal() (*Reader, error) { return r.JournalFrom(Mark{}) }
 
 // JournalFrom opens the run's lines from a mark of the same run on. A missing journal has no
-// lines. The error is [ErrNotFound] when the run does not exist. The caller closes the reader.
+// lines. The error is [record.ErrRunNotFound] when the run does not exist. The caller closes the reader.
 func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	f, err := os.Open(r.JournalPath())
 	if err = r.gone(err); errors.Is(err, os.ErrNotExist) {
@@ -312,7 +311,7 @@ func (r *Run) JournalFrom(m Mark) (*Reader, error) {
 	return newReader(f, f, m, r.verifier()), nil
 }
 
-// Lines opens the file of the run's lines; nil when it is missing. The error is [ErrNotFound]
+// Lines opens the file of the run's lines; nil when it is missing. The error is [record.ErrRunNotFound]
 // when the run does not exist. The caller closes the file.
 func (r *Run) Lines() (*os.File, error) {
 	f, err := os.Open(r.JournalPath())

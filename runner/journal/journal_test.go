@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/runner/journal"
+	"waza/runner/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -167,7 +168,7 @@ func TestStore(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrExist)
 	for _, id := range []string{"", "..", "../x", "a/b", ".hidden", "nul\x00", "none"} {
 		_, err = store.Open(id)
-		require.ErrorIs(t, err, journal.ErrNotFound, "%q", id)
+		require.ErrorIs(t, err, record.ErrRunNotFound, "%q", id)
 	}
 	_, err = store.Create("../x", nil)
 	require.Error(t, err)
@@ -176,7 +177,7 @@ func TestStore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, run.Remove())
 	_, err = store.Open("2026-a")
-	require.ErrorIs(t, err, journal.ErrNotFound)
+	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
 // A result that cannot be written completely does not exist.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waza/eval/files"
+	"waza/runner/record"
 )
 
 // trashDir is the directory for runs that are about to be deleted. A rename removes a run from
@@ -20,16 +21,16 @@ const trashDir = "trash"
 func (s *Store) trash() string { return filepath.Join(s.dir, trashDir) }
 
 // Discard moves a run, its workspaces and its exports out of the store and returns their directory
-// in the trash. The caller deletes it. The error is [ErrNotFound], or [ErrRecorded] or
+// in the trash. The caller deletes it. The error is [record.ErrRunNotFound], or [ErrRecorded] or
 // [ErrAmended] when a process has the run.
 func (s *Store) Discard(id string) (trash string, err error) {
 	if !ValidID(id) || s.hides(id) {
-		return "", ErrNotFound
+		return "", notFound(id)
 	}
 	r := s.At(id)
 	if _, err := os.Lstat(r.dir); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return "", ErrNotFound
+			return "", notFound(id)
 		}
 		return "", err
 	}
@@ -160,7 +161,7 @@ func (c *collector) workspaces(id string) {
 	switch {
 	case err == nil:
 		defer free()
-	case !errors.Is(err, ErrNotFound): // otherwise the run no longer exists
+	case !errors.Is(err, record.ErrRunNotFound): // otherwise the run no longer exists
 		return
 	}
 	c.remove(Garbage{GarbageWorkspaces, id, r.work})

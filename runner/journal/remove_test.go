@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/record"
 )
 
 func TestDiscard(t *testing.T) {
@@ -34,10 +36,10 @@ func TestDiscard(t *testing.T) {
 	require.Empty(t, s.Leftovers())
 	for _, id := range []string{"a", "", "..", "../x"} {
 		_, err = s.Discard(id)
-		require.ErrorIs(t, err, ErrNotFound, id)
+		require.ErrorIs(t, err, record.ErrRunNotFound, id)
 	}
 	_, err = w.Run().Amend()
-	require.ErrorIs(t, err, ErrNotFound)
+	require.ErrorIs(t, err, record.ErrRunNotFound)
 }
 
 // A directory with an incomplete record can be removed.

@@ -104,7 +104,7 @@ func (s *signer) sealed(members string, write func(io.Writer) error) func(io.Wri
 	}
 }
 
-// Request returns run.json. The error is a [*FileError] when it is damaged, [ErrNotFound] when
+// Request returns run.json. The error is a [*FileError] when it is damaged, [record.ErrRunNotFound] when
 // the run does not exist, and [os.ErrNotExist] when only the file is missing.
 func (r *Run) Request() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(r.dir, runFile))
@@ -176,7 +176,7 @@ const (
 const endSize = len(linesHead) + len(bytesHead) + 2*20 + len(lastHead) + 2*tagSize + 1 + soleSize
 
 // Result opens result.json. The error is [os.ErrNotExist] when the run has not ended or its
-// process died before writing it. It is [ErrNotFound] when the run does not exist, and a
+// process died before writing it. It is [record.ErrRunNotFound] when the run does not exist, and a
 // [*FileError] when the file is obviously damaged; see [Result.Check]. The caller closes the
 // file.
 func (r *Run) Result() (*Result, error) {
@@ -305,10 +305,10 @@ func (r *Run) Recorded() bool {
 	return err == nil && info.Size() > 0
 }
 
-// gone returns [ErrNotFound] if the whole run is missing, else err.
+// gone returns [record.ErrRunNotFound] if the whole run is missing, else err.
 func (r *Run) gone(err error) error {
 	if errors.Is(err, os.ErrNotExist) && !r.Recorded() {
-		return ErrNotFound
+		return notFound(filepath.Base(r.dir))
 	}
 	return err
 }

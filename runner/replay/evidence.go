@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"os"
@@ -38,8 +37,8 @@ func ReadRecord(run *journal.Run) (rec *record.Run, broken *record.DamagedFile, 
 			return rec, nil, nil
 		}
 	}
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, filepath.Base(run.Dir()))
+	if errors.Is(err, record.ErrRunNotFound) {
+		return nil, nil, err
 	}
 	broken = &record.DamagedFile{File: "run.json", Error: FileFault(err)}
 	id := filepath.Base(run.Dir())
@@ -114,8 +113,8 @@ func (r *RecordedRun) readResultHead() (head *resultHead, broken *record.Damaged
 	switch {
 	case err == nil:
 		return head, nil, nil
-	case errors.Is(err, journal.ErrNotFound):
-		return nil, nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, r.ID())
+	case errors.Is(err, record.ErrRunNotFound):
+		return nil, nil, err
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil, nil
 	}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -22,9 +21,6 @@ type RecordedRun struct {
 // Open opens a run by its id. The error may be [record.ErrRunNotFound].
 func Open(store *journal.Store, id string) (*RecordedRun, error) {
 	run, err := store.Open(id)
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %s", record.ErrRunNotFound, id)
-	}
 	if err != nil {
 		return nil, err
 	}
