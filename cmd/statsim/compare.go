@@ -132,7 +132,7 @@ func alarms() []experiment {
 				share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 }),
 			},
 			event[*compare.RunComparison]{"false alarm of the suite", 0, 0.05, share(func(c *compare.RunComparison) bool {
-				return c.Outcome == compare.OutcomeBetter || c.Outcome == compare.OutcomeWorse
+				return c.Outcome == record.OutcomeBetter || c.Outcome == record.OutcomeWorse
 			})},
 		))
 	}
@@ -179,7 +179,7 @@ func findings() []experiment {
 				}},
 				experiment{
 					what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300,
-					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == compare.OutcomeWorse }),
+					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == record.OutcomeWorse }),
 				},
 			)
 		}

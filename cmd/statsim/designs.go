@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"waza/eval/text"
-	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/stats"
 	"waza/runner/tally"
@@ -236,7 +235,7 @@ func equivalence() []experiment {
 	list = append(list, experiment{
 		what:   "waza compare prints the same, at a difference of 10",
 		design: "300 tasks, 1 trial; all rates from 0.5 to 0.6", most: 0.025, times: 500,
-		run: repeated(func(rng *rand.Rand) bool { return compared(rng, a, b).Outcome == compare.OutcomeSame }),
+		run: repeated(func(rng *rand.Rand) bool { return compared(rng, a, b).Outcome == record.OutcomeSame }),
 	}, experiment{
 		what: "the same within 10 points, at a difference of 10", design: "1 task, 100 trials; worst rates", most: 0.025,
 		run: func(*rand.Rand, int) float64 { return worstEquivalence(100) },

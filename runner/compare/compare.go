@@ -330,7 +330,7 @@ func (p *pairing) strictest() float64 {
 
 // trialsNeeded returns the number of trials that would show the difference, at the strictest
 // level. It returns nil if a run has fewer than two trials.
-func (p *pairing) trialsNeeded(t *taskPair) *Needed {
+func (p *pairing) trialsNeeded(t *taskPair) *record.Needed {
 	have := min(t.A.Share.N, t.B.Share.N)
 	if have < 2 {
 		return nil
@@ -350,8 +350,8 @@ func (p *pairing) trialsNeeded(t *taskPair) *Needed {
 		ok = n > 0
 	}
 	if !ok {
-		return &Needed{}
+		return &record.Needed{}
 	}
 	n = max(n, have+1) // the present trials did not decide
-	return &Needed{Trials: n, More: n - have}
+	return &record.Needed{Trials: n, More: n - have}
 }

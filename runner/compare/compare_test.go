@@ -95,7 +95,7 @@ func TestCompareFindsSeededRegressions(t *testing.T) {
 		require.Equal(t, 40, got.Compared)
 		require.Equal(t, 37, got.NoDifference+got.Undecided, "ten trials are too few to show that nothing changed")
 		require.Negative(t, got.PassRate.Difference)
-		require.Equal(t, got.P <= 0.05, got.Outcome == compare.OutcomeWorse, "three of 40 may be lost in the noise of the others")
+		require.Equal(t, got.P <= 0.05, got.Outcome == record.OutcomeWorse, "three of 40 may be lost in the noise of the others")
 		checkIndependently(t, got, runnertest.ResultOf(t, a), runnertest.ResultOf(t, b))
 
 		if seed == 5 {
@@ -128,7 +128,7 @@ func TestCompareSingleTrials(t *testing.T) {
 	require.Zero(t, got.Regressed)
 	require.Equal(t, 12, got.Undecided)
 	require.Equal(t, 28, got.NoDifference)
-	require.Equal(t, compare.OutcomeWorse, got.Outcome)
+	require.Equal(t, record.OutcomeWorse, got.Outcome)
 	require.Contains(t, got.Notes,
 		compare.ComparisonNote{
 			Text: "no task has enough trials to show even the largest difference: 8 trials of each task would; only the suite as a whole is tested",
@@ -138,12 +138,12 @@ func TestCompareSingleTrials(t *testing.T) {
 	}
 	same := runnertest.Compare(t, compare.Options{}, a, a).Comparisons[0]
 	require.Equal(t, 40, same.NoDifference)
-	require.Equal(t, compare.OutcomeSame, same.Outcome, "at a difference of ten points, 40 of 40 pass in 1.5 % of runs")
+	require.Equal(t, record.OutcomeSame, same.Outcome, "at a difference of ten points, 40 of 40 pass in 1.5 % of runs")
 	require.InDelta(t, 1-math.Pow(0.025, 1.0/40), same.PassRate.Interval.High, 1e-6)
 	few, _, _ := strings.Cut(suite, "  - {id: t30")
 	c := runnertest.RecordRun(t, dir, few, seeded(1, func(string) float64 { return 1 }))
 	same = runnertest.Compare(t, compare.Options{}, c, c).Comparisons[0]
-	require.Equal(t, compare.OutcomeUndecided, same.Outcome, "30 trials are too few to rule out a difference of ten points")
+	require.Equal(t, record.OutcomeUndecided, same.Outcome, "30 trials are too few to rule out a difference of ten points")
 }
 
 const errorsSuite = `
@@ -365,7 +365,7 @@ func FuzzResultFile(f *testing.F) {
 		}
 		got := c.Comparisons[0]
 		require.Equal(t, got.Compared, got.Unchanged+got.NoDifference)
-		require.NotEqual(t, compare.OutcomeWorse, got.Outcome)
+		require.NotEqual(t, record.OutcomeWorse, got.Outcome)
 	})
 }
 

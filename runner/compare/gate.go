@@ -14,7 +14,7 @@ func (c *Comparison) Changes() int {
 	for i := range c.Comparisons {
 		x := &c.Comparisons[i]
 		n += x.Improved + x.ClassCounts.Regressed
-		if x.Outcome == OutcomeBetter || x.Outcome == OutcomeWorse {
+		if x.Outcome == record.OutcomeBetter || x.Outcome == record.OutcomeWorse {
 			n++
 		}
 	}
@@ -30,7 +30,7 @@ func (c *Comparison) Regressed() bool {
 // ShowsRegression reports whether the tests show that some task regressed, or that the run is
 // worse as a whole.
 func (r *RunComparison) ShowsRegression() bool {
-	return r.ClassCounts.Regressed > 0 || r.Outcome == OutcomeWorse
+	return r.ClassCounts.Regressed > 0 || r.Outcome == record.OutcomeWorse
 }
 
 // Collapsed lists the tasks that passed all counted trials of the reference and none of the run,

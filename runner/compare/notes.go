@@ -116,7 +116,7 @@ const NoContradiction = `An interval that excludes 0 beside "undecided" is no co
 func (m *remarks) excludesZero() {
 	r := &m.result
 	away := func(c *record.Contrast) bool { return c != nil && c.Interval.ExcludesZero() }
-	if r.Outcome == OutcomeUndecided && (away(r.PassRate) || away(r.Score)) ||
+	if r.Outcome == record.OutcomeUndecided && (away(r.PassRate) || away(r.Score)) ||
 		slices.ContainsFunc(r.Tasks, func(t TaskComparison) bool {
 			return t.Class == record.Undecided && (away(&t.PassRate) || away(t.Score))
 		}) {

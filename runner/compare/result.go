@@ -6,17 +6,6 @@ import (
 	"waza/runner/record"
 )
 
-// Outcome is the result of comparing a suite in two runs.
-type Outcome = record.Outcome
-
-// The outcomes of a comparison.
-const (
-	OutcomeBetter    = record.OutcomeBetter
-	OutcomeWorse     = record.OutcomeWorse
-	OutcomeSame      = record.OutcomeSame
-	OutcomeUndecided = record.OutcomeUndecided
-)
-
 // A Comparison compares runs with the first of them, or in each of several suites with the first
 // run of the suite.
 type Comparison struct {
@@ -70,8 +59,8 @@ type RunComparison struct {
 	// Reference is the name of the reference.
 	Reference string `json:"reference"`
 	// Run is the name of the run.
-	Run     string  `json:"run"`
-	Outcome Outcome `json:"outcome"`
+	Run     string         `json:"run"`
+	Outcome record.Outcome `json:"outcome"`
 	// P is the p-value of the outcome. It tests whether any task changed, with the sum of all
 	// changes in pass rate and score. It is corrected for all tests of the comparison.
 	P float64 `json:"p"`
@@ -189,17 +178,14 @@ type TaskComparison struct {
 	Pairs record.Pairs `json:"pairs"`
 	// Needed is how many trials would decide. It is nil unless the task is undecided and has two
 	// counted trials in both runs.
-	Needed     *Needed `json:"needed,omitempty"`
-	DurationMS *Ratio  `json:"durationMs"`
-	Tokens     *Ratio  `json:"tokens"`
-	CostUSD    *Ratio  `json:"costUsd"`
+	Needed     *record.Needed `json:"needed,omitempty"`
+	DurationMS *Ratio         `json:"durationMs"`
+	Tokens     *Ratio         `json:"tokens"`
+	CostUSD    *Ratio         `json:"costUsd"`
 	// Changed names the part of the task that changed: execution or graders. It is empty if
 	// nothing changed, or if all tasks changed.
 	Changed string `json:"changed,omitempty"`
 }
-
-// Needed is how many trials would decide.
-type Needed = record.Needed
 
 // An UncountedTask is a task that cannot be compared.
 type UncountedTask struct {

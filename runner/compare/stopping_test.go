@@ -109,7 +109,7 @@ func TestCompareUnderStopping(t *testing.T) {
 	}
 	got := runnertest.Compare(t, compare.Options{}, handles...).Comparisons[0]
 	require.Equal(t, []string{"t003"}, ofClass(&got, record.Regressed))
-	require.Equal(t, compare.OutcomeWorse, got.Outcome)
+	require.Equal(t, record.OutcomeWorse, got.Outcome)
 	for _, task := range got.Tasks {
 		require.Len(t, task.Tests, 1)
 		require.Equal(t, record.TestStopped, task.Tests[0].Name)
@@ -121,7 +121,7 @@ func TestCompareUnderStopping(t *testing.T) {
 
 	same := runnertest.Compare(t, compare.Options{}, handles[0], handles[0]).Comparisons[0]
 	require.Zero(t, same.Regressed+same.Improved)
-	require.NotEqual(t, compare.OutcomeWorse, same.Outcome)
+	require.NotEqual(t, record.OutcomeWorse, same.Outcome)
 }
 
 // A task that had passed early fails when stricter graders grade it again; with them it would
@@ -153,7 +153,7 @@ func TestCompareStoppedAndGradedAgain(t *testing.T) {
 		require.Equal(t, record.Undecided, task.Class)
 		require.Nil(t, task.PassRate.Interval)
 	}
-	require.Equal(t, compare.OutcomeUndecided, got.Outcome)
+	require.Equal(t, record.OutcomeUndecided, got.Outcome)
 	require.Nil(t, got.PassRate.Interval)
 	require.Contains(t, got.Notes[len(got.Notes)-2].Text+got.Notes[len(got.Notes)-1].Text, "stopped early and then graded differently")
 }

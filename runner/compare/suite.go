@@ -91,11 +91,11 @@ func ofOnlyTask(suite *record.Contrast, task record.Contrast) {
 // within the margin.
 func (p *pairing) outcome() {
 	r, o, telling := &p.result, p.options, p.tested.Informative()
-	if r.Outcome, r.P = p.tested.Outcome(o.Confidence); r.Outcome != OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
+	if r.Outcome, r.P = p.tested.Outcome(o.Confidence); r.Outcome != record.OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
 		return
 	}
 	if tally.Within(*r.PassRate, o.Margin) && (!telling || tally.Within(*r.Score, o.Margin)) {
-		r.Outcome = OutcomeSame
+		r.Outcome = record.OutcomeSame
 	}
 }
 

@@ -36,7 +36,7 @@ func TestCompareSuites(t *testing.T) {
 	require.Equal(t, firstBase.ID(), both.Comparisons[0].Reference)
 	require.Equal(t, secondBase.ID(), both.Comparisons[1].Reference)
 	require.Equal(t, 2, both.Comparisons[0].Regressed)
-	require.Equal(t, compare.OutcomeWorse, both.Comparisons[0].Outcome)
+	require.Equal(t, record.OutcomeWorse, both.Comparisons[0].Outcome)
 	require.Zero(t, both.Comparisons[1].Regressed)
 	require.True(t, both.Regressed())
 	require.Equal(t, compare.OnTasksFail, both.OnCollapsedTasks)

@@ -68,7 +68,7 @@ tasks:
 	got := runnertest.Compare(t, compare.Options{}, a, b).Comparisons[0]
 	require.Equal(t, 1, got.Compared, "the other task")
 	require.Zero(t, got.Regressed)
-	require.NotEqual(t, compare.OutcomeWorse, got.Outcome)
+	require.NotEqual(t, record.OutcomeWorse, got.Outcome)
 	require.True(t, got.Partial())
 	require.Equal(t, []compare.UncountedTask{{ID: "looked", Reference: record.Counts{Total: 20, Passed: 17, Failed: 3},
 		Run: record.Counts{Total: 20, Failed: 3, NeedsReview: 17}, RunBounds: bounds}}, got.Uncounted)

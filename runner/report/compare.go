@@ -312,7 +312,7 @@ func (d *compared) pairCells(t *compare.TaskComparison) []item {
 func (d *compared) p(p float64) string { return figure.P(p, 1-d.Confidence) }
 
 // needed formats how many more trials of each run would give a decision.
-func needed(n *compare.Needed) string {
+func needed(n *record.Needed) string {
 	switch {
 	case n == nil:
 		return ""

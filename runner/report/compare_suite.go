@@ -116,11 +116,11 @@ func (d *compared) outcome(s *section, i int) {
 	p := plain(fmt.Sprintf(" (p %s)", d.p(c.P)))
 	all := "All tasks together: "
 	switch c.Outcome {
-	case compare.OutcomeBetter:
+	case record.OutcomeBetter:
 		s.line(plain(all), item{text: l + " is better than A", colour: green}, p, plain(WhyNoTask(c)))
-	case compare.OutcomeWorse:
+	case record.OutcomeWorse:
 		s.line(plain(all), item{text: l + " is worse than A", colour: red}, p, plain(WhyNoTask(c)))
-	case compare.OutcomeSame:
+	case record.OutcomeSame:
 		s.line(plain(fmt.Sprintf("%s%s is the same as A within %s", all, l, pointsOf(d.Margin))))
 	default:
 		s.line(plain(all), item{text: fmt.Sprintf("it is undecided whether %s differs from A", l), colour: yellow}, p)
@@ -135,10 +135,10 @@ func (d *compared) outcome(s *section, i int) {
 // It is empty for other outcomes.
 func WhyNoTask(c *compare.RunComparison) string {
 	class, shown := "improved", c.Improved
-	if c.Outcome == compare.OutcomeWorse {
+	if c.Outcome == record.OutcomeWorse {
 		class, shown = "regressed", c.Regressed
 	}
-	if c.Outcome != compare.OutcomeBetter && c.Outcome != compare.OutcomeWorse || shown > 0 || c.Compared < 2 {
+	if c.Outcome != record.OutcomeBetter && c.Outcome != record.OutcomeWorse || shown > 0 || c.Compared < 2 {
 		return ""
 	}
 	return ". The changes of all tasks add up; no single task has enough trials to count as " + class

@@ -39,7 +39,7 @@ func exampleComparison() *compare.Comparison {
 	}
 	c.Runs[0].File = "base`line.jsonl"
 	c.Comparisons = []compare.RunComparison{{
-		Run: "20261121-101500-def", Outcome: compare.OutcomeWorse, P: 0.012, Compared: 7,
+		Run: "20261121-101500-def", Outcome: record.OutcomeWorse, P: 0.012, Compared: 7,
 		ClassCounts: record.ClassCounts{Improved: 1, Regressed: 2, Unchanged: 2, Undecided: 2},
 		PassRate:    pointer(contrast(0.8, 0.6)), Score: pointer(contrast(0.9, 0.7)), Verdicts: compare.Verdicts{Lost: 2, Won: 1, P: 1},
 		DurationMS: ratio(1200, 1500), Tokens: ratio(1000, 900), CostUSD: ratio(0.01, 0.02),
@@ -57,12 +57,12 @@ func exampleComparison() *compare.Comparison {
 			{ID: "better", Class: record.Improved, By: "passRate", PassRate: contrast(0.1, 0.9), Score: pointer(contrast(0.1, 0.9)), P: 0.0004},
 			{
 				ID: "who|knows\x1b[31m", Class: record.Undecided, PassRate: contrast(0.5, 0.7), P: 0.6,
-				Needed: &compare.Needed{Trials: 120, More: 110}, Changed: compare.ChangedGraders,
+				Needed: &record.Needed{Trials: 120, More: 110}, Changed: compare.ChangedGraders,
 			},
 			{ID: "worse", Class: record.Regressed, By: "passRate", PassRate: contrast(1, 0.2), Score: pointer(contrast(1, 0.3)), P: 0.02},
 			{
 				ID: "never-known", Class: record.Undecided, PassRate: contrast(0.5, 0.5), P: 1,
-				Needed: &compare.Needed{}, Changed: compare.ChangedExecution,
+				Needed: &record.Needed{}, Changed: compare.ChangedExecution,
 			},
 			{ID: "scored", Class: record.Regressed, By: "score", PassRate: contrast(1, 1), Score: pointer(contrast(0.9, 0.6)), P: 0.001},
 			{ID: "same-too", Class: record.Unchanged, PassRate: contrast(1, 1), P: 1},
@@ -78,7 +78,7 @@ func exampleComparison() *compare.Comparison {
 // manyRuns adds two further runs: one that is the same, and one that is better.
 func manyRuns() *compare.Comparison {
 	c := exampleComparison()
-	for i, outcome := range []compare.Outcome{compare.OutcomeSame, compare.OutcomeBetter} {
+	for i, outcome := range []record.Outcome{record.OutcomeSame, record.OutcomeBetter} {
 		x := c.Comparisons[0]
 		x.Run, x.Outcome, x.Notes, x.Differences = c.Runs[1].RunID+letter(i), outcome, nil, nil
 		x.Tasks = x.Tasks[:4]
@@ -124,7 +124,7 @@ func TestComparisonOfNothing(t *testing.T) {
 	t.Parallel()
 	c := &compare.Comparison{
 		Runs:        []compare.ComparedRun{{Name: "a"}, {Name: "b"}},
-		Comparisons: []compare.RunComparison{{Run: "b", Outcome: compare.OutcomeUndecided, P: 1}},
+		Comparisons: []compare.RunComparison{{Run: "b", Outcome: record.OutcomeUndecided, P: 1}},
 	}
 	var text strings.Builder
 	require.NoError(t, Comparison(&text, c, Options{}))

@@ -78,7 +78,7 @@ func (a *writer) comparison(c *compare.RunComparison, level string, confidence f
 				figure.Percent(t.PassRate.Reference), figure.Percent(t.PassRate.Run), figure.P(t.P, 1-confidence)))
 		}
 	}
-	if c.Outcome == compare.OutcomeWorse {
+	if c.Outcome == record.OutcomeWorse {
 		a.add(level, "worse", fmt.Sprintf("run %s is worse than the reference (p %s)", c.Run, figure.P(c.P, 1-confidence))+report.WhyNoTask(c))
 	}
 	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d "+
