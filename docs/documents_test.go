@@ -13,7 +13,6 @@ import (
 	"waza/cmd/waza/config"
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/eval/schema"
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/report/formats"
@@ -87,18 +86,16 @@ var (
 func generateDocuments(t *testing.T) map[string]string {
 	t.Helper()
 	v := vocabulary()
-	schemas, err := schema.Generate(v, repositoryRoot)
-	require.NoError(t, err)
+	schemas := generateSchemas(t, v)
 	docs := map[string]string{
 		"docs/diagnostics.md": diagnosticsDocument(),
 		"docs/reports.md":     reportsDocument(t),
-		"docs/graders.md":     gradersDocument(t, v, schemas[schema.SuiteFile]),
-		"docs/executors.md":   executorsDocument(t, v, schemas[schema.SuiteFile]),
-		"docs/suite.md":       suiteDocument(t, v, schemas[schema.SuiteFile], schemas[schema.TriggerTestsFile]),
+		"docs/graders.md":     gradersDocument(t, v, schemas[suiteSchema]),
+		"docs/executors.md":   executorsDocument(t, v, schemas[suiteSchema]),
+		"docs/suite.md":       suiteDocument(t, v, schemas[suiteSchema], schemas[triggerTestsSchema]),
 	}
-	docs["docs/project.md"] = projectDocument(t, schemas[schema.ProjectFile])
-	configuration, err := schema.Of("The configuration of waza serve", config.Default(), repositoryRoot)
-	require.NoError(t, err)
+	docs["docs/project.md"] = projectDocument(t, schemas[projectSchema])
+	configuration := generateSchema(t, "The configuration of waza serve", config.Default())
 	docs["cmd/waza/config/serve.schema.json"] = string(configuration)
 	docs["docs/configuration.md"] = configurationDocument(t, configuration)
 	for name, text := range schemas {

@@ -47,9 +47,9 @@ var importRules = []struct {
 	{"eval/text", waza("eval/..."), "it knows texts only", false},
 	{"eval/fields", waza("eval/..."), "it knows structs only", false},
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
-	{"eval/project", waza("eval", "eval/assist", "eval/discover", "eval/schema"), "eval and eval/discover depend on its settings", false},
-	{"eval/discover", waza("eval", "eval/assist", "eval/schema"), "eval loads what it finds", false},
-	{"eval/decode", waza("eval/discover", "eval", "eval/assist", "eval/schema"), "it knows YAML and no suites", true},
+	{"eval/project", waza("eval", "eval/assist", "eval/discover"), "eval and eval/discover depend on its settings", false},
+	{"eval/discover", waza("eval", "eval/assist"), "eval loads what it finds", false},
+	{"eval/decode", waza("eval/discover", "eval", "eval/assist"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
 	{
@@ -188,7 +188,7 @@ var importRules = []struct {
 		"it knows rows only", true,
 	},
 	{"eval/jsonwalk", waza("eval/...", "runner/..."), "it knows JSON only", false},
-	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover", "eval/schema"), "it knows files only", false},
+	{"eval/files", waza("eval", "eval/assist", "eval/decode", "eval/discover"), "it knows files only", false},
 }
 
 type sibling struct {

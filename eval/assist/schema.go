@@ -8,7 +8,7 @@ import (
 	"waza/eval/jsonwalk"
 )
 
-// schema is the needed part of a JSON Schema of package eval/schema: keys in order, and their
+// schema is the needed part of a JSON Schema of package schemafiles: keys in order, and their
 // conditions by the type of a grader.
 type schema struct {
 	Ref                  string             `json:"$ref"`

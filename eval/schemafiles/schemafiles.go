@@ -1,5 +1,5 @@
-// Package schemafiles contains the JSON Schemas of the files that package eval reads, generated
-// by package schema. Call [Suite], [Task], [TriggerTests] or [Project].
+// Package schemafiles contains the JSON Schemas of the files that package eval reads. The tests of
+// docs/ generate them from the types of eval, so that programs need no Go sources. Call [Suite], [Task], [TriggerTests] or [Project].
 package schemafiles
 
 import (

@@ -1,8 +1,4 @@
-// Package schema generates the JSON Schemas (2020-12) of the files that package
-// eval reads, from its Go types and their comments. Call [Generate]; its files
-// are checked in and embedded by package schemafiles, so that programs
-// need neither this package nor Go sources.
-package schema
+package docs_test
 
 import (
 	"bytes"
@@ -12,62 +8,59 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"sync"
+	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
 	"waza/eval/decode"
 )
 
-// The names of the generated files.
+// The names of the generated schemas, which package schemafiles embeds.
 const (
-	SuiteFile        = "eval.schema.json"
-	TaskFile         = "task.schema.json"
-	TriggerTestsFile = "trigger_tests.schema.json"
-	ProjectFile      = "project.schema.json"
+	suiteSchema        = "eval.schema.json"
+	taskSchema         = "task.schema.json"
+	triggerTestsSchema = "trigger_tests.schema.json"
+	projectSchema      = "project.schema.json"
 )
 
-// Generate returns the schema files by name. The options of executors and graders are those of
-// the vocabulary. Descriptions are the comments of the fields, read from the Go sources below
-// root, the directory of the module. An empty root leaves descriptions out.
-func Generate(v *eval.Vocabulary, root string) (map[string][]byte, error) {
-	g, err := newGenerator(v, root)
-	if err != nil {
-		return nil, err
-	}
+// generateSchemas returns the JSON Schemas (2020-12) of the files that package eval reads, by
+// name, from its Go types and their comments. The options of executors and graders are those of
+// the vocabulary.
+func generateSchemas(t *testing.T, v *eval.Vocabulary) map[string][]byte {
+	t.Helper()
+	g := newGenerator(t, v)
 	out := map[string][]byte{}
 	for _, file := range []struct {
 		name, title string
 		of          any
 	}{
-		{SuiteFile, "A suite of waza (eval.yaml)", eval.Suite{}},
-		{TaskFile, "A task of a suite of waza", eval.Task{}},
-		{TriggerTestsFile, "Trigger tests of a suite of waza (trigger_tests.yaml)", eval.TriggerTests{}},
-		{ProjectFile, "A project of waza (.waza.yaml)", eval.Project{}},
+		{suiteSchema, "A suite of waza (eval.yaml)", eval.Suite{}},
+		{taskSchema, "A task of a suite of waza", eval.Task{}},
+		{triggerTestsSchema, "Trigger tests of a suite of waza (trigger_tests.yaml)", eval.TriggerTests{}},
+		{projectSchema, "A project of waza (.waza.yaml)", eval.Project{}},
 	} {
 		data, err := g.file(file.title, file.of)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file.name, err)
-		}
+		require.NoError(t, err, file.name)
 		out[file.name] = data
 	}
-	return out, nil
+	return out
 }
 
-// Of returns the schema of a file that is decoded into defaults, a pointer to a struct. The
-// values in the struct and its inner structs are the defaults of their keys. root is like in
-// [Generate].
-func Of(title string, defaults any, root string) ([]byte, error) {
-	g, err := newGenerator(nil, root)
-	if err != nil {
-		return nil, err
-	}
-	r := g.reflector()
+// generateSchema returns the schema of a file that is decoded into defaults, a pointer to a
+// struct. The values in the struct and its inner structs are the defaults of their keys.
+func generateSchema(t *testing.T, title string, defaults any) []byte {
+	t.Helper()
+	r := newGenerator(t, nil).reflector()
 	s := r.Reflect(defaults)
 	s.Title = title
 	fillDefaults(s.Definitions, reflect.ValueOf(defaults).Elem())
-	return encode(s)
+	data, err := encodeSchema(s)
+	require.NoError(t, err)
+	return data
 }
 
 type generator struct {
@@ -75,13 +68,16 @@ type generator struct {
 	comments   map[string]string
 }
 
-func newGenerator(v *eval.Vocabulary, root string) (*generator, error) {
-	g := &generator{vocabulary: v, comments: map[string]string{}}
-	var err error
-	if root != "" {
-		g.comments, err = readComments(root, "waza")
-	}
-	return g, err
+// sourceComments are the comments of the sources, read once.
+var sourceComments = sync.OnceValues(func() (map[string]string, error) {
+	return readComments(repositoryRoot, "waza")
+})
+
+func newGenerator(t *testing.T, v *eval.Vocabulary) *generator {
+	t.Helper()
+	comments, err := sourceComments()
+	require.NoError(t, err)
+	return &generator{vocabulary: v, comments: comments}
 }
 
 func (g *generator) file(title string, of any) ([]byte, error) {
@@ -92,11 +88,11 @@ func (g *generator) file(title string, of any) ([]byte, error) {
 	for _, def := range s.Definitions {
 		relax(def)
 	}
-	return encode(s)
+	return encodeSchema(s)
 }
 
-// encode completes a schema and returns it as JSON.
-func encode(s *jsonschema.Schema) ([]byte, error) {
+// encodeSchema completes a schema and returns it as JSON.
+func encodeSchema(s *jsonschema.Schema) ([]byte, error) {
 	prune(s)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -113,7 +109,7 @@ func (g *generator) reflector() *jsonschema.Reflector {
 		RequiredFromJSONSchemaTags: true,
 		Namer:                      typeName,
 		KeyNamer:                   keyName,
-		Mapper:                     shape,
+		Mapper:                     shapeOf,
 		AdditionalFields:           aliasFields,
 		LookupComment: func(t reflect.Type, field string) string {
 			return g.comments[strings.TrimSuffix(t.PkgPath()+"."+t.Name()+"."+field, ".")]
@@ -152,13 +148,13 @@ func aliasFields(t reflect.Type) []reflect.StructField {
 	return out
 }
 
-// shape returns the schemas of types that decode themselves; nil for all others.
-func shape(t reflect.Type) *jsonschema.Schema {
+// shapeOf returns the schemas of types that decode themselves; nil for all others.
+func shapeOf(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[eval.GradeExpected]():
 		return &jsonschema.Schema{Enum: []any{"auto", true, false}}
 	case reflect.TypeFor[eval.Metrics]():
-		return metrics()
+		return metricsSchema()
 	case reflect.TypeFor[eval.Matrix]():
 		value := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 		one := uint64(1)
@@ -179,7 +175,7 @@ func shape(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-func metrics() *jsonschema.Schema {
+func metricsSchema() *jsonschema.Schema {
 	share := func() *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "number", Minimum: "0", Maximum: "1"}
 	}

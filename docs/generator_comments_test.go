@@ -1,4 +1,4 @@
-package schema
+package docs_test
 
 import (
 	"go/ast"
@@ -36,13 +36,13 @@ func readComments(root, module string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		collect(out, path.Join(module, filepath.ToSlash(rel)), f)
+		collectComments(out, path.Join(module, filepath.ToSlash(rel)), f)
 		return nil
 	})
 	return out, err
 }
 
-func collect(out map[string]string, pkg string, f *ast.File) {
+func collectComments(out map[string]string, pkg string, f *ast.File) {
 	for _, decl := range f.Decls {
 		types, ok := decl.(*ast.GenDecl)
 		if !ok || types.Tok != token.TYPE {

@@ -1,4 +1,4 @@
-package schema
+package docs_test
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 	}
 	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &surroundings.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
 		v.SetDefaults()
-		defaults(defs[reflect.TypeOf(v).Elem().Name()], v)
+		setDefaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[eval.Suite](), reflect.TypeFor[eval.Config](), reflect.TypeFor[eval.Task](),
@@ -81,9 +81,9 @@ func setMissing(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 // target and open that. Fields use a tag for this; package assist documents each word.
 func refers(to string) map[string]any { return map[string]any{"x-refers": to} }
 
-// defaults adds the meaning of absent keys: the values in a fresh struct that are not zero,
+// setDefaults adds the meaning of absent keys: the values in a fresh struct that are not zero,
 // unless the schema already contains a default.
-func defaults(s *jsonschema.Schema, fresh any) {
+func setDefaults(s *jsonschema.Schema, fresh any) {
 	if s == nil || s.Properties == nil {
 		return
 	}
@@ -98,7 +98,7 @@ func defaults(s *jsonschema.Schema, fresh any) {
 
 // fillDefaults adds the defaults of a struct and of the structs in it.
 func fillDefaults(defs jsonschema.Definitions, v reflect.Value) {
-	defaults(defs[typeName(v.Type())], v.Addr().Interface())
+	setDefaults(defs[typeName(v.Type())], v.Addr().Interface())
 	for _, f := range decode.FieldsOf(v.Type()) {
 		if child := v.FieldByIndex(f.Index); child.Kind() == reflect.Struct {
 			fillDefaults(defs, child)
@@ -157,7 +157,7 @@ func (g *generator) addGraderOptions(def *jsonschema.Schema, add func(any) *json
 			continue
 		}
 		options := add(k.Options())
-		defaults(options.Definitions[refName(options.Ref)], k.Options())
+		setDefaults(options.Definitions[refName(options.Ref)], k.Options())
 		then := jsonschema.NewProperties()
 		then.Set("config", &jsonschema.Schema{Ref: options.Ref, Description: strings.TrimSpace(k.Summary)})
 		if o := options.Definitions[refName(options.Ref)]; o != nil {
@@ -195,29 +195,29 @@ func (g *generator) addExecutorOptions(config *jsonschema.Schema, defs jsonschem
 		}
 		options := add(k.Options())
 		o := options.Definitions[refName(options.Ref)]
-		defaults(o, k.Options())
+		setDefaults(o, k.Options())
 		if o == nil || o.Properties == nil {
 			config.AdditionalProperties = nil
 			continue
 		}
 		for p := o.Properties.Oldest(); p != nil; p = p.Next() {
-			merge(config, p.Key, p.Value)
+			addOption(config, p.Key, p.Value)
 		}
 		delete(defs, refName(options.Ref))
 	}
 }
 
-// merge sets a property. If two executors have an option of the same name, it allows both types.
-func merge(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
+// addOption sets a property. If two executors have an option of the same name, it allows both types.
+func addOption(s *jsonschema.Schema, key string, value *jsonschema.Schema) {
 	before, ok := s.Properties.Get(key)
-	if !ok || same(before, value) {
+	if !ok || sameSchema(before, value) {
 		s.Properties.Set(key, value)
 		return
 	}
 	s.Properties.Set(key, &jsonschema.Schema{AnyOf: []*jsonschema.Schema{before, value}})
 }
 
-func same(a, b *jsonschema.Schema) bool {
+func sameSchema(a, b *jsonschema.Schema) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)

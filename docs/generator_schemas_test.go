@@ -1,4 +1,4 @@
-package schema_test
+package docs_test
 
 import (
 	"bytes"
@@ -14,12 +14,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
-	"waza/eval/schema"
 	"waza/eval/schemafiles"
 )
 
-// compile also validates a schema against the schema of schemas.
-func compile(t *testing.T, data []byte) *jsonschema.Schema {
+// compileSchema also validates a schema against the schema of schemas.
+func compileSchema(t *testing.T, data []byte) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	require.NoError(t, err)
@@ -30,8 +29,8 @@ func compile(t *testing.T, data []byte) *jsonschema.Schema {
 	return s
 }
 
-// document decodes YAML as a JSON document.
-func document(t *testing.T, text []byte) any {
+// yamlDocument decodes YAML as a JSON document.
+func yamlDocument(t *testing.T, text []byte) any {
 	t.Helper()
 	var doc any
 	require.NoError(t, yaml.Unmarshal(text, &doc))
@@ -44,11 +43,11 @@ func document(t *testing.T, text []byte) any {
 
 func TestSharedSuitesMatchTheSchema(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..", "..", "shared", "suites")
+	root := filepath.Join(repositoryRoot, "..", "shared", "suites")
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("no shared suites beside the checkout")
 	}
-	suite, task, triggers := compile(t, schemafiles.Suite()), compile(t, schemafiles.Task()), compile(t, schemafiles.TriggerTests())
+	suite, task, triggers := compileSchema(t, schemafiles.Suite()), compileSchema(t, schemafiles.Task()), compileSchema(t, schemafiles.TriggerTests())
 	seen := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && e.Name() == "formats" {
@@ -67,13 +66,13 @@ func TestSharedSuitesMatchTheSchema(t *testing.T) {
 			s = triggers
 		}
 		seen++
-		require.NoError(t, s.Validate(document(t, text)), path)
+		require.NoError(t, s.Validate(yamlDocument(t, text)), path)
 		return nil
 	}))
 	require.Greater(t, seen, 20)
 }
 
-// textOptions, programOptions and mockOptions are a small vocabulary.
+// textOptions, programOptions, mockOptions and commandOptions are the options of a small vocabulary.
 type textOptions struct {
 	Contains []string `yaml:"contains" alias:"must_contain"`
 }
@@ -96,7 +95,7 @@ type commandOptions struct {
 	Command string `yaml:"command"`
 }
 
-func vocabulary() *eval.Vocabulary {
+func smallVocabulary() *eval.Vocabulary {
 	return &eval.Vocabulary{
 		Executors: []eval.Kind{
 			{Name: "mock", Options: func() any { return &mockOptions{} }},
@@ -113,9 +112,7 @@ func vocabulary() *eval.Vocabulary {
 
 func TestDocumentsAgainstTheSchema(t *testing.T) {
 	t.Parallel()
-	files, err := schema.Generate(vocabulary(), filepath.Join("..", ".."))
-	require.NoError(t, err)
-	suite := compile(t, files[schema.SuiteFile])
+	suite := compileSchema(t, generateSchemas(t, smallVocabulary())[suiteSchema])
 	for _, tt := range []struct {
 		text string
 		ok   bool
@@ -161,56 +158,9 @@ func TestDocumentsAgainstTheSchema(t *testing.T) {
 		{"name: x\ngraders: [{name: a}]", false},
 		{"name: x\ngraders: [{type: human, config: {a: b}}]", true},
 	} {
-		err := suite.Validate(document(t, []byte(tt.text)))
+		err := suite.Validate(yamlDocument(t, []byte(tt.text)))
 		require.Equal(t, tt.ok, err == nil, "%s: %v", tt.text, err)
 	}
-}
-
-// The checked-in schemas contain every key of the types, with the same descriptions, for any
-// vocabulary.
-func TestCheckedInSchemasHaveEveryKey(t *testing.T) {
-	t.Parallel()
-	files, err := schema.Generate(nil, filepath.Join("..", ".."))
-	require.NoError(t, err)
-	require.Len(t, files, 4)
-	for name, want := range files {
-		checkedIn, err := os.ReadFile(filepath.Join("..", "schemafiles", name))
-		require.NoError(t, err)
-		for def, keys := range properties(t, want) {
-			have := properties(t, checkedIn)[def]
-			for key, about := range keys {
-				require.Equal(t, about, have[key], "%s: %s.%s is out of date; regenerate the schemas", name, def, key)
-			}
-		}
-	}
-}
-
-// properties returns the description of each key of each definition.
-func properties(t *testing.T, data []byte) map[string]map[string]string {
-	t.Helper()
-	type definition struct {
-		Properties map[string]struct{ Description string } `json:"properties"`
-		AnyOf      []struct {
-			Properties map[string]struct{ Description string } `json:"properties"`
-		} `json:"anyOf"`
-	}
-	var doc struct {
-		Defs map[string]definition `json:"$defs"`
-	}
-	require.NoError(t, json.Unmarshal(data, &doc))
-	out := map[string]map[string]string{}
-	for name, d := range doc.Defs {
-		out[name] = map[string]string{}
-		for key, p := range d.Properties {
-			out[name][key] = p.Description
-		}
-		for _, shape := range d.AnyOf {
-			for key, p := range shape.Properties {
-				out[name][key] = p.Description
-			}
-		}
-	}
-	return out
 }
 
 type limits struct {
@@ -231,12 +181,11 @@ func (p pause) MarshalText() ([]byte, error) { return []byte("1s"), nil }
 
 func TestSchemaOfAStruct(t *testing.T) {
 	t.Parallel()
-	data, err := schema.Of("Limits", &serverFile{Limits: limits{Idle: 1, Most: 5}}, "")
-	require.NoError(t, err)
-	s := compile(t, data)
-	require.NoError(t, s.Validate(document(t, []byte("limits: {idle: 60s, most: 2}"))))
+	data := generateSchema(t, "Limits", &serverFile{Limits: limits{Idle: 1, Most: 5}})
+	s := compileSchema(t, data)
+	require.NoError(t, s.Validate(yamlDocument(t, []byte("limits: {idle: 60s, most: 2}"))))
 	for _, wrong := range []string{"limits: {idle: []}", "limits: {most: 0}", "limits: {unknown: 1}", "other: 1"} {
-		require.Error(t, s.Validate(document(t, []byte(wrong))), wrong)
+		require.Error(t, s.Validate(yamlDocument(t, []byte(wrong))), wrong)
 	}
 	require.Contains(t, string(data), `"default": "1s"`)
 	require.Contains(t, string(data), `"default": 5`)
