@@ -7,7 +7,7 @@
 # make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
-# make scale   simulate fleets, and write docs/scale.md  (go run ./cmd/fleetsim -measure 20000 measures its cost model)
+# make scale   simulate fleets, and write docs/scale.md  (BenchmarkCosts of cmd/fleetsim measures its cost model)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory for them)
 # make test-browser  open reports in Chromium  (BROWSER=directory for playwright-core)
 # make test-browsing  let browser assistants do a suite in Chromium

@@ -32,7 +32,7 @@ type cost struct {
 }
 
 const (
-	measureCommand = "`go run ./cmd/fleetsim -measure 20000`"
+	measureCommand = "`go test ./cmd/fleetsim -run '^$' -bench Costs -benchtime 20000x`"
 	journalCommand = "`go test ./runner -run '^$' -bench Journalled -benchtime 3x -cpu 2`"
 	sealCommand    = "`go test ./runner/fleet/seal -run '^$' -bench .`"
 	fleetCommand   = "`go test ./cmd/fleetsim -run '^$' -bench Fleet -benchtime 1x`"
@@ -94,6 +94,11 @@ var checks = []check{
 }
 
 const (
+	// The sizes of messages, in bytes: an order with its seal, the result of a trial with a short
+	// transcript, and the card of a worker.
+	orderBytes  = 900
+	resultBytes = 2048
+	cardBytes   = 700
 	// depth is the number of a run's trials that are in the fleet at the same time.
 	depth = 1024
 	// ownerCores is the number of cores that the owner of a run uses.

@@ -16,24 +16,63 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 
 	"waza/runner/pause"
 )
 
-// Sizes of measured messages, in bytes: an order with its seal, the result of a trial with a
-// short transcript, a note that an order has started, and the card of a worker.
+// Sizes of further measured messages, in bytes: a note that an order has started, and an object.
 const (
-	orderBytes  = 900
-	resultBytes = 2048
 	noteBytes   = 200
-	cardBytes   = 700
 	objectBytes = 16 << 20
 )
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(serverVariable); text != "" {
+		if err := serve(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// BenchmarkCosts measures the costs of NATS that costs.go contains, on one server and on a
+// cluster of three, with about b.N operations of each kind.
+func BenchmarkCosts(b *testing.B) {
+	if testing.Short() {
+		b.Skip("measures for a minute")
+	}
+	for _, servers := range []int{1, 3} {
+		b.Run(fmt.Sprintf("servers=%d", servers), func(b *testing.B) {
+			if b.N < 1000 {
+				return // too few operations for the clock of processor times
+			}
+			ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+			defer cancel()
+			of, err := startBench(ctx, servers)
+			require.NoError(b, err)
+			defer of.stop()
+			n := b.N / 100 * 100 // the concurrent requests of pull divide it
+			list, err := of.all(ctx, n)
+			require.NoError(b, err)
+			var table strings.Builder
+			fmt.Fprintf(&table, "%d operations; microseconds per operation\n", n)
+			fmt.Fprintf(&table, "%-36s %9s %9s %9s %9s\n", "", "servers", "leader", "client", "wall")
+			for _, m := range list {
+				fmt.Fprintf(&table, "%-36s %9.1f %9.1f %9.1f %9.1f\n", m.operation, m.Server, m.Leader, m.Client, m.Wall)
+			}
+			fmt.Print("\n", table.String()) // the log of a benchmark has at most ten lines
+		})
+	}
+}
 
 // measured is the cost of an operation, per operation.
 type measured struct {
@@ -43,7 +82,7 @@ type measured struct {
 	Server, Leader, Client, Wall float64
 }
 
-// serverVariable makes this program a NATS server. Its value contains the options.
+// serverVariable makes the program of these tests a NATS server. Its value contains the options.
 const serverVariable = "WAZA_SIM_SERVER"
 
 type serverOptions struct {
@@ -472,25 +511,4 @@ func (b *bench) all(ctx context.Context, n int) (list []measured, err error) {
 		}
 	}
 	return list, nil
-}
-
-// measureAll measures one server and a cluster of three, and prints the results.
-func measureAll(ctx context.Context, w io.Writer, n int) error {
-	for _, servers := range []int{1, 3} {
-		b, err := startBench(ctx, servers)
-		if err != nil {
-			return err
-		}
-		list, err := b.all(ctx, n)
-		b.stop()
-		if err != nil {
-			return fmt.Errorf("%d servers: %w", servers, err)
-		}
-		fmt.Fprintf(w, "servers %d, replicas %d, %d operations; microseconds per operation\n", servers, servers, n)
-		fmt.Fprintf(w, "%-36s %9s %9s %9s %9s\n", "", "servers", "leader", "client", "wall")
-		for _, m := range list {
-			fmt.Fprintf(w, "%-36s %9.1f %9.1f %9.1f %9.1f\n", m.operation, m.Server, m.Leader, m.Client, m.Wall)
-		}
-	}
-	return nil
 }
