@@ -19,13 +19,8 @@ func (v versionInfo) command(stdout *output.Stdout) *cli.Command {
 		Usage: "print the version",
 		Description: `Examples:
   waza version --json`,
-		Flags: []cli.Flag{flags.JSON("print it as JSON")},
-		Action: func(c *cli.Context) error {
-			if err := flags.AtMost(c, 0); err != nil {
-				return err
-			}
-			return v.print(stdout, c.Bool("json"))
-		},
+		Flags:  []cli.Flag{flags.JSON("print it as JSON")},
+		Action: flags.AtMost(0, func(c *cli.Context) error { return v.print(stdout, c.Bool("json")) }),
 	}
 }
 

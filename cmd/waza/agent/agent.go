@@ -81,14 +81,11 @@ the agent at its first try.`,
 			},
 			flags.JSON("write the log as lines of JSON"),
 		},
-		Action: o.run,
+		Action: flags.AtMost(0, o.run),
 	}
 }
 
 func (shared Options) run(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	o, err := options(c)
 	if err != nil {
 		return err

@@ -16,11 +16,9 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/executor/remote"
-	"waza/runner/report"
 )
 
 // Options connects the command to a server and its outputs.
@@ -48,12 +46,12 @@ Examples:
 Exit codes: 0 when done, 2 for wrong usage or an unknown agent, 3 when no server is
 running, 130 when Ctrl-C ended waza agents watch.`,
 		Flags:  []cli.Flag{flags.JSON("print the agents as JSON")},
-		Action: o.withServer((*call).list),
+		Action: flags.Group(o.withServer((*call).list)),
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "list the agents",
 				Flags:  []cli.Flag{flags.JSON("print the agents as JSON")},
-				Action: o.withServer((*call).list),
+				Action: flags.AtMost(0, o.withServer((*call).list)),
 			},
 			{
 				Name: "show", Usage: "show the details of an agent", ArgsUsage: "AGENT",
@@ -73,7 +71,7 @@ running, 130 when Ctrl-C ended waza agents watch.`,
 				Name: "watch", Usage: "print each agent, and again whenever it changes",
 				Description: "It ends with Ctrl-C, or when the server ends.",
 				Flags:       []cli.Flag{flags.JSON("print a line of JSON for each change")},
-				Action:      o.withServer((*call).watch),
+				Action:      flags.AtMost(0, o.withServer((*call).watch)),
 			},
 		},
 	}
@@ -91,9 +89,6 @@ type call struct {
 // withServer turns a function over the agents of the server into a command's action.
 func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if name := c.Args().First(); name != "" && c.Command.Name == "agents" {
-			return flags.UnknownCommand("waza agents", name, c.Command.Subcommands)
-		}
 		directory, done := o.Connect()
 		defer done()
 		err := do(&call{o, c, directory})
@@ -105,9 +100,6 @@ func (o Options) withServer(do func(*call) error) cli.ActionFunc {
 }
 
 func (c *call) list() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	agents, err := c.agents.Agents(c.Context.Context)
 	if err != nil {
 		return err
@@ -123,7 +115,7 @@ func (c *call) list() error {
 	for _, a := range agents {
 		rows = append(rows, []string{a.ClientID, a.State, running(a), fmt.Sprint(a.Answered), tools(a), since(a)})
 	}
-	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
+	return c.Stdout.Table(rows)
 }
 
 func (c *call) show() error {
@@ -173,9 +165,6 @@ func (c *call) kick() error {
 }
 
 func (c *call) watch() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	ctx, stop := interrupt.Context(c.Context.Context)
 	defer stop()
 	watching, cancel := context.WithCancel(ctx)

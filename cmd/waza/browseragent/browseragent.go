@@ -83,14 +83,11 @@ it does not start, or the server rejected the extension at its first try.`,
 			&cli.BoolFlag{Name: "headful", Category: browser, Usage: "show the browser's window"},
 			flags.JSON("write the log as lines of JSON"),
 		},
-		Action: o.run,
+		Action: flags.AtMost(0, o.run),
 	}
 }
 
 func (shared Options) run(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	hosts, err := check(c)
 	if err != nil {
 		return err

@@ -52,10 +52,7 @@ func ScriptCommand(stdout *output.Stdout) *cli.Command {
 		ArgsUsage:   "bash|zsh|fish|powershell",
 		Description: description + "\n\nExamples:\n  source <(waza completion bash)",
 		Flags:       []cli.Flag{flags.JSON("print the script in a JSON document")},
-		Action: func(c *cli.Context) error {
-			if err := flags.AtMost(c, 1); err != nil {
-				return err
-			}
+		Action: flags.AtMost(1, func(c *cli.Context) error {
 			for _, s := range shells {
 				if s.name != c.Args().First() {
 					continue
@@ -70,6 +67,6 @@ func ScriptCommand(stdout *output.Stdout) *cli.Command {
 				return exit.Usagef("waza completion bash, zsh, fish or powershell", "waza completion takes the name of a shell")
 			}
 			return exit.Usagef("known shells are bash, zsh, fish and powershell", "unknown shell %q", c.Args().First())
-		},
+		}),
 	}
 }

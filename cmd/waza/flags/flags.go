@@ -1,6 +1,6 @@
 // Package flags reads the arguments of a command line. It reorders them for the flag library,
 // and rejects unknown flags and arguments with a hint. Call [Arrange] before the library parses
-// anything, and [AtMost] and [OneOf] in the actions of commands.
+// anything, make actions with [AtMost] and [Group], and call [OneOf] in them.
 package flags
 
 import (
@@ -16,13 +16,39 @@ import (
 	"waza/eval/decode"
 )
 
-// AtMost rejects a call with more than n arguments.
-func AtMost(c *cli.Context, n int) error {
+// AtMost returns an action that rejects a call with more than n arguments.
+func AtMost(n int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if err := TooMany(c, n); err != nil {
+			return err
+		}
+		return action(c)
+	}
+}
+
+// TooMany returns the error of a call with more than n arguments, else nil.
+func TooMany(c *cli.Context, n int) error {
 	if c.NArg() <= n {
 		return nil
 	}
 	return exit.Usagef(fmt.Sprintf("%s --help prints its usage", c.Command.HelpName),
 		"unexpected argument %q", c.Args().Get(n))
+}
+
+// Group returns the action of a command with subcommands. It rejects an argument, which names none
+// of them; without arguments it does what the command does alone.
+func Group(alone cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if name := c.Args().First(); name != "" {
+			return UnknownCommand(c.Command.HelpName, name, c.Command.Subcommands)
+		}
+		return alone(c)
+	}
+}
+
+// Required returns the action of a command that does nothing without one of its subcommands.
+func Required(hint, problem string) cli.ActionFunc {
+	return Group(func(*cli.Context) error { return exit.Usagef(hint, "%s", problem) })
 }
 
 // JSON returns the flag --json, which every command has.
@@ -40,6 +66,16 @@ func OneOf(flag, value string, words ...string) error {
 		return nil
 	}
 	return exit.Usagef("known values are "+strings.Join(words, ", "), "--%s: unknown value %q", flag, value)
+}
+
+// FormatFlag returns the flag --format of a command that prints in one of the given formats. The
+// first is the default.
+func FormatFlag(words ...string) *cli.StringFlag {
+	last := len(words) - 1
+	return &cli.StringFlag{
+		Name: "format", Usage: "print as `FORMAT`: " + strings.Join(words[:last], ", ") + " or " + words[last],
+		Value: words[0], DefaultText: words[0],
+	}
 }
 
 // Format returns the value of --format, one of the given words, or json if --json is given.

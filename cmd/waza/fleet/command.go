@@ -27,12 +27,7 @@ Examples:
   waza fleet status --fleet embedded
   waza fleet workers --fleet nats://nats.example:4222 --json
   waza fleet drain --all`,
-		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return flags.UnknownCommand("waza fleet", name, c.Command.Subcommands)
-			}
-			return exit.Usagef("waza fleet status --fleet embedded", "waza fleet requires a command: status, workers, drain or key")
-		},
+		Action: flags.Required("waza fleet status --fleet embedded", "waza fleet requires a command: status, workers, drain or key"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "status", Usage: "show the runs of a fleet, waiting orders, and why they wait",
@@ -45,7 +40,7 @@ Examples:
   WAZA_FLEET=nats://nats.example:4222 waza fleet status --json
 
 ` + exitCodes,
-				Flags: p.flags("print the fleet as JSON"), Action: p.onFleet((*call).status),
+				Flags: p.flags("print the fleet as JSON"), Action: flags.AtMost(0, p.onFleet((*call).status)),
 			},
 			{
 				Name: "workers", Usage: "list the workers of a fleet with their trials and offers",
@@ -54,7 +49,7 @@ Examples:
   waza fleet workers --fleet 'nats://nats.example:4222?team=search' --json
 
 ` + exitCodes,
-				Flags: p.flags("print the workers as JSON"), Action: p.onFleet((*call).workers),
+				Flags: p.flags("print the workers as JSON"), Action: flags.AtMost(0, p.onFleet((*call).workers)),
 			},
 			{
 				Name: "drain", Usage: "let workers finish their trials, take no more, and end", ArgsUsage: "[WORKER…]",

@@ -33,14 +33,11 @@ be written or read.`,
 			&cli.BoolFlag{Name: "public", Usage: "print the public key of the seed in FILE, and make no key"},
 			flags.JSON("print the public key as JSON"),
 		},
-		Action: p.key,
+		Action: flags.AtMost(1, p.key),
 	}
 }
 
 func (p Program) key(c *cli.Context) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	file := c.Args().First()
 	if file == "" {
 		return exit.Usagef("waza fleet key owner.nk", "FILE is required: the file for the seed")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/terminal"
 	"waza/eval/text"
@@ -16,9 +15,6 @@ import (
 
 // status runs waza fleet status.
 func (c *call) status() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	s, err := c.survey()
 	if err != nil {
 		return err
@@ -142,9 +138,6 @@ func stuck(s *survey.Survey) []string {
 
 // workers runs waza fleet workers.
 func (c *call) workers() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	s, err := c.survey()
 	if err != nil {
 		return err
@@ -156,7 +149,7 @@ func (c *call) workers() error {
 		fmt.Fprintf(c.Stderr, "waza: the fleet has no workers; waza worker --fleet %s starts one\n", output.Clean(s.Fleet))
 		return nil
 	}
-	return report.Table(c.Stdout, workerRows(s.Workers), terminal.Options(c.Stdout))
+	return c.Stdout.Table(workerRows(s.Workers))
 }
 
 func workerRows(list []survey.Worker) [][]string {

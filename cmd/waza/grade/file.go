@@ -15,7 +15,6 @@ import (
 	"waza/cmd/waza/importing"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/terminal"
 	"waza/eval"
 	results "waza/runner/importing"
 	"waza/runner/journal"
@@ -215,11 +214,7 @@ func (o Options) printFile(c *cli.Context, h record.Handle, g *regrade.Grading, 
 	if err != nil {
 		return err
 	}
-	rep, err := report.Of(h)
-	if err != nil {
-		return err
-	}
-	return rep.Write(o.Stdout, terminal.Options(o.Stdout))
+	return o.printReport(h)
 }
 
 // gradedOf sums up the tasks that the suite has.

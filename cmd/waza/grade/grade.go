@@ -228,6 +228,11 @@ func (o Options) print(h record.Handle, g *regrade.Grading, damage *record.Damag
 		fmt.Fprintf(o.Stderr, "waza: %s\n", output.Clean(w))
 	}
 	o.printChanges(g)
+	return o.printReport(h)
+}
+
+// printReport prints the report of the graded run.
+func (o Options) printReport(h record.Handle) error {
 	rep, err := report.Of(h)
 	if err != nil {
 		return err

@@ -53,14 +53,11 @@ Examples:
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "look at the newest `N` runs", Value: history.DefaultRuns, DefaultText: "20"},
 			flags.JSON("print the history as JSON"),
 		},
-		Action: o.show,
+		Action: flags.AtMost(1, o.show),
 	}
 }
 
 func (o Options) show(c *cli.Context) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	if c.Int("limit") < 1 {
 		return exit.Usagef("omit it for 20", "--limit must be at least 1, got %d", c.Int("limit"))
 	}

@@ -79,14 +79,11 @@ Examples:
 				DefaultText: "off",
 			},
 		}, state.RecordingFlags(""), []cli.Flag{flags.LogLevel(), flags.JSON("write the log as lines of JSON")}),
-		Action: o.serve,
+		Action: flags.AtMost(0, o.serve),
 	}
 }
 
 func (o Options) serve(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	options, door, rn, err := o.open(c)
 	if err != nil {
 		return err

@@ -10,12 +10,10 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
-	"waza/runner/report"
 )
 
 // Command returns waza list.
@@ -31,7 +29,7 @@ Examples:
   waza list
   waza list evals --json`,
 		Flags:  []cli.Flag{flags.JSON("print the suites as JSON")},
-		Action: func(c *cli.Context) error { return list(c, to) },
+		Action: flags.AtMost(1, func(c *cli.Context) error { return list(c, to) }),
 	}
 }
 
@@ -42,9 +40,6 @@ type listing struct {
 }
 
 func list(c *cli.Context, to output.Streams) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	dir := c.Args().First()
 	if dir == "" {
 		dir = "."
@@ -73,5 +68,5 @@ func list(c *cli.Context, to output.Streams) error {
 	for _, s := range found.Suites {
 		rows = append(rows, []string{s.Path, s.Name, s.Skill, s.Executor})
 	}
-	return report.Table(to.Stdout, rows, terminal.Options(to.Stdout))
+	return to.Stdout.Table(rows)
 }

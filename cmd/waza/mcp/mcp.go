@@ -60,14 +60,11 @@ Examples:
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "log each call to stderr"},
 			flags.JSON("write the log as lines of JSON"),
 		}, state.RecordingFlags("")...),
-		Action: o.serve,
+		Action: flags.AtMost(0, o.serve),
 	}
 }
 
 func (o Options) serve(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	dir := c.String("dir")
 	switch info, err := os.Stat(dir); {
 	case !c.IsSet("dir"):

@@ -9,6 +9,7 @@ import (
 	"io"
 	"syscall"
 
+	"waza/cmd/waza/terminal"
 	"waza/runner/report"
 )
 
@@ -56,3 +57,6 @@ func (o *Stdout) Line(v any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
+
+// Table prints rows. The first row is the header.
+func (o *Stdout) Table(rows [][]string) error { return report.Table(o, rows, terminal.Options(o)) }

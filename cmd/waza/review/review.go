@@ -64,7 +64,7 @@ results; otherwise 0 when the answer is recorded.
 			&cli.BoolFlag{Name: "list", Category: out, Usage: "list the questions without asking them"},
 			&cli.BoolFlag{Name: "json", Category: out, Usage: "print the list, or the trial's new result, as JSON"},
 		},
-		Action: o.review,
+		Action: flags.AtMost(1, o.review),
 	}
 }
 
@@ -72,9 +72,6 @@ func (o Options) review(c *cli.Context) error {
 	s := selection{
 		Run: c.Args().First(), Task: c.String("task"), Trial: c.Int("trial"), Grader: c.String("grader"),
 		All: c.Bool("all"), Reviewer: c.String("reviewer"), JSON: c.Bool("json"),
-	}
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
 	}
 	if c.IsSet("trial") && s.Trial < 1 {
 		return exit.Usagef("trials are numbered from 1", "--trial must be at least 1, got %d", s.Trial)
@@ -208,7 +205,7 @@ func (o Options) list(rn *state.Opened, s selection) error {
 		}
 		rows = append(rows, []string{q.TaskID, fmt.Sprint(q.Trial), q.Grader, string(q.Verdict), given, report.Clip(report.Clean(asked), 60)})
 	}
-	if err := report.Table(o.Stdout, rows, terminal.Options(o.Stdout)); err != nil {
+	if err := o.Stdout.Table(rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Stdout, "\nwaza review %s\n", report.Clean(s.Run))

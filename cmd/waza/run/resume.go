@@ -54,7 +54,7 @@ func (o Options) resume(c *cli.Context) error {
 			return exit.Usagef("waza run SUITE starts a new run", "--%s cannot be combined with --resume: a resumed run keeps its flags", f)
 		}
 	}
-	if err := flags.AtMost(c, 1); err != nil {
+	if err := flags.TooMany(c, 1); err != nil {
 		return err
 	}
 	options, err := runflags.Parse(c)

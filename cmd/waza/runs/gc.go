@@ -45,7 +45,7 @@ Exit codes:
 			&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "delete nothing, and list what would be deleted"},
 			flags.JSON("print the deleted things as JSON"),
 		},
-		Action: o.collect,
+		Action: flags.AtMost(0, o.collect),
 	}
 }
 
@@ -74,9 +74,6 @@ func retentionOf(c *cli.Context) (catalog.Retention, error) {
 }
 
 func (o Options) collect(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	retention, err := retentionOf(c)
 	if err != nil {
 		return err

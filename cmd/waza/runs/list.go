@@ -11,18 +11,16 @@ import (
 
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/terminal"
 	"waza/eval/text"
 	"waza/runner/catalog"
 	"waza/runner/record"
-	"waza/runner/report"
 )
 
 func (o Options) listCommand() *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "list runs, newest first",
 		Flags:  listFlags(),
-		Action: o.list,
+		Action: flags.AtMost(0, o.list),
 	}
 }
 
@@ -62,12 +60,6 @@ func filterOf(c *cli.Context) (f catalog.Filter, err error) {
 }
 
 func (o Options) list(c *cli.Context) error {
-	if name := c.Args().First(); name != "" && c.Command.Name == "runs" {
-		return flags.UnknownCommand("waza runs", name, c.Command.Subcommands)
-	}
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	rn, err := o.Runner()
 	if err != nil {
 		return err
@@ -113,7 +105,7 @@ func (o Options) list(c *cli.Context) error {
 		fmt.Fprintf(o.Stderr, "waza: warning: the records of %s cannot be verified: %s\n",
 			text.Count(unverifiable[why], "run", "runs"), output.Clean(why))
 	}
-	return report.Table(o.Stdout, rows, terminal.Options(o.Stdout))
+	return o.Stdout.Table(rows)
 }
 
 // doneBy names the executor of a run with its agent, and counts the models.

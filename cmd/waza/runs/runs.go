@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/importing"
 	"waza/cmd/waza/state"
@@ -43,7 +44,7 @@ Examples:
   waza runs trust --all        read records that waza cannot verify
   waza runs gc --keep 100      delete old ones, and leftovers of killed processes`,
 		Flags:  listFlags(),
-		Action: o.list,
+		Action: flags.Group(o.list),
 		Subcommands: []*cli.Command{
 			o.listCommand(), o.showCommand(), o.followCommand(), o.cancelCommand(), o.removeCommand(),
 			o.collectCommand(), o.exportCommand(), o.Resume, o.trustCommand(),

@@ -49,7 +49,7 @@ Examples:
 			agentFlag(),
 			flags.JSON("print the items as JSON"),
 		},
-		Action: o.init,
+		Action: flags.AtMost(1, o.init),
 	}
 }
 
@@ -62,9 +62,6 @@ type initialized struct {
 }
 
 func (o Options) init(c *cli.Context) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	dir := c.Args().First()
 	if dir == "" {
 		dir = "."

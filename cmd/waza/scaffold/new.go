@@ -40,13 +40,8 @@ Examples:
   waza new eval skills/pdf-tables/SKILL.md --model claude-sonnet-4-5
   waza new task from-prompt "Extract the table of a.pdf" evals/pdf-tables/tasks/extract.yaml --agent copilot`,
 		Subcommands: []*cli.Command{o.newSkill(), o.newEval(), o.newTask()},
-		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return flags.UnknownCommand("waza new", name, c.Command.Subcommands)
-			}
-			return exit.Usagef("waza new skill NAME, waza new eval SKILL or waza new task from-prompt PROMPT FILE",
-				"waza new requires skill, eval or task")
-		},
+		Action: flags.Required("waza new skill NAME, waza new eval SKILL or waza new task from-prompt PROMPT FILE",
+			"waza new requires skill, eval or task"),
 	}
 }
 
@@ -67,7 +62,7 @@ Examples:
 			},
 			flags.JSON("print the items as JSON"),
 		},
-		Action: o.makeSkill,
+		Action: flags.AtMost(1, o.makeSkill),
 	}
 }
 
@@ -79,9 +74,6 @@ type made struct {
 }
 
 func (o Options) makeSkill(c *cli.Context) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	name := c.Args().First()
 	if name == "" {
 		return exit.Usagef("waza new skill pdf-tables, for example", "waza new skill requires the name of the skill")

@@ -53,7 +53,7 @@ without a usable answer.`,
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the files and write nothing", Value: true, DefaultText: "on without --apply"},
 			&cli.BoolFlag{Name: "force", Usage: "with --apply, replace files that exist"},
 			&cli.StringFlag{Name: "output-dir", Usage: "write to `DIR`", DefaultText: "the directory evals of the skill"},
-			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: yaml or json", Value: "yaml", DefaultText: "yaml"},
+			flags.FormatFlag("yaml", "json"),
 			&cli.IntFlag{Name: "count", Usage: "ask for `N` tasks, 1 to 20", Value: 5, DefaultText: "5"},
 			&cli.StringFlag{
 				Name: "focus", Usage: "ask for tasks about `SUBJECT`: " + strings.Join(focusNames(), ", "),

@@ -60,12 +60,7 @@ Examples:
 		Flags: []cli.Flag{flags.JSON("print the file as JSON; give the flag to from-prompt")},
 		Description: `Examples:
   waza new task from-prompt "Explain sample.py" evals/demo/tasks/explain.yaml --agent copilot`,
-		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return flags.UnknownCommand("waza new task", name, c.Command.Subcommands)
-			}
-			return exit.Usagef("waza new task from-prompt PROMPT FILE", "waza new task requires from-prompt")
-		},
+		Action: flags.Required("waza new task from-prompt PROMPT FILE", "waza new task requires from-prompt"),
 	}
 }
 

@@ -32,7 +32,7 @@ Examples:
   waza schema project > .waza.schema.json
   waza schema serve > waza.schema.json`,
 		Flags:  []cli.Flag{flags.JSON("print the schema on one line")},
-		Action: func(c *cli.Context) error { return show(stdout, c) },
+		Action: flags.AtMost(1, func(c *cli.Context) error { return show(stdout, c) }),
 	}
 }
 
@@ -57,9 +57,6 @@ func Names() (names []string) {
 }
 
 func show(stdout io.Writer, c *cli.Context) error {
-	if err := flags.AtMost(c, 1); err != nil {
-		return err
-	}
 	name := c.Args().First()
 	for _, s := range all {
 		if s.name == name || name == "" {

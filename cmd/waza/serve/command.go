@@ -74,7 +74,7 @@ failed; 130 when a signal interrupted runs.`,
 			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in a browser: the program of $BROWSER, or the system's default"},
 			&cli.BoolFlag{Name: "check", Usage: "check the configuration, list the doors and exit"},
 		}, state.RecordingFlags(""), []cli.Flag{flags.LogLevel(), flags.JSON("write the log as lines of JSON; with --check, print the result as JSON")}),
-		Action: p.serve,
+		Action: flags.AtMost(0, p.serve),
 	}
 }
 
@@ -113,9 +113,6 @@ func sources(c *cli.Context) config.Options {
 }
 
 func (p Program) serve(c *cli.Context) error {
-	if err := flags.AtMost(c, 0); err != nil {
-		return err
-	}
 	texts := []string{"config"}
 	for _, d := range config.Default().Doors() {
 		texts = append(texts, d.Name)

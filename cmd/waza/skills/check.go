@@ -44,7 +44,7 @@ unknown skill.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 1 when a skill is not ready"},
 			&cli.BoolFlag{Name: "urls", Usage: "request the URLs of links, each for at most 10s, up to 100 per skill"},
-			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: text or json", Value: "text", DefaultText: "text"},
+			flags.FormatFlag("text", "json"),
 			flags.JSON("the same as --format json"),
 		},
 		Action: o.check,
@@ -118,7 +118,7 @@ func (o Options) printReports(list []*readiness.Report) error {
 		rows = append(rows, []string{r.Name, is, r.Compliance.Level.String(), fmt.Sprintf("%d/%d", r.Tokens.Count, r.Tokens.Limit),
 			fmt.Sprintf("%d/%d", r.SpecPassed(), len(r.Spec)), fmt.Sprintf("%d/%d", r.Links.Valid, r.Links.Total), schemaWord(r), evalWord(r)})
 	}
-	if err := report.Table(o.Stdout, rows, terminal.Options(o.Stdout)); err != nil {
+	if err := o.Stdout.Table(rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(o.Stdout, "%d of %s ready; waza check SKILL shows why\n", ready, text.Count(len(list), "skill is", "skills are"))

@@ -15,13 +15,11 @@ import (
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
-	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/eval/skill"
 	"waza/eval/text"
 	"waza/runner/catalog"
 	"waza/runner/record"
-	"waza/runner/report"
 )
 
 func (o Options) coverageCommand() *cli.Command {
@@ -50,7 +48,7 @@ Exit codes: 0, or 2 without skills.`,
 			},
 			flags.JSON("the same as --format json"),
 		},
-		Action: o.coverage,
+		Action: flags.AtMost(1, o.coverage),
 	}
 }
 
@@ -96,9 +94,6 @@ const mostRuns = 20
 func (o Options) coverage(c *cli.Context) error {
 	format, err := flags.Format(c, "text", "markdown", "json")
 	if err != nil {
-		return err
-	}
-	if err := flags.AtMost(c, 1); err != nil {
 		return err
 	}
 	here, err := o.here()
@@ -300,7 +295,7 @@ func (all *coverage) notes() (notes []string) {
 
 func (o Options) coverageText(all *coverage) error {
 	fmt.Fprintf(o.Stdout, "%s\n\n", all.header())
-	if err := report.Table(o.Stdout, all.rows(), terminal.Options(o.Stdout)); err != nil {
+	if err := o.Stdout.Table(all.rows()); err != nil {
 		return err
 	}
 	for i, note := range all.notes() {

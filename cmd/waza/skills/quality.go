@@ -13,10 +13,8 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/question"
-	"waza/cmd/waza/terminal"
 	"waza/eval/skill"
 	"waza/eval/text"
-	"waza/runner/report"
 )
 
 func (o Options) qualityCommand() *cli.Command {
@@ -34,7 +32,7 @@ Examples:
 
 Exit codes: 0 with a rating, 2 for wrong usage, 3 without a usable answer.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: table or json", Value: "table", DefaultText: "table"},
+			flags.FormatFlag("table", "json"),
 			flags.JSON("the same as --format json"),
 		}, question.Flags()...),
 		Action: o.quality,
@@ -125,7 +123,7 @@ func (o Options) quality(c *cli.Context) error {
 	for _, d := range r.Dimensions {
 		rows = append(rows, []string{d.Name, fmt.Sprintf("%d/5", d.Score), d.Feedback})
 	}
-	if err := report.Table(o.Stdout, rows, terminal.Options(o.Stdout)); err != nil {
+	if err := o.Stdout.Table(rows); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(o.Stdout, "Overall: %.1f/5.0\n", r.Overall)

@@ -14,7 +14,6 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/state"
-	"waza/cmd/waza/terminal"
 	"waza/eval"
 	"waza/runner/record"
 	"waza/runner/report"
@@ -89,7 +88,7 @@ func (o Options) list(c *cli.Context) error {
 	for _, t := range tasks {
 		rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Tags, ", "), t.File, fmt.Sprint(t.Trials), strings.Join(t.Graders, ", ")})
 	}
-	return report.Table(o.Stdout, rows, terminal.Options(o.Stdout))
+	return o.Stdout.Table(rows)
 }
 
 // load loads the suite, and fails when it has errors.

@@ -14,12 +14,10 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
-	"waza/cmd/waza/terminal"
 	"waza/rpc/gateway/jobs/token"
 	"waza/rpc/gateway/store"
 	"waza/runner/catalog"
 	"waza/runner/journal"
-	"waza/runner/report"
 )
 
 // Options holds the outputs of the command.
@@ -45,13 +43,10 @@ cannot be read or written.`,
 		Flags: []cli.Flag{flags.JSON("print the pairs as JSON")},
 		Action: func(c *cli.Context) error {
 			switch name := c.Args().First(); name {
-			case "":
 			case "count", "check", "compare", "profile", "suggest":
 				return exit.Usagef("did you mean waza tokens "+name+"?", "unknown command %q: waza token makes tokens for clients of waza serve", name)
-			default:
-				return flags.UnknownCommand("waza token", name, c.Command.Subcommands)
 			}
-			return o.withTokens((*call).list)(c)
+			return flags.Group(o.withTokens((*call).list))(c)
 		},
 		Subcommands: []*cli.Command{
 			{
@@ -76,12 +71,12 @@ the id of the pair, too, for waza token revoke.`,
 					},
 					flags.JSON("print the tokens as JSON"),
 				},
-				Action: o.withTokens((*call).create),
+				Action: flags.AtMost(0, o.withTokens((*call).create)),
 			},
 			{
 				Name: "list", Usage: "list the pairs that have not expired",
 				Flags:  []cli.Flag{flags.JSON("print the pairs as JSON")},
-				Action: o.withTokens((*call).list),
+				Action: flags.AtMost(0, o.withTokens((*call).list)),
 			},
 			{
 				Name: "revoke", Usage: "reject the tokens of a pair from now on", ArgsUsage: "ID",
@@ -89,7 +84,7 @@ the id of the pair, too, for waza token revoke.`,
 single token. A running server closes open connections that use the tokens, within
 seconds, also those of tokens that the refresh token was exchanged for.`,
 				Flags:  []cli.Flag{flags.JSON("print the id as JSON")},
-				Action: o.withTokens((*call).revoke),
+				Action: flags.AtMost(1, o.withTokens((*call).revoke)),
 			},
 		},
 	}
@@ -124,9 +119,6 @@ func (o Options) withTokens(do func(*call) error) cli.ActionFunc {
 }
 
 func (c *call) create() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	grant := token.Grant{User: c.String("user"), Role: token.Role(c.String("role"))}
 	if c.IsSet("user") && grant.User == "" {
 		return exit.Usagef("omit --user for the owner of the server", "--user must not be empty")
@@ -155,9 +147,6 @@ func (c *call) create() error {
 }
 
 func (c *call) list() error {
-	if err := flags.AtMost(c.Context, 0); err != nil {
-		return err
-	}
 	tokens, err := c.tokens.List(c.ctx)
 	if err != nil {
 		return err
@@ -177,7 +166,7 @@ func (c *call) list() error {
 		}
 		rows = append(rows, []string{t.ID, t.User, string(t.Role), minute(t.CreatedAt), minute(t.ExpiresAt), state})
 	}
-	return report.Table(c.Stdout, rows, terminal.Options(c.Stdout))
+	return c.Stdout.Table(rows)
 }
 
 func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
@@ -185,9 +174,6 @@ func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 func (c *call) revoke() error {
 	if c.NArg() == 0 {
 		return exit.Usagef("waza token list prints the ids", "waza token revoke requires the id of a pair")
-	}
-	if err := flags.AtMost(c.Context, 1); err != nil {
-		return err
 	}
 	id := c.Args().First()
 	found, err := c.tokens.Revoke(c.ctx, id)

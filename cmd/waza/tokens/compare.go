@@ -36,7 +36,7 @@ Examples:
 Exit codes: 0; 2 when a file exceeds --threshold or, with --strict, its limit, and for an
 unknown revision.`,
 		Flags: []cli.Flag{
-			formatFlag("table or json"),
+			flags.FormatFlag("table", "json"),
 			&cli.BoolFlag{Name: "show-unchanged", Usage: "also list files with the same number of tokens"},
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 2 when a file exceeds its limit"},
 			&cli.BoolFlag{Name: "skills", Usage: "compare SKILL.md files only"},
@@ -44,7 +44,7 @@ unknown revision.`,
 			tokenizerFlag(),
 			flags.JSON("the same as --format json"),
 		},
-		Action: o.compare,
+		Action: flags.AtMost(2, o.compare),
 	}
 }
 
@@ -83,7 +83,7 @@ type difference struct {
 }
 
 func (o Options) compare(c *cli.Context) error {
-	json, err := isJSON(c, table)
+	format, err := flags.Format(c, "table", "json")
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (o Options) compare(c *cli.Context) error {
 		all.Files = slices.DeleteFunc(all.Files, func(d difference) bool { return d.Status == "unchanged" })
 	}
 	all.Files = output.NonNil(all.Files)
-	if json {
+	if format == "json" {
 		err = o.Stdout.JSON(all)
 	} else {
 		err = o.printComparison(all)
@@ -141,9 +141,6 @@ func (o Options) compare(c *cli.Context) error {
 
 // refs returns the two revisions that the arguments name.
 func refs(c *cli.Context) (base, head string, err error) {
-	if err := flags.AtMost(c, 2); err != nil {
-		return "", "", err
-	}
 	base, head = c.Args().Get(0), c.Args().Get(1)
 	if b, h, ok := strings.Cut(base, ".."); ok && head == "" && !strings.HasPrefix(h, ".") {
 		base, head = b, h
@@ -249,7 +246,7 @@ func (o Options) printComparison(all comparison) error {
 		})
 	}
 	if len(rows) > 1 {
-		if err := o.table(rows); err != nil {
+		if err := o.Stdout.Table(rows); err != nil {
 			return err
 		}
 	}

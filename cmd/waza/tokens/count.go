@@ -26,7 +26,7 @@ Examples:
   waza tokens count --sort tokens skills
   waza tokens count --min-tokens 500 --json`,
 		Flags: []cli.Flag{
-			formatFlag("table or json"),
+			flags.FormatFlag("table", "json"),
 			&cli.StringFlag{Name: "sort", Usage: "sort by `KEY`: path, tokens (most first) or name", Value: "path", DefaultText: "path"},
 			&cli.IntFlag{Name: "min-tokens", Usage: "omit files with fewer than `N` tokens", DefaultText: "0"},
 			&cli.BoolFlag{Name: "no-total", Usage: "omit the line of totals"},
@@ -56,7 +56,7 @@ var orders = map[string]func(a, b file) int{
 }
 
 func (o Options) count(c *cli.Context) error {
-	json, err := isJSON(c, table)
+	format, err := flags.Format(c, "table", "json")
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (o Options) count(c *cli.Context) error {
 		chars, lines = chars+f.Characters, lines+f.Lines
 		rows = append(rows, []string{f.Path, fmt.Sprint(f.Tokens), fmt.Sprint(f.Characters), fmt.Sprint(f.Lines)})
 	}
-	if json {
+	if format == "json" {
 		return o.Stdout.JSON(all)
 	}
 	if len(list) == 0 {
@@ -98,7 +98,7 @@ func (o Options) count(c *cli.Context) error {
 			fmt.Sprint(lines),
 		})
 	}
-	return o.table(rows)
+	return o.Stdout.Table(rows)
 }
 
 func (o Options) checkCommand() *cli.Command {
@@ -113,7 +113,7 @@ Examples:
 
 Exit codes: 0; with --strict 2 when a file exceeds its limit.`,
 		Flags: []cli.Flag{
-			formatFlag("table or json"),
+			flags.FormatFlag("table", "json"),
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 2 when a file exceeds its limit"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only files that exceed their limits"},
 			tokenizerFlag(),
@@ -141,7 +141,7 @@ type checked struct {
 }
 
 func (o Options) check(c *cli.Context) error {
-	json, err := isJSON(c, table)
+	format, err := flags.Format(c, "table", "json")
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (o Options) check(c *cli.Context) error {
 		}
 	}
 	all.Results = output.NonNil(all.Results)
-	if json {
+	if format == "json" {
 		err = o.Stdout.JSON(all)
 	} else {
 		err = o.printChecks(all)
@@ -191,7 +191,7 @@ func (o Options) printChecks(all checks) error {
 		rows = append(rows, []string{r.File, fmt.Sprint(r.Tokens), fmt.Sprint(r.Limit), status})
 	}
 	if len(rows) > 1 {
-		if err := o.table(rows); err != nil {
+		if err := o.Stdout.Table(rows); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ Examples:
   waza tokens profile
   waza tokens profile my-skill --json`,
 		Flags: []cli.Flag{
-			formatFlag("text or json"),
+			flags.FormatFlag("text", "json"),
 			tokenizerFlag(),
 			flags.JSON("the same as --format json"),
 		},
@@ -53,7 +53,7 @@ const (
 )
 
 func (o Options) profile(c *cli.Context) error {
-	json, err := isJSON(c, "text")
+	format, err := flags.Format(c, "text", "json")
 	if err != nil {
 		return err
 	}
@@ -77,10 +77,10 @@ func (o Options) profile(c *cli.Context) error {
 		}
 		all = append(all, p)
 	}
-	if json && len(all) == 1 {
+	if format == "json" && len(all) == 1 {
 		return o.Stdout.JSON(all[0])
 	}
-	if json {
+	if format == "json" {
 		return o.Stdout.JSON(all)
 	}
 	if len(all) == 0 {

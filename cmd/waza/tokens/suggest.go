@@ -27,7 +27,7 @@ Examples:
   waza tokens suggest skills/my-skill
   waza tokens suggest --min-savings 50 --json`,
 		Flags: []cli.Flag{
-			formatFlag("text or json"),
+			flags.FormatFlag("text", "json"),
 			&cli.IntFlag{Name: "min-savings", Usage: "omit suggestions that save fewer than `N` tokens", Value: 10, DefaultText: "10"},
 			&cli.BoolFlag{Name: "copilot", Hidden: true},
 			&cli.StringFlag{Name: "model", Hidden: true},
@@ -60,7 +60,7 @@ type suggestion struct {
 }
 
 func (o Options) suggest(c *cli.Context) error {
-	json, err := isJSON(c, "text")
+	format, err := flags.Format(c, "text", "json")
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (o Options) suggest(c *cli.Context) error {
 			all.Analyses = append(all.Analyses, a)
 		}
 	}
-	if json {
+	if format == "json" {
 		return o.Stdout.JSON(all)
 	}
 	return o.printSuggestions(all)

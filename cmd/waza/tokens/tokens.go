@@ -18,9 +18,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
-	"waza/cmd/waza/terminal"
 	"waza/eval/decode"
-	"waza/runner/report"
 	"waza/runner/tokens"
 )
 
@@ -50,48 +48,23 @@ Examples:
   waza tokens compare main                 changes since the branch main
   waza tokens suggest skills/my-skill      ways to save tokens`,
 		Action: func(c *cli.Context) error {
-			name := c.Args().First()
-			switch {
-			case slices.Contains(access, name):
+			if name := c.Args().First(); slices.Contains(access, name) {
 				return exit.Usagef("did you mean waza token "+name+"?", "unknown command %q: waza tokens counts tokens of files", name)
-			case name != "":
-				return flags.UnknownCommand("waza tokens", name, c.Command.Subcommands)
 			}
-			return exit.Usagef("waza tokens --help lists the commands", "waza tokens requires a command")
+			return flags.Required("waza tokens --help lists the commands", "waza tokens requires a command")(c)
 		},
 		Subcommands: []*cli.Command{o.countCommand(), o.checkCommand(), o.compareCommand(), o.profileCommand(), o.suggestCommand()},
 	}
 }
 
-const (
-	pathsArg = "[FILE|DIR…]"
-	table    = "table"
-	asJSON   = "json"
-)
-
-func formatFlag(words string) cli.Flag {
-	return &cli.StringFlag{Name: "format", Usage: "print as `FORMAT`: " + words, DefaultText: strings.TrimRight(strings.Fields(words)[0], ",")}
-}
+// pathsArg is the usage of the arguments of commands that take files.
+const pathsArg = "[FILE|DIR…]"
 
 func tokenizerFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "tokenizer", Usage: "count with `NAME`: bpe (o200k_base), or estimate (four bytes each)",
 		Value: "bpe", DefaultText: "bpe",
 	}
-}
-
-// isJSON reads --format and --json.
-func isJSON(c *cli.Context, text string) (bool, error) {
-	format := c.String("format")
-	if format != "" {
-		if err := flags.OneOf("format", format, text, asJSON); err != nil {
-			return false, err
-		}
-	}
-	if c.Bool("json") && format == text {
-		return false, exit.Usagef("omit one of them", "--json and --format %s cannot be combined", format)
-	}
-	return c.Bool("json") || format == asJSON, nil
 }
 
 // counter counts the tokens of a text.
@@ -182,8 +155,3 @@ func withoutNotes(ds decode.Diagnostics) decode.Diagnostics {
 
 // stamp returns the time for the results.
 func (o Options) stamp() string { return time.Now().UTC().Format(time.RFC3339) }
-
-// table prints rows; the first row is the header.
-func (o Options) table(rows [][]string) error {
-	return report.Table(o.Stdout, rows, terminal.Options(o.Stdout))
-}
