@@ -97,9 +97,7 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Usage, err, "name one of the suites"}
 	case errors.As(err, &outside):
 		return &Problem{Usage, err, "name the target of the link"}
-	case errors.As(err, &content):
-		return &Problem{Usage, err, ""}
-	case errors.As(err, &unknown):
+	case errors.As(err, &content), errors.As(err, &unknown), errors.As(err, &limit), errors.As(err, &fleet):
 		return &Problem{Usage, err, ""}
 	case errors.As(err, &selection) && selection.Skipped != "":
 		return &Problem{Usage, err, "choose a shorter context_tokens, or give the window in config.context_windows"}
@@ -107,10 +105,6 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Usage, err, "choose an executor that runs an agent: --executor NAME"}
 	case errors.As(err, &selection):
 		return &Problem{Usage, err, "waza tasks SUITE lists tasks and their tags"}
-	case errors.As(err, &limit):
-		return &Problem{Usage, err, ""}
-	case errors.As(err, &fleet):
-		return &Problem{Usage, err, ""}
 	case errors.As(err, &review):
 		return &Problem{Usage, err, "waza review RUN --list --all lists the questions"}
 	case errors.As(err, &busy) && busy.Running:

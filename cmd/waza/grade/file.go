@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,15 +204,9 @@ func (o Options) printFile(c *cli.Context, h record.Handle, g *regrade.Grading, 
 	if file == "" {
 		return o.Stdout.JSON(out)
 	}
-	to, err := output.Create("--output "+file, file)
-	if err != nil {
-		return err
-	}
-	err = json.NewEncoder(report.JSONWriter(to)).Encode(out)
-	if ferr := to.Finish(err == nil); err == nil {
-		err = ferr
-	}
-	if err != nil {
+	if err := output.WriteFile("--output "+file, file, func(w io.Writer) error {
+		return json.NewEncoder(report.JSONWriter(w)).Encode(out)
+	}); err != nil {
 		return err
 	}
 	return o.printReport(h)

@@ -210,11 +210,8 @@ func (o Options) progress() func(done, total int) {
 func (o Options) print(h record.Handle, g *regrade.Grading, damage *record.Damage, why error, asJSON bool) error {
 	if asJSON {
 		out := graded{
-			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: g.Changes, TotalChanged: g.Changed,
+			RunID: h.ID(), Status: g.Status, Graded: g.Graded, Kept: g.Kept, Changed: output.NonNil(g.Changes), TotalChanged: g.Changed,
 			Summary: g.Summary, Damage: damage, Warnings: g.Warnings, Diagnostics: g.Diagnostics,
-		}
-		if out.Changed == nil {
-			out.Changed = []regrade.Change{}
 		}
 		if why != nil {
 			out.Error = why.Error()

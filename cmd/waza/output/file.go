@@ -1,8 +1,10 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -16,6 +18,16 @@ type File struct {
 	device  *os.File           // nil for a regular file
 	file    *files.Replacement // nil for a device
 	written bool
+}
+
+// WriteFile writes the file that a flag names, complete or not at all.
+func WriteFile(flag, path string, write func(io.Writer) error) error {
+	f, err := Create(flag, path)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	return cmp.Or(err, f.Finish(err == nil))
 }
 
 // Create opens the file that a flag names. Its error describes why the file cannot be written.

@@ -155,14 +155,12 @@ func (r *Spec) write(h record.Handle, name string) (string, error) {
 	if r.added {
 		return path, r.add(h)
 	}
-	f, err := output.Create(r.flag(), path)
-	if err != nil {
-		return path, err
-	}
-	if err := r.format.Write(f, h); err != nil {
-		return path, errors.Join(fmt.Errorf("%s: %w", r.flag(), err), f.Finish(false))
-	}
-	return path, f.Finish(true)
+	return path, output.WriteFile(r.flag(), path, func(w io.Writer) error {
+		if err := r.format.Write(w, h); err != nil {
+			return fmt.Errorf("%s: %w", r.flag(), err)
+		}
+		return nil
+	})
 }
 
 // add appends the report to its file. GitHub limits the size of a summary, including what other

@@ -80,15 +80,7 @@ func (o Options) export(c *cli.Context) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, format.File)
 	}
-	f, err := output.Create("--output "+path, path)
-	if err != nil {
-		return err
-	}
-	if err := format.Write(f, h); err != nil {
-		_ = f.Finish(false)
-		return err
-	}
-	return f.Finish(true)
+	return output.WriteFile("--output "+path, path, func(w io.Writer) error { return format.Write(w, h) })
 }
 
 // exportFormat returns the format of --format, or else the one that the file's name implies.

@@ -87,10 +87,7 @@ func (o Options) collect(c *cli.Context) error {
 	dry := c.Bool("dry-run")
 	list, err := rn.Catalog().Collect(ctx, retention, dry)
 	if c.Bool("json") {
-		if list == nil {
-			list = []catalog.Removed{}
-		}
-		if perr := o.Stdout.JSON(map[string]any{"removed": list, "bytes": bytesOf(list), "dryRun": dry}); perr != nil {
+		if perr := o.Stdout.JSON(map[string]any{"removed": output.NonNil(list), "bytes": bytesOf(list), "dryRun": dry}); perr != nil {
 			return perr
 		}
 	} else {
