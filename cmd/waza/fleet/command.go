@@ -99,7 +99,7 @@ func (p Program) onFleet(do func(*call) error) cli.ActionFunc {
 		}
 		ctx, stop := interrupt.ContextThenExit(c.Context)
 		defer stop()
-		conn, err := p.connect(ctx, address, "waza fleet", false, c)
+		conn, err := p.connect(ctx, address, engine.Options{Name: "waza fleet", Log: p.logger(c)})
 		if err == nil {
 			defer conn.Close()
 			err = do(&call{p, c, ctx, address, conn})

@@ -52,11 +52,7 @@ type backend struct {
 func (b *backend) Register(r prometheus.Registerer) { b.metrics.Register(r) }
 
 func (b *backend) connect(ctx context.Context, a engine.Address) (*engine.Conn, error) {
-	state, err := b.p.StateDir()
-	if err != nil {
-		return nil, err
-	}
-	return engine.Connect(ctx, a, engine.Options{Name: "waza run", Log: b.log, State: state})
+	return b.p.connect(ctx, a, engine.Options{Name: "waza run", Log: b.log})
 }
 
 // Open implements [trial.FleetBackend].

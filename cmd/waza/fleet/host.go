@@ -25,13 +25,9 @@ func Host(p Program, log *slog.Logger) (stop func()) {
 	go func() {
 		defer close(done)
 		embedded, err := fleetaddr.Parse("embedded")
-		var state string
-		if err == nil {
-			state, err = p.StateDir()
-		}
 		var conn *engine.Conn
 		if err == nil {
-			conn, err = engine.Connect(ctx, embedded, engine.Options{Name: "waza serve", Log: log, State: state})
+			conn, err = p.connect(ctx, embedded, engine.Options{Name: "waza serve", Log: log})
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -93,11 +93,7 @@ func (v *Viewer) connectLocked(ctx context.Context, given string) error {
 	if err != nil {
 		return err
 	}
-	state, err := v.p.StateDir()
-	if err != nil {
-		return err
-	}
-	v.conn, err = engine.Connect(ctx, a.In(dir), engine.Options{Name: "waza dashboard", Log: slog.New(slog.DiscardHandler), State: state})
+	v.conn, err = v.p.connect(ctx, a.In(dir), engine.Options{Name: "waza dashboard", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		v.conn = nil
 		return err

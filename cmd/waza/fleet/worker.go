@@ -2,14 +2,11 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +14,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
+	"waza/cmd/waza/interrupt"
 	"waza/eval/text"
 	"waza/runner/fleet"
 	"waza/runner/fleet/engine"
@@ -135,11 +133,12 @@ func (p Program) work(c *cli.Context) error {
 		}
 	}
 	log := p.logger(c)
-	signals := watch(c.Context)
-	defer signals.close()
-	conn, err := p.connect(signals.first, address, "waza worker", true, c)
+	signals, stop := interrupt.Contexts(c.Context, 2, together)
+	defer stop()
+	first, second := signals[0], signals[1]
+	conn, err := p.connect(first, address, engine.Options{Name: "waza worker", Log: log, Retry: true})
 	if err != nil {
-		if signals.first.Err() != nil {
+		if first.Err() != nil {
 			return exit.With(exit.Interrupted)
 		}
 		return err
@@ -157,35 +156,31 @@ func (p Program) work(c *cli.Context) error {
 	if c.IsSet("metrics") {
 		registry := newRegistry()
 		o.Metrics = worker.NewMetrics(registry)
-		stop, err := serveMetrics(c.String("metrics"), registry, conn.Connected, p.Stderr)
+		end, err := serveMetrics(c.String("metrics"), registry, conn.Connected, p.Stderr)
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer end()
 	}
 	if err := p.announce(c, address, &o); err != nil {
 		return err
 	}
 	w := worker.New(o)
-	stop := context.AfterFunc(signals.first, func() {
+	release := context.AfterFunc(first, func() {
 		if n := w.Status().Busy; n > 0 {
 			fmt.Fprintf(p.Stderr, "waza: taking no more trials; waiting for %s (Ctrl-C gives them to other workers)\n",
 				text.Count(n, "trial", "trials"))
 		}
 		w.Drain()
 	})
-	defer stop()
-	err = w.Run(signals.second)
-	if signals.second.Err() != nil {
-		err = nil
-	}
-	if err != nil {
+	defer release()
+	if err := w.Run(second); err != nil && second.Err() == nil {
 		return err
 	}
 	if err := p.summarize(c, o.ID, w.Status()); err != nil {
 		return err
 	}
-	if signals.second.Err() != nil {
+	if second.Err() != nil {
 		return exit.With(exit.Interrupted)
 	}
 	return nil
@@ -236,62 +231,15 @@ func (p Program) logger(c *cli.Context) *slog.Logger {
 	return p.Logger(level, c.Bool("json"))
 }
 
-// connect returns a command's connection to its fleet.
-func (p Program) connect(ctx context.Context, a engine.Address, name string, retry bool, c *cli.Context) (*engine.Conn, error) {
-	state, err := p.StateDir()
-	if err != nil {
+// connect connects to a fleet. It sets the state directory of the options.
+func (p Program) connect(ctx context.Context, a engine.Address, o engine.Options) (*engine.Conn, error) {
+	var err error
+	if o.State, err = p.StateDir(); err != nil {
 		return nil, err
 	}
-	conn, err := engine.Connect(ctx, a, engine.Options{Name: name, Log: p.logger(c), State: state, Retry: retry})
-	if err != nil {
-		return nil, exit.New(exit.Error, err, "")
-	}
-	return conn, nil
+	return engine.Connect(ctx, a, o)
 }
 
-// signals are the contexts that end a worker in steps.
-type signals struct {
-	first, second context.Context
-	close         func()
-}
-
-var errSignal = errors.New("interrupted")
-
-// watch ends one context with the first signal and one with the second. The third signal ends
-// the program.
-func watch(parent context.Context) *signals {
-	first, one := context.WithCancelCause(parent)
-	second, two := context.WithCancelCause(parent)
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n := 0
-		var last time.Time
-		for range ch {
-			if time.Since(last) < together { // a terminal and a supervisor can both send one
-				continue
-			}
-			last = time.Now()
-			switch n++; n {
-			case 1:
-				one(errSignal)
-			case 2:
-				two(errSignal)
-			default:
-				os.Exit(exit.Interrupted)
-			}
-		}
-	}()
-	return &signals{first, second, func() {
-		signal.Stop(ch)
-		close(ch)
-		<-done
-		one(nil)
-		two(nil)
-	}}
-}
-
-// together is the time within which signals count as one.
+// together is the time within which signals count as one, because a terminal and a supervisor can
+// both send one.
 const together = 20 * time.Millisecond
