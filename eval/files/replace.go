@@ -22,7 +22,7 @@ type Replacement struct {
 }
 
 // Replace starts a file that replaces or creates the one at path; its directory must exist. The
-// caller calls [Replacement.Commit] or [Replacement.Discard].
+// caller calls [Replacement.Finish], or [Replacement.Commit] or [Replacement.Discard].
 //
 // A file that replaces a regular one keeps its permissions. A new one has the permissions 0666
 // without the process's umask. A link is replaced, not followed. The error is [ErrState] for a
@@ -118,6 +118,15 @@ func (r *Replacement) create(mode fs.FileMode) (err error) {
 func (r *Replacement) Write(b []byte) (int, error) {
 	n, err := r.f.Write(b)
 	return n, withPath(r.path, err)
+}
+
+// Finish commits the file, or discards it after an error of writing, which it returns.
+func (r *Replacement) Finish(err error) error {
+	if err != nil {
+		r.Discard()
+		return err
+	}
+	return r.Commit()
 }
 
 // Commit gives the file its name. After an error the old file is unchanged.

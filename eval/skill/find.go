@@ -41,6 +41,27 @@ func IsPath(arg string) bool {
 	return arg == "." || strings.ContainsAny(arg, `/\`) || filepath.Ext(arg) != ""
 }
 
+// FindAll returns the directories of the skills that arguments name, as for [Find]. A directory
+// without SKILL.md means all skills below it.
+func FindAll(args []string, from string, dirs ...string) (found []string, err error) {
+	for _, arg := range args {
+		dir, err := Find(arg, from, dirs...)
+		if err == nil {
+			found = append(found, dir)
+			continue
+		}
+		if !filepath.IsAbs(arg) {
+			arg = filepath.Join(from, arg)
+		}
+		below := Below(arg)
+		if len(below) == 0 {
+			return nil, err
+		}
+		found = append(found, below...)
+	}
+	return found, nil
+}
+
 // Find returns the directory of the skill that an argument names: a path ([IsPath]), or the
 // name of a skill's directory or in its SKILL.md. Find looks for a name in this order:
 //

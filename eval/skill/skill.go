@@ -4,6 +4,7 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -56,6 +57,9 @@ type Skill struct {
 	HeadText, Body string
 	BodyLine       int
 }
+
+// Title returns the name of the skill, or else of its directory.
+func (s *Skill) Title() string { return cmp.Or(s.Name, filepath.Base(s.Dir)) }
 
 // ErrNoHead is the [Skill.Problem] of a file that does not start with three dashes.
 var ErrNoHead = errors.New("the file does not start with frontmatter (a line of ---)")

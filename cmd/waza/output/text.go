@@ -3,6 +3,8 @@ package output
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"waza/eval/text"
@@ -33,6 +35,16 @@ func NonNil[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// Path returns a path relative to the current directory, with slashes, if it is below it.
+func Path(path string) string {
+	if here, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+	}
+	return filepath.ToSlash(path)
 }
 
 // Size formats a number of bytes for people.

@@ -5,6 +5,7 @@ package question
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -62,6 +63,18 @@ func Asked(c *cli.Context) bool {
 
 // Unmarked returns a text without the marks <<< and >>>, which enclose data in prompts.
 func Unmarked(s string) string { return strings.NewReplacer("<<<", "<", ">>>", ">").Replace(s) }
+
+// Object parses the JSON object in an answer, which can have other text around it.
+func Object(answer string, v any) error {
+	start, end := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
+	if start < 0 || end < start {
+		return errors.New("the answer contains no JSON object")
+	}
+	if err := json.Unmarshal([]byte(answer[start:end+1]), v); err != nil {
+		return fmt.Errorf("the answer is not the expected JSON object: %w", err)
+	}
+	return nil
+}
 
 // Question is a prompt that runs once, as a trial of a temporary suite.
 type Question struct {

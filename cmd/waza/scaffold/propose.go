@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -88,17 +87,13 @@ func (o Options) propose(ctx context.Context, c *cli.Context, s *scaffold, l lay
 	return nil
 }
 
-// parseProposals parses the JSON object in an answer, which can have other text around it.
+// parseProposals parses the JSON object in an answer.
 func parseProposals(answer string) ([]proposal, error) {
-	start, end := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
-	if start < 0 || end < start {
-		return nil, errors.New("the answer contains no JSON object")
-	}
 	var given struct {
 		Tasks []proposal `json:"tasks"`
 	}
-	if err := json.Unmarshal([]byte(answer[start:end+1]), &given); err != nil {
-		return nil, fmt.Errorf("the answer is not a JSON object with tasks: %w", err)
+	if err := question.Object(answer, &given); err != nil {
+		return nil, err
 	}
 	var list []proposal
 	for _, p := range given.Tasks {

@@ -132,11 +132,8 @@ func create(dir, path, text string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, text); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit()
+	_, err = io.WriteString(f, text)
+	return f.Finish(err)
 }
 
 // show prints a line for each item.

@@ -61,7 +61,7 @@ func TestParseProposals(t *testing.T) {
 	require.Equal(t, "one", list[0].Prompt)
 	require.Equal(t, []string{"A"}, list[0].Contains)
 	for answer, want := range map[string]string{
-		"no idea": "no JSON object", "}{": "no JSON object", `{"tasks":1}`: "not a JSON object with tasks",
+		"no idea": "no JSON object", "}{": "no JSON object", `{"tasks":1}`: "not the expected JSON object",
 		`{"tasks":[{}]}`: "no task with a prompt",
 	} {
 		_, err := parseProposals(answer)

@@ -12,7 +12,7 @@ import (
 // canned returns the description with one more sentence, which improves it by the criteria of
 // waza check. ok is false if nothing can be added.
 func canned(s *skill.Skill) (description string, ok bool) {
-	words := strings.ReplaceAll(skillName(s), "-", " ")
+	words := strings.ReplaceAll(s.Title(), "-", " ")
 	add := ""
 	switch readiness.FirstFix(s) {
 	case readiness.FixLength:

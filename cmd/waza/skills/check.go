@@ -76,7 +76,7 @@ func (o Options) check(c *cli.Context) error {
 	}
 	ctx, stop := interrupt.ContextThenExit(c.Context)
 	defer stop()
-	ro := readiness.Options{Vocabulary: rn.Planner().Vocabulary(), Suites: here.suites, Shown: here.shown}
+	ro := readiness.Options{Vocabulary: rn.Planner().Vocabulary(), Suites: here.suites, Shown: output.Path}
 	if c.Bool("urls") {
 		ro.URLs = func(urls []string) map[string]string { return deadURLs(ctx, urls) }
 	}

@@ -3,7 +3,6 @@ package skills
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -153,14 +152,14 @@ func (p place) cover(ctx context.Context, rn *state.Opened, dir string) (covered
 		return covered{}, exit.New(exit.Usage, err, "")
 	}
 	v := covered{
-		Skill: skillName(s), Path: p.shown(s.File), Coverage: none, Graders: []string{},
+		Skill: s.Title(), Path: output.Path(s.File), Coverage: none, Graders: []string{},
 		TasksWithoutGraders: []string{}, NeverFailed: []string{},
 	}
 	file := p.suites.Of(dir, v.Skill)
 	if file == "" {
 		return v, nil
 	}
-	v.Suite, v.Coverage = p.shown(file), partial
+	v.Suite, v.Coverage = output.Path(file), partial
 	suite, ds, err := eval.Load(file, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
 	switch {
 	case err != nil:
@@ -326,12 +325,4 @@ func (o Options) coverageMarkdown(all *coverage) error {
 		fmt.Fprintf(o.Stdout, "- %s\n", cell.Replace(output.Clean(note)))
 	}
 	return o.Stdout.Err()
-}
-
-// skillName returns the name of a skill, or else of its directory.
-func skillName(s *skill.Skill) string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return filepath.Base(s.Dir)
 }

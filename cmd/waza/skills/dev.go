@@ -239,13 +239,13 @@ func (d *developer) skill(dir string) error {
 		return exit.New(exit.Usage, err, "")
 	}
 	if s.Problem != nil {
-		return exit.Usagef("waza check "+d.place.shown(dir)+" prints the details", "%s:%d: %v", d.place.shown(s.File), s.ProblemLine, s.Problem)
+		return exit.Usagef("waza check "+output.Path(dir)+" prints the details", "%s:%d: %v", output.Path(s.File), s.ProblemLine, s.Problem)
 	}
 	if d.text, err = files.Read(s.File, skill.MaxBytes); err != nil {
 		return err
 	}
 	d.file = s.File
-	d.result = developed{Skill: skillName(s), Path: d.place.shown(s.File), Steps: []devStep{}}
+	d.result = developed{Skill: s.Title(), Path: output.Path(s.File), Steps: []devStep{}}
 	if question.Asked(d.Context) {
 		return d.measured(s)
 	}
@@ -314,11 +314,8 @@ func replace(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(text); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit()
+	_, err = f.Write(text)
+	return f.Finish(err)
 }
 
 // undo prints how to restore the original.
@@ -381,22 +378,22 @@ func (d *developer) scaffoldTriggers(dirs []string) error {
 		if err != nil {
 			return exit.New(exit.Usage, err, "")
 		}
-		name := skillName(s)
+		name := s.Title()
 		suite := d.place.suites.Of(dir, name)
 		if suite == "" {
 			return exit.Usagef("waza new eval "+name+" writes both files", "%s: trigger_tests.yaml requires a suite, and the skill has none", name)
 		}
 		file := filepath.Join(filepath.Dir(suite), "trigger_tests.yaml")
 		if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
-			return exit.Usagef("edit it", "%s exists", d.place.shown(file))
+			return exit.Usagef("edit it", "%s exists", output.Path(file))
 		}
 		if err := replace(file, []byte(scaffold.TriggerTests(s, name))); err != nil {
 			return err
 		}
 		if d.Bool("json") {
-			err = d.Stdout.Line(map[string]string{"skill": name, "path": d.place.shown(file)})
+			err = d.Stdout.Line(map[string]string{"skill": name, "path": output.Path(file)})
 		} else {
-			_, err = fmt.Fprintf(d.Stdout, "wrote %s; replace the prompts with real ones of users\n", output.Clean(d.place.shown(file)))
+			_, err = fmt.Fprintf(d.Stdout, "wrote %s; replace the prompts with real ones of users\n", output.Clean(output.Path(file)))
 		}
 		if err != nil {
 			return err

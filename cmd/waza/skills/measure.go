@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/question"
 	"waza/cmd/waza/state"
 	"waza/eval/skill"
@@ -87,7 +88,7 @@ func (d *developer) suiteOf(s *skill.Skill) (string, error) {
 func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error) {
 	req := record.Request{Tasks: []string{"should_trigger#*", "should_not_trigger#*"}, Trials: d.Int("trials")}
 	p, err := rn.Planner().Prepare(d.ctx, suite, req, plan.PrepareOptions{})
-	shown := d.place.shown(suite)
+	shown := output.Path(suite)
 	if p.Suite != nil && (p.Suite.Triggers == nil || len(p.Suite.Triggers.ShouldTrigger) == 0 || len(p.Suite.Triggers.ShouldNotTrigger) == 0) {
 		p.Close()
 		return nil, exit.Usagef("waza dev "+d.result.Skill+" --scaffold-triggers writes trigger_tests.yaml",
@@ -100,7 +101,7 @@ func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error
 		err = exit.Usagef("waza validate "+shown, "cannot run %s", shown)
 	}
 	if err == nil && !slices.Contains(p.Suite.Triggers.Skills, d.dir()) {
-		err = exit.Usagef("set config.skill_directories", "%s: the suite does not give the agent the skill in %s", shown, d.place.shown(d.dir()))
+		err = exit.Usagef("set config.skill_directories", "%s: the suite does not give the agent the skill in %s", shown, output.Path(d.dir()))
 	}
 	if err != nil {
 		p.Close()
@@ -171,7 +172,7 @@ func (d *developer) measured(s *skill.Skill) (err error) {
 	if err != nil {
 		return err
 	}
-	d.result.Suite = d.place.shown(suite)
+	d.result.Suite = output.Path(suite)
 	d.say("%s: measuring with the trigger tests of %s, %s per prompt", d.result.Skill, d.result.Suite,
 		text.Count(d.Int("trials"), "trial", "trials"))
 	now, err := d.runTriggers(rn, suite)
@@ -339,7 +340,7 @@ func descriptionIn(answer string) (string, error) {
 	var given struct {
 		Description string `json:"description"`
 	}
-	if err := objectIn(answer, &given); err != nil {
+	if err := question.Object(answer, &given); err != nil {
 		return "", err
 	}
 	description := strings.Join(strings.Fields(strings.ToValidUTF8(given.Description, "\uFFFD")), " ")

@@ -2,7 +2,6 @@ package skills
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/question"
 	"waza/eval/skill"
 	"waza/eval/text"
@@ -112,7 +112,7 @@ func (o Options) quality(c *cli.Context) error {
 	if err != nil {
 		return finish(ctx, err)
 	}
-	r := rating{Skill: skillName(s), Path: here.shown(s.File), Model: c.String("model"), Agent: c.String("agent"), RunID: run}
+	r := rating{Skill: s.Title(), Path: output.Path(s.File), Model: c.String("model"), Agent: c.String("agent"), RunID: run}
 	if err := r.parse(trial.Output); err != nil {
 		return exit.New(exit.Error, fmt.Errorf("unusable rating: %w", err), "waza runs show "+run+" prints the answer")
 	}
@@ -136,7 +136,7 @@ func (r *rating) parse(answer string) error {
 		Score    json.Number `json:"score"`
 		Feedback string      `json:"feedback"`
 	}
-	if err := objectIn(answer, &given); err != nil {
+	if err := question.Object(answer, &given); err != nil {
 		return err
 	}
 	sum := 0
@@ -151,18 +151,6 @@ func (r *rating) parse(answer string) error {
 		r.Dimensions = append(r.Dimensions, dimension{name, int(score), feedback})
 	}
 	r.Overall = float64(sum) / float64(len(dimensions))
-	return nil
-}
-
-// objectIn parses the JSON object in an answer, which can have other text around it.
-func objectIn(answer string, v any) error {
-	start, end := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
-	if start < 0 || end < start {
-		return errors.New("the answer contains no JSON object")
-	}
-	if err := json.Unmarshal([]byte(answer[start:end+1]), v); err != nil {
-		return fmt.Errorf("the answer is not the expected JSON object: %w", err)
-	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/question"
 	"waza/eval"
 	"waza/eval/files"
@@ -63,11 +64,14 @@ func (p place) skillDirs() []string {
 	return []string{filepath.Join(p.project.Dir(), filepath.FromSlash(p.project.Paths.Skills))}
 }
 
+// skillHint is the hint where an argument names no skill.
+const skillHint = "waza check lists the skills below this directory"
+
 // find returns the directory of the skill that an argument names.
 func (p place) find(arg string) (string, error) {
 	dir, err := skill.Find(arg, p.dir, p.skillDirs()...)
 	if err != nil {
-		return "", exit.New(exit.Usage, err, "waza check lists the skills below this directory")
+		return "", exit.New(exit.Usage, err, skillHint)
 	}
 	return dir, nil
 }
@@ -86,34 +90,13 @@ func (p place) skills(args []string) ([]string, error) {
 			dirs = append(dirs, skill.Below(root)...)
 		}
 		if len(dirs) == 0 {
-			return nil, exit.Usagef("waza new skill NAME creates a skill", "no skills found in %s or below it", p.shown(roots[0]))
+			return nil, exit.Usagef("waza new skill NAME creates a skill", "no skills found in %s or below it", output.Path(roots[0]))
 		}
 		return dirs, nil
 	}
-	var dirs []string
-	for _, arg := range args {
-		dir, err := p.find(arg)
-		if err == nil {
-			dirs = append(dirs, dir)
-			continue
-		}
-		root := arg
-		if !filepath.IsAbs(root) {
-			root = filepath.Join(p.dir, root)
-		}
-		below := skill.Below(root)
-		if len(below) == 0 {
-			return nil, err
-		}
-		dirs = append(dirs, below...)
+	dirs, err := skill.FindAll(args, p.dir, p.skillDirs()...)
+	if err != nil {
+		return nil, exit.New(exit.Usage, err, skillHint)
 	}
 	return dirs, nil
-}
-
-// shown returns a path relative to this directory, with slashes, if it is below it.
-func (p place) shown(path string) string {
-	if rel, err := filepath.Rel(p.dir, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return filepath.ToSlash(path)
 }

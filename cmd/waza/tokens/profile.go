@@ -3,7 +3,6 @@ package tokens
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -106,21 +105,9 @@ func skillDirs(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return skill.Below(here), nil
 	}
-	var dirs []string
-	for _, arg := range args {
-		dir, err := skill.Find(arg, here)
-		if err == nil {
-			dirs = append(dirs, dir)
-			continue
-		}
-		below := []string(nil)
-		if skill.IsPath(arg) {
-			below = skill.Below(absolute(arg))
-		}
-		if len(below) == 0 {
-			return nil, exit.New(exit.Usage, err, "")
-		}
-		dirs = append(dirs, below...)
+	dirs, err := skill.FindAll(args, here)
+	if err != nil {
+		return nil, exit.New(exit.Usage, err, "")
 	}
 	return dirs, nil
 }
@@ -132,11 +119,8 @@ func profileOf(s *skill.Skill, count counter) (profiled, error) {
 	}
 	outline := skill.OutlineOf(s.Body)
 	p := profiled{
-		Name: s.Name, Path: filepath.ToSlash(relative(s.File)), Tokens: n, Sections: len(outline.Sections),
+		Name: s.Title(), Path: output.Path(s.File), Tokens: n, Sections: len(outline.Sections),
 		CodeBlocks: len(outline.Blocks), WorkflowSteps: len(outline.Steps), DetailLevel: "comprehensive", Warnings: []string{},
-	}
-	if p.Name == "" {
-		p.Name = filepath.Base(s.Dir)
 	}
 	switch {
 	case n < minimal:
@@ -157,16 +141,4 @@ func profileOf(s *skill.Skill, count counter) (profiled, error) {
 		p.Warnings = append(p.Warnings, "no headings")
 	}
 	return p, nil
-}
-
-// relative returns a path relative to this directory if it is below it.
-func relative(name string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return name
-	}
-	if rel, err := filepath.Rel(here, name); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return name
 }

@@ -86,9 +86,6 @@ func replaceFile(suite *eval.Suite, path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit()
+	_, err = f.Write(data)
+	return f.Finish(err)
 }

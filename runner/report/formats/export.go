@@ -92,9 +92,5 @@ func fill(f *files.Replacement, err error, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit()
+	return f.Finish(write(f))
 }
