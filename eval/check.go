@@ -118,10 +118,7 @@ func (c *Check) Resolve(rel string) (abs string, tried []string, ok bool) {
 func (c *Check) File(path decode.Path, rel string) string {
 	abs, tried, ok := c.Resolve(rel)
 	if !ok {
-		for i := range tried {
-			tried[i] = c.loader.display(tried[i])
-		}
-		c.Errorf(path, decode.CodeMissingFile, "%sno such file: %s (tried %s)", path.Prefix(), rel, strings.Join(tried, ", "))
+		c.Errorf(path, decode.CodeMissingFile, "%sno such file: %s (tried %s)", path.Prefix(), rel, c.loader.displayAll(tried))
 		return ""
 	}
 	return abs

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"waza/runner/record"
@@ -143,16 +144,8 @@ func (c *htmlColumns) number(text string, known map[string]int) int {
 
 // find returns the index of a trial in the columns.
 func (d *htmlData) find(task, num int) (int, bool) {
-	first, n := d.first[task], d.tasks[task].Ended
-	// Trials are in the order of their numbers, so the index is at most the number.
-	low, high := 0, n
-	for low < high {
-		mid := (low + high) / 2
-		if d.columns.Num[first+mid] < num {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return first + low, low < n && d.columns.Num[first+low] == num
+	first := d.first[task]
+	// Trials are in the order of their numbers.
+	at, ok := slices.BinarySearch(d.columns.Num[first:first+d.tasks[task].Ended], num)
+	return first + at, ok
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 
 	"waza/runner/record"
 	"waza/runner/report"
@@ -37,12 +38,7 @@ func (s *resultsSum) add(t *report.Task, st *resultsStats) {
 }
 
 func (s *resultsSum) group(name string, passed bool, st *resultsStats) {
-	at := -1
-	for i := range s.groups {
-		if s.groups[i].Name == name {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(s.groups, func(g resultsGroup) bool { return g.Name == name })
 	if at < 0 {
 		at, s.groups = len(s.groups), append(s.groups, resultsGroup{Name: name})
 	}
