@@ -11,7 +11,7 @@ import (
 // Snippets reports whether the client supports completions with placeholders.
 func (c Client) Snippets() bool {
 	o := c.completionItem()
-	return o != nil && o.SnippetSupport != nil && *o.SnippetSupport
+	return o != nil && isTrue(o.SnippetSupport)
 }
 
 func (c Client) completionItem() *protocol.ClientCompletionItemOptions {

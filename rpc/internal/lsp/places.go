@@ -26,7 +26,7 @@ func (doc *Document) Hover(e *assist.Explanation, c Client) *protocol.Hover {
 // client supports them.
 func (doc *Document) Definition(d *assist.Definition, c Client) protocol.DefinitionResult {
 	td := c.Capabilities.TextDocument
-	if td == nil || td.Definition == nil || td.Definition.LinkSupport == nil || !*td.Definition.LinkSupport {
+	if td == nil || td.Definition == nil || !isTrue(td.Definition.LinkSupport) {
 		places := protocol.LocationSlice{}
 		for _, t := range d.Targets {
 			places = append(places, protocol.Location{URI: uri.File(t.Path), Range: lineRange(t.Line)})
@@ -63,8 +63,7 @@ func (doc *Document) Links(list []assist.Link) []protocol.DocumentLink {
 // support trees.
 func (doc *Document) Symbols(list []assist.Symbol, c Client) protocol.DocumentSymbolResult {
 	td := c.Capabilities.TextDocument
-	if td != nil && td.DocumentSymbol != nil && td.DocumentSymbol.HierarchicalDocumentSymbolSupport != nil &&
-		*td.DocumentSymbol.HierarchicalDocumentSymbolSupport {
+	if td != nil && td.DocumentSymbol != nil && isTrue(td.DocumentSymbol.HierarchicalDocumentSymbolSupport) {
 		return protocol.DocumentSymbolSlice(doc.symbolTree(list))
 	}
 	return doc.symbolList(list, "", protocol.SymbolInformationSlice{})

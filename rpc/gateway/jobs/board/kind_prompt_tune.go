@@ -65,10 +65,8 @@ func promptOf(c *record.Cell) string {
 // generation is a message about a generation or one of its prompts. Existing pages read the
 // members beside data.
 type generation struct {
-	Type       string `json:"type"`
-	JobID      string `json:"job_id"`
-	TuneID     string `json:"tune_id"`
-	Generation int    `json:"generation"`
+	tuneHead
+	Generation int `json:"generation"`
 	// Rounds does not count generation 0, so that pages show N/N for the last generation.
 	Rounds     int      `json:"total_generations,omitempty"`
 	Prompt     *int     `json:"prompt_index,omitempty"` // among the prompts of the run, counted from 0
@@ -84,7 +82,7 @@ type generation struct {
 }
 
 func (p *promptTune) about(kind string, g int) *generation {
-	return &generation{Type: kind, JobID: p.rec.RunID, TuneID: p.rec.RunID, Generation: g}
+	return &generation{tuneHead: p.head(kind), Generation: g}
 }
 
 // index returns the number of a cell's prompt, counted from 0.
@@ -226,9 +224,7 @@ func (p *promptTune) survivors(g int) []int {
 
 // promptResult is the message prompt_eval_result. Existing pages read the members beside data.
 type promptResult struct {
-	Type       string   `json:"type"`
-	JobID      string   `json:"job_id"`
-	TuneID     string   `json:"tune_id"`
+	tuneHead
 	Generation int      `json:"generation"`
 	Prompt     *int     `json:"prompt_index"`
 	Model      string   `json:"model_id"`
@@ -260,7 +256,7 @@ func (p *promptTune) result(t *tune, cell int) [][]byte {
 	}
 	score, index := t.score(cell), p.index(c)
 	m := &promptResult{
-		Type: "prompt_eval_result", JobID: t.rec.RunID, TuneID: t.rec.RunID, Generation: c.Generation, Prompt: index,
+		tuneHead: t.head("prompt_eval_result"), Generation: c.Generation, Prompt: index,
 		Model: targetOf(t.rec, c).Model, Score: score,
 		accuracies: t.accuracies(cell), Data: promptData{index, style, score, cut(text, maxPreview)},
 	}

@@ -50,11 +50,18 @@ func newTune(s *session, combo func(*tune, int) [][]byte) *tune {
 
 func newParamTune(s *session) messages { return newTune(s, (*tune).params) }
 
+// tuneHead identifies a message about a tuning.
+type tuneHead struct {
+	Type   string `json:"type"`
+	JobID  string `json:"job_id"`
+	TuneID string `json:"tune_id"`
+}
+
+func (t *tune) head(kind string) tuneHead { return tuneHead{kind, t.rec.RunID, t.rec.RunID} }
+
 // tuneStart is the message tune_start.
 type tuneStart struct {
-	Type      string         `json:"type"`
-	JobID     string         `json:"job_id"`
-	TuneID    string         `json:"tune_id"`
+	tuneHead
 	JobType   eval.SuiteKind `json:"job_type"`
 	Reconnect bool           `json:"reconnect"`
 	Percent   *int           `json:"progress_pct,omitempty"`
@@ -77,7 +84,7 @@ func (t *tune) init(j *job, reconnect bool) []byte {
 // start returns the fields of tune_start that both kinds have.
 func (t *tune) start(j *job, reconnect bool) *tuneStart {
 	m := &tuneStart{
-		Type: "tune_start", JobID: j.ID, TuneID: j.ID, JobType: j.Type, Reconnect: reconnect, Total: len(t.cells), Suite: j.suite,
+		tuneHead: t.head("tune_start"), JobType: j.Type, Reconnect: reconnect, Total: len(t.cells), Suite: j.suite,
 	}
 	for _, target := range targetsOf(t.rec) {
 		m.Models = append(m.Models, target.Model)
@@ -206,10 +213,8 @@ func (t *tune) firstCall(task int) *record.ToolCall {
 
 // comboResult is the message tune_combo_result, and combo_result for existing pages.
 type comboResult struct {
-	Type   string    `json:"type"`
-	JobID  string    `json:"job_id"`
-	TuneID string    `json:"tune_id"`
-	Data   comboData `json:"data"`
+	tuneHead
+	Data comboData `json:"data"`
 }
 
 type comboData struct {
@@ -247,7 +252,7 @@ func (t *tune) accuracies(cell int) (a accuracies) {
 func (t *tune) params(cell int) [][]byte {
 	c := t.cells[cell]
 	model, score := targetOf(t.rec, c).Model, t.score(cell)
-	m := comboResult{"tune_combo_result", t.rec.RunID, t.rec.RunID, comboData{
+	m := comboResult{t.head("tune_combo_result"), comboData{
 		Combo: cell, Model: model, Params: c.Params, Score: score, Cases: t.cases(cell),
 		Config: c.Params, Name: model, Overall: score, accuracies: t.accuracies(cell), LatencyMS: t.latency(cell),
 	}}
@@ -281,9 +286,7 @@ func (t *tune) latency(cell int) *float64 {
 // tuneComplete is the message tune_complete. It has no best cell when no task has a score in
 // every cell.
 type tuneComplete struct {
-	Type   string         `json:"type"`
-	JobID  string         `json:"job_id"`
-	TuneID string         `json:"tune_id"`
+	tuneHead
 	Status record.Status  `json:"status"`
 	Combo  *int           `json:"best_index,omitempty"`
 	Model  string         `json:"best_model_id,omitempty"`
@@ -304,7 +307,7 @@ type tuneComplete struct {
 }
 
 func (t *tune) complete(e *record.Event) *tuneComplete {
-	m := &tuneComplete{Type: "tune_complete", JobID: t.rec.RunID, TuneID: t.rec.RunID, Status: e.Status}
+	m := &tuneComplete{tuneHead: t.head("tune_complete"), Status: e.Status}
 	if e.Summary == nil || e.Summary.Tune == nil {
 		return m
 	}

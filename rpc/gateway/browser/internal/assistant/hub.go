@@ -19,7 +19,8 @@ import (
 // errLeft is the cause for ending the commands of a trial when its extension disconnects.
 var errLeft = errors.New("the extension disconnected")
 
-// slot is an extension that a trial has reserved. It implements [browser.Slot].
+// slot is an extension that a trial has reserved. It implements [browser.Slot], and is the
+// [observer] of the trial's commands.
 type slot struct {
 	owner     *Assistants
 	extension *extension
@@ -27,6 +28,7 @@ type slot struct {
 	attempt   string
 	session   string
 	history   []provider.Message
+	report    func(browser.Step) // gets the steps of the command; nil without one
 
 	// Assistants.mu guards the fields below.
 	left    bool
@@ -101,11 +103,11 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	if limit <= 0 {
 		limit = a.o.CommandTimeout
 	}
-	t := &trial{slot: s, report: step}
+	s.report = step
 	l := &loop{
 		owner: a, commandID: uuid.NewString(), extensionID: s.extension.id, sessionID: s.session, text: c.Text,
 		instructions: made.Instructions, model: made.Model, capabilities: made.Capabilities, history: s.history,
-		maxTurns: c.MaxTurns, clock: newClock(limit, func() { cancel(errTooLate) }), observer: t,
+		maxTurns: c.MaxTurns, clock: newClock(limit, func() { cancel(errTooLate) }), observer: s,
 	}
 	defer l.clock.stop()
 	status := StatusChanged{CommandID: l.commandID, SessionID: s.session, Status: Executing, Message: "A trial of waza is running"}
@@ -121,7 +123,7 @@ func (s *slot) Execute(ctx context.Context, c *browser.Command, step func(browse
 	answer, err := l.run(ctx)
 	cause := context.Cause(ctx)
 	if errors.Is(err, model.ErrMaxTurns) {
-		t.step(browser.Step{
+		s.step(browser.Step{
 			Warning: fmt.Sprintf("the model was stopped after %d answers; its last answer still called tools", max(c.MaxTurns, 10)),
 		})
 		err = nil
@@ -171,30 +173,24 @@ func (s *slot) made(c *browser.Command) (*browser.Made, error) {
 	return nil, executor.Permanent(fmt.Errorf("assistant %q not found", text.Clip(c.Assistant, 100)))
 }
 
-// trial is a command of a trial. It implements [observer].
-type trial struct {
-	*slot
-	report func(browser.Step)
-}
+func (s *slot) started()     {}
+func (s *slot) blocked(bool) {}
+func (s *slot) part(string)  {}
 
-func (t *trial) started()     {}
-func (t *trial) blocked(bool) {}
-func (t *trial) part(string)  {}
-
-func (t *trial) step(s browser.Step) {
-	if t.report != nil {
-		t.report(s)
+func (s *slot) step(of browser.Step) {
+	if s.report != nil {
+		s.report(of)
 	}
 }
 
-func (t *trial) clientLocked() Client {
-	if t.left {
+func (s *slot) clientLocked() Client {
+	if s.left {
 		return nil
 	}
-	return t.client
+	return s.client
 }
 
-func (t *trial) usesLocked(u *use) { t.slot.use = u }
+func (s *slot) usesLocked(u *use) { s.use = u }
 
 // shownText is the maximum length of a command in lists, in characters.
 const shownText = 200
