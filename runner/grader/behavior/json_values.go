@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"waza/runner/grader/internal/match"
@@ -34,39 +31,4 @@ func exactValue(v any) any {
 		return exact
 	}
 	return v
-}
-
-// sameValue reports whether two values of exactJSON are equal. It compares numbers by value and
-// ignores the order of an object's members.
-func sameValue(a, b any) bool {
-	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && sameNumber(a.String(), b.String())
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameValue)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, sameValue)
-	case string:
-		b, ok := b.(string)
-		return ok && a == b
-	case bool:
-		b, ok := b.(bool)
-		return ok && a == b
-	}
-	return a == nil && b == nil
-}
-
-// sameNumber compares whole numbers of 64 bits exactly and others as floating-point numbers.
-func sameNumber(a, b string) bool {
-	x, xerr := strconv.ParseInt(a, 10, 64)
-	y, yerr := strconv.ParseInt(b, 10, 64)
-	if xerr == nil && yerr == nil {
-		return x == y
-	}
-	f, ferr := strconv.ParseFloat(a, 64)
-	g, gerr := strconv.ParseFloat(b, 64)
-	return a == b || ferr == nil && gerr == nil && f == g
 }

@@ -8,6 +8,7 @@ import (
 	"waza/eval"
 	"waza/eval/text"
 	"waza/runner/grader"
+	"waza/runner/internal/given"
 	"waza/runner/record"
 )
 
@@ -231,7 +232,7 @@ func (t *callTest) right(c *toolCall) float64 {
 	}
 	n := 0
 	for name, want := range t.arguments {
-		if v, ok := c.exactArgument(name); ok && sameValue(want, v) {
+		if v, ok := c.exactArgument(name); ok && given.SameJSON(want, v) {
 			n++
 		}
 	}
@@ -262,7 +263,7 @@ func (t *callTest) complaint(found []matchedCall, s *grader.Subject) string {
 			switch {
 			case !ok:
 				return fmt.Sprintf("the call of %s has no argument %s", m.call.name, name)
-			case !sameValue(want, v):
+			case !given.SameJSON(want, v):
 				return fmt.Sprintf("the call of %s: argument %s is %s, not %s", m.call.name, name,
 					text.Clip(jsonText(v), grader.ExcerptBytes), text.Clip(jsonText(want), grader.ExcerptBytes))
 			}

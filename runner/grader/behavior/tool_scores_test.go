@@ -10,6 +10,7 @@ import (
 
 	"waza/runner/grader"
 	"waza/runner/grader/internal/gradertest"
+	"waza/runner/internal/given"
 	"waza/runner/record"
 )
 
@@ -203,7 +204,7 @@ func best(rows []int, weights [][]float64, used []bool) float64 {
 	return most
 }
 
-// sameValue compares values like JSON, whatever the form of numbers and the order of members.
+// SameJSON compares values like JSON, whatever the form of numbers and the order of members.
 func TestSameValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -220,8 +221,8 @@ func TestSameValue(t *testing.T) {
 	} {
 		b, ok := exactJSON(c.b)
 		require.True(t, ok)
-		require.Equal(t, c.same, sameValue(exactValue(c.a), b), "%v %s", c.a, c.b)
-		require.Equal(t, c.same, sameValue(b, exactValue(c.a)), "%v %s", c.a, c.b)
+		require.Equal(t, c.same, given.SameJSON(exactValue(c.a), b), "%v %s", c.a, c.b)
+		require.Equal(t, c.same, given.SameJSON(b, exactValue(c.a)), "%v %s", c.a, c.b)
 	}
 }
 
@@ -237,6 +238,6 @@ func FuzzSameValue(f *testing.F) {
 		require.NoError(t, err)
 		w, ok := exactJSON(string(again))
 		require.True(t, ok)
-		require.True(t, sameValue(v, w))
+		require.True(t, given.SameJSON(v, w))
 	})
 }

@@ -1,6 +1,6 @@
 // Package given decodes what other programs say about a trial: the scores and verdicts of
 // programs, of judges, and in results of other tools. Use [Score], [Bool] and [Text] as fields
-// of a struct that encoding/json decodes.
+// of a struct that encoding/json decodes. [SameJSON] compares what agents give to tools.
 package given
 
 import (

@@ -18,6 +18,7 @@ import (
 	"waza/eval/surroundings"
 	"waza/eval/text"
 	"waza/runner/executor"
+	"waza/runner/internal/given"
 	"waza/runner/mcptools"
 )
 
@@ -144,7 +145,7 @@ func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 // matches reports whether all conditions of a response hold.
 func (r *response) matches(args map[string]any, whole string) bool {
 	for name, want := range r.match {
-		if got, ok := args[name]; !ok || !equal(want, got) {
+		if got, ok := args[name]; !ok || !given.SameJSON(want, got) {
 			return false
 		}
 	}
@@ -194,34 +195,4 @@ func compact(v any) json.RawMessage {
 		return json.RawMessage("null") // validation rejects suites with such values
 	}
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// equal compares JSON values. Numbers are compared by value: 1, 1.0 and 1e0 are equal.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, equal)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && sameNumber(a, b)
-	}
-	return a == b
-}
-
-func sameNumber(a, b json.Number) bool {
-	if a == b {
-		return true
-	}
-	x, errX := a.Int64()
-	y, errY := b.Int64()
-	if errX == nil && errY == nil {
-		return x == y
-	}
-	f, errF := a.Float64()
-	g, errG := b.Float64()
-	return errF == nil && errG == nil && f == g
 }
