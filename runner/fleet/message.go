@@ -10,6 +10,7 @@ import (
 	"waza/runner/fleet/offer"
 	"waza/runner/internal/bundle"
 	"waza/runner/record"
+	"waza/runner/trial"
 )
 
 // Protocol is the version of the messages below. Workers and owners of different versions do not
@@ -106,7 +107,7 @@ type Result struct {
 	Object string          `json:"object,omitempty"`
 	// Notices are messages for the followers of the run, in order. The first of them can already
 	// have arrived as notes.
-	Notices []Notice `json:"notices,omitempty"`
+	Notices []trial.Notice `json:"notices,omitempty"`
 	// Files are the files that the trial left in its workspace; nil if it left none.
 	Files *bundle.Parcel `json:"files,omitempty"`
 	// Reason is the reason why there is no trial: the worker could not execute the order or, if
@@ -127,13 +128,6 @@ type Halt struct {
 	Orderly bool   `json:"orderly,omitempty"`
 }
 
-// Notice is an encoded [trial.Notice].
-type Notice struct {
-	Level   string `json:"level"`
-	Message string `json:"message"`
-	Attempt int    `json:"attempt,omitempty"`
-}
-
 // MaxNotices is the maximum number of notices of one result.
 const MaxNotices = 1000
 
@@ -150,8 +144,8 @@ type Note struct {
 	// Lost is the number of workers lost before this one started the order.
 	Lost int `json:"lost,omitempty"`
 	// Index is the number of the notice in the result, from 0.
-	Index  int     `json:"index,omitempty"`
-	Notice *Notice `json:"notice,omitempty"`
+	Index  int           `json:"index,omitempty"`
+	Notice *trial.Notice `json:"notice,omitempty"`
 }
 
 // Control is a request of the owner of a run to workers.

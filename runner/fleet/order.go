@@ -164,7 +164,7 @@ func (w *order) logAgain(worker string) {
 func (w *order) note(worker string, n Note) {
 	if n.Notice != nil {
 		if w.run.book.notice(w, n.Index) {
-			w.log(trial.Notice{Level: n.Notice.Level, Message: n.Notice.Message, Attempt: n.Notice.Attempt})
+			w.log(*n.Notice)
 		}
 		return
 	}
@@ -256,7 +256,7 @@ func (w *order) report(a *arrival) {
 	}
 	for i, n := range a.Notices[:min(len(a.Notices), MaxNotices)] {
 		if i >= seen {
-			w.log(trial.Notice{Level: n.Level, Message: n.Message, Attempt: n.Attempt})
+			w.log(n)
 		}
 	}
 }

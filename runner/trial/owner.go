@@ -29,10 +29,10 @@ type Owner interface {
 // Notice is a message about a trial for subscribers of the run.
 type Notice struct {
 	// Level is debug, info, warning or error.
-	Level   string
-	Message string
+	Level   string `json:"level"`
+	Message string `json:"message"`
 	// Attempt is the number of the attempt that starts with the notice; else 0.
-	Attempt int
+	Attempt int `json:"attempt,omitempty"`
 }
 
 // nobody is the Owner of trials whose Env names none.

@@ -190,7 +190,7 @@ func (s *Snapshotter) put(data []byte) (*record.Blob, error) {
 // empty path, any file was not. Where links exist, any path may lead to a file that was not.
 func Lost(s *record.Snapshot, name string) error {
 	if s.Incomplete != "" {
-		return unkept(s, "", s.Incomplete)
+		return unkept("", s.Incomplete)
 	}
 	links := false
 	for i := range s.Entries {
@@ -204,13 +204,13 @@ func Lost(s *record.Snapshot, name string) error {
 		}
 		below := e.Type == record.EntryDir && strings.HasPrefix(name, e.Path+"/")
 		if name == "." || links || below || e.Type != record.EntryDir && name == e.Path {
-			return unkept(s, e.Path, e.Omitted)
+			return unkept(e.Path, e.Omitted)
 		}
 	}
 	return nil
 }
 
-func unkept(s *record.Snapshot, name, why string) error {
+func unkept(name, why string) error {
 	if name == "" {
 		return fmt.Errorf("the trial's workspace was not recorded completely: %s; run the task again", why)
 	}

@@ -36,7 +36,7 @@ type job struct {
 	end context.CancelCauseFunc
 
 	mu      sync.Mutex // guards the fields below
-	notices []fleet.Notice
+	notices []trial.Notice
 }
 
 // Reasons for ending a job.
@@ -248,14 +248,13 @@ const giveBackTime = 3 * time.Second
 
 // note keeps a notice for the result and publishes it at once.
 func (j *job) note(n trial.Notice) {
-	notice := fleet.Notice{Level: n.Level, Message: n.Message, Attempt: n.Attempt}
 	j.mu.Lock()
 	index := len(j.notices)
 	if index < fleet.MaxNotices {
-		j.notices = append(j.notices, notice)
+		j.notices = append(j.notices, n)
 	}
 	j.mu.Unlock()
 	if index < fleet.MaxNotices {
-		j.worker.notes.send(j.Run, fleet.Note{ID: j.ID, Index: index, Notice: &notice})
+		j.worker.notes.send(j.Run, fleet.Note{ID: j.ID, Index: index, Notice: &n})
 	}
 }

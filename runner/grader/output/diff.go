@@ -3,9 +3,7 @@ package output
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"waza/eval"
@@ -126,15 +124,9 @@ func (g *diffGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 		if err := s.MissingAt(f.Path); err != nil {
 			return grader.Score{}, err
 		}
-		data, err := grader.ReadFile(root, f.Path)
-		unreadable := ""
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			unreadable = f.Path + " does not exist"
-		case errors.Is(err, fs.ErrPermission):
-			return grader.Score{}, fmt.Errorf("%s: %w", f.Path, err)
-		case err != nil:
-			unreadable = fmt.Sprintf("cannot read %s: %s", f.Path, err)
+		data, unreadable, err := readForChecks(root, f.Path)
+		if err != nil {
+			return grader.Score{}, err
 		}
 		t.Add(f.Path+" exists", unreadable)
 		if f.Snapshot != "" {

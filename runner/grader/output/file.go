@@ -214,15 +214,9 @@ func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint str
 // grade adds one check for each pattern. A file that cannot be read meets no check, not even
 // those on forbidden content, because a missing file proves nothing.
 func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
-	data, err := grader.ReadFile(root, c.path)
-	unreadable := ""
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		unreadable = c.path + " does not exist"
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w", c.path, err)
-	case err != nil:
-		unreadable = fmt.Sprintf("cannot read %s: %s", c.path, err)
+	data, unreadable, err := readForChecks(root, c.path)
+	if err != nil {
+		return err
 	}
 	for _, re := range c.mustMatch {
 		complaint := unreadable
@@ -243,4 +237,19 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 		t.Add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)
 	}
 	return nil
+}
+
+// readForChecks reads a file of the workspace. complaint says why the agent's file cannot be read;
+// err is a fault of the machine.
+func readForChecks(root *os.Root, path string) (data []byte, complaint string, err error) {
+	data, err = grader.ReadFile(root, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, path + " does not exist", nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		return nil, fmt.Sprintf("cannot read %s: %s", path, err), nil
+	}
+	return data, "", nil
 }

@@ -122,9 +122,9 @@ func (w *globWalk) directory(rel string, depth int) error {
 			return context.Cause(w.ctx)
 		}
 		below := path.Join(rel, e.Name())
-		isDir, err := w.visit(below, e)
-		if err != nil || w.found != "" {
-			return err
+		isDir := w.visit(below, e)
+		if w.found != "" {
+			return nil
 		}
 		if isDir && depth > 0 {
 			if err := w.directory(below, depth-1); err != nil || w.found != "" {
@@ -136,7 +136,7 @@ func (w *globWalk) directory(rel string, depth int) error {
 }
 
 // visit records a match. It reports whether the entry is a directory to search.
-func (w *globWalk) visit(below string, e fs.DirEntry) (isDir bool, err error) {
+func (w *globWalk) visit(below string, e fs.DirEntry) (isDir bool) {
 	name, there := path.Join(w.base, below), true
 	isDir = e.IsDir()
 	if e.Type()&fs.ModeSymlink != 0 {
@@ -147,5 +147,5 @@ func (w *globWalk) visit(below string, e fs.DirEntry) (isDir bool, err error) {
 	if there && w.glob.MatchString(below) {
 		w.found = name
 	}
-	return isDir, nil
+	return isDir
 }

@@ -106,7 +106,7 @@ func (c *collector) tree(dir string, except map[string]bool) error {
 		case except[p], isKeyFile(d.Name()), d.Name() == ".git": // a worktree has a file named .git
 			return nil
 		case d.Type()&fs.ModeSymlink != 0:
-			return c.linked(p, dir)
+			return c.linked(p)
 		case d.IsDir(), d.Type().IsRegular():
 			info, err := d.Info()
 			if errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +131,8 @@ func folder(dir, p string) string {
 	return filepath.Join(dir, first)
 }
 
-// linked adds a link and, unless that is outside dir, its target.
-func (c *collector) linked(p, dir string) error {
+// linked adds a link and its target, unless the link leads out.
+func (c *collector) linked(p string) error {
 	if c.leadsOut(p) {
 		return nil
 	}
