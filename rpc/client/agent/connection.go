@@ -14,6 +14,7 @@ import (
 
 	"waza/rpc/client/internal/socket"
 	"waza/runner/executor/remote"
+	"waza/runner/pause"
 )
 
 // JSON-RPC error codes in answers of agents.
@@ -165,15 +166,8 @@ func (s *connection) send(message []byte) {
 
 // ping sends pings until the connection ends.
 func (s *connection) ping() {
-	tick := time.NewTicker(pingInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.send(encode(map[string]any{"type": "ping", "timestamp": time.Now().UTC()}))
-		case <-s.ctx.Done():
-			return
-		}
+	for pause.For(s.ctx, pingInterval) == nil {
+		s.send(encode(map[string]any{"type": "ping", "timestamp": time.Now().UTC()}))
 	}
 }
 

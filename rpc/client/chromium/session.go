@@ -80,15 +80,13 @@ func (s *session) contextID() cdp.BrowserContextID {
 func (s *session) attach(ctx context.Context, t *tab) error {
 	done := make(chan error, 1)
 	go func() { done <- chromedp.Do(t.ctx) }() // the page ends with the context of this call
-	wait := time.NewTimer(openTime)
-	defer wait.Stop()
+	waiting, cancel := context.WithTimeoutCause(ctx, openTime, errors.New("the browser does not answer"))
+	defer cancel()
 	var err error
 	select {
 	case err = <-done:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-wait.C:
-		err = errors.New("the browser does not answer")
+	case <-waiting.Done():
+		err = context.Cause(waiting)
 	}
 	if err == nil {
 		t.gone, err = chromedp.Detached(t.ctx)

@@ -8,6 +8,7 @@ import (
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/board"
 	"waza/rpc/gateway/jobs/token"
+	"waza/runner/pause"
 )
 
 // revokedPause is the pause between two checks for revoked tokens. Other processes record
@@ -54,15 +55,7 @@ func (s *Server) enter(c *door.Conn, who *token.Claims) (leave func()) {
 // watchTokens closes connections with revoked tokens until ctx ends.
 func (s *Server) watchTokens(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
-	tick := time.NewTicker(revokedPause)
-	defer tick.Stop()
-	failed := false
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for failed := false; pause.For(ctx, revokedPause) == nil; {
 		revoked, err := s.options.Tokens.Revoked(ctx)
 		if err != nil {
 			if !failed && ctx.Err() == nil {

@@ -132,7 +132,7 @@ func (p post) save(ctx context.Context, r *routing.Routed) error {
 	}
 	data, err := json.Marshal(r)
 	if err == nil {
-		err = p.store.Save(context.WithoutCancel(ctx), r.ID, data)
+		err = p.store.Save(context.WithoutCancel(ctx), r.ID, string(data))
 	}
 	if err != nil {
 		return fmt.Errorf("message %s could not be stored: %w", r.ID, err)
@@ -149,7 +149,7 @@ func (o *registry) resume() error {
 	}
 	for _, data := range list {
 		r := new(routing.Routed)
-		if err := json.Unmarshal(data, r); err != nil || r.ID == "" {
+		if err := json.Unmarshal([]byte(data), r); err != nil || r.ID == "" {
 			o.log.Error("message of an earlier server could not be read", "error", err)
 			continue
 		}
@@ -173,8 +173,8 @@ func (o *registry) resume() error {
 // awaitClients gives the clients of an earlier server a moment to reconnect. A message that
 // names its client waits only for that client.
 func (p post) awaitClients(e *entry) {
-	late := time.NewTimer(time.Duration(p.config.ReconnectWait))
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(p.ctx, time.Duration(p.config.ReconnectWait))
+	defer cancel()
 	for {
 		p.mu.Lock()
 		arrived, r := p.arrived, e.routed
@@ -186,9 +186,7 @@ func (p post) awaitClients(e *entry) {
 		}
 		select {
 		case <-arrived:
-		case <-late.C:
-			return
-		case <-p.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}

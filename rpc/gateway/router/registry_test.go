@@ -50,8 +50,8 @@ func TestWatch(t *testing.T) {
 // failing is a store that fails to save.
 type failing struct{ store.Messages }
 
-func (failing) Save(context.Context, string, []byte) error { return errors.New("the disk is full") }
-func (failing) List(context.Context) ([][]byte, error)     { return nil, nil }
+func (failing) Save(context.Context, string, string) error { return errors.New("the disk is full") }
+func (failing) List(context.Context) ([]string, error)     { return nil, nil }
 
 // A message that cannot be stored is not sent.
 func TestStoreFails(t *testing.T) {

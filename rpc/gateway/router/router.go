@@ -75,11 +75,11 @@ func Defaults() Config {
 // Store keeps messages across restarts. It is safe for concurrent use.
 type Store interface {
 	// Save stores a message under its id. An existing message keeps its place.
-	Save(ctx context.Context, id string, message []byte) error
+	Save(ctx context.Context, id, message string) error
 	// Forget removes messages.
 	Forget(ctx context.Context, ids ...string) error
 	// List returns all messages, oldest first.
-	List(ctx context.Context) ([][]byte, error)
+	List(ctx context.Context) ([]string, error)
 }
 
 // Desktop shows notifications to the user. It is safe for concurrent use.

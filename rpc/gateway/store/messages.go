@@ -10,10 +10,10 @@ type Messages struct{ store *Store }
 func MessagesOf(s *Store) Messages { return Messages{s} }
 
 // Save stores a message under its id. An existing message keeps its place.
-func (m Messages) Save(ctx context.Context, id string, message []byte) error {
+func (m Messages) Save(ctx context.Context, id, message string) error {
 	return m.store.run(ctx, statement{
 		"INSERT INTO messages (id, message) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET message = excluded.message",
-		[]any{id, string(message)},
+		[]any{id, message},
 	})
 }
 
@@ -26,12 +26,7 @@ func (m Messages) Forget(ctx context.Context, ids ...string) error {
 	return m.store.run(ctx, list...)
 }
 
-// List returns all messages, oldest first. The caller owns them.
-func (m Messages) List(ctx context.Context) ([][]byte, error) {
-	texts, err := m.store.texts(ctx, "SELECT message FROM messages ORDER BY number")
-	list := make([][]byte, len(texts))
-	for i, text := range texts {
-		list[i] = []byte(text)
-	}
-	return list, err
+// List returns all messages, oldest first.
+func (m Messages) List(ctx context.Context) ([]string, error) {
+	return m.store.texts(ctx, "SELECT message FROM messages ORDER BY number")
 }

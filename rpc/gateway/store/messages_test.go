@@ -13,16 +13,16 @@ func TestMessages(t *testing.T) {
 	s := open(t, dir)
 	m := MessagesOf(s)
 	for _, id := range []string{"a", "b", "c", "a"} {
-		require.NoError(t, m.Save(t.Context(), id, []byte(`"`+id+`"`)))
+		require.NoError(t, m.Save(t.Context(), id, `"`+id+`"`))
 	}
-	require.NoError(t, m.Save(t.Context(), "b", []byte(`"B"`)))
+	require.NoError(t, m.Save(t.Context(), "b", `"B"`))
 	require.NoError(t, m.Forget(t.Context(), "c", "unknown"))
 	require.NoError(t, s.Close())
 
 	m = MessagesOf(open(t, dir))
 	list, err := m.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, [][]byte{[]byte(`"a"`), []byte(`"B"`)}, list)
+	require.Equal(t, []string{`"a"`, `"B"`}, list)
 	require.NoError(t, m.Forget(t.Context(), "a", "b"))
 	list, err = m.List(t.Context())
 	require.NoError(t, err)

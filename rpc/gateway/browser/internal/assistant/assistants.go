@@ -19,6 +19,7 @@ import (
 
 	"waza/rpc/gateway/internal/lease"
 	"waza/rpc/gateway/store"
+	"waza/runner/pause"
 	"waza/runner/provider"
 )
 
@@ -183,22 +184,18 @@ const sweepEvery = time.Hour
 
 // sweep deletes expired sessions until Close.
 func (a *Assistants) sweep() {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
 	for {
 		if n, err := a.o.Store.Sweep(a.ctx, time.Now().Add(-a.o.SessionLifetime)); err != nil && a.ctx.Err() == nil {
 			a.o.Log.Error("expired sessions could not be deleted", "error", err)
 		} else if n > 0 {
 			a.o.Log.Info("expired sessions deleted", "sessions", n)
 		}
-		select {
-		case now := <-tick.C:
-			a.mu.Lock()
-			a.giveUpLocked(now)
-			a.mu.Unlock()
-		case <-a.ctx.Done():
+		if pause.For(a.ctx, sweepEvery) != nil {
 			return
 		}
+		a.mu.Lock()
+		a.giveUpLocked(time.Now())
+		a.mu.Unlock()
 	}
 }
 

@@ -72,11 +72,7 @@ func (a *Assistants) Submit(by Client, s Submission) error {
 			Data: map[string]any{"field": "id"},
 		}
 	}
-	var started *command
-	err := a.ledger.do(func() (err error) {
-		started, err = a.submit(by, s)
-		return err
-	})
+	started, err := done(a.ledger, func() (*command, error) { return a.submit(by, s) })
 	started.await()
 	return err
 }

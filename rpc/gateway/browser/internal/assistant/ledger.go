@@ -66,6 +66,15 @@ func (l *ledger) do(job func() error) error {
 	return <-err
 }
 
+// done is [ledger.do] for a job with a result.
+func done[T any](l *ledger, job func() (T, error)) (result T, err error) {
+	err = l.do(func() (err error) {
+		result, err = job()
+		return err
+	})
+	return result, err
+}
+
 // write queues a write. The ledger calls then with the fault, or with nil, after the write and
 // without Assistants.mu.
 func (l *ledger) write(do func() error, then func(*Fault)) {

@@ -58,12 +58,7 @@ func (a *Assistants) Create(d Draft) (*Assistant, error) {
 	if f := a.o.check(&d); f != nil {
 		return nil, f
 	}
-	var created *Assistant
-	err := a.ledger.do(func() (err error) {
-		created, err = a.create(d)
-		return err
-	})
-	return created, err
+	return done(a.ledger, func() (*Assistant, error) { return a.create(d) })
 }
 
 // create is the job of Create.

@@ -72,12 +72,8 @@ func (s *Sessions) Messages(id string) (store.Session, []store.Message, error) {
 }
 
 // Archive keeps a session permanently, or lets it expire again. The error is a [*Fault].
-func (s *Sessions) Archive(id string, archived bool) (row store.Session, err error) {
-	err = s.ledger.do(func() (err error) {
-		row, err = s.archive(id, archived)
-		return err
-	})
-	return row, err
+func (s *Sessions) Archive(id string, archived bool) (store.Session, error) {
+	return done(s.ledger, func() (store.Session, error) { return s.archive(id, archived) })
 }
 
 // archive is the job of Archive.
@@ -142,10 +138,8 @@ func (s *Sessions) add(id, assistantID, role, content string, now time.Time, the
 // history returns the messages of a session in the form for models, with those whose write is
 // queued.
 func (s *Sessions) history(id string) (history []provider.Message) {
-	var messages []store.Message
-	err := s.ledger.do(func() (err error) {
-		messages, err = s.store.Messages(s.ctx, id, historyMessages, historyBytes)
-		return err
+	messages, err := done(s.ledger, func() ([]store.Message, error) {
+		return s.store.Messages(s.ctx, id, historyMessages, historyBytes)
 	})
 	_ = s.ledger.unread(err) // logged
 	for _, m := range messages {
