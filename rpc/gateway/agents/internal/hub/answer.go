@@ -223,14 +223,10 @@ func (c *Client) Status(evaluationID string, s remote.Status) {
 		if asked.agent != c.agent || asked.caller == nil {
 			continue
 		}
-		if len(asked.caller.status) == mostStatus {
-			h.count.ignored.WithLabelValues("status").Inc()
-			continue
-		}
-		asked.caller.status = append(asked.caller.status, s)
 		select {
-		case asked.caller.wake <- struct{}{}:
+		case asked.caller.status <- s:
 		default:
+			h.count.ignored.WithLabelValues("status").Inc()
 		}
 	}
 }

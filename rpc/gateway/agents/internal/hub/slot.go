@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"waza/rpc/gateway/internal/lease"
 	"waza/runner/executor"
@@ -44,9 +43,8 @@ type slot struct {
 
 // caller is a call of Evaluate.
 type caller struct {
-	outcome chan outcome    // has a capacity of one
-	status  []remote.Status // pending updates; guarded by the hub's mu
-	wake    chan struct{}   // has a capacity of one; filled while updates are pending
+	outcome chan outcome       // has a capacity of one
+	status  chan remote.Status // updates before the outcome; has a capacity of mostStatus
 }
 
 type outcome struct {
@@ -205,7 +203,7 @@ func (s *slot) Evaluate(ctx context.Context, e *remote.Evaluation, status func(r
 	if answer := s.answerBefore(ctx, e.ID); answer != nil {
 		return answer, nil
 	}
-	c := &caller{outcome: make(chan outcome, 1), wake: make(chan struct{}, 1)}
+	c := &caller{outcome: make(chan outcome, 1), status: make(chan remote.Status, mostStatus)}
 	h.mu.Lock()
 	conn, err := h.askLocked(s, e, c)
 	requestID := s.requestID
@@ -270,32 +268,23 @@ func (h *Hub) send(conn Conn, s *slot, id string, e *remote.Evaluation) {
 	}
 }
 
-// wait returns the outcome of the call. Only wait calls status.
+// wait returns the outcome of the call. Only wait calls status, which can be nil.
 func (s *slot) wait(ctx context.Context, c *caller, status func(remote.Status)) outcome {
+	if status == nil {
+		status = func(remote.Status) {}
+	}
 	for {
 		select {
-		case <-c.wake:
-			c.update(&s.hub.mu, status)
+		case update := <-c.status:
+			status(update)
 		case o := <-c.outcome:
-			c.update(&s.hub.mu, status)
+			for len(c.status) > 0 {
+				status(<-c.status)
+			}
 			return o
 		case <-ctx.Done():
 			return s.abandon(ctx, c)
 		}
-	}
-}
-
-// update calls status with the agent's updates since the last call.
-func (c *caller) update(mu *sync.Mutex, status func(remote.Status)) {
-	mu.Lock()
-	updates := c.status
-	c.status = nil
-	mu.Unlock()
-	if status == nil {
-		return
-	}
-	for _, s := range updates {
-		status(s)
 	}
 }
 
