@@ -307,7 +307,7 @@ func (c *connection) waitRuns(ctx context.Context) {
 	defer cancel()
 	for _, f := range followers {
 		select {
-		case <-f.done:
+		case <-f.Done():
 		case <-c.stream.Done():
 		case <-limit.Done():
 		}

@@ -54,25 +54,12 @@ type changedParams struct {
 }
 
 // watches holds the suites that a connection watches. Each has a goroutine that sends its
-// rounds.
+// rounds, until it sends nothing more and starts no more runs.
 type watches struct {
 	mu     sync.Mutex // guards the fields below
 	number int        // number of the last watch
 	closed bool
-	byID   map[string]*watching
-}
-
-type watching struct {
-	watch  *watch.Watch
-	cancel context.CancelFunc // cancels sending
-	done   chan struct{}      // closed after the last round is sent
-}
-
-// end stops the watch and waits until it sends nothing more and starts no more runs.
-func (g *watching) end() {
-	g.cancel()
-	g.watch.Close()
-	<-g.done
+	byID   map[string]*dispatch.Task
 }
 
 func watchSuite(ctx context.Context, c *call, p *evalWatchParams) (*watchStarted, error) {
@@ -116,25 +103,16 @@ func (w *watches) start(c *connection, o watch.Options, ready <-chan struct{}) (
 	case len(w.byID) >= maxWatches:
 		return "", dispatch.NewFault(wire.CodeBusy, "", map[string]any{"limit": "watches of a connection", "value": maxWatches})
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	watch, err := watch.New(ctx, c.runner, o)
+	watch, err := watch.New(c.ctx, c.runner, o)
 	if err != nil {
-		cancel()
 		return "", &dispatch.RunFailedError{Err: errors.New(watchErrorText(err))}
 	}
 	if w.byID == nil {
-		w.byID = map[string]*watching{}
+		w.byID = map[string]*dispatch.Task{}
 	}
 	w.number++
 	id = fmt.Sprintf("w%d", w.number)
-	g := &watching{watch: watch, cancel: cancel, done: make(chan struct{})}
-	w.byID[id] = g
-	c.sending.Go(func() {
-		defer close(g.done)
-		defer watch.Close()
-		defer cancel()
-		c.sendRounds(ctx, id, watch, ready)
-	})
+	w.byID[id] = c.sending.Start(c.ctx, nil, func(ctx context.Context) { c.sendRounds(ctx, id, watch, ready) })
 	return id, nil
 }
 
@@ -146,15 +124,12 @@ func watchErrorText(err error) string {
 	return err.Error()
 }
 
-// sendRounds sends the rounds of a watch until it ends. A run belongs to the client before any
-// notification of it is sent.
+// sendRounds sends the rounds of a watch from when ready is closed until the watch or ctx ends, and
+// closes the watch. A run belongs to the client before any notification of it is sent.
 func (c *connection) sendRounds(ctx context.Context, id string, watch *watch.Watch, ready <-chan struct{}) {
-	if ready != nil {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return
-		}
+	defer watch.Close()
+	if !dispatch.Await(ctx, ready) {
+		return
 	}
 	for {
 		round, err := watch.Next(ctx)
@@ -193,14 +168,14 @@ func orEmpty[S ~[]E, E any](list S) S {
 func (w *watches) close() {
 	w.mu.Lock()
 	w.closed = true
-	var all []*watching
+	var all []*dispatch.Task
 	for id, g := range w.byID {
 		all = append(all, g)
 		delete(w.byID, id)
 	}
 	w.mu.Unlock()
 	for _, g := range all {
-		g.end()
+		g.Stop()
 	}
 }
 
@@ -220,7 +195,7 @@ func unwatchSuite(_ context.Context, c *call, p *unwatchParams) (*unwatched, err
 	delete(w.byID, p.WatchID)
 	w.mu.Unlock()
 	if g != nil {
-		g.end()
+		g.Stop()
 	}
 	return &unwatched{p.WatchID, g != nil}, nil
 }

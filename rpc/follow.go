@@ -32,13 +32,12 @@ type subscriptions struct {
 // blocks while the client does not read. That needs no memory, because it reads the events from
 // the run's journal.
 type follower struct {
-	run    record.Handle
-	live   bool  // the run is active in this process
-	first  int64 // number of the first event to send
-	next   atomic.Int64
-	skip   []span // already sent to the client
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the follower has ended
+	run   record.Handle
+	live  bool  // the run is active in this process
+	first int64 // number of the first event to send
+	next  atomic.Int64
+	skip  []span // already sent to the client
+	*dispatch.Task
 }
 
 // span is a range of events that includes from and excludes to.
@@ -86,19 +85,15 @@ func (f *follower) sent() []span {
 
 // pumpFrom starts a follower.
 func (s *subscriptions) pumpFrom(run record.Handle, seq int64, skip []span, ready <-chan struct{}) {
-	f := &follower{run: run, first: seq, skip: skip, done: make(chan struct{})}
+	f := &follower{run: run, first: seq, skip: skip}
 	_, f.live = run.(*runner.Run)
 	f.next.Store(seq)
-	var ctx context.Context
-	ctx, f.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byRun[run.ID()] = f
-	s.sending.Go(func() {
+	f.Task = s.sending.Start(s.ctx, ready, func(ctx context.Context) {
 		defer s.forget(f)
-		defer f.cancel()
-		defer close(f.done)
-		s.pump(ctx, f, ready)
+		s.pump(ctx, f)
 	})
 }
 
@@ -112,7 +107,7 @@ func (s *subscriptions) follower(runID string) *follower {
 // does not receive it.
 func (s *subscriptions) ended(runID string) <-chan struct{} {
 	if f := s.follower(runID); f != nil {
-		return f.done
+		return f.Done()
 	}
 	return nil
 }
@@ -136,20 +131,12 @@ func (s *subscriptions) unfollow(runID string) bool {
 	if f == nil {
 		return false
 	}
-	f.cancel()
-	<-f.done
+	f.Stop()
 	return true
 }
 
 // pump sends the events of the follower's run until the last one, or until ctx ends.
-func (s *subscriptions) pump(ctx context.Context, f *follower, ready <-chan struct{}) {
-	if ready != nil {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return
-		}
-	}
+func (s *subscriptions) pump(ctx context.Context, f *follower) {
 	sub := f.run.Subscribe(f.first)
 	for {
 		events, err := sub.Next(ctx)

@@ -60,3 +60,47 @@ func (g *Group) Wait(ctx context.Context) {
 		}
 	}
 }
+
+// A Task is a goroutine of a [Group] that can be stopped.
+type Task struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start calls f in a goroutine of the group once ready is closed; a nil ready counts as closed. The
+// context of f ends with ctx or with [Task.Stop], which also prevents a call that is still to come.
+func (g *Group) Start(ctx context.Context, ready <-chan struct{}, f func(ctx context.Context)) *Task {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &Task{cancel, make(chan struct{})}
+	g.Go(func() {
+		defer close(t.done)
+		defer cancel()
+		if Await(ctx, ready) {
+			f(ctx)
+		}
+	})
+	return t
+}
+
+// Await waits until ready is closed; a nil ready counts as closed. It returns false if ctx ends
+// first.
+func Await(ctx context.Context, ready <-chan struct{}) bool {
+	if ready == nil {
+		return true
+	}
+	select {
+	case <-ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Done returns a channel that is closed when the goroutine has ended.
+func (t *Task) Done() <-chan struct{} { return t.done }
+
+// Stop ends the goroutine and waits for it.
+func (t *Task) Stop() {
+	t.cancel()
+	<-t.done
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/rpc/internal/dispatch"
 	"waza/runner/pause"
 )
 
@@ -14,8 +15,7 @@ import (
 type changes struct {
 	mu     sync.Mutex // guards the fields below
 	closed bool
-	cancel context.CancelFunc // nil when not sending
-	done   chan struct{}      // closed after the last change is sent
+	task   *dispatch.Task // nil when not sending
 }
 
 // set starts or stops sending once ready is closed. It does nothing if the changes are already
@@ -23,35 +23,18 @@ type changes struct {
 func (w *changes) set(c *Client, on bool, ready <-chan struct{}, send func(ctx context.Context)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if on == (w.cancel != nil) || on && w.closed {
-		return
-	}
-	if !on {
+	switch {
+	case !on:
 		w.endLocked()
-		return
+	case w.task == nil && !w.closed:
+		w.task = c.o.Sending.Start(c.o.Context, ready, send)
 	}
-	ctx, cancel := context.WithCancel(c.o.Context)
-	done := make(chan struct{})
-	w.cancel, w.done = cancel, done
-	c.o.Sending.Go(func() {
-		defer close(done)
-		defer cancel()
-		if ready != nil {
-			select {
-			case <-ready:
-			case <-ctx.Done():
-				return
-			}
-		}
-		send(ctx)
-	})
 }
 
 func (w *changes) endLocked() {
-	if w.cancel != nil {
-		w.cancel()
-		<-w.done
-		w.cancel = nil
+	if w.task != nil {
+		w.task.Stop()
+		w.task = nil
 	}
 }
 
