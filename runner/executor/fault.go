@@ -21,8 +21,6 @@ func (e *RetryError) Error() string { return e.Reason }
 
 // AsRetry returns the RetryError in err, or nil.
 func AsRetry(err error) *RetryError {
-	if again, ok := errors.AsType[*RetryError](err); ok {
-		return again
-	}
-	return nil
+	again, _ := errors.AsType[*RetryError](err)
+	return again
 }

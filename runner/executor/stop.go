@@ -21,10 +21,8 @@ func (e *StopError) Unwrap() error { return e.Err }
 
 // AsStop returns the [StopError] in err, or nil.
 func AsStop(err error) *StopError {
-	if s, ok := errors.AsType[*StopError](err); ok {
-		return s
-	}
-	return nil
+	s, _ := errors.AsType[*StopError](err)
+	return s
 }
 
 // ProviderFault converts an error of package provider to its meaning for a trial: a [StopError],
