@@ -139,6 +139,19 @@ func (r *RecordedRun) Head() (*resultHead, error) {
 	return head, nil
 }
 
+// currentHead returns the head of result.json if the result is that of the run: nil if the file is
+// missing, damaged or superseded.
+func (r *RecordedRun) currentHead() (*resultHead, error) {
+	head, _, err := r.readResultHead()
+	if err != nil || head == nil {
+		return nil, err
+	}
+	if old, err := r.superseded(head); err != nil || old {
+		return nil, err
+	}
+	return head, nil
+}
+
 // superseded reports whether the journal was amended or resumed after the result, so that the
 // result is not that of the run. This happens when a process dies before it replaces the result.
 func (r *RecordedRun) superseded(head *resultHead) (bool, error) {

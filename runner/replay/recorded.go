@@ -66,36 +66,25 @@ func (r *RecordedRun) Files() *journal.Run { return r.Run }
 
 // Progress reads the summary of a run that has ended, else the whole journal.
 func (r *RecordedRun) Progress() (record.Progress, error) {
-	head, _, err := r.readResultHead()
+	head, err := r.currentHead()
 	if err != nil {
 		return record.Progress{}, err
 	}
-	if head != nil && head.EndedAt != nil {
-		old, err := r.superseded(head)
+	if head == nil || head.EndedAt == nil {
+		st, err := r.State()
 		if err != nil {
 			return record.Progress{}, err
 		}
-		if old {
-			st, err := r.State()
-			if err != nil {
-				return record.Progress{}, err
-			}
-			return st.Progress, nil
-		}
-		p := record.Progress{
-			Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, AmendedAt: head.AmendedAt,
-			Summary: head.Summary, Error: head.Error,
-		}
-		if head.Summary != nil {
-			p.Tasks, p.Trials = head.Summary.Counts, head.Summary.Trials.Counts
-		}
-		return p, nil
+		return st.Progress, nil
 	}
-	st, err := Refold(r.Run, r.Rec)
-	if err != nil {
-		return record.Progress{}, err
+	p := record.Progress{
+		Status: head.Status, StartedAt: head.StartedAt, EndedAt: head.EndedAt, AmendedAt: head.AmendedAt,
+		Summary: head.Summary, Error: head.Error,
 	}
-	return st.Progress, nil
+	if head.Summary != nil {
+		p.Tasks, p.Trials = head.Summary.Counts, head.Summary.Trials.Counts
+	}
+	return p, nil
 }
 
 // Status returns the status of Progress. It does not read the events if it can avoid that.
@@ -130,18 +119,12 @@ func (r *RecordedRun) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head, _, err := r.readResultHead()
+	head, err := r.currentHead()
 	if err != nil {
 		return err
 	}
 	if head != nil && !head.Stored {
-		old, err := r.superseded(head)
-		if err != nil {
-			return err
-		}
-		if !old {
-			return r.copyResult(w, damage)
-		}
+		return r.copyResult(w, damage)
 	}
 	st, err := r.State()
 	if err != nil {
