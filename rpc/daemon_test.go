@@ -270,7 +270,7 @@ func TestCancelRunOfAHaltedDaemon(t *testing.T) {
 	first, second := spawn(t, state, "stdio"), spawn(t, state, "stdio")
 	id := first.start(map[string]any{"path": suite(t, slow)})
 	first.wait("trial_start")
-	require.NoError(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	proctest.Halt(t, first.cmd.Process)
 	fault := second.call("run.cancel", map[string]any{"runId": id}).Error
 	require.NotNil(t, fault)
 	require.EqualValues(t, -32002, fault.Code)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/cmd/waza/exit"
+	"waza/runner/proc/proctest"
 )
 
 // waza runs a command to its end and returns stdout and exit code.
@@ -69,7 +70,7 @@ func TestCancelOfAHaltedRun(t *testing.T) {
 	h := holdingSuite(t, "")
 	c := startWaza(t, h.env(), "run", h.suite)
 	h.started(1)
-	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	proctest.Halt(t, c.Process)
 	asks := startWaza(t, c.Env, "runs", "cancel", "latest")
 	asks.says(t, "did not answer within 5s")
 	asks.says(t, "hint: it might be suspended: kill -CONT ")

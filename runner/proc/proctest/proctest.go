@@ -1,7 +1,8 @@
 // Package proctest runs programs of tests beside trials. A program that a test starts by itself
 // can inherit the mark of a trial that starts at the same time, and is then killed when the trial
 // ends. Call [Output] and [Start] in tests whose process also executes trials, [Inherit] in tests
-// of locks, and [WithWaza] in packages whose tests start waza.
+// of locks, [Halt] in tests of processes that do not answer, and [WithWaza] in packages whose tests
+// start waza.
 package proctest
 
 import (
@@ -33,6 +34,21 @@ func Output(cmd *exec.Cmd) ([]byte, error) {
 	}
 	err := cmd.Wait()
 	return out.Bytes(), err
+}
+
+// Halt stops a child of this process, which SIGCONT continues. When it returns, all threads have
+// stopped; directly after the signal, some can still run.
+func Halt(t testing.TB, child *os.Process) {
+	t.Helper()
+	require.NoError(t, child.Signal(unix.SIGSTOP))
+	var status unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(child.Pid, &status, unix.WUNTRACED, nil); err != unix.EINTR {
+			require.NoError(t, err)
+			require.True(t, status.Stopped())
+			return
+		}
+	}
 }
 
 // Inherit duplicates an open file of this process until the end of the test, like a child that this
