@@ -79,16 +79,7 @@ func (r *recording) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return r.writeResultOf(w, r.fold.Snapshot(), replay.ResultOptions{Damage: damage})
-}
-
-func (r *recording) writeResultOf(w io.Writer, st *replay.State, o replay.ResultOptions) error {
-	files, err := replay.OpenTrials(r.log.Run())
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	return replay.WriteResult(w, files, r.rec, st, o)
+	return replay.WriteResult(w, r.Files(), r.rec, r.fold.Snapshot(), replay.ResultOptions{Damage: damage})
 }
 
 // Trials visits the trials that have ended so far.

@@ -230,7 +230,9 @@ func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
 	end := &record.Event{Time: time.Now().UTC(), Type: record.End, Status: status, Summary: sum, Error: msg}
 	st := r.fold.Snapshot()
 	st.Apply(end, replay.Place{})
-	if werr := r.log.WriteResult(func(w io.Writer) error { return r.writeResultOf(w, st, replay.ResultOptions{Stored: true}) }); werr != nil {
+	if werr := r.log.WriteResult(func(w io.Writer) error {
+		return replay.WriteResult(w, r.Files(), r.rec, st, replay.ResultOptions{Stored: true})
+	}); werr != nil {
 		r.runner.log.Error("cannot write result", "event", "record_failed", "run", r.ID(), "error", werr)
 	}
 	r.feed.emit(end)

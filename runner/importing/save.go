@@ -147,12 +147,7 @@ func (w *writer) write(f *File) error {
 		return err
 	}
 	return w.log.WriteResult(func(out io.Writer) error {
-		files, err := replay.OpenTrials(w.log.Run())
-		if err != nil {
-			return err
-		}
-		defer files.Close()
-		return replay.WriteResult(out, files, w.rec, w.fold.Snapshot(), replay.ResultOptions{Stored: true})
+		return replay.WriteResult(out, w.log.Run(), w.rec, w.fold.Snapshot(), replay.ResultOptions{Stored: true})
 	})
 }
 

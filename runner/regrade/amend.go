@@ -287,7 +287,7 @@ func (a *Amendment) finish() error {
 		return nil
 	}
 	err = a.log.WriteResult(func(w io.Writer) error {
-		return replay.WriteResult(w, a.files, a.rec, a.st, replay.ResultOptions{Stored: true})
+		return replay.WriteResult(w, a.run, a.rec, a.st, replay.ResultOptions{Stored: true})
 	})
 	if err != nil {
 		return fmt.Errorf("result not written: %w", err)

@@ -130,12 +130,7 @@ func (r *RecordedRun) WriteResult(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files, err := OpenTrials(r.Run)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	return WriteResult(w, files, r.Rec, st, ResultOptions{Damage: damage})
+	return WriteResult(w, r.Run, r.Rec, st, ResultOptions{Damage: damage})
 }
 
 func (r *RecordedRun) copyResult(w io.Writer, damage *record.Damage) error {

@@ -49,7 +49,12 @@ type ResultOptions struct {
 
 // WriteResult writes a whole result as one line of JSON. It does not load the trials into
 // memory, but copies their bytes from the journal.
-func WriteResult(w io.Writer, files *Trials, rec *record.Run, st *State, o ResultOptions) error {
+func WriteResult(w io.Writer, run *journal.Run, rec *record.Run, st *State, o ResultOptions) error {
+	files, err := OpenTrials(run)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
 	out := bufio.NewWriterSize(w, 64<<10)
 	head := resultHead{
 		RunID: rec.RunID, Status: st.Progress.Status, Error: st.Progress.Error, Suite: rec.Suite,
