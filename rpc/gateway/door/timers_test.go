@@ -203,10 +203,10 @@ func TestHeartbeat(t *testing.T) {
 		config.PongTimeout = door.Duration(patience)
 		synctest.Test(t, func(t *testing.T) {
 			p, d := openPipes(t, config, door.Options{}, echo)
-			pings := 0
+			var pings atomic.Int64
 			var silent atomic.Bool
 			ws := p.webSocket(t, websocket.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
-				pings++
+				pings.Add(1)
 				return !silent.Load()
 			}})
 			over := make(chan error)
@@ -216,7 +216,7 @@ func TestHeartbeat(t *testing.T) {
 			}()
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			require.InDelta(t, float64(time.Hour/max(patience, 30*time.Second)), float64(pings), 2)
+			require.InDelta(t, float64(time.Hour/max(patience, 30*time.Second)), float64(pings.Load()), 2)
 			require.Equal(t, 1, d.Connections())
 			silent.Store(true)
 			start := time.Now()
