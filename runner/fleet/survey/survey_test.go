@@ -90,7 +90,12 @@ func TestSurvey(t *testing.T) {
 		put(place.State, fleet.RunKey(r.Run), fleet.RunCard{RunStanding: r})
 	}
 
-	s, err := survey.Read(ctx, js, "search")
+	// The server counts the waiting messages of a consumer soon after it has stored them.
+	var s *survey.Survey
+	require.Eventually(t, func() bool {
+		s, err = survey.Read(ctx, js, "search")
+		return err != nil || s.Classes[0].Waiting > 0
+	}, time.Minute, 5*time.Millisecond)
 	require.NoError(t, err)
 	require.True(t, s.Used)
 	require.EqualValues(t, 3, s.Orders.Messages)
