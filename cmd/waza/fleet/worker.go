@@ -70,7 +70,7 @@ when it gave its trials back.`,
 			flags.JSON("print events as JSON, one per line"),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the events of the connection and each trial to stderr"},
 		},
-		Action: p.work,
+		Action: flags.AtMost(0, p.work),
 	}
 }
 
