@@ -13,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
@@ -203,7 +204,7 @@ func normalJSON(v any) any {
 }
 
 func jsonText(v any) string {
-	data, err := match.EncodeJSON(match.PlainJSON(v))
+	data, err := jsonwalk.Encode(match.PlainJSON(v))
 	if err != nil {
 		return fmt.Sprint(v)
 	}

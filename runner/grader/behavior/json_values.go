@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/grader/internal/match"
 )
 
@@ -23,7 +24,7 @@ func exactJSON(data string) (any, bool) {
 
 // exactValue converts a value of a suite to the types that exactJSON returns.
 func exactValue(v any) any {
-	data, err := match.EncodeJSON(match.PlainJSON(v))
+	data, err := jsonwalk.Encode(match.PlainJSON(v))
 	if err != nil {
 		return v
 	}

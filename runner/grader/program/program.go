@@ -19,6 +19,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/grader"
@@ -243,7 +244,7 @@ func writeTrial(s *grader.Subject) (dir string, err error) {
 	if err = os.WriteFile(filepath.Join(dir, outputFile), []byte(s.Output), 0o600); err != nil {
 		return "", err
 	}
-	transcript, err := match.EncodeJSON(scopeTranscript(s))
+	transcript, err := jsonwalk.Encode(scopeTranscript(s))
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func scopeJSON(ctx context.Context, s *grader.Subject, names []string) (json.Raw
 		}
 		scope[name] = v
 	}
-	return match.EncodeJSON(scope)
+	return jsonwalk.Encode(scope)
 }
 
 // scopeOutputJSON returns the value of an output that is one JSON text, and null for any other.

@@ -10,11 +10,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"waza/eval/jsonwalk"
 	"waza/eval/surroundings"
 	"waza/eval/text"
 	"waza/runner/executor"
@@ -188,11 +188,9 @@ func object(raw json.RawMessage) (map[string]any, error) {
 
 // compact returns a value as JSON with sorted keys and minimal escaping.
 func compact(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := jsonwalk.Encode(v)
+	if err != nil {
 		return json.RawMessage("null") // validation rejects suites with such values
 	}
-	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+	return b
 }

@@ -1,22 +1,9 @@
 package match
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 )
-
-// EncodeJSON is like json.Marshal, but does not escape for HTML.
-func EncodeJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
 
 // PlainJSON replaces values from YAML that JSON cannot represent.
 func PlainJSON(v any) any {
