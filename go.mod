@@ -106,3 +106,6 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+// A copy with one change: meta-schemas are compiled at first use, see its README.md.
+replace github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema

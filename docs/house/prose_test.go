@@ -191,6 +191,9 @@ func isProse(name string) bool {
 	case "LICENSE", "go.mod", "go.sum", "package-lock.json", "prose_test.go":
 		return false
 	}
+	if strings.HasPrefix(name, copiesDir+"/") && filepath.Base(name) != "README.md" {
+		return false
+	}
 	return !strings.Contains(name, "/built/") && !strings.HasSuffix(name, ".svg") && !strings.HasSuffix(name, ".png")
 }
 
