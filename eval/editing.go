@@ -33,7 +33,8 @@ func (s *Suite) IsTaskFile(path string) bool { return path != s.File && s.taskFi
 // only in the overlay.
 func (s *Suite) TaskFiles(pattern string, o Options) ([]string, decode.Diagnostics) {
 	l := &loader{reader: reader{o.View, s.Places, s.Dir}, options: o, suite: s}
-	ts := &taskSet{loader: l}
+	ts := &taskSet{loader: l, tree: s.Tree()}
+	defer ts.tree.Close()
 	files := ts.findFiles(decode.NewSource(s.File, s.File, ""), nil, pattern)
 	return files, l.Diagnostics()
 }

@@ -14,22 +14,14 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/discover"
-	"waza/eval/files"
 	"waza/eval/project"
 	"waza/eval/reach"
 	"waza/eval/text"
 )
 
-// addPattern reads the task files that match a pattern of the suite, in the order of their paths. A
-// pattern can lead out of the suite's directory, to share tasks between suites, but not out of
-// its repository.
-func (ts *taskSet) addPattern(src *decode.Source, at *yaml.Node, text string) {
-	for _, f := range ts.findFiles(src, at, text) {
-		ts.addFile(f, src, at)
-	}
-}
-
-// findFiles returns the files that match a pattern and that the suite may read.
+// findFiles returns the files that match a pattern and that the suite may read, in the order of their
+// paths. A pattern can lead out of the suite's directory, to share tasks between suites, but not out
+// of its repository.
 func (ts *taskSet) findFiles(src *decode.Source, at *yaml.Node, pattern string) []string {
 	l := ts.loader
 	p := filepath.ToSlash(strings.TrimSpace(pattern))
@@ -68,7 +60,7 @@ func (ts *taskSet) findFiles(src *decode.Source, at *yaml.Node, pattern string) 
 // escapes reports a file that is a link to a place outside the root.
 func (ts *taskSet) escapes(file string, src *decode.Source, at *yaml.Node) bool {
 	l := ts.loader
-	if files.Within(l.suite.Root(), file) {
+	if ts.tree.Contains(file) {
 		return false
 	}
 	l.Reportf(src, at, decode.Error, decode.CodeEscapingPath, "%s is a link that leads out of %s", l.display(file), l.suite.RootWord())

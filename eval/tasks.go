@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"strings"
+	"slices"
 
 	"waza/eval/decode"
 	"waza/eval/fields"
@@ -20,7 +20,8 @@ const maxTasks = 200_000
 
 // loadTasks fills in the suite's tasks: first those of the key tasks, then those of tasks_from.
 func (l *loader) loadTasks() {
-	ts := &taskSet{loader: l, ids: map[string]*Task{}, files: map[string]bool{l.suite.File: true}}
+	ts := &taskSet{loader: l, ids: map[string]*Task{}, files: map[string]bool{l.suite.File: true}, tree: l.places.Tree()}
+	defer ts.tree.Close()
 	list := decode.Lookup(l.src.Root, "tasks")
 	switch {
 	case !decode.IsNull(decode.Follow(list)):
@@ -28,7 +29,7 @@ func (l *loader) loadTasks() {
 	case l.suite.TasksFrom != "":
 	case l.suite.Project != nil && l.suite.Project.Files.TaskGlob != "":
 		src, at := l.suite.Project.Place("files", "taskGlob")
-		ts.addPattern(src, at, l.suite.Project.Files.TaskGlob)
+		ts.addAll(placesOf(ts.findFiles(src, at, l.suite.Project.Files.TaskGlob), src, at))
 	default:
 		ts.addTasksDirectory()
 	}
@@ -52,32 +53,36 @@ type taskSet struct {
 	tasks  []*Task
 	ids    map[string]*Task
 	files  map[string]bool // files that were read, or must not be read, as task files
+	tree   *files.Tree     // of the directory that must contain them
 	full   bool
 }
 
-// addEntries reads the items of `tasks`: file patterns and inline tasks.
+// addEntries reads the items of `tasks`: file patterns and inline tasks. It first finds the files of
+// all patterns, so that they are read together.
 func (ts *taskSet) addEntries(src *decode.Source, list *yaml.Node) {
 	l := ts.loader
 	n := decode.Follow(list)
 	if n.Kind == yaml.ScalarNode {
-		ts.addPattern(src, list, n.Value)
+		ts.addAll(placesOf(ts.findFiles(src, list, n.Value), src, list))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
 		l.Reportf(src, list, decode.Error, decode.CodeWrongType, "tasks must be a list of file patterns and tasks, got %s", decode.Describe(n))
 		return
 	}
+	var found []taskPlace
 	for i, item := range n.Content {
 		switch target := decode.Follow(item); {
 		case target.Kind == yaml.MappingNode:
-			ts.addInline(src, item, i)
+			found = append(found, taskPlace{src: src, at: item, number: i + 1})
 		case target.Kind == yaml.ScalarNode && !decode.IsNull(target):
-			ts.addPattern(src, item, target.Value)
+			found = append(found, placesOf(ts.findFiles(src, item, target.Value), src, item)...)
 		default:
 			l.Reportf(src, item, decode.Error, decode.CodeWrongType,
 				"tasks[%d] must be a file pattern or a task, got %s", i, decode.Describe(target))
 		}
 	}
+	ts.addAll(found)
 }
 
 var taskFiles = text.Pattern(`\.ya?ml$`)
@@ -95,33 +100,7 @@ func (ts *taskSet) addTasksDirectory() {
 		return
 	}
 	l.Reportf(l.src, nil, decode.Info, decode.CodeMissingField, "the suite names no tasks; waza uses those in %s", l.display(dir))
-	for _, path := range found {
-		ts.addFile(path, l.src, nil)
-	}
-}
-
-// addFile reads a task file. src and at are the place that names it.
-func (ts *taskSet) addFile(path string, src *decode.Source, at *yaml.Node) {
-	l := ts.loader
-	if ts.files[path] {
-		return
-	}
-	ts.files[path] = true
-	data, err := l.readFile(path, maxYAMLBytes)
-	if err != nil {
-		l.reportUnreadable(path, src, at, err)
-		return
-	}
-	taskSrc := l.parse(path, data)
-	if taskSrc.Root == nil {
-		return
-	}
-	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	ts.addTask(taskSrc, taskSrc.Root, path, stem)
-}
-
-func (ts *taskSet) addInline(src *decode.Source, n *yaml.Node, i int) {
-	ts.addTask(src, n, src.Path, fmt.Sprintf("task-%d", i+1))
+	ts.addAll(placesOf(found, l.src, nil))
 }
 
 // addTask decodes and checks one task that the node n declares.
@@ -175,16 +154,13 @@ func (ts *taskSet) register(t *Task, src *decode.Source, n *yaml.Node) bool {
 
 // DecodeShape decodes a task with inputs, or a flat one that has the inputs at its top level.
 func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
-	inputs := map[string]bool{}
-	for _, key := range decode.Keys(&t.Inputs) {
-		inputs[key] = true
-	}
+	inputs := decode.FieldsOf(reflect.TypeFor[Inputs]())
 	var flat []decode.Pair
 	d.Structure(n, t, func(p decode.Pair) bool {
-		if inputs[p.Key.Value] {
+		if slices.ContainsFunc(inputs, func(f fields.Field) bool { return f.Name == p.Key.Value }) {
 			flat = append(flat, p)
 		} else {
-			d.UnknownKey(p.Key, reflect.TypeFor[Task](), decode.FieldsIn(&t.Inputs)...)
+			d.UnknownKey(p.Key, reflect.TypeFor[Task](), inputs...)
 		}
 		return true
 	})
@@ -194,7 +170,7 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 			d.Report(p.Key, decode.Warning, decode.CodeNoEffect, "", "%s has no effect because inputs.%s is set", p.Key.Value, p.Key.Value)
 			continue
 		}
-		f := fields.Find(decode.FieldsOf(reflect.TypeFor[Inputs]()), p.Key.Value)
+		f := fields.Find(inputs, p.Key.Value)
 		d.Push(p.Key.Value)
 		d.Value(p.Value, reflect.ValueOf(&t.Inputs).Elem().FieldByIndex(f.Index))
 		d.Pop()

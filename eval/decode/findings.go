@@ -36,6 +36,13 @@ func (f *Findings) Report(d Diagnostic) {
 	}
 }
 
+// Add adds the findings of another collection, in their order.
+func (f *Findings) Add(more *Findings) {
+	for _, d := range more.found {
+		f.Report(d)
+	}
+}
+
 // Reportf adds a finding about a node; a nil node means the whole file.
 func (f *Findings) Reportf(s *Source, n *yaml.Node, severity Severity, code Code, format string, args ...any) {
 	f.Report(s.Diagnostic(n, severity, code, fmt.Sprintf(format, args...)))

@@ -50,7 +50,7 @@ func (w *globWalk) searchDirectory(rel string, depth int) {
 			if depth > 0 && e.Name() != ".git" && e.Name() != "node_modules" {
 				w.searchDirectory(name, depth-1)
 			}
-		case w.pattern.MatchString(name) && files.IsRegular(full):
+		case w.pattern.MatchString(name) && isRegular(e, full):
 			w.found = append(w.found, full)
 		}
 	}
@@ -62,4 +62,10 @@ func Depth(pattern string) int {
 		return decode.MaxDepth
 	}
 	return strings.Count(pattern, "/")
+}
+
+// isRegular reports whether an entry of a directory is a regular file or a link to one. full is its
+// path.
+func isRegular(e os.DirEntry, full string) bool {
+	return e.Type().IsRegular() || files.IsRegular(full) // most systems list types, which saves a call
 }

@@ -54,10 +54,11 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func TestLinksStayInTheDirectory(t *testing.T) {
-	t.Parallel()
+// linked creates a directory with links that lead to its file sub/file, out of it, and nowhere. alias
+// is a link to the directory.
+func linked(t *testing.T) (in, alias string) {
 	dir := t.TempDir()
-	in := filepath.Join(dir, "in")
+	in = filepath.Join(dir, "in")
 	write(t, filepath.Join(dir, "secret"), "secret")
 	write(t, filepath.Join(in, "sub", "file"), "file")
 	for name, target := range map[string]string{
@@ -66,8 +67,14 @@ func TestLinksStayInTheDirectory(t *testing.T) {
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(in, name)))
 	}
-	alias := filepath.Join(dir, "alias")
+	alias = filepath.Join(dir, "alias")
 	require.NoError(t, os.Symlink("in", alias))
+	return in, alias
+}
+
+func TestLinksStayInTheDirectory(t *testing.T) {
+	t.Parallel()
+	in, alias := linked(t)
 	for _, path := range []string{"sub/file", "near", "absolute", "back", "directory/file"} {
 		for _, root := range []string{in, alias} {
 			f, err := files.OpenWithin(root, filepath.Join(root, path))
@@ -88,6 +95,32 @@ func TestLinksStayInTheDirectory(t *testing.T) {
 	require.Error(t, err)
 	_, err = files.OpenWithin(in, filepath.Join(in, "broken"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A tree opens the same files as OpenNamed, whatever it opened before, and refuses the others with the
+// same errors.
+func TestTreeIsTheSameAsOpenNamed(t *testing.T) {
+	t.Parallel()
+	in, alias := linked(t)
+	require.NoError(t, syscall.Mkfifo(filepath.Join(in, "sub", "pipe"), 0o600))
+	paths := []string{
+		"sub/file", "near", "absolute", "back", "directory/file", "out", "far", "up/secret", "up/in/near", "../secret", "broken", "sub",
+		"sub/nothing", "nothing/file", "process", "sub/pipe", "directory/pipe", ".", "..",
+	}
+	for _, root := range []string{in, alias} {
+		tree := &files.Tree{Dir: root, Name: "the root"}
+		for i := range paths {
+			for _, path := range []string{paths[i], paths[(7*i+3)%len(paths)]} {
+				path = filepath.Join(root, path)
+				want, wantErr := files.ReadNamed(root, "the root", path, 100)
+				got, err := tree.Read(path, 100)
+				require.Equal(t, want, got, path)
+				require.Equal(t, wantErr, err, path)
+				require.Equal(t, files.Within(root, path), tree.Contains(path), path)
+			}
+		}
+		tree.Close()
+	}
 }
 
 func TestReadAllRefusesByTheSize(t *testing.T) {

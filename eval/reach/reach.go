@@ -68,6 +68,10 @@ func (p Places) ReadFile(path string, limit int64) ([]byte, error) {
 	return files.ReadAll(f, limit)
 }
 
+// Tree returns a reader of many files of the suite that are below [Places.Root], other than the
+// suite file. It refuses the same files as [Places.Open]. The caller closes it.
+func (p Places) Tree() *files.Tree { return &files.Tree{Dir: p.Root(), Name: p.RootWord()} }
+
 // ReadSkill returns the content of a file of a skill by its absolute path. A skill can be
 // anywhere. No link may lead out of the suite's repository if that contains the skill, else out
 // of the file's own directory. A file of more than limit bytes gives [files.ErrTooLarge].
