@@ -4,7 +4,9 @@
 # make lint    all linters, which it installs: golangci-lint, actionlint and shellcheck (workflows and the scripts of actions),
 #              kubeconform and dockerfile-utils (docs/deploy), misspell (spelling of all texts, code and documents);
 #              each has a target: lint-code, lint-actions, lint-deploy, lint-docker, lint-words
-# make bench   the benchmarks        (BENCHTIME=1s BENCH=. BENCHFLAGS=)
+# make bench   the table of docs/performance.md and its guard, then the benchmarks  (BENCHTIME=1s BENCH=. BENCHFLAGS=)
+# make bench-accept  accept the figures of the guard
+# make performance  measure everything on a quiet machine, and write docs/performance.md
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
 # make scale   simulate fleets, and write docs/scale.md  (BenchmarkCosts of cmd/fleetsim measures its cost model)
@@ -55,7 +57,7 @@ installed    = $(if $(wildcard $(1)),$(2),$(3))
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
-.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench bench-accept performance fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
@@ -191,8 +193,17 @@ test-crash:
 
 CRASHTEST = WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -ldflags='-s -w' -count=1 -timeout 60m
 
+# The table comes with all benchmarks only. -short leaves out measures that take minutes.
 bench:
+	$(if $(filter .,$(BENCH)),$(GO) run ./cmd/perfbench $(filter -short,$(BENCHFLAGS)) -json .ci/out/bench.json)
 	$(GO) test -vet=off -ldflags='-s -w' -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) $(BENCHFLAGS) $$(.ci/packages Benchmark)
+
+bench-accept:
+	$(GO) run ./cmd/perfbench -guard -accept -write docs/performance.md
+
+# Takes about five minutes.
+performance:
+	$(GO) run ./cmd/perfbench -accept -write docs/performance.md -json .ci/out/bench.json
 
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'
