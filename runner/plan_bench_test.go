@@ -68,9 +68,14 @@ graders:
 	b.ReportMetric(0, "ns/op")
 }
 
-// processorTime returns the time that processors have spent for this process.
+// processorTime returns the time that processors have spent for this process and its children that
+// have ended.
 func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	var sum time.Duration
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		require.NoError(b, syscall.Getrusage(who, &u))
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"path/filepath"
+	"time"
 )
 
 // CgroupPath exports cgroupPath for tests.
@@ -41,3 +42,13 @@ func OuterCgroups() (own, home string) {
 	}
 	return own, home
 }
+
+// SearchRecentIDs makes End search only the ids that were given since the scope's first program,
+// as for a scope that has just started a program.
+func (s *Scope) SearchRecentIDs() { s.mark.since.at = time.Now() }
+
+// SearchAllProcesses makes End search all processes, as for a scope that is old.
+func (s *Scope) SearchAllProcesses() { s.mark.since.at = time.Time{} }
+
+// Ticks returns the time since the system booted, in the unit of process start times.
+func (m Moment) Ticks() uint64 { return m.ticks }

@@ -24,13 +24,13 @@ const (
 	startingPause = time.Millisecond
 )
 
-// sweep is one search of all processes for several marks.
+// sweep is one search of processes for several marks.
 type sweep struct {
 	marks  []mark
 	killed []int
 	// limited reports whether some mark has a limit.
 	limited bool
-	since   uint64        // the earliest moment of the marks: processes that started before it are ignored
+	since   uint64        // the earliest start time of the marks: processes that started before it are ignored
 	done    chan struct{} // closed when killed is complete
 }
 
@@ -81,15 +81,18 @@ func (s *sweep) lead() {
 // environment for a moment, and is checked again.
 func (s *sweep) run() {
 	s.killed = make([]int, len(s.marks))
-	s.since = slices.MinFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.since, b.since) }).since
+	s.since = slices.MinFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.since.ticks, b.since.ticks) }).since.ticks
 	s.limited = slices.ContainsFunc(s.marks, func(m mark) bool { return m.limit.first != 0 })
 	starts := 0
 	for rounds := 0; rounds < maxRounds; {
-		found, starting := s.kill()
+		seen, ok := s.checkRecent()
+		if !ok {
+			seen = s.checkAll()
+		}
 		switch {
-		case found:
+		case seen.killed:
 			rounds++
-		case starting && starts < maxStarting:
+		case seen.starting && starts < maxStarting:
 			starts++
 			time.Sleep(startingPause)
 		default:
@@ -98,45 +101,88 @@ func (s *sweep) run() {
 	}
 }
 
-// kill checks every process once. starting reports that some process is still starting, so its
-// owner is not known yet.
-func (s *sweep) kill() (found, starting bool) {
+// findings are what one round of a sweep found.
+type findings struct {
+	killed   bool // some process was killed
+	starting bool // some process is still starting, so its owner is not known yet
+}
+
+func (f findings) or(g findings) findings {
+	return findings{killed: f.killed || g.killed, starting: f.starting || g.starting}
+}
+
+// checkAll checks every process once.
+func (s *sweep) checkAll() (all findings) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return false, false
+		return findings{}
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return false, false
+		return findings{}
 	}
+	self, guard := os.Getpid(), guardPid()
 	seen := make(map[int]known, len(environs))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() || pid == guardPid() {
+		if err != nil || pid == self || pid == guard {
 			continue
 		}
-		stat := readStat(name)
-		fields := statFields(stat)
-		if stat == "" || noMemory(fields) || startAt(fields) < s.since {
-			continue
-		}
-		k, ok := environs[pid], false
-		if k.program, ok = programOf(fields, k.program); !ok {
-			env, err := os.ReadFile("/proc/" + name + "/environ")
-			if err == nil && len(env) == 0 && startingAt(fields) {
-				starting = true
-			}
-			k.marks = onlyMarks(env)
-			ok = err == nil && len(env) > 0
-		}
-		if ok {
-			seen[pid] = k
-		}
-		found = s.killIfMarked(pid, stat, k.marks) || found
+		all = all.or(s.check(pid, environs, seen))
 	}
 	environs = seen
-	return found, starting
+	return all
+}
+
+// checkRecent checks the processes that were started since the moments of the marks. It tries
+// their ids one after the other, because listing all processes takes much longer. It also checks
+// processes that start in the meantime, so that none can hide by replacing itself. It reports
+// false if the ids are not known or too many.
+func (s *sweep) checkRecent() (all findings, ok bool) {
+	if len(environs) > maxRecent {
+		clear(environs)
+	}
+	self, guard := os.Getpid(), guardPid()
+	checked := slices.MinFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.since.lastID, b.since.lastID) }).since.lastID
+	for {
+		last := lastID()
+		if last < checked || slices.ContainsFunc(s.marks, func(m mark) bool { return !m.since.knowsIDs(last) }) {
+			return all, false
+		}
+		if last == checked {
+			return all, true
+		}
+		for pid := checked + 1; pid <= last; pid++ {
+			if pid != self && pid != guard && isProcess(pid) {
+				all = all.or(s.check(pid, environs, environs))
+			}
+		}
+		checked = last
+	}
+}
+
+// check kills a process if it has a mark. It adds what it found in the environment of the process
+// to now, and need not read it again if it is in before.
+func (s *sweep) check(pid int, before, now map[int]known) findings {
+	stat := readStat(strconv.Itoa(pid))
+	fields := statFields(stat)
+	if stat == "" || noMemory(fields) || startAt(fields) < s.since {
+		return findings{}
+	}
+	var f findings
+	k, ok := before[pid], false
+	if k.program, ok = programOf(fields, k.program); !ok {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		f.starting = err == nil && len(env) == 0 && startingAt(fields)
+		k.marks = onlyMarks(env)
+		ok = err == nil && len(env) > 0
+	}
+	if ok {
+		now[pid] = k
+	}
+	f.killed = s.killIfMarked(pid, stat, k.marks)
+	return f
 }
 
 // known is what a sweep found in the environment of a process.
@@ -150,8 +196,9 @@ type known struct {
 type program [3]string
 
 // environs caches the environments of processes between sweeps. Reading them is most of the
-// work, and many runs may end at once. Only the running sweep uses it.
-var environs map[int]known
+// work, and many runs may end at once. Only the running sweep uses it. Checking all processes
+// removes those that have ended, and checkRecent forgets all when there are many.
+var environs = map[int]known{}
 
 // programOf returns the program that a process runs, and whether it is still the same as was.
 func programOf(fields []string, was program) (now program, same bool) {
@@ -204,30 +251,9 @@ func readStat(pid string) string {
 	return string(b[:n])
 }
 
-// dated reports whether the system provides start times of processes. Some systems that resemble
-// Linux do not.
-var dated = sync.OnceValue(func() bool { return startOf(readStat("self")) > 0 })
-
-// Now returns the present; 0 where the system provides no start times of processes.
-func Now() Moment {
-	if !dated() {
-		return 0
-	}
-	text, err := os.ReadFile("/proc/uptime")
-	if err != nil {
-		return 0
-	}
-	uptime, _, _ := strings.Cut(string(text), " ")
-	seconds, err := strconv.ParseFloat(uptime, 64)
-	if err != nil {
-		return 0
-	}
-	return Moment(seconds * ticksPerSecond)
-}
-
 // spares reports whether a process that carries the mark must not be killed.
 func (m mark) spares(pid int, stat string) bool {
-	if startOf(stat) < m.since {
+	if startOf(stat) < m.since.ticks {
 		return true
 	}
 	if m.main == 0 {
@@ -257,8 +283,7 @@ const (
 	statArgs   = 45
 	statEnvEnd = 48
 
-	ticksPerSecond = 100 // USER_HZ, the same on all architectures that Go supports
-	maxAncestors   = 1000
+	maxAncestors = 1000
 
 	flagExiting = 0x4
 	flagKernel  = 0x200000

@@ -7,8 +7,13 @@ import "os/exec"
 // kill does nothing where one process cannot read another's environment.
 func (mark) kill() int { return 0 }
 
+// A Moment is a point in time on the scale of process start times, which only Linux has.
+type Moment struct{}
+
 // Now returns the present.
-func Now() Moment { return 0 }
+func Now() Moment { return Moment{} }
+
+func (Moment) confirmIDs(int) {}
 
 var instanceLimit limitRange
 

@@ -125,7 +125,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		mark:   mark{variable: fmt.Sprintf("%s%d=", instanceMark, started.Add(1))},
+		mark:   mark{variable: fmt.Sprintf("%s%d=", instanceMark, started.Add(1)), since: Now()},
 		ctx:    ctx,
 		exited: make(chan struct{}),
 		done:   make(chan struct{}),
@@ -158,7 +158,8 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		pipes.closeAll()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err))
 	}
-	guardGroup('+', p.cmd.Process.Pid)
+	p.mark.since.confirmIDs(p.Pid())
+	guardGroup('+', p.Pid())
 	pipes.closeChildEnds()
 	p.killer.Go(p.watch)
 	go p.wait(pipes)
@@ -437,15 +438,12 @@ func Sweep(keyValue, sparing string) int {
 // that kept their environment.
 func (p *Process) Sweep() int { return p.mark.kill() }
 
-// A Moment is a point in time on the scale of process start times.
-type Moment uint64
-
 // EndDetached kills processes that the program or a descendant has started since a moment and
 // that lost their parent: they outlive their purpose. The program and the descendants below it
 // keep running. EndDetached returns the number of killed processes.
 func (p *Process) EndDetached(since Moment) int {
 	m := p.mark
-	m.main, m.since = p.Pid(), uint64(since)
+	m.main, m.since = p.Pid(), since
 	return m.kill()
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,13 +25,37 @@ import (
 	"waza/runner/proc"
 )
 
-// TestMain lets the test binary act as the guard.
+// TestMain lets the test binary act as the guard, and as a program with threads.
 func TestMain(m *testing.M) {
+	if n, err := strconv.Atoi(os.Getenv("WAZA_TEST_THREADS")); err == nil {
+		startThreads(n)
+		os.Exit(0)
+	}
 	if os.Getenv("WAZA_TEST_GUARD") != "" {
 		proc.Guard(os.Stdin)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// startThreads is a program that starts threads when it reads a line. TestEndDetachedSparesThreads
+// uses it.
+func startThreads(n int) {
+	lines := bufio.NewReader(os.Stdin)
+	fmt.Println("ready")
+	_, _ = lines.ReadString('\n')
+	var started sync.WaitGroup
+	for range n {
+		started.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			started.Done()
+			select {}
+		}()
+	}
+	started.Wait()
+	fmt.Println("threads")
+	_, _ = lines.ReadString('\n')
 }
 
 func sh(script string) []string { return []string{"sh", "-c", script} }

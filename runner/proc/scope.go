@@ -55,7 +55,7 @@ func (s *Scope) join() (mark, *cgroup) {
 	defer s.mu.Unlock()
 	if !s.started {
 		s.started = true
-		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: uint64(Now())}
+		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: Now()}
 	}
 	n := len(s.groups)
 	if n == 0 || s.groups[n-1].gone() {
@@ -78,10 +78,10 @@ type mark struct {
 	sparing string
 	// limit is a value of a resource limit; the zero value means no limit.
 	limit limitRange
-	// main spares the process with that id and its descendants by parentage. since, a [Moment],
-	// spares processes that were started before it. 0 spares nothing.
+	// main spares the process with that id and its descendants by parentage; 0 spares nothing.
+	// since spares processes that were started before it; the zero value spares nothing.
 	main  int
-	since uint64
+	since Moment
 }
 
 // limitRange is a range of values of a resource limit that has no effect, both ends included.

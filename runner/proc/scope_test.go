@@ -41,23 +41,29 @@ func TestAttackScopeEndsWhatGotAway(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid from util-linux")
 	}
-	for name, script := range escapes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if name == "no marks" && !proc.HasCgroups() {
-				t.Skip("needs a delegated control group")
-			}
-			mine, scope := proc.WithScope(t.Context())
-			theirs, other := proc.WithScope(t.Context())
-			gone, _ := escaped(t, mine, script)
-			stays, _ := escaped(t, theirs, script)
-			require.GreaterOrEqual(t, scope.End(), 1)
-			requireGone(t, gone)
-			requireAlive(t, stays)
-			require.GreaterOrEqual(t, other.End(), 1)
-			requireGone(t, stays)
-			require.Zero(t, scope.End())
-		})
+	for search, prepare := range map[string]func(*proc.Scope){
+		"recent ids": (*proc.Scope).SearchRecentIDs, "all processes": (*proc.Scope).SearchAllProcesses,
+	} {
+		for name, script := range escapes {
+			t.Run(search+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				if name == "no marks" && !proc.HasCgroups() {
+					t.Skip("needs a delegated control group")
+				}
+				mine, scope := proc.WithScope(t.Context())
+				theirs, other := proc.WithScope(t.Context())
+				gone, _ := escaped(t, mine, script)
+				stays, _ := escaped(t, theirs, script)
+				prepare(scope)
+				require.GreaterOrEqual(t, scope.End(), 1)
+				requireGone(t, gone)
+				requireAlive(t, stays)
+				prepare(other)
+				require.GreaterOrEqual(t, other.End(), 1)
+				requireGone(t, stays)
+				require.Zero(t, scope.End())
+			})
+		}
 	}
 }
 
@@ -198,13 +204,42 @@ func TestEndDetached(t *testing.T) {
 	requireGone(t, child)
 }
 
+// Threads that a program starts have ids too. They are not processes of their own that lost their
+// parent.
+func TestEndDetachedSparesThreads(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	in, feed := io.Pipe()
+	defer feed.Close()
+	out, answer := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := proc.Start(ctx, proc.Command{Args: []string{exe}, Env: append(os.Environ(), "WAZA_TEST_THREADS=20"), Stdin: in, Stdout: answer})
+	require.NoError(t, err)
+	lines := bufio.NewReader(out)
+	next := func() string {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		return line
+	}
+	require.Equal(t, "ready\n", next())
+	begin := tickAfter(t)
+	_, err = feed.Write([]byte("\n"))
+	require.NoError(t, err)
+	require.Equal(t, "threads\n", next())
+	require.Zero(t, p.EndDetached(begin))
+	requireAlive(t, strconv.Itoa(p.Pid()))
+	cancel()
+	require.Error(t, p.Wait())
+}
+
 // tickAfter waits until the clock of process start times has advanced, and returns the new time.
 func tickAfter(t *testing.T) proc.Moment {
 	t.Helper()
 	now := proc.Now()
 	require.NotZero(t, now)
 	for {
-		if next := proc.Now(); next > now+1 {
+		if next := proc.Now(); next.Ticks() > now.Ticks()+1 {
 			return next
 		}
 	}
