@@ -3,14 +3,16 @@
 package tokens
 
 import (
+	"bytes"
+	"compress/gzip"
 	"container/heap"
+	_ "embed" // the vocabulary
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 // Name is the encoding that [Count] uses.
@@ -22,17 +24,28 @@ const tokens = 199_998
 // vocabulary maps texts to the ranks of their tokens.
 type vocabulary map[string]uint
 
-// load builds the vocabulary. Only commands that count tokens load it. The vocabulary is that of
-// a library. The library's own counts are wrong for lines of white space and for the character
-// U+007F, because its regular expressions do not match them correctly.
+// packed is the vocabulary as a gzip file. It contains the texts of all tokens by rank, each after
+// a byte with its length. A test compares it with github.com/tiktoken-go/tokenizer and can write it
+// again. waza does not link that library. The vocabularies in its code take 6 MB of the program and
+// seconds to compile, and its counts are wrong for lines of white space and for U+007F.
+//
+//go:embed o200k_base.gz
+var packed []byte
+
+// load unpacks the vocabulary. Only commands that count tokens load it.
 var load = sync.OnceValues(func() (vocabulary, error) {
-	c, v := codec.NewO200kBase(), make(vocabulary, tokens)
-	for id := range uint(tokens) {
-		text, err := c.Decode([]uint{id})
-		if err != nil {
-			return nil, fmt.Errorf("load the vocabulary of %s: %w", Name, err)
-		}
-		v[text] = id
+	unzip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("load the vocabulary of %s: %w", Name, err)
+	}
+	var texts strings.Builder
+	if _, err := io.Copy(&texts, unzip); err != nil {
+		return nil, fmt.Errorf("load the vocabulary of %s: %w", Name, err)
+	}
+	v := make(vocabulary, tokens)
+	for rest := texts.String(); rest != ""; {
+		end := 1 + int(rest[0])
+		v[rest[1:end]], rest = uint(len(v)), rest[end:]
 	}
 	return v, nil
 })
@@ -62,19 +75,21 @@ const white = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202
 
 // pieces is the pattern by which the encoding splits texts, without its lookahead \s+(?!\S),
 // which [piece] adds. It matches at the start of any text, in linear time.
-var pieces = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
-	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
-	`\p{N}{1,3}`,
-	` ?[^` + white + `\p{L}\p{N}]+[\r\n/]*`,
-	`[` + white + `]*[\r\n]+`,
-	`([` + white + `]+)`,
-}, "|") + `)`)
+var pieces = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:` + strings.Join([]string{
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`,
+		`\p{N}{1,3}`,
+		` ?[^` + white + `\p{L}\p{N}]+[\r\n/]*`,
+		`[` + white + `]*[\r\n]+`,
+		`([` + white + `]+)`,
+	}, "|") + `)`)
+})
 
 // piece returns the first piece of a text that is not empty. No token spans two pieces. White
 // space before other text leaves its last character to the next piece.
 func piece(text string) string {
-	at := pieces.FindStringSubmatchIndex(text)
+	at := pieces().FindStringSubmatchIndex(text)
 	if at == nil { // cannot happen: each character is in one of the classes
 		return text
 	}
