@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -42,6 +43,29 @@ func TestPatternsCompile(t *testing.T) {
 		})
 	}
 	require.Greater(t, found, 20)
+}
+
+// No regular expression of the program is compiled at its start. text.Pattern compiles it at its
+// first use.
+func TestPatternsAreCompiledAtFirstUse(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() || !slices.Contains(f.imports, "regexp") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(repositoryRoot, f.path), nil, 0)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			if g, ok := decl.(*ast.GenDecl); ok && g.Tok == token.VAR {
+				ast.Inspect(g, func(n ast.Node) bool {
+					of, ok := n.(*ast.SelectorExpr)
+					require.False(t, ok && of.Sel.Name == "MustCompile", "%s: use text.Pattern", f.path)
+					_, later := n.(*ast.FuncLit)
+					return !later
+				})
+			}
+		}
+	}
 }
 
 // joined returns the text of a literal, or of literals joined with +.

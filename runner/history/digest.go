@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
-	"regexp"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/record"
 )
 
@@ -23,12 +23,12 @@ func newNormalizer(runID string) *normalizer { return &normalizer{runID} }
 const maxNormalized = 256 << 10
 
 var (
-	uuids = regexp.MustCompile(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`)
+	uuids = text.Pattern(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`)
 	// ids matches the identifiers of calls and sessions from agents and providers.
-	ids       = regexp.MustCompile(`\b(?:call|toolu|msg|chatcmpl|resp|req|ses|session|thread|prt)[_-][A-Za-z0-9_-]{8,}\b`)
-	instants  = regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
-	spans     = regexp.MustCompile(`\b\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|sec|secs|seconds?)\b`)
-	temporary = regexp.MustCompile(`(/(?:private/)?(?:tmp|var/folders)/)[\w.+~/-]*`)
+	ids       = text.Pattern(`\b(?:call|toolu|msg|chatcmpl|resp|req|ses|session|thread|prt)[_-][A-Za-z0-9_-]{8,}\b`)
+	instants  = text.Pattern(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?`)
+	spans     = text.Pattern(`\b\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|sec|secs|seconds?)\b`)
+	temporary = text.Pattern(`(/(?:private/)?(?:tmp|var/folders)/)[\w.+~/-]*`)
 )
 
 // withoutWorkspace removes paths that lead to workspaces of the run, <state>/work/<run>/<trial>,
@@ -67,8 +67,8 @@ func (n *normalizer) said(s string) string {
 	if len(s) > maxNormalized || !strings.ContainsAny(s, "-_") {
 		return s
 	}
-	s = uuids.ReplaceAllString(s, "<id>")
-	return ids.ReplaceAllStringFunc(s, func(id string) string {
+	s = uuids().ReplaceAllString(s, "<id>")
+	return ids().ReplaceAllStringFunc(s, func(id string) string {
 		if !strings.ContainsAny(id, "0123456789") {
 			return id // a word, such as session_management
 		}
@@ -81,8 +81,8 @@ func (n *normalizer) used(s string) string {
 	if s = n.said(s); len(s) > maxNormalized {
 		return s
 	}
-	s = instants.ReplaceAllString(s, "<time>")
-	return temporary.ReplaceAllString(spans.ReplaceAllString(s, "<time>"), "$1…")
+	s = instants().ReplaceAllString(s, "<time>")
+	return temporary().ReplaceAllString(spans().ReplaceAllString(s, "<time>"), "$1…")
 }
 
 // digest identifies the agent's behavior: its answer, its messages, and its tool calls with

@@ -3,9 +3,10 @@ package report
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"waza/eval/text"
 )
 
 //
@@ -15,12 +16,12 @@ import (
 // own way: with escapes in plain text, references in XML, and \u0023 in JSON.
 
 // hashCommand matches the commands that can occur anywhere in a line.
-var hashCommand = regexp.MustCompile(`##([A-Za-z]*\[)`)
+var hashCommand = text.Pattern(`##([A-Za-z]*\[)`)
 
 // inert escapes texts in a line that a CI system would run as commands.
 func inert(line string) string {
 	if strings.Contains(line, "##") {
-		line = hashCommand.ReplaceAllString(line, `#\x23$1`)
+		line = hashCommand().ReplaceAllString(line, `#\x23$1`)
 	}
 	if command := strings.TrimLeftFunc(line, unicode.IsSpace); strings.HasPrefix(command, "::") {
 		line = line[:len(line)-len(command)] + `\x3a` + command[1:]
@@ -34,7 +35,7 @@ func InertRest(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		if i == 0 {
-			lines[i] = hashCommand.ReplaceAllString(lines[i], `#\x23$1`)
+			lines[i] = hashCommand().ReplaceAllString(lines[i], `#\x23$1`)
 		} else {
 			lines[i] = inert(lines[i])
 		}

@@ -131,7 +131,7 @@ func excerpt(line string, column, end, room int) (shown, mark string) {
 func cellsOf(line string) []cell {
 	var cells []cell
 	commands := map[int]bool{} // positions of the second # of commands
-	for _, found := range hashCommand.FindAllStringIndex(line, -1) {
+	for _, found := range hashCommand().FindAllStringIndex(line, -1) {
 		commands[found[0]+1] = true
 	}
 	at := 0

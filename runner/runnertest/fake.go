@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/executor/model"
@@ -76,13 +76,13 @@ func (j *PairJudge) Calls() int {
 	return j.asked
 }
 
-var numbered = regexp.MustCompile(`WITH(OUT)? (\S+)`)
+var numbered = text.Pattern(`WITH(OUT)? (\S+)`)
 
 func (j *PairJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var req struct{ Messages []struct{ Content string } }
 	_ = json.NewDecoder(r.Body).Decode(&req)
 	text := req.Messages[len(req.Messages)-1].Content
-	found := numbered.FindAllStringSubmatch(text, -1)
+	found := numbered().FindAllStringSubmatch(text, -1)
 	j.mu.Lock()
 	j.asked++
 	j.mu.Unlock()

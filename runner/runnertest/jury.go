@@ -8,11 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"waza/eval/text"
 )
 
 // Jury is an OpenAI-compatible server of models that answer, and of a judge. Model M answers "M:
@@ -52,8 +53,8 @@ func (j *Jury) Asked() map[string]int {
 }
 
 var (
-	juryTool   = regexp.MustCompile(`submit_\w+`)
-	juryOutput = regexp.MustCompile(`(?s)<<<BEGIN output(?: [AB])? (\w+)>>>\n(.*?)\n<<<END`)
+	juryTool   = text.Pattern(`submit_\w+`)
+	juryOutput = text.Pattern(`(?s)<<<BEGIN output(?: [AB])? (\w+)>>>\n(.*?)\n<<<END`)
 )
 
 func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +73,7 @@ func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text := req.Messages[len(req.Messages)-1].Content
 	tool := ""
 	if req.Messages[0].Role == "system" {
-		tool = juryTool.FindString(req.Messages[0].Content)
+		tool = juryTool().FindString(req.Messages[0].Content)
 	}
 	if tool == "" {
 		answer := req.Model + ": " + text
@@ -83,7 +84,7 @@ func (j *Jury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var outputs []string
-	for _, m := range juryOutput.FindAllStringSubmatch(text, -1) {
+	for _, m := range juryOutput().FindAllStringSubmatch(text, -1) {
 		outputs = append(outputs, m[2])
 	}
 	j.mu.Lock()

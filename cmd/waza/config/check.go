@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -230,7 +229,7 @@ func (l *loader) checkAddress(d Door) (address, bool) {
 	return address{d.Name, host, port}, true
 }
 
-var loose = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|sec|secs|seconds?|min|mins|minutes?|hours?|days?|milliseconds?)?\s*$`)
+var loose = text.Pattern(`^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|sec|secs|seconds?|min|mins|minutes?|hours?|days?|milliseconds?)?\s*$`)
 
 // durationAt returns the time that a finding is about in waza's notation. It returns "" for
 // other findings and for times that it cannot parse.
@@ -248,7 +247,7 @@ func (l *loader) durationAt(d decode.Diagnostic) string {
 
 // looseDuration rewrites a time such as 60, 5 min or 1d in waza's notation.
 func looseDuration(s string) string {
-	m := loose.FindStringSubmatch(strings.ToLower(s))
+	m := loose().FindStringSubmatch(strings.ToLower(s))
 	if _, err := time.ParseDuration(s); err == nil || m == nil {
 		return ""
 	}

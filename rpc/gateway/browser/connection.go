@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -36,7 +35,7 @@ const (
 var (
 	// extensionID matches a UUID, or the 32 letters of Chrome.
 	extensionID = text.Pattern(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[a-p]{32})$`)
-	version     = regexp.MustCompile(`^v?(\d{1,9})(\.\d{1,9}){0,2}$`)
+	version     = text.Pattern(`^v?(\d{1,9})(\.\d{1,9}){0,2}$`)
 )
 
 // connection is a connection of an extension. It implements [assistant.Client]. Any goroutine can
@@ -96,7 +95,7 @@ func (s *connection) refuse() *fault {
 	if s.conn.Request().URL.Query().Has("version") {
 		major, _, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
 		ours, _, _ := strings.Cut(Version, ".")
-		if n, err := strconv.Atoi(major); !version.MatchString(s.version) || err != nil || strconv.Itoa(n) != ours {
+		if n, err := strconv.Atoi(major); !version().MatchString(s.version) || err != nil || strconv.Itoa(n) != ours {
 			return &fault{
 				Code: codeVersion, Message: "the server has version " + Version + " of the protocol",
 				Data: map[string]any{"supported": Version, "requested": message.Clip(s.version)},

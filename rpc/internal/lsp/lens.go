@@ -3,7 +3,6 @@ package lsp
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -64,14 +63,14 @@ func (doc *Document) Lenses(suite *eval.Suite, standing *catalog.SuiteStanding) 
 	return lenses
 }
 
-var nameKey = regexp.MustCompile(`^["']?name["']?\s*:`)
+var nameKey = text.Pattern(`^["']?name["']?\s*:`)
 
 // nameLine returns the line of a suite's name or, without a name, the first line with content.
 func (t *Text) nameLine() int {
 	first := -1
 	for n := range t.Lines() {
 		line := strings.TrimPrefix(t.Line(n), "\ufeff")
-		if nameKey.MatchString(line) {
+		if nameKey().MatchString(line) {
 			return n
 		}
 		says := strings.TrimSpace(line)
@@ -186,11 +185,11 @@ func (a RunArgument) Patterns(suite *eval.Suite) []string {
 	var list []string
 	for _, task := range a.Tasks {
 		if suite.Task(task) != nil {
-			task = globs.ReplaceAllString(task, `\$0`)
+			task = globs().ReplaceAllString(task, `\$0`)
 		}
 		list = append(list, task)
 	}
 	return list
 }
 
-var globs = regexp.MustCompile(`[\\*?\[\]{}]`)
+var globs = text.Pattern(`[\\*?\[\]{}]`)

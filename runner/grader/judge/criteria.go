@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -308,7 +307,7 @@ func usable(said string, form provider.Answer, take func(json.RawMessage) error)
 }
 
 // memberName finds the first name of an object, even if the rest of the object is not JSON.
-var memberName = regexp.MustCompile(`^\{\s*["']([A-Za-z_]+)["']\s*:`)
+var memberName = text.Pattern(`^\{\s*["']([A-Za-z_]+)["']\s*:`)
 
 // jsonObjects returns the outermost JSON objects in a text, last first. It looks only at the end
 // of a long text. A text that resembles an object of the form, but is not JSON, is returned as
@@ -325,7 +324,7 @@ func jsonObjects(said string, form provider.Answer) []json.RawMessage {
 		d := json.NewDecoder(strings.NewReader(said[i:]))
 		var object json.RawMessage
 		if d.Decode(&object) != nil {
-			if name := memberName.FindStringSubmatch(said[i:]); name != nil && form.Has(name[1]) {
+			if name := memberName().FindStringSubmatch(said[i:]); name != nil && form.Has(name[1]) {
 				found = append([]json.RawMessage{json.RawMessage("null")}, found...)
 				said = said[i+braceEnd(said[i:]):]
 				continue

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -105,11 +104,11 @@ func relativeHint(path string) string {
 		path, filepath.ToSlash(filepath.Clean(path)))
 }
 
-var notPath = regexp.MustCompile(`[^\w./+@~-]+`)
+var notPath = text.Pattern(`[^\w./+@~-]+`)
 
 // wordsOf returns the words of a message that can be paths.
 func wordsOf(line string) []string {
-	words := notPath.Split(line, -1)
+	words := notPath().Split(line, -1)
 	for i, w := range words {
 		words[i] = strings.TrimRight(w, ".")
 	}

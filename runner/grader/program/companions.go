@@ -4,13 +4,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"waza/eval"
 	"waza/eval/files"
 	"waza/eval/reach"
+	"waza/eval/text"
 	"waza/runner/grader"
 )
 
@@ -48,7 +48,7 @@ func companions(suite *eval.Suite, scripts []string) []string {
 			below = filesBelow(dir)
 			all[dir] = below
 		}
-		for _, word := range scriptWord.FindAllString(string(source), -1) {
+		for _, word := range scriptWord().FindAllString(string(source), -1) {
 			for _, name := range moduleFiles(word) {
 				path := filepath.Join(dir, filepath.FromSlash(name))
 				up := strings.HasPrefix(name, "../") && reach.Within(suite.Root(), path) && files.IsRegular(path)
@@ -69,9 +69,9 @@ func companions(suite *eval.Suite, scripts []string) []string {
 // upward matches texts of scripts that can use files outside of their directories, and packageUse
 // those that can use packages of node.
 var (
-	upward     = regexp.MustCompile(`\.\.|\bparents?\b|dirname.*dirname|rev-parse|WAZA_SUITE_DIR`)
-	packageUse = regexp.MustCompile(`node_modules|\b(?:node|npx|npm|yarn|pnpm|bun|bunx|deno|tsx)\b`)
-	nodeScript = regexp.MustCompile(`\.[cm]?[jt]sx?$`)
+	upward     = text.Pattern(`\.\.|\bparents?\b|dirname.*dirname|rev-parse|WAZA_SUITE_DIR`)
+	packageUse = text.Pattern(`node_modules|\b(?:node|npx|npm|yarn|pnpm|bun|bunx|deno|tsx)\b`)
+	nodeScript = text.Pattern(`\.[cm]?[jt]sx?$`)
 )
 
 // Around returns the directories of the files that the options name, because programs find other
@@ -84,14 +84,14 @@ func (o *ProgramOptions) Around(suite *eval.Suite, named []string) []grader.Plac
 	texts := append([]string{o.Command}, o.Args...)
 	packages := false
 	for _, path := range named {
-		packages = packages || nodeScript.MatchString(path)
+		packages = packages || nodeScript().MatchString(path)
 		if source, err := suite.ReadFile(path, maxScriptBytes); err == nil {
 			texts = append(texts, string(source))
 		}
 	}
-	packages = packages || slices.ContainsFunc(texts, packageUse.MatchString)
+	packages = packages || slices.ContainsFunc(texts, packageUse().MatchString)
 	var places []grader.Place
-	if slices.ContainsFunc(texts, func(text string) bool { return upward.MatchString(text) || strings.Contains(text, suite.Dir) }) {
+	if slices.ContainsFunc(texts, func(text string) bool { return upward().MatchString(text) || strings.Contains(text, suite.Dir) }) {
 		places = append(places, grader.Place{Dir: suite.Dir, Packages: packages})
 	}
 	for _, path := range named {
@@ -113,7 +113,7 @@ func (o *ProgramOptions) Around(suite *eval.Suite, named []string) []grader.Plac
 	return places
 }
 
-var scriptWord = regexp.MustCompile(`[\w./-]*\w`)
+var scriptWord = text.Pattern(`[\w./-]*\w`)
 
 // moduleFiles returns the paths that a word of a script can mean, in Python, JavaScript and
 // shell.

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"waza/eval/files"
 	"waza/eval/reach"
+	"waza/eval/text"
 	"waza/runner/grader"
 )
 
@@ -63,7 +63,7 @@ func (g *programGrader) copied(
 	}
 	environ = slices.Clone(environ)
 	for i, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); !ownPlaces.MatchString(name) {
+		if name, _, _ := strings.Cut(kv, "="); !ownPlaces().MatchString(name) {
 			environ[i] = c.renamed(kv, workspace)
 		}
 	}
@@ -71,7 +71,7 @@ func (g *programGrader) copied(
 }
 
 // ownPlaces matches variables that name directories of the user or of waza.
-var ownPlaces = regexp.MustCompile(`^(?:HOME|PWD|OLDPWD|TMPDIR|XDG_.*|WAZA_.*)$`)
+var ownPlaces = text.Pattern(`^(?:HOME|PWD|OLDPWD|TMPDIR|XDG_.*|WAZA_.*)$`)
 
 // place returns the place of the copy of a path.
 func (c *copies) place(path string) string {

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -345,7 +344,7 @@ func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
 
 // verdictName finds the names of a verdict in a text that resembles JSON, such as a printed
 // Python dictionary or JavaScript object.
-var verdictName = regexp.MustCompile(`(?i)(["']?)\b(score|passed)\b["']?\s*:`)
+var verdictName = text.Pattern(`(?i)(["']?)\b(score|passed)\b["']?\s*:`)
 
 // printedVerdict returns the part of a program's output that is a verdict, or is meant to be
 // one: the object at its end, on one line or on several of which the first starts with its brace.
@@ -357,7 +356,7 @@ func printedVerdict(stdout string) string {
 	}
 	var names map[string]json.RawMessage
 	if json.Unmarshal([]byte(said), &names) != nil {
-		if verdictName.MatchString(said) {
+		if verdictName().MatchString(said) {
 			return said
 		}
 		return ""
@@ -390,7 +389,7 @@ func lastObject(text string) string {
 // isCutVerdict reports whether the output ends with an object whose start was not kept.
 func isCutVerdict(stdout *tail) bool {
 	kept := strings.TrimSpace(stdout.String())
-	return stdout.isCut() && strings.HasSuffix(kept, "}") && lastObject(kept) == "" && verdictName.MatchString(kept)
+	return stdout.isCut() && strings.HasSuffix(kept, "}") && lastObject(kept) == "" && verdictName().MatchString(kept)
 }
 
 // lastLine returns the last line of a text that is not blank.

@@ -1,9 +1,10 @@
 package reporttest
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"waza/eval/text"
 )
 
 // Attack is a text with which an agent can try to command the CI system that runs waza: to set
@@ -13,13 +14,13 @@ const Attack = "broken\n::set-output name=token::x\n  ::add-mask::password\n\u00
 	"passed     9/9  other-task  trials 9/9\n"
 
 // sharpCommand matches commands that can be anywhere in a line.
-var sharpCommand = regexp.MustCompile(`##[A-Za-z]*\[`)
+var sharpCommand = text.Pattern(`##[A-Za-z]*\[`)
 
 // Commands lists the lines that a CI system would run as commands.
 func Commands(text string) []string {
 	var found []string
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if strings.HasPrefix(strings.TrimLeftFunc(line, unicode.IsSpace), "::") || sharpCommand.MatchString(line) {
+		if strings.HasPrefix(strings.TrimLeftFunc(line, unicode.IsSpace), "::") || sharpCommand().MatchString(line) {
 			found = append(found, line)
 		}
 	}

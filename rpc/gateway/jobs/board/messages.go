@@ -2,7 +2,6 @@ package board
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
@@ -111,7 +110,7 @@ const maxFailure = 500
 
 // secrets matches texts that look like keys and tokens. Records never contain waza's own
 // secrets; these come from other programs.
-var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,` +
+var secrets = text.Pattern(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-9_-]{20,` +
 	`}|\bgh[pousr]_[a-z0-9]{16,}|\bxox[a-z]-[a-z0-9-]{10,}|\bAKIA[A-Z0-9]{12,}` +
 	`|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]+\.[a-z0-9_-]*|\bbearer\s+[a-z0-9._~+/=-]{8,}` +
 	`|((?:api[_-]?key|access[_-]?key|token|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',;&]{4,}`)
@@ -120,7 +119,7 @@ var secrets = regexp.MustCompile(`(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{8,}|\bAIza[a-z0-
 // characters long.
 func Failure(message string) string {
 	const most = 64 << 10 // longer texts are cut before the search
-	return cut(secrets.ReplaceAllString(text.Head(message, most), "${1}[redacted]"), maxFailure)
+	return cut(secrets().ReplaceAllString(text.Head(message, most), "${1}[redacted]"), maxFailure)
 }
 
 // cut returns the first n characters of a text.

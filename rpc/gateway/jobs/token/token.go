@@ -8,12 +8,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"waza/eval/text"
 	"waza/rpc/gateway/store"
 )
 
@@ -93,14 +93,14 @@ type Grant struct {
 	TTL time.Duration
 }
 
-var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+var userName = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 // Check returns an error when the grant is invalid.
 func (g *Grant) Check() error {
 	switch {
 	case g.User == Owner:
 		return fmt.Errorf("user %q is the user who runs the server; leave it out", g.User)
-	case g.User != "" && !userName.MatchString(g.User):
+	case g.User != "" && !userName().MatchString(g.User):
 		return fmt.Errorf("user must consist of 1 to 64 letters, digits, dots, underscores, hyphens or @, and start "+
 			"with a letter or digit, got %q",
 			g.User)

@@ -121,8 +121,9 @@ func (l *loop) run(ctx context.Context) (string, error) {
 	c := &model.Conversation{
 		Client: l, Instructions: l.instructions, MaxTurns: l.maxTurns, History: l.history, Replied: l.replied, Called: l.called,
 	}
+	all, _ := tools()
 	for _, name := range l.capabilities {
-		c.Tools = append(c.Tools, model.LiveTool{Tool: tools[name], Call: func(
+		c.Tools = append(c.Tools, model.LiveTool{Tool: all[name], Call: func(
 			ctx context.Context, arguments json.RawMessage,
 		) (model.ToolResult, error) {
 			return l.call(ctx, name, arguments)
@@ -211,7 +212,8 @@ func (l *loop) called(call provider.Call, result model.ToolResult) {
 // call executes a tool with the extension. Calls with invalid arguments are not sent to the
 // extension.
 func (l *loop) call(ctx context.Context, name string, arguments json.RawMessage) (model.ToolResult, error) {
-	tree, err := toolSchemas.Check(name, arguments)
+	_, schemas := tools()
+	tree, err := schemas.Check(name, arguments)
 	if err != nil {
 		return model.ToolResult{Text: "error: invalid arguments of " + name + ": " + err.Error(), IsError: true}, nil
 	}

@@ -113,8 +113,9 @@ func (o *Options) checkCapabilities(names []string) *Fault {
 	if n := len(names); n < 1 || n > o.MaxCapabilities {
 		return &Fault{Code: CodeInvalidCapabilities, Message: fmt.Sprintf("capabilities must have 1 to %d entries, got %d", o.MaxCapabilities, n)}
 	}
+	all, _ := tools()
 	for i, name := range names {
-		if _, ok := tools[name]; !ok {
+		if _, ok := all[name]; !ok {
 			return &Fault{
 				Code: CodeInvalidCapabilities, Message: fmt.Sprintf("unknown capability %q", text.Clip(name, 100)),
 				Data: map[string]any{"known": Tools()},

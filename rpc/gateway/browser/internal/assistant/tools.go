@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"waza/eval/text"
@@ -20,8 +21,9 @@ import (
 //go:embed tools.json
 var toolsFile embed.FS
 
-// tools are the tools of extensions by name, in the form for models.
-var tools, toolSchemas = readTools()
+// tools returns the tools of extensions by name, in the form for models, and the schemas of their
+// arguments. It reads them at the first call.
+var tools = sync.OnceValues(readTools)
 
 func readTools() (map[string]provider.Tool, message.Schemas) {
 	data, err := toolsFile.ReadFile("tools.json")
@@ -45,7 +47,10 @@ func readTools() (map[string]provider.Tool, message.Schemas) {
 }
 
 // Tools returns the sorted names of the tools that assistants can have.
-func Tools() []string { return slices.Sorted(maps.Keys(tools)) }
+func Tools() []string {
+	all, _ := tools()
+	return slices.Sorted(maps.Keys(all))
+}
 
 // The protocol's limits for the time of a tool.
 const (
