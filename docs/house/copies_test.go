@@ -14,43 +14,55 @@ import (
 // copies are the libraries below third_party/: the release that each is a copy of, and the files
 // that waza changed.
 var copies = map[string]struct {
-	release string
-	changed []string
+	module, version string
+	changed         []string
 }{
-	"jsonschema": {"github.com/santhosh-tekuri/jsonschema/v6@v6.0.3", []string{"compiler.go", "draft.go"}},
+	"jsonschema": {"github.com/santhosh-tekuri/jsonschema/v6", "v6.0.3", []string{"compiler.go", "draft.go"}},
+	"otlptracehttp": {
+		"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "v1.47.0",
+		[]string{"go.mod", "internal/otlpconfig/options.go"},
+	},
+	"otlp": {"go.opentelemetry.io/proto/otlp", "v1.11.0", []string{"go.mod"}},
 }
 
-// A copy of a library differs from its release only where its README.md says so.
+// A copy of a library is that of the release that go.mod requires, and differs from it only where
+// third_party/README.md says so.
 func TestCopiesMatchTheirReleases(t *testing.T) {
 	t.Parallel()
-	entries, err := os.ReadDir(filepath.Join(repositoryRoot, copiesDir))
+	entries, err := fs.Glob(os.DirFS(filepath.Join(repositoryRoot, copiesDir)), "*/go.mod")
 	require.NoError(t, err)
 	require.Len(t, entries, len(copies))
+	mod, err := os.ReadFile(filepath.Join(repositoryRoot, "go.mod"))
+	require.NoError(t, err)
 	for name, library := range copies {
-		download := exec.Command("go", "mod", "download", "-json", library.release)
+		require.Contains(t, string(mod), "\t"+library.module+" "+library.version+"\n")
+		require.Contains(t, string(mod), "\t"+library.module+" => ./"+copiesDir+"/"+name+"\n")
+
+		release := library.module + "@" + library.version
+		download := exec.Command("go", "mod", "download", "-json", release)
 		download.Dir = t.TempDir() // outside waza's module, which replaces the library
 		out, err := download.Output()
 		if err != nil {
-			t.Skipf("%s cannot be downloaded: %s", library.release, out)
+			t.Skipf("%s cannot be downloaded: %s", release, out)
 		}
-		var release struct{ Dir string }
-		require.NoError(t, json.Unmarshal(out, &release))
+		var original struct{ Dir string }
+		require.NoError(t, json.Unmarshal(out, &original))
 
 		files := os.DirFS(filepath.Join(repositoryRoot, copiesDir, name))
 		var changed []string
 		require.NoError(t, fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || file == "README.md" {
+			if err != nil || d.IsDir() {
 				return err
 			}
 			ours, err := fs.ReadFile(files, file)
 			require.NoError(t, err)
-			theirs, err := os.ReadFile(filepath.Join(release.Dir, filepath.FromSlash(file)))
+			theirs, err := os.ReadFile(filepath.Join(original.Dir, filepath.FromSlash(file)))
 			require.NoError(t, err)
 			if string(ours) != string(theirs) {
 				changed = append(changed, file)
 			}
 			return nil
 		}))
-		require.Equal(t, library.changed, changed, "files of %s/%s that differ from %s", copiesDir, name, library.release)
+		require.Equal(t, library.changed, changed, "files of %s/%s that differ from %s", copiesDir, name, release)
 	}
 }
