@@ -22,7 +22,7 @@ const acceptedFile = "cmd/perfbench/accepted.json"
 // accepted is the content of acceptedFile.
 type accepted struct {
 	Guard guard `json:"guard"`
-	// Table are the figures of the page, with the machine of the newest.
+	// Table are the figures of the page, with the machine of the newest that depend on the machine.
 	Table results `json:"table"`
 }
 
@@ -99,7 +99,11 @@ func (a *accepted) take(measured results) {
 		a.Table.Rows = map[string]figure{}
 	}
 	maps.Copy(a.Table.Rows, measured.Rows)
-	a.Table.Machine = measured.Machine
+	for _, m := range measures() {
+		if _, ok := measured.Rows[m.rows[0].name]; ok && !m.guarded() {
+			a.Table.Machine = measured.Machine
+		}
+	}
 	if !a.Guard.comparable(measured.Machine) {
 		a.Guard = guard{Go: minor(measured.Machine.Go), Platform: measured.Machine.Platform}
 	}

@@ -53,6 +53,9 @@ func (o options) main(ctx context.Context, stdout io.Writer) error {
 	return o.compare(b.root, measured, stdout)
 }
 
+// errUnavailable is the error of measures that this machine does not offer.
+var errUnavailable = errors.New("not available here")
+
 // measure carries out the selected measures, and reports each figure.
 func (o options) measure(ctx context.Context, b *bench, only *regexp.Regexp, report func(row, figure)) error {
 	for _, m := range measures() {
@@ -60,6 +63,10 @@ func (o options) measure(ctx context.Context, b *bench, only *regexp.Regexp, rep
 			continue
 		}
 		figures, err := m.run(ctx, b)
+		if errors.Is(err, errUnavailable) {
+			fmt.Fprintf(os.Stderr, "notice: %s: %v\n", m.rows[0].name, err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.rows[0].name, err)
 		}

@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// trialFloor returns the processor and wall time of the floor of so many trials.
-func (b *bench) trialFloor(ctx context.Context, trials int) (processor, wall time.Duration, err error) {
+// trialFloor returns the time that the floor of so many trials uses.
+func (b *bench) trialFloor(ctx context.Context, trials int) (u used, err error) {
 	file := filepath.Join(b.dir, "floor.jsonl")
 	defer os.Remove(file)
 	cmd := exec.CommandContext(ctx, b.self, "floor-trials", file, strconv.Itoa(trials))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, 0, err
+		return u, err
 	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, 0, err
+		return u, err
 	}
 	if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, out, make([]byte, 1<<20)); err != nil {
-		return 0, 0, err
+		return u, err
 	}
 	err = cmd.Wait()
-	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), time.Since(start), err
+	return used{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), time.Since(start)}, err
 }
 
 // floorBatch is the number of trials that the floor writes at once.

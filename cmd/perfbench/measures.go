@@ -42,8 +42,19 @@ func measures() []measure {
 	return []measure{
 		startMeasure,
 		trialMeasure,
+		unreadMeasure,
+		lateMeasure,
 		allocationMeasure,
+		efficiencyMeasure,
+		statusMeasure,
+		memoryMeasure,
+		millionMeasure,
+		commandMeasure,
+		agentMeasure,
+		outputMeasure,
+		cloneMeasure,
 		programMeasure,
+		fleetMeasure,
 	}
 }
 

@@ -77,6 +77,3 @@ func firstAnswer(cmd *exec.Cmd) (time.Duration, error) {
 	in.Close()
 	return took, cmd.Wait()
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
-func microseconds(d time.Duration) float64 { return float64(d) / 1e3 }

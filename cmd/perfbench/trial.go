@@ -3,15 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
-)
-
-// The suite of most measures: so many tasks, and workers that are never short of work.
-const (
-	someTasks   = 500
-	manyTrials  = 100 // per task
-	busyWorkers = 8
 )
 
 var trialMeasure = measure{
@@ -26,24 +18,45 @@ var trialMeasure = measure{
 	floor: "A program appends two journal lines and two notifications per trial, field by field and as large as the real ones. " +
 		"It signs each line and adds a checksum. It writes eight trials at a time: the lines to a file that it syncs every " +
 		"10 ms, the notifications to a pipe that the client reads.",
-	run: trials,
+	run: func(ctx context.Context, b *bench) ([]figure, error) {
+		return b.trials(ctx, 2, func(suite string) (used, error) {
+			d, err := b.daemon(ctx)
+			if err != nil {
+				return used{}, err
+			}
+			return d.use(func() (time.Duration, error) { return d.run(suite) })
+		})
+	},
 }
 
-// mockSuite returns a suite of mock trials with one text grader each.
-func mockSuite(tasks, trials, workers int, settings ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "name: bench\nconfig:\n  executor: mock\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n", trials, workers)
-	for _, s := range settings {
-		fmt.Fprintf(&b, "  %s\n", s)
-	}
-	b.WriteString("graders: [{name: has, type: text, config: {contains: [mock response]}}]\ntasks:\n")
-	for i := range tasks {
-		fmt.Fprintf(&b, "  - {id: t-%05d, name: T %d, prompt: say %d}\n", i, i, i)
-	}
-	return b.String()
+var unreadMeasure = measure{
+	rows: []row{{name: "durable trial while one client does not read", unit: "µs", target: target{most: 12}}},
+	how: "The same, with a daemon that listens on a socket. A second client subscribes to the run with `run.subscribe`, and reads " +
+		"nothing after the answer. So it is soon behind the events that waza keeps in memory.",
+	floor: "The same as before.",
+	run:   func(ctx context.Context, b *bench) ([]figure, error) { return b.besideLateReader(ctx, false) },
 }
 
-func trials(ctx context.Context, b *bench) ([]figure, error) {
+var lateMeasure = measure{
+	rows: []row{{name: "durable trial, sent again to a client that reads late", unit: "µs"}},
+	how: "The same, but the second client reads all notifications once the run is over. The figure includes both clients, and reading " +
+		"the journal for the second.",
+	floor: "The same as before, which is the work for one client.",
+	run:   func(ctx context.Context, b *bench) ([]figure, error) { return b.besideLateReader(ctx, true) },
+}
+
+// use runs something with a daemon, and closes the daemon.
+func (d *daemon) use(run func() (time.Duration, error)) (u used, err error) {
+	if u.wall, err = run(); err != nil {
+		return u, fmt.Errorf("%w\n%s", err, d.stderr.Bytes())
+	}
+	u.processor, err = d.close()
+	return u, err
+}
+
+// trials measures a trial of the suite of most measures, by the difference of a run of many trials
+// and a run of few. It returns so many figures: processor time, and wall time.
+func (b *bench) trials(ctx context.Context, figures int, run func(suite string) (used, error)) ([]figure, error) {
 	few, err := b.suite(mockSuite(someTasks, 1, busyWorkers))
 	if err != nil {
 		return nil, err
@@ -52,27 +65,49 @@ func trials(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := func(suite string) (processor, wall time.Duration, err error) {
-		d, err := b.daemon(ctx, b.program)
-		if err != nil {
-			return 0, 0, err
-		}
-		if wall, err = d.run(suite); err != nil {
-			return 0, 0, err
-		}
-		processor, err = d.close()
-		return processor, wall, err
-	}
-	const additional = someTasks * (manyTrials - 1)
 	return besideFloor(b.rounds(7, 3), func() ([]float64, error) {
-		fewProcessor, fewWall, err := run(few)
-		if err != nil {
-			return nil, err
-		}
-		processor, wall, err := run(many)
-		return []float64{microseconds(processor-fewProcessor) / additional, microseconds(wall-fewWall) / additional}, err
+		u, err := additional(run, few, many)
+		return u.each(someTasks * (manyTrials - 1)).microseconds()[:figures], err
 	}, func() ([]float64, error) {
-		processor, wall, err := b.trialFloor(ctx, someTasks*manyTrials)
-		return []float64{microseconds(processor) / (someTasks * manyTrials), microseconds(wall) / (someTasks * manyTrials)}, err
+		u, err := b.trialFloor(ctx, someTasks*manyTrials)
+		return u.each(someTasks * manyTrials).microseconds()[:figures], err
+	})
+}
+
+// besideLateReader measures a trial while a second client, which has subscribed, does not read, or
+// reads all notifications after the run.
+func (b *bench) besideLateReader(ctx context.Context, readsLater bool) ([]figure, error) {
+	return b.trials(ctx, 1, func(suite string) (used, error) {
+		d, err := b.listen(ctx)
+		if err != nil {
+			return used{}, err
+		}
+		return d.use(func() (time.Duration, error) {
+			start := time.Now()
+			reader, err := d.dial(1 << 20)
+			if err != nil {
+				return 0, err
+			}
+			defer reader.in.Close()
+			late, err := d.dial(4 << 10)
+			if err != nil {
+				return 0, err
+			}
+			defer late.in.Close()
+			id, err := reader.startRun(suite)
+			if err != nil {
+				return 0, err
+			}
+			if _, err := late.call("run.subscribe", map[string]any{"runId": id}); err != nil {
+				return 0, err
+			}
+			if err := reader.complete(); err != nil {
+				return 0, err
+			}
+			if readsLater {
+				err = late.complete()
+			}
+			return time.Since(start), err
+		})
 	})
 }
