@@ -62,6 +62,9 @@ type Kind struct {
 	// [Admitter]. Many trials can be handed over at once, because the agents limit how many they
 	// take.
 	WaitsForAgent bool
+	// Contained means that no process of the executor that has seen the workspace of a trial
+	// outlives the trial. Other trials can then get the same directory, emptied.
+	Contained bool
 	// Preflight reports what would keep the executor from working on this machine, such as a
 	// missing program. The findings are warnings, because such trials end in error. Nil means
 	// that nothing can be missing.

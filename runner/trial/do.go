@@ -205,7 +205,7 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	expand := newExpander(w.Task, w.Vars(n), end).fill
 	ws := &workspace.Workspace{
 		Ctx: ctx, Suite: w.Suite, Path: filepath.Join(w.env.Dir, workspace.DirName(w.TaskNum, w.TaskID, w.Num, n)),
-		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures,
+		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures, Spares: w.spares(),
 	}
 	defer func() {
 		programs.End() // before the workspace is removed, because they could still write to it
@@ -281,6 +281,14 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	a.grade(ctx, w.graders, grader.NewSubject(s))
 	w.warnChanged(a)
 	return a
+}
+
+// spares returns the directories that an attempt may share with others; nil for none.
+func (w *work) spares() *workspace.Spares {
+	if kind, _ := w.env.Executors.Lookup(w.Executor); kind.Contained {
+		return &w.env.spares
+	}
+	return nil
 }
 
 // checkInputs returns an error if a file that the executor reads changed since the run was

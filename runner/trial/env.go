@@ -54,6 +54,7 @@ type Env struct {
 	inherited []string // by processes of trials; set by inherit
 	// latest caches the last returned environment, because trials of one task follow each other.
 	latest atomic.Pointer[environment]
+	spares workspace.Spares
 
 	mu     sync.Mutex // guards the fields below
 	bound  map[*eval.Grader]boundGrader

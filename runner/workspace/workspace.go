@@ -41,6 +41,9 @@ type Workspace struct {
 	// the task's files. blobs contains its contents.
 	From  *record.Snapshot
 	Blobs *journal.BlobReader
+	// Spares provides the directory and keeps it afterwards, if it has not changed. All processes
+	// that know the directory must have ended at Close. Nil means a new directory.
+	Spares *Spares
 
 	mu      sync.Mutex // guards the fields below
 	made    bool
@@ -73,11 +76,13 @@ func (w *Workspace) makeLocked() error {
 		}
 		return w.openLocked()
 	}
-	if err := os.MkdirAll(w.Path, 0o700); err != nil {
-		return fmt.Errorf("workspace: %w", err)
-	}
-	if err := w.openLocked(); err != nil {
-		return err
+	if w.root = w.Spares.take(w.Path); w.root == nil {
+		if err := os.MkdirAll(w.Path, 0o700); err != nil {
+			return fmt.Errorf("workspace: %w", err)
+		}
+		if err := w.openLocked(); err != nil {
+			return err
+		}
 	}
 	for _, r := range w.Repos {
 		if err := checkout.Make(w.Ctx, r.Source, r.Commit, filepath.Join(w.Path, filepath.FromSlash(r.Dest))); err != nil {
@@ -184,7 +189,7 @@ func (w *Workspace) Snapshot(ctx context.Context, blobs Keeper, secrets *secrets
 	return takeSnapshot(ctx, w.root, w.givenLocked(), blobs, secrets)
 }
 
-// Close removes the directory with its contents.
+// Close removes the directory with its contents, or gives it to Spares.
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,10 +197,15 @@ func (w *Workspace) Close() error {
 	if !w.made {
 		return nil
 	}
+	path, kept := w.Path, false
 	if w.root != nil {
+		path, kept = w.Spares.keep(path, w.root)
 		w.root.Close()
 	}
-	return RemoveAll(w.Path)
+	if kept {
+		return nil
+	}
+	return RemoveAll(path)
 }
 
 // RemoveAll removes a tree, including directories without write permission, which agents and

@@ -37,6 +37,7 @@ var Kind = executor.Kind{
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s.Options.(*Options))
 	},
+	Contained: true,
 }
 
 type mock struct {
