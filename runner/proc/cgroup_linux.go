@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,16 +23,40 @@ const maxDying = 2 * time.Second
 // descendants stay in it, whatever they do to their session, parents and environment. The zero
 // value is no group. A cgroup belongs to one [Scope].
 type cgroup struct {
-	dir string
-	fd  *os.File // of dir
+	dir string // empty for no group
+	fd  int    // of dir
 }
 
-// cgroups manages the control groups of this process: subdirectories of one directory.
+// cgroups manages the control groups of this process: subdirectories of one directory. That
+// exists from the first group until no scope and no group is left, because creating it takes as
+// long as creating a group.
 var cgroups struct {
-	mu      sync.Mutex // guards the fields below
-	open    int        // number of existing groups
-	count   int        // number of created groups
+	scopes  atomic.Int64 // number of scopes that have not ended
+	open    atomic.Int64 // number of existing groups
+	count   atomic.Int64 // number of created groups
 	refused atomic.Bool
+}
+
+// killable reports whether groups can be killed, which Linux 5.14 introduced. Some group must exist.
+var killable = sync.OnceValue(func() bool {
+	_, err := os.Stat(filepath.Join(cgroupDir(), "cgroup.kill"))
+	return err == nil
+})
+
+// openScope and closeScope keep the directory of the groups.
+func openScope() { cgroups.scopes.Add(1) }
+
+func closeScope() {
+	cgroups.scopes.Add(-1)
+	leaveCgroups()
+}
+
+// leaveCgroups removes the directory of all groups if nothing needs it. It fails while another
+// goroutine creates a group there, and newCgroup creates the directory again.
+func leaveCgroups() {
+	if cgroups.count.Load() > 0 && cgroups.scopes.Load() <= 0 && cgroups.open.Load() <= 0 {
+		_ = unix.Rmdir(cgroupDir())
+	}
 }
 
 // cgroupDir returns the directory for this process's control groups; empty where no part of the
@@ -118,49 +143,38 @@ func newCgroup() *cgroup {
 	if home == "" || cgroups.refused.Load() {
 		return nil
 	}
-	cgroups.mu.Lock()
-	defer cgroups.mu.Unlock()
-	if err := os.Mkdir(home, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil
+	g := &cgroup{dir: filepath.Join(home, strconv.FormatInt(cgroups.count.Add(1), 10))}
+	cgroups.open.Add(1)
+	err := unix.Mkdir(g.dir, 0o755)
+	for tries := 0; errors.Is(err, fs.ErrNotExist) && tries < 10; tries++ { // it has just been removed
+		if err = unix.Mkdir(home, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
+			err = unix.Mkdir(g.dir, 0o755)
+		}
 	}
-	cgroups.count++
-	g := &cgroup{dir: filepath.Join(home, fmt.Sprint(cgroups.count))}
-	err := os.Mkdir(g.dir, 0o755)
-	if err == nil {
-		_, err = os.Stat(filepath.Join(g.dir, "cgroup.kill")) // since Linux 5.14
+	if err == nil && killable() {
+		if g.fd, err = unix.Open(g.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+			return g
+		}
 	}
-	if err == nil {
-		g.fd, err = os.Open(g.dir)
-	}
-	if err != nil {
-		_ = os.Remove(g.dir)
-		g.leaveLocked()
-		return nil
-	}
-	cgroups.open++
-	return g
-}
-
-// leaveLocked removes the directory of all groups if it is empty.
-func (*cgroup) leaveLocked() {
-	if cgroups.open == 0 {
-		_ = os.Remove(cgroupDir())
-	}
+	_ = unix.Rmdir(g.dir)
+	cgroups.open.Add(-1)
+	leaveCgroups()
+	return nil
 }
 
 // none reports whether there is no group.
-func (g *cgroup) none() bool { return g == nil || g.fd == nil }
+func (g *cgroup) none() bool { return g == nil || g.dir == "" }
 
 // gone reports whether a program removed the group. The directory may exist again, as another group.
 func (g *cgroup) gone() bool {
 	var st unix.Stat_t
-	return !g.none() && unix.Fstatat(int(g.fd.Fd()), "cgroup.procs", &st, 0) != nil
+	return !g.none() && unix.Fstatat(g.fd, "cgroup.procs", &st, 0) != nil
 }
 
 // attr makes a program start in the group.
 func (g *cgroup) attr(attr *syscall.SysProcAttr) {
 	if !g.none() && !cgroups.refused.Load() {
-		attr.UseCgroupFD, attr.CgroupFD = true, int(g.fd.Fd())
+		attr.UseCgroupFD, attr.CgroupFD = true, g.fd
 	}
 }
 
@@ -169,12 +183,13 @@ func (g *cgroup) end() int {
 	if g.none() {
 		return 0
 	}
-	g.fd.Close()
-	killed := endCgroup(g.dir)
-	cgroups.mu.Lock()
-	defer cgroups.mu.Unlock()
-	cgroups.open--
-	g.leaveLocked()
+	unix.Close(g.fd)
+	killed := 0
+	if unix.Rmdir(g.dir) != nil { // not empty
+		killed = endCgroup(g.dir)
+	}
+	cgroups.open.Add(-1)
+	leaveCgroups()
 	return killed
 }
 

@@ -15,6 +15,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,8 +90,8 @@ type Process struct {
 	cmd    *exec.Cmd
 	mark   mark
 	ctx    context.Context
-	exited chan struct{}  // closed when the main process has been reaped
-	killer sync.WaitGroup // waits for watch
+	alone  func() bool    // keeps the end of ctx from killing the process; false when it does already
+	killer sync.WaitGroup // waits for that
 	done   chan struct{}  // closed when Wait has a result
 	err    error          // set before done is closed
 }
@@ -117,18 +117,14 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	if st, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !st.IsDir()) {
-		return nil, &NoDirError{Program: c.Args[0], Dir: c.Dir}
-	}
 	path, err := LookPath(c.Args[0], env)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(c.checkDir(), err)
 	}
 	p := &Process{
-		mark:   mark{variable: fmt.Sprintf("%s%d=", instanceMark, started.Add(1)), since: Now()},
-		ctx:    ctx,
-		exited: make(chan struct{}),
-		done:   make(chan struct{}),
+		mark: mark{variable: instanceMark + strconv.FormatInt(started.Add(1), 10) + "=", since: Now()},
+		ctx:  ctx,
+		done: make(chan struct{}),
 	}
 	env = append(env[:len(env):len(env)], p.mark.variable+"1")
 	var limit limitRange
@@ -156,12 +152,16 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	startGuard()
 	if p.cmd, err = startProgram(p.cmd, limit, group); err != nil {
 		pipes.closeAll()
-		return nil, fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err))
+		return nil, cmp.Or(c.checkDir(), fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err)))
 	}
 	p.mark.since.confirmIDs(p.Pid())
 	guardGroup('+', p.Pid())
 	pipes.closeChildEnds()
-	p.killer.Go(p.watch)
+	p.killer.Add(1)
+	p.alone = context.AfterFunc(ctx, func() {
+		defer p.killer.Done()
+		killTree(p.Pid(), p.mark)
+	})
 	go p.wait(pipes)
 	return p, nil
 }
@@ -200,18 +200,11 @@ func (p *Process) Wait() error {
 // Done returns a channel that is closed when Wait would return at once.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// watch kills the process tree if the context ends first.
-func (p *Process) watch() {
-	select {
-	case <-p.ctx.Done():
-		killTree(p.Pid(), p.mark)
-	case <-p.exited:
-	}
-}
-
 func (p *Process) wait(pipes *pipes) {
 	err := p.cmd.Wait()
-	close(p.exited)
+	if p.alone() {
+		p.killer.Done()
+	}
 	killed := context.Cause(p.ctx)
 	if killed != nil {
 		killTree(p.Pid(), p.mark)
@@ -239,119 +232,12 @@ func exitError(err error) error {
 	return &ExitError{Code: ee.ExitCode()}
 }
 
-// pipes are the ends of a program's standard streams and the goroutines that copy them.
-type pipes struct {
-	child  []*os.File // closed once the program has its own copies
-	input  *os.File   // nil when there is nothing to write
-	output []*os.File
-	copies sync.WaitGroup // goroutines that read output
-	feed   sync.WaitGroup // goroutine that writes input
-}
-
-// connect attaches files to cmd, so that waiting for the process does not wait for descendants
-// that hold its output.
-func connect(cmd *exec.Cmd, c Command) (*pipes, error) {
-	ps := &pipes{}
-	if c.Stdin != nil {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		cmd.Stdin = r
-		ps.child, ps.input = append(ps.child, r), w
-		ps.feed.Go(func() {
-			_, _ = io.Copy(w, c.Stdin) // a program may ignore its input
-			w.Close()
-		})
+// checkDir returns the reason why the working directory does not exist; nil if it does.
+func (c *Command) checkDir() error {
+	if st, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !st.IsDir()) {
+		return &NoDirError{Program: c.Args[0], Dir: c.Dir}
 	}
-	attach := func(dst io.Writer) (*os.File, error) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		ps.child, ps.output = append(ps.child, w), append(ps.output, r)
-		ps.copies.Go(func() {
-			if _, err := io.Copy(dst, r); err != nil {
-				_, _ = io.Copy(io.Discard, r) // keep the program from blocking
-			}
-		})
-		return w, nil
-	}
-	var err error
-	if c.Stdout != nil {
-		if cmd.Stdout, err = attachOr(attach, c.Stdout); err != nil {
-			ps.closeAll()
-			return nil, err
-		}
-	}
-	switch {
-	case c.Stderr == nil:
-	case same(c.Stdout, c.Stderr):
-		cmd.Stderr = cmd.Stdout
-	default:
-		if cmd.Stderr, err = attachOr(attach, c.Stderr); err != nil {
-			ps.closeAll()
-			return nil, err
-		}
-	}
-	return ps, nil
-}
-
-// same reports whether two writers are equal. Writers that cannot be compared are not.
-func same(a, b io.Writer) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
-}
-
-// attachOr passes a file to the program directly and any other writer through a pipe.
-func attachOr(attach func(io.Writer) (*os.File, error), dst io.Writer) (io.Writer, error) {
-	if f, ok := dst.(*os.File); ok {
-		return f, nil
-	}
-	return attach(dst)
-}
-
-func (ps *pipes) closeChildEnds() {
-	for _, f := range ps.child {
-		f.Close()
-	}
-}
-
-func (ps *pipes) closeAll() {
-	ps.closeChildEnds()
-	if ps.input != nil {
-		ps.input.Close()
-	}
-	for _, f := range ps.output {
-		f.Close()
-	}
-	ps.copies.Wait()
-}
-
-// drain reads the remaining output of a program that has ended. A descendant that holds the
-// other end longer than drainTime has escaped its process group and is killed.
-func (ps *pipes) drain(m mark) {
-	if ps.input != nil {
-		ps.input.Close()
-	}
-	done := make(chan struct{})
-	go func() {
-		ps.copies.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		m.kill()
-	}
-	for _, f := range ps.output {
-		_ = f.SetReadDeadline(time.Now().Add(lastTime))
-	}
-	<-done
-	for _, f := range ps.output {
-		f.Close()
-	}
+	return nil
 }
 
 // LookPath finds a program in the PATH of env. The error names the program. An absolute path is
@@ -375,7 +261,7 @@ func LookPath(name string, env []string) (string, error) {
 			continue
 		}
 		file := dir + string(os.PathSeparator) + name
-		if st, err := os.Stat(file); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+		if isProgram(file) {
 			return file, nil
 		}
 	}

@@ -30,3 +30,9 @@ func signalName(st *os.ProcessState) string {
 	}
 	return ""
 }
+
+// isProgram reports whether a file exists and somebody may execute it.
+func isProgram(path string) bool {
+	var st unix.Stat_t // os.Stat allocates, and a program is looked for in many directories
+	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Mode&0o111 != 0
+}

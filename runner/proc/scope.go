@@ -2,7 +2,7 @@ package proc
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -12,6 +12,7 @@ import (
 // output and cleared their environment. A Scope is safe for concurrent use.
 type Scope struct {
 	mu      sync.Mutex // guards the fields below
+	open    bool       // End has not been called
 	started bool       // a program was started
 	mark    mark       // of its programs; set when the first starts, because most scopes start none
 	groups  []*cgroup  // the last is in use; empty when nothing was started, and where there are no control groups
@@ -23,7 +24,8 @@ var scopes atomic.Int64
 
 // WithScope returns a context whose programs belong to a new scope.
 func WithScope(ctx context.Context) (context.Context, *Scope) {
-	s := &Scope{}
+	openScope()
+	s := &Scope{open: true}
 	return context.WithValue(ctx, scopeKey{}, s), s
 }
 
@@ -36,9 +38,12 @@ func scopeOf(ctx context.Context) *Scope {
 // where no program was started.
 func (s *Scope) End() int {
 	s.mu.Lock()
-	started, mark, groups := s.started, s.mark, s.groups
-	s.groups = nil
+	open, started, mark, groups := s.open, s.started, s.mark, s.groups
+	s.open, s.groups = false, nil
 	s.mu.Unlock()
+	if open {
+		defer closeScope()
+	}
 	if !started {
 		return 0
 	}
@@ -55,7 +60,7 @@ func (s *Scope) join() (mark, *cgroup) {
 	defer s.mu.Unlock()
 	if !s.started {
 		s.started = true
-		s.mark = mark{variable: fmt.Sprintf("%sS%d=", instanceMark, scopes.Add(1)), limit: newLimit(), since: Now()}
+		s.mark = mark{variable: instanceMark + "S" + strconv.FormatInt(scopes.Add(1), 10) + "=", limit: newLimit(), since: Now()}
 	}
 	n := len(s.groups)
 	if n == 0 || s.groups[n-1].gone() {

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"waza/eval/jsonwalk"
 	"waza/runner/executor"
+	"waza/runner/proc"
 	"waza/runner/record"
 )
 
@@ -65,7 +67,7 @@ type event struct {
 }
 
 func listen(t *executor.Trial, alive func()) (*channel, error) {
-	r, w, err := os.Pipe()
+	r, w, err := proc.OutputPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +87,14 @@ func (c *channel) wait(grace time.Duration) {
 	c.read.Close()
 }
 
+// readers are for channels. Most programs write nothing to theirs.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
+
 func (c *channel) serve(t *executor.Trial, alive func()) {
-	in := bufio.NewReaderSize(c.read, 32<<10)
+	in := readers.Get().(*bufio.Reader)
+	defer readers.Put(in)
+	in.Reset(c.read)
+	defer in.Reset(nil)
 	for {
 		line, err := readLine(in)
 		if len(line) > 0 {
