@@ -1,6 +1,6 @@
 // Package jsonwalk walks over JSON without building values. Call [Members] for an object in
 // memory of which only a few bytes are needed, and [Object] and [Array] to read a large document
-// in parts. [Encode] writes JSON for people and models.
+// in parts. [Encode] writes JSON for people and models, and [Append] and its kin append it to a buffer.
 //
 // The walkers are for JSON that the program wrote itself or that was already checked. Package rpc/internal/wire has
 // its own walker, which checks the input of strangers.
@@ -192,15 +192,7 @@ func Array(dec *json.Decoder, next func() error) error { return delimited(dec, '
 
 // Encode encodes a value on one line. Unlike json.Marshal, it does not escape "<", ">" and "&",
 // because people and models read the result, and no browser treats it as HTML.
-func Encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
-}
+func Encode(v any) (json.RawMessage, error) { return Append(nil, v) }
 
 func delimited(dec *json.Decoder, open json.Delim, next func() error) error {
 	token, err := dec.Token()
