@@ -137,7 +137,7 @@ func (f *feed) awaitLocked(seq int64) error {
 
 func (f *feed) commit() {
 	defer close(f.done)
-	enc := replay.NewEncoder()
+	enc := new(replay.Encoder)
 	for {
 		batch, more := f.nextBatch()
 		if !more {

@@ -23,7 +23,7 @@ func journalEvents(t *testing.T, log *journal.Writer, types ...record.EventType)
 		if typ == record.End {
 			e.Status = record.StatusCancelled
 		}
-		line, _, err := replay.NewEncoder().Line(e, nil)
+		line, _, err := new(replay.Encoder).Line(e, nil)
 		require.NoError(t, err)
 		log.Append(line)
 		require.NoError(t, log.Flush())

@@ -176,7 +176,7 @@ func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
 	if was.Status != record.StatusRunning { // the result contains the end
 		e.Status, e.Error = was.Status, was.Error
 	}
-	if _, _, _, err := replay.NewEncoder().Append(log, e, nil); err != nil {
+	if _, _, _, err := new(replay.Encoder).Append(log, e, nil); err != nil {
 		return err
 	}
 	return log.Flush()

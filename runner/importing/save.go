@@ -92,7 +92,7 @@ func Write(ctx context.Context, store *journal.Store, f *File, o WriteOptions) (
 		}
 	}()
 	w := &writer{
-		ctx: ctx, rec: &rec, log: log, enc: replay.NewEncoder(), fold: replay.NewFold(replay.NewState(&rec), nil),
+		ctx: ctx, rec: &rec, log: log, enc: new(replay.Encoder), fold: replay.NewFold(replay.NewState(&rec), nil),
 		results: f.Tasks, at: -1,
 	}
 	w.workspace = &record.Snapshot{Entries: []record.SnapshotEntry{}, Incomplete: unknownFiles}

@@ -99,7 +99,7 @@ func openAmendment(run *journal.Run) (*Amendment, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Amendment{rec: rec, broken: broken, run: run, dir: log.WorkDir(), log: log, enc: replay.NewEncoder()}
+	a := &Amendment{rec: rec, broken: broken, run: run, dir: log.WorkDir(), log: log, enc: new(replay.Encoder)}
 	if err := a.read(run); err != nil {
 		return nil, errors.Join(err, a.shut())
 	}

@@ -12,18 +12,8 @@ import (
 	"waza/runner/record"
 )
 
-// An Encoder encodes events as journal lines. It reuses its buffer.
-type Encoder struct {
-	buf bytes.Buffer
-	enc *json.Encoder
-}
-
-// NewEncoder returns an encoder.
-func NewEncoder() *Encoder {
-	e := &Encoder{}
-	e.enc = plainEncoder(&e.buf)
-	return e
-}
+// An Encoder encodes events as journal lines. It reuses its buffer. The zero value is ready to use.
+type Encoder struct{ buf []byte }
 
 // Record encodes the line of an event: without secrets, and without large parts, which it stores
 // in blobs. It returns the event as subscribers may see it, and its total size. The line is
@@ -78,32 +68,22 @@ func (e *Encoder) recordLarge(
 	return ev, line, trialAt, max(len(line), ev.Weight()), err
 }
 
-// Line encodes an event first without its trial, to determine where the trial starts in the
-// line. It writes stored, unless nil, instead of the trial. The line is valid until the next
+// Line encodes an event, with its trial as the last member, and returns where the trial starts in
+// the line. It writes stored, unless nil, instead of the trial. The line is valid until the next
 // call.
 func (e *Encoder) Line(ev *record.Event, stored *storedTrial) (line []byte, trialAt int, err error) {
-	e.buf.Reset()
-	head := *ev
-	head.Trial = nil
-	if err := e.enc.Encode(&head); err != nil {
-		return nil, 0, err
+	defer func() { e.buf = line }()
+	if line, err = ev.AppendHead(e.buf[:0]); err != nil || ev.Trial == nil {
+		return append(line, '}'), 0, err
 	}
-	if ev.Trial == nil {
-		return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")), 0, nil
-	}
-	e.buf.Truncate(e.buf.Len() - len("}\n"))
-	e.buf.WriteString(`,"trial":`)
-	trialAt = e.buf.Len()
-	var trial any = ev.Trial
+	line = append(line, `,"trial":`...)
+	trialAt = len(line)
 	if stored != nil {
-		trial = stored
+		line, err = stored.appendJSON(line)
+	} else {
+		line, err = ev.Trial.AppendJSON(line)
 	}
-	if err := e.enc.Encode(trial); err != nil {
-		return nil, 0, err
-	}
-	e.buf.Truncate(e.buf.Len() - len("\n"))
-	e.buf.WriteByte('}')
-	return e.buf.Bytes(), trialAt, nil
+	return append(line, '}'), trialAt, err
 }
 
 // redact removes keys from an event before it is recorded, and thus before anyone sees it.

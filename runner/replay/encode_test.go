@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/record"
@@ -51,13 +52,13 @@ func TestRecordLargeRedacts(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
 
-	ev, enc := largeEvent(), NewEncoder()
+	ev, enc := largeEvent(), new(Encoder)
 	line, at, err := enc.Line(ev, nil)
 	require.NoError(t, err)
 	want, _, _, err := enc.redact(&redactor, ev, line, at)
 	require.NoError(t, err)
 
-	got, line, at, size, err := NewEncoder().Record(ev, &redactor, w.Blobs())
+	got, line, at, size, err := new(Encoder).Record(ev, &redactor, w.Blobs())
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.Equal(t, largeEvent().Trial.Output, ev.Trial.Output)
@@ -89,7 +90,7 @@ func TestDecodeStoredInvalidText(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
 	trial := &record.Trial{TaskID: "a", TrialNum: 1, StartedAt: time.Now().UTC(), Output: strings.Repeat("a\xff\xfe\u2028<b>", storeAbove)}
-	lean, err := compactJSON(store(trial, w.Blobs()))
+	lean, err := jsonwalk.Encode(store(trial, w.Blobs()))
 	require.NoError(t, err)
 	files, err := OpenTrials(w.Run())
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/record"
 )
 
@@ -33,7 +34,7 @@ func TestLiftEvent(t *testing.T) {
 		},
 		{Seq: 12, Time: at, Type: record.RunResumed, KeptTrials: 4, Kept: map[string][]record.TrialRange{odd: {{1, 3}, {7, 7}}}, Message: odd},
 	} {
-		line, trialAt, err := NewEncoder().Line(e, nil)
+		line, trialAt, err := new(Encoder).Line(e, nil)
 		require.NoError(t, err)
 		lifted, place, err := new(Lifter).Lift(line)
 		require.NoError(t, err)
@@ -83,7 +84,7 @@ func TestLean(t *testing.T) {
 	said := []record.Entry{{Type: record.EntryMessage, Text: "}]"}}
 	whole.Prompt, whole.Output, whole.Transcript, whole.Workspace = "p", "{", said, &record.Snapshot{}
 	whole.Attempts = []record.Attempt{{Verdict: record.Errored, Error: "x", Graders: grades, Output: "long", Transcript: said}}
-	raw, err := compactJSON(&whole)
+	raw, err := jsonwalk.Encode(&whole)
 	require.NoError(t, err)
 	for _, raw := range []string{string(raw), `{"new":1,` + string(raw[1:])} {
 		var lean LeanTrial
@@ -117,7 +118,7 @@ func TestLiftNotStarted(t *testing.T) {
 		},
 		{TaskID: "a", TrialNum: 1, Verdict: record.Passed, Output: "x", Graders: []record.Grade{}, Transcript: []record.Entry{}},
 	} {
-		raw, err := compactJSON(res)
+		raw, err := jsonwalk.Encode(res)
 		require.NoError(t, err)
 		var got record.Trial
 		require.Equal(t, res.StartedAt.IsZero() && res.Output == "", liftNotStarted(&got, raw))

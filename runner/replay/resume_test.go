@@ -22,7 +22,7 @@ func recordLines(t *testing.T, log *journal.Writer, types ...record.EventType) {
 		if typ == record.End {
 			e.Status = record.StatusCancelled
 		}
-		line, _, err := NewEncoder().Line(e, nil)
+		line, _, err := new(Encoder).Line(e, nil)
 		require.NoError(t, err)
 		log.Append(line)
 		require.NoError(t, log.Flush())

@@ -36,6 +36,15 @@ type storedTrial struct {
 	*record.Trial
 }
 
+// appendJSON appends the trial as JSON.
+func (t *storedTrial) appendJSON(b []byte) ([]byte, error) {
+	b, err := jsonwalk.Append(append(b, storedHead...), t.Blobs)
+	if err != nil {
+		return b, err
+	}
+	return t.AppendMembers(append(b, ','))
+}
+
 // storedHead is the start of a trial with references.
 const storedHead = `{"blobs":`
 
@@ -80,21 +89,14 @@ func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]r
 	if len(*transcript) == 0 {
 		return taken
 	}
-	var buf bytes.Buffer
-	if err := plainEncoder(&buf).Encode(*transcript); err != nil || buf.Len() <= storeAbove {
+	raw, err := record.AppendTranscript(nil, *transcript)
+	if err != nil || len(raw) <= storeAbove {
 		return taken
 	}
-	if b, err := blobs.Put(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))); err == nil {
+	if b, err := blobs.Put(raw); err == nil {
 		s.Transcript, *transcript, taken = &b, nil, true
 	}
 	return taken
-}
-
-// plainEncoder returns an encoder without HTML escapes.
-func plainEncoder(w io.Writer) *json.Encoder {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc
 }
 
 // Trials gives access to the trials in the files of a run. It is safe for concurrent use.
@@ -257,7 +259,7 @@ func (f *Trials) loadOutput(blob *record.Blob, output *string) error {
 	case utf8.Valid(content):
 		*output = string(content)
 	default: // the same text as in a result, which is JSON
-		quoted, err := compactJSON(string(content))
+		quoted, err := jsonwalk.Encode(string(content))
 		if err != nil {
 			return err
 		}
@@ -381,7 +383,7 @@ func (f *Trials) output(value []byte, blob *record.Blob) ([]byte, error) {
 	if text = string(content); err != nil {
 		text = lostContent("output", *blob, err)
 	}
-	return compactJSON(text)
+	return jsonwalk.Encode(text)
 }
 
 func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
@@ -393,7 +395,7 @@ func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
 		err = jsonwalk.ErrNoObject
 	}
 	if err != nil {
-		return compactJSON(lostTranscript(*blob, err))
+		return jsonwalk.Encode(lostTranscript(*blob, err))
 	}
 	return content, nil
 }
@@ -413,7 +415,7 @@ func (f *Trials) attempts(value []byte, blobs []*storedBlobs) ([]byte, error) {
 		}
 		list[i] = whole
 	}
-	return compactJSON(list)
+	return jsonwalk.Encode(list)
 }
 
 func lostTranscript(blob record.Blob, err error) []record.Entry {
@@ -422,12 +424,6 @@ func lostTranscript(blob record.Blob, err error) []record.Entry {
 
 func lostContent(what string, blob record.Blob, err error) string {
 	return fmt.Sprintf("[the %s of %d bytes is missing: %v]", what, blob.Size, err)
-}
-
-func compactJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	err := plainEncoder(&buf).Encode(v)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
 // content reads a stored content.

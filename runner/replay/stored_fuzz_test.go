@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -30,10 +31,10 @@ func FuzzWhole(f *testing.F) {
 		entry := record.Entry{Type: record.EntryMessage, Text: strings.Repeat(text, times)}
 		trial := &record.Trial{TaskID: text, Output: strings.Repeat(output, times), Transcript: []record.Entry{entry}}
 		trial.Attempts = []record.Attempt{{Output: text}, {Output: strings.Repeat(text, times), Transcript: trial.Transcript}}
-		want, err := compactJSON(trial)
+		want, err := jsonwalk.Encode(trial)
 		require.NoError(t, err)
 		if stored := store(trial, w.Blobs()); stored != nil {
-			lean, err := compactJSON(stored)
+			lean, err := jsonwalk.Encode(stored)
 			require.NoError(t, err)
 			got, err := files.whole(lean)
 			require.NoError(t, err)
