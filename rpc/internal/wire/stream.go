@@ -10,8 +10,8 @@
 //
 // Two goroutines serve a stream. The reader belongs to the connection: it reads and splits
 // messages, and calls the handler for one request after the other. The writer belongs to the
-// stream: it takes messages from a queue and writes each with one Write. Closing either ends
-// both.
+// stream: it takes messages from a queue and writes each with one Write, or several small ones
+// together. Closing either ends both.
 //
 //	bytes ─► framer ─► parser ─► admit ─► Conn ─► handler
 //	                     │         │                │ Reply          any goroutine
@@ -94,6 +94,7 @@ type Stream struct {
 	lastID  uint64
 	holding int           // bytes of the messages of pending requests
 	queue   []outgoing    // messages for the writer
+	spare   []byte        // the memory of a written message, for the next one
 	wake    *sync.Cond    // the writer waits here for the queue
 	queued  int           // bytes in the queue and in the writer
 	held    int           // bytes of replies in incomplete batches
