@@ -19,10 +19,6 @@ const (
 	// size fits when there is no other.
 	maxPending      = 4096
 	maxPendingBytes = 16 << 20
-	// tailEvents and tailBytes limit the recorded events that are kept in memory for fast
-	// subscribers. Slow subscribers read the journal.
-	tailEvents = 2048
-	tailBytes  = 8 << 20
 )
 
 // feed receives a run's events from the scheduler, records them and delivers them:
@@ -34,6 +30,9 @@ const (
 // when it fell behind, in the journal. Therefore no subscriber slows the run, none loses events,
 // and the cost of a subscriber does not depend on its speed. The goroutine commit belongs to the
 // feed; close ends it.
+//
+// All events that arrive while a batch is written form the next batch. A batch costs one write,
+// one wake-up of those who wait, and one slice, which the tail and all subscribers share.
 type feed struct {
 	log       *journal.Writer
 	fold      *replay.Fold
@@ -41,8 +40,13 @@ type feed struct {
 	onFailure func(error)       // called once, when writing to the journal fails
 	first     int64             // number of the first event of this feed
 
+	// Only the goroutine commit uses these.
+	enc    replay.Encoder
+	places []replay.Place
+
 	mu       sync.Mutex // guards the fields below
-	changed  *sync.Cond // pending or closing changed
+	work     *sync.Cond // commit waits here for pending or closing
+	written  *sync.Cond // those who wait for recorded, err, or room in pending
 	pending  []*record.Event
 	queued   int   // bytes of pending
 	writing  int   // bytes of the events that are being written
@@ -50,23 +54,17 @@ type feed struct {
 	closing  bool
 	err      error // permanent error of the journal: nothing is recorded after it
 	recorded int64 // number of the last recorded event
-	tail     []tailEvent
-	tailSize int
-	news     chan struct{} // closed and replaced when recorded or ended changes
+	tail     tail
+	news     chan struct{} // closed when recorded or ended changes; nil if no subscriber waits
 	ended    bool          // nothing more will be recorded
 	lost     *record.Event // the end event, when the journal could not record it
 
 	done chan struct{} // closed when commit has returned
 }
 
-type tailEvent struct {
-	event *record.Event
-	size  int
-}
-
 func newFeed(log *journal.Writer, fold *replay.Fold, secrets *secrets.Redactor, onFailure func(error)) *feed {
-	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, news: make(chan struct{}), done: make(chan struct{})}
-	f.changed = sync.NewCond(&f.mu)
+	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, done: make(chan struct{})}
+	f.work, f.written = sync.NewCond(&f.mu), sync.NewCond(&f.mu)
 	f.first = log.Number() // greater than 1 when the run was resumed
 	f.lastSeq, f.recorded = f.first-1, f.first-1
 	go f.commit()
@@ -83,13 +81,15 @@ func (f *feed) emit(e *record.Event) (seq int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.fullLocked(size) && f.err == nil {
-		f.changed.Wait()
+		f.written.Wait()
 	}
 	f.lastSeq++
 	e.Seq = f.lastSeq
 	f.pending = append(f.pending, e)
 	f.queued += size
-	f.changed.Broadcast()
+	if len(f.pending) == 1 {
+		f.work.Signal()
+	}
 	return e.Seq
 }
 
@@ -103,7 +103,7 @@ func (f *feed) close() {
 	f.mu.Lock()
 	f.closing = true
 	f.mu.Unlock()
-	f.changed.Broadcast()
+	f.work.Signal()
 	<-f.done
 }
 
@@ -130,21 +130,20 @@ func (f *feed) await(seq int64) error {
 
 func (f *feed) awaitLocked(seq int64) error {
 	for f.recorded < seq && f.err == nil {
-		f.changed.Wait()
+		f.written.Wait()
 	}
 	return f.err
 }
 
 func (f *feed) commit() {
 	defer close(f.done)
-	enc := new(replay.Encoder)
 	for {
 		batch, more := f.nextBatch()
 		if !more {
 			return
 		}
-		sizes, err := f.record(enc, batch)
-		f.publish(batch, sizes, err)
+		size, err := f.record(batch)
+		f.publish(batch, size, err)
 	}
 }
 
@@ -153,40 +152,43 @@ func (f *feed) nextBatch() (batch []*record.Event, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 && !f.closing {
-		f.changed.Wait()
+		f.work.Wait()
 	}
 	if len(f.pending) == 0 {
 		f.ended = true
-		close(f.news)
+		f.announceLocked()
 		return nil, false
 	}
-	batch, f.pending = f.pending, nil
+	batch, f.pending = f.pending, make([]*record.Event, 0, len(f.pending)) // batches have similar lengths
 	f.writing, f.queued = f.queued, 0
 	return batch, true
 }
 
-// record writes a batch to the journal and passes the position of each line to the fold.
-func (f *feed) record(enc *replay.Encoder, batch []*record.Event) (sizes []int, err error) {
+// record writes a batch to the journal and passes the position of each line to the fold. It
+// returns the size of the batch in bytes.
+func (f *feed) record(batch []*record.Event) (size int, err error) {
 	if err := f.failure(); err != nil {
-		return nil, err
+		return 0, err
 	}
-	sizes = make([]int, len(batch))
-	places := make([]replay.Place, len(batch))
+	f.places = f.places[:0]
 	for i, e := range batch {
-		if e, places[i], sizes[i], err = enc.Append(f.log, e, f.secrets); err != nil {
-			return nil, err
+		e, at, n, err := f.enc.Append(f.log, e, f.secrets)
+		if err != nil {
+			return 0, err
 		}
+		size += n
+		f.places = append(f.places, at)
 		batch[i] = e.Delivered()
 	}
 	if err := f.log.Flush(); err != nil {
-		return nil, err
+		return 0, err
 	}
-	f.fold.Apply(batch, places)
-	return sizes, nil
+	f.fold.Apply(batch, f.places)
+	return size, nil
 }
 
 // publish makes a recorded batch available to subscribers, or notes that the journal failed.
-func (f *feed) publish(batch []*record.Event, sizes []int, err error) {
+func (f *feed) publish(batch []*record.Event, size int, err error) {
 	f.mu.Lock()
 	f.writing = 0
 	failed := err != nil && f.err == nil
@@ -198,18 +200,21 @@ func (f *feed) publish(batch []*record.Event, sizes []int, err error) {
 		}
 	} else {
 		f.recorded = batch[len(batch)-1].Seq
-		for i, e := range batch {
-			f.tail = append(f.tail, tailEvent{e, sizes[i]})
-			f.tailSize += sizes[i]
-		}
-		f.trimLocked()
+		f.tail.add(batch, size)
 	}
-	close(f.news)
-	f.news = make(chan struct{})
+	f.announceLocked()
 	f.mu.Unlock()
-	f.changed.Broadcast()
+	f.written.Broadcast()
 	if failed {
 		f.onFailure(err)
+	}
+}
+
+// announceLocked wakes the subscribers.
+func (f *feed) announceLocked() {
+	if f.news != nil {
+		close(f.news)
+		f.news = nil
 	}
 }
 
@@ -226,27 +231,11 @@ func endUnrecorded(end *record.Event, seq int64, err error) *record.Event {
 
 func unrecorded(err error) error { return fmt.Errorf("cannot record the run: %w", err) }
 
-// trimLocked shortens the tail once it has twice the required length, so that moving the
-// remaining events costs little per event.
-func (f *feed) trimLocked() {
-	if len(f.tail) < 2*tailEvents && f.tailSize < 2*tailBytes {
-		return
-	}
-	drop := 0
-	for len(f.tail)-drop > tailEvents || f.tailSize > tailBytes && len(f.tail)-drop > 1 {
-		f.tailSize -= f.tail[drop].size
-		drop++
-	}
-	if drop > 0 {
-		f.tail = append(f.tail[:0], f.tail[drop:]...)
-		clear(f.tail[len(f.tail):min(cap(f.tail), len(f.tail)+drop)])
-	}
-}
-
-// next returns the available events from seq on, or waits for them.
-func (f *feed) next(ctx context.Context, seq int64) ([]*record.Event, error) {
+// next returns the available events from seq on, or waits for them. With heads, they may lack their
+// trials.
+func (f *feed) next(ctx context.Context, seq int64, heads bool) ([]*record.Event, error) {
 	for {
-		events, news, err := f.available(seq)
+		events, news, err := f.available(seq, heads)
 		if events != nil || err != nil {
 			return events, err
 		}
@@ -259,43 +248,42 @@ func (f *feed) next(ctx context.Context, seq int64) ([]*record.Event, error) {
 }
 
 // available returns events from seq on, or a channel that is closed when there may be some.
-func (f *feed) available(seq int64) ([]*record.Event, <-chan struct{}, error) {
+func (f *feed) available(seq int64, heads bool) ([]*record.Event, <-chan struct{}, error) {
 	f.mu.Lock()
-	news, behind, last := f.news, false, f.recorded
-	var events []*record.Event
-	switch {
-	case seq <= f.recorded && len(f.tail) > 0 && seq >= f.tail[0].event.Seq:
-		for _, t := range f.tail[seq-f.tail[0].event.Seq:] {
-			events = append(events, t.event)
+	if seq > f.recorded {
+		defer f.mu.Unlock()
+		switch {
+		case f.lost != nil && seq <= f.lost.Seq:
+			return []*record.Event{f.lost}, nil, nil
+		case f.ended:
+			return nil, nil, io.EOF
+		case f.news == nil:
+			f.news = make(chan struct{})
 		}
-	case seq <= f.recorded:
-		behind = true
-		if len(f.tail) > 0 {
-			last = f.tail[0].event.Seq - 1
-		}
-	case f.lost != nil && seq <= f.lost.Seq:
-		events = []*record.Event{f.lost}
-	case f.ended:
-		f.mu.Unlock()
-		return nil, nil, io.EOF
+		return nil, f.news, nil
 	}
+	events, before := f.tail.from(seq, f.recorded+1)
 	f.mu.Unlock()
-	if behind {
-		events, err := f.reread(seq, last)
+	if events == nil {
+		var err error
+		events, err = f.reread(seq, before-1, heads)
 		return events, nil, err
 	}
-	return events, news, nil
+	return events, nil, nil
 }
 
 // reread reads events up to end from the journal that are no longer in the tail.
-func (f *feed) reread(seq, end int64) ([]*record.Event, error) {
+func (f *feed) reread(seq, end int64, heads bool) ([]*record.Event, error) {
 	r, err := f.log.Lines(seq)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	files := &replay.Trials{Run: f.log.Run()}
-	defer files.Close()
+	var files *replay.Trials
+	if !heads {
+		files = &replay.Trials{Run: f.log.Run()}
+		defer files.Close()
+	}
 	events, _, err := replay.ReadEvents(r, files, seq, end, func(number int64) (bool, error) { return number < f.first, nil })
 	return events, err
 }

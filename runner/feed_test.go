@@ -76,7 +76,7 @@ func TestFeedTailIsBounded(t *testing.T) {
 	}
 	require.NoError(t, f.sync())
 	f.mu.Lock()
-	size := f.tailSize
+	size := f.tail.bytes
 	f.mu.Unlock()
 	require.Less(t, size, 3*tailBytes)
 	f.close()
@@ -96,7 +96,7 @@ func TestFeedNextEndsWithContext(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			_, err := f.next(ctx, 1)
+			_, err := f.next(ctx, 1, false)
 			require.ErrorIs(t, err, cause)
 		})
 	}

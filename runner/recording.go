@@ -55,17 +55,23 @@ func (r *recording) Subscribe(fromSeq int64) record.Subscription {
 	return &liveSubscription{feed: r.feed, next: max(1, fromSeq)}
 }
 
+// SubscribeHeads is like Subscribe, but events may lack their trials.
+func (r *recording) SubscribeHeads(fromSeq int64) record.Subscription {
+	return &liveSubscription{feed: r.feed, next: max(1, fromSeq), heads: true}
+}
+
 // First returns the number of the first event of the run in this process: 1 unless the run was
 // resumed.
 func (r *recording) First() int64 { return r.feed.first }
 
 type liveSubscription struct {
-	feed *feed
-	next int64
+	feed  *feed
+	next  int64
+	heads bool // events may lack their trials
 }
 
 func (s *liveSubscription) Next(ctx context.Context) ([]*record.Event, error) {
-	events, err := s.feed.next(ctx, s.next)
+	events, err := s.feed.next(ctx, s.next, s.heads)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ type Reader struct {
 	held []byte       // the rest of the current line of the file
 	was  DamagedError // the position of the line or damaged part that Next returned last
 
+	reuse bool   // see Reuse
+	line  []byte // memory for the next line, if reuse is set
+
 	verifier *verifier
 }
 
@@ -44,6 +47,10 @@ func newReader(r io.Reader, c io.Closer, at Mark, v *verifier) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), c: c, at: at, verifier: v}
 }
 
+// Reuse makes all further lines valid only until the following call of Next. Reading then needs no
+// memory for each line.
+func (r *Reader) Reuse() { r.reuse = true }
+
 // Unverifiable describes why some of the record cannot be verified, although the user trusts it;
 // empty when all of it can.
 func (r *Reader) Unverifiable() string { return r.verifier.doubt() }
@@ -61,7 +68,8 @@ func (r *Reader) Last() int64 { return r.at.last() }
 
 // Next returns the next line as it was appended, its number and its offset. The number is the
 // line's first member, "seq". A line without it has the number after that of the line before.
-// Numbers rise. The caller owns the bytes. At the end, and at an incomplete last line, Next
+// Numbers rise. The caller owns the bytes, see
+// Reuse. At the end, and at an incomplete last line, Next
 // returns io.EOF.
 //
 // For a damaged part, or one that waza did not write, it returns a [*DamagedError]. The next call
@@ -123,10 +131,14 @@ func (r *Reader) take() (raw []byte, skipped int64, err error) {
 	if raw, r.held = r.held, nil; raw != nil {
 		return raw, 0, nil
 	}
+	if r.reuse {
+		raw = r.line[:0]
+	}
 	for {
 		part, err := r.r.ReadSlice('\n')
 		raw = append(raw, part...)
 		if err == nil {
+			r.line = raw
 			return raw, skipped, nil
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

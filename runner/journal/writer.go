@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"waza/eval/files"
 )
 
@@ -23,9 +25,12 @@ const indexEvery = 64
 type Writer struct {
 	run  *Run
 	file *os.File
+	fd   int         // of file
 	made os.FileInfo // of file, when it was opened
 	lock *os.File    // the locked file, which may be the same
 	buf  []byte      // appended lines that are not flushed
+	// checked is when readers last found the file under its name.
+	checked time.Time
 
 	// key is the key of the record. The writer keeps it, because its file can be removed while
 	// the run is recorded.
@@ -88,6 +93,7 @@ func (w *Writer) loadKey() (err error) {
 func (w *Writer) start() *Writer {
 	w.blobs.dir, w.blobs.disk = w.run.dir, w.run.disk
 	w.made, _ = w.file.Stat() // checked by the first Flush
+	w.fd = int(w.file.Fd())
 	w.dirty, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	if w.run.disk.policy == SyncGroup {
 		go w.syncLoop()
@@ -174,8 +180,18 @@ func (w *Writer) write() error {
 }
 
 // checkReplaced returns an error if the file being written is not the file that readers find:
-// the run's record was deleted or replaced.
+// the run's record was deleted or replaced. It notices at once that the file has no name any more,
+// and at most syncDelay later that its name is that of another file, because that takes ten times
+// as long to find out.
 func (w *Writer) checkReplaced() error {
+	var now unix.Stat_t
+	if err := unix.Fstat(w.fd, &now); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if now.Nlink > 0 && time.Since(w.checked) < syncDelay {
+		return nil
+	}
+	w.checked = time.Now()
 	found, err := os.Stat(w.file.Name())
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -18,6 +18,9 @@ type Handle interface {
 	// Subscribe follows the run, starting at the event with number fromSeq. Numbers below 1 mean
 	// the first event.
 	Subscribe(fromSeq int64) Subscription
+	// SubscribeHeads is like Subscribe, but the events may lack their trials. A subscriber that
+	// falls behind then costs a third as much.
+	SubscribeHeads(fromSeq int64) Subscription
 	// Trials calls visit for each trial that has ended, in the order of the record, with the
 	// index of its task and with amendments. One trial at a time is in memory; it belongs to
 	// visit. An error of visit ends the iteration.

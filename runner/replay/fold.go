@@ -481,6 +481,7 @@ func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
 }
 
 // foldJournal is like [FoldJournal], and calls visit for each event, with the JSON of its trial.
+// Both are valid until visit returns.
 func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, trial []byte)) (*State, error) {
 	st := NewState(rec)
 	var l Lifter
@@ -489,6 +490,7 @@ func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, 
 		return nil, err
 	}
 	defer r.Close()
+	r.Reuse()
 	for {
 		line, number, off, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {

@@ -63,6 +63,79 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 	return e, at, err
 }
 
+// liftHead decodes an event without its trial. It reads the common members without a decoder, and
+// takes texts from an earlier event if they are the same, so that following a run from its journal
+// costs little.
+func liftHead(line []byte, earlier *record.Event) (*record.Event, error) {
+	e := new(record.Event)
+	known, bad := true, error(nil)
+	err := jsonwalk.Members(line, "trial", func(key, value []byte) bool {
+		switch string(key) {
+		case "seq":
+			e.Seq, bad = strconv.ParseInt(string(value), 10, 64)
+		case "time":
+			bad = e.Time.UnmarshalJSON(value)
+		case "type":
+			known = isPlain(value)
+			e.Type = typeOfText(value)
+		case "taskId":
+			e.TaskID, bad = textLike(value, earlier.TaskID)
+		case "taskName":
+			e.TaskName, bad = textLike(value, earlier.TaskName)
+		case "taskNum":
+			e.TaskNum, bad = strconv.Atoi(string(value))
+		case "totalTasks":
+			e.TotalTasks, bad = strconv.Atoi(string(value))
+		case "trialNum":
+			e.TrialNum, bad = strconv.Atoi(string(value))
+		case "totalTrials":
+			e.TotalTrials, bad = strconv.Atoi(string(value))
+		case "verdict":
+			known = isPlain(value)
+			e.Verdict = verdictOfText(value)
+		case "score":
+			e.Score = new(float64)
+			*e.Score, bad = strconv.ParseFloat(string(value), 64)
+		case "durationMs":
+			e.DurationMS, bad = strconv.ParseInt(string(value), 10, 64)
+		case "error":
+			e.Error, bad = textOf(value)
+		case "trial":
+			known = e.Type == record.TrialComplete || e.Type == record.TrialGraded
+		default:
+			known = false
+		}
+		return known && bad == nil
+	})
+	if err != nil || bad != nil || !known || e.Type == "" {
+		e, _, err = decodeEvent(line)
+	}
+	return e, err
+}
+
+// isPlain reports whether a JSON value is a string without escapes.
+func isPlain(value []byte) bool {
+	return len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0
+}
+
+// typeOfText returns the type of an event that a JSON value names.
+func typeOfText(value []byte) record.EventType {
+	for _, t := range [...]record.EventType{record.TrialStart, record.TrialComplete} {
+		if len(value) == len(t)+2 && string(value[1:len(value)-1]) == string(t) {
+			return t // without a copy
+		}
+	}
+	return record.EventType(unquoted(value))
+}
+
+// textLike is like textOf, and returns like if that is the text.
+func textLike(value []byte, like string) (string, error) {
+	if isPlain(value) && string(value[1:len(value)-1]) == like {
+		return like, nil
+	}
+	return textOf(value)
+}
+
 // decodeEvent decodes an event except its trial, and finds the trial in the line.
 func decodeEvent(line []byte) (*record.Event, Place, error) {
 	var e struct {
@@ -93,7 +166,7 @@ func verdictOfText(value []byte) record.Verdict {
 }
 
 func textOf(value []byte) (text string, err error) {
-	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
+	if isPlain(value) {
 		return string(value[1 : len(value)-1]), nil
 	}
 	err = json.Unmarshal(value, &text)

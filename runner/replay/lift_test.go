@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -125,4 +127,26 @@ func TestLiftNotStarted(t *testing.T) {
 		require.NoError(t, new(Trials).DecodeRaw(raw, &got))
 		require.Equal(t, res, &got)
 	}
+}
+
+// Heads of events that are read without a decoder equal those that are decoded, and an event like
+// the one before gets its texts.
+func FuzzLiftHead(f *testing.F) {
+	f.Add(`{"seq":3,"time":"2026-11-28T06:21:05.4037Z","type":"trial_complete","taskId":"a","taskName":"A","taskNum":1,"totalTasks":2,"trialNum":1,"totalTrials":2,"verdict":"passed","score":1,"durationMs":5,"trial":{"taskId":"a"}}`)
+	f.Add(`{"seq":3,"time":"2026-11-28T06:21:05Z","type":"trial_start","taskId":"a\"","taskName":"\u00e9","error":"x"}`)
+	f.Add(`{"seq":4,"time":"2026-11-28T06:21:05Z","type":"log","level":"info","message":"m"}`)
+	f.Add(`{"seq":4,"type":"end","status":"completed"}`)
+	f.Add(`{"type":"","taskNum":1e3,"score":null}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		var want record.Event
+		if !utf8.ValidString(line) || !json.Valid([]byte(line)) || json.Unmarshal([]byte(line), &want) != nil {
+			return // the journal's checksum excludes it
+		}
+		want.Trial = nil
+		for _, earlier := range []*record.Event{{}, {TaskID: "a", TaskName: "A"}} {
+			got, err := liftHead([]byte(line), earlier)
+			require.NoError(t, err)
+			require.Equal(t, &want, got)
+		}
+	})
 }

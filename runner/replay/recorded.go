@@ -169,6 +169,12 @@ func (r *RecordedRun) Subscribe(fromSeq int64) record.Subscription {
 	return &recordedSubscription{RecordedRun: r, first: first, next: first}
 }
 
+// SubscribeHeads is like Subscribe, but the events lack their trials.
+func (r *RecordedRun) SubscribeHeads(fromSeq int64) record.Subscription {
+	first := max(1, fromSeq)
+	return &recordedSubscription{RecordedRun: r, first: first, next: first, heads: true}
+}
+
 // recordedSubscription reads the journal to its end and, while another process still writes to
 // it, polls for more.
 type recordedSubscription struct {
@@ -177,6 +183,7 @@ type recordedSubscription struct {
 	first int64
 	next  int64
 	ended bool // the end event was delivered
+	heads bool // the events lack their trials
 	// pause is the last pause without new events. Events come in bursts, so polling is frequent
 	// after an event and slows down otherwise.
 	pause time.Duration
@@ -238,8 +245,11 @@ func (s *recordedSubscription) read(alive bool) ([]*record.Event, error) {
 	if !alive { // damage at the end is permanent
 		end = allThere
 	}
-	files := &Trials{Run: s.Run}
-	defer files.Close()
+	var files *Trials
+	if !s.heads {
+		files = &Trials{Run: s.Run}
+		defer files.Close()
+	}
 	events, mark, err := ReadEvents(r, files, s.next, end, func(number int64) (bool, error) {
 		if number > s.resumed { // this may be the end: check whether the run was resumed after it
 			later, err := lastResumed(s.Run, r.Mark())

@@ -25,7 +25,7 @@ const (
 // therefore have no gaps, and a subscriber learns which events are missing.
 type reread struct {
 	r      *journal.Reader
-	files  *Trials // for the contents that trials refer to
+	files  *Trials // for the contents that trials refer to; nil leaves trials out
 	next   int64   // number of the next requested event
 	again  func(number int64) (bool, error)
 	events []*record.Event
@@ -39,11 +39,15 @@ const allThere = -1
 // ReadEvents returns the next events from seq on, as many as fit, and the mark after them. The
 // numbers up to end are known to be in use, so missing events are lost. Events of amendments are
 // not the run's own: the run ends before them, unless it was resumed later. again reports
-// whether the line with a number was followed by a resume.
+// whether the line with a number was followed by a resume. files is for the contents that trials
+// refer to; if it is nil, the events lack their trials.
 func ReadEvents(
 	r *journal.Reader, files *Trials, seq, end int64, again func(number int64) (bool, error),
 ) ([]*record.Event, journal.Mark, error) {
 	rr := &reread{r: r, files: files, next: seq, again: again}
+	if files == nil {
+		r.Reuse()
+	}
 	for !rr.full() {
 		before := r.Mark()
 		e, err := rr.event()
@@ -104,8 +108,18 @@ func (rr *reread) event() (*record.Event, error) {
 	return e, err
 }
 
-// decode decodes an event with its whole trial, and returns its size.
+// decode decodes an event with its whole trial, unless trials are left out, and returns its size.
 func (rr *reread) decode(line []byte) (e *record.Event, size int, err error) {
+	if rr.files == nil {
+		earlier := &record.Event{}
+		if n := len(rr.events); n > 0 {
+			earlier = rr.events[n-1]
+		}
+		if e, err = liftHead(line, earlier); err != nil {
+			return nil, 0, err
+		}
+		return e.Delivered(), e.Weight(), nil
+	}
 	if !bytes.Contains(line, []byte(`"trial":`+storedHead)) {
 		e = new(record.Event)
 		err := json.Unmarshal(line, e)
