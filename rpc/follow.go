@@ -137,7 +137,8 @@ func (s *subscriptions) unfollow(runID string) bool {
 
 // pump sends the events of the follower's run until the last one, or until ctx ends.
 func (s *subscriptions) pump(ctx context.Context, f *follower) {
-	sub := f.run.Subscribe(f.first)
+	sub := f.run.SubscribeHeads(f.first)
+	var n notification
 	for {
 		events, err := sub.Next(ctx)
 		if err != nil {
@@ -149,7 +150,7 @@ func (s *subscriptions) pump(ctx context.Context, f *follower) {
 				f.next.Store(e.Seq + 1)
 				continue
 			}
-			method, params := notificationOf(f.run.ID(), e)
+			method, params := n.of(f.run.ID(), e)
 			if s.stream.Notify(ctx, method, params) != nil {
 				return // the client is gone or has unsubscribed
 			}
@@ -177,7 +178,7 @@ func (s *subscriptions) sendMissingEnd(ctx context.Context, f *follower, err err
 		s.log.Error("cannot send the events of a run", "run", f.run.ID(), "error", err)
 		e.Status, e.Error = record.StatusFailed, fmt.Sprintf("cannot read the events of the run: %v", err)
 	}
-	method, params := notificationOf(f.run.ID(), e)
+	method, params := new(notification).of(f.run.ID(), e)
 	_ = s.stream.Notify(ctx, method, params)
 }
 

@@ -21,9 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/jsonwalk"
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/lsp"
+	"waza/rpc/internal/wire"
 	"waza/runner"
+	"waza/runner/record"
 )
 
 // lockedBuffer collects a log.
@@ -259,4 +262,34 @@ func TestCommandsAreOffered(t *testing.T) {
 		names = append(names, m.Name)
 	}
 	require.Equal(t, lsp.Commands(), names)
+}
+
+// FuzzNotification compares the params that append themselves with encoding/json.
+func FuzzNotification(f *testing.F) {
+	f.Add("t-1", "<é>\n\"\xff", 3, 0.25, int64(0), true)
+	f.Add("", "", 0, 1e-9, int64(12), false)
+	f.Fuzz(func(t *testing.T, id, text string, n int, score float64, ms int64, rare bool) {
+		events := []*record.Event{
+			{Type: record.TrialStart},
+			{Type: record.TrialComplete, Verdict: record.Passed, Score: &score, DurationMS: ms, Error: text, Cached: rare},
+			{Type: record.TaskComplete, Verdict: record.Failed, DurationMS: ms},
+			{Type: record.RunComplete, Status: record.StatusCompleted, DurationMS: ms},
+			{Type: record.RunResumed, KeptTrials: n},
+			{Type: record.CompareComplete, Comparing: &record.Comparing{}, Comparison: &record.CaseComparison{TaskA: text}},
+		}
+		var of notification
+		for _, e := range events {
+			e.Seq, e.TaskID, e.TaskName, e.TaskNum, e.TotalTasks, e.TrialNum, e.TotalTrials = ms, id, text, n, n+1, n-1, n+2
+			if rare {
+				e.Role = record.RoleBaseline
+			}
+			_, params := of.of("run", e)
+			want, wantErr := jsonwalk.Encode(params)
+			got, err := params.(wire.Appender).AppendJSON([]byte("x"))
+			require.Equal(t, wantErr == nil, err == nil, err)
+			if err == nil {
+				require.Equal(t, "x"+string(want), string(got))
+			}
+		}
+	})
 }

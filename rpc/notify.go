@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 
+	"waza/eval/jsonwalk"
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/doors"
 	"waza/runner/record"
@@ -70,8 +73,45 @@ type completeParams struct {
 	Error   string          `json:"error,omitempty" doc:"Why the run did not complete; absent when it did."`
 }
 
-// notificationOf returns the notification for an event.
-func notificationOf(runID string, e *record.Event) (method string, params any) {
+// AppendJSON implements [wire.Appender]: a run sends two of these for each trial.
+func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
+	b = jsonwalk.AppendString(append(b, `{"runId":`...), p.RunID)
+	b = strconv.AppendInt(append(b, `,"seq":`...), p.Seq, 10)
+	b = jsonwalk.AppendString(append(b, `,"event":`...), p.Event)
+	b = jsonwalk.AppendText(b, `,"taskId":`, p.TaskID)
+	b = jsonwalk.AppendText(b, `,"taskName":`, p.TaskName)
+	b = jsonwalk.AppendInt(b, `,"taskNum":`, p.TaskNum)
+	b = jsonwalk.AppendInt(b, `,"totalTasks":`, p.TotalTasks)
+	b = jsonwalk.AppendText(b, `,"role":`, p.Role)
+	b = jsonwalk.AppendInt(b, `,"trialNum":`, p.TrialNum)
+	b = jsonwalk.AppendInt(b, `,"totalTrials":`, p.TotalTrials)
+	if p.KeptTrials != nil {
+		b = strconv.AppendInt(append(b, `,"keptTrials":`...), int64(*p.KeptTrials), 10)
+	}
+	b = jsonwalk.AppendText(b, `,"status":`, p.Status)
+	var errs [3]error
+	if p.Score != nil {
+		b, errs[0] = jsonwalk.AppendFloat(append(b, `,"score":`...), *p.Score)
+	}
+	if p.DurationMS != nil {
+		b = strconv.AppendInt(append(b, `,"durationMs":`...), *p.DurationMS, 10)
+	}
+	b = jsonwalk.AppendText(b, `,"error":`, p.Error)
+	b = jsonwalk.AppendTrue(b, `,"cached":`, p.Cached)
+	if p.Comparing != nil {
+		b, errs[1] = jsonwalk.Append(append(b, `,"comparing":`...), p.Comparing)
+	}
+	if p.Comparison != nil {
+		b, errs[2] = jsonwalk.Append(append(b, `,"comparison":`...), p.Comparison)
+	}
+	return append(b, '}'), cmp.Or(errs[:]...)
+}
+
+// notification holds the notification for an event. Its memory is used again for the next event.
+type notification struct{ progress progressParams }
+
+// of returns the notification for an event. The params are valid until the next call.
+func (n *notification) of(runID string, e *record.Event) (method string, params any) {
 	switch e.Type {
 	case record.Log, record.PromptProposed:
 		return "eval.log", &logParams{RunID: runID, Seq: e.Seq, Level: e.Level, Message: e.Message, TaskID: e.TaskID, TaskName: e.TaskName}
@@ -82,7 +122,8 @@ func notificationOf(runID string, e *record.Event) (method string, params any) {
 		}
 		return "eval.complete", p
 	}
-	p := &progressParams{
+	p := &n.progress
+	*p = progressParams{
 		RunID: runID, Seq: e.Seq, Event: e.Type,
 		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
 		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,

@@ -77,7 +77,11 @@ func (v *Viewer) Show(ctx context.Context, h record.Handle) error {
 
 // read passes events on until they or ctx end, or gone is closed.
 func (v *Viewer) read(ctx context.Context, h record.Handle, events chan<- []*record.Event, gone <-chan struct{}) error {
-	sub := h.Subscribe(v.From)
+	subscribe := h.SubscribeHeads
+	if v.Events {
+		subscribe = h.Subscribe // because they are printed whole
+	}
+	sub := subscribe(v.From)
 	for {
 		batch, err := sub.Next(ctx)
 		switch {

@@ -74,7 +74,7 @@ func (w *workDone) create() bool {
 // follow reports the run's events until it has ended.
 func (w *workDone) follow() {
 	defer w.e.progress(w.run, false)
-	sub := w.run.Subscribe(w.run.First())
+	sub := w.run.SubscribeHeads(w.run.First())
 	for {
 		events, err := sub.Next(w.e.asking)
 		if err != nil {
