@@ -24,7 +24,7 @@ var agentMeasure = measure{
 		suite := func(trials int) string {
 			return settings("acp", trials, 1, fmt.Sprintf("  agent: {command: [%q, agent]}", b.self)) + "tasks: [{id: a, prompt: x}]\n"
 		}
-		return b.sequence(ctx, b.rounds(7, 2), sequence{suite: suite, few: 20, many: 220}, func() ([]float64, error) {
+		return b.sequence(ctx, b.rounds(7, 1), sequence{suite: suite, few: 20, many: 220}, func() ([]float64, error) {
 			u, err := b.helper(ctx, "floor-agent", strconv.Itoa(floorSessions))
 			return u.each(floorSessions).milliseconds(), err
 		})

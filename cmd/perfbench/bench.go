@@ -42,39 +42,38 @@ func (o options) main(ctx context.Context, stdout io.Writer) error {
 		measured.Rows[r.name] = f
 		fmt.Fprintln(table, strings.Join(r.cells(f), "\t"))
 	})
-	if err := errors.Join(err, table.Flush()); err != nil {
-		return err
-	}
+	err = errors.Join(err, table.Flush())
 	if o.json != "" {
-		if err := measured.write(o.json); err != nil {
-			return err
-		}
+		err = errors.Join(err, measured.write(o.json))
 	}
-	return o.compare(b.root, measured, stdout)
+	return errors.Join(err, o.compare(b.root, measured, stdout))
 }
 
 // errUnavailable is the error of measures that this machine does not offer.
 var errUnavailable = errors.New("not available here")
 
-// measure carries out the selected measures, and reports each figure.
+// measure carries out the selected measures, and reports each figure. A measure that fails does not
+// end the others.
 func (o options) measure(ctx context.Context, b *bench, only *regexp.Regexp, report func(row, figure)) error {
+	var failed []error
 	for _, m := range measures() {
-		if !o.selects(m, only) {
+		if !o.selects(m, only) || ctx.Err() != nil {
 			continue
 		}
 		figures, err := m.run(ctx, b)
-		if errors.Is(err, errUnavailable) {
+		switch {
+		case errors.Is(err, errUnavailable):
 			fmt.Fprintf(os.Stderr, "notice: %s: %v\n", m.rows[0].name, err)
 			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.rows[0].name, err)
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", m.rows[0].name, err))
+			continue
 		}
 		for i, r := range m.rows {
 			report(r, figures[i])
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // compare compares the measured figures with the accepted ones, or accepts them, and writes the page.

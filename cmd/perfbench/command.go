@@ -18,7 +18,7 @@ var commandMeasure = measure{
 		suite := func(trials int) string {
 			return settings("command", trials, 1, "  command: ['true']") + "tasks: [{id: a, prompt: x}]\n"
 		}
-		return b.sequence(ctx, b.rounds(7, 2), sequence{suite: suite, few: 20, many: 220}, func() ([]float64, error) {
+		return b.sequence(ctx, b.rounds(7, 1), sequence{suite: suite, few: 20, many: 220}, func() ([]float64, error) {
 			u, err := b.helper(ctx, "floor-commands")
 			return u.each(floorCommands).milliseconds(), err
 		})

@@ -50,7 +50,7 @@ func starts(ctx context.Context, b *bench) ([]figure, error) {
 			return []float64{milliseconds(took)}, err
 		}
 	}
-	return besideFloor(b.rounds(60, 20), start(b.program, "jsonrpc"), start(hello))
+	return besideFloor(b.rounds(60, 15), start(b.program, "jsonrpc"), start(hello))
 }
 
 // firstAnswer starts a program, sends it a line, and returns the time until it has answered.

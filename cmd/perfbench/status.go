@@ -29,7 +29,7 @@ func status(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	calls := 0
-	return besideFloor(b.rounds(5, 3), func() ([]float64, error) {
+	return besideFloor(b.rounds(5, 1), func() ([]float64, error) {
 		return b.roundTrips(ctx, func(d *daemon) ([]time.Duration, error) {
 			list, err := d.statusTimes(suite)
 			calls = len(list)

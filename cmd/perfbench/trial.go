@@ -19,7 +19,7 @@ var trialMeasure = measure{
 		"It signs each line and adds a checksum. It writes eight trials at a time: the lines to a file that it syncs every " +
 		"10 ms, the notifications to a pipe that the client reads.",
 	run: func(ctx context.Context, b *bench) ([]figure, error) {
-		return b.trials(ctx, 2, func(suite string) (used, error) {
+		return b.trials(ctx, 2, b.rounds(7, 2), func(suite string) (used, error) {
 			d, err := b.daemon(ctx)
 			if err != nil {
 				return used{}, err
@@ -56,7 +56,7 @@ func (d *daemon) use(run func() (time.Duration, error)) (u used, err error) {
 
 // trials measures a trial of the suite of most measures, by the difference of a run of many trials
 // and a run of few. It returns so many figures: processor time, and wall time.
-func (b *bench) trials(ctx context.Context, figures int, run func(suite string) (used, error)) ([]figure, error) {
+func (b *bench) trials(ctx context.Context, figures, rounds int, run func(suite string) (used, error)) ([]figure, error) {
 	few, err := b.suite(mockSuite(someTasks, 1, busyWorkers))
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (b *bench) trials(ctx context.Context, figures int, run func(suite string) 
 	if err != nil {
 		return nil, err
 	}
-	return besideFloor(b.rounds(7, 3), func() ([]float64, error) {
+	return besideFloor(rounds, func() ([]float64, error) {
 		u, err := additional(run, few, many)
 		return u.each(someTasks * (manyTrials - 1)).microseconds()[:figures], err
 	}, func() ([]float64, error) {
@@ -77,7 +77,7 @@ func (b *bench) trials(ctx context.Context, figures int, run func(suite string) 
 // besideLateReader measures a trial while a second client, which has subscribed, does not read, or
 // reads all notifications after the run.
 func (b *bench) besideLateReader(ctx context.Context, readsLater bool) ([]figure, error) {
-	return b.trials(ctx, 1, func(suite string) (used, error) {
+	return b.trials(ctx, 1, b.rounds(5, 1), func(suite string) (used, error) {
 		d, err := b.listen(ctx)
 		if err != nil {
 			return used{}, err
