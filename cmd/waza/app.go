@@ -40,8 +40,9 @@ import (
 	"waza/runner/routing"
 )
 
-// newApp returns the program with all commands.
-func newApp(streams output.Streams) *cli.App {
+// newApp returns the program with the command that the arguments name. Without such a command, or
+// for one that lists commands, it has all of them.
+func newApp(streams output.Streams, args []string) *cli.App {
 	version := buildVersion()
 	app := &cli.App{
 		Name:     "waza",
@@ -67,10 +68,23 @@ Examples:
 		},
 		Action: func(c *cli.Context) error { return noCommand(c, streams) },
 	}
-	app.Commands = commands(state.Opener{Streams: streams, Version: version.Version}, version)
+	app.Commands = named(commands(state.Opener{Streams: streams, Version: version.Version}, version), args)
 	app.Setup() // once, before the names that it sets are replaced
 	prepare(app, streams.Stdout)
 	return app
+}
+
+// named returns the command that the first argument names, and otherwise all commands. Preparing a
+// command sorts and formats its flags, so each start prepares only the command that it runs.
+func named(all []*cli.Command, args []string) []*cli.Command {
+	if len(args) < 2 {
+		return all
+	}
+	i := slices.IndexFunc(all, func(c *cli.Command) bool { return c.HasName(args[1]) })
+	if i < 0 || slices.Contains([]string{help.Name, complete.Name}, all[i].Name) {
+		return all
+	}
+	return all[i : i+1]
 }
 
 // commands lists all commands in the order of the help.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"context"
 	"slices"
 	"strings"
@@ -19,7 +20,20 @@ import (
 
 func newTestApp() *cli.App {
 	var out, err bytes.Buffer
-	return newApp(output.Streams{Stdin: strings.NewReader(""), Stdout: output.New(&out), Stderr: &err})
+	return newApp(output.Streams{Stdin: strings.NewReader(""), Stdout: output.New(&out), Stderr: &err}, nil)
+}
+
+// A start prepares only its command, unless it needs all of them.
+func TestNamedCommand(t *testing.T) {
+	t.Parallel()
+	all := len(newTestApp().Commands)
+	for in, want := range map[string]int{
+		"waza": all, "waza jsonrpc": 1, "waza run --help": 1, "waza help run": all, "waza complete r": all,
+		"waza --help": all, "waza rn": all, "waza --version run": all,
+	} {
+		app := newApp(output.Streams{Stdout: output.New(io.Discard)}, strings.Fields(in))
+		require.Len(t, app.Commands, want, in)
+	}
 }
 
 func TestArrange(t *testing.T) {

@@ -38,7 +38,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	streams := output.Streams{Stdin: stdin, Stdout: output.New(stdout), Stderr: stderr}
-	app := newApp(streams)
+	app := newApp(streams, args)
 	arranged, err := flags.Arrange(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, arranged)

@@ -20,12 +20,15 @@ import (
 	"waza/runner/report/formats"
 )
 
+// Name is the name of the command. It knows all commands.
+const Name = "complete"
+
 // Command answers the completion scripts. Its arguments are the words after waza; the
 // last one, possibly empty, is the word to  It prints one candidate per line. Where a
 // file is expected it prints nothing, so that the shell completes file names.
 func Command(stdout *output.Stdout) *cli.Command {
 	return &cli.Command{
-		Name: "complete", Hidden: true, SkipFlagParsing: true,
+		Name: Name, Hidden: true, SkipFlagParsing: true,
 		Usage: "print the completions of the last argument",
 		Action: func(c *cli.Context) error {
 			words := c.Args().Slice()

@@ -7,10 +7,13 @@ import (
 	"waza/cmd/waza/output"
 )
 
-// Command returns waza
+// Name is the name of the command. It describes all commands.
+const Name = "help"
+
+// Command returns waza help.
 func Command(stdout *output.Stdout) *cli.Command {
 	return &cli.Command{
-		Name: "help", Category: More,
+		Name: Name, Category: More,
 		Usage:     "print the help of waza or of a command",
 		ArgsUsage: "[COMMAND…]",
 		Description: `Examples:
