@@ -82,7 +82,6 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
@@ -104,6 +103,8 @@ require (
 
 // Copies with small changes, see third_party/README.md.
 replace (
+	github.com/cpuguy83/go-md2man/v2 => ./third_party/md2man
+	github.com/google/pprof => ./third_party/pprof
 	github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp => ./third_party/otlptracehttp
 	go.opentelemetry.io/proto/otlp => ./third_party/otlp

@@ -18,6 +18,11 @@ var copies = map[string]struct {
 	changed         []string
 }{
 	"jsonschema": {"github.com/santhosh-tekuri/jsonschema/v6", "v6.0.3", []string{"compiler.go", "draft.go"}},
+	"md2man": {"github.com/cpuguy83/go-md2man/v2", "v2.0.7", []string{"go.mod", "md2man/md2man.go"}},
+	"pprof": {
+		"github.com/google/pprof", "v0.0.0-20260802141513-ef3492d7dac3",
+		[]string{"go.mod", "profile/profile.go"},
+	},
 	"otlptracehttp": {
 		"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "v1.47.0",
 		[]string{"go.mod", "internal/otlpconfig/options.go"},
@@ -35,7 +40,7 @@ func TestCopiesMatchTheirReleases(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(repositoryRoot, "go.mod"))
 	require.NoError(t, err)
 	for name, library := range copies {
-		require.Contains(t, string(mod), "\t"+library.module+" "+library.version+"\n")
+		require.Contains(t, string(mod), "\t"+library.module+" "+library.version)
 		require.Contains(t, string(mod), "\t"+library.module+" => ./"+copiesDir+"/"+name+"\n")
 
 		release := library.module + "@" + library.version
