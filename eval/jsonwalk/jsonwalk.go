@@ -1,9 +1,11 @@
 // Package jsonwalk walks over JSON without building values. Call [Members] for an object in
-// memory of which only a few bytes are needed, and [Object] and [Array] to read a large document
-// in parts. [Encode] writes JSON for people and models, and [Append] and its kin append it to a buffer.
+// memory of which only a few bytes are needed, [Elements] for an array, and [Object] and [Array] to
+// read a large document in parts. [Encode] writes JSON for people and models, and [Append] and its
+// kin append it to a buffer.
 //
-// The walkers are for JSON that the program wrote itself or that was already checked. Package rpc/internal/wire has
-// its own walker, which checks the input of strangers.
+// The walkers are for JSON that the program wrote itself, that was already checked, or whose parts
+// the caller decodes. Package rpc/internal/wire has its own walker, which checks the input of
+// strangers.
 package jsonwalk
 
 import (
@@ -59,6 +61,40 @@ func Members(object []byte, last string, visit func(key, value []byte) bool) err
 			return nil
 		default:
 			return ErrNoObject
+		}
+	}
+}
+
+// ErrNoArray means that the examined bytes are not a JSON array.
+var ErrNoArray = errors.New("no JSON array")
+
+// Elements visits the elements of a JSON array in order, until visit returns false. Like [Members],
+// it only matches brackets and quotes.
+func Elements(array []byte, visit func(value []byte) bool) error {
+	b := space(array)
+	if len(b) == 0 || b[0] != '[' {
+		return ErrNoArray
+	}
+	b = space(b[1:])
+	if len(b) > 0 && b[0] == ']' {
+		return nil
+	}
+	for {
+		n := valueEnd(b)
+		if n <= 0 {
+			return ErrNoArray
+		}
+		if !visit(b[:n]) {
+			return nil
+		}
+		b = space(b[n:])
+		switch {
+		case len(b) > 0 && b[0] == ',':
+			b = space(b[1:])
+		case len(b) > 0 && b[0] == ']':
+			return nil
+		default:
+			return ErrNoArray
 		}
 	}
 }

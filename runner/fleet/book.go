@@ -48,6 +48,11 @@ type arrival struct {
 	why     error
 }
 
+// refersToStore reports whether parts of the result are objects in the store.
+func (a *arrival) refersToStore() bool {
+	return a.Object != "" || a.Files != nil && len(a.Files.Pieces) > 0
+}
+
 // message is a message with results. It is acknowledged when all of them are recorded.
 type message struct {
 	jetstream.Msg

@@ -80,7 +80,10 @@ func (f *Fleet) Open(ctx context.Context, a *trial.FleetRun) (_ trial.FleetTrial
 	if err := sc.send(ctx); err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
-	r := newRun(sc)
+	r, err := newRun(sc)
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
 	if err := r.open(ctx); err != nil {
 		r.end(false) // the run can be resumed
 		return nil, fmt.Errorf("fleet: %w", noAnswer(ctx, err))

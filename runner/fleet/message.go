@@ -35,15 +35,15 @@ const (
 )
 
 // Order is the message that requests a trial from a worker. The plan of the run contains what
-// its trials share.
+// its trials share. [Order.Encode] and [OrderDecoder] are the fast ways to and from its JSON.
 type Order struct {
-	Protocol int    `json:"protocol"`
-	Run      string `json:"run"`
-	ID       string `json:"id"`
-	// Plan is the name of the object with the [Plan], and Files the name of the object with the
-	// manifest of files.
-	Plan  string `json:"plan"`
-	Files string `json:"files"`
+	Terms
+	Request
+}
+
+// Request is what differs between the orders of a run.
+type Request struct {
+	ID string `json:"id"`
 	// Task counts from 1, like in the run. Num, Hash, Params and Baseline are those of the
 	// [record.Order].
 	Task   int               `json:"task"`
@@ -54,6 +54,16 @@ type Order struct {
 	// the object that contains it.
 	Baseline json.RawMessage `json:"baseline,omitempty"`
 	Object   string          `json:"object,omitempty"`
+}
+
+// Terms are the members that all orders of a run share. They are the first in its JSON.
+type Terms struct {
+	Protocol int    `json:"protocol"`
+	Run      string `json:"run"`
+	// Plan is the name of the object with the [Plan], and Files the name of the object with the
+	// manifest of files.
+	Plan  string `json:"plan"`
+	Files string `json:"files"`
 	// Owner is the public key with which the order is signed; empty if the owner does not sign.
 	Owner string `json:"owner,omitempty"`
 	// Expires is the time after which no worker starts the order.
@@ -92,7 +102,8 @@ func (p *Plan) Order(task int) ([]byte, error) {
 	return json.Marshal(parts)
 }
 
-// Results is a message with the results of orders of one run.
+// Results is a message with the results of orders of one run. [EncodeResults] and [DecodeResults]
+// are the fast ways to and from its JSON.
 type Results struct {
 	Worker string   `json:"worker"`
 	List   []Result `json:"results"`

@@ -198,9 +198,13 @@ func (w *order) accept(ctx context.Context, a *arrival) *record.Trial {
 		w.report(a)
 		return trial.Broken(ctx, w.Order, executor.Permanent(errors.New(a.Reason)))
 	}
-	reading, stop := context.WithCancel(w.run.ctx)
-	defer stop()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, stop) })()
+	reading := w.run.ctx
+	if a.refersToStore() { // reading takes time, and can go on for a while after the run was cancelled
+		var stop context.CancelFunc
+		reading, stop = context.WithCancel(reading)
+		defer stop()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelTime, stop) })()
+	}
 	res, err := w.decode(reading, a)
 	if err != nil {
 		return trial.Broken(ctx, w.Order, executor.Permanent(fmt.Errorf("invalid result of worker %s: %w", a.worker, err)))
@@ -242,7 +246,7 @@ func (w *order) decode(ctx context.Context, a *arrival) (*record.Trial, error) {
 	if res.Transcript == nil {
 		res.Transcript = []record.Entry{}
 	}
-	if a.Object != "" || a.Files != nil && len(a.Files.Pieces) > 0 {
+	if a.refersToStore() {
 		w.run.book.keep(w, a)
 	}
 	return res, a.Files.Unload(ctx, store, res, w.env.Blobs, bundle.Limits{})

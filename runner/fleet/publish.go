@@ -26,10 +26,22 @@ type publisher struct {
 	*scope
 	book  *book
 	queue chan *publication
+	// terms is the JSON of the terms of the run's orders, and idPrefix starts the ids of their
+	// messages.
+	terms    []byte
+	idPrefix string
 }
 
-func newPublisher(s *scope, b *book) *publisher {
-	return &publisher{scope: s, book: b, queue: make(chan *publication)}
+func newPublisher(s *scope, b *book) (*publisher, error) {
+	t := Terms{Protocol: Protocol, Run: s.spec.RunID, Plan: s.plan, Files: s.files, Expires: s.created.Add(Lifetime)}
+	if s.signer != nil {
+		t.Owner = s.signer.Public()
+	}
+	terms, err := json.Marshal(&t)
+	return &publisher{
+		scope: s, book: b, queue: make(chan *publication), terms: terms,
+		idPrefix: s.spec.RunID + "/" + s.created.Format(time.RFC3339Nano) + "/",
+	}, err
 }
 
 // publish adds an order to the stream. It retries until it succeeds, because a stream can be
@@ -142,10 +154,7 @@ func (p *publisher) send() {
 
 // encode returns the message of an order.
 func (p *publisher) encode(ctx context.Context, w *order) (*nats.Msg, error) {
-	m := Order{
-		Protocol: Protocol, Run: w.RunID, ID: w.id, Plan: p.plan, Files: p.files, Task: w.TaskNum, Num: w.Num, Hash: w.Hash,
-		Expires: p.created.Add(Lifetime),
-	}
+	m := Order{Request: Request{ID: w.id, Task: w.TaskNum, Num: w.Num, Hash: w.Hash}}
 	if t := p.spec.Orders[w.TaskNum-1]; !maps.Equal(t.Params, w.Params) {
 		m.Params = w.Params
 	}
@@ -161,16 +170,13 @@ func (p *publisher) encode(ctx context.Context, w *order) (*nats.Msg, error) {
 			}
 		}
 	}
-	if s := p.signer; s != nil {
-		m.Owner = s.Public()
-	}
-	body, err := json.Marshal(&m)
+	body, err := m.Encode(p.terms)
 	if err != nil {
 		return nil, err
 	}
 	msg := nats.NewMsg(p.place.Order(w.class, w.RunID, w.id))
 	msg.Data = body
-	msg.Header.Set(nats.MsgIdHdr, w.RunID+"/"+w.id+"/"+p.created.Format(time.RFC3339Nano)+"/"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	msg.Header.Set(nats.MsgIdHdr, p.idPrefix+w.id+"/"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if s := p.signer; s != nil {
 		sealed := s.Sign(p.place.Team, msg.Subject, body)
 		msg.Header.Set(seal.HeaderKey, sealed.Key)

@@ -32,9 +32,10 @@ type run struct {
 }
 
 // newRun returns the run of a scope whose plan was sent.
-func newRun(s *scope) *run {
+func newRun(s *scope) (*run, error) {
 	b := newBook(s.classes, s.metrics)
-	return &run{scope: s, book: b, publisher: newPublisher(s, b), card: &card{scope: s, book: b, state: Running}}
+	p, err := newPublisher(s, b)
+	return &run{scope: s, book: b, publisher: p, card: &card{scope: s, book: b, state: Running}}, err
 }
 
 // open lets workers start.
@@ -131,10 +132,10 @@ func (r *run) Do(ctx context.Context, env *trial.Env, o *record.Order) *record.T
 
 // arrived handles a message with results.
 func (r *run) arrived(msg jetstream.Msg) {
+	all := new(Results)
 	meta, err := msg.Metadata()
-	var all Results
 	if err == nil {
-		err = json.Unmarshal(msg.Data(), &all)
+		all, err = DecodeResults(msg.Data())
 	}
 	if err != nil || len(all.List) == 0 {
 		r.log.Warn("cannot decode results", "run", r.spec.RunID, "error", err)

@@ -30,10 +30,11 @@ type Tries struct {
 // TriesOf returns the tries of the order of a message. For an order that is delivered for the
 // first time, it returns no tries without asking the server.
 func (p *Place) TriesOf(ctx context.Context, o *Order, msg jetstream.Msg) (*Tries, error) {
-	t := &Tries{place: p, key: "try." + Token(o.Run) + "." + o.ID}
+	t := &Tries{place: p}
 	if t.assumed = AssumedLost(msg); t.assumed == 0 {
 		return t, nil
 	}
+	t.key = "try." + Token(o.Run) + "." + o.ID
 	e, err := p.State.Get(ctx, t.key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return t, nil

@@ -82,8 +82,8 @@ func (w *Worker) do(msg jetstream.Msg) {
 // open decodes an order and checks whether the worker can execute it. The job is nil if the
 // order is invalid.
 func (w *Worker) open(msg jetstream.Msg) (*job, error) {
-	o := new(fleet.Order)
-	if err := json.Unmarshal(msg.Data(), o); err != nil {
+	o, err := w.orders.Decode(msg.Data())
+	if err != nil {
 		return nil, fmt.Errorf("invalid JSON: %w", err)
 	}
 	names, class := w.place.Names, classIn(msg.Subject())
@@ -165,6 +165,10 @@ func (j *job) carryOut() (res *record.Trial, why error) {
 // starts it.
 func (j *job) learnTries() {
 	w := j.worker
+	if fleet.AssumedLost(j.msg) == 0 { // the usual case, without a timer
+		j.tries = new(fleet.Tries)
+		return
+	}
 	ctx, cancel := context.WithTimeout(j.ctx, triesTime)
 	defer cancel()
 	var err error

@@ -32,8 +32,8 @@ func TestOpenRefuses(t *testing.T) {
 	require.NoError(t, err)
 	names := fleet.NamesOf("red")
 	good := fleet.Order{
-		Protocol: fleet.Protocol, Run: "20260101-000000.000-a", ID: "1-1-x", Task: 1, Num: 1,
-		Expires: time.Now().Add(time.Hour),
+		Terms:   fleet.Terms{Protocol: fleet.Protocol, Run: "20260101-000000.000-a", Expires: time.Now().Add(time.Hour)},
+		Request: fleet.Request{ID: "1-1-x", Task: 1, Num: 1},
 	}
 	subject := names.Order("any", good.Run, good.ID)
 	for name, c := range map[string]struct {

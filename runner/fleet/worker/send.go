@@ -30,10 +30,10 @@ type sender struct {
 
 // outgoing is a result on its way.
 type outgoing struct {
-	job    *job
-	result fleet.Result
-	size   int
-	since  time.Time
+	job       *job
+	result    []byte // the encoded [fleet.Result]
+	cancelled bool
+	since     time.Time
 }
 
 const (
@@ -60,15 +60,14 @@ func (s *sender) send(j *job, r fleet.Result) {
 	if j.work != nil {
 		r.Halt = j.work.halting()
 	}
-	size := len(r.Trial) + len(r.Reason) + 512
-	if r.Files != nil {
-		size += r.Files.Size()
-	}
-	for _, n := range r.Notices {
-		size += len(n.Message) + 64
+	b, err := r.Encode()
+	if err != nil { // everything in it was valid JSON before
+		s.w.o.Log.Error("cannot encode a result", "order", j.ID, "error", err)
+		s.w.jobs.remove(j)
+		return
 	}
 	s.room <- struct{}{}
-	s.queue <- outgoing{j, r, size, time.Now()}
+	s.queue <- outgoing{j, b, r.Cancelled, time.Now()}
 }
 
 // close waits until all results are stored and stops run. After the end of ctx it waits only
@@ -110,8 +109,8 @@ func (s *sender) run() {
 		var group, rest []outgoing
 		size := 0
 		for _, o := range held {
-			if len(group) == 0 || o.job.Run == group[0].job.Run && size+o.size <= maxMessage {
-				group, size = append(group, o), size+o.size
+			if len(group) == 0 || o.job.Run == group[0].job.Run && size+len(o.result) <= maxMessage {
+				group, size = append(group, o), size+len(o.result)
 			} else {
 				rest = append(rest, o)
 			}
@@ -155,19 +154,19 @@ func (s *sender) gather(held []outgoing) []outgoing {
 
 // publish publishes results of one run, and retries until it succeeds.
 func (s *sender) publish(group []outgoing) {
-	all := fleet.Results{Worker: s.w.o.ID}
+	var list [][]byte
 	over := s.w.runs.state(group[0].job.Run) == fleet.Over
 	for _, o := range group {
-		if !over || o.result.Cancelled { // the owner of a run that is over waits only for cancelled trials
-			all.List = append(all.List, o.result)
+		if !over || o.cancelled { // the owner of a run that is over waits only for cancelled trials
+			list = append(list, o.result)
 		}
 	}
-	if len(all.List) == 0 {
+	if len(list) == 0 {
 		s.over(group, true)
 		return
 	}
-	b, err := json.Marshal(&all)
-	if err != nil { // everything in it was valid JSON before
+	b, err := fleet.EncodeResults(s.w.o.ID, list)
+	if err != nil { // it is the same for all results
 		s.w.o.Log.Error("cannot encode results", "error", err)
 		s.over(group, false)
 		return

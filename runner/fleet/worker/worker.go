@@ -72,6 +72,7 @@ type Worker struct {
 	card     *card
 	results  *sender
 	notes    *noter
+	orders   fleet.OrderDecoder
 	started  time.Time
 	ending   context.Context // ends when Run gives up
 	done     atomic.Int64

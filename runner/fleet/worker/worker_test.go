@@ -169,7 +169,8 @@ func says(context.Context, *executor.Trial) (string, error) { return "done", nil
 func (s *team) order(run, id string, expires time.Time) string {
 	s.Helper()
 	b, err := json.Marshal(&fleet.Order{
-		Protocol: fleet.Protocol, Run: run, ID: id, Plan: s.plan, Files: s.plan, Task: 1, Num: 1, Expires: expires,
+		Terms:   fleet.Terms{Protocol: fleet.Protocol, Run: run, Plan: s.plan, Files: s.plan, Expires: expires},
+		Request: fleet.Request{ID: id, Task: 1, Num: 1},
 	})
 	require.NoError(s, err)
 	return string(b)
