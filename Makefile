@@ -6,7 +6,7 @@
 #              each has a target: lint-code, lint-actions, lint-deploy, lint-docker, lint-words
 # make bench   the table of docs/performance.md and its guard, then the benchmarks  (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make bench-accept  accept the figures of the guard
-# make performance  measure everything on a quiet machine, and write docs/performance.md
+# make performance  measure everything on a quiet machine, and write docs/performance.md  (PROMPTFOO=directory for that peer)
 # make fuzz    each fuzz target      (FUZZTIME=5s)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
 # make scale   simulate fleets, and write docs/scale.md  (BenchmarkCosts of cmd/fleetsim measures its cost model)
@@ -201,9 +201,9 @@ bench:
 bench-accept:
 	$(GO) run ./cmd/perfbench -guard -accept -write docs/performance.md
 
-# Takes about five minutes.
+# Takes about ten minutes on two cores.
 performance:
-	$(GO) run ./cmd/perfbench -accept -write docs/performance.md -json .ci/out/bench.json
+	$(GO) run ./cmd/perfbench -accept -write docs/performance.md -json .ci/out/bench.json $(if $(PROMPTFOO),-promptfoo '$(PROMPTFOO)')
 
 fuzz:
 	@GO='$(GO)' .ci/fuzz '$(FUZZTIME)'

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +43,8 @@ type machine struct {
 	Platform  string `json:"platform"`
 	// Load is the load average at the start, empty where the system has none.
 	Load string `json:"load,omitempty"`
+	// Promptfoo is its version, empty if it was not measured.
+	Promptfoo string `json:"promptfoo,omitempty"`
 }
 
 // thisMachine describes the machine of this process.
@@ -99,9 +103,11 @@ func (a *accepted) take(measured results) {
 		a.Table.Rows = map[string]figure{}
 	}
 	maps.Copy(a.Table.Rows, measured.Rows)
-	for _, m := range measures() {
+	for _, m := range slices.Concat(measures(), peers()) {
 		if _, ok := measured.Rows[m.rows[0].name]; ok && !m.guarded() {
+			promptfoo := cmp.Or(measured.Machine.Promptfoo, a.Table.Machine.Promptfoo)
 			a.Table.Machine = measured.Machine
+			a.Table.Machine.Promptfoo = promptfoo
 		}
 	}
 	if !a.Guard.comparable(measured.Machine) {

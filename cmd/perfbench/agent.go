@@ -12,6 +12,7 @@ import (
 )
 
 var agentMeasure = measure{
+	title: "Trial of an agent",
 	rows: []row{
 		{name: "trial of an ACP agent, warm", unit: "ms", target: target{most: 1}},
 		{name: "trial of an ACP agent, processor time", unit: "ms"},

@@ -3,6 +3,7 @@ package main
 import "context"
 
 var allocationMeasure = measure{
+	title: "Allocations",
 	rows: []row{
 		{name: "allocations per trial", unit: "", target: target{most: 25}, guarded: true},
 		{name: "bytes allocated per trial", unit: "B", guarded: true},

@@ -22,6 +22,7 @@ type options struct {
 	only             string
 	json, page       string
 	accept           bool
+	promptfoo        string
 }
 
 // main measures, prints the table, and compares or accepts the figures.
@@ -36,6 +37,11 @@ func (o options) main(ctx context.Context, stdout io.Writer) error {
 	}
 	defer b.close()
 	measured := results{Machine: thisMachine(), Rows: map[string]figure{}}
+	if o.promptfoo != "" {
+		if measured.Machine.Promptfoo, err = promptfooVersion(o.promptfoo); err != nil {
+			return err
+		}
+	}
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "measure\tfigure\tfloor\tratio\ttarget\treached")
 	err = o.measure(ctx, b, only, func(r row, f figure) {
@@ -55,8 +61,12 @@ var errUnavailable = errors.New("not available here")
 // measure carries out the selected measures, and reports each figure. A measure that fails does not
 // end the others.
 func (o options) measure(ctx context.Context, b *bench, only *regexp.Regexp, report func(row, figure)) error {
+	list := measures()
+	if o.promptfoo != "" {
+		list = append(list, peers()...)
+	}
 	var failed []error
-	for _, m := range measures() {
+	for _, m := range list {
 		if !o.selects(m, only) || ctx.Err() != nil {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 )
 
 var cloneMeasure = measure{
+	title: "Clone",
 	rows: []row{
 		{name: "clone to first result, caches cold", unit: "s", target: target{most: 100}},
 		{name: "clone to first result, processor time", unit: "s", target: target{most: 150}},

@@ -7,6 +7,7 @@ import (
 )
 
 var commandMeasure = measure{
+	title: "Trial of a program",
 	rows: []row{
 		{name: "trial of a program (true)", unit: "ms", target: target{most: 2.2}},
 		{name: "trial of a program, processor time", unit: "ms"},

@@ -14,13 +14,14 @@ const (
 )
 
 var efficiencyMeasure = measure{
+	title: "Efficiency",
 	rows: []row{
 		{name: "efficiency with 50 workers", target: target{least: 0.98}},
 		{name: "efficiency with 200 workers", target: target{least: 0.97}},
 	},
-	how: fmt.Sprintf("A client runs a suite of %d task files whose mock trials take %v, so many of them that all workers are busy for "+
-		"%v. The figure is these %[3]v divided by the time from the request to `eval.complete`. Reading the files and writing "+
-		"result.json are part of that time.", someTasks, latency, idealTime),
+	how: fmt.Sprintf("A client runs a suite of %d task files whose mock trials take %d ms, so many of them that all workers are busy for "+
+		"%g s. The figure is this time divided by the time from the request to `eval.complete`. Reading the files and writing "+
+		"result.json are part of it.", someTasks, latency.Milliseconds(), idealTime.Seconds()),
 	run: efficiency,
 }
 

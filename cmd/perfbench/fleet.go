@@ -9,7 +9,8 @@ import (
 )
 
 var fleetMeasure = measure{
-	rows: []row{{name: "fleet overhead per trial", unit: "µs", target: target{floors: 1}}},
+	title: "Fleet",
+	rows:  []row{{name: "fleet overhead per trial", unit: "µs", target: target{floors: 1}}},
 	how: "`BenchmarkOverhead` of `runner/fleet` runs 20,000 mock trials on a worker with 200 slots in the same process, and " +
 		"without a fleet. The figure is the difference of their wall times, divided by the trials.",
 	floor: "The same benchmark publishes and consumes as many orders and results of 2 KB over bare JetStream.",

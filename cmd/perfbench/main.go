@@ -25,6 +25,7 @@ func main() {
 	flag.StringVar(&o.only, "run", "", "measure only rows that match `REGEXP`")
 	flag.StringVar(&o.json, "json", "", "write all figures to `FILE`")
 	flag.BoolVar(&o.accept, "accept", false, "record the measured figures as accepted instead of comparing them")
+	flag.StringVar(&o.promptfoo, "promptfoo", "", "also measure the promptfoo that npm installed in `DIR`")
 	flag.StringVar(&o.page, "write", "", "write the page to `FILE`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

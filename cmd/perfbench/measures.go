@@ -7,7 +7,8 @@ import (
 
 // A measure produces the figures of some rows of the table in one go.
 type measure struct {
-	rows []row
+	title string
+	rows  []row
 	// how describes the measurement, and floor the work that no implementation can save. They are
 	// paragraphs of the page.
 	how, floor string

@@ -10,7 +10,8 @@ import (
 )
 
 var memoryMeasure = measure{
-	rows: []row{{name: "memory at 50,000 trials", unit: "MB", target: target{most: 48}}},
+	title: "Memory",
+	rows:  []row{{name: "memory at 50,000 trials", unit: "MB", target: target{most: 48}}},
 	how: "The largest resident memory (VmHWM) of a daemon that runs the suite of the durable trial, in MB of 1,000,000 bytes. " +
 		"Linux only.",
 	run: func(ctx context.Context, b *bench) ([]figure, error) {
@@ -19,11 +20,12 @@ var memoryMeasure = measure{
 }
 
 var millionMeasure = measure{
+	title: "A million trials",
 	rows: []row{
 		{name: "memory at 1,000,000 trials", unit: "MB", target: target{most: 60}},
 		{name: "1,000,000 trials, wall time", unit: "s"},
 	},
-	how:  fmt.Sprintf("The same for a run of %d trials for each of %d tasks.", 1_000_000/someTasks, someTasks),
+	how:  fmt.Sprintf("The same for a run of %s trials for each of %d tasks.", digits(1_000_000/someTasks), someTasks),
 	slow: true,
 	run:  func(ctx context.Context, b *bench) ([]figure, error) { return b.memory(ctx, 1_000_000/someTasks, 1) },
 }

@@ -18,6 +18,7 @@ const (
 )
 
 var outputMeasure = measure{
+	title: "Large output",
 	rows: []row{
 		{name: "trial with an output of 4 MB, wall time", unit: "ms"},
 		{name: "trial with an output of 4 MB", unit: "ms", target: target{most: 30}},

@@ -15,6 +15,7 @@ func page(a accepted) string {
 		m.describe(&b)
 	}
 	a.Guard.describe(&b)
+	comparison(&b, a.Table)
 	return b.String()
 }
 
@@ -58,10 +59,9 @@ func figures(b *strings.Builder, r results) {
 func (m measure) describe(b *strings.Builder) {
 	names := make([]string, len(m.rows))
 	for i, r := range m.rows {
-		names[i] = r.name
+		names[i] = "*" + r.name + "*"
 	}
-	title := strings.Join(names, ", ")
-	fmt.Fprintf(b, "\n### %s\n\n%s\n", strings.ToUpper(title[:1])+title[1:], m.how)
+	fmt.Fprintf(b, "\n### %s\n\n%s: %s\n", m.title, strings.Join(names, ", "), m.how)
 	if m.floor != "" {
 		fmt.Fprintf(b, "\nFloor: %s\n", m.floor)
 	}
@@ -74,7 +74,8 @@ func (m measure) describe(b *strings.Builder) {
 func (g guard) describe(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## The guard\n\nSome figures do not depend on the machine. `%s` holds their accepted values for %s on %s.\n"+
 		"`make bench` fails if one of them is more than %.0f %% worse, and names the figure. CI does the same.\n"+
-		"`make bench-accept` accepts the figures of the working tree, after a cause was found or an improvement was made.\n"+
+		"`make bench-accept` accepts the figures of the working tree, for example after an improvement. A commit that makes\n"+
+		"one of them worse explains why.\n"+
 		"With another version of Go or on another platform, the guard compares nothing and prints a notice.\n\n",
 		acceptedFile, g.Go, g.Platform, 100*tolerance)
 	tableRow(b, "figure", "accepted")
@@ -83,6 +84,36 @@ func (g guard) describe(b *strings.Builder) {
 		if value, ok := g.Figures[r.name]; ok {
 			tableRow(b, r.name, r.text(value))
 		}
+	}
+}
+
+// comparison writes the section about other tools.
+func comparison(b *strings.Builder, r results) {
+	b.WriteString("\n## Other tools\n\nAn earlier comparison on a machine of this kind found waza 80 to 450 times as fast as microsoft/waza, depending on the\n" +
+		"measure. microsoft/waza was not measured again for this page.\n\n`make performance PROMPTFOO=DIR` measures the promptfoo that npm " +
+		"installed in a directory, and waza for the same work,\nin turns in the same run.")
+	if r.Machine.Promptfoo != "" {
+		fmt.Fprintf(b, " This is promptfoo %s.", r.Machine.Promptfoo)
+	}
+	b.WriteString("\n")
+	measured := false
+	for _, m := range peers() {
+		for _, row := range m.rows {
+			f, ok := r.Rows[row.name]
+			if !ok {
+				continue
+			}
+			if !measured {
+				b.WriteString("\n")
+				tableRow(b, "measure", "figure", "waza", "ratio")
+				b.WriteString("|---|---|---|---|\n")
+			}
+			measured = true
+			tableRow(b, row.cells(f)[:4]...)
+		}
+	}
+	for _, m := range peers() {
+		m.describe(b)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,8 @@ func TestRows(t *testing.T) {
 		require.Contains(t, a.Guard.Figures, r.name)
 	}
 	names := map[string]bool{}
-	for _, m := range measures() {
+	for _, m := range slices.Concat(measures(), peers()) {
+		require.NotEmpty(t, m.title)
 		require.NotEmpty(t, m.how)
 		for _, r := range m.rows {
 			require.False(t, names[r.name], r.name)

@@ -9,6 +9,7 @@ import (
 )
 
 var programMeasure = measure{
+	title: "Size",
 	rows: []row{
 		{name: "size of the program", unit: "MB", target: target{most: 48}, guarded: true},
 		{name: "linked packages", unit: "", guarded: true},

@@ -11,8 +11,9 @@ import (
 )
 
 var startMeasure = measure{
-	rows: []row{{name: "start to the first answer", unit: "ms", target: target{most: 10}}},
-	how:  "The client starts `waza jsonrpc`, sends `ping`, and reads the answer.",
+	title: "Start",
+	rows:  []row{{name: "start to the first answer", unit: "ms", target: target{most: 10}}},
+	how:   "The client starts `waza jsonrpc`, sends `ping`, and reads the answer.",
 	floor: "A Go program that reads a line and prints a line, built in the same run with the same flags. It is started and " +
 		"asked in the same way.",
 	run: starts,

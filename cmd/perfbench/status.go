@@ -12,6 +12,7 @@ import (
 const statusWorkers = 64
 
 var statusMeasure = measure{
+	title: "Status during a run",
 	rows: []row{
 		{name: fmt.Sprintf("run.status p99 beside %d busy workers", statusWorkers), unit: "ms", target: target{most: 4}},
 		{name: fmt.Sprintf("run.status p50 beside %d busy workers", statusWorkers), unit: "ms"},

@@ -7,6 +7,7 @@ import (
 )
 
 var trialMeasure = measure{
+	title: "Durable trial",
 	rows: []row{
 		{name: "durable trial streamed to a client", unit: "µs", target: target{most: 10, floors: 2.5}},
 		{name: "durable trial, wall time", unit: "µs"},
@@ -30,7 +31,8 @@ var trialMeasure = measure{
 }
 
 var unreadMeasure = measure{
-	rows: []row{{name: "durable trial while one client does not read", unit: "µs", target: target{most: 12}}},
+	title: "A client that does not read",
+	rows:  []row{{name: "durable trial while one client does not read", unit: "µs", target: target{most: 12}}},
 	how: "The same, with a daemon that listens on a socket. A second client subscribes to the run with `run.subscribe`, and reads " +
 		"nothing after the answer. So it is soon behind the events that waza keeps in memory.",
 	floor: "The same as before.",
@@ -38,7 +40,8 @@ var unreadMeasure = measure{
 }
 
 var lateMeasure = measure{
-	rows: []row{{name: "durable trial, sent again to a client that reads late", unit: "µs"}},
+	title: "A client that reads late",
+	rows:  []row{{name: "durable trial, sent again to a client that reads late", unit: "µs"}},
 	how: "The same, but the second client reads all notifications once the run is over. The figure includes both clients, and reading " +
 		"the journal for the second.",
 	floor: "The same as before, which is the work for one client.",
