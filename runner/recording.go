@@ -93,8 +93,9 @@ func (r *recording) Trials(visit func(task int, t *record.Trial) error) error {
 	return replay.VisitTrials(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
-// Outcomes is like [Run.Trials], without transcripts and the outputs of earlier attempts.
-func (r *recording) Outcomes(visit func(task int, t *record.Trial) error) error {
+// Outcomes is like [Run.Trials], without transcripts, the outputs of earlier attempts and the rest
+// of long outputs.
+func (r *recording) Outcomes(visit func(task int, t *record.Trial, more int64) error) error {
 	return replay.VisitOutcomes(r.log.Run(), r.fold.Snapshot(), visit)
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,11 +38,20 @@ type Blobs struct {
 	made  bool // the file was created since the last flush
 }
 
+// compressor compresses one content after the other into packed.
+type compressor struct {
+	gzip   *gzip.Writer
+	packed bytes.Buffer
+}
+
 // compressors are reused, because each takes hundreds of kilobytes.
 var compressors = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
-	return z
+	return &compressor{gzip: z}
 }}
+
+// maxPacked limits the compressed content that a compressor keeps the memory of.
+const maxPacked = 4 << 20
 
 // Put stores a content. A returned Blob survives a crash of the process. An error or a crash can
 // leave bytes that belong to no Blob.
@@ -53,17 +63,21 @@ func (b *Blobs) Put(content []byte) (record.Blob, error) {
 	if known, ok := b.Find(blob.Hash); ok {
 		return known, nil
 	}
-	var packed bytes.Buffer
-	z := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(z)
-	z.Reset(&packed)
-	if _, err := z.Write(content); err != nil {
+	z := compressors.Get().(*compressor)
+	defer func() {
+		if z.packed.Cap() <= maxPacked {
+			compressors.Put(z)
+		}
+	}()
+	z.packed.Reset()
+	z.gzip.Reset(&z.packed)
+	if _, err := z.gzip.Write(content); err != nil {
 		return record.Blob{}, err
 	}
-	if err := z.Close(); err != nil {
+	if err := z.gzip.Close(); err != nil {
 		return record.Blob{}, err
 	}
-	return b.write(blob, packed.Bytes())
+	return b.write(blob, z.packed.Bytes())
 }
 
 // Find returns the Blob of a stored content by its hash.
@@ -183,23 +197,49 @@ func (b *BlobReader) Get(blob record.Blob) ([]byte, error) {
 	if blob.Length == 0 && blob.Hash == hashOf(nil) {
 		return []byte{}, nil
 	}
-	if b.file == nil {
-		return nil, fmt.Errorf("%s: %w", blobFile, os.ErrNotExist)
-	}
-	z, err := gzip.NewReader(io.NewSectionReader(b.file, blob.At, blob.Length))
+	content, err := b.read(blob, blob.Size+1)
 	if err != nil {
-		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)
+		return nil, err
 	}
-	z.Multistream(false)
-	content, err := io.ReadAll(io.LimitReader(z, blob.Size+1))
-	if err == nil && hashOf(content) != blob.Hash {
-		err = errors.New("hash mismatch")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)
+	if hashOf(content) != blob.Hash {
+		return nil, fmt.Errorf("%s: content %s is damaged: hash mismatch", blobFile, blob.Hash)
 	}
 	return content, nil
 }
+
+// Head returns the start of a content, at most that many bytes. It finds damage only there, and not
+// a content that was replaced by another one.
+func (b *BlobReader) Head(blob record.Blob, most int64) ([]byte, error) {
+	if blob.Size <= most {
+		return b.Get(blob)
+	}
+	return b.read(blob, most)
+}
+
+// maxReserved limits the memory that is reserved because a reference claims a size.
+const maxReserved = 64 << 20
+
+// read decompresses the start of a content.
+func (b *BlobReader) read(blob record.Blob, most int64) ([]byte, error) {
+	if b.file == nil {
+		return nil, fmt.Errorf("%s: %w", blobFile, os.ErrNotExist)
+	}
+	z := decompressors.Get().(*gzip.Reader)
+	defer decompressors.Put(z)
+	content := bytes.NewBuffer(make([]byte, 0, max(0, min(most, maxReserved))+bytes.MinRead))
+	err := z.Reset(bufio.NewReaderSize(io.NewSectionReader(b.file, blob.At, blob.Length), 32<<10))
+	if err == nil {
+		z.Multistream(false)
+		_, err = content.ReadFrom(io.LimitReader(z, most))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: content %s is damaged: %w", blobFile, blob.Hash, err)
+	}
+	return content.Bytes(), nil
+}
+
+// decompressors are reused, like compressors.
+var decompressors = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 // contentChecks remembers the results of [Run.CheckContents], because clients ask for the damage
 // of a run again and again. It is safe for concurrent use.

@@ -25,9 +25,10 @@ type Handle interface {
 	// index of its task and with amendments. One trial at a time is in memory; it belongs to
 	// visit. An error of visit ends the iteration.
 	Trials(visit func(task int, t *Trial) error) error
-	// Outcomes is like Trials, but the trials have no transcripts, and their earlier attempts no
-	// outputs. It is several times as fast when agents answer at length.
-	Outcomes(visit func(task int, t *Trial) error) error
+	// Outcomes is like Trials, but the trials have no transcripts, their earlier attempts no
+	// outputs, and of a long output only the start: more is the number of bytes that are missing.
+	// It is many times as fast when agents answer at length.
+	Outcomes(visit func(task int, t *Trial, more int64) error) error
 	// Damage describes what the run's journal lost; nil when it is complete. It reads the whole
 	// file.
 	Damage() (*Damage, error)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,12 +76,43 @@ func TestRecordLargeRedacts(t *testing.T) {
 	require.Equal(t, want.Trial, &read)
 
 	var outcome record.Trial
-	require.NoError(t, files.decodeOutcome(line[at:len(line)-1], &outcome))
-	require.Equal(t, want.Trial.Output, outcome.Output)
+	more, err := files.decodeOutcome(line[at:len(line)-1], &outcome)
+	require.NoError(t, err)
+	require.Equal(t, len(want.Trial.Output), len(outcome.Output)+int(more))
+	require.Less(t, len(outcome.Output), storeAbove)
+	require.True(t, strings.HasPrefix(want.Trial.Output, outcome.Output))
 	require.Equal(t, want.Trial.Graders, outcome.Graders)
 	require.Nil(t, outcome.Transcript)
 	require.Len(t, outcome.Attempts, 2)
 	require.Empty(t, outcome.Attempts[1].Output)
+}
+
+// The start of a stored output ends with a whole character, also of an output that is not a text.
+func TestOutcomeHead(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.Close()) }()
+	for _, output := range []string{
+		strings.Repeat("a", storeAbove+1), strings.Repeat("é", storeAbove), "a" + strings.Repeat("é", storeAbove), strings.Repeat("日本", storeAbove),
+		strings.Repeat("a\xff\xfe<b>", storeAbove),
+	} {
+		trial := &record.Trial{TaskID: "a", TrialNum: 1, StartedAt: time.Now().UTC(), Output: output}
+		lean, err := store(trial, w.Blobs()).appendJSON(nil)
+		require.NoError(t, err)
+		files, err := OpenTrials(w.Run())
+		require.NoError(t, err)
+		var whole, head record.Trial
+		require.NoError(t, files.DecodeRaw(lean, &whole))
+		more, err := files.decodeOutcome(lean, &head)
+		require.NoError(t, err)
+		require.NoError(t, files.Close())
+		require.True(t, strings.HasPrefix(whole.Output, head.Output))
+		require.InDelta(t, len(output)-headBytes, more, utf8.UTFMax)
+		if utf8.ValidString(output) {
+			require.Equal(t, len(whole.Output), len(head.Output)+int(more))
+		}
+	}
 }
 
 // A trial is decoded to what its whole JSON contains, also when its output is not a text.

@@ -412,15 +412,16 @@ func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Tri
 	})
 }
 
-// VisitOutcomes is like [VisitTrials], but leaves out transcripts and the outputs of earlier
-// attempts, which are most of the bytes of a run.
-func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
+// VisitOutcomes is like [VisitTrials], but leaves out transcripts, the outputs of earlier attempts
+// and the rest of long outputs, which are most of the bytes of a run. more is the size of that rest.
+func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.Trial, more int64) error) error {
 	return visitPlaces(run, st, func(f *Trials, task int, raw []byte) error {
 		t := new(record.Trial)
-		if err := f.decodeOutcome(raw, t); err != nil {
+		more, err := f.decodeOutcome(raw, t)
+		if err != nil {
 			return err
 		}
-		return visit(task, t)
+		return visit(task, t, more)
 	})
 }
 

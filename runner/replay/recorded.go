@@ -152,7 +152,7 @@ func (r *RecordedRun) Trials(visit func(task int, t *record.Trial) error) error 
 }
 
 // Outcomes reads the whole journal.
-func (r *RecordedRun) Outcomes(visit func(task int, t *record.Trial) error) error {
+func (r *RecordedRun) Outcomes(visit func(task int, t *record.Trial, more int64) error) error {
 	st, err := r.State()
 	if err != nil {
 		return err

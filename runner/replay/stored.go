@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"waza/eval/jsonwalk"
+	"waza/eval/text"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -187,30 +188,25 @@ func (f *Trials) Decode(at Place, res *record.Trial) error {
 
 // DecodeRaw is like [Trials.Decode] for a trial whose bytes were already read.
 func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) error {
-	return f.decode(raw, res, everything)
+	return f.decode(raw, res, func(blobs *storedBlobs) error { return f.load(blobs, res) })
 }
 
-// decodeOutcome decodes a trial without its transcripts and the outputs of earlier attempts. It
-// does not read them either.
-func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) error {
-	err := f.decode(raw, res, outputOnly)
+// decodeOutcome decodes a trial without its transcripts, the outputs of earlier attempts and the
+// rest of a stored output. It does not read them either. It returns the size of that rest.
+func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) (more int64, err error) {
+	err = f.decode(raw, res, func(blobs *storedBlobs) (err error) {
+		more, err = f.loadHead(blobs.Output, &res.Output)
+		return err
+	})
 	res.Transcript = nil
 	for i := range res.Attempts {
 		res.Attempts[i].Output, res.Attempts[i].Transcript = "", nil
 	}
-	return err
+	return more, err
 }
 
-// contents selects the stored contents of a trial that are read.
-type contents int
-
-const (
-	everything contents = iota
-	outputOnly          // of the counted attempt
-)
-
-// decode decodes a trial and the selected contents.
-func (f *Trials) decode(raw []byte, res *record.Trial, which contents) error {
+// decode decodes a trial and loads its stored contents, if it has any.
+func (f *Trials) decode(raw []byte, res *record.Trial, load func(*storedBlobs) error) error {
 	if liftNotStarted(res, raw) {
 		return nil
 	}
@@ -219,7 +215,7 @@ func (f *Trials) decode(raw []byte, res *record.Trial, which contents) error {
 		return err
 	}
 	if err = json.Unmarshal(raw, res); err == nil && blobs != nil {
-		err = f.load(blobs, res, which)
+		err = load(blobs)
 	}
 	if err != nil {
 		return fmt.Errorf("journal: trial: %w", err)
@@ -227,10 +223,10 @@ func (f *Trials) decode(raw []byte, res *record.Trial, which contents) error {
 	return nil
 }
 
-// load sets the selected contents of a trial. It does not encode them first, like fill does,
-// because that would take most of the time.
-func (f *Trials) load(blobs *storedBlobs, res *record.Trial, which contents) error {
-	if err := f.loadOutput(blobs.Output, &res.Output); err != nil || which == outputOnly {
+// load sets the contents of a trial. It does not encode them first, like fill does, because that
+// would take most of the time.
+func (f *Trials) load(blobs *storedBlobs, res *record.Trial) error {
+	if err := f.loadOutput(blobs.Output, &res.Output); err != nil {
 		return err
 	}
 	if err := f.loadTranscript(blobs.Transcript, &res.Transcript); err != nil {
@@ -253,19 +249,52 @@ func (f *Trials) loadOutput(blob *record.Blob, output *string) error {
 		return nil
 	}
 	content, err := f.content(*blob)
-	switch {
-	case err != nil:
+	if err != nil {
 		*output = lostContent("output", *blob, err)
-	case utf8.Valid(content):
-		*output = string(content)
-	default: // the same text as in a result, which is JSON
-		quoted, err := jsonwalk.Encode(string(content))
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(quoted, output)
+		return nil
 	}
-	return nil
+	*output, err = asText(content)
+	return err
+}
+
+// asText returns the same text for a content as a result has, which is JSON.
+func asText(content []byte) (text string, err error) {
+	if utf8.Valid(content) {
+		return string(content), nil
+	}
+	quoted, err := jsonwalk.Encode(string(content))
+	if err == nil {
+		err = json.Unmarshal(quoted, &text)
+	}
+	return text, err
+}
+
+// headBytes is the size of the start of a stored output that is read alone.
+const headBytes = 16 << 10
+
+// loadHead sets the start of an output, and returns the size of the rest. An output that is not
+// longer is complete.
+func (f *Trials) loadHead(blob *record.Blob, output *string) (more int64, err error) {
+	if blob == nil || blob.Size <= headBytes {
+		return 0, f.loadOutput(blob, output)
+	}
+	head, err := f.head(*blob)
+	if err != nil {
+		*output = lostContent("output", *blob, err)
+		return 0, nil
+	}
+	*output, err = asText(head)
+	return blob.Size - int64(len(head)), err
+}
+
+// head returns whole characters from the start of a content.
+func (f *Trials) head(blob record.Blob) ([]byte, error) {
+	blobs, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	content, err := blobs.Head(blob, headBytes+1)
+	return content[:len(text.Head(string(content), headBytes))], err
 }
 
 func (f *Trials) loadTranscript(blob *record.Blob, transcript *[]record.Entry) error {

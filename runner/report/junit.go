@@ -102,8 +102,8 @@ func (j *junit) open() {
 	j.out.WriteString(">\n")
 }
 
-// trial adds the next trial of the run.
-func (j *junit) trial(task int, t *record.Trial) error {
+// trial adds the next trial of the run, whose output has more bytes.
+func (j *junit) trial(task int, t *record.Trial, more int64) error {
 	j.upTo(task)
 	j.seen[t.TrialNum] = true
 	line, text := Explain(t, j.Record.RunID)
@@ -113,7 +113,7 @@ func (j *junit) trial(task int, t *record.Trial) error {
 	}
 	j.testcase(testcase{
 		name: j.trialName(t.TrialNum), verdict: t.Verdict, milliseconds: t.DurationMS,
-		message: line, text: Cut(text, mostFeedback), output: Cut(t.Output, most),
+		message: line, text: Cut(text, mostFeedback), output: cutLong(t.Output, most, more),
 	})
 	return nil
 }

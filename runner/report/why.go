@@ -54,10 +54,13 @@ func firstLine(s string) string {
 
 // Cut shortens a text to at most that many bytes of whole characters, and adds how many bytes
 // are missing.
-func Cut(s string, most int) string {
-	if len(s) <= most {
+func Cut(s string, most int) string { return cutLong(s, most, 0) }
+
+// cutLong is like Cut for the start of a text that has more bytes.
+func cutLong(s string, most int, more int64) string {
+	if len(s) <= most && more == 0 {
 		return s
 	}
 	head := text.Head(s, most)
-	return head + fmt.Sprintf(" … [%d more bytes]", len(s)-len(head))
+	return head + fmt.Sprintf(" … [%d more bytes]", int64(len(s)-len(head))+more)
 }

@@ -48,7 +48,9 @@ func (c *Canned) WriteResult(w io.Writer) error {
 }
 
 // Outcomes implements [record.Handle]. Its trials are those of Trials, with all parts.
-func (c *Canned) Outcomes(visit func(int, *record.Trial) error) error { return c.Trials(visit) }
+func (c *Canned) Outcomes(visit func(int, *record.Trial, int64) error) error {
+	return c.Trials(func(task int, t *record.Trial) error { return visit(task, t, 0) })
+}
 
 // Trials implements [record.Handle].
 func (c *Canned) Trials(visit func(int, *record.Trial) error) error {
