@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // The file that the counted program has beside those of waza. It is no part of the released
@@ -75,4 +76,21 @@ func (c *counter) count() (n count, err error) {
 	}
 	_, err = fmt.Sscan(line, &n.objects, &n.bytes)
 	return n, err
+}
+
+// settled returns the allocations once the program has nothing left to do. waza does some work of a run
+// after eval.complete.
+func (c *counter) settled() (count, error) {
+	const pause, calm, few = 20 * time.Millisecond, 4, 20 // an idle daemon and the counter allocate a few
+	last, err := c.count()
+	for quiet := 0; quiet < calm && err == nil; {
+		time.Sleep(pause)
+		var now count
+		now, err = c.count()
+		if quiet++; now.minus(last).objects > few {
+			quiet = 0
+		}
+		last = now
+	}
+	return last, err
 }
