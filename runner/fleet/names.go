@@ -43,7 +43,7 @@ func (n Names) subject(parts ...string) string {
 
 // Order returns the subject of an order from its class, run and id.
 func (n Names) Order(class, run, id string) string {
-	return n.subject("order", class, Token(run), id)
+	return "waza." + n.Team + ".order." + class + "." + Token(run) + "." + id // in one piece: it is needed for each trial
 }
 
 // OrdersOf returns the subject of the orders of a class or of a run; "*" means all.

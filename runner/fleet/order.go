@@ -3,7 +3,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -231,7 +230,7 @@ func (w *order) decode(ctx context.Context, a *arrival) (*record.Trial, error) {
 		raw = b
 	}
 	res := new(record.Trial)
-	if err := json.Unmarshal(raw, res); err != nil {
+	if err := res.DecodeJSON(raw); err != nil {
 		return nil, err
 	}
 	if res.TaskID != w.TaskID || res.TrialNum != w.Num || res.Hash != w.Hash {

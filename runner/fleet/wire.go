@@ -3,7 +3,10 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+	"strconv"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"waza/eval/jsonwalk"
 )
@@ -14,15 +17,25 @@ import (
 
 // Encode returns the JSON of an order. terms is the JSON of its Terms.
 func (o *Order) Encode(terms []byte) ([]byte, error) {
+	b := append(make([]byte, 0, len(terms)+usualRequest), terms[:len(terms)-1]...)
+	rest := o.Request
+	rest.ID, rest.Task, rest.Num, rest.Hash = "", 0, 0, ""
+	if reflect.ValueOf(&rest).Elem().IsZero() { // the usual form
+		b = jsonwalk.AppendString(append(b, idMember...), o.ID)
+		b = strconv.AppendInt(append(b, `,"task":`...), int64(o.Task), 10)
+		b = strconv.AppendInt(append(b, `,"num":`...), int64(o.Num), 10)
+		b = jsonwalk.AppendString(append(b, `,"hash":`...), o.Hash)
+		return append(b, '}'), nil
+	}
 	own, err := json.Marshal(&o.Request)
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, len(terms)+len(own))
-	b = append(b, terms[:len(terms)-1]...)
-	b = append(b, ',')
-	return append(b, own[1:]...), nil
+	return append(append(b, ','), own[1:]...), nil
 }
+
+// usualRequest is the usual size of the JSON of a request, in bytes.
+const usualRequest = 128
 
 // OrderDecoder decodes orders. It remembers the terms of the last one, because most orders in
 // succession belong to the same run. The zero value is valid. It is safe for concurrent use.
@@ -56,20 +69,57 @@ func (d *OrderDecoder) Decode(body []byte) (*Order, error) {
 	o.Terms = known.terms
 	own := bytes.Clone(body[at:])
 	own[0] = '{'
-	return o, json.Unmarshal(own, o) // a member that occurs again counts, as in a whole order
+	if o.splitRequest(own) {
+		return o, nil
+	}
+	o.Request = Request{}
+	return o, json.Unmarshal(own, o) // a member of the terms that occurs again counts, as in a whole order
+}
+
+// splitRequest decodes a request of the usual form, and reports whether it has that form.
+func (o *Order) splitRequest(own []byte) bool {
+	usual := json.Valid(own)
+	err := jsonwalk.Members(own, "", func(key, value []byte) bool {
+		switch string(key) {
+		case "id":
+			o.ID, usual = plainText(value)
+		case "task":
+			o.Task, usual = plainNumber(value)
+		case "num":
+			o.Num, usual = plainNumber(value)
+		case "hash":
+			o.Hash, usual = plainText(value)
+		default:
+			usual = false
+		}
+		return usual
+	})
+	return err == nil && usual
 }
 
 // Encode returns the JSON of a result, with its trial as the last member.
 func (r *Result) Encode() ([]byte, error) {
+	var b []byte
 	rest := *r
-	rest.Trial = nil
-	b, err := json.Marshal(&rest)
-	if err != nil || len(r.Trial) == 0 {
-		return b, err
+	rest.ID, rest.Trial = "", nil
+	if reflect.ValueOf(&rest).Elem().IsZero() { // the usual form
+		b = jsonwalk.AppendString(append(make([]byte, 0, len(r.ID)+len(r.Trial)+usualHead), `{"id":`...), r.ID)
+	} else {
+		var err error
+		rest.ID = r.ID
+		if b, err = json.Marshal(&rest); err != nil {
+			return nil, err
+		}
+		b = b[:len(b)-1]
 	}
-	b = append(b[:len(b)-1], `,"trial":`...)
-	return append(append(b, r.Trial...), '}'), nil
+	if len(r.Trial) > 0 {
+		b = append(append(b, `,"trial":`...), r.Trial...)
+	}
+	return append(b, '}'), nil
 }
+
+// usualHead is the size of the JSON of a result around its id and its trial, in bytes.
+const usualHead = 32
 
 // EncodeResults returns the JSON of [Results] from the encoded results.
 func EncodeResults(worker string, results [][]byte) ([]byte, error) {
@@ -145,8 +195,15 @@ func decodeResult(one []byte) (r Result, err error) {
 
 // plainText returns the text of a JSON string without escapes. plain is false for other values.
 func plainText(value []byte) (text string, plain bool) {
-	if len(value) < 2 || value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
+	if len(value) < 2 || value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 || !utf8.Valid(value) {
 		return "", false
 	}
 	return string(value[1 : len(value)-1]), true
+}
+
+// plainNumber returns a whole number that is written without exponent. plain is false for other
+// values.
+func plainNumber(value []byte) (n int, plain bool) {
+	n, err := strconv.Atoi(string(value))
+	return n, err == nil
 }

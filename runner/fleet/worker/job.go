@@ -109,11 +109,13 @@ func (w *Worker) open(msg jetstream.Msg) (*job, error) {
 
 // classIn returns the class in the subject of an order.
 func classIn(subject string) string {
-	parts := strings.Split(subject, ".")
-	if len(parts) < 4 {
-		return ""
+	n := 0
+	for part := range strings.SplitSeq(subject, ".") {
+		if n++; n == 4 {
+			return part
+		}
 	}
-	return parts[3]
+	return ""
 }
 
 // refuse ends an order that the worker must not execute. It reports the reason to the owner, if

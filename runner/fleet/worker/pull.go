@@ -138,7 +138,7 @@ func (s *classes) takeMany(ctx context.Context, c jetstream.Consumer) (some bool
 	for msg := range batch.Messages() {
 		got++
 		w.slots.assign()
-		go w.do(msg)
+		w.hands.do(msg)
 	}
 	return got > 0, fault(batch)
 }
@@ -167,7 +167,7 @@ func (s *classes) takeOne(ctx context.Context, c jetstream.Consumer) (some bool,
 			continue
 		}
 		w.slots.assign()
-		go w.do(msg)
+		w.hands.do(msg)
 	}
 	return some, fault(batch)
 }

@@ -25,7 +25,8 @@ func newRuns(w *Worker) *runs {
 // prepare returns the state of a job's run, and fetches it for the first job. If the work is not
 // nil, the job must leave it.
 func (s *runs) prepare(ctx context.Context, j *job) (*work, error) {
-	token, key := fleet.Token(j.Run), j.Plan+" "+j.Files
+	token := fleet.Token(j.Run)
+	key := token + " " + j.Plan + " " + j.Files
 	s.mu.Lock()
 	var over []*work
 	for id, k := range s.works {
@@ -34,14 +35,14 @@ func (s *runs) prepare(ctx context.Context, j *job) (*work, error) {
 			delete(s.works, id)
 		}
 	}
-	k := s.works[token+" "+key]
+	k := s.works[key]
 	first := k == nil
 	if first {
 		k = &work{
 			worker: s.worker, run: token, ready: make(chan struct{}), stopping: make(chan struct{}),
 			orders: map[int]*template{}, jobs: map[*record.Order]*job{}, using: map[*job]struct{}{},
 		}
-		s.works[token+" "+key] = k
+		s.works[key] = k
 	}
 	k.enter(j)
 	s.mu.Unlock()
@@ -53,8 +54,8 @@ func (s *runs) prepare(ctx context.Context, j *job) (*work, error) {
 		close(k.ready)
 		if k.err != nil { // the next job tries again
 			s.mu.Lock()
-			if s.works[token+" "+key] == k {
-				delete(s.works, token+" "+key)
+			if s.works[key] == k {
+				delete(s.works, key)
 			}
 			s.mu.Unlock()
 		}

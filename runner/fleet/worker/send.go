@@ -223,15 +223,19 @@ func (s *sender) over(group []outgoing, stored bool) {
 // send sends the result and the files of the trial.
 func (j *job) send(res *record.Trial) {
 	w := j.worker
-	ctx, cancel := context.WithTimeout(w.results.ctx, openTime)
-	defer cancel()
 	r := fleet.Result{ID: j.ID, Lost: j.before, Cancelled: res.Verdict == record.Cancelled}
 	defer j.work.kept.Drop(j.order)
 	err := func() (err error) {
-		if r.Files, err = j.work.kept.Send(ctx, w.store, j.order, res); err != nil {
-			return err
+		if res.Workspace != nil { // it can refer to files
+			err = w.useStore(func(ctx context.Context) (err error) {
+				r.Files, err = j.work.kept.Send(ctx, w.store, j.order, res)
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
-		raw, err := json.Marshal(res)
+		raw, err := res.AppendJSON(make([]byte, 0, usualTrial))
 		if err != nil {
 			return err
 		}
@@ -240,14 +244,26 @@ func (j *job) send(res *record.Trial) {
 			r.Trial = raw
 			return nil
 		}
-		r.Object, err = bundle.Keep(ctx, w.store, raw)
-		return err
+		return w.useStore(func(ctx context.Context) (err error) {
+			r.Object, err = bundle.Keep(ctx, w.store, raw)
+			return err
+		})
 	}()
 	if err != nil {
 		r.Trial, r.Object, r.Files = nil, "", nil
 		r.Reason = fmt.Sprintf("worker %s could not send the result: %v", w.o.ID, err)
 	}
 	w.results.send(j, r)
+}
+
+// usualTrial is the capacity of the buffer for the JSON of a trial, in bytes. It grows for larger ones.
+const usualTrial = 1 << 10
+
+// useStore calls do with a time limit.
+func (w *Worker) useStore(do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(w.results.ctx, openTime)
+	defer cancel()
+	return do(ctx)
 }
 
 // noter publishes notes without waiting. Notes of a run within a short time share a message.

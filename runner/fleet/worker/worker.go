@@ -68,6 +68,7 @@ type Worker struct {
 	slots    *slots
 	classes  *classes
 	runs     *runs
+	hands    *hands
 	jobs     *jobs
 	card     *card
 	results  *sender
@@ -86,6 +87,7 @@ type Worker struct {
 func New(o Options) *Worker {
 	w := &Worker{o: o, slots: newSlots(o.Slots), started: time.Now().UTC(), draining: make(chan struct{})}
 	w.card, w.classes, w.runs = &card{worker: w, changed: make(chan struct{}, 1)}, newClasses(w), newRuns(w)
+	w.hands = &hands{work: w.do, next: make(chan jetstream.Msg), over: make(chan struct{})}
 	w.jobs = &jobs{log: o.Log, silence: w.classes.silence, set: map[*job]struct{}{}}
 	o.Metrics.of(w)
 	return w
@@ -164,6 +166,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		w.jobs.giveUp()
 		<-idle
 	}
+	w.hands.end()
 	w.results.close(ctx)
 	w.runs.close()
 	end()
