@@ -444,16 +444,17 @@ func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, ra
 		return err
 	}
 	defer f.Close()
-	var buf []byte
+	trials := sequence{files: f}
 	for i := range st.Tasks {
 		for _, at := range st.Tasks[i].Trials {
 			if at.Size == 0 {
 				continue // not ended
 			}
-			if buf, err = f.Bytes(at, buf); err != nil {
+			raw, err := trials.bytes(at)
+			if err != nil {
 				return err
 			}
-			if err := visit(f, i, buf); err != nil {
+			if err := visit(f, i, raw); err != nil {
 				return err
 			}
 		}

@@ -64,6 +64,7 @@ func WriteResult(w io.Writer, run *journal.Run, rec *record.Run, st *State, o Re
 	if err := writeOpen(out, head, "tasks"); err != nil {
 		return err
 	}
+	trials := sequence{files: files}
 	for i, t := range rec.Tasks {
 		if i > 0 {
 			out.WriteByte(',')
@@ -74,7 +75,7 @@ func WriteResult(w io.Writer, run *journal.Run, rec *record.Run, st *State, o Re
 		if err := writeOpen(out, taskHead{t, st.Tasks[i].Result}, "trials"); err != nil {
 			return err
 		}
-		if err := writeTrials(out, files, st.Tasks[i].Trials, o.Stored); err != nil {
+		if err := writeTrials(out, &trials, st.Tasks[i].Trials, o.Stored); err != nil {
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
 		out.WriteString("]}")
@@ -113,10 +114,9 @@ func writeOpen(out *bufio.Writer, object any, array string) error {
 	return err
 }
 
-func writeTrials(out *bufio.Writer, files *Trials, trials []Place, stored bool) (err error) {
-	var buf []byte
+func writeTrials(out *bufio.Writer, trials *sequence, places []Place, stored bool) error {
 	first := true
-	for _, p := range trials {
+	for _, p := range places {
 		if p.Size == 0 {
 			continue // not ended, or its process died first
 		}
@@ -124,14 +124,12 @@ func writeTrials(out *bufio.Writer, files *Trials, trials []Place, stored bool) 
 			out.WriteByte(',')
 		}
 		first = false
-		if buf, err = files.Bytes(p, buf); err != nil {
-			return err
+		trial, err := trials.bytes(p)
+		if err == nil && p.stored && !stored {
+			trial, err = trials.files.whole(trial)
 		}
-		trial := buf
-		if p.stored && !stored {
-			if trial, err = files.whole(buf); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		if _, err := out.Write(trial); err != nil {
 			return err

@@ -147,13 +147,52 @@ func (f *Trials) Bytes(at Place, buf []byte) ([]byte, error) {
 	if err == nil {
 		_, err = from.ReadAt(buf, at.Off)
 	}
-	if err == nil && maphash.Bytes(placeSeed, buf) != at.sum {
+	return at.verified(buf, err)
+}
+
+// verified returns the bytes that were read at the place if they are those of the trial.
+func (at Place) verified(raw []byte, err error) ([]byte, error) {
+	if err == nil && maphash.Bytes(placeSeed, raw) != at.sum {
 		err = errChangedSince
 	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: trial: %w", err)
 	}
-	return buf, nil
+	return raw, nil
+}
+
+// sequence reads trials of the journal one after the other. Most of them lie one after the other in
+// the file, so it reads a large part of the file at once.
+type sequence struct {
+	files *Trials
+	off   int64  // of part
+	part  []byte // of the file with the lines
+	own   []byte // memory for a trial that is not in a part
+}
+
+// partSize is the size of the parts that a sequence reads.
+const partSize = 256 << 10
+
+// bytes is like [Trials.Bytes]. The bytes are valid until the next call.
+func (s *sequence) bytes(at Place) (raw []byte, err error) {
+	if at.inResult || s.files.lines == nil || at.Size > partSize {
+		raw, err = s.files.Bytes(at, s.own)
+		if err == nil {
+			s.own = raw
+		}
+		return raw, err
+	}
+	if at.Off < s.off || at.Off+int64(at.Size) > s.off+int64(len(s.part)) {
+		if s.part == nil {
+			s.part = make([]byte, partSize)
+		}
+		n, err := s.files.lines.ReadAt(s.part[:partSize], at.Off)
+		if s.off, s.part = at.Off, s.part[:n]; n < int(at.Size) {
+			return at.verified(nil, err)
+		}
+	}
+	raw = s.part[at.Off-s.off:][:at.Size]
+	return at.verified(raw, nil)
 }
 
 var errChangedSince = errors.New("another program changed the record while it was used")
