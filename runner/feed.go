@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -147,13 +148,17 @@ func (f *feed) commit() {
 	}
 }
 
-// nextBatch waits for events and returns all pending ones.
+// nextBatch waits for events and returns all pending ones. Before that it lets the goroutines run
+// that are ready to, so that the events of many busy workers become one batch.
 func (f *feed) nextBatch() (batch []*record.Event, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 && !f.closing {
 		f.work.Wait()
 	}
+	f.mu.Unlock()
+	runtime.Gosched()
+	f.mu.Lock()
 	if len(f.pending) == 0 {
 		f.ended = true
 		f.announceLocked()
