@@ -63,6 +63,9 @@ func (t *Transcript) addLocked(e record.Entry) bool {
 		return false
 	}
 	t.bytes += size
+	if t.entries == nil {
+		t.entries = make([]record.Entry, 0, 2) // a prompt and its answer
+	}
 	t.entries = append(t.entries, e)
 	return true
 }

@@ -102,7 +102,14 @@ type Subject struct {
 
 // NewSubject returns s with the fields filled in that follow from the transcript.
 func NewSubject(s Subject) *Subject {
+	s.ReadTranscript()
+	return &s
+}
+
+// ReadTranscript fills in the fields that follow from the transcript.
+func (s *Subject) ReadTranscript() {
 	s.entriesDropped = dropped(s.Transcript)
+	s.ToolCalls, s.Skills, s.Errors = nil, nil, nil
 	for i := range s.Transcript {
 		switch e := &s.Transcript[i]; e.Type {
 		case record.EntryToolCall:
@@ -115,7 +122,6 @@ func NewSubject(s Subject) *Subject {
 			s.Errors = append(s.Errors, e.Text)
 		}
 	}
-	return &s
 }
 
 // A Kind is a type of grader in a registry.

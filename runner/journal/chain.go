@@ -71,8 +71,9 @@ const (
 
 // A signer authenticates the record of one run. Only one goroutine may use it.
 type signer struct {
-	mac hash.Hash
-	sum [sha256.Size]byte
+	mac     hash.Hash
+	sum     [sha256.Size]byte
+	purpose []byte // memory for start
 }
 
 func newSigner(key *stateKey, run string) *signer {
@@ -84,7 +85,8 @@ func newSigner(key *stateKey, run string) *signer {
 // start starts the tag of something with a purpose. The caller writes the content to s.mac.
 func (s *signer) start(purpose string) {
 	s.mac.Reset()
-	_, _ = s.mac.Write([]byte(purpose)) // never fails
+	s.purpose = append(s.purpose[:0], purpose...)
+	_, _ = s.mac.Write(s.purpose) // never fails
 }
 
 func (s *signer) end() (t tag) {

@@ -25,8 +25,22 @@ var scopes atomic.Int64
 // WithScope returns a context whose programs belong to a new scope.
 func WithScope(ctx context.Context) (context.Context, *Scope) {
 	openScope()
-	s := &Scope{open: true}
-	return context.WithValue(ctx, scopeKey{}, s), s
+	c := &scopeContext{Context: ctx, scope: Scope{open: true}}
+	return c, &c.scope
+}
+
+// scopeContext is a context and the scope of its programs.
+type scopeContext struct {
+	context.Context
+	scope Scope
+}
+
+// Value implements [context.Context].
+func (c *scopeContext) Value(key any) any {
+	if key == (scopeKey{}) {
+		return &c.scope
+	}
+	return c.Context.Value(key)
 }
 
 func scopeOf(ctx context.Context) *Scope {

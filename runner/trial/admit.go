@@ -38,6 +38,11 @@ type notStarted struct {
 
 func (e *notStarted) Error() string { return e.why }
 
+func isNotStarted(err error) bool {
+	var why *notStarted
+	return errors.As(err, &why)
+}
+
 // start starts the trial once. The error is a [*notStarted].
 func (w *work) start() error {
 	if !w.res.StartedAt.IsZero() {
@@ -107,7 +112,7 @@ func (w *work) admit(ctx context.Context, n int, broken error) (room executor.Ro
 	case ok:
 		room, err = w.await(ctx, n, waiting)
 	}
-	if notStarted := (*notStarted)(nil); errors.As(err, &notStarted) {
+	if err != nil && isNotStarted(err) {
 		return nil, err
 	}
 	if why := w.start(); why != nil {

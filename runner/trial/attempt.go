@@ -43,7 +43,13 @@ type Attempt struct {
 }
 
 func newAttempt() *Attempt {
-	return &Attempt{Attempt: &record.Attempt{Graders: []record.Grade{}, Transcript: []record.Entry{}}}
+	var a struct { // one piece of memory instead of two
+		Attempt
+		recorded record.Attempt
+	}
+	a.Attempt.Attempt = &a.recorded
+	a.Graders, a.Transcript = []record.Grade{}, []record.Entry{}
+	return &a.Attempt
 }
 
 // count makes a the counted attempt of a trial.

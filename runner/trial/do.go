@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -190,21 +189,28 @@ func (w *work) logf(level, format string, args ...any) {
 
 // try makes one attempt at a trial: workspace, executor, graders, all within the deadline. room
 // is nil when the executor admits all.
-func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
-	a, run, start := newAttempt(), ctx, time.Now()
+func (w *work) try(run context.Context, n int, room executor.Room) *Attempt {
+	a, start := newAttempt(), time.Now()
 	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
 	if room != nil {
 		defer room.Release()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, w.Timeout, deadline(w.Order))
-	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	ctx, programs := proc.WithScope(ctx)
+	var parts struct { // one piece of memory instead of five
+		ctx    attemptContext
+		expand expander
+		ws     workspace.Workspace
+		trial  executor.Trial
+		turns  turnHandler
+	}
+	parts.ctx.init(run, w.Order, start)
+	defer parts.ctx.end(nil)
+	ctx, programs := proc.WithScope(&parts.ctx)
 
-	expand := newExpander(w.Task, w.Vars(n), end).fill
-	ws := &workspace.Workspace{
-		Ctx: ctx, Suite: w.Suite, Path: filepath.Join(w.env.Dir, workspace.DirName(w.TaskNum, w.TaskID, w.Num, n)),
+	parts.expand.init(w.Order, n, parts.ctx.end)
+	expand := parts.expand.fill
+	ws := &parts.ws
+	*ws = workspace.Workspace{
+		Ctx: ctx, Suite: w.Suite, Path: workspace.Path(w.env.Dir, w.TaskNum, w.TaskID, w.Num, n),
 		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures, Spares: w.spares(),
 	}
 	defer func() {
@@ -218,7 +224,8 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		a.Fail(ctx, executor.Permanent(err))
 		return a
 	}
-	t := w.executorTrial(run, n, ws, expand)
+	t, dir := &parts.trial, ws.Dir
+	*t = w.executorTrial(run, n, ws, dir, expand)
 	t.Room = room
 	stop, err := w.serve(ctx, t)
 	defer stop()
@@ -231,8 +238,9 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 		a.Fail(ctx, nil)
 		return a
 	}
-	turns := &turnHandler{work: w, a: a, t: t, start: start, destroyed: ws.Destroyed, subject: grader.Subject{
-		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: ws.Dir, Root: ws.Open, Temp: w.env.Dir,
+	turns := &parts.turns
+	*turns = turnHandler{work: w, a: a, t: t, ws: ws, start: start, subject: grader.Subject{
+		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: dir, Root: ws.Open, Temp: w.env.Dir,
 		Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
 	}}
 	if turns.needed() {
@@ -275,10 +283,11 @@ func (w *work) try(ctx context.Context, n int, room executor.Room) *Attempt {
 	if a.Left = ws.Snapshot(ctx, w.env.blobs(w.Order), w.env.Pool.Redactor()); a.Left != nil {
 		a.Left.Destroyed = destroyed
 	}
-	s := turns.subject
+	s := &turns.subject
 	s.Output, s.OutputDropped, s.Transcript, s.Usage = a.Output, a.OutputDropped, a.Transcript, a.Usage
 	s.Duration, s.Destroyed = a.Took, destroyed
-	a.grade(ctx, w.graders, grader.NewSubject(s))
+	s.ReadTranscript()
+	a.grade(ctx, w.graders, s)
 	w.warnChanged(a)
 	return a
 }
@@ -294,6 +303,9 @@ func (w *work) spares() *workspace.Spares {
 // checkInputs returns an error if a file that the executor reads changed since the run was
 // planned: an agent must not change what later trials measure.
 func checkInputs(sums map[string]string) error {
+	if len(sums) == 0 {
+		return nil
+	}
 	for _, path := range slices.Sorted(maps.Keys(sums)) {
 		if sum, err := files.Digest(path); err != nil || sum != sums[path] {
 			return &record.ChangedError{File: path}
@@ -309,7 +321,9 @@ func (w *work) warnChanged(a *Attempt) {
 	}
 }
 
-func (w *work) executorTrial(run context.Context, n int, ws *workspace.Workspace, expand func(string) string) *executor.Trial {
+func (w *work) executorTrial(
+	run context.Context, n int, ws *workspace.Workspace, dir func() (string, error), expand func(string) string,
+) executor.Trial {
 	prompt := expand(w.Task.Inputs.Prompt)
 	if w.Trigger != nil {
 		prompt = w.Trigger.Prompt // the prompt may be about templates
@@ -319,18 +333,18 @@ func (w *work) executorTrial(run context.Context, n int, ws *workspace.Workspace
 		followUps[i] = expand(p)
 	}
 	prepared := func() { ws.Prepared(run, w.env.blobs(w.Order), w.env.Pool.Redactor()) }
-	dir := ws.Dir
 	if len(w.Repos) > 0 { // the agent starts with their files, not only with those of the task
 		var once sync.Once
+		made := dir
 		dir = func() (string, error) {
-			path, err := ws.Dir()
+			path, err := made()
 			if err == nil {
 				once.Do(prepared)
 			}
 			return path, err
 		}
 	}
-	return &executor.Trial{
+	return executor.Trial{
 		Order: w.Order, Attempt: n, Prompt: prompt, FollowUps: followUps, Dir: dir, Env: w.environ, Expand: expand,
 		Prepared:   prepared,
 		Transcript: executor.NewTranscript(), Logf: w.logf,

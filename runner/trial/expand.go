@@ -26,14 +26,22 @@ type expander struct {
 	left int
 }
 
-func newExpander(task *eval.Task, vars eval.TrialVars, end context.CancelCauseFunc) *expander {
-	return &expander{task: task, vars: vars, end: end, left: maxExpansion}
-}
-
 // Expand returns a function that expands the template variables of texts of an order's task like
 // in its first attempt. It calls end with the reason when texts become too long.
 func Expand(o *record.Order, end context.CancelCauseFunc) func(text string) string {
-	return newExpander(o.Task, o.Vars(1), end).fill
+	return expandOf(o, 1, end)
+}
+
+// expandOf is like [Expand], for any attempt.
+func expandOf(o *record.Order, attempt int, end context.CancelCauseFunc) func(text string) string {
+	e := &expander{}
+	e.init(o, attempt, end)
+	return e.fill
+}
+
+// init prepares the expander for an attempt.
+func (e *expander) init(o *record.Order, attempt int, end context.CancelCauseFunc) {
+	e.task, e.vars, e.end, e.left = o.Task, o.Vars(attempt), end, maxExpansion
 }
 
 // fill returns the expanded text, or "" once the attempt has ended because of the limit.

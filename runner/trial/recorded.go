@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"waza/runner/grader"
 	"waza/runner/journal"
@@ -40,7 +39,7 @@ func (r *RecordedTrial) Prompt(old *record.Trial, end context.CancelCauseFunc) s
 // expander returns a function that expands the template variables of a text with the values of
 // the counted attempt.
 func (r *RecordedTrial) expander(old *record.Trial, end context.CancelCauseFunc) func(text string) string {
-	return newExpander(r.Order.Task, r.Order.Vars(len(old.Attempts)+1), end).fill
+	return expandOf(r.Order, len(old.Attempts)+1, end)
 }
 
 // Grade grades the trial within the deadline of an attempt. Exceeding the deadline is an error,
@@ -61,7 +60,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	ctx, programs := proc.WithScope(ctx)
 	expand := r.expander(old, end)
 	ws := &workspace.Workspace{
-		Ctx: ctx, Suite: o.Suite, Path: filepath.Join(r.Dir, workspace.DirName(o.TaskNum, o.TaskID, old.TrialNum, len(old.Attempts)+1)),
+		Ctx: ctx, Suite: o.Suite, Path: workspace.Path(r.Dir, o.TaskNum, o.TaskID, old.TrialNum, len(old.Attempts)+1),
 		Task: o.Task, Fill: expand, Repos: o.Repos, From: old.Workspace, Blobs: r.Blobs,
 	}
 	defer func() {

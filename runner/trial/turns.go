@@ -15,6 +15,7 @@ import (
 	"waza/runner/grader/judge"
 	"waza/runner/internal/responder"
 	"waza/runner/record"
+	"waza/runner/workspace"
 )
 
 // turnHandler handles each answer of the agent: checkpoints grade, and then the next prompt comes
@@ -29,10 +30,9 @@ type turnHandler struct {
 	a       *Attempt
 	t       *executor.Trial
 	subject grader.Subject // the common part of all subjects of the attempt
-	// describes how the agent deleted or replaced its workspace; empty when it did not
-	destroyed func() string
-	start     time.Time
-	took      time.Duration // duration of the work between turns, which does not count as time of the agent
+	ws      *workspace.Workspace
+	start   time.Time
+	took    time.Duration // duration of the work between turns, which does not count as time of the agent
 }
 
 // needed reports whether anything happens between the turns of the task.
@@ -72,7 +72,7 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	}
 	s := b.subject
 	s.Output, s.OutputDropped, s.Transcript, s.Usage = output, turn.Outcome.OutputDropped, entries, usage
-	s.Duration, s.Destroyed = time.Duration(point.DurationMS)*time.Millisecond, b.destroyed()
+	s.Duration, s.Destroyed = time.Duration(point.DurationMS)*time.Millisecond, b.ws.Destroyed()
 	subject := grader.NewSubject(s)
 	var failed *record.Grade
 	for _, g := range b.env.bindCheckpoint(b.Order, c) {

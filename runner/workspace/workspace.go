@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -239,9 +240,16 @@ func TreeSize(path string) (bytes int64) {
 	return bytes
 }
 
-// DirName returns the name of the directory of an attempt, below that of its run.
-func DirName(task int, id string, trial, attempt int) string {
-	return fmt.Sprintf("%d-%s-%d-%d", task, fileName(id), trial, attempt)
+// Path returns the directory of an attempt, below that of its run.
+func Path(run string, task int, id string, trial, attempt int) string {
+	b := make([]byte, 0, 128)
+	if run != "" {
+		b = append(append(b, run...), os.PathSeparator)
+	}
+	b = append(append(strconv.AppendInt(b, int64(task), 10), '-'), fileName(id)...)
+	b = strconv.AppendInt(append(b, '-'), int64(trial), 10)
+	b = strconv.AppendInt(append(b, '-'), int64(attempt), 10)
+	return string(b)
 }
 
 // fileName turns a task id into a part of a file name.
