@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	// size fits when there is no other.
 	maxPending      = 4096
 	maxPendingBytes = 16 << 20
+	// maxBatch limits the events of a batch. While a batch is written, the workers of the batch
+	// before it are busy again, so that both processors are.
+	maxBatch = 64
 )
 
 // feed receives a run's events from the scheduler, records them and delivers them:
@@ -32,8 +36,8 @@ const (
 // and the cost of a subscriber does not depend on its speed. The goroutine commit belongs to the
 // feed; close ends it.
 //
-// All events that arrive while a batch is written form the next batch. A batch costs one write,
-// one wake-up of those who wait, and one slice, which the tail and all subscribers share.
+// Events that arrive while a batch is written form the next batches. A batch costs one write, one
+// wake-up of those who wait for its events, and one slice, which the tail and all subscribers share.
 type feed struct {
 	log       *journal.Writer
 	fold      *replay.Fold
@@ -47,11 +51,13 @@ type feed struct {
 
 	mu       sync.Mutex // guards the fields below
 	work     *sync.Cond // commit waits here for pending or closing
-	written  *sync.Cond // those who wait for recorded, err, or room in pending
-	pending  []*record.Event
-	queued   int   // bytes of pending
-	writing  int   // bytes of the events that are being written
-	lastSeq  int64 // number of the last emitted event
+	room     *sync.Cond // emitters wait here for room in pending
+	pending  []*batch   // the last one takes further events
+	writing  *batch     // nil while commit waits
+	usual    int        // events of the last batch
+	waiting  int        // events of pending
+	queued   int        // bytes of pending
+	lastSeq  int64      // number of the last emitted event
 	closing  bool
 	err      error // permanent error of the journal: nothing is recorded after it
 	recorded int64 // number of the last recorded event
@@ -63,9 +69,17 @@ type feed struct {
 	done chan struct{} // closed when commit has returned
 }
 
+// batch is a list of events that are written together.
+type batch struct {
+	events  []*record.Event
+	last    int64 // number of the last event
+	bytes   int
+	written chan struct{} // closed when the events are recorded, or never will be; nil if nobody waits
+}
+
 func newFeed(log *journal.Writer, fold *replay.Fold, secrets *secrets.Redactor, onFailure func(error)) *feed {
 	f := &feed{log: log, fold: fold, secrets: secrets, onFailure: onFailure, done: make(chan struct{})}
-	f.work, f.written = sync.NewCond(&f.mu), sync.NewCond(&f.mu)
+	f.work, f.room = sync.NewCond(&f.mu), sync.NewCond(&f.mu)
 	f.first = log.Number() // greater than 1 when the run was resumed
 	f.lastSeq, f.recorded = f.first-1, f.first-1
 	go f.commit()
@@ -82,21 +96,37 @@ func (f *feed) emit(e *record.Event) (seq int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.fullLocked(size) && f.err == nil {
-		f.written.Wait()
+		f.room.Wait()
 	}
 	f.lastSeq++
 	e.Seq = f.lastSeq
-	f.pending = append(f.pending, e)
+	f.addLocked(e, size)
+	return e.Seq
+}
+
+// addLocked adds an event to the last batch, or to a new one if that is full.
+func (f *feed) addLocked(e *record.Event, size int) {
+	n := len(f.pending)
+	if n == 0 || len(f.pending[n-1].events) == maxBatch {
+		f.pending = append(f.pending, &batch{events: make([]*record.Event, 0, f.usual)})
+		n++
+	}
+	b := f.pending[n-1]
+	b.events, b.last = append(b.events, e), e.Seq
+	b.bytes += size
 	f.queued += size
-	if len(f.pending) == 1 {
+	if f.waiting++; f.waiting == 1 {
 		f.work.Signal()
 	}
-	return e.Seq
 }
 
 // fullLocked reports whether an event of the given size has to wait.
 func (f *feed) fullLocked(size int) bool {
-	return len(f.pending) >= maxPending || f.queued+f.writing > 0 && f.queued+f.writing+size > maxPendingBytes
+	bytes := f.queued
+	if f.writing != nil {
+		bytes += f.writing.bytes
+	}
+	return f.waiting >= maxPending || bytes > 0 && bytes+size > maxPendingBytes
 }
 
 // close records the queued events, closes the journal and waits until that is done.
@@ -118,55 +148,79 @@ func (f *feed) failure() error {
 // sync waits until every event emitted so far is recorded.
 func (f *feed) sync() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.awaitLocked(f.lastSeq)
+	last := f.lastSeq
+	f.mu.Unlock()
+	return f.await(last)
 }
 
 // await waits until the event with the given number is recorded.
 func (f *feed) await(seq int64) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.awaitLocked(seq)
+	b := f.batchLocked(seq)
+	if b == nil {
+		defer f.mu.Unlock()
+		return f.err
+	}
+	if b.written == nil {
+		b.written = make(chan struct{})
+	}
+	f.mu.Unlock()
+	<-b.written
+	return f.failure()
 }
 
-func (f *feed) awaitLocked(seq int64) error {
-	for f.recorded < seq && f.err == nil {
-		f.written.Wait()
+// batchLocked returns the batch of an event that is not recorded yet; nil for other events.
+func (f *feed) batchLocked(seq int64) *batch {
+	if seq <= f.recorded {
+		return nil
 	}
-	return f.err
+	if b := f.writing; b != nil && seq <= b.last {
+		return b
+	}
+	for _, b := range f.pending {
+		if seq <= b.last {
+			return b
+		}
+	}
+	return nil
 }
 
 func (f *feed) commit() {
 	defer close(f.done)
 	for {
-		batch, more := f.nextBatch()
-		if !more {
+		b := f.nextBatch()
+		if b == nil {
 			return
 		}
-		size, err := f.record(batch)
-		f.publish(batch, size, err)
+		size, err := f.record(b.events)
+		f.publish(b, size, err)
 	}
 }
 
-// nextBatch waits for events and returns all pending ones. Before that it lets the goroutines run
-// that are ready to, so that the events of many busy workers become one batch.
-func (f *feed) nextBatch() (batch []*record.Event, more bool) {
+// nextBatch waits for the next batch. It returns nil after the last. Before it takes a batch, it lets
+// the goroutines run that are ready to, so that the events of busy workers are in one batch.
+func (f *feed) nextBatch() *batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 && !f.closing {
 		f.work.Wait()
 	}
-	f.mu.Unlock()
-	runtime.Gosched()
-	f.mu.Lock()
 	if len(f.pending) == 0 {
 		f.ended = true
 		f.announceLocked()
-		return nil, false
+		return nil
 	}
-	batch, f.pending = f.pending, make([]*record.Event, 0, len(f.pending)) // batches have similar lengths
-	f.writing, f.queued = f.queued, 0
-	return batch, true
+	if f.waiting < maxBatch {
+		f.mu.Unlock()
+		runtime.Gosched()
+		f.mu.Lock()
+	}
+	f.writing = f.pending[0]
+	f.pending = slices.Delete(f.pending, 0, 1)
+	f.usual = len(f.writing.events)
+	f.waiting -= f.usual
+	f.queued -= f.writing.bytes
+	return f.writing
 }
 
 // record writes a batch to the journal and passes the position of each line to the fold. It
@@ -193,23 +247,27 @@ func (f *feed) record(batch []*record.Event) (size int, err error) {
 }
 
 // publish makes a recorded batch available to subscribers, or notes that the journal failed.
-func (f *feed) publish(batch []*record.Event, size int, err error) {
+func (f *feed) publish(b *batch, size int, err error) {
 	f.mu.Lock()
-	f.writing = 0
+	f.writing = nil
 	failed := err != nil && f.err == nil
+	last := b.events[len(b.events)-1]
 	if err != nil {
 		f.err = err
-		if last := batch[len(batch)-1]; last.Type == record.End {
+		if last.Type == record.End {
 			f.lost = endUnrecorded(last, f.recorded+1, f.err)
 			f.fold.Apply([]*record.Event{f.lost}, []replay.Place{{}})
 		}
 	} else {
-		f.recorded = batch[len(batch)-1].Seq
-		f.tail.add(batch, size)
+		f.recorded = last.Seq
+		f.tail.add(b.events, size)
 	}
 	f.announceLocked()
+	f.room.Broadcast()
+	if b.written != nil {
+		close(b.written)
+	}
 	f.mu.Unlock()
-	f.written.Broadcast()
 	if failed {
 		f.onFailure(err)
 	}

@@ -172,7 +172,8 @@ func TestAttackFeedBoundsBytes(t *testing.T) {
 	<-waited
 	require.NoError(t, f.sync())
 	f.mu.Lock()
-	require.Zero(t, f.queued+f.writing)
+	require.Zero(t, f.queued)
+	require.Nil(t, f.writing)
 	f.mu.Unlock()
 	f.close()
 	require.NoError(t, log.Close())

@@ -33,17 +33,25 @@ func (w *writer) Write(p []byte) (int, error) {
 
 const hexDigits = "0123456789abcdef"
 
+// plain reports for each byte whether it stands for itself in a string.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
+
 // AppendString appends a string. It replaces invalid UTF-8.
 func AppendString[S ~string](b []byte, s S) []byte {
 	b = append(b, '"')
 	start := 0 // of the part that needs no escapes and is not appended yet
 	for i := 0; i < len(s); {
 		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
 		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
 			b = appendEscaped(append(b, s[start:i]...), c)
 			i++
 			start = i

@@ -67,8 +67,11 @@ func (w *work) attempt(run context.Context, n int, broken error) *Attempt {
 			w.waited += time.Since(start)
 			return w.refused(run, w.returned(ctx, err, last))
 		}
-		admitted := time.Now()
-		a := w.try(ctx, n, room)
+		admitted := start
+		if room != nil {
+			admitted = time.Now()
+		}
+		a := w.try(ctx, n, room, admitted)
 		if a.again == nil {
 			w.waited += admitted.Sub(start)
 			return a

@@ -187,10 +187,10 @@ func (w *work) logf(level, format string, args ...any) {
 	w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
 }
 
-// try makes one attempt at a trial: workspace, executor, graders, all within the deadline. room
-// is nil when the executor admits all.
-func (w *work) try(run context.Context, n int, room executor.Room) *Attempt {
-	a, start := newAttempt(), time.Now()
+// try makes one attempt at a trial: workspace, executor, graders, all within the deadline, which
+// counts from start. room is nil when the executor admits all.
+func (w *work) try(run context.Context, n int, room executor.Room, start time.Time) *Attempt {
+	a := newAttempt()
 	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
 	if room != nil {
 		defer room.Release()
