@@ -92,7 +92,6 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
@@ -105,6 +104,7 @@ require (
 replace (
 	github.com/cpuguy83/go-md2man/v2 => ./third_party/md2man
 	github.com/google/pprof => ./third_party/pprof
+	github.com/pb33f/ordered-map/v2 => ./third_party/ordered-map
 	github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp => ./third_party/otlptracehttp
 	go.opentelemetry.io/proto/otlp => ./third_party/otlp
