@@ -17,6 +17,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/runner/provider"
 )
 
 // The names of the generated schemas, which package schemafiles embeds.
@@ -54,8 +55,7 @@ func generateSchemas(t *testing.T, v *eval.Vocabulary) map[string][]byte {
 // struct. The values in the struct and its inner structs are the defaults of their keys.
 func generateSchema(t *testing.T, title string, defaults any) []byte {
 	t.Helper()
-	r := newGenerator(t, nil).reflector()
-	s := r.Reflect(defaults)
+	s := reflected(newGenerator(t, nil).reflector(), defaults)
 	s.Title = title
 	fillDefaults(s.Definitions, reflect.ValueOf(defaults).Elem())
 	data, err := encodeSchema(s)
@@ -82,13 +82,23 @@ func newGenerator(t *testing.T, v *eval.Vocabulary) *generator {
 
 func (g *generator) file(title string, of any) ([]byte, error) {
 	r := g.reflector()
-	s := r.Reflect(of)
+	s := reflected(r, of)
 	s.Title = title
 	g.completeSchema(r, s.Definitions, of)
 	for _, def := range s.Definitions {
 		relax(def)
 	}
 	return encodeSchema(s)
+}
+
+// reflected returns the schema of a value with the definitions that [shapeOf] refers to and that no
+// type describes. Encoding removes those that nothing refers to.
+func reflected(r *jsonschema.Reflector, of any) *jsonschema.Schema {
+	s, one := r.Reflect(of), uint64(1)
+	s.Definitions[typeName(reflect.TypeFor[provider.KeyCommand]())] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "string", MinLength: &one}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: &one},
+	}}
+	return s
 }
 
 // encodeSchema completes a schema and returns it as JSON.
@@ -161,6 +171,8 @@ func shapeOf(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{
 			AnyOf: []*jsonschema.Schema{value, {Type: "array", Items: value, MinItems: &one}},
 		}}
+	case reflect.TypeFor[provider.KeyCommand]():
+		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
 	case reflect.TypeFor[yaml.Node]():
 		return &jsonschema.Schema{}
 	}

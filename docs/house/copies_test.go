@@ -18,7 +18,7 @@ var copies = map[string]struct {
 	changed         []string
 }{
 	"jsonschema": {"github.com/santhosh-tekuri/jsonschema/v6", "v6.0.3", []string{"compiler.go", "draft.go"}},
-	"md2man": {"github.com/cpuguy83/go-md2man/v2", "v2.0.7", []string{"go.mod", "md2man/md2man.go"}},
+	"md2man":     {"github.com/cpuguy83/go-md2man/v2", "v2.0.7", []string{"go.mod", "md2man/md2man.go"}},
 	"pprof": {
 		"github.com/google/pprof", "v0.0.0-20260802141513-ef3492d7dac3",
 		[]string{"go.mod", "profile/profile.go"},

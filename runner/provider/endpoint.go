@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/invopop/jsonschema"
 	"gopkg.in/yaml.v3"
 
 	"waza/eval"
@@ -43,7 +42,9 @@ type Endpoint struct {
 	APIVersion string `yaml:"api_version"`
 }
 
-// KeyCommand is a program that prints a key.
+// KeyCommand is a program that prints a key: in YAML a list, or a string for the shell. The generator
+// of the documents has its JSON Schema. As a method of this type, it would make the Go compiler compile
+// generic types of the schema library again for each of the 58 packages whose types lead here.
 type KeyCommand []string
 
 // UnmarshalYAML accepts a list, or a string for the shell.
@@ -61,15 +62,6 @@ func (c *KeyCommand) UnmarshalYAML(n *yaml.Node) error {
 	}
 	*c = args
 	return nil
-}
-
-// JSONSchema describes a list or a string.
-func (KeyCommand) JSONSchema() *jsonschema.Schema {
-	one := uint64(1)
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{Type: "string", MinLength: &one},
-		{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: &one},
-	}}
 }
 
 // Check reports the faults of the endpoint of an executor or grader.

@@ -31,8 +31,17 @@ const (
 // host is an embedded server that runs in this process.
 type host struct {
 	place  place
-	server *server.Server
+	server embedded
 	log    *serverLog
+}
+
+// embedded is the part of [server.Server] that a host uses. With the type itself as a field, the Go
+// compiler compiles generic types of nats-server again for each of the 28 packages whose types lead
+// to a host.
+type embedded interface {
+	JetStreamEnabled() bool
+	Shutdown()
+	WaitForShutdown()
 }
 
 // stores reports whether the server can store messages. After a failed write, nats-server stores
