@@ -44,7 +44,7 @@ func (s *Spares) keep(path string, root *os.Root) (spare string, ok bool) {
 	return spare, true
 }
 
-// take renames a kept directory to path. It returns nil if there is none.
+// take renames a kept directory to path and opens it. It returns nil without one.
 func (s *Spares) take(path string) *os.Root {
 	if s == nil {
 		return nil
