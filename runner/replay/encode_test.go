@@ -87,6 +87,52 @@ func TestRecordLargeRedacts(t *testing.T) {
 	require.Empty(t, outcome.Attempts[1].Output)
 }
 
+// An answer is the output and an entry of the transcript, and was stored twice.
+func TestAnswerIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"text": strings.Repeat("an <answer> & \u2028more\n", storeAbove), "not a text": strings.Repeat("a\xff\xfe<b>", storeAbove),
+	} {
+		for size, question := range map[string]string{"small": "why?", "large": strings.Repeat("why?", storeAbove)} {
+			t.Run(name+" "+size, func(t *testing.T) {
+				t.Parallel()
+				w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+				require.NoError(t, err)
+				defer func() { require.NoError(t, w.Close()) }()
+				talk := []record.Entry{
+					{Type: record.EntryMessage, Role: "user", Text: question}, {Type: record.EntryMessage, Role: "assistant", Text: answer},
+					{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "x", Arguments: json.RawMessage(`{"a":"<b>"}`)}},
+					{Type: record.EntryThought, Text: answer},
+				}
+				trial := &record.Trial{
+					TaskID: "a", TrialNum: 1, StartedAt: time.Now().UTC(), Output: answer, Transcript: talk,
+					Attempts: []record.Attempt{{Output: answer, Transcript: talk}},
+				}
+				stored := store(trial, w.Blobs())
+				require.Equal(t, answer, trial.Transcript[1].Text)
+				require.Equal(t, []int{1, 3}, stored.Blobs.Said)
+				require.Equal(t, size == "small", stored.Blobs.Transcript == nil)
+				require.Equal(t, stored.Blobs.Output, stored.Blobs.Attempts[0].Output)
+				lean, err := stored.appendJSON(nil)
+				require.NoError(t, err)
+				require.Less(t, len(lean), 5_000)
+				files, err := OpenTrials(w.Run())
+				require.NoError(t, err)
+				defer files.Close()
+				want, err := trial.AppendJSON(nil)
+				require.NoError(t, err)
+				whole, err := files.whole(lean)
+				require.NoError(t, err)
+				require.Equal(t, string(want), string(whole))
+				var read, plain record.Trial
+				require.NoError(t, json.Unmarshal(want, &plain))
+				require.NoError(t, files.DecodeRaw(lean, &read))
+				require.Equal(t, plain, read)
+			})
+		}
+	}
+}
+
 // The start of a stored output ends with a whole character, also of an output that is not a text.
 func TestOutcomeHead(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -54,6 +55,9 @@ const storedHead = `{"blobs":`
 type storedBlobs struct {
 	Output     *record.Blob `json:"output,omitempty"`
 	Transcript *record.Blob `json:"transcript,omitempty"`
+	// Said are the indices of the entries of the transcript whose text is the stored output. The
+	// answer of an agent is both, and most of the bytes of either.
+	Said []int `json:"said,omitempty"`
 	// Attempts are in order; nil for an attempt without references.
 	Attempts []*storedBlobs `json:"attempts,omitempty"`
 }
@@ -84,6 +88,7 @@ func store(res *record.Trial, blobs *journal.Blobs) *storedTrial {
 func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]record.Entry) (taken bool) {
 	if len(*output) > storeAbove {
 		if b, err := blobs.Put([]byte(*output)); err == nil {
+			*transcript, s.Said = withoutText(*transcript, *output)
 			s.Output, *output, taken = &b, "", true
 		}
 	}
@@ -98,6 +103,31 @@ func (s *storedBlobs) take(blobs *journal.Blobs, output *string, transcript *[]r
 		s.Transcript, *transcript, taken = &b, nil, true
 	}
 	return taken
+}
+
+// withoutText returns a transcript without the texts of the entries that say the same as an output,
+// and the indices of these.
+func withoutText(transcript []record.Entry, output string) (lean []record.Entry, said []int) {
+	lean = transcript
+	for i := range transcript {
+		if transcript[i].Text != output {
+			continue
+		}
+		if said == nil {
+			lean = slices.Clone(transcript)
+		}
+		lean[i].Text, said = "", append(said, i)
+	}
+	return lean, said
+}
+
+// say sets the texts of the entries that say the same as the output.
+func (s *storedBlobs) say(transcript []record.Entry, output string) {
+	for _, i := range s.Said {
+		if i >= 0 && i < len(transcript) && transcript[i].Text == "" { // a lost transcript has another entry there
+			transcript[i].Text = output
+		}
+	}
 }
 
 // Trials gives access to the trials in the files of a run. It is safe for concurrent use.
@@ -265,10 +295,7 @@ func (f *Trials) decode(raw []byte, res *record.Trial, load func(*storedBlobs) e
 // load sets the contents of a trial. It does not encode them first, like fill does, because that
 // would take most of the time.
 func (f *Trials) load(blobs *storedBlobs, res *record.Trial) error {
-	if err := f.loadOutput(blobs.Output, &res.Output); err != nil {
-		return err
-	}
-	if err := f.loadTranscript(blobs.Transcript, &res.Transcript); err != nil {
+	if err := f.loadTexts(blobs, &res.Output, &res.Transcript); err != nil {
 		return err
 	}
 	for i := range min(len(blobs.Attempts), len(res.Attempts)) {
@@ -276,10 +303,18 @@ func (f *Trials) load(blobs *storedBlobs, res *record.Trial) error {
 		if of == nil {
 			continue
 		}
-		if err := errors.Join(f.loadOutput(of.Output, &a.Output), f.loadTranscript(of.Transcript, &a.Transcript)); err != nil {
+		if err := f.loadTexts(of, &a.Output, &a.Transcript); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (f *Trials) loadTexts(blobs *storedBlobs, output *string, transcript *[]record.Entry) error {
+	if err := errors.Join(f.loadOutput(blobs.Output, output), f.loadTranscript(blobs.Transcript, transcript)); err != nil {
+		return err
+	}
+	blobs.say(*transcript, *output)
 	return nil
 }
 
@@ -400,6 +435,9 @@ func (s *storedBlobs) size() int {
 	for b := range s.all() {
 		n += b.Size + b.Size/8
 	}
+	if s != nil && s.Output != nil {
+		n += s.Output.Size * int64(len(s.Said))
+	}
 	return int(min(max(n, 0), maxGuess))
 }
 
@@ -426,7 +464,7 @@ func (f *Trials) fill(raw []byte, blobs *storedBlobs) ([]byte, error) {
 		case "output":
 			value, failed = f.output(value, blobs.Output)
 		case "transcript":
-			value, failed = f.transcript(value, blobs.Transcript)
+			value, failed = f.transcript(value, blobs)
 		case "attempts":
 			value, failed = f.attempts(value, blobs.Attempts)
 		}
@@ -446,26 +484,38 @@ func (f *Trials) output(value []byte, blob *record.Blob) ([]byte, error) {
 	if blob == nil {
 		return value, nil
 	}
-	text := ""
-	content, err := f.content(*blob)
-	if text = string(content); err != nil {
-		text = lostContent("output", *blob, err)
-	}
-	return jsonwalk.Encode(text)
+	return jsonwalk.Encode(f.outputText(*blob))
 }
 
-func (f *Trials) transcript(value []byte, blob *record.Blob) ([]byte, error) {
-	if blob == nil {
+// outputText returns an output as it was stored, or a message that it is lost.
+func (f *Trials) outputText(blob record.Blob) string {
+	content, err := f.content(blob)
+	if err != nil {
+		return lostContent("output", blob, err)
+	}
+	return string(content)
+}
+
+func (f *Trials) transcript(value []byte, blobs *storedBlobs) ([]byte, error) {
+	if blobs.Transcript != nil {
+		content, err := f.content(*blobs.Transcript)
+		if err == nil && !json.Valid(content) {
+			err = jsonwalk.ErrNoObject
+		}
+		if err != nil {
+			return jsonwalk.Encode(lostTranscript(*blobs.Transcript, err))
+		}
+		value = content
+	}
+	if len(blobs.Said) == 0 || blobs.Output == nil {
 		return value, nil
 	}
-	content, err := f.content(*blob)
-	if err == nil && !json.Valid(content) {
-		err = jsonwalk.ErrNoObject
+	var entries []record.Entry
+	if err := json.Unmarshal(value, &entries); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return jsonwalk.Encode(lostTranscript(*blob, err))
-	}
-	return content, nil
+	blobs.say(entries, f.outputText(*blobs.Output))
+	return record.AppendTranscript(nil, entries)
 }
 
 func (f *Trials) attempts(value []byte, blobs []*storedBlobs) ([]byte, error) {
