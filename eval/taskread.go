@@ -79,7 +79,7 @@ func (ts *taskSet) addFile(p taskPlace, parsed *parsedFile) {
 	ts.addTask(parsed.src, parsed.src.Root, p.path, stem)
 }
 
-// A parsedFile is a file of the suite that was read and parsed, with what was found in it.
+// A parsedFile is a file of the suite that was read and parsed, and the findings in it.
 type parsedFile struct {
 	src   *decode.Source
 	found decode.Findings
@@ -110,7 +110,7 @@ func (r *reader) parseAll(paths []string) iter.Seq[*parsedFile] {
 	}
 }
 
-// parseLane parses every nth path, beginning with the first, until stop is closed.
+// parseLane parses every nth path, from the first on, until stop is closed.
 func (r *reader) parseLane(paths []string, first, nth int, to chan<- *parsedFile, stop <-chan struct{}) {
 	tree := r.places.Tree()
 	defer tree.Close()

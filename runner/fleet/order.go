@@ -198,7 +198,7 @@ func (w *order) accept(ctx context.Context, a *arrival) *record.Trial {
 		return trial.Broken(ctx, w.Order, executor.Permanent(errors.New(a.Reason)))
 	}
 	reading := w.run.ctx
-	if a.refersToStore() { // reading takes time, and can go on for a while after the run was cancelled
+	if a.refersToStore() { // reading takes time, and can continue for a while after the run was cancelled
 		var stop context.CancelFunc
 		reading, stop = context.WithCancel(reading)
 		defer stop()

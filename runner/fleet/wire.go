@@ -12,8 +12,8 @@ import (
 )
 
 // A fleet encodes and decodes an order and a result for each trial, on two machines. The functions
-// of this file give and take the same JSON as encoding/json, but do not repeat what is the same in
-// all orders of a run, and copy and check the trial of a result only where it is decoded.
+// of this file give and take the same JSON as encoding/json. They handle the members that all orders
+// of a run share once, and neither copy nor check the trial of a result before it is decoded.
 
 // Encode returns the JSON of an order. terms is the JSON of its Terms.
 func (o *Order) Encode(terms []byte) ([]byte, error) {

@@ -84,40 +84,40 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 	return false
 }
 
-func (g *Grade) decodeMember(key, value []byte) bool {
+func (r *Grade) decodeMember(key, value []byte) bool {
 	switch string(key) {
 	case "name":
-		return decodeText(value, &g.Name)
+		return decodeText(value, &r.Name)
 	case "type":
-		return decodeText(value, &g.Type)
+		return decodeText(value, &r.Type)
 	case "score":
-		return decodeFloat(value, &g.Score)
+		return decodeFloat(value, &r.Score)
 	case "passed":
-		return decodeBool(value, &g.Passed)
+		return decodeBool(value, &r.Passed)
 	case "weight":
-		return decodeFloat(value, &g.Weight)
+		return decodeFloat(value, &r.Weight)
 	case "feedback":
-		return decodeText(value, &g.Feedback)
+		return decodeText(value, &r.Feedback)
 	case "details":
-		return json.Unmarshal(value, &g.Details) == nil
+		return json.Unmarshal(value, &r.Details) == nil
 	case "durationMs":
-		return decodeInt(value, &g.DurationMS)
+		return decodeInt(value, &r.DurationMS)
 	case "needsReview":
-		return decodeBool(value, &g.NeedsReview)
+		return decodeBool(value, &r.NeedsReview)
 	case "skillsOnly":
-		return decodeBool(value, &g.SkillsOnly)
+		return decodeBool(value, &r.SkillsOnly)
 	case "hash":
-		return decodeText(value, &g.Hash)
+		return decodeText(value, &r.Hash)
 	case "toolNames":
-		return json.Unmarshal(value, &g.ToolNames) == nil
+		return json.Unmarshal(value, &r.ToolNames) == nil
 	case "changedFiles":
-		return json.Unmarshal(value, &g.ChangedFiles) == nil
+		return json.Unmarshal(value, &r.ChangedFiles) == nil
 	case "unchecked":
-		return decodeText(value, &g.Unchecked)
+		return decodeText(value, &r.Unchecked)
 	case "error":
-		return decodeText(value, &g.Error)
+		return decodeText(value, &r.Error)
 	case "afterTurn":
-		return decodeInt(value, &g.AfterTurn)
+		return decodeInt(value, &r.AfterTurn)
 	}
 	return false
 }

@@ -43,6 +43,9 @@ var errLost = errors.New("lost")
 // them in the snapshot. The error comes from ctx, the store or to. After an error the result can
 // be partly rewritten, and must be decoded again.
 func (p *Parcel) Unload(ctx context.Context, s Store, t *record.Trial, to workspace.Keeper, l Limits) error {
+	if t.Workspace == nil { // the result refers to no files
+		return nil
+	}
 	u := &unloader{ctx: ctx, store: s, to: to, left: l.orDefaults().Bytes, want: map[string]bool{}, have: map[string]record.Blob{}}
 	for _, b := range blobsOf(t) {
 		u.want[b.Hash] = true
