@@ -80,7 +80,7 @@ type Suite struct {
 
 // Config controls how a suite is run.
 type Config struct {
-	// Number of trials of each task. A run has at most 500000 trials of all tasks together.
+	// Number of trials of each task. A run has at most 1000000 trials of all tasks together.
 	TrialsPerTask int `yaml:"trials_per_task" json:"trials_per_task" alias:"trials" jsonschema:"minimum=1"`
 	// Time limit of one attempt at a trial in seconds, including graders; 0 means the default.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" json:"timeout_seconds" jsonschema:"minimum=0"`

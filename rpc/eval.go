@@ -37,7 +37,7 @@ type RunOptions struct {
 	JudgeModel     string   `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
 	JudgeAgent     string   `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
 	ExactTools     bool     `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
-	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=500000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 500000 trials of all tasks together."`
+	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
 	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
 	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
 	Fleet          string   `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`

@@ -25,7 +25,7 @@ import (
 // Limits of one run: enough for any real suite, and few enough that a typing error or a
 // stranger's request cannot exhaust memory.
 const (
-	MaxTrials  = 500_000 // over all tasks
+	MaxTrials  = 1_000_000 // over all tasks
 	MaxWorkers = 10_000
 	// MaxWaiting is the number of trials that are handed at once to a fleet, or to an executor
 	// whose trials wait for agents. The suite or the request can set another number.

@@ -111,7 +111,7 @@ tasks:
 		{record.Request{Trial: 2}, `no task of the suite matches trial "2"; the suite has trials 1 to 1`},
 		{
 			record.Request{Trials: 1 << 62},
-			"4611686018427387904 trials of each of 3 tasks exceed the limit of 166666: a run has at most 500000 trials",
+			"4611686018427387904 trials of each of 3 tasks exceed the limit of 333333: a run has at most 1000000 trials",
 		},
 		{record.Request{Workers: 10_001}, "10001 workers exceed the limit of 10000"},
 		{

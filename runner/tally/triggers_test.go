@@ -276,7 +276,7 @@ func TestTriggerSelection(t *testing.T) {
 		{record.Request{Task: "should_trigger#1"}, `no task of the suite matches task "should_trigger#1"; the suite has a`},
 		{
 			record.Request{Trials: 1 << 62},
-			"4611686018427387904 trials of each of 4 tasks exceed the limit of 125000: a run has at most 500000 trials",
+			"4611686018427387904 trials of each of 4 tasks exceed the limit of 250000: a run has at most 1000000 trials",
 		},
 	} {
 		require.Equal(t, c.want, runnertest.PlannedIDs(r.Planner().Plan(t.Context(), suite, c.req)))

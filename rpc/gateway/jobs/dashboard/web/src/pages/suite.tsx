@@ -49,7 +49,7 @@ function Start({ path }: { path: string }) {
   return (
     <form class="block line start" aria-label="Start a run" onSubmit={submit}>
       <label>Tasks <input type="text" size={14} placeholder="all" value={tasks} onInput={(e) => setTasks(e.currentTarget.value)} /></label>
-      <label>Trials <input type="number" min={1} max={500000} placeholder="suite" value={trials} onInput={(e) => setTrials(e.currentTarget.value)} /></label>
+      <label>Trials <input type="number" min={1} max={1000000} placeholder="suite" value={trials} onInput={(e) => setTrials(e.currentTarget.value)} /></label>
       <label>Models <input type="text" size={16} placeholder="suite" value={model} onInput={(e) => setModel(e.currentTarget.value)} /></label>
       <button type="submit" class="primary">Start</button>
     </form>
