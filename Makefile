@@ -129,7 +129,7 @@ lint-docker:
 # The words after -i are misspelled on purpose in tests of "did you mean"; "cancelled" is part of the protocols.
 lint-words:
 	@$(call has,$(MISSPELL)); \
-	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' ':!third_party/*/*' | \
+	git ls-files -z -- '*.go' '*.md' '*.txtar' '*.ts' '*.tsx' '*.lua' '*.java' '*.kt' '*.mjs' '*.yaml' '*.json' Makefile .ci ':!*/package-lock.json' ':!.third_party/*/*' | \
 		xargs -0 '$(MISSPELL)' -error -i cancelled,embeded,nmae,modle,notebok,langauge,descriptoin
 
 # go vet has run, so the tests need no vet of their own, and no tables for debuggers.

@@ -100,12 +100,12 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-// Copies with small changes, see third_party/README.md.
+// Copies with small changes, see .third_party/README.md.
 replace (
-	github.com/cpuguy83/go-md2man/v2 => ./third_party/md2man
-	github.com/google/pprof => ./third_party/pprof
-	github.com/pb33f/ordered-map/v2 => ./third_party/ordered-map
-	github.com/santhosh-tekuri/jsonschema/v6 => ./third_party/jsonschema
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp => ./third_party/otlptracehttp
-	go.opentelemetry.io/proto/otlp => ./third_party/otlp
+	github.com/cpuguy83/go-md2man/v2 => ./.third_party/md2man
+	github.com/google/pprof => ./.third_party/pprof
+	github.com/pb33f/ordered-map/v2 => ./.third_party/ordered-map
+	github.com/santhosh-tekuri/jsonschema/v6 => ./.third_party/jsonschema
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp => ./.third_party/otlptracehttp
+	go.opentelemetry.io/proto/otlp => ./.third_party/otlp
 )

@@ -294,7 +294,7 @@ func TestDeployDockerfile(t *testing.T) {
 
 	// All sources of the program reach the build.
 	ignored := deployFiles(t)["Dockerfile.dockerignore"]
-	for _, dir := range []string{"cmd", "editors", "eval", "rpc", "runner", "third_party"} {
+	for _, dir := range []string{"cmd", "editors", "eval", "rpc", "runner", ".third_party"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		require.NoError(t, err)
 		if more, err := filepath.Glob(filepath.Join("..", dir, "*", "*.go")); len(files)+len(more) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// copies are the libraries below third_party/: the release that each is a copy of, and the files
+// copies are the libraries below .third_party/: the release that each is a copy of, and the files
 // that waza changed.
 var copies = map[string]struct {
 	module, version string
@@ -32,7 +32,7 @@ var copies = map[string]struct {
 }
 
 // A copy of a library is that of the release that go.mod requires, and differs from it only where
-// third_party/README.md says so.
+// .third_party/README.md says so.
 func TestCopiesMatchTheirReleases(t *testing.T) {
 	t.Parallel()
 	entries, err := fs.Glob(os.DirFS(filepath.Join(repositoryRoot, copiesDir)), "*/go.mod")

@@ -208,7 +208,7 @@ var siblings = []sibling{
 }
 
 // topLevel are the visible folders of the repository.
-var topLevel = []string{"cmd", "docs", "editors", "eval", "rpc", "runner", "testdata", copiesDir}
+var topLevel = []string{"cmd", "docs", "editors", "eval", "rpc", "runner", "testdata"}
 
 func waza(patterns ...string) []string {
 	for i := range patterns {
@@ -230,7 +230,7 @@ func (f goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 // copiesDir contains copies of libraries. They keep their own style, so that they can be compared
 // with their releases.
-const copiesDir = "third_party"
+const copiesDir = ".third_party"
 
 func goFiles(t *testing.T) []goFile {
 	t.Helper()
@@ -240,7 +240,7 @@ func goFiles(t *testing.T) []goFile {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || name == copiesDir):
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case d.IsDir() || path.Ext(name) != ".go":
 			return nil

@@ -33,7 +33,7 @@ func (w *writer) Write(p []byte) (int, error) {
 
 const hexDigits = "0123456789abcdef"
 
-// plain reports for each byte whether it stands for itself in a string.
+// plain reports for each byte whether strings contain it without an escape.
 var plain = func() (is [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		is[c] = c != '"' && c != '\\'
@@ -91,7 +91,7 @@ func appendEscaped(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// AppendFloat appends a number. It returns an error for infinity and what is no number.
+// AppendFloat appends a number. It returns an error for infinity and NaN.
 func AppendFloat(b []byte, f float64) ([]byte, error) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return Append(b, f)

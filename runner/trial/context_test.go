@@ -17,15 +17,15 @@ import (
 // somebody waited for its end before or not.
 func TestAttemptContext(t *testing.T) {
 	t.Parallel()
-	because := errors.New("because")
+	cause := errors.New("a reason")
 	steps := map[string]func(cancelRun context.CancelCauseFunc, end context.CancelCauseFunc){
 		"nothing":          func(_, _ context.CancelCauseFunc) {},
-		"run is cancelled": func(run, _ context.CancelCauseFunc) { run(because) },
-		"attempt is ended": func(_, end context.CancelCauseFunc) { end(because) },
+		"run is cancelled": func(run, _ context.CancelCauseFunc) { run(cause) },
+		"attempt is ended": func(_, end context.CancelCauseFunc) { end(cause) },
 		"attempt is over":  func(_, end context.CancelCauseFunc) { end(nil) },
 		"deadline passes":  func(_, _ context.CancelCauseFunc) { time.Sleep(2 * time.Second) },
 		"ended twice": func(run, end context.CancelCauseFunc) {
-			end(because)
+			end(cause)
 			end(nil)
 			run(nil)
 		},

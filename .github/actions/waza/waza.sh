@@ -20,7 +20,7 @@ built() { echo "$RUNNER_TEMP/waza-bin"; }
 sources() {
 	local root digest
 	root=$(cd "$GITHUB_ACTION_PATH/../../.." && pwd -P)
-	digest=$(cd "$root" && find go.mod go.sum cmd eval rpc runner third_party -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
+	digest=$(cd "$root" && find go.mod go.sum cmd eval rpc runner .third_party -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
 	output root "$root"
 	output program "$(built)"
 	output digest "${digest%% *}"

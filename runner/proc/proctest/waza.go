@@ -78,7 +78,7 @@ func DependOnWaza(t testing.TB) {
 		_, err := os.Stat(filepath.Join(root, file))
 		require.NoError(t, err)
 	}
-	for _, dir := range []string{"cmd", "eval", "rpc", "runner", "third_party"} {
+	for _, dir := range []string{"cmd", "eval", "rpc", "runner", ".third_party"} {
 		// Walking opens the directories, and the result then depends on the names, sizes and times of
 		// their files.
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(_ string, d fs.DirEntry, err error) error {
