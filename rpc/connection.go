@@ -84,7 +84,7 @@ var (
 // notifyQueued is the number of bytes of notifications that can wait before a reply. It is
 // enough to keep the writer busy, and small so that status requests of a busy run are not
 // delayed.
-const notifyQueued = 8 << 10
+const notifyQueued = 32 << 10
 
 // connect makes the connection of a client and starts to read. The owner of the process is
 // authorized.

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -294,23 +293,8 @@ func endUnrecorded(end *record.Event, seq int64, err error) *record.Event {
 
 func unrecorded(err error) error { return fmt.Errorf("cannot record the run: %w", err) }
 
-// next returns the available events from seq on, or waits for them. With heads, they may lack their
-// trials.
-func (f *feed) next(ctx context.Context, seq int64, heads bool) ([]*record.Event, error) {
-	for {
-		events, news, err := f.available(seq, heads)
-		if events != nil || err != nil {
-			return events, err
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// available returns events from seq on, or a channel that is closed when there may be some.
+// available returns events from seq on, or a channel that is closed when there may be some. With
+// heads, events may lack their trials.
 func (f *feed) available(seq int64, heads bool) ([]*record.Event, <-chan struct{}, error) {
 	f.mu.Lock()
 	if seq > f.recorded {

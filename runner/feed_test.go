@@ -96,7 +96,7 @@ func TestFeedNextEndsWithContext(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			_, err := f.next(ctx, 1, false)
+			_, err := (&liveSubscription{feed: f, next: 1}).Next(ctx)
 			require.ErrorIs(t, err, cause)
 		})
 	}

@@ -3,9 +3,11 @@ package runner
 import (
 	"context"
 	"io"
+	"time"
 
 	"waza/runner/internal/secrets"
 	"waza/runner/journal"
+	"waza/runner/pause"
 	"waza/runner/record"
 	"waza/runner/replay"
 	"waza/runner/tally"
@@ -64,19 +66,39 @@ func (r *recording) SubscribeHeads(fromSeq int64) record.Subscription {
 // resumed.
 func (r *recording) First() int64 { return r.feed.first }
 
+// pace is the shortest time between two wake-ups of a subscriber. A busy run records a batch every
+// few microseconds, and following each of them would cost as much as the trials.
+const pace = time.Millisecond
+
 type liveSubscription struct {
 	feed  *feed
 	next  int64
-	heads bool // events may lack their trials
+	heads bool      // events may lack their trials
+	woken time.Time // when Next last waited for events
 }
 
 func (s *liveSubscription) Next(ctx context.Context) ([]*record.Event, error) {
-	events, err := s.feed.next(ctx, s.next, s.heads)
-	if err != nil {
-		return nil, err
+	for {
+		events, news, err := s.feed.available(s.next, s.heads)
+		if err != nil {
+			return nil, err
+		}
+		if len(events) > 0 {
+			s.next = events[len(events)-1].Seq + 1
+			return events, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if early := pace - time.Since(s.woken); early > 0 {
+			if err := pause.For(ctx, early); err != nil {
+				return nil, err
+			}
+		}
+		s.woken = time.Now()
 	}
-	s.next = events[len(events)-1].Seq + 1
-	return events, nil
 }
 
 // WriteResult writes the result so far.

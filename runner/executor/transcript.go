@@ -30,7 +30,14 @@ type Transcript struct {
 }
 
 // NewTranscript returns an empty transcript. Its times count from now.
-func NewTranscript() *Transcript { return &Transcript{start: time.Now()} }
+func NewTranscript() *Transcript {
+	t := &Transcript{}
+	t.Start(time.Now())
+	return t
+}
+
+// Start makes the times of an empty transcript count from start.
+func (t *Transcript) Start(start time.Time) { t.start = start }
 
 // Add appends an entry and sets its time. Entries beyond the limits or after the end of the
 // attempt are dropped.

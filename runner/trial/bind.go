@@ -28,11 +28,20 @@ type boundTask struct {
 // Bind returns the graders of an order's task. Each is built once per Env: a grader of the suite
 // serves all tasks. The error is the reason why none of them can work.
 func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
+	graders, err := e.bind(o)
+	if err != nil {
+		return nil, err
+	}
+	return e.withTrigger(o, graders), nil
+}
+
+// bind is like [Env.Bind], without the grader of a trigger.
+func (e *Env) bind(o *record.Order) ([]*grader.Bound, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := boundTask{o.Task, setup{o.Executor, o.Options, o.Model}}
 	if graders, ok := e.tasks[key]; ok {
-		return e.withTrigger(o, graders), nil
+		return graders, nil
 	}
 	caps := e.Capabilities(o)
 	e.Grading.Planned.Except(e.Dir)
@@ -67,7 +76,7 @@ func (e *Env) Bind(o *record.Order) ([]*grader.Bound, error) {
 		e.tasks = map[boundTask][]*grader.Bound{}
 	}
 	e.tasks[key] = graders[:len(graders):len(graders)]
-	return e.withTrigger(o, graders), nil
+	return e.tasks[key], nil
 }
 
 func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bound {

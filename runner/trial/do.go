@@ -65,12 +65,10 @@ const (
 // work is the state of a running trial.
 type work struct {
 	*record.Order
+	*shared
 	env     *Env
 	res     *record.Trial
-	exec    executor.Executor
-	caps    executor.Capabilities
 	graders []*grader.Bound
-	environ []string      // of its processes; never appended to in place
 	waited  time.Duration // for the executor to admit attempts, including those that it returned
 }
 
@@ -140,18 +138,31 @@ func Broken(ctx context.Context, o *record.Order, why error) *record.Trial {
 // prepare sets up what all attempts at a trial share. It starts the trial unless the trial has
 // to wait for admission.
 func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) (*work, error) {
-	w := &work{Order: o, env: env, res: res, caps: env.Capabilities(o), environ: env.environ(o)}
-	var err error
-	if w.exec, err = env.executor(ctx, o); err != nil {
-		return w, err
+	w := &work{Order: o, env: env, res: res, shared: env.shared(o)}
+	ready := w.exec != nil
+	if !ready {
+		exec, err := env.executor(ctx, o)
+		if err != nil {
+			return w, err
+		}
+		w.shared = w.keep(env, exec, nil)
 	}
 	if _, waits := w.exec.(executor.Admitter); !waits {
 		if err := w.start(); err != nil {
 			return w, err
 		}
 	}
-	w.graders, err = env.Bind(o)
-	return w, err
+	if ready && w.shared.graders != nil {
+		w.graders = env.withTrigger(o, w.shared.graders)
+		return w, nil
+	}
+	bound, err := env.bind(o)
+	if err != nil {
+		return w, err
+	}
+	w.shared = w.keep(env, w.exec, bound)
+	w.graders = env.withTrigger(o, bound)
+	return w, nil
 }
 
 // Pause waits before the given retry, counted from 1. It returns early when ctx ends, and when
@@ -195,12 +206,13 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	if room != nil {
 		defer room.Release()
 	}
-	var parts struct { // one piece of memory instead of five
-		ctx    attemptContext
-		expand expander
-		ws     workspace.Workspace
-		trial  executor.Trial
-		turns  turnHandler
+	var parts struct { // one piece of memory instead of six
+		ctx        attemptContext
+		expand     expander
+		ws         workspace.Workspace
+		trial      executor.Trial
+		transcript executor.Transcript
+		turns      turnHandler
 	}
 	parts.ctx.init(run, w.Order, start)
 	defer parts.ctx.end(nil)
@@ -226,7 +238,8 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	t, dir := &parts.trial, ws.Dir
 	*t = w.executorTrial(run, n, ws, dir, expand)
-	t.Room = room
+	parts.transcript.Start(start)
+	t.Room, t.Transcript = room, &parts.transcript
 	stop, err := w.serve(ctx, t)
 	defer stop()
 	if err != nil {
@@ -294,7 +307,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 
 // spares returns the directories that an attempt may share with others; nil for none.
 func (w *work) spares() *workspace.Spares {
-	if kind, _ := w.env.Executors.Lookup(w.Executor); kind.Contained {
+	if w.kind.Contained {
 		return &w.env.spares
 	}
 	return nil
@@ -346,16 +359,14 @@ func (w *work) executorTrial(
 	}
 	return executor.Trial{
 		Order: w.Order, Attempt: n, Prompt: prompt, FollowUps: followUps, Dir: dir, Env: w.environ, Expand: expand,
-		Prepared:   prepared,
-		Transcript: executor.NewTranscript(), Logf: w.logf,
+		Prepared: prepared, Logf: w.logf,
 	}
 }
 
 // serve starts the mocks of MCP servers for an attempt whose executor uses them. stop ends them
 // and is never nil.
 func (w *work) serve(ctx context.Context, t *executor.Trial) (stop func(), err error) {
-	kind, _ := w.env.Executors.Lookup(w.Executor)
-	if len(w.Task.Mocks) == 0 || !kind.TakesServers {
+	if len(w.Task.Mocks) == 0 || !w.kind.TakesServers {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(w.env.Dir, 0o700); err != nil {

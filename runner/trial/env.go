@@ -52,8 +52,9 @@ type Env struct {
 
 	inherit   sync.Once
 	inherited []string // by processes of trials; set by inherit
-	// latest caches the last returned environment, because trials of one task follow each other.
-	latest atomic.Pointer[environment]
+	// latest caches what the last trial shares with others, because trials of one task follow each
+	// other.
+	latest atomic.Pointer[shared]
 	spares workspace.Spares
 
 	mu     sync.Mutex // guards the fields below
@@ -241,24 +242,40 @@ func (e *Env) Capabilities(o *record.Order) executor.Capabilities {
 	return kind.Can(e.settings(o))
 }
 
-// environment is the environment of the processes of a task in a cell of the matrix.
-type environment struct {
+// shared is what the trials of a task with one executor have in common.
+type shared struct {
+	boundTask
 	runID, taskID string
-	list          []string
+	kind          executor.Kind
+	caps          executor.Capabilities
+	environ       []string          // of processes; never appended to in place
+	exec          executor.Executor // nil until it is open
+	graders       []*grader.Bound   // without that of a trigger; nil until they are built
 }
 
-// environ returns the environment of a trial's processes. It must not be changed.
-func (e *Env) environ(o *record.Order) []string {
-	if latest := e.latest.Load(); latest != nil && latest.runID == o.RunID && latest.taskID == o.TaskID {
-		return latest.list
+// shared returns what an order's trial shares with others. Only Env changes it.
+func (e *Env) shared(o *record.Order) *shared {
+	key := boundTask{o.Task, setup{o.Executor, o.Options, o.Model}}
+	if latest := e.latest.Load(); latest != nil && latest.runID == o.RunID && latest.taskID == o.TaskID && latest.boundTask == key {
+		return latest
 	}
 	e.inherit.Do(func() { e.inherited = o.Suite.Config.Inherited(os.Environ()) })
-	list := Environ(e.inherited, o)
+	s := &shared{boundTask: key, runID: o.RunID, taskID: o.TaskID, environ: Environ(e.inherited, o)}
+	s.kind, _ = e.Executors.Lookup(o.Executor)
+	s.caps = s.kind.Can(e.settings(o))
 	if e.Worker != "" {
-		list = slices.Clip(append(list, WorkerVariable+"="+e.Worker)) // attempts append to it
+		s.environ = slices.Clip(append(s.environ, WorkerVariable+"="+e.Worker)) // attempts append to it
 	}
-	e.latest.Store(&environment{o.RunID, o.TaskID, list})
-	return list
+	e.latest.Store(s)
+	return s
+}
+
+// keep adds the executor and the graders, which are ready, to what later trials find.
+func (s *shared) keep(e *Env, exec executor.Executor, graders []*grader.Bound) *shared {
+	ready := *s
+	ready.exec, ready.graders = exec, graders
+	e.latest.CompareAndSwap(s, &ready)
+	return &ready
 }
 
 // WorkerVariable is the variable that names the worker of a fleet in the environment of

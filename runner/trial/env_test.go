@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/runner/executor"
 	"waza/runner/record"
 )
 
@@ -13,8 +14,8 @@ import (
 // write into the same array.
 func TestEnvironmentIsNotShared(t *testing.T) {
 	t.Parallel()
-	env := &Env{Worker: "hand"}
-	list := env.environ(&record.Order{RunID: "r", TaskID: "t", Suite: &eval.Suite{}, Task: &eval.Task{ID: "t"}})
+	env := &Env{Executors: executor.NewRegistry(), Worker: "hand"}
+	list := env.shared(&record.Order{RunID: "r", TaskID: "t", Suite: &eval.Suite{}, Task: &eval.Task{ID: "t"}}).environ
 	require.Contains(t, list, WorkerVariable+"=hand")
 	require.Len(t, list, cap(list))
 }

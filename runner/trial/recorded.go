@@ -70,7 +70,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	s := grader.Subject{
 		Suite: o.Suite, Task: o.Task, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
 		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: ws.Dir, Root: ws.Open,
-		Temp: r.Dir, Env: r.Env.environ(o), Expand: expand,
+		Temp: r.Dir, Env: r.Env.shared(o).environ, Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),
 	}
 	if old.Workspace != nil {

@@ -92,7 +92,7 @@ func appendNotification(b []byte, method string, params any, id string) (_ []byt
 
 // chunkSize is the number of bytes up to which small messages that wait for the writer are put
 // together, so that one Write sends all of them. A larger message is a chunk of its own.
-const chunkSize = 16 << 10
+const chunkSize = 32 << 10
 
 // queueLocked frames a message and passes it to the writer. It copies messages up to chunkSize.
 func (s *Stream) queueLocked(t payload, own bool) {
