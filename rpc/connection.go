@@ -104,6 +104,9 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	if !who.Authorised {
 		o.MaxLine = wire.MaxLineBeforeAuth
 	}
+	if in, ok := r.(host.Input); ok {
+		r = host.Attentive(in, func() bool { return !s.runner.Idle() })
+	}
 	c.stream = wire.NewStream(r, w, o)
 	c.subscriptions = subscriptions{ctx: c.ctx, stream: c.stream, sending: &c.sending, log: s.log, byRun: map[string]*follower{}}
 	c.doors = doors.New(doors.Options{
@@ -180,6 +183,9 @@ func (c *connection) finish(ctx context.Context) {
 // ServeStdio closes in and out if they are io.Closers. If out is an *os.File, ServeStdio notices
 // that the client is gone without writing to it.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	if f, ok := in.(*os.File); ok {
+		in = host.Pollable(f)
+	}
 	c, err := s.connect(in, out, true, Client{Authorised: true})
 	if err != nil {
 		return err

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package host
+
+import "os"
+
+func pollable(*os.File) Input { return nil }
