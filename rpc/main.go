@@ -57,6 +57,7 @@ const (
 // are written to it. Main writes messages for people to stderr.
 func Main(ctx context.Context, in, out *os.File, stderr io.Writer, o Options, d Door) int {
 	host.IgnoreBrokenPipe()
+	host.LimitGarbage()
 	s, err := New(o)
 	if err != nil {
 		fmt.Fprintf(stderr, "waza: %v\n", err)
