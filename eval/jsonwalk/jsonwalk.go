@@ -139,8 +139,11 @@ func valueEnd(b []byte) int {
 	case '{', '[':
 		return nestedEnd(b)
 	}
-	if n := bytes.IndexAny(b, ",}] \t\r\n"); n >= 0 {
-		return n
+	for n, c := range b { // numbers are short, so bytes.IndexAny would spend its time on its table
+		switch c {
+		case ',', '}', ']', ' ', '\t', '\r', '\n':
+			return n
+		}
 	}
 	return len(b)
 }

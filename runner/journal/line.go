@@ -46,7 +46,7 @@ func sealAt(b []byte) (sum uint32, ok bool) {
 	}
 	digits := b[len(sealHead) : sealSize-len(sealTail)]
 	var raw [4]byte
-	if _, err := hex.Decode(raw[:], digits); err != nil || bytes.ContainsAny(digits, "ABCDEF") {
+	if !decodeHex(raw[:], digits) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint32(raw[:]), true

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -228,13 +229,19 @@ func Write(w io.Writer, h record.Handle) error {
 	return out.Error()
 }
 
+// lineFeeds returns the replacer of the ends of lines. Creating it takes longer than the rest of a
+// cell.
+var lineFeeds = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer("\r\n", "\n", "\r", "\n") })
+
 // cell makes a text safe in a spreadsheet. A text that starts like a formula gets an apostrophe,
 // because spreadsheets would compute it; they do not show the apostrophe. Lines end with a line
 // feed alone; control characters and invalid UTF-8 become �. Commands of CI systems are
 // escaped, except for a :: at the start of the cell.
 func cell(s string) string {
 	s = strings.ToValidUTF8(s, "�")
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+	if strings.Contains(s, "\r") {
+		s = lineFeeds().Replace(s)
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return '�'
