@@ -37,3 +37,17 @@ func appendIdentity(b []byte, st *unix.Stat_t) []byte {
 	b = strconv.AppendInt(append(b, '.'), st.Ctim.Nano(), 36)
 	return strconv.AppendInt(append(b, '.'), st.Size, 36)
 }
+
+// ReadingStamp distinguishes everything that the content of the record depends on for a reader: the
+// files of [Run.Stamp], the key with the list of trusted runs, and whether a process records or
+// amends the run. Whoever reads the record twice with the same stamp reads the same. It is empty if
+// that is unknown.
+func (r *Run) ReadingStamp() string {
+	stamp, _ := r.Stamp()
+	var key unix.Stat_t
+	if stamp == "" || unix.Lstat(filepath.Join(r.store.keys.dir, KeyFile), &key) != nil {
+		return ""
+	}
+	b := appendIdentity([]byte(stamp), &key)
+	return string(strconv.AppendBool(strconv.AppendBool(b, r.Alive()), r.amended()))
+}

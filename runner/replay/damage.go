@@ -14,49 +14,74 @@ import (
 // DamageOf reads a run's journal and returns its damage. It decodes nothing, so it takes a
 // moment per hundred megabytes.
 func DamageOf(run *journal.Run) (*record.Damage, error) {
-	d, _, err := damageOf(run, &journal.ResultEnd{}, nil)
-	return d, err
+	c := newChecker(nil, nil)
+	return &c.damage, c.readAll(run)
 }
 
-// extent is the part of a journal that a result describes.
-type extent struct {
-	last    int64 // number of the last event, including lost ones
-	matches bool  // the line at the result's end is the one that the result describes, or lost
+// A checker collects the damage of a journal while it is read.
+type checker struct {
+	damage record.Damage
+	end    journal.ResultEnd // of the result that describes the journal; zero without one
+	// refs are the stored contents to which lines refer; nil if nobody needs them.
+	refs map[record.Blob]bool
+
+	last int64 // number of the last event, including lost ones
+	// matches reports whether the line at the result's end is the one that the result describes, or
+	// lost.
+	matches bool
 }
 
-// damageOf returns the damage of a journal. It adds the stored contents to which lines refer to
-// refs, unless that is nil.
-func damageOf(run *journal.Run, end *journal.ResultEnd, refs map[record.Blob]bool) (d *record.Damage, e extent, err error) {
-	r, err := run.Journal()
-	if err != nil {
-		return nil, e, err
+// newChecker returns the checker of a journal with a result, whose head may be nil.
+func newChecker(head *resultHead, refs map[record.Blob]bool) *checker {
+	c := &checker{matches: true, refs: refs}
+	if head != nil {
+		c.end = head.end
 	}
-	defer r.Close()
-	d, e.matches = &record.Damage{}, true
+	return c
+}
+
+// next returns the next undamaged line like [journal.Reader.NextUndamaged].
+func (c *checker) next(r *journal.Reader) (line []byte, number, offset int64, err error) {
 	for {
-		line, number, _, err := r.Next()
+		line, number, offset, err = r.Next()
 		var damaged *journal.DamagedError
 		switch {
+		case err == nil:
+			c.damage.Events += number - c.last - 1
+			c.last = number
+			if c.refs != nil {
+				addRefs(c.refs, line)
+			}
+			if number == c.end.Number {
+				c.matches = c.end.Matches(r.Mark())
+			}
 		case errors.Is(err, io.EOF):
-			d.Events += r.Last() - e.last
-			e.last = r.Last()
-			addUnverifiable(d, r)
-			return d, e, nil
+			c.damage.Events += r.Last() - c.last
+			c.last = r.Last()
+			addUnverifiable(&c.damage, r)
 		case errors.As(err, &damaged):
-			addDamage(d, damaged)
-		case err != nil:
-			return nil, e, err
-		default:
-			d.Events += number - e.last - 1
-			e.last = number
-			if refs != nil {
-				addRefs(refs, line)
-			}
-			if number == end.Number {
-				e.matches = end.Matches(r.Mark())
-			}
+			addDamage(&c.damage, damaged)
+			continue
 		}
+		return line, number, offset, err
 	}
+}
+
+// readAll reads the journal only to check it.
+func (c *checker) readAll(run *journal.Run) error {
+	r, err := run.Journal()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	r.Reuse()
+	for err == nil {
+		_, _, _, err = c.next(r)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // addUnverifiable adds why the record cannot be verified. A missing key is damage: without it,
@@ -76,28 +101,50 @@ const (
 
 // Damage checks all files of the run's record, but decodes little.
 func (r *RecordedRun) Damage() (*record.Damage, error) {
+	stamp := r.Run.ReadingStamp()
+	if known := r.memory.recall(stamp).damage; known != nil {
+		return known.copied(), nil
+	}
 	// result.json is read first, because the journal is written before it.
 	head, broken, err := r.readResultHead()
 	if err != nil {
 		return nil, err
 	}
-	end := &journal.ResultEnd{}
-	if head != nil {
-		end = &head.end
+	c := r.memory.recall(stamp).journal
+	if c == nil {
+		c = r.newChecker(head)
+		if err := c.readAll(r.Run); err != nil {
+			return nil, err
+		}
 	}
+	d, err := r.damage(head, broken, c)
+	if err != nil {
+		return nil, err
+	}
+	known := &damageRead{d}
+	r.memory.learn(stamp, func(k *knowledge) { k.damage, k.journal = known, nil })
+	return known.copied(), nil
+}
+
+// newChecker returns the checker of the run's journal. head may be nil.
+func (r *RecordedRun) newChecker(head *resultHead) *checker {
 	var refs map[record.Blob]bool
 	if !r.Run.Busy() { // the contents of an active run are read at its end
 		refs = map[record.Blob]bool{}
 	}
-	d, e, err := damageOf(r.Run, end, refs)
-	if err != nil {
-		return nil, err
-	}
-	if end.Number > e.last {
-		d.Events += end.Number - e.last
+	return newChecker(head, refs)
+}
+
+// damage returns the damage of the record, whose journal was read with the checker. head and broken
+// are from readResultHead.
+func (r *RecordedRun) damage(head *resultHead, broken *record.DamagedFile, c *checker) (*record.Damage, error) {
+	d := shallow(&c.damage)
+	d.Files = slices.Clone(d.Files)
+	if c.end.Number > c.last {
+		d.Events += c.end.Number - c.last
 		d.Ends = true
 	}
-	if head != nil && !e.matches {
+	if head != nil && !c.matches {
 		broken = &record.DamagedFile{File: "result.json", Error: otherJournal}
 	}
 	if head != nil && broken == nil && !r.Run.Busy() {
@@ -117,7 +164,7 @@ func (r *RecordedRun) Damage() (*record.Damage, error) {
 		d.Files = append(d.Files, *broken)
 	}
 	var lost *journal.FileError
-	switch err := r.Run.CheckContents(refs); {
+	switch err := r.Run.CheckContents(c.refs); {
 	case errors.As(err, &lost):
 		d.Files = append(d.Files, record.DamagedFile{File: lost.File, Error: FileFault(err)})
 	case err != nil:

@@ -109,16 +109,24 @@ func dateOf(id string) time.Time {
 // readResultHead returns the head of result.json; nil when the file does not exist or is damaged.
 // broken describes the damage. The error is [record.ErrRunNotFound].
 func (r *RecordedRun) readResultHead() (head *resultHead, broken *record.DamagedFile, err error) {
+	stamp := r.Run.ReadingStamp()
+	if known := r.memory.recall(stamp).head; known != nil {
+		head, broken = known.copied()
+		return head, broken, nil
+	}
 	head, err = r.Head()
 	switch {
-	case err == nil:
-		return head, nil, nil
 	case errors.Is(err, record.ErrRunNotFound):
 		return nil, nil, err
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil, nil
+	case err != nil:
+		broken = &record.DamagedFile{File: "result.json", Error: FileFault(err)}
 	}
-	return nil, &record.DamagedFile{File: "result.json", Error: FileFault(err)}, nil
+	known := &headRead{head, broken}
+	r.memory.learn(stamp, func(k *knowledge) { k.head = known })
+	head, broken = known.copied()
+	return head, broken, nil
 }
 
 // Head reads all of result.json to verify it, and decodes its head.
@@ -181,11 +189,13 @@ func (r *RecordedRun) superseded(head *resultHead) (bool, error) {
 // State returns the state of the run from all of its files. Trials and tasks that the journal
 // lost come from result.json, if that is undamaged.
 func (r *RecordedRun) State() (*State, error) {
+	stamp := r.Run.ReadingStamp()
 	head, _, err := r.readResultHead()
 	if err != nil {
 		return nil, err
 	}
-	st, err := Refold(r.Run, r.Rec)
+	c := r.newChecker(head)
+	st, err := refold(r.Run, r.Rec, c)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +203,13 @@ func (r *RecordedRun) State() (*State, error) {
 	if head != nil && head.EndedAt != nil && (st.lossy || head.end.Number > st.lines) {
 		st.fill(r.Run)
 	}
+	results := st.Results()
+	r.memory.learn(stamp, func(k *knowledge) {
+		k.results = results
+		if k.damage == nil {
+			k.journal = c
+		}
+	})
 	return st, nil
 }
 

@@ -8,9 +8,7 @@ package replay
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"hash/maphash"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -465,8 +463,13 @@ func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, ra
 // Refold computes the state of a recorded run from its journal. It skips damaged lines: a trial
 // in one has not ended.
 func Refold(run *journal.Run, rec *record.Run) (*State, error) {
+	return refold(run, rec, newChecker(nil, nil))
+}
+
+// refold is like [Refold], and checks the journal.
+func refold(run *journal.Run, rec *record.Run, check *checker) (*State, error) {
 	alive := run.Alive() // before reading, so that the last lines are read
-	st, err := FoldJournal(run, rec)
+	st, err := foldJournal(run, rec, check, func(*record.Event, []byte) {})
 	if err != nil {
 		return nil, err
 	}
@@ -479,12 +482,12 @@ func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 // FoldJournal computes the state of a run from its journal. It expects undamaged lines and does
 // not decode them to check.
 func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
-	return foldJournal(run, rec, func(*record.Event, []byte) {})
+	return foldJournal(run, rec, newChecker(nil, nil), func(*record.Event, []byte) {})
 }
 
-// foldJournal is like [FoldJournal], and calls visit for each event, with the JSON of its trial.
-// Both are valid until visit returns.
-func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, trial []byte)) (*State, error) {
+// foldJournal is like [FoldJournal], checks the journal, and calls visit for each event, with the
+// JSON of its trial. Both are valid until visit returns.
+func foldJournal(run *journal.Run, rec *record.Run, check *checker, visit func(e *record.Event, trial []byte)) (*State, error) {
 	st := NewState(rec)
 	var l Lifter
 	r, err := run.Journal()
@@ -492,22 +495,12 @@ func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, 
 		return nil, err
 	}
 	defer r.Close()
-	r.Reuse()
-	for {
-		line, number, off, err := r.NextUndamaged()
-		if errors.Is(err, io.EOF) {
-			st.lossy = st.lossy || r.Last() != st.lines
-			st.lines, st.Unverifiable = r.Last(), r.Unverifiable()
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = readAhead(r, check, func(line []byte, number, off int64) {
 		st.lossy = st.lossy || number != st.lines+1
 		st.lines = number
 		e, trial, err := l.Lift(line)
 		if err != nil {
-			continue
+			return
 		}
 		e.Seq = number
 		visit(e, line[trial.Off:trial.Off+int64(trial.Size)])
@@ -515,7 +508,12 @@ func foldJournal(run *journal.Run, rec *record.Run, visit func(e *record.Event, 
 			trial.Off += off
 		}
 		st.Apply(e, trial)
+	})
+	if err != nil {
+		return nil, err
 	}
+	st.lossy = st.lossy || r.Last() != st.lines
+	st.lines, st.Unverifiable = r.Last(), r.Unverifiable()
 	if st.Resumed < rec.Resumed {
 		st.Reopen() // a process that was about to resume the run only wrote the record
 	}

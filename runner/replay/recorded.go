@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"waza/runner/journal"
@@ -16,6 +17,8 @@ type RecordedRun struct {
 	Run    *journal.Run
 	Rec    *record.Run
 	Broken *record.DamagedFile // damage of run.json; nil without
+
+	memory memory
 }
 
 // Open opens a run by its id. The error may be [record.ErrRunNotFound].
@@ -105,6 +108,9 @@ func (r *RecordedRun) Status() (record.Status, error) {
 
 // Results reads the whole journal.
 func (r *RecordedRun) Results() ([]*record.Task, error) {
+	if known := r.memory.recall(r.Run.ReadingStamp()).results; known != nil {
+		return slices.Clone(known), nil
+	}
 	st, err := r.State()
 	if err != nil {
 		return nil, err

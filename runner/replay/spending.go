@@ -9,7 +9,7 @@ import (
 // trial, including those that a later run session dropped. task is the id of the trial's task. It
 // is empty for proposals of system prompts, and for questions to judges after the trials.
 func FoldSpending(run *journal.Run, rec *record.Run, spend func(task string, spent *record.Ledger)) (*State, error) {
-	return foldJournal(run, rec, func(e *record.Event, trial []byte) {
+	return foldJournal(run, rec, newChecker(nil, nil), func(e *record.Event, trial []byte) {
 		for _, u := range judgesUsage(e) {
 			spend("", &record.Ledger{Judges: u})
 		}
