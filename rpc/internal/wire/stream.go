@@ -94,7 +94,7 @@ type Stream struct {
 	lastID  uint64
 	holding int           // bytes of the messages of pending requests
 	queue   []outgoing    // messages for the writer
-	spare   []byte        // the memory of a written message, for the next one
+	spares  [][]byte      // the memory of written messages, for further ones
 	wake    *sync.Cond    // the writer waits here for the queue
 	queued  int           // bytes in the queue and in the writer
 	held    int           // bytes of replies in incomplete batches

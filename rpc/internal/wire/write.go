@@ -132,8 +132,11 @@ func (s *Stream) addLocked(head []byte, t payload, own bool) (cost int) {
 			return size
 		}
 	}
-	chunk := append(append(s.spare[:0], head...), t.data...)
-	s.spare = nil
+	var chunk []byte
+	if n := len(s.spares); n > 0 {
+		chunk, s.spares = s.spares[n-1][:0], s.spares[:n-1]
+	}
+	chunk = append(append(chunk, head...), t.data...)
 	s.queue = append(s.queue, outgoing{payload{data: chunk}, own})
 	return s.queue[len(s.queue)-1].cost()
 }
@@ -210,8 +213,8 @@ func (w *writer) writeOne(m outgoing) error {
 	if m.own {
 		w.s.own -= cost
 	}
-	if m.rest == nil && len(m.data) <= chunkSize {
-		w.s.spare = m.data
+	if m.rest == nil && len(m.data) <= chunkSize && len(w.s.spares) < 2 { // one is written while one is filled
+		w.s.spares = append(w.s.spares, m.data)
 	}
 	w.s.stalled = false
 	w.s.changedLocked()
