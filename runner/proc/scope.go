@@ -24,19 +24,26 @@ var scopes atomic.Int64
 
 // WithScope returns a context whose programs belong to a new scope.
 func WithScope(ctx context.Context) (context.Context, *Scope) {
-	openScope()
-	c := &scopeContext{Context: ctx, scope: Scope{open: true}}
-	return c, &c.scope
+	c := &ScopeContext{}
+	return c, c.Init(ctx)
 }
 
-// scopeContext is a context and the scope of its programs.
-type scopeContext struct {
+// ScopeContext is a context with a scope of its own, see [WithScope]. Only Init makes it ready for
+// use.
+type ScopeContext struct {
 	context.Context
 	scope Scope
 }
 
+// Init derives the context from another one, and returns its scope.
+func (c *ScopeContext) Init(ctx context.Context) *Scope {
+	openScope()
+	c.Context, c.scope.open = ctx, true
+	return &c.scope
+}
+
 // Value implements [context.Context].
-func (c *scopeContext) Value(key any) any {
+func (c *ScopeContext) Value(key any) any {
 	if key == (scopeKey{}) {
 		return &c.scope
 	}

@@ -283,7 +283,7 @@ func (f *Trials) decode(raw []byte, res *record.Trial, load func(*storedBlobs) e
 	if err != nil {
 		return err
 	}
-	if err = json.Unmarshal(raw, res); err == nil && blobs != nil {
+	if err = res.DecodeJSON(raw); err == nil && blobs != nil {
 		err = load(blobs)
 	}
 	if err != nil {

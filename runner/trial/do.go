@@ -206,23 +206,25 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	if room != nil {
 		defer room.Release()
 	}
-	var parts struct { // one piece of memory instead of six
-		ctx        attemptContext
+	var parts struct { // one piece of memory instead of seven
+		limited    attemptContext
+		ctx        proc.ScopeContext
 		expand     expander
 		ws         workspace.Workspace
 		trial      executor.Trial
 		transcript executor.Transcript
 		turns      turnHandler
 	}
-	parts.ctx.init(run, w.Order, start)
-	defer parts.ctx.end(nil)
-	ctx, programs := proc.WithScope(&parts.ctx)
+	parts.limited.init(run, w.Order, start)
+	defer parts.limited.end(nil)
+	programs := parts.ctx.Init(&parts.limited)
+	ctx := context.Context(&parts.ctx)
 
-	parts.expand.init(w.Order, n, parts.ctx.end)
+	parts.expand.init(w.Order, n, &parts.limited)
 	expand := parts.expand.fill
 	ws := &parts.ws
 	*ws = workspace.Workspace{
-		Ctx: ctx, Suite: w.Suite, Path: workspace.Path(w.env.Dir, w.TaskNum, w.TaskID, w.Num, n),
+		Ctx: ctx, Suite: w.Suite, Parent: w.env.Dir, Order: w.Order, Attempt: n,
 		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures, Spares: w.spares(),
 	}
 	defer func() {
@@ -285,7 +287,9 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		a.Graders = append(a.Graders, a.Reached...)
 		a.Fail(ctx, err)
 		// The path differs for each attempt, and would make equal errors differ.
-		a.Error = strings.ReplaceAll(a.Error, ws.Path, "$WAZA_WORKSPACE_DIR")
+		if ws.Path != "" {
+			a.Error = strings.ReplaceAll(a.Error, ws.Path, "$WAZA_WORKSPACE_DIR")
+		}
 		a.scoreTools(w.graders)
 		a.listUngraded(w.graders)
 		if a.Verdict == record.TimedOut && w.Trigger != nil {

@@ -20,7 +20,7 @@ const maxExpansion = 32 << 20
 type expander struct {
 	task *eval.Task
 	vars eval.TrialVars
-	end  context.CancelCauseFunc // of the attempt
+	end  ender // of the attempt
 
 	mu   sync.Mutex // guards left
 	left int
@@ -29,18 +29,26 @@ type expander struct {
 // Expand returns a function that expands the template variables of texts of an order's task like
 // in its first attempt. It calls end with the reason when texts become too long.
 func Expand(o *record.Order, end context.CancelCauseFunc) func(text string) string {
-	return expandOf(o, 1, end)
+	return expandOf(o, 1, endFunc(end))
 }
 
+// ender ends an attempt.
+type ender interface{ end(cause error) }
+
+// endFunc is an ender.
+type endFunc context.CancelCauseFunc
+
+func (f endFunc) end(cause error) { f(cause) }
+
 // expandOf is like [Expand], for any attempt.
-func expandOf(o *record.Order, attempt int, end context.CancelCauseFunc) func(text string) string {
+func expandOf(o *record.Order, attempt int, end ender) func(text string) string {
 	e := &expander{}
 	e.init(o, attempt, end)
 	return e.fill
 }
 
 // init prepares the expander for an attempt.
-func (e *expander) init(o *record.Order, attempt int, end context.CancelCauseFunc) {
+func (e *expander) init(o *record.Order, attempt int, end ender) {
 	e.task, e.vars, e.end, e.left = o.Task, o.Vars(attempt), end, maxExpansion
 }
 
@@ -51,12 +59,12 @@ func (e *expander) fill(text string) string {
 	out, err := e.task.Expand(text, e.vars, min(e.left, eval.MaxExpandedBytes))
 	switch {
 	case err != nil && e.left < eval.MaxExpandedBytes:
-		e.end(&expansionError{
+		e.end.end(&expansionError{
 			fmt.Errorf("the texts of the trial exceed %s in total after expansion of their template variables", files.Size(maxExpansion)),
 		})
 		return ""
 	case err != nil:
-		e.end(&expansionError{err})
+		e.end.end(&expansionError{err})
 		return ""
 	case out != text:
 		e.left -= len(out)

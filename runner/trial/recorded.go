@@ -39,7 +39,7 @@ func (r *RecordedTrial) Prompt(old *record.Trial, end context.CancelCauseFunc) s
 // expander returns a function that expands the template variables of a text with the values of
 // the counted attempt.
 func (r *RecordedTrial) expander(old *record.Trial, end context.CancelCauseFunc) func(text string) string {
-	return expandOf(r.Order, len(old.Attempts)+1, end)
+	return expandOf(r.Order, len(old.Attempts)+1, endFunc(end))
 }
 
 // Grade grades the trial within the deadline of an attempt. Exceeding the deadline is an error,
@@ -59,8 +59,10 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	defer end(nil)
 	ctx, programs := proc.WithScope(ctx)
 	expand := r.expander(old, end)
+	numbered := *o
+	numbered.Num = old.TrialNum
 	ws := &workspace.Workspace{
-		Ctx: ctx, Suite: o.Suite, Path: workspace.Path(r.Dir, o.TaskNum, o.TaskID, old.TrialNum, len(old.Attempts)+1),
+		Ctx: ctx, Suite: o.Suite, Parent: r.Dir, Order: &numbered, Attempt: len(old.Attempts) + 1,
 		Task: o.Task, Fill: expand, Repos: o.Repos, From: old.Workspace, Blobs: r.Blobs,
 	}
 	defer func() {

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,8 +27,14 @@ import (
 // never touch a file. It remains until Close, because graders read what the executor left. It is
 // safe for concurrent use.
 type Workspace struct {
-	Ctx   context.Context // of the attempt: files are copied until it ends
-	Path  string
+	Ctx context.Context // of the attempt: files are copied until it ends
+	// Path is the directory. If it is empty, Dir sets it to that of an attempt at the trial of an
+	// order, below Parent.
+	Path    string
+	Parent  string
+	Order   *record.Order
+	Attempt int
+
 	Suite *eval.Suite
 	Task  *eval.Task
 	Fill  func(text string) string // expands template variables of inline content
@@ -65,6 +70,9 @@ func (w *Workspace) Dir() (string, error) {
 	}
 	if !w.made {
 		w.made = true
+		if w.Path == "" {
+			w.Path = filepath.Join(w.Parent, dirName(w.Order.TaskNum, w.Order.TaskID, w.Order.Num, w.Attempt))
+		}
 		w.err = w.makeLocked()
 	}
 	return w.Path, w.err
@@ -240,16 +248,9 @@ func TreeSize(path string) (bytes int64) {
 	return bytes
 }
 
-// Path returns the directory of an attempt, below that of its run.
-func Path(run string, task int, id string, trial, attempt int) string {
-	b := make([]byte, 0, 128)
-	if run != "" {
-		b = append(append(b, run...), os.PathSeparator)
-	}
-	b = append(append(strconv.AppendInt(b, int64(task), 10), '-'), fileName(id)...)
-	b = strconv.AppendInt(append(b, '-'), int64(trial), 10)
-	b = strconv.AppendInt(append(b, '-'), int64(attempt), 10)
-	return string(b)
+// dirName returns the name of the directory of an attempt, below that of its run.
+func dirName(task int, id string, trial, attempt int) string {
+	return fmt.Sprintf("%d-%s-%d-%d", task, fileName(id), trial, attempt)
 }
 
 // fileName turns a task id into a part of a file name.
