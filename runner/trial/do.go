@@ -280,8 +280,10 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		return a
 	}
 	destroyed := ws.Destroyed()
-	if noDir := (*proc.NoDirError)(nil); destroyed != "" && errors.As(err, &noDir) {
-		err = nil // the agent itself destroyed the workspace before the next prompt
+	if destroyed != "" {
+		if noDir := (*proc.NoDirError)(nil); errors.As(err, &noDir) {
+			err = nil // the agent itself destroyed the workspace before the next prompt
+		}
 	}
 	if err != nil || ctx.Err() != nil {
 		a.Graders = append(a.Graders, a.Reached...)
