@@ -34,7 +34,7 @@ type headRead struct {
 // damageRead is the damage of a record, which is nil without damage.
 type damageRead struct{ damage *record.Damage }
 
-// recall returns what is known of the record with this stamp.
+// recall returns the kept facts about the record with this stamp.
 func (m *memory) recall(stamp string) knowledge {
 	m.mu.Lock()
 	defer m.mu.Unlock()
