@@ -37,7 +37,6 @@ func TestLimitGarbageFollowsTheHeap(t *testing.T) {
 	live := make([]byte, 64<<20)
 	reaches(64<<20+garbage, math.MaxInt64-1)
 	runtime.KeepAlive(live)
-	live = nil
 	reaches(garbage, 64<<20)
 }
 
