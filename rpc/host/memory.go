@@ -13,7 +13,7 @@ const (
 	// for a run of a million trials 35 MB. Most of these are places in the journal, arrays without
 	// pointers, which a collection does not read: to collect more often costs little.
 	garbage = 8 << 20
-	// spare is for growth of what is not heap, such as stacks, and for fragments.
+	// spare is for the growth of stacks and tables, and for fragments.
 	spare = 2 << 20
 	// limitStep rounds the limit. A new limit stops all goroutines for a moment.
 	limitStep = 1 << 20
