@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 
@@ -28,15 +29,15 @@ const (
 
 var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"
 
-// catalogSlack is the number of lines that may be missing before the file is rewritten. Reading
-// that many runs takes as long as writing the file.
+// catalogSlack is the number of lines of small runs that may be missing before the file is
+// rewritten. Reading that many runs takes as long as writing the file.
 const catalogSlack = 32
 
 // memo holds the lines by run id. A line is decoded when it is needed.
 type memo struct {
 	sealer  journal.CacheSealer
 	lines   map[string]string
-	missing int // number of added lines
+	missing int // sum of the costs of the added lines, see readingCost
 }
 
 // The members of a line that precede the Info.
@@ -84,15 +85,26 @@ func (m *memo) find(id, stamp string) (info []byte, ok bool) {
 	return body[len(head) : len(body)-1], true
 }
 
-// put adds an Info.
-func (m *memo) put(id, stamp string, info *Info) {
+// readingCost returns how many small runs can be read in the time that reading a run takes. One that
+// is expensive enough is worth a file even if it is the only one.
+func readingCost(run *journal.Run) int {
+	const sameTime = 256 << 10 // bytes of a journal that are read in the time that a small run takes
+	info, err := os.Stat(run.JournalPath())
+	if err != nil {
+		return 1
+	}
+	return 1 + int(info.Size()/sameTime)
+}
+
+// put adds an Info that took some cost to read.
+func (m *memo) put(id, stamp string, info *Info, cost int) {
 	b, err := json.Marshal(info)
 	if stamp == "" || err != nil {
 		return
 	}
 	if line := m.sealer.Seal([]byte(memoID + id + memoStamp + stamp + memoInfo + string(b) + "}")); line != nil {
 		m.lines[id] = string(line)
-		m.missing++
+		m.missing += cost
 	}
 }
 

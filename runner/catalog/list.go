@@ -141,7 +141,7 @@ func (l *lister) listRuns(ids []string) []Info {
 	var infos []Info
 	for i := range found {
 		if found[i].stamp != "" {
-			l.memo.put(ids[i], found[i].stamp, &found[i].info)
+			l.memo.put(ids[i], found[i].stamp, &found[i].info, readingCost(l.runs.Store.At(ids[i])))
 		}
 		if found[i].taken {
 			found[i].info.Ahead = journal.IsAhead(ids[i], now)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestCatalog(t *testing.T) {
 	known, _ := r.Store.At(ids[3]).Stamp()
 	marked := before[4]
 	marked.Suite.Name = "from the memo"
-	c.put(ids[3], known, &marked)
+	c.put(ids[3], known, &marked, 1)
 	require.NoError(t, os.WriteFile(file, c.encode(ids), 0o600))
 	require.Equal(t, "from the memo", allRuns(t, r)[4].Suite.Name)
 	// Programs can set the time of a modification, but not that of the last change.
@@ -166,7 +167,7 @@ func TestAttackForgedMemo(t *testing.T) {
 		stamp, _ := r.Store.At(id).Stamp()
 		info := want[i]
 		info.Tasks.Failed = 0
-		m.put(id, stamp, &info)
+		m.put(id, stamp, &info, 1)
 	}
 	require.NoError(t, os.WriteFile(file, m.encode(ids), 0o600))
 	require.Empty(t, cmp.Diff(want, allRuns(t, r)))
@@ -276,7 +277,7 @@ func TestCatalogInfo(t *testing.T) {
 		require.NoError(t, store.EnsureKey())
 		sealer := store.Cache(catalogFile).Sealer()
 		m := readMemo(nil, sealer)
-		m.put("x", "a:b", &want)
+		m.put("x", "a:b", &want, 1)
 		data := m.encode([]string{"x"})
 		require.Equal(t, 2, bytes.Count(data, []byte("\n")))
 		line, ok := readMemo(data, sealer).find("x", "a:b")
@@ -340,7 +341,7 @@ func FuzzCatalog(f *testing.F) {
 	require.NoError(f, store.EnsureKey())
 	sealer := store.Cache(catalogFile).Sealer()
 	m := readMemo(nil, sealer)
-	m.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"})
+	m.put("20260101-000000.000-abcdefghij", "result.json:a.b.c", &Info{RunID: "20260101-000000.000-abcdefghij"}, 1)
 	f.Add(m.encode([]string{"20260101-000000.000-abcdefghij"}))
 	f.Add([]byte(catalogHeader + `{"id":"a","stamp":"b","info":{},"crc":"00000000"}` + "\n"))
 	f.Add([]byte(catalogHeader + `{"id":"a","stamp":"b` + "\n"))
@@ -360,4 +361,30 @@ func FuzzCatalog(f *testing.F) {
 		}
 		require.Equal(t, m.lines, readMemo(m.encode(ids), sealer).lines)
 	})
+}
+
+// A single run is remembered if reading it takes long.
+func TestMemoOfALargeRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store := journal.NewStore(dir)
+	id := endedRuns(t, dir, 1)[0]
+	list := func() {
+		t.Helper()
+		infos, err := New(store, func(string) Live { return nil }, slog.New(slog.DiscardHandler)).List(0)
+		require.NoError(t, err)
+		require.Len(t, infos, 1)
+	}
+	list()
+	require.NoFileExists(t, filepath.Join(dir, catalogFile))
+	w, err := store.At(id).Amend()
+	require.NoError(t, err)
+	line := []byte(`{"seq":` + "%d" + `,"type":"log","message":"` + strings.Repeat("x", 1<<20) + `"}`)
+	for range catalogSlack / 3 {
+		w.Append(bytes.Replace(line, []byte("%d"), []byte(strconv.FormatInt(w.Number(), 10)), 1))
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Close())
+	list()
+	require.FileExists(t, filepath.Join(dir, catalogFile))
 }

@@ -170,6 +170,9 @@ func (s *side) add(task int, res *record.Trial) error {
 	if res.Speed != nil {
 		trial.first, trial.speed = res.Speed.FirstTokenMS, res.Speed.TokensPerSecond
 	}
+	if t.trials == nil { // most trials count
+		t.trials = make([]sideTrial, 0, t.ref.Trials)
+	}
 	t.trials = append(t.trials, trial)
 	return nil
 }

@@ -14,15 +14,16 @@ import (
 // of the values.
 func (res *Trial) DecodeJSON(raw []byte) error {
 	*res = Trial{}
-	if decodeObject(raw, res, (*Trial).decodeMember) {
+	if decodeObject(raw, res, (*Trial).DecodeMember) {
 		return nil
 	}
 	*res = Trial{}
 	return json.Unmarshal(raw, res)
 }
 
-// decodeMember decodes a member of the trial, and reports whether it could.
-func (res *Trial) decodeMember(key, value []byte) bool {
+// DecodeMember decodes a member of the trial's JSON, and reports whether it could. If not,
+// encoding/json must decode the whole trial.
+func (res *Trial) DecodeMember(key, value []byte) bool {
 	switch string(key) {
 	case "taskId":
 		return decodeText(value, &res.TaskID)

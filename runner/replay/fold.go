@@ -423,10 +423,12 @@ func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.T
 	})
 }
 
-// VisitLean is like [VisitTrials], but omits outputs and transcripts.
+// VisitLean is like [VisitTrials], but omits outputs and transcripts. The trial is valid until visit
+// returns; what it points to stays valid.
 func VisitLean(run *journal.Run, st *State, visit func(task int, t *LeanTrial) error) error {
+	t := new(LeanTrial)
 	return visitPlaces(run, st, func(_ *Trials, task int, raw []byte) error {
-		t := new(LeanTrial)
+		*t = LeanTrial{}
 		if err := t.liftRecorded(raw); err != nil {
 			return err
 		}

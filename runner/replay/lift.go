@@ -219,38 +219,12 @@ func (t *LeanTrial) lift(b []byte, head bool) error {
 	merr := jsonwalk.Members(b, "", func(key, value []byte) bool {
 		switch string(key) {
 		case "blobs", "prompt", "output", "transcript", "workspace", "startedAt", "executorMs", "startupMs":
-		case "speed":
-			err = json.Unmarshal(value, &t.Speed)
-		case "taskId":
-			t.TaskID, err = textOf(value)
-		case "trialNum":
-			t.TrialNum, err = strconv.Atoi(string(value))
-		case "hash":
-			t.Hash, err = textOf(value)
 		case "verdict":
 			t.Verdict = verdictOfText(value)
-		case "score":
-			err = json.Unmarshal(value, &t.Score)
 		case "error":
 			t.Error, err = textOf(value)
-		case "durationMs":
-			t.DurationMS, err = strconv.ParseInt(string(value), 10, 64)
-		case "graders":
-			err = json.Unmarshal(value, &t.Graders)
-		case "usage":
-			err = json.Unmarshal(value, &t.Usage)
-		case "spent":
-			err = json.Unmarshal(value, &t.Spent)
-		case "tools":
-			err = json.Unmarshal(value, &t.Tools)
-		case "routing":
-			err = json.Unmarshal(value, &t.Routing)
-		case "cached":
-			err = json.Unmarshal(value, &t.Cached)
-		case "attempts":
-			err = json.Unmarshal(value, &t.Attempts)
 		default:
-			known = false
+			known = t.DecodeMember(key, value)
 		}
 		return known && err == nil && !(head && t.TrialNum != 0 && t.Verdict != "")
 	})
