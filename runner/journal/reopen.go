@@ -95,6 +95,7 @@ func lockPatiently(f *os.File, patience time.Duration) error {
 // Damaged lines remain.
 func (w *Writer) recount() error {
 	r := newReader(w.file, io.NopCloser(w.file), Mark{}, w.run.verifier())
+	r.Reuse()
 	for indexed := int64(-1); ; {
 		before := r.Mark()
 		_, _, _, err := r.Next()

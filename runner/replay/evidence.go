@@ -171,6 +171,7 @@ func (r *RecordedRun) superseded(head *resultHead) (bool, error) {
 		return false, err
 	}
 	defer lines.Close()
+	lines.Reuse()
 	var l Lifter
 	for {
 		line, _, _, err := lines.NextUndamaged()

@@ -41,6 +41,7 @@ func lastResumed(run *journal.Run, from journal.Mark) (int64, error) {
 		return 0, err
 	}
 	defer r.Close()
+	r.Reuse()
 	var l Lifter
 	last := int64(0)
 	for {
