@@ -40,7 +40,7 @@ func appendIdentity(b []byte, st *unix.Stat_t) []byte {
 
 // ReadingStamp distinguishes everything that the content of the record depends on for a reader: the
 // files of [Run.Stamp], the key with the list of trusted runs, and whether a process records or
-// amends the run. Whoever reads the record twice with the same stamp reads the same. It is empty if
+// amends the run. Two readings with the same stamp give the same. It is empty if
 // that is unknown.
 func (r *Run) ReadingStamp() string {
 	stamp, _ := r.Stamp()

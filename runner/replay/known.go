@@ -44,7 +44,7 @@ func (m *memory) recall(stamp string) knowledge {
 	return m.known
 }
 
-// learn adds to what is known of the record. The stamp is from before reading, so that a record that
+// learn adds facts about the record. The stamp is from before reading, so that a record that
 // changed meanwhile has another stamp.
 func (m *memory) learn(stamp string, add func(*knowledge)) {
 	m.mu.Lock()
