@@ -28,7 +28,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"waza/rpc/access"
-	"waza/rpc/host"
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/language"
 	"waza/runner"
@@ -111,7 +110,6 @@ type Server struct {
 	standings  language.Standings
 	guesses    access.Guesses
 	clients    *clients
-	started    sync.Once // the first run has started
 }
 
 // ErrServerClosed is the error of Serve after Shutdown.
@@ -159,10 +157,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// announce notifies every client that shows results of the run when it has ended. With the first run
-// the start of the process is over, and its pages are released.
+// announce notifies every client that shows results of the run when it has ended.
 func (s *Server) announce(run *runner.Run) {
-	s.started.Do(host.ReleaseProgram)
 	for _, c := range s.clients.list() {
 		if c.runner.Sees(run.ID()) {
 			c.editor.Announce(run)
