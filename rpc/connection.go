@@ -104,7 +104,7 @@ func (s *Server) connect(r io.Reader, w io.Writer, owner bool, who Client) (*con
 	if !who.Authorised {
 		o.MaxLine = wire.MaxLineBeforeAuth
 	}
-	if in, ok := r.(host.Input); ok {
+	if in, ok := r.(host.Input); ok && in.SetReadDeadline(time.Time{}) == nil { // a file such as /dev/null has no deadline
 		r = host.Attentive(in, func() bool { return !s.runner.Idle() })
 	}
 	c.stream = wire.NewStream(r, w, o)
