@@ -84,6 +84,9 @@ func (r *Catalog) watch(ctx context.Context, open func() (*fsnotify.Watcher, err
 	return c
 }
 
+// Wait waits until nothing of the watch runs any more. Its context must have ended.
+func (c *Changes) Wait() { <-c.done }
+
 // mark notes that a run may have changed.
 func (c *Changes) mark(id string) {
 	c.mu.Lock()

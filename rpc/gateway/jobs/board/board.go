@@ -93,6 +93,10 @@ func (b *Board) Serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes := b.o.Runner.Catalog().Watch(ctx)
+	defer func() {
+		cancel()
+		changes.Wait() // it creates the directory of the runs
+	}()
 	b.load(ctx)
 	now, stop := context.WithCancel(ctx)
 	stop()
