@@ -21,7 +21,7 @@ export const diagnostics = [
       await s.shot('quick-fix');
       await fix.click();
       await squiggles.first().waitFor({ state: 'detached' });
-      assert.match(await editor.locator('.view-lines').innerText(), /trials_per_task:/);
+      await editor.locator('.view-lines', { hasText: 'trials_per_task:' }).waitFor();
       await s.shot('quick-fix-done');
       await window.command('File: Revert File');
     },
@@ -39,7 +39,7 @@ export const diagnostics = [
       await list.filter({ hasText: 'not_contains' }).first().waitFor();
       await s.shot('completion');
       await window.press('Enter');
-      assert.match(await editor.locator('.view-lines').innerText(), /not_contains/);
+      await editor.locator('.view-lines', { hasText: 'not_contains' }).waitFor();
       await window.command('File: Revert File');
       await editor.getByText('contains', { exact: true }).first().hover();
       await window.locator('.monaco-hover:visible', { hasText: 'in any letter case' }).first().waitFor();
