@@ -190,12 +190,12 @@ func TestChangesOfKilled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := r.Catalog().Watch(ctx)
 	const id = "20260101-000000.000-abcdefghij"
-	dir := filepath.Join(r.Catalog().StateDir(), "runs", id)
-	require.NoError(t, os.Mkdir(dir, 0o700))
+	dir := t.TempDir() // the directory of a run appears with its locked journal
 	f, err := os.Create(filepath.Join(dir, "journal.jsonl"))
 	require.NoError(t, err)
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"runId":"`+id+`","tasks":[]}`), 0o600))
+	require.NoError(t, os.Rename(dir, filepath.Join(r.Catalog().StateDir(), "runs", id)))
 	await(t, c, id, hasStatus(record.StatusRunning))
 	require.NoError(t, f.Close())
 	await(t, c, id, hasStatus(record.StatusInterrupted))
