@@ -78,7 +78,10 @@ func (d *OrderDecoder) Decode(body []byte) (*Order, error) {
 
 // splitRequest decodes a request of the usual form, and reports whether it has that form.
 func (o *Order) splitRequest(own []byte) bool {
-	usual := json.Valid(own)
+	if !json.Valid(own) {
+		return false
+	}
+	usual := true
 	err := jsonwalk.Members(own, "", func(key, value []byte) bool {
 		switch string(key) {
 		case "id":

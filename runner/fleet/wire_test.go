@@ -49,6 +49,7 @@ func FuzzDecodeOrder(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Add([]byte(`{,"id":"a"}`))
+	f.Add([]byte("{\"run\":\"0\",\"id\":\"\x11\"}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var d OrderDecoder
 		_, err := d.Decode(before)
