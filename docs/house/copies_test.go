@@ -23,12 +23,6 @@ var copies = map[string]struct {
 		"github.com/google/pprof", "v0.0.0-20260802141513-ef3492d7dac3",
 		[]string{"go.mod", "profile/profile.go"},
 	},
-	"ordered-map": {"github.com/pb33f/ordered-map/v2", "v2.3.1", []string{"go.mod"}},
-	"otlptracehttp": {
-		"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "v1.47.0",
-		[]string{"go.mod", "internal/otlpconfig/options.go"},
-	},
-	"otlp": {"go.opentelemetry.io/proto/otlp", "v1.11.0", []string{"go.mod"}},
 }
 
 // A copy of a library is that of the release that go.mod requires, and differs from it only where
