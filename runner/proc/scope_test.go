@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -193,6 +195,7 @@ func TestEndDetached(t *testing.T) {
 	_, err = feed.Write([]byte("\n"))
 	require.NoError(t, err)
 	child, detached := next(), next()
+	requireDetached(t, detached, p.Pid())
 	require.GreaterOrEqual(t, p.EndDetached(begin), 1)
 	requireGone(t, detached)
 	requireAlive(t, before)
@@ -202,6 +205,25 @@ func TestEndDetached(t *testing.T) {
 	require.Error(t, p.Wait())
 	requireGone(t, before)
 	requireGone(t, child)
+}
+
+// requireDetached waits until a process is no longer below the given ancestor. It says its id
+// before the process that started it has ended.
+func requireDetached(t *testing.T, pid string, ancestor int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for at := strings.TrimSpace(pid); at != strconv.Itoa(ancestor); {
+			stat, err := os.ReadFile("/proc/" + at + "/stat")
+			if err != nil {
+				return false // it has just ended
+			}
+			at = strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1]
+			if at == "0" || at == "1" {
+				return true
+			}
+		}
+		return false
+	}, 3*time.Minute, time.Millisecond, "process %s is still below %d", pid, ancestor)
 }
 
 // Threads that a program starts have ids too. They are not processes of their own that lost their
