@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"sync"
 	"time"
 )
 
@@ -22,7 +24,8 @@ var efficiencyMeasure = measure{
 	how: fmt.Sprintf("A client runs a suite of %d task files whose mock trials take %d ms, so many of them that all workers are busy for "+
 		"%g s. The figure is this time divided by the time from the request to `eval.complete`. Reading the files and writing "+
 		"result.json are part of it.", someTasks, latency.Milliseconds(), idealTime.Seconds()),
-	run: efficiency,
+	floor: "A Go program with as many goroutines, each of which only sleeps, as often and as long as a worker of the suite.",
+	run:   efficiency,
 }
 
 func efficiency(ctx context.Context, b *bench) ([]figure, error) {
@@ -33,18 +36,39 @@ func efficiency(ctx context.Context, b *bench) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := medians(b.rounds(5, 1), func() ([]float64, error) {
+		all, err := besideFloor(b.rounds(5, 1), func() ([]float64, error) {
 			d, err := b.daemon(ctx)
 			if err != nil {
 				return nil, err
 			}
 			u, err := d.use(func() (time.Duration, error) { return d.run(suite) })
 			return []float64{idealTime.Seconds() / u.wall.Seconds()}, err
+		}, func() ([]float64, error) {
+			u, err := b.helper(ctx, "floor-sleeps", strconv.Itoa(workers))
+			return []float64{idealTime.Seconds() / u.wall.Seconds()}, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, withoutFloor(all[0]...)...)
+		list = append(list, all...)
 	}
 	return list, nil
+}
+
+// sleepLikeWorkers sleeps in so many goroutines. It is the floor of the measure of efficiency.
+func sleepLikeWorkers(args []string) error {
+	workers, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for range int(idealTime / latency) {
+				time.Sleep(latency)
+			}
+		})
+	}
+	all.Wait()
+	return nil
 }

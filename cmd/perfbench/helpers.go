@@ -15,6 +15,7 @@ var helpers = map[string]func(args []string) error{
 	"floor-agent":    askAgent,
 	"floor-commands": startCommands,
 	"floor-output":   copyOutputs,
+	"floor-sleeps":   sleepLikeWorkers,
 	"floor-trials":   writeTrials,
 }
 
