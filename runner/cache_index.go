@@ -10,7 +10,7 @@ import (
 const indexDelay = time.Second
 
 // indexer records the executions of its run in the index of the store. It has one goroutine,
-// separate from the scheduler, which ends with close.
+// separate from the scheduler, which ends after close.
 type indexer struct {
 	run   *Run
 	tasks chan string // hashes of executions
@@ -32,11 +32,11 @@ func (x *indexer) note(t *plan.Task) {
 	}
 }
 
-// close records the remaining tasks and waits until that is done.
-func (x *indexer) close() {
-	close(x.tasks)
-	<-x.done
-}
+// close makes the indexer record the remaining tasks. It does not wait for that.
+func (x *indexer) close() { close(x.tasks) }
+
+// wait waits until a closed indexer has recorded all tasks.
+func (x *indexer) wait() { <-x.done }
 
 func (x *indexer) work() {
 	defer close(x.done)

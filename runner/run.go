@@ -135,7 +135,7 @@ func (r *Run) carryOut() {
 	took := r.runTime(start)
 	sum := r.summary()
 	sum.DurationMS = took.Milliseconds()
-	r.finish(status, err, sum)
+	r.finish(status, err, sum, s.index)
 }
 
 // execute opens the executor and lets the workers execute the trials, with hooks before and
@@ -215,9 +215,10 @@ func (r *Run) askJudges() (err error) {
 	return j.Do(r.ctx)
 }
 
-// finish writes the result once all events are recorded, and then emits the last event. The
-// result therefore exists when a subscriber receives that event.
-func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
+// finish writes the result once all events are recorded, waits for the index, and then emits the
+// last event. The result therefore exists when a subscriber receives that event, and a run that
+// starts then can reuse trials of this one.
+func (r *Run) finish(status record.Status, err error, sum *record.Summary, index *indexer) {
 	msg := ""
 	if err != nil {
 		msg = err.Error()
@@ -235,6 +236,7 @@ func (r *Run) finish(status record.Status, err error, sum *record.Summary) {
 	}); werr != nil {
 		r.runner.log.Error("cannot write result", "event", "record_failed", "run", r.ID(), "error", werr)
 	}
+	index.wait()
 	r.feed.emit(end)
 	r.feed.close()
 	r.runner.writeReports(r.log, r)
