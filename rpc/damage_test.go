@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,4 +57,14 @@ tasks: [{id: a, prompt: x, graders: [{type: human, name: person}]}]
 	require.NotNil(t, refused.Error)
 	require.EqualValues(t, wire.CodeInvalidParams, refused.Error.Code)
 	require.Contains(t, refused.Error.Message, "its record is damaged")
+
+	journal := filepath.Join(state, "runs", other, "journal.jsonl")
+	b, err := os.ReadFile(journal)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(journal, bytes.Replace(b, []byte("trial_complete"), []byte("trial_complote"), 1), 0o600))
+	var resumed struct{ Damage *struct{ Events int } }
+	c.must("run.resume", map[string]any{"runId": other}, &resumed)
+	require.NotNil(t, resumed.Damage)
+	require.Equal(t, 1, resumed.Damage.Events)
+	c.follow(other)
 }

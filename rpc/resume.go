@@ -28,13 +28,8 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	if err != nil {
 		return nil, err
 	}
-	damage, err := h.Damage()
-	if err != nil {
-		return nil, err
-	}
 	rec := h.Record()
-	asked := rec.Asked
-	ready, err := prepare(ctx, c, rec.Suite.Path, asked, nil)
+	ready, err := prepare(ctx, c, rec.Suite.Path, rec.Asked, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +43,7 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	c.conn.runs.add(run)
 	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
-	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking, Damage: damage}, nil
+	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking, Damage: run.EarlierDamage()}, nil
 }
 
 // resumeFault adds the id of the run to the error that nothing is left to run.

@@ -23,6 +23,8 @@ import (
 // A run is resumed in steps. No step loses work if the process dies after it:
 //
 //	lock the journal and the amendments      nobody else writes
+//	read the journal, once                   verify it, compute the state, find the end
+//	read the trials that may be kept         from their places in the journal
 //	end and remove leftovers                 processes and workspaces of the earlier run
 //	remove result.json and reports           the journal contains everything in them
 //	replace run.json                         the run is about to continue; until the next
@@ -60,6 +62,15 @@ func (r *Runner) Resume(ctx context.Context, id string, p *plan.Plan) (*Run, err
 	return run, nil
 }
 
+// EarlierDamage returns the damage of the record that [Runner.Resume] found. It is nil without damage,
+// and for a run that was not resumed.
+func (r *Run) EarlierDamage() *record.Damage {
+	if r.earlier == nil {
+		return nil
+	}
+	return r.earlier.past.Damage
+}
+
 func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, err error) {
 	ctx, done, err := r.startAmend(ctx)
 	if err != nil {
@@ -79,11 +90,11 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 	if h.Rec.Imported != nil {
 		return nil, fmt.Errorf("run %s was imported and cannot be resumed: it has no trials to execute", id)
 	}
-	was, err := h.Progress()
-	if err != nil {
-		return nil, err
-	}
-	log, err := reopen(ctx, h.Run)
+	var e *earlier
+	log, err := reopen(ctx, h.Run, func(lines *journal.Reader) (err error) {
+		e, err = readEarlier(h.Run, p, lines)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +103,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	e, err := readEarlier(ctx, h.Run, p)
-	if err != nil {
+	if err := e.keep(ctx, h.Run); err != nil {
 		return nil, err
 	}
 	b, err := marshalRecord(p, e.rec)
@@ -115,7 +125,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	if !e.ended {
-		if err := recordEnd(log, was, e.last); err != nil {
+		if err := recordEnd(log, e); err != nil {
 			return nil, fmt.Errorf("run %s: %w", id, err)
 		}
 	}
@@ -123,7 +133,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	return r.admit(func() *Run {
-		run := newRun(r, p, e.rec, log, e.state, e.tally)
+		run := newRun(r, p, e.rec, log, e.past.State, e.tally)
 		run.earlier = e
 		return run
 	})
@@ -137,8 +147,8 @@ const lingering = 2 * time.Second
 // being resumed.
 const patientPause = 5 * time.Millisecond
 
-// reopen acquires the locks of a run.
-func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
+// reopen acquires the locks of a run, and then calls read with its lines.
+func reopen(ctx context.Context, run *journal.Run, read func(lines *journal.Reader) error) (*journal.Writer, error) {
 	late, cancel := context.WithTimeout(ctx, lingering)
 	defer cancel()
 	for wait := replay.LeastPause; ; wait = replay.NextPause(wait) {
@@ -146,7 +156,7 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 		if err != nil {
 			return nil, err
 		}
-		log, err := run.Reopen()
+		log, err := run.Reopen(read)
 		pid := cmp.Or(run.ResumerPID(), rec.PID)
 		switch {
 		case err == nil:
@@ -168,13 +178,10 @@ func reopen(ctx context.Context, run *journal.Run) (*journal.Writer, error) {
 // recordEnd writes the end event of a run session that could not write it itself. Subscribers of
 // that session received the end with the number after the last event. The next event must
 // therefore not use this number.
-func recordEnd(log *journal.Writer, was record.Progress, at time.Time) error {
-	if at.IsZero() {
-		at = was.StartedAt
-	}
-	e := &record.Event{Seq: log.Number(), Time: at, Type: record.End, Status: record.StatusInterrupted}
-	if was.Status != record.StatusRunning { // the result contains the end
-		e.Status, e.Error = was.Status, was.Error
+func recordEnd(log *journal.Writer, of *earlier) error {
+	e := &record.Event{Seq: log.Number(), Time: of.last, Type: record.End, Status: of.past.Status, Error: of.past.Error}
+	if e.Time.IsZero() {
+		e.Time = of.rec.CreatedAt
 	}
 	if _, _, _, err := new(replay.Encoder).Append(log, e, nil); err != nil {
 		return err

@@ -23,8 +23,10 @@ import (
 // earlier holds what a resumed run reuses from its earlier run sessions.
 type earlier struct {
 	plan  *plan.Plan
-	rec   *record.Run   // the new record of the run
-	state *replay.State // the kept state, according to rec
+	was   *record.Run  // the record of the run before
+	rec   *record.Run  // the new record of the run
+	past  *replay.Past // its state has only the kept trials after keep
+	spent *spending
 	ran   time.Duration
 	ended bool          // the previous session recorded its end
 	last  time.Time     // time of the last event; zero without events
@@ -48,44 +50,49 @@ type earlierTask struct {
 	held   bool         // an earlier task failed, and fail_fast is on
 }
 
-// readEarlier determines which parts of a locked run a plan keeps.
-func readEarlier(ctx context.Context, run *journal.Run, p *plan.Plan) (*earlier, error) {
-	was, _, err := replay.ReadRecord(run)
+// readEarlier reads a locked run, whose lines it takes from a reader. [earlier.keep] completes the
+// result.
+func readEarlier(run *journal.Run, p *plan.Plan, lines *journal.Reader) (*earlier, error) {
+	h, err := replay.OpenFiles(run)
 	if err != nil {
 		return nil, err
 	}
-	e := &earlier{plan: p, rec: p.Record(was.RunID, was.CreatedAt, os.Getpid()), tasks: make([]earlierTask, len(p.Tasks))}
+	e := &earlier{plan: p, was: h.Rec, rec: p.Record(h.Rec.RunID, h.Rec.CreatedAt, os.Getpid())}
 	if _, err := marshalRecord(p, e.rec); err != nil { // removes secrets
 		return nil, err
 	}
-	spent := newSpending(p, e.rec)
-	if p.Pool.Budget() == nil {
-		e.state, err = replay.FoldJournal(run, e.rec)
-	} else {
-		e.state, err = replay.FoldSpending(run, e.rec, spent.add)
+	e.spent = newSpending(p, e.rec)
+	var spend replay.Spender
+	if p.Pool.Budget() != nil {
+		spend = e.spent.add
 	}
-	if err != nil {
-		return nil, err
-	}
+	e.past, err = h.ReadPast(lines, e.rec, spend)
+	return e, err
+}
+
+// keep determines which parts of the run its plan keeps.
+func (e *earlier) keep(ctx context.Context, run *journal.Run) error {
+	st := e.past.State
+	e.tasks = make([]earlierTask, len(e.plan.Tasks))
 	e.tally = tally.NewRun(e.rec)
 	if err := e.choose(ctx, run); err != nil {
-		return nil, err
+		return err
 	}
-	e.compareTasks(was)
+	e.compareTasks()
 	e.holdTasks()
 	// If another process was about to resume the run, the recorded end is void.
-	over := e.state.Progress.EndedAt != nil && was.Resumed <= e.state.Resumed
-	if status := e.state.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() &&
-		!judging.IsOpen(e.state.Progress.Summary) {
-		return nil, &NothingLeftError{RunID: was.RunID, Status: status}
+	over := st.Progress.EndedAt != nil && e.was.Resumed <= st.Resumed
+	if status := st.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() &&
+		!judging.IsOpen(st.Progress.Summary) {
+		return &NothingLeftError{RunID: e.was.RunID, Status: status}
 	}
-	e.overBudget = spent.charge()
-	e.ran = e.state.Clock.Total()
-	e.ended, e.last = e.state.Progress.EndedAt != nil, e.state.Clock.Last
-	e.rec.Resumed = e.state.Resumed + 1
-	e.state.Reopen()
-	e.state.KeepOnly(e.ranges())
-	return e, nil
+	e.overBudget = e.spent.charge()
+	e.ran = st.Clock.Total()
+	e.ended, e.last = st.Progress.EndedAt != nil, st.Clock.Last
+	e.rec.Resumed = st.Resumed + 1
+	st.Reopen()
+	st.KeepOnly(e.ranges())
+	return nil
 }
 
 // candidate is the position of a trial that may be kept, with its decoded record.
@@ -120,8 +127,8 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 	for i, t := range e.plan.Tasks {
 		e.tasks[i].tally = tally.NewTask(&e.rec.Tasks[i], t.Threshold)
 		baselines[t] = &e.tasks[i]
-		e.tasks[i].result = e.state.Tasks[i].Result
-		for j, at := range e.state.Tasks[i].Trials {
+		e.tasks[i].result = e.past.State.Tasks[i].Result
+		for j, at := range e.past.State.Tasks[i].Trials {
 			switch {
 			case at.Size == 0:
 			case !at.Verdict.Verdict().Keepable():
@@ -209,9 +216,9 @@ func (t *earlierTask) verdict(threshold float64) record.Verdict {
 }
 
 // compareTasks determines which tasks were added and removed.
-func (e *earlier) compareTasks(was *record.Run) {
-	before := make(map[string]bool, len(was.Tasks))
-	for _, t := range was.Tasks {
+func (e *earlier) compareTasks() {
+	before := make(map[string]bool, len(e.was.Tasks))
+	for _, t := range e.was.Tasks {
 		before[t.ID] = true
 	}
 	for _, t := range e.rec.Tasks {
@@ -220,7 +227,7 @@ func (e *earlier) compareTasks(was *record.Run) {
 		}
 		delete(before, t.ID)
 	}
-	for _, t := range was.Tasks {
+	for _, t := range e.was.Tasks {
 		if before[t.ID] {
 			e.gone = append(e.gone, t.ID)
 		}

@@ -55,8 +55,8 @@ func newTuner(s *scheduler) *tuner {
 		u.over = append(u.over, over)
 	}
 	if e := s.run.earlier; e != nil {
-		for i := range e.state.Prompts {
-			u.setPrompt(&e.state.Prompts[i])
+		for i := range e.past.State.Prompts {
+			u.setPrompt(&e.past.State.Prompts[i])
 		}
 	}
 	return u

@@ -138,7 +138,7 @@ func TestCatalogOfInterrupted(t *testing.T) {
 	require.Contains(t, loadMemo(r.Store).lines, ids[0])
 	run, err := r.Store.Open(ids[0])
 	require.NoError(t, err)
-	w, err := run.Reopen()
+	w, err := run.Reopen(nil)
 	require.NoError(t, err)
 	require.Equal(t, record.StatusRunning, allRuns(t, r)[0].Status)
 	require.NoError(t, w.Close())

@@ -24,7 +24,7 @@ func (r *Run) Amend() (*Writer, error) {
 		release(l)
 		return nil, r.gone(err)
 	}
-	return r.continued(f, l)
+	return r.continued(f, l, nil)
 }
 
 // lockAmend acquires the lock of amendments, or returns [ErrAmended]. It creates the lock's file

@@ -77,7 +77,7 @@ func TestLeftoversOfAmendment(t *testing.T) {
 
 	// They do not affect a process that resumes the run, and are returned again until they are
 	// removed.
-	on, err := w.Run().Reopen()
+	on, err := w.Run().Reopen(nil)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(on.WorkDir(), 0o700))
 	require.Equal(t, taken, store.Leftovers())

@@ -176,7 +176,7 @@ func TestAttackLineOfLostSession(t *testing.T) {
 		lines = append(lines, line)
 	}
 	rewrite(t, run, bytes.Join(lines[:2], nil)) // as after a power failure
-	w, err := run.Reopen()
+	w, err := run.Reopen(nil)
 	require.NoError(t, err)
 	w.Append([]byte(`{"seq":3,"type":"resumed"}`))
 	w.Append([]byte(`{"seq":4,"type":"log"}`))
@@ -242,7 +242,7 @@ func TestUnkeyedRecord(t *testing.T) {
 	asked, err := run.Request()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(asked))
-	w, err := run.Reopen()
+	w, err := run.Reopen(nil)
 	require.NoError(t, err)
 	w.Append([]byte(event(3)))
 	w.Append([]byte(event(4)))
@@ -309,7 +309,7 @@ func TestAttackRemovedKey(t *testing.T) {
 	require.ErrorIs(t, store.EnsureKey(), journal.ErrKeyMissing)
 	_, err = store.Create("r", []byte(`{"a":1}`))
 	require.ErrorContains(t, err, "waza runs trust --all")
-	_, err = run.Reopen()
+	_, err = run.Reopen(nil)
 	require.ErrorIs(t, err, journal.ErrKeyMissing)
 	require.NoFileExists(t, key)
 	macs := regexp.MustCompile(`,"mac":"[0-9a-f]{48}"`)

@@ -24,7 +24,7 @@ func TestAsk(t *testing.T) {
 
 	require.NoError(t, run.Requests().Send("stop"))
 	require.NoError(t, w.Close())
-	w, err = run.Reopen()
+	w, err = run.Reopen(nil)
 	require.NoError(t, err)
 	defer w.Close()
 	require.False(t, run.Requests().Has("stop"), "it was asked of a process that is gone")

@@ -150,7 +150,7 @@ func TestDamage(t *testing.T) {
 		}
 
 		// Resuming the run loses nothing more.
-		w, err := run.Reopen()
+		w, err := run.Reopen(nil)
 		require.NoError(t, err)
 		require.EqualValues(t, events+1, w.Number(), c.name)
 		w.Append([]byte(event(events + 1)))
@@ -205,7 +205,7 @@ func TestDamagedEnd(t *testing.T) {
 	require.Len(t, got.damage, 1)
 	require.EqualValues(t, 8, got.numbers[len(got.numbers)-1])
 	require.EqualValues(t, 10, got.last)
-	w, err := run.Reopen()
+	w, err := run.Reopen(nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 11, w.Number())
 	require.NoError(t, w.Close())
@@ -223,7 +223,7 @@ func TestCutTail(t *testing.T) {
 			t.Fatal(size, got)
 		}
 		require.NoError(t, os.Truncate(run.JournalPath(), int64(size))) // the lines that follow are the original ones
-		w, err := run.Reopen()
+		w, err := run.Reopen(nil)
 		require.NoError(t, err)
 		require.EqualValues(t, want+1, w.Number())
 		if want < 100 {
@@ -267,7 +267,7 @@ func TestNoChecksums(t *testing.T) {
 		old.WriteString(event(n) + "\n")
 	}
 	_, run := unkeyed(t, []byte(old.String()))
-	w, err := run.Reopen()
+	w, err := run.Reopen(nil)
 	require.NoError(t, err)
 	w.Append([]byte(event(11)))
 	require.NoError(t, w.Close())

@@ -23,6 +23,9 @@ type Reader struct {
 	reuse bool   // see Reuse
 	line  []byte // memory for the next line, if reuse is set
 
+	// index, unless it is nil, receives the position of every indexEvery-th line.
+	index *[]Mark
+
 	verifier *verifier
 }
 
@@ -80,6 +83,9 @@ func (r *Reader) Next() (line []byte, number, offset int64, err error) {
 	if err != nil {
 		return nil, 0, 0, err
 	}
+	if r.index != nil && r.at.line/indexEvery == int64(len(*r.index)) {
+		*r.index = append(*r.index, r.at)
+	}
 	why := errTooLong
 	if skipped == 0 {
 		if line, number, why = r.check(raw); why == nil {
@@ -136,6 +142,9 @@ func (r *Reader) take() (raw []byte, skipped int64, err error) {
 	}
 	for {
 		part, err := r.r.ReadSlice('\n')
+		if err == nil && r.reuse && len(raw) == 0 {
+			return part, skipped, nil // not copied: the buffer is not used again before the next call
+		}
 		raw = append(raw, part...)
 		if err == nil {
 			r.line = raw

@@ -18,7 +18,11 @@ import (
 // and the run counts as alive again. Reopen removes an incomplete last line. The error is
 // [ErrRecorded] or [ErrAmended] when another writer, of any process, has the run. The caller
 // closes the writer.
-func (r *Run) Reopen() (*Writer, error) {
+//
+// Reopen must read all lines. So that a caller who needs them, too, does not read them again, it
+// passes them to read, unless that is nil. read gets them before any change, while nobody else can
+// write, and may leave the rest of them to Reopen. Its error is that of Reopen.
+func (r *Run) Reopen(read func(lines *Reader) error) (*Writer, error) {
 	// Held until the journal's own lock is held, because an amendment checks that lock.
 	amend, err := r.lockAmend()
 	if err != nil {
@@ -37,7 +41,7 @@ func (r *Run) Reopen() (*Writer, error) {
 	if err := amend.Truncate(0); err == nil { // even without the id of the process, others learn that one exists
 		_, _ = fmt.Fprintln(amend, os.Getpid())
 	}
-	w, err := r.continued(f, f)
+	w, err := r.continued(f, f, read)
 	if err == nil {
 		r.touch()
 	}
@@ -59,12 +63,12 @@ func (r *Run) ResumerPID() int {
 }
 
 // continued returns the writer of a journal that already has lines. It owns the file and the
-// lock, which may be the same.
-func (r *Run) continued(f, lock *os.File) (*Writer, error) {
+// lock, which may be the same. read can be nil.
+func (r *Run) continued(f, lock *os.File, read func(lines *Reader) error) (*Writer, error) {
 	w := &Writer{run: r, file: f, lock: lock}
 	err := w.loadKey()
 	if err == nil {
-		err = w.recount()
+		err = w.recount(read)
 	}
 	if err != nil {
 		release(lock)
@@ -91,23 +95,24 @@ func lockPatiently(f *os.File, patience time.Duration) error {
 	return err
 }
 
-// recount finds the existing lines and their positions, and truncates an incomplete last line.
-// Damaged lines remain.
-func (w *Writer) recount() error {
+// recount reads the existing lines, see [Run.Reopen], and truncates an incomplete last line. Damaged
+// lines remain.
+func (w *Writer) recount(read func(*Reader) error) error {
 	r := newReader(w.file, io.NopCloser(w.file), Mark{}, w.run.verifier())
+	r.index = &w.index
+	if read != nil {
+		if err := read(r); err != nil {
+			return err
+		}
+	}
 	r.Reuse()
-	for indexed := int64(-1); ; {
-		before := r.Mark()
-		_, _, _, err := r.Next()
+	for {
+		_, _, _, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if damaged := (*DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
+		if err != nil {
 			return err
-		}
-		if before.line/indexEvery > indexed {
-			indexed = before.line / indexEvery
-			w.index = append(w.index, before)
 		}
 	}
 	if err := w.file.Truncate(r.at.offset); err != nil {

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ func TestReopen(t *testing.T) {
 	w, err := store.Create("r", []byte("{}"))
 	require.NoError(t, err)
 	write(t, w, 1, 100)
-	_, err = w.Run().Reopen()
+	_, err = w.Run().Reopen(nil)
 	require.ErrorIs(t, err, journal.ErrRecorded)
 	require.NoError(t, w.Close())
 	f, err := os.OpenFile(w.Run().JournalPath(), os.O_APPEND|os.O_WRONLY, 0)
@@ -36,15 +37,15 @@ func TestReopen(t *testing.T) {
 		require.NoError(t, err)
 		a, err := run.Amend()
 		require.NoError(t, err)
-		_, err = run.Reopen()
+		_, err = run.Reopen(nil)
 		require.ErrorIs(t, err, journal.ErrAmended)
 		require.NoError(t, a.Close())
 
-		w, err := run.Reopen()
+		w, err := run.Reopen(nil)
 		require.NoError(t, err)
 		require.True(t, run.Alive())
 		require.EqualValues(t, from, w.Number())
-		_, err = run.Reopen()
+		_, err = run.Reopen(nil)
 		require.ErrorIs(t, err, journal.ErrRecorded)
 		_, err = run.Amend()
 		require.ErrorIs(t, err, journal.ErrRecorded)
@@ -64,6 +65,64 @@ func TestReopen(t *testing.T) {
 	require.Equal(t, `{"line":101}`, texts[100])
 }
 
+// A process that resumes a run gets all of its lines while it holds the lock, and may stop reading
+// anywhere. If it fails, nothing changed.
+func TestReopenReads(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	write(t, w, 1, 200)
+	require.NoError(t, w.Close())
+	f, err := os.OpenFile(w.Run().JournalPath(), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"line":201`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	before, err := os.ReadFile(w.Run().JournalPath())
+	require.NoError(t, err)
+
+	failed := errors.New("failed")
+	_, err = w.Run().Reopen(func(*journal.Reader) error { return failed })
+	require.ErrorIs(t, err, failed)
+	require.False(t, w.Run().Alive())
+	after, err := os.ReadFile(w.Run().JournalPath())
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	for round, read := range []func(r *journal.Reader) error{
+		func(r *journal.Reader) error {
+			require.True(t, w.Run().Alive())
+			numbers, texts := lines(t, r)
+			require.Len(t, numbers, 200)
+			require.Equal(t, `{"line":200}`, texts[199])
+			return nil
+		},
+		func(r *journal.Reader) error {
+			for range 70 {
+				_, _, _, err := r.Next()
+				require.NoError(t, err)
+			}
+			return nil
+		},
+		nil,
+	} {
+		w, err := w.Run().Reopen(read)
+		require.NoError(t, err)
+		require.EqualValues(t, 201+round, w.Number())
+		write(t, w, 201+round, 201+round)
+		for _, number := range []int64{1, 64, 65, 129, 150, w.Number() - 1} {
+			r, err := w.Lines(number)
+			require.NoError(t, err)
+			numbers, texts := lines(t, r)
+			require.LessOrEqual(t, numbers[0], number)
+			require.Less(t, number-numbers[0], int64(64))
+			require.Equal(t, fmt.Sprintf(`{"line":%d}`, numbers[0]), texts[0])
+			require.Equal(t, w.Number()-1, numbers[len(numbers)-1])
+		}
+		require.NoError(t, w.Close())
+	}
+}
+
 // Only one of many processes can resume or amend a run.
 func TestReopenOnce(t *testing.T) {
 	t.Parallel()
@@ -73,7 +132,7 @@ func TestReopenOnce(t *testing.T) {
 	opened := make(chan *journal.Writer)
 	for i := range 20 {
 		go func() {
-			open := w.Run().Reopen
+			open := func() (*journal.Writer, error) { return w.Run().Reopen(nil) }
 			if i%2 == 1 {
 				open = w.Run().Amend
 			}
@@ -140,7 +199,7 @@ func TestWritersTouchTheDirectory(t *testing.T) {
 	touched(r)
 	require.NoError(t, w.Close())
 	require.True(t, touched(r), "the run ended")
-	w, err = r.Reopen()
+	w, err = r.Reopen(nil)
 	require.NoError(t, err)
 	require.True(t, touched(r), "it continues")
 	require.False(t, touched(r))

@@ -117,7 +117,7 @@ func (r *RecordedRun) Damage() (*record.Damage, error) {
 			return nil, err
 		}
 	}
-	d, err := r.damage(head, broken, c)
+	d, err := r.damage(head, broken, c, r.Run.Busy())
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func (r *RecordedRun) newChecker(head *resultHead) *checker {
 }
 
 // damage returns the damage of the record, whose journal was read with the checker. head and broken
-// are from readResultHead.
-func (r *RecordedRun) damage(head *resultHead, broken *record.DamagedFile, c *checker) (*record.Damage, error) {
+// are from readResultHead. The result of a run that another process changes can be old.
+func (r *RecordedRun) damage(head *resultHead, broken *record.DamagedFile, c *checker, changes bool) (*record.Damage, error) {
 	d := shallow(&c.damage)
 	d.Files = slices.Clone(d.Files)
 	if c.end.Number > c.last {
@@ -147,7 +147,7 @@ func (r *RecordedRun) damage(head *resultHead, broken *record.DamagedFile, c *ch
 	if head != nil && !c.matches {
 		broken = &record.DamagedFile{File: "result.json", Error: otherJournal}
 	}
-	if head != nil && broken == nil && !r.Run.Busy() {
+	if head != nil && broken == nil && !changes {
 		old, err := r.superseded(head)
 		if err != nil {
 			return nil, err

@@ -1,8 +1,8 @@
 // Package replay computes the state of a run from its recorded events. Call [Open] for an
 // earlier run, [NewFold] to follow the events of a run as they are recorded, [StateOf] for the
 // state of any run, and [NewFollower] to display a run from its subscription. No other package
-// folds events: a [TrialVisitor] sees the trials that a fold counts, and [FoldSpending] what all
-// run sessions spent.
+// folds events: a [TrialVisitor] sees the trials that a fold counts, and [RecordedRun.ReadPast] reports
+// what all run sessions spent.
 package replay
 
 import (
@@ -471,7 +471,7 @@ func Refold(run *journal.Run, rec *record.Run) (*State, error) {
 // refold is like [Refold], and checks the journal.
 func refold(run *journal.Run, rec *record.Run, check *checker) (*State, error) {
 	alive := run.Alive() // before reading, so that the last lines are read
-	st, err := foldJournal(run, rec, check, func(*record.Event, []byte) {})
+	st, err := foldJournal(run, rec, check, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -481,23 +481,26 @@ func refold(run *journal.Run, rec *record.Run, check *checker) (*State, error) {
 	return st, nil
 }
 
-// FoldJournal computes the state of a run from its journal. It expects undamaged lines and does
-// not decode them to check.
-func FoldJournal(run *journal.Run, rec *record.Run) (*State, error) {
-	return foldJournal(run, rec, newChecker(nil, nil), func(*record.Event, []byte) {})
-}
-
-// foldJournal is like [FoldJournal], checks the journal, and calls visit for each event, with the
-// JSON of its trial. Both are valid until visit returns.
-func foldJournal(run *journal.Run, rec *record.Run, check *checker, visit func(e *record.Event, trial []byte)) (*State, error) {
-	st := NewState(rec)
-	var l Lifter
+// foldJournal is like [foldLines] for all lines of a run, which need not be locked.
+func foldJournal(run *journal.Run, rec *record.Run, check *checker, visit eventVisitor) (*State, error) {
 	r, err := run.Journal()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	err = readAhead(r, check, func(line []byte, number, off int64) {
+	return foldLines(r, rec, check, visit)
+}
+
+// An eventVisitor sees each event of a journal with the JSON of its trial. Both are valid until it
+// returns.
+type eventVisitor func(e *record.Event, trial []byte)
+
+// foldLines computes the state of a run from all lines of its journal, checks them, and calls visit,
+// which can be nil, for each event.
+func foldLines(r *journal.Reader, rec *record.Run, check *checker, visit eventVisitor) (*State, error) {
+	st := NewState(rec)
+	var l Lifter
+	err := readAhead(r, check, func(line []byte, number, off int64) {
 		st.lossy = st.lossy || number != st.lines+1
 		st.lines = number
 		e, trial, err := l.Lift(line)
@@ -505,7 +508,9 @@ func foldJournal(run *journal.Run, rec *record.Run, check *checker, visit func(e
 			return
 		}
 		e.Seq = number
-		visit(e, line[trial.Off:trial.Off+int64(trial.Size)])
+		if visit != nil {
+			visit(e, line[trial.Off:trial.Off+int64(trial.Size)])
+		}
 		if trial.Size > 0 {
 			trial.Off += off
 		}

@@ -19,6 +19,7 @@ type Lifter struct{ event record.Event }
 // Lift decodes the parts of an event that the state of a run needs, and finds its trial in the
 // line. It does not decode the trial. The event is valid until the next call.
 func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
+	earlier := l.event.TaskID
 	l.event = record.Event{}
 	e := &l.event
 	var at Place
@@ -35,7 +36,7 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 			whole = e.Type.ChangesState() && e.Type != record.TrialComplete
 			return e.Type == record.TrialComplete && bad == nil
 		case "taskId":
-			e.TaskID, bad = textOf(value)
+			e.TaskID, bad = textLike(value, earlier)
 		case "taskNum":
 			e.TaskNum, bad = strconv.Atoi(string(value))
 		case "trialNum":

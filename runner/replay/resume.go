@@ -9,6 +9,37 @@ import (
 	"waza/runner/record"
 )
 
+// Past is what a process must know of a run to resume it.
+type Past struct {
+	// State is the state of the tasks of a new record according to the journal alone.
+	State *State
+	// Status and Error are those of result.json. Without a valid result, the run is interrupted.
+	Status record.Status
+	Error  string
+	Damage *record.Damage // of all files; nil without damage
+}
+
+// ReadPast reads a run that this process has locked, to resume it with a new record, whose tasks can
+// differ. It takes all lines of the journal from a reader, so that they are read once. spend can be
+// nil.
+func (r *RecordedRun) ReadPast(lines *journal.Reader, rec *record.Run, spend Spender) (*Past, error) {
+	head, broken, err := r.readResultHead()
+	if err != nil {
+		return nil, err
+	}
+	check := newChecker(head, map[record.Blob]bool{})
+	st, err := foldLines(lines, rec, check, spend.visitor())
+	if err != nil {
+		return nil, err
+	}
+	p := &Past{State: st, Status: record.StatusInterrupted}
+	if head != nil && head.EndedAt != nil {
+		p.Status, p.Error = head.Status, head.Error
+	}
+	p.Damage, err = r.damage(head, broken, check, false)
+	return p, err
+}
+
 // superseded returns the log event that is delivered instead of a void event.
 func superseded(e *record.Event) *record.Event {
 	log := &record.Event{

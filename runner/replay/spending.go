@@ -1,15 +1,18 @@
 package replay
 
-import (
-	"waza/runner/journal"
-	"waza/runner/record"
-)
+import "waza/runner/record"
 
-// FoldSpending is like [FoldJournal], and calls spend with what this run spent on each recorded
-// trial, including those that a later run session dropped. task is the id of the trial's task. It
-// is empty for proposals of system prompts, and for questions to judges after the trials.
-func FoldSpending(run *journal.Run, rec *record.Run, spend func(task string, spent *record.Ledger)) (*State, error) {
-	return foldJournal(run, rec, newChecker(nil, nil), func(e *record.Event, trial []byte) {
+// A Spender receives what a run spent on a trial. task is the id of the trial's task. It is empty for
+// proposals of system prompts, and for questions to judges after the trials.
+type Spender func(task string, spent *record.Ledger)
+
+// visitor returns a visitor that passes what this run spent on each recorded trial, including those
+// that a later run session dropped. It is nil for a nil Spender.
+func (spend Spender) visitor() eventVisitor {
+	if spend == nil {
+		return nil
+	}
+	return func(e *record.Event, trial []byte) {
 		for _, u := range judgesUsage(e) {
 			spend("", &record.Ledger{Judges: u})
 		}
@@ -23,7 +26,7 @@ func FoldSpending(run *journal.Run, rec *record.Run, spend func(task string, spe
 		if spent := t.SpentHere(); spent != nil {
 			spend(e.TaskID, spent)
 		}
-	})
+	}
 }
 
 // judgesUsage returns what an event besides those of trials spent.

@@ -12,6 +12,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/output"
 	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/state"
 	"waza/cmd/waza/suites"
@@ -70,16 +71,10 @@ func (o Options) resume(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := rn.WarnDamage(h); err != nil {
-		return err
-	}
 	rec := h.Record()
-	if rec.Imported != nil {
-		return exit.Usagef("waza run SUITE starts a new run", "run %s was imported and cannot be resumed", rec.RunID)
-	}
-	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
-		return exit.Usagef("a run can be resumed only with its own suite; waza run SUITE starts a new run",
-			"the suite of run %s no longer exists: %s", rec.RunID, rec.Suite.Path)
+	if err := checkResumable(rec); err != nil {
+		_, derr := rn.WarnDamage(h)
+		return cmp.Or(derr, err)
 	}
 	fleet := options.Request.Fleet
 	options.Request = rec.Asked
@@ -94,6 +89,18 @@ func (o Options) resume(c *cli.Context) error {
 	})
 }
 
+// checkResumable returns an error for a run that no suite can continue.
+func checkResumable(rec *record.Run) error {
+	if rec.Imported != nil {
+		return exit.Usagef("waza run SUITE starts a new run", "run %s was imported and cannot be resumed", rec.RunID)
+	}
+	if _, err := os.Stat(rec.Suite.Path); errors.Is(err, os.ErrNotExist) {
+		return exit.Usagef("a run can be resumed only with its own suite; waza run SUITE starts a new run",
+			"the suite of run %s no longer exists: %s", rec.RunID, rec.Suite.Path)
+	}
+	return nil
+}
+
 // flagOf returns the long name of a flag that was given by any of its names.
 func flagOf(c *cli.Context, name string) string {
 	for _, f := range c.Command.Flags {
@@ -104,11 +111,24 @@ func flagOf(c *cli.Context, name string) string {
 	return name
 }
 
-// resume resumes a run and shows it. If nothing is left to run, it reports the run as it is.
+// resume resumes a run and shows it. If nothing is left to run, it reports the run as it is. It warns
+// about the damage that the runner found while it read the run. Only a run that is not resumed is read
+// for that warning.
 func (s *session) resume(h record.Handle) (int, error) {
+	resumed := false
 	code, err := s.carryOut(h.Record().Suite.Path, func(plan *plan.Plan) (*runner.Run, error) {
-		return s.runner.Resume(s.stop.Context(), h.ID(), plan)
+		run, err := s.runner.Resume(s.stop.Context(), h.ID(), plan)
+		if err == nil {
+			resumed = true
+			output.WarnDamage(s.Stderr, run.ID(), run.EarlierDamage())
+		}
+		return run, err
 	})
+	if !resumed && s.stop.Level() == 0 {
+		if _, derr := s.runner.WarnDamage(h); derr != nil {
+			return exit.Error, derr
+		}
+	}
 	var nothing *runner.NothingLeftError
 	switch {
 	case errors.As(err, &nothing):
