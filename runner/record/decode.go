@@ -32,7 +32,7 @@ func (res *Trial) DecodeMember(key, value []byte) bool {
 	case "hash":
 		return decodeText(value, &res.Hash)
 	case "verdict":
-		return decodeText(value, &res.Verdict)
+		return decodeVerdict(value, &res.Verdict)
 	case "score":
 		if string(value) == "null" {
 			return res.Score == nil
@@ -182,6 +182,19 @@ func decodeText[S ~string](raw []byte, s *S) bool {
 	}
 	*s = S(raw[1 : len(raw)-1])
 	return true
+}
+
+// decodeVerdict decodes a verdict without copying its text, if it is a known one.
+func decodeVerdict(raw []byte, v *Verdict) bool {
+	if len(raw) > 2 && raw[0] == '"' {
+		for _, known := range [...]Verdict{Passed, Failed, Errored, TimedOut, Cancelled, Skipped, NeedsReview} {
+			if string(raw[1:len(raw)-1]) == string(known) {
+				*v = known
+				return true
+			}
+		}
+	}
+	return decodeText(raw, v)
 }
 
 func decodeBool(raw []byte, b *bool) bool {

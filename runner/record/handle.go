@@ -22,7 +22,7 @@ type Handle interface {
 	// falls behind then costs a third as much.
 	SubscribeHeads(fromSeq int64) Subscription
 	// Trials calls visit for each trial that has ended, in the order of the record, with the
-	// index of its task and with amendments. One trial at a time is in memory; it belongs to
+	// index of its task and with amendments. Few trials at a time are in memory; each belongs to
 	// visit. An error of visit ends the iteration.
 	Trials(visit func(task int, t *Trial) error) error
 	// Outcomes is like Trials, but the trials have no transcripts, their earlier attempts no

@@ -188,9 +188,31 @@ func (r *RecordedRun) superseded(head *resultHead) (bool, error) {
 }
 
 // State returns the state of the run from all of its files. Trials and tasks that the journal
-// lost come from result.json, if that is undamaged.
+// lost come from result.json, if that is undamaged. The caller owns it.
 func (r *RecordedRun) State() (*State, error) {
 	stamp := r.Run.ReadingStamp()
+	if known := r.memory.recall(stamp).state; known != nil {
+		return known.clone(), nil
+	}
+	return r.readState(stamp)
+}
+
+// sharedState is like State, but nobody may change the state. Later calls return the same, without
+// reading, until the record changes.
+func (r *RecordedRun) sharedState() (*State, error) {
+	stamp := r.Run.ReadingStamp()
+	if known := r.memory.recall(stamp).state; known != nil {
+		return known, nil
+	}
+	st, err := r.readState(stamp)
+	if err == nil {
+		r.memory.learn(stamp, func(k *knowledge) { k.state = st })
+	}
+	return st, err
+}
+
+// readState reads the record, whose stamp was stamp before.
+func (r *RecordedRun) readState(stamp string) (*State, error) {
 	head, _, err := r.readResultHead()
 	if err != nil {
 		return nil, err
@@ -204,9 +226,7 @@ func (r *RecordedRun) State() (*State, error) {
 	if head != nil && head.EndedAt != nil && (st.lossy || head.end.Number > st.lines) {
 		st.fill(r.Run)
 	}
-	results := st.Results()
 	r.memory.learn(stamp, func(k *knowledge) {
-		k.results = results
 		if k.damage == nil {
 			k.journal = c
 		}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -386,80 +387,24 @@ func (f *Fold) Progress() record.Progress {
 func (f *Fold) Snapshot() *State {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	now := f.state
-	st := &State{
-		counts: now.counts, Unverifiable: now.Unverifiable, Criteria: now.Criteria,
-		Prompts: slices.Clone(now.Prompts), Judged: now.Judged.clone(), Tasks: make([]TaskFold, len(now.Tasks)),
-	}
-	st.ids = nil // owned by the fold
-	for i, t := range now.Tasks {
-		st.Tasks[i] = TaskFold{Result: t.Result, Trials: append([]Place(nil), t.Trials...)}
-	}
-	return st
+	return f.state.clone()
 }
 
-// VisitTrials reads the trials of a state, one after the other. It calls visit with the index of
-// the task and the trial. The trial belongs to visit.
-func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
-	return visitPlaces(run, st, func(f *Trials, task int, raw []byte) error {
-		t := new(record.Trial)
-		if err := f.DecodeRaw(raw, t); err != nil {
-			return err
-		}
-		return visit(task, t)
-	})
-}
-
-// VisitOutcomes is like [VisitTrials], but leaves out transcripts, the outputs of earlier attempts
-// and the rest of long outputs, which are most of the bytes of a run. more is the size of that rest.
-func VisitOutcomes(run *journal.Run, st *State, visit func(task int, t *record.Trial, more int64) error) error {
-	return visitPlaces(run, st, func(f *Trials, task int, raw []byte) error {
-		t := new(record.Trial)
-		more, err := f.decodeOutcome(raw, t)
-		if err != nil {
-			return err
-		}
-		return visit(task, t, more)
-	})
-}
-
-// VisitLean is like [VisitTrials], but omits outputs and transcripts. The trial is valid until visit
-// returns; what it points to stays valid.
-func VisitLean(run *journal.Run, st *State, visit func(task int, t *LeanTrial) error) error {
-	t := new(LeanTrial)
-	return visitPlaces(run, st, func(_ *Trials, task int, raw []byte) error {
-		*t = LeanTrial{}
-		if err := t.liftRecorded(raw); err != nil {
-			return err
-		}
-		return visit(task, t)
-	})
-}
-
-// visitPlaces visits the bytes of the trials of a state that have ended. They are valid until visit
-// returns.
-func visitPlaces(run *journal.Run, st *State, visit func(f *Trials, task int, raw []byte) error) error {
-	f, err := OpenTrials(run)
-	if err != nil {
-		return err
+// clone returns a copy that shares nothing that can change.
+func (s *State) clone() *State {
+	c := *s
+	c.ids = nil // filled when needed
+	c.Tasks, c.Prompts, c.Judged, c.Earlier = slices.Clone(s.Tasks), slices.Clone(s.Prompts), s.Judged.clone(), maps.Clone(s.Earlier)
+	for i := range c.Tasks {
+		c.Tasks[i].Trials = slices.Clone(s.Tasks[i].Trials)
 	}
-	defer f.Close()
-	trials := sequence{files: f}
-	for i := range st.Tasks {
-		for _, at := range st.Tasks[i].Trials {
-			if at.Size == 0 {
-				continue // not ended
-			}
-			raw, err := trials.bytes(at)
-			if err != nil {
-				return err
-			}
-			if err := visit(f, i, raw); err != nil {
-				return err
-			}
-		}
+	for key, places := range c.Earlier {
+		c.Earlier[key] = slices.Clone(places)
 	}
-	return nil
+	if s.Amended != nil {
+		c.Amended = &amended{maps.Clone(s.Amended.trials), maps.Clone(s.Amended.Tasks)}
+	}
+	return &c
 }
 
 // Refold computes the state of a recorded run from its journal. It skips damaged lines: a trial

@@ -16,13 +16,13 @@ type memory struct {
 	known knowledge
 }
 
-// knowledge consists of the parts of a record that were read; nil for the others. It contains
-// nothing of single trials, because these take most of the space.
+// knowledge consists of the parts of a record that were read; nil for the others. Of a trial it
+// contains only the place, because trials take most of the space.
 type knowledge struct {
 	head    *headRead
 	journal *checker
 	damage  *damageRead
-	results []*record.Task
+	state   *State // shared: nobody may change it
 }
 
 // headRead is the head of result.json and the damage of that file. Either can be nil.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"waza/runner/journal"
@@ -74,7 +73,7 @@ func (r *RecordedRun) Progress() (record.Progress, error) {
 		return record.Progress{}, err
 	}
 	if head == nil || head.EndedAt == nil {
-		st, err := r.State()
+		st, err := r.sharedState()
 		if err != nil {
 			return record.Progress{}, err
 		}
@@ -108,10 +107,7 @@ func (r *RecordedRun) Status() (record.Status, error) {
 
 // Results reads the whole journal.
 func (r *RecordedRun) Results() ([]*record.Task, error) {
-	if known := r.memory.recall(r.Run.ReadingStamp()).results; known != nil {
-		return slices.Clone(known), nil
-	}
-	st, err := r.State()
+	st, err := r.sharedState()
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func (r *RecordedRun) WriteResult(w io.Writer) error {
 	if head != nil && !head.Stored {
 		return r.copyResult(w, damage)
 	}
-	st, err := r.State()
+	st, err := r.sharedState()
 	if err != nil {
 		return err
 	}
@@ -150,7 +146,7 @@ func (r *RecordedRun) copyResult(w io.Writer, damage *record.Damage) error {
 
 // Trials reads the whole journal.
 func (r *RecordedRun) Trials(visit func(task int, t *record.Trial) error) error {
-	st, err := r.State()
+	st, err := r.sharedState()
 	if err != nil {
 		return err
 	}
@@ -159,7 +155,7 @@ func (r *RecordedRun) Trials(visit func(task int, t *record.Trial) error) error 
 
 // Outcomes reads the whole journal.
 func (r *RecordedRun) Outcomes(visit func(task int, t *record.Trial, more int64) error) error {
-	st, err := r.State()
+	st, err := r.sharedState()
 	if err != nil {
 		return err
 	}

@@ -50,38 +50,73 @@ type ResultOptions struct {
 // WriteResult writes a whole result as one line of JSON. It does not load the trials into
 // memory, but copies their bytes from the journal.
 func WriteResult(w io.Writer, run *journal.Run, rec *record.Run, st *State, o ResultOptions) error {
-	files, err := OpenTrials(run)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	out := bufio.NewWriterSize(w, 64<<10)
+	r := &resultWriter{out: bufio.NewWriterSize(w, 64<<10), rec: rec, st: st}
 	head := resultHead{
 		RunID: rec.RunID, Status: st.Progress.Status, Error: st.Progress.Error, Suite: rec.Suite,
 		StartedAt: st.Progress.StartedAt, EndedAt: st.Progress.EndedAt, AmendedAt: st.Progress.AmendedAt,
 		Summary: st.Progress.Summary, Config: rec.Config, Damage: o.Damage, Imported: rec.Imported, Stored: o.Stored && st.stored(),
 	}
-	if err := writeOpen(out, head, "tasks"); err != nil {
+	if err := writeOpen(r.out, head, "tasks"); err != nil {
 		return err
 	}
-	trials := sequence{files: files}
-	for i, t := range rec.Tasks {
-		if i > 0 {
-			out.WriteByte(',')
+	err := visitPlaces(run, st, func(f *Trials, raw []byte, trial *[]byte) (err error) {
+		if *trial = raw; !o.Stored {
+			*trial, err = f.whole(raw)
 		}
-		if st.Criteria != nil && i < len(st.Criteria.Thresholds) {
-			t.PassThreshold = &st.Criteria.Thresholds[i]
+		return err
+	}, r.trial)
+	if err == nil {
+		err = r.upTo(len(rec.Tasks))
+	}
+	if err != nil {
+		return err
+	}
+	if r.tasks > 0 {
+		r.out.WriteString("]}")
+	}
+	r.out.WriteString("]}\n")
+	return r.out.Flush()
+}
+
+// A resultWriter writes the tasks of a result in their order.
+type resultWriter struct {
+	out   *bufio.Writer
+	rec   *record.Run
+	st    *State
+	tasks int  // number of tasks whose list of trials was opened
+	comma bool // the list has a trial
+}
+
+// trial writes a trial of a task.
+func (r *resultWriter) trial(task int, trial *[]byte) error {
+	if err := r.upTo(task + 1); err != nil {
+		return err
+	}
+	if r.comma {
+		r.out.WriteByte(',')
+	}
+	r.comma = true
+	_, err := r.out.Write(*trial)
+	return err
+}
+
+// upTo closes the list of trials of the last task, and writes the next tasks up to that number of
+// tasks. The list of the last of them stays open.
+func (r *resultWriter) upTo(tasks int) error {
+	for ; r.tasks < tasks; r.tasks++ {
+		if r.tasks > 0 {
+			r.out.WriteString("]},")
 		}
-		if err := writeOpen(out, taskHead{t, st.Tasks[i].Result}, "trials"); err != nil {
+		t := r.rec.Tasks[r.tasks]
+		if c := r.st.Criteria; c != nil && r.tasks < len(c.Thresholds) {
+			t.PassThreshold = &c.Thresholds[r.tasks]
+		}
+		if err := writeOpen(r.out, taskHead{t, r.st.Tasks[r.tasks].Result}, "trials"); err != nil {
 			return err
 		}
-		if err := writeTrials(out, &trials, st.Tasks[i].Trials, o.Stored); err != nil {
-			return fmt.Errorf("task %s: %w", t.ID, err)
-		}
-		out.WriteString("]}")
+		r.comma = false
 	}
-	out.WriteString("]}\n")
-	return out.Flush()
+	return nil
 }
 
 // copyResult copies result.json, and adds later damage of the journal.
@@ -112,30 +147,6 @@ func writeOpen(out *bufio.Writer, object any, array string) error {
 	out.Write(b[:len(b)-1])
 	_, err = fmt.Fprintf(out, ",%q:[", array)
 	return err
-}
-
-func writeTrials(out *bufio.Writer, trials *sequence, places []Place, stored bool) error {
-	first := true
-	for _, p := range places {
-		if p.Size == 0 {
-			continue // not ended, or its process died first
-		}
-		if !first {
-			out.WriteByte(',')
-		}
-		first = false
-		trial, err := trials.bytes(p)
-		if err == nil && p.stored && !stored {
-			trial, err = trials.files.whole(trial)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := out.Write(trial); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // errTasks ends the reading of a head.

@@ -191,40 +191,6 @@ func (at Place) verified(raw []byte, err error) ([]byte, error) {
 	return raw, nil
 }
 
-// sequence reads trials of the journal one after the other. Most of them lie one after the other in
-// the file, so it reads a large part of the file at once.
-type sequence struct {
-	files *Trials
-	off   int64  // of part
-	part  []byte // of the file with the lines
-	own   []byte // memory for a trial that is not in a part
-}
-
-// partSize is the size of the parts that a sequence reads.
-const partSize = 256 << 10
-
-// bytes is like [Trials.Bytes]. The bytes are valid until the next call.
-func (s *sequence) bytes(at Place) (raw []byte, err error) {
-	if at.inResult || s.files.lines == nil || at.Size > partSize {
-		raw, err = s.files.Bytes(at, s.own)
-		if err == nil {
-			s.own = raw
-		}
-		return raw, err
-	}
-	if at.Off < s.off || at.Off+int64(at.Size) > s.off+int64(len(s.part)) {
-		if s.part == nil {
-			s.part = make([]byte, partSize)
-		}
-		n, err := s.files.lines.ReadAt(s.part[:partSize], at.Off)
-		if s.off, s.part = at.Off, s.part[:n]; n < int(at.Size) {
-			return at.verified(nil, err)
-		}
-	}
-	raw = s.part[at.Off-s.off:][:at.Size]
-	return at.verified(raw, nil)
-}
-
 var errChangedSince = errors.New("another program changed the record while it was used")
 
 // fileOf returns the file that contains a place.
@@ -257,13 +223,23 @@ func (f *Trials) Decode(at Place, res *record.Trial) error {
 
 // DecodeRaw is like [Trials.Decode] for a trial whose bytes were already read.
 func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) error {
-	return f.decode(raw, res, func(blobs *storedBlobs) error { return f.load(blobs, res) })
+	return f.decode(raw, res, res.DecodeJSON, func(blobs *storedBlobs) error { return f.load(blobs, res) })
 }
 
 // decodeOutcome decodes a trial without its transcripts, the outputs of earlier attempts and the
 // rest of a stored output. It does not read them either. It returns the size of that rest.
 func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) (more int64, err error) {
-	err = f.decode(raw, res, func(blobs *storedBlobs) (err error) {
+	withoutTranscript := func(raw []byte) error {
+		*res = record.Trial{}
+		known, err := decodeMembers(raw, res, func(key, _ []byte) bool {
+			return string(key) != "transcript" && string(key) != "blobs"
+		})
+		if err != nil || !known {
+			return res.DecodeJSON(raw)
+		}
+		return nil
+	}
+	err = f.decode(raw, res, withoutTranscript, func(blobs *storedBlobs) (err error) {
 		more, err = f.loadHead(blobs.Output, &res.Output)
 		return err
 	})
@@ -275,7 +251,7 @@ func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) (more int64, err e
 }
 
 // decode decodes a trial and loads its stored contents, if it has any.
-func (f *Trials) decode(raw []byte, res *record.Trial, load func(*storedBlobs) error) error {
+func (f *Trials) decode(raw []byte, res *record.Trial, decodeJSON func(raw []byte) error, load func(*storedBlobs) error) error {
 	if liftNotStarted(res, raw) {
 		return nil
 	}
@@ -283,13 +259,10 @@ func (f *Trials) decode(raw []byte, res *record.Trial, load func(*storedBlobs) e
 	if err != nil {
 		return err
 	}
-	if err = res.DecodeJSON(raw); err == nil && blobs != nil {
+	if err = decodeJSON(raw); err == nil && blobs != nil {
 		err = load(blobs)
 	}
-	if err != nil {
-		return fmt.Errorf("journal: trial: %w", err)
-	}
-	return nil
+	return asRecorded(err)
 }
 
 // load sets the contents of a trial. It does not encode them first, like fill does, because that
