@@ -63,8 +63,8 @@ var ErrNothingCompared = errors.New("the runs have no task in common")
 // a seed. If scores contain more information than verdicts, it has a permutation test of the
 // scores. [stats.Jointly] corrects all these tests and those of the suites.
 //
-// The figures are the same for the same trials. Compare reads the sources one after the other,
-// and keeps a few numbers of each trial in memory. The error is [ErrNothingCompared], a
+// The figures are the same for the same trials. Compare reads several runs at once, but each only
+// once, and keeps a few numbers of each trial in memory. The error is [ErrNothingCompared], a
 // [*record.SelectionError], a [*DamagedError], the cause of ctx, or an error of reading a source.
 func Compare(ctx context.Context, sources []Source, o Options) (*Comparison, error) {
 	return CompareSuites(ctx, [][]Source{sources}, o)
@@ -143,25 +143,24 @@ func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparis
 
 // readSuites reads the sources of each suite.
 func readSuites(ctx context.Context, suites [][]Source, o Options) ([][]*side, error) {
-	var groups [][]*side
-	for _, sources := range suites {
-		var sides []*side
+	var runs reading
+	groups := make([][]*side, len(suites))
+	for i, sources := range suites {
 		for _, s := range sources {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			sd, err := s.side()
-			if err != nil {
-				return nil, err
-			}
-			if sd.head.Damage != nil && !o.AcceptDamaged {
-				return nil, &DamagedError{RunID: sd.head.RunID, Damage: sd.head.Damage}
-			}
-			sides = append(sides, sd)
+			groups[i] = append(groups[i], s.side(&runs))
 		}
-		groups = append(groups, sides)
 	}
-	return groups, checkTasks(o.Tasks, slices.Concat(groups...))
+	runs.read(ctx)
+	all := slices.Concat(groups...)
+	for _, sd := range all {
+		if sd.read != nil && sd.read.err != nil {
+			return nil, sd.read.err
+		}
+		if sd.head.Damage != nil && !o.AcceptDamaged {
+			return nil, &DamagedError{RunID: sd.head.RunID, Damage: sd.head.Damage}
+		}
+	}
+	return groups, checkTasks(o.Tasks, all)
 }
 
 // A pairing compares one run with the reference. It owns the pairs of tasks and the result.
@@ -306,8 +305,8 @@ func (p *pairing) sumUp(t *taskPair) {
 	}
 }
 
-func (t *taskPair) measures(what func(sideTrial) (float64, bool)) *Ratio {
-	a, b := stats.Describe(t.ref.measures(what)), stats.Describe(t.run.measures(what))
+func (t *taskPair) measures(what measure) *Ratio {
+	a, b := stats.Describe(t.ref.known[what]), stats.Describe(t.run.known[what])
 	if a.N == 0 || b.N == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
+	"waza/runner/replay"
 	"waza/runner/runnertest"
 )
 
@@ -115,6 +117,37 @@ func TestCompareFindsSeededRegressions(t *testing.T) {
 	require.Equal(t, record.Undecided, t17.Class, "8 of 10 trials passed, and now 1 of 10")
 	require.InDelta(t, 0.0532, t17.P, 1e-4)
 	require.Equal(t, []string{"t06", "t33"}, ofClass(&missed, record.Regressed))
+}
+
+// countingHandle is a recorded run that counts its readings.
+type countingHandle struct {
+	*replay.RecordedRun
+	readings *atomic.Int32
+}
+
+func (h countingHandle) State() (*replay.State, error) {
+	h.readings.Add(1)
+	return h.RecordedRun.State()
+}
+
+// A comparison reads each run once: with a million trials, each reading takes seconds.
+func TestCompareReadsRunsOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	recorded := func(seed uint64) countingHandle {
+		h := runnertest.RecordRun(t, dir, comparedSuite(), seeded(seed, baseRate))
+		return countingHandle{h.(*replay.RecordedRun), new(atomic.Int32)}
+	}
+	a, b := recorded(1), recorded(2)
+	again := countingHandle{b.RecordedRun, a.readings} // found by the same id
+	c := runnertest.Compare(t, compare.Options{}, a, b, again, a)
+	require.Len(t, c.Comparisons, 3)
+	require.EqualValues(t, 1, a.readings.Load())
+	require.EqualValues(t, 1, b.readings.Load())
+	first, second := c.Comparisons[0], c.Comparisons[1]
+	require.Equal(t, first, second)
+	require.Equal(t, 40, c.Comparisons[2].NoDifference, "a run does not differ from itself")
+	require.Equal(t, c.Runs[1], c.Runs[2])
 }
 
 // One trial per task decides nothing about single tasks, but can decide about the suite.

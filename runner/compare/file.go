@@ -85,13 +85,17 @@ func fromResults(path, suite string) (Source, error) {
 	if suite != "" && suite != f.Run.Suite.Name {
 		return nil, &ResultFileError{Path: path, Err: fmt.Errorf("contains no result of the suite %q", suite), Suites: []string{f.Run.Suite.Name}}
 	}
-	s := newSide(f.Run, f.Status, nil)
-	s.head.File = path
+	s := newSide(f.Run, nil)
+	s.head.File, s.head.Status = path, f.Status
 	s.head.Name = cmp.Or(f.Run.Imported.EvalID, s.head.Name)
 	for i, res := range f.Tasks {
 		s.setVerdict(i, res)
 	}
-	if err := f.Read(s.add); err != nil {
+	err = f.Read(func(task int, t *record.Trial) error {
+		s.add(task, t)
+		return nil
+	})
+	if err != nil {
 		return nil, &ResultFileError{Path: path, Err: err}
 	}
 	return fileSource{s.finish()}, nil
@@ -99,7 +103,7 @@ func fromResults(path, suite string) (Source, error) {
 
 type fileSource struct{ s *side }
 
-func (f fileSource) side() (*side, error) { return f.s, nil }
+func (f fileSource) side(*reading) *side { return f.s }
 
 // A fileResult is the head of a result in a file.
 type fileResult struct {
@@ -230,8 +234,8 @@ func (r *fileResult) side() (*side, error) {
 	for _, t := range r.Tasks {
 		rec.Tasks = append(rec.Tasks, t.TaskRef)
 	}
-	s := newSide(rec, r.Status, nil)
-	s.amended, s.head.Damage = r.AmendedAt != nil, r.Damage.OrNil()
+	s := newSide(rec, nil)
+	s.amended, s.head.Status, s.head.Damage = r.AmendedAt != nil, r.Status, r.Damage.OrNil()
 	seen := map[string]bool{}
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
@@ -246,9 +250,7 @@ func (r *fileResult) side() (*side, error) {
 			if err := checkTrial(trial); err != nil {
 				return nil, fmt.Errorf("task %s: trial %d: %w", t.ID, j+1, err)
 			}
-			if err := s.add(i, trial); err != nil {
-				return nil, err
-			}
+			s.add(i, trial)
 		}
 		t.trials = nil
 	}

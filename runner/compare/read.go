@@ -2,8 +2,12 @@ package compare
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"waza/runner/record"
 	"waza/runner/replay"
@@ -13,7 +17,8 @@ import (
 
 // A Source is anything that can be compared: [FromRun], [FromCells] and [FromFile] make sources.
 type Source interface {
-	side() (*side, error)
+	// side returns a side that is complete when all runs of the reading have been read.
+	side(r *reading) *side
 }
 
 // FromRun returns a run as a source. If the run is still running, its ended tasks are compared.
@@ -38,32 +43,95 @@ type runSource struct {
 	cell *record.Cell // nil means the whole run
 }
 
-func (s runSource) side() (*side, error) {
-	run, st, err := replay.StateOf(s.h)
-	if err != nil {
-		return nil, err
+func (s runSource) side(r *reading) *side { return r.side(s.h, s.cell) }
+
+// A reading collects the runs of a comparison and reads each of them once, whatever the number of
+// sides that it is.
+type reading struct{ runs []*runSides }
+
+// runSides are the sides that one run is.
+type runSides struct {
+	h     record.Handle
+	sides []*side
+	err   error // of reading the run
+}
+
+// side returns the side for a run, or for one of its cells unless cell is nil.
+func (r *reading) side(h record.Handle, cell *record.Cell) *side {
+	i := slices.IndexFunc(r.runs, func(known *runSides) bool { return known.h.ID() == h.ID() })
+	if i < 0 {
+		i, r.runs = len(r.runs), append(r.runs, &runSides{h: h})
 	}
-	progress, err := s.h.Progress()
-	if err != nil {
-		return nil, err
-	}
-	sd := newSide(s.h.Record(), progress.Status, s.cell)
-	sd.amended = progress.AmendedAt != nil
-	if sd.head.Damage, err = s.h.Damage(); err != nil {
-		return nil, err
-	}
-	if sum := progress.Summary; s.cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil &&
-		sum.Judged.Report.OverallScore != nil {
-		sd.head.Judged = &record.JudgeReport{OverallScore: sum.Judged.Report.OverallScore, OverallGrade: sum.Judged.Report.OverallGrade}
-		if sum.Common != nil {
-			sd.head.JudgedLeftOut = len(sum.Common.LeftOut)
+	run := r.runs[i]
+	for _, sd := range run.sides {
+		if known := sd.head.Cell; known == cell || known != nil && cell != nil && known.Name == cell.Name {
+			return sd
 		}
 	}
-	for i, res := range st.Results() {
-		sd.setVerdict(i, res)
+	sd := newSide(h.Record(), cell)
+	sd.read = run
+	run.sides = append(run.sides, sd)
+	return sd
+}
+
+// read reads all runs, several at once. Each run keeps its error.
+func (r *reading) read(ctx context.Context) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(r.runs)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(r.runs)); i = next.Add(1) - 1 {
+				r.runs[i].err = r.runs[i].read(ctx)
+			}
+		})
 	}
-	err = replay.VisitLean(run, st, func(task int, t *replay.LeanTrial) error { return sd.add(task, &t.Trial) })
-	return sd.finish(), err
+	workers.Wait()
+}
+
+func (r *runSides) read(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	progress, err := r.h.Progress()
+	if err != nil {
+		return err
+	}
+	run, st, err := replay.StateOf(r.h)
+	if err != nil {
+		return err
+	}
+	damage, err := r.h.Damage()
+	if err != nil {
+		return err
+	}
+	for _, sd := range r.sides {
+		sd.describe(progress, damage)
+		for i, res := range st.Results() {
+			sd.setVerdict(i, res)
+		}
+	}
+	err = replay.VisitNumbers(run, st, func(task int, t *replay.LeanTrial) error {
+		for _, sd := range r.sides {
+			sd.add(task, &t.Trial)
+		}
+		return nil
+	})
+	for _, sd := range r.sides {
+		sd.finish()
+	}
+	return err
+}
+
+// describe sets what the head of a side contains of the state of its run.
+func (s *side) describe(p record.Progress, damage *record.Damage) {
+	s.head.Status, s.head.Damage, s.amended = p.Status, damage, p.AmendedAt != nil
+	if sum := p.Summary; s.head.Cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil &&
+		sum.Judged.Report.OverallScore != nil {
+		s.head.Judged = &record.JudgeReport{OverallScore: sum.Judged.Report.OverallScore, OverallGrade: sum.Judged.Report.OverallGrade}
+		if sum.Common != nil {
+			s.head.JudgedLeftOut = len(sum.Common.LeftOut)
+		}
+	}
 }
 
 // A side is one of the compared runs. It holds a few numbers of each trial that counts; its size
@@ -71,7 +139,8 @@ func (s runSource) side() (*side, error) {
 type side struct {
 	head    ComparedRun
 	rec     *record.Run
-	amended bool // its grades may come from different graders
+	read    *runSides // nil for a file, which was read before
+	amended bool      // its grades may come from different graders
 	// outside counts the tasks outside of the suite.
 	outside int
 	// cached counts the reused trials, by the run that executed them.
@@ -89,6 +158,10 @@ type sideTask struct {
 	tools   *record.ToolScores // nil if no trial has tool scores
 	counts  record.Counts
 	trials  []sideTrial // trials that count, by number
+	// passed and other are the scores of counted trials that passed, and of the others.
+	passed, other []float64
+	// known holds the values of each measure of the counted trials that have one.
+	known [measures][]float64
 	// ended holds the verdicts of all ended trials, by number. It is empty for tasks that could
 	// not stop early.
 	ended []numbered
@@ -102,22 +175,30 @@ type numbered struct {
 	verdict record.Verdict
 }
 
-// A sideTrial holds the numbers of a trial that counts. It takes 72 bytes, where a
-// [record.Trial] without texts takes 330, and two runs can have a million trials.
+// A sideTrial is a trial that counts. With its score and its measures it takes 32 bytes where
+// nobody counted tokens. A [record.Trial] without texts takes 330, and two runs can have two million
+// trials.
 type sideTrial struct {
-	num           int
-	passed        bool
-	score         *float64
-	ms            float64
-	usage         bool
-	tokens, price float64
-	first, speed  float64 // 0 means unknown
+	num    int
+	passed bool
 }
 
-func newSide(rec *record.Run, status record.Status, cell *record.Cell) *side {
+// A measure is what trials of two runs can need more or less of.
+type measure int
+
+const (
+	trialTime measure = iota
+	trialTokens
+	trialCost
+	trialFirst // time to the first token
+	trialSpeed // tokens per second
+	measures
+)
+
+func newSide(rec *record.Run, cell *record.Cell) *side {
 	s := &side{rec: rec, cached: map[string]int{}, byID: map[string]*sideTask{}, at: make([]*sideTask, len(rec.Tasks))}
 	s.head = ComparedRun{
-		Name: rec.RunID, RunID: rec.RunID, Status: status, Suite: rec.Suite, StartedAt: rec.CreatedAt,
+		Name: rec.RunID, RunID: rec.RunID, Suite: rec.Suite, StartedAt: rec.CreatedAt,
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
 	}
 	if cell != nil {
@@ -148,33 +229,49 @@ func (s *side) setVerdict(task int, res *record.Task) {
 	t.verdict, t.tools = res.Verdict, res.Tools
 }
 
-func (s *side) add(task int, res *record.Trial) error {
+func (s *side) add(task int, res *record.Trial) {
 	t := s.at[task]
 	if t == nil {
-		return nil
+		return
 	}
 	t.counts.Add(res.Verdict)
 	if t.ref.Stopping > 0 {
 		t.ended = append(t.ended, numbered{res.TrialNum, res.Verdict})
 	}
 	if !res.Verdict.Counted() {
-		return nil
+		return
 	}
-	trial := sideTrial{num: res.TrialNum, passed: res.Verdict == record.Passed, score: res.CountedScore(), ms: float64(res.DurationMS)}
+	if t.trials == nil { // most trials count
+		t.trials, t.known[trialTime] = make([]sideTrial, 0, t.ref.Trials), make([]float64, 0, t.ref.Trials)
+	}
+	passed := res.Verdict == record.Passed
+	t.trials = append(t.trials, sideTrial{res.TrialNum, passed})
+	switch score := res.CountedScore(); {
+	case score == nil:
+	case passed:
+		t.passed = append(t.passed, *score)
+	default:
+		t.other = append(t.other, *score)
+	}
 	if res.Cached != nil {
 		s.cached[res.Cached.RunID]++
 	}
+	t.known[trialTime] = append(t.known[trialTime], float64(res.DurationMS))
 	if spent := res.Ledger(); spent != nil && spent.Agent != nil { // judges may differ, and their usage does not concern the agent
-		trial.usage, trial.tokens, trial.price = true, float64(spent.Agent.Total()), spent.Agent.CostUSD
+		t.learn(trialTokens, float64(spent.Agent.Total()))
+		t.learn(trialCost, spent.Agent.CostUSD)
 	}
 	if res.Speed != nil {
-		trial.first, trial.speed = res.Speed.FirstTokenMS, res.Speed.TokensPerSecond
+		t.learn(trialFirst, res.Speed.FirstTokenMS)
+		t.learn(trialSpeed, res.Speed.TokensPerSecond)
 	}
-	if t.trials == nil { // most trials count
-		t.trials = make([]sideTrial, 0, t.ref.Trials)
+}
+
+// learn adds the value of a measure of a trial. Only a positive value is known.
+func (t *sideTask) learn(m measure, value float64) {
+	if value > 0 {
+		t.known[m] = append(t.known[m], value)
 	}
-	t.trials = append(t.trials, trial)
-	return nil
 }
 
 func (s *side) finish() *side {
@@ -196,18 +293,11 @@ func (t *sideTask) comparable() bool { return len(t.trials) > 0 && t.counts.Need
 
 // side returns the data to compare of the task.
 func (t *sideTask) side() tally.TaskSide {
-	var s tally.TaskSide
+	s := tally.TaskSide{Passed: t.passed, Other: t.other}
 	for _, x := range t.trials {
 		s.Share.N++
 		if x.passed {
 			s.Share.Passed++
-		}
-		switch {
-		case x.score == nil:
-		case x.passed:
-			s.Passed = append(s.Passed, *x.score)
-		default:
-			s.Other = append(s.Other, *x.score)
 		}
 	}
 	if t.ref.Stopping > 0 {
@@ -226,23 +316,3 @@ func (t *sideTask) side() tally.TaskSide {
 	s.Unbiased = tally.UnbiasedOf(s.Sample, s.Share, s.Passed, s.Other)
 	return s
 }
-
-// measures lists a measure of the counted trials, where it is known.
-func (t *sideTask) measures(what func(sideTrial) (float64, bool)) []float64 {
-	var list []float64
-	for _, x := range t.trials {
-		if v, ok := what(x); ok {
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
-// The measures of trials.
-var (
-	trialTime   = func(t sideTrial) (float64, bool) { return t.ms, true }
-	trialTokens = func(t sideTrial) (float64, bool) { return t.tokens, t.usage && t.tokens > 0 }
-	trialFirst  = func(t sideTrial) (float64, bool) { return t.first, t.first > 0 }
-	trialSpeed  = func(t sideTrial) (float64, bool) { return t.speed, t.speed > 0 }
-	trialCost   = func(t sideTrial) (float64, bool) { return t.price, t.usage && t.price > 0 }
-)

@@ -100,13 +100,13 @@ func (p *pairing) outcome() {
 }
 
 // ratioOf returns the ratio of means over the tasks for which both runs have the measure.
-func (p *pairing) ratioOf(what func(sideTrial) (float64, bool)) *Ratio {
+func (p *pairing) ratioOf(what measure) *Ratio {
 	var a, b []float64
 	var amounts []stats.Amounts
 	for _, t := range p.pairs {
 		if r := t.measures(what); r != nil {
 			a, b = append(a, r.Reference), append(b, r.Run)
-			amounts = append(amounts, stats.Amounts{A: t.ref.measures(what), B: t.run.measures(what)})
+			amounts = append(amounts, stats.Amounts{A: t.ref.known[what], B: t.run.known[what]})
 		}
 	}
 	if len(a) == 0 {
