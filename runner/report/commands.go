@@ -20,27 +20,34 @@ var hashCommand = text.Pattern(`##([A-Za-z]*\[)`)
 
 // inert escapes texts in a line that a CI system would run as commands.
 func inert(line string) string {
-	if strings.Contains(line, "##") {
-		line = hashCommand().ReplaceAllString(line, `#\x23$1`)
-	}
+	line = inertHash(line)
 	if command := strings.TrimLeftFunc(line, unicode.IsSpace); strings.HasPrefix(command, "::") {
 		line = line[:len(line)-len(command)] + `\x3a` + command[1:]
 	}
 	return line
 }
 
+// inertHash escapes the commands that can occur anywhere in a line.
+func inertHash(line string) string {
+	if !strings.Contains(line, "##") {
+		return line
+	}
+	return hashCommand().ReplaceAllString(line, `#\x23$1`)
+}
+
 // InertRest escapes commands like inert in every line of a text. The first line must not start a
 // line of the output.
 func InertRest(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		if i == 0 {
-			lines[i] = hashCommand().ReplaceAllString(lines[i], `#\x23$1`)
-		} else {
-			lines[i] = inert(lines[i])
-		}
+	first, rest, more := strings.Cut(text, "\n")
+	first = inertHash(first)
+	if !more {
+		return first
 	}
-	return strings.Join(lines, "\n")
+	lines := strings.Split(rest, "\n")
+	for i := range lines {
+		lines[i] = inert(lines[i])
+	}
+	return first + "\n" + strings.Join(lines, "\n")
 }
 
 // JSONWriter returns a writer that escapes commands of CI systems in JSON texts. The meaning of

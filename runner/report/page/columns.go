@@ -1,11 +1,15 @@
 package page
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"waza/eval/jsonwalk"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -18,41 +22,82 @@ const (
 )
 
 // htmlColumns holds numbers of each ended trial, in the order of tasks and trials. Each is a
-// column, because columns are small and quick to read.
+// column, because columns are small and quick to read. The comments give their names on the page.
 type htmlColumns struct {
-	Num     []int         `json:"num"`
-	Verdict string        `json:"verdict"` // a letter for each, see verdictLetters
-	Score   []scoreColumn `json:"score"`
-	MS      []int64       `json:"ms"`
-	Tokens  []int64       `json:"tokens"` // -1: unknown
-	Cost    []cost        `json:"cost"`   // US dollars
-	Tries   []int         `json:"tries"`  // attempts
-	Why     []int         `json:"why"`    // index in Whys, -1 for none
-	Whys    []string      `json:"whys"`
+	Num     []int32   // num
+	Verdict string    // verdict: a letter for each, see verdictLetters
+	Score   []float64 // score: -1 for none
+	MS      []int64   // ms
+	Tokens  []int64   // tokens: -1 if unknown
+	Cost    []float64 // cost: in US dollars, -1 if unknown
+	Tries   []int32   // tries: number of attempts
+	Why     []int32   // why: index in Whys, -1 for none
+	Whys    []string  // whys
 	// Cached holds the indexes of trials that were reused from earlier runs.
-	Cached []int `json:"cached"`
+	Cached []int32 // cached
 	// Was holds the verdicts in the earlier run, with a blank for each trial that it does not
 	// have. It is empty if there is no earlier run.
-	Was string `json:"was,omitempty"`
+	Was string // was
 }
 
-// A scoreColumn is a score, or -1 for none, with few digits.
-type scoreColumn float64
+// newColumns returns columns with room for n trials.
+func newColumns(n int) htmlColumns {
+	return htmlColumns{
+		Num: make([]int32, 0, n), Score: make([]float64, 0, n), MS: make([]int64, 0, n), Tokens: make([]int64, 0, n),
+		Cost: make([]float64, 0, n), Tries: make([]int32, 0, n), Why: make([]int32, 0, n), Whys: []string{},
+	}
+}
 
-// MarshalJSON rounds the score.
-func (s scoreColumn) MarshalJSON() ([]byte, error) { return rounded(float64(s), 1e6) }
+// write writes the columns as a JSON object, number by number: encoding/json would take a second for
+// a million trials, and hold all of them in memory once more.
+func (c *htmlColumns) write(out *bufio.Writer) error {
+	out.WriteByte('{')
+	writeColumn(out, `"num":`, c.Num, appendInt)
+	fmt.Fprintf(out, `,"verdict":%q`, c.Verdict)
+	writeColumn(out, `,"score":`, c.Score, appendRounded)
+	writeColumn(out, `,"ms":`, c.MS, appendInt)
+	writeColumn(out, `,"tokens":`, c.Tokens, appendInt)
+	writeColumn(out, `,"cost":`, c.Cost, appendRounded)
+	writeColumn(out, `,"tries":`, c.Tries, appendInt)
+	writeColumn(out, `,"why":`, c.Why, appendInt)
+	out.WriteString(`,"whys":`)
+	whys, err := json.Marshal(c.Whys)
+	if err != nil {
+		return err
+	}
+	if _, err := report.JSONWriter(out).Write(whys); err != nil {
+		return err
+	}
+	writeColumn(out, `,"cached":`, c.Cached, appendInt)
+	if c.Was != "" {
+		fmt.Fprintf(out, `,"was":%q`, c.Was)
+	}
+	_, err = out.WriteString("}\n")
+	return err
+}
 
-// A cost is in US dollars; -1 means unknown.
-type cost float64
+// writeColumn writes the name of a column and its values.
+func writeColumn[T any](out *bufio.Writer, name string, column []T, append func(b []byte, value T) []byte) {
+	out.WriteString(name + "[")
+	for i, value := range column {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(append(out.AvailableBuffer(), value))
+	}
+	out.WriteByte(']')
+}
 
-// MarshalJSON rounds the cost.
-func (c cost) MarshalJSON() ([]byte, error) { return rounded(float64(c), 1e6) }
+func appendInt[T ~int32 | ~int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
-func rounded(x, unit float64) ([]byte, error) {
-	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) && !math.IsNaN(y) {
+// appendRounded appends a number with at most six decimals.
+func appendRounded(b []byte, x float64) []byte {
+	const unit = 1e6
+	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) {
 		x = y
 	}
-	return json.Marshal(x)
+	b, _ = jsonwalk.AppendFloat(b, x) // never fails for numbers of a record
+	return b
 }
 
 // verdictLetters maps verdicts to their letters in columns.
@@ -68,18 +113,19 @@ func letterOf(v record.Verdict) byte {
 	return '?'
 }
 
+// counts reports whether a letter is that of a verdict that measures the agent.
+func counts(letter byte) bool { return letter == 'p' || letter == 'f' || letter == 't' }
+
 // gatherTrials fills the columns.
 func (d *htmlData) gatherTrials(h record.Handle) error {
 	var verdicts strings.Builder
+	verdicts.Grow(cap(d.columns.Num))
 	whys := map[string]int{}
 	last, written := -1, int64(0)
-	counted := make([][]int, len(d.tasks))
 	err := h.Trials(func(task int, t *record.Trial) error {
-		if l := t.Ledger(); l != nil && l.Agent != nil {
-			written += l.Agent.OutputTokens
-		}
-		if t.Verdict.Counted() {
-			counted[task] = append(counted[task], len(d.columns.Num))
+		spent := t.Ledger()
+		if spent != nil && spent.Agent != nil {
+			written += spent.Agent.OutputTokens
 		}
 		for last < task {
 			last++
@@ -88,7 +134,7 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 		d.tasks[task].Ended++
 		verdicts.WriteByte(letterOf(t.Verdict))
 		line, _ := report.Explain(t, d.page.RunID)
-		d.columns.add(t, d.columns.number(line, whys))
+		d.columns.add(t, spent.Total(), d.columns.number(line, whys))
 		d.weight += min(weightOf(t), maxHTMLTrial)
 		return nil
 	})
@@ -96,31 +142,32 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 		d.first[last] = len(d.columns.Num)
 	}
 	d.columns.Verdict = verdicts.String()
-	d.describe(counted, written)
+	d.describe(written)
 	return err
 }
 
-func (c *htmlColumns) add(t *record.Trial, why int) {
-	score, tokens, usd := scoreColumn(-1), int64(-1), cost(-1)
+// add adds a trial that spent usage, if that is known.
+func (c *htmlColumns) add(t *record.Trial, spent *record.Usage, why int) {
+	score, tokens, usd := -1., int64(-1), -1.
 	if s := report.ScoreOf(t); s != nil {
-		score = scoreColumn(*s)
+		score = *s
 	}
-	if u := t.Ledger().Total(); u != nil {
-		tokens = u.Total()
-		if u.CostUSD > 0 {
-			usd = cost(u.CostUSD)
+	if spent != nil {
+		tokens = spent.Total()
+		if spent.CostUSD > 0 {
+			usd = spent.CostUSD
 		}
 	}
 	if t.Cached != nil {
-		c.Cached = append(c.Cached, len(c.Num))
+		c.Cached = append(c.Cached, int32(len(c.Num)))
 	}
-	c.Num = append(c.Num, t.TrialNum)
+	c.Num = append(c.Num, int32(t.TrialNum))
 	c.Score = append(c.Score, score)
 	c.MS = append(c.MS, t.DurationMS)
 	c.Tokens = append(c.Tokens, tokens)
 	c.Cost = append(c.Cost, usd)
-	c.Tries = append(c.Tries, 1+len(t.Attempts))
-	c.Why = append(c.Why, why)
+	c.Tries = append(c.Tries, int32(1+len(t.Attempts)))
+	c.Why = append(c.Why, int32(why))
 }
 
 // number returns the index of a reason. The list of different reasons is limited, because
@@ -146,6 +193,6 @@ func (c *htmlColumns) number(text string, known map[string]int) int {
 func (d *htmlData) find(task, num int) (int, bool) {
 	first := d.first[task]
 	// Trials are in the order of their numbers.
-	at, ok := slices.BinarySearch(d.columns.Num[first:first+d.tasks[task].Ended], num)
+	at, ok := slices.BinarySearch(d.columns.Num[first:first+d.tasks[task].Ended], int32(num))
 	return first + at, ok
 }

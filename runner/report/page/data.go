@@ -128,11 +128,10 @@ func (d *htmlData) write(out *bufio.Writer) error {
 		}
 	}
 	out.WriteString(`],"trials":`)
-	if err := enc.Encode(&d.columns); err != nil {
+	if err := d.columns.write(out); err != nil {
 		return err
 	}
-	out.WriteByte('}')
-	return nil
+	return out.WriteByte('}')
 }
 
 // gatherHTML reads a run without keeping transcripts.
@@ -154,10 +153,11 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	} else if damage != nil {
 		d.page.Unverifiable = damage.String()
 	}
-	d.columns = htmlColumns{
-		Num: []int{}, Score: []scoreColumn{}, MS: []int64{}, Tokens: []int64{}, Cost: []cost{}, Tries: []int{},
-		Cached: []int{}, Why: []int{}, Whys: []string{},
+	planned := 0
+	for i := range rep.Tasks {
+		planned += rep.Tasks[i].Trials
 	}
+	d.columns = newColumns(planned)
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -151,6 +152,37 @@ func TestHTMLBudget(t *testing.T) {
 
 	p, _ = pageOfHandle(t, h, Options{TranscriptBytes: 1})
 	require.Empty(t, p.trials)
+}
+
+// Compressing several chunks at once changes nothing, also where the room ends within them.
+func TestHTMLChunksAtOnce(t *testing.T) {
+	t.Parallel()
+	chance := rand.New(rand.NewPCG(3, 4))
+	var list []*record.Trial
+	for i := range 24 {
+		text := noise(chance, 60_000)
+		if i%3 == 0 {
+			text = strings.Repeat("dull ", 12_000)
+		}
+		list = append(list, &record.Trial{Output: text})
+	}
+	h := hold(list)
+	d, err := gatherHTML(h, nil)
+	require.NoError(t, err)
+	write := func(room int64, atOnce int) string {
+		var b bytes.Buffer
+		c := &chunker{out: bufio.NewWriter(&b), room: room, atOnce: atOnce}
+		defer c.wait()
+		require.NoError(t, d.chunk(c, h, nil, func(int) bool { return true }))
+		return b.String()
+	}
+	sizes := map[int]bool{}
+	for _, room := range []int64{1, 100_000, 400_000, 700_000, 50_000_000} {
+		want := write(room, 1)
+		sizes[len(want)] = true
+		require.True(t, want == write(room, 4), "%d bytes", room)
+	}
+	require.Len(t, sizes, 5, "the room matters")
 }
 
 // noise returns text that compresses badly.

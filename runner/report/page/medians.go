@@ -14,12 +14,13 @@ type htmlMedians struct {
 	Cost   *float64 `json:"cost,omitempty"`
 }
 
-// describe sums up the columns. counted holds, by task, the indexes of its counted trials; written
-// is the number of tokens that the agents of all trials wrote.
-func (d *htmlData) describe(counted [][]int, written int64) {
+// describe sums up the columns. written is the number of tokens that the agents of all trials wrote.
+func (d *htmlData) describe(written int64) {
 	c := &d.columns
 	var times []float64
-	for i, trials := range counted {
+	for i := range d.tasks {
+		first := d.first[i]
+		trials := counted{c.Verdict, first, first + d.tasks[i].Ended}
 		d.tasks[i].Medians = &htmlMedians{
 			Score: median(c.Score, trials), MS: median(c.MS, trials), Tokens: median(c.Tokens, trials), Cost: median(c.Cost, trials),
 		}
@@ -38,8 +39,14 @@ func (d *htmlData) describe(counted [][]int, written int64) {
 	}
 }
 
+// counted are the counted trials of a task: those with such a verdict from first to before end.
+type counted struct {
+	verdicts   string
+	first, end int
+}
+
 // median returns the median of the known values of some trials in a column; nil without any.
-func median[T ~int64 | ~float64](column []T, trials []int) *float64 {
+func median[T ~int64 | ~float64](column []T, trials counted) *float64 {
 	if s := stats.SpreadOf(known(column, trials)); s != nil {
 		return &s.Median
 	}
@@ -47,10 +54,10 @@ func median[T ~int64 | ~float64](column []T, trials []int) *float64 {
 }
 
 // known returns the values of some trials in a column. Negative values mean unknown.
-func known[T ~int64 | ~float64](column []T, trials []int) []float64 {
+func known[T ~int64 | ~float64](column []T, trials counted) []float64 {
 	var values []float64
-	for _, at := range trials {
-		if v := float64(column[at]); v >= 0 {
+	for at := trials.first; at < trials.end; at++ {
+		if v := float64(column[at]); v >= 0 && counts(trials.verdicts[at]) {
 			values = append(values, v)
 		}
 	}

@@ -3,11 +3,14 @@ package page
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 
 	"waza/runner/record"
@@ -39,7 +42,8 @@ func writeTranscripts(out *bufio.Writer, h record.Handle, d *htmlData, room int6
 		return err
 	}
 	defer blobs.Close()
-	c := &chunker{out: out, room: room}
+	c := &chunker{out: out, room: room, atOnce: runtime.GOMAXPROCS(0)}
+	defer c.wait()
 	passes := []func(at int) bool{func(int) bool { return true }}
 	if d.weight/usualRatio > room {
 		passes = []func(at int) bool{d.matters, func(at int) bool { return !d.matters(at) }}
@@ -60,7 +64,11 @@ func (d *htmlData) matters(at int) bool {
 // chunk writes the wanted trials of the run as long as there is room.
 func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted func(at int) bool) error {
 	err := h.Trials(func(task int, t *record.Trial) error {
-		if c.full() {
+		full, err := c.full()
+		if err != nil {
+			return err
+		}
+		if full {
 			return errNoRoom
 		}
 		// A running run may have progressed since the columns were filled.
@@ -72,22 +80,67 @@ func (d *htmlData) chunk(c *chunker, h record.Handle, blobs record.Blobs, wanted
 	if err != nil && !errors.Is(err, errNoRoom) {
 		return err
 	}
-	return c.flush()
+	if err := c.pack(); err != nil {
+		return err
+	}
+	for len(c.packing) > 0 {
+		if err := c.writeFirst(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// A chunker gathers trials and writes them as elements.
+// A chunker gathers trials and writes them as elements, in order. Compressing takes most of the time,
+// so goroutines compress the last chunks while further trials are gathered. It writes the same as
+// without them.
 type chunker struct {
-	out  *bufio.Writer
-	room int64 // bytes left to write
+	out    *bufio.Writer
+	room   int64 // bytes left to write, without those of packing
+	atOnce int   // the most chunks that are compressed at once
 
-	raw    bytes.Buffer // the current chunk, an array of JSON without its end
-	trials []int        // in the current chunk
-	packed bytes.Buffer
+	current *chunk
+	packing []*chunk // being compressed, in order
+	spare   []*chunk // for reuse
 }
 
-func (c *chunker) full() bool { return c.room <= 0 }
+// A chunk is a list of trials. Its goroutine owns it until done receives a value.
+type chunk struct {
+	raw    bytes.Buffer // an array of JSON, without its end while it is gathered
+	trials []int        // indexes in the columns
+	packed bytes.Buffer
+	zip    *gzip.Writer
+	err    error
+	done   chan struct{}
+}
 
-// add writes a view with the trial's index in the columns.
+// full reports whether there is no room for another chunk.
+func (c *chunker) full() (bool, error) {
+	err := c.settle()
+	return c.room <= 0, err
+}
+
+// settle waits for chunks as long as their compressed sizes could matter: if whatever their sizes are
+// there is room for a whole chunk more, nothing depends on them.
+func (c *chunker) settle() error {
+	for len(c.packing) > 0 && c.room-c.most() < htmlChunk {
+		if err := c.writeFirst(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most returns the most bytes that the chunks can have that are being compressed.
+func (c *chunker) most() (n int64) {
+	for _, p := range c.packing {
+		size := int64(p.raw.Len())
+		n += size + size/1000 + 64 // what cannot be compressed gets headers
+	}
+	return n
+}
+
+// add adds a view with the trial's index in the columns.
 func (c *chunker) add(at int, t *TrialView) error {
 	b, err := json.Marshal(struct {
 		At int `json:"at"`
@@ -98,43 +151,75 @@ func (c *chunker) add(at int, t *TrialView) error {
 	}
 	// With little room left, chunks are small, because a chunk is written completely or not at
 	// all.
-	if len(c.trials) > 0 && int64(c.raw.Len()+len(b)) > min(htmlChunk, c.room) {
-		if err := c.flush(); err != nil {
+	if k := c.current; k != nil && int64(k.raw.Len()+len(b)) > min(htmlChunk, c.room-c.most()) {
+		if err := c.pack(); err != nil {
 			return err
 		}
-		if c.full() {
-			return errNoRoom
+		if full, err := c.full(); full || err != nil {
+			return cmp.Or(err, errNoRoom)
 		}
 	}
-	if len(c.trials) == 0 {
-		c.raw.WriteByte('[')
+	if c.current == nil {
+		c.current = c.empty()
+		c.current.raw.WriteByte('[')
 	} else {
-		c.raw.WriteByte(',')
+		c.current.raw.WriteByte(',')
 	}
-	c.raw.Write(b)
-	c.trials = append(c.trials, at)
+	c.current.raw.Write(b)
+	c.current.trials = append(c.current.trials, at)
 	return nil
 }
 
-// flush writes the chunk if there is room for it.
-func (c *chunker) flush() error {
-	if len(c.trials) == 0 {
+// empty returns a chunk without trials.
+func (c *chunker) empty() *chunk {
+	n := len(c.spare)
+	if n == 0 {
+		return &chunk{zip: gzip.NewWriter(nil), done: make(chan struct{}, 1)}
+	}
+	k := c.spare[n-1]
+	c.spare = c.spare[:n-1]
+	k.raw.Reset()
+	k.packed.Reset()
+	k.trials = k.trials[:0]
+	return k
+}
+
+// pack starts to compress the current chunk, if there is one.
+func (c *chunker) pack() error {
+	k := c.current
+	if k == nil {
 		return nil
 	}
-	c.raw.WriteByte(']')
-	c.packed.Reset()
-	z := gzip.NewWriter(&c.packed)
-	if _, err := z.Write(c.raw.Bytes()); err != nil {
-		return err
+	for len(c.packing) >= c.atOnce {
+		if err := c.writeFirst(); err != nil {
+			return err
+		}
 	}
-	if err := z.Close(); err != nil {
-		return err
+	k.raw.WriteByte(']')
+	c.packing, c.current = append(c.packing, k), nil
+	go func() {
+		k.zip.Reset(&k.packed)
+		_, err := k.zip.Write(k.raw.Bytes())
+		k.err = cmp.Or(err, k.zip.Close())
+		k.done <- struct{}{}
+	}()
+	return nil
+}
+
+// writeFirst waits for the first of the chunks that are being compressed, and writes it if there is
+// room for it.
+func (c *chunker) writeFirst() error {
+	k := c.packing[0]
+	<-k.done
+	c.packing = slices.Delete(c.packing, 0, 1)
+	if k.err != nil {
+		return k.err
 	}
-	c.room -= int64(c.packed.Len())
+	c.room -= int64(k.packed.Len())
 	if c.room >= 0 {
-		fmt.Fprintf(c.out, "<script type=\"application/octet-stream\" data-trials=\"%s\">", ranges(c.trials))
+		fmt.Fprintf(c.out, "<script type=\"application/octet-stream\" data-trials=\"%s\">", ranges(k.trials))
 		enc := base64.NewEncoder(base64.StdEncoding, c.out)
-		if _, err := enc.Write(c.packed.Bytes()); err != nil {
+		if _, err := enc.Write(k.packed.Bytes()); err != nil {
 			return err
 		}
 		if err := enc.Close(); err != nil {
@@ -142,9 +227,15 @@ func (c *chunker) flush() error {
 		}
 		c.out.WriteString("</script>\n")
 	}
-	c.raw.Reset()
-	c.trials = c.trials[:0]
+	c.spare = append(c.spare, k)
 	return c.out.Flush()
+}
+
+// wait waits for the goroutines that still compress chunks.
+func (c *chunker) wait() {
+	for _, k := range c.packing {
+		<-k.done
+	}
 }
 
 // ranges formats ascending numbers in a short form: 0-15,18.

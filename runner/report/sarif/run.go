@@ -50,6 +50,9 @@ func Write(w io.Writer, h record.Handle) error {
 	if progress.Status != record.StatusCompleted {
 		errs.add("the run did not complete: its status is "+string(progress.Status)+report.After(": ", progress.Error), s.suitePlace(rec, dir))
 	}
+	if _, err := h.Results(); err != nil { // so that damage and trials need no further reading
+		return err
+	}
 	damage, err := h.Damage()
 	if err != nil {
 		return err
@@ -60,7 +63,10 @@ func Write(w io.Writer, h record.Handle) error {
 	case damage != nil:
 		errs.add("the record of the run cannot be verified: "+damage.Unverifiable, s.suitePlace(rec, dir))
 	}
-	err = h.Trials(func(task int, t *record.Trial) error {
+	err = h.Outcomes(func(task int, t *record.Trial, _ int64) error {
+		if t.Verdict == record.Passed {
+			return nil
+		}
 		ref := rec.Tasks[task]
 		line, text := report.Explain(t, rec.RunID)
 		switch {

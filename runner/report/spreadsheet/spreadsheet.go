@@ -3,6 +3,7 @@
 package spreadsheet
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"io"
@@ -22,13 +23,13 @@ type Column struct {
 	Name string
 	// Doc describes the column in one sentence.
 	Doc   string
-	value func(row) string
+	value func(*row) string
 }
 
 // A row holds the data for the columns of a row.
 type row struct {
 	run  *record.Run
-	task record.TaskRef
+	task *record.TaskRef
 	t    *record.Trial // nil for a task whose trials are lost
 	// damage describes the damage of the run's record; empty without damage.
 	damage string
@@ -40,24 +41,24 @@ const mostReason = 1000
 // Columns returns the columns, in order. The caller owns the slice.
 func Columns() []Column {
 	return []Column{
-		{"run_id", "Id of the run.", func(c row) string { return c.run.RunID }},
-		{"suite", "Name of the suite.", func(c row) string { return c.run.Suite.Name }},
-		{"task_id", "Id of the task.", func(c row) string { return c.task.ID }},
-		{"task_name", "Name of the task.", func(c row) string { return c.task.Name }},
-		{"role", "baseline or trigger; empty for a task of the suite.", func(c row) string { return string(c.task.Role) }},
-		{"tags", "Tags of the task, separated by semicolons.", func(c row) string { return strings.Join(c.task.Tags, ";") }},
-		{"trial", "Number of the trial.", ofTrial(func(c row) string { return strconv.Itoa(c.t.TrialNum) })},
+		{"run_id", "Id of the run.", func(c *row) string { return c.run.RunID }},
+		{"suite", "Name of the suite.", func(c *row) string { return c.run.Suite.Name }},
+		{"task_id", "Id of the task.", func(c *row) string { return c.task.ID }},
+		{"task_name", "Name of the task.", func(c *row) string { return c.task.Name }},
+		{"role", "baseline or trigger; empty for a task of the suite.", func(c *row) string { return string(c.task.Role) }},
+		{"tags", "Tags of the task, separated by semicolons.", func(c *row) string { return strings.Join(c.task.Tags, ";") }},
+		{"trial", "Number of the trial.", ofTrial(func(c *row) string { return strconv.Itoa(c.t.TrialNum) })},
 		{
 			"verdict", "passed, failed, error, timeout, cancelled, skipped or needs_review.",
-			ofTrial(func(c row) string { return string(c.t.Verdict) }),
+			ofTrial(func(c *row) string { return string(c.t.Verdict) }),
 		},
-		{"score", "Score, 0 to 1; 0 for a timeout. Empty if no grader gave one.", ofTrial(func(c row) string {
+		{"score", "Score, 0 to 1; 0 for a timeout. Empty if no grader gave one.", ofTrial(func(c *row) string {
 			if s := report.ScoreOf(c.t); s != nil {
 				return number(*s)
 			}
 			return ""
 		})},
-		{"started_at", "Start of the trial, in UTC.", ofTrial(func(c row) string {
+		{"started_at", "Start of the trial, in UTC.", ofTrial(func(c *row) string {
 			if c.t.StartedAt.IsZero() {
 				return ""
 			}
@@ -65,11 +66,11 @@ func Columns() []Column {
 		})},
 		{
 			"duration_ms", "Duration of the trial, including all attempts and graders.",
-			ofTrial(func(c row) string { return integer(c.t.DurationMS) }),
+			ofTrial(func(c *row) string { return integer(c.t.DurationMS) }),
 		},
-		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c row) string { return integer(c.t.ExecutorMS) })},
-		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c row) string { return integer(c.t.StartupMS) })},
-		{"attempts", "Number of attempts.", ofTrial(func(c row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
+		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c *row) string { return integer(c.t.ExecutorMS) })},
+		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c *row) string { return integer(c.t.StartupMS) })},
+		{"attempts", "Number of attempts.", ofTrial(func(c *row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
 		{
 			"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.",
 			usage(totalOf, func(u *record.Usage) string { return integer(u.InputTokens) }),
@@ -79,27 +80,27 @@ func Columns() []Column {
 		{"cost_usd", "Their cost in US dollars; empty if unknown.", usage(totalOf, dollarsOf)},
 		{"judge_tokens", "The judges' part of all tokens.", usage(judgesOf, func(u *record.Usage) string { return integer(u.Total()) })},
 		{"judge_cost_usd", "The judges' part of the cost.", usage(judgesOf, dollarsOf)},
-		{"executor", "Executor of the trial.", func(c row) string { return c.run.Config.Executor }},
-		{"agent", "Agent that the executor drove.", func(c row) string { return c.run.Config.Agent }},
-		{"model", "Requested model.", func(c row) string { return report.ModelOf(c.run, c.task) }},
-		{"cell", "Name of the cell of the matrix, if there is a matrix.", func(c row) string {
+		{"executor", "Executor of the trial.", func(c *row) string { return c.run.Config.Executor }},
+		{"agent", "Agent that the executor drove.", func(c *row) string { return c.run.Config.Agent }},
+		{"model", "Requested model.", func(c *row) string { return report.ModelOf(c.run, *c.task) }},
+		{"cell", "Name of the cell of the matrix, if there is a matrix.", func(c *row) string {
 			if c.task.Cell == nil {
 				return ""
 			}
 			return c.task.Cell.Name
 		}},
 		{"failed_graders", "Names of the graders that did not pass, separated by semicolons.", ofTrial(failedGraders)},
-		{"reason", "Reason why the trial did not pass, 1,000 characters at most.", ofTrial(func(c row) string {
+		{"reason", "Reason why the trial did not pass, 1,000 characters at most.", ofTrial(func(c *row) string {
 			line, message := report.Explain(c.t, c.run.RunID)
 			return text.ClipRunes(cmp.Or(message, line), mostReason-1)
 		})},
-		{"cached_from", "Id of the earlier run that executed the trial, if it was reused.", ofTrial(func(c row) string {
+		{"cached_from", "Id of the earlier run that executed the trial, if it was reused.", ofTrial(func(c *row) string {
 			if c.t.Cached == nil {
 				return ""
 			}
 			return c.t.Cached.RunID
 		})},
-		{"hash", "Hash of the trial's inputs: the same hash means the same question.", ofTrial(func(c row) string { return c.t.Hash })},
+		{"hash", "Hash of the trial's inputs: the same hash means the same question.", ofTrial(func(c *row) string { return c.t.Hash })},
 		{
 			"tool_selection", "Tool selection score, 0 to 1; empty if no tool calls are expected.",
 			tools(func(s *record.TrialTools) *float64 { return &s.Selection }),
@@ -109,13 +110,13 @@ func Columns() []Column {
 			tools(func(s *record.TrialTools) *float64 { return s.Params }),
 		},
 		{"tool_score", "Mean of both, or the first if the second is empty.", tools(func(s *record.TrialTools) *float64 { return &s.Overall })},
-		{"record_damage", "Damage of the run's record, the same in each row; empty without damage.", func(c row) string { return c.damage }},
+		{"record_damage", "Damage of the run's record, the same in each row; empty without damage.", func(c *row) string { return c.damage }},
 	}
 }
 
 // ofTrial returns a column function for a value of the trial; the cell is empty without a trial.
-func ofTrial(value func(row) string) func(row) string {
-	return func(c row) string {
+func ofTrial(value func(*row) string) func(*row) string {
+	return func(c *row) string {
 		if c.t == nil {
 			return ""
 		}
@@ -143,8 +144,8 @@ func dollarsOf(u *record.Usage) string {
 
 // usage returns a column function for a value of the trial's usage; the cell is empty if the
 // usage is unknown.
-func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) string) func(row) string {
-	return ofTrial(func(c row) string {
+func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) string) func(*row) string {
+	return ofTrial(func(c *row) string {
 		u := of(c.t.Ledger())
 		if u == nil {
 			return ""
@@ -154,8 +155,8 @@ func usage(of func(*record.Ledger) *record.Usage, value func(*record.Usage) stri
 }
 
 // tools returns a column function for a tool score.
-func tools(value func(*record.TrialTools) *float64) func(row) string {
-	return ofTrial(func(c row) string {
+func tools(value func(*record.TrialTools) *float64) func(*row) string {
+	return ofTrial(func(c *row) string {
 		if c.t.Tools == nil {
 			return ""
 		}
@@ -166,7 +167,7 @@ func tools(value func(*record.TrialTools) *float64) func(row) string {
 	})
 }
 
-func failedGraders(c row) string {
+func failedGraders(c *row) string {
 	var names []string
 	for i := range c.t.Graders {
 		if g := &c.t.Graders[i]; !g.Passed && !g.NeedsReview && !g.Calibrates() {
@@ -180,7 +181,7 @@ func failedGraders(c row) string {
 // the record of the run is damaged, each task without trials has a row without their values; a
 // record without tasks has one row.
 func Write(w io.Writer, h record.Handle) error {
-	out := csv.NewWriter(w)
+	out := csv.NewWriter(bufio.NewWriterSize(w, 64<<10))
 	out.UseCRLF = true
 	columns := Columns()
 	cells := make([]string, len(columns))
@@ -191,35 +192,36 @@ func Write(w io.Writer, h record.Handle) error {
 		return err
 	}
 	rec := h.Record()
+	if _, err := h.Results(); err != nil { // so that damage and trials need no further reading
+		return err
+	}
 	damage, err := h.Damage()
 	if err != nil {
 		return err
 	}
-	note := ""
+	from := row{run: rec, task: &record.TaskRef{}}
 	if damage != nil {
-		note = damage.String()
+		from.damage = damage.String()
 	}
-	write := func(from row) error {
-		from.run, from.damage = rec, note
-		for i, c := range columns {
-			cells[i] = cell(c.value(from))
+	write := func() error {
+		for i := range columns {
+			cells[i] = cell(columns[i].value(&from))
 		}
 		return out.Write(cells)
 	}
 	written := make([]bool, len(rec.Tasks))
-	err = h.Trials(func(task int, t *record.Trial) error {
-		written[task] = true
-		return write(row{task: rec.Tasks[task], t: t})
+	err = h.Outcomes(func(task int, t *record.Trial, _ int64) error {
+		written[task], from.task, from.t = true, &rec.Tasks[task], t
+		return write()
 	})
-	if err != nil {
-		return err
+	from.t = nil
+	if damage != nil && len(rec.Tasks) == 0 && err == nil {
+		err = write()
 	}
-	if damage != nil && len(rec.Tasks) == 0 {
-		err = write(row{})
-	}
-	for i, ref := range rec.Tasks {
+	for i := range rec.Tasks {
 		if damage != nil && !written[i] && err == nil {
-			err = write(row{task: ref})
+			from.task = &rec.Tasks[i]
+			err = write()
 		}
 	}
 	if err != nil {
@@ -238,6 +240,9 @@ var lineFeeds = sync.OnceValue(func() *strings.Replacer { return strings.NewRepl
 // feed alone; control characters and invalid UTF-8 become �. Commands of CI systems are
 // escaped, except for a :: at the start of the cell.
 func cell(s string) string {
+	if isPlain(s) {
+		return s
+	}
 	s = strings.ToValidUTF8(s, "�")
 	if strings.Contains(s, "\r") {
 		s = lineFeeds().Replace(s)
@@ -258,6 +263,17 @@ func cell(s string) string {
 		}
 	}
 	return s
+}
+
+// isPlain reports whether a text needs no check, as most cells: it is ASCII without control
+// characters and #, and starts with a letter or a digit.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '#' {
+			return false
+		}
+	}
+	return s == "" || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' || '0' <= s[0] && s[0] <= '9'
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
