@@ -21,6 +21,7 @@ type recording struct {
 	fold  *replay.Fold
 	tally *tally.Run // of the trials that fold counts; the lock of fold guards it
 	feed  *feed
+	lost  *record.Damage // of the journal when the run was resumed; nil without
 }
 
 // newRecording returns a record that continues from a state. onFailure is called once, when the
@@ -103,11 +104,7 @@ func (s *liveSubscription) Next(ctx context.Context) ([]*record.Event, error) {
 
 // WriteResult writes the result so far.
 func (r *recording) WriteResult(w io.Writer) error {
-	damage, err := r.Damage()
-	if err != nil {
-		return err
-	}
-	return replay.WriteResult(w, r.Files(), r.rec, r.fold.Snapshot(), replay.ResultOptions{Damage: damage})
+	return replay.WriteResult(w, r.Files(), r.rec, r.fold.Snapshot(), replay.ResultOptions{Damage: r.lost})
 }
 
 // Trials visits the trials that have ended so far.
@@ -121,14 +118,9 @@ func (r *recording) Outcomes(visit func(task int, t *record.Trial, more int64) e
 	return replay.VisitOutcomes(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
-// Damage describes what the journal lost before the run was resumed.
-func (r *recording) Damage() (*record.Damage, error) {
-	d, err := replay.DamageOf(r.log.Run())
-	if err != nil {
-		return nil, err
-	}
-	return d.OrNil(), nil
-}
+// Damage describes what the journal lost before the run was resumed. The caller must not change it.
+// The error is always nil.
+func (r *recording) Damage() (*record.Damage, error) { return r.lost, nil }
 
 // Blobs opens the workspace contents of trials that have ended so far. It may miss later
 // contents.

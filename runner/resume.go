@@ -134,7 +134,7 @@ func (r *Runner) takeUp(ctx context.Context, id string, p *plan.Plan) (_ *Run, e
 	}
 	return r.admit(func() *Run {
 		run := newRun(r, p, e.rec, log, e.past.State, e.tally)
-		run.earlier = e
+		run.earlier, run.lost = e, e.past.Lost
 		return run
 	})
 }

@@ -11,13 +11,6 @@ import (
 	"waza/runner/record"
 )
 
-// DamageOf reads a run's journal and returns its damage. It decodes nothing, so it takes a
-// moment per hundred megabytes.
-func DamageOf(run *journal.Run) (*record.Damage, error) {
-	c := newChecker(nil, nil)
-	return &c.damage, c.readAll(run)
-}
-
 // A checker collects the damage of a journal while it is read.
 type checker struct {
 	damage record.Damage

@@ -17,6 +17,7 @@ type Past struct {
 	Status record.Status
 	Error  string
 	Damage *record.Damage // of all files; nil without damage
+	Lost   *record.Damage // of the journal; nil without damage
 }
 
 // ReadPast reads a run that this process has locked, to resume it with a new record, whose tasks can
@@ -32,7 +33,7 @@ func (r *RecordedRun) ReadPast(lines *journal.Reader, rec *record.Run, spend Spe
 	if err != nil {
 		return nil, err
 	}
-	p := &Past{State: st, Status: record.StatusInterrupted}
+	p := &Past{State: st, Status: record.StatusInterrupted, Lost: check.damage.OrNil()}
 	if head != nil && head.EndedAt != nil {
 		p.Status, p.Error = head.Status, head.Error
 	}
