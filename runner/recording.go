@@ -45,7 +45,10 @@ func (r *recording) Record() *record.Run { return r.rec }
 func (r *recording) Progress() (record.Progress, error) { return r.fold.Progress(), nil }
 
 // Results returns the results of the tasks so far. The error is always nil.
-func (r *recording) Results() ([]*record.Task, error) { return r.fold.Snapshot().Results(), nil }
+func (r *recording) Results() (list []*record.Task, err error) {
+	r.fold.View(func(st *replay.State) { list = st.Results() })
+	return list, nil
+}
 
 // State returns a copy of the run's current state. The error is always nil.
 func (r *recording) State() (*replay.State, error) { return r.fold.Snapshot(), nil }

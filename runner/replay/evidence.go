@@ -249,7 +249,7 @@ func (s *State) fill(run *journal.Run) {
 		for num, at := range trials {
 			key, ok := s.key(&record.Event{TaskID: head.ID, TrialNum: num})
 			if ok && s.Tasks[key.Task].Trials[key.Trial].Size == 0 {
-				s.Tasks[key.Task].Trials[key.Trial] = at // the summary already counts it
+				s.Tasks[key.Task].own()[key.Trial] = at // the summary already counts it
 			}
 		}
 		if s.Tasks[task].Result == nil && head.Task != nil && head.Verdict != "" {

@@ -62,6 +62,15 @@ func lastMember(line, value []byte) Place {
 type TaskFold struct {
 	Result *record.Task // nil until the task has ended
 	Trials []Place      // by trial number, from the task's first
+	shared bool         // another state has the same Trials, so they must not change
+}
+
+// own returns the places of the trials for changes.
+func (t *TaskFold) own() []Place {
+	if t.shared {
+		t.Trials, t.shared = slices.Clone(t.Trials), false
+	}
+	return t.Trials
 }
 
 // State is the state of a run according to its events. Tasks are those of the record. Events
@@ -202,7 +211,7 @@ func (s *State) Apply(e *record.Event, at Place) {
 
 // put sets the place of a trial. It counts the trial once, however often it is recorded.
 func (s *State) put(key TrialKey, at Place) {
-	slot := &s.Tasks[key.Task].Trials[key.Trial]
+	slot := &s.Tasks[key.Task].own()[key.Trial]
 	s.countTrial(s.rec.Tasks[key.Task].Role, slot.Verdict.Verdict(), at.Verdict.Verdict())
 	*slot = at
 }
@@ -385,18 +394,27 @@ func (f *Fold) Progress() record.Progress {
 
 // Snapshot returns a copy of the state.
 func (f *Fold) Snapshot() *State {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.state.Tasks {
+		t := &f.state.Tasks[i]
+		t.shared = t.shared || t.Result != nil
+	}
 	return f.state.clone()
 }
 
-// clone returns a copy that shares nothing that can change.
+// clone returns a copy. It shares the places of ended tasks, which hardly ever change and are most
+// of the memory of a long run. The caller must not change these in s.
 func (s *State) clone() *State {
 	c := *s
 	c.ids = nil // filled when needed
 	c.Tasks, c.Prompts, c.Judged, c.Earlier = slices.Clone(s.Tasks), slices.Clone(s.Prompts), s.Judged.clone(), maps.Clone(s.Earlier)
 	for i := range c.Tasks {
-		c.Tasks[i].Trials = slices.Clone(s.Tasks[i].Trials)
+		if t := &c.Tasks[i]; t.Result != nil {
+			t.shared = true
+		} else {
+			t.Trials, t.shared = slices.Clone(t.Trials), false
+		}
 	}
 	for key, places := range c.Earlier {
 		c.Earlier[key] = slices.Clone(places)
