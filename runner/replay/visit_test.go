@@ -50,7 +50,7 @@ func longRun(t *testing.T, store *journal.Store) *RecordedRun {
 	return h
 }
 
-// The trials of a long run are visited in the order of its record, whoever decodes them.
+// The trials of a long run are visited in the order of its record. Several goroutines decode them.
 func TestVisitLongRun(t *testing.T) {
 	t.Parallel()
 	h := longRun(t, journal.NewStore(t.TempDir()))
