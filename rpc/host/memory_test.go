@@ -1,50 +1,62 @@
 package host
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The limit must always leave room for garbage: at the limit, the runtime would do little else than
-// collect it.
-func TestLimitFor(t *testing.T) {
-	t.Parallel()
-	for live, limit := range map[uint64]uint64{0: 14 << 20, 1: 15 << 20, 32 << 20: 46 << 20, 1 << 40: 1<<40 + 14<<20} {
-		require.Equal(t, limit, limitFor(live, 4<<20), "%d bytes", live)
-	}
+// gcPercent returns the present limit of garbage, in percent of the live objects.
+func gcPercent() uint64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// collect collects garbage, and returns when the finalizers of that have run.
+func collect() {
+	over := make(chan struct{})
+	runtime.SetFinalizer(&struct{ text string }{"garbage"}, func(*struct{ text string }) { close(over) })
+	runtime.GC()
+	<-over
 }
 
 func TestLimitGarbageFollowsTheHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
-	t.Setenv("GOMEMLIMIT", "")
-	before := debug.SetMemoryLimit(-1)
-	t.Cleanup(func() { debug.SetMemoryLimit(before) })
-	LimitGarbage()
-	reaches := func(least, most int64) {
+	before := debug.SetGCPercent(usualGarbage)
+	var over atomic.Bool
+	t.Cleanup(func() {
+		over.Store(true)
+		debug.SetGCPercent(before)
+	})
+	limitGarbage(&over)
+	reaches := func(want uint64) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			runtime.GC()
-			limit := debug.SetMemoryLimit(-1)
-			return least <= limit && limit <= most
+			collect()
+			return gcPercent() == want
 		}, 10*time.Second, time.Millisecond)
 	}
-	reaches(garbage, math.MaxInt64-1)
-	live := make([]byte, 64<<20)
-	reaches(64<<20+garbage, math.MaxInt64-1)
+	live := make([]byte, 2*manyLive)
+	reaches(fewGarbage)
 	runtime.KeepAlive(live)
-	reaches(garbage, 64<<20)
+	reaches(usualGarbage)
 }
 
 func TestLimitGarbageKeepsTheUsersLimit(t *testing.T) {
-	t.Setenv("GOGC", "50")
-	before := debug.SetMemoryLimit(-1)
-	LimitGarbage()
-	runtime.GC()
-	runtime.GC()
-	require.Equal(t, before, debug.SetMemoryLimit(-1))
+	t.Setenv("GOGC", "70")
+	before := gcPercent()
+	var over atomic.Bool
+	defer over.Store(true)
+	limitGarbage(&over)
+	live := make([]byte, 2*manyLive)
+	collect()
+	collect()
+	runtime.KeepAlive(live)
+	require.Equal(t, before, gcPercent())
 }
