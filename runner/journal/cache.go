@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"waza/eval/files"
@@ -54,11 +53,12 @@ func (c CacheSealer) Unseal(line string) (body []byte, ok bool) {
 	}
 	s := c.signers.Get().(*signer)
 	defer c.signers.Put(s)
-	body, sealed, err := unseal([]byte(strings.TrimSuffix(line, "\n")))
-	if !sealed || err != nil {
+	v := &verifier{signer: s}
+	p := v.prove([]byte(line))
+	if !p.sealed || p.damage != nil {
 		return nil, false
 	}
-	body, _, _, err = (&verifier{signer: s}).check(body, tag{}, true)
+	body, _, err := v.follow(&p, tag{}, true)
 	return body, err == nil
 }
 

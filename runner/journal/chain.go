@@ -71,6 +71,8 @@ const (
 
 // A signer authenticates the record of one run. Only one goroutine may use it.
 type signer struct {
+	key     *stateKey
+	run     string
 	mac     hash.Hash
 	sum     [sha256.Size]byte
 	purpose []byte // memory for start
@@ -79,7 +81,7 @@ type signer struct {
 func newSigner(key *stateKey, run string) *signer {
 	m := hmac.New(sha256.New, key.secret[:])
 	m.Write([]byte("waza run\n" + run))
-	return &signer{mac: hmac.New(sha256.New, m.Sum(nil))}
+	return &signer{key: key, run: run, mac: hmac.New(sha256.New, m.Sum(nil))}
 }
 
 // start starts the tag of something with a purpose. The caller writes the content to s.mac.
@@ -214,25 +216,56 @@ func (v *verifier) verifyMissing() error {
 // ID returns the id of the run.
 func (r *Run) ID() string { return r.dir[strings.LastIndexByte(r.dir, os.PathSeparator)+1:] }
 
-// check verifies a line without its checksum, in place. It returns the line as it was appended.
-// after is the tag of the line before, unless whole is not set: then parts between the two lines
-// are lost.
-func (v *verifier) check(line []byte, after tag, whole bool) (body []byte, t tag, keyed bool, err error) {
-	body, signed, link, t, keyed := cutMac(line)
-	if !keyed {
-		return line, t, false, v.verifyMissing()
-	}
+// clone returns a verifier of the same record for another goroutine.
+func (v *verifier) clone() *verifier {
+	c := *v
 	if v.signer != nil {
-		err = v.verify(t, v.signer.tag(forLine, signed))
+		c.signer = newSigner(v.signer.key, v.signer.run)
 	}
+	return &c
+}
+
+// A proof is what a line shows without the lines before it. Finding it out takes nearly all of the
+// time of reading.
+type proof struct {
+	line   []byte // without its checksum
+	sealed bool   // it has a checksum
+	damage error  // the checksum is wrong
+	body   int    // size of the line without its digest
+	keyed  bool   // it has a digest, which consists of the two fields below
+	link   [linkSize]byte
+	tag    tag
+	forged error // the tag is wrong
+}
+
+// prove finds out what a line with or without its newline shows. It removes the checksum in place.
+func (v *verifier) prove(raw []byte) (p proof) {
+	raw = bytes.TrimSuffix(raw, []byte("\n"))
+	if p.line, p.sealed, p.damage = unseal(raw); p.damage != nil {
+		return p
+	}
+	body, signed, link, t, keyed := cutMac(p.line)
+	p.body, p.link, p.tag, p.keyed = len(body), link, t, keyed
+	if keyed && v.signer != nil {
+		p.forged = v.verify(t, v.signer.tag(forLine, signed))
+	}
+	return p
+}
+
+// follow decides whether to trust a line that follows another. It returns the line as it was
+// appended, and what the next line must continue. after is the tag of the line before, unless whole
+// is not set: then parts between the two lines are lost.
+func (v *verifier) follow(p *proof, after tag, whole bool) (body []byte, t tag, err error) {
 	switch {
-	case err != nil:
-		return nil, t, true, err
-	case whole && link != [linkSize]byte(after[:linkSize]):
-		return nil, t, true, errLink
+	case !p.keyed:
+		return p.line, afterUnkeyed, v.verifyMissing()
+	case p.forged != nil:
+		return nil, t, p.forged
+	case whole && p.link != [linkSize]byte(after[:linkSize]):
+		return nil, t, errLink
 	}
-	line[len(body)] = '}'
-	return line[: len(body)+1 : len(body)+1], t, true, nil
+	p.line[p.body] = '}'
+	return p.line[: p.body+1 : p.body+1], p.tag, nil
 }
 
 // checkFile verifies the tag at the end of a file without its checksum, in place. It returns the

@@ -45,12 +45,23 @@ type content struct {
 	last    int64
 }
 
+// readAll reads a journal. Reading ahead gives the same, wherever chunks end.
 func readAll(t testing.TB, run *journal.Run) content {
 	t.Helper()
-	r, err := run.Journal()
-	require.NoError(t, err)
-	defer r.Close()
-	return readOn(t, r)
+	read := func(size int) content {
+		r, err := run.Journal()
+		require.NoError(t, err)
+		defer r.Close()
+		if size > 0 {
+			r.ReadAheadBy(size)
+		}
+		return readOn(t, r)
+	}
+	c := read(0)
+	for _, size := range []int{90, 1000} {
+		require.Equal(t, c, read(size), "chunks of %d bytes", size)
+	}
+	return c
 }
 
 func readOn(t testing.TB, r *journal.Reader) (c content) {
@@ -329,6 +340,9 @@ func FuzzReader(f *testing.F) {
 		good := slices.Concat(junk[:at], []byte("\n"), sealed(t, 1<<19), junk[at:], []byte("\n"), sealed(t, 1<<20))
 		found := map[int64]bool{}
 		end, last := int64(0), int64(0)
+		ahead := journal.ReadBytes(good)
+		ahead.ReadAheadBy(1 + int(split)%400)
+		require.Equal(t, readOn(t, journal.ReadBytes(good)), readOn(t, ahead))
 		r := journal.ReadBytes(good)
 		for {
 			line, n, off, err := r.Next()

@@ -20,3 +20,6 @@ func (r *Reader) Offset() int64 { return r.at.offset }
 
 // Seal returns a line as older versions wrote it: with a checksum, but without a digest.
 func Seal(line []byte) []byte { return appendSeal(append([]byte(nil), line[:len(line)-1]...), 0) }
+
+// ReadAheadBy is like ReadAhead, with chunks of another size.
+func (r *Reader) ReadAheadBy(size int) { r.readAhead(size) }

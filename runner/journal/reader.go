@@ -14,11 +14,12 @@ const maxLine = 256 << 20
 
 // A Reader reads the lines of a journal in order. Only one goroutine may use it.
 type Reader struct {
-	r    *bufio.Reader
-	c    io.Closer
-	at   Mark
-	held []byte       // the rest of the current line of the file
-	was  DamagedError // the position of the line or damaged part that Next returned last
+	r     *bufio.Reader
+	c     io.Closer
+	ahead *ahead // nil unless ReadAhead was called
+	at    Mark
+	held  []byte       // the rest of the current line of the file
+	was   DamagedError // the position of the line or damaged part that Next returned last
 
 	reuse bool   // see Reuse
 	line  []byte // memory for the next line, if reuse is set
@@ -54,6 +55,18 @@ func newReader(r io.Reader, c io.Closer, at Mark, v *verifier) *Reader {
 // memory for each line.
 func (r *Reader) Reuse() { r.reuse = true }
 
+// ReadAhead is like Reuse, and makes the reader use all processors. It is for readers that need all
+// lines, because the reader is then ahead of them. After the end, the reader does not notice that the
+// file grows. Whoever does not read to the end must close the reader.
+func (r *Reader) ReadAhead() { r.readAhead(chunkSize) }
+
+func (r *Reader) readAhead(size int) {
+	r.Reuse()
+	if r.ahead == nil {
+		r.ahead = newAhead(r.r, r.verifier, size)
+	}
+}
+
 // Unverifiable describes why some of the record cannot be verified, although the user trusts it;
 // empty when all of it can.
 func (r *Reader) Unverifiable() string { return r.verifier.doubt() }
@@ -79,7 +92,7 @@ func (r *Reader) Last() int64 { return r.at.last() }
 // continues after that part. Missing numbers are those of lost lines. Any other error is an error
 // of the file and permanent.
 func (r *Reader) Next() (line []byte, number, offset int64, err error) {
-	raw, skipped, err := r.take()
+	raw, p, skipped, err := r.take()
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -88,11 +101,11 @@ func (r *Reader) Next() (line []byte, number, offset int64, err error) {
 	}
 	why := errTooLong
 	if skipped == 0 {
-		if line, number, why = r.check(raw); why == nil {
+		if line, number, why = r.check(raw, p); why == nil {
 			return r.whole(line, number, raw)
 		}
 		if end := wholeHead(raw); end > 0 {
-			if line, number, err = r.check(raw[:end]); err == nil {
+			if line, number, err = r.check(raw[:end], nil); err == nil {
 				r.held = raw[end:]
 				return r.whole(line, number, raw[:end])
 			}
@@ -131,33 +144,42 @@ func (r *Reader) MarkDamaged(why error) *DamagedError {
 	return &err
 }
 
-// take returns the bytes up to and including the next newline. For a line that is too long it
-// returns the end, and the number of bytes that it skipped.
-func (r *Reader) take() (raw []byte, skipped int64, err error) {
+// take returns the bytes up to and including the next newline, and their proof if it is known. For a
+// line that is too long it returns the end, and the number of bytes that it skipped.
+func (r *Reader) take() (raw []byte, p *proof, skipped int64, err error) {
 	if raw, r.held = r.held, nil; raw != nil {
-		return raw, 0, nil
+		return raw, nil, 0, nil
 	}
 	if r.reuse {
 		raw = r.line[:0]
 	}
 	for {
-		part, err := r.r.ReadSlice('\n')
+		part, p, err := r.part()
 		if err == nil && r.reuse && len(raw) == 0 {
-			return part, skipped, nil // not copied: the buffer is not used again before the next call
+			return part, p, skipped, nil // not copied: the buffer is not used again before the next call
 		}
 		raw = append(raw, part...)
 		if err == nil {
 			r.line = raw
-			return raw, skipped, nil
+			return raw, nil, skipped, nil
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 		if len(raw) > maxLine {
 			skipped += int64(len(raw) / 2)
 			raw = append(raw[:0], raw[len(raw)/2:]...)
 		}
 	}
+}
+
+// part returns the next line, or a part of it, like [bufio.Reader.ReadSlice].
+func (r *Reader) part() (part []byte, p *proof, err error) {
+	if r.ahead != nil {
+		return r.ahead.line()
+	}
+	part, err = r.r.ReadSlice('\n')
+	return part, nil, err
 }
 
 func (r *Reader) advance(raw []byte, skipped int64) {
@@ -167,42 +189,47 @@ func (r *Reader) advance(raw []byte, skipped int64) {
 	}
 }
 
-// check returns an undamaged line, or an error that describes the damage.
-func (r *Reader) check(raw []byte) (line []byte, number int64, err error) {
-	raw = bytes.TrimSuffix(raw, []byte("\n"))
-	line, sealed, err := unseal(raw)
+// check returns an undamaged line, or an error that describes the damage. p is the proof of the
+// line, if it is known.
+func (r *Reader) check(raw []byte, p *proof) (line []byte, number int64, err error) {
+	if p == nil {
+		own := r.verifier.prove(raw)
+		p = &own
+	}
+	line = p.line
 	switch {
-	case err != nil:
-		return nil, 0, err
-	case !sealed && r.at.sealed:
+	case p.damage != nil:
+		return nil, 0, p.damage
+	case !p.sealed && r.at.sealed:
 		return nil, 0, errNoChecksum
-	case !sealed && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)):
-		return nil, 0, errNoObject
-	case len(line) == 0:
+	case !p.sealed && (len(line) == 0 || line[0] != '{' || !json.Valid(line)):
 		return nil, 0, errNoObject
 	}
 	number, reported := numberOf(line)
 	if !reported {
 		number = r.at.last() + 1
 	}
-	if missing := number - r.at.number - 1; missing < 0 || missing > r.at.damage.room(sealed) {
+	if missing := number - r.at.number - 1; missing < 0 || missing > r.at.damage.room(p.sealed) {
 		return nil, 0, fmt.Errorf("line number %d after %d", number, r.at.number)
 	}
-	line, t, keyed, err := r.verifier.check(line, r.at.tag, number == r.at.number+1 && r.at.damage == damage{})
+	line, t, err := r.verifier.follow(p, r.at.tag, number == r.at.number+1 && r.at.damage == damage{})
 	switch {
-	case err == nil && !keyed && r.at.keyed:
+	case err == nil && !p.keyed && r.at.keyed:
 		err = errUnkeyed
-	case err == nil && keyed && !sealed: // checksums are older than digests
+	case err == nil && p.keyed && !p.sealed: // checksums are older than digests
 		err = errNoChecksum
-	case err == nil && !keyed:
-		t = afterUnkeyed
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	r.at.sealed, r.at.keyed, r.at.tag = sealed, keyed, t
+	r.at.sealed, r.at.keyed, r.at.tag = p.sealed, p.keyed, t
 	return line, number, nil
 }
 
-// Close closes the file.
-func (r *Reader) Close() error { return r.c.Close() }
+// Close closes the file, and ends reading ahead.
+func (r *Reader) Close() error {
+	if r.ahead != nil {
+		r.ahead.close()
+	}
+	return r.c.Close()
+}

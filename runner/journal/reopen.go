@@ -99,13 +99,14 @@ func lockPatiently(f *os.File, patience time.Duration) error {
 // lines remain.
 func (w *Writer) recount(read func(*Reader) error) error {
 	r := newReader(w.file, io.NopCloser(w.file), Mark{}, w.run.verifier())
+	defer r.Close()
 	r.index = &w.index
 	if read != nil {
 		if err := read(r); err != nil {
 			return err
 		}
 	}
-	r.Reuse()
+	r.ReadAhead()
 	for {
 		_, _, _, err := r.NextUndamaged()
 		if errors.Is(err, io.EOF) {

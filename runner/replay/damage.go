@@ -67,7 +67,7 @@ func (c *checker) readAll(run *journal.Run) error {
 		return err
 	}
 	defer r.Close()
-	r.Reuse()
+	r.ReadAhead()
 	for err == nil {
 		_, _, _, err = c.next(r)
 	}
@@ -168,7 +168,7 @@ func (r *RecordedRun) damage(head *resultHead, broken *record.DamagedFile, c *ch
 
 // addRefs adds the stored contents to which a line refers.
 func addRefs(refs map[record.Blob]bool, line []byte) {
-	if !bytes.Contains(line, []byte(`"length":`)) {
+	if !bytes.Contains(line, []byte(`length":`)) { // starts with a rare character, so that most bytes are skipped
 		return
 	}
 	var e struct {

@@ -8,7 +8,9 @@ package replay
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"hash/maphash"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -463,12 +465,20 @@ type eventVisitor func(e *record.Event, trial []byte)
 func foldLines(r *journal.Reader, rec *record.Run, check *checker, visit eventVisitor) (*State, error) {
 	st := NewState(rec)
 	var l Lifter
-	err := readAhead(r, check, func(line []byte, number, off int64) {
+	r.ReadAhead()
+	for {
+		line, number, off, err := check.next(r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
 		st.lossy = st.lossy || number != st.lines+1
 		st.lines = number
 		e, trial, err := l.Lift(line)
 		if err != nil {
-			return
+			continue
 		}
 		e.Seq = number
 		if visit != nil {
@@ -478,9 +488,6 @@ func foldLines(r *journal.Reader, rec *record.Run, check *checker, visit eventVi
 			trial.Off += off
 		}
 		st.Apply(e, trial)
-	})
-	if err != nil {
-		return nil, err
 	}
 	st.lossy = st.lossy || r.Last() != st.lines
 	st.lines, st.Unverifiable = r.Last(), r.Unverifiable()

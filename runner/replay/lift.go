@@ -32,7 +32,7 @@ func (l *Lifter) Lift(line []byte) (*record.Event, Place, error) {
 		case "time":
 			bad = e.Time.UnmarshalJSON(value)
 		case "type":
-			e.Type = record.EventType(unquoted(value))
+			e.Type = typeOfText(value)
 			whole = e.Type.ChangesState() && e.Type != record.TrialComplete
 			return e.Type == record.TrialComplete && bad == nil
 		case "taskId":
