@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"waza/eval/text"
@@ -95,55 +93,28 @@ func (e *earlier) keep(ctx context.Context, run *journal.Run) error {
 	return nil
 }
 
-// candidate is the position of a trial that may be kept, with its decoded record.
-type candidate struct {
-	task, index int
-	at          replay.Place
-	res         replay.LeanTrial
-	err         error
-}
-
-// batchSize is the number of trials that are decoded at once.
-const batchSize = 1024
-
-// choose checks every recorded trial in the order of the plan and counts the kept ones. It
-// decodes on all processors, because decoding takes most of the time.
+// choose checks every recorded trial in the order of the plan and counts the kept ones.
 func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
-	files, err := replay.OpenTrials(run)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
 	baselines := map[*plan.Task]*earlierTask{}
-	batch := make([]candidate, 0, batchSize)
-	flush := func() error {
-		decodeAll(files, batch)
-		for i := range batch {
-			e.take(&batch[i], baselines)
-		}
-		batch = batch[:0]
-		return context.Cause(ctx)
-	}
 	for i, t := range e.plan.Tasks {
 		e.tasks[i].tally = tally.NewTask(&e.rec.Tasks[i], t.Threshold)
 		baselines[t] = &e.tasks[i]
 		e.tasks[i].result = e.past.State.Tasks[i].Result
-		for j, at := range e.past.State.Tasks[i].Trials {
-			switch {
-			case at.Size == 0:
-			case !at.Verdict.Verdict().Keepable():
+		for _, at := range e.past.State.Tasks[i].Trials {
+			if at.Size > 0 && !at.Verdict.Verdict().Keepable() {
 				e.tasks[i].again++
-			default:
-				batch = append(batch, candidate{task: i, index: j, at: at})
-			}
-			if len(batch) == batchSize {
-				if err := flush(); err != nil {
-					return err
-				}
 			}
 		}
 	}
-	if err := flush(); err != nil {
+	err := replay.VisitKeepable(run, e.past.State, func(task, index int, t *replay.LeanTrial, err error) error {
+		if err != nil || replay.CodeOf(t.Verdict) != e.past.State.Tasks[task].Trials[index].Verdict {
+			e.again++
+		} else {
+			e.take(task, index, &t.Trial, baselines)
+		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	for i := range e.tasks {
@@ -154,27 +125,13 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 	return nil
 }
 
-func decodeAll(files *replay.Trials, batch []candidate) {
-	workers := runtime.GOMAXPROCS(0)
-	var all sync.WaitGroup
-	for w := range workers {
-		all.Go(func() {
-			for i := w; i < len(batch); i += workers {
-				c := &batch[i]
-				c.err = c.res.Read(files, c.at)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// take keeps a trial if its content hash is unchanged. An unreadable trial runs again, and so
-// does a trial whose baseline runs again, or whose grader's files changed while it ran.
-func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
-	t, et := e.plan.Tasks[c.task], &e.tasks[c.task]
-	res, num := &c.res.Trial, t.First+c.index
+// take keeps a trial if its content hash is unchanged. A trial whose baseline runs again, or whose
+// grader's files changed while it ran, runs again.
+func (e *earlier) take(task, index int, res *record.Trial, baselines map[*plan.Task]*earlierTask) {
+	t, et := e.plan.Tasks[task], &e.tasks[task]
+	num := t.First + index
 	switch {
-	case c.err != nil || res.TrialNum != num || replay.CodeOf(res.Verdict) != c.at.Verdict:
+	case res.TrialNum != num:
 		e.again++
 		return
 	case res.Hash != t.TrialHash(num):
@@ -183,19 +140,19 @@ func (e *earlier) take(c *candidate, baselines map[*plan.Task]*earlierTask) {
 	case res.ChangedFiles() != nil:
 		e.again++
 		return
-	case t.Compares && t.Baseline != nil && regrade.Gradable(res) && !baselines[t.Baseline].keeps(c.index):
+	case t.Compares && t.Baseline != nil && regrade.Gradable(res) && !baselines[t.Baseline].keeps(index):
 		e.again++
 		return
 	}
 	if et.kept == nil {
 		et.kept = make([]bool, t.Trials)
 	}
-	et.kept[c.index] = true
+	et.kept[index] = true
 	et.n++
 	e.kept++
 	et.tally.Add(res)
-	et.tally.Early.Add(c.index, res.Verdict)
-	e.tally.AddTrial(c.task, res)
+	et.tally.Early.Add(index, res.Verdict)
+	e.tally.AddTrial(task, res)
 }
 
 func (t *earlierTask) keeps(index int) bool { return t.kept != nil && t.kept[index] }

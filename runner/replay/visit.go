@@ -50,6 +50,24 @@ func VisitNumbers(run *journal.Run, st *State, visit func(task int, t *LeanTrial
 	}, visit)
 }
 
+// VisitKeepable is like [VisitLean] for the trials that a resumed run may keep because their verdict is
+// final. It calls visit with the indexes of the task and the trial. err is why the JSON of the trial
+// cannot be decoded.
+func VisitKeepable(run *journal.Run, st *State, visit func(task, trial int, t *LeanTrial, err error) error) error {
+	type decoded struct {
+		LeanTrial
+		err error
+	}
+	return visitSome(run, st, Place.keepable, func(_ *Trials, raw []byte, t *decoded) error {
+		*t = decoded{}
+		t.err = t.Lift(raw)
+		return nil
+	}, func(at *taskPlace, t *decoded) error { return visit(at.task, at.trial, &t.LeanTrial, t.err) })
+}
+
+func (at Place) ended() bool    { return at.Size > 0 }
+func (at Place) keepable() bool { return at.ended() && at.Verdict.Verdict().Keepable() }
+
 // Reading, verifying and decoding a trial usually takes longer than a visitor needs for it. The
 // trials of a long run are therefore decoded on all processors, in parts of the journal, and
 // visited by the caller in their order. The first part needs no workers, so short runs have none.
@@ -73,16 +91,18 @@ type part[T any] struct {
 	ready  chan struct{} // receives a value when the fields above are set
 }
 
-// taskPlace is the place of a trial, with the index of its task.
+// taskPlace is the place of a trial, with the indexes of its task and of itself.
 type taskPlace struct {
 	Place
-	task int
+	task, trial int
 }
 
 // visiting owns a visit of the trials of a state, and the goroutines that decode them.
 type visiting[T any] struct {
 	files  *Trials
+	wanted func(at Place) bool
 	decode func(f *Trials, raw []byte, t *T) error
+	visit  func(at *taskPlace, t *T) error
 
 	mu          sync.Mutex // guards the fields below
 	st          *State
@@ -97,26 +117,34 @@ type visiting[T any] struct {
 func visitPlaces[T any](
 	run *journal.Run, st *State, decode func(f *Trials, raw []byte, t *T) error, visit func(task int, t *T) error,
 ) error {
+	return visitSome(run, st, Place.ended, decode, func(at *taskPlace, t *T) error { return visit(at.task, t) })
+}
+
+// visitSome is like visitPlaces for the trials at the wanted places.
+func visitSome[T any](
+	run *journal.Run, st *State, wanted func(at Place) bool,
+	decode func(f *Trials, raw []byte, t *T) error, visit func(at *taskPlace, t *T) error,
+) error {
 	f, err := OpenTrials(run)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	v := &visiting[T]{files: f, decode: decode, st: st}
+	v := &visiting[T]{files: f, wanted: wanted, decode: decode, visit: visit, st: st}
 	first := new(part[T])
 	if !v.next(first) {
 		return nil
 	}
 	v.fill(first)
-	if err := v.pass(first, visit); err != nil || v.task == len(st.Tasks) {
+	if err := v.pass(first); err != nil || v.task == len(st.Tasks) {
 		return err
 	}
-	return v.together(visit)
+	return v.together()
 }
 
 // together visits the trials from the next part on, while workers decode further parts. The workers
 // have ended when it returns.
-func (v *visiting[T]) together(visit func(task int, t *T) error) error {
+func (v *visiting[T]) together() error {
 	workers := runtime.GOMAXPROCS(0)
 	parts := workers + 2 // so that workers seldom wait for the visitor
 	free, stop := make(chan *part[T], parts), make(chan struct{})
@@ -145,7 +173,7 @@ func (v *visiting[T]) together(visit func(task int, t *T) error) error {
 	}
 	for p := range v.order {
 		<-p.ready
-		if err := v.pass(p, visit); err != nil {
+		if err := v.pass(p); err != nil {
 			return err
 		}
 		free <- p
@@ -163,8 +191,8 @@ func (v *visiting[T]) next(p *part[T]) bool {
 	for ; v.task < len(v.st.Tasks); v.task, v.trial = v.task+1, 0 {
 		for trials := v.st.Tasks[v.task].Trials; v.trial < len(trials); v.trial++ {
 			at := trials[v.trial]
-			if at.Size == 0 {
-				continue // not ended
+			if !v.wanted(at) {
+				continue
 			}
 			from, to := at.Off, at.Off+int64(at.Size)
 			if len(p.places) > 0 {
@@ -174,7 +202,7 @@ func (v *visiting[T]) next(p *part[T]) bool {
 				}
 			}
 			start, end = from, to
-			p.places = append(p.places, taskPlace{at, v.task})
+			p.places = append(p.places, taskPlace{at, v.task, v.trial})
 		}
 	}
 	return v.queue(p, start, end)
@@ -230,7 +258,7 @@ func (p *part[T]) bytes(i int) ([]byte, error) {
 }
 
 // pass visits the trials of a part.
-func (v *visiting[T]) pass(p *part[T], visit func(task int, t *T) error) error {
+func (v *visiting[T]) pass(p *part[T]) error {
 	for i := range p.trials[:p.good] {
 		at := &p.places[i]
 		if at.stored {
@@ -239,7 +267,7 @@ func (v *visiting[T]) pass(p *part[T], visit func(task int, t *T) error) error {
 				return v.fault(at.task, err)
 			}
 		}
-		if err := visit(at.task, &p.trials[i]); err != nil {
+		if err := v.visit(at, &p.trials[i]); err != nil {
 			return err
 		}
 	}
