@@ -25,42 +25,84 @@ var ErrNoObject = errors.New("no JSON object")
 // value of the member named last is not even scanned: it is everything up to the closing
 // bracket. last can be empty. Keys are passed without quotes and with their escapes.
 func Members(object []byte, last string, visit func(key, value []byte) bool) error {
-	b := space(object)
-	if len(b) == 0 || b[0] != '{' {
+	stopped := false
+	n := Each(space(object), func(key, rest []byte) int {
+		n := len(rest) - 1
+		if last == "" || string(key) != last {
+			n = ValueEnd(rest)
+		}
+		if n > 0 && !visit(key, rest[:n]) {
+			stopped = true
+			return -1
+		}
+		return n
+	})
+	if n < 0 && !stopped {
 		return ErrNoObject
 	}
-	b = space(b[1:])
-	if len(b) > 0 && b[0] == '}' {
-		return nil
+	return nil
+}
+
+// Each is like [Members] for the object at the start of b, and returns its length. visit gets
+// everything from the value on, and returns the length of the value: from [ValueEnd], or from Each or
+// EachElement, which decode nested values without scanning them first. If visit returns 0 or less, or
+// the object is invalid, Each returns -1.
+func Each(b []byte, visit func(key, rest []byte) int) int {
+	if len(b) == 0 || b[0] != '{' {
+		return -1
+	}
+	rest := space(b[1:])
+	if len(rest) > 0 && rest[0] == '}' {
+		return len(b) - len(rest) + 1
 	}
 	for {
-		n := StringEnd(b)
+		n := StringEnd(rest)
 		if n < 0 {
-			return ErrNoObject
+			return -1
 		}
-		key := b[1 : n-1]
-		b = space(b[n:])
-		if len(b) == 0 || b[0] != ':' {
-			return ErrNoObject
+		key := rest[1 : n-1]
+		rest = space(rest[n:])
+		if len(rest) == 0 || rest[0] != ':' {
+			return -1
 		}
-		b = space(b[1:])
-		if n = len(b) - 1; last == "" || string(key) != last {
-			n = valueEnd(b)
+		rest = space(rest[1:])
+		if n = visit(key, rest); n <= 0 {
+			return -1
 		}
-		if n <= 0 {
-			return ErrNoObject
-		}
-		if !visit(key, b[:n]) {
-			return nil
-		}
-		b = space(b[n:])
+		rest = space(rest[n:])
 		switch {
-		case len(b) > 0 && b[0] == ',':
-			b = space(b[1:])
-		case len(b) > 0 && b[0] == '}':
-			return nil
+		case len(rest) > 0 && rest[0] == ',':
+			rest = space(rest[1:])
+		case len(rest) > 0 && rest[0] == '}':
+			return len(b) - len(rest) + 1
 		default:
-			return ErrNoObject
+			return -1
+		}
+	}
+}
+
+// EachElement is like [Each] for the elements of the array at the start of b.
+func EachElement(b []byte, visit func(rest []byte) int) int {
+	if len(b) == 0 || b[0] != '[' {
+		return -1
+	}
+	rest := space(b[1:])
+	if len(rest) > 0 && rest[0] == ']' {
+		return len(b) - len(rest) + 1
+	}
+	for {
+		n := visit(rest)
+		if n <= 0 {
+			return -1
+		}
+		rest = space(rest[n:])
+		switch {
+		case len(rest) > 0 && rest[0] == ',':
+			rest = space(rest[1:])
+		case len(rest) > 0 && rest[0] == ']':
+			return len(b) - len(rest) + 1
+		default:
+			return -1
 		}
 	}
 }
@@ -71,32 +113,19 @@ var ErrNoArray = errors.New("no JSON array")
 // Elements visits the elements of a JSON array in order, until visit returns false. Like [Members],
 // it only matches brackets and quotes.
 func Elements(array []byte, visit func(value []byte) bool) error {
-	b := space(array)
-	if len(b) == 0 || b[0] != '[' {
+	stopped := false
+	n := EachElement(space(array), func(rest []byte) int {
+		n := ValueEnd(rest)
+		if n > 0 && !visit(rest[:n]) {
+			stopped = true
+			return -1
+		}
+		return n
+	})
+	if n < 0 && !stopped {
 		return ErrNoArray
 	}
-	b = space(b[1:])
-	if len(b) > 0 && b[0] == ']' {
-		return nil
-	}
-	for {
-		n := valueEnd(b)
-		if n <= 0 {
-			return ErrNoArray
-		}
-		if !visit(b[:n]) {
-			return nil
-		}
-		b = space(b[n:])
-		switch {
-		case len(b) > 0 && b[0] == ',':
-			b = space(b[1:])
-		case len(b) > 0 && b[0] == ']':
-			return nil
-		default:
-			return ErrNoArray
-		}
-	}
+	return nil
 }
 
 func space(b []byte) []byte {
@@ -128,8 +157,8 @@ func StringEnd(b []byte) int {
 	}
 }
 
-// valueEnd returns the length of the value at the start of b, or -1.
-func valueEnd(b []byte) int {
+// ValueEnd returns the length of the value at the start of b, or -1.
+func ValueEnd(b []byte) int {
 	if len(b) == 0 {
 		return -1
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
@@ -14,16 +15,27 @@ import (
 // of the values.
 func (res *Trial) DecodeJSON(raw []byte) error {
 	*res = Trial{}
-	if decodeObject(raw, res, (*Trial).DecodeMember) {
+	if jsonwalk.Each(raw, res.DecodeMember) > 0 {
 		return nil
 	}
 	*res = Trial{}
 	return json.Unmarshal(raw, res)
 }
 
-// DecodeMember decodes a member of the trial's JSON, and reports whether it could. If not,
-// encoding/json must decode the whole trial.
-func (res *Trial) DecodeMember(key, value []byte) bool {
+// DecodeMember decodes a member of the trial's JSON, whose value is at the start of rest, and returns
+// the length of the value. It returns -1 if encoding/json must decode the whole trial.
+func (res *Trial) DecodeMember(key, rest []byte) int {
+	switch string(key) {
+	case "graders":
+		return decodeList(rest, &res.Graders, (*Grade).decodeMember)
+	case "transcript":
+		return decodeList(rest, &res.Transcript, (*Entry).decodeMember)
+	}
+	return decodeValue(res, key, rest, (*Trial).decodeMember)
+}
+
+// decodeMember decodes another member, and reports whether it could.
+func (res *Trial) decodeMember(key, value []byte) bool {
 	switch string(key) {
 	case "taskId":
 		return decodeText(value, &res.TaskID)
@@ -55,12 +67,8 @@ func (res *Trial) DecodeMember(key, value []byte) bool {
 		return decodeText(value, &res.Output)
 	case "outputDropped":
 		return decodeInt(value, &res.OutputDropped)
-	case "graders":
-		return decodeList(value, &res.Graders, (*Grade).decodeMember)
 	case "ungraded":
 		return json.Unmarshal(value, &res.Ungraded) == nil
-	case "transcript":
-		return decodeList(value, &res.Transcript, (*Entry).decodeMember)
 	case "usage":
 		return json.Unmarshal(value, &res.Usage) == nil
 	case "spent":
@@ -143,30 +151,32 @@ func (e *Entry) decodeMember(key, value []byte) bool {
 	return false
 }
 
-// decodeObject decodes an object, whose members it passes to member.
-func decodeObject[T any](raw []byte, v *T, member func(v *T, key, value []byte) bool) bool {
-	ok := true
-	err := jsonwalk.Members(raw, "", func(key, value []byte) bool {
-		ok = member(v, key, value)
-		return ok
-	})
-	return err == nil && ok
+// decodeValue passes the value at the start of rest to member, and returns its length, or -1 if member
+// cannot decode it.
+func decodeValue[T any](v *T, key, rest []byte, member func(v *T, key, value []byte) bool) int {
+	n := jsonwalk.ValueEnd(rest)
+	if n <= 0 || !member(v, key, rest[:n]) {
+		return -1
+	}
+	return n
 }
 
-// decodeList decodes a list of objects.
-func decodeList[T any](raw []byte, list *[]T, member func(v *T, key, value []byte) bool) bool {
-	if *list != nil || string(raw) == "null" { // encoding/json merges a member that occurs twice
-		return *list == nil
+// decodeList decodes the list of objects at the start of rest, and returns its length, or -1 if it
+// cannot.
+func decodeList[T any](rest []byte, list *[]T, member func(v *T, key, value []byte) bool) int {
+	null := []byte("null")
+	switch {
+	case *list != nil: // encoding/json merges a member that occurs twice
+		return -1
+	case bytes.HasPrefix(rest, null):
+		return len(null)
 	}
 	*list = []T{}
-	ok := true
-	err := jsonwalk.Elements(raw, func(value []byte) bool {
-		var v T
-		ok = decodeObject(value, &v, member)
-		*list = append(*list, v)
-		return ok
+	return jsonwalk.EachElement(rest, func(rest []byte) int {
+		*list = append(*list, *new(T))
+		v := &(*list)[len(*list)-1]
+		return jsonwalk.Each(rest, func(key, rest []byte) int { return decodeValue(v, key, rest, member) })
 	})
-	return err == nil && ok
 }
 
 // decodeText decodes a string. Only one with escapes, or with characters that need a check, is left

@@ -231,10 +231,13 @@ func (f *Trials) DecodeRaw(raw []byte, res *record.Trial) error {
 func (f *Trials) decodeOutcome(raw []byte, res *record.Trial) (more int64, err error) {
 	withoutTranscript := func(raw []byte) error {
 		*res = record.Trial{}
-		known, err := decodeMembers(raw, res, func(key, _ []byte) bool {
-			return string(key) != "transcript" && string(key) != "blobs"
+		n := jsonwalk.Each(raw, func(key, rest []byte) int {
+			if string(key) == "transcript" || string(key) == "blobs" {
+				return jsonwalk.ValueEnd(rest)
+			}
+			return res.DecodeMember(key, rest)
 		})
-		if err != nil || !known {
+		if n < 0 {
 			return res.DecodeJSON(raw)
 		}
 		return nil
