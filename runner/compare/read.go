@@ -92,11 +92,11 @@ func (r *runSides) read(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	progress, err := r.h.Progress()
+	run, st, err := replay.StateOf(r.h) // first, because progress and damage then need no further reading
 	if err != nil {
 		return err
 	}
-	run, st, err := replay.StateOf(r.h)
+	progress, err := r.h.Progress()
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,12 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"waza/runner/journal"
 	"waza/runner/record"
@@ -98,17 +100,17 @@ func (r *RecordedRun) Damage() (*record.Damage, error) {
 	if known := r.memory.recall(stamp).damage; known != nil {
 		return known.copied(), nil
 	}
-	// result.json is read first, because the journal is written before it.
-	head, broken, err := r.readResultHead()
+	c := r.memory.recall(stamp).journal
+	var head *resultHead
+	var broken *record.DamagedFile
+	var err error
+	if c != nil {
+		head, broken, err = r.readResultHead()
+	} else {
+		c, head, broken, err = r.readBoth(func(c *checker) error { return c.readAll(r.Run) })
+	}
 	if err != nil {
 		return nil, err
-	}
-	c := r.memory.recall(stamp).journal
-	if c == nil {
-		c = r.newChecker(head)
-		if err := c.readAll(r.Run); err != nil {
-			return nil, err
-		}
 	}
 	d, err := r.damage(head, broken, c, r.Run.Busy())
 	if err != nil {
@@ -119,13 +121,37 @@ func (r *RecordedRun) Damage() (*record.Damage, error) {
 	return known.copied(), nil
 }
 
-// newChecker returns the checker of the run's journal. head may be nil.
-func (r *RecordedRun) newChecker(head *resultHead) *checker {
+// readBoth calls read to read the journal with a checker. Meanwhile it verifies result.json, which
+// takes a second per gigabyte, as the journal does.
+func (r *RecordedRun) readBoth(read func(c *checker) error) (
+	c *checker, head *resultHead, broken *record.DamagedFile, err error,
+) {
 	var refs map[record.Blob]bool
 	if !r.Run.Busy() { // the contents of an active run are read at its end
 		refs = map[record.Blob]bool{}
 	}
-	return newChecker(head, refs)
+	c = newChecker(nil, refs)
+	// The result's end is read before the journal, because the journal is written before the result.
+	if f, err := r.Run.Result(); err == nil {
+		c.end = f.ResultEnd
+		f.Close()
+	}
+	var verifying sync.WaitGroup
+	var headErr error
+	verifying.Go(func() { head, broken, headErr = r.readResultHead() })
+	err = read(c)
+	verifying.Wait()
+	if err = cmp.Or(headErr, err); err != nil {
+		return nil, nil, nil, err
+	}
+	switch {
+	case head == nil: // the end may be wrong
+		c.end, c.matches = journal.ResultEnd{}, true
+	case head.end != c.end: // the file was replaced meanwhile
+		c = newChecker(head, refs)
+		err = read(c)
+	}
+	return c, head, broken, err
 }
 
 // damage returns the damage of the record, whose journal was read with the checker. head and broken

@@ -212,13 +212,11 @@ func (r *RecordedRun) sharedState() (*State, error) {
 }
 
 // readState reads the record, whose stamp was stamp before.
-func (r *RecordedRun) readState(stamp string) (*State, error) {
-	head, _, err := r.readResultHead()
-	if err != nil {
-		return nil, err
-	}
-	c := r.newChecker(head)
-	st, err := refold(r.Run, r.Rec, c)
+func (r *RecordedRun) readState(stamp string) (st *State, err error) {
+	c, head, _, err := r.readBoth(func(c *checker) (err error) {
+		st, err = refold(r.Run, r.Rec, c)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +224,9 @@ func (r *RecordedRun) readState(stamp string) (*State, error) {
 	if head != nil && head.EndedAt != nil && (st.lossy || head.end.Number > st.lines) {
 		st.fill(r.Run)
 	}
+	progress := st.Progress
 	r.memory.learn(stamp, func(k *knowledge) {
+		k.progress = &progress
 		if k.damage == nil {
 			k.journal = c
 		}

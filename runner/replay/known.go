@@ -22,7 +22,9 @@ type knowledge struct {
 	head    *headRead
 	journal *checker
 	damage  *damageRead
-	state   *State // shared: nobody may change it
+	// progress is that of the state.
+	progress *record.Progress
+	state    *State // shared: nobody may change it
 }
 
 // headRead is the head of result.json and the damage of that file. Either can be nil.

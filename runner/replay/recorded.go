@@ -73,6 +73,9 @@ func (r *RecordedRun) Progress() (record.Progress, error) {
 		return record.Progress{}, err
 	}
 	if head == nil || head.EndedAt == nil {
+		if known := r.memory.recall(r.Run.ReadingStamp()).progress; known != nil {
+			return *known, nil
+		}
 		st, err := r.sharedState()
 		if err != nil {
 			return record.Progress{}, err
