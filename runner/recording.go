@@ -121,6 +121,11 @@ func (r *recording) Outcomes(visit func(task int, t *record.Trial, more int64) e
 	return replay.VisitOutcomes(r.log.Run(), r.fold.Snapshot(), visit)
 }
 
+// Chosen visits those of the trials that have ended so far that choose accepts.
+func (r *recording) Chosen(choose func(task, num int) bool, visit func(task int, t *record.Trial) error) error {
+	return replay.VisitChosen(r.log.Run(), r.fold.Snapshot(), choose, visit)
+}
+
 // Damage describes what the journal lost before the run was resumed. The caller must not change it.
 // The error is always nil.
 func (r *recording) Damage() (*record.Damage, error) { return r.lost, nil }

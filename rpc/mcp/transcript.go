@@ -147,7 +147,7 @@ func choose(h record.Handle, in *transcriptInput) error {
 	best := 0
 	var task string
 	var trial int
-	err = h.Trials(func(index int, t *record.Trial) error {
+	err = h.Outcomes(func(index int, t *record.Trial, _ int64) error {
 		at := 2 * rank[index]
 		if t.Verdict == record.Passed {
 			at++

@@ -29,6 +29,10 @@ type Handle interface {
 	// outputs, and of a long output only the start: more is the number of bytes that are missing.
 	// It is many times as fast when agents answer at length.
 	Outcomes(visit func(task int, t *Trial, more int64) error) error
+	// Chosen is like Trials, for the trials that choose accepts by the index of their task and
+	// their number. It does not read the others. choose must not depend on anything that visit
+	// changes.
+	Chosen(choose func(task, num int) bool, visit func(task int, t *Trial) error) error
 	// Damage describes what the run's journal lost; nil when it is complete. It reads the whole
 	// file.
 	Damage() (*Damage, error)

@@ -165,6 +165,15 @@ func (r *RecordedRun) Outcomes(visit func(task int, t *record.Trial, more int64)
 	return VisitOutcomes(r.Run, st, visit)
 }
 
+// Chosen reads the whole journal, but decodes only the chosen trials.
+func (r *RecordedRun) Chosen(choose func(task, num int) bool, visit func(task int, t *record.Trial) error) error {
+	st, err := r.sharedState()
+	if err != nil {
+		return err
+	}
+	return VisitChosen(r.Run, st, choose, visit)
+}
+
 // Blobs opens the contents that the run stores separately.
 func (r *RecordedRun) Blobs() (record.Blobs, error) { return r.Run.Blobs() }
 

@@ -13,10 +13,22 @@ import (
 // VisitTrials reads the trials of a state, one after the other. It calls visit with the index of
 // the task and the trial. The trial belongs to visit.
 func VisitTrials(run *journal.Run, st *State, visit func(task int, t *record.Trial) error) error {
-	return visitPlaces(run, st, func(f *Trials, raw []byte, t **record.Trial) error {
-		*t = new(record.Trial)
-		return f.DecodeRaw(raw, *t)
-	}, func(task int, t **record.Trial) error { return visit(task, *t) })
+	return visitPlaces(run, st, decodeWhole, func(task int, t **record.Trial) error { return visit(task, *t) })
+}
+
+func decodeWhole(f *Trials, raw []byte, t **record.Trial) error {
+	*t = new(record.Trial)
+	return f.DecodeRaw(raw, *t)
+}
+
+// VisitChosen is like [VisitTrials], for the trials that choose accepts by the index of their task
+// and their number. It does not read the others. Another goroutine can call choose while visit runs.
+func VisitChosen(
+	run *journal.Run, st *State, choose func(task, num int) bool, visit func(task int, t *record.Trial) error,
+) error {
+	return visitSome(run, st, func(at taskPlace) bool {
+		return at.ended() && choose(at.task, st.rec.Tasks[at.task].First+at.trial)
+	}, decodeWhole, func(at *taskPlace, t **record.Trial) error { return visit(at.task, *t) })
 }
 
 // VisitOutcomes is like [VisitTrials], but leaves out transcripts, the outputs of earlier attempts
@@ -58,7 +70,7 @@ func VisitKeepable(run *journal.Run, st *State, visit func(task, trial int, t *L
 		LeanTrial
 		err error
 	}
-	return visitSome(run, st, Place.keepable, func(_ *Trials, raw []byte, t *decoded) error {
+	return visitSome(run, st, taskPlace.keepable, func(_ *Trials, raw []byte, t *decoded) error {
 		*t = decoded{}
 		t.err = t.Lift(raw)
 		return nil
@@ -100,7 +112,7 @@ type taskPlace struct {
 // visiting owns a visit of the trials of a state, and the goroutines that decode them.
 type visiting[T any] struct {
 	files  *Trials
-	wanted func(at Place) bool
+	wanted func(at taskPlace) bool
 	decode func(f *Trials, raw []byte, t *T) error
 	visit  func(at *taskPlace, t *T) error
 
@@ -117,12 +129,12 @@ type visiting[T any] struct {
 func visitPlaces[T any](
 	run *journal.Run, st *State, decode func(f *Trials, raw []byte, t *T) error, visit func(task int, t *T) error,
 ) error {
-	return visitSome(run, st, Place.ended, decode, func(at *taskPlace, t *T) error { return visit(at.task, t) })
+	return visitSome(run, st, taskPlace.ended, decode, func(at *taskPlace, t *T) error { return visit(at.task, t) })
 }
 
 // visitSome is like visitPlaces for the trials at the wanted places.
 func visitSome[T any](
-	run *journal.Run, st *State, wanted func(at Place) bool,
+	run *journal.Run, st *State, wanted func(at taskPlace) bool,
 	decode func(f *Trials, raw []byte, t *T) error, visit func(at *taskPlace, t *T) error,
 ) error {
 	f, err := OpenTrials(run)
@@ -190,7 +202,7 @@ func (v *visiting[T]) next(p *part[T]) bool {
 	start, end := int64(0), int64(0)
 	for ; v.task < len(v.st.Tasks); v.task, v.trial = v.task+1, 0 {
 		for trials := v.st.Tasks[v.task].Trials; v.trial < len(trials); v.trial++ {
-			at := trials[v.trial]
+			at := taskPlace{trials[v.trial], v.task, v.trial}
 			if !v.wanted(at) {
 				continue
 			}
@@ -202,7 +214,7 @@ func (v *visiting[T]) next(p *part[T]) bool {
 				}
 			}
 			start, end = from, to
-			p.places = append(p.places, taskPlace{at, v.task, v.trial})
+			p.places = append(p.places, at)
 		}
 	}
 	return v.queue(p, start, end)

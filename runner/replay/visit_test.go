@@ -96,6 +96,12 @@ func TestVisitLongRun(t *testing.T) {
 		require.NoError(t, visit(), name)
 		require.Equal(t, want, seen, name)
 	}
+	var chosen []string
+	require.NoError(t, h.Chosen(func(task, num int) bool { return task == 1 && num%700 == 3 }, func(task int, trial *record.Trial) error {
+		chosen = append(chosen, fmt.Sprint(h.Rec.Tasks[task].ID, trial.TrialNum))
+		return nil
+	}))
+	require.Equal(t, []string{"b3", "b703", "b1403"}, chosen)
 	var result bytes.Buffer
 	require.NoError(t, WriteResult(&result, h.Run, h.Rec, st, ResultOptions{}))
 	var tasks struct {

@@ -55,8 +55,8 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 
 // compareTrials adds the earlier verdict of each trial with the same task and number.
 func (d *htmlData) compareTrials(before *record.Run, against record.Handle, now map[string]int) error {
-	was := []byte(strings.Repeat(" ", len(d.columns.Num)))
-	err := against.Trials(func(task int, t *record.Trial) error {
+	was := []byte(strings.Repeat(" ", len(d.columns.num)))
+	err := against.Outcomes(func(task int, t *record.Trial, _ int64) error {
 		n, ok := now[before.Tasks[task].ID]
 		if !ok {
 			return nil
@@ -66,6 +66,6 @@ func (d *htmlData) compareTrials(before *record.Run, against record.Handle, now 
 		}
 		return nil
 	})
-	d.columns.Was = string(was)
+	d.columns.was = string(was)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"waza/eval/jsonwalk"
 	"waza/runner/record"
 	"waza/runner/report"
+	"waza/runner/stats"
 )
 
 const (
@@ -22,82 +23,71 @@ const (
 )
 
 // htmlColumns holds numbers of each ended trial, in the order of tasks and trials. Each is a
-// column, because columns are small and quick to read. The comments give their names on the page.
+// column, because columns are small and quick to read. Those that nobody needs before they are
+// written are encoded at once: a million numbers then take 2 to 4 MB instead of 8.
 type htmlColumns struct {
-	Num     []int32   // num
-	Verdict string    // verdict: a letter for each, see verdictLetters
-	Score   []float64 // score: -1 for none
-	MS      []int64   // ms
-	Tokens  []int64   // tokens: -1 if unknown
-	Cost    []float64 // cost: in US dollars, -1 if unknown
-	Tries   []int32   // tries: number of attempts
-	Why     []int32   // why: index in Whys, -1 for none
-	Whys    []string  // whys
-	// Cached holds the indexes of trials that were reused from earlier runs.
-	Cached []int32 // cached
-	// Was holds the verdicts in the earlier run, with a blank for each trial that it does not
+	num     []int32
+	verdict string     // a letter for each, see verdictLetters
+	score   jsonColumn // -1: none
+	ms      jsonColumn
+	tokens  jsonColumn // -1: unknown
+	cost    jsonColumn // US dollars; -1: unknown
+	tries   jsonColumn // attempts
+	why     jsonColumn // index in whys, -1 for none
+	whys    []string
+	// cached holds the indexes of trials that were reused from earlier runs.
+	cached jsonColumn
+	// was holds the verdicts in the earlier run, with a blank for each trial that it does not
 	// have. It is empty if there is no earlier run.
-	Was string // was
+	was string
 }
 
-// newColumns returns columns with room for n trials.
-func newColumns(n int) htmlColumns {
-	return htmlColumns{
-		Num: make([]int32, 0, n), Score: make([]float64, 0, n), MS: make([]int64, 0, n), Tokens: make([]int64, 0, n),
-		Cost: make([]float64, 0, n), Tries: make([]int32, 0, n), Why: make([]int32, 0, n), Whys: []string{},
-	}
-}
+// A jsonColumn holds numbers as JSON, separated by commas.
+type jsonColumn []byte
 
-// write writes the columns as a JSON object, number by number: encoding/json would take a second for
-// a million trials, and hold all of them in memory once more.
-func (c *htmlColumns) write(out *bufio.Writer) error {
-	out.WriteByte('{')
-	writeColumn(out, `"num":`, c.Num, appendInt)
-	fmt.Fprintf(out, `,"verdict":%q`, c.Verdict)
-	writeColumn(out, `,"score":`, c.Score, appendRounded)
-	writeColumn(out, `,"ms":`, c.MS, appendInt)
-	writeColumn(out, `,"tokens":`, c.Tokens, appendInt)
-	writeColumn(out, `,"cost":`, c.Cost, appendRounded)
-	writeColumn(out, `,"tries":`, c.Tries, appendInt)
-	writeColumn(out, `,"why":`, c.Why, appendInt)
-	out.WriteString(`,"whys":`)
-	whys, err := json.Marshal(c.Whys)
-	if err != nil {
-		return err
-	}
-	if _, err := report.JSONWriter(out).Write(whys); err != nil {
-		return err
-	}
-	writeColumn(out, `,"cached":`, c.Cached, appendInt)
-	if c.Was != "" {
-		fmt.Fprintf(out, `,"was":%q`, c.Was)
-	}
-	_, err = out.WriteString("}\n")
-	return err
-}
+func (c *jsonColumn) addInt(n int64) { *c = strconv.AppendInt(c.next(), n, 10) }
 
-// writeColumn writes the name of a column and its values.
-func writeColumn[T any](out *bufio.Writer, name string, column []T, append func(b []byte, value T) []byte) {
-	out.WriteString(name + "[")
-	for i, value := range column {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(append(out.AvailableBuffer(), value))
-	}
-	out.WriteByte(']')
-}
-
-func appendInt[T ~int32 | ~int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
-
-// appendRounded appends a number with at most six decimals.
-func appendRounded(b []byte, x float64) []byte {
+// addRounded adds a number with at most six decimals.
+func (c *jsonColumn) addRounded(x float64) {
 	const unit = 1e6
 	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) {
 		x = y
 	}
-	b, _ = jsonwalk.AppendFloat(b, x) // never fails for numbers of a record
-	return b
+	*c, _ = jsonwalk.AppendFloat(c.next(), x) // never fails for numbers of a record
+}
+
+func (c *jsonColumn) next() []byte {
+	if len(*c) == 0 {
+		return *c
+	}
+	return append(*c, ',')
+}
+
+// write writes the columns as a JSON object. It then drops those that transcripts do not need.
+func (c *htmlColumns) write(out *bufio.Writer) error {
+	whys, err := json.Marshal(c.whys)
+	if err != nil {
+		return err
+	}
+	out.WriteString(`{"num":[`)
+	for i, n := range c.num {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(strconv.AppendInt(out.AvailableBuffer(), int64(n), 10))
+	}
+	fmt.Fprintf(out, `],"verdict":%q,"score":[%s],"ms":[%s],"tokens":[%s],"cost":[%s],"tries":[%s],"why":[%s],"whys":`,
+		c.verdict, c.score, c.ms, c.tokens, c.cost, c.tries, c.why)
+	if _, err := report.JSONWriter(out).Write(whys); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, `,"cached":[%s]`, c.cached)
+	if c.was != "" {
+		fmt.Fprintf(out, `,"was":%q`, c.was)
+	}
+	*c = htmlColumns{num: c.num, verdict: c.verdict}
+	_, err = out.WriteString("}\n")
+	return err
 }
 
 // verdictLetters maps verdicts to their letters in columns.
@@ -113,61 +103,73 @@ func letterOf(v record.Verdict) byte {
 	return '?'
 }
 
-// counts reports whether a letter is that of a verdict that measures the agent.
-func counts(letter byte) bool { return letter == 'p' || letter == 'f' || letter == 't' }
-
-// gatherTrials fills the columns.
+// gatherTrials fills the columns, and describes the trials of each task and of the run.
 func (d *htmlData) gatherTrials(h record.Handle) error {
+	c := &d.columns
 	var verdicts strings.Builder
-	verdicts.Grow(cap(d.columns.Num))
 	whys := map[string]int{}
-	last, written := -1, int64(0)
-	err := h.Trials(func(task int, t *record.Trial) error {
+	var measured taskMeasures
+	planned := 0
+	for i := range d.tasks {
+		planned += d.tasks[i].Trials
+	}
+	verdicts.Grow(planned)
+	c.num = make([]int32, 0, planned)
+	times := make([]float64, 0, planned) // of the counted trials of the suite's tasks, in milliseconds
+	var total, written int64
+	task := 0
+	upTo := func(next int) {
+		for ; task < next; task++ {
+			d.tasks[task].Ended = len(c.num) - d.first[task]
+			d.tasks[task].Medians = measured.medians()
+			if d.tasks[task].Role == record.RoleTask {
+				times = append(times, measured.ms...)
+			}
+			measured.reset()
+			if task+1 < len(d.first) {
+				d.first[task+1] = len(c.num)
+			}
+		}
+	}
+	err := h.Trials(func(next int, t *record.Trial) error {
+		upTo(next)
 		spent := t.Ledger()
 		if spent != nil && spent.Agent != nil {
 			written += spent.Agent.OutputTokens
 		}
-		for last < task {
-			last++
-			d.first[last] = len(d.columns.Num)
+		m := measuresOf(t, spent.Total())
+		if t.Verdict.Counted() {
+			measured.add(m)
 		}
-		d.tasks[task].Ended++
+		total += t.DurationMS
 		verdicts.WriteByte(letterOf(t.Verdict))
 		line, _ := report.Explain(t, d.page.RunID)
-		d.columns.add(t, spent.Total(), d.columns.number(line, whys))
+		c.add(t, m, c.number(line, whys))
 		d.weight += min(weightOf(t), maxHTMLTrial)
 		return nil
 	})
-	for last++; last < len(d.first); last++ {
-		d.first[last] = len(d.columns.Num)
+	upTo(len(d.tasks))
+	c.verdict = verdicts.String()
+	d.page.TrialMS = stats.SpreadOf(times)
+	if total > 0 && written > 0 {
+		rate := float64(written) / (float64(total) / 1000)
+		d.page.TokensWrittenPerSecond = &rate
 	}
-	d.columns.Verdict = verdicts.String()
-	d.describe(written)
 	return err
 }
 
-// add adds a trial that spent usage, if that is known.
-func (c *htmlColumns) add(t *record.Trial, spent *record.Usage, why int) {
-	score, tokens, usd := -1., int64(-1), -1.
-	if s := report.ScoreOf(t); s != nil {
-		score = *s
-	}
-	if spent != nil {
-		tokens = spent.Total()
-		if spent.CostUSD > 0 {
-			usd = spent.CostUSD
-		}
-	}
+// add adds a trial.
+func (c *htmlColumns) add(t *record.Trial, m trialMeasures, why int) {
 	if t.Cached != nil {
-		c.Cached = append(c.Cached, int32(len(c.Num)))
+		c.cached.addInt(int64(len(c.num)))
 	}
-	c.Num = append(c.Num, int32(t.TrialNum))
-	c.Score = append(c.Score, score)
-	c.MS = append(c.MS, t.DurationMS)
-	c.Tokens = append(c.Tokens, tokens)
-	c.Cost = append(c.Cost, usd)
-	c.Tries = append(c.Tries, int32(1+len(t.Attempts)))
-	c.Why = append(c.Why, int32(why))
+	c.num = append(c.num, int32(t.TrialNum))
+	c.score.addRounded(m.score)
+	c.ms.addInt(m.ms)
+	c.tokens.addInt(m.tokens)
+	c.cost.addRounded(m.cost)
+	c.tries.addInt(int64(1 + len(t.Attempts)))
+	c.why.addInt(int64(why))
 }
 
 // number returns the index of a reason. The list of different reasons is limited, because
@@ -181,11 +183,11 @@ func (c *htmlColumns) number(text string, known map[string]int) int {
 	switch {
 	case ok:
 		return n
-	case len(c.Whys) == maxHTMLWhys:
+	case len(c.whys) == maxHTMLWhys:
 		return -1
 	}
-	known[text] = len(c.Whys)
-	c.Whys = append(c.Whys, text)
+	known[text] = len(c.whys)
+	c.whys = append(c.whys, text)
 	return known[text]
 }
 
@@ -193,6 +195,6 @@ func (c *htmlColumns) number(text string, known map[string]int) int {
 func (d *htmlData) find(task, num int) (int, bool) {
 	first := d.first[task]
 	// Trials are in the order of their numbers.
-	at, ok := slices.BinarySearch(d.columns.Num[first:first+d.tasks[task].Ended], int32(num))
+	at, ok := slices.BinarySearch(d.columns.num[first:first+d.tasks[task].Ended], int32(num))
 	return first + at, ok
 }

@@ -153,11 +153,7 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	} else if damage != nil {
 		d.page.Unverifiable = damage.String()
 	}
-	planned := 0
-	for i := range rep.Tasks {
-		planned += rep.Tasks[i].Trials
-	}
-	d.columns = newColumns(planned)
+	d.columns.whys = []string{}
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}

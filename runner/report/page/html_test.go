@@ -154,6 +154,33 @@ func TestHTMLBudget(t *testing.T) {
 	require.Empty(t, p.trials)
 }
 
+// The trials of chunks are encoded as encoding/json encodes them.
+func TestHTMLEncodesTrials(t *testing.T) {
+	t.Parallel()
+	text := "<script>&\u2028\u2029\xff\"\\\n"
+	c := new(chunker)
+	for at, view := range []*TrialView{
+		{Trial: &record.Trial{TaskID: "a"}},
+		{
+			Trial: &record.Trial{
+				TaskID: text, Output: text, Graders: []record.Grade{{Name: text, Details: map[string]any{text: text}}},
+				Transcript: []record.Entry{{Type: record.EntryToolCall, Text: text, Tool: &record.ToolCall{Arguments: json.RawMessage(`{"<": "\u2028"}`)}}},
+				Attempts:   []record.Attempt{{Output: text}},
+			},
+			Files: []TrialFile{{Path: text, Text: &text}}, Incomplete: text, Cut: 7,
+		},
+	} {
+		want, err := json.Marshal(struct {
+			At int `json:"at"`
+			*TrialView
+		}{at, view})
+		require.NoError(t, err)
+		got, err := c.encode(at, view)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	}
+}
+
 // Compressing several chunks at once changes nothing, also where the room ends within them.
 func TestHTMLChunksAtOnce(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package page
 
 import (
 	"waza/runner/record"
+	"waza/runner/report"
 	"waza/runner/stats"
 )
 
@@ -14,52 +15,56 @@ type htmlMedians struct {
 	Cost   *float64 `json:"cost,omitempty"`
 }
 
-// describe sums up the columns. written is the number of tokens that the agents of all trials wrote.
-func (d *htmlData) describe(written int64) {
-	c := &d.columns
-	var times []float64
-	for i := range d.tasks {
-		first := d.first[i]
-		trials := counted{c.Verdict, first, first + d.tasks[i].Ended}
-		d.tasks[i].Medians = &htmlMedians{
-			Score: median(c.Score, trials), MS: median(c.MS, trials), Tokens: median(c.Tokens, trials), Cost: median(c.Cost, trials),
-		}
-		if d.tasks[i].Role == record.RoleTask {
-			times = append(times, known(c.MS, trials)...)
+// trialMeasures are the measures of a trial; -1 means unknown.
+type trialMeasures struct {
+	score      float64
+	ms, tokens int64
+	cost       float64
+}
+
+// measuresOf returns the measures of a trial that spent usage, if that is known.
+func measuresOf(t *record.Trial, spent *record.Usage) trialMeasures {
+	m := trialMeasures{score: -1, ms: t.DurationMS, tokens: -1, cost: -1}
+	if s := report.ScoreOf(t); s != nil {
+		m.score = *s
+	}
+	if spent != nil {
+		m.tokens = spent.Total()
+		if spent.CostUSD > 0 {
+			m.cost = spent.CostUSD
 		}
 	}
-	d.page.TrialMS = stats.SpreadOf(times)
-	total := int64(0)
-	for _, ms := range c.MS {
-		total += ms
-	}
-	if total > 0 && written > 0 {
-		rate := float64(written) / (float64(total) / 1000)
-		d.page.TokensWrittenPerSecond = &rate
+	return m
+}
+
+// taskMeasures hold the known measures of the counted trials of a task.
+type taskMeasures struct{ score, ms, tokens, cost []float64 }
+
+func (t *taskMeasures) add(m trialMeasures) {
+	addKnown(&t.score, m.score)
+	addKnown(&t.ms, float64(m.ms))
+	addKnown(&t.tokens, float64(m.tokens))
+	addKnown(&t.cost, m.cost)
+}
+
+func addKnown(list *[]float64, value float64) {
+	if value >= 0 {
+		*list = append(*list, value)
 	}
 }
 
-// counted are the counted trials of a task: those with such a verdict from first to before end.
-type counted struct {
-	verdicts   string
-	first, end int
+func (t *taskMeasures) reset() {
+	*t = taskMeasures{t.score[:0], t.ms[:0], t.tokens[:0], t.cost[:0]}
 }
 
-// median returns the median of the known values of some trials in a column; nil without any.
-func median[T ~int64 | ~float64](column []T, trials counted) *float64 {
-	if s := stats.SpreadOf(known(column, trials)); s != nil {
+func (t *taskMeasures) medians() *htmlMedians {
+	return &htmlMedians{Score: median(t.score), MS: median(t.ms), Tokens: median(t.tokens), Cost: median(t.cost)}
+}
+
+// median returns the median of values; nil without any.
+func median(values []float64) *float64 {
+	if s := stats.SpreadOf(values); s != nil {
 		return &s.Median
 	}
 	return nil
-}
-
-// known returns the values of some trials in a column. Negative values mean unknown.
-func known[T ~int64 | ~float64](column []T, trials counted) []float64 {
-	var values []float64
-	for at := trials.first; at < trials.end; at++ {
-		if v := float64(column[at]); v >= 0 && counts(trials.verdicts[at]) {
-			values = append(values, v)
-		}
-	}
-	return values
 }

@@ -158,6 +158,15 @@ type held struct {
 	run *journal.Run // nil: no files
 }
 
+func (h *held) Chosen(choose func(task, num int) bool, visit func(int, *record.Trial) error) error {
+	return h.Trials(func(task int, t *record.Trial) error {
+		if !choose(task, t.TrialNum) {
+			return nil
+		}
+		return visit(task, t)
+	})
+}
+
 func (h *held) Trials(visit func(int, *record.Trial) error) error {
 	return h.Canned.Trials(func(task int, t *record.Trial) error {
 		b, err := json.Marshal(t)

@@ -52,6 +52,16 @@ func (c *Canned) Outcomes(visit func(int, *record.Trial, int64) error) error {
 	return c.Trials(func(task int, t *record.Trial) error { return visit(task, t, 0) })
 }
 
+// Chosen implements [record.Handle].
+func (c *Canned) Chosen(choose func(task, num int) bool, visit func(int, *record.Trial) error) error {
+	return c.Trials(func(task int, t *record.Trial) error {
+		if !choose(task, t.TrialNum) {
+			return nil
+		}
+		return visit(task, t)
+	})
+}
+
 // Trials implements [record.Handle].
 func (c *Canned) Trials(visit func(int, *record.Trial) error) error {
 	for i, list := range c.Done {
