@@ -37,6 +37,7 @@ import (
 type NothingLeftError struct {
 	RunID  string
 	Status record.Status
+	Damage *record.Damage // that Resume found; nil without damage
 }
 
 func (e *NothingLeftError) Error() string {

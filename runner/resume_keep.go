@@ -82,7 +82,7 @@ func (e *earlier) keep(ctx context.Context, run *journal.Run) error {
 	over := st.Progress.EndedAt != nil && e.was.Resumed <= st.Resumed
 	if status := st.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() &&
 		!judging.IsOpen(st.Progress.Summary) {
-		return &NothingLeftError{RunID: e.was.RunID, Status: status}
+		return &NothingLeftError{RunID: e.was.RunID, Status: status, Damage: e.past.Damage}
 	}
 	e.overBudget = e.spent.charge()
 	e.ran = st.Clock.Total()

@@ -111,31 +111,32 @@ func flagOf(c *cli.Context, name string) string {
 	return name
 }
 
-// resume resumes a run and shows it. If nothing is left to run, it reports the run as it is. It warns
-// about the damage that the runner found while it read the run. Only a run that is not resumed is read
-// for that warning.
+// resume resumes a run and shows it. If nothing is left to run, it reports the run as it is. The
+// runner reports the damage that it found. Only if it read nothing is the run read for a warning.
 func (s *session) resume(h record.Handle) (int, error) {
 	resumed := false
 	code, err := s.carryOut(h.Record().Suite.Path, func(plan *plan.Plan) (*runner.Run, error) {
 		run, err := s.runner.Resume(s.stop.Context(), h.ID(), plan)
-		if err == nil {
-			resumed = true
+		if resumed = err == nil; resumed {
 			output.WarnDamage(s.Stderr, run.ID(), run.EarlierDamage())
 		}
 		return run, err
 	})
-	if !resumed && s.stop.Level() == 0 {
-		if _, derr := s.runner.WarnDamage(h); derr != nil {
-			return exit.Error, derr
-		}
-	}
 	var nothing *runner.NothingLeftError
 	switch {
+	case resumed:
+		return code, err
 	case errors.As(err, &nothing):
+		output.WarnDamage(s.Stderr, nothing.RunID, nothing.Damage)
 		fmt.Fprintf(s.Stderr, "waza: %s\n", nothing)
 		return s.printEnded(h)
 	case err != nil && s.stop.Level() > 0:
 		return exit.Interrupted, nil
+	}
+	if s.stop.Level() == 0 {
+		if _, derr := s.runner.WarnDamage(h); derr != nil {
+			return exit.Error, derr
+		}
 	}
 	return code, err
 }
