@@ -92,7 +92,7 @@ func fromResults(path, suite string) (Source, error) {
 		s.setVerdict(i, res)
 	}
 	err = f.Read(func(task int, t *record.Trial) error {
-		s.add(task, t)
+		s.add(task, comparedOf(t))
 		return nil
 	})
 	if err != nil {
@@ -123,7 +123,8 @@ type fileTask struct {
 	Verdict record.Verdict     `json:"verdict"`
 	Decided *record.Decided    `json:"decided"`
 	Tools   *record.ToolScores `json:"tools"`
-	trials  []*record.Trial
+	trials  []comparedTrial
+	fault   error // the first fault of a trial
 }
 
 // readResults reads results, one JSON document each. It omits refused suites, and returns an
@@ -183,15 +184,20 @@ func (r *fileResult) decodeTasks(dec *json.Decoder) error {
 }
 
 func (t *fileTask) decodeTrials(dec *json.Decoder) error {
+	var raw json.RawMessage // its memory is used again
 	err := jsonwalk.Array(dec, func() error {
-		var lean replay.LeanTrial
-		err := dec.Decode(&lean)
-		trial := &lean.Trial
-		if trial.Spent != nil { // otherwise the ledger is computed from them
-			trial.Graders, trial.Attempts = nil, nil
+		if err := dec.Decode(&raw); err != nil {
+			return err
 		}
-		t.trials = append(t.trials, trial)
-		return err
+		var lean replay.LeanTrial
+		if err := lean.Lift(raw); err != nil {
+			return err
+		}
+		if err := checkTrial(&lean.Trial); err != nil && t.fault == nil {
+			t.fault = fmt.Errorf("trial %d: %w", len(t.trials)+1, err)
+		}
+		t.trials = append(t.trials, comparedOf(&lean.Trial))
+		return nil
 	})
 	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if typ.Value == "<nil>" && typ.Type == nil { // null is an empty array
@@ -246,10 +252,10 @@ func (r *fileResult) side() (*side, error) {
 		if t.Verdict != "" {
 			s.setVerdict(i, &record.Task{Verdict: t.Verdict, Decided: t.Decided, Tools: t.Tools})
 		}
-		for j, trial := range t.trials {
-			if err := checkTrial(trial); err != nil {
-				return nil, fmt.Errorf("task %s: trial %d: %w", t.ID, j+1, err)
-			}
+		if t.fault != nil {
+			return nil, fmt.Errorf("task %s: %w", t.ID, t.fault)
+		}
+		for _, trial := range t.trials {
 			s.add(i, trial)
 		}
 		t.trials = nil

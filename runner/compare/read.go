@@ -112,7 +112,7 @@ func (r *runSides) read(ctx context.Context) error {
 	}
 	err = replay.VisitNumbers(run, st, func(task int, t *replay.LeanTrial) error {
 		for _, sd := range r.sides {
-			sd.add(task, &t.Trial)
+			sd.add(task, comparedOf(&t.Trial))
 		}
 		return nil
 	})
@@ -229,41 +229,63 @@ func (s *side) setVerdict(task int, res *record.Task) {
 	t.verdict, t.tools = res.Verdict, res.Tools
 }
 
-func (s *side) add(task int, res *record.Trial) {
+// A comparedTrial holds what a comparison needs of a trial, in a quarter of its space.
+type comparedTrial struct {
+	num     int
+	verdict record.Verdict
+	score   *float64 // nil unless it counts
+	ms      int64
+	agent   *record.Usage // nil if nobody counted it
+	speed   *record.Speed
+	origin  string // the run that executed a reused trial
+}
+
+func comparedOf(res *record.Trial) comparedTrial {
+	t := comparedTrial{num: res.TrialNum, verdict: res.Verdict, score: res.CountedScore(), ms: res.DurationMS, speed: res.Speed}
+	if spent := res.Ledger(); spent != nil { // judges may differ, and their usage does not concern the agent
+		t.agent = spent.Agent
+	}
+	if res.Cached != nil {
+		t.origin = res.Cached.RunID
+	}
+	return t
+}
+
+func (s *side) add(task int, res comparedTrial) {
 	t := s.at[task]
 	if t == nil {
 		return
 	}
-	t.counts.Add(res.Verdict)
+	t.counts.Add(res.verdict)
 	if t.ref.Stopping > 0 {
-		t.ended = append(t.ended, numbered{res.TrialNum, res.Verdict})
+		t.ended = append(t.ended, numbered{res.num, res.verdict})
 	}
-	if !res.Verdict.Counted() {
+	if !res.verdict.Counted() {
 		return
 	}
 	if t.trials == nil { // most trials count
 		t.trials, t.known[trialTime] = make([]sideTrial, 0, t.ref.Trials), make([]float64, 0, t.ref.Trials)
 	}
-	passed := res.Verdict == record.Passed
-	t.trials = append(t.trials, sideTrial{res.TrialNum, passed})
-	switch score := res.CountedScore(); {
-	case score == nil:
+	passed := res.verdict == record.Passed
+	t.trials = append(t.trials, sideTrial{res.num, passed})
+	switch {
+	case res.score == nil:
 	case passed:
-		t.passed = append(t.passed, *score)
+		t.passed = append(t.passed, *res.score)
 	default:
-		t.other = append(t.other, *score)
+		t.other = append(t.other, *res.score)
 	}
-	if res.Cached != nil {
-		s.cached[res.Cached.RunID]++
+	if res.origin != "" {
+		s.cached[res.origin]++
 	}
-	t.known[trialTime] = append(t.known[trialTime], float64(res.DurationMS))
-	if spent := res.Ledger(); spent != nil && spent.Agent != nil { // judges may differ, and their usage does not concern the agent
-		t.learn(trialTokens, float64(spent.Agent.Total()))
-		t.learn(trialCost, spent.Agent.CostUSD)
+	t.known[trialTime] = append(t.known[trialTime], float64(res.ms))
+	if res.agent != nil {
+		t.learn(trialTokens, float64(res.agent.Total()))
+		t.learn(trialCost, res.agent.CostUSD)
 	}
-	if res.Speed != nil {
-		t.learn(trialFirst, res.Speed.FirstTokenMS)
-		t.learn(trialSpeed, res.Speed.TokensPerSecond)
+	if res.speed != nil {
+		t.learn(trialFirst, res.speed.FirstTokenMS)
+		t.learn(trialSpeed, res.speed.TokensPerSecond)
 	}
 }
 

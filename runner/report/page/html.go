@@ -27,8 +27,8 @@ func Write(w io.Writer, h record.Handle) error { return WriteWith(w, h, Options{
 // works from a disk and without a network, and texts of agents cannot run in it. The same record
 // gives the same bytes.
 //
-// WriteWith reads the journal two or three times, because it holds only a few numbers of each
-// trial and the transcripts of one chunk in memory. Errors come from w and from reading the
+// WriteWith decodes the trials two or three times, because it holds only a few numbers of each
+// trial and the transcripts of a few chunks in memory. Errors come from w and from reading the
 // record.
 func WriteWith(w io.Writer, h record.Handle, o Options) error {
 	d, err := gatherHTML(h, o.Against)
