@@ -63,7 +63,7 @@ func (o Options) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !format.Copies {
+	if !format.Copies() {
 		if _, err := h.Results(); err != nil { // so that damage and trials need no further reading
 			return err
 		}

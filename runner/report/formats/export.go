@@ -21,7 +21,7 @@ const Archive = "archive"
 func Exports(rn *runner.Runner) []Format {
 	return append(Formats(), Format{
 		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
-		func(w io.Writer, h record.Handle) error { return rn.Catalog().Archive(w, h.ID()) }, true,
+		func(w io.Writer, h record.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
 	})
 }
 

@@ -25,10 +25,11 @@ type Format struct {
 	// Write writes the present state of the run, even if the run was interrupted and has no
 	// result. It holds few trials at a time in memory.
 	Write func(w io.Writer, h record.Handle) error
-	// Copies reports whether Write copies files of the record, if they are good, and does not look
-	// at tasks and trials.
-	Copies bool
 }
+
+// Copies reports whether the format copies files of the record, if they are good, and does not look at
+// tasks and trials.
+func (f Format) Copies() bool { return f.Name == "json" || f.Name == Archive }
 
 // Formats returns all formats, in the order of the reference document. The caller owns the
 // slice.
@@ -37,19 +38,19 @@ func Formats() []Format {
 		{
 			"junit", "junit.xml",
 			"JUnit XML for CI: a testsuite per task, a testcase per trial. Each run has one in its directory.",
-			report.WriteJUnit, false,
+			report.WriteJUnit,
 		},
-		{"html", "report.html", "One self-contained HTML file for people: tables, charts, transcripts and changed files.", page.Write, false},
+		{"html", "report.html", "One self-contained HTML file for people: tables, charts, transcripts and changed files.", page.Write},
 		{
 			"markdown", "summary.md",
 			"A summary for a step on GitHub, 1 MiB at most: a table of tasks, and folded reasons of those that did not pass.",
-			report.WriteMarkdown, false,
+			report.WriteMarkdown,
 		},
-		{"comment", "comment.md", "The same summary for a comment on a pull request, 64 KiB at most.", report.WriteComment, false},
-		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", spreadsheet.Write, false},
-		{"results", "results.json", "JSON in the form of other tools that run these suites.", results.Write, false},
-		{"sarif", "waza.sarif", "SARIF 2.1.0 for code scanning: failed trials, at the files of their tasks.", sarif.Write, false},
-		{"json", "result.json", "The whole run, including transcripts, as one line of JSON.", writeJSON, true},
+		{"comment", "comment.md", "The same summary for a comment on a pull request, 64 KiB at most.", report.WriteComment},
+		{"csv", "trials.csv", "A row per trial, for spreadsheets and data frames (RFC 4180, UTF-8).", spreadsheet.Write},
+		{"results", "results.json", "JSON in the form of other tools that run these suites.", results.Write},
+		{"sarif", "waza.sarif", "SARIF 2.1.0 for code scanning: failed trials, at the files of their tasks.", sarif.Write},
+		{"json", "result.json", "The whole run, including transcripts, as one line of JSON.", writeJSON},
 	}
 }
 
