@@ -131,7 +131,7 @@ func (a *ahead) close() {
 	a.workers.Wait()
 }
 
-// queue reads a chunk and queues it for the reader. It returns false if there is none.
+// queue reads a chunk and queues it for the reader. It returns false after the last chunk.
 func (a *ahead) queue(c *chunk) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

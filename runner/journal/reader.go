@@ -55,9 +55,9 @@ func newReader(r io.Reader, c io.Closer, at Mark, v *verifier) *Reader {
 // memory for each line.
 func (r *Reader) Reuse() { r.reuse = true }
 
-// ReadAhead is like Reuse, and makes the reader use all processors. It is for readers that need all
-// lines, because the reader is then ahead of them. After the end, the reader does not notice that the
-// file grows. Whoever does not read to the end must close the reader.
+// ReadAhead is like Reuse, and makes the reader use all processors. It is for callers that need all
+// lines, because the reader is then ahead of them. After the end, it does not notice that the file
+// grows. A caller that does not read to the end must close the reader.
 func (r *Reader) ReadAhead() { r.readAhead(chunkSize) }
 
 func (r *Reader) readAhead(size int) {
@@ -84,8 +84,7 @@ func (r *Reader) Last() int64 { return r.at.last() }
 
 // Next returns the next line as it was appended, its number and its offset. The number is the
 // line's first member, "seq". A line without it has the number after that of the line before.
-// Numbers rise. The caller owns the bytes, see
-// Reuse. At the end, and at an incomplete last line, Next
+// Numbers rise. The caller owns the bytes, see Reuse. At the end, and at an incomplete last line, Next
 // returns io.EOF.
 //
 // For a damaged part, or one that waza did not write, it returns a [*DamagedError]. The next call
