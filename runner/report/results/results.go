@@ -4,6 +4,7 @@ package results
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -224,13 +225,15 @@ func (r *results) run(t *record.Trial) error {
 	return r.value(run)
 }
 
-func (r *results) value(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.out.Write(b)
-	return err
+// value writes a value like json.Marshal encodes it, without a copy.
+func (r *results) value(v any) error { return json.NewEncoder(unended{r.out}).Encode(v) }
+
+// unended writes lines without their ends.
+type unended struct{ w *bufio.Writer }
+
+func (u unended) Write(b []byte) (int, error) {
+	_, err := u.w.Write(bytes.TrimSuffix(b, []byte("\n")))
+	return len(b), err
 }
 
 // scoresOf returns the mean of a counted trial's scores, without and with weights. The format

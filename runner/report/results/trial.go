@@ -34,7 +34,10 @@ func resultsRunOf(t *record.Trial) resultsRun {
 		if g.AfterTurn > 0 {
 			validations = run.checkpoint(t, g.AfterTurn)
 		}
-		name := strings.TrimPrefix(g.Name, fmt.Sprintf("turn %d: ", g.AfterTurn))
+		name := g.Name
+		if strings.HasPrefix(name, "turn ") {
+			name = strings.TrimPrefix(name, fmt.Sprintf("turn %d: ", g.AfterTurn))
+		}
 		v := resultsGrader{
 			Identifier: name, Type: g.Type, Score: g.Score, Weight: g.Weight, Passed: g.Passed, Feedback: g.Feedback,
 			DurationMS: g.DurationMS,

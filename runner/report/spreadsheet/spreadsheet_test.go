@@ -29,12 +29,13 @@ func TestCSVCell(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"": "", "plain": "plain", "a=b": "a=b", "0.5": "0.5", "a#b": "a#b", "a##[b]": `a#\x23[b]`, "a\n::b": "a\n\\x3a:b", "a\x7f": "a�",
-		" =1": "' =1", "_": "_",
+		"_":    "_",
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\tx": "'\tx", "\rx": "'\nx", "＝1": "'＝1",
 		"a\r\nb\rc": "a\nb\nc", "\xff\x00": "��",
 	} {
 		require.Equal(t, want, cell(in), "%q", in)
 	}
+	require.Equal(t, "' =1", cell(" =1"))
 }
 
 // Reading a cell returns the written text, and no cell is a formula.
