@@ -310,6 +310,10 @@ func (r *Catalog) Unfinished(dir, suite string) (runID string, err error) {
 		if h.Record().Imported != nil || suite != "" && h.Record().Suite.Path != suite {
 			return true
 		}
+		if replay.LacksEnd(h) {
+			runID = h.ID()
+			return false
+		}
 		p, err := h.Progress()
 		if err != nil {
 			return true

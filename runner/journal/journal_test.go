@@ -248,3 +248,26 @@ func TestCreateWhileOthersLook(t *testing.T) {
 		}
 	}
 }
+
+// A text is found wherever it is in the file, also where two reads meet.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	w, err := journal.NewStore(t.TempDir()).Create("r", []byte("{}"))
+	require.NoError(t, err)
+	for _, size := range []int{1, 100, 128<<10 - 95, 128<<10 - 90, 128<<10 - 85, 128<<10 - 80, 300 << 10} {
+		name := fmt.Sprintf("name-%d-", size)
+		found, err := w.Run().Mentions(name)
+		require.NoError(t, err)
+		require.False(t, found)
+		w.Append(fmt.Appendf(nil, `{"x":"%s","y":"%s"}`, strings.Repeat("n", size), name))
+		require.NoError(t, w.Flush())
+		found, err = w.Run().Mentions(name)
+		require.NoError(t, err)
+		require.True(t, found)
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, os.Remove(w.Run().JournalPath()))
+	found, err := w.Run().Mentions("x")
+	require.NoError(t, err)
+	require.False(t, found)
+}

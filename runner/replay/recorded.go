@@ -104,8 +104,27 @@ func (r *RecordedRun) Status() (record.Status, error) {
 	if r.Run.Alive() {
 		return record.StatusRunning, nil
 	}
+	if r.lacksEnd() {
+		return record.StatusInterrupted, nil
+	}
 	p, err := r.Progress()
 	return p.Status, err
+}
+
+// LacksEnd reports whether a run was certainly interrupted, in a fraction of the time of
+// [record.Handle.Progress]. If it returns false, only that shows the status.
+func LacksEnd(h record.Handle) bool {
+	r, ok := h.(*RecordedRun)
+	return ok && r.lacksEnd()
+}
+
+// lacksEnd is like [LacksEnd]. Without a result, only a line of the journal can contain the end.
+func (r *RecordedRun) lacksEnd() bool {
+	if head, broken, err := r.readResultHead(); err != nil || head != nil || broken != nil || r.Run.Alive() {
+		return false
+	}
+	ended, err := r.Run.Mentions(`"type":"` + string(record.End) + `"`)
+	return err == nil && !ended
 }
 
 // Results reads the whole journal.

@@ -13,6 +13,7 @@ import (
 
 	"waza/runner"
 	"waza/runner/record"
+	"waza/runner/replay"
 	"waza/runner/runnertest"
 )
 
@@ -82,8 +83,13 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	live := runnertest.Start(t, r, runnertest.TwoTasks, record.Request{})
 	<-live.Done()
-	runnertest.CutJournal(t, dir, live.ID(), 10, 3)
+	require.False(t, replay.LacksEnd(live))
+	lacksEnd := func() bool { return replay.LacksEnd(runnertest.Reopened(t, r, live.ID())) }
+	require.False(t, lacksEnd())
 	require.NoError(t, os.Remove(filepath.Join(dir, "runs", live.ID(), "result.json")))
+	require.False(t, lacksEnd(), "the journal contains the end")
+	runnertest.CutJournal(t, dir, live.ID(), 10, 3)
+	require.True(t, lacksEnd())
 
 	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)

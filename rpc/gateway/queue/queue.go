@@ -15,6 +15,7 @@ import (
 	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/replay"
 )
 
 // Store remembers runs and their users. It is safe for concurrent use.
@@ -264,12 +265,14 @@ func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 	if err != nil {
 		return err
 	}
-	progress, err := h.Progress()
-	if err != nil {
-		return err
-	}
-	if progress.Status == record.StatusCompleted {
-		return &runner.NothingLeftError{RunID: id, Status: progress.Status}
+	if !replay.LacksEnd(h) {
+		progress, err := h.Progress()
+		if err != nil {
+			return err
+		}
+		if progress.Status == record.StatusCompleted {
+			return &runner.NothingLeftError{RunID: id, Status: progress.Status}
+		}
 	}
 	rec := h.Record()
 	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.PrepareOptions{})
