@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -154,16 +155,27 @@ func Cluster(t testing.TB) *Servers {
 	return s
 }
 
+// Clusters listen on ports below those that systems give to connections. A port of these could
+// belong to the connection of another test by the time a killed server needs it again.
+const (
+	firstPort = 20_000
+	lastPort  = 32_000
+)
+
 // freePorts returns unused ports of the loopback interface. They are chosen together, because
 // each server must know the ports of the others, and keep them across restarts.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+	for tries := 0; len(ports) < n; tries++ {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			require.Less(t, tries, 1000, "no free port: %v", err)
+			continue
+		}
 		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports
 }
@@ -229,7 +241,7 @@ func (s *Servers) await(i int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.NotSame(s.t, r, s.running[i], "%s is not ready: %s", s.members[i].Name, r.stdout.Text())
+	require.NotSame(s.t, r, s.running[i], "%s is not ready: %q", s.members[i].Name, r.stdout.Text())
 }
 
 // Kill kills a server with SIGKILL and waits for its end. It does nothing if the server is not

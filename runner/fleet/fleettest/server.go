@@ -13,7 +13,7 @@ import (
 
 // startTime is how long a server can take until it accepts clients. It is long because machines
 // can be busy.
-const startTime = 30 * time.Second
+const startTime = 3 * time.Minute
 
 // Server starts a server with JetStream in this process, with its store in a temporary directory
 // of the test, and returns its URL. The server ends with the test, after clean-ups that were
