@@ -54,7 +54,7 @@ func (b *bench) countedDaemon(ctx context.Context, program string) (*daemon, err
 		return nil, err
 	}
 	c.requests, c.answers, c.program = requests, answers, []*os.File{in, out}
-	d, err := b.start(ctx, program, &c)
+	d, err := b.start(ctx, &c, program, "jsonrpc")
 	in.Close()
 	out.Close()
 	return d, err

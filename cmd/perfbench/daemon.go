@@ -28,12 +28,12 @@ type daemon struct {
 
 // daemon starts waza as a daemon on stdin and stdout.
 func (b *bench) daemon(ctx context.Context) (*daemon, error) {
-	return b.start(ctx, b.program, nil)
+	return b.start(ctx, nil, b.program, "jsonrpc")
 }
 
-// start starts a program as a daemon on stdin and stdout.
-func (b *bench) start(ctx context.Context, program string, c *counter) (*daemon, error) {
-	d, err := b.prepare(ctx, program, "jsonrpc")
+// start starts a program as a daemon on stdin and stdout. The counter is nil for programs that do not count.
+func (b *bench) start(ctx context.Context, c *counter, program string, args ...string) (*daemon, error) {
+	d, err := b.prepare(ctx, program, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ var helpers = map[string]func(args []string) error{
 	"floor-commands": startCommands,
 	"floor-output":   copyOutputs,
 	"floor-sleeps":   sleepLikeWorkers,
+	"floor-status":   answerBesideWork,
 	"floor-trials":   writeTrials,
 }
 
