@@ -29,15 +29,20 @@ func TestFleetDocument(t *testing.T) {
 	require.NotNil(t, block)
 	commands := strings.TrimSpace(string(block[1]))
 	require.Len(t, strings.Split(commands, "\n"), 3, "three commands")
-	state := t.TempDir()
-	script := "cd .. || exit 9\n" + commands + "\ncode=$?\nkill -INT $(jobs -p)\nwait\nexit $code\n"
+	state, printed := t.TempDir(), filepath.Join(t.TempDir(), "printed")
+	// A worker that has not started yet would miss the signal.
+	script := "cd .. || exit 9\nexec >\"$PRINTED\" 2>&1\n" + commands + "\ncode=$?\n" +
+		"until [ $(grep -c 'at once for embedded' \"$PRINTED\") = 2 ]; do sleep 0.1; done\n" +
+		"kill -INT $(jobs -p)\nwait\nexit $code\n"
 	proctest.DependOnWaza(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.Env = proctest.Environment(t, "WAZA_STATE="+state)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	cmd.Env = proctest.Environment(t, "WAZA_STATE="+state, "PRINTED="+printed)
+	failure := cmd.Run()
+	out, err := os.ReadFile(printed)
+	require.NoError(t, err)
+	require.NoError(t, failure, "%s", out)
 	require.Contains(t, string(out), "tasks passed; ")
 	require.Equal(t, 2, strings.Count(string(out), "at once for embedded, team waza"), "%s", out)
 	require.Equal(t, 2, strings.Count(string(out), "Did "), "%s", out)
