@@ -38,14 +38,21 @@ func pipeOf(ctx context.Context, t *testing.T, s *rpc.Server, who rpc.Client) (*
 	return &client{TB: t, w: here, r: here, scan: bufio.NewReaderSize(here, 1<<20)}, ended
 }
 
+// endless is a suite with more trials than a test waits for.
+const endless = `
+name: endless
+config: {trials_per_task: 10000, mock: {latency_ms: 100}}
+tasks: [{id: again, prompt: again}]
+`
+
 // A run continues after the stream that started it has ended, and another client follows it.
 func TestServeStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
 	first, ended := pipe(t.Context(), t, s, true)
-	id := first.start(map[string]any{"path": suite(t, slow)})
+	id := first.start(map[string]any{"path": suite(t, endless)})
 	require.NoError(t, first.w.Close())
-	require.ErrorIs(t, <-ended, rpc.ErrClientGone, "the client did not read everything")
+	require.ErrorIs(t, <-ended, rpc.ErrClientGone, "the client does not read the events of further trials")
 	second, _ := pipe(t.Context(), t, s, true)
 	second.must("run.subscribe", map[string]any{"runId": id}, nil)
 	second.wait("trial_start")
