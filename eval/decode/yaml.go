@@ -44,6 +44,7 @@ func Parse(path, name string, data []byte, to *Findings) *Source {
 		to.Report(src.syntaxError(err))
 		return src
 	}
+	src.Place(&doc)
 	if !src.checkStructure(to, doc.Content[0], 1) {
 		return src
 	}
@@ -70,6 +71,7 @@ func marks(text string) int {
 func (s *Source) reportFurtherDocuments(to *Findings, dec *yaml.Decoder) {
 	var next yaml.Node
 	err := dec.Decode(&next)
+	s.Place(&next)
 	switch {
 	case errors.Is(err, io.EOF):
 	case err != nil:

@@ -131,6 +131,7 @@ func (s *Skill) parseHead() {
 		fail(errors.New("the frontmatter is empty"))
 		return
 	}
+	decode.NewSource("", "", s.HeadText).Place(&doc)
 	head := decode.Follow(doc.Content[0])
 	if head == nil || head.Kind != yaml.MappingNode {
 		fail(fmt.Errorf("the frontmatter must be a mapping of keys, got %s", decode.Describe(doc.Content[0])))

@@ -138,6 +138,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
 	f.Add([]byte("---\nname: &a x\ndescription: *a\n---"))
 	f.Add([]byte("---\na: [\n---\n~~~\n```\n"))
+	f.Add([]byte("---\n\r\r0:\n---"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := skill.Parse("", data)
 		if !utf8.ValidString(s.Text) || !strings.HasSuffix(s.Text, s.Body) || !strings.Contains(s.Text, s.HeadText) {
