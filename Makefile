@@ -7,7 +7,7 @@
 # make bench   the table of docs/performance.md and its guard, then the benchmarks  (BENCHTIME=1s BENCH=. BENCHFLAGS=)
 # make bench-accept  accept the figures of the guard
 # make performance  measure everything on a quiet machine, and write docs/performance.md  (PROMPTFOO=directory for that peer)
-# make fuzz    each fuzz target      (FUZZTIME=5s)
+# make fuzz    each fuzz target      (FUZZTIME=5s, or 2000x for the same inputs each time)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
 # make scale   simulate fleets, and write docs/scale.md  (BenchmarkCosts of cmd/fleetsim measures its cost model)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory for them)
