@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -102,12 +103,13 @@ type cell struct {
 // 0 means unknown. Lines longer than room are cut on the sides, so that the caret stays visible.
 func excerpt(line string, column, end, room int) (shown, mark string) {
 	room = max(room, leastSourceColumns)
+	line, before, after := near(line, column)
 	cells := cellsOf(line)
-	from := min(max(0, column-1), len(cells))
-	to := min(max(from+1, end-1), max(len(cells), from+1))
+	from := min(max(0, column-1-before), len(cells))
+	to := min(max(from+1, end-1-before), max(len(cells), from+1))
 	first, last := window(cells, from, room)
 	var s, m strings.Builder
-	if first > 0 {
+	if first > 0 || before > 0 {
 		s.WriteString("…")
 		m.WriteString(" ")
 	}
@@ -122,10 +124,42 @@ func excerpt(line string, column, end, room int) (shown, mark string) {
 	if from == len(cells) { // the place is the end of the line
 		m.WriteString("^")
 	}
-	if last < len(cells) {
+	if last < len(cells) || after {
 		s.WriteString("…")
 	}
 	return s.String(), singleCaret(strings.TrimRight(m.String(), " "))
+}
+
+// nearBytes limits how much of a line is read on each side of the caret. A file can be a single
+// line of megabytes with thousands of findings.
+const nearBytes = 2048
+
+// near returns the part of a line around a column, the number of characters before the part, and
+// whether the line continues after it.
+func near(line string, column int) (part string, before int, after bool) {
+	if len(line) <= 2*nearBytes {
+		return line, 0, false
+	}
+	column = max(column, 1)
+	var starts []int // of the characters up to the column, the last ones
+	for i := range line {
+		starts = append(starts, i)
+		if len(starts) > 2*nearBytes {
+			before += nearBytes
+			starts = append(starts[:0], starts[nearBytes:]...)
+		}
+		if before+len(starts) == column {
+			break
+		}
+	}
+	caret := starts[len(starts)-1]
+	skipped, _ := slices.BinarySearch(starts, caret-nearBytes)
+	before += skipped
+	end := min(len(line), caret+nearBytes)
+	for end < len(line) && !utf8.RuneStart(line[end]) {
+		end++
+	}
+	return line[starts[skipped]:end], before, end < len(line)
 }
 
 func cellsOf(line string) []cell {

@@ -72,3 +72,30 @@ func TestExcerptKeepsTheCaretInSight(t *testing.T) {
 		}
 	}
 }
+
+// A suite on one line of a megabyte with 2,000 findings took minutes, because the whole line was
+// examined for each.
+func TestExcerptOfALongLine(t *testing.T) {
+	t.Parallel()
+	const length = 30_000
+	var b strings.Builder
+	for i := range length {
+		b.WriteRune([]rune("abcdeféghijklmnopqrstuvwxyz")[i*i%27])
+	}
+	line := []rune(b.String())
+	for _, column := range []int{0, 1, 2, 100, nearBytes, nearBytes + 1, 3 * nearBytes, 20_000, length - 100, length - 1, length, length + 1, length + 9} {
+		shown, mark := excerpt(string(line), column, column+3, 60)
+		caret := strings.Index(mark, "^")
+		require.LessOrEqual(t, len([]rune(shown)), 61, "%d", column)
+		require.Equal(t, column > 50, strings.HasPrefix(shown, "…"), "%d: %s", column, shown)
+		require.Equal(t, column < length-50, strings.HasSuffix(shown, "…"), "%d: %s", column, shown)
+		if column > length {
+			require.True(t, strings.HasSuffix(shown, string(line[length-20:])), "%d: %s", column, shown)
+			require.Equal(t, len([]rune(shown)), caret, "%d", column)
+			continue
+		}
+		start := max(column-1, 0)
+		next := min(start+3, length)
+		require.Equal(t, string(line[start:next]), string([]rune(shown)[caret:caret+next-start]), "%d", column)
+	}
+}
