@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -140,26 +139,19 @@ func near(line string, column int) (part string, before int, after bool) {
 	if len(line) <= 2*nearBytes {
 		return line, 0, false
 	}
-	column = max(column, 1)
-	var starts []int // of the characters up to the column, the last ones
-	for i := range line {
-		starts = append(starts, i)
-		if len(starts) > 2*nearBytes {
-			before += nearBytes
-			starts = append(starts[:0], starts[nearBytes:]...)
-		}
-		if before+len(starts) == column {
-			break
-		}
+	caret := 0
+	for n := 1; n < column && caret < len(line); n++ {
+		_, size := utf8.DecodeRuneInString(line[caret:])
+		caret += size
 	}
-	caret := starts[len(starts)-1]
-	skipped, _ := slices.BinarySearch(starts, caret-nearBytes)
-	before += skipped
-	end := min(len(line), caret+nearBytes)
-	for end < len(line) && !utf8.RuneStart(line[end]) {
-		end++
+	from, to := max(0, caret-nearBytes), min(len(line), caret+nearBytes)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
 	}
-	return line[starts[skipped]:end], before, end < len(line)
+	for to < len(line) && !utf8.RuneStart(line[to]) {
+		to++
+	}
+	return line[from:to], utf8.RuneCountInString(line[:from]), to < len(line)
 }
 
 func cellsOf(line string) []cell {
