@@ -49,6 +49,8 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// ExtraFiles become file descriptors 3 and up of the program.
 	ExtraFiles []*os.File
+	// Sandbox restricts the program and its descendants. Nil means no restriction.
+	Sandbox *Sandbox
 }
 
 const (
@@ -87,7 +89,8 @@ func (e *ExitError) Error() string {
 // A Process is a running program. Its goroutines copy its input and output and end with it;
 // [Process.Wait] waits for them.
 type Process struct {
-	cmd    *exec.Cmd
+	child  Child
+	sealed bool // the sandbox itself ends all descendants
 	mark   mark
 	ctx    context.Context
 	alone  func() bool    // keeps the end of ctx from killing the process; false when it does already
@@ -129,7 +132,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	env = append(env[:len(env):len(env)], p.mark.variable+"1")
 	var limit limitRange
 	var group *cgroup
-	if scope := scopeOf(ctx); scope != nil {
+	if scope := scopeOf(ctx); scope != nil && !c.Sandbox.seals() {
 		var shared mark
 		shared, group = scope.join()
 		env, limit = append(env, shared.variable+"1"), shared.limit
@@ -137,7 +140,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		limit = newLimit()
 		p.mark.limit = limit
 	}
-	p.cmd = &exec.Cmd{
+	cmd := &exec.Cmd{
 		Path:        path,
 		Args:        c.Args,
 		Dir:         c.Dir,
@@ -145,35 +148,51 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		ExtraFiles:  c.ExtraFiles,
 		SysProcAttr: groupAttr(),
 	}
-	pipes, err := connect(p.cmd, c)
+	pipes, err := connect(cmd, c)
 	if err != nil {
 		return nil, err
 	}
 	startGuard()
-	if p.cmd, err = startProgram(p.cmd, limit, group); err != nil {
+	if p.child, err = start(cmd, c.Sandbox, limit, group); err != nil {
 		pipes.closeAll()
 		return nil, cmp.Or(c.checkDir(), fmt.Errorf("cannot start %s: %w", c.Args[0], unwrapPath(err)))
 	}
-	p.mark.since.confirmIDs(p.Pid())
-	guardGroup('+', p.Pid())
+	p.sealed = c.Sandbox.seals()
+	if !p.sealed {
+		p.mark.since.confirmIDs(p.Pid())
+		guardGroup('+', p.Pid())
+	}
 	pipes.closeChildEnds()
 	p.killer.Add(1)
 	p.alone = context.AfterFunc(ctx, func() {
 		defer p.killer.Done()
-		killTree(p.Pid(), p.mark)
+		p.kill()
 	})
 	go p.wait(pipes)
 	return p, nil
 }
 
+// start starts a program, in a sandbox if there is one.
+func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, error) {
+	if s.seals() {
+		return s.Launch(cmd, limit.first)
+	}
+	var restrict func() error
+	if s != nil {
+		restrict = s.Restrict
+	}
+	started, err := startProgram(cmd, restrict, limit, group)
+	return ordinary{started}, err
+}
+
 // startProgram starts a program. A program whose file is open for writing cannot be started.
 // This is usually temporary: this process has just written the file, and a program that it
 // started at the same time has inherited the descriptor and not closed it yet.
-func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, error) {
+func startProgram(cmd *exec.Cmd, restrict func() error, limit limitRange, group *cgroup) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // the state before Start
 		group.attr(cmd.SysProcAttr)
-		err := limit.start(cmd.Start)
+		err := limit.start(func() error { return startOn(cmd, restrict) })
 		if group.refused(err) {
 			cmd, group = &again, nil
 			cmd.SysProcAttr = groupAttr()
@@ -188,7 +207,16 @@ func startProgram(cmd *exec.Cmd, limit limitRange, group *cgroup) (*exec.Cmd, er
 }
 
 // Pid returns the process id of the program, which is also the id of its process group.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
+func (p *Process) Pid() int { return p.child.Pid() }
+
+// kill kills the program and its descendants.
+func (p *Process) kill() {
+	if p.sealed {
+		p.child.Kill()
+		return
+	}
+	killTree(p.Pid(), p.mark)
+}
 
 // Wait waits until the program and its descendants have ended and its output is copied. It may
 // be called more than once.
@@ -201,35 +229,28 @@ func (p *Process) Wait() error {
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 func (p *Process) wait(pipes *pipes) {
-	err := p.cmd.Wait()
+	err := p.child.Wait()
 	if p.alone() {
 		p.killer.Done()
 	}
 	killed := context.Cause(p.ctx)
-	if killed != nil {
+	switch {
+	case p.sealed: // no process is left
+	case killed != nil:
 		killTree(p.Pid(), p.mark)
-	} else {
+	default:
 		killGroup(p.Pid())
 	}
 	p.killer.Wait()
 	pipes.drain(p.mark)
-	guardGroup('-', p.Pid())
+	if !p.sealed {
+		guardGroup('-', p.Pid())
+	}
 	p.err = killed
 	if killed == nil {
-		p.err = exitError(err)
+		p.err = err
 	}
 	close(p.done)
-}
-
-func exitError(err error) error {
-	var ee *exec.ExitError
-	if !errors.As(err, &ee) {
-		return err
-	}
-	if sig := signalName(ee.ProcessState); sig != "" {
-		return &ExitError{Code: -1, Signal: sig}
-	}
-	return &ExitError{Code: ee.ExitCode()}
 }
 
 // checkDir returns the reason why the working directory does not exist; nil if it does.
