@@ -178,8 +178,13 @@ func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, e
 		return s.Launch(cmd, limit.first)
 	}
 	var restrict func() error
-	if s != nil {
-		restrict = s.Restrict
+	if s != nil && s.Wrap != nil {
+		if err := s.Wrap(cmd); err != nil {
+			return nil, err
+		}
+	}
+	if s != nil && s.Restrict != nil {
+		restrict, group = s.Restrict, nil // programs join groups by a system call that the restriction can deny
 	}
 	started, err := startProgram(cmd, restrict, limit, group)
 	return ordinary{started}, err

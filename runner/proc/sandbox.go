@@ -13,6 +13,8 @@ type Sandbox struct {
 	// namespaces. cmd has a Path, and its streams are files or nil. The program gets the number
 	// mark as its soft limit of file locks, unless mark is 0.
 	Launch func(cmd *exec.Cmd, mark uint64) (Child, error)
+	// Wrap changes the command that starts the program.
+	Wrap func(cmd *exec.Cmd) error
 	// Restrict restricts the calling thread, and so the program that the thread starts. The
 	// thread ends afterwards.
 	Restrict func() error
@@ -59,14 +61,27 @@ func startOn(cmd *exec.Cmd, restrict func() error) error {
 	if restrict == nil {
 		return cmd.Start()
 	}
+	return onLostThread(func() error {
+		if err := restrict(); err != nil {
+			return err
+		}
+		return cmd.Start()
+	})
+}
+
+// onLostThread calls f on a thread that ends afterwards. That is never the first thread of the
+// process, which cannot end, and whose restrictions would be those that others see of the process.
+func onLostThread(f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
-		err := restrict()
-		if err == nil {
-			err = cmd.Start()
+		runtime.LockOSThread()
+		if isFirstThread() {
+			err := onLostThread(f) // on another one, because this goroutine keeps the first
+			runtime.UnlockOSThread()
+			done <- err
+			return
 		}
-		done <- err
+		done <- f() // the thread is never unlocked, so it ends with the goroutine
 	}()
 	return <-done
 }

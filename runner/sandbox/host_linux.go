@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"waza/runner/proc"
+)
+
+// host is what the sandboxes of a run keep on Linux. The zero value is ready.
+type host struct{ open, isolated pool }
+
+func (h *host) close() {
+	h.open.close()
+	h.isolated.close()
+}
+
+func (h *host) sandbox(s *Sandboxes, v View) *proc.Sandbox {
+	if s.tier == Landlock {
+		return &proc.Sandbox{Restrict: func() error { return s.restrictThread(v) }}
+	}
+	p := &h.open
+	if v.Isolated || s.policy.Isolated {
+		p = &h.isolated
+		p.isolated = true
+	}
+	return &proc.Sandbox{Launch: func(cmd *exec.Cmd, mark uint64) (proc.Child, error) {
+		return s.launch(p, v, cmd, mark)
+	}}
+}
+
+// launch starts a program in namespaces.
+func (s *Sandboxes) launch(p *pool, v View, cmd *exec.Cmd, mark uint64) (proc.Child, error) {
+	v.Env = cmd.Env
+	mounts := s.policy.mounts(cmd.Path, &v)
+	r := &startRequest{
+		Path: cmd.Path, Args: cmd.Args, Env: environ(cmd.Env, mounts), Dir: cmd.Dir,
+		Mounts: mounts, Mark: mark, Limits: s.policy.Limits, Roots: writable(mounts),
+	}
+	if cmd.Dir == "" {
+		r.Dir = "/"
+	}
+	child, err := p.launch(cmd, r)
+	if errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(cmd.Path) {
+		if _, here := os.Stat(cmd.Path); here == nil {
+			return nil, errNotVisible(cmd.Path, err)
+		}
+	}
+	return child, err
+}
+
+// environ changes the variables that name directories which a program does not see.
+func environ(env []string, mounts []Mount) []string {
+	dir := variable(env, "TMPDIR")
+	if dir == "" || slices.ContainsFunc(mounts, func(m Mount) bool { return m.Writable && within(m.Target, filepath.Clean(dir)) }) {
+		return env
+	}
+	return append(env[:len(env):len(env)], "TMPDIR=/tmp")
+}
+
+// restrictThread restricts the calling thread to the view of a program that it starts next.
+func (s *Sandboxes) restrictThread(v View) error {
+	read, write := []string{"/proc", "/dev"}, []string{"/dev"}
+	for _, m := range s.policy.mounts("", &v) {
+		switch {
+		case m.Kind == Overlay || m.Kind == Bind && m.Writable:
+			write = append(write, m.Target)
+		case m.Kind == Bind && m.Source == m.Target:
+			read = append(read, m.Target)
+		case m.Kind == Empty && m.Writable && strings.HasSuffix(m.Target, "tmp") && !s.holdsHidden(m.Target):
+			write = append(write, m.Target)
+		}
+	}
+	if home := variable(v.Env, "HOME"); filepath.IsAbs(home) {
+		for _, name := range caches {
+			write = append(write, filepath.Join(home, name))
+		}
+	}
+	for _, restrict := range []func() error{
+		noNewPrivileges, func() error { return restrictFiles(read, write) }, filterCalls,
+	} {
+		if err := restrict(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// caches are the directories below the home directory that many programs need, and that the tier
+// Landlock cannot replace with empty ones.
+var caches = []string{".cache", ".npm"}
+
+// holdsHidden reports whether a directory contains something that must stay hidden.
+func (s *Sandboxes) holdsHidden(dir string) bool {
+	return slices.ContainsFunc(s.policy.Hidden, func(hidden string) bool { return within(dir, hidden) })
+}
+
+// Detect returns what this machine has. It tries each tier once per process and takes some
+// milliseconds then. Namespaces need a program that calls [Main].
+var Detect = sync.OnceValue(func() *Machine {
+	m := &Machine{Namespaces: tryNamespaces(), Landlock: tryLandlock(), Seatbelt: errNotMac}
+	if m.Namespaces == nil {
+		if m.Landlock != nil {
+			m.Missing = append(m.Missing, "Landlock, which would restrict what programs can change a second time: "+m.Landlock.Error())
+		}
+	}
+	if m.Landlock == nil && landlockVersion() < 6 && m.Namespaces != nil {
+		m.Missing = append(m.Missing, "programs can end processes of this user, because Landlock cannot prevent that before Linux 6.12")
+	}
+	return m
+})
+
+func tryLandlock() error {
+	if landlockVersion() == 0 {
+		return &hint{errors.New("the kernel has no Landlock"), "it needs Linux 5.13 with landlock among the security modules (lsm=)"}
+	}
+	_, err := filter()
+	return step("seccomp", err)
+}
+
+// tryNamespaces builds a sandbox without a program.
+func tryNamespaces() error {
+	if !mainCalled.Load() {
+		return errors.New("the program that runs the suite does not call sandbox.Main")
+	}
+	var p pool
+	defer p.close()
+	keeper, err := p.get()
+	if err != nil {
+		return explain(err)
+	}
+	defer p.put(keeper)
+	mounts := (&Policy{}).mounts("", &View{})
+	if err := send(keeper.conn, &request{Start: &startRequest{Mounts: mounts, Roots: writable(mounts)}}); err != nil {
+		return err
+	}
+	_, err = keeper.await()
+	return explain(err)
+}
+
+// explain adds to the reason why there are no namespaces how to get them.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	switch {
+	case strings.Contains(text, stepProc):
+		return &hint{err, "a container masks parts of /proc; start it with --security-opt systempaths=unconfined"}
+	case errors.Is(err, syscall.ENOSYS):
+		return &hint{err, "namespaces need Linux 5.12"}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS):
+		return &hint{err, "allow user namespaces: sysctl user.max_user_namespaces=15000"}
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EINVAL):
+		return &hint{err, refusedBy()}
+	}
+	return err
+}
+
+// refusedBy returns what keeps this machine from creating user namespaces, and the remedy.
+func refusedBy() string {
+	switch {
+	case settingIs("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"):
+		return "AppArmor restricts user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or install a profile for waza, see docs/sandbox.md"
+	case settingIs("/proc/sys/kernel/unprivileged_userns_clone", "0"):
+		return "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
+	case unix.Access("/.dockerenv", unix.F_OK) == nil || unix.Access("/run/.containerenv", unix.F_OK) == nil:
+		return "a container refuses user namespaces; start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined " +
+			"--security-opt systempaths=unconfined"
+	}
+	return "this machine refuses user namespaces; allow them, see docs/sandbox.md"
+}
+
+func settingIs(path, value string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && strings.TrimSpace(string(text)) == value
+}

@@ -1,0 +1,340 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"waza/runner/proc"
+)
+
+// keptIdle is the number of idle keepers that remain of those that programs used.
+const keptIdle = 64
+
+// pool starts keepers and keeps them between programs.
+type pool struct {
+	isolated bool // keepers have a network of their own
+
+	mu     sync.Mutex // guards the fields below
+	idle   []*remote
+	closed bool
+	work   sync.WaitGroup // counts keepers
+}
+
+// remote is a keeper, as this process sees it.
+type remote struct {
+	cmd  *exec.Cmd
+	conn *net.UnixConn
+	said *bytes.Buffer // its error output
+}
+
+// get returns an idle keeper, or a new one.
+func (p *pool) get() (*remote, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		r := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return r, nil
+	}
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errors.New("the run has ended")
+	}
+	p.work.Add(1)
+	p.mu.Unlock()
+	r, err := startKeeper(p.isolated)
+	if err != nil {
+		p.work.Done()
+	}
+	return r, err
+}
+
+// put takes back a keeper without a program.
+func (p *pool) put(r *remote) {
+	p.mu.Lock()
+	if !p.closed && len(p.idle) < keptIdle {
+		p.idle = append(p.idle, r)
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.drop(r)
+}
+
+// drop ends a keeper, and with it everything in its sandbox.
+func (p *pool) drop(r *remote) {
+	r.end()
+	p.work.Done()
+}
+
+// close ends the idle keepers, and waits for those in use.
+func (p *pool) close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	for _, r := range idle {
+		r.conn.Close()
+	}
+	for _, r := range idle {
+		p.drop(r)
+	}
+	p.work.Wait()
+}
+
+// startKeeper starts a keeper in its namespaces. The error names the part that this machine
+// refuses.
+func startKeeper(isolated bool) (*remote, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	r := &remote{said: &bytes.Buffer{}}
+	args := []string{"waza", keeperArgument}
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	if isolated {
+		args = append(args, "isolated")
+		flags |= unix.CLONE_NEWNET
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	r.cmd = &exec.Cmd{
+		Path: ownProgram, Args: args, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: r.said,
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags:  flags,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+			Setsid:      true,
+			AmbientCaps: keeperCapabilities,
+		},
+	}
+	if err := proc.StartApart(r.cmd); err != nil {
+		ours.Close()
+		return nil, step("user namespaces", unwrapPath(err))
+	}
+	if r.conn, err = socketOf(ours); err != nil {
+		r.end()
+		return nil, err
+	}
+	if _, err := r.await(); err != nil {
+		r.end()
+		return nil, err
+	}
+	return r, nil
+}
+
+// keeperCapabilities are what a keeper needs inside of its namespaces: it mounts, takes
+// capabilities from programs, kills them and starts the loopback interface.
+var keeperCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT, unix.CAP_SYS_PTRACE}
+
+func unwrapPath(err error) error {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// end ends the keeper and waits for it.
+func (r *remote) end() {
+	if r.conn != nil {
+		r.conn.Close()
+	}
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// await reads the next reply. The caller closes the file, which can be nil.
+func (r *remote) await() (*os.File, error) {
+	var answer reply
+	files, err := receive(r.conn, &answer)
+	if err != nil {
+		closeAll(files)
+		return nil, fmt.Errorf("the sandbox ended unexpectedly: %w", err)
+	}
+	if answer.Fault != "" {
+		closeAll(files)
+		return nil, &refusedError{answer.Fault, syscall.Errno(answer.Errno)}
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	closeAll(files[1:])
+	return files[0], nil
+}
+
+// A refusedError is a fault that a keeper reported.
+type refusedError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *refusedError) Error() string { return e.text }
+
+func (e *refusedError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
+}
+
+// program is a program in a sandbox.
+type program struct {
+	pool   *pool
+	remote *remote
+	pid    int
+
+	mu    sync.Mutex // guards ended, and sending while it is false
+	ended bool
+}
+
+// launch starts a program in a sandbox of the pool.
+func (p *pool) launch(cmd *exec.Cmd, r *startRequest) (proc.Child, error) {
+	files, done, err := streams(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	keeper, err := p.get()
+	if err != nil {
+		return nil, err
+	}
+	if err := send(keeper.conn, &request{Start: r}, files...); err != nil {
+		p.drop(keeper)
+		return nil, err
+	}
+	pidfd, err := keeper.await()
+	if err != nil {
+		if _, ok := errors.AsType[*refusedError](err); ok {
+			p.put(keeper) // nothing was started
+		} else {
+			p.drop(keeper)
+		}
+		return nil, err
+	}
+	child := &program{pool: p, remote: keeper}
+	if pidfd != nil {
+		child.pid = pidOf(pidfd)
+		pidfd.Close()
+	}
+	return child, nil
+}
+
+// streams returns the descriptors of a program's files. done closes those that are opened for it.
+func streams(cmd *exec.Cmd) (fds []int, done func(), err error) {
+	var null *os.File
+	done = func() {
+		if null != nil {
+			null.Close()
+		}
+	}
+	for _, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		f, ok := stream.(*os.File)
+		if stream != nil && !ok {
+			done()
+			return nil, nil, fmt.Errorf("a stream of a program in a sandbox must be a file, not %T", stream)
+		}
+		if f == nil && null == nil {
+			if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+				return nil, nil, err
+			}
+		}
+		if f == nil {
+			f = null
+		}
+		fds = append(fds, int(f.Fd()))
+	}
+	for _, f := range cmd.ExtraFiles {
+		fds = append(fds, int(f.Fd()))
+	}
+	return fds, done, nil
+}
+
+// pidOf returns the id of a process in the namespace of this process; 0 if it has ended.
+func pidOf(pidfd *os.File) int {
+	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(pidfd.Fd())))
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+			pid, _ := strconv.Atoi(string(bytes.TrimSpace(value)))
+			return max(0, pid)
+		}
+	}
+	return 0
+}
+
+func (c *program) Pid() int { return c.pid }
+
+func (c *program) Kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		_ = c.remote.conn.SetWriteDeadline(time.Now().Add(killTime))
+		if send(c.remote.conn, &request{Kill: true}) != nil {
+			_ = c.remote.cmd.Process.Kill() // the kernel ends the rest
+		}
+		_ = c.remote.conn.SetWriteDeadline(time.Time{})
+	}
+}
+
+// killTime is how long a keeper can take to read a request.
+const killTime = time.Second
+
+// Wait implements [proc.Child].
+func (c *program) Wait() error {
+	var end reply
+	files, err := receive(c.remote.conn, &end)
+	closeAll(files)
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	if err != nil || !end.Ended {
+		c.pool.drop(c.remote)
+		return fmt.Errorf("the sandbox ended unexpectedly; its program was killed: %w", err)
+	}
+	c.pool.put(c.remote)
+	switch {
+	case end.Exceeded != "":
+		return &LimitError{end.Exceeded}
+	case end.Status.Signaled():
+		return &proc.ExitError{Code: -1, Signal: unix.SignalName(end.Status.Signal())}
+	case end.Status.ExitStatus() != 0:
+		return &proc.ExitError{Code: end.Status.ExitStatus()}
+	}
+	return nil
+}
+
+// socketPair returns two connected sockets.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "sandbox"), os.NewFile(uintptr(fds[1]), "sandbox"), nil
+}
+
+// socketOf returns the connection of a socket, and closes the file.
+func socketOf(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		conn.Close()
+		return nil, errors.New("not a unix socket")
+	}
+	return unixConn, nil
+}

@@ -1,0 +1,161 @@
+// Package sandbox keeps the programs of trials, such as agents and graders, from everything but
+// their own work. [Detect] finds the tiers of this machine, [Open] starts the sandboxes of a run
+// and [Sandboxes.For] returns the sandbox of one program.
+//
+// The strongest tier, namespaces, works like this:
+//
+//	waza ── a socket ──► keeper, the first process of its namespaces ──► program
+//
+// A keeper is waza itself, started with user, mount, process, IPC, host name and, unless the
+// network is open, network namespaces. It costs some milliseconds once per worker. For each
+// program, a thread of the keeper builds a root that contains only what a [View] names, gives up
+// all capabilities, applies Landlock and a filter of system calls, starts the program and ends.
+// When the program ends, the keeper kills and reaps everything that it started, and its mounts
+// disappear with it.
+//
+// The tier Landlock restricts a thread of this process that starts the program. It needs no
+// helper and hides neither processes nor the network.
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Tier is a kind of protection.
+type Tier string
+
+// The tiers, the strongest first. Container is not comparable with the others.
+const (
+	Namespaces Tier = "namespaces" // Linux namespaces, a root of its own, Landlock and a filter of system calls
+	Landlock   Tier = "landlock"   // Landlock and a filter of system calls
+	Seatbelt   Tier = "seatbelt"   // sandbox-exec of macOS
+	None       Tier = "none"       // this machine has no other
+)
+
+// Machine describes what a machine has for sandboxes.
+type Machine struct {
+	// Namespaces, Landlock and Seatbelt are the reasons why the machine lacks a tier; nil if it
+	// has it.
+	Namespaces, Landlock, Seatbelt error
+	// Missing lists parts that the strongest tier lacks here, one sentence each, without a
+	// period.
+	Missing []string
+}
+
+// Tiers returns the tiers of a machine, the strongest first. The last is None.
+func (m *Machine) Tiers() []Tier {
+	var tiers []Tier
+	for _, t := range []struct {
+		tier    Tier
+		lacking error
+	}{{Namespaces, m.Namespaces}, {Landlock, m.Landlock}, {Seatbelt, m.Seatbelt}} {
+		if t.lacking == nil {
+			tiers = append(tiers, t.tier)
+		}
+	}
+	return append(tiers, None)
+}
+
+// Strict returns the reason why the machine cannot run programs in the mode strict; nil if it can.
+func (m *Machine) Strict() error {
+	if m.Namespaces != nil {
+		return m.Namespaces
+	}
+	if m.Landlock != nil {
+		return fmt.Errorf("Landlock is missing: %w", m.Landlock)
+	}
+	return nil
+}
+
+// A View describes what a program sees of the machine.
+type View struct {
+	// Env is the environment of the program. Directories in PATH become visible.
+	Env []string
+	// Write are directories and files that the program can change, such as the workspace.
+	Write []string
+	// Read are directories and files that it can read besides the system.
+	Read []string
+	// Copy are directories of which the program gets a private copy. Its changes vanish.
+	Copy []string
+	// Isolated closes the network, whatever the policy says.
+	Isolated bool
+	// Suite shows the directories that are hidden otherwise.
+	Suite bool
+}
+
+// A Policy describes the sandboxes of a run, whatever their tier.
+type Policy struct {
+	// Isolated closes the network, except for what a proxy allows.
+	Isolated bool
+	// HomeShared makes the home directory readable. Otherwise programs have an empty one.
+	HomeShared bool
+	// Read and Write are directories and files that programs can read or change, besides the
+	// system and what a [View] contains.
+	Read, Write []string
+	// Logins are the directories and files in which agents keep their login, as far as they
+	// exist. Programs can change them, because a login that is refreshed in a copy is lost.
+	Logins []string
+	// Hidden are directories that no program sees, except what a View names: the suite and the
+	// state of waza.
+	Hidden []string
+	Limits Limits
+}
+
+// Limits restrict what a program and its descendants can use together. 0 means no limit.
+type Limits struct {
+	Memory    int64 // in bytes
+	Processes int64 // processes and threads
+	Disk      int64 // in bytes, for each file and for each directory in memory
+	Files     int64 // open files of a process
+}
+
+// A LimitError reports that a program was ended because it exceeded a limit of its sandbox.
+type LimitError struct{ what string }
+
+func (e *LimitError) Error() string { return "ended by the sandbox: " + e.what }
+
+// hint completes an error with what to do about it.
+type hint struct {
+	err error
+	do  string
+}
+
+func (h *hint) Error() string { return h.err.Error() + "; " + h.do }
+
+func (h *hint) Unwrap() error { return h.err }
+
+// strongest returns the strongest tier of a machine that a program of the mode auto gets.
+func (m *Machine) strongest() Tier { return m.Tiers()[0] }
+
+// errNotLinux is the reason why a system has no tier of Linux.
+var errNotLinux = errors.New("this system is not Linux")
+
+// Describe returns the tiers that a machine lacks, with the reasons, one line each.
+func (m *Machine) Describe() string {
+	var lines []string
+	for _, t := range []struct {
+		tier    Tier
+		lacking error
+	}{{Namespaces, m.Namespaces}, {Landlock, m.Landlock}, {Seatbelt, m.Seatbelt}} {
+		reason := "available"
+		if t.lacking != nil {
+			reason = t.lacking.Error()
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", t.tier, reason))
+	}
+	slices.SortStableFunc(lines, func(a, b string) int {
+		return cmp.Compare(btoi(strings.HasSuffix(b, ": available")), btoi(strings.HasSuffix(a, ": available")))
+	})
+	return strings.Join(lines, "\n")
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+
+	"waza/runner/proc"
+)
+
+// Sandboxes are the sandboxes of one run. It is safe for concurrent use.
+type Sandboxes struct {
+	tier   Tier
+	policy Policy
+	host   host
+}
+
+// Open prepares the sandboxes of a run with a tier of this machine. It starts nothing. The caller
+// calls Close when all programs have ended.
+func Open(tier Tier, policy Policy) (*Sandboxes, error) {
+	s := &Sandboxes{tier: tier, policy: policy}
+	switch tier {
+	case Namespaces, Landlock, Seatbelt, None:
+		return s, nil
+	}
+	return nil, fmt.Errorf("unknown tier %q", tier)
+}
+
+// Close ends the helpers of the sandboxes.
+func (s *Sandboxes) Close() {
+	if s != nil {
+		s.host.close()
+	}
+}
+
+// Tier returns the tier. It is None for nil.
+func (s *Sandboxes) Tier() Tier {
+	if s == nil {
+		return None
+	}
+	return s.tier
+}
+
+// For returns the sandbox of a program with that view; nil for the tier None.
+func (s *Sandboxes) For(v View) *proc.Sandbox {
+	switch s.Tier() {
+	case Namespaces, Landlock:
+		return s.host.sandbox(s, v)
+	case Seatbelt:
+		return s.seatbelt(v)
+	}
+	return nil
+}
+
+// errNotVisible completes the error of a program that the sandbox does not show.
+func errNotVisible(path string, err error) error {
+	return &hint{
+		fmt.Errorf("%w in the sandbox: %s", err, path),
+		"add its directory to config.sandbox.read",
+	}
+}
+
+// ErrEnded is the error of a program that is started after [Sandboxes.Close].
+var ErrEnded = errors.New("the sandboxes of the run were closed")
