@@ -76,6 +76,8 @@ type entryShown struct {
 	Arguments string `json:"arguments,omitempty"`
 	Result    string `json:"result,omitempty"`
 	Status    string `json:"status,omitempty"`
+	// A tool call that only the agent says it made.
+	SelfReported bool `json:"self_reported,omitempty" jsonschema:"only the agent says that it made this tool call; waza did not see it"`
 }
 
 func (s runTools) transcript(ctx context.Context, _ *sdk.CallToolRequest, in transcriptInput) (*trialShown, error) {
@@ -196,7 +198,7 @@ func (r *trialShown) page(entries []record.Entry, offset, limit, each int) {
 func showEntry(e *record.Entry, each int) entryShown {
 	o := entryShown{AtMS: e.AtMS, Type: string(e.Type), Role: e.Role, Text: shorten(e.Text, each)}
 	if c := e.Tool; c != nil {
-		o.Tool, o.Status = shorten(cmp.Or(c.Name, c.Title), 200), c.Status
+		o.Tool, o.Status, o.SelfReported = shorten(cmp.Or(c.Name, c.Title), 200), c.Status, c.SelfReported
 		o.Arguments, o.Result = shorten(string(c.Arguments), each), shorten(resultText(c.Result), each)
 	}
 	if p := e.Permission; p != nil {

@@ -119,3 +119,30 @@ func TestTranscriptTrack(t *testing.T) {
 	require.Equal(t, "meanwhile", entries[1].Text)
 	require.Contains(t, entries[2].Text, "2 entries beyond the limit")
 }
+
+// TestSeenCallsAreNotSelfReported checks that each call that waza answered unmarks one report with
+// the same tool and equal arguments, whichever comes first.
+func TestSeenCallsAreNotSelfReported(t *testing.T) {
+	t.Parallel()
+	tr := executor.NewTranscript()
+	report := func(name, arguments string) {
+		tr.ToolCall(record.ToolCall{Name: name, Arguments: []byte(arguments), SelfReported: true})
+	}
+	tr.Seen("capital", []byte(`{"of": "France", "n": 1}`))
+	report("mcp__atlas__capital", `{"n":1.0,"of":"France"}`)
+	report("mcp__atlas__capital", `{"n":1,"of":"France"}`) // once more than it was called
+	report("undercapital", `{}`)
+	report("capital", `{}`)
+	require.False(t, tr.Entries()[0].Tool.SelfReported)
+	before := tr.Entries()
+	tr.Seen("capital", nil)
+	tr.Seen("capital", []byte(`{"of": "Spain"}`))
+	marks := func(entries []record.Entry) (marks []bool) {
+		for _, e := range entries {
+			marks = append(marks, e.Tool.SelfReported)
+		}
+		return marks
+	}
+	require.Equal(t, []bool{false, true, true, false}, marks(tr.Close()))
+	require.Equal(t, []bool{false, true, true, true}, marks(before), "what others hold does not change")
+}

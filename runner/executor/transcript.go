@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,9 @@ const (
 	MaxOutputBytes       = 4 << 20
 	MaxTranscriptBytes   = 8 << 20
 	MaxTranscriptEntries = 20_000
+	// maxSeen is the maximum number of calls that waza answered and that wait for the agent's
+	// report.
+	maxSeen = 1000
 )
 
 // Transcript is the ordered record of an attempt. Its size is bounded. It is safe for concurrent
@@ -27,6 +32,13 @@ type Transcript struct {
 	bytes   int
 	dropped int
 	closed  bool
+	seen    []seenCall // calls that waza answered, without their entry in entries
+}
+
+// seenCall is a tool call that waza itself answered for an agent that reports its calls.
+type seenCall struct {
+	tool      string
+	arguments string // in the form of normal
 }
 
 // NewTranscript returns an empty transcript. Its times count from now.
@@ -102,6 +114,58 @@ func (t *Transcript) Track(c record.ToolCall) (update func(record.ToolCall)) {
 	}
 }
 
+// Seen notes that waza itself answered a call of a tool, for an agent that reports its own calls. The
+// entry of that call is then not marked as self-reported: the first with the tool's name, with or
+// without that of its server before it, and with equal arguments. A call that the agent does not
+// report gets no entry.
+func (t *Transcript) Seen(tool string, arguments json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed && len(t.seen) < maxSeen {
+		t.seen = append(t.seen, seenCall{tool, normal(arguments)})
+	}
+}
+
+// settleLocked unmarks the calls that waza has seen.
+func (t *Transcript) settleLocked() {
+	for i := 0; i < len(t.entries) && len(t.seen) > 0; i++ {
+		c := t.entries[i].Tool
+		if c == nil || !c.SelfReported || !slices.ContainsFunc(t.seen, func(s seenCall) bool { return isTool(c.Name, s.tool) }) {
+			continue
+		}
+		arguments := normal(c.Arguments)
+		at := slices.IndexFunc(t.seen, func(s seenCall) bool { return s.arguments == arguments && isTool(c.Name, s.tool) })
+		if at < 0 {
+			continue
+		}
+		call := *c // others may hold the old one
+		call.SelfReported = false
+		t.entries[i].Tool = &call
+		t.seen = slices.Delete(t.seen, at, at+1)
+	}
+}
+
+// isTool reports whether an agent means a tool of a server by the name: many put the name of the
+// server before it, with a separator.
+func isTool(name, tool string) bool {
+	server, ok := strings.CutSuffix(name, tool)
+	return ok && (server == "" || strings.ContainsRune("_-./:", rune(server[len(server)-1])))
+}
+
+// normal returns JSON in a form that is the same for equal values, and the text itself if it is not
+// JSON.
+func normal(raw json.RawMessage) string {
+	v := any(map[string]any{})
+	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}
+
 // Message records a message of role.
 func (t *Transcript) Message(role, text string) {
 	t.Add(record.Entry{Type: record.EntryMessage, Role: role, Text: text})
@@ -120,6 +184,7 @@ func (t *Transcript) Skill(name string) { t.Add(record.Entry{Type: record.EntryS
 func (t *Transcript) Entries() []record.Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.settleLocked()
 	return slices.Clone(t.entries)
 }
 
@@ -127,6 +192,7 @@ func (t *Transcript) Entries() []record.Entry {
 func (t *Transcript) Close() []record.Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.settleLocked()
 	if !t.closed && t.dropped > 0 {
 		t.entries = append(t.entries, record.Entry{
 			Type: record.EntryDropped,

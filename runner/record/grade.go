@@ -19,7 +19,8 @@ type Grade struct {
 	Score  float64 `json:"score"`
 	Passed bool    `json:"passed"`
 	Weight float64 `json:"weight"`
-	// Feedback explains the score to a person; empty when everything passed.
+	// Feedback explains the score to a person. It is empty when everything passed, unless the
+	// score depends on tool calls that the agent reported itself: then it says so.
 	Feedback string `json:"feedback,omitempty"`
 	// Details contains the single checks or measures, as documented for the grader.
 	Details     any   `json:"details,omitempty"`

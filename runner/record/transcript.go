@@ -68,6 +68,9 @@ type ToolCall struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Status     string          `json:"status,omitempty"`
 	DurationMS int64           `json:"durationMs,omitempty"`
+	// SelfReported reports whether only the agent itself says that it made the call: waza neither
+	// carried it out nor saw it. It is false in older records, which do not know.
+	SelfReported bool `json:"selfReported,omitempty"`
 }
 
 // Size returns the total length of all parts that an agent can fill, in bytes.

@@ -317,6 +317,9 @@ func (r *tracedRun) tool(s span, e *record.Entry, at, end time.Time) {
 	ts.setText(toolCallID, c.ID)
 	ts.setText("waza.tool.kind", c.Kind)
 	ts.setText("waza.tool.status", c.Status)
+	if c.SelfReported {
+		ts.SetAttributes(attribute.Bool("waza.tool.self_reported", true))
+	}
 	if c.Status == "failed" {
 		r.fault(ts, "tool_failed", "")
 	}

@@ -378,7 +378,7 @@ func (w *work) serve(ctx context.Context, t *executor.Trial) (stop func(), err e
 	if err := os.MkdirAll(w.env.Dir, 0o700); err != nil {
 		return func() {}, err
 	}
-	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir)
+	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir, t.Transcript.Seen)
 	return stop, err
 }
 

@@ -226,7 +226,7 @@ func (r *recorder) toolLocked(p *part) *call {
 			return &call{}
 		}
 		c = &call{start: time.Now()}
-		c.ID = p.ToolCallID
+		c.ID, c.SelfReported = p.ToolCallID, true
 		r.calls[p.ToolCallID] = c
 	}
 	c.merge(p, r.preset)

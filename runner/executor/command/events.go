@@ -153,7 +153,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	case "tool_call":
 		t.Transcript.ToolCall(record.ToolCall{
 			ID: e.ID, Name: e.Name, Kind: e.Kind, Title: e.Title, Arguments: e.Arguments,
-			Result: e.Result, Status: e.Status, DurationMS: e.DurationMS,
+			Result: e.Result, Status: e.Status, DurationMS: e.DurationMS, SelfReported: true,
 		})
 	case "message":
 		role := cmp.Or(e.Role, "assistant")

@@ -187,7 +187,7 @@ func recordCalls(t *executor.Trial, raw json.RawMessage) {
 		c.Tool = cmp.Or(c.Tool, c.Name)
 		t.Transcript.AddAt(record.Entry{Type: record.EntryToolCall, Tool: &record.ToolCall{
 			ID: c.ID, Name: c.Tool, Arguments: given(c.Args, c.Arguments, c.Input), Result: given(c.Result, c.Output, c.Error),
-			Status: c.Status, DurationMS: milliseconds(c.Duration).Milliseconds(),
+			Status: c.Status, DurationMS: milliseconds(c.Duration).Milliseconds(), SelfReported: true,
 		}}, timeOf(c.Timestamp))
 	}
 	if bad > 0 {

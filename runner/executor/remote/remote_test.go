@@ -215,8 +215,8 @@ func TestToolCallsUsageAndTime(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, `[
 			{"type":"message","atMs":0,"role":"user","text":"hi"},
-			{"type":"tool_call","atMs":3000,"tool":{"name":"open","arguments":{"url":"x"},"result":"ok","status":"success","durationMs":2400}},
-			{"type":"tool_call","atMs":5000,"tool":{"name":"click","arguments":[1]}},
+			{"type":"tool_call","atMs":3000,"tool":{"name":"open","arguments":{"url":"x"},"result":"ok","status":"success","durationMs":2400,"selfReported":true}},
+			{"type":"tool_call","atMs":5000,"tool":{"name":"click","arguments":[1],"selfReported":true}},
 			{"type":"message","atMs":5000,"role":"assistant","text":"done"}]`, string(b))
 	})
 }

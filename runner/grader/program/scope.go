@@ -65,6 +65,8 @@ type scopeCall struct {
 	Result     json.RawMessage `json:"result"`
 	Status     string          `json:"status"`
 	DurationMS int64           `json:"duration_ms"`
+	// SelfReported is that of [record.ToolCall].
+	SelfReported bool `json:"self_reported"`
 }
 
 func newScopeCall(c *record.ToolCall) scopeCall {
@@ -75,6 +77,7 @@ func newScopeCall(c *record.ToolCall) scopeCall {
 	return scopeCall{
 		ID: c.ID, Name: c.Name, Kind: c.Kind, Title: c.Title, Arguments: args,
 		Result: validJSON(c.Result), Status: c.Status, DurationMS: c.DurationMS,
+		SelfReported: c.SelfReported,
 	}
 }
 

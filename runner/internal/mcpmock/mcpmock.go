@@ -26,8 +26,11 @@ import (
 const maxShown = 2000
 
 // Serve starts a server for each mock. All servers end with the context or when stop is called.
-// stop is never nil. Sockets are created below dir, see [mcptools.Serve].
-func Serve(ctx context.Context, mocks []surroundings.MCPMock, dir string) (list []executor.Server, stop func(), err error) {
+// stop is never nil. Sockets are created below dir, see [mcptools.Serve]. seen is called with each
+// call of a tool, from any goroutine.
+func Serve(
+	ctx context.Context, mocks []surroundings.MCPMock, dir string, seen func(tool string, arguments json.RawMessage),
+) (list []executor.Server, stop func(), err error) {
 	var stops []func()
 	stop = func() {
 		for _, end := range stops {
@@ -43,7 +46,10 @@ func Serve(ctx context.Context, mocks []surroundings.MCPMock, dir string) (list 
 			if err != nil {
 				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
 			}
-			if err := add(server, &mcp.Tool{Name: name, Description: m.Tools[name].Description, InputSchema: t.schema}, t.call); err != nil {
+			if err := add(server, &mcp.Tool{Name: name, Description: m.Tools[name].Description, InputSchema: t.schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				seen(t.name, r.Params.Arguments)
+				return t.call(ctx, r)
+			}); err != nil {
 				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
 			}
 		}

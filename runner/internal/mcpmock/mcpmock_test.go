@@ -109,7 +109,7 @@ func TestServe(t *testing.T) {
 	list, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{
 		"y": {Responses: []surroundings.MockResponse{{Return: "from y"}}},
 		"x": {Description: "Does x.", InputSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"type": "number"}}}},
-	}}, {Name: "b", Tools: map[string]surroundings.MockTool{"z": {}}}}, t.TempDir())
+	}}, {Name: "b", Tools: map[string]surroundings.MockTool{"z": {}}}}, t.TempDir(), func(string, json.RawMessage) {})
 	defer stop()
 	require.NoError(t, err)
 	require.Len(t, list, 2)
@@ -142,7 +142,7 @@ func TestServeRefuses(t *testing.T) {
 		{Responses: []surroundings.MockResponse{{MatchSchema: map[string]any{"type": "nope"}}}},
 		{InputSchema: map[string]any{"type": "string"}},
 	} {
-		_, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{"t": m}}}, t.TempDir())
+		_, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{"t": m}}}, t.TempDir(), func(string, json.RawMessage) {})
 		stop()
 		require.ErrorContains(t, err, "server a, tool t")
 		require.True(t, executor.IsPermanent(err))

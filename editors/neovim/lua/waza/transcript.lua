@@ -40,7 +40,7 @@ function entries.tool_call(page, entry)
   page:line(
     { '▶ ' .. (tool.title or tool.name or 'tool'), 'WazaTool' },
     { state, 'WazaFailed' },
-    { time, 'WazaQuiet' }
+    { (tool.selfReported and ' self-reported' or '') .. time, 'WazaQuiet' }
   )
   local arguments, result = shown(tool.arguments), shown(tool.result)
   if arguments then

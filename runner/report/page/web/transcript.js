@@ -85,6 +85,8 @@ function toolCall(tool) {
       tool.title && tool.title !== tool.name ? clip(tool.title, 160) : oneLine(tool.arguments),
     ),
     bad && el('span', { class: 'badge v-failed' }, tool.status),
+    tool.selfReported &&
+      el('span', { class: 'badge', title: 'Only the agent says that it made this call.' }, 'self-reported'),
     tool.durationMs > 0 && el('span', { class: 'took' }, duration(tool.durationMs)),
   ];
   return disclosure(summary, () =>
