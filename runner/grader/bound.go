@@ -60,6 +60,9 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	r.NeedsReview = score.NeedsReview
 	r.Tools = score.Tools
 	r.ToolNames = names
+	if len(subject.ToolCalls) > 0 && s.Destroyed == "" {
+		b.noteSelfReported(&r, subject)
+	}
 	if b.planned != nil {
 		b.noteChanges(&r, s, score.Compared)
 	}

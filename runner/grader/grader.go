@@ -29,7 +29,8 @@ type Score struct {
 	// Score is in [0, 1].
 	Score  float64
 	Passed bool
-	// Feedback gives people the reason in one or a few lines. It is empty if all is well.
+	// Feedback gives people the reason in one or a few lines. It is empty if all is well. waza
+	// adds to it whether the score depends on self-reported tool calls, see [CallReader].
 	Feedback string
 	// Details lists the single checks, if the grader has any. It must encode as JSON.
 	Details any

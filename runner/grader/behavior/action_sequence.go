@@ -68,6 +68,9 @@ func (g *sequenceGrader) NamesTool(_ *grader.Subject, name string) bool {
 	return slices.Contains(g.expected, name)
 }
 
+// ReadsAllCalls returns true, because other calls lower the score.
+func (g *sequenceGrader) ReadsAllCalls() bool { return true }
+
 func (g *sequenceGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
 	if err := s.TranscriptCut(); err != nil { // the score needs all calls
 		return grader.Score{}, err

@@ -82,13 +82,19 @@ func checkNames(c *eval.Check, key string, names []string) {
 // NewBehavior returns a grader with the given options. The options must have passed the check of
 // [Behavior]. The Env can be nil.
 func NewBehavior(o *BehaviorOptions, _ *grader.Env) (grader.Grader, error) {
-	return &behaviorGrader{checks: o.checks(), tools: slices.Concat(o.RequiredTools, o.ForbiddenTools)}, nil
+	return &behaviorGrader{
+		checks: o.checks(), tools: slices.Concat(o.RequiredTools, o.ForbiddenTools), counts: o.MaxToolCalls != nil,
+	}, nil
 }
 
 type behaviorGrader struct {
 	checks []behaviorCheck
 	tools  []string // named by the checks
+	counts bool     // a check limits the number of calls
 }
+
+// ReadsAllCalls reports whether a check limits the number of calls.
+func (g *behaviorGrader) ReadsAllCalls() bool { return g.counts }
 
 // NamesTool reports whether name is a required or forbidden tool.
 func (g *behaviorGrader) NamesTool(_ *grader.Subject, name string) bool {

@@ -105,6 +105,7 @@ func checkCallPatterns(c *eval.Check, key string, patterns []CallPattern) {
 // NewToolCalls returns a grader of the given options. The error reports a pattern that does not compile.
 func NewToolCalls(o *ToolCallsOptions, _ *grader.Env) (grader.Grader, error) {
 	g := &toolCallsGrader{min: o.MinCalls, tools: slices.Concat(o.RequiredTools, o.ForbiddenTools)}
+	g.counts = o.MinCalls != nil || o.MaxCalls != nil
 	limits := BehaviorOptions{MaxToolCalls: o.MaxCalls, RequiredTools: o.RequiredTools, ForbiddenTools: o.ForbiddenTools}
 	g.limits = limits.checks()
 	var err error
@@ -121,6 +122,7 @@ func NewToolCalls(o *ToolCallsOptions, _ *grader.Env) (grader.Grader, error) {
 type toolCallsGrader struct {
 	min                 *int
 	tools               []string // named by the limits
+	counts              bool     // whether the number of calls is limited
 	limits              []behaviorCheck
 	expect              []*toolTest
 	required, forbidden []callTest
@@ -260,6 +262,12 @@ func (g *toolCallsGrader) NamesTool(s *grader.Subject, name string) bool {
 	}
 	return slices.Contains(g.tools, name) || names(g.expect, name) || slices.ContainsFunc(g.required, speaks) ||
 		slices.ContainsFunc(g.forbidden, speaks)
+}
+
+// ReadsAllCalls reports whether an entry is about the number of calls, or about calls of any tool.
+func (g *toolCallsGrader) ReadsAllCalls() bool {
+	anyTool := func(t callTest) bool { return t.tool == "" && t.name == nil }
+	return g.counts || namesAny(g.expect) || slices.ContainsFunc(g.required, anyTool) || slices.ContainsFunc(g.forbidden, anyTool)
 }
 
 func (g *toolCallsGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {

@@ -48,7 +48,7 @@ func checkToolConstraint(c *eval.Check, o *ToolConstraintOptions) {
 }
 
 func newToolConstraint(o *ToolConstraintOptions, _ *grader.Env) (grader.Grader, error) {
-	g := &toolConstraintGrader{}
+	g := &toolConstraintGrader{allowsOnly: o.AllowOnly != nil}
 	var err error
 	if g.expect, err = compileSpecs("expect_tools", o.ExpectTools); err != nil {
 		return nil, err
@@ -86,11 +86,22 @@ type toolConstraintGrader struct {
 	expect, reject []*toolTest
 	limits         []behaviorCheck
 	allowed        []string // by [allowedName]
+	allowsOnly     bool     // no tools are allowed but these
 }
 
 // NamesTool reports whether name is an expected, rejected or allowed tool.
 func (g *toolConstraintGrader) NamesTool(_ *grader.Subject, name string) bool {
 	return names(g.expect, name) || names(g.reject, name) || slices.Contains(g.allowed, allowedName(name))
+}
+
+// ReadsAllCalls reports whether allow_only lists the tools, or an entry is about calls of any tool.
+func (g *toolConstraintGrader) ReadsAllCalls() bool {
+	return g.allowsOnly || namesAny(g.expect) || namesAny(g.reject)
+}
+
+// namesAny reports whether a test is about calls of any tool.
+func namesAny(tests []*toolTest) bool {
+	return slices.ContainsFunc(tests, func(t *toolTest) bool { return t.name == nil })
 }
 
 // names reports whether one of the tests names a tool.
