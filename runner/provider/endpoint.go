@@ -14,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/runner/internal/keys"
 	"waza/runner/proc"
 	"waza/runner/record"
 )
@@ -23,8 +24,8 @@ type API string
 
 // The supported APIs.
 const (
-	OpenAI    API = "openai" // also for APIs compatible with its chat completions
-	Anthropic API = "anthropic"
+	OpenAI    API = keys.OpenAI // also for APIs compatible with its chat completions
+	Anthropic API = keys.Anthropic
 )
 
 // Endpoint is the address of a model's API, and the source of its key. Keys are never part of a
@@ -104,16 +105,22 @@ func (e *Endpoint) Faults() []EndpointFault {
 
 func looksLikeKey(s string) bool { return strings.HasPrefix(s, "sk-") || len(s) > 80 }
 
-// own are the default addresses and environment variables of the providers.
-var own = map[API]struct{ baseURL, baseEnv, keyEnv string }{
-	OpenAI:    {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
-	Anthropic: {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
+// defaults returns the default address of the API, and its usual environment variables.
+func (api API) defaults() (baseURL, baseEnv, keyEnv string) {
+	s := keys.ServiceOf(string(api))
+	return s.BaseURL, s.BaseNames[0], s.KeyNames[0]
+}
+
+// keyEnv returns the default environment variable of the key.
+func (api API) keyEnv() string {
+	_, _, keyEnv := api.defaults()
+	return keyEnv
 }
 
 // address returns the address of the API without a trailing slash.
 func (e *Endpoint) address(api API, env func(string) string) string {
-	base := cmp.Or(e.BaseURL, env(own[api].baseEnv), own[api].baseURL)
-	base = strings.TrimRight(base, "/")
+	baseURL, baseEnv, _ := api.defaults()
+	base := strings.TrimRight(cmp.Or(e.BaseURL, env(baseEnv), baseURL), "/")
 	if api == Anthropic {
 		base = strings.TrimSuffix(base, "/v1") // every request adds it
 	}
@@ -131,12 +138,12 @@ func (e *Endpoint) Needs(api API) []record.Need {
 	if e.APIKeyEnv == "" && !e.isOwn(api, nowhere) {
 		return nil
 	}
-	return []record.Need{{Kind: record.NeedKey, Name: cmp.Or(e.APIKeyEnv, own[api].keyEnv)}}
+	return []record.Need{{Kind: record.NeedKey, Name: cmp.Or(e.APIKeyEnv, api.keyEnv())}}
 }
 
 // KeyNames returns the default variables for the keys of the providers. The caller owns the
 // slice.
-func KeyNames() []string { return []string{own[OpenAI].keyEnv, own[Anthropic].keyEnv} }
+func KeyNames() []string { return []string{OpenAI.keyEnv(), Anthropic.keyEnv()} }
 
 // HasKey reports whether an environment satisfies a need of the kind key: the variable is set. A
 // default variable is also satisfied if a variable sets a different address for its API, where a
@@ -145,8 +152,8 @@ func HasKey(name string, env func(string) string) bool {
 	if strings.TrimSpace(env(name)) != "" {
 		return true
 	}
-	for api, of := range own {
-		if of.keyEnv == name {
+	for _, api := range []API{OpenAI, Anthropic} {
+		if api.keyEnv() == name {
 			return !new(Endpoint).isOwn(api, env)
 		}
 	}
@@ -155,7 +162,8 @@ func HasKey(name string, env func(string) string) bool {
 
 // isOwn reports whether the endpoint has the provider's own address.
 func (e *Endpoint) isOwn(api API, env func(string) string) bool {
-	return e.address(api, env) == strings.TrimRight(own[api].baseURL, "/")
+	baseURL, _, _ := api.defaults()
+	return e.address(api, env) == baseURL
 }
 
 // key returns the key, or "" if no key is set and none is required: the user's own servers often
@@ -164,7 +172,7 @@ func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (s
 	if len(e.APIKeyCommand) > 0 {
 		return runKeyCommand(ctx, e.APIKeyCommand)
 	}
-	name := cmp.Or(e.APIKeyEnv, own[api].keyEnv)
+	name := cmp.Or(e.APIKeyEnv, api.keyEnv())
 	if key := strings.TrimSpace(env(name)); key != "" {
 		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
 			return "", &Error{
