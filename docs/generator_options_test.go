@@ -34,7 +34,9 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 		defs["NamedMetric"] = &named
 		suiteTasks(defs["Suite"])
 	}
-	for _, v := range []decode.Defaulter{&eval.Config{}, &eval.Metric{}, &surroundings.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}} {
+	for _, v := range []decode.Defaulter{
+		&eval.Config{}, &eval.Metric{}, &surroundings.Hook{}, &eval.Task{}, &eval.ExpectedToolCall{}, &surroundings.Sandbox{},
+	} {
 		v.SetDefaults()
 		setDefaults(defs[reflect.TypeOf(v).Elem().Name()], v)
 	}
@@ -56,6 +58,11 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 	if def := defs["Stopping"]; def != nil {
 		whole := *def
 		*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "boolean"}, {Type: "number", Minimum: "0.5", Maximum: "1"}, &whole}}
+	}
+	if def := defs["Sandbox"]; def != nil {
+		whole := *def
+		mode, _ := def.Properties.Get("mode")
+		*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string", Enum: mode.Enum}, &whole}}
 	}
 	if task := defs["Task"]; task != nil {
 		inputs := defs["Inputs"]

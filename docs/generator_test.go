@@ -17,6 +17,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/surroundings"
 	"waza/runner/provider"
 )
 
@@ -163,6 +164,14 @@ func shapeOf(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[eval.GradeExpected]():
 		return &jsonschema.Schema{Enum: []any{"auto", true, false}}
+	case reflect.TypeFor[surroundings.Network]():
+		return &jsonschema.Schema{Default: "open", AnyOf: []*jsonschema.Schema{
+			{Type: "string", Enum: []any{"open", "none"}}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		}}
+	case reflect.TypeFor[surroundings.Bytes]():
+		return &jsonschema.Schema{Type: "string"}
+	case reflect.TypeFor[surroundings.Count]():
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: "1"}, {Type: "string", Enum: []any{"none"}}}}
 	case reflect.TypeFor[eval.Metrics]():
 		return metricsSchema()
 	case reflect.TypeFor[eval.Matrix]():

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expectations under testdata and the schemas")
 
 // Each file of testdata/diagnostics is a txtar archive: a sentence that describes it, optional
-// settings ("load: path", "context_dir: path", "executor: name"), the files of a suite, and the
+// settings ("load: path", "context_dir: path", "executor: name", "sandbox: MODE or map"), the files of a suite, and the
 // expected findings in "want".
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func diagnose(t *testing.T, archive *txtar.Archive) string {
 			settings[key] = strings.TrimSpace(value)
 		}
 	}
-	o := eval.Options{Vocabulary: vocabulary(), Executor: settings["executor"]}
+	o := eval.Options{Vocabulary: vocabulary(), Executor: settings["executor"], Sandbox: settings["sandbox"]}
 	if c := settings["context_dir"]; c != "" {
 		o.ContextDir = filepath.Join(dir, c)
 	}

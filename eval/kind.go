@@ -71,14 +71,15 @@ type Referrer interface {
 func (k Kind) Described() Kind { return k }
 
 // A Vocabulary lists the executors and graders of a program, and knows the addresses of its
-// fleets. It is immutable and safe for
-// concurrent use.
+// fleets and the hosts of its sandboxes. It is immutable and safe for concurrent use.
 type Vocabulary struct {
 	Executors []Kind
 	Graders   []Kind
 	// CheckFleet returns the fault of the address of a fleet, and whether a valid one contains a
 	// password or token, which suites must not have. Nil accepts any address.
 	CheckFleet func(address string) (login bool, err error)
+	// CheckHost returns the fault of an entry of config.sandbox.network. Nil accepts any entry.
+	CheckHost func(entry string) error
 }
 
 // Executor returns the executor kind with that name or alias.

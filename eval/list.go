@@ -27,7 +27,7 @@ func List(dir string, v files.View) (*discover.Found, error) {
 			var c Config
 			c.SetDefaults()
 			if p, _, err := project.Find(at, v); err == nil {
-				applyDefaults(p, &c)
+				applyDefaults(p, at, &c)
 			}
 			executor = c.Executor
 			executors[at] = executor

@@ -40,6 +40,9 @@ type Options struct {
 	// JudgeModel and JudgeAgent replace the suite's config.judge_model and config.judge.agent.
 	// Empty means the values of the suite.
 	JudgeModel, JudgeAgent string
+	// Sandbox changes keys of the suite's config.sandbox: a mode or a map, see
+	// [surroundings.Sandbox.Override]. Empty means none.
+	Sandbox string
 	// ExactTools sets the suite's config.exact_tools.
 	ExactTools bool
 	// ContextDir replaces every task's fixture directory. Empty means none.
@@ -139,6 +142,7 @@ func (l *loader) load(src *decode.Source) {
 	s.Config.JudgeModel = cmp.Or(l.options.JudgeModel, s.Config.JudgeModel)
 	s.Config.ExactTools = l.options.ExactTools || s.Config.ExactTools
 	s.Config.Judge.Agent = cmp.Or(l.options.JudgeAgent, s.Config.Judge.Agent)
+	l.changeSandbox()
 	s.Baseline = s.Baseline || l.options.Baseline
 	executors := l.executors()
 	matrix := &matrixLoader{executorLoader: executors}
@@ -155,6 +159,7 @@ func (l *loader) load(src *decode.Source) {
 	graderLoader{l}.reportUnnamed()
 	kindCheck{l}.check()
 	s.Triggers = triggerLoader{l}.load()
+	suiteCheck{l}.checkSandbox()
 	metricCheck{l}.checkThresholds()
 	skillCheck{l.skills}.check()
 	s.skills = l.skills.all()
@@ -167,7 +172,7 @@ func (l *loader) decodeSuite() {
 	s := l.suite
 	s.Kind = ToolEval
 	s.Config.SetDefaults()
-	applyDefaults(s.Project, &s.Config)
+	applyDefaults(s.Project, s.Dir, &s.Config)
 	d := l.decoder(l.src)
 	root, alias, ok := d.Enter(l.src.Root)
 	if !ok {

@@ -35,6 +35,10 @@ func TestDefaults(t *testing.T) {
 	want := eval.Config{
 		TrialsPerTask: 1, TimeoutSeconds: 300, Workers: 4, MaxAttempts: 1, RetryErrors: 1, Executor: "mock",
 		InjectSkillBody: true, GradeExpected: eval.GradeExpectedAuto,
+		Sandbox: surroundings.Sandbox{
+			Mode: surroundings.SandboxAuto, Network: surroundings.Network{Open: true}, Keys: surroundings.KeysShared,
+			Home: surroundings.HomePrivate, Limits: surroundings.SandboxLimits{Processes: 1024, Disk: 10 << 30},
+		},
 	}
 	require.Empty(t, cmp.Diff(want, s.Config))
 	require.Nil(t, s.PassThreshold)

@@ -26,8 +26,9 @@ func (l *loader) projectOf() *Project {
 	})
 }
 
-// applyDefaults puts the project's defaults into c, before the suite's own values are decoded.
-func applyDefaults(p *Project, c *Config) {
+// applyDefaults puts the project's defaults into c, before the suite's own values are decoded. dir is
+// the suite's directory.
+func applyDefaults(p *Project, dir string, c *Config) {
 	if p == nil {
 		return
 	}
@@ -40,6 +41,7 @@ func applyDefaults(p *Project, c *Config) {
 	set(&c.Parallel, d.Parallel)
 	set(&c.Workers, d.Workers)
 	set(&c.Verbose, d.Verbose)
+	set(&c.Sandbox, projectSandbox(p, dir))
 }
 
 func set[T any](to *T, from *T) {

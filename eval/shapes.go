@@ -14,6 +14,7 @@ import (
 func (c *Config) SetDefaults() {
 	*c = Config{TrialsPerTask: 1, TimeoutSeconds: 300, Workers: 4, MaxAttempts: 1, RetryErrors: 1,
 		Executor: "mock", InjectSkillBody: true, GradeExpected: GradeExpectedAuto}
+	c.Sandbox.SetDefaults()
 }
 
 // SetDefaults sets weight 1 and enables the metric.

@@ -139,6 +139,9 @@ type Config struct {
 	ExactTools bool `yaml:"exact_tools" json:"exact_tools,omitempty"`
 	// MCP servers for agents, by name. They need an executor that takes them.
 	MCPServers map[string]any `yaml:"mcp_servers" json:"mcp_servers,omitempty" path:"words"`
+	// Sandbox around the agent, its MCP servers, hooks of tasks and the tools of models: a mode or a map.
+	// Absent keys have the values of .waza.yaml, else of auto.
+	Sandbox surroundings.Sandbox `yaml:"sandbox" json:"sandbox,omitzero"`
 	// Time limit in seconds for the agent's first sign of life; 0 means no limit.
 	FirstEventTimeoutSeconds float64 `yaml:"first_event_timeout_seconds" json:"first_event_timeout_seconds,omitempty" jsonschema:"minimum=0"`
 	// Maximum cost of a run in US dollars. The run stops before it costs more. 0 means no limit.

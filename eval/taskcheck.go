@@ -37,6 +37,7 @@ func (c *taskCheck) check() {
 	surroundingsCheck{c}.check()
 	c.task.MCPMocks = c.loader.loadMocks(c.src, c.node, c.task.MCPMocks)
 	c.checkEnvironment()
+	c.checkImage()
 	t.Graders = graderLoader{l}.load(t.Graders, t)
 	c.expected().check()
 	t.Skills = l.skills.forTask(t, c)

@@ -46,6 +46,7 @@ const (
 	CodeNothingChecked  Code = "nothing-checked"
 	CodeUnavailable     Code = "unavailable"
 	CodeFleet           Code = "fleet"
+	CodeExposed         Code = "exposed-suite"
 
 	CodeUnmeasuredMetric Code = "unmeasured-metric"
 
@@ -119,6 +120,7 @@ func Codes() []CodeDoc {
 		{CodeNothingChecked, "A task has neither graders nor expectations, so all its trials pass."},
 		{CodeUnavailable, "A program or setting that a grader or executor needs is missing."},
 		{CodeFleet, "A part of the suite does not work, or works differently, when the workers of a fleet execute the trials."},
+		{CodeExposed, "A setting lets agents read or change files of the suite, such as expected answers and graders."},
 		{
 			CodeUnmeasuredMetric,
 			"A metric has a threshold but nothing in the suite measures it, so it never fails a run; use `waza run " +

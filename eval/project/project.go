@@ -12,6 +12,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/surroundings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -127,6 +128,9 @@ type Defaults struct {
 	Parallel *bool `yaml:"parallel"`
 	// Number of trials that run at once when parallel; 0 means one per processor.
 	Workers *int `yaml:"workers" jsonschema:"minimum=0"`
+	// Sandbox around the programs of trials, like config.sandbox of a suite; a mode or a map. Paths are
+	// relative to the directory of this file. A suite changes single keys.
+	Sandbox *surroundings.Sandbox `yaml:"sandbox"`
 	// Print all events of a run.
 	Verbose *bool `yaml:"verbose"`
 	// No effect: the record of every run contains its events.

@@ -1,5 +1,5 @@
 // Package surroundings defines an agent's surroundings besides files: repositories in its workspace, a
-// model that replies to it, mocks of MCP servers, and hooks. The types are decoded from suites;
+// model that replies to it, mocks of MCP servers, hooks, and a sandbox. The types are decoded from suites;
 // Check functions report their faults.
 package surroundings
 
