@@ -96,10 +96,9 @@ const maxEvents = 256
 
 // eventLog reports each host and port once.
 type eventLog struct {
+	mu     sync.Mutex // guards the fields below, and serializes the calls of report
 	report func(Event)
-
-	mu   sync.Mutex // guards seen, and serializes the calls of report
-	seen map[target]bool
+	seen   map[target]bool
 }
 
 type target struct {
@@ -107,22 +106,27 @@ type target struct {
 	port uint16
 }
 
+// start passes further events to report, as if none had been reported before.
+func (l *eventLog) start(report func(Event)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report, l.seen = report, map[target]bool{}
+}
+
 func (l *eventLog) add(e Event) {
-	if l.report == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := target{e.Host, e.Port}
 	switch n := len(l.seen); {
-	case l.seen[of] || n > maxEvents:
+	case l.report == nil || l.seen[of] || n > maxEvents:
 		return
 	case n == maxEvents:
 		e = Event{Reason: Omitted}
 	}
-	if l.seen == nil {
-		l.seen = map[target]bool{}
-	}
 	l.seen[of] = true
 	l.report(e)
 }
+
+// Report passes further events to onEvent, as Config.OnEvent does, and starts counting again. It is for
+// programs that live longer than a trial. It returns when no call of the function before is running.
+func (p *Proxy) Report(onEvent func(Event)) { p.events.start(onEvent) }

@@ -46,6 +46,15 @@
 // served by [Proxy.ServeDirect], learns the name from the address that a connection was made to. So
 // programs such as ssh or database clients need no settings. Other names do not exist (NXDOMAIN, so
 // that programs do not wait for another server).
+//
+// # Keys
+//
+// A program whose keys stay outside has a placeholder and the address http://127.0.0.1:3128/SERVICE
+// instead, see [keys.Withhold]. The proxy sends its requests to the address of the service, with the
+// key where the placeholder was: in the headers Authorization, X-Api-Key, X-Goog-Api-Key and Api-Key, or
+// in the parameter key. Requests without the placeholder are refused, so that other programs that reach
+// the listener cannot use the key. Answers pass as they arrive. Asterisks replace a key that the service
+// repeats in them; therefore they are not compressed.
 package proxy
 
 import (
@@ -131,8 +140,9 @@ type Proxy struct {
 func New(c Config) *Proxy {
 	p := &Proxy{
 		rules: c.Allow, keys: c.Keys, resolver: c.Resolver, dialer: c.Dial, isOwn: c.IsOwn,
-		events: eventLog{report: c.OnEvent}, open: map[io.Closer]bool{},
+		open: map[io.Closer]bool{},
 	}
+	p.events.start(c.OnEvent)
 	if p.resolver == nil {
 		p.resolver = net.DefaultResolver
 	}

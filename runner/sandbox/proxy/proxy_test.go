@@ -72,6 +72,23 @@ func TestEventsAreLimited(t *testing.T) {
 	require.Equal(t, "further refused connections are not reported", list[256].String())
 }
 
+// A warm agent does many trials in one sandbox. Each trial has its own events.
+func TestReportStartsAgain(t *testing.T) {
+	t.Parallel()
+	p := start(t, proxy.Config{})
+	c := client(t, p.url())
+	get(t, c, "http://example.com/")
+	var second events
+	p.Report(second.add)
+	get(t, c, "http://example.com/")
+	get(t, c, "http://example.com/")
+	p.Report(nil)
+	get(t, c, "http://www.example.com/")
+	want := []proxy.Event{{Protocol: proxy.HTTP, Host: "example.com", Port: 80, Reason: proxy.NotAllowed}}
+	require.Equal(t, want, p.events.all())
+	require.Equal(t, want, second.all())
+}
+
 func TestTunnels(t *testing.T) {
 	t.Parallel()
 	names, internet := example(t)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -48,15 +49,15 @@ func parseRule(entry string) (rule, error) {
 	r := rule{entry: entry}
 	switch {
 	case entry == "":
-		return r, fmt.Errorf("it is empty; write a host such as api.openai.com")
+		return r, errors.New("it is empty; write a host such as api.openai.com")
 	case len(entry) > maxEntry:
 		return r, fmt.Errorf("it has %d bytes, the maximum is %d", len(entry), maxEntry)
 	case entry == "*":
-		return r, fmt.Errorf("to allow every host, write network: open")
+		return r, errors.New("to allow every host, write network: open")
 	case strings.Contains(entry, "://"):
-		return r, fmt.Errorf("write a host without a scheme and a path, such as api.openai.com or api.openai.com:443")
+		return r, errors.New("write a host without a scheme and a path, such as api.openai.com or api.openai.com:443")
 	case strings.Contains(entry, "@"):
-		return r, fmt.Errorf("write a host without a user")
+		return r, errors.New("write a host without a user")
 	}
 	host, port, err := splitEntry(entry)
 	if err != nil {
@@ -72,7 +73,7 @@ func parseRule(entry string) (rule, error) {
 	}
 	name, wildcard := strings.CutPrefix(host, "*.")
 	if strings.Contains(name, "*") {
-		return r, fmt.Errorf("a wildcard must be the first label, such as *.example.com")
+		return r, errors.New("a wildcard must be the first label, such as *.example.com")
 	}
 	r.name, err = canonicalName(name)
 	if err != nil {
@@ -84,7 +85,7 @@ func parseRule(entry string) (rule, error) {
 	return r, nil
 }
 
-var errLoopbackPort = fmt.Errorf("add a port, such as localhost:11434, because every service of this machine listens there")
+var errLoopbackPort = errors.New("add a port, such as localhost:11434, because every service of this machine listens there")
 
 // splitEntry splits an entry into host and port. Brackets around the host are removed.
 func splitEntry(entry string) (host string, port uint16, err error) {
@@ -92,16 +93,16 @@ func splitEntry(entry string) (host string, port uint16, err error) {
 	if inner, ok := strings.CutPrefix(entry, "["); ok {
 		host, after, ok = strings.Cut(inner, "]")
 		if !ok {
-			return "", 0, fmt.Errorf("the closing bracket is missing")
+			return "", 0, errors.New("the closing bracket is missing")
 		}
 		if !strings.Contains(host, ":") {
-			return "", 0, fmt.Errorf("only IPv6 addresses are in brackets")
+			return "", 0, errors.New("only IPv6 addresses are in brackets")
 		}
 		if after == "" {
 			return host, 0, nil
 		}
 		if after[0] != ':' {
-			return "", 0, fmt.Errorf("write a colon and a port after the closing bracket, or nothing")
+			return "", 0, errors.New("write a colon and a port after the closing bracket, or nothing")
 		}
 		after = after[1:]
 	} else if strings.Count(entry, ":") == 1 {
@@ -127,7 +128,7 @@ func parseNetwork(host string) (network netip.Prefix, ok bool, err error) {
 			return network, false, fmt.Errorf("the network %s has bits after its length; write %s", host, network.Masked())
 		}
 		if network.Addr().Is4In6() {
-			return network, false, fmt.Errorf("write the network as IPv4")
+			return network, false, errors.New("write the network as IPv4")
 		}
 		return network, true, nil
 	}
@@ -138,7 +139,7 @@ func parseNetwork(host string) (network netip.Prefix, ok bool, err error) {
 	addr = addr.Unmap()
 	switch {
 	case addr.Zone() != "":
-		return network, false, fmt.Errorf("write the address without a zone")
+		return network, false, errors.New("write the address without a zone")
 	case addr.IsUnspecified(), addr.IsMulticast():
 		return network, false, fmt.Errorf("no connection to %s is possible", addr)
 	}

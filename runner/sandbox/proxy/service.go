@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -134,7 +135,7 @@ type maskedBody struct {
 
 func (b *maskedBody) Read(buf []byte) (int, error) {
 	n, err := b.ReadCloser.Read(buf)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		b.atEnd()
 	}
 	return n, err

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -56,11 +57,10 @@ func relay(dst halfCloser, src io.Reader, alive func()) bool {
 				return false
 			}
 		}
-		switch err {
-		case nil:
-		case io.EOF:
+		switch {
+		case errors.Is(err, io.EOF):
 			return dst.CloseWrite() == nil
-		default:
+		case err != nil:
 			return false
 		}
 	}

@@ -1,0 +1,4 @@
+package proxy
+
+// IsOfThisMachine is the default of Config.IsOwn.
+var IsOfThisMachine = isOfThisMachine
