@@ -33,7 +33,18 @@ func (p *Proxy) dial(ctx context.Context, protocol Protocol, to string, port uin
 	defer p.wait.Done()
 	ctx, cancel := p.within(ctx)
 	defer cancel()
-	addrs, err := p.check(ctx, protocol, to, port)
+	h, err := p.allow(protocol, to, port)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := p.parentOf(protocol, h, port)
+	switch {
+	case err != nil:
+		return nil, err
+	case parent != nil && protocol != HTTP: // forwardTransport has decided about HTTP
+		return p.dialParent(ctx, parent, target(h, port))
+	}
+	addrs, err := p.addresses(ctx, protocol, h, port)
 	if err != nil {
 		return nil, err
 	}
@@ -47,24 +58,26 @@ func (p *Proxy) within(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { stop(); cancel() }
 }
 
-// check returns the addresses to which a program can connect when it asks for a host. Port 0 means
-// any port. The addresses are looked up once and must be used, because a second lookup could return
-// others.
-func (p *Proxy) check(ctx context.Context, protocol Protocol, to string, port uint16) ([]netip.Addr, error) {
+// allow returns the host for which a program asks, if the rules allow it. Otherwise it reports a
+// refusal. Port 0 means any port.
+func (p *Proxy) allow(protocol Protocol, to string, port uint16) (host, error) {
 	h, err := parseHost(to)
-	if err != nil {
-		return nil, p.refuse(protocol, quoted(to), port, Invalid)
+	switch {
+	case err != nil:
+		return h, p.refuse(protocol, quoted(to), port, Invalid)
+	case h.addr.IsValid() && !p.rules.allowsAddress(h.addr, port), !h.addr.IsValid() && !p.rules.allowsName(h.name, port):
+		return h, p.refuse(protocol, h.String(), port, NotAllowed)
 	}
-	if h.addr.IsValid() {
-		if !p.rules.allowsAddress(h.addr, port) {
-			return nil, p.refuse(protocol, h.String(), port, NotAllowed)
-		}
+	return h, nil
+}
+
+// addresses returns the addresses of an allowed host to which a program can connect. They are looked up
+// once and must be used, because a second lookup could return others. Port 0 means any port.
+func (p *Proxy) addresses(ctx context.Context, protocol Protocol, h host, port uint16) ([]netip.Addr, error) {
+	switch {
+	case h.addr.IsValid():
 		return []netip.Addr{h.addr}, nil
-	}
-	if !p.rules.allowsName(h.name, port) {
-		return nil, p.refuse(protocol, h.name, port, NotAllowed)
-	}
-	if h.name == localhost {
+	case h.name == localhost:
 		return []netip.Addr{loopback4, loopback6}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)

@@ -149,7 +149,7 @@ func (p *Proxy) lookUp(ctx context.Context, q dnsmessage.Question) (addr netip.A
 	case q.Type != dnsmessage.TypeA && p.rules.allowsName(name, 0):
 		return addr, dnsmessage.RCodeSuccess
 	}
-	if _, err := p.check(ctx, DNS, name, 0); err != nil {
+	if err := p.find(ctx, name); err != nil {
 		if _, ok := errors.AsType[*refusal](err); ok || errors.Is(err, errNotFound) {
 			return addr, dnsmessage.RCodeNameError
 		}
@@ -160,4 +160,19 @@ func (p *Proxy) lookUp(ctx context.Context, q dnsmessage.Question) (addr netip.A
 		return addr, dnsmessage.RCodeServerFailure
 	}
 	return addr, dnsmessage.RCodeSuccess
+}
+
+// find reports whether a name is allowed and exists. If only the proxy of this machine reaches it, this
+// machine need not know it.
+func (p *Proxy) find(ctx context.Context, name string) error {
+	h, err := p.allow(DNS, name, 0)
+	if err != nil {
+		return err
+	}
+	parent, err := p.parentOf(DNS, h, 0)
+	if err != nil || parent != nil {
+		return err
+	}
+	_, err = p.addresses(ctx, DNS, h, 0)
+	return err
 }

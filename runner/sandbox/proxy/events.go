@@ -98,10 +98,10 @@ const maxEvents = 256
 type eventLog struct {
 	mu     sync.Mutex // guards the fields below, and serializes the calls of report
 	report func(Event)
-	seen   map[target]bool
+	seen   map[destination]bool
 }
 
-type target struct {
+type destination struct {
 	host string
 	port uint16
 }
@@ -110,13 +110,13 @@ type target struct {
 func (l *eventLog) start(report func(Event)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.report, l.seen = report, map[target]bool{}
+	l.report, l.seen = report, map[destination]bool{}
 }
 
 func (l *eventLog) add(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := target{e.Host, e.Port}
+	of := destination{e.Host, e.Port}
 	switch n := len(l.seen); {
 	case l.report == nil || l.seen[of] || n > maxEvents:
 		return

@@ -16,7 +16,7 @@ import (
 func (p *Proxy) handler(silent *log.Logger) http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite:       rewriteForward,
-		Transport:     p.plain,
+		Transport:     p.forward,
 		FlushInterval: -1, // at once
 		ErrorLog:      silent,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) },
@@ -58,9 +58,9 @@ func rewriteForward(r *httputil.ProxyRequest) {
 	}
 }
 
-// plainTransport carries requests without TLS to hosts that the rules allow.
-func (p *Proxy) plainTransport() *http.Transport {
-	return &http.Transport{
+// newForwardTransport returns the transport of requests without TLS.
+func (p *Proxy) newForwardTransport() *forwardTransport {
+	direct := &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			to, port, err := p.splitTarget(HTTP, address)
 			if err != nil {
@@ -78,6 +78,9 @@ func (p *Proxy) plainTransport() *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		ExpectContinueTimeout:  time.Second,
 	}
+	outer := direct.Clone()
+	outer.Proxy, outer.DialContext = p.parent, p.dialer
+	return &forwardTransport{p, direct, outer}
 }
 
 // splitTarget splits a target in the form HOST:PORT. Otherwise it reports a refusal.

@@ -57,7 +57,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				upstream, server := net.Pipe()
 				p := proxy.New(proxy.Config{
-					Allow: rules(t, "93.184.216.34"), IsOwn: func(netip.Addr) bool { return false },
+					Allow: rules(t, "93.184.216.34"), IsOwn: func(netip.Addr) bool { return false }, Parent: noParent,
 					Dial: func(context.Context, string, string) (net.Conn, error) { return upstream, nil },
 				})
 				defer p.Close()
@@ -91,7 +91,7 @@ func FuzzConnection(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			p := proxy.New(proxy.Config{
-				Allow: rules(t, "allowed.example:443"), Resolver: everyName{}, IsOwn: func(netip.Addr) bool { return false },
+				Allow: rules(t, "allowed.example:443"), Resolver: everyName{}, IsOwn: func(netip.Addr) bool { return false }, Parent: noParent,
 				Dial: func(_ context.Context, _, address string) (net.Conn, error) {
 					require.Equal(t, "93.184.216.34:443", address)
 					client, server := net.Pipe()

@@ -85,6 +85,9 @@ func rules(t testing.TB, entries ...string) proxy.Rules {
 	return r
 }
 
+// noParent is the Parent of tests, whose machine can have a proxy.
+func noParent(*http.Request) (*url.URL, error) { return nil, nil }
+
 // started is a proxy with a listener.
 type started struct {
 	*proxy.Proxy
@@ -101,6 +104,9 @@ func start(t testing.TB, c proxy.Config) *started {
 	c.OnEvent = s.events.add
 	if c.IsOwn == nil {
 		c.IsOwn = func(netip.Addr) bool { return false }
+	}
+	if c.Parent == nil {
+		c.Parent = noParent
 	}
 	s.Proxy = proxy.New(c)
 	l := listen(t)

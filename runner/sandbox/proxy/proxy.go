@@ -36,6 +36,9 @@
 // its network, beside the entry with the name, allows it: [git.corp.example, 10.1.0.0/16]. A name is
 // looked up once for each connection, and only the checked addresses are dialed.
 //
+// If this machine reaches a host only through a proxy, according to its HTTPS_PROXY and HTTP_PROXY, that
+// proxy looks the name up, and must itself refuse internal addresses.
+//
 // The proxy does not decrypt TLS. A host that serves several names can serve one that no entry allows
 // to a program that asks for an allowed one.
 //
@@ -67,6 +70,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"syscall"
 	"time"
@@ -90,8 +94,12 @@ type Config struct {
 
 	// Resolver looks up names; the default is that of the system.
 	Resolver Resolver
-	// Dial connects to an address in the form IP:PORT; the default is a net.Dialer.
+	// Dial connects to an address in the form IP:PORT, or HOST:PORT of a Parent; the default is a
+	// net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Parent returns the URL of the proxy through which this machine sends a request, or nil; the
+	// default is http.ProxyFromEnvironment.
+	Parent func(*http.Request) (*url.URL, error)
 	// IsOwn reports whether an address belongs to this machine; the default asks its interfaces.
 	IsOwn func(netip.Addr) bool
 	// TLS, if not nil, is used for the services of Keys.
@@ -115,6 +123,7 @@ type Proxy struct {
 	resolver Resolver
 	dialer   func(ctx context.Context, network, address string) (net.Conn, error)
 	isOwn    func(netip.Addr) bool
+	parent   func(*http.Request) (*url.URL, error)
 	events   eventLog
 	names    nameTable
 	redactor secrets.Redactor // knows the keys
@@ -125,8 +134,8 @@ type Proxy struct {
 	// handoff passes connections to server.
 	handoff     *handoff
 	startServer sync.Once
-	// plain carries requests to allowed hosts, and upstream those to services of keys.
-	plain, upstream *http.Transport
+	forward     *forwardTransport
+	upstream    *http.Transport // to services of keys
 
 	wait sync.WaitGroup // for the goroutines and connections of the proxy
 
@@ -139,7 +148,7 @@ type Proxy struct {
 // New returns a proxy. The caller must close it once it has called a method.
 func New(c Config) *Proxy {
 	p := &Proxy{
-		rules: c.Allow, keys: c.Keys, resolver: c.Resolver, dialer: c.Dial, isOwn: c.IsOwn,
+		rules: c.Allow, keys: c.Keys, resolver: c.Resolver, dialer: c.Dial, isOwn: c.IsOwn, parent: withoutAddress(c.Parent),
 		open: map[io.Closer]bool{},
 	}
 	p.events.start(c.OnEvent)
@@ -157,7 +166,7 @@ func New(c Config) *Proxy {
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.handoff = &handoff{conns: make(chan net.Conn), done: p.ctx.Done()}
-	p.plain, p.upstream = p.plainTransport(), upstreamTransport(c.TLS)
+	p.forward, p.upstream = p.newForwardTransport(), upstreamTransport(p.parent, c.TLS)
 	silent := log.New(io.Discard, "", 0) // its texts could contain what programs send
 	p.server = &http.Server{
 		Handler: p.handler(silent), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -229,7 +238,7 @@ func (p *Proxy) Close() {
 		c.Close()
 	}
 	p.server.Close()
-	p.plain.CloseIdleConnections()
+	p.forward.closeIdle()
 	p.upstream.CloseIdleConnections()
 	p.wait.Wait()
 }
@@ -322,8 +331,11 @@ func (c *conn) Close() error {
 }
 
 // CloseWrite ends the outgoing direction, if the connection can do this.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+
+// closeWrite ends the outgoing direction of a connection, if it can do this.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(halfCloser); ok {
 		return half.CloseWrite()
 	}
 	return nil

@@ -165,7 +165,7 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 		"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": "HTTP/1.1 431 ",
 		"GET https://example.com/ HTTP/1.1\r\nHost: x\r\n\r\n":                                          "HTTP/1.1 501 ",
 		"GET ftp://example.com/ HTTP/1.1\r\nHost: x\r\n\r\n":                                            "HTTP/1.1 501 ",
-		"GET http:///x HTTP/1.1\r\nHost: example.com\r\n\r\n":                                           "HTTP/1.1 502 ",
+		"GET http:///x HTTP/1.1\r\nHost: example.com\r\n\r\n":                                           "HTTP/1.1 403 ",
 		"CONNECT /x HTTP/1.1\r\nHost: example.com:443\r\n\r\n":                                          "HTTP/1.1 403 ",
 		"CONNECT example.com HTTP/1.1\r\nHost: x\r\n\r\n":                                               "HTTP/1.1 403 ",
 		"CONNECT example.com:0 HTTP/1.1\r\nHost: x\r\n\r\n":                                             "HTTP/1.1 403 ",

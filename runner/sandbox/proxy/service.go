@@ -147,10 +147,10 @@ type upgradedBody struct {
 }
 
 // upstreamTransport carries requests to model APIs. Like waza's own requests, they can go through the
-// proxy of this process's environment.
-func upstreamTransport(config *tls.Config) *http.Transport {
+// proxy of this machine.
+func upstreamTransport(parent func(*http.Request) (*url.URL, error), config *tls.Config) *http.Transport {
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  parent,
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig:        config.Clone(),
 		TLSHandshakeTimeout:    headerTime,
