@@ -113,6 +113,10 @@ var importRules = []struct {
 		"runner/internal/secrets", append(waza("eval", "runner/...", "rpc/..."), "net/http", "os/exec"),
 		"it knows texts only, so that every room can use it", false,
 	},
+	{
+		"runner/suspicion", append(waza("runner/... except waza/runner/record", "rpc/...", "cmd/..."), "net/...", "os/exec"),
+		"it sees the end of one trial", false,
+	},
 	{"runner/stats", waza("eval/...", "runner/executor/...", "runner/grader/..."), "it knows numbers only", true},
 	{"runner/grader/...", waza("runner/journal", "runner/report/..."), "a grader sees one trial", true},
 	{"runner/executor/...", waza("runner/grader/...", "runner/journal", "runner/report/..."), "an executor does one trial", false},

@@ -89,6 +89,7 @@ func (res *Trial) AppendMembers(b []byte) ([]byte, error) {
 	optional(&m, `,"workspace":`, res.Workspace)
 	list(&m, `,"checkpoints":`, res.Checkpoints)
 	optional(&m, `,"responder":`, res.Responder)
+	list(&m, `,"suspicions":`, res.Suspicions)
 	list(&m, `,"attempts":`, res.Attempts)
 	optional(&m, `,"cached":`, res.Cached)
 	return append(m.b, '}'), m.err

@@ -85,6 +85,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		return json.Unmarshal(value, &res.Checkpoints) == nil
 	case "responder":
 		return json.Unmarshal(value, &res.Responder) == nil
+	case "suspicions":
+		return json.Unmarshal(value, &res.Suspicions) == nil
 	case "attempts":
 		return json.Unmarshal(value, &res.Attempts) == nil
 	case "cached":

@@ -267,6 +267,9 @@ type Trial struct {
 	// Responder describes the model that replied to the agent in the counted attempt; nil
 	// without one.
 	Responder *Responded `json:"responder,omitempty"`
+	// Suspicions are suspicious moves of the agent in the counted attempt, whatever its verdict. They
+	// are found once, when the attempt ends; grading again keeps them. It is empty in older records.
+	Suspicions []Suspicion `json:"suspicions,omitempty"`
 	// Attempts are the earlier attempts, oldest first.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Cached is nil for a trial that its own run executed. In a reused trial, only the graders,

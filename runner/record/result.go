@@ -104,6 +104,10 @@ type Task struct {
 	UsageByRole *Ledger `json:"usageByRole,omitempty"`
 	// Cached is the number of trials that were reused from earlier runs.
 	Cached int `json:"cached,omitempty"`
+	// Suspicious is the number of trials that passed with suspicious moves. They count as passed.
+	Suspicious int `json:"suspicious,omitempty"`
+	// Suspicions lists moves of these trials, at most [MostSuspicions], in the order of the trials.
+	Suspicions []TrialSuspicion `json:"suspicions,omitempty"`
 	// Error is the reason why the task ends in error, whatever its trials are.
 	Error string `json:"error,omitempty"`
 	// Reasons lists the most frequent reasons why trials did not pass, most frequent first.
@@ -140,6 +144,9 @@ type Summary struct {
 	// TrialsSaved is the number of trials that were not started because the verdict of their
 	// task was decided. They are included in the skipped trials.
 	TrialsSaved int `json:"trialsSaved,omitempty"`
+	// Suspicious is the number of trials of the suite's tasks that passed with suspicious moves. They
+	// count as passed.
+	Suspicious int `json:"suspicious,omitempty"`
 	// Score describes the mean scores of the tasks. It is nil while trials wait for a person's
 	// score.
 	Score *ScoreStats `json:"score"`

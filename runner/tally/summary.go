@@ -31,7 +31,9 @@ type Task struct {
 	durations                  []float64 // milliseconds
 	spent                      *record.Ledger
 	tools                      toolTally
-	cached                     int // number of trials reused from earlier runs
+	cached                     int                     // number of trials reused from earlier runs
+	suspicious                 int                     // number of trials that passed with suspicious moves
+	suspicions                 []record.TrialSuspicion // the first of them, by trial
 	reasons                    map[record.Reason]int
 	Broken                     string // why the task ends in error whatever its trials are
 	Early                      Decider
@@ -63,6 +65,9 @@ func (t *Task) Add(res *record.Trial) {
 	if res.Cached != nil {
 		t.cached++
 	}
+	if res.Suspicious() {
+		t.addSuspicions(res)
+	}
 	if res.Verdict == record.Passed || res.Verdict == record.Skipped {
 		return
 	}
@@ -79,6 +84,16 @@ func (t *Task) Add(res *record.Trial) {
 			t.addReason(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: g.Feedback})
 		}
 	}
+}
+
+// addSuspicions counts a suspicious trial. Trials end in any order.
+func (t *Task) addSuspicions(res *record.Trial) {
+	t.suspicious++
+	for _, s := range res.Suspicions {
+		t.suspicions = append(t.suspicions, record.TrialSuspicion{TrialNum: res.TrialNum, Suspicion: s})
+	}
+	slices.SortStableFunc(t.suspicions, func(a, b record.TrialSuspicion) int { return cmp.Compare(a.TrialNum, b.TrialNum) })
+	t.suspicions = t.suspicions[:min(len(t.suspicions), record.MostSuspicions)]
 }
 
 func (t *Task) addReason(r record.Reason) {
@@ -102,7 +117,7 @@ func (t *Task) Result(threshold float64) *record.Task {
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
 		PassK:   t.passK(),
 		Usage:   t.spent.Total(), UsageByRole: t.spent,
-		Cached:  t.cached,
+		Cached: t.cached, Suspicious: t.suspicious, Suspicions: slices.Clone(t.suspicions),
 		Reasons: t.sortedReasons(),
 	}
 	if scores := slices.Concat(t.scoresPassed, t.scoresFailed); len(scores) > 0 && c.NeedsReview == 0 {
@@ -309,6 +324,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 		if res.Flaky {
 			s.Flaky++
 		}
+		s.Suspicious += res.Suspicious
 		if res.Decided != nil {
 			s.TrialsSaved += res.Decided.Saved
 		}

@@ -38,6 +38,8 @@ type Attempt struct {
 	Tools   *record.TrialTools
 	// Ungraded are the graders that had nothing to grade.
 	Ungraded []record.GraderRef
+	// Suspicions are suspicious moves of the agent.
+	Suspicions []record.Suspicion
 	// Routing is nil unless clients received the prompts.
 	Routing *record.Routing
 }
@@ -58,7 +60,7 @@ func (a *Attempt) count(res *record.Trial) {
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
-	res.Ungraded = a.Ungraded
+	res.Ungraded, res.Suspicions = a.Ungraded, a.Suspicions
 	res.Routing, res.Checkpoints, res.Responder = a.Routing, a.Checkpoints, a.Responder
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"waza/eval"
@@ -47,6 +48,11 @@ type TextOptions struct {
 	MustContain []string `yaml:"must_contain" jsonschema_extras:"deprecated=true"`
 	// Older spelling of not_contains.
 	MustNotContain []string `yaml:"must_not_contain" jsonschema_extras:"deprecated=true"`
+}
+
+// ExpectedTexts returns the texts that the output must contain.
+func (o *TextOptions) ExpectedTexts() []string {
+	return slices.Concat(o.Contains, o.ContainsCS, o.MustContain)
 }
 
 // A textList is one option of the text grader and its meaning.

@@ -84,6 +84,9 @@ func (o *ProgramOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 	return append(named, companions(suite, named)...)
 }
 
+// Words returns the program and its arguments.
+func (o *ProgramOptions) Words() []string { return append([]string{o.Command, o.Script}, o.Args...) }
+
 func checkProgram(c *eval.Check, o *ProgramOptions) {
 	switch {
 	case strings.TrimSpace(o.Command) == "" && o.Script == "":
