@@ -147,6 +147,8 @@ type taskOutcome struct {
 	Trials  int      `json:"trials"`
 	Score   *float64 `json:"score,omitempty"`
 	Flaky   bool     `json:"flaky,omitempty"`
+	// Set if there are any; they count as passed.
+	Suspicious int `json:"suspicious,omitempty" jsonschema:"number of trials that passed with suspicious moves; they count as passed"`
 	// Set for the first tasks that did not pass.
 	Reasons []reason `json:"reasons,omitempty"`
 	Trial   int      `json:"trial,omitempty" jsonschema:"number of a trial that did not pass, for waza_run_transcript"`
@@ -324,7 +326,7 @@ func outcomeOf(t shownTask, reasons bool) taskOutcome {
 	if t.Result != nil {
 		o.Verdict = string(res.Verdict)
 	}
-	o.Passed, o.Flaky = res.Trials.Passed, res.Flaky
+	o.Passed, o.Flaky, o.Suspicious = res.Trials.Passed, res.Flaky, res.Suspicious
 	if res.Score != nil {
 		o.Score = rounded(&res.Score.Mean)
 	}

@@ -297,6 +297,12 @@ func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
 	if res.Flaky {
 		list = append(list, property{"flaky", "true"})
 	}
+	if res.Suspicious > 0 {
+		list = append(list, property{"suspicious_passes", strconv.Itoa(res.Suspicious)})
+		for i := range res.Suspicions {
+			list = append(list, property{"suspicion", Cut(suspicionText(&res.Suspicions[i]), mostMessage)})
+		}
+	}
 	return append(list, spentProperties(res.Usage)...)
 }
 

@@ -40,6 +40,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.head()
 	m.tasks()
 	m.reasons()
+	m.suspicions()
 	m.document(r.judgedDocument(codeSpan, true))
 	m.positions()
 	m.document(r.benchmarkDocument())
@@ -117,6 +118,9 @@ func (m *markdown) head() {
 		parts = append(parts, milliseconds(float64(s.DurationMS)))
 	}
 	if m.Summary != nil {
+		if n := m.Summary.Suspicious; n > 0 {
+			parts = append(parts, "🔎 "+text.Count(n, "suspicious pass", "suspicious passes"))
+		}
 		if text := toolsText(m.Summary.Tools); text != "" {
 			parts = append(parts, "tools: "+text)
 		}
@@ -170,7 +174,7 @@ func (m *markdown) tasks() {
 	if total > mostRows {
 		kept := listed[:0]
 		for _, t := range listed {
-			if t.Result != nil && t.Result.Verdict == record.Passed && !t.Result.Flaky {
+			if t.Result != nil && t.Result.Verdict == record.Passed && !t.Result.Flaky && t.Result.Suspicious == 0 {
 				passed++
 				continue
 			}

@@ -150,6 +150,9 @@ func (p *runPrinter) closing() {
 		if p.Summary.TrialsSaved > 0 {
 			p.printf(", %s saved", text.Count(p.Summary.TrialsSaved, "trial", "trials"))
 		}
+		if p.Summary.Suspicious > 0 {
+			p.printf(", %s", p.paint(yellow, text.Count(p.Summary.Suspicious, "suspicious pass", "suspicious passes")))
+		}
 	}
 	if p.Summary != nil && p.Status != record.StatusInterrupted { // the duration is unknown
 		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))

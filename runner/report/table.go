@@ -17,6 +17,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	p := &runPrinter{Report: r, printer: printer{Options: o}}
 	p.table()
 	p.reasons()
+	p.suspicions()
 	p.document(r.judgedDocument(Clean, false))
 	p.document(r.benchmarkDocument())
 	p.groups()
@@ -190,6 +191,9 @@ func (t *Task) row(name string, tools bool) row {
 	if res.Flaky {
 		verdict += ", flaky"
 	}
+	if res.Suspicious > 0 {
+		verdict += fmt.Sprintf(", %d suspicious", res.Suspicious)
+	}
 	r[1], r[2].text = item{text: verdict, colour: verdictColour(res.Verdict)}, done
 	if res.Score != nil {
 		r[3].text = figure.Score(res.Score.Mean)
@@ -257,6 +261,9 @@ func Line(e *record.Event, o Options) string {
 	}
 	if e.Task.Flaky {
 		s += "  flaky"
+	}
+	if e.Task.Suspicious > 0 {
+		s += o.paint(yellow, fmt.Sprintf("  %d suspicious", e.Task.Suspicious))
 	}
 	if e.Task.Error != "" {
 		s += "  " + Clean(firstLine(e.Task.Error))

@@ -79,7 +79,7 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 		return flags.LogLevels
 	case "fail-on":
 		if d, ok := f.(cli.DocGenerationFlag); ok && strings.Contains(d.GetUsage(), runflags.Unmeasured) {
-			return []string{runflags.Unmeasured}
+			return runflags.FailOnValues()
 		}
 		return compare.FailOn()
 	case "undecided":

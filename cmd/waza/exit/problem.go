@@ -31,7 +31,8 @@ const (
 const Codes = `  0    all tasks passed, or the command did its work
   1    some task failed, a metric missed its threshold, a trigger test timed out
        unanswered, or a trial waits for review; with --fail-on unmeasured, a metric
-       with a threshold could not be measured
+       with a threshold could not be measured; with --fail-on suspicious, a trial
+       passed with suspicious moves
   2    wrong usage, or an invalid suite
   3    the harness could not do its work (errors; they outrank failures), or the
        run's budget was spent

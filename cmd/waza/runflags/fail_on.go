@@ -12,14 +12,21 @@ import (
 	"waza/runner/tally"
 )
 
-// Unmeasured is the only value of --fail-on.
-const Unmeasured = "unmeasured"
+// The values of --fail-on.
+const (
+	Unmeasured = "unmeasured"
+	Suspicious = "suspicious"
+)
+
+// FailOnValues returns the values of --fail-on.
+func FailOnValues() []string { return []string{Unmeasured, Suspicious} }
 
 // FailOnFlag returns --fail-on, for commands whose exit code is the result of a run.
 func FailOnFlag(category string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "fail-on", Category: category, DefaultText: "missed thresholds only",
-		Usage: "exit with 1 also for `WHAT`: unmeasured, a metric with a threshold that could not be measured",
+		Usage: "exit with 1 also for `WHAT`: unmeasured, a metric with a threshold that could not be measured; " +
+			"suspicious, a trial that passed with suspicious moves",
 	}
 }
 
@@ -28,12 +35,15 @@ func CheckFailOn(c *cli.Context) error {
 	if !c.IsSet("fail-on") {
 		return nil
 	}
-	return flags.OneOf("fail-on", c.String("fail-on"), Unmeasured)
+	return flags.OneOf("fail-on", c.String("fail-on"), FailOnValues()...)
 }
 
 // FailOn returns the exit code of a run with --fail-on what; code is the one without it.
 func FailOn(what string, code int, sum *record.Summary) int {
-	if code == exit.Passed && what == Unmeasured && sum != nil && len(sum.Unmeasured()) > 0 {
+	if code != exit.Passed || sum == nil {
+		return code
+	}
+	if what == Unmeasured && len(sum.Unmeasured()) > 0 || what == Suspicious && sum.Suspicious > 0 {
 		return exit.Failed
 	}
 	return code

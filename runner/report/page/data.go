@@ -82,6 +82,8 @@ type htmlTask struct {
 	Score   *float64         `json:"score"`
 	ScoreIn *record.Interval `json:"scoreInterval,omitempty"`
 	Flaky   bool             `json:"flaky,omitempty"`
+	// Suspicious is the number of trials that passed with suspicious moves.
+	Suspicious int `json:"suspicious,omitempty"`
 	// Medians are those of its counted trials.
 	Medians *htmlMedians `json:"medians,omitempty"`
 	Tokens  *int64       `json:"tokens"`
@@ -212,7 +214,7 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, thinned(res.PassK)
-	t.Tools = res.Tools
+	t.Tools, t.Suspicious = res.Tools, res.Suspicious
 	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error,
 		maxHTMLReason)
 	if res.Decided != nil {

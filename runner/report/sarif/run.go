@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"waza/eval/text"
@@ -19,6 +20,7 @@ const mostNotifications = 100
 const (
 	ruleFailed = iota
 	ruleTimeout
+	ruleSuspicious
 )
 
 func runRules() []sarifRule {
@@ -27,9 +29,12 @@ func runRules() []sarifRule {
 		r.Help = sarifText{Text: doc}
 		return r
 	}
+	suspicious := help("suspicious-pass", "A trial passed, and the agent made a move that a forger would make. Look at the trial.")
+	suspicious.Configuration.Level = "warning"
 	return []sarifRule{
-		ruleFailed:  help("trial-failed", "The agent did not do the task: a grader did not pass."),
-		ruleTimeout: help("trial-timeout", "The agent did not do the task in time."),
+		ruleSuspicious: suspicious,
+		ruleFailed:     help("trial-failed", "The agent did not do the task: a grader did not pass."),
+		ruleTimeout:    help("trial-timeout", "The agent did not do the task in time."),
 	}
 }
 
@@ -64,10 +69,13 @@ func Write(w io.Writer, h record.Handle) error {
 		errs.add("the record of the run cannot be verified: "+damage.Unverifiable, s.suitePlace(rec, dir))
 	}
 	err = h.Outcomes(func(task int, t *record.Trial, _ int64) error {
+		ref := rec.Tasks[task]
 		if t.Verdict == record.Passed {
+			if lines := report.SuspicionTexts(t); lines != nil {
+				return s.result(s.trial(ruleSuspicious, ref, t, strings.Join(lines, "\n"), s.taskPlace(rec, ref, dir)))
+			}
 			return nil
 		}
-		ref := rec.Tasks[task]
 		line, text := report.Explain(t, rec.RunID)
 		switch {
 		case t.Verdict == record.Errored:
@@ -119,8 +127,8 @@ func (s *sarif) firstLine(p sarifPlace) sarifPlace {
 
 func (s *sarif) trial(index int, ref record.TaskRef, t *record.Trial, text string, place sarifPlace) sarifResult {
 	id, level := runRules()[index].ID, "error"
-	if ref.Role == record.RoleTrigger {
-		level = "warning" // counts only in a metric
+	if ref.Role == record.RoleTrigger || index == ruleSuspicious {
+		level = "warning" // counts only in a metric, or not at all
 	}
 	return sarifResult{
 		RuleID: id, RuleIndex: index, Level: level, Locations: []sarifPlace{place},

@@ -111,6 +111,9 @@ func Columns() []Column {
 		},
 		{"tool_score", "Mean of both, or the first if the second is empty.", tools(func(s *record.TrialTools) *float64 { return &s.Overall })},
 		{"record_damage", "Damage of the run's record, the same in each row; empty without damage.", func(c *row) string { return c.damage }},
+		{"suspicious", "Suspicious moves in a trial that passed, separated by semicolons; empty for others.", ofTrial(func(c *row) string {
+			return text.ClipRunes(strings.Join(report.SuspicionTexts(c.t), "; "), mostReason-1)
+		})},
 	}
 }
 

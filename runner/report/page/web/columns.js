@@ -76,6 +76,8 @@ function verdictCell(t) {
     { class: 'verdicts' },
     verdict(t.letter),
     t.flaky && el('span', { class: 'badge', 'data-tip': 'Some counted trials passed and some did not' }, 'flaky'),
+    t.suspicious > 0 &&
+      el('span', { class: 'badge', 'data-tip': 'Trials that passed with suspicious moves' }, `${count(t.suspicious)} suspicious`),
   );
 }
 

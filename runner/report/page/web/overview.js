@@ -108,6 +108,8 @@ function smallFigures() {
   const flaky = SUMMARY.flaky ?? TASKS.filter((t) => t.flaky && t.role === 'task').length;
   if (RUN.countedTrials.total > RUN.counted.total)
     list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed only in some trials' : 'each task has the same result in all trials'));
+  if (SUMMARY.suspicious)
+    list.push(figure('Suspicious passes', count(SUMMARY.suspicious), 'trials that passed with moves of a forger; they count as passed'));
   const time = RUN.trialMs;
   if (time) list.push(figure('Median time', duration(time.median), `of ${plural(time.n, 'counted trial')}; 95th percentile ${duration(time.p95)}`));
   const usage = SUMMARY.usage;

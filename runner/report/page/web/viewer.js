@@ -150,12 +150,28 @@ function trialBody(t) {
       ),
     );
   if (t.graders && t.graders.length) list.push(part('Graders', graders(t.graders)));
+  if (t.suspicions && t.suspicions.length) list.push(part('Suspicions', suspicions(t.suspicions)));
   list.push(part('Prompt', prose(t.prompt)), part('Output', prose(t.output)));
   if (t.files || t.incomplete) list.push(part('Files', files(t.files || [], t.incomplete)));
   list.push(part('Transcript', transcript(t.transcript, { 'The prompt': t.prompt || '', 'The output': t.output })));
   if (t.attempts && t.attempts.length) list.push(part('Earlier attempts', t.attempts.map(attempt)));
   return list;
 }
+
+// suspicions lists moves that a forger would make. They change no verdict.
+const suspicions = (list) =>
+  el(
+    'ul',
+    { class: 'graders' },
+    list.map((s) =>
+      el(
+        'li',
+        {},
+        el('div', { class: 'grader' }, el('strong', {}, s.rule), el('span', { class: 'quiet' }, s.place)),
+        el('p', { class: 'feedback' }, s.evidence),
+      ),
+    ),
+  );
 
 // spent returns the usage of agent and judges in all attempts.
 function spent(t, what) {
