@@ -17,6 +17,7 @@ import (
 	"waza/runner/plan"
 	"waza/runner/report/formats"
 	"waza/runner/report/spreadsheet"
+	"waza/runner/suspicion"
 )
 
 //go:generate go test -run "^(TestDocuments|TestDocumentExamples|TestMCPDocument)$" . -update
@@ -90,6 +91,7 @@ func generateDocuments(t *testing.T) map[string]string {
 	docs := map[string]string{
 		"docs/diagnostics.md": diagnosticsDocument(),
 		"docs/reports.md":     reportsDocument(t),
+		"docs/suspicious.md":  suspiciousDocument(t),
 		"docs/graders.md":     gradersDocument(t, v, schemas[suiteSchema]),
 		"docs/executors.md":   executorsDocument(t, v, schemas[suiteSchema]),
 		"docs/suite.md":       suiteDocument(t, v, schemas[suiteSchema], schemas[triggerTestsSchema]),
@@ -116,6 +118,16 @@ func reportsDocument(t *testing.T) string {
 		fmt.Fprintf(&columns, "| `%s` | %s |\n", c.Name, inCell(c.Doc))
 	}
 	return handwritten(t, "docs/reports.md", list.String(), columns.String())
+}
+
+func suspiciousDocument(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| rule | move | looks at | not reported |\n|---|---|---|---|\n")
+	for _, r := range suspicion.Rules() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, inCell(r.Doc), inCell(r.Looks), inCell(r.Except))
+	}
+	return handwritten(t, "docs/suspicious.md", b.String())
 }
 
 func diagnosticsDocument() string {
