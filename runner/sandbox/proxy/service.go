@@ -78,6 +78,9 @@ func rewriteService(r *httputil.ProxyRequest) {
 		base = new(url.URL) // the transport fails
 	}
 	path := "/" + strings.TrimPrefix(strings.TrimPrefix(r.In.URL.EscapedPath(), "/"+key.Service), "/")
+	if key.Service == keys.Anthropic {
+		path = withVersion(base.EscapedPath(), path)
+	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {
 		plain = path
@@ -101,6 +104,17 @@ func rewriteService(r *httputil.ProxyRequest) {
 	// Keys could not be found in compressed answers.
 	r.Out.Header.Set("Accept-Encoding", "identity")
 	r.Out.Header.Del("Sec-WebSocket-Extensions")
+}
+
+// withVersion returns a path of Anthropic's API with its version. Anthropic's own clients add it to the
+// address. Those with the AI SDK, such as OpenCode, expect it in the address, where it is missing.
+func withVersion(base, path string) string {
+	rest, ok := strings.CutPrefix(path, base)
+	resource, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	if ok && !strings.HasSuffix(base, "/v1") && (resource == "messages" || resource == "models") {
+		return base + "/v1" + rest
+	}
+	return path
 }
 
 // hideKeys removes the keys from an answer, in which the service could repeat them.

@@ -107,6 +107,30 @@ func TestKeysAreAdded(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 }
 
+// OpenCode got "not found", because it expects the version in ANTHROPIC_BASE_URL and Claude Code does not.
+func TestVersionOfAnthropic(t *testing.T) {
+	t.Parallel()
+	base, trust := api(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.RequestURI()) })
+	for _, c := range []struct{ base, path, want string }{
+		{"", "/v1/messages?beta=true", "/v1/messages?beta=true"},
+		{"", "/messages?beta=true", "/v1/messages?beta=true"},
+		{"", "/messages/count_tokens", "/v1/messages/count_tokens"},
+		{"", "/models", "/v1/models"},
+		{"", "/api/hello", "/api/hello"},
+		{"", "/messagesx", "/messagesx"},
+		{"/gate", "/gate/messages", "/gate/v1/messages"},
+		{"/gate", "/gate/v1/messages", "/gate/v1/messages"},
+		{"/gate/v1", "/gate/v1/messages", "/gate/v1/messages"},
+	} {
+		key := keys.New(keys.Anthropic, base+c.base, secret)
+		p := start(t, proxy.Config{Keys: []keys.Key{key}, TLS: trust})
+		res := ask(t, "GET", "http://"+p.address+"/anthropic"+c.path, map[string]string{"X-Api-Key": key.Placeholder}, nil)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(body))
+	}
+}
+
 func TestRequestsWithoutPlaceholderGetNoKey(t *testing.T) {
 	t.Parallel()
 	base, trust := api(t, func(http.ResponseWriter, *http.Request) { t.Error("the request was forwarded") })
