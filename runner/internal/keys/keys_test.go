@@ -56,6 +56,22 @@ func TestWithholdReplacesKeysAndAddresses(t *testing.T) {
 	require.NotEqual(t, openAI.Placeholder, again.Keys[0].Placeholder)
 }
 
+// Codex ignores OPENAI_BASE_URL.
+func TestWithholdConfiguresCodex(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"":                                  `{"openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
+		`{"model":"gpt-6","mcp":{"a":[1]}}`: `{"mcp":{"a":[1]},"model":"gpt-6","openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
+		`{"openai_base_url":"http://x"}`:    `{"openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
+		"nonsense":                          "nonsense",
+		"null":                              "null",
+	} {
+		w := keys.Withhold([]string{"OPENAI_API_KEY=sk-0123456789", "CODEX_CONFIG=" + config}, "127.0.0.1:1")
+		require.Equal(t, want, get(w.Env, "CODEX_CONFIG"))
+	}
+	require.Equal(t, []string{"A=b"}, keys.Withhold([]string{"A=b"}, "127.0.0.1:1").Env)
+}
+
 func TestWithholdReportsRemainingKeys(t *testing.T) {
 	t.Parallel()
 	env := []string{
@@ -89,7 +105,7 @@ func FuzzWithhold(f *testing.F) {
 		env := strings.Split(text, "\x01")
 		w := keys.Withhold(env, "127.0.0.1:1")
 		for _, key := range w.Keys {
-			if secret := key.Secret(); len(secret) >= 8 && !strings.Contains("http://127.0.0.1:1/"+key.Service, secret) {
+			if secret := key.Secret(); len(secret) >= 8 && !strings.Contains(key.BaseURL, secret) && !strings.Contains(`{"openai_base_url":"http://127.0.0.1:1/`+key.Service, secret) {
 				for _, kv := range w.Env {
 					_, value, _ := strings.Cut(kv, "=")
 					require.NotContains(t, strings.ReplaceAll(value, key.Placeholder, ""), secret)

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,10 +26,11 @@ const minSecret = 8
 // HOST:PORT. Besides the known services, it recognizes each variable NAME_API_KEY if NAME_BASE_URL
 // or NAME_API_BASE contains an address. The path of an address is http://HOST:PORT/SERVICE, followed
 // by the path of the replaced address. Withhold also replaces the keys where other variables contain
-// them. It does not change env.
+// them, and sets the address in CODEX_CONFIG. It does not change env.
 func Withhold(env []string, proxy string) Withheld {
 	e := environment{list: slices.Clone(env)}
 	var w Withheld
+	openAI := "" // the address instead of OpenAI's
 	for _, s := range append(slices.Clone(services), e.others()...) {
 		names := slices.DeleteFunc(slices.Clone(s.KeyNames), func(name string) bool { return e.get(name) == "" })
 		if len(names) == 0 {
@@ -44,8 +46,12 @@ func Withhold(env []string, proxy string) Withheld {
 			key := New(s.Name, base.String(), secret)
 			w.Keys = append(w.Keys, key)
 			e.set(name, key.Placeholder)
+			address := "http://" + proxy + "/" + s.Name + base.EscapedPath()
 			for _, name := range s.BaseNames {
-				e.set(name, "http://"+proxy+"/"+s.Name+base.EscapedPath())
+				e.set(name, address)
+			}
+			if s.Name == OpenAI {
+				openAI = address
 			}
 		}
 	}
@@ -53,6 +59,9 @@ func Withhold(env []string, proxy string) Withheld {
 		if len(key.secret) >= minSecret {
 			e.replace(key.secret, key.Placeholder)
 		}
+	}
+	if openAI != "" {
+		e.configureCodex(openAI)
 	}
 	for _, name := range logins {
 		if e.get(name) != "" && !slices.ContainsFunc(w.Keys, func(k Key) bool { return k.Placeholder == e.get(name) }) {
@@ -88,6 +97,26 @@ func (e *environment) replace(old, value string) {
 		if name, text, ok := strings.Cut(kv, "="); ok {
 			e.list[i] = name + "=" + strings.ReplaceAll(text, old, value)
 		}
+	}
+}
+
+// codexConfig is the variable with settings of Codex over the Agent Client Protocol, a JSON object.
+const codexConfig = "CODEX_CONFIG"
+
+// configureCodex sets the address of OpenAI's API for Codex, which ignores OPENAI_BASE_URL (version
+// 0.171). Settings that are no JSON object stay.
+func (e *environment) configureCodex(address string) {
+	settings := map[string]json.RawMessage{}
+	if text := e.get(codexConfig); text != "" && json.Unmarshal([]byte(text), &settings) != nil || settings == nil {
+		return
+	}
+	quoted, err := json.Marshal(address)
+	if err != nil {
+		return
+	}
+	settings["openai_base_url"] = quoted
+	if text, err := json.Marshal(settings); err == nil {
+		e.set(codexConfig, string(text))
 	}
 }
 
