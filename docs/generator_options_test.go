@@ -46,7 +46,7 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 	} {
 		addIdleKeys(defs[t.Name()], t)
 	}
-	for _, name := range []string{"Fleet", "Hook", "InputFile", "TriggerPrompt"} {
+	for _, name := range []string{"Fleet", "Hook", "InputFile", "Solution", "TriggerPrompt"} {
 		if def := defs[name]; def != nil {
 			whole := *def
 			*def = jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, &whole}}
@@ -54,6 +54,9 @@ func (g *generator) completeSchema(r *jsonschema.Reflector, defs jsonschema.Defi
 	}
 	if def := defs["InputFile"]; def != nil {
 		def.AnyOf[0].Extras = refers("fixture")
+	}
+	if def := defs["Solution"]; def != nil {
+		def.AnyOf[0].Extras = refers("suite-file")
 	}
 	if def := defs["Stopping"]; def != nil {
 		whole := *def

@@ -51,6 +51,9 @@ type Task struct {
 	Expected *Expected `yaml:"expected"`
 	// Graders of this task; a grader replaces the suite's grader of the same name.
 	Graders []*Grader `yaml:"graders" json:"-" path:"-"`
+	// Known right way to do the task, which `waza attack` carries out: the path of a script, or a map.
+	// Agents never receive it, and no trial runs again because it changed.
+	Solution *Solution `yaml:"solution" json:"-" path:"-"`
 
 	// Vars are the template variables of this task: the suite's inputs, overridden by its
 	// dataset row.

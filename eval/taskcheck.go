@@ -38,6 +38,7 @@ func (c *taskCheck) check() {
 	c.task.MCPMocks = c.loader.loadMocks(c.src, c.node, c.task.MCPMocks)
 	c.checkEnvironment()
 	c.checkImage()
+	solutionCheck{c}.check()
 	t.Graders = graderLoader{l}.load(t.Graders, t)
 	c.expected().check()
 	t.Skills = l.skills.forTask(t, c)

@@ -60,6 +60,9 @@ func newDigests(ctx context.Context, s *eval.Suite) *Digests {
 				d.own[f.Source] = true // other files may belong to the skill
 			}
 		}
+		for _, file := range t.Solution.Sources() {
+			d.own[file] = true // an agent never needs it, so no trial depends on it
+		}
 	}
 	return d
 }

@@ -119,6 +119,7 @@ func TestHashed(t *testing.T) {
 		{"timeouts", "", "", []string{"timeout_seconds: 60", "timeout_seconds: 61", "timeout_seconds: 30", "timeout_seconds: 31"}},
 		{"thresholds", "", "", []string{"pass_threshold: 0.5", "pass_threshold: 0.6"}},
 		{"the order of keys", "", "", []string{"  env: {MODE: fast}\n  model: gpt-x\n", "  model: gpt-x\n  env: {MODE: fast}\n"}},
+		{"a solution", "", "", []string{"prompt: just this", "prompt: just this\nsolution: lib.sh"}},
 		{"what follows a run", "", "", []string{"echo done", "echo over"}},
 
 		{"the program's arguments", all, "", []string{"sh agent.sh", "sh -e agent.sh"}},
