@@ -123,7 +123,7 @@ var importRules = []struct {
 
 	{"runner/record", waza("rpc/...", "runner/..."), "all other packages use its types", false},
 	{
-		"runner/... except runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"),
+		"runner/... except runner/attack runner/watch runner/report/... runner/telemetry runner/runnertest", waza("runner"),
 		"runner depends on the packages below it", false,
 	},
 	{
@@ -133,6 +133,7 @@ var importRules = []struct {
 	},
 	{"runner/compare", waza("runner/history", "runner/report/...", "runner/watch"), "it does not know where comparisons are shown", false},
 	{"runner/history", waza("runner/report/...", "runner/watch"), "it does not know where histories are shown", false},
+	{"runner/attack/...", waza("runner/compare", "runner/history", "runner/report/...", "runner/watch"), "it only starts runs", false},
 	{"runner/watch", waza("runner/compare", "runner/history", "runner/report/..."), "it only starts runs", false},
 	{"runner/report/...", waza("runner/watch", "runner/telemetry"), "it only shows runs", true},
 	{"runner/report", waza("runner/report/..."), "the formats depend on it", false},

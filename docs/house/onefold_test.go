@@ -22,6 +22,7 @@ var eventReaders = map[string]string{
 	"rpc/gateway/jobs/board/kind_tune.go": "a message belongs to the last task of each cell",
 	"cmd/waza/progress/block.go":          "it prints a line per event",
 	"cmd/waza/progress/display.go":        "it prints a line per event",
+	"runner/attack/attack.go":             "it reports a line per trial",
 	"runner/telemetry/metrics.go":         "it passes measurements on",
 	"runner/telemetry/spans.go":           "it passes spans on",
 	"runner/runnertest/fake.go":           "it is for tests",
