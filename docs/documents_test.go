@@ -13,6 +13,7 @@ import (
 	"waza/cmd/waza/config"
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/runner/attack/agent"
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/report/formats"
@@ -96,6 +97,7 @@ func generateDocuments(t *testing.T) map[string]string {
 		"docs/executors.md":   executorsDocument(t, v, schemas[suiteSchema]),
 		"docs/suite.md":       suiteDocument(t, v, schemas[suiteSchema], schemas[triggerTestsSchema]),
 	}
+	docs["docs/attack.md"] = attackDocument(t)
 	docs["docs/project.md"] = projectDocument(t, schemas[projectSchema])
 	configuration := generateSchema(t, "The configuration of waza serve", config.Default())
 	docs["cmd/waza/config/serve.schema.json"] = string(configuration)
@@ -128,6 +130,16 @@ func suspiciousDocument(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, inCell(r.Doc), inCell(r.Looks), inCell(r.Except))
 	}
 	return handwritten(t, "docs/suspicious.md", b.String())
+}
+
+func attackDocument(t *testing.T) string {
+	t.Helper()
+	var table strings.Builder
+	table.WriteString("| agent | behavior | remedy |\n|---|---|---|\n")
+	for _, a := range agent.All() {
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", a.Name, inCell(a.Summary), inCell(a.Remedy))
+	}
+	return handwritten(t, "docs/attack.md", table.String())
 }
 
 func diagnosticsDocument() string {

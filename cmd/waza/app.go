@@ -9,6 +9,7 @@ import (
 
 	"waza/cmd/waza/agent"
 	"waza/cmd/waza/agents"
+	"waza/cmd/waza/attack"
 	"waza/cmd/waza/browseragent"
 	"waza/cmd/waza/compare"
 	"waza/cmd/waza/complete"
@@ -98,6 +99,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		scaffold.Init(scaffolds), scaffold.New(scaffolds), scaffold.Suggest(scaffolds),
 		run.Command(running),
 		validate.Command(validate.Options{Reader: reader}),
+		attack.Command(attack.Options{Streams: streams}),
 		list.Command(streams),
 		tasks.Command(tasks.Options{Reader: reader}),
 		runs.Command(runs.Options{Reader: reader, Resume: run.ResumeCommand(running)}),

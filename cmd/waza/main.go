@@ -17,6 +17,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/rpc/host"
+	"waza/runner/attack/agent"
 	"waza/runner/grader/assertion"
 	"waza/runner/mcptools"
 	"waza/runner/proc"
@@ -27,6 +28,7 @@ import (
 func main() {
 	assertion.Main()
 	mcptools.Main()
+	agent.Main()
 	proc.UseGuard(guardProcess)
 	os.Exit(execute(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

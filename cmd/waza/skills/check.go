@@ -32,7 +32,7 @@ triggers. Medium lists uses ("USE FOR:"), Medium-High also exclusions ("DO NOT U
 High also tools ("INVOKES:"). A skill can be ready despite pieces of advice.
 
 SKILL is a name or a path; no argument means all skills of the project or below this
-directory. To check suites, use waza validate.
+directory. To check suites, use waza validate; to test whether they can be fooled, waza attack.
 
 Examples:
   waza check                          all skills, as a table
@@ -185,7 +185,11 @@ func (o Options) printReport(r *readiness.Report) error {
 		b.WriteString("  ")
 		line("%d. %s", i+1, step)
 	}
-	if len(r.Next) == 0 {
+	switch {
+	case len(r.Next) == 0 && r.Eval.Found:
+		b.WriteString("  ")
+		line("test whether the suite can be fooled: waza attack %s", r.Eval.Path)
+	case len(r.Next) == 0:
 		b.WriteString("  none\n")
 	}
 	_, err := o.Stdout.Write([]byte(b.String()))

@@ -46,6 +46,8 @@ Examples:
   waza validate --strict --json        in CI
   waza validate --format sarif         for code scanning
 
+A valid suite can still pass agents that did nothing: see waza attack.
+
 Exit codes: 0 without errors (with --strict: and warnings), 2 otherwise.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "executor", Usage: "check as if run with the executor `NAME`", DefaultText: "the suite's"},
