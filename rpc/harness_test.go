@@ -22,9 +22,11 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/attack/agent"
 )
 
 func TestMain(m *testing.M) {
+	agent.Main()
 	if os.Getenv(daemonEnv) != "" {
 		os.Exit(daemon())
 	}

@@ -27,7 +27,7 @@ type call struct {
 // rpc.discover describes the table that contains it.
 func table() []*method {
 	return slices.Concat(
-		evalMethods(), watchMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(),
+		evalMethods(), watchMethods(), attackMethods(), taskMethods(), runMethods(), resumeMethods(), cleanupMethods(), gradeMethods(), reviewMethods(),
 		trialMethods(), compareMethods(), exportMethods(), pageMethods(), doorMethods(), lifecycleMethods(), discoverMethods(),
 	)
 }

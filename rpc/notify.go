@@ -25,6 +25,7 @@ var notifications = slices.Concat([]dispatch.Entry{
 		Doc:    "waza read a watched suite, for the first time or after a change. If a run follows, so do its notifications.",
 		Params: reflect.TypeFor[changedParams](),
 	},
+	{Name: "eval.attacked", Doc: "A trial of eval.attack has ended.", Params: reflect.TypeFor[attackedParams]()},
 }, doors.Notifications(), []dispatch.Entry{
 	{
 		Name:   "eval.complete",

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -110,6 +111,7 @@ type Server struct {
 	standings  language.Standings
 	guesses    access.Guesses
 	clients    *clients
+	attacks    atomic.Int32 // the number that is running
 }
 
 // ErrServerClosed is the error of Serve after Shutdown.

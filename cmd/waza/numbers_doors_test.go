@@ -171,9 +171,9 @@ func (n *numbersDaemon) mcp(t *testing.T, w *doorWalk) {
 		"waza_run_compare":    {"run": n.run, "base": n.run},
 		"waza_skill_check":    {"skill_path": "skills/greet"},
 	}
-	// These start or end runs. The first and the last answer with an id, and waza_run as
-	// waza_run_result does.
-	others := []string{"waza_eval_run", "waza_run", "waza_run_cancel"}
+	// These start or end runs. The first and the third answer with an id, waza_run as waza_run_result
+	// does, and waza_attack without numbers.
+	others := []string{"waza_eval_run", "waza_run", "waza_run_cancel", "waza_attack"}
 	tools, err := a.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	for _, tool := range tools.Tools {

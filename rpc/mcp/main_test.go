@@ -9,9 +9,13 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/attack/agent"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	agent.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // newTestServer returns a server for a directory, with its own records. It ends with the test.
 func newTestServer(t *testing.T, dir string) *server { return serverOf(t, dir, t.TempDir()) }

@@ -51,6 +51,10 @@ func (s *server) addTools() {
 		"Run a suite, or some of its tasks, and return the result: a summary, and the failures with their reasons. "+
 			"Clients that ask for it get progress notifications; cancelling the call cancels the run.",
 		runs.run)
+	add(s, starts, "waza_attack", "Attack a suite",
+		"Test whether agents that do not do the tasks can pass a suite: one that does nothing, one that repeats its prompt, and "+
+			"forgers. Return the faults of the suite, each with a remedy, and the outcomes of each task. It takes seconds for each task.",
+		suites.attackSuite)
 	add(s, reads, "waza_run_result", "Result of a run",
 		"Return the result of a run, or the results so far: a summary, its tasks with those that did not pass first, "+
 			"and the reasons of failures.",
