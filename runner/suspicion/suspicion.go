@@ -22,9 +22,14 @@ import (
 const (
 	maxFile     = 256 << 10 // bytes of a file that are read
 	maxFiles    = 200       // files that are read
-	maxBytes    = 8 << 20   // bytes of all files that are read
-	maxText     = 256 << 10 // bytes of a message, a tool call or the output
+	maxBytes    = 2 << 20   // bytes of all files that are read
+	maxText     = 256 << 10 // bytes of a message and of the output
+	maxTexts    = 2 << 20   // bytes of all messages
 	maxCalls    = 2000      // tool calls and messages
+	maxCall     = 16 << 10  // bytes of the arguments of a tool call
+	maxCallText = 2 << 20   // bytes of the arguments of all tool calls
+	maxPrompt   = 16 << 10  // bytes of prompts in which a request is looked for
+	maxNames    = 200       // paths of graders' files that are looked for
 	maxOfRule   = 5         // suspicions of one rule
 	maxEvidence = 200       // bytes of an excerpt
 )
@@ -109,6 +114,9 @@ type scan struct {
 	read  bool     // files is complete
 	files []file
 	words *string // see asked
+
+	request string // see prompts
+	testing *bool  // see asksForTests
 }
 
 // file is a file that the agent added or changed, as far as it was read.
@@ -156,16 +164,18 @@ func (s *scan) excerpt(of string, from, to int) string {
 
 // calls calls f with the number, the tool and the arguments of each tool call.
 func (s *scan) calls(f func(place, arguments string)) {
-	n := 0
+	n, left := 0, maxCallText
 	for i := range s.Transcript {
 		c := s.Transcript[i].Tool
 		if c == nil {
 			continue
 		}
-		if n++; n > maxCalls {
+		if n++; n > maxCalls || left <= 0 {
 			return
 		}
-		f(callPlace(n, c.Name), text.Head(string(c.Arguments), maxText))
+		arguments := string(c.Arguments[:min(len(c.Arguments), maxCall, left)])
+		left -= len(arguments)
+		f(callPlace(n, c.Name), arguments)
 	}
 }
 
@@ -227,7 +237,19 @@ func (s *scan) asked(part string) bool {
 	return strings.Contains(*s.words, strings.ToLower(part))
 }
 
-// prompts returns the prompts of the task.
+// prompts returns the start of the prompts of the task.
 func (s *scan) prompts() string {
-	return s.Prompt + "\n" + strings.Join(s.Task.Inputs.FollowUpPrompts, "\n")
+	if s.request == "" {
+		s.request = text.Head(s.Prompt+"\n"+strings.Join(s.Task.Inputs.FollowUpPrompts, "\n"), maxPrompt)
+	}
+	return s.request
+}
+
+// asksForTests reports whether a prompt asks to write or change tests.
+func (s *scan) asksForTests() bool {
+	if s.testing == nil {
+		asks := requestOfTests().MatchString(s.prompts())
+		s.testing = &asks
+	}
+	return *s.testing
 }
