@@ -24,7 +24,7 @@ type Sandbox struct {
 	// lacks one of them. container: a container of image or dockerfile.
 	Mode SandboxMode `yaml:"mode" json:"mode" jsonschema:"enum=off,enum=auto,enum=strict,enum=container"`
 	// Hosts that programs can connect to: open (all), none, or a list of host, host:port and
-	// *.domain:port. Without a port, an entry allows the ports 80 and 443.
+	// *.domain:port. Without a port, an entry allows every port.
 	Network Network `yaml:"network" json:"network"`
 	// API keys. shared: programs see them in their environment. proxy: they do not; waza's proxy adds
 	// them to requests.

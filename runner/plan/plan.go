@@ -20,6 +20,7 @@ import (
 	"waza/runner/internal/cache"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Limits of one run: enough for any real suite, and few enough that a typing error or a
@@ -58,7 +59,7 @@ func (r *Planner) View(runs *catalog.Catalog) *Planner {
 
 // Vocabulary returns the names that suites can use.
 func (r *Planner) Vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: fleetaddr.CheckOfSuite}
+	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: fleetaddr.CheckOfSuite, CheckHost: sandbox.CheckHost}
 }
 
 // CheckExecutor returns a [*record.UnknownExecutorError] when the executor does not exist.

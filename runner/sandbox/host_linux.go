@@ -17,7 +17,11 @@ import (
 )
 
 // host is what the sandboxes of a run keep on Linux. The zero value is ready.
-type host struct{ open, isolated pool }
+type host struct {
+	open pool
+	// isolated has keepers with a network of their own.
+	isolated pool
+}
 
 func (h *host) close() {
 	h.open.close()
@@ -26,20 +30,19 @@ func (h *host) close() {
 
 func (h *host) sandbox(s *Sandboxes, v View) *proc.Sandbox {
 	if s.tier == Landlock {
-		return &proc.Sandbox{Restrict: func() error { return s.restrictThread(v) }}
-	}
-	p := &h.open
-	if v.Isolated || s.policy.Isolated {
-		p = &h.isolated
-		p.isolated = true
+		return &proc.Sandbox{Restrict: func(cmd *exec.Cmd) error { return s.restrictThread(v, cmd) }}
 	}
 	return &proc.Sandbox{Launch: func(cmd *exec.Cmd, mark uint64) (proc.Child, error) {
-		return s.launch(p, v, cmd, mark)
+		child, err := s.launch(v, cmd, mark)
+		if err != nil {
+			return nil, err
+		}
+		return child, nil
 	}}
 }
 
 // launch starts a program in namespaces.
-func (s *Sandboxes) launch(p *pool, v View, cmd *exec.Cmd, mark uint64) (proc.Child, error) {
+func (s *Sandboxes) launch(v View, cmd *exec.Cmd, mark uint64) (*program, error) {
 	v.Env = cmd.Env
 	mounts := s.policy.mounts(cmd.Path, &v)
 	r := &startRequest{
@@ -49,13 +52,32 @@ func (s *Sandboxes) launch(p *pool, v View, cmd *exec.Cmd, mark uint64) (proc.Ch
 	if cmd.Dir == "" {
 		r.Dir = "/"
 	}
-	child, err := p.launch(cmd, r)
-	if errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(cmd.Path) {
-		if _, here := os.Stat(cmd.Path); here == nil {
+	net, err := s.network(&v, r)
+	if err != nil {
+		return nil, err
+	}
+	child, sockets, err := s.host.pool(net.isolated).launch(cmd, r)
+	if err != nil {
+		net.close()
+		if _, here := os.Stat(cmd.Path); errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(cmd.Path) && here == nil {
 			return nil, errNotVisible(cmd.Path, err)
 		}
+		return nil, err
 	}
-	return child, err
+	child.proxy = net.proxy
+	if err := net.serve(sockets); err != nil {
+		child.Kill()
+		_ = child.Wait()
+		return nil, err
+	}
+	return child, nil
+}
+
+func (h *host) pool(isolated bool) *pool {
+	if isolated {
+		return &h.isolated
+	}
+	return &h.open
 }
 
 // environ changes the variables that name directories which a program does not see.
@@ -68,9 +90,10 @@ func environ(env []string, mounts []Mount) []string {
 }
 
 // restrictThread restricts the calling thread to the view of a program that it starts next.
-func (s *Sandboxes) restrictThread(v View) error {
+func (s *Sandboxes) restrictThread(v View, cmd *exec.Cmd) error {
+	v.Env = cmd.Env
 	read, write := []string{"/proc", "/dev"}, []string{"/dev"}
-	for _, m := range s.policy.mounts("", &v) {
+	for _, m := range s.policy.mounts(cmd.Path, &v) {
 		switch {
 		case m.Kind == Overlay || m.Kind == Bind && m.Writable:
 			write = append(write, m.Target)
@@ -143,7 +166,7 @@ func tryNamespaces() error {
 	if err := send(keeper.conn, &request{Start: &startRequest{Mounts: mounts, Roots: writable(mounts)}}); err != nil {
 		return err
 	}
-	_, err = keeper.await()
+	_, _, err = keeper.await()
 	return explain(err)
 }
 
@@ -184,3 +207,7 @@ func settingIs(path, value string) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && strings.TrimSpace(string(text)) == value
 }
+
+// CloseInherited keeps the files that this process inherited, other than its standard streams, from
+// the programs that it starts.
+func CloseInherited() { _ = unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) }

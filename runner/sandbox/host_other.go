@@ -29,3 +29,6 @@ var Detect = sync.OnceValue(func() *Machine {
 
 // keeperMain is the main function of a helper. No system but Linux has one.
 func keeperMain() { os.Exit(2) }
+
+// CloseInherited keeps inherited files from programs. Only Linux can do that.
+func CloseInherited() {}

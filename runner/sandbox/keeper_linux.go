@@ -65,7 +65,7 @@ func keep() error {
 	}
 	for {
 		var r request
-		files, err := receive(conn, &r)
+		files, _, err := receive(conn, &r)
 		if err != nil {
 			closeAll(files)
 			return nil // the other process has ended
@@ -101,13 +101,13 @@ func loopbackUp() error {
 }
 
 // answer sends the result of a request.
-func (k *keeper) answer(err error, files ...int) error {
+func (k *keeper) answer(err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.answerLocked(err, files...)
+	return k.answerLocked(err)
 }
 
-func (k *keeper) answerLocked(err error, files ...int) error {
+func (k *keeper) answerLocked(err error) error {
 	r := reply{}
 	if err != nil {
 		r.Fault = err.Error()
@@ -115,7 +115,7 @@ func (k *keeper) answerLocked(err error, files ...int) error {
 			r.Errno = int(errno)
 		}
 	}
-	return send(k.conn, &r, files...)
+	return send(k.conn, &r)
 }
 
 func (k *keeper) serve(r *request, files []*os.File) error {
@@ -130,20 +130,25 @@ func (k *keeper) serve(r *request, files []*os.File) error {
 	return k.answer(errors.New("unknown request"))
 }
 
-// start starts a program and answers with a descriptor of its process.
+// start starts a program and answers in its name.
 func (k *keeper) start(r *startRequest, files []*os.File) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	type result struct {
-		pid, pidfd int
-		err        error
+		pid int
+		err error
+	}
+	sockets, err := listen(r.Listen)
+	defer closeAll(sockets)
+	if err != nil {
+		return k.answerLocked(step("sockets of the proxy", err))
 	}
 	done := make(chan result)
 	restore := setMark(r.Mark) // not on the thread, which must not change the mark again
 	go func() {
 		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		var res result
-		res.pid, res.pidfd, res.err = launch(r, files)
+		res.pid, res.err = launch(r, files)
 		done <- res
 	}()
 	res := <-done
@@ -153,8 +158,7 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	}
 	limit(res.pid, r.Limits)
 	k.pid, k.limits, k.reached, k.ended = res.pid, r.Limits, "", make(chan struct{})
-	err := k.answerLocked(nil, res.pidfd)
-	unix.Close(res.pidfd)
+	err = sendFrom(res.pid, k.conn, &reply{}, numbers(sockets)...) // before reap, so that the process still exists
 	go k.reap(res.pid, k.ended)
 	if r.Limits.Memory > 0 || r.Limits.Processes > 0 {
 		go k.watch(k.ended)
@@ -162,31 +166,72 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	return err
 }
 
+// listen opens sockets. The caller closes them, also after an error.
+func listen(addresses []string) (sockets []*os.File, err error) {
+	for _, a := range addresses {
+		network, address, _ := strings.Cut(a, ":")
+		var socket interface{ File() (*os.File, error) }
+		if network == "udp" {
+			addr, rerr := net.ResolveUDPAddr(network, address)
+			if rerr != nil {
+				return sockets, rerr
+			}
+			c, lerr := net.ListenUDP(network, addr)
+			if lerr != nil {
+				return sockets, lerr
+			}
+			defer c.Close()
+			socket = c
+		} else {
+			l, lerr := net.Listen("tcp4", address)
+			if lerr != nil {
+				return sockets, lerr
+			}
+			defer l.Close()
+			socket = l.(*net.TCPListener)
+		}
+		f, err := socket.File()
+		if err != nil {
+			return sockets, err
+		}
+		sockets = append(sockets, f)
+	}
+	return sockets, nil
+}
+
+func numbers(files []*os.File) []int {
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	return fds
+}
+
 // launch restricts the calling thread, which must end afterwards, and starts a program on it. An
 // empty path starts none, to see whether this machine allows the rest.
-func launch(r *startRequest, files []*os.File) (pid, pidfd int, err error) {
+func launch(r *startRequest, files []*os.File) (pid int, err error) {
 	fds := make([]uintptr, len(files))
 	for i, f := range files {
 		fds[i] = f.Fd()
 	}
 	if err := enterRoot(r.Mounts); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	for _, restrict := range []func() error{
 		dropCapabilities, noNewPrivileges, func() error { return restrictInside(r.Roots) }, filterCalls,
 	} {
 		if err := restrict(); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
 	if r.Path == "" {
-		return 0, -1, nil
+		return 0, nil
 	}
-	attr := syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: fds, Sys: &syscall.SysProcAttr{Setpgid: true, PidFD: &pidfd}}
+	attr := syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: fds, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	for pause := time.Millisecond; ; pause *= 2 {
 		pid, err = syscall.ForkExec(r.Path, r.Args, &attr)
 		if !errors.Is(err, syscall.ETXTBSY) || pause > 128*time.Millisecond {
-			return pid, pidfd, err
+			return pid, err
 		}
 		time.Sleep(pause) // see startProgram of package proc
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner/proc"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // keptIdle is the number of idle keepers that remain of those that programs used.
@@ -22,7 +22,7 @@ const keptIdle = 64
 
 // pool starts keepers and keeps them between programs.
 type pool struct {
-	isolated bool // keepers have a network of their own
+	isolated bool // keepers have a network of their own; set before the first use
 
 	mu     sync.Mutex // guards the fields below
 	idle   []*remote
@@ -122,11 +122,17 @@ func startKeeper(isolated bool) (*remote, error) {
 		ours.Close()
 		return nil, step("user namespaces", unwrapPath(err))
 	}
-	if r.conn, err = socketOf(ours); err != nil {
+	err = unix.SetsockoptInt(int(ours.Fd()), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	if err != nil {
+		ours.Close()
+	} else {
+		r.conn, err = socketOf(ours)
+	}
+	if err != nil {
 		r.end()
 		return nil, err
 	}
-	if _, err := r.await(); err != nil {
+	if _, _, err := r.await(); err != nil {
 		r.end()
 		return nil, err
 	}
@@ -153,23 +159,21 @@ func (r *remote) end() {
 	_ = r.cmd.Wait()
 }
 
-// await reads the next reply. The caller closes the file, which can be nil.
-func (r *remote) await() (*os.File, error) {
+// await reads the next reply. It returns the id of the process in whose name it was sent, and its
+// files, which the caller closes.
+func (r *remote) await() (files []*os.File, pid int, err error) {
 	var answer reply
-	files, err := receive(r.conn, &answer)
-	if err != nil {
-		closeAll(files)
-		return nil, fmt.Errorf("the sandbox ended unexpectedly: %w", err)
+	files, pid, err = receive(r.conn, &answer)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the sandbox ended unexpectedly: %w", err)
+	case answer.Fault != "":
+		err = &refusedError{answer.Fault, syscall.Errno(answer.Errno)}
+	default:
+		return files, pid, nil
 	}
-	if answer.Fault != "" {
-		closeAll(files)
-		return nil, &refusedError{answer.Fault, syscall.Errno(answer.Errno)}
-	}
-	if len(files) == 0 {
-		return nil, nil
-	}
-	closeAll(files[1:])
-	return files[0], nil
+	closeAll(files)
+	return nil, 0, err
 }
 
 // A refusedError is a fault that a keeper reported.
@@ -192,41 +196,38 @@ type program struct {
 	pool   *pool
 	remote *remote
 	pid    int
+	proxy  *proxy.Proxy // closed by Wait; nil without one
 
 	mu    sync.Mutex // guards ended, and sending while it is false
 	ended bool
 }
 
-// launch starts a program in a sandbox of the pool.
-func (p *pool) launch(cmd *exec.Cmd, r *startRequest) (proc.Child, error) {
+// launch starts a program in a sandbox of the pool. It returns the sockets of r.Listen, which the
+// caller closes.
+func (p *pool) launch(cmd *exec.Cmd, r *startRequest) (_ *program, sockets []*os.File, _ error) {
 	files, done, err := streams(cmd)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer done()
 	keeper, err := p.get()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := send(keeper.conn, &request{Start: r}, files...); err != nil {
 		p.drop(keeper)
-		return nil, err
+		return nil, nil, err
 	}
-	pidfd, err := keeper.await()
+	sockets, pid, err := keeper.await()
 	if err != nil {
 		if _, ok := errors.AsType[*refusedError](err); ok {
 			p.put(keeper) // nothing was started
 		} else {
 			p.drop(keeper)
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	child := &program{pool: p, remote: keeper}
-	if pidfd != nil {
-		child.pid = pidOf(pidfd)
-		pidfd.Close()
-	}
-	return child, nil
+	return &program{pool: p, remote: keeper, pid: pid}, sockets, nil
 }
 
 // streams returns the descriptors of a program's files. done closes those that are opened for it.
@@ -259,21 +260,6 @@ func streams(cmd *exec.Cmd) (fds []int, done func(), err error) {
 	return fds, done, nil
 }
 
-// pidOf returns the id of a process in the namespace of this process; 0 if it has ended.
-func pidOf(pidfd *os.File) int {
-	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(pidfd.Fd())))
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
-			pid, _ := strconv.Atoi(string(bytes.TrimSpace(value)))
-			return max(0, pid)
-		}
-	}
-	return 0
-}
-
 func (c *program) Pid() int { return c.pid }
 
 func (c *program) Kill() {
@@ -294,7 +280,10 @@ const killTime = time.Second
 // Wait implements [proc.Child].
 func (c *program) Wait() error {
 	var end reply
-	files, err := receive(c.remote.conn, &end)
+	files, _, err := receive(c.remote.conn, &end)
+	if c.proxy != nil {
+		c.proxy.Close()
+	}
 	closeAll(files)
 	c.mu.Lock()
 	c.ended = true

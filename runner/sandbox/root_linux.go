@@ -212,8 +212,28 @@ func place(m *Mount, tree int) error {
 		return unix.Mount("waza", m.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 	case Devices:
 		return devices(m.Target)
+	case File:
+		return placeFile(m)
 	}
 	return fmt.Errorf("unknown kind of mount %q", m.Kind)
+}
+
+// placeFile puts a file of memory in place of one of the machine. It follows links.
+func placeFile(m *Mount) error {
+	const temporary = "/.file"
+	if err := os.WriteFile(temporary, []byte(m.Source), 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(temporary)
+	tree, err := unix.OpenTree(unix.AT_FDCWD, temporary, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if err := point(tree, m.Target); err != nil {
+		return err
+	}
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, m.Target, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
 }
 
 // point creates what a mount needs at its target: a directory or a file, like the tree.

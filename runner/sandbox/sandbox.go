@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // A Tier is a kind of protection.
@@ -83,14 +85,23 @@ type View struct {
 	Copy []string
 	// Isolated closes the network, whatever the policy says.
 	Isolated bool
+	// Reach are services of this machine that the program can use in a closed network, such as
+	// 127.0.0.1:8080.
+	Reach []string
+	// OnRefused is called with a description of each connection that the proxy refuses, one
+	// after the other, until the program has ended. Nil means that nobody needs it.
+	OnRefused func(text string)
 	// Suite shows the directories that are hidden otherwise.
 	Suite bool
 }
 
 // A Policy describes the sandboxes of a run, whatever their tier.
 type Policy struct {
-	// Isolated closes the network, except for what a proxy allows.
+	// Isolated closes the network, except for the hosts of Allow.
 	Isolated bool
+	Allow    proxy.Rules
+	// WithholdKeys keeps the keys of model APIs from programs. A proxy adds them to requests.
+	WithholdKeys bool
 	// HomeShared makes the home directory readable. Otherwise programs have an empty one.
 	HomeShared bool
 	// Read and Write are directories and files that programs can read or change, besides the

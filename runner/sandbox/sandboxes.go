@@ -51,6 +51,11 @@ func (s *Sandboxes) For(v View) *proc.Sandbox {
 	return nil
 }
 
+// OutputVariable identifies the standard output of a grader in its environment. A command that
+// runs code of the agent for the grader must not write there, because the grader's last line is
+// its verdict.
+const OutputVariable = "WAZA_GRADER_OUTPUT"
+
 // errNotVisible completes the error of a program that the sandbox does not show.
 func errNotVisible(path string, err error) error {
 	return &hint{

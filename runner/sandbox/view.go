@@ -36,6 +36,7 @@ const (
 	Link    MountKind = "link"    // a symbolic link
 	Proc    MountKind = "proc"    // the processes of the sandbox
 	Devices MountKind = "devices" // the devices that every program can use
+	File    MountKind = "file"    // a small file in place of one of the machine; Source is its content
 )
 
 // system lists the directories that every program can read. Links among them remain links.

@@ -41,6 +41,9 @@ type startRequest struct {
 	Mark   uint64 // the soft limit of file locks; 0 changes nothing
 	// Roots are the directories and files that the program can write.
 	Roots []string
+	// Listen are addresses in the network of the sandbox, each as tcp:HOST:PORT or
+	// udp:HOST:PORT. The reply has a socket for each.
+	Listen []string
 }
 
 // A reply answers a request, or reports the end of the program.
@@ -55,71 +58,97 @@ type reply struct {
 	Exceeded string `json:",omitempty"`
 }
 
+// send sends a message with files.
 func send(conn *net.UnixConn, message any, files ...int) error {
-	text, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	if len(text) > maxMessage || len(files) > maxFiles {
-		return fmt.Errorf("a message to a sandbox has %d bytes and %d files; at most %d and %d are possible", len(text), len(files), maxMessage, maxFiles)
-	}
-	header := make([]byte, headerBytes, headerBytes+len(text))
-	binary.BigEndian.PutUint32(header, uint32(len(text)))
-	binary.BigEndian.PutUint32(header[4:], uint32(len(files)))
 	var rights []byte
 	if len(files) > 0 {
 		rights = unix.UnixRights(files...)
 	}
-	if n, _, err := conn.WriteMsgUnix(header, rights, nil); err != nil || n < len(header) {
+	return sendWith(conn, message, len(files), rights)
+}
+
+// sendFrom sends a message with files in the name of another process, whose id the receiver gets as
+// a number of its own namespace. That needs a capability.
+func sendFrom(pid int, conn *net.UnixConn, message any, files ...int) error {
+	control := unix.UnixCredentials(&unix.Ucred{Pid: int32(pid), Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())})
+	if len(files) > 0 {
+		control = append(control, unix.UnixRights(files...)...)
+	}
+	return sendWith(conn, message, len(files), control)
+}
+
+func sendWith(conn *net.UnixConn, message any, files int, control []byte) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxMessage || files > maxFiles {
+		return fmt.Errorf("a message to a sandbox has %d bytes and %d files; at most %d and %d are possible", len(text), files, maxMessage, maxFiles)
+	}
+	header := make([]byte, headerBytes, headerBytes+len(text))
+	binary.BigEndian.PutUint32(header, uint32(len(text)))
+	binary.BigEndian.PutUint32(header[4:], uint32(files))
+	if n, _, err := conn.WriteMsgUnix(header, control, nil); err != nil || n < len(header) {
 		return errors.Join(err, io.ErrShortWrite)
 	}
 	_, err = conn.Write(text)
 	return err
 }
 
-// receive reads one message. The caller closes the files, also after an error.
-func receive(conn *net.UnixConn, message any) (files []*os.File, err error) {
+// receive reads one message. sender is the process in whose name it was sent; 0 if it is unknown.
+// The caller closes the files, also after an error.
+func receive(conn *net.UnixConn, message any) (files []*os.File, sender int, err error) {
 	var header [headerBytes]byte
-	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
-	n, m, _, _, err := conn.ReadMsgUnix(header[:], rights)
+	control := make([]byte, unix.CmsgSpace(4*maxFiles)+unix.CmsgSpace(unix.SizeofUcred))
+	n, m, _, _, err := conn.ReadMsgUnix(header[:], control)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if n == 0 {
-		return nil, io.EOF
+		return nil, 0, io.EOF
 	}
-	if files, err = filesOf(rights[:m]); err != nil {
-		return files, err
+	if files, sender, err = parts(control[:m]); err != nil {
+		return files, sender, err
 	}
+	return files, sender, read(conn, header, n, len(files), message)
+}
+
+// read reads the rest of a message of which n bytes of the header were read.
+func read(conn *net.UnixConn, header [headerBytes]byte, n, files int, message any) error {
 	if _, err := io.ReadFull(conn, header[n:]); err != nil {
-		return files, err
+		return err
 	}
 	size, count := binary.BigEndian.Uint32(header[:]), binary.BigEndian.Uint32(header[4:])
-	if size > maxMessage || int(count) != len(files) {
-		return files, fmt.Errorf("a message has %d bytes and %d of %d files", size, len(files), count)
+	if size > maxMessage || int(count) != files {
+		return fmt.Errorf("a message has %d bytes and %d of %d files", size, files, count)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(conn, text); err != nil {
-		return files, err
+		return err
 	}
-	return files, json.Unmarshal(text, message)
+	return json.Unmarshal(text, message)
 }
 
-func filesOf(rights []byte) (files []*os.File, err error) {
-	messages, err := unix.ParseSocketControlMessage(rights)
+// parts returns the files and the sender in the control messages of a message.
+func parts(control []byte) (files []*os.File, sender int, err error) {
+	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for i := range messages {
+		if cred, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
+			sender = int(cred.Pid)
+			continue
+		}
 		fds, err := unix.ParseUnixRights(&messages[i])
 		if err != nil {
-			return files, err
+			return files, sender, err
 		}
 		for _, fd := range fds {
 			files = append(files, os.NewFile(uintptr(fd), "received"))
 		}
 	}
-	return files, nil
+	return files, sender, nil
 }
 
 func closeAll(files []*os.File) {

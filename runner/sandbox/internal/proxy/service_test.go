@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/internal/keys"
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 const secret = "sk-real-0123456789abcdef"

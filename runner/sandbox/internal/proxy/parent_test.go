@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
 
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // On some machines only a proxy reaches other hosts, and only it knows their names.

@@ -42,6 +42,16 @@ func ParseRules(entries []string) (Rules, error) {
 	return rules, nil
 }
 
+// Empty reports whether the rules allow nothing.
+func (r Rules) Empty() bool { return len(r.list) == 0 }
+
+// With returns the rules with further entries.
+func (r Rules) With(entries []string) (Rules, error) {
+	more, err := ParseRules(entries)
+	more.list = append(r.list[:len(r.list):len(r.list)], more.list...)
+	return more, err
+}
+
 // maxEntry is the maximum length in bytes of an entry: that of a name with a wildcard and a port.
 const maxEntry = maxName + 8
 

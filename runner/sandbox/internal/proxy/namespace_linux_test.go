@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // isolate moves the thread of this goroutine to a network namespace with a loopback interface, and to

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
 
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // question returns a message that asks for records of a name.

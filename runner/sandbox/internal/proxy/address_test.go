@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 func TestAddressesOfThisMachine(t *testing.T) {

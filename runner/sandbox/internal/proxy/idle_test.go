@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/sandbox/proxy"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // pipes is a listener whose connections exist in memory.

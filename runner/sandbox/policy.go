@@ -1,0 +1,58 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+
+	"waza/eval/surroundings"
+	"waza/runner/sandbox/internal/proxy"
+)
+
+// PolicyOf returns the policy that a suite asks for. dir is the suite's directory. Nothing is hidden
+// yet.
+func PolicyOf(s *surroundings.Sandbox, dir string) (Policy, error) {
+	home, _ := os.UserHomeDir() // without one, no path is below it
+	p := Policy{
+		Isolated: !s.Network.Open, WithholdKeys: s.Keys == surroundings.KeysProxy, HomeShared: s.Home == surroundings.HomeShared,
+		Limits: Limits{
+			Memory: int64(s.Limits.Memory), Processes: int64(s.Limits.Processes), Disk: int64(s.Limits.Disk), Files: int64(s.Limits.Files),
+		},
+	}
+	for _, entry := range s.Read {
+		p.Read = append(p.Read, surroundings.Absolute(entry, dir, home))
+	}
+	for _, entry := range s.Write {
+		p.Write = append(p.Write, surroundings.Absolute(entry, dir, home))
+	}
+	var err error
+	if p.Allow, err = proxy.ParseRules(s.Network.Hosts); err != nil {
+		return Policy{}, fmt.Errorf("config.sandbox: %w", err)
+	}
+	return p, nil
+}
+
+// Choose returns the tier of this machine for a mode. The error names what the machine lacks and
+// how to get it.
+func Choose(mode surroundings.SandboxMode) (Tier, error) {
+	switch mode {
+	case surroundings.SandboxOff, "":
+		return None, nil
+	case surroundings.SandboxAuto:
+		return Detect().strongest(), nil
+	case surroundings.SandboxStrict:
+		if err := Detect().Strict(); err != nil {
+			return None, &hint{
+				fmt.Errorf("config.sandbox: this machine cannot run programs in the mode strict: %w", err),
+				"or choose the mode auto, which uses the strongest sandbox of the machine",
+			}
+		}
+		return Namespaces, nil
+	}
+	return None, fmt.Errorf("config.sandbox: unknown mode %q", mode)
+}
+
+// CheckHost returns the fault of an entry of config.sandbox.network; nil if it has none.
+func CheckHost(entry string) error {
+	_, err := proxy.ParseRules([]string{entry})
+	return err
+}
