@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -53,6 +54,30 @@ func Unpack(ctx context.Context, r io.Reader, id, dir string) error {
 		return fault("the pack of "+quote(id)+" does not contain the commit", said, err)
 	}
 	return nil
+}
+
+// CopyHistory makes a bare repository that contains only a commit and its history, so that
+// checkouts of it do not reveal later commits and other branches of the source. The id must come
+// from [Resolve] for the same source.
+func CopyHistory(ctx context.Context, source, id, dir string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r, w := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		_, err := Pack(ctx, source, id, w, math.MaxInt64)
+		w.CloseWithError(err)
+		packed <- err
+	}()
+	err := Unpack(ctx, r, id, dir)
+	if err != nil {
+		stop(err)
+		r.CloseWithError(err)
+	}
+	if failed := <-packed; failed != nil && !errors.Is(failed, err) {
+		return failed
+	}
+	return err
 }
 
 // pipe runs git in a repository with the given input and output, and returns its standard error.
