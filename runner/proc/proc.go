@@ -49,6 +49,9 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// ExtraFiles become file descriptors 3 and up of the program.
 	ExtraFiles []*os.File
+	// OutputVariable is the name of a variable of the program that identifies its standard output,
+	// see [OutputID]. Empty means none.
+	OutputVariable string
 	// Sandbox restricts the program and its descendants. Nil means no restriction.
 	Sandbox *Sandbox
 }
@@ -152,6 +155,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f, ok := cmd.Stdout.(*os.File); ok && c.OutputVariable != "" {
+		cmd.Env = append(cmd.Env, c.OutputVariable+"="+OutputID(f))
+	}
 	startGuard()
 	if p.child, err = start(cmd, c.Sandbox, limit, group); err != nil {
 		pipes.closeAll()
@@ -177,7 +183,7 @@ func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, e
 	if s.seals() {
 		return s.Launch(cmd, limit.first)
 	}
-	var restrict func() error
+	var restrict func(*exec.Cmd) error
 	if s != nil && s.Wrap != nil {
 		if err := s.Wrap(cmd); err != nil {
 			return nil, err
@@ -193,7 +199,7 @@ func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, e
 // startProgram starts a program. A program whose file is open for writing cannot be started.
 // This is usually temporary: this process has just written the file, and a program that it
 // started at the same time has inherited the descriptor and not closed it yet.
-func startProgram(cmd *exec.Cmd, restrict func() error, limit limitRange, group *cgroup) (*exec.Cmd, error) {
+func startProgram(cmd *exec.Cmd, restrict func(*exec.Cmd) error, limit limitRange, group *cgroup) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // the state before Start
 		group.attr(cmd.SysProcAttr)

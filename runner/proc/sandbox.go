@@ -15,9 +15,9 @@ type Sandbox struct {
 	Launch func(cmd *exec.Cmd, mark uint64) (Child, error)
 	// Wrap changes the command that starts the program.
 	Wrap func(cmd *exec.Cmd) error
-	// Restrict restricts the calling thread, and so the program that the thread starts. The
+	// Restrict restricts the calling thread, and so the program that the thread starts next. The
 	// thread ends afterwards.
-	Restrict func() error
+	Restrict func(cmd *exec.Cmd) error
 }
 
 // seals reports whether the sandbox ends all descendants of its programs.
@@ -57,12 +57,12 @@ func (o ordinary) Wait() error {
 
 // startOn starts a program on this thread or, with restrict, on one that is restricted before and
 // ends afterwards.
-func startOn(cmd *exec.Cmd, restrict func() error) error {
+func startOn(cmd *exec.Cmd, restrict func(cmd *exec.Cmd) error) error {
 	if restrict == nil {
 		return cmd.Start()
 	}
 	return onLostThread(func() error {
-		if err := restrict(); err != nil {
+		if err := restrict(cmd); err != nil {
 			return err
 		}
 		return cmd.Start()

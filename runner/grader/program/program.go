@@ -25,6 +25,7 @@ import (
 	"waza/runner/grader/internal/match"
 	"waza/runner/internal/given"
 	"waza/runner/proc"
+	"waza/runner/sandbox"
 )
 
 // Program runs a program of the suite.
@@ -53,7 +54,9 @@ type ProgramOptions struct {
 	// process's directory, else one on PATH. It finds the trial through WAZA_WORKSPACE_DIR,
 	// WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is the number of bytes cut
 	// from the output. Its last line can be a JSON object with score (a number from 0 to 1),
-	// passed (true or false), feedback and details; any other score or passed is an error.
+	// passed (true or false), feedback and details; any other score or passed is an error. On
+	// Linux it can write that object to the file descriptor WAZA_RESULT_FD instead, which counts
+	// only from its first process: programs that it starts cannot give a verdict then.
 	Command string `yaml:"command" jsonschema_extras:"x-refers=program" path:"maybe"`
 	// Its arguments. Can use template variables. A script for an interpreter is found like the
 	// program.
@@ -69,6 +72,8 @@ type ProgramOptions struct {
 	// only for programs that run the agent's code, such as pytest, because that code can then
 	// decide the verdict.
 	TrustWorkspace bool `yaml:"trust_workspace"`
+	// Let the program use the network of the machine. In a sandbox it has none otherwise.
+	Network bool `yaml:"network"`
 	// Maximum number of seconds that it can take. A program that takes longer is killed, and the
 	// trial fails.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
@@ -208,7 +213,20 @@ func (g *programGrader) gradeWith(
 		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),
 		fmt.Sprintf("WAZA_OUTPUT_DROPPED=%d", s.OutputDropped),
 	)
+	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
+		Env: cmd.Env, Suite: true, Read: g.visible(line), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network,
+	})
 	return g.run(ctx, cmd, workspace)
+}
+
+// visible returns the directories that the program can read in a sandbox besides the system: the
+// suite's repository, and those of its own files elsewhere.
+func (g *programGrader) visible(line commandLine) []string {
+	dirs := []string{g.env.Suite.Root(), g.env.Suite.Dir}
+	for _, i := range line.own {
+		dirs = append(dirs, filepath.Dir(line.args[i]))
+	}
+	return dirs
 }
 
 // stdin returns the output, or the whole trial for an old-style script.
@@ -265,9 +283,12 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace str
 	defer cancel()
 	stdout, stderr := &tail{max: programOutput}, &tail{max: programOutput}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err := proc.Run(ctx, cmd)
+	said, note, err := runWithChannel(ctx, cmd)
 	var exit *proc.ExitError
+	var exceeded *sandbox.LimitError
 	switch {
+	case errors.As(err, &exceeded):
+		return grader.Score{Feedback: fmt.Sprintf("%s was %v: %s", name, exceeded, lastWords(stdout, stderr))}, nil
 	case errors.Is(err, overrun):
 		return grader.Score{Feedback: fmt.Sprintf("%s: %s", overrun, lastWords(stdout, stderr))}, nil
 	case err != nil && !errors.As(err, &exit):
@@ -281,15 +302,45 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace str
 	if exit != nil {
 		score = grader.Score{Feedback: fmt.Sprintf("exit code %d: %s", exit.Code, lastWords(stdout, stderr))}
 	}
-	if isCutVerdict(stdout) {
+	if said == "" && isCutVerdict(stdout) {
 		return grader.Score{}, fmt.Errorf("the verdict of %s is longer than %d KiB; print fewer details", name, programOutput>>10)
 	}
-	score, err = overrideScore(score, stdout.String())
+	if said == "" {
+		said = printedVerdict(stdout.String())
+	}
+	if score, err = overrideScore(score, said); err == nil && note != "" {
+		score.Feedback = strings.TrimSpace(score.Feedback + "\n" + note)
+	}
 	if err == nil && !g.options.TrustWorkspace {
 		hint := distrustHint(cmd, workspace, score.Passed, stderr.String()+"\n"+stdout.String())
 		score.Feedback = strings.TrimSpace(score.Feedback + "\n" + hint)
 	}
 	return score, err
+}
+
+// resultVariable names the file descriptor on which a program can give its verdict.
+const resultVariable = "WAZA_RESULT_FD"
+
+// runWithChannel runs a program that can give its verdict on a channel of its own, see [channel].
+func runWithChannel(ctx context.Context, cmd proc.Command) (verdict, note string, err error) {
+	c, err := openChannel()
+	if err != nil {
+		return "", "", err
+	}
+	if c == nil {
+		return "", "", proc.Run(ctx, cmd)
+	}
+	cmd.ExtraFiles, cmd.OutputVariable = []*os.File{c.program}, sandbox.OutputVariable
+	cmd.Env = append(slices.Clone(cmd.Env), resultVariable+"=3")
+	p, err := proc.Start(ctx, cmd)
+	if err != nil {
+		c.close()
+		return "", "", err
+	}
+	c.start(p.Pid())
+	err = p.Wait()
+	verdict, note = c.end()
+	return verdict, note, err
 }
 
 // lastWords returns the end of a program's output for a feedback.
@@ -311,12 +362,11 @@ type programAnswer struct {
 	Details  any         `json:"details"`
 }
 
-// overrideScore applies the verdict that a program prints: a JSON object with score, passed,
+// overrideScore applies the verdict of a program, which can be empty: a JSON object with score, passed,
 // feedback and details. It must contain score or passed. A missing score follows from passed,
 // and a missing passed from the exit code. A score that is not a number from 0 to 1 is an error,
 // because the exit code is not what the program says about the trial.
-func overrideScore(score grader.Score, stdout string) (grader.Score, error) {
-	said := printedVerdict(stdout)
+func overrideScore(score grader.Score, said string) (grader.Score, error) {
 	if said == "" {
 		return score, nil
 	}

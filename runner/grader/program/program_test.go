@@ -277,7 +277,7 @@ func FuzzOverrideScore(f *testing.F) {
 		if ok {
 			given = grader.Score{Score: 1, Passed: true}
 		}
-		got, err := overrideScore(given, stdout)
+		got, err := overrideScore(given, printedVerdict(stdout))
 		switch {
 		case err != nil:
 		case math.IsNaN(got.Score) || got.Score < 0 || got.Score > 1:
