@@ -13,6 +13,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Executor executes trials. It is opened once per run and serves all workers of the run, so
@@ -113,6 +114,9 @@ type Settings struct {
 	// Providers supplies clients to executors that ask models. The run owns it. Nil means that
 	// the executor creates its own.
 	Providers *provider.Pool
+	// Sandboxes restrict the programs that the executor starts. The run owns them. Nil means
+	// that nothing restricts them.
+	Sandboxes *sandbox.Sandboxes
 }
 
 // Environment is implemented by options that set environment variables of the agent. Their

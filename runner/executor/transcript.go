@@ -59,6 +59,11 @@ func (t *Transcript) Add(e record.Entry) {
 	t.addLocked(e)
 }
 
+// AddRefused records something that the sandbox refused. It is a [sandbox.View.OnRefused].
+func (t *Transcript) AddRefused(text string) {
+	t.Add(record.Entry{Type: record.EntrySandbox, Text: text})
+}
+
 // AddAt is like Add, for an event whose time is known only afterwards. It clamps the time to
 // between the start of the record and now. The zero time means now.
 func (t *Transcript) AddAt(e record.Entry, at time.Time) {

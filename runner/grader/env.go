@@ -11,6 +11,7 @@ import (
 	"waza/runner/grader/assertion"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // The languages of assertions.
@@ -49,6 +50,9 @@ type Env struct {
 	Providers *provider.Pool
 	// Planned holds the files of the graders.
 	Planned Planned
+	// Sandboxes restrict the programs that graders start. They belong to the run. Nil means that
+	// nothing restricts them.
+	Sandboxes *sandbox.Sandboxes
 
 	once               sync.Once
 	python, javaScript *assertion.Pool // set by once
@@ -91,7 +95,7 @@ func (e *Env) Agent(name, temp string) (executor.Executor, error) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	x, err := e.Agents.Open(executor.Settings{Suite: e.Suite, Workers: workers, Temp: temp, Providers: e.Clients()}, name)
+	x, err := e.Agents.Open(executor.Settings{Suite: e.Suite, Workers: workers, Temp: temp, Providers: e.Clients(), Sandboxes: e.Sandboxes}, name)
 	if err != nil {
 		return nil, err
 	}

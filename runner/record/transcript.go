@@ -18,7 +18,9 @@ const (
 	// EntryPermission is a permission request of the agent, with the answer.
 	EntryPermission EntryType = "permission"
 	// EntryStop is the reason why a turn of the agent ended.
-	EntryStop    EntryType = "stop"
+	EntryStop EntryType = "stop"
+	// EntrySandbox is something that the sandbox refused, such as a connection.
+	EntrySandbox EntryType = "sandbox"
 	EntryDropped EntryType = "dropped"
 )
 

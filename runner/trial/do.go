@@ -222,10 +222,16 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 
 	parts.expand.init(w.Order, n, &parts.limited)
 	expand := parts.expand.fill
+	repos, err := w.env.sealed(ctx, w.Repos)
+	if err != nil {
+		programs.End()
+		a.Fail(ctx, executor.Permanent(err))
+		return a
+	}
 	ws := &parts.ws
 	*ws = workspace.Workspace{
 		Ctx: ctx, Suite: w.Suite, Parent: w.env.Dir, Order: w.Order, Attempt: n,
-		Task: w.Task, Fill: expand, Repos: w.Repos, Planned: w.Fixtures, Spares: w.spares(),
+		Task: w.Task, Fill: expand, Repos: repos, Planned: w.Fixtures, Spares: w.spares(),
 	}
 	defer func() {
 		programs.End() // before the workspace is removed, because they could still write to it

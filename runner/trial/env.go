@@ -17,6 +17,7 @@ import (
 	"waza/runner/grader/judge"
 	"waza/runner/provider"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 	"waza/runner/workspace"
 )
 
@@ -38,6 +39,9 @@ type Env struct {
 	BlobsOf func(o *record.Order) workspace.Keeper
 	// Dir is the directory for workspaces and temporary files.
 	Dir string
+	// State is the directory of waza's state, which the programs of trials must not see. Empty
+	// means the one that contains Dir.
+	State string
 	// Worker names the worker of a fleet that executes the trials; empty in the process of the
 	// run.
 	Worker string
@@ -62,8 +66,11 @@ type Env struct {
 	unread map[string]bool               // directories that a warning named, see [grader.Planned.Unread]
 	tasks  map[boundTask][]*grader.Bound // including the expectations of the tasks
 	execs  map[setup]executor.Executor
-	askers map[string]*judge.Asker // of responders, by model
-	known  map[string]any          // shared values of orders, by kind and JSON
+	// sandboxes are open while executors are; nil before, and if the suite has none.
+	sandboxes *sandbox.Sandboxes
+	histories map[string]*history     // by directory, see [Env.sealed]
+	askers    map[string]*judge.Asker // of responders, by model
+	known     map[string]any          // shared values of orders, by kind and JSON
 }
 
 // setup identifies an open executor. Options are compared by identity, because orders of one run
@@ -97,6 +104,8 @@ func (e *Env) Close() error {
 		}
 	}
 	e.execs = nil
+	e.sandboxes.Close()
+	e.sandboxes = nil
 	return first
 }
 
@@ -221,6 +230,9 @@ func (e *Env) executor(ctx context.Context, o *record.Order) (executor.Executor,
 	if !ok {
 		return nil, executor.Permanent(&record.UnknownExecutorError{Name: o.Executor, Known: e.Executors.Names()})
 	}
+	if err := e.openSandboxesLocked(o); err != nil {
+		return nil, err
+	}
 	exec, err := kind.Open(ctx, e.settings(o))
 	if err != nil {
 		return nil, fmt.Errorf("executor %s: %w", kind.Name, err)
@@ -233,7 +245,9 @@ func (e *Env) executor(ctx context.Context, o *record.Order) (executor.Executor,
 }
 
 func (e *Env) settings(o *record.Order) executor.Settings {
-	return executor.Settings{Suite: o.Suite, Options: o.Options, Model: o.Model, Workers: o.Workers, Temp: e.Dir, Providers: e.Pool}
+	return executor.Settings{
+		Suite: o.Suite, Options: o.Options, Model: o.Model, Workers: o.Workers, Temp: e.Dir, Providers: e.Pool, Sandboxes: e.sandboxes,
+	}
 }
 
 // Capabilities returns what the executor of an order can report.

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ import (
 	"waza/runner/internal/secrets"
 	"waza/runner/proc"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Kind is the executor for any agent, chosen by config.agent.
@@ -114,6 +116,8 @@ type acp struct {
 	gate      *gate
 	worked    atomic.Bool // see agent.worked
 	secrets   *secrets.Redactor
+	sandboxes *sandbox.Sandboxes
+	files     []string // of the suite that the command of the agent names
 }
 
 func open(s executor.Settings, o *Options) (executor.Executor, error) {
@@ -126,6 +130,8 @@ func open(s executor.Settings, o *Options) (executor.Executor, error) {
 		secrets: &secrets.Redactor{},
 		pool:    newPool(s.Workers),
 		gate:    newGate(),
+
+		sandboxes: s.Sandboxes, files: o.Refers(s.Suite, nil),
 	}
 	if s.Providers != nil {
 		x.secrets = s.Providers.Redactor()
@@ -239,6 +245,8 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		died := a.dead()
 		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)
+		} else if x.confined() {
+			a.close() // its sandbox is that of the trial
 		}
 		again := err != nil && used && died && ctx.Err() == nil && !rec.started()
 		x.pool.put(a)
@@ -309,6 +317,38 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 	return a, false, nil
 }
 
+// confined reports whether each process of an agent is in the sandbox of one trial.
+func (x *acp) confined() bool { return x.sandboxes.Tier() != sandbox.None }
+
+// newHome returns the temporary directory of a new process. In sandboxes, each has its own.
+func (x *acp) newHome() (string, error) {
+	if !x.confined() {
+		return x.home, nil
+	}
+	return os.MkdirTemp(x.home, "")
+}
+
+// homeOf returns the home directory in an environment.
+func homeOf(env []string) string {
+	for _, kv := range slices.Backward(env) {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return home
+		}
+	}
+	return ""
+}
+
+// socketsOf returns the files through which a server is reached.
+func socketsOf(s *executor.Server) []string {
+	var files []string
+	for _, arg := range s.Args {
+		if info, err := os.Stat(arg); filepath.IsAbs(arg) && err == nil && info.Mode()&os.ModeSocket != 0 {
+			files = append(files, arg)
+		}
+	}
+	return files
+}
+
 // start starts a process for trials like t.
 func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	p := x.preset
@@ -318,7 +358,11 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	}
 	// Some agents use the temporary directory without asking, and the common one can contain the
 	// workspaces of other trials.
-	own := map[string]string{"TMPDIR": x.home}
+	home, err := x.newHome()
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]string{"TMPDIR": home}
 	env := environ(t.Env, own, p.sets, p.asks[x.policy], model, p.env)
 	args, err := p.command(env, x.suite.Dir)
 	if err != nil {
@@ -333,11 +377,28 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 			args = append(args, strings.ReplaceAll(arg, "{model}", t.Model))
 		}
 	}
-	dir := x.home
+	dir := home
 	if p.cwd != "" {
 		dir = absolute(p.cwd, x.suite.Dir)
 	}
-	a, err := x.launch(key, args, dir, env)
+	workspace, err := t.Dir()
+	if err != nil {
+		return nil, err
+	}
+	write := []string{home, workspace}
+	for _, name := range p.logins {
+		write = append(write, filepath.Join(homeOf(env), filepath.FromSlash(name)))
+	}
+	read, reach := slices.Clone(x.files), []string(nil)
+	for i := range t.Servers {
+		s := &t.Servers[i]
+		read = append(append(read, s.Command), socketsOf(s)...)
+		if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
+			reach = append(reach, u.Host)
+		}
+	}
+	box := x.sandboxes.For(sandbox.View{Env: env, Write: write, Read: read, Reach: reach, OnRefused: t.Transcript.AddRefused})
+	a, err := x.launch(key, args, dir, env, home, box)
 	if err != nil {
 		return nil, executor.Permanent(fmt.Errorf("agent %s: %w", p.name, err))
 	}

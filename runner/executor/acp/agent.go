@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,17 +52,21 @@ type agent struct {
 	session *session   // of the current trial; nil between trials
 }
 
-// launch starts the process of an agent. No context bounds its life.
-func (x *acp) launch(key string, args []string, dir string, env []string) (*agent, error) {
+// launch starts the process of an agent. No context bounds its life. home is its temporary
+// directory, which it removes at its end unless all processes share it.
+func (x *acp) launch(key string, args []string, dir string, env []string, home string, box *proc.Sandbox) (*agent, error) {
 	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: x.secrets, gone: make(chan struct{}), worked: &x.worked}
 	a.hide.Learn(env) // its error output is truncated, possibly within a key
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
 	process, err := proc.Start(a.ctx, proc.Command{
-		Args: args, Dir: dir, Env: env, Stdin: a.out, Stdout: pw, Stderr: a.stderr,
+		Args: args, Dir: dir, Env: env, Stdin: a.out, Stdout: pw, Stderr: a.stderr, Sandbox: box,
 	})
 	if err != nil {
 		a.end(err)
+		if home != x.home {
+			_ = os.RemoveAll(home)
+		}
 		return nil, err
 	}
 	a.proc = process
@@ -77,6 +82,9 @@ func (x *acp) launch(key string, args []string, dir string, env []string) (*agen
 		pw.Close()
 		a.out.Close()
 		<-a.conn.Done()
+		if home != x.home {
+			_ = os.RemoveAll(home)
+		}
 		close(a.gone)
 	}()
 	return a, nil

@@ -21,10 +21,13 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"waza/runner/sandbox"
 )
 
 // TestMain runs the fake agent in the test binary if FAKE_AGENT is set.
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if os.Getenv("FAKE_AGENT") != "" {
 		signal.Ignore(syscall.SIGINT)
 		newFake(os.Stdin, os.Stdout).main()

@@ -20,6 +20,9 @@ type preset struct {
 	install  string // command that installs it
 	login    string // command that logs in
 	keyEnv   string // variable with the key of its usual provider, in place of a login
+	// logins are the directories and files below the home directory in which it keeps its login,
+	// its settings and its caches.
+	logins []string
 
 	// skills is the directory below the workspace in which it looks for skills.
 	skills string
@@ -66,6 +69,7 @@ var presets = []preset{
 		install:      "npm install -g @github/copilot",
 		login:        "copilot login",
 		keyEnv:       "COPILOT_GITHUB_TOKEN",
+		logins:       []string{".copilot", ".config/github-copilot", ".cache/copilot", ".config/gh"},
 		skills:       ".github/skills",
 		instructions: ".github/copilot-instructions.md",
 		modelEnv:     "COPILOT_MODEL",
@@ -88,6 +92,7 @@ var presets = []preset{
 		install:      "npm install -g opencode-ai",
 		login:        "opencode auth login",
 		keyEnv:       "ANTHROPIC_API_KEY",
+		logins:       []string{".local/share/opencode", ".local/state/opencode", ".config/opencode", ".cache/opencode"},
 		skills:       ".opencode/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -105,6 +110,7 @@ var presets = []preset{
 		install:      "npm install -g @google/gemini-cli",
 		login:        "gemini, once, and choose how to log in; or set GEMINI_API_KEY",
 		keyEnv:       "GEMINI_API_KEY",
+		logins:       []string{".gemini"},
 		skills:       ".gemini/skills",
 		instructions: "GEMINI.md",
 		modelArgs:    []string{"--model", "{model}"},
@@ -120,6 +126,7 @@ var presets = []preset{
 		install:      "npm install -g @agentclientprotocol/claude-agent-acp",
 		login:        "claude /login, or set ANTHROPIC_API_KEY",
 		keyEnv:       "ANTHROPIC_API_KEY",
+		logins:       []string{".claude", ".claude.json"},
 		skills:       ".claude/skills",
 		instructions: "CLAUDE.md",
 		modelEnv:     "ANTHROPIC_MODEL",
@@ -133,6 +140,7 @@ var presets = []preset{
 		install:      "npm install -g @agentclientprotocol/codex-acp",
 		login:        "codex login, or set OPENAI_API_KEY",
 		keyEnv:       "OPENAI_API_KEY",
+		logins:       []string{".codex"},
 		skills:       ".agents/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -149,6 +157,7 @@ var presets = []preset{
 		install:      "npm install -g @qwen-code/qwen-code",
 		login:        "qwen, once, and choose how to log in; or set OPENAI_API_KEY",
 		keyEnv:       "OPENAI_API_KEY",
+		logins:       []string{".qwen"},
 		skills:       ".qwen/skills",
 		instructions: "QWEN.md",
 		modelArgs:    []string{"--model", "{model}"},
@@ -161,6 +170,7 @@ var presets = []preset{
 		commands:     [][]string{{"goose", "acp"}},
 		install:      "see https://block.github.io/goose/docs/getting-started/installation",
 		login:        "goose configure",
+		logins:       []string{".config/goose", ".local/share/goose", ".local/state/goose"},
 		skills:       ".agents/skills",
 		instructions: ".goosehints",
 		modelEnv:     "GOOSE_MODEL",

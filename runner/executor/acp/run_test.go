@@ -97,7 +97,7 @@ func run(t testing.TB, s setup, tasks string) *ran {
 // If no user is logged in, all workers fail at once, and the run reports it once.
 func TestRunStopsWhenLoggedOut(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{mode: "auth", config: "  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"},
+	res := run(t, setup{mode: "auth", config: "  sandbox: off\n  trials_per_task: 50\n  parallel: true\n  workers: 4\n  retry_errors: 3\n"},
 		"tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, record.StatusFailed, res.Status)
 	require.Contains(t, res.Error, "the agent is not logged in: Authentication required")
@@ -178,7 +178,7 @@ func TestRunGoesOn(t *testing.T) {
 // An agent that dies is replaced, and its trial is retried like other trials in error.
 func TestRunReplacesAgent(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{config: "  retry_errors: 1\n"},
+	res := run(t, setup{config: "  sandbox: off\n  retry_errors: 1\n"},
 		"tasks:\n  - {id: a, prompt: say fine}\n  - {id: b, prompt: \"say so far\\ndie-once\\nsay fine\"}\n  - {id: c, prompt: say fine}\n")
 	require.Equal(t, map[string][]record.Verdict{"a": {record.Passed}, "b": {record.Passed}, "c": {record.Passed}}, res.verdicts())
 	attempts := res.Trial(t, "b", 1).Attempts
@@ -193,7 +193,7 @@ func TestRunReplacesAgent(t *testing.T) {
 // database. The first agent must finish its setup before others start.
 func TestFirstAgentStartsAlone(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{mode: "alone", config: "  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"},
+	res := run(t, setup{mode: "alone", config: "  sandbox: off\n  trials_per_task: 8\n  parallel: true\n  workers: 4\n  retry_errors: 0\n"},
 		"tasks: [{id: a, prompt: say x}]\n")
 	require.Equal(t, 8, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, starts(t, res.starts), 4)
@@ -227,7 +227,7 @@ func TestStartIsNoPartOfTrial(t *testing.T) {
 // The start of an agent is paid once per worker, however many trials there are.
 func TestRunStartsOneAgentPerWorker(t *testing.T) {
 	t.Parallel()
-	res := run(t, setup{config: "  trials_per_task: 25\n  parallel: true\n  workers: 3\n"}, `tasks:
+	res := run(t, setup{config: "  sandbox: off\n  trials_per_task: 25\n  parallel: true\n  workers: 3\n"}, `tasks:
   - {id: a, prompt: "say fine\npid"}
   - {id: b, prompt: "say fine\npid"}
 graders: [{name: g, type: text, config: {contains: [fine]}}]

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/proc"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Kind is the command executor.
@@ -50,9 +52,11 @@ const reportGrace = 2 * time.Second
 const maxStderr = 16 << 10
 
 type command struct {
-	options *Options
-	suite   *eval.Suite
-	args    []string
+	options   *Options
+	suite     *eval.Suite
+	args      []string
+	files     []string // of the suite that the command names
+	sandboxes *sandbox.Sandboxes
 }
 
 func open(_ context.Context, s executor.Settings) (executor.Executor, error) {
@@ -61,7 +65,7 @@ func open(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return nil, errors.New("config.command is empty; set it to the program to run")
 	}
 	return &command{
-		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir),
+		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir), files: o.Refers(s.Suite, nil), sandboxes: s.Sandboxes,
 	}, nil
 }
 
@@ -234,6 +238,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, m message, out *e
 	case Stdin:
 		cmd.Stdin = strings.NewReader(m.prompt)
 	}
+	cmd.Sandbox = c.sandboxes.For(sandbox.View{Env: cmd.Env, Write: []string{m.dir}, Read: slices.Concat(c.files, t.Task.Skills), OnRefused: t.Transcript.AddRefused})
 	err = run(ctx, cmd, events)
 	if events.usage != nil {
 		sum := *events.usage
@@ -268,6 +273,10 @@ func run(ctx context.Context, cmd proc.Command, events *channel) error {
 // fault converts the exit of the program to the error of the trial.
 func (c *command) fault(err error, stderr *proc.Limited) error {
 	var exit *proc.ExitError
+	var limit *sandbox.LimitError
+	if errors.As(err, &limit) {
+		return &executor.FailedError{Reason: fmt.Sprintf("%s: %v", c.options.Command, limit)}
+	}
 	if !errors.As(err, &exit) {
 		return err
 	}

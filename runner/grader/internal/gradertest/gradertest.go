@@ -21,6 +21,7 @@ import (
 	"waza/runner/grader/assertion"
 	"waza/runner/mcptools"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Registry holds the graders that tests find by type. [Main] sets it.
@@ -31,6 +32,7 @@ var Registry *grader.Registry
 func Main(m *testing.M, graders *grader.Registry) {
 	assertion.Main()
 	mcptools.Main()
+	sandbox.Main()
 	Registry = graders
 	goleak.VerifyTestMain(m)
 }

@@ -1,0 +1,102 @@
+package trial
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"waza/runner/executor"
+	"waza/runner/internal/checkout"
+	"waza/runner/record"
+	"waza/runner/sandbox"
+)
+
+// openSandboxesLocked opens the sandboxes of the run that an order belongs to. e.mu must be held.
+func (e *Env) openSandboxesLocked(o *record.Order) error {
+	if e.sandboxes != nil || !e.needsSandbox(o) {
+		return nil
+	}
+	asked := &o.Suite.Config.Sandbox
+	tier, err := sandbox.Choose(asked.Mode)
+	if err != nil {
+		return executor.Permanent(err)
+	}
+	policy, err := sandbox.PolicyOf(asked, o.Suite.Dir)
+	if err != nil {
+		return executor.Permanent(err)
+	}
+	state := e.State
+	if state == "" {
+		state = filepath.Dir(e.Dir)
+	}
+	policy.Hidden = []string{o.Suite.Dir, state}
+	policy.Read = append(policy.Read, e.historyDir())
+	s, err := sandbox.Open(tier, policy)
+	if err != nil {
+		return executor.Permanent(err)
+	}
+	e.sandboxes = s
+	if e.Grading != nil {
+		e.Grading.Sandboxes = s
+	}
+	return nil
+}
+
+// needsSandbox reports whether an order starts programs that a sandbox restricts.
+func (e *Env) needsSandbox(o *record.Order) bool { return o.Suite.Config.Sandbox.Mode != "" }
+
+// historyDir is the directory of the repositories from which checkouts are made for programs in
+// sandboxes. Checkouts borrow their objects, so programs need to see it.
+func (e *Env) historyDir() string { return filepath.Join(e.Dir, "repositories") }
+
+// history is a repository that contains only a commit and its history.
+type history struct {
+	once sync.Once
+	err  error // set by once
+}
+
+// sealed returns the repositories of a trial in a form that programs in a sandbox may see: without
+// later commits and other branches, which can contain the answers. Without a sandbox, it returns
+// them unchanged.
+func (e *Env) sealed(ctx context.Context, repos []record.Checkout) ([]record.Checkout, error) {
+	if len(repos) == 0 || !e.confines() {
+		return repos, nil
+	}
+	list := slices.Clone(repos)
+	for i := range list {
+		sum := sha256.Sum256([]byte(list[i].Source + "\x00" + list[i].Commit))
+		dir := filepath.Join(e.historyDir(), hex.EncodeToString(sum[:8]))
+		e.mu.Lock()
+		if e.histories == nil {
+			e.histories = map[string]*history{}
+		}
+		h := e.histories[dir]
+		if h == nil {
+			h = &history{}
+			e.histories[dir] = h
+		}
+		e.mu.Unlock()
+		h.once.Do(func() {
+			if h.err = os.MkdirAll(filepath.Dir(dir), 0o700); h.err == nil {
+				h.err = checkout.CopyHistory(context.WithoutCancel(ctx), list[i].Source, list[i].Commit, dir)
+			}
+		})
+		if h.err != nil {
+			return nil, fmt.Errorf("workspace: repos: %w", h.err)
+		}
+		list[i].Source = dir
+	}
+	return list, nil
+}
+
+// confines reports whether programs run in sandboxes.
+func (e *Env) confines() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sandboxes.Tier() != sandbox.None
+}
