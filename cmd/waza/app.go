@@ -27,6 +27,7 @@ import (
 	"waza/cmd/waza/review"
 	"waza/cmd/waza/run"
 	"waza/cmd/waza/runs"
+	"waza/cmd/waza/sandbox"
 	"waza/cmd/waza/scaffold"
 	"waza/cmd/waza/schema"
 	"waza/cmd/waza/send"
@@ -124,7 +125,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		schema.Command(streams.Stdout), complete.ScriptCommand(streams.Stdout), version.command(streams.Stdout),
 		help.Command(streams.Stdout), guardCommand(streams.Stdin), complete.Command(streams.Stdout),
 	}, skills.Commands(skills.Options{Asker: asker}), []*cli.Command{
-		tokens.Command(tokens.Options{Streams: streams}),
+		tokens.Command(tokens.Options{Streams: streams}), sandbox.Command(sandbox.Options{Streams: streams}),
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"waza/runner/grader/assertion"
 	"waza/runner/mcptools"
 	"waza/runner/proc"
+	"waza/runner/sandbox"
 )
 
 //go:generate go test -run "^TestCommandLineDocument$" . -update
@@ -29,6 +30,7 @@ func main() {
 	assertion.Main()
 	mcptools.Main()
 	agent.Main()
+	sandbox.Main()
 	proc.UseGuard(guardProcess)
 	os.Exit(execute(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

@@ -22,6 +22,7 @@ import (
 	"waza/runner/grader/assertion"
 	"waza/runner/mcptools"
 	"waza/runner/proc/proctest"
+	"waza/runner/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
@@ -33,6 +34,7 @@ const repositoryRoot = "../.."
 func TestMain(m *testing.M) {
 	assertion.Main()
 	mcptools.Main()
+	sandbox.Main()
 	syscall.Umask(0o077) // waza warns about a state directory that other users can enter
 	os.Exit(proctest.WithWaza(m.Run))
 }
