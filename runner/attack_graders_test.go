@@ -208,7 +208,7 @@ func TestAttackChangedSuiteFiles(t *testing.T) {
 	const files = `
 -- eval.yaml --
 name: s
-config: {executor: command, command: [sh, agent.sh], retry_errors: 0, instruction_files: [rules.md]}
+config: {executor: command, command: [sh, agent.sh], retry_errors: 0, instruction_files: [rules.md], sandbox: off}
 HOOKS
 tasks:
 - {id: a, prompt: hi}
@@ -448,7 +448,7 @@ func TestAttackGradersOfCheckpoints(t *testing.T) {
 	const files = `
 -- eval.yaml --
 name: s
-config: {executor: command, command: [sh, agent.sh], retry_errors: 0}
+config: {executor: command, command: [sh, agent.sh], retry_errors: 0, sandbox: off}
 tasks:
   - id: t
     inputs: {prompt: one, follow_up_prompts: [two]}
@@ -488,7 +488,7 @@ func TestFilesBesideGradersThatChange(t *testing.T) {
 	const files = `
 -- eval.yaml --
 name: s
-config: {executor: mock, retry_errors: 0, trials_per_task: 2}
+config: {executor: mock, retry_errors: 0, trials_per_task: 2, sandbox: off}
 HOOKS
 graders: [{type: program, config: {command: sh, args: [check/check.sh]}}]
 tasks: [{id: a, prompt: hi}, {id: b, prompt: hi}]

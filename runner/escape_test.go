@@ -55,7 +55,7 @@ func escapeFromTrials(t *testing.T, escape string) {
 	files := fmt.Sprintf(`
 -- eval.yaml --
 name: escapes
-config: {executor: command, command: [sh, agent.sh], env: {PIDS: %s}, parallel: true, workers: 2}
+config: {executor: command, command: [sh, agent.sh], env: {PIDS: %s}, parallel: true, workers: 2, sandbox: off}
 tasks: [{id: short, prompt: x}, {id: long, prompt: x}]
 -- agent.sh --
 cat > /dev/null
