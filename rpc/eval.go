@@ -12,6 +12,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
+	"waza/eval/surroundings"
 	"waza/rpc/internal/dispatch"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -31,21 +32,22 @@ func evalMethods() []*method {
 
 // RunOptions are the parameters that eval.run and task.run share.
 type RunOptions struct {
-	Executor       string   `json:"executor" doc:"Executor to use instead of the suite's."`
-	Agent          string   `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
-	Model          names    `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
-	JudgeModel     string   `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
-	JudgeAgent     string   `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
-	ExactTools     bool     `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
-	Trials         int      `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
-	Workers        int      `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
-	TimeoutSeconds *float64 `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
-	Fleet          string   `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
-	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
-	Verbose        bool     `json:"verbose" doc:"Send more eval.log notifications."`
-	FailFast       bool     `json:"fail_fast" doc:"Stop after the first task that failed."`
-	Cache          bool     `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
-	Stopping       *float64 `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
+	Executor       string        `json:"executor" doc:"Executor to use instead of the suite's."`
+	Agent          string        `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
+	Model          names         `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
+	JudgeModel     string        `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent     string        `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools     bool          `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
+	Trials         int           `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
+	Workers        int           `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
+	TimeoutSeconds *float64      `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
+	Fleet          string        `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
+	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
+	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Verbose        bool          `json:"verbose" doc:"Send more eval.log notifications."`
+	FailFast       bool          `json:"fail_fast" doc:"Stop after the first task that failed."`
+	Cache          bool          `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
+	Stopping       *float64      `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
 }
 
 // names is one name or a list of names.
@@ -80,6 +82,39 @@ func (*names) Expected() string { return "a string or a list of strings, none of
 // JSONSchema describes both forms.
 func (names) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}}
+}
+
+// sandboxChange is a change of a suite's sandbox, see [surroundings.Sandbox.Override].
+type sandboxChange string
+
+// UnmarshalJSON accepts a mode, or an object with keys of config.sandbox.
+func (s *sandboxChange) UnmarshalJSON(data []byte) error {
+	var mode string
+	if json.Unmarshal(data, &mode) != nil {
+		mode = string(data)
+	}
+	*s = ""
+	if mode == "" || mode == "null" {
+		return nil
+	}
+	var probe surroundings.Sandbox
+	probe.SetDefaults()
+	if err := probe.Override(mode); err != nil {
+		return err
+	}
+	*s = sandboxChange(mode)
+	return nil
+}
+
+func (*sandboxChange) Expected() string {
+	return "off, auto, strict, container, or an object with valid keys of config.sandbox"
+}
+
+// JSONSchema describes both forms.
+func (sandboxChange) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "string", Enum: []any{"off", "auto", "strict", "container"}}, {Type: "object"},
+	}}
 }
 
 type evalRunParams struct {
@@ -162,7 +197,7 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 		req.Model, req.Models = o.Model[0], nil
 	}
 	req.JudgeModel, req.JudgeAgent = o.JudgeModel, o.JudgeAgent
-	req.ExactTools, req.Fleet = o.ExactTools, o.Fleet
+	req.ExactTools, req.Fleet, req.Sandbox = o.ExactTools, o.Fleet, string(o.Sandbox)
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
@@ -263,12 +298,13 @@ func configOf(suite *eval.Suite) eval.Config {
 }
 
 type evalValidateParams struct {
-	Path       string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
-	Executor   string `json:"executor" doc:"Executor to check for instead of the suite's."`
-	Agent      string `json:"agent" doc:"Agent to check for instead of the suite's."`
-	ContextDir string `json:"context_dir" doc:"Fixture directory to check with instead of every task's."`
-	JudgeModel string `json:"judge_model" doc:"Judge model to check for instead of the suite's."`
-	JudgeAgent string `json:"judge_agent" doc:"Agent to check for as the judge."`
+	Path       string        `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Executor   string        `json:"executor" doc:"Executor to check for instead of the suite's."`
+	Agent      string        `json:"agent" doc:"Agent to check for instead of the suite's."`
+	ContextDir string        `json:"context_dir" doc:"Fixture directory to check with instead of every task's."`
+	JudgeModel string        `json:"judge_model" doc:"Judge model to check for instead of the suite's."`
+	JudgeAgent string        `json:"judge_agent" doc:"Agent to check for as the judge."`
+	Sandbox    sandboxChange `json:"sandbox" doc:"Sandbox to check for instead of the suite's, as in eval.run."`
 }
 
 type evalValidation struct {
@@ -283,7 +319,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 	var req record.Request
 	err := c.complete(&req, &RunOptions{
 		Executor: p.Executor, Agent: p.Agent, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent,
-		ContextDir: p.ContextDir, Fleet: record.FleetSuite,
+		ContextDir: p.ContextDir, Fleet: record.FleetSuite, Sandbox: p.Sandbox,
 	})
 	if err != nil {
 		return nil, err

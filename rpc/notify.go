@@ -53,6 +53,7 @@ type progressParams struct {
 	DurationMS  *int64                 `json:"durationMs,omitempty" doc:"Duration of the run, task or trial that completed, in milliseconds."`
 	Error       string                 `json:"error,omitempty" doc:"Why the trial ended with the verdict error, timeout or cancelled, cut to a few KiB; absent for other verdicts."`
 	Cached      bool                   `json:"cached,omitempty" doc:"Whether the trial that completed was reused from an earlier run; absent when not."`
+	Sandbox     string                 `json:"sandbox,omitempty" doc:"In run_start: the sandboxes of the trials in one line, such as namespaces, network open, 1024 processes, 10 GiB disk; absent without sandboxes. run.status returns their parts."`
 	Comparing   *record.Comparing      `json:"comparing,omitempty" doc:"In compare_start and compare_complete: the number of comparisons that the run makes, and has made."`
 	Comparison  *record.CaseComparison `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
 }
@@ -99,6 +100,7 @@ func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
 	}
 	b = jsonwalk.AppendText(b, `,"error":`, p.Error)
 	b = jsonwalk.AppendTrue(b, `,"cached":`, p.Cached)
+	b = jsonwalk.AppendText(b, `,"sandbox":`, p.Sandbox)
 	if p.Comparing != nil {
 		b, errs[1] = jsonwalk.Append(append(b, `,"comparing":`...), p.Comparing)
 	}
@@ -131,6 +133,10 @@ func (n *notification) of(runID string, e *record.Event) (method string, params 
 		Comparing: e.Comparing, Comparison: e.Comparison,
 	}
 	switch e.Type {
+	case record.RunStart:
+		if e.Record != nil && e.Record.Sandbox != nil {
+			p.Sandbox = e.Record.Sandbox.String()
+		}
 	case record.RunResumed:
 		p.KeptTrials = &e.KeptTrials
 	case record.RunComplete:

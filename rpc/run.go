@@ -68,13 +68,14 @@ func statusOf(h record.Handle, status record.Status) record.Status {
 }
 
 type runStatus struct {
-	RunID  string          `json:"runId"`
-	Status record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
-	Trials record.Counts   `json:"trials" doc:"Verdicts of the trials of the suite's tasks that have ended so far."`
-	Seq    int64           `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
-	Result *record.Summary `json:"result" doc:"The summary, if the run completed; otherwise null."`
-	Error  *string         `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
-	Damage *record.Damage  `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
+	RunID   string          `json:"runId"`
+	Status  record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
+	Trials  record.Counts   `json:"trials" doc:"Verdicts of the trials of the suite's tasks that have ended so far."`
+	Seq     int64           `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
+	Result  *record.Summary `json:"result" doc:"The summary, if the run completed; otherwise null."`
+	Error   *string         `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
+	Sandbox *record.Sandbox `json:"sandbox,omitempty" doc:"The sandboxes of the trials; absent in records of versions without them."`
+	Damage  *record.Damage  `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
 }
 
 func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
@@ -86,7 +87,7 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Sandbox: h.Record().Sandbox}
 	if s.Status == record.StatusRunning {
 		s.Seq = progress.Seq
 	}
@@ -203,6 +204,7 @@ type runResult struct {
 	AmendedAt *time.Time       `json:"amendedAt,omitempty" doc:"When grading the run again, or a review, last changed the record after the run."`
 	Summary   *record.Summary  `json:"summary"`
 	Config    record.Config    `json:"config"`
+	Sandbox   *record.Sandbox  `json:"sandbox,omitempty" doc:"The sandboxes of the trials; absent in records of versions without them."`
 	Damage    *record.Damage   `json:"damage,omitempty" doc:"Lost parts of the run's journal; absent when the journal is complete."`
 	Tasks     []taskWithTrials `json:"tasks"`
 	written   *dispatch.Spill

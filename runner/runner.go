@@ -62,6 +62,9 @@ type Options struct {
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	// Fleet executes the trials of plans that name a fleet; nil rejects such plans.
 	Fleet trial.FleetBackend
+	// Sandboxes returns the sandbox that this machine has for the trials of a suite. Nil means that
+	// trials have none; their records then have no sandbox.
+	Sandboxes plan.Sandboxes
 	// Logger logs what does not belong in a run's own events; nil discards it.
 	Logger *slog.Logger
 	// AnswerTimeout limits how long the process of a run has to answer a request of another
@@ -127,7 +130,7 @@ func New(o Options) (*Runner, error) {
 		r.log.Debug("cannot create the key of records", "error", err)
 	}
 	r.catalog = catalog.New(r.store, r.liveRun, r.log)
-	r.planner = plan.New(o.Executors, o.Graders, r.catalog, r.log)
+	r.planner = plan.New(o.Executors, o.Graders, r.catalog, o.Sandboxes, r.log)
 	r.amender = r.newAmender()
 	return r, nil
 }

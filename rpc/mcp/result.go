@@ -42,6 +42,7 @@ type runDigest struct {
 	Executor  string    `json:"executor,omitempty"`
 	Agent     string    `json:"agent,omitempty"`
 	Model     string    `json:"model,omitempty"`
+	Sandbox   string    `json:"sandbox,omitempty" jsonschema:"the sandboxes of the trials; absent in records of versions without them"`
 	StartedAt time.Time `json:"started_at"`
 	Tasks     counts    `json:"tasks"`
 	Trials    counts    `json:"trials"`
@@ -60,6 +61,14 @@ type runDigest struct {
 	Omitted    int           `json:"results_omitted,omitempty" jsonschema:"number of tasks that were left out; get them with offset"`
 	Warnings   []string      `json:"warnings,omitempty" jsonschema:"requirements of the run that this machine lacks"`
 	Next       string        `json:"next,omitempty" jsonschema:"suggested next call"`
+}
+
+// sandboxOf describes the sandboxes of a run; empty if its record has none.
+func sandboxOf(rec *record.Run) string {
+	if rec.Sandbox == nil {
+		return ""
+	}
+	return rec.Sandbox.String()
 }
 
 type counts struct {
@@ -205,7 +214,8 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason),
 		Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, StartedAt: p.StartedAt,
-		Tasks: countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
+		Sandbox: sandboxOf(rec),
+		Tasks:   countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
 	}
 	d.sumUp(r.Summary)
 	tasks, err := chosenTasks(r, o.task)

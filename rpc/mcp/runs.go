@@ -47,6 +47,7 @@ type runInput struct {
 	Executor       string   `json:"executor,omitempty" jsonschema:"executor to use instead of the suite's"`
 	Model          string   `json:"model,omitempty" jsonschema:"model to use instead of the suite's"`
 	JudgeModel     string   `json:"judge_model,omitempty" jsonschema:"judge model to use instead of the suite's"`
+	Sandbox        any      `json:"sandbox,omitempty" jsonschema:"sandbox instead of the suite's: off, auto, strict, container, or an object with some of the keys of config.sandbox"`
 	TimeoutSeconds float64  `json:"timeout_seconds,omitempty" jsonschema:"timeout of one attempt at a trial in seconds, instead of the suite's and the tasks' timeouts"`
 	Cache          bool     `json:"cache,omitempty" jsonschema:"reuse unchanged trials of earlier runs; if only graders changed, grade the recorded trials again"`
 	FailFast       bool     `json:"fail_fast,omitempty" jsonschema:"stop after the first task that failed"`

@@ -41,7 +41,7 @@ func (d *draft) finish(workers int, recorded bool) *Plan {
 	d.env = &grader.Env{
 		Suite: d.Suite, Workers: workers, Providers: d.Pool, Executor: d.kind.Name, Model: d.judge, Agents: acp.Judges{}, Recorded: recorded,
 	}
-	d.needs = &needs{registry: d.graders, env: d.env}
+	d.needs = &needs{registry: d.graders, env: d.env, sandbox: d.sandboxNeeds()}
 	return d.Plan
 }
 

@@ -160,6 +160,9 @@ func (d *contents) suite(cell *Setup) (string, error) {
 	if err == nil && c.ReasoningEffort != "" {
 		sum, err = digestJSON([]any{sum, "effort", c.ReasoningEffort})
 	}
+	if sandbox := d.plan.Sandbox; err == nil && sandbox != nil && sandbox.Tier != record.TierOff {
+		sum, err = d.sandbox(sum)
+	}
 	if err == nil && len(cell.params) > 0 { // templates and programs see them
 		sum, err = digestJSON([]any{sum, cell.params})
 	}
@@ -252,6 +255,12 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 			mocks = append(mocks, m.Name, m.Tools)
 		}
 		sum, err = digestJSON([]any{sum, "mcp_mocks", mocks})
+	}
+	if err == nil && t.Sandbox != (surroundings.SandboxImage{}) && p.Config.Sandbox.Mode == surroundings.SandboxContainer {
+		var image []any
+		if image, err = d.image(t.Sandbox); err == nil {
+			sum, err = digestJSON([]any{sum, "image", image})
+		}
 	}
 	if err == nil && len(t.Instructions) > 0 {
 		var own map[string]string

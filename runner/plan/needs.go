@@ -17,7 +17,8 @@ type needs struct {
 	registry *grader.Registry
 	env      *grader.Env
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex    // guards the fields below
+	sandbox []record.Need // of all trials; set once
 	cells   map[*Setup][]record.Need
 	graders map[*eval.Grader][]record.Need
 	askers  map[string][]record.Need // of responders, by model
@@ -41,7 +42,7 @@ func once[K comparable](known *map[K][]record.Need, key K, find func() []record.
 func (n *needs) of(t *Task) []record.Need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	lists := [][]record.Need{once(&n.cells, t.Setup, func() []record.Need { return t.Setup.needs() })}
+	lists := [][]record.Need{n.sandbox, once(&n.cells, t.Setup, func() []record.Need { return t.Setup.needs() })}
 	if len(t.repos) > 0 {
 		lists = append(lists, executor.ProgramNeeds("git", false))
 	}

@@ -39,14 +39,17 @@ type Planner struct {
 	graders   *grader.Registry
 	limits    *provider.Limits // shared by all runs, because providers do not distinguish them
 	runs      *catalog.Catalog // the runs whose trials can be reused
+	sandboxes Sandboxes        // nil without sandboxes
 	log       *slog.Logger
 }
 
 // New returns a planner for suites that can name these executors and graders; nil means the
-// built-in ones. Trials of runs are reused. log receives messages that belong nowhere else.
-func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, log *slog.Logger) *Planner {
+// built-in ones. Trials of runs are reused. sandboxes are those of this machine; nil means that it
+// has none, and that records of runs have none. log receives messages that belong nowhere else.
+func New(executors *executor.Registry, graders *grader.Registry, runs *catalog.Catalog, sandboxes Sandboxes, log *slog.Logger) *Planner {
 	return &Planner{
-		executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), limits: &provider.Limits{}, runs: runs, log: log,
+		executors: cmp.Or(executors, Executors), graders: cmp.Or(graders, builtin.Graders), limits: &provider.Limits{}, runs: runs,
+		sandboxes: sandboxes, log: log,
 	}
 }
 
@@ -90,6 +93,10 @@ type Plan struct {
 	Config    record.Config
 	judge     string // default model of judges
 	Verbose   bool
+	// Sandbox is the sandbox of the trials; nil if this machine has none. sandboxLack is the reason
+	// why this machine cannot provide it.
+	Sandbox     *record.Sandbox
+	sandboxLack error
 	// baselines and triggers are the reasons why they are missing; empty otherwise.
 	baselines, triggers string
 	benchmark           *record.BenchmarkRef // nil for other kinds of suites
@@ -179,6 +186,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	d.waits = d.kind.WaitsForAgent || d.Fleet != nil
 	d.configure()
 	d.Verbose = d.Config.Verbose
+	d.chooseSandbox(r.sandboxes)
 	if err := d.planCells(); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ func (f *preflight) add(d decode.Diagnostic) { f.found = append(f.found, d) }
 func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	f := &preflight{plan: p}
 	f.fleet()
+	f.sandbox()
 	f.cells(ctx)
 	f.judges()
 	f.checkpoints()

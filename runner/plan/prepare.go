@@ -58,7 +58,7 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 	var err error
 	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,
-		JudgeAgent: req.JudgeAgent, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
+		JudgeAgent: req.JudgeAgent, Sandbox: req.Sandbox, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
 		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots,
 		View: files.View{Overlay: o.Overlay, Accessed: o.Accessed},
 	})

@@ -112,6 +112,7 @@ const (
 	NeedProgram  NeedKind = "program"  // a program on PATH, or an absolute path
 	NeedKey      NeedKind = "key"      // an environment variable that holds a key
 	NeedLabel    NeedKind = "label"    // a label that people give to machines
+	NeedSandbox  NeedKind = "sandbox"  // a [Tier] of sandboxes
 )
 
 // String names the requirement, such as "the agent copilot".

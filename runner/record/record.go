@@ -49,6 +49,8 @@ type Run struct {
 	// Fleet is the address of the fleet that executes the trials, without its password. It is
 	// empty when the process executes them itself.
 	Fleet string `json:"fleet,omitempty"`
+	// Sandbox describes the sandboxes of the trials. It is nil in records of versions without them.
+	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// Asked is the request of the caller. Config is the result of the request and the suite.
 	Asked   Request     `json:"asked"`
 	Config  Config      `json:"config"`

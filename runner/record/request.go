@@ -25,6 +25,8 @@ type Request struct {
 	// JudgeModel and JudgeAgent are only recorded, like Agent.
 	JudgeModel string `json:"judgeModel,omitempty"`
 	JudgeAgent string `json:"judgeAgent,omitempty"`
+	// Sandbox is only recorded, like Agent: a mode or a map that changes keys of config.sandbox.
+	Sandbox string `json:"sandbox,omitempty"`
 	// ExactTools requires exact tool names, like config.exact_tools.
 	ExactTools bool `json:"exactTools,omitempty"`
 	// Fleet is the address of the fleet that executes the trials (see package address), or

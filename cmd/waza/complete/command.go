@@ -71,6 +71,8 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 			return compare.Formats()
 		}
 		return formats.Names(formats.Exports(nil))
+	case "sandbox":
+		return []string{"off", "auto", "strict", "container"}
 	case "fsync":
 		return journal.SyncNames()
 	case "agents", "jobs", "browser", "router":

@@ -21,6 +21,7 @@ import (
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/provider"
+	"waza/runner/record"
 	"waza/runner/trial"
 )
 
@@ -30,6 +31,17 @@ type Program struct {
 	Version string
 	// StateDir returns the absolute path of the state directory.
 	StateDir func() (string, error)
+	// Tiers returns the tiers of sandboxes that this machine has, the strongest first. Nil means none.
+	Tiers func() []record.Tier
+}
+
+// offer returns what this machine offers to trials.
+func (p Program) offer(labels []string) *offer.Offer {
+	o := offer.Of(labels, os.Environ())
+	if p.Tiers != nil {
+		o.Sandboxes = p.Tiers()
+	}
+	return o
 }
 
 // Backend lets the workers of fleets execute trials. For an embedded fleet, it adds a worker in
@@ -87,7 +99,7 @@ func (b *backend) startWorker(ctx context.Context, address engine.Address, slots
 	if err != nil {
 		return nil, err
 	}
-	o, err := b.p.options(conn, worker.NewID(), slots, offer.Of(nil, os.Environ()), b.log)
+	o, err := b.p.options(conn, worker.NewID(), slots, b.p.offer(nil), b.log)
 	if err != nil {
 		conn.Close()
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -144,7 +143,7 @@ func (p Program) work(c *cli.Context) error {
 		return err
 	}
 	defer conn.Close()
-	o, err := p.options(conn, workerID(c.String("name")), slots, offer.Of(labels, os.Environ()), log)
+	o, err := p.options(conn, workerID(c.String("name")), slots, p.offer(labels), log)
 	if err != nil {
 		return err
 	}

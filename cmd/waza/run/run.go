@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -257,6 +258,9 @@ func (s *session) carryOut(path string, start func(*plan.Plan) (*runner.Run, err
 func (s *session) follow(run *runner.Run) bool {
 	s.stop.Start(run)
 	defer s.stop.End()
+	if sandbox := run.Record().Sandbox; sandbox != nil && !s.options.JSON && !s.options.Events {
+		fmt.Fprintf(s.Stderr, "Sandbox: %s\n", output.Clean(sandbox.String()))
+	}
 	v := &progress.Viewer{
 		Stdout: s.Stdout, Stderr: s.Stderr, Now: time.Now, Leave: s.stop.Left(), Steps: s.stop.Levels(), Failed: run.Cancel,
 		Verbose: s.options.Verbose, Events: s.options.Events, From: run.First(),
@@ -312,6 +316,9 @@ func (s *session) invalid(path string, ds decode.Diagnostics) error {
 	req := s.options.Request
 	if req.Executor != "" && (s.options.Request.Agent == "" || req.Executor != plan.AgentExecutor) {
 		hint += " --executor " + req.Executor
+	}
+	if req.Sandbox != "" {
+		hint += " --sandbox " + strconv.Quote(req.Sandbox)
 	}
 	if req.ContextDir != "" {
 		hint += " --context-dir " + req.ContextDir

@@ -17,6 +17,7 @@ import (
 	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/surroundings"
 	"waza/runner/fleetaddr"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -66,7 +67,7 @@ func Flags() []cli.Flag {
 		&cli.IntFlag{Name: "workers", Aliases: []string{"w"}, Category: how, Usage: "run `N` trials at once", DefaultText: "the suite's"},
 		flags.Time("timeout", how, "limit each trial, graders included, to a `TIME` such as 90s or 5m; a plain number is seconds",
 			"the task's, else the suite's"),
-		FleetFlag(how),
+		FleetFlag(how), SandboxFlag(how),
 		&cli.StringFlag{
 			Name: "context-dir", Category: how, Usage: "use the fixtures in `DIR`",
 			DefaultText: "the task's, else fixtures beside the suite",
@@ -147,6 +148,30 @@ func FleetFlag(category string) cli.Flag {
 	}
 }
 
+// SandboxFlag returns --sandbox.
+func SandboxFlag(category string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "sandbox", Category: category,
+		Usage: "change the suite's sandbox to a `MODE`, off, auto, strict or container, or to a map of its keys, such " +
+			"as '{network: none, limits: {memory: 2GiB}}'",
+		DefaultText: "the suite's, else that of .waza.yaml, else auto",
+	}
+}
+
+// Sandbox returns the value of --sandbox.
+func Sandbox(c *cli.Context) (string, error) {
+	change := c.String("sandbox")
+	if !c.IsSet("sandbox") {
+		return "", nil
+	}
+	var s surroundings.Sandbox
+	s.SetDefaults()
+	if err := s.Override(change); err != nil {
+		return "", exit.Usagef("give off, auto, strict, container, or a map such as '{network: none}'", "--sandbox: %w", err)
+	}
+	return change, nil
+}
+
 // Printing returns the flags that choose the output of a run.
 func Printing(category string) []cli.Flag {
 	return []cli.Flag{
@@ -195,6 +220,10 @@ func Parse(c *cli.Context) (Options, error) {
 		Dashboard: c.Bool("dashboard"), OutputDir: c.String("output-dir"), KeepWorkspace: c.Bool("keep-workspace"),
 		FailOn: c.String("fail-on"), Undecided: c.String("undecided"),
 	}
+	var err error
+	if o.Request.Sandbox, err = Sandbox(c); err != nil {
+		return o, err
+	}
 	if err := CheckFailOn(c); err != nil {
 		return o, err
 	}
@@ -238,7 +267,6 @@ func Parse(c *cli.Context) (Options, error) {
 			"waza: --output %s gets waza's own results, one line of JSON per suite; --report results=FILE writes the results.json of other tools\n",
 			output.Clean(o.Output))
 	}
-	var err error
 	o.Reports, err = reports.Parse(c.StringSlice("report"))
 	return o, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/jsonwalk"
+	"waza/eval/surroundings"
 )
 
 // A Protocol documents a protocol.
@@ -172,10 +173,15 @@ func (d *openRPC) addDefinitions(s *jsonschema.Schema) {
 
 // customSchema returns the schema of types with their own JSON form, or nil.
 func customSchema(t reflect.Type) *jsonschema.Schema {
-	if t != reflect.TypeFor[eval.Matrix]() {
-		return nil
+	switch t {
+	case reflect.TypeFor[eval.Matrix]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array"}}
+	case reflect.TypeFor[surroundings.Network]():
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+			{Type: "string", Enum: []any{"open", "none"}}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		}}
 	}
-	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array"}}
+	return nil
 }
 
 // reflector returns a reflector that uses the doc tags as descriptions.
@@ -261,5 +267,5 @@ func schemaName(t reflect.Type) string {
 // other packages have no prefix.
 var prefixes = map[string]string{
 	"eval": "Eval", "decode": "Eval", "discover": "Eval", "executor": "Executor", "grader": "Grader",
-	"journal": "Journal", "report": "Report", "stats": "Stats",
+	"journal": "Journal", "report": "Report", "stats": "Stats", "surroundings": "Eval",
 }

@@ -55,7 +55,8 @@ func CheckNeeds(needs []record.Need) error {
 	if n := len(needs); n > MaxNeeds {
 		return fmt.Errorf("an order can have at most %d needs, got %d", MaxNeeds, n)
 	}
-	kinds := []record.NeedKind{record.NeedExecutor, record.NeedGrader, record.NeedAgent, record.NeedProgram, record.NeedKey, record.NeedLabel}
+	kinds := []record.NeedKind{record.NeedExecutor, record.NeedGrader, record.NeedAgent, record.NeedProgram, record.NeedKey, record.NeedLabel,
+		record.NeedSandbox}
 	for _, n := range needs {
 		if !slices.Contains(kinds, n.Kind) {
 			return fmt.Errorf("unknown kind of need %q; a newer version of waza might support it", text.Clip(string(n.Kind), 80))
@@ -100,7 +101,7 @@ func Class(needs []record.Need) string {
 
 // misleading matches names that look like the boundary of two needs, or like the hash of a
 // class.
-var misleading = text.Pattern(`_(executor|grader|agent|program|key|label)-|_[0-9a-f]{8}$`)
+var misleading = text.Pattern(`_(executor|grader|agent|program|key|label|sandbox)-|_[0-9a-f]{8}$`)
 
 // plain returns the form of a character in classes.
 func plain(r rune) rune {

@@ -18,8 +18,8 @@ import (
 	"waza/runner/record"
 )
 
-// Offer describes what a machine offers to trials. All lists are sorted and contain each name
-// once. An offer is immutable, so it is safe for concurrent use.
+// Offer describes what a machine offers to trials. All lists contain each name
+// once; all but Sandboxes are sorted. An offer is immutable, so it is safe for concurrent use.
 type Offer struct {
 	// OS and Arch are those of the program, as in Go. Both count as labels.
 	OS   string `json:"os"`
@@ -34,6 +34,8 @@ type Offer struct {
 	// Keys are the names of set variables with keys, never their values.
 	Keys   []string `json:"keys,omitempty"`
 	Labels []string `json:"labels,omitempty"`
+	// Sandboxes are the tiers of sandboxes, the strongest first.
+	Sandboxes []record.Tier `json:"sandboxes,omitempty"`
 
 	env []string // of this machine; nil in a decoded offer
 }
@@ -93,6 +95,8 @@ func (o *Offer) meets(n record.Need) bool {
 		return slices.Contains(o.Programs, n.Name) || o.hasProgram(n.Name)
 	case record.NeedKey:
 		return slices.Contains(o.Keys, n.Name) || o.hasKey(n.Name)
+	case record.NeedSandbox:
+		return slices.Contains(o.Sandboxes, record.Tier(n.Name))
 	case record.NeedLabel:
 		return n.Name == o.OS || n.Name == o.Arch || slices.Contains(o.Labels, n.Name)
 	}
@@ -147,8 +151,8 @@ func (o *Offer) With(needs []record.Need) *Offer {
 	return &with
 }
 
-// Line describes in one line what differs between machines: agents, keys, labels and the
-// platform.
+// Line describes in one line what differs between machines: agents, keys, labels, sandboxes and
+// the platform.
 func (o *Offer) Line() string {
 	var parts []string
 	for _, p := range []struct {
@@ -157,6 +161,12 @@ func (o *Offer) Line() string {
 	}{{"agent", "agents", o.Agents}, {"key", "keys", o.Keys}, {"label", "labels", o.Labels}} {
 		if len(p.names) > 0 {
 			parts = append(parts, text.Plural(len(p.names), p.one, p.more)+" "+strings.Join(p.names, ", "))
+		}
+	}
+	if len(o.Sandboxes) > 0 { // a worker uses the first, unless an order needs another one
+		parts = append(parts, "sandbox "+string(o.Sandboxes[0]))
+		if slices.Contains(o.Sandboxes[1:], record.TierContainer) {
+			parts[len(parts)-1] += ", " + string(record.TierContainer)
 		}
 	}
 	return strings.Join(append(parts, o.OS+"/"+o.Arch), "; ")
@@ -186,6 +196,8 @@ func lacks(kind record.NeedKind) string {
 		return "is not set"
 	case record.NeedLabel:
 		return "is not given"
+	case record.NeedSandbox:
+		return "is not available"
 	}
 	return "is not installed"
 }

@@ -31,6 +31,7 @@ func TestLacks(t *testing.T) {
 	require.Equal(t, []string{"copilot"}, o.Agents)
 	require.Equal(t, []string{"python3"}, o.Programs)
 	require.Equal(t, []string{"OPENAI_API_KEY"}, o.Keys)
+	o.Sandboxes = []record.Tier{record.TierLandlock, record.TierNone}
 	require.Contains(t, o.Executors, "mock")
 	require.Contains(t, o.Graders, "text")
 	for _, c := range []struct {
@@ -53,6 +54,9 @@ func TestLacks(t *testing.T) {
 		{record.Need{Kind: record.NeedExecutor, Name: "mock"}, ""},
 		{record.Need{Kind: record.NeedExecutor, Name: "own"}, "the executor own is not part of this waza"},
 		{record.Need{Kind: record.NeedGrader, Name: "own"}, "the grader own is not part of this waza"},
+		{record.Need{Kind: record.NeedSandbox, Name: "landlock"}, ""},
+		{record.Need{Kind: record.NeedSandbox, Name: "namespaces"}, "the sandbox namespaces is not available"},
+		{record.Need{Kind: record.NeedSandbox, Name: "container"}, "the sandbox container is not available"},
 		{record.Need{Kind: "moon", Name: "full"}, "the moon full is not installed"},
 	} {
 		lacking := o.Lacks([]record.Need{c.need})
@@ -65,7 +69,7 @@ func TestLacks(t *testing.T) {
 		"EMPTY is not set", offer.Explain([]record.Need{
 		{Kind: record.NeedAgent, Name: "codex"}, {Kind: record.NeedLabel, Name: "tpu"}, {Kind: record.NeedKey, Name: "EMPTY"},
 	}))
-	require.Equal(t, "agent copilot; key OPENAI_API_KEY; label gpu; "+o.OS+"/"+o.Arch, o.Line())
+	require.Equal(t, "agent copilot; key OPENAI_API_KEY; label gpu; sandbox landlock; "+o.OS+"/"+o.Arch, o.Line())
 }
 
 // A provider at an address of the machine's own might require no key, like in runs on that
