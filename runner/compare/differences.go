@@ -17,6 +17,9 @@ func (p *pairing) differences() {
 	a, b := p.ref, p.run
 	x, y := a.rec.Config, b.rec.Config
 	known := a.rec.Imported == nil && b.rec.Imported == nil
+	if s, t := a.rec.Sandbox, b.rec.Sandbox; s.Differs(t) != "" || known && (s == nil) != (t == nil) {
+		p.result.Differences = append(p.result.Differences, Difference{"sandbox", s.String(), t.String()})
+	}
 	for _, d := range []Difference{
 		{"suite", a.head.Suite.Name, b.head.Suite.Name},
 		{"suite file", a.head.Suite.Path, b.head.Suite.Path},

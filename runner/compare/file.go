@@ -115,6 +115,7 @@ type fileResult struct {
 	AmendedAt *time.Time      `json:"amendedAt"`
 	Damage    *record.Damage  `json:"damage"`
 	Config    record.Config   `json:"config"`
+	Sandbox   *record.Sandbox `json:"sandbox"`
 	Tasks     []fileTask      `json:"-"`
 }
 
@@ -236,7 +237,7 @@ func (r *fileResult) side() (*side, error) {
 	} else if !r.Status.Known() {
 		return nil, fmt.Errorf("unknown status %q", r.Status)
 	}
-	rec := &record.Run{RunID: r.RunID, CreatedAt: r.StartedAt, Suite: r.Suite, Config: r.Config}
+	rec := &record.Run{RunID: r.RunID, CreatedAt: r.StartedAt, Suite: r.Suite, Config: r.Config, Sandbox: r.Sandbox}
 	for _, t := range r.Tasks {
 		rec.Tasks = append(rec.Tasks, t.TaskRef)
 	}

@@ -23,6 +23,9 @@ func (m *remarks) all() []ComparisonNote {
 	for _, s := range []*side{m.ref, m.run} {
 		m.state(s)
 	}
+	if why := m.ref.head.Sandbox.Differs(m.run.head.Sandbox); why != "" {
+		m.add("%s", why)
+	}
 	m.tooFew()
 	m.nonePassed()
 	m.stopping()
@@ -43,7 +46,8 @@ func (m *remarks) all() []ComparisonNote {
 		m.add("%s not compared, because trials wait for a person's score: run waza review",
 			text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
-	if a, b := m.ref.head, m.run.head; m.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model {
+	if a, b := m.ref.head, m.run.head; m.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model &&
+		a.Sandbox.Differs(b.Sandbox) == "" {
 		m.add("the execution of every task changed: settings, skills or the program")
 	}
 	if n := m.run.cached[m.ref.rec.RunID]; n > 0 {

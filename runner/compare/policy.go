@@ -45,6 +45,8 @@ const (
 	PolicyGolden      PolicyKind = "golden_failure"
 	PolicyNewTask     PolicyKind = "new_task"
 	PolicyRemovedTask PolicyKind = "removed_task"
+	// PolicySandbox only warns: the trials of the runs did not have the same protection.
+	PolicySandbox PolicyKind = "sandbox"
 )
 
 // A PolicyFinding describes a policy that a run breaks.
@@ -72,7 +74,8 @@ type PolicyResult struct {
 	// Unmeasured is the reason why a policy's regression could not be measured; empty if it
 	// could.
 	Unmeasured string `json:"unmeasured,omitempty"`
-	// Failures break a policy; Warnings come from policies with the value warn.
+	// Failures break a policy; Warnings come from policies with the value warn, and
+	// from differences between the sandboxes of the runs.
 	Failures []PolicyFinding `json:"failures"`
 	Warnings []PolicyFinding `json:"warnings"`
 }
@@ -104,6 +107,9 @@ func (p *pairing) policies(want *Policies) *PolicyResult {
 	}
 	for _, id := range p.result.OnlyReference {
 		r.on(want.OnRemovedTasks, PolicyRemovedTask, p.ref.byID[id], "was removed")
+	}
+	if why := p.ref.head.Sandbox.Differs(p.run.head.Sandbox); why != "" {
+		r.Warnings = append(r.Warnings, PolicyFinding{Kind: PolicySandbox, Message: why})
 	}
 	r.Passed = len(r.Failures) == 0 && r.Unmeasured == ""
 	return r

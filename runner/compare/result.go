@@ -42,6 +42,8 @@ type ComparedRun struct {
 	Agent     string          `json:"agent,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	StartedAt time.Time       `json:"startedAt"`
+	// Sandbox describes the sandboxes of the trials; nil if it is unknown.
+	Sandbox *record.Sandbox `json:"sandbox,omitempty"`
 	// Tasks and Trials count the requested tasks of the suite and their trials, by outcome.
 	Tasks  record.Counts `json:"tasks"`
 	Trials record.Counts `json:"trials"`

@@ -321,7 +321,11 @@ func spentProperties(u *record.Usage) []property {
 // common returns the properties that all testsuites have.
 func (j *junit) common() []property {
 	c := &j.Record.Config
-	return []property{{"run", j.Record.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
+	list := []property{{"run", j.Record.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
+	if s := j.Record.Sandbox; s != nil {
+		list = append(list, property{"sandbox", s.String()})
+	}
+	return list
 }
 
 // ModelOf returns the model of a task's trials.

@@ -133,6 +133,9 @@ func (m *markdown) head() {
 			parts = append(parts, codeSpan(Cut(f, mostMessage)))
 		}
 	}
+	if s := m.Record.Sandbox; s != nil {
+		parts = append(parts, "sandbox: "+codeSpan(Cut(s.String(), mostMessage)))
+	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")
 	if m.Status != record.StatusCompleted {
 		fmt.Fprintf(&b, "\n**The run did not complete: its status is %s.**\n", m.Status)

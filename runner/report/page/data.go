@@ -68,6 +68,8 @@ type htmlConfig struct {
 	TagFilters  []string `json:"tagFilters,omitempty"`
 	Timeout     float64  `json:"timeoutSeconds,omitempty"`
 	MaxAttempts int      `json:"maxAttempts,omitempty"`
+	// Sandbox describes the sandboxes of the trials; empty if it is unknown.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 // htmlTask is a row of the table of tasks.
@@ -175,6 +177,9 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
 		},
 		Counted: p.Tasks, CountedTrials: p.Trials, TookMS: p.TookMS(), Benchmark: rec.Benchmark,
+	}
+	if rec.Sandbox != nil {
+		page.Config.Sandbox = rec.Sandbox.String()
 	}
 	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary covers only what has ended
 	for _, t := range rec.Tasks {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval/surroundings"
 	"waza/runner/journal"
 	"waza/runner/record"
 )
@@ -84,6 +85,10 @@ func CannedRun() *Canned {
 			RunID: "20261121-101500.000-abc", CreatedAt: cannedStart,
 			Suite:  record.SuiteRef{Path: "/repo/evals/demo/eval.yaml", Name: "demo & co", Skill: "explainer"},
 			Config: record.Config{Trials: 2},
+			Sandbox: &record.Sandbox{
+				Mode: surroundings.SandboxAuto, Tier: record.TierNamespaces, Network: surroundings.Network{Open: true},
+				Limits: surroundings.SandboxLimits{Processes: 1024, Disk: 10 << 30}, Agent: record.AgentPerTrial,
+			},
 		},
 		Now: record.Progress{Status: record.StatusCompleted, StartedAt: cannedStart},
 	}

@@ -98,6 +98,9 @@ func Write(w io.Writer, h record.Handle) error {
 	if progress.EndedAt != nil {
 		in.End = sarifTime(*progress.EndedAt)
 	}
+	if rec.Sandbox != nil {
+		in.Properties = &sarifRunFacts{Sandbox: clean(rec.Sandbox.String())}
+	}
 	return s.close(in)
 }
 

@@ -125,6 +125,12 @@ type sarifInvocation struct {
 	Start         string              `json:"startTimeUtc,omitempty"`
 	End           string              `json:"endTimeUtc,omitempty"`
 	Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	Properties    *sarifRunFacts      `json:"properties,omitempty"`
+}
+
+// sarifRunFacts describe the run of an invocation.
+type sarifRunFacts struct {
+	Sandbox string `json:"sandbox"`
 }
 
 type sarifNotification struct {

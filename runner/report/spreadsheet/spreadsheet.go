@@ -114,6 +114,12 @@ func Columns() []Column {
 		{"suspicious", "Suspicious moves in a trial that passed, separated by semicolons; empty for others.", ofTrial(func(c *row) string {
 			return text.ClipRunes(strings.Join(report.SuspicionTexts(c.t), "; "), mostReason-1)
 		})},
+		{"sandbox", "Sandboxes of the run's trials; empty in records of versions without them.", func(c *row) string {
+			if c.run.Sandbox == nil {
+				return ""
+			}
+			return c.run.Sandbox.String()
+		}},
 	}
 }
 

@@ -18,6 +18,7 @@ function showHead() {
     ['Executor', [c.executor, c.agent].filter(Boolean).join(' · ')],
     ['Model', c.model],
     ['Skill', RUN.suite.skill],
+    ['Sandbox', c.sandbox],
     ['Started', date(RUN.startedAt)],
     ['Took', known(RUN.tookMs) ? duration(RUN.tookMs) : null],
     ['Run', el('code', {}, RUN.runId)],

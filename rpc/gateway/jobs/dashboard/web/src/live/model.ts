@@ -72,7 +72,7 @@ export interface PageData {
     endedAt?: string;
     tookMs: number | null;
     damage?: string;
-    config: { executor: string; agent?: string; model?: string };
+    config: { executor: string; agent?: string; model?: string; sandbox?: string };
   };
   tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string }[];
   trials: { num: number[]; verdict: string; ms: number[] };

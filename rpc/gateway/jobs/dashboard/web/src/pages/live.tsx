@@ -53,6 +53,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
             <Status of={job?.status === 'queued' ? 'queued' : model.status || 'pending'} />
             <span class="mono" data-testid="run-id">{id}</span>
             {config && <span>{[config.executor, config.agent, config.model].filter(Boolean).join(' · ')}</span>}
+            {config?.sandbox && <span data-testid="sandbox">sandbox: {config.sandbox}</span>}
             {model.started && <span title={exactly(model.started)}>started {when(model.started)}</span>}
             {data && data.run.tookMs !== null && !running && <span>{duration(data.run.tookMs)}</span>}
           </p>
