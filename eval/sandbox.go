@@ -58,6 +58,9 @@ func (l suiteCheck) checkSandbox() {
 	at := func(keys ...any) decode.Path { return append(decode.At("config", "sandbox"), keys...) }
 	if v := l.options.Vocabulary; v != nil && v.CheckHost != nil {
 		for i, host := range s.Network.Hosts {
+			if host == "" {
+				continue // the decoder reported it
+			}
 			if err := v.CheckHost(host); err != nil {
 				l.reportAt(decode.Error, decode.CodeInvalidValue, at("network", i), "config.sandbox.network[%d]: %s", i, err)
 			}

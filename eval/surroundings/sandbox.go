@@ -23,8 +23,9 @@ type Sandbox struct {
 	// with seccomp, none. strict: namespaces, Landlock and seccomp; waza refuses a run on a machine that
 	// lacks one of them. container: a container of image or dockerfile.
 	Mode SandboxMode `yaml:"mode" json:"mode" jsonschema:"enum=off,enum=auto,enum=strict,enum=container"`
-	// Hosts that programs can connect to: open (all), none, or a list of host, host:port and
-	// *.domain:port. Without a port, an entry allows every port.
+	// Hosts that programs can connect to: open (all), none, or a list of names, names below a domain
+	// (*.example.com), addresses and networks (10.1.0.0/16), each with an optional port (example.com:443);
+	// every port when absent.
 	Network Network `yaml:"network" json:"network"`
 	// API keys. shared: programs see them in their environment. proxy: they do not; waza's proxy adds
 	// them to requests.
@@ -305,6 +306,7 @@ func (w *Network) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		for i, host := range w.Hosts {
 			if fault := hostFault(host); fault != "" && i < len(n.Content) {
 				d.Report(n.Content[i], decode.Error, decode.CodeInvalidValue, "", "%s[%d]: %q %s", d.Here(), i, text.Clip(host, 80), fault)
+				w.Hosts[i] = "" // no further check reports it
 			}
 		}
 	case n.Kind == yaml.ScalarNode:
@@ -324,8 +326,8 @@ func hostFault(host string) string {
 		return fmt.Sprintf("is longer than %d bytes", maxHost)
 	case strings.Contains(host, "://"):
 		return "must be a host without a scheme, such as api.example.com or api.example.com:443"
-	case strings.ContainsAny(host, "/@ \t\r\n\x00"):
-		return "must be a host and a port, without a path, a login or spaces"
+	case strings.ContainsAny(host, "@ \t\r\n\x00"):
+		return "must be a host and a port, without a login or spaces"
 	}
 	return ""
 }
