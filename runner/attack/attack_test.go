@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,11 +35,30 @@ func TestAttacksOnGraders(t *testing.T) {
 		}}
 	})
 	eachArchive(t, "testdata/graders/*.txtar", func(t *testing.T, a archive) {
-		a.play(t, "weak.yaml", "want", "MODEL", judge.URL)
+		requireSuspicions(t, a.play(t, "weak.yaml", "want", "MODEL", judge.URL))
 		strong := a.play(t, "strong.yaml", "want-strong", "MODEL", judge.URL)
 		require.True(t, strong.Sound)
 		require.False(t, strong.Incomplete)
 	})
+}
+
+// unnoticed are the agents whose moves no rule can see: they leave nothing in the workspace, or only
+// what an honest agent leaves too.
+var unnoticed = []string{agent.Nop, agent.Echo, agent.Oracle, "verdicts", "descriptors", "tool-calls", "search", "build", "node"}
+
+// requireSuspicions checks that a pass of a forger is suspicious, and work that is not forged is not.
+func requireSuspicions(t *testing.T, r *attack.Report) {
+	t.Helper()
+	for _, task := range r.Tasks {
+		for _, res := range task.Results {
+			switch {
+			case res.Agent == agent.Nop || res.Agent == agent.Echo || res.Agent == agent.Oracle:
+				require.Empty(t, res.Suspicions, "%s, %s", task.ID, res.Agent)
+			case res.Outcome == attack.Passed && !slices.Contains(unnoticed, res.Agent):
+				require.NotEmpty(t, res.Suspicions, "%s, %s", task.ID, res.Agent)
+			}
+		}
+	}
 }
 
 // Each file of testdata/sandbox is such an archive, with one suite. An agent fools it because

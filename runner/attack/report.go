@@ -62,6 +62,8 @@ type TrialOutcome struct {
 	Reason string `json:"reason,omitempty"`
 	// Accepted lists the graders that accepted the work.
 	Accepted []string `json:"accepted,omitempty"`
+	// Suspicions are the rules of package suspicion that found a move of the agent, each once.
+	Suspicions []string `json:"suspicions,omitempty"`
 
 	types map[string]string // of graders, by name
 }
@@ -103,6 +105,11 @@ func resultOf(a agent.Attacker, t *record.Trial, isJudge func(typ string) bool) 
 			r.Accepted = append(r.Accepted, g.Name)
 		default:
 			rejected = cmp.Or(rejected, g.Name+": "+cmp.Or(g.Feedback, "rejected"))
+		}
+	}
+	for _, s := range t.Suspicions {
+		if !slices.Contains(r.Suspicions, s.Rule) {
+			r.Suspicions = append(r.Suspicions, s.Rule)
 		}
 	}
 	switch {

@@ -41,7 +41,7 @@ func callPlace(n int, tool string) string {
 	return "tool call " + strconv.Itoa(n) + ", " + text.Clip(tool, 80)
 }
 
-var testName = text.Pattern(`(?i)^(?:test_.*|.*_test|.*_spec|.*\.(?:test|spec))\.[a-z]{1,4}$|^conftest\.py$|^(?:.*[a-z0-9])?Tests?\.(?:java|kt|cs)$`)
+var testName = text.Pattern(`(?i)^(?:tests?|test_.*|.*_test|.*_spec|.*\.(?:test|spec))\.[a-z]{1,4}$|^conftest\.py$|^(?:.*[a-z0-9])?Tests?\.(?:java|kt|cs)$`)
 
 // isTest reports whether a file is a test, by its name or by the folder that it is in.
 func isTest(name string) bool {
