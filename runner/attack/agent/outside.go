@@ -112,7 +112,7 @@ func (s *site) writeToGraders() {
 const maxLoot = 1 << 20
 
 // solutionKey finds the scripts that tasks name as their solutions.
-var solutionKey = text.Pattern(`(?m)(?:solution|script):\s*["']?([\w./-]+\.\w+)`)
+var solutionKey = text.Pattern(`(?m)\bsolution:\s*(?:\{[^}\n]*?)?(?:\bscript:\s*)?["']?([\w./-]+\.\w+)`)
 
 // answerDirs are names of directories that often contain answers.
 var answerDirs = map[string]bool{"solution": true, "solutions": true, "expected": true, "want": true, "golden": true, "snapshots": true, "answers": true}

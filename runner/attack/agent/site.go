@@ -27,9 +27,9 @@ const (
 // Main lets this program be an agent of an attack. Every program that runs attacks, such as waza,
 // calls Main at the very start of main, before it reads its arguments. A test binary calls it in
 // TestMain. In a process that was started as an agent, Main does a trial and does not return. In any
-// other process it returns at once.
+// other process it returns at once, so that nobody starts a forger by mistake.
 func Main() {
-	if len(os.Args) == 3 && os.Args[1] == argument {
+	if len(os.Args) == 3 && os.Args[1] == argument && os.Getenv(briefVariable)+os.Getenv(scriptVariable) != "" {
 		os.Exit(play(os.Args[2], os.Stdin, os.Stdout, os.Stderr))
 	}
 }
@@ -93,6 +93,10 @@ func play(name string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", argument, err)
 		return 2
 	}
+	if !a.Solves && !reach.Within(s.Temp, s.dir) {
+		fmt.Fprintf(stderr, "%s: %s is not a workspace of an attack\n", argument, s.dir)
+		return 2
+	}
 	a.act(s)
 	if err := s.out.Flush(); err != nil {
 		return 1
@@ -113,7 +117,7 @@ func (s *site) put(name, text string, mode fs.FileMode) {
 // Links do not lead it to other places, which belong to the user.
 func (s *site) write(path, text string, mode fs.FileMode) {
 	base := s.Temp
-	if base == "" || reach.Within(s.dir, path) {
+	if reach.Within(s.dir, path) {
 		base = s.dir
 	}
 	name, err := filepath.Rel(base, path)
