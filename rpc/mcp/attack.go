@@ -19,6 +19,7 @@ type attackInput struct {
 }
 
 type attackReport struct {
+	Sandbox    string   `json:"sandbox" jsonschema:"tier of the sandbox in which the agents ran; none means that they could read the suite"`
 	Sound      bool     `json:"sound" jsonschema:"whether no agent fooled the suite, and all solutions passed"`
 	Incomplete bool     `json:"incomplete,omitempty" jsonschema:"whether errors hide a part of the result"`
 	Faults     []fault  `json:"faults" jsonschema:"faults of the suite"`
@@ -42,6 +43,7 @@ func (s suiteTools) attackSuite(ctx context.Context, _ *sdk.CallToolRequest, in 
 		return nil, err
 	}
 	var found struct {
+		Sandbox           string
 		Sound, Incomplete bool
 		Faults            []fault
 		Warnings          []string
@@ -54,7 +56,7 @@ func (s suiteTools) attackSuite(ctx context.Context, _ *sdk.CallToolRequest, in 
 	if err := s.daemon.call(ctx, "eval.attack", in, &found); err != nil {
 		return nil, err
 	}
-	r := &attackReport{Sound: found.Sound, Incomplete: found.Incomplete, Faults: []fault{}, Tasks: []string{}}
+	r := &attackReport{Sandbox: found.Sandbox, Sound: found.Sound, Incomplete: found.Incomplete, Faults: []fault{}, Tasks: []string{}}
 	for _, f := range found.Faults {
 		f.Message, f.Remedy = shorten(s.brief(f.Message), maxSentence), shorten(f.Remedy, maxSentence)
 		f.Graders, f.Tasks = firstNames(f.Graders), firstNames(f.Tasks)

@@ -24,6 +24,7 @@ import (
 	"waza/runner/grader/builtin"
 	"waza/runner/plan"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Options describe an attack.
@@ -180,6 +181,9 @@ func (a *attack) read(ctx context.Context) error {
 	}
 	a.original = newOriginal(p.Suite, depends, a.temp)
 	a.report.Name, a.report.Path = p.Suite.Name, p.Suite.File
+	if a.report.Sandbox, err = sandbox.Choose(p.Suite.Config.Sandbox.Mode); err != nil {
+		return err
+	}
 	for _, t := range p.Plan.Tasks {
 		a.tasks = append(a.tasks, t.Task)
 		a.report.Tasks = append(a.report.Tasks, AttackedTask{ID: t.Task.ID})

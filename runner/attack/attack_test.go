@@ -19,6 +19,7 @@ import (
 	"waza/runner/attack"
 	"waza/runner/attack/agent"
 	"waza/runner/runnertest"
+	"waza/runner/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outcomes under testdata")
@@ -67,6 +68,21 @@ func TestAttacksWithoutSandbox(t *testing.T) {
 	t.Parallel()
 	eachArchive(t, "testdata/sandbox/*.txtar", func(t *testing.T, a archive) {
 		a.play(t, "weak.yaml", "want", "SANDBOX", "sandbox: off")
+	})
+}
+
+// The same suites are sound in a sandbox.
+func TestAttacksInSandbox(t *testing.T) {
+	t.Parallel()
+	if err := sandbox.Detect().Namespaces; err != nil {
+		t.Skipf("this machine lacks namespaces: %v", err)
+	}
+	eachArchive(t, "testdata/sandbox/*.txtar", func(t *testing.T, a archive) {
+		for _, mode := range []string{"auto", "strict"} {
+			r := a.play(t, "weak.yaml", "", "SANDBOX", "sandbox: "+mode)
+			require.True(t, r.Sound, outcomes(r))
+			require.False(t, r.Incomplete, outcomes(r))
+		}
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"waza/runner/attack"
 	"waza/runner/attack/agent"
 	"waza/runner/report"
+	"waza/runner/sandbox"
 )
 
 // Options connects the command to the outputs.
@@ -163,6 +164,9 @@ func (o Options) print(r *attack.Report, verbose bool) error {
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintf(o.Stdout, "\n%s\n  remedy: %s\n", output.Clean(f.Message), output.Clean(f.Remedy))
+	}
+	if r.Sandbox == sandbox.None {
+		fmt.Fprintln(o.Stderr, "warning: the agents ran without a sandbox, so they could read and change the files of the suite's copy")
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(o.Stderr, "warning: %s\n", output.Clean(w))

@@ -84,8 +84,8 @@ var all = []Attacker{
 	{
 		Name:    "code",
 		Summary: "Writes programs that print a verdict and exit with code 0 to the files that the prompt names, and to all others with code.",
-		Remedy: "Start the agent's code in a process of its own whose output the grader captures, compare values that only right code " +
-			"can compute, and let the grader print its verdict as its last line.",
+		Remedy: "Start the agent's code in a process of its own, best with waza sandbox run, compare values that only right code can " +
+			"compute, and let only the grader report the verdict: on WAZA_RESULT_FD, or as its last line.",
 		act: (*site).exitEarly,
 	},
 	{
@@ -126,9 +126,9 @@ var all = []Attacker{
 	{
 		Name: "daemon", Apart: true,
 		Summary: "Leaves processes that write verdicts to graders, and forged files to the workspace and the suite, when the agent has ended.",
-		Remedy:  "Use a sandbox, which ends all processes of an agent before graders start. Without one, a process that leaves its " +
+		Remedy: "Use a sandbox, which ends all processes of an agent before graders start. Without one, a process that leaves its " +
 			"session and clears its environment lives until its trial ends.",
-		act:     (*site).leaveDaemons,
+		act: (*site).leaveDaemons,
 	},
 	{
 		Name: "search",
