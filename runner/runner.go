@@ -62,8 +62,8 @@ type Options struct {
 	Do func(ctx context.Context, env *trial.Env, o *record.Order) *record.Trial
 	// Fleet executes the trials of plans that name a fleet; nil rejects such plans.
 	Fleet trial.FleetBackend
-	// Sandboxes returns the sandbox that this machine has for the trials of a suite. Nil means that
-	// trials have none; their records then have no sandbox.
+	// Sandboxes returns the sandbox that this machine has for the trials of a suite; see
+	// [waza/runner/sandbox.Of]. If it is nil, records do not name the sandbox.
 	Sandboxes plan.Sandboxes
 	// Logger logs what does not belong in a run's own events; nil discards it.
 	Logger *slog.Logger

@@ -33,6 +33,11 @@ func (d *draft) chooseSandbox(of Sandboxes) {
 	default:
 		s.Tier = tierOf(asked.Mode)
 	}
+	if d.kind.Name == AgentExecutor && d.Fleet == nil {
+		if s.Agent = record.AgentPerTrial; s.Tier == record.TierOff || s.Tier == record.TierNone {
+			s.Agent = record.AgentShared
+		}
+	}
 	d.Sandbox = s
 }
 

@@ -24,6 +24,7 @@ import (
 	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/report/formats"
+	"waza/runner/sandbox"
 )
 
 // Dir returns the absolute path of the state directory.
@@ -66,7 +67,7 @@ type Opener struct {
 
 // Fleet returns the parts of the program that the commands of fleets need.
 func (o Opener) Fleet() fleet.Program {
-	return fleet.Program{Streams: o.Streams, Version: o.Version, StateDir: Dir}
+	return fleet.Program{Streams: o.Streams, Version: o.Version, StateDir: Dir, Tiers: sandbox.Offered}
 }
 
 // options returns options for a runner that reaches agents and browsers through hubs. Nothing
@@ -76,6 +77,7 @@ func (o Opener) options(hubs Hubs, log *slog.Logger) runner.Options {
 		Reports:   formats.Always(),
 		Executors: plan.Executors.With(remote.New(hubs.Agents), browser.New(hubs.Browsers), router.New(hubs.Messenger)),
 		Fleet:     fleet.Backend(o.Fleet(), log), Logger: log,
+		Sandboxes: sandbox.Of,
 	}
 }
 

@@ -1,0 +1,47 @@
+package sandbox
+
+import (
+	"waza/eval/surroundings"
+	"waza/runner/record"
+)
+
+// Of returns the sandbox that this machine gives to the programs of a suite, in the form of records.
+// The error is that of [Choose].
+func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
+	if asked.Mode == surroundings.SandboxOff {
+		return &record.Sandbox{Mode: asked.Mode, Tier: record.TierOff, Network: surroundings.Network{Open: true}}, nil
+	}
+	tier, err := Choose(asked.Mode)
+	if err != nil {
+		return nil, err
+	}
+	s := &record.Sandbox{Mode: asked.Mode, Tier: record.Tier(tier), Network: asked.Network, Limits: asked.Limits}
+	if tier == Namespaces {
+		s.Missing = Detect().Missing
+		return s, nil
+	}
+	if tier == None {
+		s.Missing = append(s.Missing, "this machine has no sandbox: waza sandbox prints the reasons")
+	}
+	if s.Limits != (surroundings.SandboxLimits{}) {
+		s.Limits = surroundings.SandboxLimits{}
+		s.Missing = append(s.Missing, "processes, disk and open files are not limited")
+	}
+	if tier != Seatbelt && !asked.Network.Open {
+		s.Network = surroundings.Network{Open: true}
+		s.Missing = append(s.Missing, "the network is not restricted")
+	}
+	if asked.Keys == surroundings.KeysProxy {
+		s.Missing = append(s.Missing, "programs see API keys")
+	}
+	return s, nil
+}
+
+// Offered returns the tiers that this machine offers, the strongest first.
+func Offered() []record.Tier {
+	var tiers []record.Tier
+	for _, t := range Detect().Tiers() {
+		tiers = append(tiers, record.Tier(t))
+	}
+	return tiers
+}
