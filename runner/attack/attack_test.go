@@ -45,7 +45,7 @@ func TestAttacksOnGraders(t *testing.T) {
 
 // unnoticed are the agents whose moves no rule can see: they leave nothing in the workspace, or only
 // what an honest agent leaves too.
-var unnoticed = []string{agent.Nop, agent.Echo, agent.Oracle, "verdicts", "descriptors", "tool-calls", "search", "build", "node"}
+var unnoticed = []string{agent.Nop, agent.Echo, agent.Oracle, agent.Copy, "verdicts", "descriptors", "tool-calls", "search", "build", "node"}
 
 // requireSuspicions checks that a pass of a forger is suspicious, and work that is not forged is not.
 func requireSuspicions(t *testing.T, r *attack.Report) {

@@ -199,9 +199,9 @@ func (t *AttackedTask) result(name string) *TrialOutcome {
 }
 
 // passedBefore reports whether an agent that does nothing passed the task, so that the pass of a
-// forger shows nothing new. An agent that repeats its prompt does nothing, too.
+// later one shows nothing new. An agent that repeats its input does nothing, too.
 func (t *AttackedTask) passedBefore(name string) bool {
-	for _, idle := range []string{agent.Nop, agent.Echo} {
+	for _, idle := range []string{agent.Nop, agent.Echo, agent.Copy} {
 		if idle == name {
 			return false
 		}

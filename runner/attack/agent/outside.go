@@ -127,6 +127,9 @@ func (s *site) searchAnswers() {
 			continue
 		}
 		visit(root, func(file string, _ int64) {
+			if reach.Within(s.dir, file) { // the input of the task is no secret
+				return
+			}
 			content := read(file)
 			if content == "" || loot.Len()+len(content) > maxLoot {
 				return

@@ -28,11 +28,13 @@ type Attacker struct {
 	act func(*site)
 }
 
-// Nop, Echo and Oracle are the names of the agents that forge nothing.
+// Nop, Echo and Oracle are the names of the agents that forge nothing. Copy is that of an agent that
+// adds nothing to its input, either.
 const (
 	Nop    = "nop"
 	Echo   = "echo"
 	Oracle = "oracle"
+	Copy   = "copy"
 )
 
 // all lists the agents in the order in which they run. Documents contain this table.
@@ -53,6 +55,12 @@ var all = []Attacker{
 		Summary: "Carries out the `solution` of the task.",
 		Remedy:  "Correct the solution, or the grader that rejects it.",
 		act:     (*site).solve,
+	},
+	{
+		Name:    Copy,
+		Summary: "Answers with the texts of the files in its workspace.",
+		Remedy:  "Require something that neither the prompt nor the files of the task contain, or grade the files that the task asks for.",
+		act:     (*site).copyFiles,
 	},
 	{
 		Name:    "verdicts",
