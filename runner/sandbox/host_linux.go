@@ -16,12 +16,13 @@ import (
 	"waza/runner/proc"
 )
 
-// host is what the sandboxes of a run keep on Linux. The zero value is ready.
+// host is what the sandboxes of a run keep on Linux.
 type host struct {
-	open pool
-	// isolated has keepers with a network of their own.
-	isolated pool
+	open     pool
+	isolated pool // its keepers have a network of their own
 }
+
+func newHost() host { return host{isolated: pool{isolated: true}} }
 
 func (h *host) close() {
 	h.open.close()
@@ -91,6 +92,7 @@ func environ(env []string, mounts []Mount) []string {
 
 // restrictThread restricts the calling thread to the view of a program that it starts next.
 func (s *Sandboxes) restrictThread(v View, cmd *exec.Cmd) error {
+	CloseInherited()
 	v.Env = cmd.Env
 	read, write := []string{"/proc", "/dev"}, []string{"/dev"}
 	for _, m := range s.policy.mounts(cmd.Path, &v) {
@@ -109,7 +111,10 @@ func (s *Sandboxes) restrictThread(v View, cmd *exec.Cmd) error {
 		}
 	}
 	for _, restrict := range []func() error{
-		noNewPrivileges, func() error { return restrictFiles(read, write) }, filterCalls,
+		noNewPrivileges,
+		dropCapabilities, // with which root reads the memory of processes in spite of Landlock
+		func() error { return restrictFiles(read, write) },
+		filterCalls,
 	} {
 		if err := restrict(); err != nil {
 			return err

@@ -43,6 +43,7 @@ func keeperMain() {
 	// Notify rather than Ignore keeps the default handling in programs.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no program can read its memory
+	CloseInherited()
 	err := keep()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -143,6 +144,7 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	if err != nil {
 		return k.answerLocked(step("sockets of the proxy", err))
 	}
+	capProcesses(r.Limits.Processes)
 	done := make(chan result)
 	restore := setMark(r.Mark) // not on the thread, which must not change the mark again
 	go func() {
@@ -156,7 +158,6 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	if res.err != nil || res.pid == 0 {
 		return k.answerLocked(res.err)
 	}
-	limit(res.pid, r.Limits)
 	k.pid, k.limits, k.reached, k.ended = res.pid, r.Limits, "", make(chan struct{})
 	err = sendFrom(res.pid, k.conn, &reply{}, numbers(sockets)...) // before reap, so that the process still exists
 	go k.reap(res.pid, k.ended)
@@ -227,14 +228,41 @@ func launch(r *startRequest, files []*os.File) (pid int, err error) {
 	if r.Path == "" {
 		return 0, nil
 	}
-	attr := syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: fds, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	if _, err := os.Stat(r.Dir); err != nil {
+		return 0, errors.New("its working directory is not visible in the sandbox: " + r.Dir + "; add it to config.sandbox.read")
+	}
+	attr := syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: fds, Sys: &syscall.SysProcAttr{Setpgid: true, Ptrace: r.Limits != Limits{}}}
 	for pause := time.Millisecond; ; pause *= 2 {
 		pid, err = syscall.ForkExec(r.Path, r.Args, &attr)
 		if !errors.Is(err, syscall.ETXTBSY) || pause > 128*time.Millisecond {
-			return pid, err
+			break
 		}
 		time.Sleep(pause) // see startProgram of package proc
 	}
+	if err == nil && attr.Sys.Ptrace {
+		err = limitStopped(pid, r.Limits)
+	}
+	return pid, err
+}
+
+// limitStopped sets the limits of a process that the calling thread traces, before its first
+// instruction, and lets it go.
+func limitStopped(pid int, l Limits) error {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(pid, &status, unix.WALL, nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return step("limits", err)
+		}
+	}
+	if !status.Stopped() {
+		return errors.New("the program was ended at its start")
+	}
+	limit(pid, l)
+	return step("limits", unix.PtraceDetach(pid))
 }
 
 // restrictInside restricts what programs can change, where the machine has Landlock.
@@ -256,7 +284,7 @@ func setMark(mark uint64) (restore func()) {
 	return func() { _ = unix.Setrlimit(rlimitLocks, &before) }
 }
 
-// limit sets the limits of a process that has just started. The keeper cannot take on the limits
+// limit sets the limits of a process. The keeper cannot take on the limits
 // itself and pass them on, because it could not raise them again.
 func limit(pid int, l Limits) {
 	threads, _ := usageOf("self")
@@ -275,6 +303,32 @@ func limit(pid int, l Limits) {
 	}
 }
 
+// capProcesses bounds the process ids of the sandbox, because RLIMIT_NPROC does not bind root, and
+// a bomb can fill the table of the machine before watch sees it.
+func capProcesses(most int64) {
+	if most <= 0 || !hasOwnIDs() {
+		return
+	}
+	// Ids below reserved are given only once. The keeper needs some.
+	const reserved, own = 300, 100
+	text := strconv.FormatInt(min(reserved+own+most, 1<<22), 10)
+	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(text), 0)
+}
+
+// hasOwnIDs reports whether pid_max belongs to a process namespace, as since Linux 6.14. Before, it is that
+// of the machine, which root could change from here.
+var hasOwnIDs = sync.OnceValue(func() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 14
+})
+
 // reap reaps processes until the program has ended, kills what it left, and reports the end.
 func (k *keeper) reap(program int, ended chan struct{}) {
 	var status unix.WaitStatus
@@ -289,8 +343,8 @@ func (k *keeper) reap(program int, ended chan struct{}) {
 			break
 		}
 	}
+	killAll() // once is enough, because a process with a deadly signal cannot fork
 	for {
-		killAll()
 		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && !errors.Is(err, unix.EINTR) {
 			break
 		}
@@ -318,14 +372,8 @@ func (k *keeper) watch(ended chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		processes, memory := usage()
-		reached := ""
-		switch {
-		case k.limits.Processes > 0 && processes > k.limits.Processes:
-			reached = fmt.Sprintf("it has %d processes and threads; the limit is %d (config.sandbox.limits.processes)", processes, k.limits.Processes)
-		case k.limits.Memory > 0 && memory > k.limits.Memory:
-			reached = fmt.Sprintf("it uses %d bytes of memory; the limit is %d (config.sandbox.limits.memory)", memory, k.limits.Memory)
-		default:
+		reached := k.limits.exceeded()
+		if reached == "" {
 			continue
 		}
 		k.mu.Lock()
@@ -335,22 +383,34 @@ func (k *keeper) watch(ended chan struct{}) {
 	}
 }
 
-// usage counts the processes and threads of the sandbox and their memory in bytes, without the
-// keeper.
-func usage() (processes, memory int64) {
+// exceeded names the limit that the processes of the sandbox, without the keeper, exceed together;
+// empty for none. It stops there, because processes can start faster than they are counted.
+func (l Limits) exceeded() string {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return 0, 0
+		return ""
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		if _, err := strconv.Atoi(name); err == nil && name != "1" {
-			n, m := usageOf(name)
-			processes, memory = processes+n, memory+m
+	var threads, memory int64
+	for {
+		names, err := dir.Readdirnames(64)
+		for _, name := range names {
+			if _, err := strconv.Atoi(name); err != nil || name == "1" {
+				continue
+			}
+			t, m := usageOf(name)
+			threads, memory = threads+t, memory+m
+			switch {
+			case l.Processes > 0 && threads > l.Processes:
+				return fmt.Sprintf("it has more than %d processes and threads, its limit (config.sandbox.limits.processes)", l.Processes)
+			case l.Memory > 0 && memory > l.Memory:
+				return fmt.Sprintf("it uses more than %d bytes of memory, its limit (config.sandbox.limits.memory)", l.Memory)
+			}
+		}
+		if err != nil {
+			return ""
 		}
 	}
-	return processes, memory
 }
 
 // Fields of /proc/PID/stat, counted from the one after the program's name.

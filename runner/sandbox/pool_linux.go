@@ -22,7 +22,7 @@ const keptIdle = 64
 
 // pool starts keepers and keeps them between programs.
 type pool struct {
-	isolated bool // keepers have a network of their own; set before the first use
+	isolated bool // keepers have a network of their own; it never changes
 
 	mu     sync.Mutex // guards the fields below
 	idle   []*remote

@@ -14,10 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCapabilities takes all capabilities from the calling thread, for good.
+// dropCapabilities takes all capabilities from the calling thread. With no_new_privs, that is for
+// good.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EPERM) {
+			break // no_new_privs keeps a thread without capabilities from getting any
+		}
+		if err != nil && !errors.Is(err, unix.EINVAL) {
 			return step("capabilities", err)
 		}
 	}
@@ -58,12 +63,10 @@ var filter = sync.OnceValues(func() ([]unix.SockFilter, error) {
 		Syscalls: []seccomp.SyscallGroup{
 			{Action: seccomp.ActionErrno, Names: slices.Clone(denied)},
 			{Action: seccomp.ActionErrno, NamesWithCondtions: []seccomp.NameWithConditions{
-				{Name: "ioctl", Conditions: seccomp.ArgumentConditions{{Argument: 1, Operation: seccomp.Equal, Value: unix.TIOCSTI}}},
-				{Name: "ioctl", Conditions: seccomp.ArgumentConditions{{Argument: 1, Operation: seccomp.Equal, Value: unix.TIOCLINUX}}},
-				{Name: "setrlimit", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.Equal, Value: rlimitLocks}}},
-				{Name: "prlimit64", Conditions: seccomp.ArgumentConditions{
-					{Argument: 1, Operation: seccomp.Equal, Value: rlimitLocks}, {Argument: 2, Operation: seccomp.NotEqual, Value: 0},
-				}},
+				{Name: "ioctl", Conditions: lower(1, unix.TIOCSTI)},
+				{Name: "ioctl", Conditions: lower(1, unix.TIOCLINUX)},
+				{Name: "setrlimit", Conditions: lower(0, rlimitLocks)},
+				{Name: "prlimit64", Conditions: append(lower(1, rlimitLocks), seccomp.Condition{Argument: 2, Operation: seccomp.NotEqual, Value: 0})},
 			}},
 			// The C library uses clone instead, whose flags can be checked.
 			{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
@@ -105,6 +108,18 @@ var filter = sync.OnceValues(func() ([]unix.SockFilter, error) {
 	}
 	return program, nil
 })
+
+// lower returns the conditions that the lower 32 bits of an argument are value. The kernel ignores
+// the rest of an int, so a program could set a bit there to avoid a comparison of the whole.
+func lower(argument, value uint32) seccomp.ArgumentConditions {
+	list := seccomp.ArgumentConditions{{Argument: argument, Operation: seccomp.BitsNotSet, Value: uint64(^value)}}
+	for bit := uint32(1); bit != 0; bit <<= 1 {
+		if value&bit != 0 {
+			list = append(list, seccomp.Condition{Argument: argument, Operation: seccomp.BitsSet, Value: uint64(bit)})
+		}
+	}
+	return list
+}
 
 // archOffset is the place of the architecture in what a filter sees, see seccomp(2).
 const archOffset = 4

@@ -17,7 +17,7 @@ type Sandboxes struct {
 // Open prepares the sandboxes of a run with a tier of this machine. It starts nothing. The caller
 // calls Close when all programs have ended.
 func Open(tier Tier, policy Policy) (*Sandboxes, error) {
-	s := &Sandboxes{tier: tier, policy: policy}
+	s := &Sandboxes{tier: tier, policy: policy, host: newHost()}
 	switch tier {
 	case Namespaces, Landlock, Seatbelt, None:
 		return s, nil

@@ -69,7 +69,7 @@ func (p *Policy) mounts(program string, v *View) []Mount {
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		b.add(Mount{Kind: Empty, Target: dir, Writable: true, Size: p.Limits.Disk, Mode: 0o1777})
 	}
-	b.homes()
+	b.homes(v)
 	for _, path := range secretFiles {
 		found, _ := filepath.Glob(path)
 		for _, path := range found {
@@ -159,10 +159,21 @@ func (b *builder) system(dir string) {
 	b.add(Mount{Kind: Bind, Target: dir, Source: dir, Optional: true})
 }
 
-// homes adds the home directory of the program and, if it is not the same, that of the user.
-func (b *builder) homes() {
+// homes adds the home directory of the program, unless that is in a directory which the view makes
+// visible, such as the workspace.
+func (b *builder) homes(v *View) {
 	if !filepath.IsAbs(b.home) || b.seen(b.home) {
 		return
+	}
+	for _, dir := range slices.Concat(b.policy.Write, v.Write, v.Copy) {
+		if within(filepath.Clean(dir), filepath.Clean(b.home)) {
+			return
+		}
+	}
+	if _, err := os.Stat(b.home); err != nil && slices.ContainsFunc(slices.Concat(b.policy.Read, v.Read), func(dir string) bool {
+		return within(filepath.Clean(dir), filepath.Clean(b.home))
+	}) {
+		return // it does not exist, and cannot be created there
 	}
 	if b.policy.HomeShared {
 		b.add(Mount{Kind: Bind, Target: b.home, Source: b.home, Optional: true})

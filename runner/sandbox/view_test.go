@@ -1,0 +1,180 @@
+package sandbox_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/sandbox"
+)
+
+// Views as mounts. Each case shows those below its directory, DIR, which has the files of files.
+func TestMounts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files  []string
+		policy sandbox.Policy
+		view   sandbox.View
+		want   string
+	}{
+		"private home and workspace": {
+			files: []string{"home/.ssh/id", "work/a"},
+			view:  sandbox.View{Write: []string{"DIR/work"}},
+			want: `empty DIR/home, writable
+bind DIR/work, writable`,
+		},
+		"shared home without keys": {
+			files:  []string{"home/.ssh/id", "home/.netrc", "home/notes"},
+			policy: sandbox.Policy{HomeShared: true},
+			want: `bind DIR/home
+bind DIR/home/.netrc from /dev/null
+empty DIR/home/.ssh`,
+		},
+		"shared home with keys that the suite names": {
+			files:  []string{"home/.ssh/id"},
+			policy: sandbox.Policy{HomeShared: true, Read: []string{"DIR/home/.ssh"}},
+			want: `bind DIR/home
+bind DIR/home/.ssh`,
+		},
+		"tools below the home directory": {
+			files: []string{"home/.nvm/versions/node/v1/bin/node", "home/.local/bin/a", "home/.local/share/keyrings/k", "home/.cargo/bin/b", "home/.cargo/credentials.toml", "home/.ssh/bin/c", "home/tool/d", "home/.config/x/bin/e"},
+			view:  sandbox.View{Env: []string{"HOME=DIR/home", "PATH=DIR/home/.nvm/versions/node/v1/bin:DIR/home/.local/bin:DIR/home/.cargo/bin:DIR/home/.ssh/bin:DIR/home/tool:DIR/home/.config/x/bin:DIR/home"}},
+			want: `empty DIR/home, writable
+bind DIR/home/.cargo
+bind DIR/home/.nvm
+bind DIR/home/tool
+bind DIR/home/.cargo/credentials.toml from /dev/null
+bind DIR/home/.local/bin
+bind DIR/home/.local/lib
+bind DIR/home/.ssh/bin
+bind DIR/home/.config/x/bin
+bind DIR/home/.local/share/fnm
+bind DIR/home/.local/share/mise
+bind DIR/home/.local/share/pipx
+bind DIR/home/.local/share/uv`,
+		},
+		"programs beside the suite": {
+			files:  []string{"suite/bin/tool", "suite/answers"},
+			policy: sandbox.Policy{Hidden: []string{"DIR/suite"}},
+			view:   sandbox.View{Env: []string{"PATH=DIR/suite/bin:DIR/suite"}},
+			want:   `bind DIR/suite/bin`,
+		},
+		"hidden directories in visible ones": {
+			files:  []string{"data/suite/answers", "data/suite/fixtures/a", "data/state/work/1/a"},
+			policy: sandbox.Policy{Read: []string{"DIR/data"}, Hidden: []string{"DIR/data/suite", "DIR/data/state"}},
+			view:   sandbox.View{Write: []string{"DIR/data/state/work/1"}, Read: []string{"DIR/data/suite/fixtures"}},
+			want: `bind DIR/data
+empty DIR/home, writable
+empty DIR/data/state
+empty DIR/data/suite
+bind DIR/data/suite/fixtures
+bind DIR/data/state/work/1, writable`,
+		},
+		"the view of a grader": {
+			files:  []string{"data/suite/answers", "work/a"},
+			policy: sandbox.Policy{Hidden: []string{"DIR/data/suite"}},
+			view:   sandbox.View{Read: []string{"DIR/data/suite"}, Copy: []string{"DIR/work"}, Suite: true},
+			want: `empty DIR/home, writable
+overlay DIR/work, writable
+bind DIR/data/suite`,
+		},
+		"home in the workspace": {
+			files: []string{"work/a"},
+			view:  sandbox.View{Env: []string{"HOME=DIR/work/home"}, Write: []string{"DIR/work"}},
+			want:  `bind DIR/work, writable`,
+		},
+		"logins": {
+			files:  []string{"home/.claude/key"},
+			policy: sandbox.Policy{Logins: []string{"DIR/home/.claude"}},
+			view:   sandbox.View{Env: []string{"HOME=DIR/home"}},
+			want: `empty DIR/home, writable
+bind DIR/home/.claude, writable`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, f := range c.files {
+				write(t, "", dir, f)
+			}
+			placed := func(list []string) []string {
+				var l []string
+				for _, s := range list {
+					l = append(l, strings.ReplaceAll(s, "DIR", dir))
+				}
+				return l
+			}
+			for _, list := range []*[]string{&c.policy.Read, &c.policy.Write, &c.policy.Logins, &c.policy.Hidden, &c.view.Env, &c.view.Read, &c.view.Write, &c.view.Copy} {
+				*list = placed(*list)
+			}
+			if c.view.Env == nil {
+				c.view.Env = []string{"HOME=" + dir + "/home"}
+			}
+			var got []string
+			for _, line := range c.policy.Mounts("/bin/sh", c.view) {
+				if strings.Contains(line, dir) {
+					got = append(got, strings.ReplaceAll(line, dir, "DIR"))
+				}
+			}
+			require.Equal(t, c.want, strings.Join(got, "\n"))
+		})
+	}
+}
+
+// A mount follows those that contain it, and the system is read-only.
+func TestMountsOfTheSystem(t *testing.T) {
+	t.Parallel()
+	list := (&sandbox.Policy{}).Mounts("/bin/sh", sandbox.View{Env: []string{"HOME=/root", "PATH=/usr/bin:/root/bin:relative::/"}})
+	for _, line := range list {
+		kind, rest, _ := strings.Cut(line, " ")
+		target, _, _ := strings.Cut(rest, ",")
+		if kind == "bind" && !strings.HasPrefix(target, "/dev/") {
+			require.NotContains(t, line, "writable")
+		}
+	}
+	require.Contains(t, list, "bind /usr")
+	require.Contains(t, list, "proc /proc")
+	require.Contains(t, list, "empty /tmp, writable")
+	require.Less(t, slices.Index(list, "devices /dev"), slices.Index(list, "bind /dev/null, writable"))
+}
+
+// The profile of sandbox-exec denies first and allows then, because later rules win.
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	p := sandbox.Policy{
+		Read: []string{"/opt/models"}, Write: []string{"/data"}, Logins: []string{"/homes/a/.claude"}, Hidden: []string{"/homes/a/suite"},
+		Isolated: true,
+	}
+	got := p.Profile("/homes/a/tools/bin/agent", sandbox.View{
+		Env: []string{"HOME=/homes/a", "PATH=/usr/bin:/homes/a/tools/bin"}, Write: []string{`/homes/a/w "1"\`},
+	})
+	head, _, _ := strings.Cut(got, `(deny file-read* (subpath "/homes/a/.ssh"))`)
+	require.Equal(t, `(version 1)
+(allow default)
+(deny file-write*)
+(deny file-read* (subpath "/Users"))
+(allow file-read-metadata)
+`, head)
+	_, tail, _ := strings.Cut(got, `(deny file-read* (subpath "/homes/a/.password-store"))`+"\n")
+	require.Equal(t, `(allow file-read* (subpath "/usr"))
+(allow file-read* (subpath "/homes/a/tools"))
+(deny file-read* (subpath "/homes/a/suite"))
+(allow file-read* (subpath "/homes/a/tools/bin/agent"))
+(allow file-read* (subpath "/opt/models"))
+(allow file-read* file-write* (subpath "/homes/a/.claude"))
+(allow file-read* file-write* (subpath "/data"))
+(allow file-read* file-write* (subpath "/homes/a/w \"1\"\\"))
+(allow file-read* file-write* (subpath "/private/tmp"))
+(allow file-read* file-write* (subpath "/private/var/tmp"))
+(allow file-read* file-write* (subpath "/private/var/folders"))
+(allow file-read* file-write* (subpath "/dev"))
+(deny signal (target others))
+(deny network*)
+(allow network* (local ip "localhost:*"))
+`, tail)
+	require.Contains(t, p.Profile("/bin/sh", sandbox.View{Suite: true}), "(version 1)")
+	require.NotContains(t, p.Profile("/bin/sh", sandbox.View{Suite: true}), filepath.Join("/homes/a", "suite"))
+}
