@@ -23,14 +23,15 @@ func attackMethods() []*method {
 }
 
 type evalAttackParams struct {
-	Path           string   `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
-	Tasks          []string `json:"tasks" doc:"Attack only tasks whose id or name matches one of these globs."`
-	Tags           []string `json:"tags" doc:"Attack only tasks with a tag that matches one of these globs."`
-	Agents         []string `json:"agents" doc:"Names of the agents to run, see docs/attack.md; all when absent."`
-	JudgeModel     string   `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
-	JudgeAgent     string   `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
-	ContextDir     string   `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
-	TimeoutSeconds float64  `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of a trial in seconds, instead of the timeouts of suite and tasks."`
+	Path           string        `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Tasks          []string      `json:"tasks" doc:"Attack only tasks whose id or name matches one of these globs."`
+	Tags           []string      `json:"tags" doc:"Attack only tasks with a tag that matches one of these globs."`
+	Agents         []string      `json:"agents" doc:"Names of the agents to run, see docs/attack.md; all when absent."`
+	JudgeModel     string        `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent     string        `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the agents instead of the suite's, as in eval.run."`
+	TimeoutSeconds float64       `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of a trial in seconds, instead of the timeouts of suite and tasks."`
 }
 
 // attackedParams are the parameters of eval.attacked.
@@ -53,7 +54,7 @@ func attackSuite(ctx context.Context, c *call, p *evalAttackParams) (*attack.Rep
 	}
 	o := attack.Options{
 		Path: path, Tasks: p.Tasks, Tags: p.Tags, Agents: p.Agents, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent,
-		Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Logger: c.server.log,
+		Sandbox: string(p.Sandbox), Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Logger: c.server.log,
 		Progress: func(a attack.Progress) {
 			// A client that is gone needs no progress, and its context ends.
 			_ = c.conn.stream.Notify(ctx, "eval.attacked", &attackedParams{p.Path, a.Agent, a.TaskID, a.Verdict, a.Done, a.Total})

@@ -37,6 +37,8 @@ type Options struct {
 	Agents []string
 	// JudgeModel, JudgeAgent and ContextDir replace those of the suite when not empty.
 	JudgeModel, JudgeAgent, ContextDir string
+	// Sandbox changes keys of the suite's config.sandbox: a mode or a map; empty means none.
+	Sandbox string
 	// Timeout replaces the timeouts of the suite and its tasks when positive.
 	Timeout time.Duration
 	// Progress is called after each trial, by one goroutine at a time; nil for nobody.
@@ -370,7 +372,7 @@ func (s *session) prepare(ctx context.Context, path string, cache bool, po plan.
 	o := &s.o
 	req := record.Request{
 		Executor: agent.ExecutorName, Tasks: o.Tasks, Tags: o.Tags, JudgeModel: o.JudgeModel, JudgeAgent: o.JudgeAgent,
-		ContextDir: o.ContextDir, Timeout: o.Timeout, Trials: 1, Stopping: new(float64), Fleet: record.FleetNone, Cache: cache,
+		ContextDir: o.ContextDir, Sandbox: o.Sandbox, Timeout: o.Timeout, Trials: 1, Stopping: new(float64), Fleet: record.FleetNone, Cache: cache,
 	}
 	po.Complete = simplify
 	p, err := s.runner.Planner().Prepare(ctx, path, req, po)
