@@ -35,7 +35,7 @@ import (
 // A Command is a program to run. Args must not be empty.
 type Command struct {
 	// Args are the program and its arguments. A program without a slash is searched for in the
-	// PATH of Env.
+	// PATH of Env, or where the sandbox finds programs.
 	Args []string
 	// Dir is the working directory; empty means this process's.
 	Dir string
@@ -123,7 +123,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	path, err := LookPath(c.Args[0], env)
+	path, err := c.Sandbox.lookPath(c.Args[0], env)
 	if err != nil {
 		return nil, cmp.Or(c.checkDir(), err)
 	}

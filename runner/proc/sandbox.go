@@ -18,10 +18,21 @@ type Sandbox struct {
 	// Restrict restricts the calling thread, and so the program that the thread starts next. The
 	// thread ends afterwards.
 	Restrict func(cmd *exec.Cmd) error
+	// Elsewhere means that Launch looks for the programs, because their files are not on this
+	// machine. The Path of cmd is then their name.
+	Elsewhere bool
 }
 
 // seals reports whether the sandbox ends all descendants of its programs.
 func (s *Sandbox) seals() bool { return s != nil && s.Launch != nil }
+
+// lookPath returns the path of a program for the sandbox.
+func (s *Sandbox) lookPath(name string, env []string) (string, error) {
+	if s != nil && s.Elsewhere {
+		return name, nil
+	}
+	return LookPath(name, env)
+}
 
 // A Child is a started program.
 type Child interface {

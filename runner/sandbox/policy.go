@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"waza/eval/surroundings"
+	"waza/runner/sandbox/internal/container"
 	"waza/runner/sandbox/internal/proxy"
 )
 
@@ -14,6 +16,7 @@ func PolicyOf(s *surroundings.Sandbox, dir string) (Policy, error) {
 	home, _ := os.UserHomeDir() // without one, no path is below it
 	p := Policy{
 		Isolated: !s.Network.Open, WithholdKeys: s.Keys == surroundings.KeysProxy, HomeShared: s.Home == surroundings.HomeShared,
+		Image: s.SandboxImage, Dir: dir,
 		Limits: Limits{
 			Memory: int64(s.Limits.Memory), Processes: int64(s.Limits.Processes), Disk: int64(s.Limits.Disk), Files: int64(s.Limits.Files),
 		},
@@ -39,6 +42,11 @@ func Choose(mode surroundings.SandboxMode) (Tier, error) {
 		return None, nil
 	case surroundings.SandboxAuto:
 		return Detect().strongest(), nil
+	case surroundings.SandboxContainer:
+		if _, err := container.Find(context.Background()); err != nil {
+			return None, fmt.Errorf("config.sandbox: this machine cannot run programs in the mode container: %w", err)
+		}
+		return Container, nil
 	case surroundings.SandboxStrict:
 		if err := Detect().Strict(); err != nil {
 			return None, &hint{

@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"context"
+
 	"waza/eval/surroundings"
 	"waza/runner/record"
+	"waza/runner/sandbox/internal/container"
 )
 
 // Of returns the sandbox that this machine gives to the programs of a suite, in the form of records.
-// The error is that of [Choose].
+// The error is that of [Choose], or names a key that the tier cannot keep.
 func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 	if asked.Mode == surroundings.SandboxOff {
 		return &record.Sandbox{Mode: asked.Mode, Tier: record.TierOff, Network: surroundings.Network{Open: true}}, nil
@@ -18,6 +21,20 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 	s := &record.Sandbox{Mode: asked.Mode, Tier: record.Tier(tier), Network: asked.Network, Limits: asked.Limits}
 	if tier == Namespaces {
 		s.Missing = Detect().Missing
+		return s, nil
+	}
+	if tier == Container {
+		policy, err := PolicyOf(&asked, "")
+		if err != nil {
+			return nil, err
+		}
+		if err := policy.checkContainer(); err != nil {
+			return nil, err
+		}
+		s.SandboxImage = asked.SandboxImage
+		if asked.Limits.Disk > 0 {
+			s.Missing = append(s.Missing, "the disk is limited by file and by copied directory only")
+		}
 		return s, nil
 	}
 	if tier == None {
@@ -37,11 +54,14 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 	return s, nil
 }
 
-// Offered returns the tiers that this machine offers, the strongest first.
+// Offered returns the tiers that this machine offers, the strongest first, and then containers.
 func Offered() []record.Tier {
 	var tiers []record.Tier
 	for _, t := range Detect().Tiers() {
 		tiers = append(tiers, record.Tier(t))
+	}
+	if _, err := container.Find(context.Background()); err == nil {
+		tiers = append(tiers, record.TierContainer)
 	}
 	return tiers
 }

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/surroundings"
 	"waza/runner/sandbox/internal/proxy"
 )
 
@@ -35,6 +36,7 @@ const (
 	Namespaces Tier = "namespaces" // Linux namespaces, a root of its own, Landlock and a filter of system calls
 	Landlock   Tier = "landlock"   // Landlock and a filter of system calls
 	Seatbelt   Tier = "seatbelt"   // sandbox-exec of macOS
+	Container  Tier = "container"  // containers of docker, podman or another program
 	None       Tier = "none"       // this machine has no other
 )
 
@@ -83,6 +85,11 @@ type View struct {
 	Read []string
 	// Copy are directories of which the program gets a private copy. Its changes vanish.
 	Copy []string
+	// Logins are the directories and files in which an agent keeps its login, as far as they exist.
+	// It can change them, because a login that is refreshed in a copy is lost.
+	Logins []string
+	// Image is that of the task, in place of the policy's. Only for the tier Container.
+	Image surroundings.SandboxImage
 	// Isolated closes the network, whatever the policy says.
 	Isolated bool
 	// Reach are services of this machine that the program can use in a closed network, such as
@@ -107,13 +114,13 @@ type Policy struct {
 	// Read and Write are directories and files that programs can read or change, besides the
 	// system and what a [View] contains.
 	Read, Write []string
-	// Logins are the directories and files in which agents keep their login, as far as they
-	// exist. Programs can change them, because a login that is refreshed in a copy is lost.
-	Logins []string
 	// Hidden are directories that no program sees, except what a View names: the suite and the
 	// state of waza.
 	Hidden []string
 	Limits Limits
+	// Image is that of containers, and Dir is the directory to which its Dockerfile is relative.
+	Image surroundings.SandboxImage
+	Dir   string
 }
 
 // Limits restrict what a program and its descendants can use together. 0 means no limit.

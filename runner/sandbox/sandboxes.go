@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"waza/runner/proc"
+	"waza/runner/sandbox/internal/container"
 )
 
 // Sandboxes are the sandboxes of one run. It is safe for concurrent use.
@@ -12,15 +13,19 @@ type Sandboxes struct {
 	tier   Tier
 	policy Policy
 	host   host
+	// containers is nil for other tiers.
+	containers *container.Containers
 }
 
-// Open prepares the sandboxes of a run with a tier of this machine. It starts nothing. The caller
-// calls Close when all programs have ended.
+// Open prepares the sandboxes of a run with a tier of this machine. It starts no sandbox, but removes
+// containers that killed processes left behind. The caller calls Close when all programs have ended.
 func Open(tier Tier, policy Policy) (*Sandboxes, error) {
 	s := &Sandboxes{tier: tier, policy: policy, host: newHost()}
 	switch tier {
 	case Namespaces, Landlock, Seatbelt, None:
 		return s, nil
+	case Container:
+		return s, s.openContainers()
 	}
 	return nil, fmt.Errorf("unknown tier %q", tier)
 }
@@ -29,6 +34,7 @@ func Open(tier Tier, policy Policy) (*Sandboxes, error) {
 func (s *Sandboxes) Close() {
 	if s != nil {
 		s.host.close()
+		s.containers.Close()
 	}
 }
 
@@ -47,6 +53,8 @@ func (s *Sandboxes) For(v View) *proc.Sandbox {
 		return s.host.sandbox(s, v)
 	case Seatbelt:
 		return s.seatbelt(v)
+	case Container:
+		return s.container(v)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (p *Policy) profile(program string, v *View) string {
 	}
 	list("allow file-read*", append([]string{program}, p.Read...))
 	list("allow file-read*", v.Read)
-	for _, paths := range [][]string{p.Logins, p.Write, v.Write, v.Copy, {"/private/tmp", "/private/var/tmp", "/private/var/folders", "/dev"}} {
+	for _, paths := range [][]string{v.Logins, p.Write, v.Write, v.Copy, {"/private/tmp", "/private/var/tmp", "/private/var/folders", "/dev"}} {
 		list("allow file-read* file-write*", paths)
 	}
 	b.WriteString("(deny signal (target others))\n")

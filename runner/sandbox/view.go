@@ -83,7 +83,7 @@ func (p *Policy) mounts(program string, v *View) []Mount {
 	for _, path := range slices.Concat(p.Read, v.Read) {
 		b.add(Mount{Kind: Bind, Target: path, Source: path, Optional: true})
 	}
-	for _, path := range slices.Concat(p.Logins, p.Write, v.Write) {
+	for _, path := range slices.Concat(v.Logins, p.Write, v.Write) {
 		b.add(Mount{Kind: Bind, Target: path, Source: path, Writable: true, Optional: true})
 	}
 	for _, dir := range v.Copy {

@@ -87,9 +87,8 @@ bind DIR/data/suite`,
 			want:  `bind DIR/work, writable`,
 		},
 		"logins": {
-			files:  []string{"home/.claude/key"},
-			policy: sandbox.Policy{Logins: []string{"DIR/home/.claude"}},
-			view:   sandbox.View{Env: []string{"HOME=DIR/home"}},
+			files: []string{"home/.claude/key"},
+			view:  sandbox.View{Env: []string{"HOME=DIR/home"}, Logins: []string{"DIR/home/.claude"}},
 			want: `empty DIR/home, writable
 bind DIR/home/.claude, writable`,
 		},
@@ -107,7 +106,7 @@ bind DIR/home/.claude, writable`,
 				}
 				return l
 			}
-			for _, list := range []*[]string{&c.policy.Read, &c.policy.Write, &c.policy.Logins, &c.policy.Hidden, &c.view.Env, &c.view.Read, &c.view.Write, &c.view.Copy} {
+			for _, list := range []*[]string{&c.policy.Read, &c.policy.Write, &c.policy.Hidden, &c.view.Logins, &c.view.Env, &c.view.Read, &c.view.Write, &c.view.Copy} {
 				*list = placed(*list)
 			}
 			if c.view.Env == nil {
@@ -145,11 +144,12 @@ func TestMountsOfTheSystem(t *testing.T) {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	p := sandbox.Policy{
-		Read: []string{"/opt/models"}, Write: []string{"/data"}, Logins: []string{"/homes/a/.claude"}, Hidden: []string{"/homes/a/suite"},
+		Read: []string{"/opt/models"}, Write: []string{"/data"}, Hidden: []string{"/homes/a/suite"},
 		Isolated: true,
 	}
 	got := p.Profile("/homes/a/tools/bin/agent", sandbox.View{
 		Env: []string{"HOME=/homes/a", "PATH=/usr/bin:/homes/a/tools/bin"}, Write: []string{`/homes/a/w "1"\`},
+		Logins: []string{"/homes/a/.claude"},
 	})
 	head, _, _ := strings.Cut(got, `(deny file-read* (subpath "/homes/a/.ssh"))`)
 	require.Equal(t, `(version 1)

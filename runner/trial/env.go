@@ -230,7 +230,7 @@ func (e *Env) executor(ctx context.Context, o *record.Order) (executor.Executor,
 	if !ok {
 		return nil, executor.Permanent(&record.UnknownExecutorError{Name: o.Executor, Known: e.Executors.Names()})
 	}
-	if err := e.openSandboxesLocked(o); err != nil {
+	if err := e.openSandboxesLocked(ctx, o); err != nil {
 		return nil, err
 	}
 	exec, err := kind.Open(ctx, e.settings(o))

@@ -17,7 +17,7 @@ import (
 )
 
 // openSandboxesLocked opens the sandboxes of the run that an order belongs to. e.mu must be held.
-func (e *Env) openSandboxesLocked(o *record.Order) error {
+func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 	if e.sandboxes != nil || !e.needsSandbox(o) {
 		return nil
 	}
@@ -35,9 +35,21 @@ func (e *Env) openSandboxesLocked(o *record.Order) error {
 		state = filepath.Dir(e.Dir)
 	}
 	policy.Hidden = []string{o.Suite.Dir, state}
+	if tier == sandbox.Container { // it must exist when a container starts
+		if err := os.MkdirAll(e.historyDir(), 0o700); err != nil {
+			return err
+		}
+	}
 	policy.Read = append(policy.Read, e.historyDir())
 	s, err := sandbox.Open(tier, policy)
 	if err != nil {
+		return executor.Permanent(err)
+	}
+	if err := s.Prepare(ctx); err != nil {
+		s.Close()
+		if ctx.Err() != nil {
+			return err
+		}
 		return executor.Permanent(err)
 	}
 	e.sandboxes = s

@@ -25,6 +25,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/internal/secrets"
 	"waza/runner/proc"
@@ -160,7 +161,7 @@ func preflight(s executor.Settings, o *Options) []executor.Finding {
 	if err != nil {
 		return nil // the check has reported it
 	}
-	if _, err := p.command(environ(os.Environ(), p.env), s.Suite.Dir); err != nil {
+	if _, err := p.command(environ(os.Environ(), p.env), inImage(s.Suite), s.Suite.Dir); err != nil {
 		return []executor.Finding{{
 			Severity: decode.Warning, Code: decode.CodeUnavailable,
 			Message: fmt.Sprintf("every trial will end in error: %v", err),
@@ -169,15 +170,15 @@ func preflight(s executor.Settings, o *Options) []executor.Finding {
 	return nil
 }
 
-// command returns the first command of the preset whose program is installed. A relative path is
-// relative to the suite.
-func (p *preset) command(env []string, dir string) ([]string, error) {
+// command returns the first command of the preset whose program is installed. Elsewhere, in an image,
+// it cannot be looked up, and command returns the first one. A relative path is relative to the suite.
+func (p *preset) command(env []string, elsewhere bool, dir string) ([]string, error) {
 	for _, c := range p.commands {
 		args := slices.Clone(c)
 		if strings.ContainsRune(args[0], filepath.Separator) {
 			args[0] = absolute(args[0], dir)
 		}
-		if _, err := proc.LookPath(args[0], env); err == nil {
+		if _, err := proc.LookPath(args[0], env); err == nil || elsewhere {
 			return args, nil
 		}
 	}
@@ -320,6 +321,12 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 // confined reports whether each process of an agent is in the sandbox of one trial.
 func (x *acp) confined() bool { return x.sandboxes.Tier() != sandbox.None }
 
+// elsewhere reports whether the files of agents are in an image.
+func (x *acp) elsewhere() bool { return x.sandboxes.Tier() == sandbox.Container }
+
+// inImage reports whether the agents of a suite run in containers.
+func inImage(s *eval.Suite) bool { return s.Config.Sandbox.Mode == surroundings.SandboxContainer }
+
 // newHome returns the temporary directory of a new process. In sandboxes, each has its own.
 func (x *acp) newHome() (string, error) {
 	if !x.confined() {
@@ -364,7 +371,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	}
 	own := map[string]string{"TMPDIR": home}
 	env := environ(t.Env, own, p.sets, p.asks[x.policy], model, p.env)
-	args, err := p.command(env, x.suite.Dir)
+	args, err := p.command(env, x.elsewhere(), x.suite.Dir)
 	if err != nil {
 		return nil, executor.Permanent(err)
 	}
@@ -385,9 +392,9 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	write := []string{home, workspace}
+	var logins []string
 	for _, name := range p.logins {
-		write = append(write, filepath.Join(homeOf(env), filepath.FromSlash(name)))
+		logins = append(logins, filepath.Join(homeOf(env), filepath.FromSlash(name)))
 	}
 	read, reach := slices.Clone(x.files), []string(nil)
 	for i := range t.Servers {
@@ -397,7 +404,10 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 			reach = append(reach, u.Host)
 		}
 	}
-	box := x.sandboxes.For(sandbox.View{Env: env, Write: write, Read: read, Reach: reach, OnRefused: t.Transcript.AddRefused})
+	box := x.sandboxes.For(sandbox.View{
+		Env: env, Write: []string{home, workspace}, Read: read, Logins: logins, Reach: reach, Image: t.Task.Sandbox,
+		OnRefused: t.Transcript.AddRefused,
+	})
 	a, err := x.launch(key, args, dir, env, home, box)
 	if err != nil {
 		return nil, executor.Permanent(fmt.Errorf("agent %s: %w", p.name, err))

@@ -46,7 +46,9 @@ type agent struct {
 	hide   *secrets.Redactor
 	gone   chan struct{} // closed when the process is reaped and its output read
 	hello  sdk.InitializeResponse
-	worked *atomic.Bool // an agent of the run has finished a turn, so a user is logged in
+	// sharesFiles means that the agent and this process see the same workspace, not copies.
+	sharesFiles bool
+	worked      *atomic.Bool // an agent of the run has finished a turn, so a user is logged in
 
 	mu      sync.Mutex // guards session
 	session *session   // of the current trial; nil between trials
@@ -55,7 +57,10 @@ type agent struct {
 // launch starts the process of an agent. No context bounds its life. home is its temporary
 // directory, which it removes at its end unless all processes share it.
 func (x *acp) launch(key string, args []string, dir string, env []string, home string, box *proc.Sandbox) (*agent, error) {
-	a := &agent{preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: x.secrets, gone: make(chan struct{}), worked: &x.worked}
+	a := &agent{
+		preset: x.preset, key: key, out: newOutbox(), stderr: &tail{}, hide: x.secrets, gone: make(chan struct{}), worked: &x.worked,
+		sharesFiles: !x.elsewhere(),
+	}
 	a.hide.Learn(env) // its error output is truncated, possibly within a key
 	a.ctx, a.end = context.WithCancelCause(context.Background())
 	pr, pw := io.Pipe()
@@ -166,7 +171,7 @@ func (a *agent) greet(ctx context.Context, limit time.Duration) error {
 		a.hello, err = sdk.SendRequest[sdk.InitializeResponse](a.conn, ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
 			ProtocolVersion:    sdk.ProtocolVersionNumber,
 			ClientInfo:         &sdk.Implementation{Name: "waza", Version: "1"},
-			ClientCapabilities: sdk.ClientCapabilities{Fs: sdk.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}},
+			ClientCapabilities: sdk.ClientCapabilities{Fs: sdk.FileSystemCapabilities{ReadTextFile: a.sharesFiles, WriteTextFile: a.sharesFiles}},
 		})
 		return err
 	})

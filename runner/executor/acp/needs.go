@@ -27,7 +27,7 @@ func Setup(name string) (install, keyEnv string) {
 func Installed(env []string) []string {
 	var names []string
 	for i := range presets {
-		if _, err := presets[i].command(env, ""); err == nil {
+		if _, err := presets[i].command(env, false, ""); err == nil {
 			names = append(names, presets[i].name)
 		}
 	}

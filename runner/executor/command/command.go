@@ -238,7 +238,10 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, m message, out *e
 	case Stdin:
 		cmd.Stdin = strings.NewReader(m.prompt)
 	}
-	cmd.Sandbox = c.sandboxes.For(sandbox.View{Env: cmd.Env, Write: []string{m.dir}, Read: slices.Concat(c.files, t.Task.Skills), OnRefused: t.Transcript.AddRefused})
+	cmd.Sandbox = c.sandboxes.For(sandbox.View{
+		Env: cmd.Env, Write: []string{m.dir}, Read: slices.Concat(c.files, t.Task.Skills), Image: t.Task.Sandbox,
+		OnRefused: t.Transcript.AddRefused,
+	})
 	err = run(ctx, cmd, events)
 	if events.usage != nil {
 		sum := *events.usage

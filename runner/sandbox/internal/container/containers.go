@@ -1,0 +1,213 @@
+package container
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Box describes a container.
+type Box struct {
+	Image    Image
+	Isolated bool // without a network
+	Mounts   []Mount
+	Limits   Limits
+}
+
+// A Mount is a part of the file system of a container that is not of its image.
+type Mount struct {
+	// Target is the path in the container. Source is a path of this machine; empty means a new
+	// empty directory that is deleted with the container.
+	Target, Source string
+	Writable       bool
+}
+
+// Limits are those of a container. 0 means none.
+type Limits struct {
+	Memory    int64 // in bytes
+	Processes int64 // processes and threads
+	FileSize  int64 // in bytes, for each file
+	Files     int64 // open files of a process
+}
+
+// maxSpares limits the containers of a run that wait for programs.
+const maxSpares = 64
+
+// Containers are the containers of one run. It is safe for concurrent use.
+type Containers struct {
+	engine *Engine
+	id     string
+
+	mu      sync.Mutex // guards the fields below
+	images  map[Image]*prepared
+	boxes   map[string]*kept // by the options of their containers
+	spares  int
+	started int
+	closed  bool
+	work    sync.WaitGroup // counts containers in use, and those that start or are removed
+}
+
+// kept are the containers with the same options.
+type kept struct {
+	inUse  int
+	spares []*box
+}
+
+// box is one container.
+type box struct {
+	name  string
+	key   string
+	ready chan struct{} // closed when it runs, or when err is set
+	err   error
+}
+
+// Open prepares the containers of a run. It removes those of processes that were killed. The caller
+// calls Close when all programs have ended.
+func (e *Engine) Open(ctx context.Context) (*Containers, error) {
+	if err := e.removeAbandoned(ctx); err != nil {
+		return nil, err
+	}
+	return &Containers{engine: e, id: newRunID(), images: map[Image]*prepared{}, boxes: map[string]*kept{}}, nil
+}
+
+// Close removes all containers. It does nothing for nil.
+func (c *Containers) Close() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.closed = true
+	var names []string
+	for _, k := range c.boxes {
+		for _, b := range k.spares {
+			names = append(names, b.name)
+		}
+		k.spares = nil
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+	_ = c.engine.remove(names...) // the next run tries it again
+}
+
+// take returns a container for one program, which the caller passes to release.
+func (c *Containers) take(of Box) (*box, error) {
+	image, err := c.image(context.Background(), of.Image)
+	if err != nil {
+		return nil, err
+	}
+	options := c.engine.options(of, image)
+	key := strings.Join(options, "\x00")
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	k := c.boxes[key]
+	if k == nil {
+		k = &kept{}
+		c.boxes[key] = k
+	}
+	var b *box
+	if n := len(k.spares); n > 0 {
+		b, k.spares = k.spares[0], k.spares[1:]
+		c.spares--
+	} else {
+		b = c.startLocked(key, options)
+	}
+	k.inUse++
+	c.work.Add(1)
+	if len(k.spares) < k.inUse && c.spares < maxSpares {
+		k.spares = append(k.spares, c.startLocked(key, options))
+		c.spares++
+	}
+	c.mu.Unlock()
+	<-b.ready
+	if b.err != nil {
+		c.release(b)
+		return nil, b.err
+	}
+	return b, nil
+}
+
+// startLocked starts a container. c.mu must be held.
+func (c *Containers) startLocked(key string, options []string) *box {
+	c.started++
+	b := &box{name: nameOf(c.id, c.started), key: key, ready: make(chan struct{})}
+	args := append([]string{"run", "--detach", "--name", b.name, "--label", runLabel + "=" + c.id, "--label", ownerLabel + "=" + owner()}, options...)
+	c.work.Go(func() {
+		defer close(b.ready)
+		if _, b.err = c.engine.output(context.Background(), commandTime, args...); b.err != nil {
+			b.err = fmt.Errorf("the container cannot be started: %w", b.err)
+		}
+	})
+	return b
+}
+
+// release removes a container.
+func (c *Containers) release(b *box) {
+	c.mu.Lock()
+	c.boxes[b.key].inUse--
+	c.mu.Unlock()
+	go func() {
+		defer c.work.Done()
+		_ = c.engine.remove(b.name) // the next run tries it again
+	}()
+}
+
+// capabilities are those that package managers and programs that change their user need. The root
+// user of a container has no others.
+var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"}
+
+// sleepTime is the argument of the program sleep with which a container waits, in seconds. Old
+// versions do not know infinity.
+const sleepTime = "2147483647"
+
+// options returns the arguments of the command run after its name and labels.
+func (e *Engine) options(of Box, image string) []string {
+	args := []string{"--pull=never", "--security-opt=no-new-privileges", "--cap-drop=ALL"}
+	for _, name := range capabilities {
+		args = append(args, "--cap-add="+name)
+	}
+	if e.kind == docker {
+		args = append(args, "--init") // the one of podman is a package of its own
+	}
+	if of.Isolated {
+		args = append(args, "--network=none")
+	}
+	if n := of.Limits.Memory; n > 0 {
+		limit := strconv.FormatInt(n, 10)
+		args = append(args, "--memory="+limit, "--memory-swap="+limit)
+	}
+	if n := of.Limits.Processes; n > 0 {
+		args = append(args, "--pids-limit="+strconv.FormatInt(n, 10))
+	}
+	if n := of.Limits.FileSize; n > 0 {
+		args = append(args, fmt.Sprintf("--ulimit=fsize=%d:%d", n, n))
+	}
+	if n := of.Limits.Files; n > 0 {
+		args = append(args, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
+	}
+	for _, m := range of.Mounts {
+		args = append(args, "--mount="+m.option())
+	}
+	return append(args, "--entrypoint=sleep", image, sleepTime)
+}
+
+// option returns the value of the option --mount, which is a line of CSV.
+func (m Mount) option() string {
+	fields := []string{"type=volume", "target=" + m.Target}
+	if m.Source != "" {
+		fields = []string{"type=bind", "source=" + m.Source, "target=" + m.Target}
+		if !m.Writable {
+			fields = append(fields, "readonly")
+		}
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(fields) // a strings.Builder has no errors
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,155 @@
+// Package container runs programs in containers of docker, podman or a program with the same
+// commands. [Find] finds that program, the engine. [Open] prepares the containers of a run,
+// [Containers.Prepare] pulls or builds an image, and [Containers.Start] starts a program:
+//
+//	docker run --detach … IMAGE     a container that sleeps, before it is needed
+//	docker cp - NAME:/              the files of the program
+//	docker exec NAME PROGRAM        the program
+//	docker kill NAME                ends everything that it started
+//	docker cp NAME:DIR -            the files that it changed
+//	docker rm NAME
+//
+// A container serves one program, so that no trial finds files or processes of an earlier one. It
+// is warm, because the next container starts while the present one is in use.
+//
+// Files are copied, not mounted: a warm container exists before its workspace, files that are copied
+// out belong to this user whatever user the container has, and an engine in a virtual machine or on
+// another machine needs no shared directory. Directories that are the same for all trials, such as
+// config.sandbox.read, are mounted.
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"waza/runner/proc"
+)
+
+// RuntimeVariable names the program that runs containers: docker, podman, or one with the same
+// commands.
+const RuntimeVariable = "WAZA_CONTAINER_RUNTIME"
+
+// An Engine is a program that runs containers. It is safe for concurrent use.
+type Engine struct {
+	path string
+	// kind is docker or podman, whose options differ slightly.
+	kind kind
+}
+
+type kind string
+
+const (
+	docker kind = "docker"
+	podman kind = "podman"
+)
+
+// Times after which a command of an engine is killed.
+const (
+	commandTime = 2 * time.Minute
+	copyTime    = 10 * time.Minute
+	buildTime   = time.Hour // also of pulls
+)
+
+// maxSaid limits the output of a command of an engine that is kept, in bytes.
+const maxSaid = 64 << 10
+
+// Find returns the engine of this machine: that of [RuntimeVariable], else the first of docker and
+// podman that works. The error names the missing program and the way to get it.
+func Find(ctx context.Context) (*Engine, error) {
+	if name := os.Getenv(RuntimeVariable); name != "" {
+		e, err := newEngine(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", RuntimeVariable, err)
+		}
+		return e, nil
+	}
+	var faults []string
+	for _, name := range []string{"docker", "podman"} {
+		e, err := newEngine(ctx, name)
+		if err == nil {
+			return e, nil
+		}
+		faults = append(faults, err.Error())
+	}
+	return nil, fmt.Errorf("no program runs containers here (%s); install docker or podman and start it, or name a program in %s",
+		strings.Join(faults, "; "), RuntimeVariable)
+}
+
+// newEngine returns an engine that answers.
+func newEngine(ctx context.Context, name string) (*Engine, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not installed", name)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	base := filepath.Base(path)
+	e := &Engine{path: path, kind: docker}
+	switch {
+	case strings.Contains(base, "podman"):
+		e.kind = podman
+	case strings.Contains(base, "nerdctl"):
+		return nil, fmt.Errorf("%s cannot copy archives into containers, which waza needs; use docker or podman", name)
+	}
+	if _, err := e.output(ctx, commandTime, "version", "--format", "{{.Client.Version}} {{with .Server}}{{.Version}}{{end}}"); err != nil {
+		return nil, fmt.Errorf("%s does not answer: %w", name, err)
+	}
+	return e, nil
+}
+
+// String returns the name of the engine's program.
+func (e *Engine) String() string { return filepath.Base(e.path) }
+
+// output runs a command of the engine and returns its output without space at the ends.
+func (e *Engine) output(ctx context.Context, limit time.Duration, args ...string) (string, error) {
+	out := &proc.Limited{Max: maxSaid}
+	err := e.run(ctx, limit, nil, out, args...)
+	return strings.TrimSpace(out.String()), err
+}
+
+// run runs a command of the engine. The error contains the end of its error output.
+func (e *Engine) run(ctx context.Context, limit time.Duration, stdin io.Reader, stdout io.Writer, args ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	said := &tail{max: maxSaid}
+	err := proc.Run(ctx, proc.Command{Args: append([]string{e.path}, args...), Dir: "/", Stdin: stdin, Stdout: stdout, Stderr: said})
+	if err == nil {
+		return nil
+	}
+	command := e.String() + " " + args[0]
+	if lines := said.lines(20); lines != "" {
+		return fmt.Errorf("%s: %w: %s", command, err, lines)
+	}
+	return fmt.Errorf("%s: %w", command, err)
+}
+
+// tail keeps the last bytes that are written to it.
+type tail struct {
+	max int
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.buf = append(t.buf, b...)
+	if over := len(t.buf) - t.max; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(b), nil
+}
+
+// lines returns at most the last n lines, without space at the ends.
+func (t *tail) lines(n int) string {
+	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// errClosed is the error of a program that is started after [Containers.Close].
+var errClosed = errors.New("the run has ended")

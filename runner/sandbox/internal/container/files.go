@@ -1,0 +1,306 @@
+package container
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// copyIn copies the files of a program into a container. They belong to the container's user there,
+// as does the home directory.
+func (c *Containers) copyIn(b *box, p *Program, mounts []Mount) error {
+	home := variable(p.Cmd.Env, "HOME")
+	if !filepath.IsAbs(home) || filepath.Clean(home) == "/" || mounted(mounts, home) {
+		home = ""
+	}
+	if home == "" && len(p.In) == 0 {
+		return nil
+	}
+	r, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := writeArchive(w, home, p.In)
+		w.CloseWithError(err)
+		written <- err
+	}()
+	err := c.engine.run(context.Background(), copyTime, r, nil, "cp", "--archive", "-", b.name+":/")
+	r.CloseWithError(errors.New("the copy has ended"))
+	if fault := <-written; err == nil && fault != nil {
+		err = fault // the engine has got an incomplete archive
+	}
+	if err != nil {
+		return fmt.Errorf("files cannot be copied into the container: %w", err)
+	}
+	return nil
+}
+
+// writeArchive writes an archive with directories and files, named as below the root directory, and
+// an empty home directory. It leaves out sockets, pipes and devices.
+func writeArchive(w io.Writer, home string, paths []string) error {
+	t := tar.NewWriter(w)
+	if home != "" {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: nameInside(home) + "/", Mode: 0o700, ModTime: time.Now()}); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if err := writeTree(t, path); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+func nameInside(path string) string {
+	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/")
+}
+
+// writeTree adds a directory with everything below it, or a file.
+func writeTree(t *tar.Writer, path string) error {
+	dir, only := path, "."
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if !info.IsDir() {
+		dir, only = filepath.Split(path)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), only, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return writeFile(t, root, name, nameInside(filepath.Join(dir, name)), info)
+	})
+}
+
+// writeFile adds one file of root to an archive.
+func writeFile(t *tar.Writer, root *os.Root, name, inside string, info fs.FileInfo) error {
+	h := &tar.Header{Name: inside, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime()}
+	switch {
+	case info.IsDir():
+		h.Typeflag, h.Name = tar.TypeDir, inside+"/"
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := root.Readlink(name)
+		if err != nil {
+			return err
+		}
+		h.Typeflag, h.Linkname = tar.TypeSymlink, to
+	case info.Mode().IsRegular():
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		h.Typeflag, h.Size = tar.TypeReg, info.Size()
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(t, f, info.Size()); err != nil {
+			return fmt.Errorf("%s: changed while it was read: %w", inside, err)
+		}
+		return nil
+	default:
+		return nil
+	}
+	return t.WriteHeader(h)
+}
+
+// copyOut replaces a directory or file by the one in a container. One that the container no longer
+// has becomes empty.
+func (c *Containers) copyOut(b *box, path string, limit int64) error {
+	r, w := io.Pipe()
+	copied := make(chan error, 1)
+	go func() {
+		err := c.engine.run(context.Background(), copyTime, nil, w, "cp", b.name+":"+path, "-")
+		w.CloseWithError(cmp.Or(err, io.EOF))
+		copied <- err
+	}()
+	err := replace(path, r, limit)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r) // the engine writes blocks of zeros at the end
+	}
+	r.CloseWithError(errTooLarge)
+	if fault := <-copied; fault != nil && err == nil {
+		err = fault
+	}
+	return err
+}
+
+var errTooLarge = errors.New("the copy has ended")
+
+// replace replaces the content of a directory, or a file, by that of an archive whose first entry
+// is the directory or file. It is written by programs that nobody trusts.
+func replace(path string, archive io.Reader, limit int64) error {
+	if limit <= 0 {
+		limit = math.MaxInt64 - 1
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	dir := path
+	if !info.IsDir() {
+		dir = filepath.Dir(path)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	x := &extraction{root: root, left: limit, limit: limit, modes: map[string]fs.FileMode{}}
+	if !info.IsDir() {
+		x.only = filepath.Base(path)
+	} else if err := removeContent(root); err != nil {
+		return err
+	}
+	return x.read(tar.NewReader(archive))
+}
+
+// removeContent removes everything in a directory.
+func removeContent(root *os.Root) error {
+	list, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if err := root.RemoveAll(d.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extraction reads an archive into a directory.
+type extraction struct {
+	root        *os.Root
+	only        string // the one file to replace; empty means all
+	left, limit int64
+	modes       map[string]fs.FileMode // of directories, which are set at the end
+}
+
+// entrySize is how many bytes an entry of an archive counts besides its content.
+const entrySize = 512
+
+func (x *extraction) read(t *tar.Reader) error {
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return x.setModes()
+		}
+		if err != nil {
+			return err
+		}
+		if x.left -= entrySize + max(0, h.Size); x.left < 0 {
+			return fmt.Errorf("it has more than %d bytes, the limit of config.sandbox.limits.disk", x.limit)
+		}
+		if err := x.entry(t, h); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+}
+
+// inside returns the name of an entry below the directory that the archive contains.
+func inside(name string) (string, bool) {
+	name = path.Clean(strings.TrimPrefix(name, "/"))
+	_, rest, below := strings.Cut(name, "/")
+	if !below {
+		rest = "."
+	}
+	return rest, filepath.IsLocal(name)
+}
+
+func (x *extraction) entry(t *tar.Reader, h *tar.Header) error {
+	name, ok := inside(h.Name)
+	if !ok {
+		return errors.New("the name leads out of the directory")
+	}
+	if x.only != "" {
+		if name != "." || h.Typeflag != tar.TypeReg {
+			return errors.New("the file became something else")
+		}
+		name = x.only
+	}
+	mode := fs.FileMode(h.Mode).Perm()
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if name != "." {
+			x.modes[name] = mode | 0o700 // so that this user can delete it
+			return x.root.MkdirAll(name, 0o700)
+		}
+		return nil
+	case tar.TypeReg:
+		return x.file(t, name, mode|0o600, h.ModTime)
+	case tar.TypeSymlink:
+		return x.root.Symlink(h.Linkname, name)
+	case tar.TypeLink:
+		to, ok := inside(h.Linkname)
+		if !ok {
+			return errors.New("the link leads out of the directory")
+		}
+		return x.root.Link(to, name)
+	}
+	return nil // pipes and devices
+}
+
+func (x *extraction) file(r io.Reader, name string, mode fs.FileMode, modified time.Time) error {
+	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, r); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil { // regardless of the umask
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return x.root.Chtimes(name, modified, modified)
+}
+
+// setModes sets the permissions of directories, the deepest first.
+func (x *extraction) setModes() error {
+	names := make([]string, 0, len(x.modes))
+	for name := range x.modes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(b, "/"), strings.Count(a, "/")), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		if err := x.root.Chmod(name, x.modes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variable returns the value of a variable in an environment. The last one counts.
+func variable(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,219 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"waza/runner/proc"
+)
+
+// A Program is a program to start in a container.
+type Program struct {
+	// Cmd has the program's arguments, environment and directory. The container's own PATH counts.
+	// Its streams are files or nil. No other file reaches the program.
+	Cmd *exec.Cmd
+	// In are directories and files that are copied into the container, to the same paths.
+	In []string
+	// Out are those of In that are copied out when the program has ended. They replace their
+	// originals.
+	Out []string
+	// MaxOut limits the bytes of each of Out; 0 means no limit.
+	MaxOut int64
+}
+
+// ErrMemory is the error of a program that exceeded the memory limit of its container.
+var ErrMemory = errors.New("out of memory")
+
+// running is a program in a container.
+type running struct {
+	containers *Containers
+	box        *box
+	client     *exec.Cmd
+	program    Program
+}
+
+// Start starts a program in a container. When it has ended, everything that it started has ended,
+// and its files are copied out, before Wait returns.
+func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
+	b, err := c.take(of)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.copyIn(b, &p, of.Mounts); err != nil {
+		c.release(b)
+		return nil, err
+	}
+	options, env := environ(&p, of.Mounts)
+	args := append([]string{c.engine.path, "exec"}, options...)
+	if p.Cmd.Stdin != nil {
+		args = append(args, "--interactive")
+	}
+	if p.Cmd.Dir != "" {
+		args = append(args, "--workdir", p.Cmd.Dir)
+	}
+	args = append(append(args, b.name), p.Cmd.Args...)
+	client := &exec.Cmd{
+		Path: c.engine.path, Args: args, Dir: "/", Env: env,
+		Stdin: p.Cmd.Stdin, Stdout: p.Cmd.Stdout, Stderr: p.Cmd.Stderr, SysProcAttr: p.Cmd.SysProcAttr,
+	}
+	if err := proc.StartApart(client); err != nil {
+		c.release(b)
+		return nil, err
+	}
+	return &running{c, b, client, p}, nil
+}
+
+// Pid implements [proc.Child].
+func (r *running) Pid() int { return 0 }
+
+// Kill implements [proc.Child]. Wait ends the rest.
+func (r *running) Kill() { _ = r.client.Process.Kill() }
+
+// engineFault is the exit code of a client whose engine failed.
+const engineFault = 125
+
+// killed is the exit code of a program that was ended by SIGKILL.
+const killed = 128 + 9
+
+// Wait implements [proc.Child].
+func (r *running) Wait() error {
+	c := r.containers
+	defer c.release(r.box)
+	err := r.client.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = &proc.ExitError{Code: exit.ExitCode()}
+		switch exit.ExitCode() {
+		case engineFault:
+			err = fmt.Errorf("%s cannot run the program: %w", c.engine, err)
+		case killed:
+			if c.exceededMemory(r.box) {
+				err = ErrMemory
+			}
+		}
+	}
+	// A container that has ended already cannot be killed, which is no error. One that still runs is
+	// ended by release.
+	_, _ = c.engine.output(context.Background(), commandTime, "kill", r.box.name)
+	for _, path := range r.program.Out {
+		if fault := c.copyOut(r.box, path, r.program.MaxOut); fault != nil {
+			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
+		}
+	}
+	return err
+}
+
+// exceededMemory reports whether the kernel killed a process of a container because of its memory.
+func (c *Containers) exceededMemory(b *box) bool {
+	text, err := c.engine.output(context.Background(), commandTime, "inspect", "--format", "{{.State.OOMKilled}}", b.name)
+	return err == nil && text == "true"
+}
+
+// environ returns the options with the variables of a program, and the environment of the engine's
+// client. Options contain no values, which every user of the machine could see, except those of
+// variables that the client itself uses.
+func environ(p *Program, mounts []Mount) (options, client []string) {
+	client = os.Environ()
+	last := map[string]int{}
+	for i, kv := range p.Cmd.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	for i, kv := range p.Cmd.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		if last[name] != i || !isName(name) || ofMachine(name, value) ||
+			name == "TMPDIR" && !holds(p, mounts, value) {
+			continue
+		}
+		own, set := os.LookupEnv(name)
+		switch {
+		case set && own == value:
+			options = append(options, "--env", name)
+		case ofClient(name):
+			options = append(options, "--env", kv)
+		default:
+			options, client = append(options, "--env", name), append(client, kv)
+		}
+	}
+	return options, client
+}
+
+// isName reports whether a name of a variable has a form that engines pass unchanged.
+func isName(name string) bool {
+	for i, r := range name {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// machineNames are variables that describe this machine, unless the suite changed them.
+var machineNames = map[string]bool{
+	"LD_LIBRARY_PATH": true, "GOROOT": true, "GOPATH": true, "JAVA_HOME": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
+	"NVM_DIR": true, "RUSTUP_HOME": true, "CARGO_HOME": true, "NODE_PATH": true, "PYTHONPATH": true, "PYTHONHOME": true,
+	"SHELL": true, "USER": true, "LOGNAME": true, "HOSTNAME": true, "PWD": true, "OLDPWD": true, "SSH_AUTH_SOCK": true,
+	"DISPLAY": true, "WAYLAND_DISPLAY": true, "XAUTHORITY": true, "DBUS_SESSION_BUS_ADDRESS": true, "XDG_RUNTIME_DIR": true,
+}
+
+// ofMachine reports whether a variable has no meaning in a container: it describes this machine, or
+// files that do not reach the program.
+func ofMachine(name, value string) bool {
+	switch {
+	case name == "WAZA_EVENTS_FD", name == "WAZA_GRADER_OUTPUT", strings.HasPrefix(name, "WAZA_MARK_"):
+		return true
+	case name == "PATH":
+		own := os.Getenv("PATH")
+		return own == "" || strings.Contains(value, own)
+	case machineNames[name], ofEngine(name):
+		return value == os.Getenv(name)
+	}
+	return false
+}
+
+// ofEngine reports whether a variable configures an engine.
+func ofEngine(name string) bool {
+	for _, prefix := range []string{"DOCKER_", "BUILDKIT_", "CONTAINER_", "CONTAINERS_", "PODMAN_", "STORAGE_", "REGISTRY_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return name == RuntimeVariable
+}
+
+// ofClient reports whether a variable changes what the engine's client itself does.
+func ofClient(name string) bool {
+	return ofEngine(name) || name == "PATH" || name == "HOME" || name == "TMPDIR" ||
+		strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GODEBUG") || strings.HasPrefix(name, "SSH_")
+}
+
+// holds reports whether a path of this machine exists in the container.
+func holds(p *Program, mounts []Mount, path string) bool {
+	for _, dir := range p.In {
+		if within(dir, path) {
+			return true
+		}
+	}
+	return mounted(mounts, path)
+}
+
+// mounted reports whether a path is in one of the mounts.
+func mounted(mounts []Mount, path string) bool {
+	for _, m := range mounts {
+		if within(m.Target, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether a path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
