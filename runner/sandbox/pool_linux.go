@@ -140,8 +140,11 @@ func startKeeper(isolated bool) (*remote, error) {
 }
 
 // keeperCapabilities are what a keeper needs inside of its namespaces: it mounts, takes
-// capabilities from programs, kills them and starts the loopback interface.
-var keeperCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT, unix.CAP_SYS_PTRACE}
+// capabilities from programs, kills them and starts the loopback interface. Overlays change
+// files with those of the keeper, and the directory in which they prepare them has no permissions.
+var keeperCapabilities = []uintptr{
+	unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT, unix.CAP_SYS_PTRACE,
+}
 
 func unwrapPath(err error) error {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
