@@ -80,16 +80,20 @@ func (s *Sandboxes) container(v View) *proc.Sandbox {
 		}
 		v := v
 		v.Env = cmd.Env
-		limits := s.policy.Limits
 		child, err := s.containers.Start(container.Box{
 			Image: s.policy.image(v.Image), Isolated: s.policy.Isolated || v.Isolated, Mounts: s.policy.containerMounts(&v),
-			Limits: container.Limits{Memory: limits.Memory, Processes: limits.Processes, FileSize: limits.Disk, Files: limits.Files},
-		}, container.Program{Cmd: cmd, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: limits.Disk})
+			Limits: s.policy.Limits.ofContainer(),
+		}, container.Program{Cmd: cmd, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: s.policy.Limits.Disk})
 		if err != nil {
 			return nil, err
 		}
 		return inContainer{child}, nil
 	}}
+}
+
+// ofContainer returns the limits of a container.
+func (l Limits) ofContainer() container.Limits {
+	return container.Limits{Memory: l.Memory, Processes: l.Processes, FileSize: l.Disk, Files: l.Files}
 }
 
 // checkReach returns the reason why a program in a container cannot use what its view names; nil if

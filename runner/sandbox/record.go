@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 
 	"waza/eval/surroundings"
 	"waza/runner/record"
@@ -32,9 +33,12 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 			return nil, err
 		}
 		s.SandboxImage = asked.SandboxImage
-		if asked.Limits.Disk > 0 {
-			s.Missing = append(s.Missing, "the disk is limited by file and by copied directory only")
+		engine, err := container.Find(context.Background())
+		if err != nil {
+			return nil, fmt.Errorf("config.sandbox: %w", err)
 		}
+		kept, missing := engine.Kept(policy.Limits.ofContainer())
+		s.Limits.Memory, s.Limits.Processes, s.Missing = surroundings.Bytes(kept.Memory), surroundings.Count(kept.Processes), missing
 		return s, nil
 	}
 	if tier == None {

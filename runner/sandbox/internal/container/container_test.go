@@ -235,7 +235,7 @@ func TestFaults(t *testing.T) {
 		t.Setenv(container.RuntimeVariable, "")
 		t.Setenv("PATH", t.TempDir())
 		_, err := container.Find(t.Context())
-		require.EqualError(t, err, "no program runs containers here (docker is not installed; podman is not installed); "+
+		require.EqualError(t, err, "no program runs containers here (docker is not installed; podman is not installed; crun is not installed; runc is not installed); "+
 			"install docker or podman and start it, or name a program in WAZA_CONTAINER_RUNTIME")
 	})
 	t.Run("nerdctl", func(t *testing.T) {

@@ -33,6 +33,19 @@ type Limits struct {
 	Files     int64 // open files of a process
 }
 
+// Kept returns the limits that the engine keeps for all programs of a container together, and describes
+// the others, one sentence each, without a period.
+func (e *Engine) Kept(l Limits) (kept Limits, missing []string) {
+	if e.kind == oci && (l.Memory > 0 || l.Processes > 0) {
+		l.Memory, l.Processes = 0, 0
+		missing = append(missing, fmt.Sprintf("%s does not limit memory and processes", e))
+	}
+	if l.FileSize > 0 {
+		missing = append(missing, "the disk is limited by file and by copied directory only")
+	}
+	return l, missing
+}
+
 // maxSpares limits the containers of a run that wait for programs.
 const maxSpares = 64
 
@@ -67,7 +80,11 @@ type box struct {
 // Open prepares the containers of a run. It removes those of processes that were killed. The caller
 // calls Close when all programs have ended.
 func (e *Engine) Open(ctx context.Context) (*Containers, error) {
-	if err := e.removeAbandoned(ctx); err != nil {
+	abandoned := e.removeAbandoned
+	if e.kind == oci {
+		abandoned = func(context.Context) error { return removeBundles() }
+	}
+	if err := abandoned(ctx); err != nil {
 		return nil, err
 	}
 	return &Containers{engine: e, id: newRunID(), images: map[Image]*prepared{}, boxes: map[string]*kept{}}, nil

@@ -1,5 +1,5 @@
-// Package container runs programs in containers of docker, podman or a program with the same
-// commands. [Find] finds that program, the engine. [Open] prepares the containers of a run,
+// Package container runs programs in containers of docker, podman, a program with the same commands,
+// or an OCI runtime. [Find] finds that program, the engine. [Open] prepares the containers of a run,
 // [Containers.Prepare] pulls or builds an image, and [Containers.Start] starts a program:
 //
 //	docker run --detach … IMAGE     a container that sleeps, before it is needed
@@ -16,6 +16,9 @@
 // out belong to this user whatever user the container has, and an engine in a virtual machine or on
 // another machine needs no shared directory. Directories that are the same for all trials, such as
 // config.sandbox.read, are mounted.
+//
+// An OCI runtime, such as crun, has no images and nothing that is warm. It starts in some milliseconds
+// on an overlay over a directory.
 package container
 
 import (
@@ -32,15 +35,14 @@ import (
 	"waza/runner/proc"
 )
 
-// RuntimeVariable names the program that runs containers: docker, podman, or one with the same
-// commands.
+// RuntimeVariable names the program that runs containers: docker, podman, one with the same commands,
+// or an OCI runtime.
 const RuntimeVariable = "WAZA_CONTAINER_RUNTIME"
 
 // An Engine is a program that runs containers. It is safe for concurrent use.
 type Engine struct {
 	path string
-	// kind is docker or podman, whose options differ slightly.
-	kind kind
+	kind kind // engines differ in options and abilities
 }
 
 type kind string
@@ -48,6 +50,7 @@ type kind string
 const (
 	docker kind = "docker"
 	podman kind = "podman"
+	oci    kind = "oci" // crun, runc or another OCI runtime, which runs root file systems
 )
 
 // Times after which a command of an engine is killed.
@@ -60,8 +63,8 @@ const (
 // maxSaid limits the output of a command of an engine that is kept, in bytes.
 const maxSaid = 64 << 10
 
-// Find returns the engine of this machine: that of [RuntimeVariable], else the first of docker and
-// podman that works. The error names the missing program and the way to get it.
+// Find returns the engine of this machine: that of [RuntimeVariable], else the first of docker,
+// podman, crun and runc that works. The error names the missing program and the way to get it.
 func Find(ctx context.Context) (*Engine, error) {
 	if name := os.Getenv(RuntimeVariable); name != "" {
 		e, err := newEngine(ctx, name)
@@ -71,7 +74,7 @@ func Find(ctx context.Context) (*Engine, error) {
 		return e, nil
 	}
 	var faults []string
-	for _, name := range []string{"docker", "podman"} {
+	for _, name := range []string{"docker", "podman", "crun", "runc"} {
 		e, err := newEngine(ctx, name)
 		if err == nil {
 			return e, nil
@@ -98,6 +101,9 @@ func newEngine(ctx context.Context, name string) (*Engine, error) {
 		e.kind = podman
 	case strings.Contains(base, "nerdctl"):
 		return nil, fmt.Errorf("%s cannot copy archives into containers, which waza needs; use docker or podman", name)
+	case strings.Contains(base, "crun"), strings.Contains(base, "runc"), strings.Contains(base, "youki"):
+		e.kind = oci
+		return e, e.checkRoot()
 	}
 	if _, err := e.output(ctx, commandTime, "version", "--format", "{{.Client.Version}} {{with .Server}}{{.Version}}{{end}}"); err != nil {
 		return nil, fmt.Errorf("%s does not answer: %w", name, err)

@@ -20,10 +20,7 @@ import (
 // copyIn copies the files of a program into a container. They belong to the container's user there,
 // as does the home directory.
 func (c *Containers) copyIn(b *box, p *Program, mounts []Mount) error {
-	home := variable(p.Cmd.Env, "HOME")
-	if !filepath.IsAbs(home) || filepath.Clean(home) == "/" || mounted(mounts, home) {
-		home = ""
-	}
+	home := p.home(mounts)
 	if home == "" && len(p.In) == 0 {
 		return nil
 	}
@@ -79,6 +76,12 @@ func writeTree(t *tar.Writer, path string) error {
 		return err
 	}
 	defer root.Close()
+	return walk(t, root, only, dir)
+}
+
+// walk adds a file of root, or a directory with everything below it. dir is the path of root in the
+// archive.
+func walk(t *tar.Writer, root *os.Root, only, dir string) error {
 	return fs.WalkDir(root.FS(), only, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -89,6 +92,66 @@ func writeTree(t *tar.Writer, path string) error {
 		}
 		return writeFile(t, root, name, nameInside(filepath.Join(dir, name)), info)
 	})
+}
+
+// writeArchiveOf writes an archive with a file or a directory of root, as the engine does: named by its
+// last element.
+func writeArchiveOf(w io.Writer, root *os.Root, name string) error {
+	info, err := root.Stat(name)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(w)
+	if !info.IsDir() {
+		if err := writeFile(t, root, name, path.Base(name), info); err != nil {
+			return err
+		}
+		return t.Close()
+	}
+	below, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer below.Close()
+	if err := walk(t, below, ".", "/"+path.Base(name)); err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+// transfer passes an archive from one function to another.
+func transfer(write func(*os.File) error, read func(*os.File) error) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	written := make(chan error, 1)
+	go func() {
+		err := write(w)
+		w.Close()
+		written <- err
+	}()
+	err = read(r)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	r.Close()
+	if fault := <-written; fault != nil && err == nil {
+		err = fault
+	}
+	return err
+}
+
+// unpack extracts an archive that waza itself wrote into a directory.
+func unpack(dir string, archive io.Reader) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	x := &extraction{root: root, whole: true, left: math.MaxInt64 - 1, modes: map[string]fs.FileMode{}}
+	return x.read(tar.NewReader(archive))
 }
 
 // writeFile adds one file of root to an archive.
@@ -192,6 +255,7 @@ func removeContent(root *os.Root) error {
 type extraction struct {
 	root        *os.Root
 	only        string // the one file to replace; empty means all
+	whole       bool   // names are those of root, not of a directory in which it is
 	left, limit int64
 	modes       map[string]fs.FileMode // of directories, which are set at the end
 }
@@ -229,6 +293,12 @@ func inside(name string) (string, bool) {
 
 func (x *extraction) entry(t *tar.Reader, h *tar.Header) error {
 	name, ok := inside(h.Name)
+	if x.whole {
+		name = path.Clean(h.Name)
+		if err := x.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+	}
 	if !ok {
 		return errors.New("the name leads out of the directory")
 	}

@@ -58,6 +58,12 @@ func (c *Containers) image(ctx context.Context, image Image) (string, error) {
 
 // prepare returns the ID or the name of an image that it has built or pulled.
 func (e *Engine) prepare(ctx context.Context, image Image) (string, error) {
+	if e.kind == oci {
+		return image.Name, e.checkRootImage(image)
+	}
+	if filepath.IsAbs(image.Name) {
+		return "", fmt.Errorf("%s cannot run the directory %s; install crun and set %s=crun", e, image.Name, RuntimeVariable)
+	}
 	if image.Dockerfile != "" {
 		id, err := e.output(ctx, buildTime, "build", "--quiet", "--tag", tagOf(image.Dockerfile), "--file", image.Dockerfile,
 			filepath.Dir(image.Dockerfile))

@@ -40,6 +40,9 @@ type running struct {
 // Start starts a program in a container. When it has ended, everything that it started has ended,
 // and its files are copied out, before Wait returns.
 func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
+	if c.engine.kind == oci {
+		return c.startRoot(of, p)
+	}
 	b, err := c.take(of)
 	if err != nil {
 		return nil, err
@@ -119,17 +122,8 @@ func (c *Containers) exceededMemory(b *box) bool {
 // variables that the client itself uses.
 func environ(p *Program, mounts []Mount) (options, client []string) {
 	client = os.Environ()
-	last := map[string]int{}
-	for i, kv := range p.Cmd.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		last[name] = i
-	}
-	for i, kv := range p.Cmd.Env {
+	for _, kv := range p.variables(mounts) {
 		name, value, _ := strings.Cut(kv, "=")
-		if last[name] != i || !isName(name) || ofMachine(name, value) ||
-			name == "TMPDIR" && !holds(p, mounts, value) {
-			continue
-		}
 		own, set := os.LookupEnv(name)
 		switch {
 		case set && own == value:
@@ -141,6 +135,34 @@ func environ(p *Program, mounts []Mount) (options, client []string) {
 		}
 	}
 	return options, client
+}
+
+// variables returns the environment of a program without variables that mean nothing in a container.
+func (p *Program) variables(mounts []Mount) []string {
+	var list []string
+	last := map[string]int{}
+	for i, kv := range p.Cmd.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	for i, kv := range p.Cmd.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		if last[name] != i || !isName(name) || ofMachine(name, value) ||
+			name == "TMPDIR" && !holds(p, mounts, value) {
+			continue
+		}
+		list = append(list, kv)
+	}
+	return list
+}
+
+// home returns the home directory of a program that the container must get; empty for none.
+func (p *Program) home(mounts []Mount) string {
+	home := variable(p.Cmd.Env, "HOME")
+	if !filepath.IsAbs(home) || filepath.Clean(home) == "/" || mounted(mounts, home) {
+		return ""
+	}
+	return home
 }
 
 // isName reports whether a name of a variable has a form that engines pass unchanged.

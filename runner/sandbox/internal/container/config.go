@@ -1,0 +1,111 @@
+package container
+
+import (
+	"os"
+	"slices"
+)
+
+// config is the part of config.json of a bundle that waza sets. Source: the OCI Runtime Specification
+// 1.0. It has no limits of processes, because runtimes that cannot raise them refuse to start.
+type config struct {
+	Version string        `json:"ociVersion"`
+	Process configProcess `json:"process"`
+	Root    configRoot    `json:"root"`
+	Host    string        `json:"hostname"`
+	Mounts  []configMount `json:"mounts"`
+	Linux   configLinux   `json:"linux"`
+}
+
+type configProcess struct {
+	User            configUser          `json:"user"`
+	Args            []string            `json:"args"`
+	Env             []string            `json:"env"`
+	Dir             string              `json:"cwd"`
+	Capabilities    map[string][]string `json:"capabilities"`
+	NoNewPrivileges bool                `json:"noNewPrivileges"`
+}
+
+// configUser is the root user, whose files belong to the user of waza.
+type configUser struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+}
+
+type configRoot struct {
+	Path string `json:"path"`
+}
+
+type configMount struct {
+	Destination string   `json:"destination"`
+	Type        string   `json:"type"`
+	Source      string   `json:"source"`
+	Options     []string `json:"options,omitempty"`
+}
+
+type configLinux struct {
+	Namespaces    []configNamespace `json:"namespaces"`
+	MaskedPaths   []string          `json:"maskedPaths"`
+	ReadonlyPaths []string          `json:"readonlyPaths"`
+}
+
+type configNamespace struct {
+	Type string `json:"type"`
+}
+
+// usualPath is the PATH of programs on a root file system.
+const usualPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// resolver is the file with the name servers of an open network.
+const resolver = "/etc/resolv.conf"
+
+// configOf returns the configuration of a program.
+func configOf(of Box, p *Program) config {
+	c := config{
+		Version: "1.0.2", Host: "waza", Root: configRoot{"root"},
+		Process: configProcess{
+			Args: p.Cmd.Args, Env: append([]string{usualPath}, p.variables(of.Mounts)...), Dir: "/", NoNewPrivileges: true,
+			Capabilities: map[string][]string{},
+		},
+		Mounts: []configMount{
+			{"/proc", "proc", "proc", []string{"nosuid", "noexec", "nodev"}},
+			{"/dev", "tmpfs", "tmpfs", []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
+			{"/dev/shm", "tmpfs", "shm", []string{"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
+		},
+		Linux: configLinux{
+			MaskedPaths:   []string{"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/sched_debug"},
+			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+		},
+	}
+	if p.Cmd.Dir != "" {
+		c.Process.Dir = p.Cmd.Dir
+	}
+	var names []string
+	for _, name := range capabilities {
+		names = append(names, "CAP_"+name)
+	}
+	for _, set := range []string{"bounding", "effective", "permitted"} {
+		c.Process.Capabilities[set] = names
+	}
+	spaces := []string{"pid", "ipc", "uts", "mount"}
+	if of.Isolated {
+		spaces = append(spaces, "network")
+	}
+	for _, name := range spaces {
+		c.Linux.Namespaces = append(c.Linux.Namespaces, configNamespace{name})
+	}
+	mounts := slices.Clone(of.Mounts)
+	if _, err := os.Stat(resolver); err == nil && !of.Isolated {
+		mounts = append(mounts, Mount{Target: resolver, Source: resolver})
+	}
+	for _, m := range mounts {
+		bind := configMount{m.Target, "bind", m.Source, []string{"rbind", "nosuid", "nodev"}}
+		switch {
+		case m.Source == "":
+			bind = configMount{m.Target, "tmpfs", "tmpfs", []string{"nosuid", "nodev", "mode=755"}}
+		case !m.Writable:
+			bind.Options = append(bind.Options, "ro")
+		}
+		c.Mounts = append(c.Mounts, bind)
+	}
+	return c
+}

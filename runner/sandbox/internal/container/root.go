@@ -1,0 +1,206 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"waza/runner/proc"
+)
+
+// An OCI runtime has no images. It runs programs on a copy of a directory, the root file system. The
+// copy is an overlay whose upper layer waza fills and reads itself:
+//
+//	unshare ──► script: mounts ──► crun run ──► program
+//
+// The process namespace of unshare ends everything, and its mount namespace holds all mounts.
+
+// rootScript mounts the root file system and becomes the runtime. Its arguments are the bundle, the
+// directory, the runtime, and the limits of open files and of the size of files. crun needs control
+// groups of version 2 even if it does not use them.
+const rootScript = `set -eu
+cd "$1"
+[ "$4" = 0 ] || ulimit -n "$4"
+[ "$5" = 0 ] || ulimit -f "$5"
+if [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
+	umount -R /sys/fs/cgroup 2>/dev/null || true
+	mount -t cgroup2 none /sys/fs/cgroup
+fi
+mount -t overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" overlay root
+case ${3##*/} in
+*crun*) exec "$3" --cgroup-manager=disabled --root "$1/state" run program ;;
+*) exec "$3" --root "$1/state" run program ;;
+esac
+`
+
+// checkRoot returns the reason why the engine cannot run programs on a directory; nil if it can.
+func (e *Engine) checkRoot() error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%s needs the root user, because waza mounts the root file system; use podman as another user", e)
+	}
+	if _, err := exec.LookPath("unshare"); err != nil {
+		return fmt.Errorf("%s needs the program unshare; install util-linux", e)
+	}
+	return nil
+}
+
+// checkRootImage returns the fault of an image that must be a directory.
+func (e *Engine) checkRootImage(image Image) error {
+	switch info, err := os.Stat(image.Name); {
+	case image.Dockerfile != "":
+		return fmt.Errorf("%s cannot build %s; use docker or podman", e, image.Dockerfile)
+	case !filepath.IsAbs(image.Name):
+		return fmt.Errorf("%s needs an image that is the absolute path of a directory with a root file system, got %s; use docker or podman", e, image.Name)
+	case err != nil:
+		return fmt.Errorf("the image %s: %w", image.Name, errors.Unwrap(err))
+	case !info.IsDir():
+		return fmt.Errorf("the image %s is not a directory", image.Name)
+	case strings.ContainsAny(image.Name, `,:\`):
+		return fmt.Errorf("the path of the image %s contains a comma, a colon or a backslash, which an overlay cannot have", image.Name)
+	}
+	return nil
+}
+
+// A bundle is the directory of one program of an OCI runtime.
+type bundle struct {
+	containers *Containers
+	dir        string
+	client     *exec.Cmd
+	program    Program
+}
+
+// bundlesDir contains bundles, named like containers.
+func bundlesDir() string { return filepath.Join(os.TempDir(), "waza-bundles-"+owner()) }
+
+// pidFile is the file of a bundle with the process that ends everything in it, and its start time.
+const pidFile = "pid"
+
+// startRoot starts a program on a root file system.
+func (c *Containers) startRoot(of Box, p Program) (proc.Child, error) {
+	if _, err := c.image(context.Background(), of.Image); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	c.started++
+	name := nameOf(c.id, c.started)
+	c.work.Add(1)
+	c.mu.Unlock()
+	b := &bundle{containers: c, dir: filepath.Join(bundlesDir(), name), program: p}
+	if err := b.start(of); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bundle) start(of Box) error {
+	for _, name := range []string{"upper", "work", "root", "state"} {
+		if err := os.MkdirAll(filepath.Join(b.dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(filepath.Join(b.dir, "upper"), 0o755); err != nil { // it is the root directory
+		return err
+	}
+	home := b.program.home(of.Mounts)
+	if err := transfer(func(w *os.File) error { return writeArchive(w, home, b.program.In) }, func(r *os.File) error {
+		return unpack(filepath.Join(b.dir, "upper"), r)
+	}); err != nil {
+		return fmt.Errorf("files cannot be copied into the container: %w", err)
+	}
+	text, err := json.Marshal(configOf(of, &b.program))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "config.json"), text, 0o600); err != nil {
+		return err
+	}
+	cmd := b.program.Cmd
+	b.client = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", rootScript, "waza",
+		b.dir, of.Image.Name, b.containers.engine.path, strconv.FormatInt(of.Limits.Files, 10), strconv.FormatInt(of.Limits.FileSize/ulimitBlock, 10))
+	b.client.Dir, b.client.Stdin, b.client.Stdout, b.client.Stderr, b.client.SysProcAttr = "/", cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr
+	if err := proc.StartApart(b.client); err != nil {
+		return err
+	}
+	pid := b.client.Process.Pid
+	return os.WriteFile(filepath.Join(b.dir, pidFile), []byte(strconv.Itoa(pid)+"-"+startTime(pid)), 0o600)
+}
+
+// ulimitBlock is the unit of the limit of files' sizes in sh, in bytes.
+const ulimitBlock = 512
+
+// Pid implements [proc.Child].
+func (b *bundle) Pid() int { return 0 }
+
+// Kill implements [proc.Child]. unshare takes everything with it.
+func (b *bundle) Kill() { _ = b.client.Process.Kill() }
+
+// Wait implements [proc.Child].
+func (b *bundle) Wait() error {
+	defer b.close()
+	err := b.client.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = &proc.ExitError{Code: exit.ExitCode()}
+	}
+	for _, path := range b.program.Out {
+		if fault := b.copyOut(path); fault != nil {
+			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
+		}
+	}
+	return err
+}
+
+// copyOut replaces a directory or file by the one in the upper layer. The program has ended. It can
+// have replaced the directories above by links, which are not followed.
+func (b *bundle) copyOut(path string) error {
+	root, err := os.OpenRoot(filepath.Join(b.dir, "upper"))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return transfer(func(w *os.File) error { return writeArchiveOf(w, root, nameInside(path)) }, func(r *os.File) error {
+		return replace(path, r, b.program.MaxOut)
+	})
+}
+
+// close deletes the bundle.
+func (b *bundle) close() {
+	_ = os.RemoveAll(b.dir) // the next run tries it again
+	b.containers.work.Done()
+}
+
+// removeBundles ends the programs of processes that were killed, and deletes their bundles.
+func removeBundles() error {
+	list, err := os.ReadDir(bundlesDir())
+	if err != nil {
+		return nil // none was ever made
+	}
+	for _, d := range list {
+		if id, ok := runOf(d.Name()); !ok || runs(id) {
+			continue
+		}
+		dir := filepath.Join(bundlesDir(), d.Name())
+		if text, err := os.ReadFile(filepath.Join(dir, pidFile)); err == nil && runs(string(text)) {
+			first, _, _ := strings.Cut(string(text), "-")
+			pid, _ := strconv.Atoi(first) // runs has read it
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Signal(syscall.SIGKILL)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package container_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/proc"
+	"waza/runner/sandbox/internal/container"
+)
+
+// rootFiles returns a root file system with the programs of busybox, or skips the test on a machine
+// that cannot run it. Bundles are in a directory of the test.
+func rootFiles(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"crun", "unshare", "busybox"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("skipped: %s is not installed", name)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: crun needs the root user")
+	}
+	busybox, err := exec.LookPath("busybox")
+	require.NoError(t, err)
+	binary, err := os.ReadFile(busybox)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for _, sub := range []string{"bin", "etc", "proc", "dev", "tmp", "sys"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "busybox"), binary, 0o755))
+	for _, name := range []string{"sh", "cat", "echo", "ls", "rm", "sleep", "true", "touch", "id", "ps", "mount", "mknod", "wc", "ip", "setsid", "nproc", "dd", "kill"} {
+		require.NoError(t, os.Symlink("busybox", filepath.Join(dir, "bin", name)))
+	}
+	require.NoError(t, os.Chmod(dir, 0o755))
+	t.Setenv(container.RuntimeVariable, "crun")
+	t.Setenv("TMPDIR", t.TempDir())
+	return dir
+}
+
+// leftBundles returns the bundles that exist.
+func leftBundles(t *testing.T) []string {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "waza-bundles-*", "*"))
+	require.NoError(t, err)
+	return left
+}
+
+func TestRoot(t *testing.T) {
+	root, dir, read := rootFiles(t), t.TempDir(), t.TempDir()
+	c := open(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), []byte("in\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(read, "model"), []byte("model\n"), 0o600))
+	box := container.Box{Image: container.Image{Name: root}, Isolated: true, Mounts: []container.Mount{{Target: read, Source: read}}}
+	sh := func(script string) (string, error) {
+		p := program(dir, "sh", "-c", script)
+		p.Cmd.Env = append(p.Cmd.Env, "KEY=secret", "HOME=/house/me")
+		return run(t, c, box, p)
+	}
+	out, err := sh(`cat in; echo "$KEY"; cat ` + read + `/model; echo "processes $(ls /proc | grep -c '^[0-9]')" 2>/dev/null
+		touch ` + read + `/x 2>/dev/null && echo changed a mount
+		mount -t tmpfs none /tmp 2>/dev/null && echo mounted
+		mknod /tmp/null c 1 3 2>/dev/null && echo made a device
+		touch ~/file /bin/new && echo home
+		ls /sys/class/net 2>/dev/null; ls /etc/shadow 2>/dev/null
+		rm in; echo out >out; setsid sh -c 'sleep 1000' & exit 3`)
+	var exit *proc.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 3, exit.Code)
+	require.Equal(t, "in\nsecret\nmodel\n", strings.Join(strings.SplitAfter(out, "\n")[:3], ""))
+	require.Contains(t, out, "home\n")
+	for _, line := range []string{"changed a mount", "mounted", "made a device", "shadow"} {
+		require.NotContains(t, out, line)
+	}
+	require.NoFileExists(t, filepath.Join(dir, "in"))
+	text, err := os.ReadFile(filepath.Join(dir, "out"))
+	require.NoError(t, err)
+	require.Equal(t, "out\n", string(text))
+
+	out, err = sh("cat /bin/new ~/file")
+	require.Error(t, err, "the next program has a root of its own: %s", out)
+	require.NoFileExists(t, filepath.Join(root, "bin", "new"))
+	require.Empty(t, leftBundles(t))
+	c.Close()
+	_, err = sh("true")
+	require.ErrorContains(t, err, "the run has ended")
+}
+
+func TestRootNetwork(t *testing.T) {
+	root := rootFiles(t)
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	require.NoError(t, os.Symlink("busybox", filepath.Join(root, "bin", "nc")))
+	c := open(t)
+	defer c.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	for _, isolated := range []bool{false, true} {
+		_, err := run(t, c, container.Box{Image: container.Image{Name: root}, Isolated: isolated}, program(t.TempDir(), "nc", "127.0.0.1", port))
+		require.Equal(t, isolated, err != nil, "isolated %v: %v", isolated, err)
+	}
+}
+
+// A killed program leaves neither processes nor mounts, and its workspace as it was.
+func TestRootKill(t *testing.T) {
+	root, dir := rootFiles(t), t.TempDir()
+	c := open(t)
+	defer c.Close()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	p := program(dir, "sh", "-c", "echo half >half; setsid sleep 1000 & echo ready; exec sleep 1000")
+	p.Cmd.Stdout = w
+	child, err := c.Start(container.Box{Image: container.Image{Name: root}}, p)
+	require.NoError(t, err)
+	w.Close()
+	_, err = r.Read(make([]byte, 10))
+	require.NoError(t, err)
+	child.Kill()
+	require.Error(t, child.Wait())
+	require.FileExists(t, filepath.Join(dir, "half"))
+	_, err = r.Read(make([]byte, 10))
+	require.ErrorContains(t, err, "EOF", "no process holds the output")
+	require.Empty(t, leftBundles(t))
+}
+
+// A run ends the programs of a waza that was killed, and deletes their bundles.
+func TestRootAbandoned(t *testing.T) {
+	rootFiles(t)
+	open(t).Close()
+	ended := exec.Command("true")
+	require.NoError(t, ended.Run())
+	left := exec.Command("sleep", "1000")
+	require.NoError(t, left.Start())
+	dir := filepath.Join(container.BundlesDir(), fmt.Sprintf("waza-%d-1-1-1", ended.Process.Pid))
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(left.Process.Pid)+"-"+container.StartTime(left.Process.Pid)), 0o600))
+	open(t).Close()
+	require.Error(t, left.Wait())
+	require.Empty(t, leftBundles(t))
+}
+
+func TestRootFaults(t *testing.T) {
+	root := rootFiles(t)
+	c := open(t)
+	defer c.Close()
+	for image, want := range map[container.Image]string{
+		{Name: "debian"}:              "crun needs an image that is the absolute path of a directory with a root file system, got debian; use docker or podman",
+		{Dockerfile: "/d/Dockerfile"}: "crun cannot build /d/Dockerfile; use docker or podman",
+		{Name: root + "/none"}:        "the image " + root + "/none: no such file or directory",
+		{Name: root + "/bin/busybox"}: "the image " + root + "/bin/busybox is not a directory",
+	} {
+		require.EqualError(t, c.Prepare(t.Context(), image), want)
+	}
+	out, err := run(t, c, container.Box{Image: container.Image{Name: root}}, program(t.TempDir(), "no-such-program"))
+	require.Error(t, err)
+	require.Contains(t, out, "no-such-program")
+}
