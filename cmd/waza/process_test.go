@@ -115,7 +115,13 @@ type command struct {
 // runs of the project of that directory.
 func startWaza(t *testing.T, env []string, args ...string) *command {
 	t.Helper()
-	c := &command{Cmd: exec.Command(wazaPath(t), args...)}
+	return startWazaAt(t, wazaPath(t), env, args...)
+}
+
+// startWazaAt starts a copy of waza like startWaza.
+func startWazaAt(t *testing.T, program string, env []string, args ...string) *command {
+	t.Helper()
+	c := &command{Cmd: exec.Command(program, args...)}
 	c.Env, c.Dir = env, variable(env, "PWD")
 	c.Stdout = &c.out
 	pipe, err := c.StderrPipe()
