@@ -9,7 +9,6 @@ import (
 	"waza/eval/text"
 	"waza/runner/attack/agent"
 	"waza/runner/record"
-	"waza/runner/sandbox"
 )
 
 // Outcome is how an agent fared in a task.
@@ -35,7 +34,7 @@ type Report struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 	// Sandbox is the tier in which the agents and the program graders ran.
-	Sandbox sandbox.Tier `json:"sandbox"`
+	Sandbox record.Tier `json:"sandbox"`
 	// Sound reports whether no agent fooled the suite, and all solutions passed.
 	Sound bool `json:"sound"`
 	// Incomplete reports whether an agent that forges nothing ended in error, so that the suite is

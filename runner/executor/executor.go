@@ -63,6 +63,9 @@ type Kind struct {
 	// [Admitter]. Many trials can be handed over at once, because the agents limit how many they
 	// take.
 	WaitsForAgent bool
+	// Programs means that it starts programs of the suite or of this machine, in the sandboxes of
+	// the run. Agents means that these can serve many trials, one after the other.
+	Programs, Agents bool
 	// Contained means that no process of the executor that has seen the workspace of a trial
 	// outlives the trial. Other trials can then get the same directory, emptied.
 	Contained bool

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"path/filepath"
+	"slices"
 
+	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/surroundings"
 	"waza/runner/record"
@@ -19,7 +21,7 @@ func (d *draft) chooseSandbox(of Sandboxes) {
 	asked := d.Config.Sandbox
 	s := &record.Sandbox{Mode: asked.Mode, Network: asked.Network, Limits: asked.Limits, SandboxImage: asked.SandboxImage}
 	switch {
-	case of == nil:
+	case of == nil || !d.startsPrograms():
 		return
 	case asked.Mode == surroundings.SandboxOff:
 		s = &record.Sandbox{Mode: asked.Mode, Tier: record.TierOff, Network: surroundings.Network{Open: true}}
@@ -33,12 +35,26 @@ func (d *draft) chooseSandbox(of Sandboxes) {
 	default:
 		s.Tier = tierOf(asked.Mode)
 	}
-	if d.kind.Name == AgentExecutor && d.Fleet == nil {
-		if s.Agent = record.AgentPerTrial; s.Tier == record.TierOff || s.Tier == record.TierNone {
+	if d.kind.Agents && d.Fleet == nil {
+		s.Agent = record.AgentPerTrial
+		if s.Tier == record.TierOff || s.Tier == record.TierNone {
 			s.Agent = record.AgentShared
 		}
 	}
 	d.Sandbox = s
+}
+
+// startsPrograms reports whether the run starts programs that a sandbox restricts.
+func (d *draft) startsPrograms() bool {
+	if d.kind.Programs {
+		return true
+	}
+	for _, t := range d.Suite.Tasks {
+		if slices.ContainsFunc(t.Effective, func(g *eval.Grader) bool { return g.Type == "program" }) {
+			return true
+		}
+	}
+	return false
 }
 
 // tierOf returns the tier of a mode wherever trials run.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox"
 )
 
@@ -31,13 +32,13 @@ func BenchmarkStart(b *testing.B) {
 	ways := []*way{{name: "direct", start: program(nil, "/bin/true")}}
 	limits := sandbox.Limits{Memory: 2 << 30, Processes: 256, Disk: 4 << 30}
 	for _, tier := range sandbox.Detect().Tiers() {
-		if tier != sandbox.None {
+		if tier != record.TierNone {
 			s := open(b, tier, sandbox.Policy{Limits: limits})
 			ways = append(ways, &way{name: string(tier), start: program(s.For(sandbox.View{Write: []string{dir}}), "/bin/true")})
 		}
 	}
 	if sandbox.Detect().Namespaces == nil {
-		s := open(b, sandbox.Namespaces, sandbox.Policy{Limits: limits, Isolated: true})
+		s := open(b, record.TierNamespaces, sandbox.Policy{Limits: limits, Isolated: true})
 		ways = append(ways, &way{name: "isolated", start: program(s.For(sandbox.View{Write: []string{dir}}), "/bin/true")})
 	}
 	if bwrap, err := exec.LookPath("bwrap"); err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"waza/eval/surroundings"
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox/internal/container"
 )
 
@@ -51,7 +52,7 @@ func (s *Sandboxes) openContainers() error {
 // Prepare makes the image of the policy available: it pulls or builds it, which can take minutes. It
 // does nothing for other tiers than Container.
 func (s *Sandboxes) Prepare(ctx context.Context) error {
-	if s.Tier() != Container || s.policy.Image == (surroundings.SandboxImage{}) {
+	if s.Tier() != record.TierContainer || s.policy.Image == (surroundings.SandboxImage{}) {
 		return nil
 	}
 	if err := s.containers.Prepare(ctx, s.policy.image(surroundings.SandboxImage{})); err != nil {

@@ -48,7 +48,7 @@ func TestContainer(t *testing.T) {
 	state := engine(t)
 	tier, err := sandbox.Choose(surroundings.SandboxContainer)
 	require.NoError(t, err)
-	require.Equal(t, sandbox.Container, tier)
+	require.Equal(t, record.TierContainer, tier)
 
 	read, home, dir, copied := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(home, ".ssh"), 0o700))
@@ -99,7 +99,7 @@ func TestContainerRefuses(t *testing.T) {
 		"network: [example.com]": "config.sandbox.network: containers reach the whole network or none of it, but the suite lists hosts; choose open or none",
 		"keys: proxy":            "config.sandbox.keys: a container does not reach the proxy that adds keys; choose shared",
 	} {
-		_, err := sandbox.Open(sandbox.Container, asks(t, more))
+		_, err := sandbox.Open(record.TierContainer, asks(t, more))
 		require.ErrorContains(t, err, want)
 		_, err = sandbox.Of(settings(t, more))
 		require.ErrorContains(t, err, want)
@@ -109,7 +109,7 @@ func TestContainerRefuses(t *testing.T) {
 	require.Equal(t, "container, image debian, network none, 1024 processes, 10 GiB disk; "+
 		"the disk is limited by file and by copied directory only; memory is not limited", found.String())
 	require.Contains(t, sandbox.Offered(), record.TierContainer)
-	s, err := sandbox.Open(sandbox.Container, asks(t, "network: open"))
+	s, err := sandbox.Open(record.TierContainer, asks(t, "network: open"))
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = run(t, s, sandbox.View{Env: os.Environ(), Reach: []string{"127.0.0.1:80"}}, "/", "true")

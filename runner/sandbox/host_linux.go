@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner/proc"
+	"waza/runner/record"
 )
 
 // host is what the sandboxes of a run keep on Linux.
@@ -30,7 +31,7 @@ func (h *host) close() {
 }
 
 func (h *host) sandbox(s *Sandboxes, v View) *proc.Sandbox {
-	if s.tier == Landlock {
+	if s.tier == record.TierLandlock {
 		return &proc.Sandbox{Restrict: func(cmd *exec.Cmd) error { return s.restrictThread(v, cmd) }}
 	}
 	return &proc.Sandbox{Launch: func(cmd *exec.Cmd, mark uint64) (proc.Child, error) {

@@ -379,7 +379,15 @@ func (k *keeper) watch(ended chan struct{}) {
 		k.mu.Lock()
 		k.reached = reached
 		k.mu.Unlock()
-		killAll()
+		for stopped := false; !stopped; { // without a pause, because others start in the meantime
+			killAll()
+			select {
+			case <-ended:
+				stopped = true
+			default:
+			}
+		}
+		return
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox"
 )
 
@@ -28,10 +29,10 @@ const probeArgument = "probe"
 var probes = map[string]func(){}
 
 // open opens sandboxes, or skips the test on a machine without the tier.
-func open(t testing.TB, tier sandbox.Tier, p sandbox.Policy) *sandbox.Sandboxes {
+func open(t testing.TB, tier record.Tier, p sandbox.Policy) *sandbox.Sandboxes {
 	t.Helper()
-	lacking := map[sandbox.Tier]error{
-		sandbox.Namespaces: sandbox.Detect().Namespaces, sandbox.Landlock: sandbox.Detect().Landlock, sandbox.Seatbelt: sandbox.Detect().Seatbelt,
+	lacking := map[record.Tier]error{
+		record.TierNamespaces: sandbox.Detect().Namespaces, record.TierLandlock: sandbox.Detect().Landlock, record.TierSeatbelt: sandbox.Detect().Seatbelt,
 	}
 	if err := lacking[tier]; err != nil {
 		t.Skipf("%s: %v", tier, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"waza/eval/surroundings"
+	"waza/runner/record"
 	"waza/runner/sandbox/internal/container"
 	"waza/runner/sandbox/internal/proxy"
 )
@@ -36,27 +37,27 @@ func PolicyOf(s *surroundings.Sandbox, dir string) (Policy, error) {
 
 // Choose returns the tier of this machine for a mode. The error names what the machine lacks and
 // how to get it.
-func Choose(mode surroundings.SandboxMode) (Tier, error) {
+func Choose(mode surroundings.SandboxMode) (record.Tier, error) {
 	switch mode {
 	case surroundings.SandboxOff, "":
-		return None, nil
+		return record.TierOff, nil
 	case surroundings.SandboxAuto:
 		return Detect().strongest(), nil
 	case surroundings.SandboxContainer:
 		if _, err := container.Find(context.Background()); err != nil {
-			return None, fmt.Errorf("config.sandbox: this machine cannot run programs in the mode container: %w", err)
+			return "", fmt.Errorf("config.sandbox: this machine cannot run programs in the mode container: %w", err)
 		}
-		return Container, nil
+		return record.TierContainer, nil
 	case surroundings.SandboxStrict:
 		if err := Detect().Strict(); err != nil {
-			return None, &hint{
-				fmt.Errorf("config.sandbox: this machine cannot run programs in the mode strict: %w", err),
-				"or choose the mode auto, which uses the strongest sandbox of the machine",
+			return "", &hint{
+				fmt.Errorf("this machine cannot run programs in the sandbox strict: %w", err),
+				"or choose auto, which uses the strongest sandbox of the machine",
 			}
 		}
-		return Namespaces, nil
+		return record.TierNamespaces, nil
 	}
-	return None, fmt.Errorf("config.sandbox: unknown mode %q", mode)
+	return "", fmt.Errorf("config.sandbox: the mode %q is not available", mode)
 }
 
 // CheckHost returns the fault of an entry of config.sandbox.network; nil if it has none.

@@ -19,12 +19,12 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &record.Sandbox{Mode: asked.Mode, Tier: record.Tier(tier), Network: asked.Network, Limits: asked.Limits}
-	if tier == Namespaces {
+	s := &record.Sandbox{Mode: asked.Mode, Tier: tier, Network: asked.Network, Limits: asked.Limits}
+	if tier == record.TierNamespaces {
 		s.Missing = Detect().Missing
 		return s, nil
 	}
-	if tier == Container {
+	if tier == record.TierContainer {
 		policy, err := PolicyOf(&asked, "")
 		if err != nil {
 			return nil, err
@@ -41,14 +41,14 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 		s.Limits.Memory, s.Limits.Processes, s.Missing = surroundings.Bytes(kept.Memory), surroundings.Count(kept.Processes), missing
 		return s, nil
 	}
-	if tier == None {
+	if tier == record.TierNone {
 		s.Missing = append(s.Missing, "this machine has no sandbox: waza sandbox prints the reasons")
 	}
 	if s.Limits != (surroundings.SandboxLimits{}) {
 		s.Limits = surroundings.SandboxLimits{}
 		s.Missing = append(s.Missing, "processes, disk and open files are not limited")
 	}
-	if tier != Seatbelt && !asked.Network.Open {
+	if tier != record.TierSeatbelt && !asked.Network.Open {
 		s.Network = surroundings.Network{Open: true}
 		s.Missing = append(s.Missing, "the network is not restricted")
 	}
@@ -60,10 +60,7 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 
 // Offered returns the tiers that this machine offers, the strongest first, and then containers.
 func Offered() []record.Tier {
-	var tiers []record.Tier
-	for _, t := range Detect().Tiers() {
-		tiers = append(tiers, record.Tier(t))
-	}
+	tiers := Detect().Tiers()
 	if _, err := container.Find(context.Background()); err == nil {
 		tiers = append(tiers, record.TierContainer)
 	}

@@ -25,19 +25,8 @@ import (
 	"strings"
 
 	"waza/eval/surroundings"
+	"waza/runner/record"
 	"waza/runner/sandbox/internal/proxy"
-)
-
-// A Tier is a kind of protection.
-type Tier string
-
-// The tiers, the strongest first. Container is not comparable with the others.
-const (
-	Namespaces Tier = "namespaces" // Linux namespaces, a root of its own, Landlock and a filter of system calls
-	Landlock   Tier = "landlock"   // Landlock and a filter of system calls
-	Seatbelt   Tier = "seatbelt"   // sandbox-exec of macOS
-	Container  Tier = "container"  // containers of docker, podman or another program
-	None       Tier = "none"       // this machine has no other
 )
 
 // Machine describes what a machine has for sandboxes.
@@ -50,18 +39,18 @@ type Machine struct {
 	Missing []string
 }
 
-// Tiers returns the tiers of a machine, the strongest first. The last is None.
-func (m *Machine) Tiers() []Tier {
-	var tiers []Tier
+// Tiers returns the tiers of a machine, the strongest first, and none as the last.
+func (m *Machine) Tiers() []record.Tier {
+	var tiers []record.Tier
 	for _, t := range []struct {
-		tier    Tier
+		tier    record.Tier
 		lacking error
-	}{{Namespaces, m.Namespaces}, {Landlock, m.Landlock}, {Seatbelt, m.Seatbelt}} {
+	}{{record.TierNamespaces, m.Namespaces}, {record.TierLandlock, m.Landlock}, {record.TierSeatbelt, m.Seatbelt}} {
 		if t.lacking == nil {
 			tiers = append(tiers, t.tier)
 		}
 	}
-	return append(tiers, None)
+	return append(tiers, record.TierNone)
 }
 
 // Strict returns the reason why the machine cannot run programs in the mode strict; nil if it can.
@@ -147,7 +136,7 @@ func (h *hint) Error() string { return h.err.Error() + "; " + h.do }
 func (h *hint) Unwrap() error { return h.err }
 
 // strongest returns the strongest tier of a machine that a program of the mode auto gets.
-func (m *Machine) strongest() Tier { return m.Tiers()[0] }
+func (m *Machine) strongest() record.Tier { return m.Tiers()[0] }
 
 // errNotLinux is the reason why a system has no tier of Linux.
 var errNotLinux = errors.New("this system is not Linux")
@@ -156,9 +145,9 @@ var errNotLinux = errors.New("this system is not Linux")
 func (m *Machine) Describe() string {
 	var lines []string
 	for _, t := range []struct {
-		tier    Tier
+		tier    record.Tier
 		lacking error
-	}{{Namespaces, m.Namespaces}, {Landlock, m.Landlock}, {Seatbelt, m.Seatbelt}} {
+	}{{record.TierNamespaces, m.Namespaces}, {record.TierLandlock, m.Landlock}, {record.TierSeatbelt, m.Seatbelt}} {
 		reason := "available"
 		if t.lacking != nil {
 			reason = t.lacking.Error()

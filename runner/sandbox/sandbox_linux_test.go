@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox"
 )
 
@@ -26,9 +27,9 @@ import (
 const patience = time.Minute
 
 // each calls a test for the tiers of Linux.
-func each(t *testing.T, test func(t *testing.T, tier sandbox.Tier)) {
+func each(t *testing.T, test func(t *testing.T, tier record.Tier)) {
 	t.Helper()
-	for _, tier := range []sandbox.Tier{sandbox.Namespaces, sandbox.Landlock} {
+	for _, tier := range []record.Tier{record.TierNamespaces, record.TierLandlock} {
 		t.Run(string(tier), func(t *testing.T) {
 			t.Parallel()
 			test(t, tier)
@@ -39,7 +40,7 @@ func each(t *testing.T, test func(t *testing.T, tier sandbox.Tier)) {
 // A program can change its workspace, and neither read nor change anything beside it.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		dir := outside(t)
 		work := filepath.Join(dir, "work")
 		write(t, "hello\n", work, "a")
@@ -95,7 +96,7 @@ yes: head -c 1 /dev/urandom > b
 // The root of a program contains only its view.
 func TestRoot(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	dir := outside(t)
 	out := shell(t, s, dir, `ls -A /var; ls -A /tmp; echo x > "$HOME/x" && echo home; echo x > /tmp/x && echo tmp
 ls /proc | grep -c '^[0-9]'; wc -c < /etc/shadow; cat /proc/1/environ 2>&1 | wc -c`)
@@ -113,7 +114,7 @@ ls /proc | grep -c '^[0-9]'; wc -c < /etc/shadow; cat /proc/1/environ 2>&1 | wc 
 // A copy takes changes that vanish.
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	dir := outside(t)
 	file := write(t, "a\n", dir, "work", "a")
 	v := sandbox.View{Copy: []string{filepath.Dir(file)}}
@@ -129,13 +130,13 @@ func TestCopy(t *testing.T) {
 // A program has no capability, gets none, and has a filter of system calls.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		s := open(t, tier, sandbox.Policy{})
 		dir := outside(t)
 		out := shell(t, s, dir, `cat /proc/self/status`)
 		require.Contains(t, out, "NoNewPrivs:\t1\n")
 		require.Contains(t, out, "Seccomp:\t2\n")
-		if tier == sandbox.Namespaces {
+		if tier == record.TierNamespaces {
 			for _, set := range []string{"Inh", "Prm", "Eff", "Bnd", "Amb"} {
 				require.Contains(t, out, "Cap"+set+":\t0000000000000000\n")
 			}
@@ -146,7 +147,7 @@ func TestPrivileges(t *testing.T) {
 // System calls that programs do not need are refused, also with bits that the kernel ignores.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		s := open(t, tier, sandbox.Policy{})
 		dir := outside(t)
 		out, err := run(t, s, sandbox.View{Write: []string{dir}}, dir, os.Args[0], probeArgument, "calls")
@@ -165,7 +166,7 @@ func TestCalls(t *testing.T) {
 // A program has its streams, the files that it is given, and no other.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		s := open(t, tier, sandbox.Policy{})
 		dir := outside(t)
 		script := `for f in /proc/$$/fd/*; do if [ -e "$f" ]; then printf '%s ' "${f##*/}"; fi; done`
@@ -190,7 +191,7 @@ func TestDescriptors(t *testing.T) {
 // A directory for temporary files that a program does not see is replaced.
 func TestTemporaryDirectory(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	dir := outside(t)
 	for given, want := range map[string]string{"TMPDIR=/nowhere": "/tmp", "TMPDIR=" + dir: dir, "X=": ""} {
 		out, err := run(t, s, sandbox.View{Write: []string{dir}, Env: []string{given, "PATH=/usr/bin:/bin"}}, dir, "sh", "-c", `printf '%s' "$TMPDIR"`)
@@ -204,7 +205,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	limited := func(t *testing.T, l sandbox.Limits, args ...string) (string, error) {
 		t.Helper()
-		s := open(t, sandbox.Namespaces, sandbox.Policy{Limits: l})
+		s := open(t, record.TierNamespaces, sandbox.Policy{Limits: l})
 		dir := outside(t)
 		return run(t, s, sandbox.View{Write: []string{dir}}, dir, args...)
 	}
@@ -263,7 +264,7 @@ func TestNetwork(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	for want, p := range map[string]sandbox.Policy{"connected\n": {}, "no connection\n": {Isolated: true}} {
-		s := open(t, sandbox.Namespaces, p)
+		s := open(t, record.TierNamespaces, p)
 		dir := outside(t)
 		for _, isolated := range []bool{false, true} {
 			if isolated {
@@ -282,7 +283,7 @@ func TestNetworkByName(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer server.Close()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{Isolated: true})
+	s := open(t, record.TierNamespaces, sandbox.Policy{Isolated: true})
 	dir := outside(t)
 	var mu sync.Mutex
 	var refused []string
@@ -309,7 +310,7 @@ func TestNetworkByName(t *testing.T) {
 // Programs end with their exit code or signal. All their descendants end with them.
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		s := open(t, tier, sandbox.Policy{})
 		dir := outside(t)
 		for script, want := range map[string]*proc.ExitError{
@@ -321,7 +322,7 @@ func TestEnds(t *testing.T) {
 			out, err := run(t, s, sandbox.View{Read: []string{dir}}, dir, "sh", "-c", script)
 			require.Equal(t, want, err, "%s: %s", script, out)
 		}
-		if tier == sandbox.Landlock {
+		if tier == record.TierLandlock {
 			return // the scope of a trial ends what a program leaves
 		}
 		token := "1000." + strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -333,8 +334,8 @@ func TestEnds(t *testing.T) {
 // The processes of this machine are no concern of a program.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
-		if tier == sandbox.Landlock && len(sandbox.Detect().Missing) > 0 {
+	each(t, func(t *testing.T, tier record.Tier) {
+		if tier == record.TierLandlock && len(sandbox.Detect().Missing) > 0 {
 			t.Skip(sandbox.Detect().Missing)
 		}
 		s := open(t, tier, sandbox.Policy{})
@@ -352,7 +353,7 @@ kill -KILL $PPID; kill -STOP 1; true`, os.Getpid()))
 // The end of a context ends a program with its descendants.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, tier sandbox.Tier) {
+	each(t, func(t *testing.T, tier record.Tier) {
 		s := open(t, tier, sandbox.Policy{})
 		dir := outside(t)
 		token := "1000." + strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -372,7 +373,7 @@ func TestContext(t *testing.T) {
 // another keeper.
 func TestKeeperKilled(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	dir := outside(t)
 	token := "1000." + strconv.FormatInt(time.Now().UnixNano(), 10)
 	p, err := proc.Start(t.Context(), proc.Command{Args: []string{"sleep", token}, Dir: dir, Sandbox: s.For(sandbox.View{Read: []string{dir}})})
@@ -388,7 +389,7 @@ func TestKeeperKilled(t *testing.T) {
 // A program that the sandbox does not show is named, with the remedy.
 func TestNotVisible(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	dir := outside(t)
 	script := write(t, "#!"+write(t, "", dir, "interpreter")+"\n", dir, "work", "script")
 	_, err := run(t, s, sandbox.View{Write: []string{filepath.Dir(script)}}, filepath.Dir(script), script)
@@ -400,7 +401,7 @@ func TestNotVisible(t *testing.T) {
 // Many programs at a time have a sandbox each.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Namespaces, sandbox.Policy{})
+	s := open(t, record.TierNamespaces, sandbox.Policy{})
 	var work sync.WaitGroup
 	for i := range 30 {
 		dir := outside(t)

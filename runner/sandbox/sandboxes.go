@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox/internal/container"
 )
 
 // Sandboxes are the sandboxes of one run. It is safe for concurrent use.
 type Sandboxes struct {
-	tier   Tier
+	tier   record.Tier
 	policy Policy
 	host   host
 	// containers is nil for other tiers.
@@ -19,12 +20,12 @@ type Sandboxes struct {
 
 // Open prepares the sandboxes of a run with a tier of this machine. It starts no sandbox, but removes
 // containers that killed processes left behind. The caller calls Close when all programs have ended.
-func Open(tier Tier, policy Policy) (*Sandboxes, error) {
+func Open(tier record.Tier, policy Policy) (*Sandboxes, error) {
 	s := &Sandboxes{tier: tier, policy: policy, host: newHost()}
 	switch tier {
-	case Namespaces, Landlock, Seatbelt, None:
+	case record.TierNamespaces, record.TierLandlock, record.TierSeatbelt, record.TierNone, record.TierOff:
 		return s, nil
-	case Container:
+	case record.TierContainer:
 		return s, s.openContainers()
 	}
 	return nil, fmt.Errorf("unknown tier %q", tier)
@@ -38,22 +39,25 @@ func (s *Sandboxes) Close() {
 	}
 }
 
-// Tier returns the tier. It is None for nil.
-func (s *Sandboxes) Tier() Tier {
+// Tier returns the tier. It is off for nil.
+func (s *Sandboxes) Tier() record.Tier {
 	if s == nil {
-		return None
+		return record.TierOff
 	}
 	return s.tier
 }
 
-// For returns the sandbox of a program with that view; nil for the tier None.
+// Confine reports whether programs have sandboxes.
+func (s *Sandboxes) Confine() bool { return s.Tier() != record.TierOff && s.tier != record.TierNone }
+
+// For returns the sandbox of a program with that view; nil for the tiers none and off.
 func (s *Sandboxes) For(v View) *proc.Sandbox {
 	switch s.Tier() {
-	case Namespaces, Landlock:
+	case record.TierNamespaces, record.TierLandlock:
 		return s.host.sandbox(s, v)
-	case Seatbelt:
+	case record.TierSeatbelt:
 		return s.seatbelt(v)
-	case Container:
+	case record.TierContainer:
 		return s.container(v)
 	}
 	return nil

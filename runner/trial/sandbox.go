@@ -110,5 +110,5 @@ func (e *Env) sealed(ctx context.Context, repos []record.Checkout) ([]record.Che
 func (e *Env) confines() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.sandboxes.Tier() != sandbox.None
+	return e.sandboxes.Confine()
 }

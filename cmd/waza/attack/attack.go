@@ -19,8 +19,8 @@ import (
 	"waza/eval/text"
 	"waza/runner/attack"
 	"waza/runner/attack/agent"
+	"waza/runner/record"
 	"waza/runner/report"
-	"waza/runner/sandbox"
 )
 
 // Options connects the command to the outputs.
@@ -169,7 +169,7 @@ func (o Options) print(r *attack.Report, verbose bool) error {
 	for _, f := range r.Faults {
 		fmt.Fprintf(o.Stdout, "\n%s\n  remedy: %s\n", output.Clean(f.Message), output.Clean(f.Remedy))
 	}
-	if r.Sandbox == sandbox.None {
+	if r.Sandbox == record.TierNone {
 		fmt.Fprintln(o.Stderr, "warning: the agents ran without a sandbox, so they could read and change the files of the suite's copy")
 	}
 	for _, w := range r.Warnings {

@@ -18,6 +18,7 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
 	"waza/runner/proc"
+	"waza/runner/record"
 	"waza/runner/sandbox"
 )
 
@@ -75,7 +76,7 @@ func (o Options) run(c *cli.Context) error {
 	}
 	sandbox.CloseInherited() // such as WAZA_RESULT_FD
 	tier := sandbox.Detect().Tiers()[0]
-	if tier == sandbox.None {
+	if tier == record.TierNone {
 		return fmt.Errorf("this machine has no sandbox:\n%s", sandbox.Detect().Describe())
 	}
 	temp, err := os.MkdirTemp("", "waza-sandbox-")

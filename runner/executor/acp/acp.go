@@ -80,7 +80,7 @@ func newKind(kind eval.Kind, of func(*Options) *Options) executor.Kind {
 	kind.Options = func() any { return &Options{Permissions: Workspace} }
 	options := func(s executor.Settings) *Options { return of(s.Options.(*Options)) }
 	return executor.Kind{
-		Kind: kind,
+		Kind: kind, Programs: true, Agents: true,
 		Capabilities: func(s executor.Settings) executor.Capabilities {
 			if _, ok := s.Options.(*Options); !ok {
 				return can(s, nil)
@@ -319,7 +319,7 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 }
 
 // confined reports whether each process of an agent is in the sandbox of one trial.
-func (x *acp) confined() bool { return x.sandboxes.Tier() != sandbox.None }
+func (x *acp) confined() bool { return x.sandboxes.Confine() }
 
 // elsewhere reports whether the files of agents are in an image.
 func (x *acp) elsewhere() bool { return x.sandboxes.Tier() == sandbox.Container }

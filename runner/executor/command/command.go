@@ -39,6 +39,7 @@ var Kind = executor.Kind{
 	// Skills are reported by the program.
 	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 	Open:         open,
+	Programs:     true,
 	Contained:    true,
 	Preflight:    preflight,
 	Needs:        needs,
