@@ -35,7 +35,7 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 		state = filepath.Dir(e.Dir)
 	}
 	policy.Hidden = []string{o.Suite.Dir, state}
-	if tier == sandbox.Container { // it must exist when a container starts
+	if tier == record.TierContainer { // it must exist when a container starts
 		if err := os.MkdirAll(e.historyDir(), 0o700); err != nil {
 			return err
 		}

@@ -322,7 +322,7 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 func (x *acp) confined() bool { return x.sandboxes.Confine() }
 
 // elsewhere reports whether the files of agents are in an image.
-func (x *acp) elsewhere() bool { return x.sandboxes.Tier() == sandbox.Container }
+func (x *acp) elsewhere() bool { return x.sandboxes.Tier() == record.TierContainer }
 
 // inImage reports whether the agents of a suite run in containers.
 func inImage(s *eval.Suite) bool { return s.Config.Sandbox.Mode == surroundings.SandboxContainer }
