@@ -260,6 +260,10 @@ func (s *Sandbox) Override(change string) error {
 // maxOverride limits the text of [Sandbox.Override] in bytes.
 const maxOverride = 64 << 10
 
+// InImage reports whether the programs of trials are those of an image, which this machine cannot look
+// up.
+func (s *Sandbox) InImage() bool { return s.Mode == SandboxContainer }
+
 // Of returns the sandbox of a task, which can have an image of its own.
 func (s Sandbox) Of(task SandboxImage) Sandbox {
 	if task != (SandboxImage{}) {

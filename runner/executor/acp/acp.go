@@ -25,7 +25,6 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
-	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/internal/secrets"
 	"waza/runner/proc"
@@ -161,7 +160,7 @@ func preflight(s executor.Settings, o *Options) []executor.Finding {
 	if err != nil {
 		return nil // the check has reported it
 	}
-	if _, err := p.command(environ(os.Environ(), p.env), inImage(s.Suite), s.Suite.Dir); err != nil {
+	if _, err := p.command(environ(os.Environ(), p.env), s.Suite.Config.Sandbox.InImage(), s.Suite.Dir); err != nil {
 		return []executor.Finding{{
 			Severity: decode.Warning, Code: decode.CodeUnavailable,
 			Message: fmt.Sprintf("every trial will end in error: %v", err),
@@ -323,9 +322,6 @@ func (x *acp) confined() bool { return x.sandboxes.Confine() }
 
 // elsewhere reports whether the files of agents are in an image.
 func (x *acp) elsewhere() bool { return x.sandboxes.Tier() == record.TierContainer }
-
-// inImage reports whether the agents of a suite run in containers.
-func inImage(s *eval.Suite) bool { return s.Config.Sandbox.Mode == surroundings.SandboxContainer }
 
 // newHome returns the temporary directory of a new process. In sandboxes, each has its own.
 func (x *acp) newHome() (string, error) {

@@ -22,7 +22,7 @@ func (Judges) Check(suite *eval.Suite, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.command(environ(os.Environ(), p.env), inImage(suite), suite.Dir)
+	_, err = p.command(environ(os.Environ(), p.env), suite.Config.Sandbox.InImage(), suite.Dir)
 	return err
 }
 

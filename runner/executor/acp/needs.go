@@ -41,6 +41,9 @@ func needs(s executor.Settings, o *Options) []record.Need {
 	if err != nil {
 		return nil // no machine has an unknown agent
 	}
+	if s.Suite.Config.Sandbox.InImage() {
+		return nil
+	}
 	list := p.needs(s.Suite)
 	servers := s.Suite.Config.MCPServers
 	for _, name := range slices.Sorted(maps.Keys(servers)) {

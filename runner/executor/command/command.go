@@ -112,7 +112,7 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	if p, ok := o.Env["PATH"]; ok {
 		env = append(env, "PATH="+p)
 	}
-	if _, err := proc.LookPath(name, env); name != "" && err != nil {
+	if _, err := proc.LookPath(name, env); name != "" && err != nil && !s.Suite.Config.Sandbox.InImage() {
 		also := ""
 		if !filepath.IsAbs(name) {
 			also = ", nor is it in the suite's directory"
@@ -135,11 +135,11 @@ func preflight(_ context.Context, s executor.Settings) []executor.Finding {
 	return nil
 }
 
-// needs returns what preflight looks for. If the suite sets PATH, it returns nothing, because
-// the PATH of other machines is unknown.
+// needs returns what preflight looks for. If the suite sets PATH, or programs are those of an image, it
+// returns nothing, because the PATH of other machines is unknown.
 func needs(s executor.Settings) []record.Need {
 	o := s.Options.(*Options)
-	if _, ok := o.Env["PATH"]; ok || len(o.Command.Args) == 0 {
+	if _, ok := o.Env["PATH"]; ok || len(o.Command.Args) == 0 || s.Suite.Config.Sandbox.InImage() {
 		return nil
 	}
 	program := programOf(o.Command, s.Suite.Dir)

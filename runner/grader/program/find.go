@@ -62,7 +62,7 @@ func (g *programGrader) scriptLine(environ []string) (commandLine, error) {
 	if interpreter == "" {
 		return commandLine{[]string{abs}, []int{0}}, g.executable(abs)
 	}
-	path, err := proc.LookPath(interpreter, environ)
+	path, err := g.lookPath(interpreter, environ)
 	return commandLine{[]string{path, abs}, []int{1}}, err
 }
 
@@ -77,10 +77,19 @@ func (g *programGrader) find(command string, environ []string) (path string, own
 	if named {
 		return "", false, fmt.Errorf("no such program: %s (tried %s)", command, strings.Join(tried, ", "))
 	}
-	if path, err = proc.LookPath(command, environ); err != nil {
+	if path, err = g.lookPath(command, environ); err != nil {
 		return "", false, fmt.Errorf("no such program: %s (tried %s, PATH)", command, strings.Join(tried, ", "))
 	}
 	return path, false, nil
+}
+
+// lookPath returns the path of a program on PATH. In a container that is the one of the image, which is
+// not looked up here.
+func (g *programGrader) lookPath(name string, environ []string) (string, error) {
+	if g.env.Suite.Config.Sandbox.InImage() {
+		return name, nil
+	}
+	return proc.LookPath(name, environ)
 }
 
 // executable returns the reason why a file of the suite cannot be started; nil if it can. A
@@ -102,6 +111,8 @@ func programNeeds(spec *eval.Grader, env *grader.Env) []record.Need {
 	name := cmp.Or(o.Command, o.Script)
 	abs, _, ofSuite := g.resolve(name)
 	switch {
+	case env.Suite.Config.Sandbox.InImage():
+		return nil
 	case o.Command == "" && scriptInterpreter(name) != "":
 		return executor.ProgramNeeds(scriptInterpreter(name), false)
 	case ofSuite && !filepath.IsAbs(name) && (strings.ContainsAny(name, `/\`) || proc.Executable(abs) == nil):
