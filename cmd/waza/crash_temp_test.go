@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func killedWithTemporaryFiles(t *testing.T, config, cleaner string, after time.D
 	t.Helper()
 	temp, state, started := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "started")
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
+	config = strings.Replace(config, "{", "{sandbox: {write: ["+filepath.Dir(started)+"]}, ", 1)
 	require.NoError(t, os.WriteFile(suite, []byte("name: temporary\n"+config+"tasks: [{id: a, prompt: x}]\n"), 0o600))
 	env := append(environment(t), "TMPDIR="+temp, "WAZA_STATE="+state, "STARTED="+started, "PWD="+filepath.Dir(suite))
 	run := func(args ...string) {
