@@ -376,3 +376,10 @@ func FuzzReplace(f *testing.F) {
 		require.Len(t, list, 1)
 	})
 }
+
+func TestStreams(t *testing.T) {
+	standIn(t, "docker")
+	c := open(t)
+	defer c.Close()
+	talk(t, c, container.Box{Image: container.Image{Name: "debian:12"}})
+}

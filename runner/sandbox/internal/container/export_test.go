@@ -8,5 +8,11 @@ func Replace(path string, archive io.Reader, limit int64) error { return replace
 // BundlesDir returns the directory of bundles.
 func BundlesDir() string { return bundlesDir() }
 
+// SetBundles sets the directory of the bundles of all owners, and returns the one before.
+func SetBundles(dir string) (before string) {
+	before, bundles = bundles, dir
+	return before
+}
+
 // StartTime returns the time at which a process started.
 func StartTime(pid int) string { return startTime(pid) }

@@ -76,8 +76,12 @@ type bundle struct {
 	program    Program
 }
 
-// bundlesDir contains bundles, named like containers.
-func bundlesDir() string { return filepath.Join(os.TempDir(), "waza-bundles-"+owner()) }
+// bundles is the directory of the bundles of all owners. Only the root user can create files in the
+// directory above, so that no other user can plant a bundle. It is a variable for tests.
+var bundles = "/var/lib/waza/bundles"
+
+// bundlesDir contains the bundles of this owner, named like containers.
+func bundlesDir() string { return filepath.Join(bundles, owner()) }
 
 // pidFile is the file of a bundle with the process that ends everything in it, and its start time.
 const pidFile = "pid"

@@ -1,6 +1,7 @@
 package container_test
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"os"
@@ -42,14 +43,15 @@ func rootFiles(t *testing.T) string {
 	}
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Setenv(container.RuntimeVariable, "crun")
-	t.Setenv("TMPDIR", t.TempDir())
+	before := container.SetBundles(t.TempDir())
+	t.Cleanup(func() { container.SetBundles(before) })
 	return dir
 }
 
 // leftBundles returns the bundles that exist.
 func leftBundles(t *testing.T) []string {
 	t.Helper()
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), "waza-bundles-*", "*"))
+	left, err := filepath.Glob(filepath.Join(container.BundlesDir(), "*"))
 	require.NoError(t, err)
 	return left
 }
@@ -173,4 +175,39 @@ func TestRootFaults(t *testing.T) {
 	out, err := run(t, c, container.Box{Image: container.Image{Name: root}}, program(t.TempDir(), "no-such-program"))
 	require.Error(t, err)
 	require.Contains(t, out, "no-such-program")
+}
+
+// A program answers while its input is open, as agents do that speak over standard streams.
+func TestRootStreams(t *testing.T) {
+	root := rootFiles(t)
+	c := open(t)
+	defer c.Close()
+	talk(t, c, container.Box{Image: container.Image{Name: root}})
+}
+
+// talk has a conversation with a program, and ends it by closing its input.
+func talk(t *testing.T, c *container.Containers, box container.Box) {
+	t.Helper()
+	theirs, ours, err := os.Pipe()
+	require.NoError(t, err)
+	answers, output, err := os.Pipe()
+	require.NoError(t, err)
+	defer answers.Close()
+	p := program(t.TempDir(), "sh", "-c", `while read line; do echo "got $line"; done; echo end`)
+	p.Cmd.Stdin, p.Cmd.Stdout = theirs, output
+	child, err := c.Start(box, p)
+	theirs.Close()
+	output.Close()
+	require.NoError(t, err)
+	lines := bufio.NewScanner(answers)
+	for _, word := range []string{"one", "two"} {
+		_, err := fmt.Fprintln(ours, word)
+		require.NoError(t, err)
+		require.True(t, lines.Scan())
+		require.Equal(t, "got "+word, lines.Text())
+	}
+	require.NoError(t, ours.Close())
+	require.True(t, lines.Scan())
+	require.Equal(t, "end", lines.Text())
+	require.NoError(t, child.Wait())
 }
