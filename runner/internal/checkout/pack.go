@@ -56,9 +56,9 @@ func Unpack(ctx context.Context, r io.Reader, id, dir string) error {
 	return nil
 }
 
-// CopyHistory makes a bare repository that contains only a commit and its history, so that
-// checkouts of it do not reveal later commits and other branches of the source. The id must come
-// from [Resolve] for the same source.
+// CopyHistory makes a bare repository that contains only a commit, its history, and the branches and
+// tags of that history, so that checkouts of it do not reveal later commits and other branches of the
+// source. The id must come from [Resolve] for the same source.
 func CopyHistory(ctx context.Context, source, id, dir string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -77,7 +77,31 @@ func CopyHistory(ctx context.Context, source, id, dir string) error {
 	if failed := <-packed; failed != nil && !errors.Is(failed, err) {
 		return failed
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return copyNames(ctx, source, id, dir)
+}
+
+// maxNames limits the list of the branches and tags of a history, in bytes. Names beyond it are
+// not copied.
+const maxNames = 4 << 20
+
+// copyNames copies the branches and tags that lead to a commit or its history. Tags become names of
+// their commits.
+func copyNames(ctx context.Context, source, id, dir string) error {
+	listed := &proc.Limited{Max: maxNames}
+	said, err := pipe(ctx, source, nil, listed, "for-each-ref", "--merged="+id,
+		"--format=create %(refname) %(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)", "refs/heads", "refs/tags")
+	if err != nil {
+		return fault("git cannot list the branches of "+source, said, err)
+	}
+	names := listed.String()
+	names = names[:strings.LastIndexByte(names, '\n')+1]
+	if said, err = pipe(ctx, dir, strings.NewReader(names), io.Discard, "update-ref", "--stdin"); err != nil {
+		return fault("git cannot copy the branches of "+source, said, err)
+	}
+	return nil
 }
 
 // pipe runs git in a repository with the given input and output, and returns its standard error.
