@@ -26,6 +26,7 @@ func trees(t testing.TB, mark string) string {
 name: trees
 config:
   executor: command
+  sandbox: off
   command:
     - sh
     - -c

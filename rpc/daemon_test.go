@@ -164,6 +164,7 @@ func TestNothingIsLeft(t *testing.T) {
 name: sleepers
 config:
   executor: command
+  sandbox: off
   command: [sh, -c, "sleep `+mark+` & sleep `+mark+`"]
   trials_per_task: 50
   parallel: true

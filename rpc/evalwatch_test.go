@@ -20,6 +20,7 @@ const counted = `
 name: counted
 config:
   executor: command
+  sandbox: off
   command: 'echo "$WAZA_TASK_ID" >>"$WAZA_SUITE_DIR.log"; echo ok'
   trials_per_task: 2
 graders: [{name: check, type: program, config: {command: sh, args: [check.sh]}}]

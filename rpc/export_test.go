@@ -71,6 +71,7 @@ name: large
 config:
   trials_per_task: 6
   executor: command
+  sandbox: off
   command: "head -c 3000000 /dev/zero | tr '\\0' x"
 tasks: [{id: a, prompt: x}]
 `)})

@@ -23,6 +23,7 @@ name: bulky
 config:
   trials_per_task: 6
   executor: command
+  sandbox: off
   command: "head -c 3400000 /dev/zero | tr '\\0' x"
 tasks: [{id: a, prompt: x}]
 `

@@ -17,7 +17,7 @@ import (
 // erring returns a suite whose trials all end in error, so that there is always something to
 // resume.
 func erring(tasks int) string {
-	text := "name: erring\nconfig: {executor: command, command: exit 7, retry_errors: 0}\ntasks:\n"
+	text := "name: erring\nconfig: {executor: command, sandbox: off, command: exit 7, retry_errors: 0}\ntasks:\n"
 	for i := range tasks {
 		text += "  - {id: t" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ", prompt: x}\n"
 	}

@@ -27,7 +27,7 @@ func (b *bench) suite(text string) (string, error) {
 
 // settings returns the settings of a suite.
 func settings(executor string, trials, workers int, more ...string) string {
-	return fmt.Sprintf("name: bench\nconfig:\n  executor: %s\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n%s", executor, trials, workers,
+	return fmt.Sprintf("name: bench\nconfig:\n  executor: %s\n  sandbox: off\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n%s", executor, trials, workers,
 		strings.Join(append(more, ""), "\n"))
 }
 

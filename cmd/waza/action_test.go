@@ -288,7 +288,7 @@ func holds(t *testing.T, condition string, values map[string]string) bool {
 // actionSuite returns a suite whose agent is a script of the repository.
 func actionSuite(agent string) map[string]string {
 	return map[string]string{
-		"evals/demo/eval.yaml": "name: demo\nconfig:\n  executor: command\n  trials_per_task: 1\n  command: [sh, " +
+		"evals/demo/eval.yaml": "name: demo\nconfig:\n  executor: command\n  sandbox: off\n  trials_per_task: 1\n  command: [sh, " +
 			"./agent.sh]\ntasks: [\"tasks/*.yaml\"]\n" +
 			"graders:\n  - {type: text, name: says hello, config: {contains: [hello]}}\n",
 		"evals/demo/agent.sh":         agent,

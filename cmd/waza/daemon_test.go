@@ -108,6 +108,7 @@ wait
 name: sleepers
 config:
   executor: command
+  sandbox: off
   command: [sh, agent.sh]
   env: {PIDS: %q}
   parallel: true
@@ -232,7 +233,7 @@ func TestDaemonTokenNotInherited(t *testing.T) {
 	suite, socket := filepath.Join(dir, "eval.yaml"), filepath.Join(dir, "s")
 	require.NoError(t, os.WriteFile(suite, []byte(`
 name: prints
-config: {executor: command, command: "echo seen=${WAZA_TEST_TOKEN-nothing}"}
+config: {executor: command, sandbox: off, command: "echo seen=${WAZA_TEST_TOKEN-nothing}"}
 tasks: [{id: one, prompt: x, graders: [{type: text, config: {contains: ["seen=nothing"]}}]}]
 `), 0o600))
 	d := startDaemonWith(t, []string{"WAZA_TEST_TOKEN=" + token}, "--socket", socket, "--token-env", "WAZA_TEST_TOKEN")

@@ -24,7 +24,7 @@ func TestAttackFullDiskOfFleet(t *testing.T) {
 	require.NoError(t, os.Symlink(disk, filepath.Join(variable(env, "WAZA_STATE"), "fleet")))
 	suite := filepath.Join(t.TempDir(), "eval.yaml")
 	require.NoError(t, os.WriteFile(suite, []byte(`name: full
-config: {executor: command, command: 'cat /dev/zero >"$BALLAST"; true', trials_per_task: 20}
+config: {executor: command, sandbox: off, command: 'cat /dev/zero >"$BALLAST"; true', trials_per_task: 20}
 tasks:
   - {id: a, prompt: x, inputs: {environment: {BALLAST: `+filepath.Join(disk, "ballast")+`}}}
   - {id: b, prompt: x, inputs: {environment: {BALLAST: `+filepath.Join(disk, "ballast")+`}}}

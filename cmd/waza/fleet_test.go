@@ -18,7 +18,7 @@ func TestFleetRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"eval.yaml": `name: away
-config: {executor: command, command: [sh, agent.sh], trials_per_task: 3}
+config: {executor: command, sandbox: off, command: [sh, agent.sh], trials_per_task: 3}
 graders:
   - {name: says, type: text, config: {contains: [checked]}}
   - {name: left, type: file, config: {must_exist: [out/made.txt], content_patterns: [{path: out/made.txt, must_match: [fixture]}]}}

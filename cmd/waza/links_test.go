@@ -134,7 +134,7 @@ func TestAttackLinksLeadNothingOut(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		".waza.yaml": "paths: {results: kept}\n",
-		"eval.yaml": "name: s\nconfig: {executor: command, command: [sh, -c, 'echo x >made.txt']}\n" +
+		"eval.yaml": "name: s\nconfig: {executor: command, sandbox: off, command: [sh, -c, 'echo x >made.txt']}\n" +
 			"tasks: [{id: a, prompt: hi, graders: [{type: diff, config: {update_snapshots: true, expected_files: [{path: " +
 			"made.txt, snapshot: new/made.txt}]}}]}]\n",
 	} {

@@ -397,7 +397,7 @@ func TestMCPCancel(t *testing.T) {
 func TestMCPWrongSkill(t *testing.T) {
 	t.Parallel()
 	suite := func(skill string) string {
-		return "name: demo\nskill: " + skill + "\nconfig: {executor: command, command: [echo, hi]}\n" +
+		return "name: demo\nskill: " + skill + "\nconfig: {executor: command, sandbox: off, command: [echo, hi]}\n" +
 			"graders: [{name: x, type: text, config: {contains: [hi]}}]\ntasks: [{id: a, prompt: hi}]\n"
 	}
 	a := startMCP(t, map[string]string{

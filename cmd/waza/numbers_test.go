@@ -27,6 +27,7 @@ skill: greet
 baseline: true
 config:
   executor: command
+  sandbox: off
   command: [sh, agent.sh]
   prompt_as: env
   skill_directories: [skills]

@@ -43,6 +43,7 @@ func holdingSuite(t *testing.T, config string) *held {
 	require.NoError(t, os.WriteFile(suite, []byte(`name: held
 config:
   executor: command
+  sandbox: off
   command: 'exec 9>"$ALIVE"; echo started >&9; sleep 1000 & read line <"$GO"; kill $!; echo "$line"'
 `+config+`
 graders: [{type: text, name: says, config: {contains: [go]}}]

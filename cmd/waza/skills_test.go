@@ -197,7 +197,7 @@ func devScene(t *testing.T, descriptions ...string) *skillScene {
 		return runnertest.Answer{Text: `{"description": "` + d + `"}`}
 	})
 	s.write("evals/greeter/eval.yaml",
-		"name: greeter\nskill: greeter\nconfig: {executor: command, command: [sh, agent.sh], skill_directories: "+
+		"name: greeter\nskill: greeter\nconfig: {executor: command, sandbox: off, command: [sh, agent.sh], skill_directories: "+
 			"[../../skills], workers: 4, parallel: true}\n")
 	s.write("evals/greeter/agent.sh", `description=$(sed -n '/^description/,/^---/p' "`+
 		filepath.Join(s.dir, "skills/greeter/SKILL.md")+`" | tr A-Z a-z)

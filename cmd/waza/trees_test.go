@@ -40,6 +40,7 @@ func TestInterruptEndsProcessTrees(t *testing.T) {
 	require.NoError(t, os.WriteFile(suite, []byte(`name: trees
 config:
   executor: command
+  sandbox: off
   command:
     - sh
     - -c
