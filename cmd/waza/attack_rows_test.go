@@ -22,7 +22,7 @@ import (
 	"waza/runner/sandbox"
 )
 
-// The suite testdata/rows has an agent for everything that hostile agents could once do: read
+// The suite testdata/hostile has an agent for everything that hostile agents could once do: read
 // secrets, change files, graders, modules and the journal, end waza, and leave processes. In
 // a sandbox none has an effect, and only the honest task beside them passes, for root and for
 // another user.
@@ -83,7 +83,7 @@ func newRows(t *testing.T, user int) *rows {
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &rows{t, dir, user, strconv.FormatInt(time.Now().UnixNano(), 10)}
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "suite"), os.DirFS("testdata/rows")))
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "suite"), os.DirFS("../../testdata/hostile")))
 	program, err := os.ReadFile(wazaPath(t))
 	require.NoError(t, err)
 	for name, text := range map[string][]byte{
@@ -166,7 +166,7 @@ func (r *rows) check(result rowsResult, printed string) {
 	}))
 	for name, want := range map[string]string{"home/.ssh/id": "SECRET-key\n", "outside/file": "untouched\n", "suite/check.sh": "", "suite/answers.txt": ""} {
 		if file, ok := strings.CutPrefix(name, "suite/"); ok {
-			text, err := os.ReadFile(filepath.Join("testdata/rows", file))
+			text, err := os.ReadFile(filepath.Join("../../testdata/hostile", file))
 			require.NoError(r, err)
 			want = string(text)
 		}
