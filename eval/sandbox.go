@@ -149,3 +149,14 @@ func (c *taskCheck) checkImage() {
 			"sandbox has no effect with the mode %s of config.sandbox; it is for the mode container", s.Mode)
 	}
 }
+
+// RunsPrograms reports whether graders of the task run programs of the suite.
+func (t *Task) RunsPrograms() bool {
+	runs := func(list []*Grader) bool {
+		return slices.ContainsFunc(list, func(g *Grader) bool { return g.Type == "program" })
+	}
+	return runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
+}
+
+// RunsPrograms reports whether graders of some task run programs of the suite.
+func (s *Suite) RunsPrograms() bool { return slices.ContainsFunc(s.Tasks, (*Task).RunsPrograms) }

@@ -75,6 +75,9 @@ type Subject struct {
 	// Dir returns the workspace as the executor left it. The first call creates it, so a grader
 	// that does not need the workspace should not call Dir.
 	Dir func() (string, error)
+	// Borrowed are directories of which the repositories in the workspace borrow objects. Programs
+	// need to see them.
+	Borrowed []string
 	// Root opens the workspace directory that the agent was given, even if something else is at
 	// its path now. The caller closes it. If Root is nil, Dir is opened.
 	Root func() (*os.Root, error)

@@ -2,9 +2,7 @@ package plan
 
 import (
 	"path/filepath"
-	"slices"
 
-	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/surroundings"
 	"waza/runner/record"
@@ -21,7 +19,7 @@ func (d *draft) chooseSandbox(of Sandboxes) {
 	asked := d.Config.Sandbox
 	s := &record.Sandbox{Mode: asked.Mode, Network: asked.Network, Limits: asked.Limits, SandboxImage: asked.SandboxImage}
 	switch {
-	case of == nil || !d.startsPrograms():
+	case of == nil || !d.kind.Programs && !d.Suite.RunsPrograms():
 		return
 	case asked.Mode == surroundings.SandboxOff:
 		s = &record.Sandbox{Mode: asked.Mode, Tier: record.TierOff, Network: surroundings.Network{Open: true}}
@@ -42,19 +40,6 @@ func (d *draft) chooseSandbox(of Sandboxes) {
 		}
 	}
 	d.Sandbox = s
-}
-
-// startsPrograms reports whether the run starts programs that a sandbox restricts.
-func (d *draft) startsPrograms() bool {
-	if d.kind.Programs {
-		return true
-	}
-	for _, t := range d.Suite.Tasks {
-		if slices.ContainsFunc(t.Effective, func(g *eval.Grader) bool { return g.Type == "program" }) {
-			return true
-		}
-	}
-	return false
 }
 
 // tierOf returns the tier of a mode wherever trials run.

@@ -34,7 +34,7 @@ func sandboxed(t *testing.T, tier record.Tier, config, task string, req record.R
 	}
 	r, err := runner.New(o)
 	require.NoError(t, err)
-	suite := runnertest.Load(t, r, "-- eval.yaml --\nname: n\nconfig: {executor: mock"+config+"}\ntasks: [{id: a, prompt: x"+task+"}]\n"+
+	suite := runnertest.Load(t, r, "-- eval.yaml --\nname: n\nconfig: {executor: command, command: echo"+config+"}\ntasks: [{id: a, prompt: x"+task+"}]\n"+
 		"-- image/Dockerfile --\nFROM scratch\n-- other/Dockerfile --\nFROM alpine\n")
 	p, err := r.Planner().Plan(t.Context(), suite, req)
 	require.NoError(t, err)
@@ -99,16 +99,16 @@ func TestMissingSandbox(t *testing.T) {
 	p := sandboxed(t, record.TierLandlock, ", sandbox: strict", "", record.Request{})
 	ds := p.Preflight(t.Context())
 	require.True(t, ds.HasErrors())
-	require.Equal(t, "eval.yaml:2:35: error: user namespaces are switched off: sysctl kernel.unprivileged_userns_clone=1 [unavailable]",
+	require.Equal(t, "eval.yaml:2:53: error: user namespaces are switched off: sysctl kernel.unprivileged_userns_clone=1 [unavailable]",
 		ds[0].String()[strings.LastIndex(ds[0].String()[:strings.Index(ds[0].String(), ":")], "/")+1:])
 	require.Empty(t, sandboxed(t, record.TierNamespaces, ", sandbox: strict", "", record.Request{}).Preflight(t.Context()).Errors())
 
 	fleet := record.Request{Fleet: "nats://host"}
 	p = sandboxed(t, record.TierLandlock, ", sandbox: strict", "", fleet)
-	require.Equal(t, "sandbox namespaces", needsOf(p))
+	require.Equal(t, "program sh, sandbox namespaces", needsOf(p))
 	for _, d := range p.Preflight(t.Context()) {
 		require.NotContains(t, d.Message, "namespaces")
 	}
 	require.Equal(t, "sandbox container", needsOf(sandboxed(t, record.TierLandlock, ", sandbox: {mode: container, image: alpine}", "", fleet)))
-	require.Empty(t, needsOf(sandboxed(t, record.TierLandlock, "", "", fleet)))
+	require.Equal(t, "program sh", needsOf(sandboxed(t, record.TierLandlock, "", "", fleet)))
 }

@@ -56,6 +56,8 @@ type gradedTask struct {
 // run grades all trials; [Amender.Amend] calls it.
 func (g *grading) run(ctx context.Context, a *Amendment) error {
 	g.env = g.plan.Env()
+	g.env.Dir = a.dir
+	defer g.env.Close()
 	for _, t := range g.tasks {
 		t.order = g.plan.Order(t.Task, g.rec.RunID, t.index+1)
 		t.order.Repos = t.ref.Repos // the repositories of the run, whatever their names refer to today

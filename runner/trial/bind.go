@@ -43,6 +43,9 @@ func (e *Env) bind(o *record.Order) ([]*grader.Bound, error) {
 	if graders, ok := e.tasks[key]; ok {
 		return graders, nil
 	}
+	if err := e.openSandboxesLocked(context.Background(), o); err != nil { // no executor opens them when recorded trials are graded again
+		return nil, err
+	}
 	caps := e.Capabilities(o)
 	e.Grading.Planned.Except(e.Dir)
 	var graders []*grader.Bound

@@ -3,8 +3,10 @@ package trial
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"waza/runner/grader"
+	"waza/runner/internal/checkout"
 	"waza/runner/journal"
 	"waza/runner/proc"
 	"waza/runner/record"
@@ -69,9 +71,16 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 		programs.End()
 		left = ws.Close()
 	}()
+	dir := func() (string, error) {
+		dir, err := ws.Dir()
+		if err == nil {
+			err = borrow(ctx, ws, o.Repos)
+		}
+		return dir, err
+	}
 	s := grader.Subject{
 		Suite: o.Suite, Task: o.Task, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: ws.Dir, Root: ws.Open,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: dir, Root: ws.Open, Borrowed: sourcesOf(o.Repos),
 		Temp: r.Dir, Env: r.Env.shared(o).environ, Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),
 	}
@@ -85,4 +94,32 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 			o.Timeout)
 	}
 	return a, nil
+}
+
+// borrow lets the repositories of a restored workspace borrow the objects of their sources. A trial in a
+// sandbox borrowed those of a copy that ended with the run.
+func borrow(ctx context.Context, ws *workspace.Workspace, repos []record.Checkout) error {
+	if len(repos) == 0 {
+		return nil
+	}
+	root, err := ws.Open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, r := range repos {
+		if err := checkout.Borrow(ctx, root, r.Source, filepath.FromSlash(r.Dest)); err != nil {
+			return fmt.Errorf("workspace: repos: %w", err)
+		}
+	}
+	return nil
+}
+
+// sourcesOf returns the directories of the sources of repositories.
+func sourcesOf(repos []record.Checkout) []string {
+	var dirs []string
+	for _, r := range repos {
+		dirs = append(dirs, r.Source)
+	}
+	return dirs
 }

@@ -60,7 +60,10 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 }
 
 // needsSandbox reports whether an order starts programs that a sandbox restricts.
-func (e *Env) needsSandbox(o *record.Order) bool { return o.Suite.Config.Sandbox.Mode != "" }
+func (e *Env) needsSandbox(o *record.Order) bool {
+	kind, _ := e.Executors.Lookup(o.Executor)
+	return o.Suite.Config.Sandbox.Mode != "" && (kind.Programs || o.Task.RunsPrograms() || o.Suite.RunsPrograms())
+}
 
 // historyDir is the directory of the repositories from which checkouts are made for programs in
 // sandboxes. Checkouts borrow their objects, so programs need to see it.

@@ -214,7 +214,7 @@ func (g *programGrader) gradeWith(
 		fmt.Sprintf("WAZA_OUTPUT_DROPPED=%d", s.OutputDropped),
 	)
 	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
-		Env: cmd.Env, Suite: true, Read: g.visible(line), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network, Image: s.Task.Sandbox,
+		Env: cmd.Env, Suite: true, Read: append(g.visible(line), s.Borrowed...), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network, Image: s.Task.Sandbox,
 	})
 	return g.run(ctx, cmd, workspace)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -102,6 +103,22 @@ func copyNames(ctx context.Context, source, id, dir string) error {
 		return fault("git cannot copy the branches of "+source, said, err)
 	}
 	return nil
+}
+
+// Borrow lets the repository of a folder of a workspace borrow the objects of a source again. It does
+// nothing if the agent removed the repository, or git is not in the usual place.
+func Borrow(ctx context.Context, workspace *os.Root, source, folder string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, resolveTime, fmt.Errorf("git did not answer within %v", resolveTime))
+	defer cancel()
+	list := filepath.Join(folder, ".git", "objects", "info", "alternates")
+	if info, err := workspace.Lstat(list); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	objects, said, err := git(ctx, source, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return fault("git cannot read "+source, said, err)
+	}
+	return workspace.WriteFile(list, []byte(objects+"\n"), 0o644)
 }
 
 // pipe runs git in a repository with the given input and output, and returns its standard error.
