@@ -66,7 +66,8 @@ func open(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return nil, errors.New("config.command is empty; set it to the program to run")
 	}
 	return &command{
-		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir), files: o.Refers(s.Suite, nil), sandboxes: s.Sandboxes,
+		options: o, suite: s.Suite, args: resolve(o.Command, s.Suite.Dir), sandboxes: s.Sandboxes,
+		files: append(o.Refers(s.Suite, nil), named(o.Command, s.Suite.Dir)...),
 	}, nil
 }
 
@@ -95,6 +96,18 @@ func resolve(c Line, dir string) []string {
 		}
 	}
 	return []string{"sh", "-c", script}
+}
+
+// named returns the files next to the suite that the arguments of a command name. They can be above
+// the suite's directory.
+func named(c Line, dir string) []string {
+	var files []string
+	for i, arg := range resolve(c, dir) {
+		if !c.Shell && arg != c.Args[i] {
+			files = append(files, arg)
+		}
+	}
+	return files
 }
 
 // Refers returns the files of the suite to which the command refers.
