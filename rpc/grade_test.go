@@ -26,6 +26,7 @@ tasks:
   - {id: a, prompt: x}
 -- slow.yaml --
 name: short
+config: {sandbox: off}
 tasks:
   - id: a
     prompt: x

@@ -125,7 +125,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	t.Parallel()
 	eachCommand(newTestApp().Commands, func(c *cli.Command) {
 		require.NotEmpty(t, c.Usage, c.HelpName)
-		if len(c.Subcommands) == 0 { // other commands only have subcommands
+		if len(c.Subcommands) == 0 && c.HelpName != "waza sandbox run" { // others only have subcommands, or pass the output of a command on
 			require.NotNil(t, flags.Find(c.Flags, "json"), "%s has no --json", c.HelpName)
 		}
 		if strings.Count(c.HelpName, " ") == 1 {

@@ -27,7 +27,6 @@ func TestCrashKilledWithEscapedProcess(t *testing.T) {
 config:
   executor: command
   sandbox: off
-  sandbox: off
   command: |
     setsid env -i sh -c 'echo $$ > "$0"; exec sleep 1000' "$PID_FILE" </dev/null >/dev/null 2>&1 3>&- &
     sleep 1000

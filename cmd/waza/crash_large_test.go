@@ -24,7 +24,6 @@ func TestCrashLargeOutputs(t *testing.T) {
 config:
   executor: command
   sandbox: off
-  sandbox: off
   command: head -c 4000000 /dev/zero | tr '\0' x; echo "$WAZA_TRIAL"; echo "a/$WAZA_TRIAL" >> "$EXECUTED"
   trials_per_task: 2000
   parallel: true

@@ -27,7 +27,7 @@ func TestCrashTemporaryFiles(t *testing.T) {
 		rounds = 5
 	}
 	for name, config := range map[string]string{
-		"program grader": `config: {executor: command, sandbox: off, command: 'echo sk-0123456789abcdef'}
+		"program grader": `config: {executor: command, command: 'echo sk-0123456789abcdef'}
 graders: [{name: slow, type: program, config: {command: sh, args: [-c, 'grep -q sk-0123 "$WAZA_OUTPUT_FILE" && touch "$STARTED"; sleep 1000']}}]
 `,
 		"agent": `config: {executor: acp, agent: {command: [sh, -c, 'echo sk-0123456789abcdef > "$TMPDIR/left"; touch "$STARTED"; sleep 1000']}}

@@ -85,7 +85,6 @@ func (c *crash) suiteText() string {
 config:
   executor: command
   sandbox: off
-  sandbox: off
   command: |
     echo "$WAZA_TASK_ID/$WAZA_TRIAL" >> "$EXECUTED"
     cd "$WAZA_WORKSPACE_DIR" && echo "$WAZA_TRIAL" > left || exit 75 # the disk is full

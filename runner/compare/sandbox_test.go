@@ -29,7 +29,7 @@ func TestCompareSandboxes(t *testing.T) {
 		}
 		r, err := runner.New(o)
 		require.NoError(t, err)
-		run := runnertest.Start(t, r, "-- eval.yaml --\nname: n\nconfig: {executor: mock}\ntasks: [{id: a, prompt: x}]\n", record.Request{})
+		run := runnertest.Start(t, r, "-- eval.yaml --\nname: n\nconfig: {executor: command, command: echo}\ntasks: [{id: a, prompt: x}]\n", record.Request{})
 		<-run.Done()
 		h, err := r.Catalog().Run(run.ID())
 		require.NoError(t, err)

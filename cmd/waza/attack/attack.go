@@ -169,7 +169,7 @@ func (o Options) print(r *attack.Report, verbose bool) error {
 	for _, f := range r.Faults {
 		fmt.Fprintf(o.Stdout, "\n%s\n  remedy: %s\n", output.Clean(f.Message), output.Clean(f.Remedy))
 	}
-	if r.Sandbox == record.TierNone {
+	if r.Sandbox == record.TierNone || r.Sandbox == record.TierOff {
 		fmt.Fprintln(o.Stderr, "warning: the agents ran without a sandbox, so they could read and change the files of the suite's copy")
 	}
 	for _, w := range r.Warnings {
