@@ -123,7 +123,13 @@ func (b *bundle) start(of Box) error {
 	}); err != nil {
 		return fmt.Errorf("files cannot be copied into the container: %w", err)
 	}
-	text, err := json.Marshal(configOf(of, &b.program))
+	config := configOf(of, &b.program)
+	for _, dir := range b.program.In { // the directory of devices hides those of the root file system
+		if dir = filepath.Clean(dir); strings.HasPrefix(dir, "/dev/") {
+			config.Mounts = append(config.Mounts, configMount{dir, "bind", filepath.Join(b.dir, "upper", dir), []string{"rbind", "nosuid", "nodev"}})
+		}
+	}
+	text, err := json.Marshal(config)
 	if err != nil {
 		return err
 	}
