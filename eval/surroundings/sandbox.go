@@ -247,7 +247,8 @@ func (s *Sandbox) Override(change string) error {
 		d.Push("sandbox")
 		d.Into(src.Root, &changed)
 	}
-	for _, f := range found.Diagnostics() { // a flag has no place for warnings
+	if faults := found.Diagnostics(); len(faults) > 0 { // a flag has no place for warnings
+		f := faults[0]
 		if f.Suggestion != "" {
 			return fmt.Errorf("%s; did you mean %q?", f.Message, f.Suggestion)
 		}

@@ -8,6 +8,7 @@ package attack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -431,7 +432,7 @@ func (s *session) run(
 	}
 	for events := run.SubscribeHeads(1); ; {
 		batch, err := events.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -99,8 +99,8 @@ func TestMissingSandbox(t *testing.T) {
 	p := sandboxed(t, record.TierLandlock, ", sandbox: strict", "", record.Request{})
 	ds := p.Preflight(t.Context())
 	require.True(t, ds.HasErrors())
-	require.Equal(t, "eval.yaml:2:53: error: user namespaces are switched off: sysctl kernel.unprivileged_userns_clone=1 [unavailable]",
-		ds[0].String()[strings.LastIndex(ds[0].String()[:strings.Index(ds[0].String(), ":")], "/")+1:])
+	require.True(t, strings.HasSuffix(ds[0].String(),
+		"/eval.yaml:2:53: error: user namespaces are switched off: sysctl kernel.unprivileged_userns_clone=1 [unavailable]"), ds[0].String())
 	require.Empty(t, sandboxed(t, record.TierNamespaces, ", sandbox: strict", "", record.Request{}).Preflight(t.Context()).Errors())
 
 	fleet := record.Request{Fleet: "nats://host"}

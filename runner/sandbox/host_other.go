@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,6 +20,9 @@ func newHost() host { return host{} }
 func (*host) close() {}
 
 func (*host) sandbox(*Sandboxes, View) *proc.Sandbox { return nil }
+
+// errNotLinux is the reason why this system has no tier of Linux.
+var errNotLinux = errors.New("this system is not Linux")
 
 // Detect returns what this machine has. It looks once per process.
 var Detect = sync.OnceValue(func() *Machine {

@@ -19,7 +19,6 @@ package sandbox
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,9 +136,6 @@ func (h *hint) Unwrap() error { return h.err }
 
 // strongest returns the strongest tier of a machine that a program of the mode auto gets.
 func (m *Machine) strongest() record.Tier { return m.Tiers()[0] }
-
-// errNotLinux is the reason why a system has no tier of Linux.
-var errNotLinux = errors.New("this system is not Linux")
 
 // Describe returns the tiers that a machine lacks, with the reasons, one line each.
 func (m *Machine) Describe() string {

@@ -192,7 +192,7 @@ func (s *scan) expectedTexts() []string {
 		add(false, e.OutputContainsAny...)
 	}
 	for _, file := range s.graderFiles {
-		if strings.Contains(" .txt .out .json .csv .expected ", " "+path.Ext(file)+" ") {
+		if slices.Contains([]string{".txt", ".out", ".json", ".csv", ".expected"}, path.Ext(file)) {
 			if data, err := s.Suite.ReadFile(file, maxFile); err == nil {
 				add(true, string(data))
 			}
