@@ -277,10 +277,18 @@ func (b *builder) programFile(path string) {
 		b.add(Mount{Kind: Bind, Target: path, Source: path})
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err == nil && real != path && !b.seen(real) {
+	if err != nil || real == path {
+		return
+	}
+	if i := strings.Index(real, modules); i >= 0 { // programs of node import packages beside their own
+		b.show(real[:i+len(modules)-1])
+	} else if !b.seen(real) {
 		b.show(filepath.Dir(real))
 	}
 }
+
+// modules is a part of the paths of packages of node.
+const modules = "/node_modules/"
 
 // searched returns the directories in which a program finds others and their files.
 func searched(env []string, home string) []string {
