@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 
 	"waza/runner/proc"
@@ -75,6 +74,3 @@ func errNotVisible(path string, err error) error {
 		"add its directory to config.sandbox.read",
 	}
 }
-
-// ErrEnded is the error of a program that is started after [Sandboxes.Close].
-var ErrEnded = errors.New("the sandboxes of the run were closed")

@@ -26,7 +26,6 @@ const (
 // A request asks a keeper to do something. Exactly one field is set.
 type request struct {
 	Start *startRequest `json:",omitempty"`
-	Mount *Mount        `json:",omitempty"` // changes the view of the running program
 	Kill  bool          `json:",omitempty"` // the program and everything that it started
 }
 
