@@ -11,6 +11,7 @@ import (
 	"waza/eval/jsonwalk"
 	"waza/rpc/host"
 	"waza/rpc/internal/dispatch"
+	"waza/rpc/internal/peer"
 	"waza/rpc/internal/wire"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, connections *dispat
 
 // serveConn serves one client of a listener, if the server admits it.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
-	if err := host.Admit(conn, s.o.Token != ""); err != nil {
+	if err := peer.Admit(conn, s.o.Token != ""); err != nil {
 		s.strangers.Warn("client refused", "client", conn.RemoteAddr(), "error", err)
 		conn.Close()
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"waza/rpc/access"
-	"waza/rpc/host"
+	"waza/rpc/internal/peer"
 	"waza/runner/pause"
 )
 
@@ -59,7 +59,7 @@ func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(host.Guard(l, s.o.Token != "", s.strangers)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(peer.Guard(l, s.o.Token != "", s.strangers)); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("metrics server stopped", "error", err)
 		}
 	}()

@@ -74,6 +74,10 @@ var importRules = []struct {
 		"it knows processes and users, and no protocol", true,
 	},
 	{
+		"rpc/internal/peer", append(waza("eval/...", "runner/... except waza/runner/proc", "rpc/..."), "encoding/json"),
+		"it knows connections, users and processes only", true,
+	},
+	{
 		"rpc/internal/lsp",
 		append(waza("rpc", "rpc/internal/wire", "rpc/internal/dispatch", "rpc/host", "rpc/internal/language"),
 			"github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"),

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"net"
+
+	"waza/rpc/internal/peer"
 )
 
 // ListenTCP listens on an address such as "localhost:9000". The port is required; port 0 means
@@ -24,7 +26,7 @@ func ListenTCP(address string, wantsToken, allowRemote bool) (net.Listener, erro
 		return nil, err
 	}
 	switch {
-	case addr.IP.IsLoopback() && !revealsTCPPeers && !wantsToken:
+	case addr.IP.IsLoopback() && !peer.RevealsTCPUsers && !wantsToken:
 		return nil, errors.New("this system does not reveal which user connects, so TCP requires a token " +
 			"(--token-file); a unix socket (--socket) does not")
 	case addr.IP.IsLoopback():

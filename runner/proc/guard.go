@@ -46,7 +46,7 @@ func startGuard() {
 		if err != nil {
 			return
 		}
-		if err := (limitRange{}).start(cmd.Start); err != nil {
+		if err := startNumbered(0, cmd.Start); err != nil {
 			return // the other mechanisms still work
 		}
 		go func() { _ = cmd.Wait() }()

@@ -19,7 +19,13 @@ var instanceLimit limitRange
 
 func newLimit() limitRange { return limitRange{} }
 
-func (limitRange) start(program func() error) error { return program() }
+func startNumbered(_ uint64, program func() error) error { return program() }
 
 // StartApart starts a program that is not part of a trial, such as a browser for the user.
 func StartApart(cmd *exec.Cmd) error { return cmd.Start() }
+
+// Sandboxed returns nothing, because only Linux shows which processes are in a sandbox.
+func Sandboxed() ([]int, error) { return nil, nil }
+
+// IsSandboxed returns false.
+func IsSandboxed(int) bool { return false }

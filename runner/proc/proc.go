@@ -181,7 +181,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // start starts a program, in a sandbox if there is one.
 func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, error) {
 	if s.seals() {
-		return s.Launch(cmd, limit.first)
+		return s.Launch(cmd, limit.number(true))
 	}
 	var restrict func(*exec.Cmd) error
 	if s != nil && s.Wrap != nil {
@@ -192,18 +192,18 @@ func start(cmd *exec.Cmd, s *Sandbox, limit limitRange, group *cgroup) (Child, e
 	if s != nil && s.Restrict != nil {
 		restrict, group = s.Restrict, nil // programs join groups by a system call that the restriction can deny
 	}
-	started, err := startProgram(cmd, restrict, limit, group)
+	started, err := startProgram(cmd, restrict, limit.number(s != nil), group)
 	return ordinary{started}, err
 }
 
 // startProgram starts a program. A program whose file is open for writing cannot be started.
 // This is usually temporary: this process has just written the file, and a program that it
 // started at the same time has inherited the descriptor and not closed it yet.
-func startProgram(cmd *exec.Cmd, restrict func(*exec.Cmd) error, limit limitRange, group *cgroup) (*exec.Cmd, error) {
+func startProgram(cmd *exec.Cmd, restrict func(*exec.Cmd) error, number uint64, group *cgroup) (*exec.Cmd, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		again := *cmd // the state before Start
 		group.attr(cmd.SysProcAttr)
-		err := limit.start(func() error { return startOn(cmd, restrict) })
+		err := startNumbered(number, func() error { return startOn(cmd, restrict) })
 		if group.refused(err) {
 			cmd, group = &again, nil
 			cmd.SysProcAttr = groupAttr()

@@ -110,7 +110,15 @@ type mark struct {
 	since Moment
 }
 
-// limitRange is a range of values of a resource limit that has no effect, both ends included.
+// limitRange is a range of values of a resource limit that has no effect, both ends included. A
+// program in a sandbox carries the last, and others the first.
 type limitRange struct{ first, last uint64 }
+
+func (r limitRange) number(sandboxed bool) uint64 {
+	if sandboxed {
+		return r.last
+	}
+	return r.first
+}
 
 func (r limitRange) holds(n uint64) bool { return r.first != 0 && r.first <= n && n <= r.last }

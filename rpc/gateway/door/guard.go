@@ -32,10 +32,18 @@ func (d *Door) guard(h http.Handler) http.Handler {
 				"host of the request is not accepted; use localhost or an IP address, or add the name to hosts in the configuration")
 		case !d.acceptsOrigin(r):
 			d.refuse(w, r, "origin", http.StatusForbidden, "origin of the request is not accepted; add it to origins in the configuration")
+		case !d.options.Authenticated && !admitsProgram(r):
+			d.refuse(w, r, "sandbox", http.StatusForbidden, "programs in a sandbox of waza cannot connect without a key")
 		default:
 			h.ServeHTTP(w, r)
 		}
 	})
+}
+
+// admitsProgram reports whether the program at the other end of a request's connection is admitted.
+func admitsProgram(r *http.Request) bool {
+	at, ok := r.Context().Value(guestKey{}).(*place)
+	return !ok || at.guest == nil || at.admitted()
 }
 
 // reportPanic logs the panic of a handler, which ends only its own connection. The HTTP server

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"waza/rpc/internal/peer"
 )
 
 // A connection that has not identified itself keeps its place for a time, even if further ones
@@ -242,8 +244,9 @@ type guestKey struct{}
 // place identifies the source of a request: its connection, perhaps with TLS, and the guest
 // below it.
 type place struct {
-	conn  net.Conn
-	guest *guest
+	conn     net.Conn
+	guest    *guest
+	admitted func() bool // computes once whether package peer admits the program at the other end
 }
 
 // withGuest is the ConnContext of the HTTP server.
@@ -253,5 +256,5 @@ func withGuest(ctx context.Context, conn net.Conn) context.Context {
 		raw = secure.NetConn()
 	}
 	in, _ := raw.(*guest)
-	return context.WithValue(ctx, guestKey{}, &place{conn, in})
+	return context.WithValue(ctx, guestKey{}, &place{conn, in, sync.OnceValue(func() bool { return peer.AdmitProgram(in.Conn) == nil })})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/eval/files"
+	peers "waza/rpc/internal/peer"
 	"waza/runner/journal"
 )
 
@@ -117,7 +119,7 @@ func listen(path string) (net.Listener, error) {
 		l.Close()
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	return l, nil
+	return peers.Guard(l, false, slog.New(slog.DiscardHandler)), nil
 }
 
 // own checks that a directory belongs to this user, because other users could put a socket

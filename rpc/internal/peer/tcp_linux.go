@@ -1,4 +1,4 @@
-package host
+package peer
 
 import (
 	"bufio"
@@ -12,61 +12,35 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
-// revealsTCPPeers reports whether [Admit] finds the user of a TCP connection.
-const revealsTCPPeers = true
-
-// checkPeer refuses connections of other users of this machine. Clients on other machines are
-// checked by their token.
-func checkPeer(conn net.Conn) error {
-	switch conn := conn.(type) {
-	case *net.UnixConn:
-		return checkUnixPeer(conn)
-	case *net.TCPConn:
-		return checkTCPPeer(conn)
-	}
-	return nil
+// socket is the other end of a TCP connection within this machine.
+type socket struct {
+	uid   int
+	inode uint64
 }
 
-func checkUnixPeer(conn *net.UnixConn) error {
-	return checkSocketUser(conn, func(fd int) (uint32, error) {
-		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil {
-			return 0, err
-		}
-		return cred.Uid, nil
-	})
-}
-
-// checkTCPPeer looks up the other end of the connection in the kernel's table. The table can
-// change during the read, so that a line is missed. Therefore it tries more than once.
-func checkTCPPeer(conn *net.TCPConn) error {
+// otherEnd looks up the other end of the connection in the kernel's table. It returns nil if that
+// is on another machine. The table can change during the read, so that a line is missed. Therefore
+// it tries more than once.
+func otherEnd(conn *net.TCPConn) (*socket, error) {
 	here, ok1 := addrPort(conn.LocalAddr())
 	there, ok2 := addrPort(conn.RemoteAddr())
 	if !ok1 || !ok2 {
-		return errors.New("the connection has no address")
+		return nil, errors.New("the connection has no address")
 	}
 	if there.Addr() != here.Addr() && !there.Addr().IsLoopback() {
-		return nil // another machine
+		return nil, nil
 	}
 	for range 3 {
 		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-			uid, found, err := socketOwner(table, there, here)
-			if err != nil {
-				return err
-			}
-			if found && uid != os.Geteuid() {
-				return errOtherUser
-			}
-			if found {
-				return nil
+			s, err := socketIn(table, there, here)
+			if err != nil || s != nil {
+				return s, err
 			}
 		}
 	}
-	return errors.New("cannot find the owner of the connection")
+	return nil, errors.New("cannot find the owner of the connection")
 }
 
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
@@ -78,14 +52,14 @@ func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port()), true
 }
 
-// socketOwner finds the user of the socket with these ends.
-func socketOwner(table string, local, remote netip.AddrPort) (uid int, found bool, err error) {
+// socketIn finds the socket with these ends in a table of the kernel, or returns nil.
+func socketIn(table string, local, remote netip.AddrPort) (*socket, error) {
 	f, err := os.Open(table)
 	if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(table, "6") {
-		return 0, false, nil // no IPv6
+		return nil, nil // no IPv6
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("cannot look up the owner of the connection: %w", err)
+		return nil, fmt.Errorf("cannot look up the owner of the connection: %w", err)
 	}
 	defer f.Close()
 	return findSocket(f, local, remote)
@@ -93,7 +67,7 @@ func socketOwner(table string, local, remote netip.AddrPort) (uid int, found boo
 
 // findSocket reads a table in the form of /proc/net/tcp. It skips a socket that its process has
 // already closed: the kernel then shows both the user and the inode as 0.
-func findSocket(table io.Reader, local, remote netip.AddrPort) (uid int, found bool, err error) {
+func findSocket(table io.Reader, local, remote netip.AddrPort) (*socket, error) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -101,12 +75,13 @@ func findSocket(table io.Reader, local, remote netip.AddrPort) (uid int, found b
 			continue
 		}
 		uid, err := strconv.Atoi(fields[7])
-		if err != nil || fields[9] == "0" {
+		inode, ierr := strconv.ParseUint(fields[9], 10, 64)
+		if err != nil || ierr != nil || inode == 0 {
 			continue
 		}
-		return uid, true, nil
+		return &socket{uid, inode}, nil
 	}
-	return 0, false, lines.Err()
+	return nil, lines.Err()
 }
 
 // parseAddrPort parses "0100007F:1F90": the address as words in the machine's byte order, and

@@ -1,4 +1,4 @@
-package host
+package peer
 
 import (
 	"encoding/binary"
@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // word formats four bytes of an address like the kernel.
@@ -30,14 +32,11 @@ func TestFindSocket(t *testing.T) {
 		"   2: " + home + ":C002 " + home + ":1F90 05 00000000:00000000 00:00000000 00000000     0        0 0 1\n" +
 		"   3: " + mapped + ":C003 " + mapped + ":1F90 01 00000000:00000000 00:00000000 00000000  1003        0 6 1\n" +
 		"   4: rubbish\n"
-	for port, want := range map[uint16]int{0xC001: 1001, 0xC003: 1003, 0xC002: -1, 0xC004: -1} {
+	for port, want := range map[uint16]*socket{0xC001: {1001, 5}, 0xC003: {1003, 6}, 0xC002: nil, 0xC004: nil} {
 		ip := netip.MustParseAddr("127.0.0.1")
-		uid, found, err := findSocket(strings.NewReader(table), netip.AddrPortFrom(ip, port), netip.AddrPortFrom(ip, 0x1F90))
+		s, err := findSocket(strings.NewReader(table), netip.AddrPortFrom(ip, port), netip.AddrPortFrom(ip, 0x1F90))
 		require.NoError(t, err)
-		require.Equal(t, want >= 0, found, "%x", port)
-		if found {
-			require.Equal(t, want, uid)
-		}
+		require.Equal(t, want, s, "%x", port)
 	}
 }
 
@@ -55,7 +54,7 @@ func TestOwnConnections(t *testing.T) {
 		s, err := l.Accept()
 		require.NoError(t, err)
 		defer s.Close()
-		require.NoError(t, checkPeer(s), address)
+		require.NoError(t, Admit(s, false), address)
 	}
 }
 
@@ -89,7 +88,7 @@ func TestOtherUsersConnections(t *testing.T) {
 	s, err := l.Accept()
 	require.NoError(t, err)
 	defer s.Close()
-	require.ErrorIs(t, checkPeer(s), errOtherUser)
+	require.ErrorIs(t, Admit(s, false), errOtherUser)
 
 	// A guarded listener refuses it, too.
 	again := &oneConn{Listener: l, conn: s}
@@ -110,4 +109,64 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	conn := l.conn
 	l.conn = nil
 	return conn, nil
+}
+
+// The kernel keeps a connection that a program has sent in a message to itself, and no process has
+// it until the message is received. A program in a sandbox could hide so.
+func TestAttackHiddenConnection(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	check := func(sandboxed ...int) error {
+		end, err := otherEnd(conn.(*net.TCPConn))
+		require.NoError(t, err)
+		return checkOwner(end.inode, sandboxed)
+	}
+	require.NoError(t, check(1))
+	require.ErrorIs(t, check(1, os.Getpid()), errSandboxed)
+
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	raw, err := client.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) { err = unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(int(fd)), nil, 0) }))
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
+	require.ErrorIs(t, check(1), errUnknownProgram)
+}
+
+// The process that connected to a unix socket can have ended, and its id can be that of another one.
+func TestEndedClient(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer client.Close()
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, checkUnixProgram(conn.(*net.UnixConn), true))
+
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip(err)
+	}
+	require.NoError(t, exec.Command(python, "-c", "import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])", path).Run())
+	conn, err = l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	require.ErrorIs(t, checkUnixProgram(conn.(*net.UnixConn), true), errUnknownProgram)
+	require.NoError(t, checkUnixProgram(conn.(*net.UnixConn), false))
 }
