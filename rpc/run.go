@@ -87,7 +87,7 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Sandbox: h.Record().Sandbox}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Sandbox: h.Record().Sandbox.After(progress.Summary)}
 	if s.Status == record.StatusRunning {
 		s.Seq = progress.Seq
 	}

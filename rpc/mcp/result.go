@@ -64,11 +64,11 @@ type runDigest struct {
 }
 
 // sandboxOf describes the sandboxes of a run; empty if its record has none.
-func sandboxOf(rec *record.Run) string {
+func sandboxOf(rec *record.Run, sum *record.Summary) string {
 	if rec.Sandbox == nil {
 		return ""
 	}
-	return rec.Sandbox.String()
+	return rec.Sandbox.After(sum).String()
 }
 
 type counts struct {
@@ -214,7 +214,7 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason),
 		Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
 		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, StartedAt: p.StartedAt,
-		Sandbox: sandboxOf(rec),
+		Sandbox: sandboxOf(rec, r.Summary),
 		Tasks:   countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
 	}
 	d.sumUp(r.Summary)

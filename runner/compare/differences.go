@@ -17,7 +17,7 @@ func (p *pairing) differences() {
 	a, b := p.ref, p.run
 	x, y := a.rec.Config, b.rec.Config
 	known := a.rec.Imported == nil && b.rec.Imported == nil
-	if s, t := a.rec.Sandbox, b.rec.Sandbox; s.Differs(t) != "" || known && (s == nil) != (t == nil) {
+	if s, t := a.head.Sandbox, b.head.Sandbox; s.Differs(t) != "" || known && (s == nil) != (t == nil) {
 		p.result.Differences = append(p.result.Differences, Difference{"sandbox", s.String(), t.String()})
 	}
 	for _, d := range []Difference{

@@ -47,7 +47,7 @@ func (m *remarks) all() []ComparisonNote {
 			text.Plural(waiting, "1 task is", strconv.Itoa(waiting)+" tasks are"))
 	}
 	if a, b := m.ref.head, m.run.head; m.everywhere && a.Executor == b.Executor && a.Agent == b.Agent && a.Model == b.Model &&
-		a.Sandbox.Differs(b.Sandbox) == "" {
+		a.Sandbox.Differs(b.Sandbox) == "" && (a.Sandbox == nil || b.Sandbox == nil || a.Sandbox.Tier == b.Sandbox.Tier) {
 		m.add("the execution of every task changed: settings, skills or the program")
 	}
 	if n := m.run.cached[m.ref.rec.RunID]; n > 0 {

@@ -125,6 +125,7 @@ func (r *runSides) read(ctx context.Context) error {
 // describe sets what the head of a side contains of the state of its run.
 func (s *side) describe(p record.Progress, damage *record.Damage) {
 	s.head.Status, s.head.Damage, s.amended = p.Status, damage, p.AmendedAt != nil
+	s.head.Sandbox = s.head.Sandbox.After(p.Summary)
 	if sum := p.Summary; s.head.Cell == nil && sum != nil && sum.Judged != nil && sum.Judged.Report != nil &&
 		sum.Judged.Report.OverallScore != nil {
 		s.head.Judged = &record.JudgeReport{OverallScore: sum.Judged.Report.OverallScore, OverallGrade: sum.Judged.Report.OverallGrade}

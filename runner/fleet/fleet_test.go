@@ -83,6 +83,12 @@ func (s *site) connect(ctx context.Context, address string) (*engine.Conn, error
 // owner returns a runner whose trials the fleet executes.
 func (s *site) owner(state string) *runner.Runner {
 	s.Helper()
+	return s.ownerOf(runner.Options{StateDir: state})
+}
+
+// ownerOf is owner for a runner with more options.
+func (s *site) ownerOf(o runner.Options) *runner.Runner {
+	s.Helper()
 	log := slog.New(slog.DiscardHandler)
 	connect := func(ctx context.Context, address engine.Address) (*engine.Conn, error) {
 		c, err := engine.Connect(ctx, address, engine.Options{Log: log})
@@ -93,10 +99,9 @@ func (s *site) owner(state string) *runner.Runner {
 		}
 		return c, err
 	}
-	r, err := runner.New(runner.Options{
-		StateDir: state, Executors: s.agents,
-		Fleet: fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log}),
-	})
+	o.Executors = s.agents
+	o.Fleet = fleet.New(fleet.Options{Connect: connect, Check: 2 * time.Second, Log: log})
+	r, err := runner.New(o)
 	require.NoError(s, err)
 	s.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r

@@ -75,7 +75,9 @@ func (f *preflight) sandbox() {
 
 // sandbox adds the sandbox of the suite to the hash of its content: a trial is reused only if it had
 // the same policy and tier. Nothing is added in the mode off, and without sandboxes. So a trial that
-// was recorded before waza had sandboxes is reused only in the mode off, which it had.
+// was recorded before waza had sandboxes is reused only in the mode off, which it had. With
+// [record.TierWorkers], trials of all tiers are reused, and each keeps its own, see
+// [record.Trial.Tier].
 func (d *contents) sandbox(sum string) (string, error) {
 	s := d.plan.Config.Sandbox
 	policy := []any{sum, "sandbox", d.plan.Sandbox.Tier, s.Network, s.Keys, s.Home, s.Read, s.Write, s.Limits}

@@ -90,6 +90,7 @@ func (res *Trial) AppendMembers(b []byte) ([]byte, error) {
 	list(&m, `,"checkpoints":`, res.Checkpoints)
 	optional(&m, `,"responder":`, res.Responder)
 	list(&m, `,"suspicions":`, res.Suspicions)
+	m.b = jsonwalk.AppendText(m.b, `,"tier":`, res.Tier)
 	list(&m, `,"attempts":`, res.Attempts)
 	optional(&m, `,"cached":`, res.Cached)
 	return append(m.b, '}'), m.err

@@ -87,6 +87,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		return json.Unmarshal(value, &res.Responder) == nil
 	case "suspicions":
 		return json.Unmarshal(value, &res.Suspicions) == nil
+	case "tier":
+		return decodeText(value, &res.Tier)
 	case "attempts":
 		return json.Unmarshal(value, &res.Attempts) == nil
 	case "cached":

@@ -270,6 +270,10 @@ type Trial struct {
 	// Suspicions are suspicious moves of the agent in the counted attempt, whatever its verdict. They
 	// are found once, when the attempt ends; grading again keeps them. It is empty in older records.
 	Suspicions []Suspicion `json:"suspicions,omitempty"`
+	// Tier is the protection that the programs of the trial had, if the worker of a fleet chose it:
+	// the tier of the run is then [TierWorkers]. It is empty for other trials, which have the tier
+	// of their run, and for those that ended before the worker had opened its sandbox.
+	Tier Tier `json:"tier,omitempty"`
 	// Attempts are the earlier attempts, oldest first.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Cached is nil for a trial that its own run executed. In a reused trial, only the graders,

@@ -147,6 +147,9 @@ type Summary struct {
 	// Suspicious is the number of trials of the suite's tasks that passed with suspicious moves. They
 	// count as passed.
 	Suspicious int `json:"suspicious,omitempty"`
+	// Tiers counts the trials of all tasks by [Trial.Tier], in the order of their names. It is empty
+	// unless workers of a fleet chose the tiers.
+	Tiers []TierTrials `json:"tiers,omitempty"`
 	// Score describes the mean scores of the tasks. It is nil while trials wait for a person's
 	// score.
 	Score *ScoreStats `json:"score"`

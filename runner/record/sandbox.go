@@ -43,6 +43,12 @@ const (
 	AgentShared AgentProcess = "shared process"
 )
 
+// TierTrials is the number of trials that had a tier.
+type TierTrials struct {
+	Tier   Tier `json:"tier"`
+	Trials int  `json:"trials"`
+}
+
 // Sandbox describes the sandboxes of a run. All formats show it in the words of [Sandbox.String].
 type Sandbox struct {
 	// Mode is what the suite or the request asked for.
@@ -60,6 +66,31 @@ type Sandbox struct {
 	Missing []string `json:"missing,omitempty"`
 	// Agent is absent for executors without agents.
 	Agent AgentProcess `json:"agent,omitempty"`
+	// Tiers are those of [Summary.Tiers]. The record of the run has none: [Sandbox.After] adds them.
+	Tiers []TierTrials `json:"tiers,omitempty"`
+}
+
+// After returns the sandbox with the tiers that workers of a fleet chose, which the summary of the run
+// counts. It returns s itself if the summary counts no tiers. Both can be nil.
+func (s *Sandbox) After(sum *Summary) *Sandbox {
+	if s == nil || sum == nil || len(sum.Tiers) == 0 {
+		return s
+	}
+	after := *s
+	after.Tiers = sum.Tiers
+	return &after
+}
+
+// tiers names the tiers that trials had.
+func (s *Sandbox) tiers() string {
+	if len(s.Tiers) == 0 {
+		return string(s.Tier)
+	}
+	names := make([]string, len(s.Tiers))
+	for i, t := range s.Tiers {
+		names[i] = string(t.Tier)
+	}
+	return strings.Join(names, "/")
 }
 
 // unknownSandbox describes runs whose record has no sandbox.
@@ -67,6 +98,8 @@ const unknownSandbox = "unknown: the run was recorded before waza had sandboxes,
 
 // String describes the sandbox in one line, such as "namespaces, network open, 1024 processes, 10 GiB
 // disk; memory is not limited". A nil Sandbox is unknown.
+// After a run with workers, see [Sandbox.After], it starts with "of each worker (landlock for 8 trials,
+// none for 1 trial)".
 func (s *Sandbox) String() string {
 	switch {
 	case s == nil:
@@ -79,6 +112,13 @@ func (s *Sandbox) String() string {
 	add("%s", s.Tier)
 	if s.Mode != "" && s.Mode != surroundings.SandboxAuto && string(s.Mode) != string(s.Tier) {
 		parts[0] += " (" + string(s.Mode) + ")"
+	}
+	if len(s.Tiers) > 0 {
+		tiers := make([]string, len(s.Tiers))
+		for i, t := range s.Tiers {
+			tiers[i] = fmt.Sprintf("%s for %s", t.Tier, text.Count(t.Trials, "trial", "trials"))
+		}
+		parts[0] += " (" + strings.Join(tiers, ", ") + ")"
 	}
 	if image := cmp.Or(s.Image, s.Dockerfile); image != "" {
 		add("image %s", image)
@@ -104,6 +144,9 @@ func (s *Sandbox) String() string {
 		add("%s", s.Agent)
 	}
 	notes := slices.Clone(s.Missing)
+	if s.Tier == TierWorkers {
+		notes = append(notes, "each worker keeps what its tier can")
+	}
 	if s.Limits.Memory == 0 && s.Tier != TierNone {
 		notes = append(notes, "memory is not limited")
 	}
@@ -113,16 +156,22 @@ func (s *Sandbox) String() string {
 // Differs returns the reason why trials of two runs did not have the same protection: their tier, or
 // their limits. It is empty if they had, and if one of the sandboxes is unknown.
 func (s *Sandbox) Differs(other *Sandbox) string {
-	switch {
-	case s == nil || other == nil:
+	if s == nil || other == nil {
 		return ""
-	case s.Tier != other.Tier:
-		return fmt.Sprintf("the runs had different sandboxes: %s and %s", s.Tier, other.Tier)
+	}
+	// The record of a run with workers contains the limits that it asked for. The machine of another
+	// run can have kept fewer.
+	alike := (s.Tier == TierWorkers) == (other.Tier == TierWorkers)
+	switch a, b := s.tiers(), other.tiers(); {
+	case a != b:
+		return fmt.Sprintf("the runs had different sandboxes: %s and %s", a, b)
+	case len(s.Tiers) > 1:
+		return fmt.Sprintf("trials of both runs had different sandboxes: %s", a)
 	case s.Network.String() != other.Network.String():
 		return fmt.Sprintf("the sandboxes of the runs had different networks: %s and %s", s.Network, other.Network)
-	case s.Limits != other.Limits:
+	case s.Limits != other.Limits && (alike || a == string(TierNamespaces)):
 		return "the sandboxes of the runs had different limits"
-	case !slices.Equal(s.Missing, other.Missing):
+	case !slices.Equal(s.Missing, other.Missing) && alike:
 		return "the sandboxes of the runs lacked different parts"
 	}
 	return ""

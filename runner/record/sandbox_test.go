@@ -63,5 +63,23 @@ func TestSandboxDiffers(t *testing.T) {
 		require.Equal(t, want, a.Differs(&b))
 	}
 	require.Empty(t, a.Differs(nil))
+
+	// Workers of a fleet chose the tiers. Their machines kept as much of the limits as they could.
+	had := func(tiers ...record.TierTrials) *record.Sandbox {
+		s := &record.Sandbox{Tier: record.TierWorkers, Limits: a.Limits}
+		return s.After(&record.Summary{Tiers: tiers})
+	}
+	both := had(record.TierTrials{Tier: record.TierNamespaces, Trials: 8}, record.TierTrials{Tier: record.TierNone, Trials: 1})
+	one := had(record.TierTrials{Tier: record.TierNamespaces, Trials: 9})
+	require.Equal(t, "of each worker (namespaces for 8 trials, none for 1 trial), network none, 10 processes; "+
+		"each worker keeps what its tier can; memory is not limited", both.String())
+	require.Equal(t, "of each worker, network none, 10 processes; each worker keeps what its tier can; memory is not limited", had().String())
+	require.Empty(t, a.Differs(one))
+	require.Empty(t, one.Differs(one))
+	require.Equal(t, "the runs had different sandboxes: namespaces and namespaces/none", a.Differs(both))
+	require.Equal(t, "trials of both runs had different sandboxes: namespaces/none", both.Differs(both))
+	require.Equal(t, "the runs had different sandboxes: of each worker and namespaces", had().Differs(a))
+	require.Equal(t, "the sandboxes of the runs had different limits", one.Differs(&record.Sandbox{Tier: record.TierNamespaces}))
+	require.Empty(t, had(record.TierTrials{Tier: record.TierNone, Trials: 1}).Differs(&record.Sandbox{Tier: record.TierNone, Missing: []string{"x"}}))
 	require.Empty(t, (*record.Sandbox)(nil).Differs(a))
 }

@@ -55,7 +55,7 @@ func WriteResult(w io.Writer, run *journal.Run, rec *record.Run, st *State, o Re
 	head := resultHead{
 		RunID: rec.RunID, Status: st.Progress.Status, Error: st.Progress.Error, Suite: rec.Suite,
 		StartedAt: st.Progress.StartedAt, EndedAt: st.Progress.EndedAt, AmendedAt: st.Progress.AmendedAt,
-		Summary: st.Progress.Summary, Config: rec.Config, Sandbox: rec.Sandbox, Damage: o.Damage, Imported: rec.Imported, Stored: o.Stored && st.stored(),
+		Summary: st.Progress.Summary, Config: rec.Config, Sandbox: rec.Sandbox.After(st.Progress.Summary), Damage: o.Damage, Imported: rec.Imported, Stored: o.Stored && st.stored(),
 	}
 	if err := writeOpen(r.out, head, "tasks"); err != nil {
 		return err

@@ -322,7 +322,7 @@ func spentProperties(u *record.Usage) []property {
 func (j *junit) common() []property {
 	c := &j.Record.Config
 	list := []property{{"run", j.Record.RunID}, {"executor", c.Executor}, {"agent", c.Agent}}
-	if s := j.Record.Sandbox; s != nil {
+	if s := j.Sandbox(); s != nil {
 		list = append(list, property{"sandbox", s.String()})
 	}
 	return list

@@ -133,7 +133,7 @@ func (m *markdown) head() {
 			parts = append(parts, codeSpan(Cut(f, mostMessage)))
 		}
 	}
-	if s := m.Record.Sandbox; s != nil {
+	if s := m.Sandbox(); s != nil {
 		parts = append(parts, "sandbox: "+codeSpan(Cut(s.String(), mostMessage)))
 	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")

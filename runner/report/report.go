@@ -24,6 +24,9 @@ type Report struct {
 	Damage *record.Damage
 }
 
+// Sandbox returns the sandboxes of the trials; nil if they are unknown.
+func (r *Report) Sandbox() *record.Sandbox { return r.Record.Sandbox.After(r.Summary) }
+
 // A Task is a task of a run and its result.
 type Task struct {
 	record.TaskRef

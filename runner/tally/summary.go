@@ -6,6 +6,7 @@ package tally
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -184,6 +185,7 @@ type Run struct {
 	// cached counts the reused trials, and their earlier cost.
 	cached      int
 	usageCached *record.Usage
+	tiers       map[record.Tier]int // trials by the tier that workers chose; nil without any
 	graded      graded
 	positions   positions
 	// durations holds the milliseconds of the counted trials of each task, in a matrix.
@@ -232,6 +234,12 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	if res.Cached != nil {
 		t.cached++
 		t.usageCached = record.AddUsage(t.usageCached, res.SpentBefore().Total())
+	}
+	if res.Tier != "" {
+		if t.tiers == nil {
+			t.tiers = map[record.Tier]int{}
+		}
+		t.tiers[res.Tier]++
 	}
 	t.compared.add(task, role, res)
 	t.addCalibrations(res.Graders)
@@ -311,6 +319,9 @@ func newSumming(t *Run, st *replay.State) *summing {
 
 func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 	s := &record.Summary{TrialsCached: t.cached, UsageCached: t.usageCached}
+	for _, tier := range slices.Sorted(maps.Keys(t.tiers)) {
+		s.Tiers = append(s.Tiers, record.TierTrials{Tier: tier, Trials: t.tiers[tier]})
+	}
 	for i, res := range t.tasks {
 		if res == nil {
 			continue

@@ -119,6 +119,7 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 		}
 		if done {
 			a.count(res)
+			res.Tier = env.chosenTier(o)
 			res.DurationMS = (time.Since(start) - w.waited).Milliseconds()
 			return res
 		}

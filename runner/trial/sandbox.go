@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/internal/checkout"
 	"waza/runner/record"
@@ -57,6 +58,20 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 		e.Grading.Sandboxes = s
 	}
 	return nil
+}
+
+// chosenTier returns the tier that this worker chose for the programs of an order. It is empty if
+// the run names the tier, and before the sandbox is open.
+func (e *Env) chosenTier(o *record.Order) record.Tier {
+	if e.Worker == "" || o.Suite.Config.Sandbox.Mode != surroundings.SandboxAuto {
+		return ""
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sandboxes == nil {
+		return ""
+	}
+	return e.sandboxes.Tier()
 }
 
 // needsSandbox reports whether an order starts programs that a sandbox restricts.

@@ -18,6 +18,7 @@ type Result struct {
 	Error   string          `json:"error"`
 	Summary *record.Summary `json:"summary"`
 	Config  map[string]any  `json:"config"`
+	Sandbox *record.Sandbox `json:"sandbox"`
 	Tasks   []Task          `json:"tasks"`
 }
 

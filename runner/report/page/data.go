@@ -178,8 +178,8 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 		},
 		Counted: p.Tasks, CountedTrials: p.Trials, TookMS: p.TookMS(), Benchmark: rec.Benchmark,
 	}
-	if rec.Sandbox != nil {
-		page.Config.Sandbox = rec.Sandbox.String()
+	if s := rec.Sandbox.After(p.Summary); s != nil {
+		page.Config.Sandbox = s.String()
 	}
 	page.Counted.Total, page.CountedTrials.Total = 0, 0 // the summary covers only what has ended
 	for _, t := range rec.Tasks {

@@ -118,8 +118,8 @@ func (r *results) metadata() map[string]any {
 	if r.Record.Config.Agent != "" {
 		m["agent"] = r.Record.Config.Agent
 	}
-	if r.Record.Sandbox != nil {
-		m["sandbox"] = r.Record.Sandbox.String()
+	if s := r.Sandbox(); s != nil {
+		m["sandbox"] = s.String()
 	}
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		m["missed_metrics"] = r.Summary.Missed

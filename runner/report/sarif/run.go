@@ -99,7 +99,7 @@ func Write(w io.Writer, h record.Handle) error {
 		in.End = sarifTime(*progress.EndedAt)
 	}
 	if rec.Sandbox != nil {
-		in.Properties = &sarifRunFacts{Sandbox: clean(rec.Sandbox.String())}
+		in.Properties = &sarifRunFacts{Sandbox: clean(rec.Sandbox.After(progress.Summary).String())}
 	}
 	return s.close(in)
 }

@@ -120,6 +120,12 @@ func Columns() []Column {
 			}
 			return c.run.Sandbox.String()
 		}},
+		{"tier", "Tier of the trial's sandbox; empty where the sandbox is unknown.", ofTrial(func(c *row) string {
+			if c.run.Sandbox == nil {
+				return ""
+			}
+			return string(cmp.Or(c.t.Tier, c.run.Sandbox.Tier))
+		})},
 	}
 }
 

@@ -195,6 +195,7 @@ function trialFacts(t) {
     ['Requests', t.speed && t.speed.requests > 0 && count(t.speed.requests)],
     ['Started', t.startedAt && date(t.startedAt)],
     ['Attempts', t.attempts && count(t.attempts.length + 1)],
+    ['Sandbox', t.tier],
     ['From', t.cached && t.cached.runId],
   ].filter(([, text]) => text && text !== DASH);
   return el(
