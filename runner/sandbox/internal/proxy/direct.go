@@ -24,8 +24,9 @@ func (p *Proxy) DirectPorts() []uint16 {
 
 // ServeDirect serves connections of programs that know no proxy, until the listener fails or the proxy
 // is closed. It closes the listener. The address that a connection was made to determines its
-// destination: an address from [Proxy.ServeDNS] means its name, 127.0.0.1 and ::1 mean localhost of this
-// machine, and others themselves. After Close, the error is net.ErrClosed.
+// destination: an address from [Proxy.ServeDNS] means its name, and others themselves. 127.0.0.1 and ::1
+// mean localhost of this machine, unless an entry names the address. After Close, the error is
+// net.ErrClosed.
 func (p *Proxy) ServeDirect(l net.Listener) error { return p.accept(l, Direct, p.serveDirect) }
 
 func (p *Proxy) serveDirect(c *conn) {
@@ -34,15 +35,15 @@ func (p *Proxy) serveDirect(c *conn) {
 	if !ok {
 		return
 	}
-	addr := local.AddrPort().Addr().Unmap()
+	addr, port := local.AddrPort().Addr().Unmap(), local.AddrPort().Port()
 	to := addr.String()
 	switch name := p.names.name(addr); {
 	case name != "":
 		to = name
-	case addr == loopback4, addr == loopback6:
+	case (addr == loopback4 || addr == loopback6) && !p.rules.allowsAddress(addr, port):
 		to = localhost
 	}
-	upstream, err := p.dial(p.ctx, Direct, to, local.AddrPort().Port())
+	upstream, err := p.dial(p.ctx, Direct, to, port)
 	if err != nil {
 		return
 	}

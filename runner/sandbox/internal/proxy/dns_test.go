@@ -245,10 +245,11 @@ func TestDirectConnections(t *testing.T) {
 	t.Parallel()
 	names, internet := example(t)
 	internet.hosts["127.0.0.1:11434"] = internet.hosts["93.184.216.34:80"]
+	internet.hosts["127.0.0.1:11435"] = internet.hosts["93.184.216.34:80"]
 	p := start(t, proxy.Config{
-		Allow: rules(t, "example.com:80", "93.184.216.34:8080", "localhost:11434"), Resolver: names, Dial: internet.dial,
+		Allow: rules(t, "example.com:80", "93.184.216.34:8080", "localhost:11434", "127.0.0.1:11435"), Resolver: names, Dial: internet.dial,
 	})
-	require.Equal(t, []uint16{22, 80, 443, 8080, 11434}, p.DirectPorts())
+	require.Equal(t, []uint16{22, 80, 443, 8080, 11434, 11435}, p.DirectPorts())
 	a := inquire(t, withDNS(t, p), question(t, "example.com.", dnsmessage.TypeA)).Answers[0].Body.(*dnsmessage.AResource).A
 	name := netip.AddrFrom4(a).String()
 	to := make(chan string, 1)
@@ -261,6 +262,7 @@ func TestDirectConnections(t *testing.T) {
 	for destination, want := range map[string]bool{
 		name + ":80": true, name + ":443": false, "93.184.216.34:8080": true, "93.184.216.34:80": false, "127.0.0.1:11434": true,
 		"[::ffff:127.0.0.1]:11434": true, "[::1]:11434": true, "127.0.0.1:80": false, "127.64.0.1:80": false,
+		"127.0.0.1:11435": true, "[::1]:11435": false,
 	} {
 		to <- destination
 		answer := raw(t, l.Addr().String(), "GET /x HTTP/1.1\r\nHost: anything\r\nConnection: close\r\n\r\n")
@@ -273,7 +275,7 @@ func TestDirectConnections(t *testing.T) {
 		reported[fmt.Sprint(e.Host, " ", e.Port)] = true
 	}
 	require.Equal(t, map[string]bool{
-		"example.com 443": true, "93.184.216.34 80": true, "localhost 80": true, "127.64.0.1 80": true,
+		"example.com 443": true, "93.184.216.34 80": true, "localhost 80": true, "127.64.0.1 80": true, "localhost 11435": true,
 	}, reported)
 }
 
