@@ -349,8 +349,8 @@ func FuzzScan(f *testing.F) {
 	f.Add("$WAZA_SUITE_DIR", "a/../test_x.py", "\x00", "")
 	f.Fuzz(func(t *testing.T, command, name, content, output string) {
 		a := attempt{prompt: "Do it.", calls: []string{command}, output: output, graders: judged(), given: map[string]string{"test_x.py": content}}
-		if filepath.IsLocal(name) && name != "." && !strings.ContainsAny(name, "\x00\\") && len(name) < 100 && utf8.ValidString(name) {
-			a.left = map[string]string{filepath.ToSlash(filepath.Clean(name)): content}
+		if name = filepath.Clean(name); filepath.IsLocal(name) && name != "." && !strings.ContainsAny(name, "\x00\\") && len(name) < 100 && utf8.ValidString(name) {
+			a.left = map[string]string{filepath.ToSlash(name): content}
 		}
 		a.removed = []string{"test_x.py"}
 		names := map[string]bool{}

@@ -106,6 +106,7 @@ M.gated = [[
 name: gated
 config:
   executor: command
+  sandbox: off
   command:
     - sh
     - -c

@@ -27,7 +27,7 @@ func BenchmarkRun(b *testing.B) {
 			var own, took time.Duration
 			started := 0
 			for b.Loop() {
-				res := run(b, setup{config: fmt.Sprintf("  trials_per_task: %d\n  parallel: true\n  workers: %d\n", trials, workers)},
+				res := run(b, setup{config: fmt.Sprintf("  sandbox: off\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n", trials, workers)},
 					fmt.Sprintf("tasks: [{id: a, prompt: work %d}]\n", work.Milliseconds()))
 				require.Equal(b, trials, res.Summary.Trials.Passed)
 				took += time.Duration(res.Summary.DurationMS) * time.Millisecond
@@ -52,7 +52,7 @@ func BenchmarkWarm(b *testing.B) {
 	const short, more, workers = 10, 400, 1
 	trials := func(n int) (took, spent time.Duration) {
 		before := processorTime(b)
-		res := run(b, setup{config: fmt.Sprintf("  trials_per_task: %d\n  workers: %d\n", n, workers)}, "tasks: [{id: a, prompt: work 0}]\n")
+		res := run(b, setup{config: fmt.Sprintf("  sandbox: off\n  trials_per_task: %d\n  workers: %d\n", n, workers)}, "tasks: [{id: a, prompt: work 0}]\n")
 		require.Equal(b, n, res.Summary.Trials.Passed)
 		return time.Duration(res.Summary.DurationMS) * time.Millisecond, processorTime(b) - before
 	}

@@ -93,7 +93,7 @@ export class World {
     this.write(`suites/${name}/agent.sh`, AGENT);
     return this.write(`suites/${name}/eval.yaml`, JSON.stringify({
       name, description: 'Waits until its gates are opened.',
-      config: { executor: 'command', command: ['sh', 'agent.sh'], prompt_as: 'stdin', env: { GATES: this.gates }, trials_per_task: trials, parallel: true, workers },
+      config: { executor: 'command', sandbox: 'off', command: ['sh', 'agent.sh'], prompt_as: 'stdin', env: { GATES: this.gates }, trials_per_task: trials, parallel: true, workers },
       graders: [{ name: 'good', type: 'text', config: { contains: ['good'] } }],
       tasks: tasks.map((id) => ({ id, prompt: id })),
     }));
