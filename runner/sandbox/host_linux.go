@@ -58,6 +58,7 @@ func (s *Sandboxes) launch(v View, cmd *exec.Cmd, mark uint64) (*program, error)
 	if err != nil {
 		return nil, err
 	}
+	r.Env = (&exec.Cmd{Env: append([]string{}, r.Env...)}).Environ() // most programs use the first of several values, not the last
 	child, sockets, err := s.host.pool(net.isolated).launch(cmd, r)
 	if err != nil {
 		net.close()

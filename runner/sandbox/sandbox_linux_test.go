@@ -257,6 +257,24 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// The last value of a variable counts, as without a sandbox.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, tier record.Tier) {
+		dir := outside(t)
+		v := sandbox.View{Env: []string{"A=first", "PATH=/usr/bin:/bin", "TMPDIR=/nowhere", "A=last"}, Read: []string{dir}}
+		out, err := run(t, open(t, tier, sandbox.Policy{}), v, dir, "env")
+		require.NoError(t, err, out)
+		lines := strings.Fields(out)
+		require.Contains(t, lines, "A=last")
+		require.NotContains(t, lines, "A=first")
+		if tier == record.TierNamespaces {
+			require.Contains(t, lines, "TMPDIR=/tmp")
+			require.NotContains(t, lines, "TMPDIR=/nowhere")
+		}
+	})
+}
+
 // A closed network reaches nothing, an open one everything.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
