@@ -317,6 +317,14 @@ func (x *acp) agent(ctx context.Context, t *executor.Trial) (*agent, bool, error
 	return a, false, nil
 }
 
+// switches returns the variables of confined that apply.
+func (p *preset) switches(confined bool, policy Policy) map[string]string {
+	if !confined {
+		return nil
+	}
+	return p.confined[policy]
+}
+
 // confined reports whether each process of an agent is in the sandbox of one trial.
 func (x *acp) confined() bool { return x.sandboxes.Confine() }
 
@@ -366,7 +374,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 		return nil, err
 	}
 	own := map[string]string{"TMPDIR": home}
-	env := environ(t.Env, own, p.sets, p.asks[x.policy], model, p.env)
+	env := environ(t.Env, own, p.sets, p.asks[x.policy], p.switches(x.confined(), x.policy), model, p.env)
 	args, err := p.command(env, x.elsewhere(), x.suite.Dir)
 	if err != nil {
 		return nil, executor.Permanent(err)

@@ -39,6 +39,9 @@ type preset struct {
 	// are arguments for every policy except allow.
 	asks   map[Policy]map[string]string
 	limits []string
+	// confined are environment variables, by policy, for an agent in a sandbox of waza. They replace
+	// those of asks. An agent cannot start a sandbox of its own inside it, so they switch that off.
+	confined map[Policy]map[string]string
 
 	// tool returns the name of the tool of a call, or "" to use the general rule.
 	tool func(c *call) string
@@ -130,9 +133,12 @@ var presets = []preset{
 		skills:       ".claude/skills",
 		instructions: "CLAUDE.md",
 		modelEnv:     "ANTHROPIC_MODEL",
-		skill:        skillByTool("Skill", "skill", "command", "name"),
-		fault:        text.Pattern(`^API Error(?::| \d)`),
-		loggedOut:    text.Pattern(`(?i)please run /login|invalid api key|authentication required`),
+		confined: map[Policy]map[string]string{ // otherwise it refuses to run as root
+			Workspace: {"IS_SANDBOX": "1"}, Allow: {"IS_SANDBOX": "1"}, Deny: {"IS_SANDBOX": "1"},
+		},
+		skill:     skillByTool("Skill", "skill", "command", "name"),
+		fault:     text.Pattern(`^API Error(?::| \d)`),
+		loggedOut: text.Pattern(`(?i)please run /login|invalid api key|authentication required`),
 	},
 	{
 		name:         "codex",
@@ -145,6 +151,9 @@ var presets = []preset{
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
 			Workspace: {"INITIAL_AGENT_MODE": "agent"}, Deny: {"INITIAL_AGENT_MODE": "read-only"},
+		},
+		confined: map[Policy]map[string]string{
+			Workspace: {"INITIAL_AGENT_MODE": "agent-full-access"}, Allow: {"INITIAL_AGENT_MODE": "agent-full-access"},
 		},
 		tool:      toolByKind, // its titles are the commands
 		fault:     text.Pattern(`^(?:exceeded retry limit|stream (?:disconnected|error)|unexpected status \d|error sending request)`),

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // Gemini announces a call with its permission request, which has the tool in the id and the
@@ -55,6 +57,30 @@ say Done`)
 	_, err = f.exec.Execute(t.Context(), f.trial(t, "say exceeded retry limit, last status: 429 Too Many Requests, request id: 1"))
 	require.ErrorContains(t, err, "codex: the provider failed: exceeded retry limit")
 	require.False(t, executor.IsPermanent(err))
+}
+
+// Agents with a sandbox of their own switch it off inside one of waza, because they cannot start it
+// there. The suite can change that.
+func TestSandboxesOfAgents(t *testing.T) {
+	t.Parallel()
+	tier, err := sandbox.Choose(surroundings.SandboxAuto)
+	require.NoError(t, err)
+	if tier == record.TierNone {
+		t.Skip("skipped: this machine has no sandboxes")
+	}
+	for _, c := range []struct{ config, agent, variable, want string }{
+		{"", "preset: codex", "INITIAL_AGENT_MODE", "agent-full-access"},
+		{"  permissions: allow\n", "preset: codex", "INITIAL_AGENT_MODE", "agent-full-access"},
+		{"  permissions: deny\n", "preset: codex", "INITIAL_AGENT_MODE", "read-only"},
+		{"  sandbox: off\n", "preset: codex", "INITIAL_AGENT_MODE", "agent"},
+		{"", "preset: claude-code", "IS_SANDBOX", "1"},
+		{"  sandbox: off\n", "preset: claude-code", "IS_SANDBOX", os.Getenv("IS_SANDBOX")},
+	} {
+		res := run(t, setup{config: c.config, agent: "    " + c.agent + "\n"}, "tasks: [{id: a, prompt: env "+c.variable+"}]\n")
+		trial := res.Trial(t, "a", 1)
+		require.Empty(t, trial.Error)
+		require.Equal(t, c.want, trial.Output, "%+v", c)
+	}
 }
 
 // Implausible counts are ignored.
