@@ -15,6 +15,8 @@ import (
 
 	"waza/runner/proc"
 	"waza/runner/record"
+	"waza/runner/sandbox/internal/handover"
+	"waza/runner/sandbox/internal/proxy"
 )
 
 // host is what the sandboxes of a run keep on Linux.
@@ -46,17 +48,20 @@ func (h *host) sandbox(s *Sandboxes, v View) *proc.Sandbox {
 // launch starts a program in namespaces.
 func (s *Sandboxes) launch(v View, cmd *exec.Cmd, mark uint64) (*program, error) {
 	v.Env = cmd.Env
+	net, err := s.network(&v, false)
+	if err != nil {
+		return nil, err
+	}
 	mounts := s.policy.mounts(cmd.Path, &v)
 	r := &startRequest{
-		Path: cmd.Path, Args: cmd.Args, Env: environ(cmd.Env, mounts), Dir: cmd.Dir,
-		Mounts: mounts, Mark: mark, Limits: s.policy.Limits, Roots: writable(mounts),
+		Path: cmd.Path, Args: cmd.Args, Env: environ(net.env, mounts), Dir: cmd.Dir,
+		Mounts: mounts, Mark: mark, Limits: s.policy.Limits, Roots: writable(mounts), Listen: net.addresses(),
 	}
 	if cmd.Dir == "" {
 		r.Dir = "/"
 	}
-	net, err := s.network(&v, r)
-	if err != nil {
-		return nil, err
+	if len(r.Listen) > 0 {
+		r.Mounts = append(r.Mounts, Mount{Kind: File, Target: "/etc/resolv.conf", Source: proxy.ResolverFile})
 	}
 	r.Env = (&exec.Cmd{Env: append([]string{}, r.Env...)}).Environ() // most programs use the first of several values, not the last
 	child, sockets, err := s.host.pool(net.isolated).launch(cmd, r)
@@ -67,6 +72,7 @@ func (s *Sandboxes) launch(v View, cmd *exec.Cmd, mark uint64) (*program, error)
 		}
 		return nil, err
 	}
+	defer handover.CloseAll(sockets)
 	child.proxy = net.proxy
 	if err := net.serve(sockets); err != nil {
 		child.Kill()
@@ -170,7 +176,7 @@ func tryNamespaces() error {
 	}
 	defer p.put(keeper)
 	mounts := (&Policy{}).mounts("", &View{})
-	if err := send(keeper.conn, &request{Start: &startRequest{Mounts: mounts, Roots: writable(mounts)}}); err != nil {
+	if err := handover.Send(keeper.conn, &request{Start: &startRequest{Mounts: mounts, Roots: writable(mounts)}}); err != nil {
 		return err
 	}
 	_, _, err = keeper.await()

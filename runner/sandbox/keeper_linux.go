@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"waza/runner/sandbox/internal/handover"
+	"waza/runner/sandbox/internal/pids"
 )
 
 // A keeper is a process in namespaces of its own that starts one program after the other for
@@ -52,7 +55,7 @@ func keeperMain() {
 }
 
 func keep() error {
-	conn, err := socketOf(os.NewFile(3, "waza"))
+	conn, err := handover.ConnOf(os.NewFile(3, "waza"))
 	if err != nil {
 		return err
 	}
@@ -66,9 +69,9 @@ func keep() error {
 	}
 	for {
 		var r request
-		files, _, err := receive(conn, &r)
+		files, _, err := handover.Receive(conn, &r)
 		if err != nil {
-			closeAll(files)
+			handover.CloseAll(files)
 			return nil // the other process has ended
 		}
 		if err := k.serve(&r, files); err != nil {
@@ -116,11 +119,11 @@ func (k *keeper) answerLocked(err error) error {
 			r.Errno = int(errno)
 		}
 	}
-	return send(k.conn, &r)
+	return handover.Send(k.conn, &r)
 }
 
 func (k *keeper) serve(r *request, files []*os.File) error {
-	defer closeAll(files)
+	defer handover.CloseAll(files)
 	switch {
 	case r.Kill:
 		killAll()
@@ -139,8 +142,8 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 		pid int
 		err error
 	}
-	sockets, err := listen(r.Listen)
-	defer closeAll(sockets)
+	sockets, err := handover.Listen(r.Listen)
+	defer handover.CloseAll(sockets)
 	if err != nil {
 		return k.answerLocked(step("sockets of the proxy", err))
 	}
@@ -159,53 +162,12 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 		return k.answerLocked(res.err)
 	}
 	k.pid, k.limits, k.reached, k.ended = res.pid, r.Limits, "", make(chan struct{})
-	err = sendFrom(res.pid, k.conn, &reply{}, numbers(sockets)...) // before reap, so that the process still exists
+	err = handover.SendFrom(res.pid, k.conn, &reply{}, handover.Numbers(sockets)...) // before reap, so that the process still exists
 	go k.reap(res.pid, k.ended)
 	if r.Limits.Memory > 0 || r.Limits.Processes > 0 {
 		go k.watch(k.ended)
 	}
 	return err
-}
-
-// listen opens sockets. The caller closes them, also after an error.
-func listen(addresses []string) (sockets []*os.File, err error) {
-	for _, a := range addresses {
-		network, address, _ := strings.Cut(a, ":")
-		var socket interface{ File() (*os.File, error) }
-		if network == "udp" {
-			addr, rerr := net.ResolveUDPAddr(network, address)
-			if rerr != nil {
-				return sockets, rerr
-			}
-			c, lerr := net.ListenUDP(network, addr)
-			if lerr != nil {
-				return sockets, lerr
-			}
-			defer c.Close()
-			socket = c
-		} else {
-			l, lerr := net.Listen("tcp4", address)
-			if lerr != nil {
-				return sockets, lerr
-			}
-			defer l.Close()
-			socket = l.(*net.TCPListener)
-		}
-		f, err := socket.File()
-		if err != nil {
-			return sockets, err
-		}
-		sockets = append(sockets, f)
-	}
-	return sockets, nil
-}
-
-func numbers(files []*os.File) []int {
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	return fds
 }
 
 // launch restricts the calling thread, which must end afterwards, and starts a program on it. An
@@ -306,28 +268,10 @@ func limit(pid int, l Limits) {
 // capProcesses bounds the process ids of the sandbox, because RLIMIT_NPROC does not bind root, and
 // a bomb can fill the table of the machine before watch sees it.
 func capProcesses(most int64) {
-	if most <= 0 || !hasOwnIDs() {
-		return
+	if limit, ok := pids.Max(most); ok {
+		_ = os.WriteFile(pids.File, []byte(strconv.FormatInt(limit, 10)), 0)
 	}
-	// Ids below reserved are given only once. The keeper needs some.
-	const reserved, own = 300, 100
-	text := strconv.FormatInt(min(reserved+own+most, 1<<22), 10)
-	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(text), 0)
 }
-
-// hasOwnIDs reports whether pid_max belongs to a process namespace, as since Linux 6.14. Before, it is that
-// of the machine, which root could change from here.
-var hasOwnIDs = sync.OnceValue(func() bool {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return false
-	}
-	var major, minor int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
-		return false
-	}
-	return major > 6 || major == 6 && minor >= 14
-})
 
 // reap reaps processes until the program has ended, kills what it left, and reports the end.
 func (k *keeper) reap(program int, ended chan struct{}) {
@@ -353,7 +297,7 @@ func (k *keeper) reap(program int, ended chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pid = 0
-	_ = send(k.conn, &reply{Ended: true, Status: status, Exceeded: k.reached})
+	_ = handover.Send(k.conn, &reply{Ended: true, Status: status, Exceeded: k.reached})
 }
 
 // killAll kills every process of the sandbox except the keeper.

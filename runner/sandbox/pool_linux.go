@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/runner/proc"
+	"waza/runner/sandbox/internal/handover"
 	"waza/runner/sandbox/internal/proxy"
 )
 
@@ -126,7 +127,7 @@ func startKeeper(isolated bool) (*remote, error) {
 	if err != nil {
 		ours.Close()
 	} else {
-		r.conn, err = socketOf(ours)
+		r.conn, err = handover.ConnOf(ours)
 	}
 	if err != nil {
 		r.end()
@@ -166,7 +167,7 @@ func (r *remote) end() {
 // files, which the caller closes.
 func (r *remote) await() (files []*os.File, pid int, err error) {
 	var answer reply
-	files, pid, err = receive(r.conn, &answer)
+	files, pid, err = handover.Receive(r.conn, &answer)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the sandbox ended unexpectedly: %w", err)
@@ -175,7 +176,7 @@ func (r *remote) await() (files []*os.File, pid int, err error) {
 	default:
 		return files, pid, nil
 	}
-	closeAll(files)
+	handover.CloseAll(files)
 	return nil, 0, err
 }
 
@@ -217,7 +218,7 @@ func (p *pool) launch(cmd *exec.Cmd, r *startRequest) (_ *program, sockets []*os
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := send(keeper.conn, &request{Start: r}, files...); err != nil {
+	if err := handover.Send(keeper.conn, &request{Start: r}, files...); err != nil {
 		p.drop(keeper)
 		return nil, nil, err
 	}
@@ -270,7 +271,7 @@ func (c *program) Kill() {
 	defer c.mu.Unlock()
 	if !c.ended {
 		_ = c.remote.conn.SetWriteDeadline(time.Now().Add(killTime))
-		if send(c.remote.conn, &request{Kill: true}) != nil {
+		if handover.Send(c.remote.conn, &request{Kill: true}) != nil {
 			_ = c.remote.cmd.Process.Kill() // the kernel ends the rest
 		}
 		_ = c.remote.conn.SetWriteDeadline(time.Time{})
@@ -283,11 +284,11 @@ const killTime = time.Second
 // Wait implements [proc.Child].
 func (c *program) Wait() error {
 	var end reply
-	files, _, err := receive(c.remote.conn, &end)
+	files, _, err := handover.Receive(c.remote.conn, &end)
 	if c.proxy != nil {
 		c.proxy.Close()
 	}
-	closeAll(files)
+	handover.CloseAll(files)
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
@@ -314,19 +315,4 @@ func socketPair() (ours, theirs *os.File, err error) {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	return os.NewFile(uintptr(fds[0]), "sandbox"), os.NewFile(uintptr(fds[1]), "sandbox"), nil
-}
-
-// socketOf returns the connection of a socket, and closes the file.
-func socketOf(f *os.File) (*net.UnixConn, error) {
-	defer f.Close()
-	conn, err := net.FileConn(f)
-	if err != nil {
-		return nil, err
-	}
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		conn.Close()
-		return nil, errors.New("not a unix socket")
-	}
-	return unixConn, nil
 }

@@ -26,3 +26,6 @@ func Environment(address netip.AddrPort) []string {
 	}
 	return env
 }
+
+// ResolverFile is the content of /etc/resolv.conf in a sandbox whose proxy serves DNS at 127.0.0.1.
+const ResolverFile = "nameserver 127.0.0.1\noptions edns0\n"
