@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,18 +16,22 @@ import (
 	"waza/runner/sandbox/internal/container"
 )
 
-// checkContainer returns the fault of keys that containers cannot keep; nil if they keep all.
-func (p *Policy) checkContainer() error {
+// checkContainer returns the fault of keys that the containers of an engine cannot keep; nil if they
+// keep all.
+func (p *Policy) checkContainer(e *container.Engine) error {
+	key, instead := "", ""
 	switch {
 	case p.Isolated && !p.Allow.Empty():
-		return &hint{
-			errors.New("config.sandbox.network: containers reach the whole network or none of it, but the suite lists hosts"),
-			"choose open or none, or the mode strict, which can limit programs to hosts",
-		}
+		key, instead = "network: containers reach hosts by name through a proxy of waza", "open or none"
 	case p.WithholdKeys:
+		key, instead = "keys: the proxy of waza adds keys", "shared"
+	default:
+		return nil
+	}
+	if err := e.Connects(); err != nil {
 		return &hint{
-			errors.New("config.sandbox.keys: a container does not reach the proxy that adds keys"),
-			"choose shared, or the mode strict",
+			fmt.Errorf("config.sandbox.%s, which they cannot reach here: %w", key, err),
+			"choose " + instead + ", or the mode strict",
 		}
 	}
 	return nil
@@ -36,12 +39,12 @@ func (p *Policy) checkContainer() error {
 
 // openContainers finds the engine of containers.
 func (s *Sandboxes) openContainers() error {
-	if err := s.policy.checkContainer(); err != nil {
-		return err
-	}
 	engine, err := container.Find(context.Background())
 	if err != nil {
 		return fmt.Errorf("config.sandbox: %w", err)
+	}
+	if err := s.policy.checkContainer(engine); err != nil {
+		return err
 	}
 	if s.containers, err = engine.Open(context.Background()); err != nil {
 		return fmt.Errorf("config.sandbox: %w", err)
@@ -76,51 +79,88 @@ func (p *Policy) image(own surroundings.SandboxImage) container.Image {
 // container returns a sandbox that starts programs in containers.
 func (s *Sandboxes) container(v View) *proc.Sandbox {
 	return &proc.Sandbox{Elsewhere: true, Launch: func(cmd *exec.Cmd, _ uint64) (proc.Child, error) {
-		if err := s.policy.checkReach(&v); err != nil {
-			return nil, err
-		}
-		v := v
-		v.Env = cmd.Env
-		child, err := s.containers.Start(container.Box{
-			Image: s.policy.image(v.Image), Isolated: s.policy.Isolated || v.Isolated, Mounts: s.policy.containerMounts(&v),
-			Limits: s.policy.Limits.ofContainer(),
-		}, container.Program{Cmd: cmd, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: s.policy.Limits.Disk})
+		child, err := s.launchInContainer(v, cmd)
 		if err != nil {
 			return nil, err
 		}
-		return inContainer{child}, nil
+		return child, nil
 	}}
+}
+
+// launchInContainer starts a program in a container.
+func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd) (*inContainer, error) {
+	v.Env = cmd.Env
+	engine := s.containers.Engine()
+	net, err := s.network(&v, engine.OwnLoopback())
+	if err != nil {
+		return nil, err
+	}
+	var sockets []string
+	sockets, v.Read = socketsOf(v.Read)
+	box := container.Box{
+		Image: s.policy.image(v.Image), Isolated: net.isolated, Mounts: s.policy.containerMounts(&v), Limits: s.policy.Limits.ofContainer(),
+		Connected: len(net.listen)+len(sockets) > 0, Proxied: net.isolated && len(net.listen) > 0,
+	}
+	if box.Connected {
+		if err := engine.Connects(); err != nil {
+			net.close()
+			return nil, &hint{
+				fmt.Errorf("a program in a container does not reach an MCP server of this machine: %w", err),
+				"use a different mode of config.sandbox for suites with such servers or with mocks",
+			}
+		}
+	}
+	inside := *cmd
+	inside.Env = net.env
+	child, err := s.containers.Start(box, container.Program{
+		Cmd: &inside, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: s.policy.Limits.Disk,
+		Listen: net.addresses(), Serve: net.serve, Sockets: sockets,
+	})
+	if err != nil {
+		net.close()
+		return nil, err
+	}
+	if net.local != nil {
+		_ = net.serve(nil) // without sockets, it has no error
+	}
+	return &inContainer{child, net}, nil
+}
+
+// Own returns the command that runs this program in the sandboxes, with arguments of which some are
+// sockets that its view contains. path is that of this program outside.
+func (s *Sandboxes) Own(path string, args []string) (command []string, err error) {
+	if s.Tier() != record.TierContainer {
+		return append([]string{path}, args...), nil
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if isSocket(arg) {
+			args[i] = container.SocketInside(arg)
+		}
+	}
+	return container.Self(args...)
+}
+
+// socketsOf splits the paths of a view into sockets and others.
+func socketsOf(paths []string) (sockets, others []string) {
+	for _, path := range paths {
+		if isSocket(path) {
+			sockets = append(sockets, path)
+		} else {
+			others = append(others, path)
+		}
+	}
+	return sockets, others
+}
+
+func isSocket(path string) bool {
+	info, err := os.Stat(path)
+	return filepath.IsAbs(path) && err == nil && info.Mode()&os.ModeSocket != 0
 }
 
 // ofContainer returns the limits of a container.
 func (l Limits) ofContainer() container.Limits {
 	return container.Limits{Memory: l.Memory, Processes: l.Processes, FileSize: l.Disk, Files: l.Files}
-}
-
-// checkReach returns the reason why a program in a container cannot use what its view names; nil if
-// it can.
-func (p *Policy) checkReach(v *View) error {
-	for _, path := range v.Read {
-		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-			return &hint{
-				fmt.Errorf("a program in a container does not reach the socket %s of this machine, through which waza serves an MCP server", path),
-				"use a different mode of config.sandbox for suites with mocks of MCP servers",
-			}
-		}
-	}
-	for _, address := range v.Reach {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			host = address
-		}
-		if ip := net.ParseIP(host); p.Isolated || host == "localhost" || ip != nil && ip.IsLoopback() {
-			return &hint{
-				fmt.Errorf("a program in this container does not reach %s, the address of an MCP server", address),
-				"use a different mode of config.sandbox, or an MCP server of another machine and an open network",
-			}
-		}
-	}
-	return nil
 }
 
 // existing returns the paths that exist.
@@ -159,11 +199,15 @@ func (p *Policy) containerMounts(v *View) []container.Mount {
 	return mounts
 }
 
-// inContainer is a program in a container.
-type inContainer struct{ proc.Child }
+// inContainer is a program in a container. Its network ends with it.
+type inContainer struct {
+	proc.Child
+	net *network
+}
 
-func (c inContainer) Wait() error {
+func (c *inContainer) Wait() error {
 	err := c.Child.Wait()
+	c.net.close()
 	if errors.Is(err, container.ErrMemory) {
 		return &LimitError{"it exceeded config.sandbox.limits.memory"}
 	}

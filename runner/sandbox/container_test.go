@@ -95,9 +95,11 @@ func TestContainer(t *testing.T) {
 // Keys that a container cannot keep are refused, never ignored.
 func TestContainerRefuses(t *testing.T) {
 	state := engine(t)
+	require.NoError(t, os.WriteFile(filepath.Join(state, "kernel"), []byte("6.1.0-of-a-virtual-machine\n"), 0o600))
 	for more, want := range map[string]string{
-		"network: [example.com]": "config.sandbox.network: containers reach the whole network or none of it, but the suite lists hosts; choose open or none",
-		"keys: proxy":            "config.sandbox.keys: a container does not reach the proxy that adds keys; choose shared",
+		"network: [example.com]": "config.sandbox.network: containers reach hosts by name through a proxy of waza, which they cannot reach here: " +
+			"docker runs containers with another kernel than that of this machine, such as in a virtual machine; choose open or none",
+		"keys: proxy": "config.sandbox.keys: the proxy of waza adds keys, which they cannot reach here: docker runs containers with another kernel",
 	} {
 		_, err := sandbox.Open(record.TierContainer, asks(t, more))
 		require.ErrorContains(t, err, want)
@@ -113,7 +115,7 @@ func TestContainerRefuses(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = run(t, s, sandbox.View{Env: os.Environ(), Reach: []string{"127.0.0.1:80"}}, "/", "true")
-	require.ErrorContains(t, err, "does not reach 127.0.0.1:80")
+	require.ErrorContains(t, err, "does not reach an MCP server of this machine: docker runs containers with another kernel")
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "fails-pull"), []byte("denied\n"), 0o600))
 	require.ErrorContains(t, s.Prepare(t.Context()), "config.sandbox: the image debian cannot be pulled: docker pull: exit status 1: denied")

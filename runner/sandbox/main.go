@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"sync/atomic"
+
+	"waza/runner/sandbox/internal/container"
 )
 
 // mainCalled reports whether Main was called in this process.
@@ -20,6 +22,7 @@ const ownProgram = "/proc/self/exe"
 // a process that was started as a helper, Main does not return. In any other process it returns
 // at once. Without it, sandboxes with namespaces are not available.
 func Main() {
+	container.Main()
 	if len(os.Args) >= 2 && os.Args[1] == keeperArgument {
 		keeperMain()
 	}

@@ -29,14 +29,14 @@ func Of(asked surroundings.Sandbox) (*record.Sandbox, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := policy.checkContainer(); err != nil {
-			return nil, err
-		}
-		s.SandboxImage = asked.SandboxImage
 		engine, err := container.Find(context.Background())
 		if err != nil {
 			return nil, fmt.Errorf("config.sandbox: %w", err)
 		}
+		if err := policy.checkContainer(engine); err != nil {
+			return nil, err
+		}
+		s.SandboxImage = asked.SandboxImage
 		kept, missing := engine.Kept(policy.Limits.ofContainer())
 		s.Limits.Memory, s.Limits.Processes, s.Missing = surroundings.Bytes(kept.Memory), surroundings.Count(kept.Processes), missing
 		return s, nil

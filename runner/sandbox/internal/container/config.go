@@ -3,10 +3,12 @@ package container
 import (
 	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // config is the part of config.json of a bundle that waza sets. Source: the OCI Runtime Specification
-// 1.0. It has no limits of processes, because runtimes that cannot raise them refuse to start.
+// 1.0.
 type config struct {
 	Version string        `json:"ociVersion"`
 	Process configProcess `json:"process"`
@@ -23,6 +25,14 @@ type configProcess struct {
 	Dir             string              `json:"cwd"`
 	Capabilities    map[string][]string `json:"capabilities"`
 	NoNewPrivileges bool                `json:"noNewPrivileges"`
+	Limits          []configLimit       `json:"rlimits,omitempty"`
+}
+
+// configLimit is a limit of each process. Runtimes that cannot raise a limit refuse to start.
+type configLimit struct {
+	Type string `json:"type"`
+	Hard uint64 `json:"hard"`
+	Soft uint64 `json:"soft"`
 }
 
 // configUser is the root user, whose files belong to the user of waza.
@@ -43,6 +53,7 @@ type configMount struct {
 }
 
 type configLinux struct {
+	Settings      map[string]string `json:"sysctl,omitempty"`
 	Namespaces    []configNamespace `json:"namespaces"`
 	MaskedPaths   []string          `json:"maskedPaths"`
 	ReadonlyPaths []string          `json:"readonlyPaths"`
@@ -58,13 +69,13 @@ const usualPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 // resolver is the file with the name servers of an open network.
 const resolver = "/etc/resolv.conf"
 
-// configOf returns the configuration of a program.
-func configOf(of Box, p *Program) config {
+// configOf returns the configuration of a program with the arguments args.
+func configOf(of Box, mounts []Mount, p *Program, args []string) config {
 	c := config{
 		Version: "1.0.2", Host: "waza", Root: configRoot{"root"},
 		Process: configProcess{
-			Args: p.Cmd.Args, Env: append([]string{usualPath}, p.variables(of.Mounts)...), Dir: "/", NoNewPrivileges: true,
-			Capabilities: map[string][]string{},
+			Args: args, Env: append([]string{usualPath}, p.variables(of.Mounts)...), Dir: "/", NoNewPrivileges: true,
+			Capabilities: map[string][]string{}, Limits: limitsOf(of.Limits),
 		},
 		Mounts: []configMount{
 			{"/proc", "proc", "proc", []string{"nosuid", "noexec", "nodev"}},
@@ -93,7 +104,10 @@ func configOf(of Box, p *Program) config {
 	for _, name := range spaces {
 		c.Linux.Namespaces = append(c.Linux.Namespaces, configNamespace{name})
 	}
-	mounts := slices.Clone(of.Mounts)
+	if of.Proxied {
+		c.Linux.Settings = map[string]string{portSetting: "0"}
+	}
+	mounts = slices.Clone(mounts)
 	if _, err := os.Stat(resolver); err == nil && !of.Isolated {
 		mounts = append(mounts, Mount{Target: resolver, Source: resolver})
 	}
@@ -108,4 +122,24 @@ func configOf(of Box, p *Program) config {
 		c.Mounts = append(c.Mounts, bind)
 	}
 	return c
+}
+
+// limitsOf returns the limits of each process.
+func limitsOf(l Limits) []configLimit {
+	var list []configLimit
+	for _, r := range []struct {
+		name     string
+		resource int
+		most     int64
+	}{
+		{"RLIMIT_DATA", unix.RLIMIT_DATA, l.Memory}, {"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, l.FileSize}, {"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, l.Files},
+	} {
+		var own unix.Rlimit
+		if r.most <= 0 || unix.Getrlimit(r.resource, &own) != nil {
+			continue
+		}
+		most := min(uint64(r.most), uint64(own.Max))
+		list = append(list, configLimit{r.name, most, most})
+	}
+	return list
 }

@@ -4,9 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +87,9 @@ func calls(t *testing.T, state string, names ...string) string {
 	s = regexp.MustCompile(`waza\.run=[\d-]+`).ReplaceAllString(s, "waza.run=RUN")
 	s = regexp.MustCompile(`waza\.owner=\w+`).ReplaceAllString(s, "waza.owner=OWNER")
 	s = regexp.MustCompile(`(\|--env\|\w+)+`).ReplaceAllString(s, "|--env|…")
+	s = regexp.MustCompile(`source=[^|]*/waza-containers-[\d-]+/`).ReplaceAllString(s, "source=ENTRANCES/")
+	s = regexp.MustCompile(`(\|--mount=type=bind,source=[^|]*,target=/\.waza/(waza|lib/[^|]*),readonly)+`).ReplaceAllString(s, "|WAZA")
+	s = regexp.MustCompile(`(/\.waza/lib/loader\|--library-path\|/\.waza/lib\|)?/\.waza/waza\|`).ReplaceAllString(s, "/.waza/waza|")
 	s = regexp.MustCompile(`waza-built:\w+`).ReplaceAllString(s, "waza-built:HASH")
 	return s
 }
@@ -152,6 +157,79 @@ func TestCalls(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+}
+
+// A program in a connected container starts when this process serves the listeners that it opened.
+func TestConnected(t *testing.T) {
+	for _, engine := range []string{"docker", "podman"} {
+		t.Run(engine, func(t *testing.T) {
+			state, dir := standIn(t, engine), t.TempDir()
+			t.Setenv(container.RuntimeVariable, engine)
+			c := open(t)
+			require.NoError(t, c.Engine().Connects())
+			box := container.Box{Image: container.Image{Name: "debian:12"}, Isolated: true, Connected: true, Proxied: true}
+			p := program(dir, "sh", "-c", "echo $#", "sh", "a b")
+			p.Listen = []string{"tcp:127.0.0.1:0", "udp:127.0.0.1:0"}
+			p.Serve = func(sockets []*os.File) error {
+				require.Len(t, sockets, 2)
+				l, err := net.FileListener(sockets[0])
+				require.NoError(t, err)
+				require.NoError(t, l.Close())
+				_, err = net.FilePacketConn(sockets[1])
+				return err
+			}
+			out, err := run(t, c, box, p)
+			require.NoError(t, err)
+			require.Equal(t, "1\n", out)
+			c.Close()
+			golden(t, engine+"-connected", calls(t, state, dir, "DIR"))
+			require.Empty(t, leftEntrances(t))
+		})
+	}
+}
+
+// leftEntrances returns the directories of entrances of this process that exist.
+func leftEntrances(t *testing.T) []string {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("waza-containers-%d-*", os.Getpid())))
+	require.NoError(t, err)
+	return left
+}
+
+// A program whose listeners are not served does not start, and the reason is reported.
+func TestConnectedFaults(t *testing.T) {
+	standIn(t, "docker")
+	c := open(t)
+	defer c.Close()
+	box := container.Box{Image: container.Image{Name: "debian:12"}, Connected: true}
+	for _, test := range []struct {
+		listen string
+		serve  error
+		want   string
+	}{
+		{"tcp:127.0.0.1:0", errors.New("no luck"), "the program cannot be started in the container: no luck"},
+		{"tcp:192.0.2.1:80", nil, "the program cannot be started in the container: listen tcp4 192.0.2.1:80: bind: cannot assign requested address"},
+	} {
+		p := program(t.TempDir(), "echo", "started")
+		p.Listen, p.Serve = []string{test.listen}, func([]*os.File) error { return test.serve }
+		out, err := run(t, c, box, p)
+		require.EqualError(t, err, test.want)
+		require.NotContains(t, out, "started")
+	}
+	out, err := run(t, c, box, program(t.TempDir(), "no-such-program"))
+	var exit *proc.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 127, exit.Code)
+	require.Contains(t, out, `waza: exec: "no-such-program": executable file not found in $PATH`)
+}
+
+// Sockets of this process cannot be used from a virtual machine or another machine.
+func TestConnects(t *testing.T) {
+	state := standIn(t, "docker")
+	require.NoError(t, os.WriteFile(filepath.Join(state, "kernel"), []byte("6.10.14-linuxkit\n"), 0o600))
+	c := open(t)
+	defer c.Close()
+	require.EqualError(t, c.Engine().Connects(), "docker runs containers with another kernel than that of this machine, such as in a virtual machine")
 }
 
 // The next program gets a container that has started before, and never one that was used.

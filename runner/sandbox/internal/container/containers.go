@@ -3,18 +3,27 @@ package container
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"waza/runner/sandbox/internal/pids"
 )
 
 // A Box describes a container.
 type Box struct {
 	Image    Image
 	Isolated bool // without a network
-	Mounts   []Mount
-	Limits   Limits
+	// Connected containers have an entrance for programs with [Program.Listen] or Sockets.
+	Connected bool
+	// Proxied containers ask themselves for the addresses of names, and let every user listen on
+	// every port. They are also Isolated and Connected.
+	Proxied bool
+	Mounts  []Mount
+	Limits  Limits
 }
 
 // A Mount is a part of the file system of a container that is not of its image.
@@ -33,12 +42,15 @@ type Limits struct {
 	Files     int64 // open files of a process
 }
 
-// Kept returns the limits that the engine keeps for all programs of a container together, and describes
-// the others, one sentence each, without a period.
+// Kept returns the limits that the engine keeps, and describes what it does not keep for all programs of
+// a container together, one sentence each, without a period.
 func (e *Engine) Kept(l Limits) (kept Limits, missing []string) {
-	if e.kind == oci && (l.Memory > 0 || l.Processes > 0) {
-		l.Memory, l.Processes = 0, 0
-		missing = append(missing, fmt.Sprintf("%s does not limit memory and processes", e))
+	if e.kind == oci && l.Memory > 0 {
+		missing = append(missing, fmt.Sprintf("%s limits the memory of each process, not of all together", e))
+	}
+	if e.kind == oci && l.Processes > 0 && !pids.OfNamespace() {
+		l.Processes = 0
+		missing = append(missing, fmt.Sprintf("%s does not limit processes before Linux 6.14", e))
 	}
 	if l.FileSize > 0 {
 		missing = append(missing, "the disk is limited by file and by copied directory only")
@@ -51,8 +63,9 @@ const maxSpares = 64
 
 // Containers are the containers of one run. It is safe for concurrent use.
 type Containers struct {
-	engine *Engine
-	id     string
+	engine    *Engine
+	id        string
+	entrances entrances
 
 	mu      sync.Mutex // guards the fields below
 	images  map[Image]*prepared
@@ -71,10 +84,11 @@ type kept struct {
 
 // box is one container.
 type box struct {
-	name  string
-	key   string
-	ready chan struct{} // closed when it runs, or when err is set
-	err   error
+	name     string
+	key      string
+	entrance *entrance     // nil without one
+	ready    chan struct{} // closed when it runs, or when err is set
+	err      error
 }
 
 // Open prepares the containers of a run. It removes those of processes that were killed. The caller
@@ -84,11 +98,14 @@ func (e *Engine) Open(ctx context.Context) (*Containers, error) {
 	if e.kind == oci {
 		abandoned = func(context.Context) error { return removeBundles() }
 	}
-	if err := abandoned(ctx); err != nil {
+	if err := errors.Join(abandoned(ctx), removeEntrances()); err != nil {
 		return nil, err
 	}
 	return &Containers{engine: e, id: newRunID(), images: map[Image]*prepared{}, boxes: map[string]*kept{}}, nil
 }
+
+// Engine returns the engine of the containers.
+func (c *Containers) Engine() *Engine { return c.engine }
 
 // Close removes all containers. It does nothing for nil.
 func (c *Containers) Close() {
@@ -107,6 +124,7 @@ func (c *Containers) Close() {
 	c.mu.Unlock()
 	c.work.Wait()
 	_ = c.engine.remove(names...) // the next run tries it again
+	c.entrances.remove()
 }
 
 // take returns a container for one program, which the caller passes to release.
@@ -115,7 +133,10 @@ func (c *Containers) take(of Box) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := c.engine.options(of, image)
+	options, err := c.options(of, image)
+	if err != nil {
+		return nil, err
+	}
 	key := strings.Join(options, "\x00")
 	c.mu.Lock()
 	if c.closed {
@@ -132,12 +153,12 @@ func (c *Containers) take(of Box) (*box, error) {
 		b, k.spares = k.spares[0], k.spares[1:]
 		c.spares--
 	} else {
-		b = c.startLocked(key, options)
+		b = c.startLocked(key, options, of.Connected)
 	}
 	k.inUse++
 	c.work.Add(1)
 	if len(k.spares) < k.inUse && c.spares < maxSpares {
-		k.spares = append(k.spares, c.startLocked(key, options))
+		k.spares = append(k.spares, c.startLocked(key, options, of.Connected))
 		c.spares++
 	}
 	c.mu.Unlock()
@@ -150,12 +171,19 @@ func (c *Containers) take(of Box) (*box, error) {
 }
 
 // startLocked starts a container. c.mu must be held.
-func (c *Containers) startLocked(key string, options []string) *box {
+func (c *Containers) startLocked(key string, options []string, connected bool) *box {
 	c.started++
 	b := &box{name: nameOf(c.id, c.started), key: key, ready: make(chan struct{})}
-	args := append([]string{"run", "--detach", "--name", b.name, "--label", runLabel + "=" + c.id, "--label", ownerLabel + "=" + owner()}, options...)
+	args := []string{"run", "--detach", "--name", b.name, "--label", runLabel + "=" + c.id, "--label", ownerLabel + "=" + owner()}
 	c.work.Go(func() {
 		defer close(b.ready)
+		if connected {
+			if b.entrance, b.err = c.entrances.newEntrance(c.id, b.name); b.err != nil {
+				return
+			}
+			args = append(args, "--mount="+b.entrance.mount().option())
+		}
+		args := append(args, options...)
 		if _, b.err = c.engine.output(context.Background(), commandTime, args...); b.err != nil {
 			b.err = fmt.Errorf("the container cannot be started: %w", b.err)
 		}
@@ -170,6 +198,7 @@ func (c *Containers) release(b *box) {
 	c.mu.Unlock()
 	go func() {
 		defer c.work.Done()
+		_ = b.entrance.close()      // Wait has reported its fault
 		_ = c.engine.remove(b.name) // the next run tries it again
 	}()
 }
@@ -182,8 +211,13 @@ var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL",
 // versions do not know infinity.
 const sleepTime = "2147483647"
 
-// options returns the arguments of the command run after its name and labels.
-func (e *Engine) options(of Box, image string) []string {
+// options returns the arguments of the command run after its name, its labels and its entrance.
+func (c *Containers) options(of Box, image string) ([]string, error) {
+	mounts, err := c.mounts(of)
+	if err != nil {
+		return nil, err
+	}
+	e := c.engine
 	args := []string{"--pull=never", "--security-opt=no-new-privileges", "--cap-drop=ALL"}
 	for _, name := range capabilities {
 		args = append(args, "--cap-add="+name)
@@ -193,6 +227,12 @@ func (e *Engine) options(of Box, image string) []string {
 	}
 	if of.Isolated {
 		args = append(args, "--network=none")
+	}
+	if of.Connected {
+		args = append(args, "--security-opt=label=disable") // SELinux refuses sockets otherwise
+	}
+	if of.Proxied {
+		args = append(args, "--sysctl="+portSetting+"=0")
 	}
 	if n := of.Limits.Memory; n > 0 {
 		limit := strconv.FormatInt(n, 10)
@@ -207,10 +247,32 @@ func (e *Engine) options(of Box, image string) []string {
 	if n := of.Limits.Files; n > 0 {
 		args = append(args, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
 	}
-	for _, m := range of.Mounts {
+	for _, m := range mounts {
 		args = append(args, "--mount="+m.option())
 	}
-	return append(args, "--entrypoint=sleep", image, sleepTime)
+	return append(args, "--entrypoint=sleep", image, sleepTime), nil
+}
+
+// portSetting is the first port on which every user can listen.
+const portSetting = "net.ipv4.ip_unprivileged_port_start"
+
+// mounts returns the mounts of containers, without entrances.
+func (c *Containers) mounts(of Box) ([]Mount, error) {
+	mounts := slices.Clone(of.Mounts)
+	if of.Connected {
+		s, err := findSelf()
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, s.mounts...)
+	}
+	if of.Proxied {
+		if _, err := c.entrances.prepare(c.id); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, Mount{Target: resolver, Source: c.entrances.resolver()})
+	}
+	return mounts, nil
 }
 
 // option returns the value of the option --mount, which is a line of CSV.

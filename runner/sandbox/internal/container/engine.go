@@ -17,6 +17,10 @@
 // another machine needs no shared directory. Directories that are the same for all trials, such as
 // config.sandbox.read, are mounted.
 //
+// A Box that is Connected contains this program, which starts the program there after it has passed its
+// listeners to this process, see entrance.go. So a proxy outside serves a container without a network. It
+// needs the same kernel on both sides, see [Engine.Connects], and a program that calls [Main].
+//
 // An OCI runtime, such as crun, has no images and nothing that is warm. It starts in some milliseconds
 // on an overlay over a directory.
 package container
@@ -43,6 +47,9 @@ const RuntimeVariable = "WAZA_CONTAINER_RUNTIME"
 type Engine struct {
 	path string
 	kind kind // engines differ in options and abilities
+	// version is the output of the command version: that of the client, and the kernel of docker's
+	// daemon or the version of podman's service.
+	version string
 }
 
 type kind string
@@ -105,11 +112,40 @@ func newEngine(ctx context.Context, name string) (*Engine, error) {
 		e.kind = oci
 		return e, e.checkRoot()
 	}
-	if _, err := e.output(ctx, commandTime, "version", "--format", "{{.Client.Version}} {{with .Server}}{{.Version}}{{end}}"); err != nil {
+	format := "{{.Client.Version}} {{with .Server}}{{.KernelVersion}}{{end}}"
+	if e.kind == podman {
+		format = "{{.Client.Version}} {{with .Server}}{{.Version}}{{end}}"
+	}
+	if e.version, err = e.output(ctx, commandTime, "version", "--format", format); err != nil {
 		return nil, fmt.Errorf("%s does not answer: %w", name, err)
 	}
 	return e, nil
 }
+
+// Connects returns the reason why programs in containers cannot use sockets of this process, which
+// needs the same kernel: see [Program]. It is nil if they can.
+func (e *Engine) Connects() error {
+	if _, err := findSelf(); err != nil {
+		return err
+	}
+	_, server, _ := strings.Cut(e.version, " ")
+	switch {
+	case e.kind == podman && server != "":
+		return fmt.Errorf("%s is connected to a service, which can be on another machine", e)
+	case e.kind == docker && server != kernel():
+		return fmt.Errorf("%s runs containers with another kernel than that of this machine, such as in a virtual machine", e)
+	}
+	return nil
+}
+
+// kernel returns the release of the kernel of this machine.
+func kernel() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/osrelease") // empty on systems without
+	return strings.TrimSpace(string(text))
+}
+
+// OwnLoopback reports whether a container with an open network has a loopback interface of its own.
+func (e *Engine) OwnLoopback() bool { return e.kind != oci }
 
 // String returns the name of the engine's program.
 func (e *Engine) String() string { return filepath.Base(e.path) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/runner/proc"
@@ -24,6 +25,31 @@ type Program struct {
 	Out []string
 	// MaxOut limits the bytes of each of Out; 0 means no limit.
 	MaxOut int64
+	// Listen are addresses in the network of the container, see [handover.Listen]. Serve takes their
+	// sockets over, which the caller closes, before the program starts. Nil means that nothing is
+	// served. A program with addresses or Sockets needs a Box that is Connected.
+	Listen []string
+	Serve  func(sockets []*os.File) error
+	// Sockets are unix sockets of this machine that the program reaches, see [SocketInside].
+	Sockets []string
+}
+
+// args returns the arguments of the command that starts the program in a container.
+func (p *Program) args(of Box) ([]string, error) {
+	if !of.Connected {
+		return p.Cmd.Args, nil
+	}
+	command, err := Self(startArgument, entranceDir)
+	return append(command, p.Cmd.Args...), err
+}
+
+// Self returns the command that starts this program in a container that is Connected.
+func Self(args ...string) ([]string, error) {
+	s, err := findSelf()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(s.command, args), nil
 }
 
 // ErrMemory is the error of a program that exceeded the memory limit of its container.
@@ -51,6 +77,14 @@ func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
 		c.release(b)
 		return nil, err
 	}
+	command, err := p.args(of)
+	if err == nil && of.Connected {
+		err = b.entrance.serve(&p)
+	}
+	if err != nil {
+		c.release(b)
+		return nil, err
+	}
 	options, env := environ(&p, of.Mounts)
 	args := append([]string{c.engine.path, "exec"}, options...)
 	if p.Cmd.Stdin != nil {
@@ -59,7 +93,7 @@ func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
 	if p.Cmd.Dir != "" {
 		args = append(args, "--workdir", p.Cmd.Dir)
 	}
-	args = append(append(args, b.name), p.Cmd.Args...)
+	args = append(append(args, b.name), command...)
 	client := &exec.Cmd{
 		Path: c.engine.path, Args: args, Dir: "/", Env: env,
 		Stdin: p.Cmd.Stdin, Stdout: p.Cmd.Stdout, Stderr: p.Cmd.Stderr, SysProcAttr: p.Cmd.SysProcAttr,
@@ -103,12 +137,20 @@ func (r *running) Wait() error {
 	// A container that has ended already cannot be killed, which is no error. One that still runs is
 	// ended by release.
 	_, _ = c.engine.output(context.Background(), commandTime, "kill", r.box.name)
+	if fault := r.box.entrance.close(); fault != nil {
+		return notStarted(fault)
+	}
 	for _, path := range r.program.Out {
 		if fault := c.copyOut(r.box, path, r.program.MaxOut); fault != nil {
 			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
 		}
 	}
 	return err
+}
+
+// notStarted is the error of a program that waza in the container could not start.
+func notStarted(fault error) error {
+	return fmt.Errorf("the program cannot be started in the container: %w", fault)
 }
 
 // exceededMemory reports whether the kernel killed a process of a container because of its memory.

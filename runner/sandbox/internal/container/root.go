@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"waza/runner/proc"
+	"waza/runner/sandbox/internal/pids"
 )
 
 // An OCI runtime has no images. It runs programs on a copy of a directory, the root file system. The
@@ -23,12 +24,11 @@ import (
 // The process namespace of unshare ends everything, and its mount namespace holds all mounts.
 
 // rootScript mounts the root file system and becomes the runtime. Its arguments are the bundle, the
-// directory, the runtime, and the limits of open files and of the size of files. crun needs control
+// directory, the runtime, and the largest process id of the namespace, or 0. crun needs control
 // groups of version 2 even if it does not use them.
 const rootScript = `set -eu
 cd "$1"
-[ "$4" = 0 ] || ulimit -n "$4"
-[ "$5" = 0 ] || ulimit -f "$5"
+[ "$4" = 0 ] || echo "$4" >` + pids.File + `
 if [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
 	umount -R /sys/fs/cgroup 2>/dev/null || true
 	mount -t cgroup2 none /sys/fs/cgroup
@@ -74,6 +74,7 @@ type bundle struct {
 	dir        string
 	client     *exec.Cmd
 	program    Program
+	entrance   *entrance // nil without one
 }
 
 // bundles is the directory of the bundles of all owners. Only the root user can create files in the
@@ -101,14 +102,14 @@ func (c *Containers) startRoot(of Box, p Program) (proc.Child, error) {
 	c.work.Add(1)
 	c.mu.Unlock()
 	b := &bundle{containers: c, dir: filepath.Join(bundlesDir(), name), program: p}
-	if err := b.start(of); err != nil {
+	if err := b.start(of, name); err != nil {
 		b.close()
 		return nil, err
 	}
 	return b, nil
 }
 
-func (b *bundle) start(of Box) error {
+func (b *bundle) start(of Box, name string) error {
 	for _, name := range []string{"upper", "work", "root", "state"} {
 		if err := os.MkdirAll(filepath.Join(b.dir, name), 0o700); err != nil {
 			return err
@@ -123,7 +124,10 @@ func (b *bundle) start(of Box) error {
 	}); err != nil {
 		return fmt.Errorf("files cannot be copied into the container: %w", err)
 	}
-	config := configOf(of, &b.program)
+	config, err := b.config(of, name)
+	if err != nil {
+		return err
+	}
 	for _, dir := range b.program.In { // the directory of devices hides those of the root file system
 		if dir = filepath.Clean(dir); strings.HasPrefix(dir, "/dev/") {
 			config.Mounts = append(config.Mounts, configMount{dir, "bind", filepath.Join(b.dir, "upper", dir), []string{"rbind", "nosuid", "nodev"}})
@@ -136,9 +140,15 @@ func (b *bundle) start(of Box) error {
 	if err := os.WriteFile(filepath.Join(b.dir, "config.json"), text, 0o600); err != nil {
 		return err
 	}
+	if b.entrance != nil {
+		if err := b.entrance.serve(&b.program); err != nil {
+			return err
+		}
+	}
 	cmd := b.program.Cmd
+	most, _ := pids.Max(of.Limits.Processes) // 0 for no limit
 	b.client = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", rootScript, "waza",
-		b.dir, of.Image.Name, b.containers.engine.path, strconv.FormatInt(of.Limits.Files, 10), strconv.FormatInt(of.Limits.FileSize/ulimitBlock, 10))
+		b.dir, of.Image.Name, b.containers.engine.path, strconv.FormatInt(most, 10))
 	b.client.Dir, b.client.Stdin, b.client.Stdout, b.client.Stderr, b.client.SysProcAttr = "/", cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr
 	if err := proc.StartApart(b.client); err != nil {
 		return err
@@ -147,8 +157,24 @@ func (b *bundle) start(of Box) error {
 	return os.WriteFile(filepath.Join(b.dir, pidFile), []byte(strconv.Itoa(pid)+"-"+startTime(pid)), 0o600)
 }
 
-// ulimitBlock is the unit of the limit of files' sizes in sh, in bytes.
-const ulimitBlock = 512
+// config returns the configuration of the program, and makes its entrance.
+func (b *bundle) config(of Box, name string) (config, error) {
+	args, err := b.program.args(of)
+	if err != nil {
+		return config{}, err
+	}
+	mounts, err := b.containers.mounts(of)
+	if err != nil {
+		return config{}, err
+	}
+	if of.Connected {
+		if b.entrance, err = b.containers.entrances.newEntrance(b.containers.id, name); err != nil {
+			return config{}, err
+		}
+		mounts = append(mounts, b.entrance.mount())
+	}
+	return configOf(of, mounts, &b.program, args), nil
+}
 
 // Pid implements [proc.Child].
 func (b *bundle) Pid() int { return 0 }
@@ -162,6 +188,9 @@ func (b *bundle) Wait() error {
 	err := b.client.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = &proc.ExitError{Code: exit.ExitCode()}
+	}
+	if fault := b.entrance.close(); fault != nil {
+		return notStarted(fault)
 	}
 	for _, path := range b.program.Out {
 		if fault := b.copyOut(path); fault != nil {
@@ -186,6 +215,7 @@ func (b *bundle) copyOut(path string) error {
 
 // close deletes the bundle.
 func (b *bundle) close() {
+	_ = b.entrance.close()  // Wait has reported its fault
 	_ = os.RemoveAll(b.dir) // the next run tries it again
 	b.containers.work.Done()
 }

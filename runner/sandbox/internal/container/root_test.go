@@ -13,36 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/internal/sandboxtest"
 	"waza/runner/proc"
 	"waza/runner/sandbox/internal/container"
+	"waza/runner/sandbox/internal/pids"
 )
 
-// rootFiles returns a root file system with the programs of busybox, or skips the test on a machine
-// that cannot run it. Bundles are in a directory of the test.
+// rootFiles returns a root file system, see [sandboxtest.Root]. Bundles are in a directory of the
+// test.
 func rootFiles(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"crun", "unshare", "busybox"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("skipped: %s is not installed", name)
-		}
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("skipped: crun needs the root user")
-	}
-	busybox, err := exec.LookPath("busybox")
-	require.NoError(t, err)
-	binary, err := os.ReadFile(busybox)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	for _, sub := range []string{"bin", "etc", "proc", "dev", "tmp", "sys"} {
-		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "busybox"), binary, 0o755))
-	for _, name := range []string{"sh", "cat", "echo", "ls", "rm", "sleep", "true", "touch", "id", "ps", "mount", "mknod", "wc", "ip", "setsid", "nproc", "dd", "kill"} {
-		require.NoError(t, os.Symlink("busybox", filepath.Join(dir, "bin", name)))
-	}
-	require.NoError(t, os.Chmod(dir, 0o755))
-	t.Setenv(container.RuntimeVariable, "crun")
+	dir := sandboxtest.Root(t)
 	before := container.SetBundles(t.TempDir())
 	t.Cleanup(func() { container.SetBundles(before) })
 	return dir
@@ -110,7 +91,6 @@ func TestRootNetwork(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	require.NoError(t, os.Symlink("busybox", filepath.Join(root, "bin", "nc")))
 	c := open(t)
 	defer c.Close()
 	_, port, err := net.SplitHostPort(l.Addr().String())
@@ -119,6 +99,31 @@ func TestRootNetwork(t *testing.T) {
 		_, err := run(t, c, container.Box{Image: container.Image{Name: root}, Isolated: isolated}, program(t.TempDir(), "nc", "127.0.0.1", port))
 		require.Equal(t, isolated, err != nil, "isolated %v: %v", isolated, err)
 	}
+}
+
+// The limits of a root file system are those of each process, and the ids of its processes.
+func TestRootLimits(t *testing.T) {
+	root := rootFiles(t)
+	c := open(t)
+	defer c.Close()
+	box := container.Box{
+		Image:  container.Image{Name: root},
+		Limits: container.Limits{Memory: 64 << 20, FileSize: 1 << 20, Files: 77, Processes: 50},
+	}
+	out, err := run(t, c, box, program(t.TempDir(), "sh", "-c", "cat /proc/self/limits; dd if=/dev/zero of=/big bs=1k count=2000"))
+	require.Error(t, err)
+	for _, want := range []string{`Max file size +1048576 +1048576 `, `Max data size +67108864 +67108864 `, `Max open files +77 +77 `} {
+		require.Regexp(t, want, out)
+	}
+	out, err = run(t, c, box, program(t.TempDir(), "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1"))
+	require.Error(t, err)
+	require.Contains(t, out, "out of memory")
+	if !pids.OfNamespace() {
+		t.Skip("skipped: processes are not limited before Linux 6.14")
+	}
+	out, err = run(t, c, box, program(t.TempDir(), "sh", "-c", "for i in $(awk 'BEGIN{for(i=0;i<700;i++)print i}'); do sleep 1000 & done; echo started"))
+	require.Error(t, err, "the shell ends when it cannot fork")
+	require.Contains(t, out, "can't fork")
 }
 
 // A killed program leaves neither processes nor mounts, and its workspace as it was.
@@ -175,6 +180,48 @@ func TestRootFaults(t *testing.T) {
 	out, err := run(t, c, container.Box{Image: container.Image{Name: root}}, program(t.TempDir(), "no-such-program"))
 	require.Error(t, err)
 	require.Contains(t, out, "no-such-program")
+}
+
+// Listeners of a network without another interface are served outside, and sockets of this process are
+// connected.
+func TestRootConnected(t *testing.T) {
+	root := rootFiles(t)
+	c := open(t)
+	defer c.Close()
+	socket := filepath.Join(os.TempDir(), fmt.Sprintf("waza-test-%d", os.Getpid()))
+	outside, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer outside.Close()
+	go answer(outside, "by socket")
+	own, err := container.Self(connectArgument, container.SocketInside(socket))
+	require.NoError(t, err)
+	p := program(t.TempDir(), append([]string{"sh", "-c", `nc 127.0.0.1 7 </dev/null; "$@"; cat /etc/resolv.conf; ls /.waza/run; id -u`, "sh"}, own...)...)
+	p.Listen, p.Sockets = []string{"tcp:127.0.0.1:7"}, []string{socket}
+	p.Serve = func(sockets []*os.File) error {
+		l, err := net.FileListener(sockets[0])
+		require.NoError(t, err)
+		t.Cleanup(func() { l.Close() })
+		go answer(l, "by network")
+		return nil
+	}
+	out, err := run(t, c, container.Box{Image: container.Image{Name: root}, Isolated: true, Connected: true, Proxied: true}, p)
+	require.NoError(t, err, out)
+	require.Equal(t, "by network\nby socket\nnameserver 127.0.0.1\noptions edns0\n"+filepath.Base(container.SocketInside(socket))+"\n0\n", out)
+	c.Close()
+	require.Empty(t, leftBundles(t))
+	require.Empty(t, leftEntrances(t))
+}
+
+// answer sends a line to each connection of a listener, until it is closed.
+func answer(l net.Listener, text string) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		fmt.Fprintln(conn, text)
+		conn.Close()
+	}
 }
 
 // A program answers while its input is open, as agents do that speak over standard streams.
