@@ -360,6 +360,20 @@ func socketsOf(s *executor.Server) []string {
 	return files
 }
 
+// inside returns servers of waza as agents in a sandbox start them.
+func (x *acp) inside(servers []executor.Server) ([]executor.Server, error) {
+	servers = slices.Clone(servers)
+	for i := range servers {
+		s := &servers[i]
+		command, err := x.sandboxes.Own(s.Command, s.Args)
+		if err != nil {
+			return nil, executor.Permanent(fmt.Errorf("mcp server %s: %w", s.Name, err))
+		}
+		s.Command, s.Args = command[0], command[1:]
+	}
+	return servers, nil
+}
+
 // start starts a process for trials like t.
 func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	p := x.preset
@@ -403,7 +417,10 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	read, reach := slices.Clone(x.files), []string(nil)
 	for i := range t.Servers {
 		s := &t.Servers[i]
-		read = append(append(read, s.Command), socketsOf(s)...)
+		read = append(read, socketsOf(s)...)
+		if !x.elsewhere() { // a container has waza at its own path
+			read = append(read, s.Command)
+		}
 		if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
 			reach = append(reach, u.Host)
 		}

@@ -23,6 +23,7 @@ import (
 	"waza/eval/decode"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
+	"waza/runner/plan"
 	"waza/runner/record"
 )
 
@@ -43,6 +44,8 @@ type setup struct {
 	model   string
 	// maxTrial limits the bytes of one trial if positive, see [acp.SetMaxTrial].
 	maxTrial int64
+	// sandboxes is set by tests of sandboxes; nil means none.
+	sandboxes plan.Sandboxes
 }
 
 // open creates a suite for the fake agent and opens its executor.

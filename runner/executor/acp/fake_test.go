@@ -22,11 +22,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"waza/runner/mcptools"
 	"waza/runner/sandbox"
 )
 
 // TestMain runs the fake agent in the test binary if FAKE_AGENT is set.
 func TestMain(m *testing.M) {
+	mcptools.Main()
 	sandbox.Main()
 	if os.Getenv("FAKE_AGENT") != "" {
 		signal.Ignore(syscall.SIGINT)

@@ -64,7 +64,7 @@ func run(t testing.TB, s setup, tasks string) *ran {
 	t.Helper()
 	dir := t.TempDir()
 	res := &ran{starts: filepath.Join(dir, "starts"), state: t.TempDir()}
-	r, err := runner.New(runner.Options{StateDir: res.state, Executors: executor.NewRegistry(s.kind())})
+	r, err := runner.New(runner.Options{StateDir: res.state, Executors: executor.NewRegistry(s.kind()), Sandboxes: s.sandboxes})
 	require.NoError(t, err)
 	file := filepath.Join(dir, "eval.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("name: t\nconfig:\n"+s.lines(t, dir)+tasks), 0o600))

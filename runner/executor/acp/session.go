@@ -37,7 +37,11 @@ type opened struct {
 
 // openSession starts the session of a trial in its workspace.
 func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir string, rec *recorder) (*session, error) {
-	servers, err := a.servers(x.suite.Config.MCPServers, t.Servers)
+	own, err := x.inside(t.Servers)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := a.servers(x.suite.Config.MCPServers, own)
 	if err != nil {
 		return nil, err
 	}
