@@ -272,7 +272,8 @@ func FuzzNotification(f *testing.F) {
 		events := []*record.Event{
 			{Type: record.TrialStart},
 			{Type: record.TrialComplete, Verdict: record.Passed, Score: &score, DurationMS: ms, Error: text, Cached: rare},
-			{Type: record.TaskComplete, Verdict: record.Failed, DurationMS: ms},
+			{Type: record.TaskComplete, Verdict: record.Failed, DurationMS: ms, Task: &record.Task{
+				Suspicious: n, Suspicions: []record.TrialSuspicion{{TrialNum: n, Suspicion: record.Suspicion{Rule: id, Evidence: text}}}}},
 			{Type: record.RunComplete, Status: record.StatusCompleted, DurationMS: ms},
 			{Type: record.RunResumed, KeptTrials: n},
 			{Type: record.CompareComplete, Comparing: &record.Comparing{}, Comparison: &record.CaseComparison{TaskA: text}},

@@ -37,25 +37,27 @@ var notifications = slices.Concat([]dispatch.Entry{
 // progressParams are the parameters of eval.progress. Members that do not apply to an event are
 // absent.
 type progressParams struct {
-	RunID       string                 `json:"runId"`
-	Seq         int64                  `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
-	Event       record.EventType       `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete; compare_start, compare_complete and judge_complete of a run of the kind judge, whose judge compares models and sums up the verdicts; or run_resumed: the run is resumed, and earlier events about its end, and about trials whose results are not kept, no longer count."`
-	TaskID      string                 `json:"taskId,omitempty"`
-	TaskName    string                 `json:"taskName,omitempty"`
-	TaskNum     int                    `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
-	TotalTasks  int                    `json:"totalTasks,omitempty"`
-	Role        record.Role            `json:"role,omitempty" doc:"baseline if an agent without skills runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
-	TrialNum    int                    `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
-	TotalTrials int                    `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
-	KeptTrials  *int                   `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
-	Status      string                 `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
-	Score       *float64               `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded or a person has yet to score it."`
-	DurationMS  *int64                 `json:"durationMs,omitempty" doc:"Duration of the run, task or trial that completed, in milliseconds."`
-	Error       string                 `json:"error,omitempty" doc:"Why the trial ended with the verdict error, timeout or cancelled, cut to a few KiB; absent for other verdicts."`
-	Cached      bool                   `json:"cached,omitempty" doc:"Whether the trial that completed was reused from an earlier run; absent when not."`
-	Sandbox     string                 `json:"sandbox,omitempty" doc:"In run_start: the sandboxes of the trials in one line, such as namespaces, network open, 1024 processes, 10 GiB disk; absent without sandboxes. run.status returns their parts."`
-	Comparing   *record.Comparing      `json:"comparing,omitempty" doc:"In compare_start and compare_complete: the number of comparisons that the run makes, and has made."`
-	Comparison  *record.CaseComparison `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
+	RunID       string                  `json:"runId"`
+	Seq         int64                   `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
+	Event       record.EventType        `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete; compare_start, compare_complete and judge_complete of a run of the kind judge, whose judge compares models and sums up the verdicts; or run_resumed: the run is resumed, and earlier events about its end, and about trials whose results are not kept, no longer count."`
+	TaskID      string                  `json:"taskId,omitempty"`
+	TaskName    string                  `json:"taskName,omitempty"`
+	TaskNum     int                     `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
+	TotalTasks  int                     `json:"totalTasks,omitempty"`
+	Role        record.Role             `json:"role,omitempty" doc:"baseline if an agent without skills runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
+	TrialNum    int                     `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
+	TotalTrials int                     `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
+	KeptTrials  *int                    `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
+	Status      string                  `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
+	Score       *float64                `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded or a person has yet to score it."`
+	DurationMS  *int64                  `json:"durationMs,omitempty" doc:"Duration of the run, task or trial that completed, in milliseconds."`
+	Error       string                  `json:"error,omitempty" doc:"Why the trial ended with the verdict error, timeout or cancelled, cut to a few KiB; absent for other verdicts."`
+	Cached      bool                    `json:"cached,omitempty" doc:"Whether the trial that completed was reused from an earlier run; absent when not."`
+	Suspicious  int                     `json:"suspicious,omitempty" doc:"In task_complete: the number of trials that passed with suspicious moves. They count as passed."`
+	Suspicions  []record.TrialSuspicion `json:"suspicions,omitempty" doc:"In task_complete: such moves, at most 5, in the order of the trials."`
+	Sandbox     string                  `json:"sandbox,omitempty" doc:"In run_start: the sandboxes of the trials in one line, such as namespaces, network open, 1024 processes, 10 GiB disk; absent without sandboxes. run.status returns their parts."`
+	Comparing   *record.Comparing       `json:"comparing,omitempty" doc:"In compare_start and compare_complete: the number of comparisons that the run makes, and has made."`
+	Comparison  *record.CaseComparison  `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
 }
 
 type logParams struct {
@@ -91,7 +93,7 @@ func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
 		b = strconv.AppendInt(append(b, `,"keptTrials":`...), int64(*p.KeptTrials), 10)
 	}
 	b = jsonwalk.AppendText(b, `,"status":`, p.Status)
-	var errs [3]error
+	var errs [4]error
 	if p.Score != nil {
 		b, errs[0] = jsonwalk.AppendFloat(append(b, `,"score":`...), *p.Score)
 	}
@@ -100,6 +102,10 @@ func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
 	}
 	b = jsonwalk.AppendText(b, `,"error":`, p.Error)
 	b = jsonwalk.AppendTrue(b, `,"cached":`, p.Cached)
+	b = jsonwalk.AppendInt(b, `,"suspicious":`, p.Suspicious)
+	if len(p.Suspicions) > 0 {
+		b, errs[3] = jsonwalk.Append(append(b, `,"suspicions":`...), p.Suspicions)
+	}
 	b = jsonwalk.AppendText(b, `,"sandbox":`, p.Sandbox)
 	if p.Comparing != nil {
 		b, errs[1] = jsonwalk.Append(append(b, `,"comparing":`...), p.Comparing)
@@ -143,6 +149,9 @@ func (n *notification) of(runID string, e *record.Event) (method string, params 
 		p.Status, p.DurationMS = string(e.Status), &e.DurationMS
 	case record.TaskComplete, record.TrialComplete: // only trials have an error
 		p.DurationMS, p.Error = &e.DurationMS, e.Error
+		if e.Task != nil {
+			p.Suspicious, p.Suspicions = e.Task.Suspicious, e.Task.Suspicions
+		}
 	}
 	return "eval.progress", p
 }

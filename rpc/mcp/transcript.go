@@ -47,6 +47,9 @@ type trialShown struct {
 	Output  string        `json:"output,omitempty" jsonschema:"the agent's answer"`
 	Graders []graderShown `json:"graders,omitempty"`
 	Files   []fileShown   `json:"files,omitempty" jsonschema:"files that the agent added, changed or removed"`
+	// Moves of a trial that passed.
+	Suspicious []string `json:"suspicious,omitempty" jsonschema:"suspicious moves of an agent that passed: look at them before you trust the verdict"`
+	Tier       string   `json:"tier,omitempty" jsonschema:"tier of the trial's sandbox, if a worker of a fleet chose it"`
 	Total   int           `json:"total_entries"`
 	Entries []entryShown  `json:"entries"`
 	Next    *int          `json:"next_offset,omitempty" jsonschema:"offset of the next page; absent on the last page"`
@@ -172,6 +175,12 @@ func (r *trialShown) outcome(t *record.Trial, files []page.TrialFile, each int) 
 	for _, g := range t.Graders[:min(len(t.Graders), maxFiles)] {
 		r.Graders = append(r.Graders,
 			graderShown{shorten(g.Name, 100), g.Type, g.Passed, round(g.Score), shorten(g.Feedback, each), shorten(g.Error, each)})
+	}
+	r.Tier = string(t.Tier)
+	for _, why := range report.SuspicionTexts(t) {
+		if len(r.Suspicious) < maxFiles {
+			r.Suspicious = append(r.Suspicious, shorten(why, each))
+		}
 	}
 	for _, f := range files {
 		if f.State != "same" && len(r.Files) < maxFiles {

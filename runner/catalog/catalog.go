@@ -24,7 +24,7 @@ import (
 // write the file. The last one wins, which at worst loses the lines of the others.
 const (
 	catalogFile    = "runs.catalog"
-	catalogVersion = 6 // increment it when the fields of Info or their meaning change
+	catalogVersion = 7 // increment it when the fields of Info or their meaning change
 )
 
 var catalogHeader = `{"catalog":` + strconv.Itoa(catalogVersion) + "}\n"

@@ -30,6 +30,9 @@ type Info struct {
 	DurationMS *int64        `json:"durationMs"`
 	Tasks      record.Counts `json:"tasks"`
 	Trials     record.Counts `json:"trials"`
+	// Suspicious is the number of trials that passed with suspicious moves, as in the summary; 0 until
+	// the run has completed.
+	Suspicious int `json:"suspicious,omitempty"`
 	// Damage describes the damaged parts of the record; absent without damage.
 	Damage *record.Damage `json:"damage,omitempty"`
 	// Ahead reports whether the run is dated in the future, so that its age is unknown. Lists
@@ -40,11 +43,15 @@ type Info struct {
 }
 
 func newInfo(rec *record.Run, p record.Progress) Info {
-	return Info{
+	info := Info{
 		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent,
 		Model: rec.Config.Model, Models: rec.Config.Models,
 		StartedAt: p.StartedAt, EndedAt: p.EndedAt, DurationMS: p.TookMS(), Tasks: p.Tasks, Trials: p.Trials, Imported: rec.Imported != nil,
 	}
+	if p.Summary != nil {
+		info.Suspicious = p.Summary.Suspicious
+	}
+	return info
 }
 
 // Filter chooses runs. The zero value chooses all.

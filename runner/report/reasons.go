@@ -173,6 +173,9 @@ func (p *runPrinter) closingWithoutTasks() {
 // ending prints tool scores, cost, reused trials, missed thresholds and waiting reviews, and why
 // the run did not complete.
 func (p *runPrinter) ending(all record.Counts) {
+	if s := p.Sandbox(); s != nil {
+		p.printf("Sandbox: %s\n", Clean(s.String()))
+	}
 	if p.Summary != nil && p.Summary.Tools != nil {
 		p.printf("Tool scores: %s\n", toolsText(p.Summary.Tools))
 	}

@@ -48,9 +48,6 @@ func (o Options) show(c *cli.Context) error {
 	}
 	fmt.Fprintf(o.Stdout, "%s, run %s of %s%s\n", output.Clean(rec.Suite.Name), rec.RunID,
 		rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)
-	if rec.Sandbox != nil {
-		fmt.Fprintf(o.Stdout, "Sandbox: %s\n", output.Clean(rec.Sandbox.String()))
-	}
 	fmt.Fprintln(o.Stdout)
 	return rep.Write(o.Stdout, terminal.Options(o.Stdout))
 }

@@ -86,6 +86,8 @@ type htmlTask struct {
 	Flaky   bool             `json:"flaky,omitempty"`
 	// Suspicious is the number of trials that passed with suspicious moves.
 	Suspicious int `json:"suspicious,omitempty"`
+	// Suspicions lists such moves, as in the result of the task.
+	Suspicions []record.TrialSuspicion `json:"suspicions,omitempty"`
 	// Medians are those of its counted trials.
 	Medians *htmlMedians `json:"medians,omitempty"`
 	Tokens  *int64       `json:"tokens"`
@@ -219,7 +221,7 @@ func htmlTaskOf(ref record.TaskRef, res *record.Task) htmlTask {
 		return t
 	}
 	t.Verdict, t.Counts, t.Flaky, t.PassK = res.Verdict, &res.Trials.Counts, res.Flaky, thinned(res.PassK)
-	t.Tools, t.Suspicious = res.Tools, res.Suspicious
+	t.Tools, t.Suspicious, t.Suspicions = res.Tools, res.Suspicious, res.Suspicions
 	t.Rate, t.Interval, t.Bounds, t.Error = res.Trials.PassRate, res.Trials.PassRateInterval, res.Trials.PassRateBounds, text.Head(res.Error,
 		maxHTMLReason)
 	if res.Decided != nil {

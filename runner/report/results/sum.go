@@ -121,6 +121,16 @@ func (r *results) metadata() map[string]any {
 	if s := r.Sandbox(); s != nil {
 		m["sandbox"] = s.String()
 	}
+	suspicious, suspicions := 0, map[string][]record.TrialSuspicion{} // by the id of the task
+	for i := range r.Tasks {
+		if t := &r.Tasks[i]; t.Result != nil && t.Result.Suspicious > 0 && t.Role == r.role {
+			suspicious += t.Result.Suspicious
+			suspicions[t.ID] = t.Result.Suspicions
+		}
+	}
+	if suspicious > 0 { // other members count these trials as passed
+		m["suspicious_passes"], m["suspicions"] = suspicious, suspicions
+	}
 	if r.Summary != nil && len(r.Summary.Missed) > 0 {
 		m["missed_metrics"] = r.Summary.Missed
 	}

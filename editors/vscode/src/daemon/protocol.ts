@@ -98,6 +98,8 @@ export interface Rate {
 export interface Summary extends Counts, Rate {
   flaky: number;
   trials: Counts & Rate;
+  /** The number of trials that passed with suspicious moves; they count as passed. */
+  suspicious?: number;
   usage?: Usage;
   trialsCached?: number;
   durationMs: number;
@@ -194,6 +196,17 @@ export interface ProgressParams {
   score?: number;
   durationMs?: number;
   cached?: boolean;
+  /** In task_complete: the trials that passed with suspicious moves, and at most 5 of these. */
+  suspicious?: number;
+  suspicions?: Suspicion[];
+}
+
+/** A suspicious move of an agent in a trial that passed. */
+export interface Suspicion {
+  trialNum: number;
+  rule: string;
+  place: string;
+  evidence: string;
 }
 
 export interface LogParams {

@@ -3,7 +3,7 @@ import type { Daemon } from '../daemon/daemon';
 import type { ProgressParams, Verdict } from '../daemon/protocol';
 import { passedTrials, type RunModel, type TaskModel } from '../model/run';
 import type { RunEvent, RunTracker } from '../model/tracker';
-import { scoreText } from '../model/format';
+import { scoreText, suspicionText, suspiciousText } from '../model/format';
 import { merged, type Finding } from './findings';
 import { Origin, RunGroup } from './group';
 import { Messages } from './messages';
@@ -217,7 +217,11 @@ export class RunPresenter implements vscode.Disposable {
   private outcome(shown: Shown, task: vscode.TestItem, p: ProgressParams, model: TaskModel | undefined): void {
     const trials = model ? `  trials ${passedTrials(model)}/${model.trials.size}` : '';
     const score = p.score === undefined ? '' : `  score ${scoreText(p.score)}`;
-    this.output(shown, `${(p.status ?? '').padEnd(9)}  ${task.label}${trials}${score}  ${duration(p.durationMs ?? 0)}`, p.taskId);
+    const suspicious = p.suspicious ? `  ${suspiciousText(p.suspicious)}` : '';
+    this.output(shown, `${(p.status ?? '').padEnd(9)}  ${task.label}${trials}${score}  ${duration(p.durationMs ?? 0)}${suspicious}`, p.taskId);
+    for (const s of p.suspicions ?? []) {
+      this.output(shown, `  ${suspicionText(s)}`, p.taskId);
+    }
   }
 
   private settle(

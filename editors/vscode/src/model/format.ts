@@ -1,5 +1,5 @@
 /** Short descriptions of runs. This module does not depend on VS Code. */
-import type { Counts, Interval, Rate, RunInfo } from '../daemon/protocol';
+import type { Counts, Interval, Rate, RunInfo, Suspicion } from '../daemon/protocol';
 
 const units: [seconds: number, name: string][] = [[31_536_000, 'year'], [2_592_000, 'month'], [86_400, 'day'], [3600, 'hour'], [60, 'min']];
 
@@ -140,4 +140,14 @@ export function moneyText(usd: number): string {
     digits++;
   }
   return `$${usd.toFixed(digits)}`;
+}
+
+/** Returns how many passes are suspicious; empty for none. */
+export function suspiciousText(n: number | undefined): string {
+  return n ? `${n} suspicious` : '';
+}
+
+/** Describes a suspicious move in one line, like the command line. */
+export function suspicionText(s: Suspicion): string {
+  return `trial ${s.trialNum}: ${s.rule} in ${s.place}: ${s.evidence}`;
 }

@@ -1,5 +1,5 @@
 /** The part of a page's data that the extension reads, and the requests to repeat its run. */
-import type { Counts, RunStatus, SuiteRef } from '../daemon/protocol';
+import type { Counts, RunStatus, SuiteRef, Suspicion } from '../daemon/protocol';
 import type { RunRequest } from './request';
 
 /** The members of run.page's data that the extension reads; the report's script reads the rest. */
@@ -30,6 +30,8 @@ export interface PageTask {
   ended: number;
   totalTrials: number;
   flaky?: boolean;
+  suspicious?: number;
+  suspicions?: Suspicion[];
   ms: number | null;
 }
 

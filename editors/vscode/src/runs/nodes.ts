@@ -1,7 +1,8 @@
 import * as vscode from 'vscode';
 import type { RunInfo, SuiteRef, Summary } from '../daemon/protocol';
 import {
-  agoText, durationText, endedOf, modelsOf, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText,
+  agoText, durationText, endedOf, modelsOf, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, shortText, suspicionText,
+  suspiciousText,
 } from '../model/format';
 import type { PageTask } from '../model/page';
 import { iconOf } from './icons';
@@ -51,7 +52,10 @@ function taskItem({ run, task }: TaskNode): vscode.TreeItem {
   item.contextValue = 'task';
   item.iconPath = iconOf(outcomeOfVerdict(task.verdict, run.status === 'running'));
   item.description = taskDescription(task);
-  item.tooltip = [task.name === task.id ? '' : task.name, task.verdict ?? 'not ended'].filter(Boolean).join(' · ');
+  item.tooltip = [
+    [task.name === task.id ? '' : task.name, task.verdict ?? 'not ended'].filter(Boolean).join(' · '),
+    ...(task.suspicions ?? []).map(suspicionText),
+  ].join('\n');
   item.command = { command: 'waza.runs.show', title: 'Show Results', arguments: [{ kind: 'task', run, task } satisfies TaskNode] };
   return item;
 }
@@ -62,7 +66,7 @@ function taskItem({ run, task }: TaskNode): vscode.TreeItem {
  */
 function taskDescription(task: PageTask): string {
   const trials = task.counts && task.totalTrials > 1 ? `${task.counts.passed}/${task.counts.total}` : '';
-  return [trials, task.flaky ? 'flaky' : '', task.ms === null ? '' : durationText(task.ms)].filter(Boolean).join(' · ');
+  return [trials, task.flaky ? 'flaky' : '', suspiciousText(task.suspicious), task.ms === null ? '' : durationText(task.ms)].filter(Boolean).join(' · ');
 }
 
 function moreItem(node: MoreNode): vscode.TreeItem {
@@ -89,6 +93,7 @@ function tooltipRows(run: RunInfo, summary: Summary | null): [string, string][] 
     ['Tasks passed', `${run.tasks.passed} of ${run.tasks.total}${summary ? rateText(summary) : ''}`],
     ['Trials passed', `${run.trials.passed} of ${run.trials.total || endedOf(run.trials)}${summary ? rateText(summary.trials) : ''}`],
     ['Errors', run.trials.errors ? String(run.trials.errors) : ''],
+    ['Suspicious passes', summary?.suspicious ? String(summary.suspicious) : ''],
     ['Flaky tasks', summary?.flaky ? String(summary.flaky) : ''],
     ['Executor', [run.executor, run.agent].filter(Boolean).join(' · ')],
     ['Model', modelsOf(run)],

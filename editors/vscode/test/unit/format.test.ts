@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Counts, RunInfo } from '../../src/daemon/protocol';
 import {
-  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, scoreText, shortText,
+  agoText, durationText, moneyText, outcomeOf, outcomeOfVerdict, rateText, runDescription, scoreText, shortText, suspicionText,
+  suspiciousText,
 } from '../../src/model/format';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -61,4 +62,11 @@ test('an error outranks a failure, and the tasks of a run that did not complete 
   assert.equal(of({ failed: 1 }, 'running'), 'running');
   assert.equal(outcomeOfVerdict(undefined, true), 'running');
   assert.equal(outcomeOfVerdict('timeout', false), 'failed');
+});
+
+test('suspicious passes are described like on the command line', () => {
+  assert.equal(suspiciousText(undefined), '');
+  assert.equal(suspiciousText(2), '2 suspicious');
+  assert.equal(suspicionText({ trialNum: 1, rule: 'edits-tests', place: 'test.sh', evidence: 'changed by the agent' }),
+    'trial 1: edits-tests in test.sh: changed by the agent');
 });

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { duration } from '../format';
 import { reportOf } from '../route';
 import { Virtual } from '../parts/virtual';
-import { ERROR, FAILED, PASSED, PENDING, RUNNING, STATES, stateText, TIMEOUT, type Model, type Task } from './model';
+import { ERROR, FAILED, PASSED, PENDING, RUNNING, STATES, stateText, SUSPICIOUS, TIMEOUT, type Model, type Task } from './model';
 import { TaskMap } from './map';
 
 const FILTERS: [name: string, states: number[]][] = [
@@ -122,6 +122,7 @@ function Row(p: { row: number; task: Task | undefined; trial: number; choose(tri
       <span role="rowheader" class="name" title={t?.id}>
         {t?.name ?? <i>not started</i>}
         {t?.role && <span class="tag">{t.role}</span>}
+        {t && t.suspicious > 0 && <span class="tag" title={SUSPICIOUS}>{t.suspicious} suspicious</span>}
       </span>
       <span role="gridcell" class="cells" id={p.trial >= 0 && !t ? `cell-${p.row}-0` : undefined}>
         {t && <Cells {...p} task={t} />}

@@ -13,6 +13,9 @@ export const REVIEW = 8;
 /** The states of trials and tasks by number. */
 export const STATES = ['pending', 'running', 'passed', 'failed', 'error', 'timeout', 'cancelled', 'skipped', 'needs_review'];
 
+/** Explains the word suspicious. */
+export const SUSPICIOUS = 'Trials that passed with suspicious moves; they count as passed';
+
 /** Formats a state for people. */
 export const stateText = (s: number): string => (STATES[s] ?? '').replace('_', ' ');
 
@@ -33,6 +36,16 @@ export interface Task {
   trials: Uint8Array;
   ms: number; // total time of the finished trials
   score: number | null;
+  suspicious: number; // trials that passed with suspicious moves
+  suspicions: Suspicion[]; // such moves, at most 5
+}
+
+/** A suspicious move of an agent in a trial that passed. */
+export interface Suspicion {
+  trialNum: number;
+  rule: string;
+  place: string;
+  evidence: string;
 }
 
 export interface Failure {
@@ -59,6 +72,8 @@ export interface Event {
   score?: number;
   durationMs?: number;
   error?: string;
+  suspicious?: number;
+  suspicions?: Suspicion[];
   level?: string;
   message?: string;
 }
@@ -74,7 +89,7 @@ export interface PageData {
     damage?: string;
     config: { executor: string; agent?: string; model?: string; sandbox?: string };
   };
-  tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string }[];
+  tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string; suspicious?: number; suspicions?: Suspicion[] }[];
   trials: { num: number[]; verdict: string; ms: number[] };
 }
 
@@ -110,6 +125,8 @@ export class Model {
         task.ms += data.trials.ms[at] ?? 0;
       }
       task.verdict = stateOf(t.verdict);
+      task.suspicious = t.suspicious ?? 0;
+      task.suspicions = t.suspicions ?? [];
     });
     m.status = data.run.status;
     return m;
@@ -126,7 +143,7 @@ export class Model {
   private add(num: number, id: string, name: string, role: string, trials: number, first = 1): Task {
     const known = this.tasks[num - 1];
     if (known && known.trials.length >= trials) return known;
-    const task: Task = known ?? { num, id, name, role, verdict: PENDING, first, trials: new Uint8Array(0), ms: 0, score: null };
+    const task: Task = known ?? { num, id, name, role, verdict: PENDING, first, trials: new Uint8Array(0), ms: 0, score: null, suspicious: 0, suspicions: [] };
     const wider = new Uint8Array(Math.min(Math.max(trials, 0), MOST_TRIALS));
     wider.set(task.trials);
     if (!role) this.total += wider.length - task.trials.length;
@@ -176,6 +193,8 @@ export class Model {
       case 'task_complete':
         task.verdict = stateOf(e.status);
         task.score = e.score ?? null;
+        task.suspicious = e.suspicious ?? 0;
+        task.suspicions = e.suspicions ?? [];
         for (let i = 0; i < task.trials.length; i++) {
           if (!isOver(task.trials[i]!)) this.move(task, task.first + i, task.verdict === CANCELLED ? CANCELLED : SKIPPED);
         }
@@ -189,6 +208,11 @@ export class Model {
     if (state !== FAILED && state !== ERROR && state !== TIMEOUT) return;
     this.failures.push({ task, trial: e.trialNum ?? 0, state, score: e.score ?? null, text: e.error ?? '' });
     if (this.failures.length > MOST_FAILURES) this.failures.shift();
+  }
+
+  /** Returns the tasks with suspicious passes. */
+  suspects(): Task[] {
+    return this.tasks.filter((t): t is Task => t !== undefined && t.suspicious > 0);
   }
 
   /** Handles the resumption of an interrupted run. */

@@ -27,6 +27,8 @@ export interface Run {
   durationMs: number | null;
   tasks: Counts;
   trials: Counts;
+  /** The number of trials that passed with suspicious moves; they count as passed. */
+  suspicious?: number;
   /** Damage to the record, or only doubts about it. */
   damage?: { events: number; parts: number; files?: unknown[] };
 }

@@ -6,7 +6,7 @@ import { useStore } from '../net/store';
 import { count, duration, exactly, kindOf, percent, when } from '../format';
 import { Follower } from '../live/follow';
 import { Grid } from '../live/grid';
-import { STATES, type Model } from '../live/model';
+import { STATES, SUSPICIOUS, type Model } from '../live/model';
 import { complain, notice } from '../net/notices';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
@@ -69,6 +69,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
       {data?.run.damage && <p class="why">Damaged record: {data.run.damage}</p>}
       {counts && <Figures counts={counts} model={model} />}
       <Grid model={model} runId={id} />
+      <Suspects model={model} runId={id} />
       <Log model={model} runId={id} />
     </>
   );
@@ -104,6 +105,7 @@ function Figures({ counts: c, model }: { counts: Counts; model: Model }) {
     ['timeout', c.timeouts], ['cancelled', c.cancelled], ['skipped', c.skipped], ['needs_review', c.needsReview ?? 0],
   ];
   const rate = passRate(c);
+  const suspicious = model.suspects().reduce((n, t) => n + (t.role ? 0 : t.suspicious), 0);
   return (
     <section class="block" aria-label="Progress">
       <div class="line figures">
@@ -113,9 +115,35 @@ function Figures({ counts: c, model }: { counts: Counts; model: Model }) {
             <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(n)}</b> {name.replace('_', ' ')}</span>
           ) : null,
         )}
+        {suspicious > 0 && <span class="figure" data-testid="count-suspicious" title={SUSPICIOUS}><b>{count(suspicious)}</b> suspicious</span>}
         {rate !== null && <span class="quiet">pass rate {percent(rate)}</span>}
       </div>
       <Progress percent={model.total > 0 ? Math.floor((100 * done) / model.total) : 0} label="Finished trials" />
+    </section>
+  );
+}
+
+const MOST_SUSPECTS = 100;
+
+/** Lists the suspicious moves of trials that passed. */
+function Suspects({ model, runId }: { model: Model; runId: string }) {
+  const tasks = model.suspects();
+  if (tasks.length === 0) return null;
+  return (
+    <section class="block" aria-labelledby="suspects-title">
+      <h2 id="suspects-title">Suspicious passes</h2>
+      <p class="quiet">Look at these trials: they passed, and the agent made moves that a forger would make.</p>
+      <ul class="rows log" data-testid="suspicious">
+        {tasks.slice(0, MOST_SUSPECTS).flatMap((t) =>
+          t.suspicions.map((s, i) => (
+            <li key={`${t.num}-${i}`} class="line">
+              <a href={reportOf(runId, t.id)}>{t.name}</a>
+              <span class="quiet">trial {s.trialNum}</span>
+              <span class="why">{s.rule} in {s.place}: {s.evidence}</span>
+            </li>
+          )),
+        )}
+      </ul>
     </section>
   );
 }

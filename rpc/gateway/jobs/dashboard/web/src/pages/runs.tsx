@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { canResume, isDamaged, modelOf, passRate, runs, wantRuns, type Run } from '../net/runs';
 import { useStore } from '../net/store';
-import { duration, exactly, percent, plural, when } from '../format';
+import { count, duration, exactly, percent, plural, when } from '../format';
+import { SUSPICIOUS } from '../live/model';
 import { Status } from '../parts/status';
 import { Virtual } from '../parts/virtual';
 import { compareOf, go, reportOf, to } from '../route';
@@ -128,6 +129,7 @@ function Row({ run: r, active, chosen, choose }: { run: Run; active: boolean; ch
       <span role="gridcell" class="state"><Status of={r.status} /></span>
       <span role="gridcell" class={`name ${active ? 'active' : ''}`} id={`run-${r.runId}`}>
         <a tabIndex={-1} href={to('jobs', r.runId)} title={`${r.runId} · ${r.suite.path}`}>{r.suite.name}</a>
+        {r.suspicious ? <> <span class="tag" title={SUSPICIOUS}>{count(r.suspicious)} suspicious</span></> : null}
         {isDamaged(r) && <> <span class="tag">damaged record</span></>}
       </span>
       <span role="gridcell" class="model" title={modelOf(r)}>{modelOf(r)}</span>

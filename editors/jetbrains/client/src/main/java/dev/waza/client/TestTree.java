@@ -118,9 +118,24 @@ public final class TestTree {
         break;
       case "task_complete":
         task(e).complete = e;
+        suspicions(e);
         finish(e.taskId());
         break;
       default: // run_complete and run_resumed do not change the tree
+    }
+  }
+
+  /** Prints the suspicious moves of trials that passed. */
+  private void suspicions(RunEvent e) {
+    long count = Json.number(e.params().get("suspicious"));
+    if (count == 0) {
+      return;
+    }
+    out.text(ServiceMessage.harmless(oneLine(e.text("taskName")) + ": " + count + " suspicious"), true);
+    for (Object o : Json.array(e.params().get("suspicions"))) {
+      Map<String, Object> s = Json.object(o);
+      String move = Json.string(s.get("rule")) + " in " + Json.string(s.get("place")) + ": " + Json.string(s.get("evidence"));
+      out.text(ServiceMessage.harmless("  trial " + Json.number(s.get("trialNum")) + ": " + oneLine(move)), true);
     }
   }
 

@@ -86,6 +86,19 @@ class TestTreeTest {
     assertTrue(lines.contains("##teamcity[testFailed nodeId='trial 2 of times_out' message='Timed out: it|'s' details='it|'s|nso']"), lines.toString());
   }
 
+  /** Suspicious passes are named with their moves; they remain passes. */
+  @Test
+  void reportsSuspiciousPasses() {
+    var reports = new Reports();
+    var tree = new TestTree(new TestTree.Places("suite", "/workspace/eval.yaml", Map.of()), TestTreeTest::reasonOf, reports);
+    var move = Map.<String, Object>of("trialNum", 1, "rule", "edits-tests", "place", "test.sh", "evidence", "changed\nby the agent");
+    tree.hear(RunEvent.of("eval.progress", Map.of("runId", "r", "seq", 1, "event", "task_complete", "taskId", "a", "taskName", "Ask",
+        "status", "passed", "suspicious", 1, "suspicions", List.of(move))));
+    assertTrue(reports.lines.contains("error Ask: 1 suspicious"), reports.lines.toString());
+    assertTrue(reports.lines.contains("error   trial 1: edits-tests in test.sh: changed by the agent"), reports.lines.toString());
+    assertTrue(reports.lines.contains("##teamcity[testSuiteFinished nodeId='task a']"), reports.lines.toString());
+  }
+
   /** Trials whose reason is not available are reported without it. */
   @Test
   void reportsWithoutReasons() throws Exception {
