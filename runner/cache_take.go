@@ -25,7 +25,7 @@ func (s *scheduler) reuseTrial(t turn, e *cache.Hit) *record.Trial {
 	if !e.AsIs() {
 		a := s.gradeAgain(t.taskRun, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
-		res.Routing = a.Routing
+		res.Routing, res.Suspicions = a.Routing, a.Suspicions
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
 	res.Workspace = workspace.CopySnapshot(res.Workspace, rec.From.Blobs,

@@ -48,11 +48,11 @@ type trialShown struct {
 	Graders []graderShown `json:"graders,omitempty"`
 	Files   []fileShown   `json:"files,omitempty" jsonschema:"files that the agent added, changed or removed"`
 	// Moves of a trial that passed.
-	Suspicious []string `json:"suspicious,omitempty" jsonschema:"suspicious moves of an agent that passed: look at them before you trust the verdict"`
-	Tier       string   `json:"tier,omitempty" jsonschema:"tier of the trial's sandbox, if a worker of a fleet chose it"`
-	Total   int           `json:"total_entries"`
-	Entries []entryShown  `json:"entries"`
-	Next    *int          `json:"next_offset,omitempty" jsonschema:"offset of the next page; absent on the last page"`
+	Suspicious []string     `json:"suspicious,omitempty" jsonschema:"suspicious moves of an agent that passed: look at them before you trust the verdict"`
+	Tier       string       `json:"tier,omitempty" jsonschema:"tier of the trial's sandbox, if a worker of a fleet chose it"`
+	Total      int          `json:"total_entries"`
+	Entries    []entryShown `json:"entries"`
+	Next       *int         `json:"next_offset,omitempty" jsonschema:"offset of the next page; absent on the last page"`
 }
 
 type graderShown struct {

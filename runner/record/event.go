@@ -268,7 +268,7 @@ type Trial struct {
 	// without one.
 	Responder *Responded `json:"responder,omitempty"`
 	// Suspicions are suspicious moves of the agent in the counted attempt, whatever its verdict. They
-	// are found once, when the attempt ends; grading again keeps them. It is empty in older records.
+	// are found when the attempt ends, and again when it is graded again. It is empty in older records.
 	Suspicions []Suspicion `json:"suspicions,omitempty"`
 	// Tier is the protection that the programs of the trial had, if the worker of a fleet chose it:
 	// the tier of the run is then [TierWorkers]. It is empty for other trials, which have the tier

@@ -198,7 +198,7 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *
 	g.compareAsked(t, old, again.Prompt(old, func(error) {}))
 	baseline, err := g.compareWith(t, old.TrialNum)
 	if err != nil {
-		a := &trial.Attempt{Attempt: &record.Attempt{Graders: old.Graders}}
+		a := &trial.Attempt{Attempt: &record.Attempt{Graders: old.Graders}, Suspicions: old.Suspicions}
 		a.Fail(ctx, executor.Permanent(err))
 		return a
 	}
@@ -274,7 +274,7 @@ func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) 
 func (g *grading) record(t *gradedTask, old *record.Trial, a *trial.Attempt) error {
 	res := *old
 	res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools
-	res.Routing = a.Routing
+	res.Routing, res.Suspicions = a.Routing, a.Suspicions
 	if a.Judged != nil {
 		res.Spent = old.Ledger().Plus(&record.Ledger{Judges: a.Judged})
 	}
@@ -308,7 +308,7 @@ func sameGrades(a, b *record.Trial, secrets *secrets.Redactor) bool {
 			graders[i].DurationMS = 0
 		}
 		// Compare encoded values, because details have any type until they are recorded.
-		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders, t.Tools, t.Routing})
+		data, err := json.Marshal([]any{t.Verdict, t.Score, t.Error, graders, t.Tools, t.Routing, t.Suspicions})
 		var plain any
 		if err != nil || json.Unmarshal(secrets.JSON(data), &plain) != nil {
 			return t

@@ -49,7 +49,7 @@ func (r *RecordedTrial) expander(old *record.Trial, end context.CancelCauseFunc)
 // when it was.
 func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attempt, left error) {
 	o := r.Order
-	a = &Attempt{Attempt: &record.Attempt{}, before: r.before(0), Routing: old.Routing.For(o.Task)}
+	a = &Attempt{Attempt: &record.Attempt{}, before: r.before(0), Routing: old.Routing.For(o.Task), Suspicions: old.Suspicions}
 	graders, err := r.Env.Bind(o)
 	if err != nil {
 		a.Fail(ctx, err)
@@ -87,6 +87,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	if old.Workspace != nil {
 		s.Missing, s.Destroyed = func(path string) error { return workspace.Lost(old.Workspace, path) }, old.Workspace.Destroyed
 	}
+	a.Suspicions = r.suspicions(old, &s) // before programs of graders can change the workspace
 	a.Reached = r.checkpoints(ctx, old, s, &a.Judged)
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
