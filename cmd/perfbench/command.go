@@ -28,10 +28,13 @@ var commandMeasure = measure{
 
 const floorCommands = 200
 
-// startCommands starts a program that does nothing, again and again.
-func startCommands([]string) error {
+// startCommands starts a command, or `true` without one, again and again.
+func startCommands(command []string) error {
+	if len(command) == 0 {
+		command = []string{"true"}
+	}
 	for range floorCommands {
-		if err := exec.Command("true").Run(); err != nil {
+		if err := exec.Command(command[0], command[1:]...).Run(); err != nil {
 			return err
 		}
 	}
@@ -50,6 +53,18 @@ type sequence struct {
 // sequence measures a trial of a sequence. The figures are milliseconds of wall time and of processor
 // time, as are the values of the floor.
 func (b *bench) sequence(ctx context.Context, rounds int, s sequence, floor func() ([]float64, error)) ([]figure, error) {
+	trial, err := b.trialOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return besideFloor(rounds, func() ([]float64, error) {
+		u, err := trial()
+		return u.milliseconds(), err
+	}, floor)
+}
+
+// trialOf returns a function that measures one trial of a sequence.
+func (b *bench) trialOf(ctx context.Context, s sequence) (func() (used, error), error) {
 	suites := map[int]string{}
 	for _, trials := range []int{s.few, s.many} {
 		var err error
@@ -77,8 +92,8 @@ func (b *bench) sequence(ctx context.Context, rounds int, s sequence, floor func
 			return time.Since(start), err
 		})
 	}
-	return besideFloor(rounds, func() ([]float64, error) {
+	return func() (used, error) {
 		u, err := additional(run, s.few, s.many)
-		return u.each(s.many - s.few).milliseconds(), err
-	}, floor)
+		return u.each(s.many - s.few), err
+	}, nil
 }

@@ -51,6 +51,7 @@ func measures() []measure {
 		memoryMeasure,
 		millionMeasure,
 		commandMeasure,
+		sandboxMeasure,
 		agentMeasure,
 		outputMeasure,
 		cloneMeasure,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"waza/eval/surroundings"
 )
 
 // The suite of most measures: so many tasks, and workers that are never short of work.
@@ -25,10 +27,15 @@ func (b *bench) suite(text string) (string, error) {
 	return file, os.WriteFile(file, []byte(text), 0o600)
 }
 
-// settings returns the settings of a suite.
+// settings returns the settings of a suite without a sandbox.
 func settings(executor string, trials, workers int, more ...string) string {
-	return fmt.Sprintf("name: bench\nconfig:\n  executor: %s\n  sandbox: off\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n%s", executor, trials, workers,
-		strings.Join(append(more, ""), "\n"))
+	return settingsIn(surroundings.SandboxOff, executor, trials, workers, more...)
+}
+
+// settingsIn returns the settings of a suite with a sandbox.
+func settingsIn(mode surroundings.SandboxMode, executor string, trials, workers int, more ...string) string {
+	return fmt.Sprintf("name: bench\nconfig:\n  executor: %s\n  sandbox: %s\n  trials_per_task: %d\n  parallel: true\n  workers: %d\n%s",
+		executor, mode, trials, workers, strings.Join(append(more, ""), "\n"))
 }
 
 // mockSuite returns a suite of mock trials with one text grader each.
