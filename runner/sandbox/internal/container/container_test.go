@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -86,7 +87,7 @@ func calls(t *testing.T, state string, names ...string) string {
 	s = regexp.MustCompile(`waza-\d+-\d+-\d+-`).ReplaceAllString(s, "waza-RUN-")
 	s = regexp.MustCompile(`waza\.run=[\d-]+`).ReplaceAllString(s, "waza.run=RUN")
 	s = regexp.MustCompile(`waza\.owner=\w+`).ReplaceAllString(s, "waza.owner=OWNER")
-	s = regexp.MustCompile(`(\|--env\|\w+)+`).ReplaceAllString(s, "|--env|…")
+	s = regexp.MustCompile(`(\|--env\|\w+(=tcp://inside)?)+`).ReplaceAllString(s, "|--env|…")
 	s = regexp.MustCompile(`source=[^|]*/waza-containers-[\d-]+/`).ReplaceAllString(s, "source=ENTRANCES/")
 	s = regexp.MustCompile(`(\|--mount=type=bind,source=[^|]*,target=/\.waza/(waza|lib/[^|]*),readonly)+`).ReplaceAllString(s, "|WAZA")
 	s = regexp.MustCompile(`(/\.waza/lib/loader\|--library-path\|/\.waza/lib\|)?/\.waza/waza\|`).ReplaceAllString(s, "/.waza/waza|")
@@ -221,6 +222,60 @@ func TestConnectedFaults(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 127, exit.Code)
 	require.Contains(t, out, `waza: exec: "no-such-program": executable file not found in $PATH`)
+}
+
+// reports runs a program that writes to descriptor 3, if it has one. It returns the output of the
+// program, what it wrote there, and whether its process is known.
+func reports(t *testing.T, c *container.Containers, image string) (out, written string, known bool) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	output, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer output.Close()
+	p := program(t.TempDir(), "sh", "-c", `if [ "$WAZA_EVENTS_FD" ]; then echo event >&3; else echo no descriptor; fi`)
+	p.Cmd.Env = append(p.Cmd.Env, "WAZA_EVENTS_FD=3")
+	p.Cmd.Stdout, p.Cmd.Stderr, p.Cmd.ExtraFiles = output, output, []*os.File{w}
+	child, err := c.Start(container.Box{Image: container.Image{Name: image}}, p)
+	w.Close()
+	require.NoError(t, err)
+	known = child.Pid() > 0
+	require.NoError(t, child.Wait())
+	text, err := os.ReadFile(output.Name())
+	require.NoError(t, err)
+	got, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(text), string(got), known
+}
+
+// A program gets files besides its streams.
+func TestDescriptors(t *testing.T) {
+	standIn(t, "docker")
+	c := open(t)
+	defer c.Close()
+	out, written, known := reports(t, c, "debian:12")
+	require.Empty(t, out)
+	require.Equal(t, "event\n", written)
+	require.True(t, known)
+}
+
+// An engine without a connection starts programs without descriptors.
+func TestNoDescriptors(t *testing.T) {
+	for name, content := range map[string]string{"kernel": "6.10.14-linuxkit\n", "no-mounts": ""} {
+		t.Run(name, func(t *testing.T) {
+			state := standIn(t, "docker")
+			require.NoError(t, os.WriteFile(filepath.Join(state, name), []byte(content), 0o600))
+			c := open(t)
+			defer c.Close()
+			for range 2 {
+				out, written, known := reports(t, c, "debian:12")
+				require.Equal(t, "no descriptor\n", out)
+				require.Empty(t, written)
+				require.False(t, known)
+			}
+		})
+	}
 }
 
 // Sockets of this process cannot be used from a virtual machine or another machine.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"waza/runner/sandbox/internal/pids"
 )
@@ -66,6 +67,8 @@ type Containers struct {
 	engine    *Engine
 	id        string
 	entrances entrances
+	// unconnected means that a program could not connect, see [Containers.Start].
+	unconnected atomic.Bool
 
 	mu      sync.Mutex // guards the fields below
 	images  map[Image]*prepared

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"waza/runner/sandbox/internal/handover"
 	"waza/runner/sandbox/internal/proxy"
@@ -32,10 +33,14 @@ type entrance struct {
 
 	work sync.WaitGroup // the goroutines below
 
+	// started is closed when the program starts, or cannot be started.
+	started chan struct{}
+
 	mu     sync.Mutex // guards the fields below
 	open   map[io.Closer]bool
 	closed bool
 	fault  error // of the start
+	pid    int   // of the started program; 0 if it is not visible
 }
 
 // entrances is the directory of the entrances of a run, which is made when the first one is needed.
@@ -96,7 +101,7 @@ func (e *entrances) newEntrance(id, name string) (*entrance, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // regardless of the umask
 		return nil, err
 	}
-	return &entrance{dir: dir, open: map[io.Closer]bool{}}, nil
+	return &entrance{dir: dir, started: make(chan struct{}), open: map[io.Closer]bool{}}, nil
 }
 
 // mount is the entrance in its container.
@@ -122,12 +127,12 @@ func (e *entrance) serve(p *Program) error {
 	}
 	e.work.Go(func() {
 		defer e.release(start)
-		if err := e.start(start, p); err != nil {
-			e.mu.Lock()
-			if !e.closed {
-				e.fault = err
-			}
-			e.mu.Unlock()
+		defer close(e.started)
+		pid, err := e.start(start, p)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.pid = pid; !e.closed {
+			e.fault = err
 		}
 	})
 	for _, socket := range p.Sockets {
@@ -176,35 +181,56 @@ func (e *entrance) release(c io.Closer) {
 	c.Close()
 }
 
-// start lets the first process that connects, which is waza, start the program.
-func (e *entrance) start(l *net.UnixListener, p *Program) error {
+// start lets the first process that connects, which is waza, start the program. It returns the id of
+// that process, which becomes the program.
+func (e *entrance) start(l *net.UnixListener, p *Program) (pid int, err error) {
 	conn, err := l.AcceptUnix()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	e.release(l) // nobody else can connect
 	if !e.hold(conn) {
-		return errClosed
+		return 0, errClosed
 	}
 	defer e.release(conn)
 	if err := handover.Send(conn, &startOrder{Listen: p.Listen}); err != nil {
-		return err
+		return 0, err
 	}
 	var answer startAnswer
 	sockets, _, err := handover.Receive(conn, &answer)
 	defer handover.CloseAll(sockets)
 	if err != nil {
-		return fmt.Errorf("waza in the container ended: %w", err)
+		return 0, fmt.Errorf("waza in the container ended: %w", err)
 	}
 	if answer.Fault != "" {
-		return errors.New(answer.Fault)
+		return 0, errors.New(answer.Fault)
 	}
 	if p.Serve != nil {
 		if err := p.Serve(sockets); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return handover.Send(conn, &startOrder{Go: true})
+	return peerOf(conn), handover.Send(conn, &startOrder{Go: true}, handover.Numbers(p.Cmd.ExtraFiles)...)
+}
+
+// startTimeout limits the time in which waza in a container starts the program.
+const startTimeout = time.Minute
+
+// await waits until the program starts. It returns the id of its process, and an error if it cannot be
+// started or if ended is closed before.
+func (e *entrance) await(ended <-chan struct{}) (pid int, err error) {
+	timer := time.NewTimer(startTimeout)
+	defer timer.Stop()
+	select {
+	case <-e.started:
+	case <-ended:
+		return 0, errors.New("waza in the container ended")
+	case <-timer.C:
+		return 0, fmt.Errorf("waza in the container did not answer within %s", startTimeout)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.pid, e.fault
 }
 
 // maxRelayed limits the connections to a socket at the same time.

@@ -16,7 +16,8 @@ import (
 // A Program is a program to start in a container.
 type Program struct {
 	// Cmd has the program's arguments, environment and directory. The container's own PATH counts.
-	// Its streams are files or nil. No other file reaches the program.
+	// Its streams are files or nil. Its ExtraFiles reach the program if the engine connects; otherwise
+	// the program does not get the variables that name their descriptors.
 	Cmd *exec.Cmd
 	// In are directories and files that are copied into the container, to the same paths.
 	In []string
@@ -55,17 +56,100 @@ func Self(args ...string) ([]string, error) {
 // ErrMemory is the error of a program that exceeded the memory limit of its container.
 var ErrMemory = errors.New("out of memory")
 
+// A client is the engine's program that runs a program.
+type client struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when err is set
+	err   error
+}
+
+func startClient(cmd *exec.Cmd) (*client, error) {
+	if err := proc.StartApart(cmd); err != nil {
+		return nil, err
+	}
+	c := &client{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		c.err = cmd.Wait()
+	}()
+	return c, nil
+}
+
+func (c *client) wait() error {
+	<-c.ended
+	return c.err
+}
+
+// kill ends the client. It has no effect after the end.
+func (c *client) kill() { _ = c.cmd.Process.Kill() }
+
+// A child is a program in a container.
+type child interface {
+	proc.Child
+	entered() (*entrance, *client)
+	setPid(pid int)
+}
+
 // running is a program in a container.
 type running struct {
 	containers *Containers
 	box        *box
-	client     *exec.Cmd
+	client     *client
 	program    Program
+	pid        int
 }
 
 // Start starts a program in a container. When it has ended, everything that it started has ended,
 // and its files are copied out, before Wait returns.
+//
+// Files besides the streams need a connection, but not every engine that could have one does: it can
+// lack the files of this process, or have a kernel of its own. Then the program starts without them.
 func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
+	optional := !of.Connected && len(p.Cmd.ExtraFiles) > 0
+	if optional && c.engine.Connects() == nil && !c.unconnected.Load() {
+		connected := of
+		connected.Connected = true
+		started, err := c.start(connected, p)
+		if err == nil {
+			if _, err = awaited(started); err == nil {
+				return started, nil
+			}
+			started.Kill()
+			_ = started.Wait()
+		}
+		if errors.Is(err, errClosed) {
+			return nil, err
+		}
+		c.unconnected.Store(true)
+	}
+	if optional {
+		without := *p.Cmd
+		without.ExtraFiles, without.Env = nil, withoutDescriptors(p.Cmd.Env)
+		p.Cmd = &without
+	}
+	started, err := c.start(of, p)
+	if err != nil {
+		return nil, err
+	}
+	if of.Connected {
+		_, _ = awaited(started) // Wait reports the fault
+	}
+	return started, nil
+}
+
+// awaited waits until a program in a connected container starts.
+func awaited(started child) (pid int, err error) {
+	entrance, client := started.entered()
+	pid, err = entrance.await(client.ended)
+	if err != nil {
+		client.kill()
+		return 0, err
+	}
+	started.setPid(pid)
+	return pid, nil
+}
+
+func (c *Containers) start(of Box, p Program) (child, error) {
 	if c.engine.kind == oci {
 		return c.startRoot(of, p)
 	}
@@ -94,22 +178,28 @@ func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
 		args = append(args, "--workdir", p.Cmd.Dir)
 	}
 	args = append(append(args, b.name), command...)
-	client := &exec.Cmd{
+	client, err := startClient(&exec.Cmd{
 		Path: c.engine.path, Args: args, Dir: "/", Env: env,
 		Stdin: p.Cmd.Stdin, Stdout: p.Cmd.Stdout, Stderr: p.Cmd.Stderr, SysProcAttr: p.Cmd.SysProcAttr,
-	}
-	if err := proc.StartApart(client); err != nil {
+	})
+	if err != nil {
 		c.release(b)
 		return nil, err
 	}
-	return &running{c, b, client, p}, nil
+	return &running{containers: c, box: b, client: client, program: p}, nil
 }
 
+// entered implements [child].
+func (r *running) entered() (*entrance, *client) { return r.box.entrance, r.client }
+
+// setPid implements [child].
+func (r *running) setPid(pid int) { r.pid = pid }
+
 // Pid implements [proc.Child].
-func (r *running) Pid() int { return 0 }
+func (r *running) Pid() int { return r.pid }
 
 // Kill implements [proc.Child]. Wait ends the rest.
-func (r *running) Kill() { _ = r.client.Process.Kill() }
+func (r *running) Kill() { r.client.kill() }
 
 // engineFault is the exit code of a client whose engine failed.
 const engineFault = 125
@@ -121,7 +211,7 @@ const killed = 128 + 9
 func (r *running) Wait() error {
 	c := r.containers
 	defer c.release(r.box)
-	err := r.client.Wait()
+	err := r.client.wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		err = &proc.ExitError{Code: exit.ExitCode()}
@@ -179,6 +269,17 @@ func environ(p *Program, mounts []Mount) (options, client []string) {
 	return options, client
 }
 
+// descriptorNames are the variables with the number of a descriptor.
+var descriptorNames = []string{"WAZA_EVENTS_FD", "WAZA_RESULT_FD"}
+
+// withoutDescriptors returns an environment without the variables of descriptors.
+func withoutDescriptors(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(descriptorNames, name)
+	})
+}
+
 // variables returns the environment of a program without variables that mean nothing in a container.
 func (p *Program) variables(mounts []Mount) []string {
 	var list []string
@@ -229,7 +330,7 @@ var machineNames = map[string]bool{
 // files that do not reach the program.
 func ofMachine(name, value string) bool {
 	switch {
-	case name == "WAZA_EVENTS_FD", name == "WAZA_GRADER_OUTPUT", strings.HasPrefix(name, "WAZA_MARK_"):
+	case name == "WAZA_GRADER_OUTPUT", strings.HasPrefix(name, "WAZA_MARK_"):
 		return true
 	case name == "PATH":
 		own := os.Getenv("PATH")

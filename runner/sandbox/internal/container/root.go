@@ -72,9 +72,10 @@ func (e *Engine) checkRootImage(image Image) error {
 type bundle struct {
 	containers *Containers
 	dir        string
-	client     *exec.Cmd
+	client     *client
 	program    Program
 	entrance   *entrance // nil without one
+	pid        int
 }
 
 // bundles is the directory of the bundles of all owners. Only the root user can create files in the
@@ -88,7 +89,7 @@ func bundlesDir() string { return filepath.Join(bundles, owner()) }
 const pidFile = "pid"
 
 // startRoot starts a program on a root file system.
-func (c *Containers) startRoot(of Box, p Program) (proc.Child, error) {
+func (c *Containers) startRoot(of Box, p Program) (child, error) {
 	if _, err := c.image(context.Background(), of.Image); err != nil {
 		return nil, err
 	}
@@ -147,13 +148,13 @@ func (b *bundle) start(of Box, name string) error {
 	}
 	cmd := b.program.Cmd
 	most, _ := pids.Max(of.Limits.Processes) // 0 for no limit
-	b.client = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", rootScript, "waza",
+	unshare := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", rootScript, "waza",
 		b.dir, of.Image.Name, b.containers.engine.path, strconv.FormatInt(most, 10))
-	b.client.Dir, b.client.Stdin, b.client.Stdout, b.client.Stderr, b.client.SysProcAttr = "/", cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr
-	if err := proc.StartApart(b.client); err != nil {
+	unshare.Dir, unshare.Stdin, unshare.Stdout, unshare.Stderr, unshare.SysProcAttr = "/", cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr
+	if b.client, err = startClient(unshare); err != nil {
 		return err
 	}
-	pid := b.client.Process.Pid
+	pid := unshare.Process.Pid
 	return os.WriteFile(filepath.Join(b.dir, pidFile), []byte(strconv.Itoa(pid)+"-"+startTime(pid)), 0o600)
 }
 
@@ -176,16 +177,22 @@ func (b *bundle) config(of Box, name string) (config, error) {
 	return configOf(of, mounts, &b.program, args), nil
 }
 
+// entered implements [child].
+func (b *bundle) entered() (*entrance, *client) { return b.entrance, b.client }
+
+// setPid implements [child].
+func (b *bundle) setPid(pid int) { b.pid = pid }
+
 // Pid implements [proc.Child].
-func (b *bundle) Pid() int { return 0 }
+func (b *bundle) Pid() int { return b.pid }
 
 // Kill implements [proc.Child]. unshare takes everything with it.
-func (b *bundle) Kill() { _ = b.client.Process.Kill() }
+func (b *bundle) Kill() { b.client.kill() }
 
 // Wait implements [proc.Child].
 func (b *bundle) Wait() error {
 	defer b.close()
-	err := b.client.Wait()
+	err := b.client.wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = &proc.ExitError{Code: exit.ExitCode()}
 	}

@@ -212,6 +212,17 @@ func TestRootConnected(t *testing.T) {
 	require.Empty(t, leftEntrances(t))
 }
 
+// A program on a root file system gets files besides its streams.
+func TestRootDescriptors(t *testing.T) {
+	root := rootFiles(t)
+	c := open(t)
+	defer c.Close()
+	out, written, known := reports(t, c, root)
+	require.Empty(t, out)
+	require.Equal(t, "event\n", written)
+	require.True(t, known)
+}
+
 // answer sends a line to each connection of a listener, until it is closed.
 func answer(l net.Listener, text string) {
 	for {

@@ -16,7 +16,8 @@ const startFault = 127
 var mainCalled atomic.Bool
 
 // A startOrder is what waza in a container does before it starts the program. Its first message has
-// the addresses, and its second one means that their listeners are served.
+// the addresses, and its second one means that their listeners are served. The files of that are for the
+// program, from descriptor 3.
 type startOrder struct {
 	Listen []string `json:",omitempty"`
 	Go     bool     `json:",omitempty"`
