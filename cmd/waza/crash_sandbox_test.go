@@ -99,15 +99,10 @@ graders:
 tasks: [{id: t, prompt: x}]
 `, shared, fifo, trials, shared), 0o600))
 	c := startWazaAt(t, program, environment(t, "WAZA_STATE="+state), "run", "--trials", strconv.Itoa(trials), suite)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; <-tick.C {
+	require.Eventually(t, func() bool {
 		text, _ := os.ReadFile(filepath.Join(shared, "started"))
-		if bytes.Count(text, []byte("\n")) == trials {
-			break
-		}
-		require.True(t, time.Now().Before(deadline), "%d of %d trials have started", bytes.Count(text, []byte("\n")), trials)
-	}
+		return bytes.Count(text, []byte("\n")) == trials
+	}, patience, 10*time.Millisecond, "all trials start")
 	own := namespacesOf("self")
 	var used []string
 	for _, pid := range processesOf(t, program) {

@@ -18,9 +18,7 @@
 package sandbox
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"waza/eval/surroundings"
@@ -137,28 +135,19 @@ func (h *hint) Unwrap() error { return h.err }
 // strongest returns the strongest tier of a machine that a program of the mode auto gets.
 func (m *Machine) strongest() record.Tier { return m.Tiers()[0] }
 
-// Describe returns the tiers that a machine lacks, with the reasons, one line each.
+// Describe returns one line for each tier: those of the machine first, then the others with the part
+// that it lacks.
 func (m *Machine) Describe() string {
-	var lines []string
+	var has, lacks []string
 	for _, t := range []struct {
 		tier    record.Tier
 		lacking error
 	}{{record.TierNamespaces, m.Namespaces}, {record.TierLandlock, m.Landlock}, {record.TierSeatbelt, m.Seatbelt}} {
-		reason := "available"
-		if t.lacking != nil {
-			reason = t.lacking.Error()
+		if t.lacking == nil {
+			has = append(has, fmt.Sprintf("%s: available", t.tier))
+		} else {
+			lacks = append(lacks, fmt.Sprintf("%s: %v", t.tier, t.lacking))
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s", t.tier, reason))
 	}
-	slices.SortStableFunc(lines, func(a, b string) int {
-		return cmp.Compare(btoi(strings.HasSuffix(b, ": available")), btoi(strings.HasSuffix(a, ": available")))
-	})
-	return strings.Join(lines, "\n")
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return strings.Join(append(has, lacks...), "\n")
 }
