@@ -215,9 +215,13 @@ func (b *builder) seen(path string) bool {
 
 // tools makes a directory of programs visible, together with the files that these need: a
 // directory bin is visible with the one that contains it, and a tool that has a directory below
-// the home directory with that, such as .nvm or .pyenv.
+// the home directory with that, such as .nvm or .pyenv. The programs of packages of node are links
+// to these.
 func (b *builder) tools(dir string) {
 	if b.seen(dir) || !isDir(dir) {
+		return
+	}
+	if packages, ok := strings.CutSuffix(dir, modules+".bin"); ok && b.show(packages+modules[:len(modules)-1]) {
 		return
 	}
 	shown := dir

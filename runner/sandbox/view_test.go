@@ -56,6 +56,14 @@ bind DIR/home/.local/share/mise
 bind DIR/home/.local/share/pipx
 bind DIR/home/.local/share/uv`,
 		},
+		"programs of packages of node": {
+			files:  []string{"home/.cache/a/node_modules/.bin/tool", "suite/node_modules/.bin/tool"},
+			policy: sandbox.Policy{Hidden: []string{"DIR/suite"}},
+			view:   sandbox.View{Env: []string{"HOME=DIR/home", "PATH=DIR/home/.cache/a/node_modules/.bin:DIR/suite/node_modules/.bin"}},
+			want: `empty DIR/home, writable
+bind DIR/suite/node_modules
+bind DIR/home/.cache/a/node_modules`,
+		},
 		"programs beside the suite": {
 			files:  []string{"suite/bin/tool", "suite/answers"},
 			policy: sandbox.Policy{Hidden: []string{"DIR/suite"}},
