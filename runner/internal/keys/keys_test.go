@@ -63,8 +63,11 @@ func TestWithholdConfiguresCodex(t *testing.T) {
 		"":                                  `{"openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
 		`{"model":"gpt-6","mcp":{"a":[1]}}`: `{"mcp":{"a":[1]},"model":"gpt-6","openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
 		`{"openai_base_url":"http://x"}`:    `{"openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
-		"nonsense":                          "nonsense",
-		"null":                              "null",
+		`{"model_providers":{"a":{"base_url":"https://api.openai.com/v1/","env_key":"OPENAI_API_KEY","n":1},"b":{"base_url":"https://b.example","env_key":"OPENAI_API_KEY"}}}`: `{"model_providers":{` +
+			`"a":{"base_url":"http://127.0.0.1:1/openai/v1","env_key":"OPENAI_API_KEY","n":1},"b":{"base_url":"https://b.example","env_key":"OPENAI_API_KEY"}},` +
+			`"openai_base_url":"http://127.0.0.1:1/openai/v1"}`,
+		"nonsense": "nonsense",
+		"null":     "null",
 	} {
 		w := keys.Withhold([]string{"OPENAI_API_KEY=sk-0123456789", "CODEX_CONFIG=" + config}, "127.0.0.1:1")
 		require.Equal(t, want, get(w.Env, "CODEX_CONFIG"))

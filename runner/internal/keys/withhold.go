@@ -30,7 +30,7 @@ const minSecret = 8
 func Withhold(env []string, proxy string) Withheld {
 	e := environment{list: slices.Clone(env)}
 	var w Withheld
-	openAI := "" // the address instead of OpenAI's
+	var codex []codexKey
 	for _, s := range append(slices.Clone(services), e.others()...) {
 		names := slices.DeleteFunc(slices.Clone(s.KeyNames), func(name string) bool { return e.get(name) == "" })
 		if len(names) == 0 {
@@ -51,7 +51,7 @@ func Withhold(env []string, proxy string) Withheld {
 				e.set(name, address)
 			}
 			if s.Name == OpenAI {
-				openAI = address
+				codex = append(codex, codexKey{name, base.String(), address})
 			}
 		}
 	}
@@ -60,8 +60,8 @@ func Withhold(env []string, proxy string) Withheld {
 			e.replace(key.secret, key.Placeholder)
 		}
 	}
-	if openAI != "" {
-		e.configureCodex(openAI)
+	if len(codex) > 0 {
+		e.configureCodex(codex)
 	}
 	for _, name := range logins {
 		if e.get(name) != "" && !slices.ContainsFunc(w.Keys, func(k Key) bool { return k.Placeholder == e.get(name) }) {
@@ -103,14 +103,33 @@ func (e *environment) replace(old, value string) {
 // codexConfig is the variable with settings of Codex over the Agent Client Protocol, a JSON object.
 const codexConfig = "CODEX_CONFIG"
 
+// codexKey is a withheld key of OpenAI's API, with the address of the service and the one that replaces
+// it.
+type codexKey struct{ variable, base, address string }
+
 // configureCodex sets the address of OpenAI's API for Codex, which ignores OPENAI_BASE_URL (version
-// 0.171). Settings that are no JSON object stay.
-func (e *environment) configureCodex(address string) {
+// 0.171), and those of its model providers that use a withheld key at the same address. Settings that
+// are no JSON object stay. keys must not be empty.
+func (e *environment) configureCodex(keys []codexKey) {
 	settings := map[string]json.RawMessage{}
 	if text := e.get(codexConfig); text != "" && json.Unmarshal([]byte(text), &settings) != nil || settings == nil {
 		return
 	}
-	quoted, err := json.Marshal(address)
+	providers := map[string]map[string]any{}
+	if json.Unmarshal(settings["model_providers"], &providers) == nil && len(providers) > 0 {
+		for _, provider := range providers {
+			base, _ := provider["base_url"].(string)
+			for _, key := range keys {
+				if provider["env_key"] == key.variable && strings.TrimRight(base, "/") == key.base {
+					provider["base_url"] = key.address
+				}
+			}
+		}
+		if text, err := json.Marshal(providers); err == nil {
+			settings["model_providers"] = text
+		}
+	}
+	quoted, err := json.Marshal(keys[0].address)
 	if err != nil {
 		return
 	}
