@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,12 +31,15 @@ const apiKey = "sk-waza-f3a91c07d5e84b62"
 // realAgent is an agent with a user's configuration.
 type realAgent struct {
 	name, npm string
+	// program is its program if the name differs, which then has no --version.
+	program string
 	// chosen are the flags that select it.
 	chosen []string
 	// setUp returns the agent's environment, for a home and a model's address.
 	setUp func(home, url string) []string
-	// skills is its directory for skills in the user's home.
-	skills string
+	// skills is its directory for skills in the user's home, and login one of those that it keeps its
+	// login and settings in.
+	skills, login string
 	// judge is its prefix for names of judge tools.
 	judge string
 	// tools and arguments are its names where they differ from Copilot's.
@@ -45,10 +49,11 @@ type realAgent struct {
 var opencode = realAgent{
 	name: "opencode", npm: "opencode-ai", judge: "waza_judge_",
 	chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
-	setUp: func(_, url string) []string {
+	login: ".local/share/opencode",
+	setUp: func(string, string) []string {
 		return []string{
 			`OPENCODE_CONFIG_CONTENT={"autoupdate":false,"share":"disabled","model":"local/gpt-4","small_model":"local/gpt-4","provider":{"local":` +
-				`{"npm":"@ai-sdk/openai-compatible","models":{"gpt-4":{}},"options":{"baseURL":"` + url + `","apiKey":"{env:WAZA_TEST_API_KEY}"}}}}`,
+				`{"npm":"@ai-sdk/openai-compatible","models":{"gpt-4":{}},"options":{"baseURL":"{env:OPENAI_BASE_URL}","apiKey":"{env:WAZA_TEST_API_KEY}"}}}}`,
 			"OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_DISABLE_LSP_DOWNLOAD=true",
 		}
 	},
@@ -58,12 +63,44 @@ var opencode = realAgent{
 
 var copilot = realAgent{
 	name: "copilot", npm: "@github/copilot", judge: "waza_judge-", chosen: []string{"--executor", "copilot-sdk"}, skills: ".copilot/skills",
+	login: ".copilot",
 	setUp: func(home, url string) []string {
 		return []string{
 			"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + url, "COPILOT_PROVIDER_API_KEY=" + apiKey,
 			"COPILOT_MODEL=gpt-4", "COPILOT_HOME=" + filepath.Join(home, ".copilot"), "COPILOT_AUTO_UPDATE=false",
 		}
 	},
+}
+
+var gemini = realAgent{
+	name: "gemini", npm: "@google/gemini-cli", login: ".gemini",
+	chosen: []string{"--executor", "acp", "--agent", "gemini", "--model", "gemini-2.5-pro"},
+	setUp: func(_, url string) []string {
+		return []string{"GEMINI_API_KEY=" + apiKey, "GOOGLE_GEMINI_BASE_URL=" + strings.TrimSuffix(url, "/v1")}
+	},
+	tools: map[string]string{"bash": "run_shell_command"},
+}
+
+var claudeCode = realAgent{
+	name: "claude-code", npm: "@zed-industries/claude-code-acp", program: "claude-code-acp", login: ".claude",
+	chosen: []string{"--executor", "claude-code", "--model", "claude-sonnet-4-5"},
+	setUp: func(_, url string) []string {
+		return []string{"ANTHROPIC_API_KEY=" + apiKey, "ANTHROPIC_BASE_URL=" + strings.TrimSuffix(url, "/v1")}
+	},
+	tools: map[string]string{"bash": "Bash"},
+}
+
+var codex = realAgent{
+	name: "codex", npm: "@agentclientprotocol/codex-acp", program: "codex-acp", login: ".codex",
+	chosen: []string{"--executor", "codex", "--model", "gpt-5.4"},
+	setUp: func(_, url string) []string {
+		return []string{
+			"MODEL_PROVIDER=mock", "NO_BROWSER=1",
+			`CODEX_CONFIG={"model":"gpt-5.4","model_provider":"mock","model_providers":{"mock":{"name":"mock","base_url":"` + url +
+				`","wire_api":"responses","env_key":"OPENAI_API_KEY"}}}`,
+		}
+	},
+	tools: map[string]string{"bash": "exec_command"}, arguments: map[string]string{"command": "cmd"},
 }
 
 // programs returns the directory of the agent and the mock model server. It skips the test if
@@ -79,6 +116,12 @@ func programs(t *testing.T, a realAgent) string {
 		t.Skip("skipped: the mock model server (npm @copilotkit/aimock) is not installed")
 	}
 	if a.name == "" {
+		return bin
+	}
+	if a.program != "" {
+		if _, err := os.Stat(filepath.Join(bin, a.program)); err != nil {
+			t.Skipf("skipped: npm %s is not installed: %v", a.npm, err)
+		}
 		return bin
 	}
 	if out, err := exec.Command(filepath.Join(bin, a.name), "--version").CombinedOutput(); err != nil {
@@ -102,7 +145,9 @@ func userOf(t *testing.T, a realAgent, script string, more ...string) *user {
 	url := startModel(t, bin, a.script(t, script))
 	for _, kv := range os.Environ() {
 		// The tester's own settings would affect the agents.
-		if !strings.HasPrefix(kv, "XDG_") && !strings.HasPrefix(kv, "OPENCODE_") && !strings.HasPrefix(kv, "COPILOT_") {
+		if !slices.ContainsFunc([]string{"XDG_", "OPENCODE_", "COPILOT_", "GEMINI_", "ANTHROPIC_", "CLAUDE_", "CODEX_"}, func(prefix string) bool {
+			return strings.HasPrefix(kv, prefix)
+		}) {
 			u.env = append(u.env, kv)
 		}
 	}

@@ -23,11 +23,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/executor/acp"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
 	"waza/runner/record"
+	"waza/runner/sandbox"
 )
 
 // TestAgents drives real agents against a mock model server, without network or accounts. `make
@@ -205,6 +207,7 @@ func (a *realAgent) fixtures(outside string) string {
 	if a.outside != "" {
 		step("touch outside", strings.ReplaceAll(a.outside, "OUTSIDE", outside), "Tried")
 	}
+	step("spill now", a.shell("echo hi > "+outside), "Tried")
 	step("long work", a.shell("sleep 2; touch ready; sleep 300"), "Done")
 	say("Say hello warmly", "", `{"content":"Hello, dear"}`) // the body of the skill, which Copilot sends as a message
 	step("use the greeter", a.skill, "Hello, dear")
@@ -247,8 +250,9 @@ func (a *realAgent) model(t *testing.T, outside string) string {
 	return "http://" + addr
 }
 
-// open opens an executor for the agent under a policy, for a suite with an instruction file.
-func (a *realAgent) open(t *testing.T, policy string) *fixture {
+// open opens an executor for the agent under a policy, for a suite with an instruction file. Without
+// sandboxes, one process serves all trials.
+func (a *realAgent) open(t *testing.T, policy string, boxes *sandbox.Sandboxes) *fixture {
 	t.Helper()
 	env, err := json.Marshal(a.env)
 	require.NoError(t, err)
@@ -259,7 +263,7 @@ func (a *realAgent) open(t *testing.T, policy string) *fixture {
 	suite := load(t, dir, fmt.Sprintf("  executor: acp\n  agent: {preset: %s, env: %s, args: %s}\n  permissions: "+
 		"%s\n  instruction_files: [rules.md]\n",
 		a.name, env, args, policy))
-	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"], Workers: 1})
+	e, err := acp.Kind.Open(t.Context(), executor.Settings{Suite: suite, Options: suite.ExecutorOptions["acp"], Workers: 1, Sandboxes: boxes})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return &fixture{suite: suite, exec: e}
@@ -286,7 +290,7 @@ func (a *realAgent) run(t *testing.T) {
 	a.env = a.setUp(a.home, url)
 	mark := fmt.Sprintf("WAZA_TEST_AGENT_%d", time.Now().UnixNano())
 	a.env[mark] = "1"
-	shared := a.open(t, "workspace")
+	shared := a.open(t, "workspace", nil)
 	do := func(t *testing.T, f *fixture, prompts ...string) (*executor.Trial, string, executor.Outcome) {
 		t.Helper()
 		tr, dir := a.trial(t, f, prompts...)
@@ -342,8 +346,9 @@ func (a *realAgent) run(t *testing.T) {
 		require.Contains(t, calls[0].Title+string(calls[0].Arguments), "hello.txt")
 	})
 	scenario("skill", func(t *testing.T) { a.useSkill(t, shared) })
+	scenario("sandbox", func(t *testing.T) { a.inSandbox(t, url, outside) })
 	scenario("refused permission", func(t *testing.T) {
-		tr, dir, _ := do(t, a.open(t, "deny"), "create refused now")
+		tr, dir, _ := do(t, a.open(t, "deny", nil), "create refused now")
 		require.NoFileExists(t, filepath.Join(dir, "refused.txt"))
 		requireRefused(t, tr)
 	})
@@ -394,6 +399,35 @@ func (a *realAgent) run(t *testing.T) {
 		t.Logf("%s: the first trial took %s, later trials in the running agent took %s each",
 			a.name, cold.Round(time.Millisecond), (time.Since(start) / trials).Round(time.Millisecond))
 	})
+}
+
+// inSandbox lets the agent work in a sandbox whose network is its model. It changes its workspace, and
+// nothing outside.
+func (a *realAgent) inSandbox(t *testing.T, url, outside string) {
+	tier, err := sandbox.Choose(surroundings.SandboxStrict)
+	if err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	policy, err := sandbox.PolicyOf(&surroundings.Sandbox{
+		Mode: surroundings.SandboxStrict, Network: surroundings.Network{Hosts: []string{strings.TrimPrefix(url, "http://")}},
+	}, t.TempDir())
+	require.NoError(t, err)
+	boxes, err := sandbox.Open(tier, policy)
+	require.NoError(t, err)
+	t.Cleanup(boxes.Close)
+	f := a.open(t, "workspace", boxes)
+	tr, dir := a.trial(t, f, "create hello now")
+	out, err := f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.Equal(t, "Created", out.Output)
+	require.Equal(t, 1.0, gradeFile(t, dir, "hello.txt"))
+	calls := toolCalls(tr)
+	require.Len(t, calls, 1)
+	require.Equal(t, "completed", calls[0].Status)
+	tr, _ = a.trial(t, f, "spill now")
+	_, err = f.exec.Execute(t.Context(), tr)
+	require.NoError(t, err)
+	require.NoFileExists(t, outside)
 }
 
 func (a *realAgent) useSkill(t *testing.T, f *fixture) {
