@@ -78,8 +78,8 @@ func (p *Policy) image(own surroundings.SandboxImage) container.Image {
 
 // container returns a sandbox that starts programs in containers.
 func (s *Sandboxes) container(v View) *proc.Sandbox {
-	return &proc.Sandbox{Elsewhere: true, Launch: func(cmd *exec.Cmd, _ uint64) (proc.Child, error) {
-		child, err := s.launchInContainer(v, cmd)
+	return &proc.Sandbox{Elsewhere: true, Launch: func(cmd *exec.Cmd, mark uint64) (proc.Child, error) {
+		child, err := s.launchInContainer(v, cmd, mark)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (s *Sandboxes) container(v View) *proc.Sandbox {
 }
 
 // launchInContainer starts a program in a container.
-func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd) (*inContainer, error) {
+func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd, mark uint64) (*inContainer, error) {
 	v.Env = cmd.Env
 	engine := s.containers.Engine()
 	net, err := s.network(&v, engine.OwnLoopback())
@@ -114,7 +114,7 @@ func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd) (*inContainer, erro
 	inside.Env = net.env
 	child, err := s.containers.Start(box, container.Program{
 		Cmd: &inside, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: s.policy.Limits.Disk,
-		Listen: net.addresses(), Serve: net.serve, Sockets: sockets,
+		Mark: mark, Listen: net.addresses(), Serve: net.serve, Sockets: sockets,
 	})
 	if err != nil {
 		net.close()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,30 @@ func TestContainerReach(t *testing.T) {
 	}
 	out, _ := inRoot(t, rootPolicy(t, root, "network: none"), sandbox.View{}, nil, "wget -q -O - "+server.URL+" 2>&1; exit 0")
 	require.NotContains(t, out, "tools")
+}
+
+// A program with an OCI runtime cannot make the system calls that no program in a sandbox can make, and
+// carries the mark of sandboxes.
+func TestContainerCalls(t *testing.T) {
+	s, err := sandbox.Open(record.TierContainer, rootPolicy(t, sandboxtest.Root(t), "network: [api.example.com]"))
+	require.NoError(t, err)
+	defer s.Close()
+	own, err := s.Own(os.Args[0], []string{probeArgument, "calls"})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	out, err := run(t, s, sandbox.View{Write: []string{dir}}, dir, own...)
+	require.NoError(t, err, out)
+	for line := range strings.Lines(out) {
+		want := "EPERM"
+		if strings.HasPrefix(line, "clone3: ") {
+			want = "ENOSYS"
+		}
+		require.True(t, strings.HasSuffix(line, ": "+want+"\n"), line)
+	}
+	require.Greater(t, strings.Count(out, "\n"), 20)
+	limits, err := run(t, s, sandbox.View{Write: []string{dir}}, dir, "cat", "/proc/self/limits")
+	require.NoError(t, err, limits)
+	require.Regexp(t, `Max file locks +[4-9]\d{18} +unlimited`, limits)
 }
 
 // The record names what the engine does not limit.

@@ -12,6 +12,8 @@ import (
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"waza/runner/sandbox/internal/calls"
 )
 
 // dropCapabilities takes all capabilities from the calling thread. With no_new_privs, that is for
@@ -40,40 +42,23 @@ func noNewPrivileges() error {
 	return step("no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 }
 
-// denied are the system calls that fail with EPERM. Programs need none of them, and the kernel
-// has had faults in most: see the profile of Docker, which denies the same without privileges.
-var denied = []string{
-	"acct", "add_key", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module",
-	"finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup",
-	"kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "mount", "mount_setattr", "move_mount", "name_to_handle_at",
-	"nfsservctl", "open_by_handle_at", "open_tree", "perf_event_open", "pivot_root", "quotactl", "quotactl_fd", "reboot", "request_key", "setns",
-	"settimeofday", "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup",
-	"ioperm", "iopl", "modify_ldt",
-}
-
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
-	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
-
-const rlimitLocks = 10 // RLIMIT_LOCKS, by which waza recognizes its programs
-
 // filter returns the program of the system call filter for this machine's architecture.
 var filter = sync.OnceValues(func() ([]unix.SockFilter, error) {
 	policy := seccomp.Policy{
 		DefaultAction: seccomp.ActionAllow,
 		Syscalls: []seccomp.SyscallGroup{
-			{Action: seccomp.ActionErrno, Names: slices.Clone(denied)},
+			{Action: seccomp.ActionErrno, Names: slices.Clone(calls.Denied)},
 			{Action: seccomp.ActionErrno, NamesWithCondtions: []seccomp.NameWithConditions{
 				{Name: "ioctl", Conditions: lower(1, unix.TIOCSTI)},
 				{Name: "ioctl", Conditions: lower(1, unix.TIOCLINUX)},
-				{Name: "setrlimit", Conditions: lower(0, rlimitLocks)},
-				{Name: "prlimit64", Conditions: append(lower(1, rlimitLocks), seccomp.Condition{Argument: 2, Operation: seccomp.NotEqual, Value: 0})},
+				{Name: "setrlimit", Conditions: lower(0, calls.Locks)},
+				{Name: "prlimit64", Conditions: append(lower(1, calls.Locks), seccomp.Condition{Argument: 2, Operation: seccomp.NotEqual, Value: 0})},
 			}},
-			// The C library uses clone instead, whose flags can be checked.
 			{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
 		},
 	}
-	for bit := uint64(1); bit <= namespaceFlags; bit <<= 1 {
-		if bit&namespaceFlags != 0 {
+	for bit := uint64(1); bit <= calls.NamespaceFlags; bit <<= 1 {
+		if bit&calls.NamespaceFlags != 0 {
 			policy.Syscalls[1].NamesWithCondtions = append(policy.Syscalls[1].NamesWithCondtions, seccomp.NameWithConditions{
 				Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: bit}},
 			})

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"waza/runner/sandbox/internal/calls"
 )
 
 // config is the part of config.json of a bundle that waza sets. Source: the OCI Runtime Specification
@@ -57,6 +59,28 @@ type configLinux struct {
 	Namespaces    []configNamespace `json:"namespaces"`
 	MaskedPaths   []string          `json:"maskedPaths"`
 	ReadonlyPaths []string          `json:"readonlyPaths"`
+	Filter        *configFilter     `json:"seccomp"`
+}
+
+// configFilter is a filter of system calls.
+type configFilter struct {
+	Default string        `json:"defaultAction"`
+	Calls   []configCalls `json:"syscalls"`
+}
+
+// configCalls is what happens at system calls if all conditions on their arguments hold.
+type configCalls struct {
+	Names     []string         `json:"names"`
+	Action    string           `json:"action"`
+	Errno     int              `json:"errnoRet"`
+	Arguments []configArgument `json:"args,omitempty"`
+}
+
+type configArgument struct {
+	Index     int    `json:"index"`
+	Value     uint64 `json:"value"`
+	Second    uint64 `json:"valueTwo"`
+	Operation string `json:"op"`
 }
 
 type configNamespace struct {
@@ -75,7 +99,7 @@ func configOf(of Box, mounts []Mount, p *Program, args []string) config {
 		Version: "1.0.2", Host: "waza", Root: configRoot{"root"},
 		Process: configProcess{
 			Args: args, Env: append([]string{usualPath}, p.variables(of.Mounts)...), Dir: "/", NoNewPrivileges: true,
-			Capabilities: map[string][]string{}, Limits: limitsOf(of.Limits),
+			Capabilities: map[string][]string{}, Limits: limitsOf(of.Limits, p.Mark),
 		},
 		Mounts: []configMount{
 			{"/proc", "proc", "proc", []string{"nosuid", "noexec", "nodev"}},
@@ -85,6 +109,7 @@ func configOf(of Box, mounts []Mount, p *Program, args []string) config {
 		Linux: configLinux{
 			MaskedPaths:   []string{"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/sched_debug"},
 			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+			Filter:        filterOf(),
 		},
 	}
 	if p.Cmd.Dir != "" {
@@ -124,8 +149,8 @@ func configOf(of Box, mounts []Mount, p *Program, args []string) config {
 	return c
 }
 
-// limitsOf returns the limits of each process.
-func limitsOf(l Limits) []configLimit {
+// limitsOf returns the limits of each process, and the mark of the program.
+func limitsOf(l Limits, mark uint64) []configLimit {
 	var list []configLimit
 	for _, r := range []struct {
 		name     string
@@ -140,6 +165,10 @@ func limitsOf(l Limits) []configLimit {
 		}
 		most := min(uint64(r.most), uint64(own.Max))
 		list = append(list, configLimit{r.name, most, most})
+	}
+	var own unix.Rlimit
+	if mark > 0 && unix.Getrlimit(calls.Locks, &own) == nil {
+		list = append(list, configLimit{Type: "RLIMIT_LOCKS", Hard: uint64(own.Max), Soft: min(mark, uint64(own.Max))})
 	}
 	return list
 }

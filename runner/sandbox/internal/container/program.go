@@ -26,6 +26,9 @@ type Program struct {
 	Out []string
 	// MaxOut limits the bytes of each of Out; 0 means no limit.
 	MaxOut int64
+	// Mark is the soft limit of file locks, by which waza recognizes its programs, if the engine shares
+	// the network of this machine; 0 means none. The program cannot change it.
+	Mark uint64
 	// Listen are addresses in the network of the container, see [handover.Listen]. Serve takes their
 	// sockets over, which the caller closes, before the program starts. Nil means that nothing is
 	// served. A program with addresses or Sockets needs a Box that is Connected.
