@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +42,7 @@ func inRoot(t *testing.T, p sandbox.Policy, v sandbox.View, env []string, script
 	defer s.Close()
 	dir := t.TempDir()
 	var mu sync.Mutex // guards refused
-	v.Env, v.Write = append(env, "HOME=/house/me"), []string{dir}
+	v.Env, v.Write = slices.Concat(env, []string{"HOME=/house/me"}), []string{dir}
 	v.OnRefused = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -104,6 +107,31 @@ func TestContainerReach(t *testing.T) {
 	}
 	out, _ := inRoot(t, rootPolicy(t, root, "network: none"), sandbox.View{}, nil, "wget -q -O - "+server.URL+" 2>&1; exit 0")
 	require.NotContains(t, out, "tools")
+}
+
+// Containers of docker have a network of their own also if it is open. There, programs reach the proxy of
+// keys and services of this machine at the addresses that they have here.
+func TestContainerOwnLoopback(t *testing.T) {
+	for _, name := range []string{"unshare", "busybox"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("skipped: %s is not installed", name)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: a network of its own needs the root user")
+	}
+	state := engine(t)
+	require.NoError(t, os.WriteFile(filepath.Join(state, "own-network"), nil, 0o600))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, r.URL.Path, r.Header.Get("Authorization") == "Bearer sk-real-0123456789")
+	}))
+	defer server.Close()
+	out, _ := inRoot(t, asks(t, "keys: proxy"), sandbox.View{Reach: []string{strings.TrimPrefix(server.URL, "http://")}},
+		[]string{"OPENAI_API_KEY=sk-real-0123456789", "OPENAI_BASE_URL=" + server.URL + "/v1"}, `
+		echo "$OPENAI_BASE_URL"
+		busybox wget -q -O - --header "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models"
+		busybox wget -q -O - `+server.URL+`/tools`)
+	require.Equal(t, "http://127.0.0.1:3128/openai/v1\n/v1/models true\n/tools false\n", out)
 }
 
 // A program with an OCI runtime cannot make the system calls that no program in a sandbox can make, and

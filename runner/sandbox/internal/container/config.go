@@ -163,12 +163,12 @@ func limitsOf(l Limits, mark uint64) []configLimit {
 		if r.most <= 0 || unix.Getrlimit(r.resource, &own) != nil {
 			continue
 		}
-		most := min(uint64(r.most), uint64(own.Max))
+		most := min(uint64(r.most), own.Max)
 		list = append(list, configLimit{r.name, most, most})
 	}
 	var own unix.Rlimit
 	if mark > 0 && unix.Getrlimit(calls.Locks, &own) == nil {
-		list = append(list, configLimit{Type: "RLIMIT_LOCKS", Hard: uint64(own.Max), Soft: min(mark, uint64(own.Max))})
+		list = append(list, configLimit{Type: "RLIMIT_LOCKS", Hard: own.Max, Soft: min(mark, own.Max)})
 	}
 	return list
 }

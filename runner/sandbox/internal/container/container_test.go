@@ -428,9 +428,16 @@ func TestAbandoned(t *testing.T) {
 	require.NoError(t, ended.Run())
 	list := fmt.Sprintf("waza-%d-1-1-7\nwaza-%d-0-1-1\nwaza-%d-1-1-2\nother-1-2-3-4\nwaza-x\n", ended.Process.Pid, os.Getpid(), os.Getpid())
 	require.NoError(t, os.WriteFile(filepath.Join(state, "list"), []byte(list), 0o600))
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, id := range []string{fmt.Sprintf("%d-1-1", ended.Process.Pid), fmt.Sprintf("%d-0-1", os.Getpid())} {
+		require.NoError(t, os.MkdirAll(filepath.Join(os.TempDir(), "waza-containers-"+id+"-1", "1"), 0o700))
+	}
 	open(t).Close()
 	text, err := os.ReadFile(filepath.Join(state, "calls"))
 	require.NoError(t, err)
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "waza-containers-*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(os.TempDir(), fmt.Sprintf("waza-containers-%d-0-1-1", os.Getpid()))}, left)
 	require.Contains(t, string(text), fmt.Sprintf("docker|rm|--force|--volumes|waza-%d-1-1-7|waza-%d-1-1-2\n", ended.Process.Pid, os.Getpid()))
 }
 
