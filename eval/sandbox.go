@@ -158,5 +158,7 @@ func (t *Task) RunsPrograms() bool {
 	return runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
 }
 
-// RunsPrograms reports whether graders of some task run programs of the suite.
-func (s *Suite) RunsPrograms() bool { return slices.ContainsFunc(s.Tasks, (*Task).RunsPrograms) }
+// RunsPrograms reports whether hooks of tasks, or graders of some task, run programs of the suite.
+func (s *Suite) RunsPrograms() bool {
+	return len(s.Hooks.BeforeTask) > 0 || len(s.Hooks.AfterTask) > 0 || slices.ContainsFunc(s.Tasks, (*Task).RunsPrograms)
+}

@@ -20,8 +20,8 @@ import (
 // maxHookOutput limits how much of a hook's output is kept for the log.
 const maxHookOutput = 8 << 10
 
-// hooks runs the hooks of a run. It owns the processes that they start, which can run until the
-// run ends.
+// hooks runs the hooks of a run. It owns the processes that hooks without a sandbox start, which can
+// run until the run ends.
 type hooks struct {
 	plan     *plan.Plan
 	logf     func(level, format string, args ...any)
@@ -35,11 +35,27 @@ func newHooks(p *plan.Plan, logf func(level, format string, args ...any)) *hooks
 // end ends the processes that hooks left.
 func (k *hooks) end() { k.programs.End() }
 
+// A shell runs one command in a directory, collects its output, and returns its exit code. An error
+// means that it has none.
+type shell func(ctx context.Context, dir, command string, out *proc.Limited) (code int, err error)
+
+// outside returns a shell that runs commands with an environment and without a sandbox.
+func outside(env []string) shell {
+	return func(ctx context.Context, dir, command string, out *proc.Limited) (int, error) {
+		err := proc.Run(ctx, proc.Command{Args: []string{"sh", "-c", command}, Dir: dir, Env: env, Stdout: out, Stderr: out})
+		var exit *proc.ExitError
+		if errors.As(err, &exit) && exit.Code >= 0 {
+			return exit.Code, nil
+		}
+		return 0, err
+	}
+}
+
 // run runs the hooks in order, each within timeout. It stops at the first failed hook that
 // must not fail and returns its error. Failures of other hooks are logged.
-func (k *hooks) run(ctx context.Context, when string, list []surroundings.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) run(ctx context.Context, when string, list []surroundings.Hook, timeout time.Duration, sh shell) error {
 	for _, h := range list {
-		err := k.runOne(ctx, when, h, env, timeout)
+		err := k.runOne(ctx, when, h, timeout, sh)
 		if err == nil {
 			continue
 		}
@@ -51,7 +67,7 @@ func (k *hooks) run(ctx context.Context, when string, list []surroundings.Hook, 
 	return nil
 }
 
-func (k *hooks) runOne(ctx context.Context, when string, h surroundings.Hook, env []string, timeout time.Duration) error {
+func (k *hooks) runOne(ctx context.Context, when string, h surroundings.Hook, timeout time.Duration, sh shell) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("took longer than %s", timeout))
 	defer cancel()
 	dir := k.plan.Suite.Dir
@@ -65,12 +81,7 @@ func (k *hooks) runOne(ctx context.Context, when string, h surroundings.Hook, en
 		return fmt.Errorf("%s hook %q: %w", when, h.Command, err)
 	}
 	out := &proc.Limited{Max: maxHookOutput}
-	err := proc.Run(ctx, proc.Command{Args: []string{"sh", "-c", h.Command}, Dir: dir, Env: env, Stdout: out, Stderr: out})
-	code := 0
-	var exit *proc.ExitError
-	if errors.As(err, &exit) && exit.Code >= 0 {
-		code, err = exit.Code, nil
-	}
+	code, err := sh(ctx, dir, h.Command, out)
 	text := strings.TrimSpace(out.String())
 	if text != "" && k.plan.Verbose {
 		k.logf("info", "%s hook: %s", when, text)

@@ -169,11 +169,11 @@ func (r *Run) execute(s *scheduler) (err error) {
 	defer func() {
 		ctx, cancel := r.contextAfter()
 		defer cancel()
-		if herr := r.hooks.run(ctx, "after_run", p.Suite.Hooks.AfterRun, env, timeout); herr != nil && err == nil {
+		if herr := r.hooks.run(ctx, "after_run", p.Suite.Hooks.AfterRun, timeout, outside(env)); herr != nil && err == nil {
 			err = herr
 		}
 	}()
-	if err := r.hooks.run(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, env, timeout); err != nil {
+	if err := r.hooks.run(r.ctx, "before_run", p.Suite.Hooks.BeforeRun, timeout, outside(env)); err != nil {
 		return err
 	}
 	if s.queue.empty() {

@@ -2,10 +2,13 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -78,6 +81,9 @@ func (s *scheduler) open(ctx context.Context) error {
 }
 
 func (s *scheduler) close() {
+	for _, t := range s.tasks {
+		t.session.end()
+	}
 	if s.fleet != nil {
 		if err := s.fleet.Close(); err != nil {
 			s.run.logf("warning", "%v", err)
@@ -176,11 +182,36 @@ func (s *scheduler) startTask(t *taskRun) {
 			return
 		}
 		s.env.Grading.Planned.Adopt(func() {
-			if err := r.hooks.run(r.ctx, "before_task", hooks, t.env, t.Timeout); err != nil {
+			if err := s.runHooks(r.ctx, t, "before_task", hooks); err != nil {
 				t.broken = executor.Permanent(err)
 			}
 		})
 	})
+}
+
+// runHooks runs hooks of a task, in its sandbox if it has one.
+func (s *scheduler) runHooks(ctx context.Context, t *taskRun, when string, list []surroundings.Hook) error {
+	if len(list) == 0 {
+		return nil
+	}
+	sh := outside(t.env)
+	if t.session == nil {
+		box, err := s.env.HookSandbox(ctx, &t.order, t.env)
+		if err == nil && box != nil {
+			t.session, err = openSession(s.run.ctx, box, s.run.plan.Suite.Dir, t.env)
+		}
+		if err != nil {
+			return fmt.Errorf("%s hooks: %w", when, err)
+		}
+	}
+	if t.session != nil {
+		sh = t.session.run
+	}
+	err := s.run.hooks.run(ctx, when, list, t.Timeout, sh)
+	if err != nil && t.session != nil && strings.Contains(err.Error(), "Read-only file system") {
+		err = fmt.Errorf("%w; hooks of tasks run in a sandbox, so add what they change to config.sandbox.write", err)
+	}
+	return err
 }
 
 // runTrial executes one trial from its start to its record. A worker whose process is killed
@@ -320,10 +351,11 @@ func (s *scheduler) completeTask(t *taskRun) {
 	if hasStarted && t.hooked() {
 		ctx, cancel := r.contextAfter()
 		defer cancel()
-		if err := r.hooks.run(ctx, "after_task", r.plan.Suite.Hooks.AfterTask, t.env, t.Timeout); err != nil {
+		if err := s.runHooks(ctx, t, "after_task", r.plan.Suite.Hooks.AfterTask); err != nil {
 			t.tally.Broken = err.Error() // no worker has a trial of the task
 			r.logTask(t, "error", "%v", err)
 		}
+		t.session.end()
 	}
 	res := t.tally.Result(t.Threshold)
 	t.tally, t.env = tally.Task{}, nil // no longer needed, and there may be many tasks

@@ -181,6 +181,7 @@ func TestStopDuringHooks(t *testing.T) {
 	live := runnertest.Start(t, runnertest.NewRunner(t), `
 -- eval.yaml --
 name: hooks
+config: {sandbox: off} # the hook waits for a file elsewhere
 hooks: {before_task: [{command: "while [ ! -e '`+goOn+`' ]; do sleep 0.01; done"}]}
 tasks: [{id: a, prompt: x}]
 `, record.Request{})

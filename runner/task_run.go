@@ -26,9 +26,11 @@ type taskRun struct {
 	held   bool
 	queued queued
 
-	starting sync.Once // sets the two fields below
+	starting sync.Once // sets the fields up to broken
 	// env is the environment of the task's processes. It is never appended to in place.
 	env []string
+	// session runs the hooks of the task; nil without a sandbox. The first hook starts it.
+	session *session
 	// broken is the reason why no trial of the task can run.
 	broken error
 	// unproposed is the reason why the task has no system prompt. It is set before the queue

@@ -89,6 +89,12 @@ func scripts(dir string) testscript.Params {
 			}
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" { // the strongest tier
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return sandbox.Detect().Strict() == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":     exitCodeCmd,
 			"jsonline": jsonLineCmd,

@@ -12,9 +12,9 @@ type Hooks struct {
 	BeforeRun []Hook `yaml:"before_run"`
 	// Commands to run after the last trial of the run.
 	AfterRun []Hook `yaml:"after_run"`
-	// Commands to run before the first trial of each task.
+	// Commands to run before the first trial of each task, in a sandbox that lasts until the end of the task.
 	BeforeTask []Hook `yaml:"before_task"`
-	// Commands to run after the last trial of each task.
+	// Commands to run after the last trial of each task, in the same sandbox.
 	AfterTask []Hook `yaml:"after_task"`
 }
 

@@ -281,7 +281,7 @@ func TestBaselineHooks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := &runnertest.PairJudge{}
-	files := strings.Replace(pairSuite(t, j, "  trials_per_task: 3", 3), "graders:", fmt.Sprintf(`hooks:
+	files := strings.Replace(pairSuite(t, j, "  sandbox: off\n  trials_per_task: 3", 3), "graders:", fmt.Sprintf(`hooks:
   before_task: [{command: 'echo "before $WAZA_TASK_ID" >> %[1]s/$WAZA_TASK_ID'}]
   after_task: [{command: 'echo "after $WAZA_TASK_ID" >> %[1]s/$WAZA_TASK_ID'}]
 graders:`, dir), 1)

@@ -13,6 +13,7 @@ import (
 	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/internal/checkout"
+	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/sandbox"
 )
@@ -72,6 +73,25 @@ func (e *Env) chosenTier(o *record.Order) record.Tier {
 		return ""
 	}
 	return e.sandboxes.Tier()
+}
+
+// HookSandbox returns the sandbox for the hooks of an order's task and their environment; nil if they
+// have none. They see the suite. In the mode auto they can also change its directory, because suites
+// generate inputs there.
+func (e *Env) HookSandbox(ctx context.Context, o *record.Order, env []string) (*proc.Sandbox, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.openSandboxesLocked(ctx, o); err != nil {
+		return nil, err
+	}
+	if e.sandboxes.Tier() == record.TierContainer { // they prepare files of this machine
+		return nil, nil
+	}
+	v := sandbox.View{Env: env, Suite: true, Read: []string{o.Suite.Root(), o.Suite.Dir}}
+	if o.Suite.Config.Sandbox.Mode == surroundings.SandboxAuto {
+		v.Write = []string{o.Suite.Dir}
+	}
+	return e.sandboxes.For(v), nil
 }
 
 // needsSandbox reports whether an order starts programs that a sandbox restricts.

@@ -258,7 +258,8 @@ func TestCacheOfAmendedRuns(t *testing.T) {
 func TestCacheAndHooks(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "hooks")
-	files := runnertest.Replace(t, cachedSuite, "name: cached", fmt.Sprintf(
+	open := runnertest.Replace(t, cachedSuite, "config: {", "config: {sandbox: off, ")
+	files := runnertest.Replace(t, open, "name: cached", fmt.Sprintf(
 		"name: cached\nhooks: {before_run: ['echo run >>%[1]s'], before_task: ['echo $WAZA_TASK_ID >>%[1]s'], "+
 			"after_task: ['echo after >>%[1]s'], after_run: ['echo over >>%[1]s']}",
 		out))
