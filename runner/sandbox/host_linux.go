@@ -55,7 +55,7 @@ func (s *Sandboxes) launch(v View, cmd *exec.Cmd, mark uint64) (*program, error)
 	mounts := s.policy.mounts(cmd.Path, &v)
 	r := &startRequest{
 		Path: cmd.Path, Args: cmd.Args, Env: environ(net.env, mounts), Dir: cmd.Dir,
-		Mounts: mounts, Mark: mark, Limits: s.policy.Limits, Roots: writable(mounts), Listen: net.addresses(),
+		Mounts: mounts, Mark: mark, Limits: s.policy.Limits, Roots: writable(mounts), Counted: v.Write, Listen: net.addresses(),
 	}
 	if cmd.Dir == "" {
 		r.Dir = "/"

@@ -168,6 +168,9 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	if r.Limits.Memory > 0 || r.Limits.Processes > 0 {
 		go k.watch(k.ended)
 	}
+	if r.Limits.Disk > 0 && len(r.Counted) > 0 {
+		go k.watchDisk(r.Counted, r.Limits.Disk, k.ended)
+	}
 	return err
 }
 
@@ -317,22 +320,25 @@ func (k *keeper) watch(ended chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		reached := k.limits.exceeded()
-		if reached == "" {
-			continue
+		if reached := k.limits.exceeded(); reached != "" {
+			k.stop(reached, ended)
+			return
 		}
-		k.mu.Lock()
-		k.reached = reached
-		k.mu.Unlock()
-		for stopped := false; !stopped; { // without a pause, because others start in the meantime
-			killAll()
-			select {
-			case <-ended:
-				stopped = true
-			default:
-			}
+	}
+}
+
+// stop ends the program, which has exceeded a limit.
+func (k *keeper) stop(reached string, ended chan struct{}) {
+	k.mu.Lock()
+	k.reached = reached
+	k.mu.Unlock()
+	for { // without a pause, because processes start in the meantime
+		killAll()
+		select {
+		case <-ended:
+			return
+		default:
 		}
-		return
 	}
 }
 

@@ -237,6 +237,16 @@ func TestLimits(t *testing.T) {
 		require.Equal(t, &proc.ExitError{Code: 3}, err, out)
 		require.Contains(t, out, " 1048576 ")
 	})
+	for name, script := range map[string]string{
+		"workspace":     `for i in 1 2 3; do head -c 600000 /dev/zero > $i; done; sleep 1000`,
+		"deleted files": `exec 3> a 4> b; rm a b; head -c 900000 /dev/zero >&3; head -c 900000 /dev/zero >&4; sleep 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := limited(t, sandbox.Limits{Disk: 1 << 20}, "sh", "-c", script)
+			require.ErrorContains(t, err, "its workspace contains more than 1048576 bytes, its limit (config.sandbox.limits.disk)")
+		})
+	}
 	t.Run("directories in memory", func(t *testing.T) {
 		t.Parallel()
 		out, err := limited(t, sandbox.Limits{Disk: 1 << 20}, "sh", "-c", `for i in 1 2 3; do head -c 600000 /dev/zero > /tmp/$i || exit 4; done`)

@@ -19,6 +19,8 @@ type startRequest struct {
 	Mark   uint64 // the soft limit of file locks; 0 changes nothing
 	// Roots are the directories and files that the program can write.
 	Roots []string
+	// Counted are the directories whose contents Limits.Disk limits together.
+	Counted []string
 	// Listen are addresses in the network of the sandbox, each as tcp:HOST:PORT or
 	// udp:HOST:PORT. The reply has a socket for each.
 	Listen []string
