@@ -233,7 +233,9 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("size of a file", func(t *testing.T) {
 		t.Parallel()
-		out, err := limited(t, sandbox.Limits{Disk: 1 << 20}, "sh", "-c", `head -c 2000000 /dev/zero > a; echo $?; ls -l a; exit 3`)
+		dir := outside(t) // other than the workspace, which has a limit of its own
+		s := open(t, record.TierNamespaces, sandbox.Policy{Limits: sandbox.Limits{Disk: 1 << 20}, Write: []string{dir}})
+		out, err := run(t, s, sandbox.View{}, dir, "sh", "-c", `head -c 2000000 /dev/zero > a; echo $?; ls -l a; exit 3`)
 		require.Equal(t, &proc.ExitError{Code: 3}, err, out)
 		require.Contains(t, out, " 1048576 ")
 	})
