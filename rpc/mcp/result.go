@@ -157,7 +157,8 @@ type taskOutcome struct {
 	Score   *float64 `json:"score,omitempty"`
 	Flaky   bool     `json:"flaky,omitempty"`
 	// Set if there are any; they count as passed.
-	Suspicious int `json:"suspicious,omitempty" jsonschema:"number of trials that passed with suspicious moves; they count as passed"`
+	Suspicious   int `json:"suspicious,omitempty" jsonschema:"number of trials that passed with suspicious moves; they count as passed"`
+	SelfReported int `json:"self_reported,omitempty" jsonschema:"number of passes that depend on tool calls that only the agent says it made"`
 	// Set for the first tasks that did not pass.
 	Reasons []reason `json:"reasons,omitempty"`
 	Trial   int      `json:"trial,omitempty" jsonschema:"number of a trial that did not pass, for waza_run_transcript"`
@@ -336,7 +337,7 @@ func outcomeOf(t shownTask, reasons bool) taskOutcome {
 	if t.Result != nil {
 		o.Verdict = string(res.Verdict)
 	}
-	o.Passed, o.Flaky, o.Suspicious = res.Trials.Passed, res.Flaky, res.Suspicious
+	o.Passed, o.Flaky, o.Suspicious, o.SelfReported = res.Trials.Passed, res.Flaky, res.Suspicious, res.SelfReported
 	if res.Score != nil {
 		o.Score = rounded(&res.Score.Mean)
 	}

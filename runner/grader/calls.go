@@ -25,6 +25,7 @@ func (b *Bound) noteSelfReported(r *record.Grade, s *Subject) {
 	}
 	for i := range s.ToolCalls {
 		if c := &s.ToolCalls[i]; c.SelfReported && (g.ReadsAllCalls() || g.NamesTool(s, c.Name)) {
+			r.SelfReported = true
 			r.Feedback = strings.TrimPrefix(r.Feedback+" "+selfReportedNote, " ")
 			return
 		}

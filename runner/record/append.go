@@ -178,6 +178,7 @@ func (m *members) grade(g *Grade) {
 	m.b = strconv.AppendInt(append(m.b, `,"durationMs":`...), g.DurationMS, 10)
 	m.b = jsonwalk.AppendTrue(m.b, `,"needsReview":`, g.NeedsReview)
 	m.b = jsonwalk.AppendTrue(m.b, `,"skillsOnly":`, g.SkillsOnly)
+	m.b = jsonwalk.AppendTrue(m.b, `,"selfReported":`, g.SelfReported)
 	m.b = jsonwalk.AppendText(m.b, `,"hash":`, g.Hash)
 	if len(g.ToolNames) > 0 {
 		m.any(`,"toolNames":`, g.ToolNames)

@@ -119,6 +119,8 @@ func (r *Grade) decodeMember(key, value []byte) bool {
 		return decodeBool(value, &r.NeedsReview)
 	case "skillsOnly":
 		return decodeBool(value, &r.SkillsOnly)
+	case "selfReported":
+		return decodeBool(value, &r.SelfReported)
 	case "hash":
 		return decodeText(value, &r.Hash)
 	case "toolNames":

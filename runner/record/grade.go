@@ -29,6 +29,9 @@ type Grade struct {
 	// SkillsOnly reports whether the grader says nothing about an agent without skills. The
 	// comparison with the baseline then leaves it out.
 	SkillsOnly bool `json:"skillsOnly,omitempty"`
+	// SelfReported reports whether the score depends on tool calls that only the agent says it made.
+	// The feedback says so, too.
+	SelfReported bool `json:"selfReported,omitempty"`
 	// Hash identifies the question of a grader that asks models. A later grading reuses the
 	// result if it would ask the same question.
 	Hash string `json:"hash,omitempty"`

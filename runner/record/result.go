@@ -108,6 +108,9 @@ type Task struct {
 	Suspicious int `json:"suspicious,omitempty"`
 	// Suspicions lists moves of these trials, at most [MostSuspicions], in the order of the trials.
 	Suspicions []TrialSuspicion `json:"suspicions,omitempty"`
+	// SelfReported is the number of trials whose pass depends on tool calls that only the agent says it
+	// made. They count as passed.
+	SelfReported int `json:"selfReported,omitempty"`
 	// Error is the reason why the task ends in error, whatever its trials are.
 	Error string `json:"error,omitempty"`
 	// Reasons lists the most frequent reasons why trials did not pass, most frequent first.
@@ -147,6 +150,9 @@ type Summary struct {
 	// Suspicious is the number of trials of the suite's tasks that passed with suspicious moves. They
 	// count as passed.
 	Suspicious int `json:"suspicious,omitempty"`
+	// SelfReported is the number of such trials whose pass depends on tool calls that only the agent says
+	// it made. They count as passed.
+	SelfReported int `json:"selfReported,omitempty"`
 	// Tiers counts the trials of all tasks by [Trial.Tier], in the order of their names. It is empty
 	// unless workers of a fleet chose the tiers.
 	Tiers []TierTrials `json:"tiers,omitempty"`

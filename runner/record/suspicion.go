@@ -1,5 +1,7 @@
 package record
 
+import "slices"
+
 // Suspicion is a move of the agent that a forger would make. It is a reason for a person to look at
 // the trial, and changes no verdict.
 type Suspicion struct {
@@ -21,4 +23,10 @@ const MostSuspicions = 5
 type TrialSuspicion struct {
 	TrialNum int `json:"trialNum"`
 	Suspicion
+}
+
+// SelfReported reports whether the trial passed, and a grader's part in that depends on tool calls that
+// only the agent says it made.
+func (res *Trial) SelfReported() bool {
+	return res.Verdict == Passed && slices.ContainsFunc(res.Graders, func(g Grade) bool { return g.SelfReported && g.Passed })
 }

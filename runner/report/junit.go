@@ -303,6 +303,9 @@ func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
 			list = append(list, property{"suspicion", Cut(suspicionText(&res.Suspicions[i]), mostMessage)})
 		}
 	}
+	if res.SelfReported > 0 {
+		list = append(list, property{"self_reported_passes", strconv.Itoa(res.SelfReported)})
+	}
 	return append(list, spentProperties(res.Usage)...)
 }
 

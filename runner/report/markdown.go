@@ -121,6 +121,9 @@ func (m *markdown) head() {
 		if n := m.Summary.Suspicious; n > 0 {
 			parts = append(parts, "🔎 "+text.Count(n, "suspicious pass", "suspicious passes"))
 		}
+		if n := m.Summary.SelfReported; n > 0 {
+			parts = append(parts, selfReportedText(n))
+		}
 		if text := toolsText(m.Summary.Tools); text != "" {
 			parts = append(parts, "tools: "+text)
 		}

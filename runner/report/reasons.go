@@ -153,6 +153,9 @@ func (p *runPrinter) closing() {
 		if p.Summary.Suspicious > 0 {
 			p.printf(", %s", p.paint(yellow, text.Count(p.Summary.Suspicious, "suspicious pass", "suspicious passes")))
 		}
+		if p.Summary.SelfReported > 0 {
+			p.printf(", %s", selfReportedText(p.Summary.SelfReported))
+		}
 	}
 	if p.Summary != nil && p.Status != record.StatusInterrupted { // the duration is unknown
 		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"waza/eval/text"
@@ -24,6 +25,11 @@ func SuspicionTexts(t *record.Trial) []string {
 		lines[i] = fmt.Sprintf("%s in %s: %s", s.Rule, s.Place, s.Evidence)
 	}
 	return lines
+}
+
+// selfReportedText describes how many passes depend on tool calls that only the agent says it made.
+func selfReportedText(n int) string {
+	return text.Plural(n, "1 pass depends", strconv.Itoa(n)+" passes depend") + " on self-reported tool calls"
 }
 
 // suspicions prints the suspicious moves of trials that passed.

@@ -35,6 +35,7 @@ type Task struct {
 	cached                     int                     // number of trials reused from earlier runs
 	suspicious                 int                     // number of trials that passed with suspicious moves
 	suspicions                 []record.TrialSuspicion // the first of them, by trial
+	selfReported               int                     // number of trials whose pass depends on the word of the agent
 	reasons                    map[record.Reason]int
 	Broken                     string // why the task ends in error whatever its trials are
 	Early                      Decider
@@ -65,6 +66,9 @@ func (t *Task) Add(res *record.Trial) {
 	t.spent = t.spent.Plus(res.Ledger())
 	if res.Cached != nil {
 		t.cached++
+	}
+	if res.SelfReported() {
+		t.selfReported++
 	}
 	if res.Suspicious() {
 		t.addSuspicions(res)
@@ -118,7 +122,7 @@ func (t *Task) Result(threshold float64) *record.Task {
 		Flaky:   c.Passed > 0 && c.Passed < c.Counted(),
 		PassK:   t.passK(),
 		Usage:   t.spent.Total(), UsageByRole: t.spent,
-		Cached: t.cached, Suspicious: t.suspicious, Suspicions: slices.Clone(t.suspicions),
+		Cached: t.cached, Suspicious: t.suspicious, Suspicions: slices.Clone(t.suspicions), SelfReported: t.selfReported,
 		Reasons: t.sortedReasons(),
 	}
 	if scores := slices.Concat(t.scoresPassed, t.scoresFailed); len(scores) > 0 && c.NeedsReview == 0 {
@@ -336,6 +340,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 			s.Flaky++
 		}
 		s.Suspicious += res.Suspicious
+		s.SelfReported += res.SelfReported
 		if res.Decided != nil {
 			s.TrialsSaved += res.Decided.Saved
 		}

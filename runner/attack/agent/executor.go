@@ -181,66 +181,6 @@ func (x *actor) putFiles(dir string, list []eval.InputFile, expand func(string) 
 	return nil
 }
 
-// maxCalls limits the calls that a forger invents.
-const maxCalls = 200
-
-// wantedCalls returns the tool calls that the graders of a task seem to want, and some that many
-// agents make.
-func wantedCalls(t *eval.Task) []call {
-	var calls []call
-	if t.Expected != nil {
-		if t.Expected.ToolCalls != nil {
-			for _, c := range t.Expected.ToolCalls.Required {
-				calls = append(calls, call{c.Tool, c.Arguments})
-			}
-		}
-		if t.Expected.Behavior != nil {
-			for _, tool := range t.Expected.Behavior.RequiredTools {
-				calls = append(calls, call{Tool: tool})
-			}
-		}
-		for _, o := range t.Expected.Outcomes {
-			calls = append(calls, call{Tool: o.CalledTool()})
-		}
-	}
-	for _, g := range t.AllGraders() {
-		encoded, err := json.Marshal(g.Options)
-		if err != nil {
-			continue
-		}
-		var options any
-		if json.Unmarshal(encoded, &options) == nil {
-			calls = append(calls, callsIn(options, false)...)
-		}
-	}
-	calls = slices.DeleteFunc(calls, func(c call) bool { return c.Tool == "" || strings.ContainsAny(c.Tool, `\^$*()[]|`) })
-	return calls[:min(len(calls), maxCalls)]
-}
-
-// callsIn returns the texts in options that are probably names of tools. named means that a key
-// above the value speaks of tools.
-func callsIn(v any, named bool) (calls []call) {
-	switch v := v.(type) {
-	case string:
-		if named {
-			return []call{{Tool: v}}
-		}
-	case []any:
-		for _, one := range v {
-			calls = append(calls, callsIn(one, named)...)
-		}
-	case map[string]any:
-		for key, one := range v {
-			key = strings.ToLower(key)
-			if strings.Contains(key, "forbidden") || strings.Contains(key, "allow") {
-				continue
-			}
-			calls = append(calls, callsIn(one, strings.Contains(key, "tool") || strings.Contains(key, "action") || named && key == "name")...)
-		}
-	}
-	return calls
-}
-
 // skillsOf returns the names of the skills of a task.
 func skillsOf(t *eval.Task) []string {
 	var names []string

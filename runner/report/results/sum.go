@@ -128,6 +128,9 @@ func (r *results) metadata() map[string]any {
 			suspicions[t.ID] = t.Result.Suspicions
 		}
 	}
+	if r.Summary != nil && r.Summary.SelfReported > 0 {
+		m["self_reported_passes"] = r.Summary.SelfReported
+	}
 	if suspicious > 0 { // other members count these trials as passed
 		m["suspicious_passes"], m["suspicions"] = suspicious, suspicions
 	}

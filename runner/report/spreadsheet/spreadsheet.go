@@ -126,6 +126,15 @@ func Columns() []Column {
 			}
 			return string(cmp.Or(c.t.Tier, c.run.Sandbox.Tier))
 		})},
+		{"self_reported", "Graders that passed on tool calls that only the agent says it made, separated by semicolons.", ofTrial(func(c *row) string {
+			var names []string
+			for i := range c.t.Graders {
+				if g := &c.t.Graders[i]; g.SelfReported && g.Passed {
+					names = append(names, g.Name)
+				}
+			}
+			return strings.Join(names, ";")
+		})},
 	}
 }
 

@@ -111,6 +111,8 @@ function smallFigures() {
     list.push(figure('Flaky tasks', count(flaky), flaky ? 'passed only in some trials' : 'each task has the same result in all trials'));
   if (SUMMARY.suspicious)
     list.push(figure('Suspicious passes', count(SUMMARY.suspicious), 'trials that passed with moves of a forger; they count as passed'));
+  if (SUMMARY.selfReported)
+    list.push(figure('Self-reported', count(SUMMARY.selfReported), 'passes that depend on tool calls that only the agent says it made'));
   const time = RUN.trialMs;
   if (time) list.push(figure('Median time', duration(time.median), `of ${plural(time.n, 'counted trial')}; 95th percentile ${duration(time.p95)}`));
   const usage = SUMMARY.usage;
