@@ -48,7 +48,7 @@ type realAgent struct {
 
 var opencode = realAgent{
 	name: "opencode", npm: "opencode-ai", judge: "waza_judge_",
-	chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".claude/skills",
+	chosen: []string{"--agent", "opencode", "--model", "local/gpt-4"}, skills: ".config/opencode/skills",
 	login: ".local/share/opencode",
 	setUp: func(string, string) []string {
 		return []string{
