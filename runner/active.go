@@ -98,11 +98,17 @@ func (a *active) Starts() *Starts {
 	return &Starts{next: a.starts}
 }
 
-// Idle reports whether no run is active in this process.
+// Idle reports whether no run is active in this process. A run that reports its end is not active,
+// although it still removes its workspaces.
 func (a *active) Idle() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.live) == 0
+	for _, run := range a.live {
+		if !run.over.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // Closing returns a channel that is closed when the runner starts no more runs, see

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"waza/eval"
@@ -38,6 +39,7 @@ type Run struct {
 	// earlier holds the kept parts of earlier run sessions; nil unless the run was resumed.
 	earlier *earlier
 
+	over atomic.Bool   // the end of the run is recorded, or will be at once
 	done chan struct{} // closed when the run has nothing left to do
 }
 
@@ -237,6 +239,7 @@ func (r *Run) finish(status record.Status, err error, sum *record.Summary, index
 		r.runner.log.Error("cannot write result", "event", "record_failed", "run", r.ID(), "error", werr)
 	}
 	index.wait()
+	r.over.Store(true)
 	r.feed.emit(end)
 	r.feed.close()
 	r.runner.writeReports(r.log, r)
