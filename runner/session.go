@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func (r *replies) Write(b []byte) (int, error) {
 	if r.mark == nil {
 		return len(b), nil
 	}
-	all := append(r.held, b...)
+	all := slices.Concat(r.held, b)
 	if at := bytes.Index(all, r.mark); at >= 0 {
 		digits, _, ended := bytes.Cut(all[at+len(r.mark):], []byte("\n"))
 		if !ended {
@@ -126,6 +127,6 @@ func (r *replies) Write(b []byte) (int, error) {
 	}
 	keep := min(len(all), len(r.mark))
 	_, _ = r.out.Write(all[:len(all)-keep])
-	r.held = append([]byte(nil), all[len(all)-keep:]...)
+	r.held = all[len(all)-keep:]
 	return len(b), nil
 }
