@@ -244,6 +244,7 @@ func (l *ledger) junit(text string) {
 		l.maybe("junit", s.property("pass_rate_low"), at+"/counts/passRateBounds/low")
 		l.maybe("junit", s.property("pass_rate_high"), at+"/counts/passRateBounds/high")
 		l.maybe("junit", s.property("cost_usd"), at+"/usage/costUsd")
+		l.maybe("junit", s.property("self_reported_passes"), at+"/selfReported")
 		if s.property("tokens") != "" {
 			tokens, err := strconv.ParseFloat(s.property("tokens"), 64)
 			require.NoError(l.t, err)

@@ -149,6 +149,9 @@ func (l *ledger) table(text string) {
 			l.holds("table", cells[2], "at least "+figure.Threshold(threshold), at+"/threshold")
 		}
 	}
+	if n, _ := l.number("summary/selfReported"); n > 0 {
+		l.holds("table", strings.Join(strings.Fields(text), " "), fmt.Sprintf("%v passes depend on self-reported tool calls", n), "summary/selfReported")
+	}
 	l.common("table", text)
 	l.toolText("table", text)
 	l.beside("table", text)

@@ -112,6 +112,21 @@ var doorFigures = []doorFigure{
 	ofTask(`waza_run_result/results\[\]/passed`, countOfVerdict, "counts/passed"),
 	ofTask(`waza_run_result/results\[\]/score`, meanScore, "score/mean"),
 	ofTask(`waza_run_result/results\[\]/trials`, "a number of trials", "totalTrials"),
+	{`waza_run_result/results\[\]/self_reported`, "a number of passes that depend on tool calls which only the agent reports", func(w *doorWalk, _ []string, items []object) float64 {
+		at, n := w.l.task(items[0]), 0.0
+		for i := range w.l.len(at + "/trials") {
+			trial := fmt.Sprintf("%s/trials/%d", at, i)
+			depends := false
+			for j := range w.l.len(trial + "/graders") {
+				grade := fmt.Sprintf("%s/graders/%d", trial, j)
+				depends = depends || w.l.get(grade+"/selfReported") == true && w.l.get(grade+"/passed") == true
+			}
+			if depends && w.l.text(trial+"/verdict") == "passed" {
+				n++
+			}
+		}
+		return n
+	}},
 	{`waza_run_result/results\[\]/reasons\[\]/trials`, "a number of trials", func(w *doorWalk, _ []string, items []object) float64 {
 		at := w.l.task(items[0])
 		for i := range w.l.len(at + "/reasons") {
