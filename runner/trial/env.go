@@ -233,7 +233,9 @@ func (e *Env) executor(ctx context.Context, o *record.Order) (executor.Executor,
 	if err := e.openSandboxesLocked(ctx, o); err != nil {
 		return nil, err
 	}
-	exec, err := kind.Open(ctx, e.settings(o))
+	settings := e.settings(o)
+	settings.Sandboxes = e.sandboxes
+	exec, err := kind.Open(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("executor %s: %w", kind.Name, err)
 	}
@@ -244,10 +246,9 @@ func (e *Env) executor(ctx context.Context, o *record.Order) (executor.Executor,
 	return exec, nil
 }
 
+// settings returns the settings of an order's executor, without sandboxes.
 func (e *Env) settings(o *record.Order) executor.Settings {
-	return executor.Settings{
-		Suite: o.Suite, Options: o.Options, Model: o.Model, Workers: o.Workers, Temp: e.Dir, Providers: e.Pool, Sandboxes: e.sandboxes,
-	}
+	return executor.Settings{Suite: o.Suite, Options: o.Options, Model: o.Model, Workers: o.Workers, Temp: e.Dir, Providers: e.Pool}
 }
 
 // Capabilities returns what the executor of an order can report.
