@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -24,8 +23,10 @@ const acceptedFile = "cmd/perfbench/accepted.json"
 // accepted is the content of acceptedFile.
 type accepted struct {
 	Guard guard `json:"guard"`
-	// Table are the figures of the page, with the machine of the newest that depend on the machine.
+	// Table are the figures of the page, with the machine of the last complete run.
 	Table results `json:"table"`
+	// Apart are the machines of rows that depend on the machine and were measured later, by name.
+	Apart map[string]machine `json:"apart,omitempty"`
 }
 
 // results are the figures of a run of this program.
@@ -103,13 +104,29 @@ func (a *accepted) take(measured results) {
 		a.Table.Rows = map[string]figure{}
 	}
 	maps.Copy(a.Table.Rows, measured.Rows)
-	for _, m := range slices.Concat(measures(), peers()) {
-		if _, ok := measured.Rows[m.rows[0].name]; ok && !m.guarded() {
-			promptfoo := cmp.Or(measured.Machine.Promptfoo, a.Table.Machine.Promptfoo)
-			a.Table.Machine = measured.Machine
-			a.Table.Machine.Promptfoo = promptfoo
+	promptfoo, apart, complete := cmp.Or(measured.Machine.Promptfoo, a.Table.Machine.Promptfoo), map[string]machine{}, true
+	for _, m := range measures() {
+		for _, r := range m.rows {
+			_, known := a.Table.Rows[r.name]
+			_, now := measured.Rows[r.name]
+			switch {
+			case m.guarded() || !known:
+			case now:
+				apart[r.name] = measured.Machine
+			default:
+				complete = false
+			}
 		}
 	}
+	if complete {
+		a.Table.Machine, a.Apart = measured.Machine, nil
+	} else if len(apart) > 0 {
+		if a.Apart == nil {
+			a.Apart = map[string]machine{}
+		}
+		maps.Copy(a.Apart, apart)
+	}
+	a.Table.Machine.Promptfoo = promptfoo
 	if !a.Guard.comparable(measured.Machine) {
 		a.Guard = guard{Go: minor(measured.Machine.Go), Platform: measured.Machine.Platform}
 	}

@@ -180,6 +180,15 @@ func TestAccept(t *testing.T) {
 	require.Equal(t, guard{"go1.26", "linux/amd64", map[string]float64{"linked packages": 9}}, a.Guard)
 	require.Equal(t, map[string]figure{"linked packages": {Value: 9}, "start to the first answer": {20, 1}}, a.Table.Rows)
 
+	other := machine{Go: "go1.26", Platform: "linux/amd64", Processor: "a Z80"}
+	a.take(results{other, map[string]figure{"memory at 50,000 trials": {Value: 7}}})
+	require.Equal(t, m, a.Table.Machine)
+	require.Equal(t, map[string]machine{"memory at 50,000 trials": other}, a.Apart)
+	require.Contains(t, page(a), "cores of a Z80, linux/amd64, go1.26: *memory at 50,000 trials*. ")
+	a.take(results{other, map[string]figure{"memory at 50,000 trials": {Value: 7}, "start to the first answer": {20, 1}}})
+	require.Equal(t, other, a.Table.Machine)
+	require.Empty(t, a.Apart)
+
 	a.take(results{machine{Go: "go1.27", Platform: "linux/amd64"}, map[string]figure{"allocations per trial": {Value: 8}}})
 	require.Equal(t, guard{"go1.27", "linux/amd64", map[string]float64{"allocations per trial": 8}}, a.Guard, "figures of another version are dropped")
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +12,7 @@ import (
 func page(a accepted) string {
 	var b strings.Builder
 	b.WriteString(head)
-	figures(&b, a.Table)
+	figures(&b, a)
 	b.WriteString("\n## Measures\n")
 	for _, m := range measures() {
 		m.describe(&b)
@@ -32,8 +35,9 @@ median of several rounds.
 
 `
 
-// figures writes the table of accepted figures and the machine.
-func figures(b *strings.Builder, r results) {
+// figures writes the table of accepted figures and their machines.
+func figures(b *strings.Builder, a accepted) {
+	r := a.Table
 	tableRow(b, "measure", "figure", "floor", "ratio", "target", "reached")
 	b.WriteString("|---|---|---|---|---|---|\n")
 	for _, m := range measures() {
@@ -45,14 +49,26 @@ func figures(b *strings.Builder, r results) {
 			}
 		}
 	}
-	m := r.Machine
-	fmt.Fprintf(b, "\nMeasured on %s with %d cores of %s, %s, %s", m.Date, m.Cores, m.Processor, m.Platform, m.Go)
-	if m.Load != "" {
-		fmt.Fprintf(b, ", at a load average of %s", m.Load)
+	fmt.Fprintf(b, "\nMeasured %s. ", r.Machine)
+	later := map[machine][]string{}
+	for _, row := range slices.Sorted(maps.Keys(a.Apart)) {
+		later[a.Apart[row]] = append(later[a.Apart[row]], "*"+row+"*")
 	}
-	b.WriteString(". `make performance` measures all rows and writes this page.\n" +
+	for _, m := range slices.SortedFunc(maps.Keys(later), func(a, b machine) int { return cmp.Compare(later[a][0], later[b][0]) }) {
+		fmt.Fprintf(b, "Measured apart %s: %s. ", m, strings.Join(later[m], ", "))
+	}
+	b.WriteString("`make performance` measures all rows and writes this page.\n" +
 		"The targets are for a quiet machine of this kind. `make bench` prints them and does not fail when one is missed,\n" +
 		"because times depend on the machine.\n")
+}
+
+// String returns the date, the machine and its load.
+func (m machine) String() string {
+	s := fmt.Sprintf("on %s with %d cores of %s, %s, %s", m.Date, m.Cores, m.Processor, m.Platform, m.Go)
+	if m.Load != "" {
+		s += ", at a load average of " + m.Load
+	}
+	return s
 }
 
 // describe writes the section of a measure.
