@@ -13,7 +13,7 @@ t.wait('the message', function()
   return t.said('press r in :WazaRuns to resume it') == 1
 end)
 t.wait('the mark', function()
-  return t.marks(buffer)[15] == '○ 1/3 cancelled'
+  return t.marks(buffer)[16] == '○ 1/3 cancelled'
 end)
 
 t.write('gate', '')
@@ -26,5 +26,5 @@ t.wait('the end', function()
   return run.status == 'completed'
 end)
 t.wait('the mark', function()
-  return t.marks(buffer)[15] == '✓ 3/3 passed'
+  return t.marks(buffer)[16] == '✓ 3/3 passed'
 end)

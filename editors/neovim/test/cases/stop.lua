@@ -5,7 +5,7 @@ t.setup()
 local buffer, suite = t.edit(t.write('eval.yaml', t.gated))
 local run = t.start_gated()
 t.wait('the mark of the running task', function()
-  return t.marks(buffer)[15] == '● running 1/3'
+  return t.marks(buffer)[16] == '● running 1/3'
 end)
 t.has(require('waza').statusline(), 'waza 1/3')
 local pid
@@ -20,7 +20,7 @@ t.wait('the end', function()
   return run.status == 'cancelled'
 end)
 t.wait('the mark', function()
-  local mark = t.marks(buffer)[15]
+  local mark = t.marks(buffer)[16]
   return mark and mark:find('○ 1/3 cancelled', 1, true)
 end)
 t.wait('the notice', function()
