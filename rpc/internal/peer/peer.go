@@ -40,8 +40,8 @@ func Admit(conn net.Conn, wantsToken bool) error {
 }
 
 // AdmitProgram returns an error for connections of programs in sandboxes of waza, on Linux. It
-// also returns one if some run and none of the processes that it can see has the connection. The
-// sandbox of this process does not count. AdmitProgram neither reads, writes nor closes the
+// also returns one if some run and none of the processes that it can see has the connection. It
+// admits programs of other users; the sandbox of this process does not count either. AdmitProgram neither reads, writes nor closes the
 // connection. It takes a few milliseconds while programs in sandboxes run.
 func AdmitProgram(conn net.Conn) error { return checkProgram(conn) }
 

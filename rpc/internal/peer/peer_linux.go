@@ -54,8 +54,8 @@ func checkProgram(conn net.Conn) error {
 		return checkUnixProgram(conn, len(sandboxed) > 0)
 	case *net.TCPConn:
 		end, err := otherEnd(conn)
-		if err != nil || end == nil || len(sandboxed) == 0 {
-			return err
+		if err != nil || end == nil || len(sandboxed) == 0 || end.uid != os.Geteuid() {
+			return err // the sandboxes of this user have programs of this user
 		}
 		return checkOwner(end.inode, sandboxed)
 	}

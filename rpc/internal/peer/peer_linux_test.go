@@ -89,6 +89,7 @@ func TestOtherUsersConnections(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	require.ErrorIs(t, Admit(s, false), errOtherUser)
+	require.NoError(t, AdmitProgram(s), "only sandboxes of this user matter")
 
 	// A guarded listener refuses it, too.
 	again := &oneConn{Listener: l, conn: s}
