@@ -113,16 +113,18 @@ tasks: [{id: t, prompt: x}]
 		}
 	}
 	require.GreaterOrEqual(t, len(used), 5*trials, "a trial has at least that many namespaces")
+	running := startsOf(t)
 	_, err = release.Write(bytes.Repeat([]byte("\n"), trials))
 	require.NoError(t, err)
 	require.Equal(t, 0, c.exitCode(t), "%s", &c.out)
 
 	require.Eventually(t, func() bool { return len(processesOf(t, program)) == 0 }, patience, 10*time.Millisecond)
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	for _, dir := range dirs {
-		for _, ns := range namespacesOf(filepath.Base(dir)) {
-			require.NotContains(t, used, ns, dir)
+	for pid, start := range startsOf(t) {
+		if running[pid] != start {
+			continue // a later process, whose namespaces can have the numbers of those that ended
+		}
+		for _, ns := range namespacesOf(pid) {
+			require.NotContains(t, used, ns, pid)
 		}
 	}
 	require.NotContains(t, mounts(t), state)
@@ -165,6 +167,24 @@ func namespacesOf(pid string) (list []string) {
 		}
 	}
 	return list
+}
+
+// startsOf returns when each process of the machine started, in ticks, by its id.
+func startsOf(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	starts := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])); len(fields) > 19 {
+			starts[filepath.Base(filepath.Dir(file))] = fields[19]
+		}
+	}
+	return starts
 }
 
 // mounts returns the mounts that this process sees.
