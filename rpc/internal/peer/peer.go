@@ -41,8 +41,9 @@ func Admit(conn net.Conn, wantsToken bool) error {
 
 // AdmitProgram returns an error for connections of programs in sandboxes of waza, on Linux. It
 // also returns one if some run and none of the processes that it can see has the connection. It
-// admits programs of other users; the sandbox of this process does not count either. AdmitProgram neither reads, writes nor closes the
-// connection. It takes a few milliseconds while programs in sandboxes run.
+// admits programs of other users; the sandbox of this process does not count either. AdmitProgram
+// neither reads, writes nor closes the connection. It takes a few milliseconds while programs in
+// sandboxes run; concurrent calls share most of that.
 func AdmitProgram(conn net.Conn) error { return checkProgram(conn) }
 
 // Guard returns a listener that accepts only the connections that [Admit] admits. It closes the

@@ -2,11 +2,8 @@ package peer
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -42,29 +39,34 @@ func checkUser(conn net.Conn) error {
 	return nil
 }
 
-// checkProgram lists the programs in sandboxes before it looks for the owner of the connection,
-// which is older. So the owner is in the list if it is in a sandbox.
 func checkProgram(conn net.Conn) error {
-	sandboxed, err := proc.Sandboxed()
-	if err != nil {
-		return fmt.Errorf("cannot look up which programs are in sandboxes: %w", err)
-	}
-	switch conn := conn.(type) {
-	case *net.UnixConn:
-		return checkUnixProgram(conn, len(sandboxed) > 0)
-	case *net.TCPConn:
-		end, err := otherEnd(conn)
-		if err != nil || end == nil || len(sandboxed) == 0 || end.uid != os.Geteuid() {
-			return err // the sandboxes of this user have programs of this user
+	for range 3 { // a client can start a process that takes over its connection meanwhile
+		seen, err := programs.get()
+		if err != nil || !seen.sandboxed {
+			return err
 		}
-		return checkOwner(end.inode, sandboxed)
+		switch conn := conn.(type) {
+		case *net.UnixConn:
+			return checkUnixProgram(conn)
+		case *net.TCPConn:
+			end, err := otherEnd(conn)
+			if err != nil || end == nil || end.uid != os.Geteuid() {
+				return err // the sandboxes of this user have programs of this user
+			}
+			if err := seen.admits(end.inode); !errors.Is(err, errUnknownProgram) {
+				return err
+			}
+		default:
+			return nil
+		}
 	}
-	return nil
+	return errUnknownProgram
 }
 
-func checkUnixProgram(conn *net.UnixConn, someSandboxed bool) error {
+// checkUnixProgram is called while programs in sandboxes run.
+func checkUnixProgram(conn *net.UnixConn) error {
 	cred, err := credentials(conn)
-	if err != nil || !someSandboxed {
+	if err != nil {
 		return err
 	}
 	if proc.IsSandboxed(int(cred.Pid)) {
@@ -112,52 +114,4 @@ func hasEnded(conn *net.UnixConn, pid int) bool {
 	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(ready, 0)
 	return err != nil || n > 0
-}
-
-// checkOwner looks for the processes that have a socket. A program in a sandbox can put the socket
-// into a message to itself, so that no process has it; therefore one must.
-func checkOwner(inode uint64, sandboxed []int) error {
-	link := fmt.Sprintf("socket:[%d]", inode)
-	for _, pid := range sandboxed {
-		if has(pid, link) {
-			return errSandboxed
-		}
-	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return fmt.Errorf("cannot look up the program of the connection: %w", err)
-	}
-	for _, e := range slices.Backward(entries) { // clients are often young
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !has(pid, link) {
-			continue
-		}
-		if proc.IsSandboxed(pid) { // it got the connection in the meantime
-			return errSandboxed
-		}
-		return nil
-	}
-	return errUnknownProgram
-}
-
-// has reports whether one of the descriptors of a process leads to link. It does not see those of
-// processes that have set themselves apart, such as ssh-agent.
-func has(pid int, link string) bool {
-	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return false
-	}
-	target := make([]byte, len(link)+1)
-	for _, name := range names {
-		n, err := unix.Readlinkat(int(dir.Fd()), name, target)
-		if err == nil && string(target[:n]) == link {
-			return true
-		}
-	}
-	return false
 }

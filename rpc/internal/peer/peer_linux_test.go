@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +25,7 @@ import (
 // word formats four bytes of an address like the kernel.
 func word(b ...byte) string { return fmt.Sprintf("%08X", binary.NativeEndian.Uint32(b)) }
 
-func TestFindSocket(t *testing.T) {
+func TestAddSockets(t *testing.T) {
 	t.Parallel()
 	home := word(127, 0, 0, 1)
 	mapped := word(0, 0, 0, 0) + word(0, 0, 0, 0) + word(0, 0, 255, 255) + home
@@ -32,12 +35,14 @@ func TestFindSocket(t *testing.T) {
 		"   2: " + home + ":C002 " + home + ":1F90 05 00000000:00000000 00:00000000 00000000     0        0 0 1\n" +
 		"   3: " + mapped + ":C003 " + mapped + ":1F90 01 00000000:00000000 00:00000000 00000000  1003        0 6 1\n" +
 		"   4: rubbish\n"
-	for port, want := range map[uint16]*socket{0xC001: {1001, 5}, 0xC003: {1003, 6}, 0xC002: nil, 0xC004: nil} {
-		ip := netip.MustParseAddr("127.0.0.1")
-		s, err := findSocket(strings.NewReader(table), netip.AddrPortFrom(ip, port), netip.AddrPortFrom(ip, 0x1F90))
-		require.NoError(t, err)
-		require.Equal(t, want, s, "%x", port)
-	}
+	found := map[ends]socket{}
+	require.NoError(t, addSockets(found, strings.NewReader(table)))
+	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port) }
+	delete(found, ends{at(0x1F90), netip.MustParseAddrPort("0.0.0.0:0")}) // the listener
+	require.Equal(t, map[ends]socket{
+		{at(0xC001), at(0x1F90)}: {1001, 5},
+		{at(0xC003), at(0x1F90)}: {1003, 6},
+	}, found)
 }
 
 func TestOwnConnections(t *testing.T) {
@@ -128,7 +133,9 @@ func TestAttackHiddenConnection(t *testing.T) {
 	check := func(sandboxed ...int) error {
 		end, err := otherEnd(conn.(*net.TCPConn))
 		require.NoError(t, err)
-		return checkOwner(end.inode, sandboxed)
+		sockets, err := findSockets(func(pid int) bool { return slices.Contains(sandboxed, pid) })
+		require.NoError(t, err)
+		return (&owners{true, sockets}).admits(end.inode)
 	}
 	require.NoError(t, check(1))
 	require.ErrorIs(t, check(1, os.Getpid()), errSandboxed)
@@ -158,7 +165,7 @@ func TestEndedClient(t *testing.T) {
 	conn, err := l.Accept()
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, checkUnixProgram(conn.(*net.UnixConn), true))
+	require.NoError(t, checkUnixProgram(conn.(*net.UnixConn)))
 
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -168,6 +175,39 @@ func TestEndedClient(t *testing.T) {
 	conn, err = l.Accept()
 	require.NoError(t, err)
 	defer conn.Close()
-	require.ErrorIs(t, checkUnixProgram(conn.(*net.UnixConn), true), errUnknownProgram)
-	require.NoError(t, checkUnixProgram(conn.(*net.UnixConn), false))
+	require.ErrorIs(t, checkUnixProgram(conn.(*net.UnixConn)), errUnknownProgram)
+}
+
+// A flood of connections must not cost a look at the machine for each of them, but a look that has
+// started may have missed them.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	var late []*result[int]
+	var s shared[int]
+	s.look = func() (int, error) {
+		looks++
+		n := looks
+		for range 1000 {
+			late = append(late, s.join())
+		}
+		return n, nil
+	}
+	check := func(want, got int, err error) {
+		t.Helper()
+		assert.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	got, err := s.get()
+	check(1, got, err)
+	var all sync.WaitGroup
+	for _, r := range late[:1000] {
+		all.Go(func() {
+			got, err := s.await(r)
+			check(2, got, err)
+		})
+	}
+	all.Wait()
+	got, err = s.get()
+	check(3, got, err)
 }

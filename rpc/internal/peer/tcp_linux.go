@@ -20,6 +20,12 @@ type socket struct {
 	inode uint64
 }
 
+// ends are the two ends of a TCP connection, first that of the socket.
+type ends struct{ local, remote netip.AddrPort }
+
+// sockets is the last look at the kernel's table of TCP connections.
+var sockets = shared[map[ends]socket]{look: readSockets}
+
 // otherEnd looks up the other end of the connection in the kernel's table. It returns nil if that
 // is on another machine. The table can change during the read, so that a line is missed. Therefore
 // it tries more than once.
@@ -33,11 +39,12 @@ func otherEnd(conn *net.TCPConn) (*socket, error) {
 		return nil, nil
 	}
 	for range 3 {
-		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-			s, err := socketIn(table, there, here)
-			if err != nil || s != nil {
-				return s, err
-			}
+		table, err := sockets.get()
+		if err != nil {
+			return nil, err
+		}
+		if s, found := table[ends{there, here}]; found {
+			return &s, nil
 		}
 	}
 	return nil, errors.New("cannot find the owner of the connection")
@@ -52,26 +59,32 @@ func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port()), true
 }
 
-// socketIn finds the socket with these ends in a table of the kernel, or returns nil.
-func socketIn(table string, local, remote netip.AddrPort) (*socket, error) {
-	f, err := os.Open(table)
-	if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(table, "6") {
-		return nil, nil // no IPv6
+// readSockets reads the tables of the kernel.
+func readSockets() (map[ends]socket, error) {
+	table := map[ends]socket{}
+	for _, path := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(path, "6") {
+			continue // no IPv6
+		}
+		if err == nil {
+			err = addSockets(table, f)
+			f.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot look up the owner of the connection: %w", err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot look up the owner of the connection: %w", err)
-	}
-	defer f.Close()
-	return findSocket(f, local, remote)
+	return table, nil
 }
 
-// findSocket reads a table in the form of /proc/net/tcp. It skips a socket that its process has
+// addSockets reads a table in the form of /proc/net/tcp. It skips sockets that their processes have
 // already closed: the kernel then shows both the user and the inode as 0.
-func findSocket(table io.Reader, local, remote netip.AddrPort) (*socket, error) {
-	lines := bufio.NewScanner(table)
+func addSockets(table map[ends]socket, r io.Reader) error {
+	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 10 || parseAddrPort(fields[1]) != local || parseAddrPort(fields[2]) != remote {
+		if len(fields) < 10 {
 			continue
 		}
 		uid, err := strconv.Atoi(fields[7])
@@ -79,9 +92,9 @@ func findSocket(table io.Reader, local, remote netip.AddrPort) (*socket, error) 
 		if err != nil || ierr != nil || inode == 0 {
 			continue
 		}
-		return &socket{uid, inode}, nil
+		table[ends{parseAddrPort(fields[1]), parseAddrPort(fields[2])}] = socket{uid, inode}
 	}
-	return nil, lines.Err()
+	return lines.Err()
 }
 
 // parseAddrPort parses "0100007F:1F90": the address as words in the machine's byte order, and
