@@ -64,10 +64,14 @@ func requireSuspicions(t *testing.T, r *attack.Report) {
 
 // Each file of testdata/sandbox is such an archive, with one suite. An agent fools it because
 // nothing keeps the agent from files and processes outside of its workspace.
+//
+// A grader waits for four tries of the three processes that an agent left, if it left them: one of
+// them has then tried twice, and only its first try can have been too early.
 func TestAttacksWithoutSandbox(t *testing.T) {
 	t.Parallel()
 	eachArchive(t, "testdata/sandbox/*.txtar", func(t *testing.T, a archive) {
-		a.play(t, "weak.yaml", "want", "SANDBOX", "sandbox: off")
+		const waitForTries = "cd $WAZA_WORKSPACE_DIR; if [ -e DONE ]; then for i in 1 2 3 4; do rm -f DONE; until [ -e DONE ]; do sleep 0.02; done; done; fi"
+		a.play(t, "weak.yaml", "want", "SANDBOX", "sandbox: off", "WAIT", waitForTries)
 	})
 }
 
@@ -79,7 +83,7 @@ func TestAttacksInSandbox(t *testing.T) {
 	}
 	eachArchive(t, "testdata/sandbox/*.txtar", func(t *testing.T, a archive) {
 		for _, mode := range []string{"auto", "strict"} {
-			r := a.play(t, "weak.yaml", "", "SANDBOX", "sandbox: "+mode)
+			r := a.play(t, "weak.yaml", "", "SANDBOX", "sandbox: "+mode, "WAIT", "sleep 0.3")
 			require.True(t, r.Sound, outcomes(r))
 			require.False(t, r.Incomplete, outcomes(r))
 		}
