@@ -90,6 +90,9 @@ type replies struct {
 	held []byte // may be the start of the line
 }
 
+// mostDigits is the length of the longest exit code.
+const mostDigits = 3
+
 // expect collects the output in out until the line with the mark, and returns a channel that gets the exit code.
 func (r *replies) expect(mark string, out *proc.Limited) <-chan int {
 	r.mu.Lock()
@@ -115,7 +118,7 @@ func (r *replies) Write(b []byte) (int, error) {
 	all := slices.Concat(r.held, b)
 	if at := bytes.Index(all, r.mark); at >= 0 {
 		digits, _, ended := bytes.Cut(all[at+len(r.mark):], []byte("\n"))
-		if !ended {
+		if !ended && len(digits) <= mostDigits {
 			r.held = all
 			return len(b), nil
 		}
