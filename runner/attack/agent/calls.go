@@ -14,8 +14,7 @@ import (
 // maxCalls limits the calls that a forger invents.
 const maxCalls = 200
 
-// wantedCalls returns the tool calls that the graders of a task seem to want, and some that many
-// agents make.
+// wantedCalls returns the tool calls that the graders of a task seem to want.
 func wantedCalls(t *eval.Task) []call {
 	var calls []call
 	if t.Expected != nil {
