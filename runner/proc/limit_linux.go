@@ -17,7 +17,6 @@ import (
 // output and environment. Every process can read it. The lowest bit of the number is set for
 // programs in a sandbox, which keeps them from changing it.
 const (
-	rlimitLocks = 10 // RLIMIT_LOCKS
 	// countBits is the number of bits that count the marks of one process, with the lowest bit.
 	countBits = 30
 	// numberBit is set in all numbers, and no higher one is.
@@ -93,21 +92,21 @@ func startNumbered(number uint64, program func() error) error {
 	starts.Lock()
 	defer starts.Unlock()
 	var before unix.Rlimit
-	if number == 0 || unix.Getrlimit(rlimitLocks, &before) != nil {
+	if number == 0 || unix.Getrlimit(LimitOfLocks, &before) != nil {
 		return program()
 	}
 	marked := unix.Rlimit{Cur: number, Max: before.Max}
-	if number > before.Max || unix.Setrlimit(rlimitLocks, &marked) != nil {
+	if number > before.Max || unix.Setrlimit(LimitOfLocks, &marked) != nil {
 		return program()
 	}
-	defer func() { _ = unix.Setrlimit(rlimitLocks, &before) }()
+	defer func() { _ = unix.Setrlimit(LimitOfLocks, &before) }()
 	return program()
 }
 
 // limitOf returns the number that a process carries; 0 for none.
 func limitOf(pid int) uint64 {
 	var limit unix.Rlimit
-	if unix.Prlimit(pid, rlimitLocks, nil, &limit) == nil { // ten times faster than reading the file
+	if unix.Prlimit(pid, LimitOfLocks, nil, &limit) == nil { // ten times faster than reading the file
 		return limit.Cur
 	}
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")

@@ -6,6 +6,10 @@ import (
 	"runtime"
 )
 
+// LimitOfLocks is the resource limit that holds the number by which waza recognizes its programs.
+// Sandboxes keep programs from changing it.
+const LimitOfLocks = 10 // RLIMIT_LOCKS of Linux
+
 // A Sandbox restricts a program and its descendants. At most one of its functions is set. A
 // Sandbox can be used for many programs, also concurrently.
 type Sandbox struct {

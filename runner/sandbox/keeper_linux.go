@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waza/runner/sandbox/internal/calls"
+	"waza/runner/proc"
 	"waza/runner/sandbox/internal/handover"
 	"waza/runner/sandbox/internal/pids"
 )
@@ -243,11 +243,11 @@ func restrictInside(roots []string) error {
 // back.
 func setMark(mark uint64) (restore func()) {
 	var before unix.Rlimit
-	if mark == 0 || unix.Getrlimit(calls.Locks, &before) != nil {
+	if mark == 0 || unix.Getrlimit(proc.LimitOfLocks, &before) != nil {
 		return func() {}
 	}
-	_ = unix.Setrlimit(calls.Locks, &unix.Rlimit{Cur: min(mark, before.Max), Max: before.Max})
-	return func() { _ = unix.Setrlimit(calls.Locks, &before) }
+	_ = unix.Setrlimit(proc.LimitOfLocks, &unix.Rlimit{Cur: min(mark, before.Max), Max: before.Max})
+	return func() { _ = unix.Setrlimit(proc.LimitOfLocks, &before) }
 }
 
 // limit sets the limits of a process. The keeper cannot take on the limits

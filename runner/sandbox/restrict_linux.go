@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"waza/runner/proc"
 	"waza/runner/sandbox/internal/calls"
 )
 
@@ -51,8 +52,8 @@ var filter = sync.OnceValues(func() ([]unix.SockFilter, error) {
 			{Action: seccomp.ActionErrno, NamesWithCondtions: []seccomp.NameWithConditions{
 				{Name: "ioctl", Conditions: lower(1, unix.TIOCSTI)},
 				{Name: "ioctl", Conditions: lower(1, unix.TIOCLINUX)},
-				{Name: "setrlimit", Conditions: lower(0, calls.Locks)},
-				{Name: "prlimit64", Conditions: append(lower(1, calls.Locks), seccomp.Condition{Argument: 2, Operation: seccomp.NotEqual, Value: 0})},
+				{Name: "setrlimit", Conditions: lower(0, proc.LimitOfLocks)},
+				{Name: "prlimit64", Conditions: append(lower(1, proc.LimitOfLocks), seccomp.Condition{Argument: 2, Operation: seccomp.NotEqual, Value: 0})},
 			}},
 			{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
 		},

@@ -1,6 +1,6 @@
 // Package calls lists the system calls that programs in sandboxes must not make, for the two forms of
 // their filter: the program of waza, and the configuration of an OCI runtime. Besides [Denied], a filter
-// denies clone with one of NamespaceFlags, changes of the limit with the number [Locks], the requests
+// denies clone with one of NamespaceFlags, changes of the limit [waza/runner/proc.LimitOfLocks], the requests
 // of a terminal TIOCSTI and TIOCLINUX, and, with ENOSYS, clone3, whose flags it cannot check: the C library
 // uses clone instead.
 package calls
@@ -15,6 +15,3 @@ var Denied = []string{
 	"settimeofday", "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup",
 	"ioperm", "iopl", "modify_ldt",
 }
-
-// Locks is the limit of file locks, by which waza recognizes its programs.
-const Locks = 10 // RLIMIT_LOCKS

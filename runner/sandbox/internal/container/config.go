@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waza/runner/sandbox/internal/calls"
+	"waza/runner/proc"
 )
 
 // config is the part of config.json of a bundle that waza sets. Source: the OCI Runtime Specification
@@ -163,12 +163,13 @@ func limitsOf(l Limits, mark uint64) []configLimit {
 		if r.most <= 0 || unix.Getrlimit(r.resource, &own) != nil {
 			continue
 		}
-		most := min(uint64(r.most), own.Max)
+		most := min(uint64(r.most), uint64(own.Max)) //nolint:unconvert // it is signed on FreeBSD
 		list = append(list, configLimit{r.name, most, most})
 	}
 	var own unix.Rlimit
-	if mark > 0 && unix.Getrlimit(calls.Locks, &own) == nil {
-		list = append(list, configLimit{Type: "RLIMIT_LOCKS", Hard: own.Max, Soft: min(mark, own.Max)})
+	if mark > 0 && unix.Getrlimit(proc.LimitOfLocks, &own) == nil {
+		most := uint64(own.Max) //nolint:unconvert // it is signed on FreeBSD
+		list = append(list, configLimit{Type: "RLIMIT_LOCKS", Hard: most, Soft: min(mark, most)})
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package container
 import (
 	"golang.org/x/sys/unix"
 
+	"waza/runner/proc"
 	"waza/runner/sandbox/internal/calls"
 )
 
@@ -11,8 +12,8 @@ func filterOf() *configFilter {
 	const clone, ioctl = "clone", "ioctl"
 	f := &configFilter{Default: "SCMP_ACT_ALLOW", Calls: []configCalls{
 		deny(calls.Denied), deny([]string{ioctl}, lower(1, unix.TIOCSTI)), deny([]string{ioctl}, lower(1, unix.TIOCLINUX)),
-		deny([]string{"setrlimit"}, lower(0, calls.Locks)),
-		deny([]string{"prlimit64"}, lower(1, calls.Locks), configArgument{Index: 2, Operation: "SCMP_CMP_NE"}),
+		deny([]string{"setrlimit"}, lower(0, proc.LimitOfLocks)),
+		deny([]string{"prlimit64"}, lower(1, proc.LimitOfLocks), configArgument{Index: 2, Operation: "SCMP_CMP_NE"}),
 		{Names: []string{"clone3"}, Action: "SCMP_ACT_ERRNO", Errno: int(unix.ENOSYS)},
 	}}
 	for bit := uint64(1); bit <= calls.NamespaceFlags; bit <<= 1 {
