@@ -21,10 +21,10 @@ func TestMounts(t *testing.T) {
 		want   string
 	}{
 		"private home and workspace": {
-			files: []string{"home/.ssh/id", "work/a"},
-			view:  sandbox.View{Write: []string{"DIR/work"}},
+			files: []string{"home/.ssh/id", "trial/a"},
+			view:  sandbox.View{Write: []string{"DIR/trial"}},
 			want: `empty DIR/home, writable
-bind DIR/work, writable`,
+bind DIR/trial, writable`,
 		},
 		"shared home without keys": {
 			files:  []string{"home/.ssh/id", "home/.netrc", "home/notes"},
@@ -82,17 +82,17 @@ bind DIR/data/suite/fixtures
 bind DIR/data/state/work/1, writable`,
 		},
 		"the view of a grader": {
-			files:  []string{"data/suite/answers", "work/a"},
+			files:  []string{"data/suite/answers", "trial/a"},
 			policy: sandbox.Policy{Hidden: []string{"DIR/data/suite"}},
-			view:   sandbox.View{Read: []string{"DIR/data/suite"}, Copy: []string{"DIR/work"}, Suite: true},
+			view:   sandbox.View{Read: []string{"DIR/data/suite"}, Copy: []string{"DIR/trial"}, Suite: true},
 			want: `empty DIR/home, writable
-overlay DIR/work, writable
+overlay DIR/trial, writable
 bind DIR/data/suite`,
 		},
 		"home in the workspace": {
-			files: []string{"work/a"},
-			view:  sandbox.View{Env: []string{"HOME=DIR/work/home"}, Write: []string{"DIR/work"}},
-			want:  `bind DIR/work, writable`,
+			files: []string{"trial/a"},
+			view:  sandbox.View{Env: []string{"HOME=DIR/trial/home"}, Write: []string{"DIR/trial"}},
+			want:  `bind DIR/trial, writable`,
 		},
 		"logins": {
 			files: []string{"home/.claude/key"},
