@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,11 +44,19 @@ func Try(ctx context.Context, do func(context.Context) error) error {
 	}
 }
 
+// noPeers is the error code of a cluster without enough servers for the replicas of a stream. The
+// description names the reasons, "peer offline" among them (server 2.15).
+const noPeers = 10005
+
 // Passes reports whether an error means that servers temporarily cannot answer.
 func Passes(err error) bool {
-	if api := (*jetstream.APIError)(nil); errors.As(err, &api) &&
-		(api.Code == http.StatusServiceUnavailable || api.Code == http.StatusTooManyRequests) {
-		return !errors.Is(err, jetstream.ErrJetStreamNotEnabled)
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
+		switch {
+		case api.Code == http.StatusServiceUnavailable, api.Code == http.StatusTooManyRequests:
+			return !errors.Is(err, jetstream.ErrJetStreamNotEnabled)
+		case api.ErrorCode == noPeers:
+			return strings.Contains(api.Description, "peer offline")
+		}
 	}
 	return slices.ContainsFunc([]error{
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,

@@ -20,6 +20,7 @@ func TestTry(t *testing.T) {
 		passing := []error{
 			nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrTimeout, &jetstream.APIError{Code: 503},
 			&jetstream.APIError{Code: 429},
+			&jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement, peer offline"},
 		}
 		tries := 0
 		require.NoError(t, engine.Try(t.Context(), func(ctx context.Context) error {
@@ -39,6 +40,7 @@ func TestTry(t *testing.T) {
 		require.ErrorIs(t, engine.Try(t.Context(), func(context.Context) error { tries++; return lasting }), lasting)
 		require.Equal(t, 1, tries)
 		require.False(t, engine.Passes(jetstream.ErrJetStreamNotEnabled))
+		require.False(t, engine.Passes(&jetstream.APIError{Code: 400, ErrorCode: 10005, Description: "no suitable peers for placement, insufficient storage"}))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
