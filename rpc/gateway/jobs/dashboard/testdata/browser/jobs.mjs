@@ -112,8 +112,9 @@ export const scenarios = {
     // Two tabs cancel at once.
     const other = await v.tab();
     await other.goto(v.page.url());
-    await other.waitForSelector('button:has-text("Cancel")');
-    await Promise.all([other, v.page].map((tab) => tab.evaluate(() => [...document.querySelectorAll('button')].find((b) => b.innerText === 'Cancel').click())));
+    // Find both buttons first: each click removes them from both tabs.
+    const buttons = await Promise.all([other, v.page].map((tab) => tab.waitForSelector('button:has-text("Cancel")')));
+    await Promise.all(buttons.map((button) => button.evaluate((b) => b.click())));
     await v.reads(main, /cancelled/);
   },
 
