@@ -20,7 +20,11 @@ import (
 // If a run's machine lacks the agent, a worker with the agent does its trials. Another worker
 // never gets them, the run reports the missing agent of each worker, and no key is sent.
 func TestAgentsFleet(t *testing.T) {
-	for _, a := range []realAgent{copilot, opencode} {
+	for _, c := range []struct {
+		realAgent
+		box string
+	}{{copilot, "auto"}, {opencode, "off"}} {
+		a := c.realAgent
 		t.Run(a.name, func(t *testing.T) {
 			able := userOf(t, a, "moves/model.yaml")
 			bare := func(kv string) bool {
@@ -35,7 +39,7 @@ func TestAgentsFleet(t *testing.T) {
 			idle := startWorker(t, owner.env)
 			const fleet = "embedded?slots=0&wait=1s"
 			suite := filepath.Join(agentSuites, "moves")
-			args := []string{"--fleet", fleet, "--executor", "acp", "--agent", a.name, suite}
+			args := []string{"--fleet", fleet, "--sandbox", c.box, "--executor", "acp", "--agent", a.name, suite}
 			r, code := owner.run(t, args...)
 			require.Equal(t, 3, code)
 			for _, task := range r.Tasks {

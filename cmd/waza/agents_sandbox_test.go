@@ -30,7 +30,9 @@ func TestAgentsSandbox(t *testing.T) {
 				u := userOf(t, a, "moves/model.yaml")
 				login := filepath.Join(u.home, a.login)
 				require.NoError(t, os.MkdirAll(login, 0o700))
-				r := doMoves(t, u, a, movesVerdicts, "auto", surroundings.SandboxAuto)
+				r := doMoves(t, u, a, map[string]record.Verdict{
+					"uses-a-tool": record.Passed, "follows-up": record.Passed, "wrong-reply": record.Failed,
+				}, "auto", surroundings.SandboxAuto)
 				require.Empty(t, refusals(r))
 				kept, err := os.ReadDir(login)
 				require.NoError(t, err)
@@ -39,7 +41,8 @@ func TestAgentsSandbox(t *testing.T) {
 			t.Run("strict", func(t *testing.T) {
 				u := userOf(t, a, "moves/model.yaml")
 				host := u.nameModel(t)
-				r := doMoves(t, u, a, movesVerdicts, `{mode: strict, network: ["`+host+`"]}`, surroundings.SandboxStrict)
+				r := doMoves(t, u, a, map[string]record.Verdict{"uses-a-tool": record.Passed, "follows-up": record.Passed},
+					`{mode: strict, network: ["`+host+`"]}`, surroundings.SandboxStrict)
 				require.Equal(t, []string{host}, r.Sandbox.Network.Hosts)
 				for _, text := range refusals(r) {
 					require.NotContains(t, text, host)

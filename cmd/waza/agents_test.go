@@ -87,7 +87,7 @@ func runShowcase(t *testing.T, a realAgent, script string, fails map[string][]st
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "SKILL.md"),
 			[]byte("---\nname: azure-"+name+"\ndescription: Knows how to "+name+".\n---\nThe steps of azure-"+name+".\n"), 0o600))
 	}
-	r, code := u.run(t, append(slices.Clone(a.chosen), "--no-skills", showcaseSuite)...)
+	r, code := u.run(t, append(slices.Clone(a.chosen), "--sandbox", "off", "--no-skills", showcaseSuite)...)
 	require.Equal(t, record.StatusCompleted, r.Status)
 	requireInTime(t, r)
 	trials := map[string]*record.Trial{}
@@ -240,7 +240,7 @@ func TestAgentsMove(t *testing.T) {
 			require.Equal(t, m.name == "mock", moved == string(text))
 			suite := filepath.Join(dir, "eval.yaml")
 			require.NoError(t, os.WriteFile(suite, []byte(moved), 0o600))
-			r, code := userOf(t, m.user, "moves/model.yaml").run(t, suite)
+			r, code := userOf(t, m.user, "moves/model.yaml").run(t, "--sandbox", "off", suite)
 			got := map[string]record.Verdict{}
 			for _, task := range r.Tasks {
 				got[task.ID] = task.Verdict
@@ -412,7 +412,7 @@ func TestAgentsJudge(t *testing.T) {
 	} {
 		t.Run(j.name, func(t *testing.T) {
 			u := userOf(t, j.user, "judged/model.yaml")
-			r, code := u.run(t, append(j.args, filepath.Join(agentSuites, "judged", "eval.yaml"))...)
+			r, code := u.run(t, append(j.args, "--sandbox", "off", filepath.Join(agentSuites, "judged", "eval.yaml"))...)
 			type grade struct {
 				Verdict  record.Verdict
 				Score    float64
