@@ -39,6 +39,7 @@ const SUITE = `
 name: letters
 config:
   executor: command
+  sandbox: off
   command: ["sh", "-c", "p=$(cat); while [ \\"$p\\" = 'Write later.' ] && ! [ -e ${dir}/gate ]; do sleep 0.05; done; echo 'Dear Ada' | tee letter.md"]
   trials_per_task: 2
   parallel: true
@@ -197,6 +198,7 @@ const scenarios = {
     writeFileSync(path.join(dir, 'gate'), '');
     await daemon.until((m) => m.method === 'eval.complete' && m.params.runId === runId);
     await panel.send(runId);
+    assert.match(await panel.page.innerText('#body-2'), /Passed/, 'the gate ended the last task');
     assert.equal(await panel.page.evaluate(() => document.querySelector('#viewer[open] .body')?.mark), 'the same', 'the open trial is not recreated');
     await panel.page.keyboard.press('Escape');
     await panel.page.click('[data-filter="failed"]');
