@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/pause"
+	"waza/runner/proc/proctest"
 )
 
 // Sizes of further measured messages, in bytes: a note that an order has started, and an object.
@@ -57,7 +57,7 @@ func BenchmarkCosts(b *testing.B) {
 			}
 			ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 			defer cancel()
-			of, err := startBench(ctx, servers)
+			of, err := startBench(ctx, b, servers)
 			require.NoError(b, err)
 			defer of.stop()
 			n := b.N / 100 * 100 // the concurrent requests of pull divide it
@@ -126,28 +126,16 @@ type bench struct {
 	replicas  int
 }
 
-func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}
-
 // startBench starts the given number of servers, and connects.
-func startBench(ctx context.Context, servers int) (*bench, error) {
+func startBench(ctx context.Context, t testing.TB, servers int) (*bench, error) {
 	dir, err := os.MkdirTemp("", "waza-sim-")
 	if err != nil {
 		return nil, err
 	}
 	b := &bench{dir: dir, replicas: servers}
-	ports, err := freePorts(2 * servers)
-	if err != nil {
-		return nil, err
+	var ports []int
+	for range 2 * servers {
+		ports = append(ports, proctest.FreePort(t))
 	}
 	var routes []string
 	for i := range servers {

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"waza/runner/proc/proctest"
 	"waza/runner/record/recordtest"
 )
 
@@ -294,12 +295,9 @@ func startModel(t *testing.T, bin string, fixtures []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "fixtures.json")
 	require.NoError(t, os.WriteFile(file, fixtures, 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := free.Addr().String()
+	addr := proctest.FreeAddress(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
-	require.NoError(t, free.Close())
 	var log bytes.Buffer
 	cmd := exec.Command(filepath.Join(bin, "llmock"), "-p", port, "-f", file)
 	cmd.Stdout, cmd.Stderr = &log, &log

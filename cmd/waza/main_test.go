@@ -5,14 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -212,26 +209,3 @@ func environment(t *testing.T, more ...string) []string {
 	t.Helper()
 	return proctest.Environment(t, more...)
 }
-
-// freeAddress returns a free loopback address, because a restarted server needs its old one.
-// Systems give clients ports from 32768 up, so the port is below: otherwise a client could take
-// it while the server is down.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		if _, given := givenPorts.LoadOrStore(port, true); given {
-			continue
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
-// givenPorts are the ports that freeAddress returned. Two doors of one server once got the same.
-var givenPorts sync.Map

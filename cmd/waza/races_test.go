@@ -31,9 +31,9 @@ func TestRaces(t *testing.T) {
 	params.Setup = func(e *testscript.Env) error {
 		e.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		e.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(reports, "race"))
-		e.Setenv("AGENTS", freeAddress(t))
+		e.Setenv("AGENTS", proctest.FreeAddress(t))
 		for _, door := range []string{"JOBS", "BROWSER", "ROUTER"} {
-			e.Setenv("WAZA_SERVE_"+door+"_LISTEN", freeAddress(t))
+			e.Setenv("WAZA_SERVE_"+door+"_LISTEN", proctest.FreeAddress(t))
 		}
 		e.Setenv("WAZA_SERVE_ROUTER_DESKTOP", "false")
 		return setup(e)

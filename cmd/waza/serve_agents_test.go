@@ -24,6 +24,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/runner/pause"
+	"waza/runner/proc/proctest"
 )
 
 // wireAgent is an evaluation agent that implements only the protocol. It reconnects for ever,
@@ -183,7 +184,7 @@ func (s *syncBuffer) String() string {
 
 func newServed(t *testing.T, waza string, env ...string) *served {
 	t.Helper()
-	s := &served{T: t, waza: waza, state: t.TempDir(), agents: freeAddress(t), jobs: freeAddress(t), log: &syncBuffer{}}
+	s := &served{T: t, waza: waza, state: t.TempDir(), agents: proctest.FreeAddress(t), jobs: proctest.FreeAddress(t), log: &syncBuffer{}}
 	s.mark = fmt.Sprintf("WAZA_TEST_MARK=%d-%s", os.Getpid(), t.Name())
 	s.env = append(append(environment(t), env...), "WAZA_STATE="+s.state, s.mark)
 	t.Cleanup(func() {

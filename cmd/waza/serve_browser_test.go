@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/proc/proctest"
 	"waza/runner/runnertest"
 )
 
@@ -92,7 +93,7 @@ func TestCrashServeBrowser(t *testing.T) {
 			return runnertest.Answer{Tool: "navigate", Arguments: map[string]any{"url": "https://example.com"}}
 		}
 	})
-	addr := freeAddress(t)
+	addr := proctest.FreeAddress(t)
 	config := filepath.Join(t.TempDir(), "serve.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("model: {executor: openai, model: m, base_url: "+model.URL+"}\n"), 0o600))
 	env := environment(t, "WAZA_SERVE_BROWSER_LISTEN="+addr, "OPENAI_API_KEY=")
@@ -151,7 +152,7 @@ func TestCrashServeBrowserAnywhere(t *testing.T) {
 		asked <- a.Prompt
 		return runnertest.Answer{Text: "done: " + a.Prompt}
 	})
-	addr := freeAddress(t)
+	addr := proctest.FreeAddress(t)
 	config := filepath.Join(t.TempDir(), "serve.yaml")
 	require.NoError(t, os.WriteFile(config,
 		[]byte("model: {executor: openai, model: m, base_url: "+model.URL+"}\nbrowser: {reconnects_per_minute: 1000}\n"),

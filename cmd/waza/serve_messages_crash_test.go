@@ -15,6 +15,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/runner/pause"
+	"waza/runner/proc/proctest"
 	"waza/runner/routing"
 	"waza/runner/runnertest"
 )
@@ -22,7 +23,7 @@ import (
 // newRouted is a server with a message router, and its address.
 func newRouted(t *testing.T, env ...string) (s *served, address string) {
 	t.Helper()
-	address = freeAddress(t)
+	address = proctest.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	s = newServed(t, wazaPath(t), append(env, "WAZA_SERVE_ROUTER_LISTEN=localhost:"+port)...)

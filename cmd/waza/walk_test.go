@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/cmd/waza/exit"
+	"waza/runner/proc/proctest"
 )
 
 // The first commands of docs/serve.md let the agent of docs/examples do trials. The
@@ -31,7 +32,7 @@ func TestServeWalk(t *testing.T) {
 	commands := strings.Split(strings.TrimSpace(string(walks[0][1])), "\n")
 	require.Len(t, commands, 3)
 
-	address := freeAddress(t)
+	address := proctest.FreeAddress(t)
 	env := environment(t, "WAZA_SERVE_AGENTS_LISTEN="+address, "WAZA_SERVE_JOBS_LISTEN=127.0.0.1:0",
 		"PATH="+filepath.Dir(wazaPath(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	command := func(line string) *exec.Cmd {

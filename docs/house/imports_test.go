@@ -85,7 +85,7 @@ var importRules = []struct {
 	},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{
-		"runner/... except runner/runnertest",
+		"runner/... except runner/runnertest runner/fleet/fleettest",
 		waza("runner/proc/proctest", "runner/record/recordtest", "runner/runnertest", "runner/fleet/fleettest",
 			"runner/grader/internal/gradertest", "runner/report/reporttest"),
 		"they are for tests", false,

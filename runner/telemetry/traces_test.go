@@ -21,6 +21,7 @@ import (
 	"waza/eval"
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 	"waza/runner/telemetry"
 )
@@ -225,10 +226,7 @@ func TestManySpans(t *testing.T) {
 // A collector that is unreachable, or rejects traces, causes a single warning.
 func TestCollectorAway(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	nobody := "http://" + l.Addr().String()
-	require.NoError(t, l.Close())
+	nobody := "http://" + proctest.FreeAddress(t)
 	refusing := newCollector(t)
 	refusing.status = 400
 	for _, endpoint := range []string{nobody, refusing.URL} {

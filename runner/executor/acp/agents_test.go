@@ -28,6 +28,7 @@ import (
 	"waza/runner/executor/acp"
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 	"waza/runner/sandbox"
 )
@@ -223,10 +224,7 @@ func (a *realAgent) fixtures(outside string) string {
 func (a *realAgent) model(t *testing.T, outside string) string {
 	file := filepath.Join(t.TempDir(), "fixtures.json")
 	require.NoError(t, os.WriteFile(file, []byte(a.fixtures(outside)), 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := free.Addr().String()
-	require.NoError(t, free.Close())
+	addr := proctest.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(addr)
 	var log bytes.Buffer
 	cmd := exec.Command(filepath.Join(a.bin, "llmock"), "-p", port, "-f", file)

@@ -18,6 +18,7 @@ import (
 
 	"waza/runner/fleet/engine"
 	"waza/runner/fleet/fleettest"
+	"waza/runner/proc/proctest"
 )
 
 // parse parses an address of a test.
@@ -159,21 +160,12 @@ func TestTLSOfClients(t *testing.T) {
 	require.NotEmpty(t, refuse(t, address(other)))
 }
 
-// freePort returns the address of an unused port.
-func freePort(t *testing.T) (address string, port int) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port
-}
-
 func TestNoServer(t *testing.T) {
 	t.Parallel()
-	one, _ := freePort(t)
+	one := proctest.FreeAddress(t)
 	_, err := engine.Connect(t.Context(), parse(t, "nats://u:hush@"+one), engine.Options{})
 	require.EqualError(t, err, "fleet nats://u:xxxxx@"+one+": cannot reach the server: dial tcp "+one+": connect: connection refused")
-	two, _ := freePort(t)
+	two := proctest.FreeAddress(t)
 	_, err = engine.Connect(t.Context(), parse(t, "nats://"+one+","+two), engine.Options{})
 	require.ErrorContains(t, err, "cannot reach any server: ")
 	require.ErrorContains(t, err, "dial tcp "+one+": connect: connection refused")
@@ -265,7 +257,8 @@ func (l *log) wait(t *testing.T, words string) string {
 // A worker can start before the server.
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	address, port := freePort(t)
+	port := proctest.FreePort(t)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	log := newLog()
 	done := make(chan *engine.Conn, 1)
 	a := parse(t, "nats://u:hush@"+address)
@@ -286,7 +279,7 @@ func TestRetry(t *testing.T) {
 
 func TestRetryEndsWithContext(t *testing.T) {
 	t.Parallel()
-	address, _ := freePort(t)
+	address := proctest.FreeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	log := newLog()
 	go func() {
@@ -301,7 +294,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 // subscriptions.
 func TestReconnect(t *testing.T) {
 	t.Parallel()
-	_, port := freePort(t)
+	port := proctest.FreePort(t)
 	options := func() *server.Options { return &server.Options{Port: port} }
 	first := fleettest.Start(t, options())
 	log := newLog()
@@ -326,7 +319,8 @@ func TestReconnect(t *testing.T) {
 // An invalid login is logged once. It works again as soon as its file is replaced.
 func TestLoginIsReadAgain(t *testing.T) {
 	t.Parallel()
-	address, port := freePort(t)
+	port := proctest.FreePort(t)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	file, public := fleettest.NKey(t)
 	_, other := fleettest.NKey(t)
 	options := func(key string) *server.Options {

@@ -281,7 +281,7 @@ func TestEmbeddedServerErrors(t *testing.T) {
 func TestStalePlace(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	address, _ := freePort(t)
+	address := proctest.FreeAddress(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(state, "fleet"), 0o700))
 	for _, content := range []string{`{"address":"` + address + `","token":"x","pid":1}`, "{", ""} {
 		require.NoError(t, os.WriteFile(filepath.Join(state, "fleet", "server.json"), []byte(content), 0o600))

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -21,6 +19,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"waza/runner/proc/proctest"
 )
 
 // catchUpTime is how long a restarted server can take until its replicas are up to date. After
@@ -130,7 +130,10 @@ func Cluster(t testing.TB) *Servers {
 	t.Helper()
 	require.Empty(t, os.Getenv(memberVariable), "a server cannot start a cluster")
 	s := &Servers{t: t, running: make([]*running, clusterSize)}
-	ports := freePorts(t, 2*clusterSize)
+	var ports []int // known to all servers, and kept across restarts
+	for range 2 * clusterSize {
+		ports = append(ports, proctest.FreePort(t))
+	}
 	store := t.TempDir()
 	for i := range clusterSize {
 		m := member{Name: fmt.Sprintf("server-%d", i), Port: ports[i], RoutePort: ports[clusterSize+i]}
@@ -153,31 +156,6 @@ func Cluster(t testing.TB) *Servers {
 	}
 	s.replicate()
 	return s
-}
-
-// Clusters listen on ports below those that systems give to connections. A port of these could
-// belong to the connection of another test by the time a killed server needs it again.
-const (
-	firstPort = 20_000
-	lastPort  = 32_000
-)
-
-// freePorts returns unused ports of the loopback interface. They are chosen together, because
-// each server must know the ports of the others, and keep them across restarts.
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
-	var ports []int
-	for tries := 0; len(ports) < n; tries++ {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			require.Less(t, tries, 1000, "no free port: %v", err)
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports
 }
 
 // URL returns the URLs of all servers, separated by commas: the first part of a fleet address.

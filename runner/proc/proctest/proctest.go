@@ -1,8 +1,8 @@
 // Package proctest runs programs of tests beside trials. A program that a test starts by itself
 // can inherit the mark of a trial that starts at the same time, and is then killed when the trial
 // ends. Call [Output] and [Start] in tests whose process also executes trials, [Inherit] in tests
-// of locks, [Halt] in tests of processes that do not answer, and [WithWaza] in packages whose tests
-// start waza.
+// of locks, [Halt] in tests of processes that do not answer, [FreePort] for servers that start later,
+// and [WithWaza] in packages whose tests start waza.
 package proctest
 
 import (
