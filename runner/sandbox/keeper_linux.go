@@ -148,6 +148,7 @@ func (k *keeper) start(r *startRequest, files []*os.File) error {
 	if err != nil {
 		return k.answerLocked(step("sockets of the proxy", err))
 	}
+	reserveThreads()
 	capProcesses(r.Limits.Processes)
 	done := make(chan result)
 	restore := setMark(r.Mark) // not on the thread, which must not change the mark again
@@ -275,6 +276,32 @@ func capProcesses(most int64) {
 	if limit, ok := pids.Max(most); ok {
 		_ = os.WriteFile(pids.File, []byte(strconv.FormatInt(limit, 10)), 0)
 	}
+}
+
+// ownThreads are more than a keeper with keeperProcessors uses at the same time: one for each
+// processor, and one for each call of the system that waits.
+const ownThreads = 16
+
+// reserveThreads starts the threads that the keeper can need while a program runs. Programs can use
+// up the process ids of the sandbox, and the Go runtime aborts when it cannot start a thread. It keeps
+// idle threads; only those of launch end, one for each program, so it starts some more at once.
+func reserveThreads() {
+	if threads, _ := usageOf("self"); threads >= ownThreads {
+		return
+	}
+	var ready sync.WaitGroup
+	release := make(chan struct{})
+	for range ownThreads + ownThreads/2 {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread() // keeps the thread
+			ready.Done()
+			<-release
+		}()
+	}
+	ready.Wait()
+	close(release)
 }
 
 // reap reaps processes until the program has ended, kills what it left, and reports the end.

@@ -110,7 +110,7 @@ func startKeeper(isolated bool) (*remote, error) {
 	}
 	uid, gid := os.Geteuid(), os.Getegid()
 	r.cmd = &exec.Cmd{
-		Path: ownProgram, Args: args, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: r.said,
+		Path: ownProgram, Args: args, Dir: "/", Env: []string{"GOMAXPROCS=" + keeperProcessors}, ExtraFiles: []*os.File{theirs}, Stderr: r.said,
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:  flags,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
@@ -139,6 +139,9 @@ func startKeeper(isolated bool) (*remote, error) {
 	}
 	return r, nil
 }
+
+// keeperProcessors bounds the threads of a keeper on machines with many processors.
+const keeperProcessors = "2"
 
 // keeperCapabilities are what a keeper needs inside of its namespaces: it mounts, takes
 // capabilities from programs, kills them and starts the loopback interface. Overlays change

@@ -222,8 +222,12 @@ func TestLimits(t *testing.T) {
 		if os.Geteuid() == 0 && out != "420\n" {
 			t.Skip("before Linux 6.14, only a look every 100 ms restricts root")
 		}
-		_, err = limited(t, sandbox.Limits{Processes: 20}, "sh", "-c", `f() { f | f & }; f; f; sleep 1; exit 1`)
-		require.Error(t, err)
+		// One that takes all process ids does not end its keeper, which could need another thread.
+		for range 8 {
+			_, err = limited(t, sandbox.Limits{Processes: 20}, "sh", "-c", `f() { f | f & }; f; f; sleep 1; exit 1`)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "unexpectedly")
+		}
 	})
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
