@@ -59,10 +59,22 @@ func (l executorLoader) load() {
 	if v == nil {
 		return
 	}
+	if agent := l.defaultAgent(); agent != "" {
+		l.options.Agent = agent
+		for _, k := range v.Executors {
+			if drives(k) {
+				s.Config.Executor = k.Name
+				break
+			}
+		}
+	}
 	used, ok := v.Executor(s.Config.Executor)
 	switch _, chosen := l.matrix[ParamExecutor]; {
 	case ok:
 		s.Config.Executor = used.Name
+	case s.Config.Executor == "" && !chosen: // a format without agents, see record.UnknownExecutorError
+		l.Reportf(l.src, nil, decode.Info, decode.CodeMissingField,
+			"the format names no agent; choose one with --agent or --executor, or set defaults.agent in .waza.yaml")
 	case !chosen || l.options.Executor != "":
 		l.reportUnknown(s.Config.Executor, l.src, at)
 	}
@@ -103,9 +115,9 @@ func (l executorLoader) optionsOf(k Kind, config, decl *yaml.Node, used bool) an
 }
 
 // remote reports whether [Kind.Remote] executors can do trials of the suite, and whether others
-// can. Without a vocabulary, both can.
+// can. Without a vocabulary or an executor, both can.
 func (l executorLoader) remote() (some, others bool) {
-	if l.options.Vocabulary == nil {
+	if l.options.Vocabulary == nil || len(l.kinds()) == 0 {
 		return true, true
 	}
 	for _, k := range l.kinds() {

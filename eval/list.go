@@ -15,19 +15,26 @@ func List(dir string, v files.View) (*discover.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	executors := map[string]string{} // by directory
+	type place struct {
+		dir     string
+		foreign bool // a format of another tool, which names no executor
+	}
+	executors := map[place]string{}
 	for i := range found.Suites {
 		s := &found.Suites[i]
 		if s.Executor != "" {
 			continue
 		}
-		at := filepath.Dir(s.Path)
+		at := place{filepath.Dir(s.Path), s.Format != ""}
 		executor, known := executors[at]
 		if !known {
 			var c Config
 			c.SetDefaults()
-			if p, _, err := project.Find(at, v); err == nil {
-				applyDefaults(p, at, &c)
+			if at.foreign {
+				c.Executor = ""
+			}
+			if p, _, err := project.Find(at.dir, v); err == nil {
+				applyDefaults(p, at.dir, &c)
 			}
 			executor = c.Executor
 			executors[at] = executor

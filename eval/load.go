@@ -100,12 +100,17 @@ func load(path string, o Options, withOwner bool) (*Suite, decode.Diagnostics, e
 	if src.Root == nil {
 		return nil, l.Diagnostics(), nil
 	}
+	if translated, ok := l.translate(src); translated != nil {
+		src = translated
+	} else if !ok {
+		return nil, l.Diagnostics(), nil
+	}
 	if root := decode.Follow(src.Root); root.Kind != yaml.MappingNode {
 		l.Reportf(src, root, decode.Error, decode.CodeWrongType,
 			"a suite must be a map of keys such as name, config and tasks, got %s", decode.Describe(root))
 		return nil, l.Diagnostics(), nil
 	}
-	if withOwner && other.reportPart(src) {
+	if withOwner && l.suite.Format == "" && other.reportPart(src) {
 		return nil, l.Diagnostics(), nil
 	}
 	l.load(src)
@@ -172,6 +177,9 @@ func (l *loader) decodeSuite() {
 	s := l.suite
 	s.Kind = ToolEval
 	s.Config.SetDefaults()
+	if s.Format != "" {
+		s.Config.Executor = "" // see checkAgent
+	}
 	applyDefaults(s.Project, s.Dir, &s.Config)
 	d := l.decoder(l.src)
 	root, alias, ok := d.Enter(l.src.Root)

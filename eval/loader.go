@@ -21,9 +21,9 @@ type loader struct {
 	skillsNamed []namedSkill // by options of graders
 }
 
-// parse reads a YAML file of the suite, see [decode.Parse].
+// parse reads a file of the suite, see [decode.ParseFile].
 func (l *loader) parse(path string, data []byte) *decode.Source {
-	src := decode.Parse(path, l.display(path), data, &l.Findings)
+	src := decode.ParseFile(path, l.display(path), data, &l.Findings)
 	l.texts = append(l.texts, src.Text)
 	return src
 }

@@ -34,6 +34,7 @@ func applyDefaults(p *Project, dir string, c *Config) {
 	}
 	d := p.Defaults
 	set(&c.Executor, d.Engine)
+	set(&c.TrialsPerTask, d.Trials)
 	set(&c.Model, d.Model)
 	set(&c.JudgeModel, d.JudgeModel)
 	set(&c.Judge.Agent, d.JudgeAgent)
@@ -42,6 +43,22 @@ func applyDefaults(p *Project, dir string, c *Config) {
 	set(&c.Workers, d.Workers)
 	set(&c.Verbose, d.Verbose)
 	set(&c.Sandbox, projectSandbox(p, dir))
+}
+
+// defaultAgent returns the project's default agent if the suite gets it: if nobody chose an executor
+// or an agent.
+func (l *loader) defaultAgent() string {
+	p := l.suite.Project
+	if p == nil || p.Defaults.Agent == nil || p.Defaults.Engine != nil || l.options.Executor != "" || l.options.Agent != "" {
+		return ""
+	}
+	config := decode.Lookup(l.src.Root, "config")
+	for _, key := range []string{"executor", "engine", agentKey, "matrix"} {
+		if decode.Lookup(config, key) != nil {
+			return ""
+		}
+	}
+	return *p.Defaults.Agent
 }
 
 func set[T any](to *T, from *T) {

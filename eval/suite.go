@@ -4,6 +4,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/dialect"
 	"waza/eval/reach"
 	"waza/eval/surroundings"
 )
@@ -13,6 +14,10 @@ import (
 // documentation of the format: waza generates the JSON Schema and the docs from them.
 type Suite struct {
 	reach.Places `yaml:"-"`
+
+	// Format is the name of the dialect of a suite in the format of another tool, see
+	// [dialect.Dialect]; empty for an eval.yaml.
+	Format string `yaml:"-" json:"format,omitempty"`
 
 	// Name of the suite, as reports show it.
 	Name string `yaml:"name" json:"name" jsonschema:"required"`
@@ -40,6 +45,8 @@ type Suite struct {
 	Metrics Metrics `yaml:"metrics" json:"-"`
 	// Graders applied to every task, before the task's own graders.
 	Graders []*Grader `yaml:"graders" json:"-" path:"-"`
+	// Send prompts and compare texts as they are written. Double braces then mark no template variables.
+	Literal bool `yaml:"literal" json:"literal,omitempty"`
 	// Template variables for every prompt.
 	Inputs map[string]string `yaml:"inputs" json:"inputs,omitempty"`
 	// Shell commands to run before and after the run and its tasks.
@@ -69,7 +76,8 @@ type Suite struct {
 	// Variants are the combinations of config.matrix; empty without a matrix.
 	Variants []Variant `yaml:"-" json:"-" path:"-"`
 
-	src    *decode.Source // the content of File
+	src    *decode.Source // the content of File, as an eval.yaml
+	more   []dialect.Task // of a translated suite, from other files
 	skills []SkillIn      // all skills that were found
 	// taskFiles are the files that were read for tasks, with any content; File is among them.
 	taskFiles map[string]bool

@@ -28,6 +28,9 @@ type Task struct {
 	Tags []string `yaml:"tags"`
 	// Whether the task must never fail. Results mark golden tasks, so that a comparison can apply stricter rules to them.
 	Golden bool `yaml:"golden"`
+	// Reason why nobody can do the task, such as a file that is missing. Its trials end in an error with
+	// this text, and all other tasks run.
+	Blocked string `yaml:"blocked" json:",omitempty"`
 	// Overrides config.timeout_seconds; 0 means the suite's value.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
@@ -55,6 +58,8 @@ type Task struct {
 	// Agents never receive it, and no trial runs again because it changed.
 	Solution *Solution `yaml:"solution" json:"-" path:"-"`
 
+	// Literal is the suite's literal: texts of the task have no template variables.
+	Literal bool `yaml:"-" json:",omitempty"`
 	// Vars are the template variables of this task: the suite's inputs, overridden by its
 	// dataset row.
 	Vars map[string]string `yaml:"-"`

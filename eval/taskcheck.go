@@ -26,7 +26,7 @@ func (c *taskCheck) check() {
 	if strings.ContainsFunc(t.ID, unicode.IsControl) {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("id"), "id must be a single line without control characters")
 	}
-	t.Vars = l.suite.Inputs
+	t.Vars, t.Literal = l.suite.Inputs, l.suite.Literal
 	t.ContextDir = c.directory(t.ContextDir, decode.At("context_dir"))
 	for i, dir := range t.SkillDirectories {
 		t.SkillDirectories[i] = c.directory(dir, decode.At("skill_directories", i))

@@ -26,6 +26,7 @@ func (l *loader) loadTasks() {
 	switch {
 	case !decode.IsNull(decode.Follow(list)):
 		ts.addEntries(l.src, list)
+	case l.suite.Format != "":
 	case l.suite.TasksFrom != "":
 	case l.suite.Project != nil && l.suite.Project.Files.TaskGlob != "":
 		src, at := l.suite.Project.Place("files", "taskGlob")
@@ -35,6 +36,9 @@ func (l *loader) loadTasks() {
 	}
 	if l.suite.TasksFrom != "" {
 		ts.addDataset()
+	}
+	for i, t := range l.suite.more {
+		ts.addTask(t.Source, t.Node, t.Source.Path, fmt.Sprintf("task-%d", i+1))
 	}
 	l.suite.Tasks, l.suite.taskFiles = ts.tasks, ts.files
 	for _, t := range ts.tasks {

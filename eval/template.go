@@ -47,6 +47,9 @@ func (t *Task) fits(text string) bool {
 
 // variable returns the value of the expression between the braces.
 func (t *Task) variable(expr string, v TrialVars) (value string, known bool) {
+	if t.Literal {
+		return "", false
+	}
 	if value, known = t.Vars[expr]; known {
 		return value, true
 	}
@@ -122,5 +125,8 @@ func (t *Task) variableNames(params map[string]string) []string {
 
 // unknownVariables calls [template.Unknown] with the task's variables and params.
 func (t *Task) unknownVariables(text string, params map[string]string) (written, exprs []string) {
+	if t.Literal {
+		return nil, nil
+	}
 	return template.Unknown(text, t.values(TrialVars{Params: params}))
 }

@@ -49,6 +49,7 @@ var importRules = []struct {
 	{"eval/jsonwalk", waza("eval/..."), "it knows JSON only", false},
 	{"eval/project", waza("eval", "eval/assist", "eval/discover"), "eval and eval/discover depend on its settings", false},
 	{"eval/discover", waza("eval", "eval/assist"), "eval loads what it finds", false},
+	{"eval/dialect/...", waza("eval", "eval/discover", "eval/assist"), "eval and eval/discover read suites through it", false},
 	{"eval/decode", waza("eval/discover", "eval", "eval/assist"), "it knows YAML and no suites", true},
 	{"runner/...", []string{"github.com/sourcegraph/jsonrpc2", "net/rpc/..."}, "it knows no wire format", true},
 	{"rpc/...", []string{"gopkg.in/yaml.v3", "go.yaml.in/yaml/..."}, "it knows no YAML", false},
@@ -210,6 +211,7 @@ type sibling struct {
 // siblings are the folders whose packages do not import each other. An import between two of
 // them is allowed only if the imported one is shared, or the importing one is on top.
 var siblings = []sibling{
+	{"eval/dialect", []string{"internal"}, []string{"builtin"}, false},
 	{"runner/executor", nil, nil, false},
 	{"runner/grader", []string{"assertion", "internal"}, []string{"builtin"}, false},
 	{"runner/report", []string{"reporttest"}, []string{"formats"}, false},

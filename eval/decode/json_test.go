@@ -45,10 +45,10 @@ func TestParseJSONFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "x.json: error: the file is empty [empty-document]",
 		"null":                      "x.json: error: the file is empty [empty-document]",
+		"{} x":                      "x.json:1:4: error: not valid JSON: more text after the end of the document [syntax]",
 		"{\"a\": 1":                 "x.json:1:8: error: the file ends in the middle of its JSON, perhaps because it is truncated [syntax]",
 		"{\n // no\n}":              "x.json:2:2: error: not valid JSON: it must not contain comments [syntax]",
-		"[1,\n]":                    "x.json:2:1: error: not valid JSON: invalid character ']' looking for beginning of value [syntax]",
-		"{} x":                      "x.json:1:4: error: not valid JSON: more text after the end of the document [syntax]",
+		"{\"a\"\n 1}":               "x.json:2:2: error: not valid JSON: invalid character '1' after object key [syntax]",
 		"{\"a\":1,\n\"a\":2}":       "x.json:2:1: error: duplicate key \"a\"; it is first set in line 1 [duplicate-key]",
 		"\"\xff\"":                  "x.json:1:2: error: not plain UTF-8 text: byte 0xff [not-text]",
 		strings.Repeat("[", 20_000): "x.json:1:100: error: nested more than 100 levels deep [too-deep]",

@@ -18,8 +18,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/dialect/builtin"
 	"waza/eval/files"
 	"waza/eval/project"
+	"waza/eval/reach"
 	"waza/eval/text"
 )
 
@@ -38,6 +41,8 @@ type Summary struct {
 	Version     string `json:"version" yaml:"version"`
 	Description string `json:"description,omitempty" yaml:"description"`
 	Executor    string `json:"executor,omitempty" yaml:"-"` // empty when the suite names none; eval.List fills it in
+	// Format is the name of the dialect of a suite in the format of another tool; empty for an eval.yaml.
+	Format string `json:"format,omitempty" yaml:"-"`
 }
 
 // Found is the result of [Suites].
@@ -48,7 +53,7 @@ type Found struct {
 }
 
 // Suites finds the suites below a directory by the names of their files (eval.yaml, eval.yml,
-// eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml). It skips the directories of version
+// eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml, and the names of the dialects). It skips the directories of version
 // control, CI workflows and installed packages, and everything in .gitignore. It does not follow
 // links to directories. It reads only the [Summary] of each suite; use eval.Load for further
 // findings. The error is a [*NotFoundError], or the reason why dir cannot be read.
@@ -91,15 +96,17 @@ func evalFile(dir string, v files.View) string {
 	return p.Files.EvalFile
 }
 
-// isSuiteNamed is like [IsSuite], but also accepts the project's name for suite files.
+// isSuiteNamed is like [IsSuite], but also accepts the project's name for suite files, and the names
+// that other tools use. A file with one of the latter is a suite only if its content is, too.
 func isSuiteNamed(path, named string) bool {
-	return IsSuite(path) || named != "" && filepath.Base(path) == named
+	return IsSuite(path) || named != "" && filepath.Base(path) == named || builtin.Named(path)
 }
 
-// IsSuiteIn is like [IsSuite], but also accepts the name for suite files in the file's project.
+// IsSuiteIn is like [IsSuite], but also accepts the name for suite files in the file's project, and
+// the names that other tools use.
 func IsSuiteIn(path string, v files.View) bool {
 	ext := filepath.Ext(path)
-	return IsSuite(path) || (ext == ".yaml" || ext == ".yml") && filepath.Base(path) == evalFile(filepath.Dir(path), v)
+	return IsSuite(path) || builtin.Named(path) || (ext == ".yaml" || ext == ".yml") && filepath.Base(path) == evalFile(filepath.Dir(path), v)
 }
 
 // IsSuite reports whether the name and place of a file are those of a suite. GitHub and similar
@@ -251,6 +258,20 @@ func (w *walker) readSuite(path string, limit int64) ([]byte, error) {
 	return files.ReadNamed(dir, name, path, limit)
 }
 
+// translated returns the head of a suite in the format of another tool, as an eval.yaml. Loading the
+// suite reports its faults.
+func (w *walker) translated(d *dialect.Dialect, src *decode.Source) *decode.Source {
+	var found decode.Findings
+	t := &dialect.Translation{Findings: &found, Source: src, HeadOnly: true, Files: &dialect.Files{
+		Places: reach.AtHome(src.Path, d.HomeOf(src.Path)), View: w.view, Shown: func(path string) string { return path },
+		Parse: func(path string, data []byte) *decode.Source { return decode.ParseFile(path, path, data, &found) },
+	}}
+	d.Translate(t)
+	head := *src
+	head.Root = t.Suite
+	return &head
+}
+
 // addSuite reads the head of one suite. Suites with faults are listed, too, if they are maps, and
 // the faults are among the problems.
 func (w *walker) addSuite(path, shown string) {
@@ -260,8 +281,17 @@ func (w *walker) addSuite(path, shown string) {
 		w.Unreadable(name, nil, nil, err)
 		return
 	}
-	src := decode.Parse(path, name, data, &w.Findings)
+	src := decode.ParseFile(path, name, data, &w.Findings)
 	if src.Root == nil {
+		return
+	}
+	format := ""
+	if d := builtin.Recognize(src.Root); d != nil {
+		format, src = d.Name, w.translated(d, src)
+	} else if !IsSuite(path) && filepath.Base(path) != w.named {
+		if reason := builtin.Refusal(src); reason != "" {
+			w.Reportf(src, nil, decode.Warning, decode.CodeOtherDialect, "%s", reason)
+		}
 		return
 	}
 	root := decode.Follow(src.Root)
@@ -281,6 +311,7 @@ func (w *walker) addSuite(path, shown string) {
 	var h head
 	d := decode.NewDecoder(src, &w.Findings)
 	d.Structure(root, &h, decode.Anything)
+	h.Format = format
 	h.Path, h.Description, h.Executor = shown, strings.TrimSpace(h.Description), h.Config.Executor
 	w.found.Suites = append(w.found.Suites, h.Summary)
 }

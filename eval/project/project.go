@@ -116,6 +116,11 @@ type Agent struct {
 type Defaults struct {
 	// Executor of suites that name none.
 	Engine *string `yaml:"engine" alias:"executor"`
+	// Agent of suites that name neither an executor nor an agent, like waza run --agent. It has no
+	// effect together with engine.
+	Agent *string `yaml:"agent" jsonschema_extras:"x-refers=agent"`
+	// Number of trials of each task in suites that set none.
+	Trials *int `yaml:"trials" alias:"trials_per_task" jsonschema:"minimum=1"`
 	// Model of suites that name none.
 	Model *string `yaml:"model"`
 	// Model for graders that ask a judge, if neither they nor their suite name one.

@@ -32,6 +32,16 @@ func At(file string) Places {
 	return p
 }
 
+// AtHome is like [At] for a suite whose files are all in the directory home if it is in no repository.
+// An empty home means the directory of the file.
+func AtHome(file, home string) Places {
+	p := At(file)
+	if home != "" && files.RepositoryRoot(p.Dir) == "" && Within(home, file) {
+		p.RootDir = home
+	}
+	return p
+}
+
 // A suite can come from a stranger, and waza prints the faults of the files that it names. So a
 // suite may read only files in these places:
 //

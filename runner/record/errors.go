@@ -66,13 +66,18 @@ func quoted(list []string) []string {
 	return out
 }
 
-// An UnknownExecutorError reports that no executor has the requested name.
+// An UnknownExecutorError reports that no executor has the requested name. Without a name, nobody
+// chose an executor for a suite in a format that has none.
 type UnknownExecutorError struct {
 	Name  string
 	Known []string
 }
 
 func (e *UnknownExecutorError) Error() string {
+	if e.Name == "" {
+		return "no agent is chosen, and the format of this suite names none; use `waza run --agent NAME SUITE`, " +
+			"such as --agent claude-code, or --executor NAME, or set defaults.agent in .waza.yaml"
+	}
 	msg := fmt.Sprintf("unknown executor %q; known executors: %s", e.Name, strings.Join(e.Known, ", "))
 	if near := decode.Nearest(e.Name, e.Known); near != "" {
 		msg += fmt.Sprintf(" (did you mean %q?)", near)

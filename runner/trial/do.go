@@ -140,6 +140,12 @@ func Broken(ctx context.Context, o *record.Order, why error) *record.Trial {
 // to wait for admission.
 func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) (*work, error) {
 	w := &work{Order: o, env: env, res: res, shared: env.shared(o)}
+	if o.Task.Blocked != "" {
+		if err := w.start(); err != nil {
+			return w, err
+		}
+		return w, executor.Permanent(errors.New(o.Task.Blocked))
+	}
 	ready := w.exec != nil
 	if !ready {
 		exec, err := env.executor(ctx, o)

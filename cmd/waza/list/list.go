@@ -2,7 +2,9 @@
 package list
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +25,8 @@ func Command(to output.Streams) *cli.Command {
 		Usage:     "list the suites below a directory",
 		ArgsUsage: "[DIR]",
 		Description: `Files named eval.yaml, eval.<word>.yaml, eval-<word>.yaml and <word>.eval.yaml are
-suites. Files that version control ignores are not searched.
+suites, and so are the suites of other tools, such as evals/evals.json of a skill; the
+column Format names their format. Files that version control ignores are not searched.
 
 Examples:
   waza list
@@ -65,8 +68,16 @@ func list(c *cli.Context, to output.Streams) error {
 		return nil
 	}
 	rows := [][]string{{"Suite", "Name", "Skill", "Executor"}}
+	foreign := slices.ContainsFunc(found.Suites, func(s discover.Summary) bool { return s.Format != "" })
+	if foreign {
+		rows[0] = append(rows[0], "Format")
+	}
 	for _, s := range found.Suites {
-		rows = append(rows, []string{s.Path, s.Name, s.Skill, s.Executor})
+		row := []string{s.Path, s.Name, s.Skill, s.Executor}
+		if foreign {
+			row = append(row, cmp.Or(s.Format, "waza"))
+		}
+		rows = append(rows, row)
 	}
 	return to.Stdout.Table(rows)
 }

@@ -1,0 +1,57 @@
+// Package builtin lists the dialects that waza reads.
+package builtin
+
+import (
+	"path/filepath"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/dialect/skillevals"
+)
+
+// all are the dialects in the order in which they are tried.
+var all = []*dialect.Dialect{
+	skillevals.Dialect(),
+}
+
+// All returns all dialects. The caller must not change them.
+func All() []*dialect.Dialect { return all }
+
+// Recognize returns the dialect of a parsed file, or nil.
+func Recognize(root *yaml.Node) *dialect.Dialect {
+	if root = decode.Follow(root); root == nil {
+		return nil
+	}
+	for _, d := range all {
+		if d.Recognizes(root) {
+			return d
+		}
+	}
+	return nil
+}
+
+// Named reports whether a search reads the file with this path because a dialect has such files.
+func Named(path string) bool {
+	path = filepath.ToSlash(path)
+	for _, d := range all {
+		if d.Named(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Refusal returns the reason why a file that no dialect recognizes is no suite, if its name is that of
+// a dialect; else "".
+func Refusal(src *decode.Source) string {
+	for _, d := range all {
+		if d.Refuses != nil && d.Named(filepath.ToSlash(src.Path)) {
+			if reason := d.Refuses(decode.Follow(src.Root)); reason != "" {
+				return reason
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+// Package dialect is the contract of suites in the formats of other tools. A [Dialect] recognizes
+// its files and translates each into the nodes of an eval.yaml, with the places of the original.
+// Package eval decodes and checks these nodes like those of any suite, so only the list of suites
+// knows which format a suite has.
+//
+// Each dialect is a package below this one. Package builtin lists them.
+package dialect
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+)
+
+// A Dialect is the suite format of another tool. It is immutable, and its functions are safe for
+// concurrent use.
+type Dialect struct {
+	// Name identifies the format in lists and JSON, such as "skill-evals".
+	Name string
+	// Title is the name of the format in sentences, such as "skill evals".
+	Title string
+	// Named reports whether a search reads a file because of its path, which has slashes. Content
+	// decides whether the file is a suite.
+	Named func(path string) bool
+	// Recognizes reports whether a file has the content of this format. The node is the root of a
+	// file of any name, and no alias.
+	Recognizes func(root *yaml.Node) bool
+	// Home returns the directory that contains all files of a suite in no repository, from the absolute
+	// path of its file. Nil means the directory of the file.
+	Home func(path string) string
+	// Refuses returns the reason why a file that is Named and has another content is no suite;
+	// empty if such files are common and need no message. Nil returns "".
+	Refuses func(root *yaml.Node) string
+	// Translate fills in the suite and the tasks of a translation. It reports every key
+	// that it cannot translate: an error if a verdict would change, else a warning.
+	Translate func(*Translation)
+}
+
+// A Translation is a suite in the format of another tool on its way to an eval.yaml. One goroutine
+// uses it.
+type Translation struct {
+	// Findings receives the faults of the original.
+	*decode.Findings
+	// Source is the file that was recognized. Its root is not nil.
+	Source *decode.Source
+	// Files are the files that the suite may read.
+	Files *Files
+	// HeadOnly means that the caller needs no tasks, graders and trigger tests.
+	HeadOnly bool
+
+	// Suite is the result: the root of an eval.yaml. Its nodes have the places of the nodes of
+	// Source that they come from. Paths in it are relative to the directory of Source.
+	Suite *yaml.Node
+	// Tasks are the tasks that come from other files, after those of Suite.
+	Tasks []Task
+}
+
+// A Task is a task of a translated suite that another file declares.
+type Task struct {
+	Source *decode.Source // the file; its root can be anything
+	Node   *yaml.Node     // the task, with places of Source
+}
+
+// HomeOf returns the result of Home, which can be nil; "" means the directory of the file.
+func (d *Dialect) HomeOf(path string) string {
+	if d.Home == nil {
+		return ""
+	}
+	return d.Home(path)
+}

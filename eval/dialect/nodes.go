@@ -1,0 +1,137 @@
+package dialect
+
+import (
+	"fmt"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+)
+
+// The functions below build nodes of a suite. The node `at` is the original of the new node, which
+// gets its place; nil means the whole file.
+
+// Scalar returns a text, a number or a boolean.
+func Scalar(at *yaml.Node, value any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}
+	switch v := value.(type) {
+	case string:
+		n.Value = v
+	case bool:
+		n.Tag, n.Value = "!!bool", strconv.FormatBool(v)
+	case int:
+		n.Tag, n.Value = "!!int", strconv.Itoa(v)
+	case float64:
+		n.Tag, n.Value = "!!float", strconv.FormatFloat(v, 'g', -1, 64)
+		if _, err := strconv.Atoi(n.Value); err == nil {
+			n.Tag = "!!int"
+		}
+	default:
+		panic(fmt.Sprintf("dialect.Scalar: %T", value))
+	}
+	return placed(n, at)
+}
+
+// List returns a list.
+func List(at *yaml.Node, items ...*yaml.Node) *yaml.Node {
+	return placed(&yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}, at)
+}
+
+// Texts returns a list of texts.
+func Texts(at *yaml.Node, texts ...string) *yaml.Node {
+	list := List(at)
+	for _, t := range texts {
+		list.Content = append(list.Content, Scalar(at, t))
+	}
+	return list
+}
+
+// A Map is a map that is being built.
+type Map struct{ Node *yaml.Node }
+
+// NewMap returns an empty map.
+func NewMap(at *yaml.Node) Map {
+	return Map{placed(&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, at)}
+}
+
+// Set appends a key, or replaces its value. It does nothing if the value is nil. It returns the node
+// of the key, for comments.
+func (m Map) Set(key string, value *yaml.Node) *yaml.Node {
+	if value == nil {
+		return &yaml.Node{}
+	}
+	for i := 0; i < len(m.Node.Content); i += 2 {
+		if k := m.Node.Content[i]; k.Value == key {
+			m.Node.Content[i+1] = value
+			return k
+		}
+	}
+	k := placed(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+	m.Node.Content = append(m.Node.Content, k, value)
+	return k
+}
+
+// Get returns the value of a key, or nil.
+func (m Map) Get(key string) *yaml.Node { return decode.Lookup(m.Node, key) }
+
+// Len returns the number of keys.
+func (m Map) Len() int { return len(m.Node.Content) / 2 }
+
+// placed moves a node to the place of its original.
+func placed(n, at *yaml.Node) *yaml.Node {
+	if at == nil {
+		return n
+	}
+	n.Line, n.Column = at.Line, at.Column
+	if n.Kind == yaml.ScalarNode && at.Kind == yaml.ScalarNode && n.Value == at.Value {
+		n.Style = at.Style
+	}
+	return n
+}
+
+// Copy returns a deep copy of a node without its aliases, which are replaced by copies of their
+// targets, so that the copy can be changed and encoded.
+func Copy(n *yaml.Node) *yaml.Node {
+	if n = decode.Follow(n); n == nil {
+		return nil
+	}
+	c := *n
+	c.Anchor, c.Alias, c.Content = "", nil, make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = Copy(child)
+	}
+	return &c
+}
+
+// TextOf returns the value of a scalar as text; "" for null, other nodes and nil.
+func TextOf(n *yaml.Node) string {
+	if n = decode.Follow(n); n == nil || n.Kind != yaml.ScalarNode || decode.IsNull(n) {
+		return ""
+	}
+	return n.Value
+}
+
+// Items returns the items of a list, with aliases followed; nil for other nodes.
+func Items(n *yaml.Node) []*yaml.Node {
+	if n = decode.Follow(n); n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	items := make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		items[i] = decode.Follow(c)
+	}
+	return items
+}
+
+// Pairs returns the keys and values of a map, with aliases of values followed; nil for other nodes.
+func Pairs(n *yaml.Node) []decode.Pair {
+	if n = decode.Follow(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	pairs := make([]decode.Pair, 0, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		pairs = append(pairs, decode.Pair{Key: n.Content[i], Value: decode.Follow(n.Content[i+1])})
+	}
+	return pairs
+}

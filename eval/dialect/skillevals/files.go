@@ -1,0 +1,154 @@
+package skillevals
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// filePlaces are the directories where a case's files are looked for, in order: the root of the skill,
+// the directory of the file, and the repository. The definitions name only the first; 19 and 46 of 357
+// observed paths lead from the others.
+type filePlaces []string
+
+func (tr *translator) findPlaces() filePlaces {
+	dir := filepath.Dir(tr.Source.Path)
+	root, ok := tr.skillDir()
+	if !ok {
+		root = filepath.Dir(dir)
+	}
+	var places filePlaces
+	for _, place := range []string{root, dir, tr.Files.Root()} {
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// find returns the path of a file or directory that a case names.
+func (c *caseTranslator) find(name string) (found string, tried []string) {
+	name = filepath.FromSlash(name)
+	for _, dir := range c.places {
+		at := filepath.Join(dir, name)
+		if filepath.IsAbs(name) {
+			at = filepath.Clean(name)
+		}
+		if slices.Contains(tried, c.Files.Shown(at)) {
+			continue
+		}
+		tried = append(tried, c.Files.Shown(at))
+		if c.Files.Exists(at) {
+			return at, nil
+		}
+	}
+	return "", tried
+}
+
+// maxPromptBytes limits a prompt_file.
+const maxPromptBytes = decode.MaxTextBytes
+
+// promptFile returns the text of a prompt_file.
+func (c *caseTranslator) promptFile(n *yaml.Node) string {
+	name := dialect.TextOf(n)
+	file, tried := c.find(name)
+	if file == "" {
+		c.lacks(n, name, tried)
+		return ""
+	}
+	data, err := c.Files.Read(file, maxPromptBytes)
+	if err == nil {
+		var prompt string
+		if prompt, _, err = decode.PlainText(data, false); err == nil {
+			return prompt
+		}
+	}
+	c.Unreadable(c.Files.Shown(file), c.Source, n, err)
+	return ""
+}
+
+// lacks reports a file that does not exist. It is a fault of this case only.
+func (c *caseTranslator) lacks(at *yaml.Node, name string, tried []string) {
+	reason := fmt.Sprintf("file %q does not exist; tried %s", text.Clip(name, 100), strings.Join(tried, ", "))
+	c.blocked = append(c.blocked, reason)
+	c.Reportf(c.Source, at, decode.Warning, decode.CodeMissingFixture, "%s; trials of this case end in an error", reason)
+}
+
+// addFiles sets the files of the workspace. It returns their names for the prompt.
+func (c *caseTranslator) addFiles() (names []string) {
+	n := c.get("files")
+	if n == nil {
+		return nil
+	}
+	list := dialect.List(n)
+	add := func(at *yaml.Node, name string, content *yaml.Node) {
+		f := dialect.NewMap(at)
+		inside := workspaceName(name)
+		if inside == "" {
+			c.Reportf(c.Source, at, decode.Error, decode.CodeEscapingPath, "%q cannot be the name of a file in the workspace", text.Clip(name, 100))
+			return
+		}
+		f.Set("path", dialect.Scalar(at, inside))
+		switch {
+		case content != nil:
+			f.Set("content", dialect.Scalar(content, dialect.TextOf(content)))
+		default:
+			source, tried := c.find(name)
+			if source == "" {
+				c.lacks(at, name, tried)
+				return
+			}
+			f.Set("source", dialect.Scalar(at, c.Files.Relative(source)))
+		}
+		names = append(names, inside)
+		list.Content = append(list.Content, f.Node)
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, item := range dialect.Items(n) {
+			name := firstOf(dialect.TextOf(item), dialect.TextOf(decode.Lookup(item, "path")), dialect.TextOf(decode.Lookup(item, "name")))
+			if name == "" {
+				c.Reportf(c.Source, item, decode.Error, decode.CodeWrongType, "a file must be a path or a map with path and content, got %s", decode.Describe(item))
+				continue
+			}
+			add(item, name, decode.Follow(decode.Lookup(item, "content")))
+		}
+	case yaml.MappingNode:
+		for _, p := range dialect.Pairs(n) {
+			add(p.Value, p.Key.Value, p.Value)
+		}
+	default:
+		if name := dialect.TextOf(n); name != "" {
+			add(n, name, nil)
+		}
+	}
+	if len(list.Content) > 0 {
+		c.inputs.Set("files", list)
+	}
+	return names
+}
+
+// workspaceName returns the path that a file has in the workspace: the listed one, without a way up.
+// It is empty if no name remains.
+func workspaceName(name string) string {
+	name = path.Clean(filepath.ToSlash(name))
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		name = path.Base(name)
+	}
+	for strings.HasPrefix(name, "../") {
+		name = name[len("../"):]
+	}
+	if name == "." || name == ".." || !fs.ValidPath(name) {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,65 @@
+// Package skillevals translates the evals/evals.json of agent skills.
+//
+// Two definitions of the format exist: docs/skill-creation/evaluating-skills.mdx of
+// agentskills/agentskills, and skills/skill-creator/references/schemas.md of anthropics/skills. The
+// package also accepts the forms that other authors gave their files.
+package skillevals
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+)
+
+// Dialect returns the dialect.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name: "skill-evals", Title: "skill evals",
+		Named:      func(file string) bool { return path.Base(file) == "evals.json" },
+		Recognizes: func(root *yaml.Node) bool { return slices.ContainsFunc(casesOf(root), hasPrompt) },
+		Refuses: func(*yaml.Node) string {
+			return "these are no skill evals: no case has a prompt; a file of skill evals is {\"skill_name\": NAME, " +
+				"\"evals\": [{\"id\": 1, \"prompt\": TEXT, \"expectations\": [TEXT]}]}"
+		},
+		Home: func(file string) string {
+			// An evals.json is in the folder evals of its skill.
+			return filepath.Dir(filepath.Dir(file))
+		},
+		Translate: func(t *dialect.Translation) { translate(t) },
+	}
+}
+
+// listKeys are the keys of the list of cases, see [casesOf].
+var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", "queries"}
+
+// promptKeys are the keys of the prompt of a case, the preferred one first.
+var promptKeys = []string{"prompt", "input", "query"}
+
+// casesOf returns the cases of a file: those of the first list that has some, or the items of a file
+// that is a list.
+func casesOf(root *yaml.Node) []*yaml.Node {
+	if root.Kind == yaml.SequenceNode {
+		return dialect.Items(root)
+	}
+	for _, key := range listKeys {
+		if cases := dialect.Items(decode.Lookup(root, key)); len(cases) > 0 {
+			return cases
+		}
+	}
+	return nil
+}
+
+func hasPrompt(c *yaml.Node) bool {
+	for _, key := range promptKeys {
+		if n := decode.Follow(decode.Lookup(c, key)); decode.IsText(n) || n != nil && n.Kind == yaml.SequenceNode {
+			return true
+		}
+	}
+	return decode.IsText(decode.Follow(decode.Lookup(c, "prompt_file"))) ||
+		decode.IsText(decode.Follow(decode.Lookup(c, "command"))) && decode.Lookup(c, "args") != nil
+}

@@ -1,0 +1,349 @@
+package skillevals
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// A statementKey is a key of a case whose value is a statement or a list of statements.
+type statementKey struct {
+	name   string
+	prefix string // of items that are fragments instead of sentences
+	absent bool   // the statement passes if the result lacks the thing
+}
+
+// statementKeys are the names that authors gave to lists of statements. Both definitions mean the
+// same by assertions and expectations.
+var statementKeys = []statementKey{
+	{name: "expectations"},
+	{name: "assertions"},
+	{name: "_success_criteria"},
+	{name: "success_criteria"},
+	{name: "criteria"},
+	{name: "rubric"},
+	{name: "must_have"},
+	{name: "expected_behavior"},
+	{name: "expected_behaviors"},
+	{name: "expect"},
+	{name: "checks"},
+	{name: "expected_checks"},
+	{name: "must_include", prefix: "The result includes: "},
+	{name: "expected_topics", prefix: "The result covers: "},
+	{name: "expected_sections", prefix: "The result has the section: "},
+	{name: "expected_patterns", prefix: "The result matches the pattern: "},
+	{name: "anti_expectations", absent: true},
+	{name: "must_not", absent: true},
+	{name: "must_not_include", absent: true},
+	{name: "must_not_have", absent: true},
+	{name: "must_not_do", absent: true},
+	{name: "forbidden", absent: true},
+	{name: "forbidden_behavior", absent: true},
+	{name: "forbidden_behaviors", absent: true},
+	{name: "fail", absent: true},
+}
+
+// hasStatements reports whether a case lists statements or checks.
+func (c *caseTranslator) hasStatements() bool {
+	return slices.ContainsFunc(statementKeys, func(k statementKey) bool {
+		n := decode.Follow(decode.Lookup(c.node, k.name))
+		return n != nil && !decode.IsNull(n) && (n.Kind != yaml.SequenceNode || len(n.Content) > 0)
+	})
+}
+
+// graders returns the graders of a case: one per check that code can decide, and one for all
+// statements that a judge decides.
+func (c *caseTranslator) graders() []*yaml.Node {
+	j := judged{list: dialect.List(c.node), seen: map[string]bool{}}
+	var checks []*yaml.Node
+	for _, k := range statementKeys {
+		n := c.get(k.name)
+		if n == nil {
+			continue
+		}
+		items := []*yaml.Node{n}
+		if n.Kind == yaml.SequenceNode {
+			items = dialect.Items(n)
+		}
+		for _, item := range items {
+			if check := c.check(item, k); check != nil {
+				checks = append(checks, check)
+			} else {
+				c.addStatement(&j, item, k)
+			}
+		}
+	}
+	expected := c.get("expected_output")
+	if expected == nil {
+		expected = c.get("expected")
+	}
+	if len(j.list.Content) == 0 && len(checks) == 0 && dialect.TextOf(expected) != "" {
+		// A case is first written without statements.
+		j.add(expected, "The result does what this says: "+expected.Value, "expected_output", false)
+		expected = nil
+	}
+	if len(j.list.Content) > 0 {
+		config := dialect.NewMap(c.node)
+		config.Set("statements", j.list)
+		if dialect.TextOf(expected) != "" {
+			config.Set("expected", dialect.Scalar(expected, expected.Value))
+		}
+		g := dialect.NewMap(c.node)
+		g.Set("type", dialect.Scalar(nil, "statements"))
+		if len(checks) > 0 {
+			g.Set("weight", dialect.Scalar(nil, len(j.list.Content)))
+		}
+		g.Set("config", config.Node)
+		checks = append([]*yaml.Node{g.Node}, checks...)
+	}
+	return checks
+}
+
+// judged collects the statements of a case for a judge, without exact repetitions.
+type judged struct {
+	list *yaml.Node
+	seen map[string]bool
+}
+
+func (j *judged) add(at *yaml.Node, statement, label string, absent bool) {
+	key := fmt.Sprint(absent, statement)
+	if j.seen[key] {
+		return
+	}
+	j.seen[key] = true
+	if label == "" && !absent {
+		j.list.Content = append(j.list.Content, dialect.Scalar(at, statement))
+		return
+	}
+	m := dialect.NewMap(at)
+	m.Set("text", dialect.Scalar(at, statement))
+	if label != "" {
+		m.Set("label", dialect.Scalar(at, label))
+	}
+	if absent {
+		m.Set("absent", dialect.Scalar(at, true))
+	}
+	j.list.Content = append(j.list.Content, m.Node)
+}
+
+// addStatement adds one item for the judge. An item without a readable text blocks the case, because
+// it must never count as passed.
+func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, k statementKey) {
+	statement, label := dialect.TextOf(item), ""
+	if item.Kind == yaml.MappingNode {
+		statement = firstOf(textIn(item, "text"), textIn(item, "description"), textIn(item, "statement"), textIn(item, "check"))
+		label = firstOf(dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
+		if statement == "" {
+			statement = textIn(item, "name")
+		}
+		if label == statement {
+			label = ""
+		}
+	}
+	if strings.TrimSpace(statement) == "" {
+		kind := dialect.TextOf(decode.Lookup(item, "type"))
+		if kind == "" && item.Kind == yaml.ScalarNode {
+			return // an empty text states nothing
+		}
+		reason := fmt.Sprintf("line %d: %s has a check that waza does not know", item.Line, k.name)
+		if kind != "" {
+			reason = fmt.Sprintf("line %d: waza knows no check of the type %q", item.Line, text.Clip(kind, 60))
+		}
+		c.blocked = append(c.blocked, reason)
+		c.Reportf(c.Source, item, decode.Warning, decode.CodeUnknownOption,
+			"%s, and it has no text for a judge; trials of this case end in an error", reason)
+		return
+	}
+	j.add(item, k.prefix+statement, label, k.absent)
+}
+
+func textIn(n *yaml.Node, key string) string {
+	if v := decode.Follow(decode.Lookup(n, key)); decode.IsText(v) {
+		return v.Value
+	}
+	return ""
+}
+
+// check returns the grader for an item that code can decide, or nil. The final message is the subject
+// of all checks but file_contains.
+func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
+	if item.Kind != yaml.MappingNode {
+		return nil
+	}
+	spec := item
+	if n := decode.Follow(decode.Lookup(item, "check")); n != nil && n.Kind == yaml.MappingNode {
+		spec = n
+	}
+	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
+	if decode.Lookup(spec, "groups") != nil {
+		return c.groups(item, spec, name)
+	}
+	kind := textIn(spec, "type")
+	values := valuesOf(spec)
+	config := dialect.NewMap(spec)
+	grader := "text"
+	absent := k.absent
+	switch strings.ReplaceAll(kind, "-", "_") {
+	case "contains", "contains_all", "output_contains":
+		config.Set(pick(absent, "not_contains_cs", "contains_cs"), values)
+		c.hintPattern(kind, values)
+	case "not_contains", "output_not_contains":
+		config.Set(pick(absent, "contains_cs", "not_contains_cs"), values)
+		c.hintPattern(kind, values)
+	case "contains_any":
+		config.Set(pick(absent, "regex_not_match", "regex_match"), oneOf(spec, values, true))
+	case "regex", "matches", "output_matches":
+		config.Set(pick(absent, "regex_not_match", "regex_match"), values)
+		config.Set("syntax", dialect.Scalar(spec, "javascript"))
+	case "not_regex", "not_matches", "output_not_matches":
+		config.Set(pick(absent, "regex_match", "regex_not_match"), values)
+		config.Set("syntax", dialect.Scalar(spec, "javascript"))
+	case "file_exists":
+		grader = "file"
+		config.Set(pick(absent, "must_not_exist", "must_exist"), pathsOf(spec, values))
+	case "file_not_exists":
+		grader = "file"
+		config.Set(pick(absent, "must_exist", "must_not_exist"), pathsOf(spec, values))
+	case "file_contains", "file_not_contains":
+		file := decode.Follow(decode.Lookup(spec, "path"))
+		if dialect.TextOf(file) == "" || len(dialect.Items(values)) == 0 {
+			return nil
+		}
+		grader = "file"
+		m := dialect.NewMap(spec)
+		m.Set("path", dialect.Scalar(file, file.Value))
+		quoted := dialect.List(values)
+		for _, v := range dialect.Items(values) {
+			quoted.Content = append(quoted.Content, dialect.Scalar(v, quoteRegexp(v.Value)))
+		}
+		m.Set(pick(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted)
+		config.Set("content_patterns", dialect.List(spec, m.Node))
+	default:
+		return nil
+	}
+	if len(dialect.Items(values)) == 0 && grader == "text" {
+		return nil
+	}
+	return named(item, name, grader, config)
+}
+
+func pick(second bool, b, a string) string {
+	if second {
+		return b
+	}
+	return a
+}
+
+// named returns a grader of a case.
+func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
+	g := dialect.NewMap(at)
+	if name != "" {
+		g.Set("name", dialect.Scalar(at, name))
+	}
+	g.Set("type", dialect.Scalar(at, kind))
+	g.Set("config", config.Node)
+	return g.Node
+}
+
+// valuesOf returns the texts that a check looks for.
+func valuesOf(spec *yaml.Node) *yaml.Node {
+	for _, key := range []string{"value", "values", "pattern", "patterns", "needle", "substring", "text"} {
+		n := decode.Follow(decode.Lookup(spec, key))
+		if n == nil || key == "text" && textIn(spec, "type") == "" {
+			continue
+		}
+		list := dialect.List(n)
+		items := dialect.Items(n)
+		if n.Kind == yaml.ScalarNode {
+			items = []*yaml.Node{n}
+		}
+		for _, item := range items {
+			if value := dialect.TextOf(item); value != "" {
+				list.Content = append(list.Content, dialect.Scalar(item, value))
+			}
+		}
+		return list
+	}
+	return dialect.List(spec)
+}
+
+// pathsOf returns the paths of a check of files.
+func pathsOf(spec, values *yaml.Node) *yaml.Node {
+	if n := decode.Follow(decode.Lookup(spec, "path")); dialect.TextOf(n) != "" {
+		return dialect.List(n, dialect.Scalar(n, n.Value))
+	}
+	return values
+}
+
+// oneOf returns a list with one pattern that matches any of the values.
+func oneOf(at, values *yaml.Node, quote bool) *yaml.Node {
+	var parts []string
+	for _, v := range dialect.Items(values) {
+		part := v.Value
+		if quote {
+			part = quoteRegexp(part)
+		}
+		parts = append(parts, "(?:"+part+")")
+	}
+	if len(parts) == 0 {
+		return dialect.List(at)
+	}
+	return dialect.List(at, dialect.Scalar(at, strings.Join(parts, "|")))
+}
+
+// quoteRegexp returns a pattern that matches a text itself, in the syntax of Go and of JavaScript.
+func quoteRegexp(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// hintPattern reports a text of a check contains that looks like a pattern. The name of the check
+// decides.
+func (c *caseTranslator) hintPattern(kind string, values *yaml.Node) {
+	for _, v := range dialect.Items(values) {
+		if re, err := syntax.Parse(v.Value, syntax.Perl); err == nil && strings.ContainsAny(v.Value, `*+\|`) && re.Op != syntax.OpLiteral {
+			c.Reportf(c.Source, v, decode.Warning, decode.CodeOtherMeaning, "%s looks for this text itself; use the type regex for a pattern", kind)
+		}
+	}
+}
+
+// groups translates a check of groups of patterns with points: each group needs a match of one of its
+// patterns, and no pattern of forbidden may match.
+func (c *caseTranslator) groups(item, spec *yaml.Node, name string) *yaml.Node {
+	config := dialect.NewMap(spec)
+	all := dialect.List(spec)
+	for _, group := range dialect.Items(decode.Lookup(spec, "groups")) {
+		list := group
+		if group.Kind == yaml.ScalarNode {
+			list = dialect.List(group, group)
+		}
+		all.Content = append(all.Content, dialect.Items(oneOf(group, list, false))...)
+	}
+	config.Set("regex_match", all)
+	if forbidden := dialect.Items(decode.Lookup(spec, "forbidden")); len(forbidden) > 0 {
+		not := dialect.List(spec)
+		for _, f := range forbidden {
+			not.Content = append(not.Content, dialect.Scalar(f, dialect.TextOf(f)))
+		}
+		config.Set("regex_not_match", not)
+	}
+	config.Set("syntax", dialect.Scalar(spec, "javascript"))
+	g := dialect.Map{Node: named(item, name, "text", config)}
+	if points, ok := numberOf(decode.Lookup(item, "points")); ok && points > 0 {
+		g.Set("weight", dialect.Scalar(item, points))
+	}
+	return g.Node
+}

@@ -1,0 +1,363 @@
+package skillevals
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/skill"
+	"waza/eval/text"
+)
+
+// translator translates one file.
+type translator struct {
+	*dialect.Translation
+	root    *yaml.Node
+	suite   dialect.Map
+	skill   string          // name; empty if it is unknown
+	places  filePlaces      // of the files of cases
+	ids     map[string]bool // of the cases until now
+	unknown map[string]bool // keys that were reported
+	share   float64         // of its points that a case needs; 0 if cases need all
+}
+
+// fileKeys are the keys of a file besides its cases.
+var fileKeys = []string{"skill_name", "skill", "agent_name", "name", "description", "version", "schema", "schema_version", "updated", "$schema"}
+
+func translate(t *dialect.Translation) {
+	tr := &translator{
+		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
+		ids: map[string]bool{}, unknown: map[string]bool{},
+	}
+	tr.translateHead()
+	t.Suite = tr.suite.Node
+	if t.HeadOnly {
+		return
+	}
+	tr.places = tr.findPlaces()
+	tr.share = tr.neededShare()
+	tasks := dialect.List(tr.root)
+	triggers := newTriggers(tr.root)
+	for i, c := range casesOf(tr.root) {
+		if c.Kind != yaml.MappingNode {
+			tr.Reportf(t.Source, c, decode.Error, decode.CodeWrongType, "a case must be a map with a prompt, got %s", decode.Describe(c))
+			continue
+		}
+		cs := &caseTranslator{translator: tr, node: c, number: i + 1, read: map[string]bool{}}
+		if cs.addTrigger(&triggers); cs.isTrigger && !cs.hasStatements() {
+			cs.warnUnknown()
+			continue
+		}
+		tasks.Content = append(tasks.Content, cs.translate())
+		cs.warnUnknown()
+	}
+	if len(tasks.Content) > 0 {
+		tr.suite.Set("tasks", tasks)
+	}
+	if triggers.Len() > 0 {
+		tr.suite.Set("trigger_tests", triggers.Node)
+	}
+}
+
+// translateHead sets the name, the skill and the settings of the suite.
+func (tr *translator) translateHead() {
+	dir := filepath.Dir(tr.Source.Path)
+	var at *yaml.Node
+	for _, key := range []string{"skill_name", "skill"} {
+		if n := decode.Follow(decode.Lookup(tr.root, key)); tr.skill == "" && decode.IsText(n) {
+			tr.skill, at = n.Value, n
+		}
+	}
+	if found, ok := tr.skillDir(); ok {
+		tr.skill, _ = tr.skillIn(found) // as agents know it
+	}
+	agent := dialect.TextOf(decode.Lookup(tr.root, "agent_name"))
+	name := firstOf(tr.skill, agent, dialect.TextOf(decode.Lookup(tr.root, "name")), filepath.Base(filepath.Dir(dir)))
+	tr.suite.Set("name", dialect.Scalar(at, name))
+	for _, key := range []string{"description", "version"} {
+		if n := decode.Follow(decode.Lookup(tr.root, key)); n != nil && n.Kind == yaml.ScalarNode && !decode.IsNull(n) {
+			tr.suite.Set(key, dialect.Scalar(n, n.Value))
+		}
+	}
+	if tr.skill != "" {
+		tr.suite.Set("skill", dialect.Scalar(at, tr.skill))
+		if _, found := tr.skillDir(); found {
+			// Both definitions run each case with and without the skill.
+			tr.suite.Set("baseline", dialect.Scalar(at, true))
+		}
+	}
+	tr.suite.Set("literal", dialect.Scalar(nil, true))
+	if tr.root.Kind == yaml.MappingNode && !tr.HeadOnly {
+		tr.warnUnknown(tr.root, slices.Concat(fileKeys, listKeys, thresholdKeys))
+		if n := decode.Lookup(tr.root, "agent_name"); n != nil {
+			tr.Reportf(tr.Source, n, decode.Warning, decode.CodeNoEffect, "agent_name only names the suite; choose the agent with --agent")
+		}
+	}
+}
+
+// skillDir returns the directory of the skill under test: one that contains the file, or one in a
+// usual place.
+func (tr *translator) skillDir() (dir string, ok bool) {
+	dir = filepath.Dir(tr.Source.Path)
+	for range maxLevelsToSkill {
+		if _, ok := tr.skillIn(dir); ok {
+			return dir, true
+		}
+		dir = filepath.Dir(dir)
+	}
+	if !filepath.IsLocal(tr.skill) {
+		return "", false
+	}
+	for _, usual := range skill.UsualPlaces {
+		dir = filepath.Join(tr.Files.Root(), filepath.FromSlash(usual), tr.skill)
+		if _, ok := tr.skillIn(dir); ok {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// maxLevelsToSkill limits the directories that [translator.skillAbove] searches. A file is at most two
+// below its skill, as in SKILL/evals/TOPIC/evals.json.
+const maxLevelsToSkill = 3
+
+func (tr *translator) skillIn(dir string) (name string, ok bool) {
+	file := filepath.Join(dir, skill.FileName)
+	data, err := tr.Files.ReadSkill(file, skill.MaxBytes)
+	if err != nil {
+		return "", false
+	}
+	return firstOf(skill.Parse(file, data).Name, filepath.Base(dir)), true
+}
+
+// warnUnknown reports keys of a map that have no effect, each once in the file.
+func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
+	for _, p := range dialect.Pairs(n) {
+		key := p.Key.Value
+		if slices.Contains(known, key) || tr.unknown[key] {
+			continue
+		}
+		tr.unknown[key] = true
+		tr.Reportf(tr.Source, p.Key, decode.Warning, decode.CodeUnknownKey, "key %q is unknown in skill evals and has no effect", text.Clip(key, 60))
+	}
+}
+
+// thresholdKeys are keys of files whose cases have points.
+var thresholdKeys = []string{"pass_threshold", "maximum_per_case"}
+
+// neededShare returns the share of its points that a case needs to pass.
+func (tr *translator) neededShare() float64 {
+	least, ok := numberOf(decode.Lookup(tr.root, "pass_threshold"))
+	if !ok {
+		return 0
+	}
+	if most, ok := numberOf(decode.Lookup(tr.root, "maximum_per_case")); ok && most > 0 {
+		least /= most
+	}
+	if least > 1 {
+		least /= 100
+	}
+	if least < 0 || least > 1 {
+		tr.Reportf(tr.Source, decode.Place(tr.root, "pass_threshold"), decode.Error, decode.CodeInvalidValue,
+			"pass_threshold must be a share of the points from 0 to 1, or a number of points with maximum_per_case")
+		return 0
+	}
+	return least
+}
+
+// caseTranslator translates one case.
+type caseTranslator struct {
+	*translator
+	node      *yaml.Node
+	number    int             // from 1
+	read      map[string]bool // keys that were translated
+	isTrigger bool
+	task      dialect.Map
+	inputs    dialect.Map
+	blocked   []string // reasons why the case cannot be carried out
+}
+
+// get returns the value of a key, and marks the key as known; nil if it is absent or null.
+func (c *caseTranslator) get(key string) *yaml.Node {
+	n := decode.Follow(decode.Lookup(c.node, key))
+	if n != nil {
+		c.read[key] = true
+	}
+	if decode.IsNull(n) {
+		return nil
+	}
+	return n
+}
+
+// labelKeys are keys of cases that describe a case to people.
+var labelKeys = []string{"tags", "category", "area", "notes", "note", "comment", "_comment", "reason", "rationale", "type", "difficulty", "priority"}
+
+func (c *caseTranslator) warnUnknown() {
+	for _, key := range labelKeys {
+		c.read[key] = true
+	}
+	var known []string
+	for key := range c.read {
+		known = append(known, key)
+	}
+	c.translator.warnUnknown(c.node, known)
+}
+
+func (c *caseTranslator) translate() *yaml.Node {
+	c.task, c.inputs = dialect.NewMap(c.node), dialect.NewMap(c.node)
+	c.addID()
+	for _, key := range []string{"name", "eval_name", "title"} {
+		if n := c.get(key); n != nil && c.task.Get("name") == nil {
+			c.task.Set("name", dialect.Scalar(n, dialect.TextOf(n)))
+		}
+	}
+	if n := c.get("description"); decode.IsText(n) {
+		c.task.Set("description", dialect.Scalar(n, n.Value))
+	}
+	if n := c.get("tags"); n != nil && len(dialect.Items(n)) > 0 {
+		tags := dialect.List(n)
+		for _, item := range dialect.Items(n) {
+			if tag := dialect.TextOf(item); tag != "" {
+				tags.Content = append(tags.Content, dialect.Scalar(item, tag))
+			}
+		}
+		c.task.Set("tags", tags)
+	}
+	prompt, at := c.prompt()
+	named := c.addFiles()
+	if len(named) > 0 {
+		// Both definitions give the agent the list, and neither says where it sees the files.
+		prompt += "\n\nInput files:\n- " + strings.Join(named, "\n- ")
+	}
+	c.inputs.Set("prompt", dialect.Scalar(at, prompt))
+	graders := c.graders()
+	c.task.Set("inputs", c.inputs.Node)
+	if len(graders) > 0 {
+		c.task.Set("graders", dialect.List(c.node, graders...))
+	}
+	if c.share > 0 {
+		c.task.Set("score_threshold", dialect.Scalar(nil, c.share))
+	}
+	if len(c.blocked) > 0 {
+		c.task.Set("blocked", dialect.Scalar(c.node, strings.Join(c.blocked, "; ")))
+	}
+	return c.task.Node
+}
+
+// addID sets the id: that of the case, else its name, else its number. A repeated id gets a number.
+func (c *caseTranslator) addID() {
+	at, id := c.node, ""
+	for _, key := range []string{"id", "eval_id", "name", "eval_name"} {
+		if n := c.get(key); n != nil && dialect.TextOf(n) != "" {
+			at, id = n, dialect.TextOf(n)
+			break
+		}
+	}
+	if id == "" {
+		id = fmt.Sprint(c.number)
+	}
+	if c.ids[id] {
+		first := id
+		for n := 2; c.ids[id]; n++ {
+			id = fmt.Sprintf("%s-%d", first, n)
+		}
+		c.Reportf(c.Source, at, decode.Warning, decode.CodeDuplicateID, "two cases have the id %q; this one becomes %q",
+			text.Clip(first, 60), text.Clip(id, 70))
+	}
+	c.ids[id] = true
+	c.task.Set("id", dialect.Scalar(at, id))
+}
+
+// prompt returns the prompt and its node. Further prompts become follow-up prompts.
+func (c *caseTranslator) prompt() (string, *yaml.Node) {
+	for _, key := range promptKeys {
+		n := c.get(key)
+		switch {
+		case n == nil:
+			continue
+		case n.Kind == yaml.SequenceNode:
+			if first := c.turns(n); first != nil {
+				return dialect.TextOf(first), first
+			}
+		case decode.IsText(n):
+			return n.Value, n
+		}
+		c.Reportf(c.Source, n, decode.Error, decode.CodeWrongType, "%s must be a text or a list of texts, got %s", key, decode.Describe(n))
+		return "", n
+	}
+	if n := c.get("prompt_file"); n != nil {
+		return c.promptFile(n), n
+	}
+	if n := c.get("command"); n != nil {
+		args := c.get("args")
+		words := []string{dialect.TextOf(n)}
+		if args != nil && args.Kind == yaml.ScalarNode {
+			words = append(words, args.Value)
+		}
+		for _, item := range dialect.Items(args) {
+			words = append(words, dialect.TextOf(item))
+		}
+		return strings.Join(words, " "), n
+	}
+	c.Reportf(c.Source, c.node, decode.Warning, decode.CodeMissingPrompt, "case %q has no prompt, so its trials end in an error",
+		text.Clip(dialect.TextOf(c.task.Get("id")), 60))
+	c.blocked = append(c.blocked, "the case has no prompt")
+	return "", c.node
+}
+
+// turns returns the first message of a list, and sets the others as follow-up prompts. A message is a
+// text, or a map with the role user.
+func (c *caseTranslator) turns(list *yaml.Node) *yaml.Node {
+	var texts []*yaml.Node
+	for _, item := range dialect.Items(list) {
+		n := item
+		if item.Kind == yaml.MappingNode {
+			if role := dialect.TextOf(decode.Lookup(item, "role")); role != "" && role != "user" {
+				c.Reportf(c.Source, item, decode.Warning, decode.CodeNoEffect, "a message of the role %q is not sent", text.Clip(role, 40))
+				continue
+			}
+			for _, key := range []string{"content", "prompt", "text"} {
+				if n = decode.Follow(decode.Lookup(item, key)); n != nil {
+					break
+				}
+			}
+		}
+		if decode.IsText(n) {
+			texts = append(texts, n)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if len(texts) > 1 {
+		more := dialect.List(texts[1])
+		for _, n := range texts[1:] {
+			more.Content = append(more.Content, dialect.Scalar(n, n.Value))
+		}
+		c.inputs.Set("follow_up_prompts", more)
+	}
+	return texts[0]
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func numberOf(n *yaml.Node) (float64, bool) {
+	if n = decode.Follow(n); n == nil || n.Kind != yaml.ScalarNode {
+		return 0, false
+	}
+	var f float64
+	err := n.Decode(&f)
+	return f, err == nil && n.ShortTag() != "!!str"
+}
