@@ -12,11 +12,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ParseFile parses a file in the syntax that its extension names: JSON for .json, else YAML. See
-// [Parse] and [ParseJSON].
+// ParseFile parses a file in the syntax that its extension names: JSON for .json, TOML for .toml, else
+// YAML. See [Parse], [ParseJSON] and [ParseTOML].
 func ParseFile(path, name string, data []byte, to *Findings) *Source {
-	if strings.EqualFold(filepath.Ext(path), ".json") {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
 		return ParseJSON(path, name, data, to)
+	case ".toml":
+		return ParseTOML(path, name, data, to)
 	}
 	return Parse(path, name, data, to)
 }
