@@ -114,7 +114,7 @@ func (l suiteCheck) hasSetting(at decode.Path) bool {
 // allHaveImages reports whether each task of the suite has an image of its own.
 func (l suiteCheck) allHaveImages() bool {
 	return len(l.suite.Tasks) > 0 && l.suite.Triggers == nil &&
-		!slices.ContainsFunc(l.suite.Tasks, func(t *Task) bool { return t.Sandbox == surroundings.SandboxImage{} })
+		!slices.ContainsFunc(l.suite.Tasks, func(t *Task) bool { return t.Sandbox.SandboxImage == surroundings.SandboxImage{} })
 }
 
 // checkSandboxPaths reports paths through which agents reach the suite or a file of tasks. verb is
@@ -144,16 +144,40 @@ func (c *taskCheck) checkImage() {
 		func(below decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
 			c.reportf(severity, code, append(decode.At("sandbox"), below...), format, args...)
 		})
-	if s := l.suite.Config.Sandbox; s.Mode != surroundings.SandboxContainer && l.options.Sandbox == "" && c.has(decode.At("sandbox")) {
-		c.reportf(decode.Warning, decode.CodeNoEffect, decode.At("sandbox"),
-			"sandbox has no effect with the mode %s of config.sandbox; it is for the mode container", s.Mode)
+	t.Sandbox.CheckPaths(func(below decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
+		c.reportf(severity, code, append(decode.At("sandbox"), below...), format, args...)
+	})
+	c.checkTaskHosts()
+	if s := l.suite.Config.Sandbox; s.Mode != surroundings.SandboxContainer && l.options.Sandbox == "" && t.Sandbox.SandboxImage != (surroundings.SandboxImage{}) {
+		at := decode.At("sandbox", "image")
+		if !c.has(at) {
+			at = decode.At("sandbox", "dockerfile")
+		}
+		c.reportf(decode.Warning, decode.CodeNoEffect, at,
+			"%s has no effect with the mode %s of config.sandbox; it is for the mode container", at, s.Mode)
+	}
+}
+
+// checkTaskHosts checks the hosts of the task's own network.
+func (c *taskCheck) checkTaskHosts() {
+	v := c.loader.options.Vocabulary
+	if c.task.Sandbox.Network == nil || v == nil || v.CheckHost == nil {
+		return
+	}
+	for i, host := range c.task.Sandbox.Network.Hosts {
+		if host == "" {
+			continue // the decoder reported it
+		}
+		if err := v.CheckHost(host); err != nil {
+			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("sandbox", "network", i), "sandbox.network[%d]: %s", i, err)
+		}
 	}
 }
 
 // RunsPrograms reports whether graders of the task run programs of the suite.
 func (t *Task) RunsPrograms() bool {
 	runs := func(list []*Grader) bool {
-		return slices.ContainsFunc(list, func(g *Grader) bool { return g.Type == "program" })
+		return slices.ContainsFunc(list, func(g *Grader) bool { return g.Type == "program" || g.Type == "reward" })
 	}
 	return runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
 }

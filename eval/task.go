@@ -44,8 +44,9 @@ type Task struct {
 	InstructionFiles []string `yaml:"instruction_files" jsonschema_extras:"x-refers=fixture" path:"maybe"`
 	// Overrides config.first_event_timeout_seconds; 0 means no limit.
 	FirstEventTimeoutSeconds *float64 `yaml:"first_event_timeout_seconds" jsonschema:"minimum=0"`
-	// Image for this task, in place of the suite's. Only for the sandbox mode container.
-	Sandbox surroundings.SandboxImage `yaml:"sandbox"`
+	// Part of the sandbox that this task has of its own: an image in place of the suite's, for the mode
+	// container, a network and paths.
+	Sandbox surroundings.TaskSandbox `yaml:"sandbox" json:",omitzero"`
 	// MCP servers that waza simulates for the agent, in addition to the suite's; a server replaces the suite's server of the same name.
 	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
 	// Inputs of the agent.

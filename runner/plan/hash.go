@@ -256,9 +256,12 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 		}
 		sum, err = digestJSON([]any{sum, "mcp_mocks", mocks})
 	}
-	if err == nil && t.Sandbox != (surroundings.SandboxImage{}) && p.Config.Sandbox.Mode == surroundings.SandboxContainer {
+	if own := t.Sandbox; err == nil && (own.Network != nil || len(own.Paths) > 0) {
+		sum, err = digestJSON([]any{sum, "sandbox", own.Network, own.Paths})
+	}
+	if err == nil && t.Sandbox.SandboxImage != (surroundings.SandboxImage{}) && p.Config.Sandbox.Mode == surroundings.SandboxContainer {
 		var image []any
-		if image, err = d.image(t.Sandbox); err == nil {
+		if image, err = d.image(t.Sandbox.SandboxImage); err == nil {
 			sum, err = digestJSON([]any{sum, "image", image})
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd, mark uint64) (*inCo
 	var sockets []string
 	sockets, v.Read = socketsOf(v.Read)
 	box := container.Box{
-		Image: s.policy.image(v.Image), Isolated: net.isolated, Mounts: s.policy.containerMounts(&v), Limits: s.policy.Limits.ofContainer(),
+		Image: s.policy.image(v.Task.SandboxImage), Isolated: net.isolated, Mounts: s.policy.containerMounts(&v), Limits: s.policy.Limits.ofContainer(),
 		Connected: len(net.listen)+len(sockets) > 0, Proxied: net.isolated && len(net.listen) > 0,
 	}
 	if box.Connected {

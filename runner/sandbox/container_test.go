@@ -84,7 +84,7 @@ func TestContainer(t *testing.T) {
 	require.NotContains(t, string(called), "/does/not/exist")
 
 	// A task has an image of its own.
-	v.Image = surroundings.SandboxImage{Dockerfile: "image/Dockerfile"}
+	v.Task.SandboxImage = surroundings.SandboxImage{Dockerfile: "image/Dockerfile"}
 	_, err = run(t, s, v, dir, "true")
 	require.NoError(t, err)
 	called, err = os.ReadFile(filepath.Join(state, "calls"))

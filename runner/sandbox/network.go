@@ -30,7 +30,10 @@ type socket struct {
 // network prepares the network of a program. ownLoopback means that an open network of the tier has a
 // loopback interface of its own.
 func (s *Sandboxes) network(v *View, ownLoopback bool) (*network, error) {
-	p := &s.policy
+	p, err := s.policy.ofTask(v.Task.Network)
+	if err != nil {
+		return nil, err
+	}
 	n := &network{isolated: p.Isolated || v.Isolated, env: v.Env}
 	if v.Isolated {
 		return n, nil
@@ -51,7 +54,6 @@ func (s *Sandboxes) network(v *View, ownLoopback bool) (*network, error) {
 		}
 	}}
 	if len(reach) > 0 {
-		var err error
 		if config.Allow, err = p.Allow.With(reach); err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}

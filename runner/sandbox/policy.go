@@ -35,6 +35,24 @@ func PolicyOf(s *surroundings.Sandbox, dir string) (Policy, error) {
 	return p, nil
 }
 
+// ofTask returns the policy for a task with a network of its own, which can be nil. Such a network only
+// closes that of the policy, whose hosts are the user's choice and remain.
+func (p *Policy) ofTask(w *surroundings.Network) (*Policy, error) {
+	if w == nil || w.Open {
+		return p, nil
+	}
+	own := *p
+	rules, err := proxy.ParseRules(w.Hosts)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox.network of the task: %w", err)
+	}
+	if p.Isolated {
+		rules = p.Allow.And(rules)
+	}
+	own.Isolated, own.Allow = true, rules
+	return &own, nil
+}
+
 // Choose returns the tier of this machine for a mode. The error names what the machine lacks and
 // how to get it.
 func Choose(mode surroundings.SandboxMode) (record.Tier, error) {

@@ -74,8 +74,14 @@ type View struct {
 	// Logins are the directories and files in which an agent keeps its login, as far as they exist.
 	// It can change them, because a login that is refreshed in a copy is lost.
 	Logins []string
-	// Image is that of the task, in place of the policy's. Only for the tier Container.
-	Image surroundings.SandboxImage
+	// Task is the part of the sandbox that the task has of its own.
+	Task surroundings.TaskSandbox
+	// Workspace is the directory that contains the folders of Task.Paths. Each is visible at its path
+	// like the workspace: a private copy if Copy contains that.
+	Workspace string
+	// Elsewhere are directories and files that the program can read at other paths: the paths of the
+	// machine by those inside. Only for the tier Namespaces.
+	Elsewhere map[string]string
 	// Isolated closes the network, whatever the policy says.
 	Isolated bool
 	// Reach are services of this machine that the program can use in a closed network, such as

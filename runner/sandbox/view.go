@@ -89,12 +89,27 @@ func (p *Policy) mounts(program string, v *View) []Mount {
 	for _, dir := range v.Copy {
 		b.add(Mount{Kind: Overlay, Target: dir, Source: dir, Writable: true, Size: p.Limits.Disk})
 	}
+	b.elsewhere(v)
 	if !v.Suite {
 		for _, dir := range p.Hidden {
 			b.hide(dir)
 		}
 	}
 	return b.sorted()
+}
+
+// elsewhere adds the directories that are visible at other paths than on the machine.
+func (b *builder) elsewhere(v *View) {
+	for _, target := range v.Task.Targets() {
+		m := Mount{Kind: Bind, Target: target, Source: filepath.Join(v.Workspace, filepath.FromSlash(v.Task.Paths[target])), Writable: true}
+		if slices.Contains(v.Copy, v.Workspace) {
+			m.Kind, m.Size = Overlay, b.policy.Limits.Disk
+		}
+		b.add(m)
+	}
+	for target, source := range v.Elsewhere {
+		b.add(Mount{Kind: Bind, Target: target, Source: source, Writable: slices.Contains(v.Write, source)})
+	}
 }
 
 // writable returns the paths of mounts that a program can change.

@@ -103,6 +103,11 @@ func (w *Workspace) makeLocked() error {
 			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
 		}
 	}
+	for _, target := range w.Task.Sandbox.Targets() {
+		if err := w.root.MkdirAll(filepath.FromSlash(w.Task.Sandbox.Paths[target]), 0o755); err != nil {
+			return fmt.Errorf("workspace: sandbox.paths %s: %w", target, files.WithoutPath(err))
+		}
+	}
 	if dir := w.Task.Inputs.Workdir; dir != "" {
 		if err := w.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
 			return fmt.Errorf("workspace: workdir %s: %w", dir, files.WithoutPath(err))

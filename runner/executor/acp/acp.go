@@ -426,7 +426,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 		}
 	}
 	box := x.sandboxes.For(sandbox.View{
-		Env: env, Write: []string{home, workspace}, Read: read, Logins: logins, Reach: reach, Image: t.Task.Sandbox,
+		Env: env, Write: []string{home, workspace}, Read: read, Logins: logins, Reach: reach, Task: t.Task.Sandbox, Workspace: workspace,
 		OnRefused: t.Transcript.AddRefused,
 	})
 	a, err := x.launch(key, args, dir, env, home, box)

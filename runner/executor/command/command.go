@@ -253,7 +253,7 @@ func (c *command) turn(ctx context.Context, t *executor.Trial, m message, out *e
 		cmd.Stdin = strings.NewReader(m.prompt)
 	}
 	cmd.Sandbox = c.sandboxes.For(sandbox.View{
-		Env: cmd.Env, Write: []string{m.dir}, Read: slices.Concat(c.files, t.Task.Skills), Image: t.Task.Sandbox,
+		Env: cmd.Env, Write: []string{m.dir}, Read: slices.Concat(c.files, t.Task.Skills), Task: t.Task.Sandbox, Workspace: m.dir,
 		OnRefused: t.Transcript.AddRefused,
 	})
 	err = run(ctx, cmd, events)

@@ -26,6 +26,7 @@ var Graders = grader.NewRegistry(
 	output.Diff,
 	output.JSONSchema,
 	program.Program,
+	program.Reward,
 	behavior.Behavior,
 	behavior.ActionSequence,
 	behavior.SkillInvocation,

@@ -8,7 +8,7 @@ import (
 	"waza/runner/grader/internal/gradertest"
 )
 
-func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Code, Program)) }
+func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Code, Program, Reward)) }
 
 // patientEnv returns an environment with an empty suite and a long time limit.
 func patientEnv(workers int) *grader.Env {

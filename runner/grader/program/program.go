@@ -1,5 +1,5 @@
 // Package program grades a trial with code of the suite: programs, and assertions in Python or
-// JavaScript. Use [Program] and [Code] through the registry of [waza/runner/grader/builtin].
+// JavaScript. Use [Program], [Code] and [Reward] through the registry of [waza/runner/grader/builtin].
 package program
 
 import (
@@ -214,7 +214,7 @@ func (g *programGrader) gradeWith(
 		fmt.Sprintf("WAZA_OUTPUT_DROPPED=%d", s.OutputDropped),
 	)
 	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
-		Env: cmd.Env, Suite: true, Read: append(g.visible(line), s.Borrowed...), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network, Image: s.Task.Sandbox,
+		Env: cmd.Env, Suite: true, Read: append(g.visible(line), s.Borrowed...), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network, Task: s.Task.Sandbox, Workspace: workspace,
 	})
 	return g.run(ctx, cmd, workspace)
 }

@@ -48,8 +48,12 @@ func (r Rules) Empty() bool { return len(r.list) == 0 }
 // With returns the rules with further entries.
 func (r Rules) With(entries []string) (Rules, error) {
 	more, err := ParseRules(entries)
-	more.list = append(r.list[:len(r.list):len(r.list)], more.list...)
-	return more, err
+	return r.And(more), err
+}
+
+// And returns the rules together with others.
+func (r Rules) And(more Rules) Rules {
+	return Rules{append(r.list[:len(r.list):len(r.list)], more.list...)}
 }
 
 // maxEntry is the maximum length in bytes of an entry: that of a name with a wildcard and a port.

@@ -1,0 +1,102 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval/surroundings"
+	"waza/runner/grader"
+	"waza/runner/grader/internal/gradertest"
+	"waza/runner/record"
+	"waza/runner/sandbox"
+)
+
+// openSandboxes gives an environment sandboxes of namespaces.
+func openSandboxes(t *testing.T, env *grader.Env) {
+	t.Helper()
+	if err := sandbox.Detect().Namespaces; err != nil {
+		t.Skip("no sandbox of namespaces: ", err)
+	}
+	var err error
+	env.Sandboxes, err = sandbox.Open(record.TierNamespaces, sandbox.Policy{})
+	require.NoError(t, err)
+	t.Cleanup(env.Sandboxes.Close)
+}
+
+func TestReward(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script, config string
+		want           gradertest.Verdict
+	}{
+		"one":            {"echo 1 >/logs/verifier/reward.txt", "", gradertest.Passes()},
+		"exit code":      {"echo 1.0 >/logs/verifier/reward.txt; exit 3", "", gradertest.Passes()},
+		"zero":           {"echo said; echo 0 >/logs/verifier/reward.txt", "", gradertest.Scores(0, "the reward is 0, and 1 passes", "said")},
+		"part":           {"echo 0.5 >/logs/verifier/reward.txt", "", gradertest.Scores(0.5, "the reward is 0.5")},
+		"none":           {"echo gone", "", gradertest.Errors("the verifier wrote neither /logs/verifier/reward.txt nor reward.json: gone")},
+		"empty":          {": >/logs/verifier/reward.txt", "", gradertest.Errors("reward.txt: the file is empty")},
+		"not a number":   {"echo nan >/logs/verifier/reward.txt", "", gradertest.Errors(`expected one number, got "nan"`)},
+		"json wins":      {"echo 1 >/logs/verifier/reward.txt; echo '{\"reward\": 0, \"x\": 1}' >/logs/verifier/reward.json", "", gradertest.Scores(0, "the reward is 0")},
+		"bad json wins":  {"echo 1 >/logs/verifier/reward.txt; echo 7 >/logs/verifier/reward.json", "", gradertest.Errors("reward.json: expected a JSON object of numbers")},
+		"least":          {"echo '{\"a\": 1, \"b\": 0.25}' >/logs/verifier/reward.json", "", gradertest.Scores(0.25, "the reward is 0.25")},
+		"link":           {"ln -s /etc/hostname /logs/verifier/reward.txt", "", gradertest.Errors("reward.txt: ")},
+		"tests":          {"[ $(cat /tests/data/want.txt) = right ] && [ $(cat got.txt) = right ] && echo 1 >/logs/verifier/reward.txt", "", gradertest.Passes()},
+		"variable":       {"echo $R >/logs/verifier/reward.txt", "env: {R: '${WAZA_NO_SUCH:-1}'}", gradertest.Passes()},
+		"no variable":    {"echo 1 >/logs/verifier/reward.txt", "env: {R: '${WAZA_NO_SUCH}'}", gradertest.Errors("WAZA_NO_SUCH is not set")},
+		"timeout":        {"sleep 600", "timeout: 0.2", gradertest.Errors("ran longer than its timeout of 200ms")},
+		"interpreter":    {"#!/usr/bin/env no-such-shell\necho 1 >/logs/verifier/reward.txt", "", gradertest.Errors("the program no-such-shell is not installed")},
+		"package":        {"apt-get update; apt-get install -y no-such-package; echo 0 >/logs/verifier/reward.txt", "", gradertest.Errors("the package no-such-package is not installed")},
+		"tool of uv":     {"uvx no-such-tool; echo 0 >/logs/verifier/reward.txt", "", gradertest.Errors("has no replacement for the tool no-such-tool")},
+		"another folder": {"[ $PWD = /app ] && [ $(cat /app/got.txt) = right ] && echo 1 >/logs/verifier/reward.txt", "workdir: /app", gradertest.Passes()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := c.script
+			if script[0] != '#' {
+				script = "#!/bin/sh\n" + script
+			}
+			b, env := gradertest.Bind(t, "reward", "tests: [tests]\n"+c.config, map[string]string{"tests/test.sh": script, "tests/data/want.txt": "right\n"})
+			openSandboxes(t, env)
+			s := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"got.txt": "right\n"}), func(s *grader.Subject) {
+				s.Temp = t.TempDir()
+				s.Env = append(os.Environ(), "HOME="+filepath.Join(s.Temp, "home"))
+				if name == "another folder" {
+					s.Task.Sandbox = surroundings.TaskSandbox{Paths: map[string]string{"/app": "."}}
+				}
+			})
+			gradertest.RequireVerdict(t, b, s, c.want)
+		})
+	}
+}
+
+// The least reward to pass is that of the option, and the score is the reward.
+func TestPassReward(t *testing.T) {
+	t.Parallel()
+	o := &RewardOptions{PassReward: 1}
+	require.False(t, o.score(map[string]float64{"reward": 0.75}, "").Passed)
+	o.SetPassReward(0.5)
+	score := o.score(map[string]float64{"reward": 0.75, "other": 0}, "")
+	require.True(t, score.Passed)
+	require.InDelta(t, 0.75, score.Score, 0)
+	high := o.score(map[string]float64{"reward": 3}, "")
+	require.InDelta(t, 1, high.Score, 0)
+	require.Equal(t, RewardDetails{map[string]float64{"reward": 3}}, high.Details)
+}
+
+func TestRewardChecks(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"{}":                       "nothing to run: give tests",
+		"tests: [none]":            "no such folder: none",
+		"tests: [empty]":           "no folder of tests contains test.sh",
+		"tests: [t]\nworkdir: app": "workdir must be an absolute path",
+		"tests: [../../..]":        "tests[0]: ",
+	} {
+		_, found := gradertest.Load(t, "reward", config, map[string]string{"t/test.sh": "", "empty/x": ""})
+		require.NotEmpty(t, found.Errors(), config)
+		require.Contains(t, found.Errors()[0].Message, want)
+	}
+}
