@@ -8,12 +8,14 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/dialect/harbor"
 	"waza/eval/dialect/skillevals"
 )
 
 // all are the dialects in the order in which they are tried.
 var all = []*dialect.Dialect{
 	skillevals.Dialect(),
+	harbor.Dialect(),
 }
 
 // All returns all dialects. The caller must not change them.

@@ -1,0 +1,42 @@
+// Package harbor translates the task.toml of Harbor tasks, see src/harbor/models/task/config.py of Harbor.
+//
+// A task becomes a suite of one task. It is done in a sandbox that shows the workspace at the task's work
+// folder. A task whose environment needs more than files is blocked, with the reason.
+package harbor
+
+import (
+	"path"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+)
+
+// Dialect returns the dialect.
+func Dialect() *dialect.Dialect {
+	return &dialect.Dialect{
+		Name: "harbor", Title: "Harbor",
+		Named:      func(file string) bool { return path.Base(file) == "task.toml" },
+		Recognizes: recognizes,
+		Translate:  func(t *dialect.Translation) { translate(t) },
+	}
+}
+
+// foreignKeys are top-level keys of other formats with some of Harbor's keys.
+var foreignKeys = []string{"name", "tasks", "config", "graders", "evals", "tests", "stimuli", "scenarios", "prompts", "providers", "tasks_from"}
+
+func recognizes(root *yaml.Node) bool {
+	has := func(key string) bool { return decode.Lookup(root, key) != nil }
+	if slices.ContainsFunc(foreignKeys, has) {
+		return false
+	}
+	tables := 0
+	for _, key := range []string{"task", "metadata", "agent", "verifier", "environment"} {
+		if n := decode.Follow(decode.Lookup(root, key)); n != nil && n.Kind == yaml.MappingNode {
+			tables++
+		}
+	}
+	return tables >= 2 || tables == 1 && (has("schema_version") || has("version") || has("steps"))
+}
