@@ -272,6 +272,29 @@ say done`)
 	require.Equal(t, "\x00data/x.bin", string(b))
 }
 
+// Agents used to get the suite with its expected answers if it was inside the skill, as in
+// skills/NAME/evals/.
+func TestSkillsWithoutTheSuite(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{agent: "    skills: .agents/skills\n"})
+	above := filepath.Dir(f.suite.Dir)
+	require.NoError(t, os.WriteFile(filepath.Join(above, "SKILL.md"), []byte("A skill."), 0o600))
+	for _, skill := range []string{above, f.suite.Dir} {
+		tr := f.trial(t, "ls .agents/skills/"+filepath.Base(skill)+"\nsay done")
+		task := *tr.Task
+		task.Skills = []string{skill}
+		tr.Task = &task
+		ws, _ := tr.Dir()
+		_, err := f.exec.Execute(t.Context(), tr)
+		require.NoError(t, err)
+		given := filepath.Join(ws, ".agents", "skills", filepath.Base(skill))
+		require.DirExists(t, given)
+		require.NoFileExists(t, filepath.Join(given, "eval.yaml"))
+		require.NoDirExists(t, filepath.Join(given, filepath.Base(f.suite.Dir)))
+	}
+	require.FileExists(t, f.suite.File)
+}
+
 func TestMCPServers(t *testing.T) {
 	t.Parallel()
 	f := open(t, setup{

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"waza/eval/files"
+	"waza/eval/reach"
 )
 
 // maxSkill is the maximum size of a skill directory in bytes. maxSkillEntries is the maximum
@@ -19,8 +20,9 @@ const (
 
 // giveSkills copies skill directories to the place in the workspace where the agent looks for
 // skills, and returns their names. It copies them instead of linking them, because an agent can
-// change them. It does not replace a skill that the task's own files put there.
-func giveSkills(ctx context.Context, workspace, place string, skills []string) ([]string, error) {
+// change them. It does not replace a skill that the task's own files put there, and leaves out the
+// suite, whose expected answers a skill can contain.
+func giveSkills(ctx context.Context, workspace, place string, skills []string, suite reach.Places) ([]string, error) {
 	if len(skills) == 0 || place == "" {
 		return nil, nil
 	}
@@ -40,16 +42,17 @@ func giveSkills(ctx context.Context, workspace, place string, skills []string) (
 		if _, err := root.Lstat(filepath.Join(place, name)); err == nil {
 			continue
 		}
-		if err := copyTree(ctx, root, filepath.Join(place, name), dir); err != nil {
+		hidden := func(path string) bool { return suite.IsPart(dir, filepath.Join(dir, path)) }
+		if err := copyTree(ctx, root, filepath.Join(place, name), dir, hidden); err != nil {
 			return nil, fmt.Errorf("skill %s: %w", name, err)
 		}
 	}
 	return names, nil
 }
 
-// copyTree copies the regular files of a directory. It follows links that stay inside the
-// directory. It stops when ctx ends.
-func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
+// copyTree copies the regular files of a directory except hidden ones, whose paths are relative to
+// it. It follows links that stay inside the directory. It stops when ctx ends.
+func copyTree(ctx context.Context, to *os.Root, name, dir string, hidden func(path string) bool) error {
 	from, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -64,10 +67,13 @@ func copyTree(ctx context.Context, to *os.Root, name, dir string) error {
 			return fmt.Errorf("directory has more than %d files and directories", maxSkillEntries)
 		}
 		if d.IsDir() {
-			if d.Name() == ".git" {
+			if d.Name() == ".git" || hidden(path) {
 				return fs.SkipDir
 			}
 			return to.MkdirAll(filepath.Join(name, path), 0o755)
+		}
+		if hidden(path) {
+			return nil
 		}
 		st, err := from.Stat(path)
 		if err != nil || !st.Mode().IsRegular() {
