@@ -93,10 +93,11 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		config := dialect.NewMap(c.node)
 		config.Set("statements", j.list)
 		if dialect.TextOf(expected) != "" {
-			config.Set("expected", dialect.Scalar(expected, expected.Value))
+			config.Set("reference", dialect.Scalar(expected, expected.Value))
 		}
 		g := dialect.NewMap(c.node)
-		g.Set("type", dialect.Scalar(nil, "statements"))
+		g.Set("name", dialect.Scalar(nil, "statements"))
+		g.Set("type", dialect.Scalar(nil, "prompt"))
 		if len(checks) > 0 {
 			g.Set("weight", dialect.Scalar(nil, len(j.list.Content)))
 		}

@@ -68,6 +68,9 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 	f.b.WriteString("Criteria:\n\n" + g.criteria(s) + "\n\n")
 	f.add("task", s.Prompt, maxJudgeOutput)
 	answer := verdictAnswer.Name
+	if len(g.options.Statements) > 0 {
+		answer = marksAnswer.Name
+	}
 	if g.byCriteria() {
 		answer = byCalls
 		if g.options.Answer == answerSchema {
@@ -91,6 +94,9 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 			f.add("reference", s.Expanded(g.options.Reference), maxJudgeOutput)
 		}
 		g.addFiles(f, s)
+		if len(g.options.Statements) > 0 {
+			g.addCreated(f, s)
+		}
 		if g.options.ContinueSession {
 			f.add("session", g.digest(s, maxJudgeSession, maxJudgeFile), 2*maxJudgeSession)
 		} else {
@@ -101,6 +107,9 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 }
 
 func (g *judgeGrader) criteria(s *grader.Subject) string {
+	if len(g.options.Statements) > 0 {
+		return g.statementCriteria(s)
+	}
 	text := strings.TrimSpace(s.Expanded(g.rubric.text))
 	if i := g.rubric.info; i != nil && i.Scale == scaleFive && text != "" && g.options.Mode != modePairwise {
 		text += "\n\n" + fiveToOne

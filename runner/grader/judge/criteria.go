@@ -31,7 +31,7 @@ const (
 // text contains the names of the tools, and for rubrics with the scale pass-fail. Otherwise they
 // give one verdict.
 func (g *judgeGrader) byCriteria() bool {
-	if g.options.Mode == modePairwise {
+	if g.options.Mode == modePairwise || len(g.options.Statements) > 0 {
 		return false
 	}
 	if i := g.rubric.info; i != nil && i.Scale == scalePassFail {

@@ -50,6 +50,11 @@ func (g *judgeGrader) Asks(s *grader.Subject) any {
 		o.Rubric = "by criteria: " + o.Rubric // differs from the same text with one verdict
 	}
 	o.Model, o.Judges, o.Provider, o.Endpoint = "", nil, "", provider.Endpoint{}
+	o.Statements = make([]Statement, len(g.options.Statements))
+	for i, st := range g.options.Statements {
+		st.Text = s.Expanded(st.Text)
+		o.Statements[i] = st
+	}
 	o.Files = make([]string, len(g.options.Files))
 	for i, f := range g.options.Files {
 		o.Files[i] = s.Expanded(f)
@@ -81,6 +86,9 @@ type opinion struct {
 	// criteria.
 	Passes   []string `json:"passes,omitempty"`
 	Failures []string `json:"failures,omitempty"`
+
+	// Statements holds the mark of each statement, if the judge marks statements.
+	Statements []mark `json:"statements,omitempty"`
 
 	// Response is the judge's text beside its calls, if the judge passes or fails criteria.
 	Response string `json:"response,omitempty"`
@@ -132,6 +140,8 @@ func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 			switch {
 			case pairwise:
 				opinions[i], errs[i] = g.compare(ctx, j, s)
+			case len(g.options.Statements) > 0:
+				opinions[i], errs[i] = g.judgeStatements(ctx, j, s)
 			case g.byCriteria():
 				opinions[i], errs[i] = g.judgeCriteria(ctx, j, s)
 			default:
@@ -186,7 +196,7 @@ func (g *judgeGrader) verdict(opinions []opinion, of *grader.Subject) grader.Sco
 	s.Details, s.Usage = d, d.Usage
 	switch {
 	case s.Passed:
-	case g.byCriteria() && n == 1 && opinions[0].Reason != "":
+	case (g.byCriteria() || len(g.options.Statements) > 0) && n == 1 && opinions[0].Reason != "":
 		s.Feedback = opinions[0].Reason // the form that other tools use
 	default:
 		s.Feedback = feedbackOf(opinions)

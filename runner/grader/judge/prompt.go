@@ -69,6 +69,11 @@ const (
 type PromptOptions struct {
 	// Criteria of the judge. Can use template variables.
 	Prompt string `yaml:"prompt"`
+	// Statements that the judge marks one by one, with evidence: texts, or maps with text, label and
+	// absent. The judge also sees the files that the agent left. In doubt, a statement fails. The score
+	// is the share of statements that pass; the grader passes if all do. Reference can describe a good
+	// result, and prompt and rubric add to the judge's instructions.
+	Statements []Statement `yaml:"statements" json:",omitempty"`
 	// Like prompt, but a text, the path of a file with the text, or the name of a built-in
 	// rubric: groundedness, helpfulness, instruction-following, refusal-correctness,
 	// tool-use-appropriateness.
@@ -119,9 +124,10 @@ func (o *PromptOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 }
 
 func checkPrompt(c *eval.Check, o *PromptOptions) {
-	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" {
-		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to judge: give prompt or rubric")
+	if strings.TrimSpace(o.Prompt+o.Rubric+o.Reference) == "" && len(o.Statements) == 0 {
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to judge: give prompt, rubric or statements")
 	}
+	o.checkStatements(c)
 	o.checkRubric(c)
 	o.checkSight(c)
 	o.Endpoint.Check(c)
