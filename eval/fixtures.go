@@ -48,26 +48,37 @@ func (c *fixtureCheck) addContext() {
 		c.reportf(decode.Warning, decode.CodeNoEffect, at,
 			"executor %s sends no files to its agents; only graders see these", l.suite.Config.Executor)
 	}
-	from := filepath.Join(l.suite.Dir, filepath.FromSlash(name))
-	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.suite.Root(), from) {
-		c.reportf(decode.Error, decode.CodeEscapingPath, at, "context.fixture must be relative to the suite and inside %s", l.suite.RootWord())
-		return
-	}
-	l.dependsOn(from)
-	info, err := os.Stat(from)
-	switch {
-	case err != nil:
-		c.reportf(decode.Error, decode.CodeMissingFixture, at,
-			"no such fixture: %s (context.fixture is a file or folder, relative to the suite, that waza copies into the workspace)",
-			l.display(from))
+	switch from, info := c.stat("context.fixture", name, at); {
+	case info == nil:
 	case !info.IsDir():
-		c.addFile(filepath.Dir(from), filepath.Base(from), at)
+		c.addFile(filepath.Dir(from), filepath.Base(from), filepath.Base(from), at)
 	default:
-		c.addFolder(from, at)
+		c.addFolder(from, "", at)
 	}
 }
 
-func (c *fixtureCheck) addFolder(dir string, at decode.Path) {
+// stat finds the file or folder, relative to the suite, that a key names for the workspace. It reports
+// one that cannot be used, and returns nil.
+func (c *fixtureCheck) stat(key, name string, at decode.Path) (from string, info fs.FileInfo) {
+	l := c.loader
+	from = filepath.Join(l.suite.Dir, filepath.FromSlash(name))
+	if filepath.IsAbs(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || !reach.Within(l.suite.Root(), from) {
+		c.reportf(decode.Error, decode.CodeEscapingPath, at, "%s must be relative to the suite and inside %s", key, l.suite.RootWord())
+		return "", nil
+	}
+	l.dependsOn(from)
+	info, err := os.Stat(from)
+	if err != nil {
+		c.reportf(decode.Error, decode.CodeMissingFixture, at,
+			"no such fixture: %s (%s is a file or folder, relative to the suite, that waza copies into the workspace)",
+			l.display(from), key)
+		return "", nil
+	}
+	return from, info
+}
+
+// addFolder adds all files of a folder, below a path of the workspace.
+func (c *fixtureCheck) addFolder(dir, below string, at decode.Path) {
 	n := 0
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -83,7 +94,7 @@ func (c *fixtureCheck) addFolder(dir string, at decode.Path) {
 		}
 		rel, err := filepath.Rel(dir, file)
 		if err == nil {
-			c.addFile(dir, filepath.ToSlash(rel), at)
+			c.addFile(dir, filepath.ToSlash(rel), path.Join(below, filepath.ToSlash(rel)), at)
 		}
 		return err
 	})
@@ -92,15 +103,17 @@ func (c *fixtureCheck) addFolder(dir string, at decode.Path) {
 	}
 }
 
-func (c *fixtureCheck) addFile(dir, rel string, at decode.Path) {
+// addFile adds the file rel of a folder at a path of the workspace, unless the task has another file
+// there.
+func (c *fixtureCheck) addFile(dir, rel, target string, at decode.Path) {
 	in := &c.task.Inputs
-	if slices.ContainsFunc(in.Files, func(f InputFile) bool { return path.Clean(f.Path) == rel }) {
+	if slices.ContainsFunc(in.Files, func(f InputFile) bool { return path.Clean(f.Path) == target }) {
 		return
 	}
 	file := filepath.Join(dir, filepath.FromSlash(rel))
 	info, err := os.Stat(file)
 	if c.usable(dir, file, rel, info, err, at) {
-		in.Files = append(in.Files, InputFile{Path: rel, Source: file})
+		in.Files = append(in.Files, InputFile{Path: target, Source: file})
 	}
 }
 
@@ -193,8 +206,9 @@ func (c *fixtureCheck) check() {
 		c.checkContextDir()
 	}
 	targets := map[string]bool{}
-	for i := range c.task.Inputs.Files {
-		f := &c.task.Inputs.Files[i]
+	listed := c.task.Inputs.Files
+	c.task.Inputs.Files = nil
+	for i, f := range listed {
 		at := c.inputPath("files", i, "path")
 		switch {
 		case strings.TrimSpace(f.Path) == "":
@@ -209,11 +223,29 @@ func (c *fixtureCheck) check() {
 			c.reportf(decode.Warning, decode.CodeNoEffect, at, "duplicate file %s; the last one counts", f.Path)
 		}
 		targets[f.Path] = true
-		if f.Content == nil {
+		switch {
+		case f.From != "" && f.Content != nil:
+			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("files", i, "source"), "a file has content or a source, not both")
+		case f.From != "":
+			c.addSource(f, c.inputPath("files", i, "source"))
+			continue
+		case f.Content == nil:
 			f.Source = c.find(f.Path, at)
 		}
+		c.task.Inputs.Files = append(c.task.Inputs.Files, f)
 	}
 	c.addContext()
+}
+
+// addSource adds the file or folder that the key source of a file names.
+func (c *fixtureCheck) addSource(f InputFile, at decode.Path) {
+	switch from, info := c.stat("source", f.From, at); {
+	case info == nil:
+	case info.IsDir():
+		c.addFolder(from, f.Path, at)
+	default:
+		c.addFile(filepath.Dir(from), filepath.Base(from), f.Path, at)
+	}
 }
 
 func (c *fixtureCheck) checkContextDir() {

@@ -151,12 +151,15 @@ func (t *Task) AllGraders() []*Grader {
 }
 
 // An InputFile is a file that waza puts into the workspace before a trial. In YAML it is a path,
-// or a map with path and content.
+// or a map with path and either content or source.
 type InputFile struct {
 	// Path in the workspace. Without content, it is also the path of the fixture, in the fixture directory, else relative to the task file.
 	Path string `yaml:"path" jsonschema_extras:"x-refers=fixture"`
 	// Text of the file; the text of the fixture when absent.
 	Content *string `yaml:"content"`
+	// File of the repository that waza puts at path, relative to the suite. Of a folder, waza puts all
+	// files below path.
+	From string `yaml:"source" json:",omitempty" jsonschema_extras:"x-refers=suite-file"`
 	// Source is the absolute path of the fixture; empty for inline content.
 	Source string `yaml:"-" path:"file"`
 }
