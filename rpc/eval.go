@@ -335,6 +335,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 	case err != nil && found.Suite == nil:
 		return nil, &dispatch.SuiteError{Given: p.Path, Path: path, Err: err}
 	case errors.As(err, &selection): // the suite has only trigger tests, and the executor cannot measure them
+	case record.IsUnchosen(err): // a finding says so
 	case err != nil:
 		return nil, err
 	}

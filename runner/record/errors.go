@@ -85,6 +85,13 @@ func (e *UnknownExecutorError) Error() string {
 	return msg
 }
 
+// IsUnchosen reports whether err is an [UnknownExecutorError] without a name. Such a suite is valid,
+// and needs a choice before it can run.
+func IsUnchosen(err error) bool {
+	var unknown *UnknownExecutorError
+	return errors.As(err, &unknown) && unknown.Name == ""
+}
+
 // A LimitError reports that a run would exceed a limit of waza.
 type LimitError struct {
 	What       string

@@ -161,7 +161,7 @@ func validateOne(ctx context.Context, rn *state.Opened, path string, req record.
 		return v
 	}
 	ds := p.All()
-	if selection := (*record.SelectionError)(nil); err != nil && !(errors.As(err, &selection) && len(p.Suite.Tasks) == 0) {
+	if selection := (*record.SelectionError)(nil); err != nil && !record.IsUnchosen(err) && !(errors.As(err, &selection) && len(p.Suite.Tasks) == 0) {
 		d := decode.Diagnostic{File: path, Severity: decode.Error, Code: decode.CodeUnreadable, Message: err.Error()}
 		if limit := (*record.LimitError)(nil); errors.As(err, &limit) {
 			d.Code = decode.CodeInvalidValue
