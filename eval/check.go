@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/pattern"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -97,6 +98,15 @@ func (c *Check) Regexp(path decode.Path, pattern string) *regexp.Regexp {
 		return nil
 	}
 	return re
+}
+
+// Pattern reports a pattern that does not compile in a syntax.
+func (c *Check) Pattern(path decode.Path, syntax pattern.Syntax, text string) {
+	if syntax == "" || syntax == pattern.RE2 {
+		c.Regexp(path, text)
+	} else if _, err := pattern.Compile(syntax, text); err != nil {
+		c.Errorf(path, decode.CodeBadRegex, "%sinvalid regular expression: %s", path.Prefix(), err)
+	}
 }
 
 // SkillName notes that the option at path names a skill. [Load] warns if the suite has skills but

@@ -28,7 +28,11 @@ func (g anyOf) Grade(_ context.Context, s *grader.Subject) (grader.Score, error)
 	folded := match.Fold(s.Output)
 	for i := range g.checks {
 		c := &g.checks[i]
-		t.Presence(c.label, c.complaint(s, folded), s.OutputCut())
+		complaint, err := c.complaint(s, folded)
+		if err != nil {
+			return grader.Score{}, err
+		}
+		t.Presence(c.label, complaint, s.OutputCut())
 	}
 	switch {
 	case t.Met > 0:

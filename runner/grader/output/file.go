@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/pattern"
 	"waza/eval/text"
+	"waza/runner/executor"
 	"waza/runner/grader"
 )
 
@@ -31,6 +32,9 @@ type FileOptions struct {
 	MustExist []string `yaml:"must_exist"`
 	// Files or directories that must not exist: paths, or patterns that match none.
 	MustNotExist []string `yaml:"must_not_exist"`
+	// Syntax of the regular expressions: that of Go (RE2), or that of JavaScript, where flags such as
+	// (?i) at the start apply to the whole expression and a search of more than a second is an error.
+	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
 	// Patterns that the content of files must match or must not match.
 	ContentPatterns []FilePatterns `yaml:"content_patterns"`
 	// Short for a must_exist with one entry.
@@ -41,9 +45,9 @@ type FileOptions struct {
 type FilePatterns struct {
 	// File, relative to the workspace.
 	Path string `yaml:"path" jsonschema:"required"`
-	// Regular expressions (RE2) that must match somewhere in the file.
+	// Regular expressions that must match somewhere in the file.
 	MustMatch []string `yaml:"must_match"`
-	// Regular expressions (RE2) that must not match anywhere in the file.
+	// Regular expressions that must not match anywhere in the file.
 	MustNotMatch []string `yaml:"must_not_match"`
 }
 
@@ -60,10 +64,10 @@ func checkFile(c *eval.Check, o *FileOptions) {
 	for i, p := range o.ContentPatterns {
 		grader.CheckLocal(c, decode.At("content_patterns", i, "path"), p.Path)
 		for j, pattern := range p.MustMatch {
-			c.Regexp(decode.At("content_patterns", i, "must_match", j), pattern)
+			c.Pattern(decode.At("content_patterns", i, "must_match", j), o.Syntax, pattern)
 		}
 		for j, pattern := range p.MustNotMatch {
-			c.Regexp(decode.At("content_patterns", i, "must_not_match", j), pattern)
+			c.Pattern(decode.At("content_patterns", i, "must_not_match", j), o.Syntax, pattern)
 		}
 		if len(p.MustMatch)+len(p.MustNotMatch) == 0 {
 			c.Errorf(decode.At("content_patterns", i), decode.CodeChecksNothing,
@@ -90,19 +94,19 @@ func newFile(o *FileOptions, _ *grader.Env) (grader.Grader, error) {
 	}
 	for _, p := range o.ContentPatterns {
 		content := fileContent{path: p.Path}
-		for _, pattern := range p.MustMatch {
-			re, err := regexp.Compile(pattern)
+		for _, text := range p.MustMatch {
+			re, err := pattern.Compile(o.Syntax, text)
 			if err != nil {
 				return nil, err
 			}
-			content.mustMatch = append(content.mustMatch, re)
+			content.mustMatch = append(content.mustMatch, filePattern{text, re})
 		}
-		for _, pattern := range p.MustNotMatch {
-			re, err := regexp.Compile(pattern)
+		for _, text := range p.MustNotMatch {
+			re, err := pattern.Compile(o.Syntax, text)
 			if err != nil {
 				return nil, err
 			}
-			content.mustNotMatch = append(content.mustNotMatch, re)
+			content.mustNotMatch = append(content.mustNotMatch, filePattern{text, re})
 		}
 		g.contents = append(g.contents, content)
 	}
@@ -127,7 +131,12 @@ type fileGrader struct {
 
 type fileContent struct {
 	path                    string
-	mustMatch, mustNotMatch []*regexp.Regexp
+	mustMatch, mustNotMatch []filePattern
+}
+
+type filePattern struct {
+	text string // as written in the suite
+	re   *pattern.Pattern
 }
 
 func (g *fileGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
@@ -218,23 +227,33 @@ func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
 	if err != nil {
 		return err
 	}
-	for _, re := range c.mustMatch {
-		complaint := unreadable
-		if complaint == "" && !re.Match(data) {
-			complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path,
-				text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data)))
-		}
-		t.Add(fmt.Sprintf("%s matches %s", c.path, re), complaint)
-	}
-	for _, re := range c.mustNotMatch {
+	for _, p := range c.mustMatch {
 		complaint := unreadable
 		if complaint == "" {
-			if m := re.FindIndex(data); m != nil {
-				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path,
-					text.Clip(re.String(), grader.ExcerptBytes), grader.Excerpt(string(data[m[0]:m[1]])))
+			_, found, err := p.re.Find(string(data))
+			if err != nil {
+				return executor.Permanent(fmt.Errorf("%s: %w", c.path, err))
+			}
+			if !found {
+				complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path,
+					text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(string(data)))
 			}
 		}
-		t.Add(fmt.Sprintf("%s does not match %s", c.path, re), complaint)
+		t.Add(fmt.Sprintf("%s matches %s", c.path, p.text), complaint)
+	}
+	for _, p := range c.mustNotMatch {
+		complaint := unreadable
+		if complaint == "" {
+			m, found, err := p.re.Find(string(data))
+			if err != nil {
+				return executor.Permanent(fmt.Errorf("%s: %w", c.path, err))
+			}
+			if found {
+				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path,
+					text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(m))
+			}
+		}
+		t.Add(fmt.Sprintf("%s does not match %s", c.path, p.text), complaint)
 	}
 	return nil
 }

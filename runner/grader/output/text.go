@@ -6,13 +6,14 @@ package output
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/pattern"
 	"waza/eval/text"
+	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
 )
@@ -35,10 +36,13 @@ type TextOptions struct {
 	// Texts that the output must not contain, in the same letter case. Can use template
 	// variables.
 	NotContainsCS []string `yaml:"not_contains_cs"`
-	// Regular expressions (RE2) that must match somewhere in the output.
+	// Regular expressions that must match somewhere in the output.
 	RegexMatch []string `yaml:"regex_match"`
-	// Regular expressions (RE2) that must not match anywhere in the output.
+	// Regular expressions that must not match anywhere in the output.
 	RegexNotMatch []string `yaml:"regex_not_match"`
+	// Syntax of the regular expressions: that of Go (RE2), or that of JavaScript, where flags such as
+	// (?i) at the start apply to the whole expression and a search of more than a second is an error.
+	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
 	// Older spelling of regex_match. It ignores letter case, letter by letter: ß does not match
 	// SS.
 	MustMatch []string `yaml:"must_match" jsonschema_extras:"deprecated=true"`
@@ -88,7 +92,7 @@ func checkText(c *eval.Check, o *TextOptions) {
 			case v == "":
 				c.Errorf(decode.At(l.key, i), decode.CodeInvalidValue, "%s[%d] is empty, so every output contains it", l.key, i)
 			case l.pattern:
-				c.Regexp(decode.At(l.key, i), v)
+				c.Pattern(decode.At(l.key, i), o.Syntax, v)
 			}
 		}
 	}
@@ -108,7 +112,7 @@ func textChecks(o *TextOptions) ([]textCheck, error) {
 	var checks []textCheck
 	for _, l := range o.lists() {
 		for _, v := range l.values {
-			c, err := newTextCheck(l, v)
+			c, err := newTextCheck(l, v, o.Syntax)
 			if err != nil {
 				return nil, err
 			}
@@ -126,17 +130,19 @@ type textCheck struct {
 	label    string
 	want     string // as written in the suite
 	folded   string // the folded form of want, if fold is set and template is not
-	re       *regexp.Regexp
+	re       *pattern.Pattern
 	fold     bool
 	absent   bool
 	template bool // want holds template variables
 }
 
-func newTextCheck(l textList, v string) (textCheck, error) {
+func newTextCheck(l textList, v string, syntax pattern.Syntax) (textCheck, error) {
 	c := textCheck{label: l.key + " " + v, want: v, fold: l.fold, absent: l.absent}
 	if l.pattern {
-		re, err := match.Pattern(v, l.fold)
-		c.re = re
+		var err error
+		if c.re, err = pattern.Compile(syntax, v); err == nil && l.fold { // an error names the pattern as written
+			c.re, err = pattern.Compile(syntax, "(?i)"+v)
+		}
 		return c, err
 	}
 	if c.template = strings.Contains(v, "{{"); !c.template && c.fold {
@@ -157,7 +163,11 @@ func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 		if c.absent {
 			count = t.Absence
 		}
-		count(c.label, c.complaint(s, folded), s.OutputCut())
+		complaint, err := c.complaint(s, folded)
+		if err != nil {
+			return grader.Score{}, executor.Permanent(fmt.Errorf("%s: %w", c.label, err))
+		}
+		count(c.label, complaint, s.OutputCut())
 	}
 	score, err := t.Result()
 	if err == nil && !score.Passed {
@@ -168,7 +178,7 @@ func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 
 // complaint describes why the check is not met, or returns "". folded is the folded output, for
 // checks that ignore case.
-func (c *textCheck) complaint(s *grader.Subject, folded string) string {
+func (c *textCheck) complaint(s *grader.Subject, folded string) (string, error) {
 	if c.re != nil {
 		return c.patternComplaint(s.Output)
 	}
@@ -184,24 +194,21 @@ func (c *textCheck) complaint(s *grader.Subject, folded string) string {
 	}
 	switch found := strings.Contains(where, sought); {
 	case found == !c.absent:
-		return ""
+		return "", nil
 	case c.absent:
-		return fmt.Sprintf("the output contains %q, which is forbidden", text.Clip(want, grader.ExcerptBytes))
+		return fmt.Sprintf("the output contains %q, which is forbidden", text.Clip(want, grader.ExcerptBytes)), nil
 	default:
-		return fmt.Sprintf("the output does not contain %q", text.Clip(want, grader.ExcerptBytes))
+		return fmt.Sprintf("the output does not contain %q", text.Clip(want, grader.ExcerptBytes)), nil
 	}
 }
 
-func (c *textCheck) patternComplaint(output string) string {
-	if !c.absent {
-		if c.re.MatchString(output) {
-			return ""
-		}
-		return fmt.Sprintf("the output does not match /%s/", text.Clip(c.want, grader.ExcerptBytes))
+func (c *textCheck) patternComplaint(output string) (string, error) {
+	m, found, err := c.re.Find(output)
+	switch {
+	case err != nil || found == !c.absent:
+		return "", err
+	case !c.absent:
+		return fmt.Sprintf("the output does not match /%s/", text.Clip(c.want, grader.ExcerptBytes)), nil
 	}
-	if m := c.re.FindStringIndex(output); m != nil {
-		return fmt.Sprintf("the output matches /%s/, which is forbidden: %s", text.Clip(c.want, grader.ExcerptBytes),
-			grader.Excerpt(output[m[0]:m[1]]))
-	}
-	return ""
+	return fmt.Sprintf("the output matches /%s/, which is forbidden: %s", text.Clip(c.want, grader.ExcerptBytes), grader.Excerpt(m)), nil
 }

@@ -33,6 +33,12 @@ func TestText(t *testing.T) {
 			greeting, gradertest.Passes(),
 		},
 		{"older spelling fails", `must_not_match: [WÖRLD]`, nil, greeting, gradertest.Scores(0, "matches /WÖRLD/")},
+		{"look-ahead of JavaScript", "syntax: javascript\nregex_match: ['(?i)the answer(?! was)']", nil, greeting, gradertest.Passes()},
+		{"JavaScript must not match", "syntax: javascript\nregex_not_match: ['(?<=is )\\d+']", nil, greeting, gradertest.Scores(0, `forbidden: "42"`)},
+		{
+			"JavaScript takes too long", "syntax: javascript\nregex_match: ['^(a+)+\\1$']", nil,
+			gradertest.Subject(strings.Repeat("a", 1001) + "!"), gradertest.Errors("takes too long"),
+		},
 		{"share of checks", "contains: [a, zzz]\nregex_match: [zzz]\nnot_contains: [zzz]", nil, greeting, gradertest.Scores(0.5)},
 		{"empty output", `contains: [x]`, nil, gradertest.Subject(""), gradertest.Scores(0, "output: (nothing)")},
 		{"template variables", `contains: ["{{answer}}"]`, nil, gradertest.Subject("It is FORTY-TWO", func(s *grader.Subject) {
