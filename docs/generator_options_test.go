@@ -132,6 +132,10 @@ func suiteTasks(suite *jsonschema.Schema) {
 		Extras:      refers("task-files"),
 		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: item}},
 	})
+	suite.Properties.Set("trigger_tests", &jsonschema.Schema{
+		Description: "Trigger tests, in place of trigger_tests.yaml beside the suite and with the same keys.",
+		Type:        "object",
+	})
 }
 
 func addIdleKeys(def *jsonschema.Schema, t reflect.Type) {

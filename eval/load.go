@@ -188,8 +188,8 @@ func (l *loader) decodeSuite() {
 	}
 	defer d.Leave(alias)
 	d.Structure(root, s, func(p decode.Pair) bool {
-		if p.Key.Value != "tasks" {
-			d.UnknownKey(p.Key, reflect.TypeFor[Suite](), fields.Field{Name: "tasks"})
+		if p.Key.Value != "tasks" && p.Key.Value != "trigger_tests" {
+			d.UnknownKey(p.Key, reflect.TypeFor[Suite](), fields.Field{Name: "tasks"}, fields.Field{Name: "trigger_tests"})
 		}
 		return true
 	})

@@ -63,7 +63,8 @@ type Suite struct {
 	// Tasks are the resolved tasks in the order of the suite: inline ones, those of globs in the
 	// order of their paths, and dataset rows. Disabled tasks are left out.
 	Tasks []*Task `yaml:"-" json:"-" path:"-"`
-	// Triggers is trigger_tests.yaml beside the suite; nil if the file does not exist.
+	// Triggers are the trigger tests: the key trigger_tests of the suite, or trigger_tests.yaml beside
+	// it; nil if there are none.
 	Triggers *TriggerTests `yaml:"-" json:"-" path:"-"`
 	// Unpaced means that neither the suite nor .waza.yaml limits how many trials run at once.
 	Unpaced bool `yaml:"-" json:"-"`

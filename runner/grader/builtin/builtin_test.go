@@ -61,7 +61,7 @@ func TestUngradable(t *testing.T) {
 	_, err = builtin.Graders.Bind(&eval.Grader{Name: "g", Type: "text"}, &grader.Env{Suite: &eval.Suite{}, Workers: 1})
 	require.ErrorContains(t, err, "options of type text are missing")
 	gradertest.RunOptions(t, "prompt", []gradertest.OptionCase{
-		{"nothing", "model: m", "checks-nothing: give prompt or rubric", nil},
+		{"nothing", "model: m", "checks-nothing: give prompt, rubric or statements", nil},
 		{"mode", "prompt: p\nmode: both", "invalid-value: independent, pairwise", nil},
 	})
 }
