@@ -64,7 +64,7 @@ type Suite struct {
 	// order of their paths, and dataset rows. Disabled tasks are left out.
 	Tasks []*Task `yaml:"-" json:"-" path:"-"`
 	// Triggers are the trigger tests: the key trigger_tests of the suite, or trigger_tests.yaml beside
-	// it; nil if there are none.
+	// it; nil without any.
 	Triggers *TriggerTests `yaml:"-" json:"-" path:"-"`
 	// Unpaced means that neither the suite nor .waza.yaml limits how many trials run at once.
 	Unpaced bool `yaml:"-" json:"-"`
