@@ -9,6 +9,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/dialect/harbor"
+	"waza/eval/dialect/promptfoo"
 	"waza/eval/dialect/skillevals"
 )
 
@@ -16,6 +17,7 @@ import (
 var all = []*dialect.Dialect{
 	skillevals.Dialect(),
 	harbor.Dialect(),
+	promptfoo.Dialect(),
 }
 
 // All returns all dialects. The caller must not change them.
