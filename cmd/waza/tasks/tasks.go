@@ -15,6 +15,7 @@ import (
 	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/state"
 	"waza/eval"
+	"waza/runner/executor/mock"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -111,6 +112,9 @@ func (o Options) load(rn *state.Opened, path string) (*eval.Suite, error) {
 func tasksOf(ctx context.Context, rn *state.Opened, suite *eval.Suite, req record.Request) ([]task, error) {
 	if len(suite.Tasks) == 0 {
 		return nil, nil
+	}
+	if suite.Config.Executor == "" && req.Executor == "" {
+		req.Executor = mock.Kind.Name // the tasks are the same for every executor that the user will choose
 	}
 	plan, err := rn.Planner().Plan(ctx, suite, req)
 	if err != nil {

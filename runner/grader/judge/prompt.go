@@ -268,7 +268,7 @@ func servesJudge(used provider.API, e provider.Endpoint, by provider.API) bool {
 	return used == by || e.BaseURL != ""
 }
 
-var errNoJudge = errors.New("no judge model is set: set model or judges, or config.judge_model")
+var errNoJudge = errors.New("no judge model is set: set model or judges, or config.judge_model, or use --judge-model")
 
 func newPrompt(o *PromptOptions, env *grader.Env) (grader.Grader, error) {
 	rubric, err := o.newRubric(env)
