@@ -62,7 +62,7 @@ func (c *caseTranslator) hasStatements() bool {
 // statements that a judge decides.
 func (c *caseTranslator) graders() []*yaml.Node {
 	j := judged{list: dialect.List(c.node), seen: map[string]bool{}}
-	var checks []*yaml.Node
+	checks := checkList{seen: map[string]bool{}, names: map[string]bool{statementsName: true}}
 	for _, k := range statementKeys {
 		n := c.get(k.name)
 		if n == nil {
@@ -74,7 +74,7 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		}
 		for _, item := range items {
 			if check := c.check(item, k); check != nil {
-				checks = append(checks, check)
+				checks.add(check)
 			} else {
 				c.addStatement(&j, item, k)
 			}
@@ -84,7 +84,7 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	if expected == nil {
 		expected = c.get("expected")
 	}
-	if len(j.list.Content) == 0 && len(checks) == 0 && dialect.TextOf(expected) != "" {
+	if len(j.list.Content) == 0 && len(checks.list) == 0 && dialect.TextOf(expected) != "" {
 		// A case is first written without statements.
 		j.add(expected, "The result does what this says: "+expected.Value, "expected_output", false)
 		expected = nil
@@ -96,15 +96,42 @@ func (c *caseTranslator) graders() []*yaml.Node {
 			config.Set("reference", dialect.Scalar(expected, expected.Value))
 		}
 		g := dialect.NewMap(c.node)
-		g.Set("name", dialect.Scalar(nil, "statements"))
+		g.Set("name", dialect.Scalar(nil, statementsName))
 		g.Set("type", dialect.Scalar(nil, "prompt"))
-		if len(checks) > 0 {
+		if len(checks.list) > 0 {
 			g.Set("weight", dialect.Scalar(nil, len(j.list.Content)))
 		}
 		g.Set("config", config.Node)
-		checks = append([]*yaml.Node{g.Node}, checks...)
+		return append([]*yaml.Node{g.Node}, checks.list...)
 	}
-	return checks
+	return checks.list
+}
+
+// statementsName is the name of the grader of all statements of a case.
+const statementsName = "statements"
+
+// checkList collects the graders of a case that code decides, without exact repetitions. Their names
+// become unique, because a grader replaces an earlier one of its name.
+type checkList struct {
+	list  []*yaml.Node
+	seen  map[string]bool // graders, encoded
+	names map[string]bool
+}
+
+func (l *checkList) add(check *yaml.Node) {
+	encoded, err := yaml.Marshal(check)
+	if err != nil || l.seen[string(encoded)] {
+		return
+	}
+	l.seen[string(encoded)] = true
+	name := decode.Lookup(check, "name")
+	unique := name.Value
+	for n := len(l.list); l.names[unique]; n++ {
+		unique = fmt.Sprintf("%s, %d", name.Value, n+1)
+	}
+	l.names[unique] = true
+	name.Value = unique
+	l.list = append(l.list, check)
 }
 
 // judged collects the statements of a case for a judge, without exact repetitions.
@@ -155,7 +182,7 @@ func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, k statementKey
 		}
 		reason := fmt.Sprintf("line %d: %s has a check that waza does not know", item.Line, k.name)
 		if kind != "" {
-			reason = fmt.Sprintf("line %d: waza knows no check of the type %q", item.Line, text.Clip(kind, 60))
+			reason = fmt.Sprintf("line %d: waza cannot decide this check of the type %q", item.Line, text.Clip(kind, 60))
 		}
 		c.blocked = append(c.blocked, reason)
 		c.Reportf(c.Source, item, decode.Warning, decode.CodeUnknownOption,
@@ -183,15 +210,21 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 		spec = n
 	}
 	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
-	if decode.Lookup(spec, "groups") != nil {
-		return c.groups(item, spec, name)
+	if decode.Lookup(spec, "groups") != nil && !k.absent {
+		return groups(item, spec, firstOf(name, "groups"))
 	}
-	kind := textIn(spec, "type")
+	kind := strings.ReplaceAll(textIn(spec, "type"), "-", "_")
 	values := valuesOf(spec)
+	if kind == "file_exists" || kind == "file_not_exists" {
+		values = pathsOf(spec, values)
+	}
+	if len(dialect.Items(values)) == 0 {
+		return nil // a check without a value would always pass
+	}
 	config := dialect.NewMap(spec)
 	grader := "text"
 	absent := k.absent
-	switch strings.ReplaceAll(kind, "-", "_") {
+	switch kind {
 	case "contains", "contains_all", "output_contains":
 		config.Set(pick(absent, "not_contains_cs", "contains_cs"), values)
 		c.hintPattern(kind, values)
@@ -208,13 +241,13 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 		config.Set("syntax", dialect.Scalar(spec, "javascript"))
 	case "file_exists":
 		grader = "file"
-		config.Set(pick(absent, "must_not_exist", "must_exist"), pathsOf(spec, values))
+		config.Set(pick(absent, "must_not_exist", "must_exist"), values)
 	case "file_not_exists":
 		grader = "file"
-		config.Set(pick(absent, "must_exist", "must_not_exist"), pathsOf(spec, values))
+		config.Set(pick(absent, "must_exist", "must_not_exist"), values)
 	case "file_contains", "file_not_contains":
 		file := decode.Follow(decode.Lookup(spec, "path"))
-		if dialect.TextOf(file) == "" || len(dialect.Items(values)) == 0 {
+		if dialect.TextOf(file) == "" {
 			return nil
 		}
 		grader = "file"
@@ -229,8 +262,8 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 	default:
 		return nil
 	}
-	if len(dialect.Items(values)) == 0 && grader == "text" {
-		return nil
+	if name == "" {
+		name = text.Clip(kind+" "+dialect.Items(values)[0].Value, 60)
 	}
 	return named(item, name, grader, config)
 }
@@ -245,9 +278,7 @@ func pick(second bool, b, a string) string {
 // named returns a grader of a case.
 func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
 	g := dialect.NewMap(at)
-	if name != "" {
-		g.Set("name", dialect.Scalar(at, name))
-	}
+	g.Set("name", dialect.Scalar(at, name))
 	g.Set("type", dialect.Scalar(at, kind))
 	g.Set("config", config.Node)
 	return g.Node
@@ -322,8 +353,9 @@ func (c *caseTranslator) hintPattern(kind string, values *yaml.Node) {
 }
 
 // groups translates a check of groups of patterns with points: each group needs a match of one of its
-// patterns, and no pattern of forbidden may match.
-func (c *caseTranslator) groups(item, spec *yaml.Node, name string) *yaml.Node {
+// patterns, and no pattern of forbidden may match. The result is nil if a group has no pattern, because
+// the check would always pass.
+func groups(item, spec *yaml.Node, name string) *yaml.Node {
 	config := dialect.NewMap(spec)
 	all := dialect.List(spec)
 	for _, group := range dialect.Items(decode.Lookup(spec, "groups")) {
@@ -331,7 +363,14 @@ func (c *caseTranslator) groups(item, spec *yaml.Node, name string) *yaml.Node {
 		if group.Kind == yaml.ScalarNode {
 			list = dialect.List(group, group)
 		}
-		all.Content = append(all.Content, dialect.Items(oneOf(group, list, false))...)
+		pattern := dialect.Items(oneOf(group, list, false))
+		if len(pattern) == 0 {
+			return nil
+		}
+		all.Content = append(all.Content, pattern...)
+	}
+	if len(all.Content) == 0 {
+		return nil
 	}
 	config.Set("regex_match", all)
 	if forbidden := dialect.Items(decode.Lookup(spec, "forbidden")); len(forbidden) > 0 {

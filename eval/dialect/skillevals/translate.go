@@ -21,7 +21,7 @@ type translator struct {
 	suite   dialect.Map
 	skill   string          // name; empty if it is unknown
 	places  filePlaces      // of the files of cases
-	ids     map[string]bool // of the cases until now
+	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
 	share   float64         // of its points that a case needs; 0 if cases need all
 }
@@ -32,7 +32,7 @@ var fileKeys = []string{"skill_name", "skill", "agent_name", "name", "descriptio
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
-		ids: map[string]bool{}, unknown: map[string]bool{},
+		ids: map[string]int{}, unknown: map[string]bool{},
 	}
 	tr.translateHead()
 	t.Suite = tr.suite.Node
@@ -122,7 +122,7 @@ func (tr *translator) skillDir() (dir string, ok bool) {
 	return "", false
 }
 
-// maxLevelsToSkill limits the directories that [translator.skillAbove] searches. A file is at most two
+// maxLevelsToSkill limits the directories that [translator.skillDir] searches. A file is at most two
 // below its skill, as in SKILL/evals/TOPIC/evals.json.
 const maxLevelsToSkill = 3
 
@@ -261,15 +261,16 @@ func (c *caseTranslator) addID() {
 	if id == "" {
 		id = fmt.Sprint(c.number)
 	}
-	if c.ids[id] {
+	if c.ids[id] > 0 {
 		first := id
-		for n := 2; c.ids[id]; n++ {
-			id = fmt.Sprintf("%s-%d", first, n)
+		for c.ids[id] > 0 {
+			c.ids[first]++
+			id = fmt.Sprintf("%s-%d", first, c.ids[first])
 		}
 		c.Reportf(c.Source, at, decode.Warning, decode.CodeDuplicateID, "two cases have the id %q; this one becomes %q",
 			text.Clip(first, 60), text.Clip(id, 70))
 	}
-	c.ids[id] = true
+	c.ids[id] = 1
 	c.task.Set("id", dialect.Scalar(at, id))
 }
 
@@ -285,6 +286,7 @@ func (c *caseTranslator) prompt() (string, *yaml.Node) {
 				return dialect.TextOf(first), first
 			}
 		case decode.IsText(n):
+			c.readCopies(n.Value)
 			return n.Value, n
 		}
 		c.Reportf(c.Source, n, decode.Error, decode.CodeWrongType, "%s must be a text or a list of texts, got %s", key, decode.Describe(n))
@@ -308,6 +310,15 @@ func (c *caseTranslator) prompt() (string, *yaml.Node) {
 		text.Clip(dialect.TextOf(c.task.Get("id")), 60))
 	c.blocked = append(c.blocked, "the case has no prompt")
 	return "", c.node
+}
+
+// readCopies marks the other keys of the prompt as known if they repeat it.
+func (c *caseTranslator) readCopies(prompt string) {
+	for _, key := range promptKeys {
+		if textIn(c.node, key) == prompt {
+			c.read[key] = true
+		}
+	}
 }
 
 // turns returns the first message of a list, and sets the others as follow-up prompts. A message is a
