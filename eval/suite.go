@@ -285,6 +285,11 @@ type TriggerTests struct {
 	// Prompts that should not make the agent use the skill.
 	ShouldNotTrigger []TriggerPrompt `yaml:"should_not_trigger_prompts" alias:"should_not_trigger"`
 
+	// Share of the trials, 0 to 1, in which the agent uses the skill: a prompt that should trigger passes
+	// from this share on, and one that should not passes below it. When absent, pass_threshold is the
+	// share of right trials that both need.
+	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
+
 	// Skills are the directories with a SKILL.md for the prompts, absolute: the same as for a
 	// task that names none of its own.
 	Skills []string `yaml:"-"`

@@ -13,6 +13,9 @@ import (
 // in no such format. It reports a file that has the name of a format and another content, and returns
 // false.
 func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bool) {
+	if IsTriggerTests(src.Path) {
+		return nil, true
+	}
 	d := builtin.Recognize(src.Root)
 	if d == nil {
 		if reason := builtin.Refusal(src); reason != "" {

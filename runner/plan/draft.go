@@ -258,6 +258,9 @@ func (d *draft) planTriggers(tests []triggerTest, wanted filter) error {
 				}
 				pt := d.task(test.task, c)
 				pt.Role, pt.Trigger, pt.Threshold = record.RoleTrigger, test.ref, 1
+				if share := test.task.PassThreshold; share != nil {
+					pt.Threshold = *share
+				}
 				p.Tasks = append(p.Tasks, pt)
 			}
 		}

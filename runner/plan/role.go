@@ -58,11 +58,24 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
 				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs,
-				Skills: tt.Skills, Instructions: tt.Instructions, Mocks: suite.MCPMocks,
+				Skills: tt.Skills, Instructions: tt.Instructions, Mocks: suite.MCPMocks, Literal: suite.Literal,
+				PassThreshold: rightShare(tt.Threshold, l.should),
 			}})
 		}
 	}
 	return tests
+}
+
+// rightShare returns the share of right trials that a prompt needs, from the share of trials that use the
+// skill. A prompt that should not trigger must stay below that share; no number of trials has a share
+// between the two.
+func rightShare(threshold *float64, should bool) *float64 {
+	if threshold == nil || should {
+		return threshold
+	}
+	const margin = 1e-7 // a tenth of the least distance of two shares
+	share := min(1-*threshold+margin, 1)
+	return &share
 }
 
 // maxTitle limits the runes of a title.

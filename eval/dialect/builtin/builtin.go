@@ -11,10 +11,12 @@ import (
 	"waza/eval/dialect/harbor"
 	"waza/eval/dialect/promptfoo"
 	"waza/eval/dialect/skillevals"
+	"waza/eval/dialect/triggers"
 )
 
 // all are the dialects in the order in which they are tried.
 var all = []*dialect.Dialect{
+	triggers.Dialect(), // before skill evals, which accept trigger tests among their cases
 	skillevals.Dialect(),
 	harbor.Dialect(),
 	promptfoo.Dialect(),
