@@ -276,23 +276,24 @@ say done`)
 // skills/NAME/evals/.
 func TestSkillsWithoutTheSuite(t *testing.T) {
 	t.Parallel()
-	f := open(t, setup{agent: "    skills: .agents/skills\n"})
-	above := filepath.Dir(f.suite.Dir)
-	require.NoError(t, os.WriteFile(filepath.Join(above, "SKILL.md"), []byte("A skill."), 0o600))
-	for _, skill := range []string{above, f.suite.Dir} {
-		tr := f.trial(t, "ls .agents/skills/"+filepath.Base(skill)+"\nsay done")
+	for _, place := range []string{"evals", "."} {
+		f := open(t, setup{agent: "    skills: .agents/skills\n"})
+		skill := filepath.Join(t.TempDir(), "greeter")
+		dir := filepath.Join(skill, place)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		for _, file := range []string{filepath.Join(skill, "SKILL.md"), filepath.Join(dir, "eval.yaml"), filepath.Join(dir, "more.txt")} {
+			require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
+		}
+		f.suite.Dir, f.suite.File = dir, filepath.Join(dir, "eval.yaml")
+		tr := f.trial(t, "ls .agents/skills/greeter\nsay done")
 		task := *tr.Task
 		task.Skills = []string{skill}
 		tr.Task = &task
-		ws, _ := tr.Dir()
 		_, err := f.exec.Execute(t.Context(), tr)
 		require.NoError(t, err)
-		given := filepath.Join(ws, ".agents", "skills", filepath.Base(skill))
-		require.DirExists(t, given)
-		require.NoFileExists(t, filepath.Join(given, "eval.yaml"))
-		require.NoDirExists(t, filepath.Join(given, filepath.Base(f.suite.Dir)))
+		want := map[string]string{"evals": "SKILL.md ", ".": "SKILL.md more.txt "}[place]
+		require.Equal(t, want+"done", entries(tr)[1].Text)
 	}
-	require.FileExists(t, f.suite.File)
 }
 
 func TestMCPServers(t *testing.T) {

@@ -42,7 +42,10 @@ func giveSkills(ctx context.Context, workspace, place string, skills []string, s
 		if _, err := root.Lstat(filepath.Join(place, name)); err == nil {
 			continue
 		}
-		hidden := func(path string) bool { return suite.IsPart(dir, filepath.Join(dir, path)) }
+		hidden := func(path string) bool { // the workspace is in the skill if the state directory is
+			at := filepath.Join(dir, path)
+			return at == workspace || suite.IsPart(dir, at)
+		}
 		if err := copyTree(ctx, root, filepath.Join(place, name), dir, hidden); err != nil {
 			return nil, fmt.Errorf("skill %s: %w", name, err)
 		}
