@@ -183,7 +183,7 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 
 // reportUnchecked reports a task that always passes because nothing checks it.
 func (ts *taskSet) reportUnchecked(t *Task) {
-	if ts.loader.suite.Kind == Benchmark || len(t.Effective)+len(t.Inputs.Checkpoints) > 0 ||
+	if ts.loader.suite.Kind == Benchmark || t.Blocked != "" || len(t.Effective)+len(t.Inputs.Checkpoints) > 0 ||
 		t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
 		return
 	}
