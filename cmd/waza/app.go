@@ -13,6 +13,7 @@ import (
 	"waza/cmd/waza/browseragent"
 	"waza/cmd/waza/compare"
 	"waza/cmd/waza/complete"
+	"waza/cmd/waza/convert"
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/fleet"
@@ -102,6 +103,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		validate.Command(validate.Options{Reader: reader}),
 		attack.Command(attack.Options{Streams: streams}),
 		list.Command(streams),
+		convert.Command(streams),
 		tasks.Command(tasks.Options{Reader: reader}),
 		runs.Command(runs.Options{Reader: reader, Resume: run.ResumeCommand(running)}),
 		compare.Command(compare.Options{Reader: reader}),

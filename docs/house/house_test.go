@@ -51,7 +51,6 @@ func TestHouseMatchesTheMap(t *testing.T) {
 
 // besideTheirUsers are packages outside internal/ that only one folder imports.
 var besideTheirUsers = map[string]string{
-	"eval/dialect":  "it is the contract of the dialects below it",
 	"runner/grader": "it is the contract of the families of graders below it",
 }
 

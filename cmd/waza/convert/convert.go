@@ -1,0 +1,116 @@
+// Package convert implements `waza convert`, which writes suites of other tools as eval.yaml. Call
+// [Command].
+package convert
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
+	"waza/cmd/waza/output"
+	"waza/eval"
+	"waza/eval/dialect"
+	"waza/runner/report"
+)
+
+// Command returns waza convert.
+func Command(to output.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "convert", Category: help.Suites,
+		Usage:     "write a suite of another tool as eval.yaml",
+		ArgsUsage: "SUITE",
+		Description: `It prints the eval.yaml that a suite such as evals/evals.json means to waza, with all
+tasks. Paths in it are relative to the directory of the original, so the file belongs
+there. waza run does not need it: it runs the original.
+
+Examples:
+  waza convert skills/demo/evals/evals.json
+  waza convert skills/demo/evals/evals.json --agent codex -o skills/demo/evals/eval.yaml
+
+Exit codes: 0 when the suite is written, 2 when it is invalid or not in the format of
+another tool.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "agent", Usage: "name the agent `NAME` in the suite", DefaultText: "none"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` beside the original", DefaultText: "print"},
+			flags.JSON("print the format and the text of the suite as JSON"),
+		},
+		Action: flags.AtMost(1, func(c *cli.Context) error { return convert(c, to) }),
+	}
+}
+
+// converted is the output of --json.
+type converted struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	Suite  string `json:"suite"` // the text of the eval.yaml
+}
+
+func convert(c *cli.Context, to output.Streams) error {
+	path := c.Args().First()
+	if path == "" {
+		return exit.Usagef("waza list finds them", "waza convert takes a suite of another tool")
+	}
+	suite, found, err := eval.Load(path, eval.Options{})
+	if err != nil {
+		return err
+	}
+	if err := to.Diagnostics(found); err != nil {
+		return err
+	}
+	if suite == nil || found.HasErrors() {
+		return exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(found.Errors()))
+	}
+	if suite.Format == "" {
+		return exit.Usagef("waza convert takes a suite in the format of another tool, see waza list", "%s is an eval.yaml already", path)
+	}
+	text, err := dialect.Encode(withAgent(suite, c.String("agent")).Node)
+	if err != nil {
+		return err
+	}
+	text = append([]byte(header(suite, c.String("agent"))), text...)
+	file := c.String("output")
+	switch {
+	case c.Bool("json"):
+		return to.Stdout.JSON(converted{path, suite.Format, string(text)})
+	case file == "":
+		_, err := to.Stdout.Write(text)
+		return err
+	}
+	if abs, err := filepath.Abs(file); err != nil || filepath.Dir(abs) != suite.Dir {
+		return exit.Usagef("name a file in "+output.Path(suite.Dir), "--output %s is not beside the original, whose directory the paths of the suite are relative to", file)
+	}
+	return output.WriteFile("--output", file, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// header returns the comment at the start of the file.
+func header(suite *eval.Suite, agent string) string {
+	text := fmt.Sprintf("# waza convert wrote this suite from %s (%s).\n", filepath.Base(suite.File), suite.Format)
+	if agent == "" && suite.Config.Executor == "" {
+		text += "# The original names no agent: use waza run --agent NAME, or set config.executor and config.agent.\n"
+	}
+	return text
+}
+
+// withAgent returns the suite with an agent in its config.
+func withAgent(suite *eval.Suite, agent string) dialect.Map {
+	root := dialect.Map{Node: suite.Node()}
+	if agent == "" {
+		return root
+	}
+	config := dialect.Map{Node: root.Get("config")}
+	if config.Node == nil {
+		config = dialect.NewMap(nil)
+		root.Set("config", config.Node)
+	}
+	config.Set("executor", dialect.Scalar(nil, "acp"))
+	config.Set("agent", dialect.Scalar(nil, agent))
+	return root
+}
