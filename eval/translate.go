@@ -39,19 +39,24 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 
 // Node returns the suite as the root of an eval.yaml. Paths in it are relative to the suite's
 // directory. Of a suite in the format of another tool, it contains all tasks; of an eval.yaml, it is
-// the content of the file. The caller owns it.
-func (s *Suite) Node() *yaml.Node {
-	root := dialect.Map{Node: dialect.Copy(s.src.Root)}
-	if len(s.more) == 0 {
-		return root.Node
+// the content of the file. The caller owns it. The error is that of [dialect.Copy].
+func (s *Suite) Node() (*yaml.Node, error) {
+	node, err := dialect.Copy(s.src.Root)
+	if err != nil || len(s.more) == 0 {
+		return node, err
 	}
+	root := dialect.Map{Node: node}
 	tasks := root.Get("tasks")
 	if tasks == nil {
 		tasks = dialect.List(nil)
 		root.Set("tasks", tasks)
 	}
 	for _, t := range s.more {
-		tasks.Content = append(tasks.Content, dialect.Copy(t.Node))
+		task, err := dialect.Copy(t.Node)
+		if err != nil {
+			return nil, err
+		}
+		tasks.Content = append(tasks.Content, task)
 	}
-	return root.Node
+	return root.Node, nil
 }

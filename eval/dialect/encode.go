@@ -8,9 +8,8 @@ import (
 )
 
 // Encode returns a translated suite as the text of an eval.yaml for people: in block style, with texts
-// of several lines as blocks.
+// of several lines as blocks. It changes the styles of the nodes.
 func Encode(root *yaml.Node) ([]byte, error) {
-	root = Copy(root)
 	restyle(root)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

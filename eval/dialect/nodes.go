@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -90,18 +91,34 @@ func placed(n, at *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Copy returns a deep copy of a node without its aliases, which are replaced by copies of their
-// targets, so that the copy can be changed and encoded.
-func Copy(n *yaml.Node) *yaml.Node {
+// maxCopied limits the nodes of a copy, because aliases can expand a short text without end.
+const maxCopied = 1_000_000
+
+// Copy returns a deep copy of a suite without its aliases, which are replaced by copies of their
+// targets, so that the copy can be changed and encoded. It returns an error if aliases expand the
+// suite to more than maxCopied nodes, or beyond [decode.MaxDepth]. A translation does not need it: the
+// decoder of suites limits aliases itself.
+func Copy(n *yaml.Node) (*yaml.Node, error) {
+	left := maxCopied
+	return copyNode(n, decode.MaxDepth, &left)
+}
+
+func copyNode(n *yaml.Node, depth int, left *int) (*yaml.Node, error) {
 	if n = decode.Follow(n); n == nil {
-		return nil
+		return nil, nil
+	}
+	if *left--; *left < 0 || depth == 0 || n.Kind == yaml.AliasNode {
+		return nil, errors.New("the aliases of the suite expand to too many values, or contain themselves")
 	}
 	c := *n
 	c.Anchor, c.Alias, c.Content = "", nil, make([]*yaml.Node, len(n.Content))
 	for i, child := range n.Content {
-		c.Content[i] = Copy(child)
+		var err error
+		if c.Content[i], err = copyNode(child, depth-1, left); err != nil {
+			return nil, err
+		}
 	}
-	return &c
+	return &c, nil
 }
 
 // TextOf returns the value of a scalar as text; "" for null, other nodes and nil.

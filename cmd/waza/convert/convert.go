@@ -15,6 +15,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/eval/dialect"
+	"waza/runner/plan"
 	"waza/runner/report"
 )
 
@@ -68,7 +69,12 @@ func convert(c *cli.Context, to output.Streams) error {
 	if suite.Format == "" {
 		return exit.Usagef("waza convert takes a suite in the format of another tool, see waza list", "%s is an eval.yaml already", path)
 	}
-	text, err := dialect.Encode(withAgent(suite, c.String("agent")).Node)
+	root, err := suite.Node()
+	if err != nil {
+		return exit.Usagef("use fewer aliases", "%s: %v", path, err)
+	}
+	setAgent(dialect.Map{Node: root}, c.String("agent"))
+	text, err := dialect.Encode(root)
 	if err != nil {
 		return err
 	}
@@ -99,18 +105,16 @@ func header(suite *eval.Suite, agent string) string {
 	return text
 }
 
-// withAgent returns the suite with an agent in its config.
-func withAgent(suite *eval.Suite, agent string) dialect.Map {
-	root := dialect.Map{Node: suite.Node()}
+// setAgent sets the agent in the config of a suite, if it is not empty.
+func setAgent(root dialect.Map, agent string) {
 	if agent == "" {
-		return root
+		return
 	}
 	config := dialect.Map{Node: root.Get("config")}
 	if config.Node == nil {
 		config = dialect.NewMap(nil)
 		root.Set("config", config.Node)
 	}
-	config.Set("executor", dialect.Scalar(nil, "acp"))
+	config.Set("executor", dialect.Scalar(nil, plan.AgentExecutor))
 	config.Set("agent", dialect.Scalar(nil, agent))
-	return root
 }

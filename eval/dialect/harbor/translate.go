@@ -230,7 +230,7 @@ func (tr *translator) addServers() {
 		}
 		server := dialect.NewMap(item)
 		for _, key := range []string{"command", "args", "url"} {
-			server.Set(key, dialect.Copy(decode.Lookup(item, key)))
+			server.Set(key, decode.Lookup(item, key))
 		}
 		switch kind := dialect.TextOf(decode.Lookup(item, "transport")); kind {
 		case "sse":
@@ -285,7 +285,7 @@ func (tr *translator) networkOf(phase string) *yaml.Node {
 			tr.fault(mode, "network_mode = \"allowlist\" needs allowed_hosts")
 			return nil
 		}
-		return dialect.Copy(hosts)
+		return hosts
 	}
 	tr.fault(mode, "%s.network_mode must be public, no-network or allowlist, got %q", phase, text.Clip(dialect.TextOf(mode), 40))
 	return nil

@@ -41,7 +41,7 @@ func (tr *translator) assertions(n *yaml.Node, vars map[string]string) (graders 
 			if w.Value == "0" || w.Value == "0.0" {
 				tr.cannot(w, "the weight 0: every assertion counts")
 			}
-			g.Set("weight", dialect.Copy(w))
+			g.Set("weight", w)
 		}
 		g.Set("config", config.Node)
 		graders = append(graders, g.Node)

@@ -51,11 +51,8 @@ func (tr *translator) head() {
 	config := dialect.NewMap(tr.root)
 	tr.provider(config)
 	if options := decode.Follow(decode.Lookup(tr.root, "evaluateOptions")); options != nil {
-		for from, to := range map[string]string{"repeat": "trials_per_task", "maxConcurrency": "workers"} {
-			if n := decode.Follow(decode.Lookup(options, from)); n != nil {
-				config.Set(to, dialect.Copy(n))
-			}
-		}
+		config.Set("trials_per_task", decode.Follow(decode.Lookup(options, "repeat")))
+		config.Set("workers", decode.Follow(decode.Lookup(options, "maxConcurrency")))
 		tr.refuse(options, "evaluateOptions.", []string{"repeat", "maxConcurrency", "showProgressBar"})
 	}
 	if config.Len() > 0 {
@@ -154,7 +151,7 @@ func (tr *translator) tests() (tasks []*yaml.Node) {
 				task.Set("inputs", inputs.Node)
 			}
 			if len(graders) > 0 {
-				task.Set("graders", dialect.Copy(dialect.List(c, graders...)))
+				task.Set("graders", dialect.List(c, graders...))
 			}
 			tasks = append(tasks, task.Node)
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"waza/eval"
+	"waza/eval/dialect"
 	"waza/eval/files"
 )
 
@@ -74,7 +74,9 @@ func load(t *testing.T, path string) string {
 		tasks := describe(t, suite)
 		b.WriteString(tasks)
 		if !found.HasErrors() {
-			data, err := yaml.Marshal(suite.Node())
+			root, err := suite.Node()
+			require.NoError(t, err)
+			data, err := dialect.Encode(root)
 			require.NoError(t, err)
 			other := filepath.Join(filepath.Dir(path), "eval.yaml")
 			require.NoError(t, os.WriteFile(other, data, 0o600))
@@ -184,7 +186,9 @@ func FuzzTranslate(f *testing.F) {
 		}
 		require.LessOrEqual(t, len(suite.Tasks), len(data), "more tasks than bytes")
 		if suite.Format != "" && !found.HasErrors() {
-			_, err := yaml.Marshal(suite.Node())
+			root, err := suite.Node()
+			require.NoError(t, err)
+			_, err = dialect.Encode(root)
 			require.NoError(t, err)
 		}
 	})
