@@ -231,6 +231,9 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 		suite, t.ID, t.Name, t.Inputs.Prompt, t.Inputs.FollowUpPrompts, inputs, t.Inputs.Context,
 		t.Inputs.Environment, t.Vars, skills,
 	})
+	if err == nil && t.Literal {
+		sum, err = digestJSON([]any{sum, "literal"})
+	}
 	if in := &t.Inputs; err == nil && (in.Tool != "" || in.URL != "" || in.Input != nil || in.Priority != "") {
 		sum, err = digestJSON([]any{sum, "remote", in.Tool, in.URL, in.Input, in.Priority})
 	}
@@ -289,6 +292,9 @@ func (d *contents) grading(t *eval.Task) (string, error) {
 		return "", err
 	}
 	sum, err := digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judge, t.Expected, graders})
+	if err == nil && t.Literal {
+		sum, err = digestJSON([]any{sum, "literal"})
+	}
 	if effort := p.Config.JudgeReasoningEffort; err == nil && effort != "" {
 		sum, err = digestJSON([]any{sum, "effort", effort})
 	}

@@ -152,6 +152,7 @@ func TestHashed(t *testing.T) {
 		{"a prompt", "b", "", []string{"just this", "just that"}},
 		{"a row", "row", "", []string{"row,count", "row,count on"}},
 
+		{"literal texts", all, all, []string{"inputs: {who: Ada}", "literal: true\ninputs: {who: Ada}"}},
 		{"a judge's rubric", "", all, []string{"Be strict.", "Be kind."}},
 		{"the judge's model", "", all, []string{"judge-1", "judge-2"}},
 		{"where the judge is", "", all, []string{"127.0.0.1:1/v1", "127.0.0.1:2/v1"}},
