@@ -28,22 +28,15 @@ func ParseFile(path, name string, data []byte, to *Findings) *Source {
 // places in the JSON text. The parser of YAML reads almost all JSON, but not the pairs of \u escapes
 // that JSON has for characters such as emoji.
 func ParseJSON(path, name string, data []byte, to *Findings) *Source {
-	text, offset, err := PlainText(data, false)
-	src := NewSource(path, name, text)
-	if err != nil {
-		line, column := src.Position(offset)
-		to.Report(Diagnostic{File: src.Name, Line: line, Column: column, Severity: Error, Code: CodeNotText, Message: err.Error()})
+	src, ok := newText(path, name, data, false, maxMarks, to)
+	if !ok {
 		return src
 	}
-	if Large(text, maxMarks) {
-		to.Reportf(src, nil, Error, CodeTooLarge, "more than %d keys and items", maxMarks)
-		return src
-	}
-	if strings.Trim(text, jsonSpace) == "" {
+	if strings.Trim(src.Text, jsonSpace) == "" {
 		to.Reportf(src, nil, Error, CodeEmpty, "the file is empty")
 		return src
 	}
-	p := jsonParser{src: src, dec: json.NewDecoder(strings.NewReader(text)), at: mark{1, 1}}
+	p := jsonParser{src: src, dec: json.NewDecoder(strings.NewReader(src.Text)), at: mark{1, 1}}
 	p.dec.UseNumber()
 	root, err := p.value(1)
 	if err == nil {

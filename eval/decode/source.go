@@ -155,6 +155,23 @@ func PlainText(data []byte, strict bool) (text string, offset int, err error) {
 	return string(data), 0, nil
 }
 
+// newText returns the source of a file that a parser reads next. It reports a file that is not text
+// or has more than most keys and items, and returns false. See [PlainText] for strict.
+func newText(path, name string, data []byte, strict bool, most int, to *Findings) (src *Source, ok bool) {
+	text, offset, err := PlainText(data, strict)
+	src = NewSource(path, name, text)
+	switch {
+	case err != nil:
+		line, column := src.Position(offset)
+		to.Report(Diagnostic{File: src.Name, Line: line, Column: column, Severity: Error, Code: CodeNotText, Message: err.Error()})
+	case Large(text, most):
+		to.Reportf(src, nil, Error, CodeTooLarge, "more than %d keys and items", most)
+	default:
+		return src, true
+	}
+	return src, false
+}
+
 func fromUTF16(data []byte, high int) []byte {
 	units := make([]uint16, len(data)/2)
 	for i := range units {

@@ -17,20 +17,13 @@ const maxTOMLMarks = 100_000
 // ParseTOML is like [Parse] for a TOML file. The nodes are those of an equal YAML file, with their
 // places in the TOML text. Dates and times become texts.
 func ParseTOML(path, name string, data []byte, to *Findings) *Source {
-	content, offset, err := PlainText(data, true)
-	src := NewSource(path, name, content)
-	if err != nil {
-		line, column := src.Position(offset)
-		to.Report(Diagnostic{File: src.Name, Line: line, Column: column, Severity: Error, Code: CodeNotText, Message: err.Error()})
-		return src
-	}
-	if Large(content, maxTOMLMarks) {
-		to.Reportf(src, nil, Error, CodeTooLarge, "more than %d keys and items", maxTOMLMarks)
+	src, ok := newText(path, name, data, true, maxTOMLMarks, to)
+	if !ok {
 		return src
 	}
 	// The parser of expressions does not know which tables a document may define.
 	var whole map[string]any
-	err = toml.Unmarshal([]byte(content), &whole)
+	err := toml.Unmarshal([]byte(src.Text), &whole)
 	p := tomlParser{src: src, members: map[*yaml.Node]map[string]*yaml.Node{}}
 	if err == nil {
 		err = p.parse()

@@ -24,18 +24,11 @@ const (
 // Parse parses a YAML file. path is its absolute path, and name its name in findings. Parse
 // reports faults to the findings. The root of the result is nil when the text cannot be parsed.
 func Parse(path, name string, data []byte, to *Findings) *Source {
-	text, offset, err := PlainText(data, true)
-	src := NewSource(path, name, text)
-	if err != nil {
-		line, column := src.Position(offset)
-		to.Report(Diagnostic{File: src.Name, Line: line, Column: column, Severity: Error, Code: CodeNotText, Message: err.Error()})
+	src, ok := newText(path, name, data, true, maxMarks, to)
+	if !ok {
 		return src
 	}
-	if Large(text, maxMarks) {
-		to.Reportf(src, nil, Error, CodeTooLarge, "more than %d keys and items", maxMarks)
-		return src
-	}
-	dec := yaml.NewDecoder(strings.NewReader(text))
+	dec := yaml.NewDecoder(strings.NewReader(src.Text))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && (len(doc.Content) == 0 || IsNull(doc.Content[0])) {
 		to.Reportf(src, nil, Error, CodeEmpty, "the file is empty")

@@ -17,8 +17,6 @@ import (
 type Dialect struct {
 	// Name identifies the format in lists and JSON, such as "skill-evals".
 	Name string
-	// Title is the name of the format in sentences, such as "skill evals".
-	Title string
 	// Named reports whether a search reads a file because of its path, which has slashes. Content
 	// decides whether the file is a suite.
 	Named func(path string) bool

@@ -141,6 +141,20 @@ func Items(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
+// Entries returns the items of a file that is a list, or of the first list that one of the keys of a map
+// has and that is not empty.
+func Entries(root *yaml.Node, keys []string) []*yaml.Node {
+	if root.Kind == yaml.SequenceNode {
+		return Items(root)
+	}
+	for _, key := range keys {
+		if list := Items(decode.Lookup(root, key)); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
 // Pairs returns the keys and values of a map, with aliases of values followed; nil for other nodes.
 func Pairs(n *yaml.Node) []decode.Pair {
 	if n = decode.Follow(n); n == nil || n.Kind != yaml.MappingNode {

@@ -17,10 +17,10 @@ import (
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "harbor", Title: "Harbor",
+		Name:       "harbor",
 		Named:      func(file string) bool { return path.Base(file) == "task.toml" },
 		Recognizes: recognizes,
-		Translate:  func(t *dialect.Translation) { translate(t) },
+		Translate:  translate,
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "promptfoo", Title: "promptfoo",
+		Name: "promptfoo",
 		Named: func(file string) bool {
 			base, ext := path.Base(file), path.Ext(file)
 			return strings.HasPrefix(base, "promptfooconfig") && (ext == ".yaml" || ext == ".yml" || ext == ".json")

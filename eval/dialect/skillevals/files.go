@@ -15,18 +15,16 @@ import (
 	"waza/eval/text"
 )
 
-// filePlaces are the directories where a case's files are looked for, in order: the root of the skill,
+// findPlaces returns the directories where a case's files are looked for, in order: the root of the skill,
 // the directory of the file, and the repository. The definitions name only the first; 19 and 46 of 357
 // observed paths lead from the others.
-type filePlaces []string
-
-func (tr *translator) findPlaces() filePlaces {
+func (tr *translator) findPlaces() []string {
 	dir := filepath.Dir(tr.Source.Path)
-	root, ok := tr.skillDir()
+	root, ok := tr.SkillDir(tr.skill)
 	if !ok {
 		root = filepath.Dir(dir)
 	}
-	var places filePlaces
+	var places []string
 	for _, place := range []string{root, dir, tr.Files.Root()} {
 		if !slices.Contains(places, place) {
 			places = append(places, place)

@@ -19,7 +19,7 @@ import (
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "skill-evals", Title: "skill evals",
+		Name:       "skill-evals",
 		Named:      func(file string) bool { return path.Base(file) == "evals.json" },
 		Recognizes: func(root *yaml.Node) bool { return slices.ContainsFunc(casesOf(root), hasPrompt) },
 		Refuses: func(*yaml.Node) string {
@@ -30,7 +30,7 @@ func Dialect() *dialect.Dialect {
 			// An evals.json is in the folder evals of its skill.
 			return filepath.Dir(filepath.Dir(file))
 		},
-		Translate: func(t *dialect.Translation) { translate(t) },
+		Translate: translate,
 	}
 }
 
@@ -40,19 +40,7 @@ var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", 
 // promptKeys are the keys of the prompt of a case, the preferred one first.
 var promptKeys = []string{"prompt", "input", "query"}
 
-// casesOf returns the cases of a file: those of the first list that has some, or the items of a file
-// that is a list.
-func casesOf(root *yaml.Node) []*yaml.Node {
-	if root.Kind == yaml.SequenceNode {
-		return dialect.Items(root)
-	}
-	for _, key := range listKeys {
-		if cases := dialect.Items(decode.Lookup(root, key)); len(cases) > 0 {
-			return cases
-		}
-	}
-	return nil
-}
+func casesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
 
 func hasPrompt(c *yaml.Node) bool {
 	for _, key := range promptKeys {

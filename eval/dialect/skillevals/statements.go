@@ -2,6 +2,7 @@ package skillevals
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -226,25 +227,25 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 	absent := k.absent
 	switch kind {
 	case "contains", "contains_all", "output_contains":
-		config.Set(pick(absent, "not_contains_cs", "contains_cs"), values)
+		config.Set(option(absent, "not_contains_cs", "contains_cs"), values)
 		c.hintPattern(kind, values)
 	case "not_contains", "output_not_contains":
-		config.Set(pick(absent, "contains_cs", "not_contains_cs"), values)
+		config.Set(option(absent, "contains_cs", "not_contains_cs"), values)
 		c.hintPattern(kind, values)
 	case "contains_any":
-		config.Set(pick(absent, "regex_not_match", "regex_match"), oneOf(spec, values, true))
+		config.Set(option(absent, "regex_not_match", "regex_match"), oneOf(spec, values, true))
 	case "regex", "matches", "output_matches":
-		config.Set(pick(absent, "regex_not_match", "regex_match"), values)
+		config.Set(option(absent, "regex_not_match", "regex_match"), values)
 		config.Set("syntax", dialect.Scalar(spec, "javascript"))
 	case "not_regex", "not_matches", "output_not_matches":
-		config.Set(pick(absent, "regex_match", "regex_not_match"), values)
+		config.Set(option(absent, "regex_match", "regex_not_match"), values)
 		config.Set("syntax", dialect.Scalar(spec, "javascript"))
 	case "file_exists":
 		grader = "file"
-		config.Set(pick(absent, "must_not_exist", "must_exist"), values)
+		config.Set(option(absent, "must_not_exist", "must_exist"), values)
 	case "file_not_exists":
 		grader = "file"
-		config.Set(pick(absent, "must_exist", "must_not_exist"), values)
+		config.Set(option(absent, "must_exist", "must_not_exist"), values)
 	case "file_contains", "file_not_contains":
 		file := decode.Follow(decode.Lookup(spec, "path"))
 		if dialect.TextOf(file) == "" {
@@ -255,9 +256,9 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 		m.Set("path", dialect.Scalar(file, file.Value))
 		quoted := dialect.List(values)
 		for _, v := range dialect.Items(values) {
-			quoted.Content = append(quoted.Content, dialect.Scalar(v, quoteRegexp(v.Value)))
+			quoted.Content = append(quoted.Content, dialect.Scalar(v, regexp.QuoteMeta(v.Value)))
 		}
-		m.Set(pick(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted)
+		m.Set(option(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted)
 		config.Set("content_patterns", dialect.List(spec, m.Node))
 	default:
 		return nil
@@ -268,11 +269,12 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 	return named(item, name, grader, config)
 }
 
-func pick(second bool, b, a string) string {
-	if second {
-		return b
+// option returns the option of a grader for a thing that must be absent, or present.
+func option(absent bool, ifAbsent, ifPresent string) string {
+	if absent {
+		return ifAbsent
 	}
-	return a
+	return ifPresent
 }
 
 // named returns a grader of a case.
@@ -320,7 +322,7 @@ func oneOf(at, values *yaml.Node, quote bool) *yaml.Node {
 	for _, v := range dialect.Items(values) {
 		part := v.Value
 		if quote {
-			part = quoteRegexp(part)
+			part = regexp.QuoteMeta(part)
 		}
 		parts = append(parts, "(?:"+part+")")
 	}
@@ -328,18 +330,6 @@ func oneOf(at, values *yaml.Node, quote bool) *yaml.Node {
 		return dialect.List(at)
 	}
 	return dialect.List(at, dialect.Scalar(at, strings.Join(parts, "|")))
-}
-
-// quoteRegexp returns a pattern that matches a text itself, in the syntax of Go and of JavaScript.
-func quoteRegexp(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // hintPattern reports a text of a check contains that looks like a pattern. The name of the check

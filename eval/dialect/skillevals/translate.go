@@ -10,7 +10,6 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
-	"waza/eval/skill"
 	"waza/eval/text"
 )
 
@@ -20,7 +19,7 @@ type translator struct {
 	root    *yaml.Node
 	suite   dialect.Map
 	skill   string          // name; empty if it is unknown
-	places  filePlaces      // of the files of cases
+	places  []string        // of the files of cases
 	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
 	share   float64         // of its points that a case needs; 0 if cases need all
@@ -73,8 +72,8 @@ func (tr *translator) translateHead() {
 			tr.skill, at = n.Value, n
 		}
 	}
-	if found, ok := tr.skillDir(); ok {
-		tr.skill, _ = tr.skillIn(found) // as agents know it
+	if found, ok := tr.SkillDir(tr.skill); ok {
+		tr.skill, _ = tr.SkillIn(found) // as agents know it
 	}
 	agent := dialect.TextOf(decode.Lookup(tr.root, "agent_name"))
 	name := firstOf(tr.skill, agent, dialect.TextOf(decode.Lookup(tr.root, "name")), filepath.Base(filepath.Dir(dir)))
@@ -86,7 +85,7 @@ func (tr *translator) translateHead() {
 	}
 	if tr.skill != "" {
 		tr.suite.Set("skill", dialect.Scalar(at, tr.skill))
-		if _, found := tr.skillDir(); found {
+		if _, found := tr.SkillDir(tr.skill); found {
 			// Both definitions run each case with and without the skill.
 			tr.suite.Set("baseline", dialect.Scalar(at, true))
 		}
@@ -98,41 +97,6 @@ func (tr *translator) translateHead() {
 			tr.Reportf(tr.Source, n, decode.Warning, decode.CodeNoEffect, "agent_name only names the suite; choose the agent with --agent")
 		}
 	}
-}
-
-// skillDir returns the directory of the skill under test: one that contains the file, or one in a
-// usual place.
-func (tr *translator) skillDir() (dir string, ok bool) {
-	dir = filepath.Dir(tr.Source.Path)
-	for range maxLevelsToSkill {
-		if _, ok := tr.skillIn(dir); ok {
-			return dir, true
-		}
-		dir = filepath.Dir(dir)
-	}
-	if !filepath.IsLocal(tr.skill) {
-		return "", false
-	}
-	for _, usual := range skill.UsualPlaces {
-		dir = filepath.Join(tr.Files.Root(), filepath.FromSlash(usual), tr.skill)
-		if _, ok := tr.skillIn(dir); ok {
-			return dir, true
-		}
-	}
-	return "", false
-}
-
-// maxLevelsToSkill limits the directories that [translator.skillDir] searches. A file is at most two
-// below its skill, as in SKILL/evals/TOPIC/evals.json.
-const maxLevelsToSkill = 3
-
-func (tr *translator) skillIn(dir string) (name string, ok bool) {
-	file := filepath.Join(dir, skill.FileName)
-	data, err := tr.Files.ReadSkill(file, skill.MaxBytes)
-	if err != nil {
-		return "", false
-	}
-	return firstOf(skill.Parse(file, data).Name, filepath.Base(dir)), true
 }
 
 // warnUnknown reports keys of a map that have no effect, each once in the file.

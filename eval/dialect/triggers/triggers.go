@@ -22,7 +22,7 @@ var fileName = text.Pattern(`^(trigger[-_]?evals?|evals?[-_]?triggers?|eval_set|
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "triggers", Title: "trigger sets",
+		Name:       "triggers",
 		Named:      func(file string) bool { return fileName().MatchString(path.Base(file)) },
 		Recognizes: recognizes,
 		Home:       func(file string) string { return filepath.Dir(filepath.Dir(file)) },
@@ -44,17 +44,7 @@ var (
 // statementKeys are keys of skill evals. A file with them is not only a trigger set.
 var statementKeys = []string{"assertions", "expectations", "checks", "expected_behavior"}
 
-func entriesOf(root *yaml.Node) []*yaml.Node {
-	if root.Kind == yaml.SequenceNode {
-		return dialect.Items(root)
-	}
-	for _, key := range listKeys {
-		if list := dialect.Items(decode.Lookup(root, key)); len(list) > 0 {
-			return list
-		}
-	}
-	return nil
-}
+func entriesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
 
 func lookup(n *yaml.Node, keys []string) (key string, value *yaml.Node) {
 	for _, key := range keys {
