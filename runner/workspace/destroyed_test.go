@@ -57,7 +57,7 @@ func TestAttackDestroyedWorkspace(t *testing.T) {
 				}
 				r, err := runner.New(runner.Options{StateDir: t.TempDir()})
 				require.NoError(t, err)
-				files := fmt.Sprintf("\n-- eval.yaml --\nname: d\nconfig: {executor: command, command: [sh, "+
+				files := fmt.Sprintf("\n-- eval.yaml --\nname: d\nconfig: {executor: command, sandbox: off, command: [sh, "+
 					"agent.sh]}\ngraders: %s\ntasks: [{id: a, inputs: {prompt: x%s}}]\n-- agent.sh --\ncat > /dev/null\n%s\n",
 					list, followUp, c.command)
 				live := runnertest.Start(t, r, files, record.Request{})
