@@ -84,6 +84,7 @@ var importRules = []struct {
 			"github.com/sourcegraph/jsonrpc2", "net/http", "os/exec"),
 		"it holds no connection", false,
 	},
+	{"eval/... except eval/dialecttest", waza("eval/dialecttest"), "it is for tests", false},
 	{"runner/pause", waza("eval/...", "runner/...", "rpc/...", "cmd/..."), "it knows clocks and contexts only", false},
 	{
 		"runner/... except runner/runnertest runner/fleet/fleettest",

@@ -1,0 +1,132 @@
+// Package dialecttest tests the translations of a dialect with the archives of testdata/dialects.
+package dialecttest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/eval/dialect"
+)
+
+var update = flag.Bool("update", false, "write the expected texts of testdata/dialects")
+
+// wantFile is the file of an archive with the expected descriptions of its suites.
+const wantFile = "want"
+
+// Run tests all archives of testdata/dialects/FORMAT. An archive contains suites, which are the files
+// whose slash-separated paths isSuite accepts, other files, and the file want: for each suite its head,
+// tasks and findings. Places in want below the archive's directory start with ROOT.
+//
+// Each translation without errors, written as an eval.yaml, must have the same tasks.
+// The option -update writes the files want.
+func Run(t *testing.T, format string, isSuite func(path string) bool) {
+	t.Helper()
+	for _, file := range archives(t, format) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runArchive(t, file, isSuite)
+		})
+	}
+}
+
+// Seed adds the suites of all archives of testdata/dialects/FORMAT to the corpus of a fuzz test.
+func Seed(f *testing.F, format string, isSuite func(path string) bool) {
+	f.Helper()
+	for _, file := range archives(f, format) {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(f, err)
+		for _, a := range archive.Files {
+			if isSuite(a.Name) {
+				f.Add(a.Data)
+			}
+		}
+	}
+}
+
+// archives returns the archives of a format, seen from a package of a dialect.
+func archives(t testing.TB, format string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "dialects", format, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	return found
+}
+
+func runArchive(t *testing.T, file string, isSuite func(path string) bool) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	require.NoError(t, err)
+	outside := t.TempDir()
+	dir := filepath.Join(outside, "a", "b")
+	var suites []string
+	var sources []txtar.File
+	want := ""
+	for _, f := range archive.Files {
+		if f.Name == wantFile {
+			want = string(f.Data)
+			continue
+		}
+		sources = append(sources, f)
+		if isSuite(f.Name) {
+			suites = append(suites, f.Name)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
+	}
+	require.NotEmpty(t, suites, "%s contains no suite", file)
+	places := strings.NewReplacer(filepath.ToSlash(dir), "ROOT", filepath.ToSlash(outside), "OUTSIDE")
+	var got strings.Builder
+	for _, s := range suites {
+		fmt.Fprintf(&got, "# %s\n%s", s, places.Replace(load(t, filepath.Join(dir, filepath.FromSlash(s)))))
+	}
+	if *update {
+		archive.Files = append(sources, txtar.File{Name: wantFile, Data: []byte(got.String())})
+		require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o600))
+		return
+	}
+	require.Equal(t, want, got.String())
+}
+
+// load describes a suite and its findings.
+func load(t *testing.T, path string) string {
+	t.Helper()
+	suite, found, err := eval.Load(path, eval.Options{})
+	require.NoError(t, err)
+	var b strings.Builder
+	if suite != nil {
+		tasks := Describe(t, suite)
+		b.WriteString(tasks)
+		if !found.HasErrors() {
+			requireSameWhenTranslated(t, suite, tasks)
+		}
+	}
+	for _, d := range found {
+		fmt.Fprintf(&b, "%d:%d: %s: %s\n", d.Line, d.Column, d.Severity, d.Message)
+	}
+	return b.String()
+}
+
+// requireSameWhenTranslated writes a suite as an eval.yaml beside it, which must have the same tasks.
+func requireSameWhenTranslated(t *testing.T, suite *eval.Suite, tasks string) {
+	t.Helper()
+	root, err := suite.Node()
+	require.NoError(t, err)
+	data, err := dialect.Encode(root)
+	require.NoError(t, err)
+	other := filepath.Join(filepath.Dir(suite.File), "translated.yaml")
+	require.NoError(t, os.WriteFile(other, data, 0o600))
+	again, faults, err := eval.Load(other, eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, faults.Errors(), "%s", data)
+	require.Equal(t, tasks, Describe(t, again), "%s", data)
+	require.NoError(t, os.Remove(other))
+}
