@@ -32,7 +32,8 @@ const (
 // and limits their size.
 type fixtureCheck struct {
 	*taskCheck
-	bytes int64 // of the fixtures so far
+	list  *[]InputFile // the list that is being filled
+	bytes int64        // of the fixtures so far
 }
 
 // addContext puts the file that inputs.context.fixture names into the workspace, or all
@@ -106,14 +107,13 @@ func (c *fixtureCheck) addFolder(dir, below string, at decode.Path) {
 // addFile adds the file rel of a folder at a path of the workspace, unless the task has another file
 // there.
 func (c *fixtureCheck) addFile(dir, rel, target string, at decode.Path) {
-	in := &c.task.Inputs
-	if slices.ContainsFunc(in.Files, func(f InputFile) bool { return path.Clean(f.Path) == target }) {
+	if slices.ContainsFunc(*c.list, func(f InputFile) bool { return path.Clean(f.Path) == target }) {
 		return
 	}
 	file := filepath.Join(dir, filepath.FromSlash(rel))
 	info, err := os.Stat(file)
 	if c.usable(dir, file, rel, info, err, at) {
-		in.Files = append(in.Files, InputFile{Path: target, Source: file})
+		*c.list = append(*c.list, InputFile{Path: target, Source: file})
 	}
 }
 
@@ -205,14 +205,24 @@ func (c *fixtureCheck) check() {
 	if c.task.ContextDir != "" && c.loader.options.ContextDir == "" {
 		c.checkContextDir()
 	}
+	for i := range c.task.Inputs.Checkpoints {
+		c.checkList(&c.task.Inputs.Checkpoints[i].Files, "checkpoints", i, "files")
+	}
+	c.checkList(&c.task.Inputs.Files, "files")
+	c.addContext()
+}
+
+// checkList checks a list of files, at a place of the inputs.
+func (c *fixtureCheck) checkList(list *[]InputFile, place ...any) {
 	targets := map[string]bool{}
-	listed := c.task.Inputs.Files
-	c.task.Inputs.Files = nil
+	listed := *list
+	*list, c.list = nil, list
 	for i, f := range listed {
-		at := c.inputPath("files", i, "path")
+		key := func(name string) decode.Path { return c.inputPath(append(slices.Clone(place), i, name)...) }
+		at := key("path")
 		switch {
 		case strings.TrimSpace(f.Path) == "":
-			c.reportf(decode.Error, decode.CodeMissingField, at, "files[%d] has no path", i)
+			c.reportf(decode.Error, decode.CodeMissingField, at, "%s[%d] has no path", decode.Path(place), i)
 			continue
 		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
 			c.reportf(decode.Error, decode.CodeEscapingPath, at, "path %q must be relative and inside the workspace", text.Clip(f.Path, 80))
@@ -225,16 +235,15 @@ func (c *fixtureCheck) check() {
 		targets[f.Path] = true
 		switch {
 		case f.From != "" && f.Content != nil:
-			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("files", i, "source"), "a file has content or a source, not both")
+			c.reportf(decode.Error, decode.CodeInvalidValue, key("source"), "a file has content or a source, not both")
 		case f.From != "":
-			c.addSource(f, c.inputPath("files", i, "source"))
+			c.addSource(f, key("source"))
 			continue
 		case f.Content == nil:
 			f.Source = c.find(f.Path, at)
 		}
-		c.task.Inputs.Files = append(c.task.Inputs.Files, f)
+		*list = append(*list, f)
 	}
-	c.addContext()
 }
 
 // addSource adds the file or folder that the key source of a file names.

@@ -125,12 +125,27 @@ type Checkpoint struct {
 	// Graders to run after that turn.
 	Graders []*Grader `yaml:"graders" jsonschema:"required"`
 	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
-	// at once, without further prompts and graders.
-	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,default=continue"`
+	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and
+	// the graders of the task follow.
+	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,enum=finish,default=continue"`
+	// Files to put into the workspace after the graders, before the next prompt.
+	Files []InputFile `yaml:"files"`
 }
 
-// CheckpointStop is the on_failure of a checkpoint that ends its trial.
-const CheckpointStop = "stop"
+// The values of on_failure of checkpoints after which the agent gets no further prompts.
+const (
+	CheckpointStop   = "stop"   // the trial ends
+	CheckpointFinish = "finish" // the graders of the task follow
+)
+
+// AllFiles returns the files of the task, those of its checkpoints last. The caller owns the slice.
+func (t *Task) AllFiles() []InputFile {
+	all := slices.Clone(t.Inputs.Files)
+	for _, c := range t.Inputs.Checkpoints {
+		all = append(all, c.Files...)
+	}
+	return all
+}
 
 // Turns returns the maximum number of prompts that the task sends.
 func (t *Task) Turns() int {

@@ -94,6 +94,9 @@ type Subject struct {
 	Env []string
 	// Expand fills in the template variables of a text of the suite.
 	Expand func(text string) string
+	// Reached are the results of the checkpoints, in the order of their turns. Graders of checkpoints
+	// see none.
+	Reached []record.Grade
 	// Baseline is the result of the same task without the skills; nil if there was no such run.
 	// Pairwise judges compare with it.
 	Baseline *record.Baseline

@@ -42,7 +42,7 @@ func (d *contents) fixturesOf(t *eval.Task) (map[string]string, error) {
 		return nil, nil
 	}
 	var sums map[string]string
-	for _, f := range t.Inputs.Files {
+	for _, f := range t.AllFiles() {
 		if f.Content != nil {
 			continue
 		}

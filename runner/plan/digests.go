@@ -55,7 +55,7 @@ func newDigests(ctx context.Context, s *eval.Suite) *Digests {
 		if t.Inputs.PromptFile != "" {
 			d.own[filepath.Join(filepath.Dir(t.File), filepath.FromSlash(t.Inputs.PromptFile))] = true
 		}
-		for _, f := range t.Inputs.Files {
+		for _, f := range t.AllFiles() {
 			if rel, err := filepath.Rel(fixtures, f.Source); err == nil && filepath.IsLocal(rel) {
 				d.own[f.Source] = true // other files may belong to the skill
 			}

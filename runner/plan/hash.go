@@ -200,24 +200,34 @@ func (d *contents) referred(options any, t *eval.Task) ([]string, error) {
 	return d.list(d.refers(options, d.plan.Suite, t))
 }
 
-// execution returns the hash of the input that an executor receives for a task.
-func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout) (string, error) {
-	p := d.plan
-	type input struct {
-		Path, Digest string
-		Executable   bool
-	}
-	var inputs []input
-	for _, f := range t.Inputs.Files {
+// An input is a file of a workspace.
+type input struct {
+	Path, Digest string
+	Executable   bool
+}
+
+// inputs returns files of a task's workspace as hashes count them.
+func (d *contents) inputs(t *eval.Task, list []eval.InputFile) (inputs []input, err error) {
+	for _, f := range list {
 		if f.Content != nil {
 			inputs = append(inputs, input{f.Path, cache.HashOf([]byte(*f.Content)), false})
 			continue
 		}
 		sum, err := d.File(f.Source)
 		if err != nil {
-			return "", fmt.Errorf("task %s: fixture %s: %w", t.ID, f.Path, err)
+			return nil, fmt.Errorf("task %s: fixture %s: %w", t.ID, f.Path, err)
 		}
 		inputs = append(inputs, input{f.Path, sum, isExecutable(f.Source)})
+	}
+	return inputs, nil
+}
+
+// execution returns the hash of the input that an executor receives for a task.
+func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout) (string, error) {
+	p := d.plan
+	inputs, err := d.inputs(t, t.Inputs.Files)
+	if err != nil {
+		return "", err
 	}
 	var skills []string
 	for _, dir := range t.Skills {
@@ -316,6 +326,16 @@ func (d *contents) checkpoints(t *eval.Task) ([]any, error) {
 			return nil, err
 		}
 		list = append(list, c.AfterTurn, c.OnFailure == eval.CheckpointStop, graders)
+		if c.OnFailure == eval.CheckpointFinish {
+			list = append(list, c.OnFailure)
+		}
+		if len(c.Files) > 0 {
+			files, err := d.inputs(t, c.Files)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, "files", files)
+		}
 	}
 	return list, nil
 }

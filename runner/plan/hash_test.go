@@ -197,6 +197,22 @@ func TestHashedRequest(t *testing.T) {
 	require.False(t, same(record.Request{Executor: "mock"}))
 }
 
+// The conversation depends on checkpoints, their files and what follows their failures.
+func TestHashedCheckpoints(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	seen := map[string]bool{}
+	for _, more := range []string{
+		"", ", on_failure: stop", ", on_failure: finish", ", files: [{path: x, content: a}]", ", files: [{path: x, content: b}]",
+		", files: [{path: y, content: a}]", ", files: [{path: y, source: lib.sh}]",
+	} {
+		files := runnertest.Replace(t, hashed, "prompt: just this",
+			"prompt: just this\ncheckpoints: [{after_turn: 1, graders: [{type: text, config: {contains: [x]}}]"+more+"}]")
+		seen[hashesOf(t, r, runnertest.Load(t, r, files), record.Request{})["b"].Execution] = true
+	}
+	require.Len(t, seen, 7)
+}
+
 // With several attempts, graders determine whether the agent tries again.
 func TestHashedAttempts(t *testing.T) {
 	t.Parallel()

@@ -317,7 +317,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	s := &turns.subject
 	s.Output, s.OutputDropped, s.Transcript, s.Usage = a.Output, a.OutputDropped, a.Transcript, a.Usage
-	s.Duration, s.Destroyed = a.Took, destroyed
+	s.Duration, s.Destroyed, s.Reached = a.Took, destroyed, a.Reached
 	s.ReadTranscript()
 	a.Suspicions = w.suspicions(a, s) // before programs of graders can change the workspace
 	a.grade(ctx, w.graders, s)

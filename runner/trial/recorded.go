@@ -89,6 +89,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	}
 	a.Suspicions = r.suspicions(old, &s) // before programs of graders can change the workspace
 	a.Reached = r.checkpoints(ctx, old, s, &a.Judged)
+	s.Reached = a.Reached
 	a.grade(ctx, graders, grader.NewSubject(s))
 	if a.Verdict == record.TimedOut {
 		a.Verdict, a.Score, a.Tools, a.Ungraded, a.Error = record.Errored, nil, nil, nil, fmt.Sprintf("the graders did not finish within %v",

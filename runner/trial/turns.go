@@ -48,7 +48,8 @@ func (b *turnHandler) after(ctx context.Context, turn executor.Turn) (prompt str
 		if b.Task.Inputs.Checkpoints[i].AfterTurn != turn.Num {
 			continue
 		}
-		if err := b.checkpoint(ctx, &b.Task.Inputs.Checkpoints[i], turn); err != nil {
+		finished, err := b.checkpoint(ctx, &b.Task.Inputs.Checkpoints[i], turn)
+		if err != nil || finished {
 			return "", false, err
 		}
 	}
@@ -61,9 +62,10 @@ func (b *turnHandler) after(ctx context.Context, turn executor.Turn) (prompt str
 	return b.t.FollowUps[turn.Num-1], true, nil
 }
 
-// checkpoint grades the state after a turn. An error ends the trial: a grader failed to do its
-// work, or did not pass and the checkpoint stops the trial.
-func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) error {
+// checkpoint grades the state after a turn, and prepares the workspace for the next one. finished means
+// that the agent gets no further prompts. An error ends the trial: a grader failed to do its work, or
+// did not pass and the checkpoint stops the trial.
+func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) (finished bool, err error) {
 	entries, output := b.t.Transcript.Entries(), turn.Outcome.Output
 	usage := b.env.priced(b.Model, turn.Outcome.Usage)
 	point := record.Checkpoint{
@@ -82,10 +84,10 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 		b.a.Judged = record.AddUsage(b.a.Judged, res.Usage)
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		case err != nil:
 			b.a.Checkpoints = append(b.a.Checkpoints, point)
-			return fmt.Errorf("checkpoint: grader %q: %w", res.Name, err)
+			return false, fmt.Errorf("checkpoint: grader %q: %w", res.Name, err)
 		case !res.Passed && point.Passed:
 			point.Passed, failed = false, &res
 		}
@@ -99,15 +101,26 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	b.t.Logf("info", "checkpoint after turn %d: %d of %d graders passed", turn.Num, passed, len(c.Graders))
 	point.Stopped = failed != nil && c.OnFailure == eval.CheckpointStop
 	b.a.Checkpoints = append(b.a.Checkpoints, point)
-	if !point.Stopped {
-		return nil
+	switch {
+	case failed != nil && c.OnFailure == eval.CheckpointFinish:
+		return true, nil
+	case !point.Stopped:
+		return false, b.prepare(c, turn)
 	}
 	// The agent failed, so this is not an error.
 	why := fmt.Sprintf("stopped at a checkpoint: grader %q did not pass", failed.Name)
 	if failed.Feedback != "" {
 		why += ": " + text.Clip(failed.Feedback, 500)
 	}
-	return &executor.FailedError{Reason: why}
+	return false, &executor.FailedError{Reason: why}
+}
+
+// prepare prepares the workspace for the prompt after a checkpoint, if there is one.
+func (b *turnHandler) prepare(c *eval.Checkpoint, turn executor.Turn) error {
+	if turn.Num >= b.Task.Turns() || b.ws.Destroyed() != "" {
+		return nil
+	}
+	return b.ws.Add(c.Files)
 }
 
 // atCheckpoint turns a result into that of a checkpoint after a turn. It changes the name,

@@ -98,10 +98,8 @@ func (w *Workspace) makeLocked() error {
 			return fmt.Errorf("workspace: repos: %w", err)
 		}
 	}
-	for _, f := range w.Task.Inputs.Files {
-		if err := w.put(w.root, f); err != nil {
-			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
-		}
+	if err := w.putAll(w.Task.Inputs.Files); err != nil {
+		return err
 	}
 	for _, target := range w.Task.Sandbox.Targets() {
 		if err := w.root.MkdirAll(filepath.FromSlash(w.Task.Sandbox.Paths[target]), 0o755); err != nil {
@@ -161,6 +159,31 @@ func (w *Workspace) Destroyed() string {
 		return "the agent replaced its workspace by another directory"
 	}
 	return ""
+}
+
+// Add puts more files into the directory while the agent waits.
+func (w *Workspace) Add(list []eval.InputFile) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := w.Dir(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return errWorkspaceGone
+	}
+	return w.putAll(list)
+}
+
+func (w *Workspace) putAll(list []eval.InputFile) error {
+	for _, f := range list {
+		if err := w.put(w.root, f); err != nil {
+			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
+		}
+	}
+	return nil
 }
 
 // put writes one input file. The root keeps it inside the workspace whatever its path contains.

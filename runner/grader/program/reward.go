@@ -51,8 +51,13 @@ type RewardOptions struct {
 	// Folder of the sandbox where test.sh starts, one of sandbox.paths of the task; the workspace when
 	// absent.
 	Workdir string `yaml:"workdir"`
+	// Combines the rewards that the checkpoints of the trial gave, and runs no test.sh: mean is the mean
+	// of each reward, 0 where a verifier gave another one only, final the rewards of the last checkpoint.
+	Combine string `yaml:"combine" jsonschema:"enum=mean,enum=final"`
 	// Least reward to pass. Of several rewards, the one named reward counts, else the least.
 	PassReward float64 `yaml:"pass_reward"`
+	// Least rewards to pass by name, in place of pass_reward. A reward that was not given does not pass.
+	PassRewards map[string]float64 `yaml:"pass_rewards"`
 	// Environment variables of the verifier. ${NAME} is the value of a variable of the machine,
 	// ${NAME:-TEXT} that or TEXT if it is not set.
 	Env map[string]string `yaml:"env"`
@@ -70,7 +75,7 @@ const (
 )
 
 // SetPassReward replaces the least reward to pass.
-func (o *RewardOptions) SetPassReward(least float64) { o.PassReward = least }
+func (o *RewardOptions) SetPassReward(least float64) { o.PassReward, o.PassRewards = least, nil }
 
 // Refers returns the files of the folders.
 func (o *RewardOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
@@ -103,7 +108,21 @@ func testsIn(dir string) map[string]string {
 }
 
 func checkReward(c *eval.Check, o *RewardOptions) {
-	if len(o.Tests) == 0 {
+	if math.IsNaN(o.PassReward) || math.IsInf(o.PassReward, 0) {
+		c.Errorf(decode.At("pass_reward"), decode.CodeInvalidValue, "pass_reward must be a number")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.PassRewards)) {
+		if least := o.PassRewards[name]; math.IsNaN(least) || math.IsInf(least, 0) {
+			c.Errorf(decode.At("pass_rewards", name), decode.CodeInvalidValue, "pass_rewards.%s must be a number", text.Clip(name, 80))
+		}
+	}
+	switch {
+	case o.Combine != "" && len(o.Tests) > 0:
+		c.Errorf(decode.At("combine"), decode.CodeInvalidValue, "a grader has tests or combine, not both")
+		return
+	case o.Combine != "":
+		return
+	case len(o.Tests) == 0:
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to run: give tests, the folder of test.sh")
 		return
 	}
@@ -130,9 +149,6 @@ func checkReward(c *eval.Check, o *RewardOptions) {
 	if o.Workdir != "" && !path.IsAbs(o.Workdir) {
 		c.Errorf(decode.At("workdir"), decode.CodeInvalidValue, "workdir must be an absolute path, got %q", text.Clip(o.Workdir, 80))
 	}
-	if math.IsNaN(o.PassReward) || math.IsInf(o.PassReward, 0) {
-		c.Errorf(decode.At("pass_reward"), decode.CodeInvalidValue, "pass_reward must be a number")
-	}
 }
 
 func newReward(o *RewardOptions, env *grader.Env) (grader.Grader, error) {
@@ -157,6 +173,9 @@ const (
 )
 
 func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
+	if g.options.Combine != "" {
+		return g.options.combine(s.Reached)
+	}
 	if s.Dir == nil {
 		return grader.Score{}, errors.New("the executor has no workspace")
 	}
@@ -185,35 +204,6 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 		return grader.Score{}, fmt.Errorf("%w: %s", err, lastWords(said, &tail{max: programOutput}))
 	}
 	return g.options.score(rewards, lastWords(said, &tail{max: programOutput})), nil
-}
-
-// score returns the score of rewards. said are the last words of the verifier.
-func (o *RewardOptions) score(rewards map[string]float64, said string) grader.Score {
-	reward := rewardOf(rewards)
-	score := grader.Score{Score: min(max(reward, 0), 1), Passed: reward >= o.PassReward, Details: RewardDetails{rewards}}
-	if !score.Passed {
-		score.Feedback = fmt.Sprintf("the reward is %v, and %v passes: %s", reward, o.PassReward, said)
-	} else if reward > 1 || reward < 1 {
-		score.Feedback = fmt.Sprintf("the reward is %v", reward)
-	}
-	return score
-}
-
-// RewardDetails are the details of a reward: what the verifier wrote.
-type RewardDetails struct {
-	// Rewards by name. That of a reward.txt has the name reward.
-	Rewards map[string]float64 `json:"rewards"`
-}
-
-// rewardName is the name of the reward that counts.
-const rewardName = "reward"
-
-// rewardOf returns the reward that counts: the one named reward, else the least.
-func rewardOf(rewards map[string]float64) float64 {
-	if r, ok := rewards[rewardName]; ok {
-		return r
-	}
-	return slices.Min(slices.Collect(maps.Values(rewards)))
 }
 
 // readRewards reads what a verifier wrote to a directory of this machine. Code of the agent can have

@@ -86,14 +86,53 @@ func TestPassReward(t *testing.T) {
 	require.Equal(t, RewardDetails{map[string]float64{"reward": 3}}, high.Details)
 }
 
+// Rewards by name replace the least reward to pass.
+func TestPassRewards(t *testing.T) {
+	t.Parallel()
+	o := &RewardOptions{PassReward: 1, PassRewards: map[string]float64{"a": 0.5, "b": 0}}
+	require.True(t, o.score(map[string]float64{"reward": 0, "a": 0.5, "b": 0}, "").Passed)
+	require.Equal(t, `the reward "a" is 0.25, and 0.5 passes: said`, o.score(map[string]float64{"reward": 1, "a": 0.25, "b": 1}, "said").Feedback)
+	require.Equal(t, `the verifier gave no reward "b", and 0 passes`, o.score(map[string]float64{"reward": 1, "a": 1}, "").Feedback)
+	o.PassRewards = map[string]float64{}
+	require.True(t, o.score(map[string]float64{"reward": 0}, "").Passed)
+	o.SetPassReward(1)
+	require.False(t, o.score(map[string]float64{"reward": 0}, "").Passed)
+}
+
+// Rewards of checkpoints are combined per name, also those that were read from a record. Other results
+// and those without a reward do not count.
+func TestCombine(t *testing.T) {
+	t.Parallel()
+	reached := []record.Grade{
+		{Type: "reward", AfterTurn: 1, Details: RewardDetails{map[string]float64{"reward": 1, "speed": 0.5}}},
+		{Type: "text", AfterTurn: 1, Details: map[string]any{"rewards": map[string]any{"reward": 0.0}}},
+		{Type: "reward", AfterTurn: 2, Details: RewardDetails{map[string]float64{"reward": 0}}, Error: "lost"},
+		{Type: "reward", AfterTurn: 3, Details: map[string]any{"rewards": map[string]any{"reward": 0.25}}},
+	}
+	mean, err := (&RewardOptions{PassReward: 0.6, Combine: "mean"}).combine(reached)
+	require.NoError(t, err)
+	require.Equal(t, RewardDetails{map[string]float64{"reward": 0.625, "speed": 0.25}}, mean.Details)
+	require.InDelta(t, 0.625, mean.Score, 0)
+	require.True(t, mean.Passed)
+	final, err := (&RewardOptions{PassReward: 0.6, Combine: "final"}).combine(reached)
+	require.NoError(t, err)
+	require.InDelta(t, 0.25, final.Score, 0)
+	require.False(t, final.Passed)
+	_, err = (&RewardOptions{Combine: "mean"}).combine(reached[1:3])
+	require.ErrorContains(t, err, "no checkpoint gave a reward")
+}
+
 func TestRewardChecks(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
-		"{}":                       "nothing to run: give tests",
-		"tests: [none]":            "no such folder: none",
-		"tests: [empty]":           "no folder of tests contains test.sh",
-		"tests: [t]\nworkdir: app": "workdir must be an absolute path",
-		"tests: [../../..]":        "tests[0]: ",
+		"{}":                                  "nothing to run: give tests",
+		"tests: [none]":                       "no such folder: none",
+		"tests: [empty]":                      "no folder of tests contains test.sh",
+		"tests: [t]\nworkdir: app":            "workdir must be an absolute path",
+		"tests: [../../..]":                   "tests[0]: ",
+		"tests: [t]\ncombine: mean":           "a grader has tests or combine, not both",
+		"combine: most":                       "combine must be one of mean, final",
+		"tests: [t]\npass_rewards: {a: .nan}": "pass_rewards.a must be a number",
 	} {
 		_, found := gradertest.Load(t, "reward", config, map[string]string{"t/test.sh": "", "empty/x": ""})
 		require.NotEmpty(t, found.Errors(), config)
