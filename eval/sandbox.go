@@ -174,15 +174,15 @@ func (c *taskCheck) checkTaskHosts() {
 	}
 }
 
-// RunsPrograms reports whether graders of the task run programs of the suite.
+// RunsPrograms reports whether the setup or graders of the task run programs of the suite.
 func (t *Task) RunsPrograms() bool {
 	runs := func(list []*Grader) bool {
 		return slices.ContainsFunc(list, func(g *Grader) bool { return g.Type == "program" || g.Type == "reward" })
 	}
-	return runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
+	return len(t.Inputs.Setup) > 0 || runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
 }
 
-// RunsPrograms reports whether hooks of tasks, or graders of some task, run programs of the suite.
+// RunsPrograms reports whether hooks of tasks, or the setup or graders of some task, run programs of the suite.
 func (s *Suite) RunsPrograms() bool {
 	return len(s.Hooks.BeforeTask) > 0 || len(s.Hooks.AfterTask) > 0 || slices.ContainsFunc(s.Tasks, (*Task).RunsPrograms)
 }

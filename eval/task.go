@@ -107,6 +107,11 @@ type Inputs struct {
 	Files []InputFile `yaml:"files"`
 	// Git repositories of this machine to put into the workspace, before files.
 	Repos []surroundings.Repo `yaml:"repos"`
+	// Shell commands that prepare the workspace before the agent starts, after repos and files. They run
+	// in order, each in a shell of its own, in the sandbox of the task and with its environment variables,
+	// and use no template variables. If a command fails, the trial is an error. All commands together can
+	// take as long as the trial, whose own time starts after them.
+	Setup []string `yaml:"setup"`
 	// Folder of the workspace where the agent starts; the workspace itself when absent. waza creates the folder if it does not exist.
 	Workdir string `yaml:"workdir"`
 	// Values for templates and graders. waza puts the file that fixture names, relative to the suite,

@@ -205,6 +205,32 @@ func TestWorkersDoRun(t *testing.T) {
 	require.EqualValues(t, 200, one.Status().Done+two.Status().Done)
 }
 
+// Workers run the setup of tasks, with the files of the suite that it names.
+func TestWorkersSetUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(_ context.Context, t *executor.Trial) (string, error) {
+		dir, err := t.Dir()
+		if err != nil {
+			return "", err
+		}
+		made, err := os.ReadFile(filepath.Join(dir, "made"))
+		return string(made), err
+	})
+	s.work(1, "", nil)
+	live := runnertest.Start(t, s.owner(t.TempDir()), `
+-- eval.yaml --
+name: setup
+tasks: [{id: a, inputs: {prompt: x, files: [{path: in, content: given}], setup: ['cat in >made', 'sh "$WAZA_SUITE_DIR/lib.sh" >>made']}}]
+config: {executor: agent}
+-- lib.sh --
+echo " here"
+`, s.request(""))
+	<-live.Done()
+	trial := runnertest.ResultOf(t, live).Trial(t, "a", 1)
+	require.Equal(t, record.Passed, trial.Verdict, trial.Error)
+	require.Equal(t, "given here\n", trial.Output)
+}
+
 // The trials of a lost worker are executed by a different worker, and count once.
 func TestLostWorker(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ const (
 )
 
 // inputsOf returns the hashes of the contents of the files below the suite's root that an
-// executor reads for a task, by path: its program, instructions and skills. It leaves out large
+// executor reads for a task, by path: its program, instructions, skills and files of its setup. It leaves out large
 // files and those beyond a number. It returns nil if hooks can write them. [contents.execution]
 // must have read the skills.
 func (d *contents) inputsOf(t *eval.Task, options any) (map[string]string, error) {
@@ -75,7 +75,7 @@ func (d *contents) inputsOf(t *eval.Task, options any) (map[string]string, error
 	if writesBefore(s) {
 		return nil, nil
 	}
-	paths := slices.Clone(d.refers(options, s, nil))
+	paths := append(slices.Clone(d.refers(options, s, nil)), s.Mentioned("", t.Inputs.Setup...)...)
 	for _, f := range slices.Concat(s.Instructions, t.Instructions) {
 		if f.Path != "" {
 			paths = append(paths, f.Path)

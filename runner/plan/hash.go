@@ -262,6 +262,12 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 			sum, err = digestJSON([]any{sum, "checkpoints", checks})
 		}
 	}
+	if err == nil && len(t.Inputs.Setup) > 0 {
+		var named []string
+		if named, err = d.list(d.plan.Suite.Mentioned("", t.Inputs.Setup...)); err == nil {
+			sum, err = digestJSON([]any{sum, "setup", t.Inputs.Setup, named})
+		}
+	}
 	if err == nil && len(t.Mocks) > 0 {
 		var mocks []any // the file that defines a mock does not matter
 		for _, m := range t.Mocks {

@@ -148,6 +148,7 @@ func TestHashed(t *testing.T) {
 		{"a fixture", "a", "", []string{"given", "taken"}},
 		{"a file in the task", "a", "", []string{"inline", "in line"}},
 		{"the context", "a", "", []string{"level: 3", "level: 4"}},
+		{"the setup", "a", "", []string{"environment: {LANG: C}", "environment: {LANG: C}\n  setup: [make]"}},
 		{"the environment", "a", "", []string{"LANG: C", "LANG: D"}},
 		{"a prompt", "b", "", []string{"just this", "just that"}},
 		{"a row", "row", "", []string{"row,count", "row,count on"}},

@@ -32,6 +32,15 @@ func (c *attemptContext) init(run context.Context, o *record.Order, start time.T
 	c.Context, c.order, c.deadline = run, o, start.Add(o.Timeout)
 }
 
+// restart counts the time of the attempt from start, unless something waits for its end already.
+func (c *attemptContext) restart(start time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.real == nil {
+		c.deadline = start.Add(c.order.Timeout)
+	}
+}
+
 // end ends the context. A nil cause means that the attempt has ended.
 func (c *attemptContext) end(cause error) {
 	c.mu.Lock()

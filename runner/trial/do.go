@@ -251,6 +251,14 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		a.Fail(ctx, executor.Permanent(err))
 		return a
 	}
+	if len(w.Task.Inputs.Setup) > 0 {
+		if err := w.setUp(run, ws); err != nil {
+			a.Fail(run, err)
+			return a
+		}
+		start = time.Now()
+		parts.limited.restart(start)
+	}
 	t, dir := &parts.trial, ws.Dir
 	*t = w.executorTrial(run, n, ws, dir, expand)
 	parts.transcript.Start(start)

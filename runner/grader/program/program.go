@@ -281,7 +281,7 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace str
 	overrun := fmt.Errorf("%s ran longer than its timeout of %v", name, limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
 	defer cancel()
-	stdout, stderr := &tail{max: programOutput}, &tail{max: programOutput}
+	stdout, stderr := &proc.Tail{Max: programOutput}, &proc.Tail{Max: programOutput}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	said, note, err := runWithChannel(ctx, cmd)
 	var exit *proc.ExitError
@@ -344,8 +344,8 @@ func runWithChannel(ctx context.Context, cmd proc.Command) (verdict, note string
 }
 
 // lastWords returns the end of a program's output for a feedback.
-func lastWords(stdout, stderr *tail) string {
-	for _, t := range []*tail{stderr, stdout} {
+func lastWords(stdout, stderr *proc.Tail) string {
+	for _, t := range []*proc.Tail{stderr, stdout} {
 		if words := strings.TrimSpace(t.String()); words != "" {
 			return text.ClipStart(words, 4*grader.ExcerptBytes)
 		}
@@ -440,9 +440,9 @@ func lastObject(text string) string {
 }
 
 // isCutVerdict reports whether the output ends with an object whose start was not kept.
-func isCutVerdict(stdout *tail) bool {
+func isCutVerdict(stdout *proc.Tail) bool {
 	kept := strings.TrimSpace(stdout.String())
-	return stdout.isCut() && strings.HasSuffix(kept, "}") && lastObject(kept) == "" && verdictName().MatchString(kept)
+	return stdout.IsCut() && strings.HasSuffix(kept, "}") && lastObject(kept) == "" && verdictName().MatchString(kept)
 }
 
 // lastLine returns the last line of a text that is not blank.

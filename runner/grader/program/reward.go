@@ -201,9 +201,9 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	}
 	rewards, err := readRewards(box.logs)
 	if err != nil {
-		return grader.Score{}, fmt.Errorf("%w: %s", err, lastWords(said, &tail{max: programOutput}))
+		return grader.Score{}, fmt.Errorf("%w: %s", err, lastWords(said, &proc.Tail{Max: programOutput}))
 	}
-	return g.options.score(rewards, lastWords(said, &tail{max: programOutput})), nil
+	return g.options.score(rewards, lastWords(said, &proc.Tail{Max: programOutput})), nil
 }
 
 // readRewards reads what a verifier wrote to a directory of this machine. Code of the agent can have
@@ -361,12 +361,12 @@ func (g *rewardGrader) copyTests(s *grader.Subject, to string) error {
 }
 
 // run runs the verifier. It returns the end of its output.
-func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox, workspace string) (*tail, error) {
+func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox, workspace string) (*proc.Tail, error) {
 	limit := time.Duration(g.options.Timeout * float64(time.Second))
 	overrun := executor.Permanent(fmt.Errorf("the verifier ran longer than its timeout of %v", limit))
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
 	defer cancel()
-	said := &tail{max: programOutput}
+	said := &proc.Tail{Max: programOutput}
 	environ, err := g.environ(s, box, workspace)
 	if err != nil {
 		return said, err
@@ -389,7 +389,7 @@ func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox
 	case lacking != "":
 		return said, executor.Permanent(fmt.Errorf("the verifier cannot run here: %s", lacking))
 	case errors.As(err, &exit) && exit.FromOutside():
-		return said, fmt.Errorf("the verifier was %w: %s", exit, lastWords(said, &tail{max: programOutput}))
+		return said, fmt.Errorf("the verifier was %w: %s", exit, lastWords(said, &proc.Tail{Max: programOutput}))
 	case err != nil && !errors.As(err, &exit):
 		return said, err
 	}
