@@ -84,6 +84,9 @@ type Inputs struct {
 	Prompt string `yaml:"prompt"`
 	// File that contains the prompt, relative to the task file and inside the suite's directory.
 	PromptFile string `yaml:"prompt_file" jsonschema_extras:"x-refers=task-file-neighbour" path:"maybe"`
+	// Text of the task that precedes its prompt: the last part of the system prompt before skills for
+	// models, instructions for agents. It is sent as written.
+	SystemPrompt string `yaml:"system_prompt"`
 	// More prompts, sent in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
 	// Model that replies to the agent like its user, in place of follow_up_prompts.

@@ -15,8 +15,8 @@ import (
 const maxInstructions = 512 << 10
 
 // Instructions returns the text of the instruction files of the suite, followed by those of the
-// task. The text of the agent under test is that of its file without frontmatter. Instructions is
-// empty if there are no files. A missing or unreadable file is a [Permanent] error.
+// task and its system prompt. The text of the agent under test is that of its file without frontmatter. Instructions is
+// empty if these do not exist. A missing or unreadable file is a [Permanent] error.
 func Instructions(s *eval.Suite, t *eval.Task) (string, error) {
 	var parts []string
 	for i, f := range slices.Concat(s.Instructions, t.Instructions) {
@@ -37,6 +37,9 @@ func Instructions(s *eval.Suite, t *eval.Task) (string, error) {
 			return "", Permanent(fmt.Errorf("%s: %s: %w", key, f.Name, err))
 		}
 		parts = append(parts, text)
+	}
+	if own := t.Inputs.SystemPrompt; own != "" {
+		parts = append(parts, own)
 	}
 	return strings.Join(parts, "\n\n"), nil
 }

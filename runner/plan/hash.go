@@ -244,6 +244,9 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 	if err == nil && t.Literal {
 		sum, err = digestJSON([]any{sum, "literal"})
 	}
+	if own := t.Inputs.SystemPrompt; err == nil && own != "" {
+		sum, err = digestJSON([]any{sum, "system_prompt", own})
+	}
 	if in := &t.Inputs; err == nil && (in.Tool != "" || in.URL != "" || in.Input != nil || in.Priority != "") {
 		sum, err = digestJSON([]any{sum, "remote", in.Tool, in.URL, in.Input, in.Priority})
 	}

@@ -151,6 +151,7 @@ func TestHashed(t *testing.T) {
 		{"the setup", "a", "", []string{"environment: {LANG: C}", "environment: {LANG: C}\n  setup: [make]"}},
 		{"the environment", "a", "", []string{"LANG: C", "LANG: D"}},
 		{"a prompt", "b", "", []string{"just this", "just that"}},
+		{"a system prompt", "b", "", []string{"prompt: just this", "prompt: just this\nsystem_prompt: Be brief."}},
 		{"a row", "row", "", []string{"row,count", "row,count on"}},
 
 		{"literal texts", all, all, []string{"inputs: {who: Ada}", "literal: true\ninputs: {who: Ada}"}},

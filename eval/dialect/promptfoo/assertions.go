@@ -2,7 +2,9 @@ package promptfoo
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -12,65 +14,95 @@ import (
 	"waza/eval/text"
 )
 
-// assertions returns a grader for each assertion of a test.
-func (tr *translator) assertions(n *yaml.Node, vars map[string]string) (graders []*yaml.Node) {
-	if n = decode.Follow(n); n != nil && n.Kind != yaml.SequenceNode {
-		tr.cannot(n, "assert: it must be a list, got %s", decode.Describe(n))
-		return nil
+// assertionTypes are the types that a cell of a table can name.
+var assertionTypes = strings.Fields(`answer-relevance bleu classifier contains contains-all contains-any contains-html contains-json
+	contains-sql contains-xml context-faithfulness context-recall context-relevance conversation-relevance cost equals factuality
+	finish-reason g-eval gleu guardrails icontains icontains-all icontains-any is-html is-json is-refusal is-sql
+	is-valid-function-call is-valid-openai-function-call is-valid-openai-tools-call is-xml javascript latency levenshtein
+	llm-rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity perplexity-score pi python regex
+	rouge-n ruby search-rubric select-best similar skill-used starts-with tool-call-f1 webhook word-count`)
+
+// assertionKeys are the keys of an assertion that the translation handles.
+var assertionKeys = []string{"type", "value", "weight", "metric", "threshold"}
+
+// graders returns a grader for each assertion of the case.
+func (c *caseTranslator) graders() (graders []*yaml.Node) {
+	for _, key := range slices.Sorted(maps.Keys(c.options)) {
+		c.refuseOption(key)
 	}
-	for i, a := range dialect.Items(n) {
-		if a == nil || a.Kind != yaml.MappingNode {
-			tr.cannot(a, "assert[%d]: an assertion must be a map, got %s", i, decode.Describe(a))
+	var asserts []part
+	sources := []part{c.standard.get("assert"), c.test.get("assert")}
+	if c.options["disableDefaultAsserts"].text() == "true" {
+		sources = sources[1:]
+	}
+	for _, list := range sources {
+		if list.Node != nil && list.Kind != yaml.SequenceNode && !decode.IsNull(list.Node) {
+			c.block(list, "assert must be a list, got %s", decode.Describe(list.Node))
 			continue
 		}
-		tr.refuse(a, fmt.Sprintf("assert[%d].", i), []string{"type", "value", "weight", "metric"})
-		key, values := tr.check(a, vars)
-		if key == "" {
-			continue
+		asserts = append(asserts, list.items()...)
+	}
+	for i, a := range asserts {
+		if g := c.grader(a, fmt.Sprintf("%d: ", i+1)); g != nil {
+			graders = append(graders, g)
 		}
-		config := dialect.NewMap(a)
-		config.Set(key, dialect.Texts(a, values...))
-		g := dialect.NewMap(a)
-		g.Set("type", dialect.Scalar(a, "text"))
-		name := dialect.TextOf(decode.Lookup(a, "metric"))
-		if name == "" {
-			name = dialect.TextOf(decode.Lookup(a, "type"))
-		}
-		g.Set("name", dialect.Scalar(a, fmt.Sprintf("%d: %s", i+1, name)))
-		if w := decode.Follow(decode.Lookup(a, "weight")); w != nil {
-			if w.Value == "0" || w.Value == "0.0" {
-				tr.cannot(w, "the weight 0: every assertion counts")
-			}
-			g.Set("weight", w)
-		}
-		g.Set("config", config.Node)
-		graders = append(graders, g.Node)
 	}
 	return graders
 }
 
+func (c *caseTranslator) refuseOption(key string) {
+	if slices.Contains(optionKeys, key) {
+		return
+	}
+	c.block(c.options[key], "waza cannot translate the key options.%s", text.Clip(key, 60))
+}
+
+// grader returns the grader of an assertion; nil if it has none.
+func (c *caseTranslator) grader(a part, prefix string) *yaml.Node {
+	if a.Node == nil || a.Kind != yaml.MappingNode {
+		c.block(a, "an assertion must be a map, got %s", decode.Describe(a.Node))
+		return nil
+	}
+	c.refuseIn(a, "assert.", assertionKeys)
+	key, values := c.check(a)
+	if key == "" {
+		return nil
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	config.Set(key, dialect.Texts(at, values...))
+	g := dialect.NewMap(at)
+	g.Set("type", dialect.Scalar(at, "text"))
+	g.Set("name", dialect.Scalar(at, prefix+firstOf(a.get("metric").text(), a.get("type").text())))
+	if w := a.get("weight"); w.Node != nil {
+		if w.Value == "0" || w.Value == "0.0" {
+			c.block(w, "waza cannot translate the weight 0: every assertion counts")
+		}
+		g.Set("weight", w.Node)
+	}
+	g.Set("config", config.Node)
+	return g.Node
+}
+
 // check returns the option of the text grader that decides an assertion, and its value.
-func (tr *translator) check(a *yaml.Node, vars map[string]string) (key string, values []string) {
-	full := dialect.TextOf(decode.Lookup(a, "type"))
+func (c *caseTranslator) check(a part) (key string, values []string) {
+	full := a.get("type").text()
 	kind, absent := strings.CutPrefix(full, "not-")
-	n := decode.Follow(decode.Lookup(a, "value"))
-	items := dialect.Items(n)
-	if n != nil && n.Kind == yaml.ScalarNode {
-		items = []*yaml.Node{n}
+	v := a.get("value")
+	items := v.items()
+	if v.Node != nil && v.Kind == yaml.ScalarNode {
+		items = []part{v}
 	}
 	for _, item := range items {
-		value, ok := tr.render(item, vars)
-		if !ok {
-			return "", nil
-		}
-		if item.Kind != yaml.ScalarNode || value == "" || strings.HasPrefix(value, "file://") {
-			tr.cannot(item, "the value of %s: it must be a text", text.Clip(full, 60))
+		value, err := c.render.render(item.text())
+		if err != nil || item.Node == nil || item.Kind != yaml.ScalarNode || value == "" || strings.HasPrefix(value, filePrefix) {
+			c.block(item, "the value of %s must be a text", text.Clip(full, 60))
 			return "", nil
 		}
 		values = append(values, value)
 	}
-	if one := !strings.HasSuffix(kind, "-any"); len(values) == 0 || one && (len(values) > 1 || n.Kind != yaml.ScalarNode) {
-		tr.cannot(a, "the assertion %q: it must have a text as its value", text.Clip(full, 60))
+	if one := !strings.HasSuffix(kind, "-any"); len(values) == 0 || one && (len(values) > 1 || v.Kind != yaml.ScalarNode) {
+		c.block(a, "the assertion %q must have a text as its value", text.Clip(full, 60))
 		return "", nil
 	}
 	quoted := make([]string, len(values))
@@ -96,7 +128,6 @@ func (tr *translator) check(a *yaml.Node, vars map[string]string) (key string, v
 	case "starts-with":
 		return match, []string{`\A(?:` + pattern + `)`}
 	}
-	tr.cannot(a, "the assertion type %q: it translates contains, icontains, contains-any, icontains-any, equals and "+
-		"starts-with, also with not-", text.Clip(full, 60))
+	c.block(a, "waza cannot translate the assertion type %q", text.Clip(full, 60))
 	return "", nil
 }

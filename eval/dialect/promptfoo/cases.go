@@ -1,0 +1,231 @@
+package promptfoo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// testKeys and optionKeys are the keys of a test, and those of its options, that the translation
+// handles or that change no verdict.
+var (
+	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type"}
+
+	optionKeys = []string{"prefix", "suffix", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially"}
+)
+
+// addTasks adds the tasks: one for each test, prompt and combination of the test's variables.
+func (tr *translator) addTasks() {
+	for _, p := range dialect.Pairs(decode.Lookup(tr.root, "env")) {
+		tr.env[p.Key.Value] = dialect.TextOf(p.Value)
+	}
+	tr.standard = tr.defaultTest()
+	prompts := tr.prompts()
+	var own []*yaml.Node
+	for i, t := range tr.tests() {
+		nodes := tr.test(t, i+1, prompts)
+		if tr.tasks += len(nodes); tr.tasks > maxCases {
+			tr.cannotAt(t, "more than %d cases", maxCases)
+			break
+		}
+		for _, n := range nodes {
+			if t.src == tr.Source {
+				own = append(own, n)
+			} else {
+				tr.Tasks = append(tr.Tasks, dialect.Task{Source: t.src, Node: n})
+			}
+		}
+	}
+	if len(own) > 0 {
+		tr.suite.Set("tasks", dialect.List(tr.root, own...))
+	}
+}
+
+// defaultTest returns the test whose variables, assertions and options all tests have.
+func (tr *translator) defaultTest() part {
+	n := decode.Follow(decode.Lookup(tr.root, "defaultTest"))
+	p := part{n, tr.Source}
+	if decode.IsText(n) {
+		src, err := tr.parse(tr.path(n.Value))
+		if err != nil {
+			tr.cannot(n, "defaultTest: %v", err)
+			return part{nil, tr.Source}
+		}
+		p = part{decode.Follow(src.Root), src}
+	}
+	tr.refuse(p, "defaultTest.", testKeys)
+	return p
+}
+
+// caseTranslator translates one combination of a test, its variables and a prompt.
+type caseTranslator struct {
+	*translator
+	test     part
+	options  map[string]part
+	vars     map[string]any
+	render   *renderer
+	prompt   string
+	blocked  []string
+	optional bool // the assertion has the weight 0
+}
+
+// block notes that nobody can run the case. The reason is reported as a warning, because all other
+// cases can be run.
+func (c *caseTranslator) block(at part, format string, args ...any) {
+	reason := fmt.Sprintf(format, args...)
+	if c.optional {
+		c.warn(at, "%s; the assertion has the weight 0, so verdicts do not change", reason)
+		return
+	}
+	c.warn(at, "%s", inError(reason))
+	c.addReason(reason)
+}
+
+func (c *caseTranslator) addReason(reason string) {
+	if !slices.Contains(c.blocked, reason) {
+		c.blocked = append(c.blocked, reason)
+	}
+}
+
+// test returns the tasks of a test.
+func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.Node) {
+	options := map[string]part{}
+	for _, p := range []part{tr.standard, t} {
+		for _, pair := range dialect.Pairs(decode.Lookup(p.Node, "options")) {
+			options[pair.Key.Value] = part{pair.Value, p.src}
+		}
+	}
+	expand := options["disableVarExpansion"].text() != "true"
+	vars := tr.addVars(nil, tr.standard.get("vars"), expand)
+	vars = tr.addVars(vars, t.get("vars"), expand)
+	prompts = chosen(prompts, t.get("prompts"))
+	count := len(prompts)
+	for _, v := range vars {
+		if count *= max(1, len(v.values)); count > maxCases {
+			tr.cannotAt(t, "more than %d cases", maxCases)
+			return nil
+		}
+	}
+	id := firstOf(t.get("description").text(), fmt.Sprint(number))
+	for at := make([]int, len(vars)); at != nil; at = nextCombination(at, vars) {
+		for k, p := range prompts {
+			c := &caseTranslator{translator: tr, test: t, options: options, vars: map[string]any{}}
+			name := id
+			for i, v := range vars {
+				if v.reason != "" {
+					c.block(t, "%s", v.reason)
+				}
+				if len(v.values) > 0 {
+					c.vars[v.name] = v.values[at[i]]
+				}
+				if len(v.values) > 1 {
+					name += fmt.Sprintf(" [%s=%s]", v.name, text.Clip(textOf(c.vars[v.name]), 40))
+				}
+			}
+			if len(prompts) > 1 {
+				name += fmt.Sprintf(" [%s]", firstOf(p.label, fmt.Sprintf("prompt %d", k+1)))
+			}
+			tasks = append(tasks, c.task(name, p))
+		}
+	}
+	return tasks
+}
+
+// nextCombination returns the following index of each variable's value; nil after the last. The last
+// variable changes fastest.
+func nextCombination(at []int, vars []variable) []int {
+	at = slices.Clone(at)
+	for i := len(at) - 1; i >= 0; i-- {
+		if at[i]++; at[i] < len(vars[i].values) {
+			return at
+		}
+		at[i] = 0
+	}
+	return nil
+}
+
+// chosen returns the prompts with the names that a test or a provider lists; all if it lists none.
+func chosen(prompts []prompt, names part) []prompt {
+	wanted := names.items()
+	if len(wanted) == 0 {
+		return prompts
+	}
+	return slices.DeleteFunc(slices.Clone(prompts), func(p prompt) bool {
+		return !slices.ContainsFunc(wanted, func(name part) bool {
+			return name.text() != "" && slices.ContainsFunc(p.names, func(n string) bool {
+				matched, err := path.Match(name.text(), n)
+				return n == name.text() || err == nil && matched || strings.HasPrefix(n, name.text()+":")
+			})
+		})
+	})
+}
+
+// task returns the task of a case.
+func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
+	c.refuseIn(c.test, "", testKeys)
+	task := dialect.NewMap(c.test.Node)
+	task.Set("id", dialect.Scalar(c.test.Node, c.unique(id)))
+	if description := c.test.get("description"); description.Node != nil {
+		task.Set("id", dialect.Scalar(description.Node, task.Get("id").Value))
+	}
+	resolve(c.vars)
+	c.render = &renderer{vars: c.vars, env: c.env, unknown: func(name string) {
+		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
+	}}
+	at := c.place(part{p.at, c.Source})
+	system, user := c.promptOf(p)
+	c.prompt = user
+	inputs := dialect.NewMap(at)
+	inputs.Set("prompt", dialect.Scalar(at, user))
+	if system != "" {
+		inputs.Set("system_prompt", dialect.Scalar(at, system))
+	}
+	task.Set("inputs", inputs.Node)
+	if graders := c.graders(); len(graders) > 0 {
+		task.Set("graders", dialect.List(c.test.Node, graders...))
+	}
+	if len(c.blocked) > 0 {
+		task.Set("blocked", dialect.Scalar(c.test.Node, strings.Join(c.blocked, "; ")))
+	}
+	return task.Node
+}
+
+// promptOf returns the texts of a prompt for the case.
+func (c *caseTranslator) promptOf(p prompt) (system, user string) {
+	if p.reason != "" {
+		c.addReason(p.reason) // reported with the prompt
+		return "", p.text
+	}
+	p.text = c.options["prefix"].text() + p.text + c.options["suffix"].text()
+	system, user, err := c.renderPrompt(p)
+	if err != nil {
+		c.block(part{p.at, c.Source}, "%v", err)
+		return "", p.text
+	}
+	return system, user
+}
+
+// refuseIn blocks the case because of keys that are not known.
+func (c *caseTranslator) refuseIn(p part, prefix string, known []string) {
+	for _, pair := range dialect.Pairs(p.Node) {
+		if !slices.Contains(known, pair.Key.Value) {
+			c.block(part{pair.Key, p.src}, "waza cannot translate the key %s%s", prefix, text.Clip(pair.Key.Value, 60))
+		}
+	}
+}
+
+// place returns the node that a part of the task has its place from: that of the part, or the test if
+// the part is in another file.
+func (c *caseTranslator) place(p part) *yaml.Node {
+	if p.src == c.test.src {
+		return p.Node
+	}
+	return c.test.Node
+}

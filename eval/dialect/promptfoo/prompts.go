@@ -1,0 +1,336 @@
+package promptfoo
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+)
+
+// A part is a node with the file that contains it.
+type part struct {
+	*yaml.Node
+	src *decode.Source
+}
+
+func (p part) get(key string) part { return part{decode.Follow(decode.Lookup(p.Node, key)), p.src} }
+
+func (p part) text() string { return dialect.TextOf(p.Node) }
+
+func (p part) items() (items []part) {
+	for _, n := range dialect.Items(p.Node) {
+		items = append(items, part{n, p.src})
+	}
+	return items
+}
+
+// A prompt is a template of prompts.
+type prompt struct {
+	at     *yaml.Node // in the configuration
+	names  []string   // id and label, which tests and providers can choose
+	label  string     // for the ids of tasks; the number when empty
+	text   string
+	reason string // why no task can use it
+}
+
+// prompts returns the prompts of the configuration.
+func (tr *translator) prompts() (prompts []prompt) {
+	n := decode.Follow(decode.Lookup(tr.root, "prompts"))
+	items := dialect.Items(n)
+	switch {
+	case decode.IsText(n):
+		items = []*yaml.Node{n}
+	case n != nil && n.Kind == yaml.MappingNode: // an older form: file to label
+		for _, p := range dialect.Pairs(n) {
+			prompts = append(prompts, tr.prompt(p.Key, p.Key.Value, prompt{label: dialect.TextOf(p.Value)})...)
+		}
+	}
+	for i, item := range items {
+		p, raw := prompt{}, item
+		if item != nil && item.Kind == yaml.MappingNode {
+			id, label := dialect.TextOf(decode.Lookup(item, "id")), dialect.TextOf(decode.Lookup(item, "label"))
+			p.label = firstOf(label, id)
+			p.names = []string{id, label}
+			if raw = decode.Follow(decode.Lookup(item, "raw")); raw == nil {
+				raw = decode.Follow(decode.Lookup(item, "id"))
+			}
+			tr.refuse(part{item, tr.Source}, fmt.Sprintf("prompts[%d].", i), []string{"id", "label", "raw", "display"})
+		}
+		if !decode.IsText(raw) {
+			tr.cannot(item, "prompts[%d]: a prompt must be a text, or a map with raw", i)
+			continue
+		}
+		prompts = append(prompts, tr.prompt(raw, raw.Value, p)...)
+	}
+	for _, p := range prompts {
+		if p.reason != "" {
+			tr.warn(part{p.at, tr.Source}, "%s", inError(p.reason))
+		}
+	}
+	return prompts
+}
+
+// promptExtensions are those of files that promptfoo recognizes without file://.
+var promptExtensions = slices.Concat(codeExtensions, []string{
+	".txt", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".j2", ".sh", ".bash", ".exe", ".bat", ".cmd", ".ps1", ".pl",
+})
+
+// isFile reports whether the text of a prompt names files.
+func isFile(s string) bool {
+	if strings.Contains(s, "\n") {
+		return false
+	}
+	file, _ := splitFunction(s)
+	return strings.HasPrefix(s, filePrefix) ||
+		!strings.ContainsAny(s, " {") && slices.Contains(promptExtensions, filepath.Ext(file))
+}
+
+// prompt returns the prompts that a text is or names. The given prompt has its names.
+func (tr *translator) prompt(at *yaml.Node, s string, p prompt) []prompt {
+	p.at, p.text = at, s
+	service, _, isAddress := strings.Cut(s, "://")
+	switch {
+	case strings.HasPrefix(s, "exec:") || isFile(s) && isCode(s):
+		p.reason = fmt.Sprintf("the prompt %s is a program, which waza does not run", text.Clip(s, 80))
+		return []prompt{p}
+	case isAddress && slices.Contains([]string{"langfuse", "portkey", "helicone"}, service):
+		p.reason = fmt.Sprintf("the prompt %s is at a service, which waza does not ask", text.Clip(s, 80))
+		return []prompt{p}
+	case !isFile(s):
+		return []prompt{p}
+	}
+	files, err := tr.glob(s)
+	if err != nil {
+		p.reason = err.Error()
+		return []prompt{p}
+	}
+	var prompts []prompt
+	for _, file := range files {
+		p.reason = ""
+		texts, err := tr.promptsIn(file)
+		if err != nil {
+			p.reason, texts = err.Error(), []string{s}
+		}
+		for _, s := range texts {
+			p.text = s
+			prompts = append(prompts, p)
+		}
+	}
+	return prompts
+}
+
+// promptsIn returns the prompts of a file, at least one.
+func (tr *translator) promptsIn(file string) (texts []string, err error) {
+	content, err := tr.read(file)
+	if err != nil {
+		return nil, err
+	}
+	switch ext := strings.ToLower(filepath.Ext(file)); ext {
+	case ".txt":
+		texts = splitPrompts(content)
+	case ".jsonl":
+		texts = nonEmptyLines(content)
+	case ".yaml", ".yml":
+		src, err := tr.parse(file)
+		if err != nil || src.Root == nil {
+			return nil, fmt.Errorf("the file %s has faults", tr.Files.Shown(file))
+		}
+		v, err := valueOf(src.Root)
+		if err != nil {
+			return nil, fmt.Errorf("the file %s: %w", tr.Files.Shown(file), err)
+		}
+		texts = []string{textOf(v)}
+	case ".csv":
+		texts = csvPrompts(content)
+	case ".sh", ".bash", ".exe", ".bat", ".cmd", ".ps1", ".pl":
+		return nil, fmt.Errorf("the prompt %s is a program, which waza does not run", tr.Files.Shown(file))
+	default:
+		texts = []string{content}
+	}
+	if len(texts) == 0 {
+		return nil, fmt.Errorf("the file %s contains no prompt", tr.Files.Shown(file))
+	}
+	return texts, nil
+}
+
+// splitPrompts splits a text at lines of three hyphens.
+func splitPrompts(content string) (prompts []string) {
+	var lines []string
+	flush := func() {
+		if p := strings.TrimSpace(strings.Join(lines, "\n")); p != "" {
+			prompts = append(prompts, p)
+		}
+		lines = nil
+	}
+	for line := range strings.Lines(content) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "---" {
+			flush()
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	flush()
+	return prompts
+}
+
+func nonEmptyLines(content string) (lines []string) {
+	for line := range strings.Lines(content) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// csvPrompts returns the column prompt of a table, or its first column.
+func csvPrompts(content string) (prompts []string) {
+	r := csv.NewReader(strings.NewReader(content))
+	r.FieldsPerRecord, r.LazyQuotes = -1, true
+	rows, err := r.ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil
+	}
+	column := max(0, slices.Index(rows[0], "prompt"))
+	if slices.Contains(rows[0], "prompt") {
+		rows = rows[1:]
+	}
+	for _, row := range rows {
+		if column < len(row) && row[column] != "" {
+			prompts = append(prompts, row[column])
+		}
+	}
+	return prompts
+}
+
+// A message is one of a prompt that is a chat.
+type message struct {
+	Role    string `json:"role" yaml:"role"`
+	Content any    `json:"content" yaml:"content"`
+}
+
+// renderPrompt returns the system prompt and the prompt of a template.
+func (c *caseTranslator) renderPrompt(p prompt) (system, user string, err error) {
+	rendered, isJSON := "", json.Valid([]byte(p.text)) && jsonwalk.Depth(p.text) <= decode.MaxDepth
+	if isJSON {
+		rendered, err = renderJSON(p.text, c.render.render)
+	} else {
+		rendered, err = c.render.render(p.text)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	var chat []message
+	switch trimmed := strings.TrimSpace(rendered); {
+	case strings.HasPrefix(trimmed, "["):
+		if jsonwalk.Depth(trimmed) > decode.MaxDepth || json.Unmarshal([]byte(trimmed), &chat) != nil {
+			return "", rendered, nil
+		}
+	case strings.HasPrefix(trimmed, "- role:"):
+		if yaml.Unmarshal([]byte(trimmed), &chat) != nil {
+			return "", rendered, nil
+		}
+	}
+	if len(chat) == 0 || chat[0].Role == "" {
+		return "", rendered, nil
+	}
+	return chatOf(chat)
+}
+
+// chatOf returns the system prompt of a chat and its only message of the user.
+func chatOf(chat []message) (system, user string, err error) {
+	var systems []string
+	for len(chat) > 0 && (chat[0].Role == "system" || chat[0].Role == "developer") {
+		content, ok := chat[0].texts()
+		if !ok {
+			return "", "", errParts
+		}
+		systems = append(systems, content)
+		chat = chat[1:]
+	}
+	if len(chat) != 1 || chat[0].Role != "user" {
+		return "", "", errChat
+	}
+	user, ok := chat[0].texts()
+	if !ok {
+		return "", "", errParts
+	}
+	return strings.Join(systems, "\n\n"), user, nil
+}
+
+var (
+	errParts = fmt.Errorf("a message of the prompt has parts that are no texts")
+	errChat  = fmt.Errorf("the prompt is a chat with answers in it: waza sends system messages and one message of a user")
+)
+
+// texts returns the text of a message; ok is false if it has other parts.
+func (m message) texts() (s string, ok bool) {
+	if s, ok := m.Content.(string); ok {
+		return s, true
+	}
+	list, ok := m.Content.([]any)
+	if !ok {
+		return "", false
+	}
+	var texts []string
+	for _, item := range list {
+		one, _ := item.(map[string]any)
+		s, ok := one["text"].(string)
+		if kind, _ := one["type"].(string); !ok || kind != "text" && kind != "input_text" {
+			return "", false
+		}
+		texts = append(texts, s)
+	}
+	return strings.Join(texts, "\n"), true
+}
+
+// renderJSON renders the texts in a JSON text, and keeps its structure.
+func renderJSON(source string, render func(string) (string, error)) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(source); {
+		if source[i] != '"' {
+			b.WriteByte(source[i])
+			i++
+			continue
+		}
+		end := i + 1
+		for source[end] != '"' {
+			if source[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end++
+		literal := source[i:end]
+		i = end
+		if after := strings.TrimLeft(source[end:], " \t\r\n"); strings.HasPrefix(after, ":") {
+			b.WriteString(literal) // a key
+			continue
+		}
+		var s string
+		if err := json.Unmarshal([]byte(literal), &s); err != nil {
+			return "", err
+		}
+		s, err := render(s)
+		if err != nil {
+			return "", err
+		}
+		data, err := jsonwalk.Encode(s)
+		if err != nil {
+			return "", err
+		}
+		if b.Write(data); b.Len() > maxRendered {
+			return "", errTooLong
+		}
+	}
+	return indented(b.String()), nil
+}

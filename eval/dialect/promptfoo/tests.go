@@ -1,0 +1,421 @@
+package promptfoo
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// tests returns the tests of the configuration and of the files that it names: maps, each with its
+// file.
+func (tr *translator) tests() []part {
+	n := decode.Follow(decode.Lookup(tr.root, "tests"))
+	all := part{n, tr.Source}
+	switch {
+	case decode.IsNull(n) || n == nil:
+		if decode.Lookup(tr.root, "redteam") != nil || decode.Lookup(tr.root, "scenarios") != nil {
+			return nil
+		}
+		return []part{{dialect.NewMap(tr.root).Node, tr.Source}} // the prompts alone
+	case decode.IsText(n):
+		return tr.testsIn(all, n.Value)
+	case n.Kind == yaml.MappingNode: // a generator with settings
+		tr.cannot(n, "tests that a program generates: write them to a file, and name the file")
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		tr.cannot(n, "tests that are no list, got %s", decode.Describe(n))
+		return nil
+	}
+	var tests []part
+	for i, item := range all.items() {
+		switch {
+		case decode.IsText(item.Node):
+			tests = append(tests, tr.testsIn(item, item.Value)...)
+		case item.Node != nil && item.Kind == yaml.MappingNode:
+			tests = append(tests, item)
+		default:
+			tr.cannot(item.Node, "tests[%d]: a test must be a map or the name of a file, got %s", i, decode.Describe(item.Node))
+		}
+	}
+	return tests
+}
+
+// testsIn returns the tests of the files that a text names.
+func (tr *translator) testsIn(at part, ref string) (tests []part) {
+	file, _ := splitFunction(ref)
+	service, _, isAddress := strings.Cut(ref, "://")
+	switch {
+	case isAddress && service != "file":
+		tr.cannot(at.Node, "tests at %s: save them as a file, and name the file", text.Clip(ref, 80))
+		return nil
+	case isCode(ref) || strings.HasPrefix(filepath.Ext(file), ".xls"):
+		tr.cannot(at.Node, "tests in %s: write them to a YAML, JSON or CSV file", text.Clip(ref, 80))
+		return nil
+	}
+	files, err := tr.glob(ref)
+	for _, file := range files {
+		var found []part
+		if found, err = tr.testsOf(file); err != nil {
+			break
+		}
+		tests = append(tests, found...)
+	}
+	if err != nil {
+		tr.cannot(at.Node, "tests in %s: %v", text.Clip(ref, 80), err)
+	}
+	return tests
+}
+
+// testsOf returns the tests of a file.
+func (tr *translator) testsOf(file string) ([]part, error) {
+	ext := strings.ToLower(filepath.Ext(file))
+	switch ext {
+	case ".csv":
+		return tr.rowsOf(file)
+	case ".jsonl":
+		return tr.linesOf(file)
+	case ".yaml", ".yml", ".json":
+	default:
+		return nil, fmt.Errorf("%s has none of the extensions .yaml, .yml, .json, .jsonl and .csv", tr.Files.Shown(file))
+	}
+	src, err := tr.parse(file)
+	if err != nil || src.Root == nil {
+		return nil, err // the parser has reported its faults
+	}
+	root := part{decode.Follow(src.Root), src}
+	if root.Node != nil && root.Kind == yaml.MappingNode {
+		return []part{root}, nil
+	}
+	var tests []part
+	for i, item := range root.items() {
+		switch {
+		case decode.IsText(item.Node) && strings.HasPrefix(item.Value, filePrefix) && tr.filesDeep < maxFilesDeep:
+			tr.filesDeep++
+			tests = append(tests, tr.testsIn(item, item.Value)...)
+			tr.filesDeep--
+		case item.Node != nil && item.Kind == yaml.MappingNode:
+			tests = append(tests, item)
+		default:
+			tr.Reportf(src, item.Node, decode.Error, decode.CodeInvalidValue, "item %d: a test must be a map, got %s", i+1, decode.Describe(item.Node))
+		}
+	}
+	return tests, nil
+}
+
+// maxFilesDeep limits files of tests that name files of tests.
+const maxFilesDeep = 5
+
+// linesOf returns the tests of a file with one in each line.
+func (tr *translator) linesOf(file string) (tests []part, err error) {
+	content, err := tr.read(file)
+	if err != nil {
+		return nil, err
+	}
+	src := decode.NewSource(file, tr.Files.Shown(file), content)
+	number := 0
+	for line := range strings.Lines(content) {
+		number++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		var doc yaml.Node
+		if !json.Valid([]byte(line)) || yaml.Unmarshal([]byte(line), &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+			tr.Reportf(src, &yaml.Node{Line: number, Column: 1}, decode.Error, decode.CodeInvalidValue, "a test must be a JSON object")
+			continue
+		}
+		moveTo(&doc, number)
+		tests = append(tests, part{doc.Content[0], src})
+	}
+	return tests, nil
+}
+
+// moveTo sets the line of a node and all below it.
+func moveTo(n *yaml.Node, line int) {
+	n.Line = line
+	for _, child := range n.Content {
+		moveTo(child, line)
+	}
+}
+
+// rowsOf returns the tests of a table. Columns are variables, apart from those that start with two
+// underscores.
+func (tr *translator) rowsOf(file string) (tests []part, err error) {
+	content, err := tr.read(file)
+	if err != nil {
+		return nil, err
+	}
+	src := decode.NewSource(file, tr.Files.Shown(file), content)
+	r := csv.NewReader(strings.NewReader(content))
+	r.FieldsPerRecord, r.LazyQuotes = -1, true
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s is empty", src.Name)
+	}
+	for number := 1; err == nil; number++ {
+		var row []string
+		if row, err = r.Read(); err != nil {
+			break
+		}
+		line, _ := r.FieldPos(0)
+		at := &yaml.Node{Line: line, Column: 1}
+		if len(row) > len(header) {
+			tr.Reportf(src, at, decode.Error, decode.CodeInvalidValue, "row %d has %d columns, and the first row %d", number, len(row), len(header))
+			continue
+		}
+		tests = append(tests, part{tr.row(part{at, src}, number, header, row), src})
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	return tests, nil
+}
+
+// row returns a row of a table as a test.
+func (tr *translator) row(at part, number int, header, row []string) *yaml.Node {
+	test, vars, options := dialect.NewMap(at.Node), dialect.NewMap(at.Node), dialect.NewMap(at.Node)
+	asserts := dialect.List(at.Node)
+	metric := ""
+	test.Set("description", dialect.Scalar(at.Node, fmt.Sprintf("Row #%d", number)))
+	for i, name := range header {
+		if i >= len(row) {
+			break
+		}
+		value := row[i]
+		cell := dialect.Scalar(at.Node, value)
+		switch {
+		case strings.HasPrefix(name, "__expected"):
+			if strings.TrimSpace(value) != "" {
+				asserts.Content = append(asserts.Content, assertionOf(at.Node, value))
+			}
+		case name == "__prefix" || name == "__suffix":
+			options.Set(strings.TrimPrefix(name, "__"), cell)
+		case name == "__description":
+			if value != "" {
+				test.Set("description", cell)
+			}
+		case name == "__metric":
+			metric = value
+		case name == "__threshold":
+			if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f != 0 {
+				test.Set("threshold", dialect.Scalar(at.Node, f))
+			}
+		case strings.HasPrefix(name, "__"):
+			if value != "" {
+				tr.warn(at, "the column %s has no effect", text.Clip(name, 40))
+			}
+		default:
+			vars.Set(name, cell)
+		}
+	}
+	if metric != "" {
+		for _, a := range asserts.Content {
+			dialect.Map{Node: a}.Set("metric", dialect.Scalar(at.Node, metric))
+		}
+	}
+	test.Set("vars", vars.Node)
+	test.Set("assert", asserts)
+	test.Set("options", options.Node)
+	return test.Node
+}
+
+// shortAssertion matches the text of an assertion in a table: TYPE, TYPE:VALUE or
+// TYPE(THRESHOLD):VALUE.
+var shortAssertion = text.Pattern(`^((?:not-)?[a-z][a-z0-9:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::([\s\S]*))?$`)
+
+// assertionOf returns the assertion that a cell of a table means.
+func assertionOf(at *yaml.Node, cell string) *yaml.Node {
+	a := dialect.NewMap(at)
+	set := func(kind, value string) *yaml.Node {
+		a.Set("type", dialect.Scalar(at, kind))
+		a.Set("value", dialect.Scalar(at, value))
+		return a.Node
+	}
+	for _, short := range []struct{ prefix, kind string }{
+		{"javascript:", "javascript"}, {"fn:", "javascript"}, {"eval:", "javascript"},
+		{"grade:", "llm-rubric"}, {"llm-rubric:", "llm-rubric"}, {"python:", "python"},
+	} {
+		if value, ok := strings.CutPrefix(cell, short.prefix); ok {
+			return set(short.kind, strings.TrimSpace(value))
+		}
+	}
+	if file, _ := splitFunction(cell); strings.HasPrefix(cell, filePrefix) && isCode(cell) {
+		if filepath.Ext(file) == ".py" {
+			return set("python", cell)
+		}
+		return set("javascript", cell)
+	}
+	m := shortAssertion().FindStringSubmatch(cell)
+	if m == nil || !slices.Contains(assertionTypes, strings.TrimPrefix(m[1], "not-")) {
+		return set("equals", cell)
+	}
+	a.Set("type", dialect.Scalar(at, m[1]))
+	switch base := strings.TrimPrefix(m[1], "not-"); {
+	case slices.Contains([]string{"contains-all", "contains-any", "icontains-all", "icontains-any"}, base):
+		list := dialect.List(at)
+		for item := range strings.SplitSeq(m[3], ",") {
+			list.Content = append(list.Content, dialect.Scalar(at, strings.TrimSpace(item)))
+		}
+		a.Set("value", list)
+	case m[3] != "":
+		a.Set("value", dialect.Scalar(at, m[3]))
+	}
+	if f, err := strconv.ParseFloat(m[2], 64); err == nil {
+		a.Set("threshold", dialect.Scalar(at, f))
+	}
+	return a.Node
+}
+
+// A variable is one of a test.
+type variable struct {
+	name   string
+	values []any // more than one multiply the test
+	reason string
+}
+
+// addVars adds the variables of a test to those of the default test, or replaces them.
+func (tr *translator) addVars(vars []variable, p part, expand bool) []variable {
+	n := p.Node
+	var pairs []decode.Pair
+	switch {
+	case n == nil || decode.IsNull(n):
+		return vars
+	case n.Kind == yaml.MappingNode:
+		pairs = dialect.Pairs(n)
+	case decode.IsText(n) || n.Kind == yaml.SequenceNode: // files
+		refs := dialect.Items(n)
+		if decode.IsText(n) {
+			refs = []*yaml.Node{n}
+		}
+		for _, ref := range refs {
+			vars = tr.addVarsOf(vars, part{ref, p.src}, expand)
+		}
+		return vars
+	default:
+		return setVariable(vars, variable{reason: "vars must be a map, got " + decode.Describe(n)})
+	}
+	for _, pair := range pairs {
+		vars = setVariable(vars, tr.variable(pair, expand))
+	}
+	return vars
+}
+
+// addVarsOf adds the variables of files.
+func (tr *translator) addVarsOf(vars []variable, ref part, expand bool) []variable {
+	files, err := tr.glob(ref.text())
+	for _, file := range files {
+		var src *decode.Source
+		if src, err = tr.parse(file); err != nil {
+			break
+		}
+		if root := decode.Follow(src.Root); root != nil && root.Kind == yaml.MappingNode {
+			vars = tr.addVars(vars, part{root, src}, expand)
+		} else {
+			err = fmt.Errorf("the file %s is no map of variables", tr.Files.Shown(file))
+		}
+	}
+	if err != nil {
+		vars = setVariable(vars, variable{reason: "vars: " + err.Error()})
+	}
+	return vars
+}
+
+func setVariable(vars []variable, v variable) []variable {
+	vars = slices.Clone(vars)
+	if i := slices.IndexFunc(vars, func(other variable) bool { return other.name == v.name && v.name != "" }); i >= 0 {
+		vars[i] = v
+		return vars
+	}
+	return append(vars, v)
+}
+
+// variable returns a variable with its values.
+func (tr *translator) variable(p decode.Pair, expand bool) variable {
+	v := variable{name: p.Key.Value}
+	value, err := valueOf(p.Value)
+	if err != nil {
+		v.reason = fmt.Sprintf("the variable %s: %v", text.Clip(v.name, 60), err)
+		return v
+	}
+	list, isList := value.([]any)
+	if _, ofTexts := firstItem(list).(string); expand && isList && ofTexts {
+		v.values = list
+	} else {
+		v.values = []any{value}
+	}
+	var loaded []any
+	for _, one := range v.values {
+		ref, ok := one.(string)
+		if !ok || !strings.HasPrefix(ref, filePrefix) {
+			loaded = append(loaded, one)
+			continue
+		}
+		texts, err := tr.loadValues(ref)
+		if err != nil {
+			v.reason = fmt.Sprintf("the variable %s: %v", text.Clip(v.name, 60), err)
+			return v
+		}
+		loaded = append(loaded, texts...)
+	}
+	v.values = loaded
+	return v
+}
+
+func firstItem(list []any) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// mediaExtensions are those of files that promptfoo does not read as text.
+var mediaExtensions = strings.Fields(".jpg .jpeg .png .gif .bmp .webp .svg .mp4 .webm .ogg .mov .avi .wmv .mkv .m4v .mp3 .wav .pdf")
+
+// loadValues returns the texts of the files that a variable names.
+func (tr *translator) loadValues(ref string) (values []any, err error) {
+	if isCode(ref) {
+		return nil, fmt.Errorf("%s is a program, which waza does not run", text.Clip(ref, 80))
+	}
+	files, err := tr.glob(ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		ext := strings.ToLower(filepath.Ext(file))
+		switch {
+		case slices.Contains(mediaExtensions, ext):
+			return nil, fmt.Errorf("%s is no text", tr.Files.Shown(file))
+		case ext == ".yaml" || ext == ".yml":
+			src, err := tr.parse(file)
+			if err != nil {
+				return nil, err
+			}
+			value, err := valueOf(src.Root)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", tr.Files.Shown(file), err)
+			}
+			if s, isText := value.(string); isText {
+				value = strconv.Quote(s)
+			}
+			values = append(values, textOf(value))
+		default:
+			content, err := tr.read(file)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, strings.TrimSpace(content))
+		}
+	}
+	return values, nil
+}
