@@ -61,6 +61,22 @@ func RunAgent(t *testing.T, files string, req record.Request, a Agent) (Result, 
 	return ResultOf(t, live), events
 }
 
+// RunFile is like RunAgent, for the suite of a file.
+func RunFile(t *testing.T, path string, o eval.Options, req record.Request, a Agent) Result {
+	t.Helper()
+	r := AgentRunner(t, t.TempDir(), a)
+	o.Vocabulary = r.Planner().Vocabulary()
+	suite, found, err := eval.Load(path, o)
+	require.NoError(t, err)
+	require.Empty(t, found.Errors())
+	plan, err := r.Planner().Plan(t.Context(), suite, req)
+	require.NoError(t, err)
+	run, err := r.Start(plan)
+	require.NoError(t, err)
+	<-run.Done()
+	return ResultOf(t, run)
+}
+
 // PairJudge is a model that prefers the output with the word WITH. Both outputs must be of the
 // trial with the same number, "WITH 3" and "WITHOUT 3".
 type PairJudge struct {

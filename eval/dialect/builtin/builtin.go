@@ -8,6 +8,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/dialect/dotnet"
 	"waza/eval/dialect/harbor"
 	"waza/eval/dialect/promptfoo"
 	"waza/eval/dialect/skillevals"
@@ -20,6 +21,7 @@ var all = []*dialect.Dialect{
 	skillevals.Dialect(),
 	harbor.Dialect(),
 	promptfoo.Dialect(),
+	dotnet.Dialect(),
 }
 
 // All returns all dialects. The caller must not change them.

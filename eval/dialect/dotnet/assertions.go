@@ -1,0 +1,170 @@
+package dotnet
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// addGrader adds a grader with one option. Its name is unique in the scenario, because a grader replaces
+// an earlier one of its name.
+func (s *scenario) addGrader(at *yaml.Node, name, kind, option string, value *yaml.Node) dialect.Map {
+	options := dialect.NewMap(at)
+	options.Set(option, value)
+	name = text.Clip(name, 60)
+	if s.names[name]++; s.names[name] > 1 {
+		name = fmt.Sprintf("%s, %d", name, len(s.graders.Content)+1)
+	}
+	g := dialect.NewMap(at)
+	g.Set("name", dialect.Scalar(at, name))
+	g.Set("type", dialect.Scalar(at, kind))
+	g.Set("config", options.Node)
+	s.graders.Content = append(s.graders.Content, g.Node)
+	return options
+}
+
+// addAssertions adds a grader for each assertion.
+func (s *scenario) addAssertions() {
+	for _, a := range dialect.Items(s.get("assertions")) {
+		if a == nil || a.Kind != yaml.MappingNode {
+			s.fault(a, "an assertion must be a map with a type, got %s", decode.Describe(a))
+			continue
+		}
+		s.addAssertion(a, dialect.TextOf(decode.Lookup(a, "type")))
+	}
+}
+
+func (s *scenario) addAssertion(a *yaml.Node, kind string) {
+	switch kind {
+	case "output_contains", "output_not_contains":
+		if value := s.need(a, "value"); value != nil {
+			s.addGrader(a, kind+" "+value.Value, "text", strings.TrimPrefix(kind, "output_"), dialect.Texts(value, value.Value))
+		}
+	case "output_matches", "output_not_matches":
+		s.addPattern(a, kind)
+	case "exit_success":
+		// A trial whose agent fails ends in an error, so this leaves an answer.
+		s.addGrader(a, kind, "text", "regex_match", dialect.Texts(a, `(?s).`))
+	case "file_exists", "file_not_exists":
+		if file := s.need(a, "path"); file != nil {
+			option := map[string]string{"file_exists": "must_exist", "file_not_exists": "must_not_exist"}[kind]
+			s.addGrader(a, kind+" "+file.Value, "file", option, dialect.Texts(file, glob(file.Value)))
+		}
+	case "file_contains", "file_not_contains":
+		s.addContent(a, kind)
+	case "run_command_and_assert":
+		s.block(a, "run_command_and_assert is not supported; use a grader of the type program")
+	default:
+		s.fault(a, "unknown assertion type %q", text.Clip(kind, 60))
+		return
+	}
+	s.warnUnknown(a, "type", "value", "pattern", "path", "command_to_run", "command_arguments", "expected_exit_code",
+		"expected_std_output_contains", "expected_std_error_contains", "expected_std_output_matches",
+		"expected_std_error_matches", "command_timeout")
+}
+
+// need returns the text of a key that an assertion needs, or nil.
+func (s *scenario) need(a *yaml.Node, key string) *yaml.Node {
+	n := decode.Follow(decode.Lookup(a, key))
+	if strings.TrimSpace(dialect.TextOf(n)) == "" {
+		s.fault(a, "an assertion of the type %s needs %s", dialect.TextOf(decode.Lookup(a, "type")), key)
+		return nil
+	}
+	return n
+}
+
+// onlyDotNet finds parts of .NET's regular expressions that JavaScript lacks or reads in another way.
+var onlyDotNet = text.Pattern(`\\[AzZGae]|\\p\{Is|\(\?(?:#|>|'|\(|<[^>=!]*-)|\(\?[a-z]*[xn]|-\[`)
+
+// addPattern adds a regular expression. Those of .NET, in any letter case, are nearest to JavaScript's.
+func (s *scenario) addPattern(a *yaml.Node, kind string) {
+	n := s.need(a, "pattern")
+	if n == nil {
+		return
+	}
+	if part := onlyDotNet().FindString(n.Value); part != "" {
+		s.block(n, "the pattern has %q, which only .NET reads that way", text.Clip(part, 20))
+		return
+	}
+	option := map[string]string{"output_matches": "regex_match", "output_not_matches": "regex_not_match"}[kind]
+	options := s.addGrader(a, kind+" "+n.Value, "text", option, dialect.Texts(n, "(?i)"+n.Value))
+	options.Set("syntax", dialect.Scalar(n, "javascript"))
+}
+
+// addContent adds a check of the content of files: one that the pattern matches contains the value, or
+// none does, and at least one exists.
+func (s *scenario) addContent(a *yaml.Node, kind string) {
+	file, value := s.need(a, "path"), s.need(a, "value")
+	if file == nil || value == nil {
+		return
+	}
+	content := dialect.NewMap(a)
+	content.Set("path", dialect.Scalar(file, glob(file.Value)))
+	option := map[string]string{"file_contains": "must_match", "file_not_contains": "must_not_match"}[kind]
+	content.Set(option, dialect.Texts(value, regexp.QuoteMeta(value.Value)))
+	options := s.addGrader(a, kind+" "+file.Value, "file", "content_patterns", dialect.List(a, content.Node))
+	options.Set("must_exist", dialect.Texts(file, glob(file.Value)))
+}
+
+// glob returns a pattern of skill-validator, which only knows *, as a pattern of waza.
+func glob(pattern string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimPrefix(pattern, "./") {
+		if strings.ContainsRune(`?[]{}`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// addConstraints adds graders for the rules on the agent's work.
+func (s *scenario) addConstraints() {
+	for _, c := range []struct{ key, kind, option string }{
+		{"expect_tools", "tool_calls", "required_tools"},
+		{"reject_tools", "tool_calls", "forbidden_tools"},
+	} {
+		n := s.get(c.key)
+		if tools := s.texts(c.key); len(tools) > 0 {
+			s.addGrader(n, c.key, c.kind, c.option, dialect.List(n, tools...))
+		}
+	}
+	for _, c := range []struct{ key, option string }{{"max_turns", "max_iterations"}, {"max_tokens", "max_tokens"}} {
+		if most := s.positive(s.node, c.key); most > 0 {
+			n := s.get(c.key)
+			s.addGrader(n, c.key, "behavior", c.option, dialect.Scalar(n, most))
+		}
+	}
+}
+
+// texts returns the texts of a list.
+func (s *scenario) texts(key string) (texts []*yaml.Node) {
+	n := s.get(key)
+	if n != nil && n.Kind != yaml.SequenceNode {
+		s.fault(n, "%s must be a list of texts, got %s", key, decode.Describe(n))
+	}
+	for _, item := range dialect.Items(n) {
+		if strings.TrimSpace(dialect.TextOf(item)) != "" {
+			texts = append(texts, dialect.Scalar(item, item.Value))
+		}
+	}
+	return texts
+}
+
+// rubricName is the name of the grader that asks the judge.
+const rubricName = "rubric"
+
+// addRubric adds the judge, which marks each criterion in both arms. The difference between the arms is
+// what the skill adds.
+func (s *scenario) addRubric() {
+	if criteria := s.texts("rubric"); len(criteria) > 0 {
+		n := s.get("rubric")
+		s.addGrader(n, rubricName, "prompt", "statements", dialect.List(n, criteria...))
+	}
+}
