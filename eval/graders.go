@@ -120,6 +120,9 @@ func (l graderLoader) loadGrader(g *Grader, task *Task) bool {
 	if o, ok := g.Options.(interface{ UpdatesSnapshots() }); ok && l.options.UpdateSnapshots {
 		o.UpdatesSnapshots()
 	}
+	if o, ok := g.Options.(interface{ SetPassReward(least float64) }); ok && l.options.PassReward != nil {
+		o.SetPassReward(*l.options.PassReward)
+	}
 	if kind.Check != nil && !d.Failed {
 		kind.Check(&Check{loader: l.loader, src: g.src, options: g.config, decl: g.node, label: label, task: task}, g.Options)
 	}

@@ -54,6 +54,9 @@ type Options struct {
 	// UpdateSnapshots allows graders to replace their snapshots. It affects graders whose
 	// options have the method UpdatesSnapshots.
 	UpdateSnapshots bool
+	// PassReward replaces the least reward to pass of graders whose options have the method
+	// SetPassReward. Nil means those of the suite.
+	PassReward *float64
 	// View contains the unsaved files of an editor. Only a change of a path that Load passes to
 	// Accessed can change the result of Load. Load makes all calls before it returns, and can
 	// repeat paths.

@@ -59,7 +59,7 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,
 		JudgeAgent: req.JudgeAgent, Sandbox: req.Sandbox, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
-		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots,
+		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, PassReward: req.PassReward,
 		View: files.View{Overlay: o.Overlay, Accessed: o.Accessed},
 	})
 	if err != nil || p.Suite == nil || p.Diagnostics.HasErrors() {

@@ -65,4 +65,6 @@ type Request struct {
 	SkipGraders bool `json:"skipGraders,omitempty"`
 	// UpdateSnapshots lets diff graders replace their snapshots.
 	UpdateSnapshots bool `json:"updateSnapshots,omitempty"`
+	// PassReward replaces pass_reward of reward graders when not nil.
+	PassReward *float64 `json:"passReward,omitempty"`
 }

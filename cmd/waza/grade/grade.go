@@ -63,7 +63,7 @@ Exit codes: those of waza run, for the run's new results.
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
 			&cli.BoolFlag{Name: "rejudge", Usage: "ask models again even if the question is unchanged"},
-			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""),
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""), runflags.PassRewardFlag(""),
 			runflags.FailOnFlag(""),
 			flags.JSON("print the changes as JSON"),
 		}, fileFlags()...),
@@ -155,10 +155,14 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 	if rec.Imported != nil { // the suite may belong to another tool
 		executor, agent = "", ""
 	}
+	least, err := runflags.PassReward(c)
+	if err != nil {
+		return nil, err
+	}
 	suite, ds, err := eval.Load(path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
-		ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools,
+		ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {

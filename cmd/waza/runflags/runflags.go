@@ -4,6 +4,7 @@ package runflags
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +84,7 @@ func Flags() []cli.Flag {
 			Name: "update-snapshots", Category: how,
 			Usage: "let diff graders replace their snapshots with the agent's files, and list those",
 		},
+		PassRewardFlag(how),
 		&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start no more trials after the first failed task"},
 		&cli.BoolFlag{Name: "keep-workspace", Category: how, Usage: "write the agent's workspaces to a directory, and print its path"},
 	}, state.RecordingFlags(how), []cli.Flag{
@@ -128,6 +130,26 @@ func JudgeAgentFlag(category string) cli.Flag {
 		Usage:       "let the agent `NAME` judge, instead of a model that requires an API key",
 		DefaultText: "the suite's",
 	}
+}
+
+// PassRewardFlag returns --pass-reward.
+func PassRewardFlag(category string) cli.Flag {
+	return &cli.Float64Flag{
+		Name: "pass-reward", Category: category, Usage: "let tasks with a reward, such as those of Harbor, pass from `REWARD` on",
+		DefaultText: "the suite's, else 1",
+	}
+}
+
+// PassReward returns the value of --pass-reward, or nil.
+func PassReward(c *cli.Context) (*float64, error) {
+	if !c.IsSet("pass-reward") {
+		return nil, nil
+	}
+	least := c.Float64("pass-reward")
+	if math.IsNaN(least) || math.IsInf(least, 0) {
+		return nil, exit.Usagef("give a number such as 0.5", "--pass-reward must be a number, got %v", least)
+	}
+	return &least, nil
 }
 
 // ExactToolsFlag returns --exact-tools.
@@ -222,6 +244,9 @@ func Parse(c *cli.Context) (Options, error) {
 	}
 	var err error
 	if o.Request.Sandbox, err = Sandbox(c); err != nil {
+		return o, err
+	}
+	if o.Request.PassReward, err = PassReward(c); err != nil {
 		return o, err
 	}
 	if err := CheckFailOn(c); err != nil {

