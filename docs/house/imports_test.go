@@ -215,6 +215,7 @@ var siblings = []sibling{
 	{"eval/dialect", []string{"internal"}, []string{"builtin"}, false},
 	{"runner/executor", nil, nil, false},
 	{"runner/grader", []string{"assertion", "internal"}, []string{"builtin"}, false},
+	{"runner/importing", []string{"internal", "source"}, nil, false},
 	{"runner/report", []string{"reporttest"}, []string{"formats"}, false},
 	{"rpc/gateway", []string{"door", "doortest", "internal", "link", "queue", "store"}, nil, true},
 }

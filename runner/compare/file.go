@@ -15,6 +15,7 @@ import (
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/importing"
+	"waza/runner/importing/source"
 	"waza/runner/record"
 	"waza/runner/replay"
 )
@@ -32,7 +33,7 @@ type ResultFileError struct {
 }
 
 func (e *ResultFileError) Error() string {
-	return importing.Place(e.Path, e.Line) + ": " + e.Err.Error()
+	return source.Place(e.Path, e.Line) + ": " + e.Err.Error()
 }
 
 func (e *ResultFileError) Unwrap() error { return e.Err }
@@ -76,7 +77,7 @@ func FromFile(path, suite string) (Source, error) {
 // fromResults returns a results.json as a source.
 func fromResults(path, suite string) (Source, error) {
 	f, err := importing.Open(path)
-	if bad, ok := errors.AsType[*importing.Error](err); ok {
+	if bad, ok := errors.AsType[*source.Error](err); ok {
 		return nil, &ResultFileError{Path: path, Line: bad.Line, Err: bad.Inside(), Hint: bad.Hint}
 	}
 	if err != nil {

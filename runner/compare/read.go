@@ -236,13 +236,14 @@ type comparedTrial struct {
 	verdict record.Verdict
 	score   *float64 // nil unless it counts
 	ms      int64
+	untimed bool
 	agent   *record.Usage // nil if nobody counted it
 	speed   *record.Speed
 	origin  string // the run that executed a reused trial
 }
 
 func comparedOf(res *record.Trial) comparedTrial {
-	t := comparedTrial{num: res.TrialNum, verdict: res.Verdict, score: res.CountedScore(), ms: res.DurationMS, speed: res.Speed}
+	t := comparedTrial{num: res.TrialNum, verdict: res.Verdict, score: res.CountedScore(), ms: res.DurationMS, untimed: res.Untimed, speed: res.Speed}
 	if spent := res.Ledger(); spent != nil { // judges may differ, and their usage does not concern the agent
 		t.agent = spent.Agent
 	}
@@ -279,7 +280,9 @@ func (s *side) add(task int, res comparedTrial) {
 	if res.origin != "" {
 		s.cached[res.origin]++
 	}
-	t.known[trialTime] = append(t.known[trialTime], float64(res.ms))
+	if !res.untimed {
+		t.known[trialTime] = append(t.known[trialTime], float64(res.ms))
+	}
 	if res.agent != nil {
 		t.learn(trialTokens, float64(res.agent.Total()))
 		t.learn(trialCost, res.agent.CostUSD)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/importing"
+	"waza/runner/importing/source"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/replay"
@@ -32,7 +33,7 @@ func trials(t *testing.T, f *importing.File) map[string]*record.Trial {
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	f, err := importing.Open("testdata/results-0.23.json")
+	f, err := importing.Open("microsoft/testdata/results-0.23.json")
 	require.NoError(t, err)
 	require.Equal(t, "code-explainer-eval", f.Run.Suite.Name)
 	require.Equal(t, "code-explainer", f.Run.Suite.Skill)
@@ -91,7 +92,7 @@ func TestOpen(t *testing.T) {
 
 func TestOpenLaterVersions(t *testing.T) {
 	t.Parallel()
-	f, err := importing.Open("testdata/results-1.5.json")
+	f, err := importing.Open("microsoft/testdata/results-1.5.json")
 	require.NoError(t, err)
 	require.Equal(t, time.Date(2026, 9, 21, 8, 13, 20, 0, time.UTC), f.Run.CreatedAt)
 	trial := trials(t, f)["t/1"]
@@ -168,7 +169,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		path := write(t, text)
 		_, err := importing.Open(path)
-		var bad *importing.Error
+		var bad *source.Error
 		require.ErrorAs(t, err, &bad, "%s", text)
 		require.Contains(t, err.Error(), path+want[:1], "%s", text)
 		require.Contains(t, err.Error(), strings.TrimPrefix(want, ": "), "%s", text)
@@ -187,14 +188,14 @@ func TestOpenRefuses(t *testing.T) {
 func TestOpenLimit(t *testing.T) {
 	t.Parallel()
 	path := write(t, `{}`)
-	require.NoError(t, os.Truncate(path, importing.MaxBytes+1))
+	require.NoError(t, os.Truncate(path, source.MaxBytes+1))
 	_, err := importing.Open(path)
 	require.ErrorContains(t, err, "has 268435457 bytes, the limit is 268435456")
 }
 
 func TestSave(t *testing.T) {
 	t.Parallel()
-	f, err := importing.Open("testdata/results-0.23.json")
+	f, err := importing.Open("microsoft/testdata/results-0.23.json")
 	require.NoError(t, err)
 	store := journal.NewStore(t.TempDir())
 	saved, err := importing.Save(t.Context(), store, f)
@@ -230,7 +231,7 @@ func TestSave(t *testing.T) {
 		return nil
 	}))
 
-	again, err := importing.Open("testdata/results-0.23.json")
+	again, err := importing.Open("microsoft/testdata/results-0.23.json")
 	require.NoError(t, err)
 	again.Run.Suite.Path = "/elsewhere/eval.yaml"
 	saved, err = importing.Save(t.Context(), store, again)
@@ -245,7 +246,7 @@ func TestSave(t *testing.T) {
 // The same results in a different form are the same run; any other results are a different run.
 func TestSameResultsSameID(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/results-0.23.json")
+	text, err := os.ReadFile("microsoft/testdata/results-0.23.json")
 	require.NoError(t, err)
 	id := func(text string) string {
 		f, err := importing.Open(write(t, text))
@@ -262,7 +263,7 @@ func TestSameResultsSameID(t *testing.T) {
 // A failed import leaves nothing behind.
 func TestSaveIsWholeOrNot(t *testing.T) {
 	t.Parallel()
-	f, err := importing.Open("testdata/results-0.23.json")
+	f, err := importing.Open("microsoft/testdata/results-0.23.json")
 	require.NoError(t, err)
 	store := journal.NewStore(t.TempDir())
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -286,7 +287,7 @@ func asJSON(t *testing.T, v any) string {
 // Any file is either rejected or its counts add up.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"results-0.23.json", "results-1.5.json"} {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
+		text, err := os.ReadFile(filepath.Join("microsoft", "testdata", name))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func FuzzOpen(f *testing.F) {
 		importing.Recognizes(path)
 		file, err := importing.Open(path)
 		if err != nil {
-			var bad *importing.Error
+			var bad *source.Error
 			require.ErrorAs(t, err, &bad)
 			return
 		}

@@ -25,7 +25,7 @@ type Saved struct {
 }
 
 // Save records the file as a run of the store. The run becomes visible when it is completely
-// recorded. The same results are recorded only once. The error is an [*Error], the cause of ctx,
+// recorded. The same results are recorded only once. The error is a [*source.Error], the cause of ctx,
 // or an error of writing.
 func Save(ctx context.Context, store *journal.Store, f *File) (*Saved, error) {
 	if found, err := find(store, f); found != nil || err != nil {

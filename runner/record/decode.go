@@ -61,6 +61,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		return decodeInt(value, &res.ExecutorMS)
 	case "startupMs":
 		return decodeInt(value, &res.StartupMS)
+	case "untimed":
+		return decodeBool(value, &res.Untimed)
 	case "prompt":
 		return decodeText(value, &res.Prompt)
 	case "output":

@@ -233,10 +233,12 @@ type Trial struct {
 	DurationMS int64     `json:"durationMs"`
 	// ExecutorMS is the time from prompt to answer in the counted attempt. StartupMS is the time
 	// before that until the agent was ready.
-	ExecutorMS int64  `json:"executorMs"`
-	StartupMS  int64  `json:"startupMs,omitempty"`
-	Prompt     string `json:"prompt,omitempty"`
-	Output     string `json:"output"`
+	ExecutorMS int64 `json:"executorMs"`
+	StartupMS  int64 `json:"startupMs,omitempty"`
+	// Untimed reports whether the times are unknown, because imported results do not state them.
+	Untimed bool   `json:"untimed,omitempty"`
+	Prompt  string `json:"prompt,omitempty"`
+	Output  string `json:"output"`
 	// OutputDropped is the number of bytes of the output beyond the limit. They are not
 	// recorded.
 	OutputDropped int64 `json:"outputDropped,omitempty"`

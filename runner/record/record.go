@@ -72,6 +72,9 @@ type Run struct {
 type Imported struct {
 	// File is the base name of the imported file.
 	File string `json:"file"`
+	// Format is the format of the file, such as inspect. It is empty for a results.json of
+	// microsoft/waza.
+	Format string `json:"format,omitempty"`
 	// EvalID is the id of the results in the file; empty when they have none.
 	EvalID string `json:"evalId,omitempty"`
 	// SchemaVersion is the schema version of the file; empty when it has none.

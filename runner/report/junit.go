@@ -112,7 +112,7 @@ func (j *junit) trial(task int, t *record.Trial, more int64) error {
 		most = mostPassedOutput
 	}
 	j.testcase(testcase{
-		name: j.trialName(t.TrialNum), verdict: t.Verdict, milliseconds: t.DurationMS,
+		name: j.trialName(t.TrialNum), verdict: t.Verdict, milliseconds: t.DurationMS, untimed: t.Untimed,
 		message: line, text: Cut(text, mostFeedback), output: cutLong(t.Output, most, more),
 	})
 	return nil
@@ -195,6 +195,7 @@ type testcase struct {
 	name         string
 	verdict      record.Verdict
 	milliseconds int64
+	untimed      bool   // the time is unknown
 	message      string // the reason of not passing, in one line
 	text, output string
 }
@@ -202,7 +203,10 @@ type testcase struct {
 func (j *junit) testcase(c testcase) {
 	j.count.tests++
 	j.count.milliseconds += max(0, c.milliseconds)
-	fmt.Fprintf(&j.cases, "    <testcase%s%s time=\"%s\"", xmlAttr("classname", j.class()), xmlAttr("name", c.name), seconds(c.milliseconds))
+	fmt.Fprintf(&j.cases, "    <testcase%s%s", xmlAttr("classname", j.class()), xmlAttr("name", c.name))
+	if !c.untimed {
+		fmt.Fprintf(&j.cases, " time=\"%s\"", seconds(c.milliseconds))
+	}
 	body := j.outcome(c)
 	if output := j.take(c.output); output != "" {
 		body += "      <system-out>" + output + "</system-out>\n"

@@ -53,7 +53,9 @@ func (t *Task) Add(res *record.Trial) {
 	t.Counts.Total++
 	t.Counts.Add(res.Verdict)
 	if res.Verdict.Counted() {
-		t.durations = append(t.durations, float64(res.DurationMS))
+		if !res.Untimed {
+			t.durations = append(t.durations, float64(res.DurationMS))
+		}
 		switch score := res.CountedScore(); {
 		case score == nil:
 		case res.Verdict == record.Passed:
@@ -254,7 +256,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	t.bench.add(task, res)
 	t.routed.add(task, &t.rec.Tasks[task], res)
 	t.judged.addTrial(&t.rec.Tasks[task], res)
-	if t.durations != nil && res.Verdict.Counted() {
+	if t.durations != nil && res.Verdict.Counted() && !res.Untimed {
 		t.durations[task] = append(t.durations[task], float64(res.DurationMS))
 	}
 	t.graded.add(task, res)

@@ -16,6 +16,7 @@ import (
 	"waza/cmd/waza/state"
 	"waza/eval/text"
 	"waza/runner/importing"
+	"waza/runner/importing/source"
 )
 
 // Options connects the command to the recorded runs and its outputs.
@@ -30,11 +31,12 @@ const mostFiles = 1000
 // Command returns waza runs import.
 func Command(o Options) *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "record results of microsoft/waza as runs", ArgsUsage: "FILE…",
+		Name: "import", Usage: "record results of other tools as runs", ArgsUsage: "FILE…",
 		Description: `FILE is a results.json of microsoft/waza (waza run -o FILE) or of waza runs export
---format results. It becomes a run with the tasks, trials, scores, tool calls, transcripts
-and date of the file. Lists mark it as imported. Verdicts of trials and scores of graders
-come from the file; waza computes all rates, means and intervals from them.
+--format results, or a log of Inspect (.eval or .json). It becomes a run with the tasks,
+trials, scores, tool calls, transcripts and date of the file. Lists mark it as imported.
+Verdicts of trials and scores of graders come from the file; waza computes all rates, means
+and intervals from them. Unknown scores, times and costs stay unknown.
 
 waza does not record imported results again. It reads all files before it records the
 first, so a damaged file leaves nothing behind. With --suite, waza grade, history and
@@ -42,6 +44,7 @@ latest~1 treat the run as one of that suite.
 
 Examples:
   waza runs import results/*.json
+  waza runs import logs/2026-01-01T10-00-00_task_1.eval
   waza runs import old.json --suite evals/demo/eval.yaml
   waza compare old.json latest        requires no import
 
@@ -145,7 +148,7 @@ func (i imported) String() string {
 // Open reads a results.json. Its error has a hint.
 func Open(path string) (*importing.File, error) {
 	f, err := importing.Open(path)
-	var bad *importing.Error
+	var bad *source.Error
 	if errors.As(err, &bad) {
 		return nil, exit.Usagef(bad.Hint, "%w", err)
 	}

@@ -44,7 +44,11 @@ func (o Options) show(c *cli.Context) error {
 		amended = ", amended " + at.Local().Format("2006-01-02 15:04:05")
 	}
 	if i := rec.Imported; i != nil {
-		amended = ", imported from " + output.Clean(i.File) + amended
+		from := i.File
+		if i.Format != "" {
+			from += " (" + i.Format + ")"
+		}
+		amended = ", imported from " + output.Clean(from) + amended
 	}
 	fmt.Fprintf(o.Stdout, "%s, run %s of %s%s\n", output.Clean(rec.Suite.Name), rec.RunID,
 		rec.CreatedAt.Local().Format("2006-01-02 15:04:05"), amended)

@@ -25,6 +25,9 @@ type trialMeasures struct {
 // measuresOf returns the measures of a trial that spent usage, if that is known.
 func measuresOf(t *record.Trial, spent *record.Usage) trialMeasures {
 	m := trialMeasures{score: -1, ms: t.DurationMS, tokens: -1, cost: -1}
+	if t.Untimed {
+		m.ms = -1
+	}
 	if s := report.ScoreOf(t); s != nil {
 		m.score = *s
 	}

@@ -65,11 +65,11 @@ func Columns() []Column {
 			return c.t.StartedAt.UTC().Format(time.RFC3339Nano)
 		})},
 		{
-			"duration_ms", "Duration of the trial, including all attempts and graders.",
-			ofTrial(func(c *row) string { return integer(c.t.DurationMS) }),
+			"duration_ms", "Duration of the trial, including all attempts and graders. Empty if unknown, as are the next two.",
+			ofTrial(func(c *row) string { return timeOf(c.t, c.t.DurationMS) }),
 		},
-		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c *row) string { return integer(c.t.ExecutorMS) })},
-		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c *row) string { return integer(c.t.StartupMS) })},
+		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c *row) string { return timeOf(c.t, c.t.ExecutorMS) })},
+		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c *row) string { return timeOf(c.t, c.t.StartupMS) })},
 		{"attempts", "Number of attempts.", ofTrial(func(c *row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
 		{
 			"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.",
@@ -146,6 +146,14 @@ func ofTrial(value func(*row) string) func(*row) string {
 		}
 		return value(c)
 	}
+}
+
+// timeOf formats a time of a trial; empty if its times are unknown.
+func timeOf(t *record.Trial, milliseconds int64) string {
+	if t.Untimed {
+		return ""
+	}
+	return integer(milliseconds)
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }

@@ -184,7 +184,7 @@ function trialFacts(t) {
   const u = agent || judges ? { inputTokens: spent(t, 'inputTokens'), outputTokens: spent(t, 'outputTokens') } : null;
   const facts = [
     ['Score', known(t.score) && score(t.score)],
-    ['Time', duration(t.durationMs)],
+    ['Time', !t.untimed && duration(t.durationMs)],
     ['Agent', t.executorMs > 0 && duration(t.executorMs)],
     ['Startup', t.startupMs > 0 && duration(t.startupMs)],
     ['Tokens', u && `${short(u.inputTokens)} read, ${short(u.outputTokens)} written`],

@@ -1,4 +1,4 @@
-package importing
+package microsoft
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/runner/importing/source"
 	"waza/runner/record"
 )
 
@@ -70,8 +71,8 @@ func (h *head) check() error {
 		"eval_id": h.EvalID, "skill": h.Skill, "eval_name": h.EvalName, "config.model_id": h.Config.ModelID,
 		"config.engine_type": h.Config.EngineType, "config.judge_model": h.Config.JudgeModel,
 	} {
-		if len(text) > maxName {
-			return fmt.Errorf("%s has %d bytes, the limit is %d", name, len(text), maxName)
+		if len(text) > source.MaxName {
+			return fmt.Errorf("%s has %d bytes, the limit is %d", name, len(text), source.MaxName)
 		}
 	}
 	for name, n := range map[string]float64{
@@ -108,8 +109,8 @@ func (t *task) check() error {
 	switch {
 	case t.TestID == "":
 		return fmt.Errorf("test_id is missing")
-	case len(t.TestID) > maxName || len(t.DisplayName) > maxName || len(t.Group) > maxName:
-		return fmt.Errorf("test_id, display_name or group has more than %d bytes", maxName)
+	case len(t.TestID) > source.MaxName || len(t.DisplayName) > source.MaxName || len(t.Group) > source.MaxName:
+		return fmt.Errorf("test_id, display_name or group has more than %d bytes", source.MaxName)
 	case t.Status != "" && !slices.Contains(statuses, t.Status):
 		return fmt.Errorf("status %q: expected %s", t.Status, strings.Join(statuses, ", "))
 	}
@@ -167,7 +168,7 @@ const baselineSuffix = "#baseline"
 
 // refs adds the tasks to the run: baselines first, as in waza's own runs, then tasks and trigger
 // tests.
-func (d *document) refs(rec *record.Run, f *File) {
+func (d *document) refs(rec *record.Run, f *file) {
 	taken := map[string]bool{}
 	for _, t := range d.tasks {
 		taken[t.TestID] = true
@@ -185,7 +186,7 @@ func (d *document) refs(rec *record.Run, f *File) {
 				ref.ID, ref.Of, ref.Role, t.index = id, of, record.RoleBaseline, len(rec.Tasks)
 				rec.Tasks, taken[id] = append(rec.Tasks, ref), true
 			} else {
-				f.Notes = append(f.Notes, fmt.Sprintf("baseline_outcome: task %q is omitted because no task has its id", t.TestID))
+				f.notes = append(f.notes, fmt.Sprintf("baseline_outcome: task %q is omitted because no task has its id", t.TestID))
 			}
 		}
 	}

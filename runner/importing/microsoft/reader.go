@@ -1,4 +1,4 @@
-package importing
+package microsoft
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"waza/eval/jsonwalk"
+	"waza/runner/importing/source"
 	"waza/runner/record"
 )
 
@@ -18,7 +19,7 @@ import (
 // With known it passes the runs to visit as trials.
 type reader struct {
 	dec   *json.Decoder
-	visit func(task int, t *record.Trial) error
+	visit source.Visit
 	known *document // result of an earlier reader
 	doc   *document
 	// hashes are the hashes of runs, of runs of the baseline, and of trigger tests, which do not
@@ -30,7 +31,7 @@ type reader struct {
 	offsets []int64
 }
 
-func newReader(from io.Reader, visit func(task int, t *record.Trial) error) *reader {
+func newReader(from io.Reader, visit source.Visit) *reader {
 	return &reader{dec: json.NewDecoder(from), visit: visit, doc: &document{}}
 }
 
@@ -155,13 +156,13 @@ func (r *reader) tasks(d, known *document) error {
 	ids := map[string]bool{}
 	i := 0
 	return jsonwalk.Array(r.dec, func() error {
-		if i >= maxTasks {
-			return fmt.Errorf("has more than %d tasks", maxTasks)
+		if i >= source.MaxTasks {
+			return fmt.Errorf("has more than %d tasks", source.MaxTasks)
 		}
 		var of *task
 		if known != nil {
 			if i >= len(known.tasks) {
-				return errChanged
+				return source.ErrChanged
 			}
 			of = known.tasks[i]
 		}
@@ -188,8 +189,6 @@ func (r *reader) tasks(d, known *document) error {
 	})
 }
 
-var errChanged = errors.New("the file changed while it was read")
-
 func (r *reader) taskRuns(t, of *task, known *document) error {
 	var timeouts []int
 	if of != nil {
@@ -202,8 +201,8 @@ func (r *reader) taskRuns(t, of *task, known *document) error {
 	return r.in(".runs", func() error {
 		return r.array(func() error {
 			return r.in("["+strconv.Itoa(i)+"]", func() error {
-				if r.runs++; r.runs > maxRuns {
-					return fmt.Errorf("the file has more than %d runs", maxRuns)
+				if r.runs++; r.runs > source.MaxTrials {
+					return fmt.Errorf("the file has more than %d runs", source.MaxTrials)
 				}
 				var run run
 				if err := r.decode(&run, part); err != nil {
@@ -219,7 +218,7 @@ func (r *reader) taskRuns(t, of *task, known *document) error {
 				case of == nil:
 					return nil
 				case place >= len(of.numbers):
-					return errChanged
+					return source.ErrChanged
 				case of.index < 0:
 					return nil
 				}
@@ -266,8 +265,8 @@ func (r *reader) triggers(d, known *document) error {
 	i := 0
 	return r.array(func() error {
 		return r.in("["+strconv.Itoa(i)+"]", func() error {
-			if i++; i > maxRuns {
-				return fmt.Errorf("has more than %d entries", maxRuns)
+			if i++; i > source.MaxTrials {
+				return fmt.Errorf("has more than %d entries", source.MaxTrials)
 			}
 			var e triggerEntry
 			if err := r.decode(&e, hashTriggers); err != nil {
@@ -281,7 +280,7 @@ func (r *reader) triggers(d, known *document) error {
 				return nil
 			}
 			if len(d.triggers) > len(known.triggers) {
-				return errChanged
+				return source.ErrChanged
 			}
 			of := known.triggers[len(d.triggers)-1]
 			return r.deliver(of.index, e.trial(t.runs))

@@ -1,4 +1,4 @@
-package importing
+package microsoft
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/runner/importing/source"
 	"waza/runner/internal/given"
 	"waza/runner/record"
 	"waza/runner/tally"
@@ -99,8 +100,8 @@ func (r *run) check() error {
 	for _, name := range sortedNames(r.Validations) {
 		v := r.Validations[name]
 		switch {
-		case len(name) > maxName || len(v.Type) > maxName:
-			return fmt.Errorf("validations: a name has more than %d bytes", maxName)
+		case len(name) > source.MaxName || len(v.Type) > source.MaxName:
+			return fmt.Errorf("validations: a name has more than %d bytes", source.MaxName)
 		case !v.Score.Given:
 			return fmt.Errorf("validations.%s.score is missing, expected a number from 0 to 1", name)
 		case !v.Passed.Given:
