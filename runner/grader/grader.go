@@ -90,6 +90,9 @@ type Subject struct {
 	// Missing returns an error if the content of a path in a recorded workspace is unknown. An
 	// empty path asks about the whole workspace. A nil Missing means that nothing is missing.
 	Missing func(path string) error
+	// Given returns a function that reports whether the workspace contained a file when the agent
+	// started. Its error means that nobody knows. A nil Given means that the workspace was empty.
+	Given func() (func(path string) bool, error)
 	// Env is the environment for programs, in the form of os.Environ.
 	Env []string
 	// Expand fills in the template variables of a text of the suite.

@@ -53,6 +53,15 @@ func (s *Subject) MissingAt(path string) error {
 	return s.Missing(path)
 }
 
+// GivenFiles returns a function that reports whether the workspace contained a file when the agent
+// started.
+func (s *Subject) GivenFiles() (func(path string) bool, error) {
+	if s.Given == nil {
+		return func(string) bool { return false }, nil
+	}
+	return s.Given()
+}
+
 // Exists reports whether something exists at path. If follow is set, it follows symbolic links
 // inside the root. The error is ErrEscapes or a fault of the file system.
 func Exists(root *os.Root, path string, follow bool) (bool, error) {

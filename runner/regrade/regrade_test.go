@@ -424,3 +424,23 @@ func TestGradeUngradable(t *testing.T) {
 	require.ErrorAs(t, err, &ungradable)
 	require.Equal(t, own, len(runnertest.JournalLines(t, dir)))
 }
+
+// A recorded workspace still knows which files the agent started with, including those of its setup.
+func TestGradeCreatedFiles(t *testing.T) {
+	t.Parallel()
+	const suite = `
+-- eval.yaml --
+name: created
+config: {mock: {replies: [{match: x, output: done, files: [{path: new.txt, content: new}]}]}}
+tasks:
+  - id: a
+    inputs: {prompt: x, files: [{path: given.txt, content: given}], setup: [echo made >made.txt]}
+    graders: [{type: file, config: {created: true, must_exist: [new.txt], must_not_exist: [given.txt]}}]
+`
+	r, id, _ := runnertest.FinishedRun(t, suite)
+	require.Equal(t, record.Passed, runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Task(t, "a").Verdict)
+	_, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, suite, "[given.txt]}}]", "[given.txt, made.txt]}}]"), regrade.GradeOptions{})
+	require.Equal(t, record.Passed, res.Task(t, "a").Verdict)
+	_, res = runnertest.GradeAgain(t, r, id, runnertest.Replace(t, suite, "must_exist: [new.txt]", "must_exist: [made.txt]"), regrade.GradeOptions{})
+	require.Contains(t, res.Trial(t, "a", 1).Graders[0].Feedback, "the agent created no file made.txt")
+}

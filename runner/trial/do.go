@@ -276,7 +276,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	turns := &parts.turns
 	*turns = turnHandler{work: w, a: a, t: t, ws: ws, start: start, subject: grader.Subject{
-		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: dir, Root: ws.Open, Temp: w.env.Dir,
+		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: dir, Root: ws.Open, Given: ws.Given, Temp: w.env.Dir,
 		Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
 	}}
 	if turns.needed() {

@@ -2,7 +2,10 @@ package workspace
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"slices"
+	"strings"
 
 	"waza/eval"
 	"waza/runner/internal/secrets"
@@ -23,6 +26,36 @@ func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *secrets
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.started = s
+}
+
+// Given returns a function that reports whether the workspace contained a file when the agent
+// started. The error means that nobody knows.
+func (w *Workspace) Given() (func(path string) bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known, unread := map[string]bool{}, []string(nil)
+	switch {
+	case w.From != nil:
+		for _, e := range slices.Concat(w.From.Entries, w.From.Removed) {
+			known[e.Path] = e.Given != ""
+		}
+	case w.started != nil && w.started.Incomplete != "":
+		return nil, fmt.Errorf("the files that the agent started with are unknown: %s", w.started.Incomplete)
+	case w.started != nil:
+		for _, e := range w.started.Entries {
+			known[e.Path] = e.Type != record.EntryDir
+			if e.Type == record.EntryDir && e.Omitted != "" {
+				unread = append(unread, e.Path+"/")
+			}
+		}
+	default:
+		for _, f := range w.Task.Inputs.Files {
+			known[path.Clean(f.Path)] = true
+		}
+	}
+	return func(path string) bool {
+		return known[path] || slices.ContainsFunc(unread, func(dir string) bool { return strings.HasPrefix(path, dir) })
+	}, nil
 }
 
 // givenLocked lists the initial files of the agent: those at the time when the executor called

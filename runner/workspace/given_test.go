@@ -42,9 +42,11 @@ tasks:
       prompt: x
       files: [data/same.txt, ./edited.txt, gone.txt, swapped.txt, node_modules/lib.js, {path: filled.txt, content: "trial {{trial}}"}]
     graders:
-      - {type: file, config: {must_exist: [new.txt]}}
+      - {type: file, config: {created: true, must_exist: [new.txt], must_not_exist: [AGENTS.md, SKILL.md, in.txt, kept.txt]}}
 `, record.Request{})
 	<-live.Done()
+	trial := runnertest.ResultOf(t, live).Trial(t, "a", 1)
+	require.Equal(t, record.Passed, trial.Verdict, trial.Graders)
 	h, err := r.Catalog().Run(live.ID())
 	require.NoError(t, err)
 	for _, h := range []record.Handle{live, h} {

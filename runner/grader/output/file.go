@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,17 +38,22 @@ type FileOptions struct {
 	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
 	// Patterns that the content of files must match or must not match.
 	ContentPatterns []FilePatterns `yaml:"content_patterns"`
+	// Only files that the agent created count: not directories, not links, and no files that the
+	// workspace contained when the agent started.
+	Created bool `yaml:"created" json:",omitempty"`
 	// Short for a must_exist with one entry.
 	Path string `yaml:"path"`
 }
 
-// FilePatterns holds patterns on the content of one file.
+// FilePatterns holds patterns on the content of files.
 type FilePatterns struct {
-	// File, relative to the workspace.
+	// File, relative to the workspace, or a pattern like those of must_exist.
 	Path string `yaml:"path" jsonschema:"required"`
-	// Regular expressions that must match somewhere in the file.
+	// Regular expressions that must match somewhere in the file or, if path is a pattern, in at least
+	// one of the files.
 	MustMatch []string `yaml:"must_match"`
-	// Regular expressions that must not match anywhere in the file.
+	// Regular expressions that must not match anywhere in the file or, if path is a pattern, in any of
+	// the files, if there are some.
 	MustNotMatch []string `yaml:"must_not_match"`
 }
 
@@ -62,7 +68,7 @@ func checkFile(c *eval.Check, o *FileOptions) {
 		checkPattern(c, decode.At("path"), o.Path)
 	}
 	for i, p := range o.ContentPatterns {
-		grader.CheckLocal(c, decode.At("content_patterns", i, "path"), p.Path)
+		checkPattern(c, decode.At("content_patterns", i, "path"), p.Path)
 		for j, pattern := range p.MustMatch {
 			c.Pattern(decode.At("content_patterns", i, "must_match", j), o.Syntax, pattern)
 		}
@@ -80,7 +86,7 @@ func checkFile(c *eval.Check, o *FileOptions) {
 }
 
 func newFile(o *FileOptions, _ *grader.Env) (grader.Grader, error) {
-	g := &fileGrader{}
+	g := &fileGrader{created: o.Created}
 	mustExist := o.MustExist
 	if o.Path != "" {
 		mustExist = append([]string{o.Path}, o.MustExist...)
@@ -93,7 +99,11 @@ func newFile(o *FileOptions, _ *grader.Env) (grader.Grader, error) {
 		return nil, err
 	}
 	for _, p := range o.ContentPatterns {
-		content := fileContent{path: p.Path}
+		at, err := newPathPattern(p.Path)
+		if err != nil {
+			return nil, fmt.Errorf("content_patterns: %w", err)
+		}
+		content := fileContent{path: at}
 		for _, text := range p.MustMatch {
 			re, err := pattern.Compile(o.Syntax, text)
 			if err != nil {
@@ -127,10 +137,11 @@ func pathPatterns(key string, texts []string) ([]pathPattern, error) {
 type fileGrader struct {
 	mustExist, mustNotExist []pathPattern
 	contents                []fileContent
+	created                 bool
 }
 
 type fileContent struct {
-	path                    string
+	path                    pathPattern
 	mustMatch, mustNotMatch []filePattern
 }
 
@@ -148,10 +159,16 @@ func (g *fileGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score
 	if err := g.lost(s); err != nil {
 		return grader.Score{}, err
 	}
+	var given func(path string) bool
+	if g.created {
+		if given, err = s.GivenFiles(); err != nil {
+			return grader.Score{}, err
+		}
+	}
 	var t grader.Checklist
 	for i := range g.mustExist {
 		p := &g.mustExist[i]
-		complaint, err := p.missing(ctx, root)
+		complaint, err := p.missing(ctx, root, given)
 		if err != nil {
 			return grader.Score{}, err
 		}
@@ -159,14 +176,14 @@ func (g *fileGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score
 	}
 	for i := range g.mustNotExist {
 		p := &g.mustNotExist[i]
-		complaint, err := p.present(ctx, root)
+		complaint, err := p.present(ctx, root, given)
 		if err != nil {
 			return grader.Score{}, err
 		}
 		t.Add("must_not_exist "+p.text, complaint)
 	}
 	for _, c := range g.contents {
-		if err := c.grade(root, &t); err != nil {
+		if err := c.grade(ctx, root, given, &t); err != nil {
 			return grader.Score{}, err
 		}
 	}
@@ -181,7 +198,7 @@ func (g *fileGrader) lost(s *grader.Subject) error {
 		}
 	}
 	for _, c := range g.contents {
-		if err := s.MissingAt(c.path); err != nil {
+		if err := c.path.lost(s); err != nil {
 			return err
 		}
 	}
@@ -189,13 +206,15 @@ func (g *fileGrader) lost(s *grader.Subject) error {
 }
 
 // missing returns a complaint if nothing matches the pattern, or "".
-func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint string, err error) {
-	found, err := p.find(ctx, root, true)
+func (p *pathPattern) missing(ctx context.Context, root *os.Root, given func(string) bool) (complaint string, err error) {
+	found, err := p.find(ctx, root, matching{follow: true, given: given})
 	switch {
 	case errors.Is(err, grader.ErrEscapes):
 		return fmt.Sprintf("%s does not count: %s", p.text, grader.ErrEscapes), nil
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", p.text, err)
+	case found == "" && given != nil:
+		return "the agent created no file " + p.text, nil
 	case found == "" && p.glob != nil:
 		return "no file or directory matches " + p.text, nil
 	case found == "":
@@ -205,8 +224,8 @@ func (p *pathPattern) missing(ctx context.Context, root *os.Root) (complaint str
 }
 
 // present returns a complaint if something matches the pattern, or "".
-func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint string, err error) {
-	found, err := p.find(ctx, root, false)
+func (p *pathPattern) present(ctx context.Context, root *os.Root, given func(string) bool) (complaint string, err error) {
+	found, err := p.find(ctx, root, matching{given: given})
 	switch {
 	case errors.Is(err, grader.ErrEscapes):
 		return "", nil
@@ -222,40 +241,123 @@ func (p *pathPattern) present(ctx context.Context, root *os.Root) (complaint str
 
 // grade adds one check for each pattern. A file that cannot be read meets no check, not even
 // those on forbidden content, because a missing file proves nothing.
-func (c *fileContent) grade(root *os.Root, t *grader.Checklist) error {
-	data, unreadable, err := readForChecks(root, c.path)
+func (c *fileContent) grade(ctx context.Context, root *os.Root, given func(string) bool, t *grader.Checklist) error {
+	if c.path.glob != nil {
+		return c.gradeAll(ctx, root, given, t)
+	}
+	name := c.path.text
+	data, unreadable, err := readForChecks(root, name)
 	if err != nil {
 		return err
+	}
+	if m := (matching{given: given}); unreadable == "" && !m.counts(root, name) {
+		unreadable = "the agent did not create " + name
 	}
 	for _, p := range c.mustMatch {
 		complaint := unreadable
 		if complaint == "" {
-			_, found, err := p.re.Find(string(data))
-			if err != nil {
-				return executor.Permanent(fmt.Errorf("%s: %w", c.path, err))
-			}
-			if !found {
-				complaint = fmt.Sprintf("%s does not match /%s/; it starts with %s", c.path,
-					text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(string(data)))
+			if complaint, err = p.missingIn(name, data); err != nil {
+				return err
 			}
 		}
-		t.Add(fmt.Sprintf("%s matches %s", c.path, p.text), complaint)
+		t.Add(fmt.Sprintf("%s matches %s", name, p.text), complaint)
 	}
 	for _, p := range c.mustNotMatch {
 		complaint := unreadable
 		if complaint == "" {
-			m, found, err := p.re.Find(string(data))
-			if err != nil {
-				return executor.Permanent(fmt.Errorf("%s: %w", c.path, err))
-			}
-			if found {
-				complaint = fmt.Sprintf("%s matches /%s/, which is forbidden: %s", c.path,
-					text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(m))
+			if complaint, err = p.presentIn(name, data); err != nil {
+				return err
 			}
 		}
-		t.Add(fmt.Sprintf("%s does not match %s", c.path, p.text), complaint)
+		t.Add(fmt.Sprintf("%s does not match %s", name, p.text), complaint)
 	}
 	return nil
+}
+
+// maxMatchedBytes limits the files that one pattern of paths makes the grader read.
+const maxMatchedBytes = 256 << 20
+
+// gradeAll is like grade for a pattern of paths: one file has to contain what must match, and none
+// may contain what must not. A file that cannot be read may contain anything.
+func (c *fileContent) gradeAll(ctx context.Context, root *os.Root, given func(string) bool, t *grader.Checklist) error {
+	missing, present := make([]string, len(c.mustMatch)), make([]string, len(c.mustNotMatch))
+	for i := range missing {
+		missing[i] = "no file matches " + c.path.text
+	}
+	found := make([]bool, len(c.mustMatch))
+	var fault error
+	total := 0
+	one := func(name string) error {
+		data, unreadable, err := readForChecks(root, name)
+		if err != nil {
+			return err
+		}
+		if total += len(data); total > maxMatchedBytes {
+			return fmt.Errorf("%s: the files have more than %d MiB", c.path.text, maxMatchedBytes>>20)
+		}
+		for i, p := range c.mustMatch {
+			if found[i] {
+				continue
+			}
+			if missing[i] = unreadable; unreadable == "" {
+				if missing[i], err = p.missingIn(name, data); err != nil {
+					return err
+				}
+			}
+			found[i] = missing[i] == ""
+		}
+		for i, p := range c.mustNotMatch {
+			if present[i] != "" {
+				continue
+			}
+			if present[i] = unreadable; unreadable == "" {
+				if present[i], err = p.presentIn(name, data); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err := c.path.each(ctx, root, matching{follow: true, files: true, given: given}, func(name string) bool {
+		fault = one(name)
+		return fault == nil
+	})
+	if err := cmp.Or(fault, err); err != nil {
+		return err
+	}
+	for i, p := range c.mustMatch {
+		t.Add(fmt.Sprintf("a file %s matches %s", c.path.text, p.text), missing[i])
+	}
+	for i, p := range c.mustNotMatch {
+		t.Add(fmt.Sprintf("no file %s matches %s", c.path.text, p.text), present[i])
+	}
+	return nil
+}
+
+// missingIn returns a complaint if a file does not match the pattern, or "".
+func (p *filePattern) missingIn(name string, data []byte) (complaint string, err error) {
+	_, found, err := p.re.Find(string(data))
+	switch {
+	case err != nil:
+		return "", executor.Permanent(fmt.Errorf("%s: %w", name, err))
+	case !found:
+		return fmt.Sprintf("%s does not match /%s/; it starts with %s", name,
+			text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(string(data))), nil
+	}
+	return "", nil
+}
+
+// presentIn returns a complaint if a file matches the forbidden pattern, or "".
+func (p *filePattern) presentIn(name string, data []byte) (complaint string, err error) {
+	m, found, err := p.re.Find(string(data))
+	switch {
+	case err != nil:
+		return "", executor.Permanent(fmt.Errorf("%s: %w", name, err))
+	case found:
+		return fmt.Sprintf("%s matches /%s/, which is forbidden: %s", name,
+			text.Clip(p.text, grader.ExcerptBytes), grader.Excerpt(m)), nil
+	}
+	return "", nil
 }
 
 // readForChecks reads a file of the workspace. complaint says why the agent's file cannot be read;

@@ -167,3 +167,64 @@ func TestFileOptions(t *testing.T) {
 		{"bad regex", "content_patterns: [{path: a, must_not_match: ['[']}]", "bad-regex: must_not_match[0]", nil},
 	})
 }
+
+// A pattern of paths with content: one file has to match, and none may match a forbidden one.
+func TestFileContentByPattern(t *testing.T) {
+	t.Parallel()
+	tree := func(change ...func(*grader.Subject)) *grader.Subject {
+		files := map[string]string{"a.md": "alpha", "b.md": "beta", "src/x/c.md": "gamma", "[id].md": "delta", "big.md.txt": "x"}
+		return gradertest.Subject("", append([]func(*grader.Subject){gradertest.Workspace(t, files)}, change...)...)
+	}
+	gradertest.RunCases(t, "file", []gradertest.Case{
+		{"one matches", "content_patterns: [{path: '*.md', must_match: [beta]}]", nil, tree(), gradertest.Passes()},
+		{"different files match", "content_patterns: [{path: '?.md', must_match: [alpha, beta]}]", nil, tree(), gradertest.Passes()},
+		{"none matches", "content_patterns: [{path: '*.md', must_match: [gamma]}]", nil, tree(),
+			gradertest.Scores(0, "b.md does not match /gamma/")},
+		{"below", "content_patterns: [{path: '**/*.md', must_match: [gamma]}]", nil, tree(), gradertest.Passes()},
+		{"a name that equals the pattern", "content_patterns: [{path: '[id].md', must_match: [delta]}]", nil, tree(), gradertest.Passes()},
+		{"no file", "content_patterns: [{path: '*.go', must_match: [x], must_not_match: [y]}]", nil, tree(),
+			gradertest.Scores(0.5, "no file matches *.go")},
+		{"none has it", "content_patterns: [{path: '**/*.md', must_not_match: [epsilon]}]", nil, tree(), gradertest.Passes()},
+		{"one has it", "content_patterns: [{path: '**/*.md', must_not_match: [gamma]}]", nil, tree(),
+			gradertest.Scores(0, `src/x/c.md matches /gamma/, which is forbidden: "gamma"`)},
+		{"directories do not count", "content_patterns: [{path: 'sr*', must_match: ['']}]", nil, tree(),
+			gradertest.Scores(0, "no file matches sr*")},
+		{"links out of the workspace prove nothing", "content_patterns: [{path: 'pass*', must_match: [root], must_not_match: [zzz]}]", nil,
+			tree(linked(map[string]string{"passwd": "/etc/passwd"})), gradertest.Scores(0.5, "no file matches pass*")},
+		{"javascript", "{syntax: javascript, content_patterns: [{path: '*.md', must_match: ['(?i)(?<=AL)PHA']}]}", nil, tree(),
+			gradertest.Passes()},
+	})
+	_, ds := gradertest.Load(t, "file", "content_patterns: [{path: '[a', must_match: [x]}]", nil)
+	require.Contains(t, ds.Errors()[0].Message, `content_patterns[0].path: malformed pattern "[a"`)
+}
+
+// With created, only files count that the agent did not start with.
+func TestFileCreated(t *testing.T) {
+	t.Parallel()
+	tree := func(change ...func(*grader.Subject)) *grader.Subject {
+		files := map[string]string{"given.md": "old", "new.md": "new", "dir/new.go": "new"}
+		return gradertest.Subject("", append([]func(*grader.Subject){
+			gradertest.Workspace(t, files), linked(map[string]string{"link.txt": "given.md"}),
+			func(s *grader.Subject) {
+				s.Given = func() (func(string) bool, error) { return func(path string) bool { return path == "given.md" }, nil }
+			},
+		}, change...)...)
+	}
+	lost := func(s *grader.Subject) {
+		s.Given = func() (func(string) bool, error) { return nil, errors.New("nobody knows") }
+	}
+	gradertest.RunCases(t, "file", []gradertest.Case{
+		{"created", "{created: true, must_exist: ['*.md', new.md, '**/*.go']}", nil, tree(), gradertest.Passes()},
+		{"given", "{created: true, must_exist: [given.md, 'g*', ./given.md]}", nil, tree(),
+			gradertest.Scores(0, "the agent created no file given.md", "the agent created no file g*")},
+		{"a directory", "{created: true, must_exist: [dir]}", nil, tree(), gradertest.Scores(0, "the agent created no file dir")},
+		{"a link", "{created: true, must_exist: ['*.txt']}", nil, tree(), gradertest.Scores(0, "the agent created no file")},
+		{"nothing forbidden", "{created: true, must_not_exist: [given.md, 'g*.md']}", nil, tree(), gradertest.Passes()},
+		{"forbidden", "{created: true, must_not_exist: ['*.md']}", nil, tree(), gradertest.Scores(0, "new.md exists")},
+		{"content", "{created: true, content_patterns: [{path: '*.md', must_match: [new], must_not_match: [old]}]}", nil, tree(),
+			gradertest.Passes()},
+		{"content of a given file", "{created: true, content_patterns: [{path: given.md, must_match: [old]}]}", nil, tree(),
+			gradertest.Scores(0, "the agent did not create given.md")},
+		{"unknown", "{created: true, must_exist: [new.md]}", nil, tree(lost), gradertest.Errors("nobody knows")},
+	})
+}

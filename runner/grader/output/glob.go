@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -73,34 +74,67 @@ func (p *pathPattern) lost(s *grader.Subject) error {
 	return s.MissingAt(p.text)
 }
 
-// find returns the path of a match, or "" if nothing matches. If follow is set, a symbolic link
-// counts as its target. The error is ErrEscapes, the cause of ctx, or a fault of the file
-// system; whether there is a match is then unknown.
-func (p *pathPattern) find(ctx context.Context, root *os.Root, follow bool) (string, error) {
-	found, err := grader.Exists(root, p.text, follow)
-	switch {
-	case found:
-		return p.text, nil
-	case p.glob == nil:
-		return "", err
-	case err != nil && !errors.Is(err, grader.ErrEscapes):
-		return "", err
-	}
-	w := &globWalk{pathPattern: p, ctx: ctx, root: root, linksCount: !follow}
-	if err := w.directory("", p.depth); err != nil {
-		return "", err
-	}
-	return w.found, nil
+// matching says which matches of a pattern count.
+type matching struct {
+	// follow lets a symbolic link count as its target.
+	follow bool
+	// files leaves out directories and special files.
+	files bool
+	// given reports whether a file does not count, because the agent started with it. Nil means that all
+	// count.
+	given func(path string) bool
 }
 
-// A globWalk looks for the first match of a pattern.
+// counts reports whether a match counts.
+func (m *matching) counts(root *os.Root, name string) bool {
+	if !m.files && m.given == nil {
+		return true
+	}
+	stat := root.Lstat
+	if m.follow && m.given == nil {
+		stat = root.Stat
+	}
+	info, err := stat(filepath.FromSlash(name))
+	return err == nil && info.Mode().IsRegular() && (m.given == nil || !m.given(path.Clean(name)))
+}
+
+// find returns the path of a match, or "" if nothing matches, like each.
+func (p *pathPattern) find(ctx context.Context, root *os.Root, m matching) (found string, err error) {
+	err = p.each(ctx, root, m, func(name string) (more bool) {
+		found = name
+		return false
+	})
+	return found, err
+}
+
+// each calls yield for each match that counts, until it wants no more. The error is ErrEscapes, the
+// cause of ctx, or a fault of the file system; whether there are more matches is then unknown.
+func (p *pathPattern) each(ctx context.Context, root *os.Root, m matching, yield func(name string) (more bool)) error {
+	found, err := grader.Exists(root, p.text, m.follow)
+	found = found && m.counts(root, p.text)
+	switch {
+	case found && (!yield(p.text) || p.glob == nil):
+		return nil
+	case p.glob == nil:
+		return err
+	case err != nil && !errors.Is(err, grader.ErrEscapes):
+		return err
+	}
+	w := &globWalk{pathPattern: p, ctx: ctx, root: root, matching: m, yield: func(name string) bool {
+		return found && name == path.Clean(p.text) || yield(name)
+	}}
+	return w.directory("", p.depth)
+}
+
+// A globWalk looks for the matches of a pattern.
 type globWalk struct {
 	*pathPattern
-	ctx        context.Context
-	root       *os.Root
-	linksCount bool // a link is a match wherever it leads
-	seen       int
-	found      string
+	matching
+	ctx   context.Context
+	root  *os.Root
+	yield func(name string) (more bool)
+	seen  int
+	done  bool // no more matches are wanted
 }
 
 // directory searches a directory, given by its path below base, and depth levels of directories
@@ -123,29 +157,27 @@ func (w *globWalk) directory(rel string, depth int) error {
 		}
 		below := path.Join(rel, e.Name())
 		isDir := w.visit(below, e)
-		if w.found != "" {
-			return nil
+		if isDir && depth > 0 && !w.done {
+			err = w.directory(below, depth-1)
 		}
-		if isDir && depth > 0 {
-			if err := w.directory(below, depth-1); err != nil || w.found != "" {
-				return err
-			}
+		if err != nil || w.done {
+			return err
 		}
 	}
 	return nil
 }
 
-// visit records a match. It reports whether the entry is a directory to search.
+// visit yields a match. It reports whether the entry is a directory to search.
 func (w *globWalk) visit(below string, e fs.DirEntry) (isDir bool) {
 	name, there := path.Join(w.base, below), true
 	isDir = e.IsDir()
 	if e.Type()&fs.ModeSymlink != 0 {
 		info, err := w.root.Stat(name)
-		there = err == nil || w.linksCount
-		isDir = err == nil && info.IsDir() && w.follow
+		there = err == nil || !w.matching.follow // a link is a match wherever it leads
+		isDir = err == nil && info.IsDir() && w.pathPattern.follow
 	}
-	if there && w.glob.MatchString(below) {
-		w.found = name
+	if there && w.glob.MatchString(below) && w.counts(w.root, name) {
+		w.done = !w.yield(name)
 	}
 	return isDir
 }
