@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -215,8 +214,7 @@ func optionsName(k eval.Kind) string {
 	if k.Options == nil {
 		return ""
 	}
-	t := reflect.TypeOf(k.Options()).Elem()
-	return path.Base(t.PkgPath()) + "." + t.Name()
+	return typeName(reflect.TypeOf(k.Options()).Elem())
 }
 
 func writeKind(w *writer, k eval.Kind) {

@@ -167,6 +167,16 @@ func (c *Check) Has(path decode.Path) bool {
 	return depth == len(path) && c.options != nil
 }
 
+// Negated reports whether the grader is negated.
+func (c *Check) Negated() bool {
+	n := decode.Lookup(c.decl, "negate")
+	if n == nil {
+		return false
+	}
+	negated, ok := decode.BoolOf(decode.Follow(n))
+	return ok && negated
+}
+
 func (c *Check) locate(path decode.Path) *yaml.Node {
 	if c.options == nil {
 		return c.decl

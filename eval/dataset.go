@@ -156,7 +156,8 @@ func (r *rows) addRow(line int, columns map[string]string) {
 			id = v
 		}
 	}
-	t := &Task{File: r.file, RelFile: r.rel, Line: line, ID: id, Name: id, Enabled: true, Vars: vars, Literal: r.set.loader.suite.Literal}
+	t := &Task{File: r.file, RelFile: r.rel, Line: line, ID: id, Name: id, Enabled: true, Vars: vars, Literal: r.set.loader.suite.Literal,
+		ScoreThreshold: r.set.loader.suite.ScoreThreshold}
 	if v := strings.TrimSpace(columns["name"]); v != "" {
 		t.Name = v
 	}

@@ -58,6 +58,9 @@ type grader struct {
 	TypeAlias string          `json:"typeAlias,omitempty"`
 	Weight    float64         `json:"weight"`
 	Rubric    string          `json:"rubric,omitempty"`
+	Negate    bool            `json:"negate,omitempty"`
+	Optional  bool            `json:"optional,omitempty"`
+	Group     *GraderGroup    `json:"group,omitempty"`
 	Options   json.RawMessage `json:"options,omitempty"`
 	Beside    string          `json:"beside,omitempty"` // see [reach.Beside]
 	File      string          `json:"file,omitempty"`
@@ -68,8 +71,8 @@ type grader struct {
 // MarshalJSON encodes the parts that are needed to build the grader.
 func (g *Grader) MarshalJSON() ([]byte, error) {
 	w := grader{
-		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, File: g.File,
-		Line: g.Line, Column: g.Column,
+		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric,
+		Negate: g.Negate, Optional: g.Optional, Group: g.Group, File: g.File, Line: g.Line, Column: g.Column,
 	}
 	if o, ok := g.Options.(interface{ DeclaredBeside() string }); ok {
 		w.Beside = o.DeclaredBeside()
@@ -92,8 +95,8 @@ func (g *Grader) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*g = Grader{
-		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, File: w.File,
-		Line: w.Line, Column: w.Column,
+		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric,
+		Negate: w.Negate, Optional: w.Optional, Group: w.Group, File: w.File, Line: w.Line, Column: w.Column,
 	}
 	if w.Options != nil {
 		g.Options = encoded{w.Options, reach.Beside{BesideDir: w.Beside}}

@@ -30,11 +30,15 @@ func (l graderLoader) load(list []*Grader, task *Task) []*Grader {
 
 // loadNamed is like load, but gives no grader without a name one of the given names.
 func (l graderLoader) loadNamed(list []*Grader, task *Task, names map[string]bool) []*Grader {
-	own := map[string]int{} // name → line
+	return l.loadAmong(list, task, names, map[string]int{})
+}
+
+// loadAmong is like loadNamed for a list or a group in it. lines has the line of each name of the list.
+func (l graderLoader) loadAmong(list []*Grader, task *Task, names map[string]bool, lines map[string]int) []*Grader {
 	list = slices.DeleteFunc(list, func(g *Grader) bool { return g.node == nil })
 	for _, g := range list {
 		if g.Name != "" {
-			l.renameDuplicate(g, own)
+			l.renameDuplicate(g, lines)
 			names[g.Name] = true
 		}
 	}
@@ -44,9 +48,14 @@ func (l graderLoader) loadNamed(list []*Grader, task *Task, names map[string]boo
 			g.Name = uniqueName(g.Type, names)
 			names[g.Name] = true
 		}
-		if l.loadGrader(g, task) {
-			out = append(out, g)
+		if !l.loadGrader(g, task) {
+			continue
 		}
+		if group, ok := g.Options.(*GroupOptions); ok {
+			out = append(out, l.members(g, group, task, names, lines)...)
+			continue
+		}
+		out = append(out, g)
 	}
 	return out
 }

@@ -41,6 +41,9 @@ type Suite struct {
 	Config Config `yaml:"config" json:"config"`
 	// Least share of a task's counted trials that must pass for the task to pass; 1 when absent.
 	PassThreshold *float64 `yaml:"pass_threshold" json:"-" jsonschema:"minimum=0,maximum=1"`
+	// Least score of a trial, 0 to 1, for the trial to pass, whichever graders passed. When absent, every
+	// grader must pass.
+	ScoreThreshold *float64 `yaml:"score_threshold" json:"-" jsonschema:"minimum=0,maximum=1"`
 	// Metrics over the whole run, and the values that they must reach.
 	Metrics Metrics `yaml:"metrics" json:"-"`
 	// Graders applied to every task, before the task's own graders.
@@ -254,6 +257,13 @@ type Grader struct {
 	Weight float64 `yaml:"weight"`
 	// Criteria for a judge; the same as config.rubric.
 	Rubric string `yaml:"rubric"`
+	// Pass where the grader would fail, and fail where it would pass. The score becomes 1 minus the score.
+	Negate bool `yaml:"negate"`
+	// Measure and show the score, but count it neither in the verdict nor in the score of the trial.
+	Optional bool `yaml:"optional"`
+
+	// Group is the group that contains the grader, see [GroupOptions]; nil outside of groups.
+	Group *GraderGroup `yaml:"-" path:"-"`
 
 	// TypeAlias is the suite's spelling of the type, unless it is the canonical one.
 	TypeAlias string `yaml:"-"`

@@ -35,6 +35,8 @@ type Task struct {
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
+	// Overrides the suite's score_threshold.
+	ScoreThreshold *float64 `yaml:"score_threshold" json:",omitempty" jsonschema:"minimum=0,maximum=1"`
 	// Fixture directory, relative to the suite, else to the task file; fixtures/ beside the suite when absent.
 	ContextDir string `yaml:"context_dir" jsonschema_extras:"x-refers=suite-directory" path:"maybe"`
 	// Replaces the suite's skill_directories; relative to the suite, else to the task file.

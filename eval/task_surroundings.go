@@ -2,6 +2,7 @@ package eval
 
 import (
 	"path/filepath"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
@@ -66,6 +67,10 @@ func (c surroundingsCheck) checkCheckpoints() {
 		p := &t.Inputs.Checkpoints[i]
 		none := len(p.Graders) == 0
 		p.Graders = graderLoader{c.loader}.loadNamed(p.Graders, t, map[string]bool{})
+		if slices.ContainsFunc(p.Graders, func(g *Grader) bool { return g.Group != nil }) {
+			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("checkpoints", i, "graders"),
+				"checkpoints[%d] has a group; all graders of a checkpoint must pass, so list them without it", i)
+		}
 		if none && c.has(c.inputPath("checkpoints", i, "graders")) {
 			c.reportf(decode.Warning, decode.CodeNothingChecked, c.inputPath("checkpoints", i, "graders"),
 				"checkpoints[%d] checks nothing: it has no graders", i)

@@ -27,6 +27,9 @@ func (c *taskCheck) check() {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("id"), "id must be a single line without control characters")
 	}
 	t.Vars, t.Literal = l.suite.Inputs, l.suite.Literal
+	if t.ScoreThreshold == nil {
+		t.ScoreThreshold = l.suite.ScoreThreshold
+	}
 	t.ContextDir = c.directory(t.ContextDir, decode.At("context_dir"))
 	for i, dir := range t.SkillDirectories {
 		t.SkillDirectories[i] = c.directory(dir, decode.At("skill_directories", i))

@@ -89,6 +89,7 @@ func vocabulary() *eval.Vocabulary {
 			{Name: "file", Options: anything},
 			{Name: "behavior", Options: anything},
 			{Name: "action_sequence", Options: anything},
+			{Name: "group", Options: func() any { return new(eval.GroupOptions) }},
 			{Name: "skill_invocation", Options: func() any { return &skillOptions{} }, Check: checkSkills},
 			{Name: "human"},
 		},

@@ -97,6 +97,7 @@ func resultOf(a agent.Attacker, t *record.Trial, isJudge func(typ string) bool) 
 		g := &t.Graders[i]
 		r.types[g.Name] = g.Type
 		switch {
+		case g.Optional:
 		case g.Error != "" && isJudge(g.Type):
 			lacksJudge = cmp.Or(lacksJudge, g.Name+": "+g.Error)
 		case g.Error != "":

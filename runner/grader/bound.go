@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/eval"
 	"waza/eval/text"
 	"waza/runner/internal/given"
 	"waza/runner/record"
@@ -22,6 +23,9 @@ type Bound struct {
 	Weight float64 // more than 0
 	// SkillsOnly reports whether the grader is left out of the baseline.
 	SkillsOnly bool
+	negate     bool
+	optional   bool
+	group      *record.GradeGroup // nil for a grader in no group
 	grader     Grader
 	options    any      // of the suite; nil if the grader has none
 	planned    *Planned // nil if the grader names no files
@@ -39,6 +43,17 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 	return &Bound{Name: cmp.Or(name, typ), Type: typ, Weight: weight, SkillsOnly: skillsOnly(g), grader: g}
 }
 
+// NewBoundAs returns g as the grader that spec describes, whose canonical type is typ.
+func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
+	b := NewBound(spec.Name, typ, spec.Weight, g)
+	b.SkillsOnly, b.negate, b.optional = IsSkillsOnly(spec), spec.Negate, spec.Optional
+	if in := spec.Group; in != nil {
+		b.group = &record.GradeGroup{Name: in.Name, Weight: in.Weight, Threshold: in.Threshold}
+		b.optional = b.optional || in.Optional
+	}
+	return b
+}
+
 // Grade scores one trial. An error means that the grader could not do its work; the returned
 // grade contains it, too. Grade never panics: it returns a panic of the grader as an error.
 func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
@@ -47,6 +62,7 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	score, err := b.grade(ctx, subject)
 	r := record.Grade{
 		Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s),
+		Negated: b.negate, Optional: b.optional, Group: b.group,
 		Usage: score.Usage, DurationMS: time.Since(start).Milliseconds(),
 	}
 	if err != nil {
@@ -123,5 +139,18 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 		}
 		err = given.Check(score.Score)
 	}
+	if b.negate && err == nil && !score.NeedsReview {
+		score.negate()
+	}
 	return score, err
+}
+
+// negate turns the judgement into its opposite.
+func (s *Score) negate() {
+	s.Score, s.Passed = 1-s.Score, !s.Passed
+	if s.Passed {
+		s.Feedback = ""
+	} else {
+		s.Feedback = strings.TrimSuffix("the grader passed, but it is negated\n"+s.Feedback, "\n")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
 	"waza/runner/record"
 )
 
@@ -23,7 +24,11 @@ func (b *Bound) hash(s *Subject) string {
 	if !ok || s.Destroyed != "" { // no model is asked
 		return ""
 	}
-	data, err := json.Marshal([]any{b.Type, g.Asks(s)})
+	question := []any{b.Type, g.Asks(s)}
+	if b.negate {
+		question = append(question, "negated")
+	}
+	data, err := json.Marshal(question)
 	if err != nil {
 		return "" // as if the question were new
 	}
@@ -53,5 +58,6 @@ func (b *Bound) Recall(s *Subject, before []record.Grade) (r record.Grade, index
 	}
 	r = before[index]
 	r.Name, r.Weight, r.SkillsOnly, r.Usage = b.Name, b.Weight, b.SkillsOnly, nil
+	r.Optional, r.Group = b.optional, b.group
 	return r, index
 }

@@ -30,14 +30,13 @@ func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 		return nil, fmt.Errorf("unknown type %q; known types: %s", spec.Type, strings.Join(r.Names(), ", "))
 	}
 	if k.New == nil {
-		return NewBound(spec.Name, k.Name, spec.Weight, ungradable(k.Name)), nil
+		return NewBoundAs(spec, k.Name, ungradable(k.Name)), nil
 	}
 	g, err := k.New(spec, env)
 	if err != nil {
 		return nil, err
 	}
-	b := NewBound(spec.Name, k.Name, spec.Weight, g)
-	b.SkillsOnly = IsSkillsOnly(spec)
+	b := NewBoundAs(spec, k.Name, g)
 	if _, ok := spec.Options.(eval.Referrer); ok {
 		b.options, b.planned = spec.Options, &env.Planned
 	}

@@ -320,6 +320,9 @@ func (d *contents) grading(t *eval.Task) (string, error) {
 	if err == nil && p.Config.ExactTools {
 		sum, err = digestJSON([]any{sum, "exact tools"})
 	}
+	if least := t.ScoreThreshold; err == nil && least != nil {
+		sum, err = digestJSON([]any{sum, "score threshold", *least})
+	}
 	if judge := p.Config.Judge; err == nil && judge.Agent != "" {
 		sum, err = digestJSON([]any{sum, "judge", judge})
 	}
@@ -357,6 +360,9 @@ type check struct {
 	Options    any
 	Endpoints  any
 	Files      []string
+	Negate     bool              `json:",omitempty"`
+	Optional   bool              `json:",omitempty"`
+	Group      *eval.GraderGroup `json:",omitempty"`
 }
 
 func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
@@ -367,7 +373,9 @@ func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
 		if err != nil {
 			return nil, fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
-		graders = append(graders, check{g.Name, g.Type, g.Weight, g.Rubric, g.Options, judge.Endpoints(g, p.Suite), sums})
+		graders = append(graders, check{
+			g.Name, g.Type, g.Weight, g.Rubric, g.Options, judge.Endpoints(g, p.Suite), sums, g.Negate, g.Optional, g.Group,
+		})
 	}
 	return graders, nil
 }

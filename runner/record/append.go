@@ -67,6 +67,9 @@ func (res *Trial) AppendMembers(b []byte) ([]byte, error) {
 	m.b = jsonwalk.AppendString(append(m.b, `,"hash":`...), res.Hash)
 	m.b = jsonwalk.AppendString(append(m.b, `,"verdict":`...), res.Verdict)
 	m.score(res.Score)
+	if res.ScoreThreshold != nil {
+		m.number(`,"scoreThreshold":`, *res.ScoreThreshold)
+	}
 	m.b = jsonwalk.AppendText(m.b, `,"error":`, res.Error)
 	if !res.StartedAt.IsZero() {
 		m.b = append(m.b, `,"startedAt":`...)
@@ -188,6 +191,9 @@ func (m *members) grade(g *Grade) {
 	m.b = jsonwalk.AppendText(m.b, `,"unchecked":`, g.Unchecked)
 	m.b = jsonwalk.AppendText(m.b, `,"error":`, g.Error)
 	m.b = jsonwalk.AppendInt(m.b, `,"afterTurn":`, g.AfterTurn)
+	m.b = jsonwalk.AppendTrue(m.b, `,"negated":`, g.Negated)
+	m.b = jsonwalk.AppendTrue(m.b, `,"optional":`, g.Optional)
+	optional(m, `,"group":`, g.Group)
 	m.b = append(m.b, '}')
 }
 

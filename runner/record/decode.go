@@ -51,6 +51,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		}
 		res.Score = new(float64)
 		return decodeFloat(value, res.Score)
+	case "scoreThreshold":
+		return json.Unmarshal(value, &res.ScoreThreshold) == nil
 	case "error":
 		return decodeText(value, &res.Error)
 	case "startedAt":
@@ -135,6 +137,12 @@ func (r *Grade) decodeMember(key, value []byte) bool {
 		return decodeText(value, &r.Error)
 	case "afterTurn":
 		return decodeInt(value, &r.AfterTurn)
+	case "negated":
+		return decodeBool(value, &r.Negated)
+	case "optional":
+		return decodeBool(value, &r.Optional)
+	case "group":
+		return json.Unmarshal(value, &r.Group) == nil
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -225,6 +226,9 @@ type Trial struct {
 	// score. It is 0 for a timeout, so that each counted trial has a score. It is nil for other
 	// trials that no grader scored.
 	Score *float64 `json:"score"`
+	// ScoreThreshold is the least score with which the trial passes, whichever graders passed. It is
+	// nil where all graders must pass.
+	ScoreThreshold *float64 `json:"scoreThreshold,omitempty"`
 	// Error is the reason why the verdict is error, timeout or cancelled, or why the agent
 	// failed where nothing was graded.
 	Error string `json:"error,omitempty"`
@@ -281,6 +285,15 @@ type Trial struct {
 	// Cached is nil for a trial that its own run executed. In a reused trial, only the graders,
 	// the score and the verdict are of this run; all else is from the earlier run.
 	Cached *CachedFrom `json:"cached,omitempty"`
+}
+
+// BelowThreshold returns the reason why a failed trial with a score threshold failed, without the
+// score, so that all such trials of a task have the same reason; empty for other trials.
+func (res *Trial) BelowThreshold() string {
+	if res.Verdict != Failed || res.ScoreThreshold == nil || res.Score == nil || res.Error != "" {
+		return ""
+	}
+	return fmt.Sprintf("the score is below score_threshold %v", *res.ScoreThreshold)
 }
 
 // CountedScore returns the score of a counted trial; nil when the trial does not count. Older

@@ -55,8 +55,23 @@ type Grade struct {
 	// finished trial. A checkpoint result does not affect the trial's score or metrics, but a
 	// trial passes only if the result passed.
 	AfterTurn int `json:"afterTurn,omitempty"`
+	// Negated reports whether Score and Passed are the opposite of what the grader found.
+	Negated bool `json:"negated,omitempty"`
+	// Optional reports whether the result affects neither the verdict nor the score of the trial.
+	Optional bool `json:"optional,omitempty"`
+	// Group is the group of the grader. The group, in place of the grader, affects the verdict and the
+	// score of the trial. It is nil for a grader in no group.
+	Group *GradeGroup `json:"group,omitempty"`
 	// Tools holds the tool scores that the grader computed. The trial records them.
 	Tools *TrialTools `json:"-"`
+}
+
+// GradeGroup is a group of graders that counts as one in the verdict and score of a trial. It passes
+// when all its members pass or, with a threshold, when their weighted mean reaches the threshold.
+type GradeGroup struct {
+	Name      string   `json:"name"`
+	Weight    float64  `json:"weight"`
+	Threshold *float64 `json:"threshold,omitempty"`
 }
 
 // DefaultPass is the lowest passing score of a person when the suite sets none.
@@ -103,6 +118,9 @@ func (r *Grade) AsksPerson() bool { return r.Type == TypeHuman || r.Calibrates()
 // Calibrates reports whether the result does not affect the verdict and score of its trial, but
 // serves to check the score of another grader.
 func (r *Grade) Calibrates() bool { return r.Type == TypeHumanCalibration }
+
+// Counts reports whether the result affects the verdict of its trial.
+func (r *Grade) Counts() bool { return !r.Optional && !r.Calibrates() }
 
 // Scored reports whether the result has a valid score. It has none while it waits for a person's
 // score, and when the grader failed.

@@ -135,7 +135,7 @@ func (a *Amendment) review(v Review, now time.Time) (*Reviewed, error) {
 	person.Compare(res.Graders)
 	was := res.Verdict
 	if was.Graded() {
-		res.Verdict, res.Score, res.Error = tally.VerdictOf(res.Graders)
+		res.Verdict, res.Score, res.Error = tally.VerdictOf(res.Graders, res.ScoreThreshold)
 	}
 	if err := a.Replace(task, was, res); err != nil {
 		return nil, err

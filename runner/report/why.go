@@ -29,9 +29,13 @@ func Explain(t *record.Trial, runID string) (line, text string) {
 
 func whyFailed(t *record.Trial) (line, text string) {
 	var lines, texts []string
+	if below := t.BelowThreshold(); below != "" {
+		lines = append(lines, below)
+		texts = append(texts, fmt.Sprintf("%s: %s", below, figure.Score(*t.Score)))
+	}
 	for i := range t.Graders {
 		g := &t.Graders[i]
-		if g.Passed || g.NeedsReview || g.Error != "" || g.Calibrates() {
+		if g.Passed || g.NeedsReview || g.Error != "" || !g.Counts() {
 			continue
 		}
 		feedback := cmp.Or(strings.TrimSpace(g.Feedback), "no reason given")

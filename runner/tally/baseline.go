@@ -69,7 +69,7 @@ func (s *sideTally) add(res *record.Trial) {
 	}
 	var common []record.Grade
 	for _, g := range res.Graders {
-		if !g.SkillsOnly && !g.Calibrates() {
+		if !g.SkillsOnly && g.Counts() {
 			common = append(common, g)
 		}
 	}
@@ -77,7 +77,7 @@ func (s *sideTally) add(res *record.Trial) {
 	if !graded || len(common) == 0 {
 		return
 	}
-	verdict, score, _ := VerdictOf(common)
+	verdict, score, _ := VerdictOf(common, res.ScoreThreshold)
 	if verdict == record.NeedsReview {
 		s.waiting = true
 	}

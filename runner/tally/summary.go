@@ -82,9 +82,12 @@ func (t *Task) Add(res *record.Trial) {
 		t.addReason(record.Reason{Verdict: res.Verdict, Message: res.Error})
 		return
 	}
+	if below := res.BelowThreshold(); below != "" {
+		t.addReason(record.Reason{Verdict: res.Verdict, Message: below})
+	}
 	for i := range res.Graders {
 		switch g := &res.Graders[i]; {
-		case g.Calibrates():
+		case !g.Counts():
 		case g.NeedsReview && res.Verdict == record.NeedsReview:
 			t.addReason(record.Reason{Verdict: res.Verdict, Grader: g.Name, Message: WaitsForPerson})
 		case !g.NeedsReview && !g.Passed:

@@ -3,6 +3,7 @@ package tally
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"waza/runner/internal/given"
 	"waza/runner/record"
@@ -27,8 +28,11 @@ func CheckTrial(res *record.Trial) error {
 		if !(g.Weight >= 0) || math.IsInf(g.Weight, 0) {
 			return fmt.Errorf("grader %q: the weight is %v, expected 0 or more", g.Name, g.Weight)
 		}
+		if in := g.Group; in != nil && (!(in.Weight >= 0) || math.IsInf(in.Weight, 0)) {
+			return fmt.Errorf("group %q: the weight is %v, expected 0 or more", in.Name, in.Weight)
+		}
 	}
-	if verdict, _, _ := VerdictOf(res.Graders); res.Verdict == record.Passed && verdict != record.Passed {
+	if verdict, _, _ := VerdictOf(res.Graders, res.ScoreThreshold); res.Verdict == record.Passed && verdict != record.Passed {
 		return fmt.Errorf("the verdict is passed, but that of its graders is %s", verdict)
 	}
 	return nil
@@ -36,48 +40,128 @@ func CheckTrial(res *record.Trial) error {
 
 // VerdictOf returns the verdict of graders on a trial whose executor ended normally. It is
 // error, explained by message, when a grader failed to do its work. It is failed when a grader
-// did not pass, which no person's score can change. It is needs_review while a person's score is
-// missing, and otherwise passed.
+// or a group of graders did not pass, which no person's score can change; with a threshold, when the
+// score cannot reach it. It is needs_review while a person's score is missing that decides, and
+// otherwise passed.
 //
-// The score is the weighted mean of the existing scores. It is 1 when nothing was to be graded.
-// It is nil for an error, and when only people give scores and none exists yet. Results that
-// calibrate another grader affect neither verdict nor score. Results of checkpoints affect only
-// the verdict.
-func VerdictOf(graders []record.Grade) (verdict record.Verdict, score *float64, message string) {
-	verdict = record.Passed
-	sum, weights, waits, checkpoints := 0.0, 0.0, false, false
+// The score is the weighted mean of the existing scores, where a group counts as one. It is 1 when
+// nothing was to be graded. It is nil for an error, and when only people give scores and none exists
+// yet. Optional results and those that calibrate another grader affect neither verdict nor score.
+// Results of checkpoints affect only the verdict.
+func VerdictOf(graders []record.Grade, threshold *float64) (verdict record.Verdict, score *float64, message string) {
+	trial := judged{threshold: threshold}
+	var groups []*group
+	stumbled := false // at a checkpoint
 	for i := range graders {
 		g := &graders[i]
 		switch {
+		case !g.Counts():
 		case g.Error != "":
 			return record.Errored, nil, fmt.Sprintf("grader %q: %s", g.Name, g.Error)
-		case g.Calibrates():
-			continue
-		case g.NeedsReview:
-			waits = true
-			continue
-		case !g.Passed:
-			verdict = record.Failed
+		case g.AfterTurn > 0:
+			stumbled = stumbled || !g.NeedsReview && !g.Passed
+		case g.Group != nil:
+			groups = addToGroup(groups, g)
+		default:
+			trial.add(g.Weight, opinionOf(g))
 		}
-		if g.AfterTurn > 0 {
-			checkpoints = true
-			continue
+	}
+	for _, group := range groups {
+		trial.add(group.Weight, group.opinion())
+	}
+	all := trial.opinion()
+	if stumbled {
+		all.verdict = record.Failed
+		if trial.all == 0 && !trial.open { // nothing else was to be graded
+			all.score = new(float64)
 		}
-		sum += g.Weight * g.Score
-		weights += g.Weight
 	}
-	if waits && verdict == record.Passed {
-		verdict = record.NeedsReview
+	return all.verdict, all.score, ""
+}
+
+// opinion is the judgment of a grader, a group or a trial.
+type opinion struct {
+	verdict record.Verdict // passed, failed or needs_review
+	// score is the weighted mean of the existing scores; nil without any. low and high are the
+	// least and the greatest score that missing scores of people allow.
+	score     *float64
+	low, high float64
+}
+
+func opinionOf(g *record.Grade) opinion {
+	switch {
+	case g.NeedsReview:
+		return opinion{verdict: record.NeedsReview, high: 1}
+	case g.Passed:
+		return opinion{record.Passed, &g.Score, g.Score, g.Score}
 	}
-	if weights == 0 && waits {
-		return verdict, nil, ""
+	return opinion{record.Failed, &g.Score, g.Score, g.Score}
+}
+
+// judged sums up the opinions about a trial or in a group.
+type judged struct {
+	threshold *float64
+	// sum and weights are of the existing scores. low, high and all are of all graders.
+	sum, weights   float64
+	low, high, all float64
+	failed, open   bool // a grader failed, or waits for a person
+}
+
+func (j *judged) add(weight float64, o opinion) {
+	if o.score != nil {
+		j.sum += weight * *o.score
+		j.weights += weight
 	}
-	mean := 1.0
-	if checkpoints && verdict == record.Failed { // nothing else was to be graded
-		mean = 0
+	j.low += weight * o.low
+	j.high += weight * o.high
+	j.all += weight
+	j.failed = j.failed || o.verdict == record.Failed
+	j.open = j.open || o.verdict == record.NeedsReview
+}
+
+// opinion returns the opinion of all together. Nothing to judge passes with the score 1.
+func (j *judged) opinion() opinion {
+	o := opinion{verdict: record.Passed, low: 1, high: 1}
+	if j.weights > 0 {
+		o.score = new(j.sum / j.weights)
+	} else if j.all == 0 && !j.open {
+		o.score = new(1.0)
 	}
-	if weights > 0 {
-		mean = sum / weights
+	if j.all > 0 {
+		o.low, o.high = j.low/j.all, j.high/j.all
 	}
-	return verdict, &mean, ""
+	switch {
+	case j.threshold != nil:
+		switch least := *j.threshold - scoreMargin; {
+		case o.high < least:
+			o.verdict = record.Failed
+		case o.low < least:
+			o.verdict = record.NeedsReview
+		}
+	case j.failed:
+		o.verdict = record.Failed
+	case j.open:
+		o.verdict = record.NeedsReview
+	}
+	return o
+}
+
+// scoreMargin is the most that sums of floats can be away from a threshold that they reach.
+const scoreMargin = 1e-9
+
+// group sums up the opinions of a group of graders.
+type group struct {
+	*record.GradeGroup
+	judged
+}
+
+// addToGroup adds the opinion of a grader to that of its group.
+func addToGroup(groups []*group, g *record.Grade) []*group {
+	i := slices.IndexFunc(groups, func(known *group) bool { return known.Name == g.Group.Name })
+	if i < 0 {
+		i = len(groups)
+		groups = append(groups, &group{g.Group, judged{threshold: g.Group.Threshold}})
+	}
+	groups[i].add(g.Weight, opinionOf(g))
+	return groups
 }

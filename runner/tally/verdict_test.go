@@ -49,9 +49,73 @@ func TestVerdictOf(t *testing.T) {
 		"calibration says no":         {[]record.Grade{gave(0.5, true), reviewed(t, "human_calibration", 0)}, record.Passed, 0.5},
 		"nothing but calibration":     {[]record.Grade{waiting("human_calibration")}, record.Passed, 1},
 	} {
-		verdict, score, message := VerdictOf(c.results)
+		verdict, score, message := VerdictOf(c.results, nil)
 		require.Equal(t, c.verdict, verdict, name)
 		require.Equal(t, c.verdict == record.Errored, message != "", name)
+		if c.score < 0 {
+			require.Nil(t, score, name)
+			continue
+		}
+		require.NotNil(t, score, name)
+		require.InDelta(t, c.score, *score, 1e-12, name)
+	}
+}
+
+func weighing(weight, score float64, passed bool) record.Grade {
+	g := gave(score, passed)
+	g.Weight = weight
+	return g
+}
+
+func in(group *record.GradeGroup, g record.Grade) record.Grade {
+	g.Group = group
+	return g
+}
+
+// With a threshold, the score decides. Groups count as one grader, and optional graders as none.
+func TestVerdictOfScore(t *testing.T) {
+	t.Parallel()
+	half, most, all := 0.5, 0.8, 1.0
+	optional := gave(0, false)
+	optional.Optional = true
+	broken := record.Grade{Name: "b", Type: "program", Weight: 1, Optional: true, Error: "no interpreter"}
+	checkpoint := gave(0, false)
+	checkpoint.AfterTurn = 1
+	set := &record.GradeGroup{Name: "set", Weight: 3}
+	easy := &record.GradeGroup{Name: "easy", Weight: 1, Threshold: &half}
+	thirds := []record.Grade{weighing(0.1, 1, true), weighing(0.7, 1, true), weighing(0.2, 1, true)}
+	for name, c := range map[string]struct {
+		threshold *float64
+		results   []record.Grade
+		verdict   record.Verdict
+		score     float64 // negative for none
+	}{
+		"reached":                         {&half, []record.Grade{gave(1, true), gave(0, false)}, record.Passed, 0.5},
+		"not reached":                     {&most, []record.Grade{gave(1, true), gave(0, false)}, record.Failed, 0.5},
+		"not reached, although all pass":  {&most, []record.Grade{gave(0.6, true), gave(0.8, true)}, record.Failed, 0.7},
+		"weights":                         {&most, []record.Grade{weighing(4, 1, true), weighing(1, 0, false)}, record.Passed, 0.8},
+		"the sum of floats":               {&all, thirds, record.Passed, 1},
+		"nothing":                         {&all, nil, record.Passed, 1},
+		"a checkpoint":                    {&half, []record.Grade{gave(1, true), checkpoint}, record.Failed, 1},
+		"waits and decides":               {&half, []record.Grade{gave(0.4, false), waiting("human")}, record.NeedsReview, 0.4},
+		"waits, enough anyway":            {&half, []record.Grade{weighing(3, 1, true), waiting("human")}, record.Passed, 1},
+		"waits, never enough":             {&most, []record.Grade{weighing(3, 0, false), waiting("human")}, record.Failed, 0},
+		"optional":                        {nil, []record.Grade{gave(1, true), optional}, record.Passed, 1},
+		"only optional":                   {nil, []record.Grade{optional}, record.Passed, 1},
+		"optional and broken":             {nil, []record.Grade{gave(0, false), broken}, record.Failed, 0},
+		"a group passes":                  {nil, []record.Grade{in(set, gave(1, true)), in(set, gave(1, true))}, record.Passed, 1},
+		"a member fails":                  {nil, []record.Grade{gave(1, true), in(set, gave(1, true)), in(set, gave(0, false))}, record.Failed, 0.625},
+		"a member fails, enough pass":     {nil, []record.Grade{gave(1, true), in(easy, gave(1, true)), in(easy, gave(0, false))}, record.Passed, 0.75},
+		"too few members pass":            {nil, []record.Grade{in(easy, gave(1, true)), in(easy, weighing(2, 0, false))}, record.Failed, 1. / 3},
+		"a group is a grader":             {&most, []record.Grade{weighing(1, 0, false), in(set, gave(1, true)), in(set, gave(1, true))}, record.Failed, 0.75},
+		"a group waits":                   {nil, []record.Grade{gave(1, true), in(set, waiting("human"))}, record.NeedsReview, 1},
+		"a group waits, enough anyway":    {nil, []record.Grade{in(easy, weighing(3, 1, true)), in(easy, waiting("human"))}, record.Passed, 1},
+		"a group waits, and is all":       {nil, []record.Grade{in(set, waiting("human"))}, record.NeedsReview, -1},
+		"two groups that are interleaved": {nil, []record.Grade{in(set, gave(1, true)), in(easy, gave(0, false)), in(set, gave(0.5, true)), in(easy, gave(1, true))}, record.Passed, 0.6875},
+	} {
+		verdict, score, message := VerdictOf(c.results, c.threshold)
+		require.Equal(t, c.verdict, verdict, name)
+		require.Empty(t, message, name)
 		if c.score < 0 {
 			require.Nil(t, score, name)
 			continue

@@ -36,6 +36,8 @@ type Attempt struct {
 	// Reached contains the results of checkpoints, which follow those of other graders.
 	Reached []record.Grade
 	Tools   *record.TrialTools
+	// ScoreThreshold is that of the task when graders graded the attempt.
+	ScoreThreshold *float64
 	// Ungraded are the graders that had nothing to grade.
 	Ungraded []record.GraderRef
 	// Suspicions are suspicious moves of the agent.
@@ -56,7 +58,7 @@ func newAttempt() *Attempt {
 
 // count makes a the counted attempt of a trial.
 func (a *Attempt) count(res *record.Trial) {
-	res.Verdict, res.Score, res.Error = a.Verdict, a.Score, a.Error
+	res.Verdict, res.Score, res.ScoreThreshold, res.Error = a.Verdict, a.Score, a.ScoreThreshold, a.Error
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
@@ -127,11 +129,12 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 		}
 	}
 	a.Graders = append(a.Graders, a.Reached...)
+	a.ScoreThreshold = subject.Task.ScoreThreshold
 	for _, results := range a.before {
 		person.KeepReviews(a.Graders, results)
 	}
 	person.Compare(a.Graders)
-	a.Verdict, a.Score, a.Error = tally.VerdictOf(a.Graders)
+	a.Verdict, a.Score, a.Error = tally.VerdictOf(a.Graders, a.ScoreThreshold)
 	if subject.Destroyed != "" && a.Verdict == record.Passed { // nothing was to be graded
 		a.Verdict, a.Score, a.Error = record.Failed, new(float64), subject.Destroyed
 	}

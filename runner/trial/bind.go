@@ -124,9 +124,7 @@ func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
 
 // broken returns a grader that fails with err.
 func broken(spec *eval.Grader, err error) *grader.Bound {
-	b := grader.NewBound(spec.Name, spec.Type, spec.Weight, brokenGrader{executor.Permanent(err)})
-	b.SkillsOnly = grader.IsSkillsOnly(spec)
-	return b
+	return grader.NewBoundAs(spec, spec.Type, brokenGrader{executor.Permanent(err)})
 }
 
 // brokenGrader replaces a grader that could not be built. The trials that it applies to end in

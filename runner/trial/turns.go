@@ -88,7 +88,7 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 		case err != nil:
 			b.a.Checkpoints = append(b.a.Checkpoints, point)
 			return false, fmt.Errorf("checkpoint: grader %q: %w", res.Name, err)
-		case !res.Passed && point.Passed:
+		case !res.Passed && !res.Optional && point.Passed:
 			point.Passed, failed = false, &res
 		}
 	}

@@ -36,4 +36,5 @@ var Graders = grader.NewRegistry(
 	judge.Prompt,
 	person.Human,
 	person.HumanCalibration,
+	Group,
 )

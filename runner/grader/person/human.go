@@ -57,18 +57,21 @@ type HumanCalibrationOptions struct {
 	Threshold float64 `yaml:"threshold" alias:"pass_score" jsonschema:"minimum=0,maximum=1"`
 }
 
-func checkHuman(c *eval.Check, o *HumanOptions) { checkPass(c, o.Threshold) }
+func checkHuman(c *eval.Check, o *HumanOptions) { checkPerson(c, o.Threshold) }
 
 func checkHumanCalibration(c *eval.Check, o *HumanCalibrationOptions) {
 	if strings.TrimSpace(o.CalibrateGrader) == "" {
 		c.Errorf(decode.At("calibrate_grader"), decode.CodeMissingField, "calibrate_grader is missing")
 	}
-	checkPass(c, o.Threshold)
+	checkPerson(c, o.Threshold)
 }
 
-func checkPass(c *eval.Check, threshold float64) {
+func checkPerson(c *eval.Check, threshold float64) {
 	if threshold == 0 {
 		c.Warnf(decode.At("threshold"), decode.CodeChecksNothing, "threshold: at 0 every score passes")
+	}
+	if c.Negated() {
+		c.Errorf(nil, decode.CodeInvalidValue, "negate cannot be used with the score of a person; ask the opposite question")
 	}
 }
 

@@ -168,7 +168,7 @@ func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 	case t.Verdict == record.Failed && len(t.Graders) == 0:
 		t.Score = new(float64)
 	case t.Verdict.Counted():
-		_, t.Score, _ = tally.VerdictOf(t.Graders)
+		_, t.Score, _ = tally.VerdictOf(t.Graders, nil)
 	}
 	u := cmp.Or(r.Digest.Usage, r.Usage)
 	if u != nil {

@@ -137,7 +137,7 @@ func Judge(t *record.Trial, why string) {
 	if len(t.Graders) == 0 {
 		t.Graders = []record.Grade{Unscored("score", why)}
 	}
-	t.Verdict, t.Score, t.Error = tally.VerdictOf(t.Graders)
+	t.Verdict, t.Score, t.Error = tally.VerdictOf(t.Graders, nil)
 }
 
 // Fail sets the verdict of a trial that has no result because something broke.
