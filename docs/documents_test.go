@@ -113,7 +113,11 @@ func reportsDocument(t *testing.T) string {
 	var list, columns strings.Builder
 	list.WriteString("| format | file | content |\n|---|---|---|\n")
 	for _, f := range formats.Exports(nil) {
-		fmt.Fprintf(&list, "| `%s` | `%s` | %s |\n", f.Name, f.File, inCell(f.Doc))
+		file := f.File
+		if f.IsFolder() {
+			file += "/"
+		}
+		fmt.Fprintf(&list, "| `%s` | `%s` | %s |\n", f.Name, file, inCell(f.Doc))
 	}
 	columns.WriteString("| column | content |\n|---|---|\n")
 	for _, c := range spreadsheet.Columns() {

@@ -15,6 +15,7 @@ import (
 	"waza/eval/decode"
 	"waza/rpc/internal/dispatch"
 	"waza/runner/record"
+	"waza/runner/report"
 	"waza/runner/report/formats"
 	"waza/runner/report/page"
 )
@@ -32,13 +33,13 @@ type exportParams struct {
 	RunID   string `json:"runId" jsonschema:"required" doc:"Id of the run."`
 	Format  string `json:"format" doc:"junit, markdown, csv, … or archive; json when absent."`
 	Against string `json:"against" doc:"Earlier run to compare with, for html: the report shows the changes since then."`
-	Path    string `json:"path" doc:"File to write or replace; its directory must exist. waza never replaces its own files. Over a socket it must be below a workspace folder of initialize, or below exports/RUNID in the state directory. Other people's tokens can write only there, and relative paths of theirs start there. When absent, the reply contains the content."`
+	Path    string `json:"path" doc:"File to write or replace; its directory must exist. For a format of several files, the directory to write them to. waza never replaces its own files. Over a socket it must be below a workspace folder of initialize, or below exports/RUNID in the state directory. Other people's tokens can write only there, and relative paths of theirs start there. When absent, the reply contains the content."`
 }
 
 type runExported struct {
 	RunID    string         `json:"runId"`
 	Format   string         `json:"format"`
-	Path     string         `json:"path,omitempty" doc:"Absolute path of the file that was written."`
+	Path     string         `json:"path,omitempty" doc:"Absolute path of the file or directory that was written."`
 	Bytes    int64          `json:"bytes" doc:"Size of the content in bytes."`
 	Content  string         `json:"content,omitempty" doc:"Content of the export; absent with path."`
 	Damage   *record.Damage `json:"damage,omitempty" doc:"Damage of the run's record, whose lost parts the export lacks; absent when the record is complete."`
@@ -75,11 +76,17 @@ func exportRun(ctx context.Context, c *call, p *exportParams) (*runExported, err
 // exportTo exports to a file, or into the reply without a path.
 func exportTo(ctx context.Context, c *call, h record.Handle, format formats.Format, given string) (*runExported, error) {
 	if given == "" {
+		if format.IsFolder() {
+			return nil, dispatch.WrongParam("path", nil, " is missing: %s writes several files into a directory", format.Name)
+		}
 		return exportContent(ctx, c, h, format)
 	}
 	path, err := c.exportPath(h.ID(), given)
 	if err != nil {
 		return nil, err
+	}
+	if format.IsFolder() {
+		return exportFolder(ctx, c, h, format, path)
 	}
 	return exportFile(ctx, h, format, path, func(write func(io.Writer) error) error {
 		return c.writeExport(h.ID(), path, write)
@@ -107,36 +114,80 @@ func exportFile(
 		r.Bytes = out.written
 		return err
 	})
-	switch place := (*fs.PathError)(nil); {
-	case err == nil:
-		return r, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &place) && place.Path == path:
-		return nil, dispatch.WrongParam("path", map[string]any{"path": dispatch.Clip(path)}, ": %s: %v", path, place.Err)
+	if err != nil {
+		return nil, exportError(ctx, path, err)
 	}
-	return nil, &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
+	return r, nil
 }
 
-// writeExport writes a file. The owner of this process can write any file except those of waza.
-// Other clients of a socket can write below their workspace folders. All clients can write below
-// the folder for exports of the run, and other people only there.
+// exportError returns the error of a call that cannot write an export.
+func exportError(ctx context.Context, path string, err error) error {
+	switch place := (*fs.PathError)(nil); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &place) && place.Path == path:
+		return dispatch.WrongParam("path", map[string]any{"path": dispatch.Clip(path)}, ": %s: %v", path, place.Err)
+	}
+	return &dispatch.RunFailedError{Err: fmt.Errorf("%s: %w", path, err)}
+}
+
+// exportFolder writes an export of several files.
+func exportFolder(ctx context.Context, c *call, h record.Handle, format formats.Format, dir string) (*runExported, error) {
+	r := &runExported{RunID: h.ID(), Format: format.Name}
+	counted := format
+	counted.WriteFiles = func(create report.Create, h record.Handle) error {
+		return format.WriteFiles(func(name string, write func(io.Writer) error) error {
+			return create(name, func(w io.Writer) error {
+				out := &exportWriter{ctx: ctx, w: w}
+				err := write(out)
+				r.Bytes += out.written
+				return err
+			})
+		}, h)
+	}
+	base, err := c.exportBase(h.ID(), dir)
+	switch {
+	case err != nil:
+	case base == "":
+		r.Path, err = formats.WriteFolder(dir, counted, h)
+	default:
+		r.Path, err = formats.WriteFolderWithin(base, dir, counted, h)
+	}
+	if err != nil {
+		return nil, exportError(ctx, dir, err)
+	}
+	return r, nil
+}
+
+// writeExport writes a file where the client may write.
 func (c *call) writeExport(runID, path string, write func(io.Writer) error) error {
+	switch base, err := c.exportBase(runID, path); {
+	case err != nil:
+		return err
+	case base == "":
+		return formats.WriteFile(path, write)
+	default:
+		return formats.WriteFileWithin(base, path, write)
+	}
+}
+
+// exportBase returns the directory that an export must not leave. It is empty for the owner of this
+// process, who can write anywhere except over files of waza. Other clients of a socket can write below
+// their workspace folders. All clients can write below the folder for exports of the run, which is
+// created then, and other people only there.
+func (c *call) exportBase(runID, path string) (string, error) {
 	exports, err := filepath.Abs(c.conn.runner.Catalog().Store.ExportsDir(runID))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if isBelow(exports, path) {
-		if err := os.MkdirAll(exports, 0o700); err != nil {
-			return err
-		}
-		return formats.WriteFileWithin(exports, path, write)
+		return exports, os.MkdirAll(exports, 0o700)
 	}
 	if c.conn.owner {
-		return formats.WriteFile(path, write)
+		return "", nil
 	}
 	if c.conn.other {
-		return &fs.PathError{
+		return "", &fs.PathError{
 			Op: "write", Path: path,
 			Err: errors.New("not below " + exports + ", the only place that this token can write to; give a relative path"),
 		}
@@ -146,10 +197,10 @@ func (c *call) writeExport(runID, path string, write func(io.Writer) error) erro
 	c.conn.mu.Unlock()
 	for _, dir := range dirs {
 		if isBelow(dir, path) {
-			return formats.WriteFileWithin(dir, path, write)
+			return dir, nil
 		}
 	}
-	return &fs.PathError{
+	return "", &fs.PathError{
 		Op: "write", Path: path,
 		Err: errors.New("not below a workspace folder of initialize or " + exports + "; over a socket, files can be written only there"),
 	}

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +33,9 @@ func TestExport(t *testing.T) {
 	c.follow(id)
 	dir := t.TempDir()
 	for _, f := range formats.Exports(nil) {
+		if f.IsFolder() {
+			continue
+		}
 		path := filepath.Join(dir, f.File)
 		require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 		var reply, written exported
@@ -60,6 +65,42 @@ func TestExport(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, names, "no temporary file remains")
+}
+
+// A format of several files needs a directory.
+func TestExportFolder(t *testing.T) {
+	t.Parallel()
+	c := stdio(t, newServer(t, rpc.Options{}))
+	id := c.start(map[string]any{"path": suite(t, many(2, 2, 1))})
+	c.follow(id)
+	for _, f := range formats.Exports(nil) {
+		if !f.IsFolder() {
+			continue
+		}
+		dir := filepath.Join(t.TempDir(), "new")
+		var written exported
+		c.must("run.export", map[string]any{"runId": id, "format": f.Name, "path": dir}, &written)
+		require.Contains(t, written.Path, dir)
+		size := 0
+		require.NoError(t, filepath.WalkDir(written.Path, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".waza-") {
+				info, err := e.Info()
+				size += int(info.Size())
+				return err
+			}
+			return err
+		}))
+		require.Positive(t, size)
+		require.Equal(t, size, written.Bytes)
+
+		m := c.call("run.export", map[string]any{"runId": id, "format": f.Name})
+		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code)
+		require.Contains(t, m.Error.Message, "several files")
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+		m = c.call("run.export", map[string]any{"runId": id, "format": f.Name, "path": file})
+		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code)
+	}
 }
 
 // The size of a reply is limited; the size of a file is not.
@@ -192,6 +233,9 @@ func TestAttackExportOfAnotherPerson(t *testing.T) {
 		filepath.Join(state, "exports", mine, "x.xml"), "../" + mine + "/x.xml", "../../serve.token",
 	} {
 		m := c.call("run.export", map[string]any{"runId": theirs, "format": "junit", "path": path})
+		require.NotNil(t, m.Error, path)
+		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)
+		m = c.call("run.export", map[string]any{"runId": theirs, "format": "skill-creator", "path": path})
 		require.NotNil(t, m.Error, path)
 		require.EqualValues(t, wire.CodeInvalidParams, m.Error.Code, path)
 	}

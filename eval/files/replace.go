@@ -28,7 +28,7 @@ type Replacement struct {
 // without the process's umask. A link is replaced, not followed. The error is [ErrState] for a
 // file that belongs to waza.
 func Replace(path string) (*Replacement, error) {
-	if err := checkState(filepath.Dir(path)); err != nil {
+	if err := CheckState(filepath.Dir(path)); err != nil {
 		return nil, withPath(path, err)
 	}
 	root, err := os.OpenRoot(filepath.Dir(path))
@@ -46,7 +46,7 @@ func ReplaceWithin(dir, path string) (*Replacement, error) {
 		return nil, withPath(path, ErrEscapes)
 	}
 	parent := filepath.Dir(path)
-	if err := checkState(parent); err != nil {
+	if err := CheckState(parent); err != nil {
 		return nil, withPath(path, err)
 	}
 	if err := makeWithin(dir, parent); err != nil {
@@ -57,6 +57,25 @@ func ReplaceWithin(dir, path string) (*Replacement, error) {
 		return nil, withPath(path, err)
 	}
 	return newReplacement(path, root, filepath.Join(below, filepath.Base(path)))
+}
+
+// ReplaceIn is like [Replace], for a file below an open root, whose directories it creates. Links
+// that lead out of the root are refused. The root stays open.
+func ReplaceIn(root *os.Root, name string) (*Replacement, error) {
+	path := filepath.Join(root.Name(), name)
+	parent, base := filepath.Split(filepath.Clean(name))
+	parent = filepath.Clean(parent)
+	if err := CheckState(filepath.Dir(path)); err != nil {
+		return nil, withPath(path, err)
+	}
+	if err := root.MkdirAll(parent, 0o777); err != nil {
+		return nil, withPath(path, err)
+	}
+	below, err := root.OpenRoot(parent)
+	if err != nil {
+		return nil, withPath(path, err)
+	}
+	return newReplacement(path, below, base)
 }
 
 // makeWithin creates a directory and those above it, up to dir. The first one that exists
@@ -133,7 +152,7 @@ func (r *Replacement) Finish(err error) error {
 func (r *Replacement) Commit() error {
 	err := r.f.Close()
 	if err == nil {
-		err = checkState(filepath.Dir(r.path)) // a link may have been added since
+		err = CheckState(filepath.Dir(r.path)) // a link may have been added since
 	}
 	if err == nil {
 		err = r.root.Rename(r.temp, r.name)

@@ -41,18 +41,18 @@ func StateDir() (string, error) {
 // MakeDir creates a directory that a user names, and its parents. It returns [ErrState] for a
 // directory that belongs to waza.
 func MakeDir(path string, perm os.FileMode) error {
-	if err := checkState(path); err != nil {
+	if err := CheckState(path); err != nil {
 		return withPath(path, err)
 	}
 	return os.MkdirAll(path, perm)
 }
 
-// checkState returns [ErrState] for a path whose file belongs to waza: it is in a state
+// CheckState returns [ErrState] for a path whose file belongs to waza: it is in a state
 // directory, after all symbolic links are followed, but not in its folders for exports and
 // workspaces. State directories are that of this process, also without a key, and all others
-// with a key. checkState compares directories by identity, because names are ambiguous where a
+// with a key. CheckState compares directories by identity, because names are ambiguous where a
 // file system ignores case.
-func checkState(path string) error {
+func CheckState(path string) error {
 	own, err := StateDir()
 	if err == nil {
 		own = RealPath(own)
@@ -103,7 +103,7 @@ func is(a, b string) bool {
 // waza.
 // The caller closes the file.
 func OpenToAppend(path string) (*os.File, error) {
-	if err := checkState(path); err != nil {
+	if err := CheckState(path); err != nil {
 		return nil, withPath(path, err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)

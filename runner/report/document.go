@@ -122,7 +122,7 @@ func (d *document) markdown() string {
 		for _, line := range s.lines {
 			b.WriteString("- ")
 			for _, it := range line {
-				b.WriteString(it.markdown(codeSpan))
+				b.WriteString(it.markdown(CodeSpan))
 			}
 			b.WriteByte('\n')
 		}

@@ -41,7 +41,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.tasks()
 	m.reasons()
 	m.suspicions()
-	m.document(r.judgedDocument(codeSpan, true))
+	m.document(r.judgedDocument(CodeSpan, true))
 	m.positions()
 	m.document(r.benchmarkDocument())
 	m.metrics()
@@ -107,7 +107,7 @@ func (m *markdown) head() {
 	c := &m.Record.Config
 	facts := []string{c.Executor, c.Agent, c.Model}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, codeSpan(Cut(m.Record.Suite.Name, mostMessage)),
+	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, CodeSpan(Cut(m.Record.Suite.Name, mostMessage)),
 		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
 	passed := fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
 	parts := []string{passed + Options{}.amounts(" · ", []amount{
@@ -133,24 +133,24 @@ func (m *markdown) head() {
 	}
 	for _, f := range facts {
 		if f != "" {
-			parts = append(parts, codeSpan(Cut(f, mostMessage)))
+			parts = append(parts, CodeSpan(Cut(f, mostMessage)))
 		}
 	}
 	if s := m.Sandbox(); s != nil {
-		parts = append(parts, "sandbox: "+codeSpan(Cut(s.String(), mostMessage)))
+		parts = append(parts, "sandbox: "+CodeSpan(Cut(s.String(), mostMessage)))
 	}
 	b.WriteString(strings.Join(parts, " · ") + "\n")
 	if m.Status != record.StatusCompleted {
 		fmt.Fprintf(&b, "\n**The run did not complete: its status is %s.**\n", m.Status)
 		if m.Error != "" {
-			b.WriteString("\n" + codeBlock(Cut(m.Error, mostMarkdownText)))
+			b.WriteString("\n" + CodeBlock(Cut(m.Error, mostMarkdownText)))
 		}
 	}
 	switch {
 	case m.Damage.Damaged():
-		b.WriteString("\n**The record of the run is damaged.**\n\n" + codeBlock(Cut(m.Damage.String(), mostMarkdownText)))
+		b.WriteString("\n**The record of the run is damaged.**\n\n" + CodeBlock(Cut(m.Damage.String(), mostMarkdownText)))
 	case m.Damage != nil:
-		b.WriteString("\n**The record of the run cannot be verified.**\n\n" + codeBlock(Cut(m.Damage.String(), mostMarkdownText)))
+		b.WriteString("\n**The record of the run cannot be verified.**\n\n" + CodeBlock(Cut(m.Damage.String(), mostMarkdownText)))
 	}
 	m.add(b.String())
 }
@@ -253,14 +253,14 @@ func (m *markdown) taskReasons(t *Task) string {
 		}
 		what := string(why.Verdict)
 		if why.Grader != "" {
-			what = codeSpan(Cut(why.Grader, mostMessage)) + " " + what
+			what = CodeSpan(Cut(why.Grader, mostMessage)) + " " + what
 		}
 		message := cmp.Or(strings.TrimSpace(why.Message), "no reason given")
 		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials,
-			text.Count(t.Result.Trials.Total, "trial", "trials"), codeBlock(Cut(message, mostMarkdownText)))
+			text.Count(t.Result.Trials.Total, "trial", "trials"), CodeBlock(Cut(message, mostMarkdownText)))
 	}
 	if t.Result.Error != "" {
-		fmt.Fprintf(&b, "error of the task:\n\n%s\n", codeBlock(Cut(t.Result.Error, mostMarkdownText)))
+		fmt.Fprintf(&b, "error of the task:\n\n%s\n", CodeBlock(Cut(t.Result.Error, mostMarkdownText)))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -328,12 +328,12 @@ func (m *markdown) groups() {
 	}
 	m.table("Groups", rows)
 	if len(m.Summary.Groups) > 0 && m.Summary.Groups[0].CellResult != nil {
-		for _, line := range cellLines(m.Summary, codeSpan) {
+		for _, line := range cellLines(m.Summary, CodeSpan) {
 			m.add("\n" + line + "\n")
 		}
 	}
 	if lines := promptLines(m.Summary); lines != nil {
-		m.add("\n" + codeBlock(strings.Join(lines, "\n")) + "\n")
+		m.add("\n" + CodeBlock(strings.Join(lines, "\n")) + "\n")
 	}
 }
 
@@ -384,7 +384,7 @@ func (m *markdown) shouldTrigger() {
 // closing states how much is omitted, and where to find it.
 func (m *markdown) closing() {
 	m.left += markdownReserve
-	id := codeSpan(Cut(m.Record.RunID, 100))
+	id := CodeSpan(Cut(m.Record.RunID, 100))
 	if m.dropped > 0 {
 		m.add(fmt.Sprintf("\n%s omitted because there is no room; see run %s for everything.\n",
 			text.Count(m.dropped, "part was", "parts were"), id))

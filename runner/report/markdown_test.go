@@ -176,7 +176,7 @@ func FuzzMarkdownText(f *testing.F) {
 		if strings.TrimSpace(want) == "" {
 			return
 		}
-		before, code, after, ok := findSpan(codeSpan(s))
+		before, code, after, ok := findSpan(CodeSpan(s))
 		require.True(t, ok)
 		require.Empty(t, before+after)
 		require.Equal(t, want, code)
@@ -188,7 +188,7 @@ func FuzzMarkdownText(f *testing.F) {
 		require.Empty(t, after)
 		require.Equal(t, want, code)
 
-		lines := strings.Split(strings.TrimSuffix(codeBlock(s), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(CodeBlock(s), "\n"), "\n")
 		fence := lines[len(lines)-1]
 		require.Equal(t, fence+"text", lines[0])
 		for _, line := range lines[1 : len(lines)-1] {

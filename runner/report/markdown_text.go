@@ -11,10 +11,10 @@ import (
 
 // codeCell formats a text as code in a cell of a table. GitHub splits tables into cells first,
 // even within code, and then removes the backslash before a bar.
-func codeCell(s string) string { return strings.ReplaceAll(codeSpan(s), "|", `\|`) }
+func codeCell(s string) string { return strings.ReplaceAll(CodeSpan(s), "|", `\|`) }
 
-// codeSpan formats a text as code within a line.
-func codeSpan(s string) string {
+// CodeSpan formats a text as code within a line of Markdown.
+func CodeSpan(s string) string {
 	s = Clean(s)
 	if strings.TrimSpace(s) == "" {
 		return "–"
@@ -28,8 +28,8 @@ func codeSpan(s string) string {
 	return fence + s + fence
 }
 
-// codeBlock formats a text of several lines as a block of code.
-func codeBlock(s string) string {
+// CodeBlock formats a text of several lines as a block of code in Markdown.
+func CodeBlock(s string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
 		lines = append(lines, strings.TrimRight(Clean(line), " "))

@@ -35,6 +35,6 @@ func (m *markdown) positions() {
 		return
 	}
 	for i := range m.Summary.JudgePositions {
-		m.add("\n⚠️ " + codeSpan(PositionText(&m.Summary.JudgePositions[i])) + "\n")
+		m.add("\n⚠️ " + CodeSpan(PositionText(&m.Summary.JudgePositions[i])) + "\n")
 	}
 }

@@ -69,7 +69,7 @@ func (m *markdown) suspicions() {
 			lines[j] = suspicionText(&t.Result.Suspicions[j])
 		}
 		block := fmt.Sprintf("\n<details><summary>🔎 %s: %s of %d passed</summary>\n\n%s</details>\n", codeHTML(Cut(t.ID, mostMessage)),
-			text.Count(t.Result.Suspicious, "suspicious trial", "suspicious trials"), t.Result.Trials.Passed, codeBlock(strings.Join(lines, "\n")))
+			text.Count(t.Result.Suspicious, "suspicious trial", "suspicious trials"), t.Result.Trials.Passed, CodeBlock(strings.Join(lines, "\n")))
 		if first {
 			block = "\n**Suspicious passes**\n" + block
 		}

@@ -54,6 +54,11 @@ func Problem(flag string, err error) error {
 	return exit.Usagef("name a file in an existing, writable directory", "%s: %v", flag, err)
 }
 
+// FolderProblem is like [Problem] for a directory.
+func FolderProblem(flag string, err error) error {
+	return exit.Usagef("name a writable directory", "%s: %v", flag, WithoutPath(err))
+}
+
 func (r *File) Write(b []byte) (int, error) {
 	r.written = true
 	if r.device != nil {

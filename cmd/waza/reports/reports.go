@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,7 +37,9 @@ const Help = `waza writes a report when a suite's run ends. After an interrupt, 
 the trials that finished. Without FILE, it gets its format's usual name in this
 directory; FILE can be a directory. With several suites, each report has its own file
 with the suite's name: out.xml becomes out-demo.xml. Existing files are replaced,
-except the file that $GITHUB_STEP_SUMMARY names: waza appends to it.`
+except the file that $GITHUB_STEP_SUMMARY names: waza appends to it.
+Some formats write several files: FILE is then a directory, with a folder for each of
+several suites. waza replaces only files there that it wrote.`
 
 // Spec is a requested report.
 type Spec struct {
@@ -81,6 +82,8 @@ func parseReport(value string) (Spec, error) {
 			path = f.File
 		case path == "":
 			return Spec{}, exit.Usagef("omit the = for "+f.File, "--report %s: missing file after the =", value)
+		case path == "-" && f.IsFolder():
+			return Spec{}, exit.Usagef("name a directory", "--report %s: %s writes several files", value, name)
 		case path == "-":
 			return Spec{}, exit.Usagef("--report "+name+"=/dev/stdout adds the report to stdout", "--report %s: stdout is used for the table", value)
 		}
@@ -103,6 +106,12 @@ func parseReport(value string) (Spec, error) {
 
 // prepare checks what exists at the path, and whether it can be written to.
 func (r *Spec) prepare() error {
+	if r.format.IsFolder() {
+		if err := formats.MakeFolder(r.path); err != nil {
+			return output.FolderProblem(r.flag(), err)
+		}
+		return nil
+	}
 	if strings.HasSuffix(r.path, "/") {
 		if err := files.MakeDir(r.path, 0o755); err != nil {
 			return output.Problem(r.flag(), err)
@@ -148,6 +157,13 @@ func samePath(a, b string) bool {
 // single one. It returns the path of the file.
 func (r *Spec) write(h record.Handle, name string) (string, error) {
 	path := r.path
+	if r.format.IsFolder() {
+		folder, err := formats.WriteFolder(filepath.Join(path, name), r.format, h)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", r.flag(), err)
+		}
+		return folder, err
+	}
 	if name != "" && !r.shared {
 		ext := filepath.Ext(path)
 		path = strings.TrimSuffix(path, ext) + "-" + name + ext
@@ -228,7 +244,7 @@ func (w *Writer) Write(h record.Handle) (paths []string, failed []error) {
 
 // name returns a unique file name part for a suite's name.
 func (w *Writer) name(suite string) string {
-	name := fileName(suite, "suite")
+	name := report.FileName(suite, "suite")
 	if w.named == nil {
 		w.named = map[string]int{}
 	}
@@ -237,21 +253,6 @@ func (w *Writer) name(suite string) string {
 		return w.name(fmt.Sprintf("%s-%d", name, n))
 	}
 	return name
-}
-
-// fileName makes part of a file's name from any text.
-func fileName(text, otherwise string) string {
-	name := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '_' || r == '-' {
-			return r
-		}
-		return '-'
-	}, text)
-	const most = 100
-	if r := []rune(name); len(r) > most {
-		name = string(r[:most])
-	}
-	return cmp.Or(strings.Trim(name, "-."), otherwise)
 }
 
 // WriteProject writes results.json where the suite's project keeps results, in the layout of
@@ -282,13 +283,13 @@ func (w *Writer) writeResults(h record.Handle, results string) error {
 	rec := h.Record()
 	dir := filepath.Join(results, w.Started.UTC().Format("2006-01-02T150405.000"))
 	if w.Several {
-		dir = filepath.Join(dir, fileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
+		dir = filepath.Join(dir, report.FileName(cmp.Or(rec.Suite.Skill, rec.Suite.Name), "suite"))
 	}
 	if err := files.MakeDir(dir, 0o755); err != nil {
 		return err
 	}
 	model := cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
-	return writeNew(dir, fileName(model, "results"), func(out io.Writer) error {
+	return writeNew(dir, report.FileName(model, "results"), func(out io.Writer) error {
 		f, _ := formats.Find(formats.Formats(), "results")
 		return f.Write(out, h)
 	})

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ Examples:
 				Usage:       "write it as `FORMAT`: " + strings.Join(formats.Names(formats.Exports(nil)), ", "),
 				DefaultText: "from FILE's name, else json",
 			},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or a file in that directory", DefaultText: "stdout"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`, or to that directory", DefaultText: "stdout"},
 			&cli.StringFlag{Name: "against", Usage: "include the changes since `RUN` in an HTML report", DefaultText: "none"},
 			flags.JSON("the same as --format json"),
 		},
@@ -76,6 +77,9 @@ func (o Options) export(c *cli.Context) error {
 			return err
 		}
 	}
+	if format.IsFolder() {
+		return o.exportFolder(path, format, h)
+	}
 	if path == "" || path == "-" {
 		if out, ok := o.Stdout.Unwrap().(*os.File); ok && format.Name == formats.Archive && term.IsTerminal(int(out.Fd())) {
 			return exit.Usagef("name a file with -o FILE", "--format archive cannot write to a terminal")
@@ -86,6 +90,24 @@ func (o Options) export(c *cli.Context) error {
 		path = filepath.Join(path, format.File)
 	}
 	return output.WriteFile("--output "+path, path, func(w io.Writer) error { return format.Write(w, h) })
+}
+
+// exportFolder writes a format of several files.
+func (o Options) exportFolder(dir string, format formats.Format, h record.Handle) error {
+	if dir == "" || dir == "-" {
+		return exit.Usagef("name a directory with -o DIR", "--format %s writes several files", format.Name)
+	}
+	if err := formats.MakeFolder(dir); err != nil {
+		return output.FolderProblem("--output "+dir, err)
+	}
+	folder, err := formats.WriteFolder(dir, format, h)
+	if err != nil {
+		return fmt.Errorf("--output %s: %w", dir, err)
+	}
+	if format.Iteration != "" { // its name has not been given
+		fmt.Fprintln(o.Stderr, output.Path(folder))
+	}
+	return nil
 }
 
 // exportFormat returns the format of --format, or else the one that the file's name implies.

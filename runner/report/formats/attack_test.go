@@ -112,12 +112,11 @@ func TestAttackForgedRecord(t *testing.T) {
 			h, err := again.Catalog().Run(run.ID())
 			require.NoError(t, err)
 			for _, f := range formats.Formats() {
-				var b bytes.Buffer
-				require.NoError(t, f.Write(&b, h), f.Name)
-				require.Regexp(t, `damage|mismatch|missing|did not write`, b.String(), f.Name)
-				require.NotContains(t, b.String(), "forged", f.Name)
+				text := written(t, f, h)
+				require.Regexp(t, `damage|mismatch|missing|did not write`, text, f.Name)
+				require.NotContains(t, text, "forged", f.Name)
 				if f.Name == "csv" {
-					requireDamagedRows(t, b.String())
+					requireDamagedRows(t, text)
 				}
 			}
 			rep, err := report.Of(h)
@@ -206,16 +205,15 @@ func TestAttackRemovedKey(t *testing.T) {
 				require.Equal(t, "the record cannot be verified without record.key: missing file", damage.String())
 			}
 			for _, f := range formats.Formats() {
-				var b bytes.Buffer
-				require.NoError(t, f.Write(&b, h), f.Name)
-				require.Regexp(t, `cannot be verified|"damage":{`, b.String(), f.Name)
+				text := written(t, f, h)
+				require.Regexp(t, `cannot be verified|"damage":{`, text, f.Name)
 				switch f.Name {
 				case "junit":
-					require.Contains(t, b.String(), `errors="1"`)
+					require.Contains(t, text, `errors="1"`)
 				case "markdown":
-					require.Contains(t, b.String(), "### ⚠️")
+					require.Contains(t, text, "### ⚠️")
 				case "csv":
-					requireDamagedRows(t, b.String())
+					requireDamagedRows(t, text)
 				}
 			}
 			second, err := again.Catalog().Run(other.ID())

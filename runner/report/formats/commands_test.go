@@ -46,9 +46,7 @@ func TestAttackNothingIsACommandOfCI(t *testing.T) {
 	t.Parallel()
 	h := attacked()
 	for _, f := range formats.Formats() {
-		var b bytes.Buffer
-		require.NoError(t, f.Write(&b, h))
-		require.Empty(t, reporttest.Commands(b.String()), f.Name)
+		require.Empty(t, reporttest.Commands(written(t, f, h)), f.Name)
 	}
 	rep, err := report.Of(h)
 	require.NoError(t, err)

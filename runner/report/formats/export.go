@@ -20,8 +20,9 @@ const Archive = "archive"
 // Exports returns all formats in which recorded runs can be exported: [Formats] and an archive.
 func Exports(rn *runner.Runner) []Format {
 	return append(Formats(), Format{
-		Archive, "run.tar.gz", "The whole record of the run as a compressed tar file, without workspaces.",
-		func(w io.Writer, h record.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
+		Name: Archive, File: "run.tar.gz",
+		Doc:   "The whole record of the run as a compressed tar file, without workspaces.",
+		Write: func(w io.Writer, h record.Handle) error { return rn.Catalog().Archive(w, h.ID()) },
 	})
 }
 
@@ -54,7 +55,7 @@ func Guess(formats []Format, file string) (Format, bool) {
 		if name == f.File {
 			return f, true
 		}
-		if _, end, _ := strings.Cut(f.File, "."); strings.HasSuffix(name, "."+end) && f.Name != "comment" {
+		if _, end, ok := strings.Cut(f.File, "."); ok && strings.HasSuffix(name, "."+end) && f.Name != "comment" {
 			guess = f
 			n++
 		}

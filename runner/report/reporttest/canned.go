@@ -110,6 +110,7 @@ func CannedRun() *Canned {
 	}
 	c.AddTask("ok#baseline", record.RoleBaseline, record.Passed,
 		c.Graded(record.Passed, polite(1, "")), c.Graded(record.Failed, polite(0.5, "no please")))
+	c.Ref("ok#baseline").Of = "ok"
 	c.AddTask("ok", record.RoleTask, record.Passed, c.Graded(record.Passed, polite(1, "")), c.full())
 	c.AddTask("failed|<b>`x`</b>", record.RoleTask, record.Failed,
 		c.Graded(record.Passed, polite(1, "")),

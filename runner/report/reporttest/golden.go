@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,5 +36,31 @@ func Written(t *testing.T, write func(io.Writer, record.Handle) error, h record.
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, write(&b, h))
+	return b.String()
+}
+
+// Files returns what a format of several files writes for a run, by name.
+func Files(
+	t *testing.T, write func(create func(string, func(io.Writer) error) error, h record.Handle) error, h record.Handle,
+) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	require.NoError(t, write(func(name string, content func(io.Writer) error) error {
+		require.True(t, filepath.IsLocal(name), name)
+		require.NotContains(t, all, name)
+		var b bytes.Buffer
+		err := content(&b)
+		all[name] = b.String()
+		return err
+	}, h))
+	return all
+}
+
+// Joined returns the contents of files in the order of their names, each after its name.
+func Joined(all map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.WriteString("-- " + name + " --\n" + strings.TrimSuffix(all[name], "\n") + "\n")
+	}
 	return b.String()
 }

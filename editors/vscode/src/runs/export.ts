@@ -5,6 +5,8 @@ import type { Services } from '../services';
 interface Format extends vscode.QuickPickItem {
   format: string;
   file: string;
+  /** Whether the format has several files, and `file` is a directory. */
+  folder?: boolean;
 }
 
 /** The formats of run.export, the most common first. */
@@ -17,6 +19,7 @@ export const formats: Format[] = [
   { format: 'results', file: 'results.json', label: 'Results JSON', description: 'for other tools' },
   { format: 'sarif', file: 'waza.sarif', label: 'SARIF', description: 'for code scanning' },
   { format: 'comment', file: 'comment.md', label: 'Comment', description: 'Markdown for a pull request' },
+  { format: 'skill-creator', file: 'skill-workspace', folder: true, label: 'Skill workspace', description: 'an iteration for skill-creator' },
   { format: 'archive', file: 'run.tar.gz', label: 'Archive', description: 'the whole record' },
 ];
 
@@ -32,11 +35,11 @@ export async function exportRun(services: Services, runId: string, against?: str
       runId, format: chosen.format, path: uri.fsPath, ...(against === undefined || chosen.format !== 'html' ? {} : { against }),
     }));
   void services.context.workspaceState.update('waza.exportDirectory', dirname(uri.fsPath));
-  await offer(uri, chosen.format);
+  await offer(uri, chosen);
 }
 
-async function offer(uri: vscode.Uri, format: string): Promise<void> {
-  const open = format === 'archive' ? undefined : 'Open';
+async function offer(uri: vscode.Uri, { format, folder }: Format): Promise<void> {
+  const open = format === 'archive' || folder ? undefined : 'Open';
   const choice = await vscode.window.showInformationMessage(`The run was exported to ${uri.fsPath}`, ...(open ? [open] : []));
   if (choice !== undefined) {
     await (format === 'html' ? vscode.env.openExternal(uri) : vscode.window.showTextDocument(uri));
