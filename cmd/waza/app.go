@@ -20,6 +20,7 @@ import (
 	"waza/cmd/waza/grade"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/history"
+	"waza/cmd/waza/importing"
 	"waza/cmd/waza/jsonrpc"
 	"waza/cmd/waza/list"
 	"waza/cmd/waza/mcp"
@@ -106,6 +107,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		convert.Command(streams),
 		tasks.Command(tasks.Options{Reader: reader}),
 		runs.Command(runs.Options{Reader: reader, Resume: run.ResumeCommand(running)}),
+		importing.Command(importing.Options{Stdout: reader.Stdout, Runner: reader.Runner}),
 		compare.Command(compare.Options{Reader: reader}),
 		history.Command(history.Options{Reader: reader}),
 		grade.Command(grade.Options{Opener: opener}),

@@ -11,14 +11,20 @@ import (
 
 	"waza/runner/importing/inspect"
 	"waza/runner/importing/microsoft"
+	"waza/runner/importing/promptfoo"
 	"waza/runner/importing/source"
+	"waza/runner/importing/swebench"
+	"waza/runner/importing/tau2"
+	"waza/runner/importing/vally"
 	"waza/runner/record"
 	"waza/runner/tally"
 )
 
 // formats lists the formats. The first that recognizes a file reads it. The last reads all other
 // files.
-var formats = []source.Format{inspect.Format, microsoft.Format}
+var formats = []source.Format{
+	inspect.Format, vally.Format, promptfoo.Format, swebench.Format, tau2.Format, microsoft.Format,
+}
 
 // A File holds results that were read once and are valid. It holds no transcripts, and no open
 // file.

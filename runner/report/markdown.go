@@ -114,8 +114,8 @@ func (m *markdown) head() {
 		{all.Errors, "in error", 0}, {all.Cancelled, "cancelled", 0}, {all.Skipped, "skipped", 0},
 		{all.NeedsReview, "to review", 0}, {all.Total - all.Done(), "not finished", 0},
 	})}
-	if s := m.Summary; s != nil && m.Status != record.StatusInterrupted {
-		parts = append(parts, milliseconds(float64(s.DurationMS)))
+	if m.timed() {
+		parts = append(parts, milliseconds(float64(m.Summary.DurationMS)))
 	}
 	if m.Summary != nil {
 		if n := m.Summary.Suspicious; n > 0 {

@@ -157,7 +157,7 @@ func (p *runPrinter) closing() {
 			p.printf(", %s", selfReportedText(p.Summary.SelfReported))
 		}
 	}
-	if p.Summary != nil && p.Status != record.StatusInterrupted { // the duration is unknown
+	if p.timed() {
 		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))
 	}
 	p.WriteByte('\n')
@@ -167,7 +167,7 @@ func (p *runPrinter) closing() {
 // closingWithoutTasks closes the report of a run that has only trigger tests.
 func (p *runPrinter) closingWithoutTasks() {
 	p.WriteString("\nNo task of the suite was run")
-	if p.Summary != nil {
+	if p.timed() {
 		p.printf("; %s", milliseconds(float64(p.Summary.DurationMS)))
 	}
 	p.WriteByte('\n')

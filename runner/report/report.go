@@ -37,6 +37,11 @@ type Task struct {
 	SoFar *record.Task
 }
 
+// timed reports whether the duration of the run is known. Imported results may not state it.
+func (r *Report) timed() bool {
+	return r.Summary != nil && r.Status != record.StatusInterrupted && (r.Summary.DurationMS > 0 || r.Record.Imported == nil)
+}
+
 // known returns the latest known result of the task, or nil if no result is known yet.
 func (t *Task) known() *record.Task { return cmp.Or(t.Result, t.SoFar) }
 

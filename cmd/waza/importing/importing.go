@@ -1,4 +1,4 @@
-// Package importing implements `waza runs import`, which records results of other tools as runs.
+// Package importing implements `waza import`, which records results of other tools as runs.
 // Call [Command].
 package importing
 
@@ -11,6 +11,7 @@ import (
 
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
+	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
@@ -28,24 +29,32 @@ type Options struct {
 // mostFiles limits the files of a call.
 const mostFiles = 1000
 
-// Command returns waza runs import.
+// Command returns waza import, which is also waza runs import.
 func Command(o Options) *cli.Command {
 	return &cli.Command{
-		Name: "import", Usage: "record results of other tools as runs", ArgsUsage: "FILE…",
-		Description: `FILE is a results.json of microsoft/waza (waza run -o FILE) or of waza runs export
---format results, or a log of Inspect (.eval or .json). It becomes a run with the tasks,
-trials, scores, tool calls, transcripts and date of the file. Lists mark it as imported.
-Verdicts of trials and scores of graders come from the file; waza computes all rates, means
-and intervals from them. Unknown scores, times and costs stay unknown.
+		Name: "import", Category: help.Runs, Usage: "record results of other tools as runs", ArgsUsage: "FILE…",
+		Description: `FILE contains results of another tool and becomes a run:
+
+  Inspect     a log, .eval or .json
+  Vally       results.jsonl
+  promptfoo   the output of promptfoo eval -o FILE.json
+  SWE-bench   MODEL.RUN.json, a report.json, or a folder logs/run_evaluation/RUN/MODEL
+  tau2        a file of simulations
+  waza        results.json of microsoft/waza, or of waza runs export --format results
+
+The run has the tasks, trials, scores, tool calls, transcripts and date of the file. Lists
+mark it as imported. Verdicts of trials and scores of graders come from the file; waza
+computes all rates, means and intervals from them. Unknown scores, times and costs stay
+unknown.
 
 waza does not record imported results again. It reads all files before it records the
 first, so a damaged file leaves nothing behind. With --suite, waza grade, history and
 latest~1 treat the run as one of that suite.
 
 Examples:
-  waza runs import results/*.json
-  waza runs import logs/2026-01-01T10-00-00_task_1.eval
-  waza runs import old.json --suite evals/demo/eval.yaml
+  waza import results/*.json
+  waza import logs/2026-01-01T10-00-00_task_1.eval
+  waza import old.json --suite evals/demo/eval.yaml
   waza compare old.json latest        requires no import
 
 Exit codes: 0 when all files are recorded as runs; 2 when a file cannot be imported; 3
@@ -73,7 +82,7 @@ type imported struct {
 
 func (o Options) run(c *cli.Context) error {
 	if c.NArg() == 0 || c.NArg() > mostFiles {
-		return exit.Usagef("waza runs import results.json", "waza runs import takes 1 to %d files, got %d", mostFiles, c.NArg())
+		return exit.Usagef("waza import results.json", "waza import takes 1 to %d files, got %d", mostFiles, c.NArg())
 	}
 	suite := c.String("suite")
 	if suite != "" {
@@ -145,7 +154,7 @@ func (i imported) String() string {
 	return line
 }
 
-// Open reads a results.json. Its error has a hint.
+// Open reads results of another tool. Its error has a hint.
 func Open(path string) (*importing.File, error) {
 	f, err := importing.Open(path)
 	var bad *source.Error

@@ -48,9 +48,16 @@ Examples:
 		Subcommands: []*cli.Command{
 			o.listCommand(), o.showCommand(), o.followCommand(), o.cancelCommand(), o.removeCommand(),
 			o.collectCommand(), o.exportCommand(), o.Resume, o.trustCommand(),
-			importing.Command(importing.Options{Stdout: o.Stdout, Runner: o.Runner}),
+			o.importCommand(),
 		},
 	}
+}
+
+// importCommand returns waza import as a subcommand, which has no category.
+func (o Options) importCommand() *cli.Command {
+	c := importing.Command(importing.Options{Stdout: o.Stdout, Runner: o.Runner})
+	c.Category = ""
+	return c
 }
 
 // oneRun finds the run that is the only argument of a command.

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,6 +120,18 @@ func (d *Document) Members(at Span) map[string]Span {
 		return nil
 	}
 	return members
+}
+
+// Sorted iterates over [Document.Members] in the order of their names.
+func (d *Document) Sorted(at Span) iter.Seq2[string, Span] {
+	return func(yield func(string, Span) bool) {
+		members := d.Members(at)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if !yield(name, members[name]) {
+				return
+			}
+		}
+	}
 }
 
 // Elements returns the places of the elements of the array at a place. It returns nil for other

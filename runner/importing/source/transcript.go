@@ -12,19 +12,28 @@ import (
 type Transcript struct {
 	Entries []record.Entry
 	calls   map[string]*record.ToolCall // by id
+	at      int64                       // milliseconds
+}
+
+// At sets the time of the following entries since the start; unknown means as before.
+func (t *Transcript) At(ms Number) { t.at = max(t.at, ms.Milliseconds()) }
+
+func (t *Transcript) add(e record.Entry) {
+	e.AtMS = t.at
+	t.Entries = append(t.Entries, e)
 }
 
 // Message adds a message unless its text is empty.
 func (t *Transcript) Message(role, text string) {
 	if text != "" {
-		t.Entries = append(t.Entries, record.Entry{Type: record.EntryMessage, Role: role, Text: text})
+		t.add(record.Entry{Type: record.EntryMessage, Role: role, Text: text})
 	}
 }
 
 // Note adds an entry with a text unless the text is empty.
 func (t *Transcript) Note(typ record.EntryType, text string) {
 	if text != "" {
-		t.Entries = append(t.Entries, record.Entry{Type: typ, Text: text})
+		t.add(record.Entry{Type: typ, Text: text})
 	}
 }
 
@@ -61,7 +70,7 @@ func (t *Transcript) Call(id, name string, arguments json.RawMessage) {
 		t.calls = map[string]*record.ToolCall{}
 	}
 	t.calls[id] = call
-	t.Entries = append(t.Entries, record.Entry{Type: record.EntryToolCall, Tool: call})
+	t.add(record.Entry{Type: record.EntryToolCall, Tool: call})
 }
 
 // Result adds the result of a tool call. Results without a call are a call of an unknown tool.

@@ -1,0 +1,48 @@
+package swebench_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/importing/internal/sourcetest"
+	"waza/runner/importing/source"
+	"waza/runner/importing/swebench"
+)
+
+func TestOutlines(t *testing.T) {
+	t.Parallel()
+	sourcetest.Outlines(t, swebench.Format, "testdata/*.json")
+}
+
+// A folder of reports is one run.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := "testdata/logs/run_evaluation/run1/openai__gpt-5"
+	require.True(t, swebench.Format.Recognizes(source.ReadHead(dir)))
+	require.False(t, swebench.Format.Recognizes(source.ReadHead("testdata")))
+	sourcetest.Outline(t, swebench.Format, dir, "testdata/folder.want")
+}
+
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"total_instances":3,"resolved_instances":1}`:   `: the report has counts but no ids of instances`,
+		`{"resolved_ids":["a"],"unresolved_ids":["a"]}`:  `: the instance "a" is both resolved and not resolved`,
+		`{"resolved_ids":["a"],"empty_patch_ids":["a"]}`: `: the instance "a" is both resolved and not resolved`,
+		`{"resolved_ids":[]}`:                            `: the report has no instances`,
+		"{\"a\":{\"patch_exists\":true},\n\"b\":7}":      `:2: b: it is a JSON number: expected an object`,
+		`{"a":{"patch_exists":true,"resolved":"yes"}}`:   `:1: a: resolved is a JSON string: expected true or false`,
+	} {
+		path := filepath.Join(t.TempDir(), "report.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := swebench.Format.Open(path)
+		require.ErrorContains(t, err, path+want)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	sourcetest.Fuzz(f, swebench.Format, "testdata/report.json", "testdata/openai__gpt-5.run1.json")
+}
