@@ -341,39 +341,3 @@ func (c *caseTranslator) hintPattern(kind string, values *yaml.Node) {
 		}
 	}
 }
-
-// groups translates a check of groups of patterns with points: each group needs a match of one of its
-// patterns, and no pattern of forbidden may match. The result is nil if a group has no pattern, because
-// the check would always pass.
-func groups(item, spec *yaml.Node, name string) *yaml.Node {
-	config := dialect.NewMap(spec)
-	all := dialect.List(spec)
-	for _, group := range dialect.Items(decode.Lookup(spec, "groups")) {
-		list := group
-		if group.Kind == yaml.ScalarNode {
-			list = dialect.List(group, group)
-		}
-		pattern := dialect.Items(oneOf(group, list, false))
-		if len(pattern) == 0 {
-			return nil
-		}
-		all.Content = append(all.Content, pattern...)
-	}
-	if len(all.Content) == 0 {
-		return nil
-	}
-	config.Set("regex_match", all)
-	if forbidden := dialect.Items(decode.Lookup(spec, "forbidden")); len(forbidden) > 0 {
-		not := dialect.List(spec)
-		for _, f := range forbidden {
-			not.Content = append(not.Content, dialect.Scalar(f, dialect.TextOf(f)))
-		}
-		config.Set("regex_not_match", not)
-	}
-	config.Set("syntax", dialect.Scalar(spec, "javascript"))
-	g := dialect.Map{Node: named(item, name, "text", config)}
-	if points, ok := numberOf(decode.Lookup(item, "points")); ok && points > 0 {
-		g.Set("weight", dialect.Scalar(item, points))
-	}
-	return g.Node
-}

@@ -22,7 +22,7 @@ type translator struct {
 	places  []string        // of the files of cases
 	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
-	share   float64         // of its points that a case needs; 0 if cases need all
+	needed  needed          // by each case
 }
 
 // fileKeys are the keys of a file besides its cases.
@@ -39,7 +39,7 @@ func translate(t *dialect.Translation) {
 		return
 	}
 	tr.places = tr.findPlaces()
-	tr.share = tr.neededShare()
+	tr.needed = tr.neededOf()
 	tasks := dialect.List(tr.root)
 	triggers := newTriggers(tr.root)
 	for i, c := range casesOf(tr.root) {
@@ -109,29 +109,6 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 		tr.unknown[key] = true
 		tr.Reportf(tr.Source, p.Key, decode.Warning, decode.CodeUnknownKey, "key %q is unknown in skill evals and has no effect", text.Clip(key, 60))
 	}
-}
-
-// thresholdKeys are keys of files whose cases have points.
-var thresholdKeys = []string{"pass_threshold", "maximum_per_case"}
-
-// neededShare returns the share of its points that a case needs to pass.
-func (tr *translator) neededShare() float64 {
-	least, ok := numberOf(decode.Lookup(tr.root, "pass_threshold"))
-	if !ok {
-		return 0
-	}
-	if most, ok := numberOf(decode.Lookup(tr.root, "maximum_per_case")); ok && most > 0 {
-		least /= most
-	}
-	if least > 1 {
-		least /= 100
-	}
-	if least < 0 || least > 1 {
-		tr.Reportf(tr.Source, decode.Place(tr.root, "pass_threshold"), decode.Error, decode.CodeInvalidValue,
-			"pass_threshold must be a share of the points from 0 to 1, or a number of points with maximum_per_case")
-		return 0
-	}
-	return least
 }
 
 // caseTranslator translates one case.
@@ -204,9 +181,7 @@ func (c *caseTranslator) translate() *yaml.Node {
 	if len(graders) > 0 {
 		c.task.Set("graders", dialect.List(c.node, graders...))
 	}
-	if c.share > 0 {
-		c.blocked = append(c.blocked, "pass_threshold asks for a share of points, which waza cannot decide yet")
-	}
+	c.addThreshold(graders)
 	if len(c.blocked) > 0 {
 		c.task.Set("blocked", dialect.Scalar(c.node, strings.Join(c.blocked, "; ")))
 	}
