@@ -295,6 +295,10 @@ type TriggerTests struct {
 	// Prompts that should not make the agent use the skill.
 	ShouldNotTrigger []TriggerPrompt `yaml:"should_not_trigger_prompts" alias:"should_not_trigger"`
 
+	// Whether the first tool call of a trial decides alone, as in run_eval.py of the skill-creator: the agent
+	// uses the skill if that call invokes the skill or reads its SKILL.md. When absent, any call of the
+	// trial counts.
+	FirstTool bool `yaml:"first_tool"`
 	// Share of the trials, 0 to 1, in which the agent uses the skill: a prompt that should trigger passes
 	// from this share on, and one that should not passes below it. When absent, pass_threshold is the
 	// share of right trials that both need.
@@ -316,6 +320,12 @@ func (t *TriggerTests) Prompts() int { return len(t.ShouldTrigger) + len(t.Shoul
 type TriggerPrompt struct {
 	// Prompt for the agent, sent without template variables.
 	Prompt string `yaml:"prompt" jsonschema:"required"`
+	// Skill that this prompt is about, in place of the skill of all prompts.
+	Skill string `yaml:"skill" jsonschema_extras:"x-refers=skill"`
+	// Skills that are as right as the skill itself. Only for a prompt that should trigger.
+	AcceptableSkills []string `yaml:"acceptable_skills" jsonschema_extras:"x-refers=skill"`
+	// Skills that the agent must not use for the prompt, even if it also uses the right one.
+	ForbiddenSkills []string `yaml:"forbidden_skills" jsonschema_extras:"x-refers=skill"`
 	// Reason why the prompt should or should not trigger the skill.
 	Reason string `yaml:"reason"`
 	// high (the default) or medium, which has half the weight.

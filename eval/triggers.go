@@ -1,11 +1,14 @@
 package eval
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/text"
 )
 
 // triggerLoader loads trigger tests.
@@ -70,5 +73,52 @@ func (l triggerLoader) decodeTests(src *decode.Source, at *yaml.Node) *TriggerTe
 		l.Reportf(src, decode.Place(at, "skill"), decode.Warning, decode.CodeInvalidValue,
 			"these tests are for the skill %q, but the suite is for %q", t.Skill, l.suite.Skill)
 	}
+	l.checkChoices(t, promptNodes(at, "should_trigger_prompts", "should_trigger"), promptNodes(at, "should_not_trigger_prompts", "should_not_trigger"))
 	return t
+}
+
+// promptNodes returns the list of prompts that a key, or its older name, has; nil for none.
+func promptNodes(at *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		if list := decode.Follow(decode.Lookup(at, key)); list != nil {
+			return list
+		}
+	}
+	return nil
+}
+
+// checkChoices checks the skills that prompts name.
+func (l triggerLoader) checkChoices(t *TriggerTests, should, shouldNot *yaml.Node) {
+	for i, p := range t.ShouldTrigger {
+		l.nameSkills(t.src, decode.Place(should, i), "skill", p.Skill)
+		l.nameSkills(t.src, decode.Place(should, i, "acceptable_skills"), "acceptable_skills", p.AcceptableSkills...)
+		l.nameSkills(t.src, decode.Place(should, i, "forbidden_skills"), "forbidden_skills", p.ForbiddenSkills...)
+		if p.Skill == "" && t.Skill == "" && len(p.AcceptableSkills) > 0 {
+			l.Reportf(t.src, decode.Place(should, i, "acceptable_skills"), decode.Error, decode.CodeInvalidValue,
+				"acceptable_skills needs a skill: without one, any skill is right")
+		}
+		for _, name := range p.ForbiddenSkills {
+			if name == cmp.Or(p.Skill, t.Skill) || slices.Contains(p.AcceptableSkills, name) {
+				l.Reportf(t.src, decode.Place(should, i, "forbidden_skills"), decode.Error, decode.CodeInvalidValue,
+					"the skill %q is both right and forbidden", text.Clip(name, 60))
+			}
+		}
+	}
+	for i, p := range t.ShouldNotTrigger {
+		l.nameSkills(t.src, decode.Place(shouldNot, i), "skill", p.Skill)
+		l.nameSkills(t.src, decode.Place(shouldNot, i, "forbidden_skills"), "forbidden_skills", p.ForbiddenSkills...)
+		if len(p.AcceptableSkills) > 0 {
+			l.Reportf(t.src, decode.Place(shouldNot, i, "acceptable_skills"), decode.Error, decode.CodeInvalidValue,
+				"acceptable_skills is only for prompts that should trigger; name skills that must not be used in forbidden_skills")
+		}
+	}
+}
+
+// nameSkills notes names of skills, which are checked once all skills were found.
+func (l triggerLoader) nameSkills(src *decode.Source, at *yaml.Node, label string, names ...string) {
+	for _, name := range names {
+		if name != "" {
+			l.skillsNamed = append(l.skillsNamed, namedSkill{name, src, at, label})
+		}
+	}
 }

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,4 +57,108 @@ func TestTriggerSets(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+// Prompts of a routing set say which of several skills is right. The agent of this test uses the skills
+// that the prompt lists, in order.
+func TestRoutingSets(t *testing.T) {
+	t.Parallel()
+	const suite = `
+-- skills/x/SKILL.md --
+---
+name: x
+description: d
+---
+-- skills/y/SKILL.md --
+---
+name: y
+description: d
+---
+-- eval.yaml --
+[{"query": "use x", "expected_skill": "x"},
+ {"query": "use y", "expected_skill": "x"},
+ {"query": "use y please", "expected_primary": "x", "acceptable": ["y"]},
+ {"query": "use y x", "expected_skill": "x"},
+ {"query": "use x y", "should_trigger": "x", "should_not_trigger": ["y"]},
+ {"query": "use", "expected_skill": null},
+ {"query": "use y again", "expected_skill": null}]
+`
+	agent := func(_ context.Context, trial *executor.Trial) (string, error) {
+		for _, word := range strings.Fields(trial.Prompt)[1:] {
+			if word == "x" || word == "y" {
+				trial.Transcript.Skill(word)
+			}
+		}
+		return "done", nil
+	}
+	verdicts := func(firstTool bool) string {
+		res, _ := runnertest.RunAgent(t, suite, record.Request{Executor: "agent", Trials: 1, FirstTool: firstTool}, agent)
+		var list []string
+		for _, task := range res.Tasks {
+			list = append(list, fmt.Sprintf("%s %s", task.ID, task.Verdict))
+		}
+		return strings.Join(list, "\n")
+	}
+	const same = "should_trigger#1 passed\nshould_trigger#2 failed\nshould_trigger#3 passed\n"
+	require.Equal(t, same+"should_trigger#4 passed\nshould_trigger#5 failed\nshould_not_trigger#1 passed\nshould_not_trigger#2 failed", verdicts(false))
+	require.Equal(t, same+"should_trigger#4 failed\nshould_trigger#5 passed\nshould_not_trigger#1 passed\nshould_not_trigger#2 failed", verdicts(true))
+}
+
+// With first_tool, the first tool call decides a trial even if the trial then times out or ends in an
+// error. Without any call, these are no verdict.
+func TestFirstTool(t *testing.T) {
+	t.Parallel()
+	suite := `
+-- eval.yaml --
+name: s
+skill: greeter
+config: {executor: agent, retry_errors: 0}
+trigger_tests:
+  first_tool: true
+  should_trigger_prompts: [skill, skill fail, skill hang, read skill, read fail, fail, "nothing", hang]
+  should_not_trigger_prompts: [skill, read skill, read hang, read fail, fail, "nothing", hang]
+`
+	agent := func(ctx context.Context, trial *executor.Trial) (string, error) {
+		for word := range strings.FieldsSeq(trial.Prompt) {
+			switch word {
+			case "skill":
+				trial.Transcript.ToolCall(record.ToolCall{Name: "Skill", Skill: "greeter"})
+				trial.Transcript.Skill("greeter")
+			case "read":
+				trial.Transcript.ToolCall(record.ToolCall{Name: "Read"})
+			case "fail":
+				return "", errors.New("no network")
+			case "hang":
+				return "", executor.ErrTimeout
+			}
+		}
+		return "done", nil
+	}
+	list := func(files string) map[string]string {
+		res, _ := runnertest.RunAgent(t, files, record.Request{}, agent)
+		got := map[string]string{}
+		for _, task := range res.Tasks {
+			sign, _, _ := strings.Cut(task.ID, "#")
+			got[sign+": "+task.Name] = string(task.Verdict)
+		}
+		return got
+	}
+	want := map[string]string{
+		"should_trigger: skill": "passed", "should_trigger: skill fail": "passed", "should_trigger: skill hang": "passed",
+		"should_trigger: read skill": "failed", "should_trigger: read fail": "failed", "should_trigger: fail": "error",
+		"should_trigger: nothing": "failed", "should_trigger: hang": "timeout",
+		"should_not_trigger: skill": "failed", "should_not_trigger: read skill": "passed", "should_not_trigger: read hang": "passed",
+		"should_not_trigger: read fail": "passed", "should_not_trigger: fail": "error", "should_not_trigger: nothing": "passed",
+		"should_not_trigger: hang": "timeout",
+	}
+	require.Equal(t, want, list(suite))
+
+	// The default looks at the whole trial, which an error leaves unknown.
+	for name, verdict := range map[string]string{
+		"should_trigger: skill fail": "error", "should_trigger: read skill": "passed", "should_trigger: read fail": "error",
+		"should_not_trigger: read skill": "failed", "should_not_trigger: read hang": "timeout", "should_not_trigger: read fail": "error",
+	} {
+		want[name] = verdict
+	}
+	require.Equal(t, want, list(strings.Replace(suite, "  first_tool: true\n", "", 1)))
 }

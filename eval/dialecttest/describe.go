@@ -97,17 +97,32 @@ func (d *description) addTriggers(tests *eval.TriggerTests) {
 	if tests.Threshold != nil {
 		d.addf("trigger threshold %v\n", *tests.Threshold)
 	}
+	if tests.FirstTool {
+		d.addf("the first tool decides\n")
+	}
 	for _, p := range tests.ShouldTrigger {
-		d.addf("triggers: %s\n", withReason(p))
+		d.addf("triggers: %s\n", describePrompt(p))
 	}
 	for _, p := range tests.ShouldNotTrigger {
-		d.addf("does not trigger: %s\n", withReason(p))
+		d.addf("does not trigger: %s\n", describePrompt(p))
 	}
 }
 
-func withReason(p eval.TriggerPrompt) string {
-	if p.Reason == "" {
-		return p.Prompt
+func describePrompt(p eval.TriggerPrompt) string {
+	text := p.Prompt
+	if p.Skill != "" {
+		text += ", skill " + p.Skill
 	}
-	return fmt.Sprintf("%s (%s)", p.Prompt, p.Reason)
+	for _, l := range []struct {
+		label string
+		names []string
+	}{{"acceptable", p.AcceptableSkills}, {"forbidden", p.ForbiddenSkills}} {
+		if len(l.names) > 0 {
+			text += fmt.Sprintf(", %s %s", l.label, strings.Join(l.names, " "))
+		}
+	}
+	if p.Reason != "" {
+		text += fmt.Sprintf(" (%s)", p.Reason)
+	}
+	return text
 }

@@ -198,7 +198,7 @@ func (d *draft) graderWorkers(workers int) int {
 // planTasks chooses the tasks and prepares them.
 func (d *draft) planTasks() error {
 	p, req := d.Plan, &d.req
-	chosen, tests, err := d.choose(triggerTests(p.Suite, d.ids))
+	chosen, tests, err := d.choose(triggerTests(p.Suite, d.ids, req.FirstTool))
 	if err != nil {
 		return err
 	}

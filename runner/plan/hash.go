@@ -104,7 +104,7 @@ func (d *contents) hashTasks() error {
 func (t *Task) roleHash(maxAttempts int) (err error) {
 	switch {
 	case t.Trigger != nil:
-		t.Grading, err = digestJSON([]any{t.Grading, t.Role, t.Trigger.Skill, t.Trigger.ShouldTrigger})
+		t.Grading, err = digestJSON(append([]any{t.Grading, t.Role, t.Trigger.Skill, t.Trigger.ShouldTrigger}, choiceOf(t.Trigger)...))
 	case t.Role != record.RoleTask:
 		t.Execution, err = digestJSON([]any{t.Execution, t.Role})
 	case t.Compares && t.Baseline != nil:
@@ -114,6 +114,15 @@ func (t *Task) roleHash(maxAttempts int) (err error) {
 		t.Execution, err = digestJSON([]any{t.Execution, t.Grading})
 	}
 	return err
+}
+
+// choiceOf returns the keys of a trigger test that decide its trials, beside its skill and its sign;
+// nothing if it has none of them.
+func choiceOf(t *record.TriggerRef) []any {
+	if len(t.AcceptableSkills)+len(t.ForbiddenSkills) == 0 && !t.FirstTool {
+		return nil
+	}
+	return []any{t.AcceptableSkills, t.ForbiddenSkills, t.FirstTool}
 }
 
 // TrialHash returns the hash of one trial of a task.

@@ -218,6 +218,35 @@ func TestHashedCheckpoints(t *testing.T) {
 	require.Len(t, seen, 7)
 }
 
+// The keys that decide a trigger test are part of its grading, and change no execution.
+func TestHashedTriggers(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	tests := runnertest.Replace(t, hashed, "skill: explainer", `skill: explainer
+trigger_tests:
+  should_trigger_prompts: [{prompt: p, reason: why}]`)
+	const id = "should_trigger#1"
+	of := func(files string, req record.Request) [2]string {
+		h := hashesOf(t, r, runnertest.Load(t, r, files), req)[id]
+		require.NotEmpty(t, h.Grading)
+		return [2]string{h.Execution, h.Grading}
+	}
+	first := of(tests, record.Request{})
+	require.Equal(t, first, of(runnertest.Replace(t, tests, "reason: why", "reason: because"), record.Request{}))
+	byFirst := runnertest.Replace(t, tests, "trigger_tests:", "trigger_tests:\n  first_tool: true")
+	require.Equal(t, of(byFirst, record.Request{}), of(tests, record.Request{FirstTool: true}))
+	for _, changed := range []string{
+		byFirst,
+		runnertest.Replace(t, tests, "prompt: p,", "prompt: p, skill: other,"),
+		runnertest.Replace(t, tests, "prompt: p,", "prompt: p, acceptable_skills: [other],"),
+		runnertest.Replace(t, tests, "prompt: p,", "prompt: p, forbidden_skills: [other],"),
+	} {
+		now := of(changed, record.Request{})
+		require.Equal(t, first[0], now[0])
+		require.NotEqual(t, first[1], now[1])
+	}
+}
+
 // With several attempts, graders determine whether the agent tries again.
 func TestHashedAttempts(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,9 @@ func (ids taskIDs) take(id string) string {
 	return free
 }
 
-// triggerTests creates tasks from the suite's trigger tests.
-func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
+// triggerTests creates tasks from the suite's trigger tests. The first tool call decides them if the
+// tests or firstTool say so.
+func triggerTests(suite *eval.Suite, ids taskIDs, firstTool bool) []triggerTest {
 	tt := suite.Triggers
 	if tt == nil {
 		return nil
@@ -53,8 +54,11 @@ func triggerTests(suite *eval.Suite, ids taskIDs) []triggerTest {
 		list   []eval.TriggerPrompt
 	}{{"should_trigger", true, tt.ShouldTrigger}, {"should_not_trigger", false, tt.ShouldNotTrigger}} {
 		for i, p := range l.list {
-			ref := &record.TriggerRef{Prompt: p.Prompt, Skill: tt.Skill, ShouldTrigger: l.should, Reason: p.Reason, Confidence: p.Confidence}
-			ref.Confidence = cmp.Or(ref.Confidence, record.ConfidenceHigh)
+			ref := &record.TriggerRef{
+				Prompt: p.Prompt, Skill: cmp.Or(p.Skill, tt.Skill), ShouldTrigger: l.should, Reason: p.Reason,
+				AcceptableSkills: p.AcceptableSkills, ForbiddenSkills: p.ForbiddenSkills, FirstTool: firstTool || tt.FirstTool,
+				Confidence: cmp.Or(p.Confidence, record.ConfidenceHigh),
+			}
 			tests = append(tests, triggerTest{ref: ref, task: &eval.Task{
 				ID: ids.take(fmt.Sprintf("%s#%d", l.id, i+1)), Name: Title(p.Prompt), Enabled: true,
 				File: tt.File, RelFile: tt.RelFile, Inputs: eval.Inputs{Prompt: p.Prompt}, Vars: suite.Inputs,

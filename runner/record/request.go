@@ -61,6 +61,8 @@ type Request struct {
 	Baseline bool `json:"baseline,omitempty"`
 	// NoSkills withholds all skills from agents.
 	NoSkills bool `json:"noSkills,omitempty"`
+	// FirstTool lets the first tool call decide the trials of trigger tests, like first_tool of these.
+	FirstTool bool `json:"firstTool,omitempty"`
 	// SkipGraders grades no task. Trigger tests are still graded.
 	SkipGraders bool `json:"skipGraders,omitempty"`
 	// UpdateSnapshots lets diff graders replace their snapshots.

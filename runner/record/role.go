@@ -20,6 +20,12 @@ type TriggerRef struct {
 	// Skill is the skill under test; empty means any.
 	Skill         string `json:"skill,omitempty"`
 	ShouldTrigger bool   `json:"shouldTrigger"`
+	// AcceptableSkills count like Skill if the agent should use it. The agent must use none of
+	// ForbiddenSkills; without a Skill, a prompt that should not trigger is about these alone.
+	AcceptableSkills []string `json:"acceptableSkills,omitempty"`
+	ForbiddenSkills  []string `json:"forbiddenSkills,omitempty"`
+	// FirstTool means that the first tool call alone decides a trial.
+	FirstTool bool `json:"firstTool,omitempty"`
 	// Reason explains why the prompt should or should not use the skill.
 	Reason string `json:"reason,omitempty"`
 	// Confidence is high or medium. Medium counts half.

@@ -66,10 +66,12 @@ type ToolCall struct {
 	Kind  string `json:"kind,omitempty"`
 	Title string `json:"title,omitempty"`
 	// Arguments and Result are JSON; nil when not reported.
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty"`
-	Status     string          `json:"status,omitempty"`
-	DurationMS int64           `json:"durationMs,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Status    string          `json:"status,omitempty"`
+	// Skill is the skill that the call invokes, even if it fails; empty for none and in older records.
+	Skill      string `json:"skill,omitempty"`
+	DurationMS int64  `json:"durationMs,omitempty"`
 	// SelfReported reports whether only the agent itself says that it made the call: waza neither
 	// carried it out nor saw it. It is false in older records, which do not know.
 	SelfReported bool `json:"selfReported,omitempty"`

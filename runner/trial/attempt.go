@@ -75,14 +75,16 @@ func (a *Attempt) takeOutput(out executor.Outcome) {
 	}
 }
 
-// gradeTrigger grades a trial of a trigger test that timed out after the agent had used the
-// skill, because the question is answered then. A trial without use of the skill keeps its
-// verdict, because the agent might have used it later.
+// gradeTrigger grades a trial of a trigger test that did not end, if what the agent did decides it:
+// after a timeout, or after an error if the first tool call decides. Other trials keep their verdict,
+// because the agent might have used the skill later.
 func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
+	if a.Verdict != record.TimedOut && (a.Verdict != record.Errored || !w.Trigger.FirstTool) {
+		return
+	}
 	subject := grader.NewSubject(grader.Subject{Suite: w.Suite, Task: w.Task, Transcript: a.Transcript})
-	used, err := behavior.ForTrigger(w.Trigger.Skill, true).Grade(ctx, subject)
-	if err == nil && used.Passed {
-		a.Error = ""
+	if behavior.TriggerDecided(w.Trigger, subject) {
+		a.Error, a.Cause = "", nil
 		a.grade(ctx, w.graders, subject)
 	}
 }

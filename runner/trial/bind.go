@@ -86,7 +86,7 @@ func (e *Env) withTrigger(o *record.Order, graders []*grader.Bound) []*grader.Bo
 	if o.Trigger == nil {
 		return graders
 	}
-	return append(graders[:len(graders):len(graders)], behavior.ForTrigger(o.Trigger.Skill, o.Trigger.ShouldTrigger))
+	return append(graders[:len(graders):len(graders)], behavior.ForTrigger(o.Trigger))
 }
 
 // heldLocked returns the grader of a task after its files have been read. If they changed since

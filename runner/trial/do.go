@@ -315,7 +315,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		}
 		a.scoreTools(w.graders)
 		a.listUngraded(w.graders)
-		if a.Verdict == record.TimedOut && w.Trigger != nil {
+		if w.Trigger != nil {
 			a.gradeTrigger(run, w)
 		}
 		return a

@@ -79,6 +79,7 @@ func Flags() []cli.Flag {
 		},
 		undecidedFlag(how),
 		&cli.BoolFlag{Name: "no-skills", Category: how, Usage: "withhold all skills from the agent"},
+		&cli.BoolFlag{Name: "first-tool", Category: how, Usage: "let the first tool call decide trigger tests, like first_tool: true in these"},
 		&cli.BoolFlag{Name: "skip-graders", Category: how, Usage: "grade nothing; waza grade RUN grades the recorded run"},
 		&cli.BoolFlag{
 			Name: "update-snapshots", Category: how,
@@ -235,7 +236,7 @@ func Parse(c *cli.Context) (Options, error) {
 			Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"),
 			Trials: c.Int("trials"), Trial: c.Int("trial"), Workers: c.Int("workers"), Timeout: flags.TimeOf(c, "timeout"),
 			ContextDir: c.String("context-dir"), Verbose: c.Bool("verbose"), FailFast: c.Bool("fail-fast"), Cache: c.Bool("cache"),
-			Baseline: c.Bool("baseline"), NoSkills: c.Bool("no-skills"), SkipGraders: c.Bool("skip-graders"),
+			Baseline: c.Bool("baseline"), NoSkills: c.Bool("no-skills"), FirstTool: c.Bool("first-tool"), SkipGraders: c.Bool("skip-graders"),
 			UpdateSnapshots: c.Bool("update-snapshots"),
 		},
 		Verbose: c.Bool("verbose"), JSON: c.Bool("json"), Events: c.Bool("events"), Output: c.String("output"), Watch: c.Bool("watch"),

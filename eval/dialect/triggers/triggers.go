@@ -5,7 +5,6 @@
 package triggers
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -36,8 +35,9 @@ var (
 	promptKeys  = []string{"query", "prompt", "input"}
 	signKeys    = []string{"should_trigger", "shouldTrigger"}
 	routeKeys   = []string{"expected_skill", "expected_primary"}
+	choiceKeys  = []string{"acceptable", "should_not_trigger"}
 	reasonKeys  = []string{"reason", "rationale", "note", "_comment"}
-	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment", "acceptable", "should_not_trigger"}
+	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment"}
 	fileKeys    = []string{"skill_name", "skill", "name", "description", "version", "schema", "$schema", "pass_threshold", "threshold", "_comment", "notes"}
 )
 
@@ -64,11 +64,16 @@ func recognizes(root *yaml.Node) bool {
 		_, prompt := lookup(e, promptKeys)
 		_, sign := lookup(e, slices.Concat(signKeys, routeKeys))
 		_, statements := lookup(e, statementKeys)
-		if !decode.IsText(prompt) || sign == nil || len(dialect.Items(statements)) > 0 {
+		if !decode.IsText(prompt) || sign == nil && !isRoute(e) || len(dialect.Items(statements)) > 0 {
 			return false
 		}
 	}
 	return len(entries) > 0
+}
+
+// isRoute reports whether an entry has the key of a route, which can be null.
+func isRoute(e *yaml.Node) bool {
+	return slices.ContainsFunc(routeKeys, func(key string) bool { return decode.Lookup(e, key) != nil })
 }
 
 // twoLists returns the lists of a file that has one for each sign.
@@ -86,7 +91,6 @@ type translator struct {
 	root    *yaml.Node
 	skill   string
 	tests   dialect.Map
-	tasks   *yaml.Node
 	unknown map[string]bool
 	prompts map[string]*prompt
 	order   []*prompt
@@ -106,7 +110,7 @@ const (
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), tests: dialect.NewMap(t.Source.Root), tasks: dialect.List(t.Source.Root),
+		Translation: t, root: decode.Follow(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
 		unknown: map[string]bool{}, prompts: map[string]*prompt{},
 	}
 	suite := dialect.NewMap(tr.root)
@@ -135,9 +139,6 @@ func translate(t *dialect.Translation) {
 	}
 	tr.addAll()
 	tr.addPrompts()
-	if len(tr.tasks.Content) > 0 {
-		suite.Set("tasks", tr.tasks)
-	}
 	if tr.tests.Len() > 0 {
 		tr.addThreshold()
 		suite.Set("trigger_tests", tr.tests.Node)
@@ -183,71 +184,115 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 func (tr *translator) addAll() {
 	if positive, negative := twoLists(tr.root); positive != nil {
 		for _, e := range dialect.Items(positive) {
-			tr.add(e, true)
+			tr.add(e, choice{should: true})
 		}
 		for _, e := range dialect.Items(negative) {
-			tr.add(e, false)
+			tr.add(e, choice{})
 		}
 		return
 	}
-	for i, e := range entriesOf(tr.root) {
-		key, sign := lookup(e, slices.Concat(signKeys, routeKeys))
-		switch {
-		case sign == nil:
-			tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingField, "an entry needs should_trigger")
-		case sign.ShortTag() == "!!bool":
-			var should bool
-			_ = sign.Decode(&should) // a boolean decodes
-			tr.add(e, should)
-		case decode.IsText(sign) && tr.skill != "" && sign.Value == tr.skill:
-			tr.add(e, true)
-		case decode.IsText(sign):
-			tr.addRoute(i, e, key, sign)
-		default:
-			tr.Reportf(tr.Source, sign, decode.Error, decode.CodeWrongType, "%s must be true, false or the name of a skill, got %s", key, decode.Describe(sign))
+	for _, e := range entriesOf(tr.root) {
+		if c, ok := tr.choiceOf(e); ok {
+			tr.add(e, c)
 		}
 	}
 }
 
-// add adds an entry. Of entries with the same text, the last sign counts, as in run_eval.py.
-func (tr *translator) add(e *yaml.Node, should bool) {
+// A choice is the use of skills that an entry expects.
+type choice struct {
+	should bool
+	// skill is the node that names the skill which agents should use; nil means the skill of the file.
+	skill *yaml.Node
+	// acceptable and forbidden are lists of names; nil for none.
+	acceptable, forbidden *yaml.Node
+}
+
+// choiceOf returns the choice that an entry expects. It reports an entry that expects none.
+func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
+	key, sign := lookup(e, slices.Concat(signKeys, routeKeys))
+	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.names(e, "should_not_trigger")
+	switch {
+	case sign == nil && isRoute(e): // no skill is expected
+		c.should = false
+	case sign == nil:
+		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingField, "an entry needs should_trigger")
+		return c, false
+	case sign.ShortTag() == "!!bool":
+		_ = sign.Decode(&c.should) // a boolean decodes
+	case decode.IsText(sign) && sign.Value != "":
+		if c.should = true; sign.Value != tr.skill {
+			c.skill = sign
+		}
+	default:
+		tr.Reportf(tr.Source, sign, decode.Error, decode.CodeWrongType, "%s must be true, false or the name of a skill, got %s", key, decode.Describe(sign))
+		return c, false
+	}
+	if !c.should && c.acceptable != nil {
+		tr.Reportf(tr.Source, c.acceptable, decode.Error, decode.CodeInvalidValue, "acceptable needs a skill that should be used")
+		c.acceptable = nil
+	}
+	return c, true
+}
+
+// names returns the skills that a key of an entry names, a text or a list, as a list; nil for none.
+func (tr *translator) names(e *yaml.Node, key string) *yaml.Node {
+	n := decode.Follow(decode.Lookup(e, key))
+	if n == nil || decode.IsNull(n) {
+		return nil
+	}
+	items := dialect.Items(n)
+	if n.Kind == yaml.ScalarNode {
+		items = []*yaml.Node{n}
+	}
+	list := dialect.List(n)
+	for _, item := range items {
+		if !decode.IsText(item) || item.Value == "" {
+			tr.Reportf(tr.Source, item, decode.Error, decode.CodeWrongType, "%s must name skills, got %s", key, decode.Describe(item))
+			continue
+		}
+		list.Content = append(list.Content, dialect.Scalar(item, item.Value))
+	}
+	if n.Kind == yaml.MappingNode {
+		tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must be a list of skills, got a map", key)
+	}
+	if len(list.Content) == 0 {
+		return nil
+	}
+	return list
+}
+
+// add adds an entry. Of entries with the same text, the last one counts, as in run_eval.py.
+func (tr *translator) add(e *yaml.Node, c choice) {
 	text := dialect.TextOf(e)
 	node := e
 	if e.Kind == yaml.MappingNode {
 		_, node = lookup(e, promptKeys)
 		text = dialect.TextOf(node)
-		tr.warnUnknown(e, slices.Concat(promptKeys, signKeys, routeKeys, reasonKeys, ignoredKeys))
+		tr.warnUnknown(e, slices.Concat(promptKeys, signKeys, routeKeys, reasonKeys, choiceKeys, ignoredKeys))
 	}
 	if text == "" {
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingPrompt, "an entry needs a query")
 		return
 	}
-	if first := tr.prompts[text]; first != nil {
-		tr.Reportf(tr.Source, node, decode.Warning, decode.CodeDuplicateID, "line %d has the same query; the sign of the last one counts", first.node.Line)
-		first.should = should
-		return
+	p := tr.prompts[text]
+	if p == nil {
+		p = &prompt{}
+		tr.prompts[text] = p
+		tr.order = append(tr.order, p)
+	} else {
+		tr.Reportf(tr.Source, node, decode.Warning, decode.CodeDuplicateID, "line %d has the same query; the last one counts", p.node.Line)
 	}
 	m := dialect.NewMap(e)
 	m.Set("prompt", dialect.Scalar(node, text))
+	if c.skill != nil {
+		m.Set("skill", dialect.Scalar(c.skill, c.skill.Value))
+	}
+	m.Set("acceptable_skills", c.acceptable)
+	m.Set("forbidden_skills", c.forbidden)
 	if _, reason := lookup(e, reasonKeys); decode.IsText(reason) {
 		m.Set("reason", dialect.Scalar(reason, reason.Value))
 	}
-	p := &prompt{m.Node, should}
-	tr.prompts[text] = p
-	tr.order = append(tr.order, p)
-}
-
-// addRoute adds an entry that names the skill which agents should choose among several.
-func (tr *translator) addRoute(i int, e *yaml.Node, key string, sign *yaml.Node) {
-	_, node := lookup(e, promptKeys)
-	reason := fmt.Sprintf("%s names the skill %q; waza cannot decide yet which of several skills an agent chooses", key, text.Clip(sign.Value, 60))
-	tr.Reportf(tr.Source, sign, decode.Warning, decode.CodeNoEffect, "%s, so trials of this entry end in an error", reason)
-	task, inputs := dialect.NewMap(e), dialect.NewMap(e)
-	task.Set("id", dialect.Scalar(e, fmt.Sprintf("route-%d", i+1)))
-	inputs.Set("prompt", dialect.Scalar(node, dialect.TextOf(node)))
-	task.Set("inputs", inputs.Node)
-	task.Set("blocked", dialect.Scalar(sign, reason))
-	tr.tasks.Content = append(tr.tasks.Content, task.Node)
+	p.node, p.should = m.Node, c.should
 }
 
 func (tr *translator) addPrompts() {

@@ -179,7 +179,7 @@ usage 10 5`
 			Type: record.EntryPlan,
 			Plan: []record.PlanStep{{Text: "look", Priority: "high", Status: "completed"}, {Text: "report", Priority: "low", Status: "pending"}},
 		},
-		{Type: record.EntryToolCall, Tool: &record.ToolCall{SelfReported: true, ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed",
+		{Type: record.EntryToolCall, Tool: &record.ToolCall{SelfReported: true, ID: "2", Name: "skill", Kind: "other", Title: "skill", Status: "completed", Skill: "explainer",
 			Arguments: json.RawMessage(`{"name":"explainer"}`), Result: json.RawMessage(`"loaded"`), DurationMS: 1}},
 		{Type: record.EntrySkill, Text: "explainer"},
 		{Type: record.EntryMessage, Role: "assistant", Text: "There is a.txt"},

@@ -21,9 +21,8 @@ type call struct {
 	locations []string
 	content   []content
 	start     time.Time
-	skill     string // the skill it invokes
-	announced bool   // the agent has reported the call itself
-	refused   bool   // the agent asked for permission and did not get it
+	announced bool // the agent has reported the call itself
+	refused   bool // the agent asked for permission and did not get it
 	update    func(record.ToolCall)
 }
 

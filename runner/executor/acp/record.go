@@ -230,14 +230,14 @@ func (r *recorder) toolLocked(p *part) *call {
 		r.calls[p.ToolCallID] = c
 	}
 	c.merge(p, r.preset)
+	if name := c.skillName(r.preset, r.given); name != "" && c.Skill == "" {
+		c.Skill = name
+		r.skills = append(r.skills, c)
+	}
 	if c.update == nil {
 		c.update = r.to.Track(c.ToolCall)
 	} else {
 		c.update(c.ToolCall)
-	}
-	if name := c.skillName(r.preset, r.given); name != "" && c.skill == "" {
-		c.skill = name
-		r.skills = append(r.skills, c)
 	}
 	r.skillsLocked(false)
 	return c
@@ -254,7 +254,7 @@ func (r *recorder) skillsLocked(turnEnds bool) {
 			return
 		}
 		if !failed {
-			r.to.Skill(c.skill)
+			r.to.Skill(c.Skill)
 		}
 		r.skills = r.skills[1:]
 	}

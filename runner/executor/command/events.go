@@ -52,6 +52,7 @@ type event struct {
 	Result     json.RawMessage `json:"result"`
 	Status     string          `json:"status"`
 	DurationMS int64           `json:"duration_ms"`
+	Skill      string          `json:"skill"`
 
 	// message, thought, error
 	Role    string `json:"role"`
@@ -153,7 +154,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	case "tool_call":
 		t.Transcript.ToolCall(record.ToolCall{
 			ID: e.ID, Name: e.Name, Kind: e.Kind, Title: e.Title, Arguments: e.Arguments,
-			Result: e.Result, Status: e.Status, DurationMS: e.DurationMS, SelfReported: true,
+			Result: e.Result, Status: e.Status, Skill: e.Skill, DurationMS: e.DurationMS, SelfReported: true,
 		})
 	case "message":
 		role := cmp.Or(e.Role, "assistant")

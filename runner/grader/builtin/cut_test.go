@@ -116,9 +116,9 @@ func TestCutTranscript(t *testing.T) {
 	})
 	for _, should := range []bool{true, false} {
 		want := undecided
-		gradertest.RequireVerdict(t, behavior.ForTrigger("other", should), cut, want)
+		gradertest.RequireVerdict(t, behavior.ForTrigger(&record.TriggerRef{Skill: "other", ShouldTrigger: should}), cut, want)
 	}
-	require.True(t, mustGrade(t, behavior.ForTrigger("mine", true), cut).Passed)
+	require.True(t, mustGrade(t, behavior.ForTrigger(&record.TriggerRef{Skill: "mine", ShouldTrigger: true}), cut).Passed)
 }
 
 func mustGrade(t *testing.T, b *grader.Bound, s *grader.Subject) record.Grade {

@@ -90,7 +90,7 @@ func ExpectedCalls(t *eval.Task, fill func(string) string) []record.ExpectedCall
 func expectedEnd(e *eval.Expected, caps executor.Capabilities) []*grader.Bound {
 	var all []*grader.Bound
 	if e.ShouldTrigger != nil && caps.Skills {
-		all = append(all, behavior.ForTrigger("", *e.ShouldTrigger))
+		all = append(all, behavior.ForTrigger(&record.TriggerRef{ShouldTrigger: *e.ShouldTrigger}))
 	}
 	if e.Recipients != nil && caps.Clients {
 		all = append(all, behavior.ForRecipients(e.Recipients))

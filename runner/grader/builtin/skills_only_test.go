@@ -12,6 +12,7 @@ import (
 	"waza/runner/grader/internal/gradertest"
 	"waza/runner/grader/judge"
 	"waza/runner/grader/output"
+	"waza/runner/record"
 )
 
 func TestIsSkillsOnly(t *testing.T) {
@@ -42,7 +43,7 @@ func TestIsSkillsOnly(t *testing.T) {
 // suite.
 func TestResultsRecordSkillsOnly(t *testing.T) {
 	t.Parallel()
-	r, err := behavior.ForTrigger("mine", true).Grade(t.Context(), gradertest.Subject("", gradertest.Using("mine")))
+	r, err := behavior.ForTrigger(&record.TriggerRef{Skill: "mine", ShouldTrigger: true}).Grade(t.Context(), gradertest.Subject("", gradertest.Using("mine")))
 	require.NoError(t, err)
 	require.True(t, r.Passed)
 	require.True(t, r.SkillsOnly)

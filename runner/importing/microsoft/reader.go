@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -291,7 +292,7 @@ func (r *reader) triggers(d, known *document) error {
 // trigger counts an entry as a further trial of the previous prompt, if the prompt is the same.
 func (d *document) trigger(e *triggerEntry) *trigger {
 	ref := record.TriggerRef{Prompt: e.Prompt, ShouldTrigger: e.ShouldTrigger.Value, Confidence: e.confidence()}
-	if n := len(d.triggers); n > 0 && d.triggers[n-1].TriggerRef == ref {
+	if n := len(d.triggers); n > 0 && reflect.DeepEqual(d.triggers[n-1].TriggerRef, ref) {
 		d.triggers[n-1].runs++
 		return d.triggers[n-1]
 	}
