@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"waza/runner/importing/harbor"
 	"waza/runner/importing/inspect"
 	"waza/runner/importing/microsoft"
 	"waza/runner/importing/promptfoo"
@@ -23,7 +24,7 @@ import (
 // formats lists the formats. The first that recognizes a file reads it. The last reads all other
 // files.
 var formats = []source.Format{
-	inspect.Format, vally.Format, promptfoo.Format, swebench.Format, tau2.Format, microsoft.Format,
+	inspect.Format, vally.Format, promptfoo.Format, swebench.Format, tau2.Format, harbor.Format, microsoft.Format,
 }
 
 // A File holds results that were read once and are valid. It holds no transcripts, and no open

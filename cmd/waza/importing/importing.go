@@ -40,6 +40,7 @@ func Command(o Options) *cli.Command {
   promptfoo   the output of promptfoo eval -o FILE.json
   SWE-bench   MODEL.RUN.json, a report.json, or a folder logs/run_evaluation/RUN/MODEL
   tau2        a file of simulations
+  Harbor      result.json of a trial, a folder of trials, or a trajectory (ATIF)
   waza        results.json of microsoft/waza, or of waza runs export --format results
 
 The run has the tasks, trials, scores, tool calls, transcripts and date of the file. Lists

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // The limits of a [Head].
@@ -136,4 +138,14 @@ func (s *headScanner) text() bool {
 		s.head.Texts[s.last] = text
 	}
 	return true
+}
+
+// Below returns the files with a name in the folders directly below a folder, in order.
+func Below(dir, name string) []string {
+	escaped := strings.NewReplacer(`\`, `\\`, `*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
+	paths, err := filepath.Glob(filepath.Join(escaped, "*", name))
+	if err != nil || len(paths) > MaxTasks {
+		return nil
+	}
+	return paths
 }

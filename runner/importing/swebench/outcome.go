@@ -47,7 +47,8 @@ func (o *outcome) trial() *record.Trial {
 	return t
 }
 
-// graders returns the verdict, which decides, and the tests, which only explain it.
+// graders returns the verdict, which decides, and the tests, which only explain it: some repositories
+// are graded on failures only.
 func (o *outcome) graders() []record.Grade {
 	list := []record.Grade{{
 		Name: "resolved", Type: source.TypeImported, Score: source.Pass(*o.Resolved), Passed: *o.Resolved, Weight: 1, Feedback: o.feedback(),
@@ -58,12 +59,9 @@ func (o *outcome) graders() []record.Grade {
 		if n == 0 {
 			continue
 		}
-		g := record.Grade{Name: kind, Type: source.TypeImported, Score: float64(len(t.Success)) / float64(n), Passed: len(t.Failure) == 0}
+		g := record.Grade{Name: kind, Type: source.TypeImported, Score: float64(len(t.Success)) / float64(n), Passed: len(t.Failure) == 0, Weight: 1, Optional: true}
 		if !g.Passed {
 			g.Feedback = text.Clip(fmt.Sprintf("%s failed: %s", text.Count(len(t.Failure), "test", "tests"), strings.Join(t.Failure, ", ")), 2000)
-		}
-		if *o.Resolved { // some repositories are graded on failures only
-			g.Passed = true
 		}
 		list = append(list, g)
 	}

@@ -13,13 +13,16 @@ import (
 	"waza/runner/record"
 )
 
-const name = "swebench"
+const (
+	name       = "swebench"
+	reportName = "report.json"
+)
 
 // Format is the format of SWE-bench's reports.
 var Format = source.Format{
 	Name: name,
 	Recognizes: func(h *source.Head) bool {
-		return isSummary(h) || isInstance(h) || h.Dir && len(reports(h.Path)) > 0
+		return isSummary(h) || isInstance(h) || h.Dir && len(source.Below(h.Path, reportName)) > 0
 	},
 	Open: open,
 }
@@ -97,7 +100,7 @@ func (r *results) openFolder() error {
 	r.setModel(filepath.Base(abs))
 	r.run.Imported.File, r.run.Imported.EvalID = filepath.Base(abs), filepath.Base(filepath.Dir(abs))
 	found := map[string]bool{}
-	for _, path := range reports(r.path) {
+	for _, path := range source.Below(r.path, reportName) {
 		if err := r.openInstance(path); err != nil {
 			return err
 		}
@@ -123,20 +126,6 @@ func (r *results) addUnreported(found map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-// reports returns the reports of the instances in a folder.
-func reports(dir string) []string {
-	paths, err := filepath.Glob(filepath.Join(escaped(dir), "*", "report.json"))
-	if err != nil || len(paths) > source.MaxTasks {
-		return nil
-	}
-	return paths
-}
-
-// escaped returns a path as a pattern that matches only it.
-func escaped(path string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
 
 // setModel sets the model from the name of a file or folder, where / is replaced.

@@ -129,17 +129,19 @@ func (r *reward) graders() []record.Grade {
 	if r == nil || !r.Reward.Share() {
 		return nil
 	}
-	list := []record.Grade{grade("reward", r.Reward.Value, 1, "")}
+	list := []record.Grade{grade("reward", r.Reward.Value, "")}
 	for _, part := range slices.Sorted(maps.Keys(r.Breakdown)) {
 		if v := r.Breakdown[part]; v.Share() {
-			list = append(list, grade(part, v.Value, 0, r.unmet(part)))
+			g := grade(part, v.Value, r.unmet(part))
+			g.Optional = true
+			list = append(list, g)
 		}
 	}
 	return list
 }
 
-func grade(name string, score, weight float64, feedback string) record.Grade {
-	g := record.Grade{Name: name, Type: source.TypeImported, Score: score, Passed: source.FullScore(score), Weight: weight}
+func grade(name string, score float64, feedback string) record.Grade {
+	g := record.Grade{Name: name, Type: source.TypeImported, Score: score, Passed: source.FullScore(score), Weight: 1}
 	if !g.Passed {
 		g.Feedback = feedback
 	}

@@ -97,6 +97,9 @@ func (p *printer) trial(t *record.Trial) {
 		if g.NeedsReview {
 			state = "waits"
 		}
+		if g.Optional {
+			state += ", optional"
+		}
 		p.line("    grader %q (%s) %s, weight %g", g.Name, g.Type, state, g.Weight)
 		p.text("  feedback", g.Feedback)
 		p.text("  error", g.Error)
