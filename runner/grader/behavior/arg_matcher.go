@@ -14,6 +14,7 @@ import (
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/jsonwalk"
+	"waza/eval/pattern"
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
@@ -114,10 +115,12 @@ func strictDecode(n *yaml.Node, out any) error {
 	return n.Decode(out)
 }
 
-// check reports faults of a matcher.
-func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
+// check reports faults of a matcher, whose pattern is in the given syntax.
+func (m *ArgMatcher) check(c *eval.Check, at decode.Path, syntax pattern.Syntax) {
+	if m.kind == "regex" {
+		c.Pattern(append(at[:len(at):len(at)], "regex"), syntax, m.Regex)
+	}
 	switch {
-	case m.kind == "regex" && c.Regexp(append(at[:len(at):len(at)], "regex"), m.Regex) == nil:
 	case m.kind == "json_schema":
 		if _, err := match.Schema(m.Schema, "", c.ReadFile); err != nil {
 			c.Errorf(append(at[:len(at):len(at)], "json_schema"), decode.CodeBadSchema, "%s: %s", at, err)
@@ -129,19 +132,28 @@ func (m *ArgMatcher) check(c *eval.Check, at decode.Path) {
 	}
 }
 
-// An argTest tests the value of an argument. It returns a complaint, or an empty text.
-type argTest func(value any) string
+// An argTest tests the value of an argument. It returns a complaint, or an empty text. The error means
+// that a search took too long.
+type argTest func(value any) (complaint string, err error)
 
-func (m *ArgMatcher) compile() (argTest, error) {
-	switch m.kind {
-	case "regex":
-		re, err := match.Pattern(m.Regex, true)
-		return func(v any) string {
-			if re.MatchString(argText(v)) {
-				return ""
+// compile compiles the matcher, whose pattern is in the given syntax.
+func (m *ArgMatcher) compile(syntax pattern.Syntax) (argTest, error) {
+	if m.kind == "regex" {
+		test, err := compileText(syntax, m.Regex)
+		return func(v any) (string, error) {
+			if ok, err := test(argText(v)); ok || err != nil {
+				return "", err
 			}
-			return fmt.Sprintf("%s does not match /%s/", grader.Excerpt(argText(v)), m.Regex)
+			return fmt.Sprintf("%s does not match /%s/", grader.Excerpt(argText(v)), m.Regex), nil
 		}, err
+	}
+	test, err := m.condition()
+	return func(v any) (string, error) { return test(v), nil }, err
+}
+
+// condition returns the test of a matcher without a pattern. It returns a complaint, or an empty text.
+func (m *ArgMatcher) condition() (func(value any) string, error) {
+	switch m.kind {
 	case "contains":
 		return func(v any) string {
 			if strings.Contains(argText(v), m.Contains) {

@@ -32,6 +32,11 @@ type BehaviorOptions struct {
 	MaxTokens *int64 `yaml:"max_tokens" jsonschema:"minimum=0"`
 	// Maximum number of milliseconds from prompt to answer.
 	MaxDurationMS *int64 `yaml:"max_duration_ms" jsonschema:"minimum=0"`
+	// Maximum number of errors that the transcript records; 0 allows none.
+	MaxErrors *int `yaml:"max_errors" json:",omitempty" jsonschema:"minimum=0"`
+	// Maximum cost of the agent in US dollars. If the cost is unknown, the trial is an error: give prices
+	// of models that do not report it.
+	MaxCostUSD *float64 `yaml:"max_cost_usd" json:",omitempty" jsonschema:"minimum=0"`
 	// Maximum number of turns, that is, of messages from the agent.
 	MaxIterations *int `yaml:"max_iterations" jsonschema:"minimum=0"`
 	// Tools that the agent must use, by their exact names.
@@ -61,7 +66,7 @@ func checkBehavior(c *eval.Check, o *BehaviorOptions) {
 	}
 	if len(o.checks()) == 0 {
 		c.Errorf(decode.At(), decode.CodeChecksNothing,
-			"nothing to check: give max_tool_calls, max_tokens, max_duration_ms, max_iterations, required_tools or forbidden_tools")
+			"nothing to check: give max_tool_calls, max_tokens, max_duration_ms, max_errors, max_cost_usd, max_iterations, required_tools or forbidden_tools")
 	}
 }
 
@@ -150,6 +155,13 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 		checks = append(checks, counted(limit("max_iterations", int64(*o.MaxIterations), "turns",
 			func(s *grader.Subject) int64 { return int64(s.Turns()) })))
 	}
+	if o.MaxErrors != nil {
+		checks = append(checks, counted(limit("max_errors", int64(*o.MaxErrors), "errors",
+			func(s *grader.Subject) int64 { return int64(len(s.Errors)) })))
+	}
+	if o.MaxCostUSD != nil {
+		checks = append(checks, costCheck(*o.MaxCostUSD))
+	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
 		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms",
 			func(s *grader.Subject) int64 { return s.Duration.Milliseconds() }))
@@ -158,6 +170,21 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 		checks = append(checks, tokenCheck(*o.MaxTokens))
 	}
 	return append(checks, toolNameChecks(o.RequiredTools, o.ForbiddenTools)...)
+}
+
+var errNoCost = errors.New("cannot check max_cost_usd: the executor reported no cost, and config.prices has none for the model")
+
+func costCheck(most float64) behaviorCheck {
+	return behaviorCheck{label: fmt.Sprintf("max_cost_usd %v", most), test: func(s *grader.Subject) (string, error) {
+		// A cost of zero means unknown, because every answer costs something.
+		if s.Usage == nil || s.Usage.CostUSD == 0 {
+			return "", executor.Permanent(errNoCost)
+		}
+		if cost := s.Usage.CostUSD; cost > most {
+			return fmt.Sprintf("$%.6g, more than max_cost_usd %v", cost, most), nil
+		}
+		return "", nil
+	}}
 }
 
 func tokenCheck(most int64) behaviorCheck {

@@ -13,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/pattern"
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
@@ -73,7 +74,7 @@ func checkToolCalls(c *eval.Check, o *ToolCallsOptions) {
 	checkNames(c, "required_tools", o.RequiredTools)
 	checkNames(c, "forbidden_tools", o.ForbiddenTools)
 	for i := range o.Expect {
-		o.Expect[i].check(c, decode.At("expect", i))
+		o.Expect[i].check(c, decode.At("expect", i), pattern.RE2)
 	}
 	checkCallPatterns(c, "required", o.Required)
 	checkCallPatterns(c, "forbidden", o.Forbidden)
@@ -109,7 +110,7 @@ func NewToolCalls(o *ToolCallsOptions, _ *grader.Env) (grader.Grader, error) {
 	limits := BehaviorOptions{MaxToolCalls: o.MaxCalls, RequiredTools: o.RequiredTools, ForbiddenTools: o.ForbiddenTools}
 	g.limits = limits.checks()
 	var err error
-	if g.expect, err = compileSpecs("expect", o.Expect); err != nil {
+	if g.expect, err = compileSpecs("expect", o.Expect, pattern.RE2); err != nil {
 		return nil, err
 	}
 	if g.required, err = compileCallPatterns("required", o.Required); err != nil {
@@ -285,7 +286,9 @@ func (g *toolCallsGrader) Grade(_ context.Context, s *grader.Subject) (grader.Sc
 		t.Presence(fmt.Sprintf("min_calls %d", *g.min), complaint, s.TranscriptCut())
 	}
 	calls := decodedCalls(s)
-	addExpected(&t, g.expect, calls, s)
+	if err := addExpected(&t, g.expect, calls, s); err != nil {
+		return grader.Score{}, err
+	}
 	tools := g.addPatterns(&t, calls, s)
 	score, err := t.Result()
 	if err == nil && s.TranscriptCut() == nil {

@@ -1,6 +1,7 @@
 package behavior
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,7 +14,9 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/pattern"
 	"waza/eval/text"
+	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
 	"waza/runner/record"
@@ -33,9 +36,16 @@ type ToolSpec struct {
 	PathPattern string `yaml:"path_pattern"`
 	// Regular expression (RE2), in any letter case, that must match somewhere in the argument skill or skill_name.
 	SkillPattern string `yaml:"skill_pattern"`
+	// Regular expression (RE2), in any letter case, that must match somewhere in the arguments as JSON text.
+	ArgsPattern string `yaml:"args_pattern" json:",omitempty"`
 	// Conditions on arguments, by their names; a name with dots leads into maps. A value that is
 	// not a map must be equal.
 	Args map[string]ArgMatcher `yaml:"args"`
+	// Minimum number of such calls, for expected calls only; 1 when absent.
+	Min *int `yaml:"min" json:",omitempty" jsonschema:"minimum=0"`
+	// Maximum number of such calls, for expected calls only; any number when absent. Together with min: 0,
+	// max: 0 forbids such calls.
+	Max *int `yaml:"max" json:",omitempty" jsonschema:"minimum=0"`
 }
 
 // UnmarshalYAML accepts a map or a text.
@@ -44,40 +54,87 @@ func (t *ToolSpec) UnmarshalYAML(n *yaml.Node) error {
 	return textOrMap(n, &t.Tool, (*plain)(t), "the name of a tool, or a map with the key tool")
 }
 
-func (t *ToolSpec) check(c *eval.Check, at decode.Path) {
+// check reports faults. Patterns are in the given syntax.
+func (t *ToolSpec) check(c *eval.Check, at decode.Path, syntax pattern.Syntax) {
 	below := func(elems ...any) decode.Path { return append(at[:len(at):len(at)], elems...) }
-	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern == "" && t.PathPattern == "" && t.SkillPattern == "" && len(t.Args) == 0 {
+	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern+t.PathPattern+t.SkillPattern+t.ArgsPattern == "" && len(t.Args) == 0 {
 		c.Errorf(at, decode.CodeMissingField, "%s: tool is missing", at)
 	}
-	if c.Regexp(below("tool"), t.Tool) != nil && likeGlob().MatchString(t.Tool) {
+	if least := t.least(); t.Max != nil && *t.Max < least {
+		c.Errorf(below("max"), decode.CodeInvalidValue, "%s: max %d is less than min %d, which is 1 when absent", at, *t.Max, least)
+	}
+	if syntax == pattern.JavaScript {
+		c.Pattern(below("tool"), syntax, t.Tool)
+	} else if c.Regexp(below("tool"), t.Tool) != nil && likeGlob().MatchString(t.Tool) {
 		c.Warnf(below("tool"), decode.CodeBadRegex, "%s: %q is a regular expression, in which * repeats the character before it; "+
 			"write .* for any characters", below("tool"), t.Tool)
 	}
-	c.Regexp(below("command_pattern"), t.CommandPattern)
-	c.Regexp(below("path_pattern"), t.PathPattern)
-	c.Regexp(below("skill_pattern"), t.SkillPattern)
+	c.Pattern(below("command_pattern"), syntax, t.CommandPattern)
+	c.Pattern(below("path_pattern"), syntax, t.PathPattern)
+	c.Pattern(below("skill_pattern"), syntax, t.SkillPattern)
+	c.Pattern(below("args_pattern"), syntax, t.ArgsPattern)
 	for _, name := range slices.Sorted(maps.Keys(t.Args)) {
 		m := t.Args[name]
-		m.check(c, below("args", name))
+		m.check(c, below("args", name), syntax)
 	}
+}
+
+// checkUncounted reports limits on the number of calls where calls are not counted.
+func (t *ToolSpec) checkUncounted(c *eval.Check, at decode.Path) {
+	if t.Min != nil || t.Max != nil {
+		c.Errorf(at, decode.CodeInvalidValue, "%s: min and max apply only to expected calls without ordered", at)
+	}
+}
+
+// least returns the minimum number of calls.
+func (t *ToolSpec) least() int {
+	if t.Min == nil {
+		return 1
+	}
+	return *t.Min
+}
+
+// A textTest reports whether a text matches a pattern. The error means that the search took too long.
+type textTest func(in string) (bool, error)
+
+// compileText compiles a pattern: one of RE2 in any letter case, or one of JavaScript as it is.
+func compileText(syntax pattern.Syntax, expression string) (textTest, error) {
+	if syntax == pattern.JavaScript {
+		p, err := pattern.Compile(syntax, expression)
+		return func(in string) (bool, error) {
+			_, found, err := p.Find(in)
+			if err != nil {
+				err = executor.Permanent(err)
+			}
+			return found, err
+		}, err
+	}
+	re, err := match.Pattern(expression, true)
+	return func(in string) (bool, error) { return re.MatchString(in), nil }, err
 }
 
 // A toolTest is a ToolSpec ready for use.
 type toolTest struct {
-	label    string
-	name     *regexp.Regexp // nil means any
-	patterns []argPattern
-	args     map[string]argTest
+	label       string
+	name        textTest // nil means any
+	patterns    []argPattern
+	args        map[string]argTest
+	all         textTest // on the arguments as JSON; nil means any
+	least, most int      // numbers of calls; most is negative for any number
 }
 
 // An argPattern is a pattern on an argument that has several names.
 type argPattern struct {
 	names []string
-	re    *regexp.Regexp
+	test  textTest
 }
 
-func (t *ToolSpec) compile() (*toolTest, error) {
-	test := &toolTest{label: t.label(), args: map[string]argTest{}}
+// compile compiles the patterns, which are in the given syntax.
+func (t *ToolSpec) compile(syntax pattern.Syntax) (*toolTest, error) {
+	test := &toolTest{label: t.label(), args: map[string]argTest{}, least: t.least(), most: -1}
+	if t.Max != nil {
+		test.most = *t.Max
+	}
 	for _, p := range []struct {
 		pattern string
 		names   []string
@@ -89,21 +146,28 @@ func (t *ToolSpec) compile() (*toolTest, error) {
 		if p.pattern == "" {
 			continue
 		}
-		re, err := match.Pattern(p.pattern, true)
+		compiled, err := compileText(syntax, p.pattern)
 		if err != nil {
 			return nil, err
 		}
-		test.patterns = append(test.patterns, argPattern{p.names, re})
+		test.patterns = append(test.patterns, argPattern{p.names, compiled})
 	}
-	if t.Tool != "" {
-		re, err := compileToolName(t.Tool)
-		if err != nil {
+	var err error
+	if t.Tool != "" && syntax == pattern.JavaScript {
+		test.name, err = compileText(syntax, t.Tool)
+	} else if t.Tool != "" {
+		test.name, err = compileToolName(t.Tool)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.ArgsPattern != "" {
+		if test.all, err = compileText(syntax, t.ArgsPattern); err != nil {
 			return nil, err
 		}
-		test.name = re
 	}
 	for name, m := range t.Args {
-		arg, err := m.compile()
+		arg, err := m.compile(syntax)
 		if err != nil {
 			return nil, fmt.Errorf("args.%s: %w", name, err)
 		}
@@ -117,16 +181,17 @@ var likeGlob = text.Pattern(`\w\*`)
 
 // compileToolName compiles the name of a tool, or a pattern of names. It matches the whole name,
 // in any letter case. A pattern with an anchor or a word boundary can match a part of the name.
-func compileToolName(text string) (*regexp.Regexp, error) {
+func compileToolName(text string) (textTest, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
 	if hasAnchor(tree) {
-		return match.Pattern(text, true)
+		return compileText(pattern.RE2, text)
 	}
 	// The text itself can also be a name, such as functions[0].bash.
-	return regexp.Compile(`(?i)\A(?:` + regexp.QuoteMeta(text) + `|(?:` + text + `))\z`)
+	re, err := regexp.Compile(`(?i)\A(?:` + regexp.QuoteMeta(text) + `|(?:` + text + `))\z`)
+	return func(in string) (bool, error) { return re.MatchString(in), nil }, err
 }
 
 // hasAnchor reports whether a pattern contains an anchor or a word boundary.
@@ -141,7 +206,7 @@ func hasAnchor(tree *syntax.Regexp) bool {
 // label describes for people which calls match.
 func (t *ToolSpec) label() string {
 	parts := []string{t.Tool}
-	for _, p := range [][2]string{{"command", t.CommandPattern}, {"path", t.PathPattern}, {"skill", t.SkillPattern}} {
+	for _, p := range [][2]string{{"command", t.CommandPattern}, {"path", t.PathPattern}, {"skill", t.SkillPattern}, {"arguments", t.ArgsPattern}} {
 		if p[1] != "" {
 			parts = append(parts, fmt.Sprintf("%s /%s/", p[0], p[1]))
 		}
@@ -153,44 +218,72 @@ func (t *ToolSpec) label() string {
 }
 
 // match returns a complaint if a call does not match. named reports whether its name matches.
-func (t *toolTest) match(c *toolCall) (complaint string, named bool) {
-	if t.name != nil && !t.name.MatchString(c.name) {
-		return "different tool", false
+func (t *toolTest) match(c *toolCall) (complaint string, named bool, err error) {
+	if t.name != nil {
+		if ok, err := t.name(c.name); !ok || err != nil {
+			return "different tool", false, err
+		}
 	}
 	for _, p := range t.patterns {
 		v, ok := c.anyOf(p.names)
 		if !ok {
-			return fmt.Sprintf("no argument %s", p.names[0]), true
+			return fmt.Sprintf("no argument %s", p.names[0]), true, nil
 		}
-		if !p.re.MatchString(argText(v)) {
-			return fmt.Sprintf("%s is %s", p.names[0], grader.Excerpt(argText(v))), true
+		if ok, err := p.test(argText(v)); !ok || err != nil {
+			return fmt.Sprintf("%s is %s", p.names[0], grader.Excerpt(argText(v))), true, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.args)) {
 		v, ok := c.argument(name)
 		if !ok {
-			return fmt.Sprintf("no argument %s", name), true
+			return fmt.Sprintf("no argument %s", name), true, nil
 		}
-		if why := t.args[name](v); why != "" {
-			return fmt.Sprintf("argument %s: %s", name, why), true
+		if why, err := t.args[name](v); why != "" || err != nil {
+			return fmt.Sprintf("argument %s: %s", name, why), true, err
 		}
 	}
-	return "", true
+	if t.all != nil {
+		if ok, err := t.all(c.text); !ok || err != nil {
+			return "the arguments are " + grader.Excerpt(c.text), true, err
+		}
+	}
+	return "", true, nil
 }
 
-// first returns the first call that matches. Otherwise near describes why the last call
+// names reports whether the test is about a tool of that name.
+func (t *toolTest) names(tool string) bool {
+	if t.name == nil {
+		return false
+	}
+	ok, err := t.name(tool)
+	return ok && err == nil
+}
+
+// first returns the index of the first call that matches, or -1. Then near describes why the last call
 // with a matching name does not match.
-func (t *toolTest) first(calls []toolCall) (found *toolCall, near string) {
+func (t *toolTest) first(calls []toolCall) (at int, near string, err error) {
 	for i := range calls {
-		why, named := t.match(&calls[i])
-		if why == "" {
-			return &calls[i], ""
+		why, named, err := t.match(&calls[i])
+		if err != nil || why == "" {
+			return i, "", err
 		}
 		if named {
 			near = fmt.Sprintf("; a call of %s does not match: %s", calls[i].name, why)
 		}
 	}
-	return nil, near
+	return -1, near, nil
+}
+
+// count returns the number of calls that match. near is like that of first.
+func (t *toolTest) count(calls []toolCall) (n int, near string, err error) {
+	for len(calls) > 0 {
+		at, why, err := t.first(calls)
+		if near = cmp.Or(why, near); err != nil || at < 0 {
+			return n, near, err
+		}
+		n, calls = n+1, calls[at+1:]
+	}
+	return n, near, nil
 }
 
 // A toolCall is a tool call with its arguments decoded.
@@ -213,6 +306,22 @@ func decodedCalls(s *grader.Subject) []toolCall {
 		calls = append(calls, toolCall{name: "skill", args: map[string]any{"skill": skill}, text: jsonText(map[string]any{"skill": skill})})
 	}
 	return calls
+}
+
+// callsInOrder is like decodedCalls, but skills are at their places among the tool calls.
+func callsInOrder(s *grader.Subject) []toolCall {
+	all := decodedCalls(s)
+	calls, skills := all[:len(s.ToolCalls)], all[len(s.ToolCalls):]
+	ordered := make([]toolCall, 0, len(all))
+	for i := range s.Transcript {
+		switch e := &s.Transcript[i]; {
+		case e.Type == record.EntryToolCall && e.Tool != nil && len(calls) > 0:
+			ordered, calls = append(ordered, calls[0]), calls[1:]
+		case e.Type == record.EntrySkill && len(skills) > 0:
+			ordered, skills = append(ordered, skills[0]), skills[1:]
+		}
+	}
+	return slices.Concat(ordered, calls, skills)
 }
 
 func decodedCall(c *record.ToolCall) toolCall {
