@@ -58,6 +58,7 @@ type grader struct {
 	TypeAlias string          `json:"typeAlias,omitempty"`
 	Weight    float64         `json:"weight"`
 	Rubric    string          `json:"rubric,omitempty"`
+	Turn      int             `json:"turn,omitempty"`
 	Negate    bool            `json:"negate,omitempty"`
 	Optional  bool            `json:"optional,omitempty"`
 	Group     *GraderGroup    `json:"group,omitempty"`
@@ -71,7 +72,7 @@ type grader struct {
 // MarshalJSON encodes the parts that are needed to build the grader.
 func (g *Grader) MarshalJSON() ([]byte, error) {
 	w := grader{
-		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric,
+		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, Turn: g.Turn,
 		Negate: g.Negate, Optional: g.Optional, Group: g.Group, File: g.File, Line: g.Line, Column: g.Column,
 	}
 	if o, ok := g.Options.(interface{ DeclaredBeside() string }); ok {
@@ -95,7 +96,7 @@ func (g *Grader) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*g = Grader{
-		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric,
+		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, Turn: w.Turn,
 		Negate: w.Negate, Optional: w.Optional, Group: w.Group, File: w.File, Line: w.Line, Column: w.Column,
 	}
 	if w.Options != nil {

@@ -257,6 +257,10 @@ type Grader struct {
 	Weight float64 `yaml:"weight"`
 	// Criteria for a judge; the same as config.rubric.
 	Rubric string `yaml:"rubric"`
+	// Number of the prompt whose turn is graded, from 1; the whole trial when absent. The grader sees only
+	// the prompt, the answer, tool calls, skills, errors and the duration of that turn, and the workspace at
+	// the end of the trial. If the turn did not happen, the score is 0.
+	Turn int `yaml:"turn" jsonschema:"minimum=1"`
 	// Pass where the grader would fail, and fail where it would pass. The score becomes 1 minus the score.
 	Negate bool `yaml:"negate"`
 	// Measure and show the score, but count it neither in the verdict nor in the score of the trial.

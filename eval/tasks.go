@@ -49,6 +49,7 @@ func (l *loader) loadTasks() {
 	for _, t := range ts.tasks {
 		ts.reportUnchecked(t)
 	}
+	reportTurns(l, ts.tasks)
 }
 
 // taskSet collects the tasks of a suite.

@@ -21,6 +21,8 @@ type Bound struct {
 	Name   string
 	Type   string
 	Weight float64 // more than 0
+	// Turn is the number of the prompt whose turn is graded; 0 for the whole trial.
+	Turn int
 	// SkillsOnly reports whether the grader is left out of the baseline.
 	SkillsOnly bool
 	negate     bool
@@ -46,7 +48,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 // NewBoundAs returns g as the grader that spec describes, whose canonical type is typ.
 func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
 	b := NewBound(spec.Name, typ, spec.Weight, g)
-	b.SkillsOnly, b.negate, b.optional = IsSkillsOnly(spec), spec.Negate, spec.Optional
+	b.SkillsOnly, b.Turn, b.negate, b.optional = IsSkillsOnly(spec), spec.Turn, spec.Negate, spec.Optional
 	if in := spec.Group; in != nil {
 		b.group = &record.GradeGroup{Name: in.Name, Weight: in.Weight, Threshold: in.Threshold}
 		b.optional = b.optional || in.Optional
@@ -58,13 +60,17 @@ func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
 // grade contains it, too. Grade never panics: it returns a panic of the grader as an error.
 func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	start := time.Now()
+	if b.Turn > 0 {
+		part, err := s.AtTurn(b.Turn)
+		if part == nil {
+			return b.withoutTurn(s, err)
+		}
+		s = part
+	}
 	subject, names := b.translated(s)
 	score, err := b.grade(ctx, subject)
-	r := record.Grade{
-		Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly, Hash: b.hash(s),
-		Negated: b.negate, Optional: b.optional, Group: b.group,
-		Usage: score.Usage, DurationMS: time.Since(start).Milliseconds(),
-	}
+	r := b.result()
+	r.Hash, r.Usage, r.DurationMS = b.hash(s), score.Usage, time.Since(start).Milliseconds()
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err
@@ -82,6 +88,26 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	if b.planned != nil {
 		b.noteChanges(&r, s, score.Compared)
 	}
+	return r, nil
+}
+
+// result returns an empty result of the grader.
+func (b *Bound) result() record.Grade {
+	return record.Grade{
+		Name: b.Name, Type: b.Type, Weight: b.Weight, SkillsOnly: b.SkillsOnly,
+		Negated: b.negate, Optional: b.optional, Group: b.group,
+	}
+}
+
+// withoutTurn returns the result for a trial in which the turn did not happen or, with an error, may
+// have happened.
+func (b *Bound) withoutTurn(s *Subject, err error) (record.Grade, error) {
+	r := b.result()
+	if err != nil {
+		r.Error = err.Error()
+		return r, err
+	}
+	r.Feedback = fmt.Sprintf("turn %d did not happen: the agent got %s", b.Turn, text.Count(len(s.turnStarts()), "prompt", "prompts"))
 	return r, nil
 }
 

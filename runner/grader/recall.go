@@ -18,7 +18,7 @@ type Asker interface {
 	Asks(s *Subject) any
 }
 
-// hash identifies the question that the grader asks; it is empty if the grader asks no model.
+// hash identifies the question that the grader asks about a trial or a turn; it is empty if the grader asks no model.
 func (b *Bound) hash(s *Subject) string {
 	g, ok := b.grader.(Asker)
 	if !ok || s.Destroyed != "" { // no model is asked
@@ -27,6 +27,9 @@ func (b *Bound) hash(s *Subject) string {
 	question := []any{b.Type, g.Asks(s)}
 	if b.negate {
 		question = append(question, "negated")
+	}
+	if b.Turn > 0 {
+		question = append(question, b.Turn)
 	}
 	data, err := json.Marshal(question)
 	if err != nil {

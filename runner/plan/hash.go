@@ -366,6 +366,7 @@ type check struct {
 	Name, Type string
 	Weight     float64
 	Rubric     string
+	Turn       int `json:",omitempty"`
 	Options    any
 	Endpoints  any
 	Files      []string
@@ -383,7 +384,7 @@ func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
 			return nil, fmt.Errorf("task %s: grader %q: %w", t.ID, g.Name, err)
 		}
 		graders = append(graders, check{
-			g.Name, g.Type, g.Weight, g.Rubric, g.Options, judge.Endpoints(g, p.Suite), sums, g.Negate, g.Optional, g.Group,
+			g.Name, g.Type, g.Weight, g.Rubric, g.Turn, g.Options, judge.Endpoints(g, p.Suite), sums, g.Negate, g.Optional, g.Group,
 		})
 	}
 	return graders, nil

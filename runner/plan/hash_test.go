@@ -164,6 +164,7 @@ func TestHashed(t *testing.T) {
 		{"a grader's script", "", all, []string{"exit 0", "exit 1"}},
 		{"a grader's arguments", "", all, []string{"[check.sh]", "[-e, check.sh]"}},
 		{"a weight", "", all, []string{"weight: 2", "weight: 3"}},
+		{"a grader's turn", "", "a", []string{"expected: {output", "graders: [{name: judge, type: prompt, turn: 2, config: {rubric: rubric.md}}]\nexpected: {output"}},
 		{"a grader's name", "", all, []string{"name: program", "name: prog"}},
 		{"the expectation", "", "a", []string{"output_contains: [yes]", "output_contains: [no]"}},
 		{"a grader of a task", "", "b", []string{"prompt: just this", "prompt: just this\ngraders: [{type: text, config: {contains: [x]}}]"}},

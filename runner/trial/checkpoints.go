@@ -53,7 +53,7 @@ func (r *RecordedTrial) checkpoint(
 	before := r.before(c.AfterTurn)
 	name, lost := checkpointName(g.Name, c.AfterTurn), p.OutputLost || p.Entries > len(old.Transcript)
 	s.Transcript = old.Transcript[:min(p.Entries, len(old.Transcript))]
-	s.Output, s.OutputDropped, s.Destroyed = lastAnswer(s.Transcript), 0, ""
+	s.Output, s.OutputDropped, s.Destroyed = grader.LastAnswer(s.Transcript), 0, ""
 	s.Usage, s.Duration = p.Usage, time.Duration(p.DurationMS)*time.Millisecond
 	s.Dir = func() (string, error) { lost = true; return "", errNoWorkspace }
 	s.Root = func() (*os.Root, error) { lost = true; return nil, errNoWorkspace }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	entries, output := b.t.Transcript.Entries(), turn.Outcome.Output
 	usage := b.env.priced(b.Model, turn.Outcome.Usage)
 	point := record.Checkpoint{
-		AfterTurn: turn.Num, Passed: true, Entries: len(entries), Usage: usage, OutputLost: output != lastAnswer(entries),
+		AfterTurn: turn.Num, Passed: true, Entries: len(entries), Usage: usage, OutputLost: output != grader.LastAnswer(entries),
 		DurationMS: (time.Since(b.start) - b.took - turn.Outcome.Startup).Milliseconds(),
 	}
 	s := b.subject
@@ -131,16 +130,6 @@ func atCheckpoint(res record.Grade, turn int) record.Grade {
 }
 
 func checkpointName(grader string, turn int) string { return fmt.Sprintf("turn %d: %s", turn, grader) }
-
-// lastAnswer returns the last message of the agent in a transcript.
-func lastAnswer(entries []record.Entry) string {
-	for i := range slices.Backward(entries) {
-		if e := &entries[i]; e.Type == record.EntryMessage && e.Role == "assistant" {
-			return e.Text
-		}
-	}
-	return ""
-}
 
 // reply asks the model that plays the user for a reply.
 func (b *turnHandler) reply(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
