@@ -72,6 +72,14 @@ type ProgramOptions struct {
 	// only for programs that run the agent's code, such as pytest, because that code can then
 	// decide the verdict.
 	TrustWorkspace bool `yaml:"trust_workspace"`
+	// Folder of the workspace in which the program starts; needs trust_workspace. If the folder does not
+	// exist, the trial fails.
+	SubPath string `yaml:"sub_path" json:",omitempty"`
+	// Environment variables of the program.
+	Env map[string]string `yaml:"env" json:",omitempty"`
+	// Conditions on the exit code and the output, instead of a verdict that the program prints. The score
+	// is the share of conditions met; passes if all are.
+	Expect *ProgramExpectation `yaml:"expect" json:",omitempty"`
 	// Let the program use the network of the machine. In a sandbox it has none otherwise.
 	Network bool `yaml:"network"`
 	// Maximum number of seconds that it can take. A program that takes longer is killed, and the
@@ -101,15 +109,31 @@ func checkProgram(c *eval.Check, o *ProgramOptions) {
 	case o.Script != "":
 		c.File(decode.At("script"), o.Script)
 	}
+	if c.Has(decode.At("sub_path")) {
+		grader.CheckLocal(c, decode.At("sub_path"), o.SubPath)
+		if !o.TrustWorkspace {
+			c.Errorf(decode.At("sub_path"), decode.CodeNoEffect,
+				"sub_path needs trust_workspace: true, because a program starts in an empty directory otherwise")
+		}
+	}
+	if o.Expect != nil {
+		o.Expect.check(c)
+	}
 }
 
 func newProgram(o *ProgramOptions, env *grader.Env) (grader.Grader, error) {
-	return &programGrader{options: o, env: env}, nil
+	g := &programGrader{options: o, env: env}
+	var err error
+	if o.Expect != nil {
+		g.expect, err = o.Expect.compile()
+	}
+	return g, err
 }
 
 type programGrader struct {
 	options *ProgramOptions
 	env     *grader.Env
+	expect  *outputTest // nil if the program gives its verdict itself
 }
 
 // preflightProgram reports missing programs and scripts.
@@ -199,7 +223,11 @@ func (g *programGrader) gradeWith(
 			return grader.Score{}, fmt.Errorf("copies of the grader's files: %w", err)
 		}
 	}
-	cmd := proc.Command{Args: line.args, Dir: workspace, Stdin: stdin}
+	start, complaint, err := g.options.startIn(s, workspace)
+	if err != nil || complaint != "" {
+		return grader.Score{Feedback: complaint}, err
+	}
+	cmd := proc.Command{Args: line.args, Dir: start, Stdin: stdin}
 	if !g.options.TrustWorkspace {
 		cmd.Dir = filepath.Join(temp, "work")
 		if err := os.Mkdir(cmd.Dir, 0o700); err != nil {
@@ -207,7 +235,11 @@ func (g *programGrader) gradeWith(
 		}
 		environ = apartEnviron(ctx, environ, workspace, temp, line, compiled)
 	}
-	cmd.Env = append(slices.Clone(environ),
+	environ = slices.Clone(environ)
+	for name, value := range g.options.Env {
+		environ = append(environ, name+"="+value)
+	}
+	cmd.Env = append(environ,
 		"WAZA_WORKSPACE_DIR="+workspace,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
 		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),
@@ -216,7 +248,7 @@ func (g *programGrader) gradeWith(
 	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
 		Env: cmd.Env, Suite: true, Read: append(g.visible(line), s.Borrowed...), Copy: []string{workspace}, Write: []string{temp}, Isolated: !g.options.Network, Task: s.Task.Sandbox, Workspace: workspace,
 	})
-	return g.run(ctx, cmd, workspace)
+	return g.run(ctx, cmd, s, workspace)
 }
 
 // visible returns the directories that the program can read in a sandbox besides the system: the
@@ -275,13 +307,17 @@ func writeTrial(s *grader.Subject) (dir string, err error) {
 // fails the trial, because it works on the agent's output: an agent must not escape the pass
 // rate by making graders hang. If a signal from outside ends the program, there is no verdict,
 // and run returns an error.
-func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace string) (grader.Score, error) {
+func (g *programGrader) run(ctx context.Context, cmd proc.Command, s *grader.Subject, workspace string) (grader.Score, error) {
 	limit := time.Duration(g.options.Timeout * float64(time.Second))
 	name := filepath.Base(cmd.Args[0])
 	overrun := fmt.Errorf("%s ran longer than its timeout of %v", name, limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
 	defer cancel()
-	stdout, stderr := &proc.Tail{Max: programOutput}, &proc.Tail{Max: programOutput}
+	kept := programOutput
+	if g.expect != nil {
+		kept = expectedOutput
+	}
+	stdout, stderr := &proc.Tail{Max: kept}, &proc.Tail{Max: kept}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	said, note, err := runWithChannel(ctx, cmd)
 	var exit *proc.ExitError
@@ -297,6 +333,13 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, workspace str
 		return grader.Score{}, fmt.Errorf("%s was %w: %s", name, exit, lastWords(stdout, stderr))
 	case exit != nil && exit.Signal != "":
 		return grader.Score{Feedback: fmt.Sprintf("%s crashed, %s: %s", name, exit, lastWords(stdout, stderr))}, nil
+	}
+	if g.expect != nil {
+		code := 0
+		if exit != nil {
+			code = exit.Code
+		}
+		return g.expect.score(s, code, stdout, stderr)
 	}
 	score := grader.Score{Score: 1, Passed: true}
 	if exit != nil {

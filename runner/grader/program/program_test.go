@@ -289,3 +289,55 @@ func FuzzOverrideScore(f *testing.F) {
 		}
 	})
 }
+
+// With expect, conditions on the exit code and the output decide.
+func TestProgramExpectation(t *testing.T) {
+	t.Parallel()
+	trial := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"app/main.txt": "made"}),
+		func(s *grader.Subject) {
+			s.Expand = func(text string) string { return strings.ReplaceAll(text, "{{who}}", "Ada") }
+		})
+	sh := func(script, rest string) string {
+		return "{command: sh, trust_workspace: true, args: [-c, '" + script + "'], " + rest + "}"
+	}
+	gradertest.RunCases(t, "program", []gradertest.Case{
+		{
+			"all hold", sh(`echo hello Ada; echo oops >&2; exit 3`,
+				`expect: {exit_code: 3, stdout_contains: [hello, "{{who}}"], stderr_contains: [oops], stdout_matches: [^hello], stdout_not_matches: [bye]}`),
+			nil, trial, gradertest.Passes(),
+		},
+		{
+			"none holds", sh(`echo Hello bye`,
+				`expect: {exit_code: 3, stdout_contains: [hello], stderr_contains: [oops], stdout_matches: [^bye], stdout_not_matches: [b.e]}`), nil, trial,
+			gradertest.Scores(0, "exit code 0, expected 3: Hello bye", `the standard output does not contain "hello": "Hello bye"`,
+				`the standard error does not contain "oops": (nothing)`, "does not match /^bye/", `matches /b.e/, which is forbidden: "bye"`),
+		},
+		{"half", sh(`exit 1`, "expect: {stdout_not_matches: [x]}"), nil, trial, gradertest.Scores(0.5, "exit code 1, expected 0")},
+		{"no verdict of its own", sh(`echo "{\"score\": 0}"`, "expect: {exit_code: 0}"), nil, trial, gradertest.Passes()},
+		{"javascript", sh(`echo ABC`, "expect: {syntax: javascript, stdout_matches: ['(?i)a(?=b)']}"), nil, trial, gradertest.Passes()},
+		{"a crash", sh(`kill -SEGV $$`, "expect: {exit_code: 0}"), nil, trial, gradertest.Scores(0, "sh crashed")},
+		{
+			"the start is cut", sh(`yes | head -c 5000000; echo end`, "expect: {stdout_contains: [start]}"), nil, trial,
+			gradertest.Errors("only the end is known"),
+		},
+		{"the end is kept", sh(`yes | head -c 5000000; echo end`, "expect: {stdout_contains: [end]}"), nil, trial, gradertest.Passes()},
+		{"a folder", sh(`cat main.txt`, "sub_path: app, expect: {stdout_contains: [made]}"), nil, trial, gradertest.Passes()},
+		{"no folder", sh(`true`, "sub_path: lib"), nil, trial, gradertest.Scores(0, "the workspace has no folder lib")},
+		{"a file", sh(`true`, "sub_path: app/main.txt"), nil, trial, gradertest.Scores(0, "the workspace has no folder app/main.txt")},
+		{"variables", sh(`test "$COLOUR" = red`, "env: {COLOUR: red}"), nil, trial, gradertest.Passes()},
+	})
+	escaping := gradertest.Subject("", gradertest.Workspace(t, nil), func(s *grader.Subject) {
+		dir, err := s.Dir()
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "out")))
+	})
+	gradertest.RunCases(t, "program", []gradertest.Case{
+		{"a link out of the workspace", sh(`true`, "sub_path: out"), nil, escaping, gradertest.Scores(0, "the workspace has no folder out")},
+	})
+	gradertest.RunOptions(t, "program", []gradertest.OptionCase{
+		{"no trust", "{command: sh, sub_path: app}", "no-effect: sub_path needs trust_workspace", nil},
+		{"out", "{command: sh, trust_workspace: true, sub_path: ../x}", "escaping-path: leads out of the workspace", nil},
+		{"empty", `{command: sh, expect: {stdout_contains: [""]}}`, "invalid-value: expect.stdout_contains[0] is empty", nil},
+		{"bad pattern", "{command: sh, expect: {stdout_matches: ['(']}}", "bad-regex: expect.stdout_matches[0]", nil},
+	})
+}
