@@ -28,6 +28,9 @@ const (
 // matchTimeout limits one search of a JavaScript pattern, which can take exponential time.
 const matchTimeout = time.Second
 
+// longestCount limits the searches for all matches of a JavaScript pattern together.
+const longestCount = 5 * time.Second
+
 // maxStack limits the backtracking of one search, in the units of the engine.
 const maxStack = 1 << 20
 
@@ -66,6 +69,30 @@ func Compile(syntax Syntax, pattern string) (*Pattern, error) {
 	return p, nil
 }
 
+// Count returns the number of matches in a text that do not overlap. The error means that the search
+// took too long.
+func (p *Pattern) Count(in string) (int, error) {
+	if p.re2 != nil {
+		return len(p.re2.FindAllStringIndex(in, -1)), nil
+	}
+	n, end := 0, time.Now().Add(longestCount)
+	for m, err := p.js.FindStringMatch(in); ; m, err = p.js.FindNextMatch(m) {
+		switch {
+		case err != nil || time.Now().After(end):
+			return 0, p.tooSlow()
+		case m == nil:
+			return n, nil
+		}
+		n++
+	}
+}
+
+// tooSlow returns the error of a search that took too long.
+func (p *Pattern) tooSlow() error {
+	return fmt.Errorf("the pattern /%s/ takes too long: its search is stopped after %v or too many steps; make it simpler",
+		text.Clip(p.text, 100), matchTimeout)
+}
+
 // Find returns the first match in a text, and whether there is one. The error means that the search
 // took too long.
 func (p *Pattern) Find(in string) (match string, found bool, err error) {
@@ -79,8 +106,7 @@ func (p *Pattern) Find(in string) (match string, found bool, err error) {
 	m, err := p.js.FindStringMatch(in)
 	switch {
 	case err != nil:
-		return "", false, fmt.Errorf("the pattern /%s/ takes too long: its search is stopped after %v or too many steps; make it simpler",
-			text.Clip(p.text, 100), matchTimeout)
+		return "", false, p.tooSlow()
 	case m == nil:
 		return "", false, nil
 	}

@@ -39,6 +39,27 @@ func TestJavaScript(t *testing.T) {
 	}
 }
 
+// Matches are counted like those of a JavaScript pattern with the flag g, empty ones included.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, in string
+		want        int
+	}{{"a", "banana", 3}, {"ana", "banana", 1}, {"x", "banana", 0}, {"x*", "ab", 3}, {"(?m)^", "a\nb", 2}, {"é", "éaé", 2}} {
+		for _, syntax := range []pattern.Syntax{pattern.RE2, pattern.JavaScript} {
+			p, err := pattern.Compile(syntax, c.pattern)
+			require.NoError(t, err)
+			n, err := p.Count(c.in)
+			require.NoError(t, err)
+			require.Equal(t, c.want, n, "%s %s", syntax, c.pattern)
+		}
+	}
+	p, err := pattern.Compile(pattern.JavaScript, `^(a+)+\1$`)
+	require.NoError(t, err)
+	_, err = p.Count(strings.Repeat("a", 1001) + "!")
+	require.ErrorContains(t, err, "takes too long")
+}
+
 func TestCompileErrors(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"(", "[", "a**", "(?<n"} {

@@ -59,7 +59,7 @@ func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
 // Grade scores one trial. An error means that the grader could not do its work; the returned
 // grade contains it, too. Grade never panics: it returns a panic of the grader as an error.
 func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
-	start := time.Now()
+	start, whole := time.Now(), s
 	if b.Turn > 0 {
 		part, err := s.AtTurn(b.Turn)
 		if part == nil {
@@ -70,7 +70,7 @@ func (b *Bound) Grade(ctx context.Context, s *Subject) (record.Grade, error) {
 	subject, names := b.translated(s)
 	score, err := b.grade(ctx, subject)
 	r := b.result()
-	r.Hash, r.Usage, r.DurationMS = b.hash(s), score.Usage, time.Since(start).Milliseconds()
+	r.Hash, r.Usage, r.DurationMS = b.hash(whole), score.Usage, time.Since(start).Milliseconds()
 	if err != nil {
 		r.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 		return r, err

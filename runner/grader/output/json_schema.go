@@ -30,6 +30,10 @@ type JSONSchemaOptions struct {
 	// the task file, else to the process's directory.
 	SchemaFile string `yaml:"schema_file" jsonschema_extras:"x-refers=suite-file" path:"maybe"`
 
+	// Search the output for JSON: one object or list in it must fit the schema, whatever text surrounds
+	// it. With this option, schema can be absent, and then any object or list will do.
+	Anywhere bool `yaml:"anywhere" json:",omitempty"`
+
 	eval.Beside `yaml:"-"`
 }
 
@@ -57,6 +61,7 @@ func (o *JSONSchemaOptions) Refers(suite *eval.Suite, _ *eval.Task) []string {
 
 func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 	switch {
+	case o.Schema == nil && o.SchemaFile == "" && o.Anywhere:
 	case o.Schema == nil && o.SchemaFile == "":
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give schema or schema_file")
 	case o.Schema != nil && o.SchemaFile != "":
@@ -78,6 +83,9 @@ func checkJSONSchema(c *eval.Check, o *JSONSchemaOptions) {
 }
 
 func newJSONSchema(o *JSONSchemaOptions, env *grader.Env) (grader.Grader, error) {
+	if o.Anywhere && o.Schema == nil && o.SchemaFile == "" {
+		return &partsGrader{}, nil
+	}
 	path := ""
 	if o.Schema == nil {
 		abs, tried, ok := o.Resolve(env, o.SchemaFile)
@@ -89,6 +97,9 @@ func newJSONSchema(o *JSONSchemaOptions, env *grader.Env) (grader.Grader, error)
 	schema, err := match.Schema(o.Schema, path, env.ReadFile)
 	if err != nil {
 		return nil, err
+	}
+	if o.Anywhere {
+		return &partsGrader{schema}, nil
 	}
 	return &schemaGrader{schema}, nil
 }
@@ -106,7 +117,12 @@ func (g *schemaGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score
 			Feedback: fmt.Sprintf("the output is not one JSON text: %s\noutput: %s", jsonFault(text, err), grader.Excerpt(s.Output)),
 		}, nil
 	}
-	err = g.schema.Validate(doc)
+	return schemaScore(g.schema, doc)
+}
+
+// schemaScore returns the score of a value.
+func schemaScore(schema *jsonschema.Schema, value any) (grader.Score, error) {
+	err := schema.Validate(value)
 	if err == nil {
 		return grader.Score{Score: 1, Passed: true}, nil
 	}

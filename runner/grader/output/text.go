@@ -40,6 +40,12 @@ type TextOptions struct {
 	RegexMatch []string `yaml:"regex_match"`
 	// Regular expressions that must not match anywhere in the output.
 	RegexNotMatch []string `yaml:"regex_not_match"`
+	// Numbers of places where regular expressions must match.
+	RegexCount []PatternCount `yaml:"regex_count" json:",omitempty"`
+	// Minimum number of words of the output, which are separated by white space.
+	MinWords *int `yaml:"min_words" json:",omitempty" jsonschema:"minimum=0"`
+	// Maximum number of words of the output.
+	MaxWords *int `yaml:"max_words" json:",omitempty" jsonschema:"minimum=0"`
 	// Syntax of the regular expressions: that of Go (RE2), or that of JavaScript, where flags such as
 	// (?i) at the start apply to the whole expression and a search of more than a second is an error.
 	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
@@ -96,6 +102,14 @@ func checkText(c *eval.Check, o *TextOptions) {
 			}
 		}
 	}
+	for i := range o.RegexCount {
+		checks++
+		o.RegexCount[i].check(c, decode.At("regex_count", i), o.Syntax)
+	}
+	if o.MinWords != nil || o.MaxWords != nil {
+		checks++
+		checkRange(c, decode.At("max_words"), o.MinWords, o.MaxWords)
+	}
 	if checks == 0 {
 		c.Errorf(decode.At(), decode.CodeChecksNothing,
 			"nothing to check: give contains, not_contains, contains_cs, not_contains_cs, regex_match or regex_not_match")
@@ -105,7 +119,11 @@ func checkText(c *eval.Check, o *TextOptions) {
 // NewText returns a grader of the given options. The error reports a pattern that does not compile.
 func NewText(o *TextOptions, _ *grader.Env) (grader.Grader, error) {
 	checks, err := textChecks(o)
-	return &textGrader{checks}, err
+	if err != nil {
+		return nil, err
+	}
+	counts, err := countChecks(o)
+	return &textGrader{checks, counts}, err
 }
 
 func textChecks(o *TextOptions) ([]textCheck, error) {
@@ -123,7 +141,10 @@ func textChecks(o *TextOptions) ([]textCheck, error) {
 }
 
 // A textGrader is immutable and therefore safe for concurrent use.
-type textGrader struct{ checks []textCheck }
+type textGrader struct {
+	checks []textCheck
+	counts []countCheck
+}
 
 // A textCheck is a text or pattern that must, or must not, occur in the output.
 type textCheck struct {
@@ -152,7 +173,7 @@ func newTextCheck(l textList, v string, syntax pattern.Syntax) (textCheck, error
 }
 
 func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
-	t := grader.NewChecklist(len(g.checks))
+	t := grader.NewChecklist(len(g.checks) + len(g.counts))
 	folded := ""
 	for i := range g.checks {
 		c := &g.checks[i]
@@ -168,6 +189,11 @@ func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 			return grader.Score{}, executor.Permanent(fmt.Errorf("%s: %w", c.label, err))
 		}
 		count(c.label, complaint, s.OutputCut())
+	}
+	for _, c := range g.counts {
+		if err := c.add(&t, s); err != nil {
+			return grader.Score{}, executor.Permanent(fmt.Errorf("%s: %w", c.label, err))
+		}
 	}
 	score, err := t.Result()
 	if err == nil && !score.Passed {
