@@ -56,3 +56,24 @@ func TestJSONAnywhere(t *testing.T) {
 		{"hostile", schema, nil, gradertest.Subject(strings.Repeat("[", 1<<20)), gradertest.Errors("too many brackets")},
 	})
 }
+
+func TestTextDistance(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", maxCompared+1)
+	fill := func(s *grader.Subject) {
+		s.Expand = func(text string) string { return strings.ReplaceAll(text, "{{who}}", "kitten") }
+	}
+	gradertest.RunCases(t, "text", []gradertest.Case{
+		{"equal", "levenshtein: [{text: kitten, max: 0}]", nil, gradertest.Subject("kitten"), gradertest.Passes()},
+		{"near", "levenshtein: [{text: '{{who}}', max: 3}]", nil, gradertest.Subject("sitting", fill), gradertest.Passes()},
+		{"far", "levenshtein: [{text: kitten, max: 2}]", nil, gradertest.Subject("sitting"),
+			gradertest.Scores(0, `the distance of the output from "kitten" is 3, more than 2`)},
+		{"5 when absent", "levenshtein: [{text: abcde}]", nil, gradertest.Subject("fghij"), gradertest.Passes()},
+		{"6 when absent", "levenshtein: [{text: abcdef}]", nil, gradertest.Subject("ghijkl"), gradertest.Scores(0, "is 6, more than 5")},
+		{"characters", "levenshtein: [{text: été, max: 2}]", nil, gradertest.Subject("ete"), gradertest.Passes()},
+		{"longer", "levenshtein: [{text: a}]", nil, gradertest.Subject(long), gradertest.Scores(0, "is at least 20000, more than 5")},
+		{"too long", "levenshtein: [{text: a, max: 20000}]", nil, gradertest.Subject(long), gradertest.Errors("too long to compute")},
+		{"cut and longer", "levenshtein: [{text: a}]", nil, gradertest.Subject("abcdefgh", cut), gradertest.Scores(0, "at least 7")},
+		{"cut", "levenshtein: [{text: abcdefgh}]", nil, gradertest.Subject("abcdefgh", cut), gradertest.Errors("the output was cut")},
+	})
+}

@@ -46,6 +46,8 @@ type TextOptions struct {
 	MinWords *int `yaml:"min_words" json:",omitempty" jsonschema:"minimum=0"`
 	// Maximum number of words of the output.
 	MaxWords *int `yaml:"max_words" json:",omitempty" jsonschema:"minimum=0"`
+	// Texts from which the output must not differ much, by the Levenshtein distance.
+	Levenshtein []TextDistance `yaml:"levenshtein" json:",omitempty"`
 	// Syntax of the regular expressions: that of Go (RE2), or that of JavaScript, where flags such as
 	// (?i) at the start apply to the whole expression and a search of more than a second is an error.
 	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
@@ -90,7 +92,7 @@ func (o *TextOptions) lists() []textList {
 }
 
 func checkText(c *eval.Check, o *TextOptions) {
-	checks := 0
+	checks := len(o.Levenshtein)
 	for _, l := range o.lists() {
 		for i, v := range l.values {
 			checks++
@@ -123,7 +125,7 @@ func NewText(o *TextOptions, _ *grader.Env) (grader.Grader, error) {
 		return nil, err
 	}
 	counts, err := countChecks(o)
-	return &textGrader{checks, counts}, err
+	return &textGrader{checks, counts, o.Levenshtein}, err
 }
 
 func textChecks(o *TextOptions) ([]textCheck, error) {
@@ -142,8 +144,9 @@ func textChecks(o *TextOptions) ([]textCheck, error) {
 
 // A textGrader is immutable and therefore safe for concurrent use.
 type textGrader struct {
-	checks []textCheck
-	counts []countCheck
+	checks    []textCheck
+	counts    []countCheck
+	distances []TextDistance
 }
 
 // A textCheck is a text or pattern that must, or must not, occur in the output.
@@ -173,7 +176,7 @@ func newTextCheck(l textList, v string, syntax pattern.Syntax) (textCheck, error
 }
 
 func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, error) {
-	t := grader.NewChecklist(len(g.checks) + len(g.counts))
+	t := grader.NewChecklist(len(g.checks) + len(g.counts) + len(g.distances))
 	folded := ""
 	for i := range g.checks {
 		c := &g.checks[i]
@@ -193,6 +196,11 @@ func (g *textGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score, 
 	for _, c := range g.counts {
 		if err := c.add(&t, s); err != nil {
 			return grader.Score{}, executor.Permanent(fmt.Errorf("%s: %w", c.label, err))
+		}
+	}
+	for i := range g.distances {
+		if err := g.distances[i].add(&t, s); err != nil {
+			return grader.Score{}, err
 		}
 	}
 	score, err := t.Result()
