@@ -16,7 +16,7 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	if IsTriggerTests(src.Path) {
 		return nil, true
 	}
-	d := builtin.Recognize(src.Root)
+	d := builtin.Recognize(src)
 	if d == nil {
 		if reason := builtin.Refusal(src); reason != "" {
 			l.Reportf(src, nil, decode.Error, decode.CodeOtherDialect, "%s", reason)

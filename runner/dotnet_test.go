@@ -52,8 +52,11 @@ func TestDotnetAssertions(t *testing.T) {
 		{"type: file_contains, path: a.cs, value: 'Span'", "write a.cs: Span", "write b.cs: Span"},
 		{"type: file_not_contains, path: a.cs, value: 'a.b'", "write a.cs: acb", "write a.cs: a.b"},
 		{"type: file_not_contains, path: a.cs, value: 'a.b'", "write a.cs: acb", "write b.cs: acb"},
+		{"type: file_contains, path: '**/*.cs', value: 'a.b'", "write x/a.cs: a.b", "write a.txt: a.b"},
+		{"type: file_not_contains, path: '*.cs', value: 'a.b'", "write a.cs: acb", "write b.cs: a.b"},
+		{"type: file_not_contains, path: '*.cs', value: 'a.b'", "write a.cs: acb", "write b.txt: acb"},
 	} {
-		t.Run(c.assertion, func(t *testing.T) {
+		t.Run(c.assertion+" "+c.fails, func(t *testing.T) {
 			t.Parallel()
 			suite := fmt.Sprintf("-- eval.yaml --\nscenarios:\n"+
 				"  - {name: good, prompt: \"%s\", assertions: [{%s}]}\n"+

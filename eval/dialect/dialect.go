@@ -17,12 +17,15 @@ import (
 type Dialect struct {
 	// Name identifies the format in lists and JSON, such as "skill-evals".
 	Name string
-	// Named reports whether a search reads a file because of its path, which has slashes. Content
-	// decides whether the file is a suite.
+	// Named reports whether a search reads a file because of its path, which has slashes. Content and
+	// Placed decide whether the file is a suite.
 	Named func(path string) bool
 	// Recognizes reports whether a file has the content of this format. The node is the root of a
 	// file of any name, and no alias.
 	Recognizes func(root *yaml.Node) bool
+	// Placed reports whether a file that is recognized is a suite at its path, which is absolute. It can
+	// look at the files around it. Nil means at every path.
+	Placed func(path string, root *yaml.Node) bool
 	// Home returns the directory that contains all files of a suite in no repository, from the absolute
 	// path of its file. Nil means the directory of the file.
 	Home func(path string) string

@@ -148,9 +148,13 @@ func Above(path string, v files.View) []string {
 	var found []string
 	for dir := range files.Upwards(filepath.Dir(path), project.MaxLevelsUp) {
 		found = append(found, suitesIn(dir, v)...)
+		found = append(found, suitesIn(filepath.Join(dir, manifestDir), v)...)
 	}
 	return found
 }
+
+// manifestDir is a directory whose suite is about the directory that contains it: a plugin.
+const manifestDir = ".claude-plugin"
 
 // suitesIn returns the suite files of one directory, including those of the overlay.
 func suitesIn(dir string, v files.View) []string {
@@ -286,7 +290,7 @@ func (w *walker) addSuite(path, shown string) {
 		return
 	}
 	format := ""
-	if d := builtin.Recognize(src.Root); d != nil {
+	if d := builtin.Recognize(src); d != nil {
 		format, src = d.Name, w.translated(d, src)
 	} else if !IsSuite(path) && filepath.Base(path) != w.named {
 		if reason := builtin.Refusal(src); reason != "" {

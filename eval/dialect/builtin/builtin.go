@@ -4,12 +4,11 @@ package builtin
 import (
 	"path/filepath"
 
-	"gopkg.in/yaml.v3"
-
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/dialect/dotnet"
 	"waza/eval/dialect/harbor"
+	"waza/eval/dialect/plugineval"
 	"waza/eval/dialect/promptfoo"
 	"waza/eval/dialect/skillevals"
 	"waza/eval/dialect/triggers"
@@ -21,6 +20,7 @@ var all = []*dialect.Dialect{
 	skillevals.Dialect(),
 	harbor.Dialect(),
 	promptfoo.Dialect(),
+	plugineval.Dialect(),
 	dotnet.Dialect(),
 }
 
@@ -28,12 +28,13 @@ var all = []*dialect.Dialect{
 func All() []*dialect.Dialect { return all }
 
 // Recognize returns the dialect of a parsed file, or nil.
-func Recognize(root *yaml.Node) *dialect.Dialect {
-	if root = decode.Follow(root); root == nil {
+func Recognize(src *decode.Source) *dialect.Dialect {
+	root := decode.Follow(src.Root)
+	if root == nil {
 		return nil
 	}
 	for _, d := range all {
-		if d.Recognizes(root) {
+		if d.Recognizes(root) && (d.Placed == nil || d.Placed(src.Path, root)) {
 			return d
 		}
 	}

@@ -1,0 +1,376 @@
+package plugineval
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/skill"
+	"waza/eval/text"
+)
+
+// A markdown is a Markdown file with frontmatter.
+type markdown struct {
+	src   *decode.Source // its root is the frontmatter, with the places of the file; nil without one
+	body  string
+	fault string // of the frontmatter
+}
+
+// readMarkdown reads a Markdown file; nil if it cannot be read, which it reports.
+func (tr *translator) readMarkdown(file string) *markdown {
+	data, err := tr.Files.Read(file, decode.MaxTextBytes)
+	if err != nil {
+		tr.Unreadable(tr.Files.Shown(file), tr.Source, nil, err)
+		return nil
+	}
+	parsed := skill.Parse(file, data)
+	m := &markdown{body: parsed.Body}
+	if strings.TrimSpace(parsed.HeadText) == "" {
+		m.src = decode.NewSource(file, tr.Files.Shown(file), parsed.Text)
+		return m
+	}
+	m.src, m.fault = tr.parse(file, []byte("\n"+parsed.HeadText)) // the empty line has the place of the dashes
+	return m
+}
+
+// parse parses a file of a case. A fault of it is one of the case, and not of the plugin.
+func (tr *translator) parse(file string, data []byte) (src *decode.Source, fault string) {
+	var found decode.Findings
+	src = decode.Parse(file, tr.Files.Shown(file), data, &found)
+	if faults := found.Diagnostics().Errors(); len(faults) > 0 {
+		src.Root, fault = nil, fmt.Sprintf("%s, line %d: %s", src.Name, faults[0].Line, faults[0].Message)
+	}
+	return src, fault
+}
+
+// A testCase is a case on its way to a task.
+type testCase struct {
+	*translator
+	dir     string
+	prompt  *markdown      // prompt.md; nil without one
+	yaml    *decode.Source // case.yaml; nil without one
+	task    dialect.Map
+	inputs  dialect.Map
+	graders []caseGrader
+	blocked []string
+}
+
+func (tr *translator) addCases(evals string) {
+	for _, dir := range casesIn(evals, tr.Files.List) {
+		c := &testCase{translator: tr, dir: dir, task: dialect.NewMap(nil), inputs: dialect.NewMap(nil)}
+		c.read()
+		folder, err := filepath.Rel(evals, dir)
+		if err != nil {
+			folder = filepath.Base(dir)
+		}
+		c.translate(evals, filepath.ToSlash(folder))
+		tr.Tasks = append(tr.Tasks, dialect.Task{Source: c.source(), Node: c.task.Node})
+	}
+}
+
+func (c *testCase) read() {
+	if file := filepath.Join(c.dir, promptFile); c.Files.Exists(file) {
+		if c.prompt = c.readMarkdown(file); c.prompt != nil && c.prompt.fault != "" {
+			c.block(c.prompt.src, nil, "%s", c.prompt.fault)
+		}
+	}
+	file := filepath.Join(c.dir, caseFile)
+	if !c.Files.Exists(file) {
+		return
+	}
+	if data, err := c.Files.Read(file, decode.MaxTextBytes); err != nil {
+		c.Unreadable(c.Files.Shown(file), c.Source, nil, err)
+	} else {
+		var fault string
+		if c.yaml, fault = c.parse(file, data); fault != "" {
+			c.block(c.yaml, nil, "%s", fault)
+		}
+	}
+}
+
+// source returns the file that declares the task.
+func (c *testCase) source() *decode.Source {
+	switch {
+	case c.prompt != nil:
+		return c.prompt.src
+	case c.yaml != nil:
+		return c.yaml
+	}
+	return decode.NewSource(filepath.Join(c.dir, promptFile), c.Files.Shown(filepath.Join(c.dir, promptFile)), "")
+}
+
+// A value is the value of a key of a case.
+type value struct {
+	*yaml.Node                // nil if the key is absent or null
+	src        *decode.Source // of the node
+}
+
+// get returns the value of a key. prompt.md has precedence. Keys of the execution of an agent are in a
+// map of case.yaml.
+func (c *testCase) get(key string) value {
+	places := []value{}
+	if c.prompt != nil {
+		places = append(places, value{decode.Follow(c.prompt.src.Root), c.prompt.src})
+	}
+	if c.yaml != nil {
+		root := decode.Follow(c.yaml.Root)
+		if slices.Contains(executionKeys, key) {
+			root = decode.Follow(decode.Lookup(root, "execution"))
+		}
+		places = append(places, value{root, c.yaml})
+	}
+	for _, p := range places {
+		if n := decode.Follow(decode.Lookup(p.Node, key)); n != nil && !decode.IsNull(n) {
+			return value{n, p.src}
+		}
+	}
+	return value{src: c.source()}
+}
+
+// at returns the node of a value if it is in the file that declares the task, whose places tasks have.
+func (c *testCase) at(v value) *yaml.Node {
+	if v.src == c.source() {
+		return v.Node
+	}
+	return nil
+}
+
+// block reports why the case cannot be done. Its trials end in an error, as a case that does not load
+// counts as failed.
+func (c *testCase) block(src *decode.Source, at *yaml.Node, format string, args ...any) {
+	reason := fmt.Sprintf(format, args...)
+	c.blocked = append(c.blocked, reason)
+	c.Reportf(src, at, decode.Warning, decode.CodeUnavailable, "%s; trials of this case end in an error", reason)
+}
+
+// Keys of a case.
+var (
+	commonKeys    = []string{"schema_version", "name", "description", "expected_outcome", "tags", "plugins", "runs"}
+	executionKeys = []string{"model", "max_turns", "timeout_seconds", "allowed_tools", "append_system_prompt", "env"}
+	contextKeys   = []string{"scaffold_script", "history_file", "add_dirs"}
+)
+
+func (c *testCase) translate(evals, folder string) {
+	c.checkKeys()
+	name := c.get("name")
+	c.task.Set("id", dialect.Scalar(c.at(name), c.unique(dialect.TextOf(name.Node), folder)))
+	c.addTags()
+	c.addPrompt()
+	c.addRuns()
+	c.addModel()
+	c.addExecution()
+	c.addContext()
+	c.addMocks(evals)
+	c.addGraders()
+	c.addLimits()
+	c.task.Set("inputs", c.inputs.Node)
+	if len(c.blocked) > 0 {
+		c.task.Set("blocked", dialect.Scalar(nil, strings.Join(c.blocked, "; ")))
+	}
+}
+
+// checkKeys reports unknown keys, which are errors of the case.
+func (c *testCase) checkKeys() {
+	if c.prompt != nil {
+		c.known(c.prompt.src, c.prompt.src.Root, "", slices.Concat(commonKeys, executionKeys))
+	}
+	if c.yaml == nil {
+		return
+	}
+	root := decode.Follow(c.yaml.Root)
+	if root == nil {
+		return
+	}
+	c.known(c.yaml, root, "", slices.Concat(commonKeys, []string{"context", "execution", "graders"}))
+	c.known(c.yaml, decode.Lookup(root, "execution"), "execution.", append([]string{"prompt"}, executionKeys...))
+	c.known(c.yaml, decode.Lookup(root, "context"), "context.", contextKeys)
+	for _, key := range []string{"schema_version", "name"} {
+		if dialect.TextOf(decode.Lookup(root, key)) == "" {
+			c.block(c.yaml, root, "case.yaml has no %s", key)
+		}
+	}
+}
+
+func (c *testCase) known(src *decode.Source, n *yaml.Node, prefix string, keys []string) {
+	for _, p := range dialect.Pairs(n) {
+		if !slices.Contains(keys, p.Key.Value) {
+			c.block(src, p.Key, "unknown key %s", prefix+text.Clip(p.Key.Value, 60))
+		}
+	}
+}
+
+func (c *testCase) addTags() {
+	v := c.get("tags")
+	tags := dialect.List(c.at(v))
+	for _, n := range textsOf(v.Node) {
+		if !slices.ContainsFunc(tags.Content, func(t *yaml.Node) bool { return t.Value == n.Value }) {
+			tags.Content = append(tags.Content, dialect.Scalar(c.at(v), n.Value))
+		}
+	}
+	if len(tags.Content) > 0 {
+		c.task.Set("tags", tags)
+	}
+}
+
+// addPrompt sets the prompt: the body of prompt.md, or the key of case.yaml.
+func (c *testCase) addPrompt() {
+	prompt := ""
+	if c.prompt != nil {
+		prompt = strings.Trim(c.prompt.body, "\n")
+	}
+	if strings.TrimSpace(prompt) == "" && c.yaml != nil {
+		prompt = dialect.TextOf(decode.Lookup(decode.Follow(decode.Lookup(decode.Follow(c.yaml.Root), "execution")), "prompt"))
+	}
+	if strings.TrimSpace(prompt) == "" {
+		c.block(c.source(), nil, "the case has no prompt")
+	}
+	if word, _, _ := strings.Cut(strings.TrimPrefix(prompt, "/"), " "); strings.HasPrefix(prompt, "/") {
+		if _, name, ok := strings.Cut(word, ":"); ok {
+			word = name
+		}
+		if filepath.IsLocal(word) && c.Files.Exists(filepath.Join(c.translator.dir, "commands", word+".md")) {
+			c.block(c.source(), nil, "the prompt is the command %s of the plugin, and agents get no commands", text.Clip(word, 60))
+		}
+	}
+	c.inputs.Set("prompt", dialect.Scalar(nil, prompt))
+}
+
+// number returns the value of a key, a whole number from 1 to most; standard if it is absent or
+// something else, which it reports.
+func (c *testCase) number(key string, standard, most int) int {
+	v := c.get(key)
+	if v.Node == nil {
+		return standard
+	}
+	var n int
+	if v.Decode(&n) != nil || n < 1 || n > most {
+		c.block(v.src, v.Node, "%s must be a whole number from 1 to %d, got %s", key, most, decode.Describe(v.Node))
+		return standard
+	}
+	return n
+}
+
+// addRuns counts the runs. All tasks of a suite have the same number of trials.
+func (c *testCase) addRuns() {
+	const most = 50
+	runs := c.number("runs", defaultRuns, most)
+	c.translator.runsDiffer = c.runsDiffer || c.runs != 0 && runs != c.runs
+	c.translator.runs = max(runs, c.runs)
+}
+
+// addModel takes the model over. A suite has one.
+func (c *testCase) addModel() {
+	v := c.get("model")
+	switch model := dialect.TextOf(v.Node); {
+	case model == "":
+	case c.model == "" || c.model == model:
+		c.model = model
+	default:
+		c.block(v.src, v.Node, "the case needs the model %q, and an earlier case %q", text.Clip(model, 60), text.Clip(c.model, 60))
+	}
+}
+
+var envName = text.Pattern(`^EVAL_[A-Z0-9_]*$`)
+
+// addExecution takes over the other settings of the agent.
+func (c *testCase) addExecution() {
+	if v := c.get("allowed_tools"); len(dialect.Items(v.Node)) > 0 && !c.tools {
+		c.tools = true
+		c.warn(v.src, v.Node, "allowed_tools has no effect: agents can use all their tools, and the sandbox limits what these reach")
+	}
+	if v := c.get("append_system_prompt"); dialect.TextOf(v.Node) != "" {
+		c.block(v.src, v.Node, "append_system_prompt is not supported")
+	}
+	if v := c.get("plugins"); len(dialect.Items(v.Node)) > 0 {
+		c.block(v.src, v.Node, "the case names plugins, and agents get the skills of the nearest one")
+	}
+	v := c.get("env")
+	env := dialect.NewMap(c.at(v))
+	for _, p := range dialect.Pairs(v.Node) {
+		if !envName().MatchString(p.Key.Value) {
+			c.block(v.src, p.Key, "the name of the variable %s must start with EVAL_ and consist of A-Z, 0-9 and _", text.Clip(p.Key.Value, 60))
+			continue
+		}
+		env.Set(p.Key.Value, dialect.Scalar(c.at(v), dialect.TextOf(p.Value)))
+	}
+	if env.Len() > 0 {
+		c.inputs.Set("environment", env.Node)
+	}
+}
+
+// addContext prepares the workspace.
+func (c *testCase) addContext() {
+	if c.yaml == nil {
+		return
+	}
+	context := decode.Follow(decode.Lookup(decode.Follow(c.yaml.Root), "context"))
+	for _, key := range []string{"history_file", "add_dirs"} {
+		if n := decode.Follow(decode.Lookup(context, key)); n != nil && !decode.IsNull(n) {
+			c.block(c.yaml, n, "context.%s is not supported", key)
+		}
+	}
+	if n := decode.Follow(decode.Lookup(context, "scaffold_script")); dialect.TextOf(n) != "" {
+		c.addScaffold(n)
+	}
+}
+
+// ownPlace finds uses of a script's own place, which the text of a script lacks.
+var ownPlace = text.Pattern(`\$0|\$\{0|BASH_SOURCE|CLAUDE_PLUGIN_ROOT`)
+
+// addScaffold makes the text of the script a command that prepares the workspace.
+func (c *testCase) addScaffold(n *yaml.Node) {
+	file := filepath.Join(c.dir, filepath.FromSlash(n.Value))
+	data, err := c.Files.Read(file, decode.MaxTextBytes)
+	switch {
+	case err != nil:
+		c.block(c.yaml, n, "the scaffold script %s cannot be read", c.Files.Shown(file))
+		return
+	case ownPlace().Match(data):
+		c.block(c.yaml, n, "the scaffold script uses its own place, and waza runs its text")
+		return
+	}
+	script := strings.ReplaceAll(string(data), "\r\n", "\n")
+	shell := "sh"
+	if first, _, _ := strings.Cut(script, "\n"); strings.HasPrefix(first, "#!") {
+		if shell = filepath.Base(strings.Fields(strings.TrimPrefix(first, "#!") + " sh")[0]); shell == "env" {
+			shell = strings.Fields(first + " sh")[1]
+		}
+	}
+	if !slices.Contains([]string{"sh", "bash", "dash", "zsh"}, shell) {
+		c.block(c.yaml, n, "the scaffold script needs %s, and waza runs scripts of shells", text.Clip(shell, 40))
+		return
+	}
+	quoted := "'" + strings.ReplaceAll(script, "'", `'\''`) + "'"
+	c.inputs.Set("setup", dialect.Texts(nil, shell+" -c "+quoted))
+}
+
+// addLimits sets the limits of the agent. Judges have a time of their own.
+func (c *testCase) addLimits() {
+	const mostTurns, mostSeconds = 200, 3600
+	turns, seconds := c.number("max_turns", defaultMaxTurns, mostTurns), c.number("timeout_seconds", defaultTimeout, mostSeconds)
+	limit := seconds
+	if slices.ContainsFunc(c.graders, func(g caseGrader) bool { return g.judged }) {
+		limit += judgeTimeout
+	}
+	v := c.get("timeout_seconds")
+	c.task.Set("timeout_seconds", dialect.Scalar(c.at(v), limit))
+	options := dialect.NewMap(nil)
+	options.Set("max_iterations", dialect.Scalar(nil, turns))
+	options.Set("max_duration_ms", dialect.Scalar(nil, seconds*1000))
+	list := dialect.List(nil)
+	for _, g := range c.graders {
+		list.Content = append(list.Content, g.Node)
+	}
+	if len(list.Content) > 0 {
+		limits := dialect.NewMap(nil)
+		limits.Set("name", dialect.Scalar(nil, "limits"))
+		limits.Set("type", dialect.Scalar(nil, "behavior"))
+		limits.Set("config", options.Node)
+		c.task.Set("graders", dialect.List(nil, append(list.Content, limits.Node)...))
+	}
+}
