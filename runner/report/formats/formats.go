@@ -9,11 +9,13 @@ import (
 	"waza/runner"
 	"waza/runner/record"
 	"waza/runner/report"
+	"waza/runner/report/atif"
 	"waza/runner/report/page"
 	"waza/runner/report/results"
 	"waza/runner/report/sarif"
 	"waza/runner/report/skillcreator"
 	"waza/runner/report/spreadsheet"
+	"waza/runner/report/vally"
 )
 
 // A Format is a form of a run for people or programs.
@@ -74,6 +76,14 @@ func Formats() []Format {
 		{
 			Name: "json", File: "result.json", Write: writeJSON,
 			Doc: "The whole run, including transcripts, as one line of JSON.",
+		},
+		{
+			Name: "vally", File: "results.jsonl", Write: vally.Write,
+			Doc: "The results.jsonl of microsoft/vally: a record per trial, and the summary as the last one.",
+		},
+		{
+			Name: "atif", File: "trajectories", WriteFiles: atif.Write,
+			Doc: "A directory with the transcripts as trajectories of Harbor (ATIF 1.7), a file per trial.",
 		},
 		{
 			Name: "skill-creator", File: "skill-workspace", WriteFiles: skillcreator.Write, Iteration: "iteration-",

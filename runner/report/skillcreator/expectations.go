@@ -1,11 +1,10 @@
 package skillcreator
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"waza/runner/record"
+	"waza/runner/report"
 )
 
 // expectationsOf returns the statements of a trial that counts: those that judges marked, and one for
@@ -17,9 +16,11 @@ func expectationsOf(t *record.Trial) []expectation {
 	}
 	for i := range t.Graders {
 		g := &t.Graders[i]
-		if marked := statementsOf(g); marked != nil {
-			list = append(list, marked...)
-		} else {
+		statements := report.Statements(g)
+		for _, s := range statements {
+			list = append(list, expectation(s))
+		}
+		if statements == nil && g.Counts() {
 			list = append(list, ofGrader(g))
 		}
 	}
@@ -41,11 +42,7 @@ func completed(t *record.Trial) string {
 
 // ofGrader returns the statement that a grader passes.
 func ofGrader(g *record.Grade) expectation {
-	evidence := g.Feedback
-	if evidence == "" {
-		evidence = fmt.Sprintf("score %.2f", g.Score)
-	}
-	return expectation{titleOf(g.Name, g.Type), g.Passed, evidence}
+	return expectation{titleOf(g.Name, g.Type), g.Passed, report.Evidence(g)}
 }
 
 func titleOf(name, kind string) string {
@@ -53,73 +50,6 @@ func titleOf(name, kind string) string {
 		return "Grader " + kind + " passes"
 	}
 	return fmt.Sprintf("%s (grader %s) passes", name, kind)
-}
-
-// A marked is a statement in the details of a grader that asks judges.
-type marked struct {
-	Text     string `json:"text"`
-	Absent   bool   `json:"absent"`
-	Passed   bool   `json:"passed"`
-	Evidence string `json:"evidence"`
-}
-
-// An opinion is the opinion of a judge in these details.
-type opinion struct {
-	Judge      string   `json:"judge"`
-	Statements []marked `json:"statements"`
-}
-
-// statementsOf returns the marks of a grader's statements; nil if it has no statements. Of several
-// judges, more than half must pass a statement.
-func statementsOf(g *record.Grade) []expectation {
-	if g.Type != record.TypePrompt {
-		return nil
-	}
-	raw, err := json.Marshal(g.Details)
-	if err != nil {
-		return nil
-	}
-	var details struct {
-		Opinions []opinion `json:"opinions"`
-	}
-	if json.Unmarshal(raw, &details) != nil || len(details.Opinions) == 0 {
-		return nil
-	}
-	opinions := details.Opinions
-	list := make([]expectation, len(opinions[0].Statements))
-	for i, s := range opinions[0].Statements {
-		list[i] = combined(i, s, opinions)
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
-// combined combines the marks of the statement with an index.
-func combined(i int, s marked, opinions []opinion) expectation {
-	passes := 0
-	for _, o := range opinions {
-		if i < len(o.Statements) && o.Statements[i].Passed {
-			passes++
-		}
-	}
-	e := expectation{Text: s.Text, Passed: 2*passes > len(opinions)}
-	if s.Absent {
-		e.Text = "Absent: " + s.Text
-	}
-	var evidence []string
-	for _, o := range opinions {
-		switch {
-		case i >= len(o.Statements) || o.Statements[i].Passed != e.Passed:
-		case len(opinions) == 1:
-			evidence = append(evidence, o.Statements[i].Evidence)
-		default:
-			evidence = append(evidence, o.Judge+": "+o.Statements[i].Evidence)
-		}
-	}
-	e.Evidence = strings.Join(evidence, "; ")
-	return e
 }
 
 // gradingOf returns the document of the expectations.

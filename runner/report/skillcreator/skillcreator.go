@@ -234,7 +234,7 @@ func (w *writer) document(name string, v any) error {
 // timingOf returns the time and the tokens of the agent, as far as they are known.
 func timingOf(t *record.Trial) timing {
 	var tm timing
-	if ms := cmp.Or(t.ExecutorMS, t.DurationMS); ms > 0 || !t.StartedAt.IsZero() {
+	if ms := cmp.Or(t.ExecutorMS, t.DurationMS); !t.Untimed && (ms > 0 || !t.StartedAt.IsZero()) {
 		seconds := float64(ms) / 1000
 		tm.DurationMS, tm.TotalSeconds, tm.ExecutorSeconds = &ms, &seconds, &seconds
 	}
