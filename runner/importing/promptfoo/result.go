@@ -124,7 +124,7 @@ func (g *gradingResult) graders() []record.Grade {
 		c := &g.Components[i]
 		r := record.Grade{Name: fmt.Sprintf("assertion %d", i+1), Type: source.TypeImported, Weight: 1}
 		if a := c.Assertion; a != nil {
-			r.Name, r.Type = cmp.Or(string(a.Metric), a.Type, r.Name), cmp.Or(a.Type, r.Type)
+			r.Name, r.Type = cmp.Or(string(a.Metric), a.Type, r.Name), source.GraderType(a.Type)
 			if a.Weight.Known && a.Weight.Value >= 0 && a.Weight.Value < 1e9 {
 				r.Weight = a.Weight.Value
 			}

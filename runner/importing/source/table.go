@@ -123,6 +123,16 @@ func (t *Table[P]) Read(visit Visit, missing string, load func(at P) (*record.Tr
 // TypeImported is the type of graders whose scores the file states.
 const TypeImported = "imported"
 
+// GraderType returns the type of a grader that the file names. The types of graders that ask people
+// are left to [Unscored], because waza would ask again.
+func GraderType(named string) string {
+	switch named {
+	case "", record.TypeHuman, record.TypeHumanCalibration:
+		return TypeImported
+	}
+	return named
+}
+
 // Unscored returns the result of a grader without a score in the file: a person can give it.
 func Unscored(name, why string) record.Grade {
 	return record.Grade{

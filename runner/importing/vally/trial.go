@@ -144,7 +144,7 @@ func (g *gradeResult) graders() []record.Grade {
 			})
 			continue
 		}
-		r := record.Grade{Name: id, Type: cmp.Or(d.Type, source.TypeImported), Score: d.score(), Passed: *d.Passed, Weight: 1}
+		r := record.Grade{Name: id, Type: source.GraderType(d.Type), Score: d.score(), Passed: *d.Passed, Weight: 1}
 		if !r.Passed {
 			r.Feedback = string(d.Evidence)
 		}
