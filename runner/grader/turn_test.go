@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"waza/eval"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/gradertest"
 	"waza/runner/record"
@@ -98,6 +99,11 @@ func TestTurnThatDidNotHappen(t *testing.T) {
 	grade, err := b.Grade(t.Context(), twoTurns())
 	require.NoError(t, err)
 	require.Equal(t, record.Grade{Name: "g", Type: "looking", Weight: 2, Feedback: "turn 3 did not happen: the agent got 2 prompts"}, grade)
+	negated := grader.NewBoundAs(&eval.Grader{Name: "g", Turn: 3, Negate: true}, "looking", lookingGrader{&saw})
+	grade, err = negated.Grade(t.Context(), twoTurns())
+	require.NoError(t, err)
+	require.False(t, grade.Passed)
+	require.Zero(t, grade.Score)
 	_, err = b.Grade(t.Context(), twoTurns(cutShort))
 	require.ErrorContains(t, err, "dropped 3 entries")
 	b.Turn = 1
