@@ -9,7 +9,8 @@ import (
 )
 
 // List finds the suites below a directory, like [discover.Suites]. If a suite names no executor,
-// List fills in the one of its .waza.yaml, else the default.
+// List fills in the one of its .waza.yaml, else the default. It reports suites that only repeat others,
+// see [SameCases].
 func List(dir string, v files.View) (*discover.Found, error) {
 	found, err := discover.Suites(dir, v)
 	if err != nil {
@@ -41,5 +42,6 @@ func List(dir string, v files.View) (*discover.Found, error) {
 		}
 		s.Executor = executor
 	}
+	reportSameCases(found, v)
 	return found, nil
 }

@@ -51,8 +51,7 @@ func TestHouseMatchesTheMap(t *testing.T) {
 
 // besideTheirUsers are packages outside internal/ that only one folder imports.
 var besideTheirUsers = map[string]string{
-	"eval/dialecttest": "it loads suites with eval, which reads them through eval/dialect",
-	"runner/grader":    "it is the contract of the families of graders below it",
+	"runner/grader": "it is the contract of the families of graders below it",
 }
 
 // onlyUsers returns, for each package of eval, runner and rpc, the deepest folder that contains

@@ -35,6 +35,11 @@ type Dialect struct {
 	// Translate fills in the suite and the tasks of a translation. It reports every key
 	// that it cannot translate: an error if a verdict would change, else a warning.
 	Translate func(*Translation)
+	// FileName is the usual name of a file that Write writes.
+	FileName string
+	// Write returns a suite in this format, and adds the parts that the format cannot say to the losses of
+	// the document. Nil if waza only reads the format.
+	Write func(*Document) ([]byte, error)
 }
 
 // A Translation is a suite in the format of another tool on its way to an eval.yaml. One goroutine

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,19 +24,25 @@ import (
 func Command(to output.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "convert", Category: help.Suites,
-		Usage:     "write a suite of another tool as eval.yaml",
+		Usage:     "write a suite of another tool as eval.yaml, or a suite for another tool",
 		ArgsUsage: "SUITE",
 		Description: `It prints the eval.yaml that a suite such as evals/evals.json means to waza, with all
 tasks. Paths in it are relative to the directory of the original, so the file belongs
 there. waza run does not need it: it runs the original.
 
+With --to, it writes a suite of any format for another tool: evals.json (skill
+evals) or trigger-evals.json (trigger sets). Keys that the format cannot say are named.
+
 Examples:
   waza convert skills/demo/evals/evals.json
   waza convert skills/demo/evals/evals.json --agent codex -o skills/demo/evals/eval.yaml
+  waza convert skills/demo/evals/eval.yaml --to evals.json -o skills/demo/evals/evals.json
 
-Exit codes: 0 when the suite is written, 2 when it is invalid or not in the format of
+Exit codes: 0 when the suite is written, 1 when parts are not written without which
+verdicts change, 2 when it is invalid or not in the format of
 another tool.`,
 		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "write the `FORMAT` of another tool: " + strings.Join(targets(), " or "), DefaultText: "eval.yaml"},
 			&cli.StringFlag{Name: "agent", Usage: "name the agent `NAME` in the suite", DefaultText: "none"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` beside the original", DefaultText: "print"},
 			flags.JSON("print the format and the text of the suite as JSON"),
@@ -65,6 +72,9 @@ func convert(c *cli.Context, to output.Streams) error {
 	}
 	if suite == nil || found.HasErrors() {
 		return exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(found.Errors()))
+	}
+	if c.String("to") != "" {
+		return writeBack(c, suite, to)
 	}
 	if suite.Format == "" {
 		return exit.Usagef("waza convert takes a suite in the format of another tool, see waza list", "%s is an eval.yaml already", path)

@@ -2,6 +2,7 @@
 package suites
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
+	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/discover"
 	"waza/eval/files"
@@ -21,16 +23,21 @@ const Argument = "[SUITE|DIR|SKILL…]"
 // Find turns the arguments of a command into suite files. A directory means every suite
 // below it, a skill's name, SKILL.md or directory its suite, no argument the current directory.
 func Find(to output.Streams, args []string) ([]string, error) {
+	paths, _, err := find(to, args)
+	return paths, err
+}
+
+// find is like [Find]. It also returns the heads of the suites that it found in directories.
+func find(to output.Streams, args []string) (paths []string, heads []discover.Summary, err error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	var paths []string
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil && isSkill(arg) {
 			path, err := ofSkill(arg)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			paths = append(paths, path)
 			continue
@@ -38,7 +45,7 @@ func Find(to output.Streams, args []string) ([]string, error) {
 		if err == nil && filepath.Base(arg) == skill.FileName {
 			path, err := inSkill(filepath.Dir(arg))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			paths = append(paths, path)
 			continue
@@ -49,30 +56,49 @@ func Find(to output.Streams, args []string) ([]string, error) {
 		}
 		found, err := discover.Suites(arg, files.View{})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := to.Diagnostics(notOf(found.Suites, found.Problems)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(found.Suites) == 0 && found.Problems.HasErrors() {
-			return nil, exit.With(exit.Usage) // the errors explain it
+			return nil, nil, exit.With(exit.Usage) // the errors explain it
 		}
 		if len(found.Suites) == 0 && flags.IsFile(filepath.Join(arg, skill.FileName)) {
 			path, err := inSkill(arg)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			paths = append(paths, path)
 			continue
 		}
 		if len(found.Suites) == 0 {
-			return nil, exit.Usagef(hintWithoutSuites(arg), "no suites found in %s or below it", arg)
+			return nil, nil, exit.Usagef(hintWithoutSuites(arg), "no suites found in %s or below it", arg)
 		}
+		heads = append(heads, found.Suites...)
 		for _, s := range found.Suites {
 			paths = append(paths, s.Path)
 		}
 	}
-	return dropRepeated(paths), nil
+	return dropRepeated(paths), heads, nil
+}
+
+// ToRun is like [Find], without the suites of directories that only repeat others in another format. It
+// names those.
+func ToRun(to output.Streams, args []string) ([]string, error) {
+	paths, heads, err := find(to, args)
+	if err != nil || len(paths) < 2 {
+		return paths, err
+	}
+	same := eval.SameCases(heads, files.View{})
+	return slices.DeleteFunc(paths, func(p string) bool {
+		first, named := same[p], slices.Contains(args, p)
+		if first == "" || named {
+			return false
+		}
+		fmt.Fprintf(to.Stderr, "waza: %s is not run, because it has the same prompts as %s; name it to run it\n", output.Clean(p), output.Clean(first))
+		return true
+	}), nil
 }
 
 // hintWithoutSuites returns what to do where a directory has no suites: create one, if it has

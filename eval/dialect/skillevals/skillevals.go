@@ -31,6 +31,8 @@ func Dialect() *dialect.Dialect {
 			return filepath.Dir(filepath.Dir(file))
 		},
 		Translate: translate,
+		FileName:  "evals.json",
+		Write:     write,
 	}
 }
 

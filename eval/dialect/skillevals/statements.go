@@ -87,7 +87,7 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	}
 	if len(j.list.Content) == 0 && len(checks.list) == 0 && dialect.TextOf(expected) != "" {
 		// A case is first written without statements.
-		j.add(expected, "The result does what this says: "+expected.Value, "expected_output", false)
+		j.add(expected, expectedPrefix+expected.Value, "expected_output", false)
 		expected = nil
 	}
 	if len(j.list.Content) > 0 {

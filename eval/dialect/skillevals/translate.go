@@ -173,7 +173,7 @@ func (c *caseTranslator) translate() *yaml.Node {
 	named := c.addFiles()
 	if len(named) > 0 {
 		// Both definitions give the agent the list, and neither says where it sees the files.
-		prompt += "\n\nInput files:\n- " + strings.Join(named, "\n- ")
+		prompt += inputFiles(named)
 	}
 	c.inputs.Set("prompt", dialect.Scalar(at, prompt))
 	graders := c.graders()
@@ -187,6 +187,9 @@ func (c *caseTranslator) translate() *yaml.Node {
 	}
 	return c.task.Node
 }
+
+// inputFiles returns the text after a prompt that names the input files.
+func inputFiles(names []string) string { return "\n\nInput files:\n- " + strings.Join(names, "\n- ") }
 
 // addID sets the id: that of the case, else its name, else its number. A repeated id gets a number.
 func (c *caseTranslator) addID() {

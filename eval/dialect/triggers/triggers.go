@@ -26,6 +26,8 @@ func Dialect() *dialect.Dialect {
 		Recognizes: recognizes,
 		Home:       func(file string) string { return filepath.Dir(filepath.Dir(file)) },
 		Translate:  translate,
+		FileName:   "trigger-evals.json",
+		Write:      write,
 	}
 }
 

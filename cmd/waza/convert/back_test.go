@@ -1,0 +1,89 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval"
+	"waza/eval/dialect"
+	"waza/eval/dialecttest"
+)
+
+// everyCheck has each part of skill evals that has an equivalent in an eval.yaml.
+const everyCheck = `{"skill_name": "s", "description": "d", "version": "1", "evals": [
+ {"id": 1, "prompt": "a", "expected_output": "b"},
+ {"id": "two", "name": "title", "description": "why", "tags": ["x"], "prompt": ["a", "b"], "files": ["in.txt", "evals/own.txt", {"path": "n.txt", "content": "<text>"}],
+  "expected_output": "ref", "expectations": ["c", {"name": "l", "text": "d"}], "forbidden": ["e", {"id": "m", "text": "f"}],
+  "assertions": [{"type": "contains", "value": "g"}, {"type": "not_contains", "values": ["h", "i"]}, {"type": "regex", "value": "(?i)j+"},
+   {"type": "not_regex", "value": "k+"}, {"type": "contains_any", "values": ["l.", "m"]}, {"type": "file_exists", "path": "n"},
+   {"type": "file_not_exists", "path": "o"}, {"type": "file_contains", "path": "p", "value": "q.r"},
+   {"type": "file_not_contains", "path": "p", "value": "s", "description": "no s"}]},
+ {"prompt": "use it", "should_trigger": true, "reason": "r"},
+ {"prompt": "do not", "should_trigger": false}]}`
+
+// blocked is the line of a task with a file that does not exist.
+var blocked = regexp.MustCompile(`(?m)^  blocked: file .*\n`)
+
+// A suite in another format means the same after it was written as an eval.yaml and back.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	suites := map[string]string{}
+	dir := t.TempDir()
+	for _, sub := range []string{"evals", ".git"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o700))
+	}
+	for name, text := range map[string]string{
+		".git/HEAD": "", "SKILL.md": "---\nname: s\ndescription: d\n---\n", "in.txt": "in", "evals/own.txt": "own", "evals/evals.json": everyCheck,
+		"evals/trigger-evals.json": `{"pass_threshold": 0.7, "queries": [{"query": "a", "should_trigger": true, "reason": "r"},
+			{"query": "b", "should_trigger": "t", "acceptable": ["u"], "should_not_trigger": ["s"]}, {"query": "c", "should_trigger": false}]}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	suites["every check"], suites["routes"] = filepath.Join(dir, "evals", "evals.json"), filepath.Join(dir, "evals", "trigger-evals.json")
+	for _, pattern := range []string{"skill-*", "triggers"} {
+		found, err := filepath.Glob(filepath.FromSlash("../../../../shared/suites/formats/" + pattern + "/evals/*.json"))
+		require.NoError(t, err)
+		for _, path := range found {
+			copied := t.TempDir()
+			require.NoError(t, os.CopyFS(copied, os.DirFS(filepath.Dir(filepath.Dir(path)))))
+			suites[path] = filepath.Join(copied, "evals", filepath.Base(path))
+		}
+	}
+	for name, path := range suites {
+		t.Run(name, func(t *testing.T) {
+			before, _, err := eval.Load(path, eval.Options{})
+			require.NoError(t, err)
+			want := blocked.ReplaceAllString(dialecttest.Describe(t, before), "")
+			node, err := before.Node()
+			require.NoError(t, err)
+			text, err := dialect.Encode(node)
+			require.NoError(t, err)
+			middle := filepath.Join(filepath.Dir(path), "eval.yaml")
+			require.NoError(t, os.WriteFile(middle, text, 0o600))
+			suite, found, err := eval.Load(middle, eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors())
+
+			d, err := target(before.Format)
+			require.NoError(t, err)
+			doc := suite.Document(path)
+			written, err := d.Write(doc)
+			require.NoError(t, err)
+			for _, l := range doc.Losses {
+				// Some files of the examples were never published.
+				require.True(t, !l.Verdict || strings.HasSuffix(l.Part, ": blocked"), "%+v", l)
+			}
+			require.NoError(t, os.WriteFile(path, written, 0o600))
+			after, found, err := eval.Load(path, eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors(), "%s", written)
+			require.Equal(t, want, dialecttest.Describe(t, after), "%s", written)
+			require.NoError(t, os.Remove(middle))
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package triggers
+
+import "waza/eval/dialect"
+
+// entry is an entry of a trigger set.
+type entry struct {
+	Query     string   `json:"query"`
+	Sign      any      `json:"should_trigger"` // a boolean, or the name of a skill
+	Accept    []string `json:"acceptable,omitempty"`
+	Forbidden []string `json:"should_not_trigger,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
+// write returns the trigger tests of a suite: the list that run_eval.py reads or, with another
+// threshold than its own, a map.
+func write(d *dialect.Document) ([]byte, error) {
+	for _, key := range d.Settings {
+		if key != "config.trials_per_task" {
+			d.Lose(false, key, "waza run has flags for it")
+		}
+	}
+	for _, key := range d.Others {
+		if key != "graders" {
+			d.Lose(true, key, "")
+		}
+	}
+	for i := range d.Cases {
+		d.Lose(true, "task "+d.Cases[i].ID, "a trigger set has no tasks")
+	}
+	entries := []entry{}
+	t := d.Triggers
+	if t == nil {
+		d.Lose(true, "trigger_tests", "the suite has none")
+		return dialect.EncodeJSON(entries)
+	}
+	for _, p := range t.Prompts {
+		e := entry{p.Prompt, p.Should, p.Acceptable, p.Forbidden, p.Reason}
+		switch {
+		case p.Skill != "" && p.Should:
+			e.Sign = p.Skill
+		case p.Skill != "":
+			e.Forbidden = append([]string{p.Skill}, e.Forbidden...)
+		}
+		if p.Half {
+			d.Lose(false, "confidence of "+p.Prompt, "all queries have the same weight")
+		}
+		entries = append(entries, e)
+	}
+	if t.Trials != defaultRuns {
+		d.Lose(false, "config.trials_per_task", "a query has 3 trials")
+	}
+	if !t.FirstTool {
+		d.Lose(false, "first_tool", "run_eval.py lets the first tool call decide; waza looks at the whole trial")
+	}
+	if t.Threshold == nil {
+		d.Lose(true, "pass_threshold", "a query passes with half of its trials")
+	} else if *t.Threshold != defaultThreshold {
+		return dialect.EncodeJSON(struct {
+			Skill     string  `json:"skill_name,omitempty"`
+			Threshold float64 `json:"pass_threshold"`
+			Queries   []entry `json:"queries"`
+		}{d.Skill, *t.Threshold, entries})
+	}
+	if d.Skill != "" {
+		d.Lose(false, "skill", "the place of the file names it: skills/NAME/evals/")
+	}
+	return dialect.EncodeJSON(entries)
+}
