@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,6 +15,8 @@ import (
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/interrupt"
 	"waza/eval"
+	"waza/eval/discover"
+	"waza/eval/files"
 	"waza/eval/project"
 	"waza/eval/skill"
 	"waza/eval/text"
@@ -153,6 +156,7 @@ func (o Options) projectItems(ctx context.Context, dir string, c *cli.Context) (
 		l.dir = path.Join(evals, firstSkill)
 		l.firstTasks(s, skill.Parse("", []byte(text)), firstSkill)
 	}
+	others := suitesBelow(dir)
 	for _, at := range found {
 		if ctx.Err() != nil {
 			return nil, false, finish(ctx, context.Cause(ctx))
@@ -161,10 +165,38 @@ func (o Options) projectItems(ctx context.Context, dir string, c *cli.Context) (
 		if err != nil || checkName(filepath.Base(at)) != nil || hasSuite(at, filepath.Join(dir, filepath.FromSlash(evals)), l.evalFile) {
 			continue // waza check reports problems of skills
 		}
+		if other := suiteOf(others, filepath.Base(at), sk.Name); other != "" {
+			s.file(other, "") // it exists and stays
+			continue
+		}
 		l.dir = path.Join(evals, filepath.Base(at))
 		l.fromSkill(s, sk, filepath.Base(at))
 	}
 	return s, existed, nil
+}
+
+// suitesBelow returns the suites of a project, in any format; none if it does not exist yet. Their paths
+// are relative to it.
+func suitesBelow(dir string) []discover.Summary {
+	found, err := discover.Suites(dir, files.View{})
+	if err != nil {
+		return nil
+	}
+	for i := range found.Suites {
+		if rel, err := filepath.Rel(dir, found.Suites[i].Path); err == nil {
+			found.Suites[i].Path = filepath.ToSlash(rel)
+		}
+	}
+	return found.Suites
+}
+
+// suiteOf returns the path of the first suite that is about a skill with one of the names, or "".
+func suiteOf(suites []discover.Summary, names ...string) string {
+	i := slices.IndexFunc(suites, func(s discover.Summary) bool { return s.Skill != "" && slices.Contains(names, s.Skill) })
+	if i < 0 {
+		return ""
+	}
+	return suites[i].Path
 }
 
 // hasSuite reports whether a skill has a suite in one of the usual places.

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"waza/cmd/waza/exit"
+	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/question"
 	"waza/eval"
@@ -69,11 +70,29 @@ const skillHint = "waza check lists the skills below this directory"
 
 // find returns the directory of the skill that an argument names.
 func (p place) find(arg string) (string, error) {
-	dir, err := skill.Find(arg, p.dir, p.skillDirs()...)
+	dir, err := skill.Find(p.skillOf(arg), p.dir, p.skillDirs()...)
 	if err != nil {
 		return "", exit.New(exit.Usage, err, skillHint)
 	}
 	return dir, nil
+}
+
+// skillOf returns the skill of a suite, in any format: the directory above the suite that has it, else its
+// name. It returns other arguments unchanged.
+func (p place) skillOf(arg string) string {
+	if !flags.IsFile(arg) || filepath.Base(arg) == skill.FileName {
+		return arg
+	}
+	suite, _, err := eval.Load(arg, eval.Options{})
+	if err != nil || suite == nil || suite.Skill == "" {
+		return arg
+	}
+	for _, dir := range []string{suite.Dir, filepath.Dir(suite.Dir)} {
+		if sk, err := skill.Read(dir); err == nil && (sk.Name == suite.Skill || filepath.Base(dir) == suite.Skill) {
+			return dir
+		}
+	}
+	return suite.Skill
 }
 
 // skills returns the directories of the skills that the arguments name. An argument is a name or
@@ -94,7 +113,11 @@ func (p place) skills(args []string) ([]string, error) {
 		}
 		return dirs, nil
 	}
-	dirs, err := skill.FindAll(args, p.dir, p.skillDirs()...)
+	named := make([]string, len(args))
+	for i, arg := range args {
+		named[i] = p.skillOf(arg)
+	}
+	dirs, err := skill.FindAll(named, p.dir, p.skillDirs()...)
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, skillHint)
 	}
