@@ -98,6 +98,9 @@ func (c solutionCheck) check() {
 		f.Path = path.Clean(filepath.ToSlash(f.Path))
 		if f.Content == nil {
 			f.Source = filepath.Join(dir, filepath.FromSlash(f.Path))
+			if f.From != "" {
+				f.Source = c.loader.suite.Path(f.From)
+			}
 			c.checkFile("file of the solution", f.Source, MaxFixtureBytes, at)
 		}
 	}

@@ -245,7 +245,7 @@ func (a *attack) try(ctx context.Context, one agent.Attacker, tasks []string) er
 	a.copies++
 	dir := filepath.Join(a.temp, fmt.Sprint(a.copies))
 	defer os.RemoveAll(dir)
-	a.copy = filepath.Join(dir, "suite")
+	a.copy = filepath.Join(dir, "suite", filepath.Base(a.original.root)) // suites of other tools are named like their folders
 	suite, err := a.original.copyTo(ctx, a.copy)
 	if err != nil {
 		return fmt.Errorf("cannot copy the suite: %w", err)
