@@ -179,7 +179,7 @@ func (t *Task) RunsPrograms() bool {
 	runs := func(list []*Grader) bool {
 		return slices.ContainsFunc(list, func(g *Grader) bool { return g.Type == "program" || g.Type == "reward" })
 	}
-	return len(t.Inputs.Setup) > 0 || runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
+	return len(t.SetupCommands()) > 0 || runs(t.Effective) || slices.ContainsFunc(t.Inputs.Checkpoints, func(c Checkpoint) bool { return runs(c.Graders) })
 }
 
 // RunsPrograms reports whether hooks of tasks, or the setup or graders of some task, run programs of the suite.

@@ -136,10 +136,23 @@ type Checkpoint struct {
 	Graders []*Grader `yaml:"graders" jsonschema:"required"`
 	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
 	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and
-	// the graders of the task follow.
+	// the graders of the task follow, also if the grader is optional.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,enum=finish,default=continue"`
 	// Files to put into the workspace after the graders, before the next prompt.
 	Files []InputFile `yaml:"files"`
+	// Shell commands to run in the workspace after that, in the sandbox of the agent. If one fails, the
+	// trial ends in an error.
+	Setup []string `yaml:"setup"`
+}
+
+// SetupCommands returns the setup commands of the task, those of its checkpoints last. The caller owns
+// the slice.
+func (t *Task) SetupCommands() []string {
+	all := slices.Clone(t.Inputs.Setup)
+	for _, c := range t.Inputs.Checkpoints {
+		all = append(all, c.Setup...)
+	}
+	return all
 }
 
 // The values of on_failure of checkpoints after which the agent gets no further prompts.

@@ -75,7 +75,7 @@ func (d *contents) inputsOf(t *eval.Task, options any) (map[string]string, error
 	if writesBefore(s) {
 		return nil, nil
 	}
-	paths := append(slices.Clone(d.refers(options, s, nil)), s.Mentioned("", t.Inputs.Setup...)...)
+	paths := append(slices.Clone(d.refers(options, s, nil)), s.Mentioned("", t.SetupCommands()...)...)
 	for _, f := range slices.Concat(s.Instructions, t.Instructions) {
 		if f.Path != "" {
 			paths = append(paths, f.Path)

@@ -357,6 +357,13 @@ func (d *contents) checkpoints(t *eval.Task) ([]any, error) {
 			}
 			list = append(list, "files", files)
 		}
+		if len(c.Setup) > 0 {
+			named, err := d.list(d.plan.Suite.Mentioned("", c.Setup...))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, "setup", c.Setup, named)
+		}
 	}
 	return list, nil
 }

@@ -14,11 +14,20 @@ import (
 // maxSetupOutput limits how much of a setup command's output is kept for its error.
 const maxSetupOutput = 8 << 10
 
-// setUp runs the setup commands of the task in the workspace of an attempt, before the agent. They
-// can take as long as the trial together, and their time is not the agent's. An error means that
-// the agent must not start.
+// setUp runs the setup commands of the task in the workspace of an attempt, before the agent, and
+// records what they left for it. Their time is not the agent's.
 func (w *work) setUp(run context.Context, ws *workspace.Workspace) error {
-	slow := fmt.Errorf("inputs.setup took longer than the trial's timeout of %v", w.Timeout)
+	if err := w.runSetup(run, ws, "inputs.setup", w.Task.Inputs.Setup); err != nil {
+		return err
+	}
+	ws.Prepared(run, w.env.blobs(w.Order), w.env.Pool.Redactor())
+	return nil
+}
+
+// runSetup runs the commands of a key in a workspace while no agent works. They can take as long as the
+// trial together. An error means that the agent must not continue.
+func (w *work) runSetup(run context.Context, ws *workspace.Workspace, key string, lines []string) error {
+	slow := fmt.Errorf("%s took longer than the trial's timeout of %v", key, w.Timeout)
 	ctx, cancel := context.WithTimeoutCause(run, w.Timeout, slow)
 	defer cancel()
 	ctx, programs := proc.WithScope(ctx)
@@ -29,12 +38,11 @@ func (w *work) setUp(run context.Context, ws *workspace.Workspace) error {
 	if err != nil {
 		return err
 	}
-	for i, line := range w.Task.Inputs.Setup {
+	for i, line := range lines {
 		if err := w.setUpWith(ctx, dir, line); err != nil {
-			return fmt.Errorf("inputs.setup[%d] %q: %w", i, text.Clip(line, 200), err)
+			return fmt.Errorf("%s[%d] %q: %w", key, i, text.Clip(line, 200), err)
 		}
 	}
-	ws.Prepared(run, w.env.blobs(w.Order), w.env.Pool.Redactor())
 	return nil
 }
 

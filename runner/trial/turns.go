@@ -101,10 +101,10 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	point.Stopped = failed != nil && c.OnFailure == eval.CheckpointStop
 	b.a.Checkpoints = append(b.a.Checkpoints, point)
 	switch {
-	case failed != nil && c.OnFailure == eval.CheckpointFinish:
+	case passed < len(c.Graders) && c.OnFailure == eval.CheckpointFinish:
 		return true, nil
 	case !point.Stopped:
-		return false, b.prepare(c, turn)
+		return false, b.prepare(ctx, c, turn)
 	}
 	// The agent failed, so this is not an error.
 	why := fmt.Sprintf("stopped at a checkpoint: grader %q did not pass", failed.Name)
@@ -115,11 +115,14 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 }
 
 // prepare prepares the workspace for the prompt after a checkpoint, if there is one.
-func (b *turnHandler) prepare(c *eval.Checkpoint, turn executor.Turn) error {
+func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) error {
 	if turn.Num >= b.Task.Turns() || b.ws.Destroyed() != "" {
 		return nil
 	}
-	return b.ws.Add(c.Files)
+	if err := b.ws.Add(c.Files); err != nil || len(c.Setup) == 0 {
+		return err
+	}
+	return b.runSetup(ctx, b.ws, "checkpoint.setup", c.Setup)
 }
 
 // atCheckpoint turns a result into that of a checkpoint after a turn. It changes the name,

@@ -229,6 +229,21 @@ func TestCheckpointFinishes(t *testing.T) {
 	require.Equal(t, want, grades(res.Trial(t, "t", 1)))
 }
 
+// The commands of a checkpoint find its files, and one that fails ends the trial in an error. Those after
+// the last turn do not run.
+func TestCheckpointSetup(t *testing.T) {
+	t.Parallel()
+	files := runnertest.Replace(t, checked, "- after_turn: 1\n", "- after_turn: 1\n        files: [{path: in, content: x}]\n        setup: ['cat in >out']\n",
+		"{type: text, contains: [one]}, {type: tool_calls", "{type: file, config: {must_exist: [out]}}, {type: tool_calls")
+	res, _ := runnertest.Run(t, files, record.Request{})
+	require.Equal(t, record.Passed, res.Trial(t, "t", 1).Verdict, grades(res.Trial(t, "t", 1)))
+	res, _ = runnertest.Run(t, runnertest.Replace(t, files, "cat in >out", "echo no; exit 3"), record.Request{})
+	trial := res.Trial(t, "t", 1)
+	require.Equal(t, record.Errored, trial.Verdict)
+	require.Contains(t, trial.Error, `checkpoint.setup[0] "echo no; exit 3": exit status 3: no`)
+	require.NotContains(t, said(trial), "two")
+}
+
 // A trial with only checkpoints is graded by them.
 func TestCheckpointsAlone(t *testing.T) {
 	t.Parallel()

@@ -80,13 +80,19 @@ func TestKeys(t *testing.T) {
 		{toml: "[verifier]\nenvironment_mode = \"shared\"\n[verifier.environment]\ncpus = 1", fault: "there must be no verifier.environment"},
 		{toml: "[verifier]\nenvironment_mode = \"separate\"", blocked: "an environment of its own"},
 		{toml: "[agent]\ntimeout_sec = -1", fault: "agent.timeout_sec must be a number of seconds"},
-		{toml: "[environment]\nos = \"windows\"", blocked: "needs Windows"},
+		{toml: "[environment]\nos = \"windows\"", blocked: "needs the system windows"},
 		{toml: "[environment]\ngpus = 2", blocked: "needs 2 GPUs"},
 		{toml: "[environment]\nskills_dir = \"/skills\"", blocked: "skills_dir"},
 		{toml: "[environment.env]\nA = \"${WAZA_NO_SUCH_VARIABLE}\"", blocked: "WAZA_NO_SUCH_VARIABLE is not set"},
-		{toml: "[environment.healthcheck]\ncommand = \"true\"", warning: "environment.healthcheck has no effect"},
+		{toml: "[environment.healthcheck]\ninterval_sec = 1", fault: "healthcheck.command is missing"},
+		{toml: "[environment.healthcheck]\ncommand = \"true\"\nretries = 0", fault: "healthcheck.retries must be between 1 and 1000"},
+		{toml: "[environment]\ntpu = {type = \"v4\"}", blocked: "needs a TPU"},
+		{toml: "[verifier]\nenvironment_mode = \"own\"", fault: "must be shared or separate, got \"own\""},
+		{toml: "[solution.env]\nA = \"b\"", warning: "solution.env has no effect"},
+		{toml: "[verification]\ntype = \"script\"", warning: "verification is no key of Harbor"},
+		{toml: "[environment]\nsetup_scripts = [\"a\"]", warning: "environment.setup_scripts is no key of Harbor"},
 		{toml: "[agent]\nuser = \"ada\"", warning: "agent.user has no effect"},
-		{toml: "[[steps]]\nname = \"a\"", blocked: "steps are not supported"},
+		{toml: "[[steps]]\nname = \"a\"", blocked: "steps/a/instruction.md is missing"},
 	} {
 		suite, found := load(t, head+c.toml, nil)
 		text := strings.Join(messages(found.Errors()), "\n")

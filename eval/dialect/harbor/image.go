@@ -5,11 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
-	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/text"
 )
@@ -20,11 +18,8 @@ const outside = ".outside"
 // defaultWorkdir is the work folder of images that name none.
 const defaultWorkdir = "/app"
 
-// Limits of the files that an image copies. The suite contains their texts.
-const (
-	maxCopied     = 1_000
-	maxCopiedFile = 1 << 20
-)
+// maxCopied limits the entries of a folder that is copied into the work folder.
+const maxCopied = 1_000
 
 // readImage turns the Dockerfile into a work folder and files, as far as that needs no image.
 func (tr *translator) readImage() {
@@ -34,10 +29,10 @@ func (tr *translator) readImage() {
 		}
 	}
 	tr.workdir = defaultWorkdir
-	files := dialect.List(nil)
+	var copies []copied
 	switch n := tr.get("environment", "docker_image"); {
 	case tr.exists("environment/Dockerfile"):
-		tr.readDockerfile(tr.readText("environment/Dockerfile"), files)
+		copies = tr.readDockerfile(tr.readText("environment/Dockerfile"))
 	case n != nil:
 		tr.block(n, "the task needs the image %s", text.Clip(dialect.TextOf(n), 100))
 	}
@@ -49,11 +44,14 @@ func (tr *translator) readImage() {
 		tr.workdir = defaultWorkdir
 	}
 	tr.paths[tr.workdir] = "."
+	files := dialect.List(nil)
+	for _, c := range copies {
+		tr.addFile(files, c.from, c.to)
+	}
+	for _, entry := range tr.workdirOf(&tr.steps[0]) {
+		tr.addFile(files, entry.from, entry.to)
+	}
 	if len(files.Content) > 0 {
-		for _, f := range files.Content {
-			at := decode.Lookup(f, "path")
-			at.Value = tr.inWorkspace(at.Value, true)
-		}
 		tr.inputs.Set("files", files)
 	}
 }
@@ -74,7 +72,10 @@ func (tr *translator) inWorkspace(abs string, isFile bool) string {
 	return outside + abs
 }
 
-func (tr *translator) readDockerfile(content string, files *yaml.Node) {
+// A copied file or folder of the task, and its absolute path in the environment.
+type copied struct{ from, to string }
+
+func (tr *translator) readDockerfile(content string) (copies []copied) {
 	content = strings.ReplaceAll(content, "\\\n", " ")
 	stages := 0
 	for line := range strings.Lines(content) {
@@ -91,7 +92,7 @@ func (tr *translator) readDockerfile(content string, files *yaml.Node) {
 				tr.workdir = path.Join(defaultWorkdir, rest)
 			}
 		case "COPY", "ADD":
-			tr.copyFiles(rest, files)
+			copies = append(copies, tr.copiesOf(rest)...)
 		case "RUN":
 			if !isHarmless(rest) {
 				tr.block(nil, "environment/Dockerfile runs %q, so it needs a container", text.Clip(rest, 80))
@@ -100,6 +101,7 @@ func (tr *translator) readDockerfile(content string, files *yaml.Node) {
 			tr.warn(nil, "environment/Dockerfile: %s has no effect; use environment.env", text.Clip(line, 80))
 		}
 	}
+	return copies
 }
 
 // isHarmless reports whether a command of a Dockerfile only makes directories, or installs bash,
@@ -123,74 +125,77 @@ func isHarmless(command string) bool {
 	return true
 }
 
-// copyFiles adds the files of a COPY.
-func (tr *translator) copyFiles(rest string, files *yaml.Node) {
+// copiesOf returns the files and folders of a COPY.
+func (tr *translator) copiesOf(rest string) (copies []copied) {
 	words := strings.Fields(rest)
 	if len(words) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--from") || strings.ContainsAny(w, `*?$[:"`) }) {
 		tr.block(nil, "environment/Dockerfile copies %q, so it needs a container", text.Clip(rest, 80))
-		return
+		return nil
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "--") })
+	if len(words) < 2 {
+		return nil
+	}
 	target := words[len(words)-1]
 	for _, source := range words[:len(words)-1] {
-		from := tr.path(path.Join("environment", source))
-		info, err := tr.Files.Stat(from)
+		from := tr.path(path.Join("environment", path.Clean("/"+source)))
 		to := target
 		if !path.IsAbs(to) {
 			to = path.Join(tr.workdir, to)
 		}
-		switch {
+		switch info, err := tr.Files.Stat(from); {
 		case err != nil:
 			tr.block(nil, "environment/Dockerfile copies %s, which does not exist", text.Clip(source, 80))
-		case info.IsDir():
-			tr.copyTree(from, to, files)
-		default:
-			if strings.HasSuffix(target, "/") || target == "." || len(words) > 2 || to == tr.workdir {
-				to = path.Join(to, path.Base(source))
-			}
-			tr.copyFile(from, to, files)
+			continue
+		case info.IsDir() && tr.exists("environment/.dockerignore"):
+			tr.block(nil, "environment/.dockerignore limits the copy of a folder, so it needs a container")
+		case !info.IsDir() && (strings.HasSuffix(target, "/") || target == "." || len(words) > 2 || to == tr.workdir):
+			to = path.Join(to, path.Base(source))
 		}
+		copies = append(copies, copied{from, path.Clean(to)})
 	}
+	return copies
 }
 
-func (tr *translator) copyTree(from, to string, files *yaml.Node) {
-	entries, err := tr.Files.List(from)
+// addFile adds a file or folder of the task at an absolute path of the environment. A folder at the
+// work folder is added by its entries, because a suite has no file at the workspace itself.
+func (tr *translator) addFile(list *yaml.Node, from, to string) {
+	info, err := tr.Files.Stat(from)
 	if err != nil {
 		tr.block(nil, "%s cannot be read", tr.Files.Shown(from))
 		return
 	}
-	for _, e := range entries {
-		at, inside := filepath.Join(from, e.Name()), path.Join(to, e.Name())
-		switch {
-		case len(files.Content) > maxCopied:
-			tr.block(nil, "environment/Dockerfile copies more than %d files", maxCopied)
-			return
-		case e.IsDir():
-			tr.copyTree(at, inside, files)
-		case e.Name() != "Dockerfile":
-			tr.copyFile(at, inside, files)
-		}
-	}
-}
-
-func (tr *translator) copyFile(from, to string, files *yaml.Node) {
-	data, err := tr.Files.Read(from, maxCopiedFile)
-	if err != nil || !utf8.Valid(data) {
-		tr.block(nil, "%s is not a text of at most 1 MiB, so it needs a container", tr.Files.Shown(from))
+	at := tr.inWorkspace(to, !info.IsDir())
+	if at != "." {
+		f := dialect.NewMap(nil)
+		f.Set("path", dialect.Scalar(nil, at))
+		f.Set("source", dialect.Scalar(nil, tr.Files.Relative(from)))
+		list.Content = append(list.Content, f.Node)
 		return
 	}
-	f := dialect.NewMap(nil)
-	f.Set("path", dialect.Scalar(nil, path.Clean(to)))
-	f.Set("content", dialect.Scalar(nil, string(data)))
-	files.Content = append(files.Content, f.Node)
+	entries, err := tr.Files.List(from)
+	if err != nil || len(entries) > maxCopied {
+		tr.block(nil, "%s cannot be read, or has more than %d entries", tr.Files.Shown(from), maxCopied)
+		return
+	}
+	for _, e := range entries {
+		tr.addFile(list, filepath.Join(from, e.Name()), path.Join(to, e.Name()))
+	}
 }
 
 // otherPaths are directories that tasks use without naming them in their environment.
 var otherPaths = []string{"/app", "/root", "/workspace", "/custom-workdir", "/logs/artifacts", "/logs/agent"}
 
 // addOtherPaths adds the directories that the texts of the task name.
-func (tr *translator) addOtherPaths(prompt string) {
-	all := prompt + "\n" + tr.readText("tests/test.sh") + "\n" + tr.readText("solution/solve.sh")
+func (tr *translator) addOtherPaths() {
+	all := tr.readText("tests/test.sh")
+	for i := range tr.steps {
+		s := &tr.steps[i]
+		all += "\n" + s.prompt
+		for _, script := range []string{"tests/test.sh", "solution/solve.sh", "workdir/setup.sh"} {
+			all += "\n" + tr.readText(s.file(script))
+		}
+	}
 	for _, dir := range otherPaths {
 		if strings.Contains(all, dir+"/") && tr.paths[dir] == "" && !strings.HasPrefix(tr.workdir+"/", dir+"/") {
 			tr.inWorkspace(dir, false)

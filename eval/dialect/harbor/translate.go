@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -34,6 +33,7 @@ type translator struct {
 	config  dialect.Map
 	workdir string            // absolute, in the sandbox
 	paths   map[string]string // see surroundings.TaskSandbox.Paths
+	steps   []step            // one of a task without steps
 	blocked []string
 }
 
@@ -63,8 +63,10 @@ func translate(t *dialect.Translation) {
 }
 
 // get returns the value at a path of keys, or nil.
-func (tr *translator) get(keys ...string) *yaml.Node {
-	n := tr.root
+func (tr *translator) get(keys ...string) *yaml.Node { return lookup(tr.root, keys...) }
+
+// lookup returns the value at a path of keys below a node, or nil.
+func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		n = decode.Follow(decode.Lookup(n, key))
 	}
@@ -102,26 +104,18 @@ func (tr *translator) addTags() {
 }
 
 func (tr *translator) translateTask() {
-	if n := tr.get("steps"); n != nil {
-		tr.block(n, "tasks with steps are not supported")
-	}
-	prompt := tr.readText("instruction.md")
-	if prompt == "" && tr.get("steps") == nil {
-		tr.block(nil, "instruction.md is missing or empty")
-	}
-	tr.inputs.Set("prompt", dialect.Scalar(nil, prompt))
+	tr.readSteps()
 	tr.checkEnvironment()
+	tr.checkPhases()
+	tr.checkForeign()
 	tr.readImage()
-	tr.addOtherPaths(prompt)
+	tr.addOtherPaths()
 	tr.addEnvironment()
 	tr.addServers()
 	tr.addTimeout()
+	tr.addSteps()
 	tr.task.Set("inputs", tr.inputs.Node)
 	tr.addSandbox()
-	tr.addReward()
-	if tr.exists("solution/solve.sh") {
-		tr.task.Set("solution", dialect.Scalar(nil, "solution/solve.sh"))
-	}
 	if len(tr.blocked) > 0 {
 		tr.task.Set("blocked", dialect.Scalar(nil, strings.Join(tr.blocked, "; ")))
 	}
@@ -144,63 +138,6 @@ func (tr *translator) readText(name string) string {
 		return ""
 	}
 	return string(data)
-}
-
-// checkEnvironment reports parts of the environment that a sandbox without an image cannot have.
-func (tr *translator) checkEnvironment() {
-	if n := tr.get("environment", "os"); dialect.TextOf(n) == "windows" {
-		tr.block(n, "the task needs Windows")
-	}
-	if n := tr.get("verifier", "environment"); n != nil {
-		if dialect.TextOf(tr.get("verifier", "environment_mode")) == "shared" {
-			tr.fault(n, "verifier.environment_mode is shared, so there must be no verifier.environment")
-		}
-		tr.block(n, "the verifier needs an environment of its own")
-	} else if n := tr.get("verifier", "environment_mode"); dialect.TextOf(n) == "separate" {
-		tr.block(n, "the verifier needs an environment of its own")
-	}
-	if n := tr.get("environment", "gpus"); n != nil && n.Value != "0" {
-		tr.block(n, "the task needs %s GPUs", text.Clip(n.Value, 20))
-	}
-	if n := tr.get("environment", "skills_dir"); n != nil {
-		tr.block(n, "environment.skills_dir is a directory of the image")
-	}
-	if n := tr.get("environment", "healthcheck"); n != nil {
-		tr.warn(n, "environment.healthcheck has no effect, because waza starts no services of an image")
-	}
-	for _, key := range []string{"cpus", "memory_mb", "storage_mb", "memory", "storage"} {
-		if n := tr.get("environment", key); n != nil {
-			tr.warn(n, "environment.%s has no effect; limit the programs of trials with config.sandbox.limits of .waza.yaml", key)
-		}
-	}
-	for _, keys := range [][2]string{{"memory", "memory_mb"}, {"storage", "storage_mb"}} {
-		before, now := tr.get("environment", keys[0]), tr.get("environment", keys[1])
-		if size, ok := megabytes(dialect.TextOf(before)); before != nil && now != nil && (!ok || strconv.Itoa(size) != now.Value) {
-			tr.fault(before, "environment.%s and environment.%s differ; remove the first, which is deprecated", keys[0], keys[1])
-		}
-	}
-	for _, keys := range [][]string{{"agent", "user"}, {"verifier", "user"}} {
-		if n := tr.get(keys...); n != nil && n.Value != "root" && n.Value != "0" {
-			tr.warn(n, "%s has no effect: all programs run as you", strings.Join(keys, "."))
-		}
-	}
-}
-
-// megabytes returns a size of the deprecated form, such as 2G.
-func megabytes(size string) (int, bool) {
-	size = strings.ToUpper(strings.TrimSpace(size))
-	unit := strings.TrimLeft(size, "0123456789")
-	number, err := strconv.Atoi(strings.TrimSuffix(size, unit))
-	if err != nil {
-		return 0, false
-	}
-	switch unit {
-	case "G":
-		return number * 1024, true
-	case "M":
-		return number, true
-	}
-	return 0, false
 }
 
 // addEnvironment sets the environment of the agent.
@@ -246,22 +183,24 @@ func (tr *translator) addServers() {
 }
 
 // seconds returns a number of seconds, or a default.
-func (tr *translator) seconds(standard float64, keys ...string) float64 {
-	n := tr.get(keys...)
+func (tr *translator) seconds(n *yaml.Node, standard float64, key string) float64 {
 	if n == nil {
 		return standard
 	}
 	var f float64
 	if n.Decode(&f) != nil || !(f > 0) || f > 1e7 {
-		tr.fault(n, "%s must be a number of seconds, got %s", strings.Join(keys, "."), decode.Describe(n))
+		tr.fault(n, "%s must be a number of seconds, got %s", key, decode.Describe(n))
 		return standard
 	}
 	return f
 }
 
-// addTimeout sets the limit of agent and verifier together.
+// addTimeout sets the limit of all agents and verifiers together.
 func (tr *translator) addTimeout() {
-	limit := tr.seconds(noAgentTimeout, "agent", "timeout_sec") + tr.seconds(verifierTimeout, "verifier", "timeout_sec")
+	limit := 0.0
+	for i := range tr.steps {
+		limit += tr.agentTimeout(&tr.steps[i]) + tr.verifierTimeout(&tr.steps[i])
+	}
 	tr.task.Set("timeout_seconds", dialect.Scalar(tr.get("agent", "timeout_sec"), limit))
 }
 
@@ -295,7 +234,7 @@ func (tr *translator) networkOf(phase string) *yaml.Node {
 func (tr *translator) addSandbox() {
 	box := dialect.NewMap(nil)
 	phase := "environment"
-	if tr.get("agent", "network_mode") != nil {
+	if tr.get("agent", "network_mode") != nil || tr.get("agent", "allowed_hosts") != nil {
 		phase = "agent"
 	}
 	box.Set("network", tr.networkOf(phase))
@@ -305,31 +244,4 @@ func (tr *translator) addSandbox() {
 	}
 	box.Set("paths", paths.Node)
 	tr.task.Set("sandbox", box.Node)
-}
-
-// addReward adds the grader.
-func (tr *translator) addReward() {
-	if !tr.exists("tests/test.sh") {
-		if tr.get("steps") == nil {
-			tr.block(nil, "tests/test.sh is missing")
-		}
-		return
-	}
-	options := dialect.NewMap(tr.get("verifier"))
-	options.Set("tests", dialect.Texts(nil, "tests"))
-	options.Set("workdir", dialect.Scalar(nil, tr.workdir))
-	options.Set("timeout", dialect.Scalar(tr.get("verifier", "timeout_sec"), tr.seconds(verifierTimeout, "verifier", "timeout_sec")))
-	env := dialect.NewMap(tr.get("verifier", "env"))
-	for _, p := range dialect.Pairs(tr.get("verifier", "env")) {
-		env.Set(p.Key.Value, dialect.Scalar(p.Value, dialect.TextOf(p.Value)))
-	}
-	if env.Len() > 0 {
-		options.Set("env", env.Node)
-	}
-	options.Set("network", tr.networkOf("environment"))
-	g := dialect.NewMap(tr.get("verifier"))
-	g.Set("name", dialect.Scalar(nil, "reward"))
-	g.Set("type", dialect.Scalar(nil, "reward"))
-	g.Set("config", options.Node)
-	tr.task.Set("graders", dialect.List(nil, g.Node))
 }
