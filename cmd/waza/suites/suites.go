@@ -12,6 +12,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/dialect/harbor"
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/skill"
@@ -21,7 +22,8 @@ import (
 const Argument = "[SUITE|DIR|SKILL…]"
 
 // Find turns the arguments of a command into suite files. A directory means every suite
-// below it, a skill's name, SKILL.md or directory its suite, no argument the current directory.
+// below it, a skill's name, SKILL.md or directory its suite, a registry.json or dataset.toml the tasks of
+// the set, no argument the current directory.
 func Find(to output.Streams, args []string) ([]string, error) {
 	paths, _, err := find(to, args)
 	return paths, err
@@ -48,6 +50,17 @@ func find(to output.Streams, args []string) (paths []string, heads []discover.Su
 				return nil, nil, err
 			}
 			paths = append(paths, path)
+			continue
+		}
+		if err == nil && info.Mode().IsRegular() && harbor.IsSet(arg) {
+			tasks, found := harbor.TasksOf(arg)
+			if err := to.Diagnostics(found); err != nil {
+				return nil, nil, err
+			}
+			if found.HasErrors() {
+				return nil, nil, exit.With(exit.Usage) // the errors explain it
+			}
+			paths = append(paths, tasks...)
 			continue
 		}
 		if err != nil || !info.IsDir() {

@@ -18,7 +18,7 @@ import (
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:       "harbor",
-		Named:      func(file string) bool { return path.Base(file) == "task.toml" },
+		Named:      func(file string) bool { return path.Base(file) == taskFile },
 		Recognizes: recognizes,
 		Translate:  translate,
 	}
@@ -38,5 +38,6 @@ func recognizes(root *yaml.Node) bool {
 			tables++
 		}
 	}
-	return tables >= 2 || tables == 1 && (has("schema_version") || has("version") || has("steps"))
+	versioned := has("schema_version") || has("version")
+	return tables >= 2 || has("steps") && (versioned || tables == 1) || tables == 1 && versioned
 }

@@ -1,0 +1,50 @@
+package harbor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/eval/dialect/harbor"
+)
+
+// Sets name tasks on this machine, in their order and each once.
+func TestSets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, task := range []string{"a", "tasks/b", "org/c"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, task), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, task, "task.toml"), nil, 0o644))
+	}
+	for _, c := range []struct{ name, content, tasks, finding string }{
+		{"registry.json", `[{"name": "s", "tasks": [{"name": "b", "path": "tasks/b"}, {"path": "a"}]}, {"tasks": [{"path": "./a"}]}]`, "tasks/b a", ""},
+		{"registry.json", `[{"tasks": [{"name": "x", "git_url": "https://example.com/r.git", "path": "a"}]}]`, "", `the task "x" is in the repository https://example.com/r.git`},
+		{"registry.json", `[{"tasks": [{"path": "none"}]}]`, "", "no folder none with a task.toml"},
+		{"registry.json", `[{"tasks": [{"name": "x"}]}]`, "", `the task "x" has no path`},
+		{"registry.json", `{}`, "", "the set names no tasks"},
+		{"registry.json", `[`, "", ""},
+		{"dataset.toml", "[dataset]\nname = \"o/s\"\n[[tasks]]\nname = \"org/c\"\ndigest = \"sha256:0\"\n[[tasks]]\nname = \"org/b\"\n[[tasks]]\nname = \"x/a\"\n", "org/c tasks/b a", "digest has no effect"},
+		{"dataset.toml", "[[tasks]]\nname = \"../a\"\n", "", "a task has no name such as org/name"},
+		{"dataset.toml", "[[tasks]]\nname = \"org/none\"\n", "", "no folder org/none with a task.toml"},
+	} {
+		file := filepath.Join(dir, c.name)
+		require.NoError(t, os.WriteFile(file, []byte(c.content), 0o644))
+		require.True(t, harbor.IsSet(file))
+		paths, found := harbor.TasksOf(file)
+		var tasks []string
+		for _, path := range paths {
+			rel, err := filepath.Rel(dir, filepath.Dir(path))
+			require.NoError(t, err)
+			tasks = append(tasks, filepath.ToSlash(rel))
+		}
+		require.Equal(t, c.tasks, strings.Join(tasks, " "), c.content)
+		require.Contains(t, strings.Join(messages(found), "\n"), c.finding, c.content)
+		require.Equal(t, c.tasks == "", found.HasErrors(), c.content)
+	}
+	require.False(t, harbor.IsSet("tasks/task.toml"))
+	_, found := harbor.TasksOf(filepath.Join(dir, "none", "registry.json"))
+	require.True(t, found.HasErrors())
+}
