@@ -22,7 +22,8 @@ var stepsTests = map[string]string{
 	"tests/helpers.sh": "says() { [ \"$(/app/greet.sh)\" = \"$1\" ] && echo 1 || echo 0; }\n",
 	"steps/scaffold/tests/test.sh": "#!/bin/sh\n. /tests/helpers.sh\n[ ! -e /tests/expected.txt ] && [ \"$GREETER_PROJECT\" = hello-multi-step-full ] || exit\n" +
 		"says hello >/logs/verifier/reward.txt\n",
-	"steps/implement/tests/test.sh": "#!/bin/sh\n. /tests/helpers.sh\n[ \"$(cat /tests/expected.txt)\" = \"$EXPECTED_GREETING\" ] || exit\n" +
+	"steps/implement/workdir/setup.sh": "#!/bin/sh\ncp config.txt given.txt\n",
+	"steps/implement/tests/test.sh": "#!/bin/sh\n. /tests/helpers.sh\ncmp given.txt config.txt && [ \"$(cat /tests/expected.txt)\" = \"$EXPECTED_GREETING\" ] || exit\n" +
 		"[ \"$(says \"$EXPECTED_GREETING\")\" = 1 ] && echo 1 >/logs/verifier/reward.txt && exit\n" +
 		"grep -q Hello greet.sh && echo 0.5 >/logs/verifier/reward.txt || echo 0 >/logs/verifier/reward.txt\n",
 	"steps/document/tests/test.sh": "#!/bin/sh\ngrep -q config.txt README.md && echo '{\"reward\": 1, \"style\": 0.5}' >/logs/verifier/reward.json && exit\n" +

@@ -143,6 +143,7 @@ func FuzzTranslate(f *testing.F) {
 	f.Add(head, "FROM a\nCOPY a b\n")
 	f.Add("[environment]\nenv = 3\nmcp_servers = [{name = 'a'}, 4]\n[agent]\n", "WORKDIR ..\nRUN ;")
 	f.Add("[verifier]\ntimeout_sec = 'x'\nenv = {A = [1]}\n[task]\nname = 7", "COPY \\\n")
+	f.Add("version = '1'\n[[steps]]\nname = 'a'\nmin_reward = {a = 1}\n[[steps]]\nname = '..'\nhealthcheck = {command = 'x'}", "COPY / /\nCOPY .. .")
 	f.Fuzz(func(t *testing.T, toml, dockerfile string) {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "environment"), 0o755))

@@ -48,3 +48,22 @@ func TestSets(t *testing.T) {
 	_, found := harbor.TasksOf(filepath.Join(dir, "none", "registry.json"))
 	require.True(t, found.HasErrors())
 }
+
+// No file that names a set makes its reader fail, and all tasks that it returns exist.
+func FuzzSets(f *testing.F) {
+	f.Add(`[{"tasks": [{"path": "a"}, {"git_url": 3, "path": "/"}]}]`, "[[tasks]]\nname = 'o/a'\n[[tasks]]\nname = ''")
+	f.Add(`{"tasks": 1}`, "tasks = [1, {name = '../..'}]")
+	f.Fuzz(func(t *testing.T, registry, dataset string) {
+		dir := t.TempDir()
+		for name, content := range map[string]string{"registry.json": registry, "dataset.toml": dataset, "task.toml": ""} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+		}
+		for _, name := range []string{"registry.json", "dataset.toml"} {
+			paths, found := harbor.TasksOf(filepath.Join(dir, name))
+			require.True(t, len(paths) > 0 || found.HasErrors())
+			for _, path := range paths {
+				require.FileExists(t, path)
+			}
+		}
+	})
+}
