@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"waza/eval/surroundings"
@@ -31,6 +32,8 @@ type Task struct {
 	// Reason why nobody can do the task, such as a file that is missing. Its trials end in an error with
 	// this text, and all other tasks run.
 	Blocked string `yaml:"blocked" json:",omitempty"`
+	// Overrides config.trials_per_task; absent means the suite's value.
+	Trials int `yaml:"trials" json:",omitempty" jsonschema:"minimum=1"`
 	// Overrides config.timeout_seconds; 0 means the suite's value.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
@@ -51,6 +54,8 @@ type Task struct {
 	Sandbox surroundings.TaskSandbox `yaml:"sandbox" json:",omitzero"`
 	// MCP servers that waza simulates for the agent, in addition to the suite's; a server replaces the suite's server of the same name.
 	MCPMocks []surroundings.MCPMock `yaml:"mcp_mocks" json:"-" path:"-"`
+	// MCP servers for the agent, by name, in addition to config.mcp_servers; a server replaces the suite's server of the same name.
+	MCPServers map[string]any `yaml:"mcp_servers" json:",omitempty" path:"words"`
 	// Inputs of the agent.
 	Inputs Inputs `yaml:"inputs"`
 	// Expected outcome, graded by waza itself.
@@ -176,6 +181,17 @@ func (t *Task) Turns() int {
 		return 1 + r.MaxFollowups
 	}
 	return 1 + len(t.Inputs.FollowUpPrompts)
+}
+
+// ServersFor returns the MCP servers of a task's agent, by name: those of the suite and of the task.
+func (s *Suite) ServersFor(t *Task) map[string]any {
+	if t == nil || len(t.MCPServers) == 0 {
+		return s.Config.MCPServers
+	}
+	all := map[string]any{}
+	maps.Copy(all, s.Config.MCPServers)
+	maps.Copy(all, t.MCPServers)
+	return all
 }
 
 // AllGraders returns the graders of the task: those that apply at its end, then those of its

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -127,12 +128,31 @@ func (c surroundingsCheck) repository(source string) (dir string, ok bool) {
 	return dir, files.IsDir(dir)
 }
 
+// checkServers checks the MCP servers of the task.
+func (c *taskCheck) checkServers() {
+	for _, name := range slices.Sorted(maps.Keys(c.task.MCPServers)) {
+		server, _ := c.task.MCPServers[name].(map[string]any)
+		command, _ := server["command"].(string)
+		url, _ := server["url"].(string)
+		if command == "" && url == "" {
+			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("mcp_servers", name),
+				"mcp_servers.%s must be a map with command, args and env, or with type and url", text.Clip(name, 60))
+		}
+	}
+	c.loader.warnWithoutServers(c.src, c.node, "mcp_servers", len(c.task.MCPServers))
+}
+
+// warnWithoutServers reports MCP servers in a key of the suite or of a task that no executor takes.
+func (l *loader) warnWithoutServers(src *decode.Source, node *yaml.Node, key string, number int) {
+	if without, takers := l.executors().withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && number > 0 {
+		l.Reportf(src, decode.Place(node, key), decode.Warning, decode.CodeNoEffect,
+			"%s has no effect with executor %s; executors that take it: %s", key, without, takers)
+	}
+}
+
 // loadMocks checks the mcp_mocks of the suite or of a task, and reads their fixtures.
 func (l *loader) loadMocks(src *decode.Source, node *yaml.Node, mocks []surroundings.MCPMock) []surroundings.MCPMock {
-	if without, takers := l.executors().withoutKind(func(k Kind) bool { return k.TakesServers }); without != "" && len(mocks) > 0 {
-		l.Reportf(src, decode.Place(node, "mcp_mocks"), decode.Warning, decode.CodeNoEffect,
-			"mcp_mocks has no effect with executor %s; executors that take it: %s", without, takers)
-	}
+	l.warnWithoutServers(src, node, "mcp_mocks", len(mocks))
 	read := func(path string) ([]byte, error) { return l.readFile(path, maxYAMLBytes) }
 	return surroundings.Reading{
 		Places: l.suite.Places, Read: read, Parse: l.parse, Shown: l.display, Looked: l.dependsOn,

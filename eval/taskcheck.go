@@ -39,6 +39,7 @@ func (c *taskCheck) check() {
 	fixtures.check()
 	surroundingsCheck{c}.check()
 	c.task.MCPMocks = c.loader.loadMocks(c.src, c.node, c.task.MCPMocks)
+	c.checkServers()
 	c.checkEnvironment()
 	c.checkImage()
 	solutionCheck{c}.check()

@@ -136,7 +136,11 @@ func (d *draft) checkLimits() error {
 		return &record.LimitError{What: "workers", Got: n, Limit: MaxWorkers}
 	}
 	// Division, because the product may overflow.
-	if n := p.Config.Trials; n > MaxTrials/len(p.Tasks) {
+	n := 0
+	for _, t := range p.Tasks {
+		n = max(n, t.Trials)
+	}
+	if n > MaxTrials/len(p.Tasks) {
 		what := "trials"
 		if len(p.Tasks) > 1 {
 			what = fmt.Sprintf("trials of each of %d tasks", len(p.Tasks))
@@ -211,7 +215,13 @@ func (d *draft) planTasks() error {
 		return shareOfTrials(what, n, len(p.cells))
 	}
 	wanted := wanted(req)
-	if total := max(1, p.Config.TrialsPerTask); req.Trial > total {
+	total := max(1, p.Config.TrialsPerTask)
+	for _, t := range chosen {
+		if req.Trials == 0 {
+			total = max(total, t.Trials)
+		}
+	}
+	if req.Trial > total {
 		return &record.SelectionError{
 			What: "trial", Patterns: []string{fmt.Sprint(req.Trial)},
 			Known: []string{fmt.Sprintf("trials 1 to %d", total)},
@@ -281,6 +291,9 @@ func (d *draft) task(t *eval.Task, c *Setup) *Task {
 		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
 		Timeout: Seconds(p.Config.TimeoutSeconds), timeoutAsked: req.Timeout > 0, Threshold: 1,
 		Compares: slices.ContainsFunc(t.Effective, judge.ComparesWithBaseline),
+	}
+	if t.Trials > 0 && req.Trials == 0 && req.Trial == 0 {
+		pt.Trials = t.Trials
 	}
 	if t.TimeoutSeconds > 0 && req.Timeout == 0 {
 		pt.Timeout = Seconds(t.TimeoutSeconds)

@@ -287,6 +287,9 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 		}
 		sum, err = digestJSON([]any{sum, "mcp_mocks", mocks})
 	}
+	if err == nil && len(t.MCPServers) > 0 {
+		sum, err = digestJSON([]any{sum, "mcp_servers", t.MCPServers})
+	}
 	if own := t.Sandbox; err == nil && (own.Network != nil || len(own.Paths) > 0) {
 		sum, err = digestJSON([]any{sum, "sandbox", own.Network, own.Paths})
 	}

@@ -123,3 +123,33 @@ tasks:
 		require.Equal(t, c.want, ids(c.req))
 	}
 }
+
+// A task can have a number of trials of its own. That of the request has priority.
+func TestTrialsOfTask(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	suite := runnertest.Load(t, r, `
+-- eval.yaml --
+name: own
+config: {executor: mock, trials_per_task: 2}
+tasks:
+  - {id: a, prompt: x, trials: 3}
+  - {id: b, prompt: x}
+`)
+	for _, c := range []struct {
+		req  record.Request
+		a, b int
+	}{
+		{record.Request{}, 3, 2}, {record.Request{Trials: 4}, 4, 4}, {record.Request{Tasks: []string{"a"}, Trial: 3}, 1, 0},
+	} {
+		p, err := r.Planner().Plan(t.Context(), suite, c.req)
+		require.NoError(t, err)
+		defer p.Close()
+		require.Equal(t, c.a, recordtest.ByID(t, p.Tasks, "a").Trials)
+		if c.b > 0 {
+			require.Equal(t, c.b, recordtest.ByID(t, p.Tasks, "b").Trials)
+		}
+	}
+	_, err := r.Planner().Plan(t.Context(), suite, record.Request{Tasks: []string{"b"}, Trial: 3})
+	require.ErrorContains(t, err, "trials 1 to 2")
+}

@@ -16,15 +16,22 @@ func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 func (d *draft) learnSecrets() {
 	p := d.Plan
 	env := os.Environ()
+	env = appendServers(env, p.Config.MCPServers)
 	for _, t := range p.Tasks {
 		env = appendEnv(env, t.Inputs.Environment)
+		env = appendServers(env, t.MCPServers)
 	}
 	for _, c := range p.cells {
 		if o, ok := c.Settings.Options.(executor.Environment); ok {
 			env = appendEnv(env, o.Environment())
 		}
 	}
-	for _, server := range p.Config.MCPServers {
+	p.Pool.Redactor().Learn(env)
+}
+
+// appendServers adds the environment and the headers of MCP servers.
+func appendServers(env []string, servers map[string]any) []string {
+	for _, server := range servers {
 		s, _ := server.(map[string]any)
 		for _, key := range []string{"env", "headers"} {
 			values, _ := s[key].(map[string]any)
@@ -35,7 +42,7 @@ func (d *draft) learnSecrets() {
 			}
 		}
 	}
-	p.Pool.Redactor().Learn(env)
+	return env
 }
 
 func appendEnv(env []string, more map[string]string) []string {

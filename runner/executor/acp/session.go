@@ -41,7 +41,7 @@ func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir 
 	if err != nil {
 		return nil, err
 	}
-	servers, err := a.servers(x.suite.Config.MCPServers, own)
+	servers, err := a.servers(x.suite.ServersFor(t.Task), own)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (a *agent) openSession(ctx context.Context, x *acp, t *executor.Trial, dir 
 		return nil, fmt.Errorf("%s: session/new: the answer contains no session id", a.preset.name)
 	}
 	s := &session{recorder: rec, agent: a, id: o.SessionID, policy: x.policy, trial: t}
-	if s.rules, err = newRules(x.policy, dir, cwd, x.suite.Config.MCPServers, t.Servers); err != nil {
+	if s.rules, err = newRules(x.policy, dir, cwd, x.suite.ServersFor(t.Task), t.Servers); err != nil {
 		return nil, err
 	}
 	s.rules.judges = x.judges
