@@ -62,6 +62,14 @@ func TestSkillInvocation(t *testing.T) {
 			"missing", "mode: any_order\nrequired_skills: [a, b]", nil,
 			gradertest.Subject("", gradertest.Using("b")), gradertest.Scores(2./3, "missing: a"),
 		},
+		{
+			"whole score", "mode: any_order\nscore: pass\nrequired_skills: [a, b]", nil,
+			gradertest.Subject("", gradertest.Using("b", "x", "a")), gradertest.Passes(),
+		},
+		{
+			"no whole score", "mode: any_order\nscore: pass\nrequired_skills: [a, b]", nil,
+			gradertest.Subject("", gradertest.Using("b")), gradertest.Scores(0, "missing: a"),
+		},
 		{"none", "required_skills: [a]", nil, gradertest.Subject("", gradertest.Using()), gradertest.Scores(0, "actual: (none)")},
 		{
 			"forbidden", "required_skills: [a]\nforbidden_skills: [b]", nil,

@@ -31,6 +31,8 @@ type SkillInvocationOptions struct {
 	Mode string `yaml:"mode" jsonschema:"enum=exact_match,enum=in_order,enum=any_order,enum=exact,enum=in_order_match,enum=any_order_match"`
 	// Whether the agent can invoke other skills as well.
 	AllowExtra bool `yaml:"allow_extra"`
+	// Score: f1 is the F1 of the overlap, which other skills lower; pass is 1 if the grader passes, else 0.
+	Score string `yaml:"score" json:",omitempty" jsonschema:"enum=f1,enum=pass,default=f1"`
 }
 
 func checkSkillInvocation(c *eval.Check, o *SkillInvocationOptions) {
@@ -59,6 +61,7 @@ func newSkillInvocation(o *SkillInvocationOptions, _ *grader.Env) (grader.Grader
 		sequence:   sequenceGrader{expected: o.RequiredSkills, mode: mode, noun: "skills"},
 		forbidden:  o.ForbiddenSkills,
 		allowExtra: o.AllowExtra,
+		whole:      o.Score == scorePass,
 	}, nil
 }
 
@@ -66,7 +69,11 @@ type skillGrader struct {
 	sequence   sequenceGrader
 	forbidden  []string
 	allowExtra bool
+	whole      bool // the score is 1 or 0
 }
+
+// scorePass is a value of the option score.
+const scorePass = "pass"
 
 var errNoSkills = errors.New("cannot check skills: the executor does not report which skills the agent invokes")
 
@@ -95,6 +102,12 @@ func (g *skillGrader) Grade(_ context.Context, s *grader.Subject) (grader.Score,
 	}
 	if cut != nil { // the score needs all skills
 		return grader.Score{}, cut
+	}
+	if g.whole {
+		score.Score = 0
+		if score.Passed {
+			score.Score = 1
+		}
 	}
 	return score, nil
 }
