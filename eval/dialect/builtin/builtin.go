@@ -12,6 +12,7 @@ import (
 	"waza/eval/dialect/promptfoo"
 	"waza/eval/dialect/skillevals"
 	"waza/eval/dialect/triggers"
+	"waza/eval/dialect/vally"
 )
 
 // all are the dialects in the order in which they are tried.
@@ -22,6 +23,7 @@ var all = []*dialect.Dialect{
 	promptfoo.Dialect(),
 	plugineval.Dialect(),
 	dotnet.Dialect(),
+	vally.Dialect(),
 }
 
 // All returns all dialects. The caller must not change them.

@@ -1,0 +1,109 @@
+package vally
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// addConstraints translates the constraints of the stimulus. They become a checkpoint after the last
+// turn, because they have no part in the score, and a trial that exceeds one fails.
+func (s *stimulus) addConstraints() {
+	n := s.get("constraints")
+	if n != nil && n.Kind != yaml.MappingNode {
+		s.block(n, decode.CodeWrongType, "constraints must be a map, got %s", decode.Describe(n))
+		return
+	}
+	limits, graders := dialect.NewMap(n), dialect.List(n)
+	for _, p := range dialect.Pairs(n) {
+		switch key := p.Key.Value; key {
+		case "max_turns":
+			limits.Set("max_iterations", p.Value)
+		case "max_tokens":
+			limits.Set("max_tokens", p.Value)
+		case "max_duration":
+			d, err := durationOf(p.Value)
+			if err != nil {
+				s.block(p.Value, decode.CodeInvalidValue, "max_duration %v", err)
+				continue
+			}
+			limits.Set("max_duration_ms", dialect.Scalar(p.Value, int(d.Milliseconds())))
+		case "expect_skills":
+			config := dialect.NewMap(p.Value)
+			config.Set("required_skills", p.Value)
+			config.Set("mode", dialect.Scalar(p.Value, "any_order"))
+			if len(dialect.Items(p.Value)) > 0 {
+				graders.Content = append(graders.Content, named(p.Value, "expect_skills", "skill_invocation", config))
+			}
+		default:
+			s.block(p.Key, decode.CodeUnknownKey, "waza does not know the constraint %q", text.Clip(key, 60))
+		}
+	}
+	if limits.Len() > 0 {
+		s.warnOnce("constraints", n, decode.CodeOtherMeaning, "a trial that exceeds its constraints fails; waza does not stop the agent")
+		graders.Content = append(graders.Content, named(n, "constraints", "behavior", limits))
+	}
+	if len(graders.Content) == 0 {
+		return
+	}
+	checkpoint := dialect.NewMap(n)
+	checkpoint.Set("after_turn", dialect.Scalar(n, 1+len(dialect.Items(s.inputs.Get("follow_up_prompts")))))
+	checkpoint.Set("graders", graders)
+	s.inputs.Set("checkpoints", dialect.List(n, checkpoint.Node))
+}
+
+// named returns a grader.
+func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
+	g := dialect.NewMap(at)
+	g.Set("name", dialect.Scalar(at, name))
+	g.Set("type", dialect.Scalar(at, kind))
+	if config.Len() > 0 {
+		g.Set("config", config.Node)
+	}
+	return g.Node
+}
+
+// addSettings translates the run settings of the stimulus, which override those of the suite.
+func (s *stimulus) addSettings() {
+	n := s.get("config")
+	if n != nil && n.Kind != yaml.MappingNode {
+		s.block(n, decode.CodeWrongType, "config must be a map, got %s", decode.Describe(n))
+		return
+	}
+	runs := s.get("runs")
+	for _, p := range dialect.Pairs(n) {
+		if p.Value == nil || decode.IsNull(p.Value) {
+			continue
+		}
+		switch key := p.Key.Value; key {
+		case "runs":
+			if runs == nil {
+				runs = p.Value
+			}
+		case "timeout":
+			d, err := durationOf(p.Value)
+			if err != nil {
+				s.block(p.Value, decode.CodeInvalidValue, "timeout %v", err)
+				continue
+			}
+			s.task.Set("timeout_seconds", dialect.Scalar(p.Value, d.Seconds()))
+		case "judge_model", "judge_reasoning_effort": // graders use them
+		case "model", "executor":
+			if suite := s.settings.get(key); dialect.TextOf(p.Value) == "" || dialect.TextOf(suite) != dialect.TextOf(p.Value) {
+				s.block(p.Value, decode.CodeUnavailable, "waza runs all stimuli of a suite with one %s, and this one has its own", key)
+			}
+		default:
+			s.block(p.Key, decode.CodeUnknownKey, "waza does not know the setting %q of a stimulus", text.Clip(key, 60))
+		}
+	}
+	if runs == nil {
+		return
+	}
+	if runs.Value == "0" {
+		s.block(runs, decode.CodeUnavailable, "runs: 0 only checks the stimulus")
+		return
+	}
+	s.task.Set("trials", runs)
+}

@@ -1,0 +1,299 @@
+package vally
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// An origin is one of the maps that make up the environment of a stimulus.
+type origin struct {
+	node *yaml.Node
+	dir  string     // that its paths are relative to
+	at   *yaml.Node // the place of its findings if it is in another file; else nil
+}
+
+// place returns where a finding about a node of the origin points.
+func (o origin) place(n *yaml.Node) *yaml.Node {
+	if o.at != nil {
+		return o.at
+	}
+	return n
+}
+
+func (o origin) get(key string) *yaml.Node {
+	n := decode.Follow(decode.Lookup(o.node, key))
+	if decode.IsNull(n) {
+		return nil
+	}
+	return n
+}
+
+var environmentKeys = []string{"skills", "files", "commands", "mcpServers", "git", "description"}
+
+// origins returns the environments of a stimulus: those of the suite, then its own, which has priority.
+func (s *stimulus) origins() (all []origin) {
+	for _, n := range []*yaml.Node{
+		decode.Follow(decode.Lookup(s.root, "agent_environment")), decode.Follow(decode.Lookup(s.root, "environment")), s.get("environment"),
+	} {
+		if n == nil || decode.IsNull(n) {
+			continue
+		}
+		o := origin{node: n, dir: filepath.Dir(s.Source.Path)}
+		if n.Kind == yaml.ScalarNode {
+			name, ok := s.expand(n, n.Value)
+			if !ok {
+				continue
+			}
+			o = origin{s.project.get("environments", name), s.project.dir, n}
+		}
+		if o.node == nil || o.node.Kind != yaml.MappingNode {
+			s.block(n, decode.CodeInvalidValue, "the environment %q is neither a map nor the name of one in environments of %s",
+				text.Clip(dialect.TextOf(n), 60), projectName)
+			continue
+		}
+		for _, p := range dialect.Pairs(o.node) {
+			if !slices.Contains(environmentKeys, p.Key.Value) {
+				s.block(o.place(p.Key), decode.CodeUnknownKey, "waza does not know the key %q of an environment", text.Clip(p.Key.Value, 60))
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+var variable = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand replaces ${NAME} by variables of the machine. One that is not set blocks the stimulus.
+func (s *stimulus) expand(at *yaml.Node, value string) (expanded string, ok bool) {
+	ok = true
+	expanded = variable().ReplaceAllStringFunc(value, func(ref string) string {
+		name := ref[2 : len(ref)-1]
+		v, set := os.LookupEnv(name)
+		if !set {
+			s.block(at, decode.CodeUnknownVariable, "the environment variable %s is not set", name)
+			ok = false
+		}
+		return v
+	})
+	return expanded, ok
+}
+
+// addEnvironment sets the skills, the files, the commands and the servers of the agent.
+func (s *stimulus) addEnvironment() {
+	all := s.origins()
+	files, repos, setup := dialect.List(s.node), dialect.List(s.node), dialect.List(s.node)
+	skills, servers := dialect.List(s.node), dialect.NewMap(s.node)
+	for _, o := range all {
+		for _, n := range s.listIn(o, "skills") {
+			if dir := s.skill(o, n); dir != "" {
+				skills.Content = append(skills.Content, dialect.Scalar(o.place(n), s.Files.Relative(dir)))
+			}
+		}
+		for _, n := range s.listIn(o, "files") {
+			files.Content = append(files.Content, s.files(o, n)...)
+		}
+		for _, n := range s.listIn(o, "commands") {
+			if dialect.TextOf(n) == "" {
+				s.block(o.place(n), decode.CodeWrongType, "a command of the environment must be a text, got %s", decode.Describe(n))
+				continue
+			}
+			setup.Content = append(setup.Content, dialect.Scalar(o.place(n), n.Value))
+		}
+		for _, p := range dialect.Pairs(o.get("mcpServers")) {
+			servers.Set(p.Key.Value, s.server(o, p.Key.Value, p.Value))
+		}
+		if n := o.get("git"); n != nil {
+			if repo := s.repository(o, n); repo != nil {
+				repos.Content = []*yaml.Node{repo}
+			}
+		}
+	}
+	if len(skills.Content) == 0 {
+		for _, dir := range s.skills() {
+			skills.Content = append(skills.Content, dialect.Scalar(s.node, s.Files.Relative(dir)))
+		}
+	}
+	setList(s.inputs, "files", files)
+	setList(s.inputs, "repos", repos)
+	setList(s.inputs, "setup", setup)
+	setList(s.task, "skill_directories", skills)
+	if servers.Len() > 0 {
+		s.task.Set("mcp_servers", servers.Node)
+	}
+}
+
+// setList sets a key unless the list is empty.
+func setList(m dialect.Map, key string, list *yaml.Node) {
+	if len(list.Content) > 0 {
+		m.Set(key, list)
+	}
+}
+
+// listIn returns the items of a list of an environment; one text counts as a list.
+func (s *stimulus) listIn(o origin, key string) []*yaml.Node {
+	n := o.get(key)
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.SequenceNode:
+		return dialect.Items(n)
+	case n.Kind == yaml.ScalarNode:
+		return []*yaml.Node{n}
+	}
+	s.block(o.place(n), decode.CodeWrongType, "%s of an environment must be a list, got %s", key, decode.Describe(n))
+	return nil
+}
+
+// find returns the absolute path of a file or folder that an environment names; "" after it blocked the
+// stimulus.
+func (s *stimulus) find(o origin, n *yaml.Node) string {
+	at := o.place(n)
+	name, ok := s.expand(at, dialect.TextOf(n))
+	switch {
+	case !ok:
+		return ""
+	case name == "":
+		s.block(at, decode.CodeWrongType, "a path of the environment must be a text, got %s", decode.Describe(n))
+		return ""
+	}
+	found := filepath.FromSlash(name)
+	if !filepath.IsAbs(found) {
+		found = filepath.Join(o.dir, found)
+	}
+	if !s.Files.Exists(found) {
+		s.block(at, decode.CodeMissingFixture, "%s does not exist, or is outside of the repository", s.Files.Shown(found))
+		return ""
+	}
+	return found
+}
+
+// skill returns the directory of a skill, or of skills, that an environment names as a folder or a
+// SKILL.md; "" after it blocked the stimulus.
+func (s *stimulus) skill(o origin, n *yaml.Node) string {
+	found := s.find(o, n)
+	if path.Base(filepath.ToSlash(found)) == "SKILL.md" {
+		return filepath.Dir(found)
+	}
+	return found
+}
+
+// files returns the files of the workspace that an entry means: src is the path of a file or a folder,
+// dest its path in the workspace. A text is short for src.
+func (s *stimulus) files(o origin, n *yaml.Node) []*yaml.Node {
+	src, dest := n, (*yaml.Node)(nil)
+	if n.Kind == yaml.MappingNode {
+		src, dest = decode.Follow(decode.Lookup(n, "src")), decode.Follow(decode.Lookup(n, "dest"))
+	}
+	found := s.find(o, src)
+	if found == "" {
+		return nil
+	}
+	at, target := o.place(n), filepath.Base(found)
+	if dest != nil {
+		var ok bool
+		if target, ok = s.expand(o.place(dest), dialect.TextOf(dest)); !ok {
+			return nil
+		}
+	}
+	target = path.Clean(filepath.ToSlash(target))
+	if !fs.ValidPath(target) {
+		s.block(at, decode.CodeEscapingPath, "%q is no path in the workspace", text.Clip(target, 100))
+		return nil
+	}
+	if target != "." {
+		return []*yaml.Node{s.file(at, found, target)}
+	}
+	entries, err := s.Files.List(found)
+	if err != nil {
+		s.block(at, decode.CodeMissingFixture, "%s is no folder that can be read, so it cannot be the workspace", s.Files.Shown(found))
+		return nil
+	}
+	var list []*yaml.Node
+	for _, e := range entries {
+		list = append(list, s.file(at, filepath.Join(found, e.Name()), e.Name()))
+	}
+	return list
+}
+
+// file returns a file or a folder of the workspace.
+func (s *stimulus) file(at *yaml.Node, source, target string) *yaml.Node {
+	f := dialect.NewMap(at)
+	f.Set("path", dialect.Scalar(at, target))
+	f.Set("source", dialect.Scalar(at, s.Files.Relative(source)))
+	return f.Node
+}
+
+// repository returns the checkout of a git repository of this machine; nil after it blocked the stimulus.
+func (s *stimulus) repository(o origin, n *yaml.Node) *yaml.Node {
+	repo := dialect.NewMap(o.place(n))
+	source := decode.Follow(decode.Lookup(n, "source"))
+	name, ok := s.expand(o.place(n), dialect.TextOf(source))
+	if !ok || name == "" || strings.Contains(name, "://") {
+		s.block(o.place(n), decode.CodeInvalidValue, "git needs the path of a checkout as source, got %s", decode.Describe(source))
+		return nil
+	}
+	if found := filepath.FromSlash(name); !filepath.IsAbs(found) {
+		name = s.Files.Relative(filepath.Join(o.dir, found))
+	}
+	repo.Set("source", dialect.Scalar(o.place(n), name))
+	if ref := decode.Follow(decode.Lookup(n, "ref")); dialect.TextOf(ref) != "" {
+		repo.Set("commit", dialect.Scalar(o.place(ref), ref.Value))
+	}
+	return repo.Node
+}
+
+// server returns an MCP server of the agent; nil after it blocked the stimulus.
+func (s *stimulus) server(o origin, name string, n *yaml.Node) *yaml.Node {
+	at := o.place(n)
+	server := dialect.NewMap(at)
+	for _, p := range dialect.Pairs(n) {
+		switch key := p.Key.Value; key {
+		case "type", "command", "url":
+			value, _ := s.expand(at, dialect.TextOf(p.Value))
+			server.Set(key, dialect.Scalar(o.place(p.Value), serverType(key, value)))
+		case "args":
+			list := dialect.List(at)
+			for _, item := range dialect.Items(p.Value) {
+				value, _ := s.expand(at, dialect.TextOf(item))
+				list.Content = append(list.Content, dialect.Scalar(o.place(item), value))
+			}
+			server.Set(key, list)
+		case "env", "headers":
+			values := dialect.NewMap(at)
+			for _, pair := range dialect.Pairs(p.Value) {
+				value, _ := s.expand(at, dialect.TextOf(pair.Value))
+				values.Set(pair.Key.Value, dialect.Scalar(o.place(pair.Value), value))
+			}
+			server.Set(key, values.Node)
+		case "timeout", "tools":
+			s.warnOnce("mcpServers."+key, o.place(p.Key), decode.CodeNoEffect, "%s of an MCP server has no effect; the agent decides", key)
+		default:
+			s.block(o.place(p.Key), decode.CodeUnknownKey, "waza does not know the key %q of the MCP server %s",
+				text.Clip(key, 60), text.Clip(name, 60))
+		}
+	}
+	if server.Get("command") == nil && server.Get("url") == nil {
+		s.block(at, decode.CodeMissingField, "the MCP server %s has neither command nor url", text.Clip(name, 60))
+		return nil
+	}
+	return server.Node
+}
+
+// serverType returns the value of a key of a server. waza calls local servers, and those of newer HTTP
+// transports, by other names.
+func serverType(key, value string) string {
+	if key == "type" && (value == "streamable-http" || value == "streamableHttp") {
+		return "http"
+	}
+	return value
+}

@@ -1,0 +1,103 @@
+package vally
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+)
+
+// runCommand runs a command in the workspace. Without args it is a command of the shell.
+func (c *check) runCommand() {
+	command, args := c.required("command"), c.texts("args")
+	if command == nil {
+		return
+	}
+	if c.option("args") == nil {
+		c.config.Set("command", dialect.Scalar(command, "sh"))
+		args = dialect.List(command, dialect.Scalar(command, "-c"), dialect.Scalar(command, command.Value))
+	} else {
+		c.config.Set("command", dialect.Scalar(command, command.Value))
+	}
+	c.config.Set("args", args)
+	expect := dialect.NewMap(c.options)
+	expect.Set("exit_code", c.option("expected_exit_code"))
+	for _, key := range []string{"stdout_contains", "stderr_contains", "stdout_matches", "stdout_not_matches"} {
+		expect.Set(key, c.texts(key))
+	}
+	expect.Set("syntax", dialect.Scalar(c.node, "javascript"))
+	c.config.Set("expect", expect.Node)
+	c.inWorkspace()
+}
+
+// maxProgramText limits the programs whose text is searched for variables.
+const maxProgramText = 1 << 20
+
+// program runs a program that decides. It finds the workspace through EVALUATE_WORKSPACE. What
+// EVALUATE_GRADER_INPUT contains is not documented.
+func (c *check) program() {
+	command, args := c.required("program"), c.texts("args")
+	if command == nil {
+		return
+	}
+	const input = "EVALUATE_GRADER_INPUT"
+	for _, n := range append([]*yaml.Node{command}, dialect.Items(args)...) {
+		data, _ := c.Files.Read(filepath.Join(filepath.Dir(c.Source.Path), filepath.FromSlash(n.Value)), maxProgramText)
+		if strings.Contains(n.Value, input) || strings.Contains(string(data), input) {
+			c.cannot(n, "reads %s, which waza does not set", input)
+		}
+	}
+	if c.flag("shell", false) {
+		words := []*yaml.Node{dialect.Scalar(command, "-c"), dialect.Scalar(command, command.Value+` "$@"`), dialect.Scalar(command, "sh")}
+		args = dialect.List(command, append(words, dialect.Items(args)...)...)
+		command = dialect.Scalar(command, "sh")
+	}
+	c.config.Set("command", dialect.Scalar(command, command.Value))
+	c.config.Set("args", args)
+	c.inWorkspace()
+	env := dialect.Map{Node: c.config.Get("env")}
+	if env.Node == nil {
+		env = dialect.NewMap(c.node)
+	}
+	// The workspace, seen from the folder where the program starts.
+	workspace := "."
+	if folder := path.Clean(dialect.TextOf(c.config.Get("sub_path"))); folder != "." {
+		workspace = strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(folder, "/")), "/")
+	}
+	env.Set("EVALUATE_WORKSPACE", dialect.Scalar(c.node, workspace))
+	c.config.Set("env", env.Node)
+}
+
+// inWorkspace sets how a program starts: in the workspace, or in a folder of it, and with the network.
+func (c *check) inWorkspace() {
+	c.kind = "program"
+	c.config.Set("trust_workspace", dialect.Scalar(c.node, true))
+	c.config.Set("network", dialect.Scalar(c.node, true))
+	if n := c.option("sub_path"); n != nil {
+		c.config.Set("sub_path", dialect.Scalar(n, dialect.TextOf(n)))
+	}
+	limit := 60.0 // seconds, the default of Vally's program
+	if n := c.option("timeout"); n != nil {
+		d, err := durationOf(n)
+		if err != nil {
+			c.cannot(n, "has a limit that waza does not know: timeout %v", err)
+		}
+		limit = d.Seconds()
+	}
+	c.config.Set("timeout", dialect.Scalar(c.node, limit))
+	env := dialect.NewMap(c.node)
+	for _, p := range dialect.Pairs(c.option("env")) {
+		if p.Value == nil || p.Value.Kind != yaml.ScalarNode {
+			c.cannot(p.Key, "needs texts in env, got %s", decode.Describe(p.Value))
+			continue
+		}
+		env.Set(p.Key.Value, dialect.Scalar(p.Value, p.Value.Value))
+	}
+	if env.Len() > 0 {
+		c.config.Set("env", env.Node)
+	}
+}

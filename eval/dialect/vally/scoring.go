@@ -1,0 +1,61 @@
+package vally
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// scoring is the rule by which a trial passes.
+type scoring struct {
+	weights   map[string]*yaml.Node // by the types of graders
+	threshold bool                  // the score decides, instead of every grader
+}
+
+// readScoring sets the least score of the suite. Without one, every grader must pass.
+func (tr *translator) readScoring() scoring {
+	s := scoring{weights: map[string]*yaml.Node{}}
+	n := decode.Follow(decode.Lookup(tr.root, "scoring"))
+	if n != nil && n.Kind != yaml.MappingNode && !decode.IsNull(n) {
+		tr.fault(n, "scoring must be a map with weights and threshold, got %s", decode.Describe(n))
+	}
+	for _, p := range dialect.Pairs(n) {
+		switch key := p.Key.Value; key {
+		case "threshold":
+			if p.Value != nil && !decode.IsNull(p.Value) {
+				s.threshold = true
+				tr.suite.Set("score_threshold", p.Value)
+			}
+		case "weights":
+			for _, w := range dialect.Pairs(p.Value) {
+				if weight, ok := decode.FloatOf(w.Value); !ok || weight < 0 {
+					tr.fault(w.Value, "the weight of %s must be a number from 0 on, got %s", text.Clip(w.Key.Value, 60), decode.Describe(w.Value))
+					continue
+				}
+				s.weights[w.Key.Value] = w.Value
+			}
+		default:
+			tr.fault(p.Key, "unknown key %q in scoring; its keys are weights and threshold", text.Clip(key, 60))
+		}
+	}
+	return s
+}
+
+// weigh sets the weight of a grader of a type. A grader without weight counts only where every grader
+// must pass.
+func (tr *translator) weigh(g dialect.Map, kind string) {
+	n := tr.scoring.weights[kind]
+	if n == nil {
+		return
+	}
+	switch weight, _ := decode.FloatOf(n); {
+	case weight > 0:
+		g.Set("weight", n)
+	case tr.scoring.threshold:
+		g.Set("optional", dialect.Scalar(n, true))
+	default:
+		tr.warnOnce("weight of "+kind, n, decode.CodeOtherMeaning, "every grader must pass, so waza counts the weight 0 of %s as 1 in the score", text.Clip(kind, 60))
+	}
+}

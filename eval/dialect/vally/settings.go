@@ -1,0 +1,97 @@
+package vally
+
+import (
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// runSettings are the settings of config, or of the newer defaults.
+type runSettings struct {
+	nodes   []*yaml.Node // the maps, the one with priority first
+	timeout time.Duration
+}
+
+var settingKeys = []string{"runs", "timeout", "model", "judge_model", "judge_reasoning_effort", "executor"}
+
+// readSettings finds the run settings of the suite.
+func (tr *translator) readSettings() runSettings {
+	var s runSettings
+	for _, key := range []string{"defaults", "config"} {
+		n := decode.Follow(decode.Lookup(tr.root, key))
+		switch {
+		case n == nil || decode.IsNull(n):
+		case n.Kind != yaml.MappingNode:
+			tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must be a map, got %s", key, decode.Describe(n))
+		default:
+			s.nodes = append(s.nodes, n)
+			if !tr.HeadOnly {
+				tr.warnUnknown(n, settingKeys, key)
+			}
+		}
+	}
+	return s
+}
+
+// get returns a setting; nil if it is absent or null.
+func (s runSettings) get(key string) *yaml.Node {
+	for _, n := range s.nodes {
+		if v := decode.Follow(decode.Lookup(n, key)); v != nil && !decode.IsNull(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+// setConfig translates the run settings.
+func (tr *translator) setConfig() {
+	if n := tr.settings.get("runs"); n != nil && n.Value == "0" {
+		tr.warnOnce("runs: 0", n, decode.CodeOtherMeaning, "runs: 0 only checks a suite, like `waza validate`; waza runs each task once")
+	} else if n != nil {
+		tr.config.Set("trials_per_task", n)
+	}
+	if n := tr.settings.get("timeout"); n != nil {
+		d, err := durationOf(n)
+		if seconds, ok := decode.FloatOf(n); err != nil && ok && seconds > 0 {
+			d, err = time.Duration(seconds*float64(time.Second)), nil
+			tr.warnOnce("timeout", n, decode.CodeOtherMeaning, "timeout has no unit and counts as seconds; write %ss", n.Value)
+		}
+		if err != nil {
+			tr.fault(n, "timeout %v", err)
+		} else {
+			tr.settings.timeout = d
+			tr.config.Set("timeout_seconds", dialect.Scalar(n, d.Seconds()))
+		}
+	}
+	for _, key := range []string{"model", "judge_model", "judge_reasoning_effort"} {
+		tr.config.Set(key, tr.settings.get(key))
+	}
+	tr.setExecutor(tr.settings.get("executor"))
+}
+
+// executors are the executors of Vally that waza has, too.
+var executors = []string{"copilot-sdk"}
+
+// setExecutor chooses the executor of the suite. Without one, flags and .waza.yaml decide.
+func (tr *translator) setExecutor(n *yaml.Node) {
+	name := n
+	if n != nil && n.Kind == yaml.MappingNode {
+		name = decode.Follow(decode.Lookup(n, "name"))
+		if options := decode.Follow(decode.Lookup(n, "config")); len(dialect.Pairs(options)) > 0 {
+			tr.warnOnce("executor.config", options, decode.CodeNoEffect, "the options of the executor %q have no effect", text.Clip(dialect.TextOf(name), 60))
+		}
+	}
+	switch id := dialect.TextOf(name); {
+	case n == nil:
+	case slices.Contains(executors, id):
+		tr.config.Set("executor", dialect.Scalar(name, id))
+	default:
+		tr.warnOnce("executor", n, decode.CodeNoEffect, "waza does not have Vally's executor %q; choose an agent with --agent or in .waza.yaml",
+			text.Clip(id, 60))
+	}
+}

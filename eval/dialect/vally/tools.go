@@ -1,0 +1,84 @@
+package vally
+
+import (
+	"regexp"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/pattern"
+	"waza/eval/text"
+)
+
+// toolCalls compares the calls of tools with rules.
+func (c *check) toolCalls() {
+	c.kind = "tool_constraint"
+	for _, list := range [][2]string{{"required", "expect_tools"}, {"disallowed", "reject_tools"}} {
+		from, to := list[0], list[1]
+		n := c.option(from)
+		if n != nil && n.Kind != yaml.SequenceNode {
+			c.cannot(n, "needs a list of rules as %s, got %s", from, decode.Describe(n))
+		}
+		rules := dialect.List(n)
+		for _, item := range dialect.Items(n) {
+			rules.Content = append(rules.Content, c.toolRule(item))
+		}
+		setList(c.config, to, rules)
+	}
+	if c.config.Len() == 0 {
+		c.cannot(c.node, "needs required or disallowed")
+	}
+	if c.flag("ordered", false) {
+		c.config.Set("ordered", dialect.Scalar(c.option("ordered"), true))
+	}
+	c.config.Set("syntax", dialect.Scalar(c.node, "javascript"))
+}
+
+// toolRule returns one rule, all of whose parts must match the same call.
+func (c *check) toolRule(n *yaml.Node) *yaml.Node {
+	rule := dialect.NewMap(n)
+	if name := dialect.TextOf(n); name != "" {
+		if regexp.QuoteMeta(name) == name {
+			name = "^" + name + "$" // a plain name
+		}
+		rule.Set("tool", c.expression(n, name))
+		return rule.Node
+	}
+	for _, p := range dialect.Pairs(n) {
+		switch key := p.Key.Value; key {
+		case "name":
+			rule.Set("tool", c.expression(p.Value, dialect.TextOf(p.Value)))
+		case "command":
+			rule.Set("command_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
+		case "path":
+			rule.Set("path_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
+		case "pattern":
+			rule.Set("args_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
+		case "args":
+			args := dialect.NewMap(p.Value)
+			for _, arg := range dialect.Pairs(p.Value) {
+				matcher := dialect.NewMap(arg.Value)
+				matcher.Set("regex", c.expression(arg.Value, dialect.TextOf(arg.Value)))
+				args.Set(arg.Key.Value, matcher.Node)
+			}
+			rule.Set("args", args.Node)
+		default:
+			c.cannot(p.Key, "has a rule with an unknown key %q", text.Clip(key, 60))
+		}
+	}
+	if rule.Len() == 0 {
+		c.cannot(n, "needs rules that are names, or maps with name, command, path, args or pattern, got %s", decode.Describe(n))
+	}
+	return rule.Node
+}
+
+// expression returns a regular expression of JavaScript.
+func (c *check) expression(at *yaml.Node, value string) *yaml.Node {
+	if value == "" {
+		c.cannot(at, "needs a pattern, got %s", decode.Describe(at))
+	} else if _, err := pattern.Compile(pattern.JavaScript, value); err != nil {
+		c.cannot(at, "has an invalid pattern: %v", err)
+	}
+	return dialect.Scalar(at, value)
+}

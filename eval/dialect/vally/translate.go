@@ -1,0 +1,127 @@
+package vally
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// translator translates one file.
+type translator struct {
+	*dialect.Translation
+	root     *yaml.Node
+	suite    dialect.Map
+	config   dialect.Map
+	settings runSettings
+	project  project
+	scoring  scoring
+	ids      map[string]bool // of the tasks until now
+	warned   map[string]bool // keys that were reported
+}
+
+// topKeys are the keys of a file that have a meaning in waza, or none that affects a verdict.
+var topKeys = []string{
+	"name", "description", "version", "type", "tags", "environment", "config", "defaults", "stimuli", "scoring", "metadata",
+	"agent_environment", "$schema",
+}
+
+func translate(t *dialect.Translation) {
+	tr := &translator{
+		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
+		ids: map[string]bool{}, warned: map[string]bool{},
+	}
+	tr.translateHead()
+	t.Suite = tr.suite.Node
+	if t.HeadOnly {
+		return
+	}
+	tr.warnUnknown(tr.root, topKeys, "a suite")
+	tr.project, tr.scoring = tr.findProject(), tr.readScoring()
+	list := decode.Follow(decode.Lookup(tr.root, "stimuli"))
+	if len(dialect.Items(list)) == 0 {
+		tr.Reportf(t.Source, list, decode.Error, decode.CodeWrongType, "stimuli must be a list with at least one stimulus")
+		return
+	}
+	tasks := dialect.List(list)
+	for i, n := range dialect.Items(list) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			tr.Reportf(t.Source, n, decode.Error, decode.CodeWrongType, "stimuli[%d] must be a map with a prompt, got %s", i, decode.Describe(n))
+			continue
+		}
+		s := &stimulus{translator: tr, node: n, number: i + 1}
+		tasks.Content = append(tasks.Content, s.translate())
+	}
+	tr.suite.Set("tasks", tasks)
+}
+
+// translateHead sets the name and the settings of the suite.
+func (tr *translator) translateHead() {
+	name := decode.Follow(decode.Lookup(tr.root, "name"))
+	tr.suite.Set("name", dialect.Scalar(name, dialect.TextOf(name)))
+	if dialect.TextOf(name) == "" {
+		tr.suite.Set("name", dialect.Scalar(nil, nameOfFile(tr.Source.Path)))
+	}
+	for _, key := range []string{"description", "version"} {
+		if n := decode.Follow(decode.Lookup(tr.root, key)); dialect.TextOf(n) != "" {
+			tr.suite.Set(key, dialect.Scalar(n, n.Value))
+		}
+	}
+	tr.suite.Set("literal", dialect.Scalar(nil, true))
+	tr.settings = tr.readSettings()
+	tr.setConfig()
+	if tr.config.Len() > 0 {
+		tr.suite.Set("config", tr.config.Node)
+	}
+}
+
+// nameOfFile returns the name of a suite without one: that of its file, else of its directory.
+func nameOfFile(file string) string {
+	base := filepath.Base(file)
+	name := strings.TrimSuffix(strings.TrimSuffix(base, path.Ext(base)), ".eval")
+	if name == "eval" {
+		return filepath.Base(filepath.Dir(file))
+	}
+	return name
+}
+
+// warnUnknown reports keys of a map that have no effect, each once in the file.
+func (tr *translator) warnUnknown(n *yaml.Node, known []string, of string) {
+	for _, p := range dialect.Pairs(n) {
+		if key := p.Key.Value; !slices.Contains(known, key) {
+			tr.warnOnce(of+"."+key, p.Key, decode.CodeUnknownKey, "key %q of %s is unknown in Vally and has no effect", text.Clip(key, 60), of)
+		}
+	}
+}
+
+// warnOnce reports a part without effect, once in the file.
+func (tr *translator) warnOnce(what string, at *yaml.Node, code decode.Code, format string, args ...any) {
+	if tr.warned[what] {
+		return
+	}
+	tr.warned[what] = true
+	tr.Reportf(tr.Source, at, decode.Warning, code, format, args...)
+}
+
+// fault reports a value that a suite cannot have.
+func (tr *translator) fault(at *yaml.Node, format string, args ...any) {
+	tr.Reportf(tr.Source, at, decode.Error, decode.CodeInvalidValue, format, args...)
+}
+
+// durationOf returns a duration with a unit, such as 2m or 30000ms.
+func durationOf(n *yaml.Node) (time.Duration, error) {
+	value := dialect.TextOf(n)
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 || value == "0" {
+		return 0, fmt.Errorf("must be a duration with a unit, such as 90s or 5m, got %s", decode.Describe(n))
+	}
+	return d, nil
+}
