@@ -94,7 +94,8 @@ name: [
 -- b/eval.yaml --
 - a list
 -- c/eval.yaml --
-stimuli: []
+defaults: {agent: x}
+instruction: y
 -- d/eval.yaml --
 skill: no name
 -- e/eval.yaml --

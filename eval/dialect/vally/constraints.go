@@ -13,7 +13,7 @@ import (
 func (s *stimulus) addConstraints() {
 	n := s.get("constraints")
 	if n != nil && n.Kind != yaml.MappingNode {
-		s.block(n, decode.CodeWrongType, "constraints must be a map, got %s", decode.Describe(n))
+		s.block(n, decode.CodeWrongType, "constraints must be a map, got %s", describe(n))
 		return
 	}
 	limits, graders := dialect.NewMap(n), dialect.List(n)
@@ -69,7 +69,7 @@ func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
 func (s *stimulus) addSettings() {
 	n := s.get("config")
 	if n != nil && n.Kind != yaml.MappingNode {
-		s.block(n, decode.CodeWrongType, "config must be a map, got %s", decode.Describe(n))
+		s.block(n, decode.CodeWrongType, "config must be a map, got %s", describe(n))
 		return
 	}
 	runs := s.get("runs")

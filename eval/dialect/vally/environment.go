@@ -104,7 +104,7 @@ func (s *stimulus) addEnvironment() {
 		}
 		for _, n := range s.listIn(o, "commands") {
 			if dialect.TextOf(n) == "" {
-				s.block(o.place(n), decode.CodeWrongType, "a command of the environment must be a text, got %s", decode.Describe(n))
+				s.block(o.place(n), decode.CodeWrongType, "a command of the environment must be a text, got %s", describe(n))
 				continue
 			}
 			setup.Content = append(setup.Content, dialect.Scalar(o.place(n), n.Value))
@@ -150,7 +150,7 @@ func (s *stimulus) listIn(o origin, key string) []*yaml.Node {
 	case n.Kind == yaml.ScalarNode:
 		return []*yaml.Node{n}
 	}
-	s.block(o.place(n), decode.CodeWrongType, "%s of an environment must be a list, got %s", key, decode.Describe(n))
+	s.block(o.place(n), decode.CodeWrongType, "%s of an environment must be a list, got %s", key, describe(n))
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *stimulus) find(o origin, n *yaml.Node) string {
 	case !ok:
 		return ""
 	case name == "":
-		s.block(at, decode.CodeWrongType, "a path of the environment must be a text, got %s", decode.Describe(n))
+		s.block(at, decode.CodeWrongType, "a path of the environment must be a text, got %s", describe(n))
 		return ""
 	}
 	found := filepath.FromSlash(name)
@@ -239,7 +239,7 @@ func (s *stimulus) repository(o origin, n *yaml.Node) *yaml.Node {
 	source := decode.Follow(decode.Lookup(n, "source"))
 	name, ok := s.expand(o.place(n), dialect.TextOf(source))
 	if !ok || name == "" || strings.Contains(name, "://") {
-		s.block(o.place(n), decode.CodeInvalidValue, "git needs the path of a checkout as source, got %s", decode.Describe(source))
+		s.block(o.place(n), decode.CodeInvalidValue, "git needs the path of a checkout as source, got %s", describe(source))
 		return nil
 	}
 	if found := filepath.FromSlash(name); !filepath.IsAbs(found) {

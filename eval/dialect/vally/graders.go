@@ -57,12 +57,12 @@ var graderKeys = []string{"type", "name", "config", "turn"}
 func (s *stimulus) graders() (graders []*yaml.Node) {
 	n := s.get("graders")
 	if n != nil && n.Kind != yaml.SequenceNode {
-		s.block(n, decode.CodeWrongType, "graders must be a list, got %s", decode.Describe(n))
+		s.block(n, decode.CodeWrongType, "graders must be a list, got %s", describe(n))
 		return nil
 	}
 	for i, item := range dialect.Items(n) {
 		if item.Kind != yaml.MappingNode {
-			s.block(item, decode.CodeWrongType, "graders[%d] must be a map with type, got %s", i, decode.Describe(item))
+			s.block(item, decode.CodeWrongType, "graders[%d] must be a map with type, got %s", i, describe(item))
 			continue
 		}
 		if g := s.grader(item); g != nil {
@@ -138,7 +138,7 @@ func (c *check) readTurn() {
 	turns := 1 + len(dialect.Items(c.inputs.Get("follow_up_prompts")))
 	turn, ok := decode.FloatOf(n)
 	if !ok || turn != float64(int(turn)) || turn < 0 || turn >= float64(turns) {
-		c.cannot(n, "needs a turn from 0 to %d, got %s", turns-1, decode.Describe(n))
+		c.cannot(n, "needs a turn from 0 to %d, got %s", turns-1, describe(n))
 		return
 	}
 	c.turn = int(turn) + 1

@@ -60,7 +60,7 @@ func (c *check) rubric() string {
 	for _, item := range dialect.Items(n) {
 		criterion := dialect.TextOf(item)
 		if criterion == "" {
-			c.cannot(item, "needs texts in rubric, got %s", decode.Describe(item))
+			c.cannot(item, "needs texts in rubric, got %s", describe(item))
 			continue
 		}
 		b.WriteString("- " + strings.TrimSpace(criterion) + "\n")

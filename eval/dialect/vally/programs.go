@@ -7,7 +7,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"waza/eval/decode"
 	"waza/eval/dialect"
 )
 
@@ -92,7 +91,7 @@ func (c *check) inWorkspace() {
 	env := dialect.NewMap(c.node)
 	for _, p := range dialect.Pairs(c.option("env")) {
 		if p.Value == nil || p.Value.Kind != yaml.ScalarNode {
-			c.cannot(p.Key, "needs texts in env, got %s", decode.Describe(p.Value))
+			c.cannot(p.Key, "needs texts in env, got %s", describe(p.Value))
 			continue
 		}
 		env.Set(p.Key.Value, dialect.Scalar(p.Value, p.Value.Value))

@@ -19,7 +19,7 @@ func (tr *translator) readScoring() scoring {
 	s := scoring{weights: map[string]*yaml.Node{}}
 	n := decode.Follow(decode.Lookup(tr.root, "scoring"))
 	if n != nil && n.Kind != yaml.MappingNode && !decode.IsNull(n) {
-		tr.fault(n, "scoring must be a map with weights and threshold, got %s", decode.Describe(n))
+		tr.fault(n, "scoring must be a map with weights and threshold, got %s", describe(n))
 	}
 	for _, p := range dialect.Pairs(n) {
 		switch key := p.Key.Value; key {
@@ -31,7 +31,7 @@ func (tr *translator) readScoring() scoring {
 		case "weights":
 			for _, w := range dialect.Pairs(p.Value) {
 				if weight, ok := decode.FloatOf(w.Value); !ok || weight < 0 {
-					tr.fault(w.Value, "the weight of %s must be a number from 0 on, got %s", text.Clip(w.Key.Value, 60), decode.Describe(w.Value))
+					tr.fault(w.Value, "the weight of %s must be a number from 0 on, got %s", text.Clip(w.Key.Value, 60), describe(w.Value))
 					continue
 				}
 				s.weights[w.Key.Value] = w.Value

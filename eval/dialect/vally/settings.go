@@ -27,7 +27,7 @@ func (tr *translator) readSettings() runSettings {
 		switch {
 		case n == nil || decode.IsNull(n):
 		case n.Kind != yaml.MappingNode:
-			tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must be a map, got %s", key, decode.Describe(n))
+			tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must be a map, got %s", key, describe(n))
 		default:
 			s.nodes = append(s.nodes, n)
 			if !tr.HeadOnly {

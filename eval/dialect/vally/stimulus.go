@@ -165,7 +165,7 @@ func (s *stimulus) checkEarlyEnd() {
 func (s *stimulus) addTags() {
 	n := s.get("tags")
 	if n != nil && n.Kind != yaml.MappingNode {
-		s.Reportf(s.Source, n, decode.Error, decode.CodeWrongType, "tags must be a map, got %s", decode.Describe(n))
+		s.Reportf(s.Source, n, decode.Error, decode.CodeWrongType, "tags must be a map, got %s", describe(n))
 		return
 	}
 	list := dialect.List(n)
@@ -196,7 +196,7 @@ func (s *stimulus) addPrompts() {
 				n = decode.Follow(decode.Lookup(item, "prompt"))
 			}
 			if dialect.TextOf(n) == "" {
-				s.block(item, decode.CodeWrongType, "turns[%d] must be a text, or a map with prompt, got %s", i, decode.Describe(item))
+				s.block(item, decode.CodeWrongType, "turns[%d] must be a text, or a map with prompt, got %s", i, describe(item))
 				continue
 			}
 			prompts = append(prompts, n)

@@ -5,7 +5,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/pattern"
 	"waza/eval/text"
@@ -18,7 +17,7 @@ func (c *check) toolCalls() {
 		from, to := list[0], list[1]
 		n := c.option(from)
 		if n != nil && n.Kind != yaml.SequenceNode {
-			c.cannot(n, "needs a list of rules as %s, got %s", from, decode.Describe(n))
+			c.cannot(n, "needs a list of rules as %s, got %s", from, describe(n))
 		}
 		rules := dialect.List(n)
 		for _, item := range dialect.Items(n) {
@@ -68,7 +67,7 @@ func (c *check) toolRule(n *yaml.Node) *yaml.Node {
 		}
 	}
 	if rule.Len() == 0 {
-		c.cannot(n, "needs rules that are names, or maps with name, command, path, args or pattern, got %s", decode.Describe(n))
+		c.cannot(n, "needs rules that are names, or maps with name, command, path, args or pattern, got %s", describe(n))
 	}
 	return rule.Node
 }
@@ -76,7 +75,7 @@ func (c *check) toolRule(n *yaml.Node) *yaml.Node {
 // expression returns a regular expression of JavaScript.
 func (c *check) expression(at *yaml.Node, value string) *yaml.Node {
 	if value == "" {
-		c.cannot(at, "needs a pattern, got %s", decode.Describe(at))
+		c.cannot(at, "needs a pattern, got %s", describe(at))
 	} else if _, err := pattern.Compile(pattern.JavaScript, value); err != nil {
 		c.cannot(at, "has an invalid pattern: %v", err)
 	}

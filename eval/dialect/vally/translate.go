@@ -54,7 +54,7 @@ func translate(t *dialect.Translation) {
 	tasks := dialect.List(list)
 	for i, n := range dialect.Items(list) {
 		if n == nil || n.Kind != yaml.MappingNode {
-			tr.Reportf(t.Source, n, decode.Error, decode.CodeWrongType, "stimuli[%d] must be a map with a prompt, got %s", i, decode.Describe(n))
+			tr.Reportf(t.Source, n, decode.Error, decode.CodeWrongType, "stimuli[%d] must be a map with a prompt, got %s", i, describe(n))
 			continue
 		}
 		s := &stimulus{translator: tr, node: n, number: i + 1}
@@ -121,7 +121,15 @@ func durationOf(n *yaml.Node) (time.Duration, error) {
 	value := dialect.TextOf(n)
 	d, err := time.ParseDuration(value)
 	if err != nil || d <= 0 || value == "0" {
-		return 0, fmt.Errorf("must be a duration with a unit, such as 90s or 5m, got %s", decode.Describe(n))
+		return 0, fmt.Errorf("must be a duration with a unit, such as 90s or 5m, got %s", describe(n))
 	}
 	return d, nil
+}
+
+// describe describes a value for a message.
+func describe(n *yaml.Node) string {
+	if n == nil {
+		return "nothing"
+	}
+	return decode.Describe(n)
 }
