@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func runArchive(t *testing.T, file string, isSuite func(path string) bool) {
 		fmt.Fprintf(&got, "# %s\n%s", s, places.Replace(load(t, filepath.Join(dir, filepath.FromSlash(s)))))
 	}
 	if *update {
-		archive.Files = append(sources, txtar.File{Name: wantFile, Data: []byte(got.String())})
+		archive.Files = slices.Concat(sources, []txtar.File{{Name: wantFile, Data: []byte(got.String())}})
 		require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o600))
 		return
 	}

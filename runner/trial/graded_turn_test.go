@@ -2,6 +2,7 @@ package trial_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,7 @@ tasks:
 			t.Transcript.Message("assistant", answer)
 			return executor.Outcome{Output: answer}, nil
 		})
-		if err == context.Canceled { // the agent stopped by itself
+		if errors.Is(err, context.Canceled) { // the agent stopped by itself
 			err = nil
 		}
 		return answer, err

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waza/eval/text"
@@ -49,7 +50,7 @@ func (w *work) runSetup(run context.Context, ws *workspace.Workspace, key string
 // setUpWith runs one setup command in the task's sandbox. Nothing that it started remains.
 func (w *work) setUpWith(ctx context.Context, dir, line string) error {
 	out := &proc.Tail{Max: maxSetupOutput}
-	environ := append(w.environ, "WAZA_WORKSPACE_DIR="+dir, "WAZA_SUITE_DIR="+w.Suite.Dir) // a copy, because its capacity is full
+	environ := slices.Concat(w.environ, []string{"WAZA_WORKSPACE_DIR=" + dir, "WAZA_SUITE_DIR=" + w.Suite.Dir})
 	err := proc.Run(ctx, proc.Command{
 		Args: []string{"sh", "-c", line}, Dir: dir, Env: environ, Stdout: out, Stderr: out,
 		Sandbox: w.env.openSandboxes().For(sandbox.View{

@@ -259,8 +259,9 @@ func alternatives(patterns []string) []string {
 	if len(patterns) != 1 {
 		return nil
 	}
-	inner, ok := strings.CutPrefix(patterns[0], "(?:")
-	if inner, ok = strings.CutSuffix(inner, ")"); !ok {
+	inner, starts := strings.CutPrefix(patterns[0], "(?:")
+	inner, ends := strings.CutSuffix(inner, ")")
+	if !starts || !ends {
 		return nil
 	}
 	var list []string

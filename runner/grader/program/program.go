@@ -235,11 +235,11 @@ func (g *programGrader) gradeWith(
 		}
 		environ = apartEnviron(ctx, environ, workspace, temp, line, compiled)
 	}
-	environ = slices.Clone(environ)
+	var own []string
 	for name, value := range g.options.Env {
-		environ = append(environ, name+"="+value)
+		own = append(own, name+"="+value)
 	}
-	cmd.Env = append(environ,
+	cmd.Env = append(slices.Concat(environ, own),
 		"WAZA_WORKSPACE_DIR="+workspace,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
 		"WAZA_TRANSCRIPT_FILE="+filepath.Join(temp, transcriptFile),

@@ -13,8 +13,10 @@ import (
 const (
 	// MaxBytes is the size of the largest file, and of the largest entry of an archive.
 	MaxBytes = 256 << 20
-	// MaxTasks and MaxTrials limit the tasks and trials of a file.
-	MaxTasks, MaxTrials = 100_000, 1_000_000
+	// MaxTasks is the most tasks of a file.
+	MaxTasks = 100_000
+	// MaxTrials is the most trials of a file.
+	MaxTrials = 1_000_000
 	// MaxName is the most bytes of a name or id.
 	MaxName = 4 << 10
 )

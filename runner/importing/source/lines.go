@@ -51,8 +51,10 @@ func (l *Lines) Reread() (*Lines, error) {
 	return again, err
 }
 
-// Len returns the number of lines; Line returns the document of a line, which can be empty.
-func (l *Lines) Len() int          { return len(l.list) }
+// Len returns the number of lines.
+func (l *Lines) Len() int { return len(l.list) }
+
+// Line returns the document of a line, which can be empty.
 func (l *Lines) Line(i int) []byte { return l.list[i] }
 
 // Fail returns an error about a line.

@@ -9,9 +9,8 @@ import (
 
 // A Table gathers the trials of a file by task. P is the place of a trial in the file.
 type Table[P any] struct {
-	tasks  []*row[P]
-	byID   map[string]*row[P]
-	trials int
+	tasks []*row[P]
+	byID  map[string]*row[P]
 }
 
 type row[P any] struct {

@@ -38,7 +38,7 @@ func aggregate(t *testing.T, all map[string]string) aggregated {
 		require.Regexp(t, `^eval-`, parts[0])
 		require.Regexp(t, `^run-\d+$`, parts[2])
 		graded, timing, meta := object(t, all[name]), object(t, all[folder+"/timing.json"]), object(t, all[parts[0]+"/eval_metadata.json"])
-		require.Equal(t, graded["execution_metrics"], map[string]any(object(t, all[folder+"/outputs/metrics.json"])))
+		require.Equal(t, graded["execution_metrics"], object(t, all[folder+"/outputs/metrics.json"]))
 		if times, ok := graded["timing"].(map[string]any); ok {
 			require.NotContains(t, times, "total_duration_seconds", "readers would then ignore the tokens")
 		}
