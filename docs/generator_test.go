@@ -180,6 +180,11 @@ func shapeOf(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{
 			AnyOf: []*jsonschema.Schema{value, {Type: "array", Items: value, MinItems: &one}},
 		}}
+	case reflect.TypeFor[eval.Cells]():
+		value := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{
+			Type: "object", AdditionalProperties: value, Required: []string{"model"},
+		}}
 	case reflect.TypeFor[provider.KeyCommand]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}
 	case reflect.TypeFor[yaml.Node]():

@@ -140,6 +140,7 @@ type matrixLoader struct {
 // config.models.
 func (l *matrixLoader) check() {
 	c := &l.suite.Config
+	l.spread()
 	l.checkModels()
 	if i := slices.IndexFunc(c.Matrix, func(p MatrixParam) bool { return p.Name == paramModel && len(p.Values) > 0 }); i >= 0 {
 		l.useModels(c.Matrix[i])
@@ -167,7 +168,7 @@ func (l *matrixLoader) check() {
 	for _, p := range c.Matrix {
 		left /= len(p.Values)
 	}
-	if left == 0 {
+	if left == 0 && len(c.Cells) == 0 {
 		l.reportAt(decode.Error, decode.CodeTooLarge, decode.At("config", "matrix"),
 			"config.matrix has more than %d combinations, including models", maxCombinations)
 		c.Matrix = nil

@@ -117,6 +117,10 @@ type Config struct {
 	Models []string `yaml:"models" json:"models,omitempty"`
 	// Parameters with their values. A run covers every combination of values with every model.
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
+	// Cells of the run, in place of models and matrix: maps with the model, and values of other
+	// parameters that the cell has. Flags that choose a model, an executor or an agent replace those of
+	// all cells.
+	Cells Cells `yaml:"cells" json:"-"`
 	// Settings for a model that proposes system prompts, in a suite of the kind prompt_tune.
 	PromptTune PromptTuning `yaml:"prompt_tune" json:"prompt_tune,omitzero"`
 	// Model for graders that ask a judge and name no model.
@@ -261,6 +265,10 @@ type Grader struct {
 	// the prompt, the answer, tool calls, skills, errors and the duration of that turn, and the workspace at
 	// the end of the trial. If the turn did not happen, the score is 0.
 	Turn int `yaml:"turn" jsonschema:"minimum=1"`
+	// Body of a JavaScript function of output and context, such as `return JSON.parse(output).text`. The
+	// grader gets the result instead of the output: a text, or the JSON text of any other value. The
+	// trial is an error if the function throws an exception.
+	Transform string `yaml:"transform"`
 	// Pass where the grader would fail, and fail where it would pass. The score becomes 1 minus the score.
 	Negate bool `yaml:"negate"`
 	// Measure and show the score, but count it neither in the verdict nor in the score of the trial.

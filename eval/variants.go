@@ -16,6 +16,8 @@ var configType = reflect.TypeFor[Config]()
 // A Variant is a combination of the parameters of config.matrix.
 type Variant struct {
 	Params []Param // in the order of the suite
+	// Model is the only model of a cell of config.cells; empty for all models of the run.
+	Model string
 	// Executor is the canonical name of the executor that does the trials.
 	Executor string
 	// Options are the executor's options, including the parameters, of the type that
@@ -52,7 +54,7 @@ const optionParams = "params"
 // The tasks must be complete.
 func (l *matrixLoader) combine() {
 	s := l.suite
-	if len(s.Config.Matrix) == 0 || l.options.Vocabulary == nil {
+	if len(s.Config.Matrix)+len(s.Config.Cells) == 0 || l.options.Vocabulary == nil {
 		return
 	}
 	for _, p := range s.Config.Matrix {
@@ -62,8 +64,12 @@ func (l *matrixLoader) combine() {
 		}
 	}
 	l.used, l.effective = l.usedVariables(), map[string]bool{}
-	for at := make([]int, len(s.Config.Matrix)); at != nil; at = next(at, s.Config.Matrix) {
-		s.Variants = append(s.Variants, l.variant(at))
+	if len(s.Config.Cells) > 0 {
+		s.Variants = l.cellVariants()
+	} else {
+		for at := make([]int, len(s.Config.Matrix)); at != nil; at = next(at, s.Config.Matrix) {
+			s.Variants = append(s.Variants, l.variant(s.Config.Matrix, at))
+		}
 	}
 	for _, p := range s.Config.Matrix {
 		if !l.effective[p.Name] && p.Name != ParamAgent {
@@ -86,13 +92,13 @@ func next(at []int, m Matrix) []int {
 	return nil
 }
 
-// variant returns one combination, and notes which parameters have an effect in it.
-func (l *matrixLoader) variant(at []int) Variant {
+// variant returns one combination of a matrix, and notes which parameters have an effect in it.
+func (l *matrixLoader) variant(m Matrix, at []int) Variant {
 	s := l.suite
 	var v Variant
 	nodes := map[string]*yaml.Node{}
 	v.Executor = s.Config.Executor
-	for i, p := range s.Config.Matrix {
+	for i, p := range m {
 		v.Params = append(v.Params, Param{p.Name, p.Values[at[i]]})
 		nodes[p.Name] = l.matrix[p.Name].values[at[i]]
 		l.effective[p.Name] = l.effective[p.Name] || l.used[p.Name]

@@ -31,6 +31,8 @@ type Bound struct {
 	grader     Grader
 	options    any      // of the suite; nil if the grader has none
 	planned    *Planned // nil if the grader names no files
+	transform  string   // of the suite; empty for none
+	env        *Env     // for transform
 }
 
 // rounding is the most that sums of floats may lie beyond 0 or 1.
@@ -157,6 +159,9 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 	}
 	if s.Destroyed != "" {
 		return Score{Feedback: s.Destroyed}, nil
+	}
+	if s, err = b.transformed(ctx, s); err != nil {
+		return Score{}, err
 	}
 	score, err = b.grader.Grade(ctx, s)
 	if err == nil {

@@ -5,6 +5,7 @@ package grader
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"time"
 
@@ -60,6 +61,8 @@ type Subject struct {
 	// Prompt is the first prompt as sent to the agent.
 	Prompt string
 	Output string
+	// Value is the output as JSON, if transform made a value other than a text of it; else nil.
+	Value json.RawMessage
 	// OutputDropped is the number of bytes that are missing in Output because they were beyond a
 	// limit.
 	OutputDropped int64

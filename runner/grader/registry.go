@@ -8,6 +8,7 @@ import (
 	"waza/eval"
 	"waza/eval/registry"
 	"waza/runner/executor"
+	"waza/runner/grader/assertion"
 )
 
 // A Registry finds graders by type and builds them from their descriptions in a suite. It is
@@ -32,11 +33,17 @@ func (r *Registry) Bind(spec *eval.Grader, env *Env) (*Bound, error) {
 	if k.New == nil {
 		return NewBoundAs(spec, k.Name, ungradable(k.Name)), nil
 	}
+	if spec.Transform != "" {
+		if fault := assertion.CheckCall(spec.Transform); fault != nil {
+			return nil, fmt.Errorf("transform: %w", fault)
+		}
+	}
 	g, err := k.New(spec, env)
 	if err != nil {
 		return nil, err
 	}
 	b := NewBoundAs(spec, k.Name, g)
+	b.transform, b.env = spec.Transform, env
 	if _, ok := spec.Options.(eval.Referrer); ok {
 		b.options, b.planned = spec.Options, &env.Planned
 	}

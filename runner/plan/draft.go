@@ -67,7 +67,10 @@ func (d *draft) planCells() error {
 	}
 	names := map[string]bool{}
 	for _, model := range models {
-		for _, v := range variants {
+		for i, v := range variants {
+			if d.excludes(variants[:i], v, model) {
+				continue
+			}
 			kind, ok := p.executors.Lookup(v.Executor)
 			if !ok {
 				return &record.UnknownExecutorError{Name: v.Executor, Known: p.executors.Names()}
@@ -86,6 +89,17 @@ func (d *draft) planCells() error {
 		}
 	}
 	return nil
+}
+
+// excludes reports whether a combination is not run with a model, because its cell has another one. For
+// models that the request names, the first combination with the same parameters counts.
+func (d *draft) excludes(earlier []eval.Variant, v eval.Variant, model string) bool {
+	if len(d.req.Models) == 0 && d.req.Model == "" {
+		return v.Model != "" && v.Model != model
+	}
+	return v.Model != "" && slices.ContainsFunc(earlier, func(other eval.Variant) bool {
+		return other.Executor == v.Executor && slices.Equal(other.Params, v.Params)
+	})
 }
 
 // models returns the models to run with, at least one. An empty model lets the executor choose.

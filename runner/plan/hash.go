@@ -383,6 +383,7 @@ type check struct {
 	Negate     bool              `json:",omitempty"`
 	Optional   bool              `json:",omitempty"`
 	Group      *eval.GraderGroup `json:",omitempty"`
+	Transform  string            `json:",omitempty"`
 }
 
 func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
@@ -395,6 +396,7 @@ func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
 		}
 		graders = append(graders, check{
 			g.Name, g.Type, g.Weight, g.Rubric, g.Turn, g.Options, judge.Endpoints(g, p.Suite), sums, g.Negate, g.Optional, g.Group,
+			g.Transform,
 		})
 	}
 	return graders, nil

@@ -169,6 +169,7 @@ func TestHashed(t *testing.T) {
 		{"a grader's turn", "", "a", []string{"expected: {output", "graders: [{name: judge, type: prompt, turn: 2, config: {rubric: rubric.md}}]\nexpected: {output"}},
 		{"a grader's name", "", all, []string{"name: program", "name: prog"}},
 		{"the expectation", "", "a", []string{"output_contains: [yes]", "output_contains: [no]"}},
+		{"a transform", "", all, []string{"weight: 2", "weight: 2, transform: return output"}},
 		{"a grader of a task", "", "b", []string{"prompt: just this", "prompt: just this\ngraders: [{type: text, config: {contains: [x]}}]"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

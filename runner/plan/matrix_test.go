@@ -320,3 +320,29 @@ func TestGradedWithoutItsMatrix(t *testing.T) {
 	require.Equal(t, 2, g.Graded)
 	require.Equal(t, "a", recordtest.IDs(res.Tasks)[0])
 }
+
+const someCells = `
+-- eval.yaml --
+name: cells
+config:
+  cells:
+    - {model: one, executor: mock, style: formal}
+    - {model: two, executor: command, command: cat}
+    - {model: one, executor: mock, style: plain}
+  mock: {replies: [{output: "{{model}}, {{style}}"}]}
+tasks: [{id: a, prompt: hello}]
+`
+
+// A run has the listed cells only. Models of the request replace those of all cells.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	res, _ := runnertest.Run(t, someCells, record.Request{})
+	require.Equal(t, []string{
+		`a[one,mock,style=formal] = a in "one,mock,style=formal" (model "one", map[executor:mock style:formal]): one, formal`,
+		`a[one,mock,style=plain] = a in "one,mock,style=plain" (model "one", map[executor:mock style:plain]): one, plain`,
+		`a[two,command,command=cat] = a in "two,command,command=cat" (model "two", map[command:cat executor:command]): hello`,
+	}, taskLines(t, res))
+	res, _ = runnertest.Run(t, someCells, record.Request{Models: []string{"three"}})
+	require.Len(t, res.Tasks, 3)
+	require.Equal(t, "three, formal", res.Tasks[0].Trial(t, 1).Output)
+}

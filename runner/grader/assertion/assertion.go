@@ -12,6 +12,7 @@
 package assertion
 
 import (
+	"encoding/json"
 	"fmt"
 )
 
@@ -54,6 +55,8 @@ type request struct {
 	Assertions []string `json:"assertions,omitempty"`
 	// CPUSeconds is the most processor time that each assertion can take.
 	CPUSeconds int `json:"cpuSeconds,omitempty"`
+	// Value asks for the value of the only assertion instead of whether it is true.
+	Value bool `json:"value,omitempty"`
 	// Check lists sources to compile without running them.
 	Check []string `json:"check,omitempty"`
 }
@@ -67,6 +70,8 @@ type reply struct {
 	Version    []int  `json:"version,omitempty"`
 	// Complaint is the reason why an assertion failed; empty if it is true.
 	Complaint *string `json:"complaint,omitempty"`
+	// Value is the value that a request asked for.
+	Value json.RawMessage `json:"value,omitempty"`
 	// Faults has an entry for each source of Check; nil if the source has no fault.
 	Faults []*Fault `json:"faults,omitempty"`
 	// Fault is the reason why the worker could not read the request.

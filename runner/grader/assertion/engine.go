@@ -32,11 +32,24 @@ const (
 // CheckJavaScript compiles an assertion in this process without running it. It returns nil if
 // the assertion has no fault.
 func CheckJavaScript(source string) *Fault {
-	_, fault := compile(source)
+	_, fault := compile(source, true)
 	return fault
 }
 
-func compile(source string) (*goja.Program, *Fault) {
+// CheckCall is like [CheckJavaScript] for the body of a function, see [Call].
+func CheckCall(body string) *Fault {
+	_, fault := compile(Call(body), false)
+	return fault
+}
+
+// Call returns the expression that calls a JavaScript function with the given body. The function gets
+// output and context, and a console that writes nothing. Its code need not be strict.
+func Call(body string) string {
+	return "(function (output, context, console) {" + body + "\n})(output, context, " +
+		"{log() {}, info() {}, warn() {}, error() {}, debug() {}})"
+}
+
+func compile(source string, strict bool) (*goja.Program, *Fault) {
 	if len(source) > maxSource {
 		return nil, &Fault{Message: fmt.Sprintf("longer than %d KiB", maxSource>>10)}
 	}
@@ -44,7 +57,7 @@ func compile(source string) (*goja.Program, *Fault) {
 	if err != nil {
 		return nil, syntaxFault(err)
 	}
-	p, err := goja.CompileAST(ast, true)
+	p, err := goja.CompileAST(ast, strict)
 	if err != nil {
 		return nil, syntaxFault(err)
 	}
@@ -62,7 +75,7 @@ func syntaxFault(err error) *Fault {
 // An engine evaluates each assertion in a new runtime, so that no assertion sees the effects of
 // another. Only one goroutine can use it.
 type engine struct {
-	compiled map[string]*goja.Program
+	compiled map[string]*goja.Program // by source; those of calls are not strict
 	watch    *memoryWatch
 }
 
@@ -71,11 +84,11 @@ func newEngine() *engine {
 }
 
 // program compiles a source, or returns the compiled one from an earlier call.
-func (e *engine) program(source string) (*goja.Program, error) {
+func (e *engine) program(source string, strict bool) (*goja.Program, error) {
 	if p := e.compiled[source]; p != nil {
 		return p, nil
 	}
-	p, fault := compile(source)
+	p, fault := compile(source, strict)
 	if fault != nil {
 		return nil, fmt.Errorf("SyntaxError: %w", fault)
 	}
@@ -88,12 +101,28 @@ func (e *engine) program(source string) (*goja.Program, error) {
 
 // evaluate returns the reason why an assertion failed, or an empty text if it is true.
 func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (complaint string) {
+	return e.run(source, true, subject, func(r *realm, v goja.Value) string { return r.verdict(v) })
+}
+
+// value returns the value of an expression as JSON, or the reason why it has none.
+func (e *engine) value(source string, subject map[string]json.RawMessage) (value json.RawMessage, complaint string) {
+	complaint = e.run(source, false, subject, func(r *realm, v goja.Value) (complaint string) {
+		value, complaint = r.json(v)
+		return complaint
+	})
+	return value, complaint
+}
+
+// run runs a source in a new realm and passes the result to a function, which returns a complaint.
+func (e *engine) run(
+	source string, strict bool, subject map[string]json.RawMessage, take func(*realm, goja.Value) string,
+) (complaint string) {
 	defer func() {
 		if p := recover(); p != nil {
 			complaint = text.Clip(fmt.Sprintf("the engine failed: %v", p), maxMessage)
 		}
 	}()
-	p, err := e.program(source)
+	p, err := e.program(source, strict)
 	if err != nil {
 		return err.Error()
 	}
@@ -107,7 +136,7 @@ func (e *engine) evaluate(source string, subject map[string]json.RawMessage) (co
 	if err != nil {
 		return exceptionText(err)
 	}
-	return r.verdict(v)
+	return take(r, v)
 }
 
 // tooDeep reports whether the brackets of a JSON text are nested deeper than maxJSONDepth. It

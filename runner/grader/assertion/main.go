@@ -68,6 +68,11 @@ func (s *server) answer(line []byte) {
 	}
 	for _, source := range r.Assertions {
 		limitCPU(r.CPUSeconds)
+		if r.Value {
+			value, complaint := s.engine.value(source, r.Subject)
+			s.send(reply{Value: value, Complaint: &complaint})
+			continue
+		}
 		complaint := s.engine.evaluate(source, r.Subject)
 		s.send(reply{Complaint: &complaint})
 	}

@@ -78,6 +78,28 @@ func (p *Pool) Grade(
 	return complaints, nil
 }
 
+// Value returns the value of a JavaScript expression about a subject as JSON. If it has none, because it
+// throws an exception, takes longer than timeout or crashes its worker, complaint is the reason. Errors
+// are those of [Pool.Grade].
+func (p *Pool) Value(
+	ctx context.Context, subject json.RawMessage, source string, timeout time.Duration,
+) (value json.RawMessage, complaint string, err error) {
+	w, err := p.acquire(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	failed := w.ask(ctx, request{Subject: subject, Assertions: []string{source}, Value: true}, timeout, maxLongReply, func(r *reply) {
+		value, complaint = r.Value, *r.Complaint
+	})
+	if failed == nil {
+		p.release(w)
+		return value, complaint, nil
+	}
+	complaint, err = w.explainExit(ctx, failed, timeout)
+	p.discard(w)
+	return nil, complaint, err
+}
+
 // Check compiles assertions without running them. The result has nil for each assertion without
 // a fault.
 func (p *Pool) Check(ctx context.Context, assertions []string) ([]*Fault, error) {

@@ -3,6 +3,7 @@ package assertion
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -72,18 +73,9 @@ func (r *realm) call(p *goja.Program, args ...goja.Value) (goja.Value, error) {
 // verdict returns the reason why an assertion with value v failed, or an empty text. For a
 // promise it judges the fulfilled value.
 func (r *realm) verdict(v goja.Value) string {
-	p, err := r.promise(v)
-	if err != nil {
-		return exceptionText(err)
-	}
-	if p != nil {
-		switch p.State() {
-		case goja.PromiseStateRejected:
-			return text.Clip("the promise was rejected: "+toText(p.Result()), maxMessage)
-		case goja.PromiseStatePending: // all jobs are done
-			return "is a promise that never settles: no pending job could settle it"
-		}
-		v = p.Result()
+	v, complaint := r.settled(v)
+	if complaint != "" {
+		return complaint
 	}
 	if !v.ToBoolean() {
 		return "is " + text.Clip(toText(v), excerptBytes)
@@ -96,6 +88,48 @@ func (r *realm) verdict(v goja.Value) string {
 	}
 	return ""
 }
+
+// settled returns the value of a promise, or the reason why it has none; any other value unchanged.
+func (r *realm) settled(v goja.Value) (value goja.Value, complaint string) {
+	p, err := r.promise(v)
+	switch {
+	case err != nil:
+		return nil, exceptionText(err)
+	case p == nil:
+		return v, ""
+	}
+	switch p.State() {
+	case goja.PromiseStateRejected:
+		return nil, text.Clip("the promise was rejected: "+toText(p.Result()), maxMessage)
+	case goja.PromiseStatePending: // all jobs are done
+		return nil, "is a promise that never settles: no pending job could settle it"
+	}
+	return p.Result(), ""
+}
+
+// json returns a value, or that of a promise, as JSON.
+func (r *realm) json(v goja.Value) (value json.RawMessage, complaint string) {
+	v, complaint = r.settled(v)
+	if complaint != "" {
+		return nil, complaint
+	}
+	encoded, err := r.call(stringify(), v)
+	switch {
+	case err != nil:
+		return nil, exceptionText(err)
+	case goja.IsUndefined(encoded):
+		return nil, "returned " + text.Clip(toText(v), excerptBytes) + ", which is no value of JSON"
+	case len(encoded.String()) > maxValue:
+		return nil, fmt.Sprintf("returned more than %d MiB", maxValue>>20)
+	}
+	return json.RawMessage(encoded.String()), ""
+}
+
+// stringify is JSON.stringify; a number that JSON lacks has no value.
+var stringify = program("stringify", `(function (v) {
+	"use strict";
+	return typeof v === "number" && !isFinite(v) ? undefined : JSON.stringify(v);
+})`)
 
 // promise returns the promise that a value is, or that its method then leads to; nil if there is
 // none. All jobs are done when it returns. The error is an exception from reading then.

@@ -26,6 +26,9 @@ const (
 	dieTime  = 5 * time.Second
 	// maxReply is the most bytes of a reply line.
 	maxReply = 64 << 10
+	// maxValue is the most bytes of a value, and maxLongReply those of a reply with one.
+	maxValue     = 8 << 20
+	maxLongReply = maxValue + maxReply
 	// maxStderr is the most bytes kept of a worker's stderr.
 	maxStderr = 8 << 10
 	// excerptBytes is the most bytes of a text that an error shows.
@@ -87,7 +90,7 @@ func startWorker(ctx context.Context, language *Language, program string) (*work
 
 func (w *worker) handshake(ctx context.Context) error {
 	defer context.AfterFunc(ctx, w.abort)()
-	r, err := w.receive(startTime)
+	r, err := w.receive(startTime, maxReply)
 	switch {
 	case err != nil:
 		return err
@@ -211,17 +214,14 @@ func (w *worker) send(r request) error {
 	return err
 }
 
-// receive reads one reply. The error is os.ErrDeadlineExceeded if none arrives in time, and
+// receive reads one reply of at most that many bytes. The error is os.ErrDeadlineExceeded if none arrives in time, and
 // io.EOF if the process has ended.
-func (w *worker) receive(timeout time.Duration) (*reply, error) {
+func (w *worker) receive(timeout time.Duration, most int) (*reply, error) {
 	if err := w.out.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
-	line, err := w.replies.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxReply)
-	case err != nil:
+	line, err := w.readLine(most)
+	if err != nil {
 		return nil, err
 	}
 	r := &reply{}
@@ -231,28 +231,47 @@ func (w *worker) receive(timeout time.Duration) (*reply, error) {
 	return r, nil
 }
 
-// grade evaluates assertions about a subject and passes each complaint, in order, to take. After
-// an error the worker cannot be used any more; explainExit returns the reason.
+// readLine reads a line of at most that many bytes.
+func (w *worker) readLine(most int) (line []byte, err error) {
+	for {
+		part, err := w.replies.ReadSlice('\n')
+		if line = append(line, part...); len(line) > most {
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, most)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// grade evaluates assertions about a subject and passes each complaint, in order, to take, like
+// [worker.ask].
 func (w *worker) grade(
 	ctx context.Context, subject json.RawMessage, assertions []string, timeout time.Duration,
 	take func(complaint string),
 ) error {
+	return w.ask(ctx, request{Subject: subject, Assertions: assertions}, timeout, maxReply, func(r *reply) { take(*r.Complaint) })
+}
+
+// ask sends a request with assertions and passes each reply, in order, to take. After an error the
+// worker cannot be used any more; explainExit returns the reason.
+func (w *worker) ask(ctx context.Context, req request, timeout time.Duration, most int, take func(*reply)) error {
 	defer context.AfterFunc(ctx, w.abort)()
 	// The deadline acts first. The limit of processor time is for a worker whose waza was killed
 	// or stopped.
-	cpu := int(min(math.Ceil(timeout.Seconds()), math.MaxInt32)) + 1
-	if err := w.send(request{Subject: subject, Assertions: assertions, CPUSeconds: cpu}); err != nil {
+	req.CPUSeconds = int(min(math.Ceil(timeout.Seconds()), math.MaxInt32)) + 1
+	if err := w.send(req); err != nil {
 		return err
 	}
-	for range assertions {
-		r, err := w.receive(timeout)
+	for range req.Assertions {
+		r, err := w.receive(timeout, most)
 		if err != nil {
 			return err
 		}
 		if r.Complaint == nil {
 			return &errRequest{r.Fault}
 		}
-		take(*r.Complaint)
+		take(r)
 	}
 	return nil
 }
@@ -263,7 +282,7 @@ func (w *worker) check(ctx context.Context, assertions []string) ([]*Fault, erro
 	if err := w.send(request{Check: assertions}); err != nil {
 		return nil, err
 	}
-	r, err := w.receive(startTime)
+	r, err := w.receive(startTime, maxReply)
 	if err != nil {
 		return nil, err
 	}

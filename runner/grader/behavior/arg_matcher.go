@@ -216,7 +216,7 @@ func normalJSON(v any) any {
 }
 
 func jsonText(v any) string {
-	data, err := jsonwalk.Encode(match.PlainJSON(v))
+	data, err := jsonwalk.Encode(jsonwalk.Plain(v))
 	if err != nil {
 		return fmt.Sprint(v)
 	}

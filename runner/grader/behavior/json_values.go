@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"waza/eval/jsonwalk"
-	"waza/runner/grader/internal/match"
 )
 
 // exactJSON decodes a JSON text and keeps numbers as written.
@@ -24,7 +23,7 @@ func exactJSON(data string) (any, bool) {
 
 // exactValue converts a value of a suite to the types that exactJSON returns.
 func exactValue(v any) any {
-	data, err := jsonwalk.Encode(match.PlainJSON(v))
+	data, err := jsonwalk.Encode(jsonwalk.Plain(v))
 	if err != nil {
 		return v
 	}

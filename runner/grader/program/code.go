@@ -23,13 +23,13 @@ var Code = grader.Kind{
 		Name:    "code",
 		Aliases: []string{"inline_script"},
 		Summary: "Evaluates assertions: expressions in Python or JavaScript about the trial. The score is the share " +
-			"that is true. Passes if all are true.",
+			"that is true. Passes if all are true. A JavaScript function can score the trial instead.",
 		Options: func() any { return &CodeOptions{Language: grader.LanguagePython} },
 	}, checkCode, nil).Kind,
 	New:       newCode,
 	Preflight: preflightCode,
 	Needs: func(spec *eval.Grader, _ *grader.Env) []record.Need {
-		if o, ok := spec.Options.(*CodeOptions); !ok || o.Language == grader.LanguageJavaScript {
+		if o, ok := spec.Options.(*CodeOptions); !ok || o.Language == grader.LanguageJavaScript || o.Function != "" {
 			return nil // waza is the interpreter
 		}
 		return executor.ProgramNeeds("python3", false)
@@ -49,11 +49,26 @@ type CodeOptions struct {
 	// WAZA_PYTHON, or javascript, which needs nothing. Both run in separate processes, without
 	// the environment variables of waza.
 	Language string `yaml:"language" jsonschema:"enum=python,enum=javascript"`
+	// Body of a JavaScript function of output and context, in place of assertions. It returns true or
+	// false, a number, which is the score, or an object with pass, score (a number) and reason. The
+	// grader fails if it returns anything else, throws an exception, or takes too much time or memory.
+	// output is the answer, or the value that transform made of it. The function finds no modules and
+	// nothing of Node.js; if it needs some, the trial is an error.
+	Function string `yaml:"function"`
+	// Least number for function to pass; when absent, any number above 0 passes.
+	Threshold *float64 `yaml:"threshold"`
 }
 
 func checkCode(c *eval.Check, o *CodeOptions) {
+	if o.Function != "" {
+		checkFunction(c, o)
+		return
+	}
 	if len(o.Assertions) == 0 {
-		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give assertions")
+		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give assertions or a function")
+	}
+	if o.Threshold != nil {
+		c.Errorf(decode.At("threshold"), decode.CodeNoEffect, "threshold has an effect only with function")
 	}
 	for i, source := range o.Assertions {
 		at := decode.At("assertions", i)
@@ -74,6 +89,9 @@ func newCode(spec *eval.Grader, env *grader.Env) (grader.Grader, error) {
 	o, ok := spec.Options.(*CodeOptions)
 	if !ok {
 		return nil, fmt.Errorf("options of type code are missing")
+	}
+	if o.Function != "" {
+		return newFunction(o, env)
 	}
 	for i, source := range o.Assertions {
 		if o.Language != grader.LanguageJavaScript {

@@ -131,7 +131,7 @@ func scopeContext(s *grader.Subject) any {
 	if s.Task == nil || s.Task.Inputs.Context == nil {
 		return map[string]any{}
 	}
-	return match.PlainJSON(s.Task.Inputs.Context)
+	return jsonwalk.Plain(s.Task.Inputs.Context)
 }
 
 // scopeFiles reads the workspace: slash-separated path to text.

@@ -15,6 +15,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/files"
+	"waza/eval/jsonwalk"
 	"waza/eval/text"
 	"waza/runner/grader"
 )
@@ -38,7 +39,7 @@ func Schema(schema any, path string, read func(string) ([]byte, error)) (*jsonsc
 	if path != "" {
 		at = (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 	} else {
-		data, err := json.Marshal(PlainJSON(schema))
+		data, err := json.Marshal(jsonwalk.Plain(schema))
 		if err != nil {
 			return nil, err
 		}

@@ -1,29 +1,29 @@
-package match
+package jsonwalk
 
 import (
 	"fmt"
 	"math"
 )
 
-// PlainJSON replaces values from YAML that JSON cannot represent.
-func PlainJSON(v any) any {
+// Plain replaces values from YAML that JSON cannot represent.
+func Plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[k] = PlainJSON(x)
+			out[k] = Plain(x)
 		}
 		return out
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[fmt.Sprint(k)] = PlainJSON(x)
+			out[fmt.Sprint(k)] = Plain(x)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
-			out[i] = PlainJSON(x)
+			out[i] = Plain(x)
 		}
 		return out
 	case float64:

@@ -1,0 +1,58 @@
+package grader
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+	"waza/runner/grader/assertion"
+)
+
+// Call calls a JavaScript function, which is given as its body, with the output and the context of a
+// trial. It returns the result as JSON, or a complaint if there is none. An error means that the
+// function could not be called, or needs what only Node.js has.
+func (e *Env) Call(ctx context.Context, s *Subject, body string) (value json.RawMessage, complaint string, err error) {
+	if err := s.OutputCut(); err != nil {
+		return nil, "", err
+	}
+	scope := map[string]any{"output": s.Output, "context": map[string]any{}}
+	if s.Value != nil {
+		scope["output"] = s.Value
+	}
+	if s.Task != nil && s.Task.Inputs.Context != nil {
+		scope["context"] = jsonwalk.Plain(s.Task.Inputs.Context)
+	}
+	subject, err := jsonwalk.Encode(scope)
+	if err != nil {
+		return nil, "", err
+	}
+	value, complaint, err = e.Interpreters(LanguageJavaScript).Value(ctx, subject, assertion.Call(body), e.AssertionLimit())
+	if missing := ofNode().FindString(complaint); missing != "" && err == nil {
+		return nil, "", fmt.Errorf("%s: waza has no Node.js", missing)
+	}
+	return value, complaint, err
+}
+
+// ofNode matches the exception of a function that uses a name that only Node.js has.
+var ofNode = text.Pattern(`^ReferenceError: (?:require|process|fetch|Buffer|URL|URLSearchParams|TextEncoder|TextDecoder|setTimeout|__dirname|__filename|structuredClone|atob|btoa|crypto) is not defined`)
+
+// transformed returns the trial with what the transform of the suite makes of the output.
+func (b *Bound) transformed(ctx context.Context, s *Subject) (*Subject, error) {
+	if b.transform == "" {
+		return s, nil
+	}
+	value, complaint, err := b.env.Call(ctx, s, b.transform)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("transform: %w", err)
+	case complaint != "":
+		return nil, fmt.Errorf("transform: %s\noutput: %s", complaint, Excerpt(s.Output))
+	}
+	changed := *s
+	if changed.Output, changed.Value = "", nil; json.Unmarshal(value, &changed.Output) != nil {
+		changed.Output, changed.Value = string(value), value
+	}
+	return &changed, nil
+}
