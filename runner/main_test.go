@@ -10,6 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	assertion.Main()
 	sandbox.Main()
 	assertion.Main()
 	// The engine of JavaScript patterns keeps a clock for its time limit.

@@ -3,15 +3,33 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval"
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/runnertest"
 )
+
+// answers is an agent that answers with what follows "Say " in its prompt.
+func answers(_ context.Context, trial *executor.Trial) (string, error) {
+	return strings.TrimPrefix(trial.Prompt, "Say "), nil
+}
+
+// promptfooVerdicts runs a promptfooconfig.yaml, and files beside it, with the agent answers.
+func promptfooVerdicts(t *testing.T, suite string) map[string]string {
+	t.Helper()
+	res, _ := runnertest.RunAgent(t, "-- eval.yaml --\n"+suite, record.Request{Executor: "agent"}, answers)
+	verdicts := map[string]string{}
+	for _, task := range res.Tasks {
+		verdicts[task.ID] = string(task.Verdict)
+	}
+	return verdicts
+}
 
 // Each assertion that the dialect promptfoo translates passes and fails as in its definition.
 func TestPromptfooAssertions(t *testing.T) {
@@ -22,32 +40,178 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"icontains", "Abc", "xaBCx", "ab"},
 		{"not-icontains", "Abc", "ab", "xaBCx"},
 		{"contains-any", "[a.c, d]", "xd", "abc D"},
+		{"contains-any", "'a.c, d'", "xd", "abc D"},
 		{"not-contains-any", "[a.c, d]", "abc D", "xd"},
 		{"icontains-any", "[a.c, d]", "A.C", "abc"},
 		{"not-icontains-any", "[a.c, d]", "abc", "A.C"},
+		{"contains-all", "[a, b]", "xbax", "xax"},
+		{"not-contains-all", "[a, b]", "xax", "xbax"},
+		{"icontains-all", "[a, b]", "BA", "A"},
 		{"equals", "a|b", "a|b", "a"},
 		{"not-equals", "a|b", "a", "a|b"},
+		{"equals", "{k: [1, {l: null}]}", `{"k": [1.0, {"l": null}]}`, `{"k": [1, {}]}`},
+		{"not-equals", "[1]", `[1, 2]`, "[1]"},
 		{"starts-with", "a|b", "a|bc", "b"},
 		{"not-starts-with", "a|b", "b", "a|bc"},
 		{"contains", "7", "17", "1"},
 		{"contains", "'{{ word }}'", "is {{x}}", "is x"},
+		{"contains", "file://word.txt", "a word", "a world"},
+		{"regex", `'^a(?!c)\d'`, "a1", "A1"},
+		{"not-regex", `'\bno\b'`, "nothing", "no thing"},
+		{"is-json", "", `{"a": 1}`, "```json\n{\"a\": 1}\n```"},
+		{"is-json", "{type: object, required: [a]}", `{"a": 1}`, `{"b": 1}`},
+		{"is-json", "{type: object}", `{}`, "```json\n{}\n```"},
+		{"is-json", "'required: [a]'", `{"a": 1}`, `{"b": 1}`},
+		{"is-json", "file://schema.json", `[1]`, `["1"]`},
+		{"not-is-json", "", "text", "[]"},
+		{"contains-json", "", "so {\"a\": \"}\"} it is", "so {a} it is"},
+		{"contains-json", "{type: object, required: [a]}", `[1] and {"a": 1}`, `[1] and {"b": 1}`},
+		{"not-contains-json", "", "none", "a [] b"},
+		{"javascript", "output.length > 3", "long", "no"},
+		{"javascript", "const n = output.length; n > 3;", "long", "no"},
+		{"javascript", `"if (output === 'a') {\n  return true;\n}\nreturn context.vars.word === output"`, "a", "b"},
+		{"javascript", "output.length / 10, threshold: 0.5", "longer", "long"},
+		{"javascript", "output.length", "x", ""},
+		{"javascript", "'({pass: output === \"x\", score: 1, reason: \"\"})'", "x", "y"},
+		{"javascript", "JSON.parse(output).a === 1", `{"a": 1}`, "no JSON"},
+		{"not-javascript", "output.includes('x')", "y", "x"},
+		{"javascript", "file://check.js", "right", "wrong"},
+		{"javascript", "'file://check.mjs:named'", "right", "wrong"},
+		{"python", `"len(output) > 3 and context['prompt'] == 'Say ' + context['vars']['answer']"`, "long", "no"},
+		{"python", `"import re\nreturn re.match('a+$', output) is not None"`, "aa", "ab"},
+		{"python", "len(output) / 10, threshold: 0.5", "longer", "long"},
+		{"python", "file://check.py", "right", "wrong"},
+		{"not-python", "'\"x\" in output'", "y", "x"},
+		{"levenshtein", "kitten, threshold: 3", "sitting", "flitting"},
+		{"levenshtein", "abc", "abcdefgh", "abcdefghi"},
+		{"word-count", "2", "two words", "one"},
+		{"word-count", "{min: 2, max: 3}", "now three words", "one"},
+		{"contains", "ab, transform: output.split('').reverse().join('')", "ba", "ab"},
+		{"javascript", "'output.b > 1', transform: JSON.parse(output)", `{"b": 2}`, `{"b": 1}`},
+		{"latency", "x, threshold: 100000000", "x", ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
-			suite := fmt.Sprintf("-- eval.yaml --\ndescription: d\nproviders: [openai:gpt-4o]\n"+
-				"prompts: ['Say {{answer}}']\ntests:\n"+
-				"  - {description: good, vars: {answer: %q, word: '{{x}}'}, assert: [{type: %s, value: %s}]}\n"+
-				"  - {description: bad, vars: {answer: %q, word: '{{x}}'}, assert: [{type: %s, value: %s}]}\n",
-				c.passes, c.kind, c.value, c.fails, c.kind, c.value)
-			res, _ := runnertest.RunAgent(t, suite, record.Request{Executor: "agent"},
-				func(_ context.Context, trial *executor.Trial) (string, error) {
-					return strings.TrimPrefix(trial.Prompt, "Say "), nil
-				})
-			verdicts := map[string]string{}
-			for _, task := range res.Tasks {
-				verdicts[task.ID] = string(task.Verdict)
+			value := ", value: " + c.value
+			if c.value == "" {
+				value = ""
 			}
-			require.Equal(t, map[string]string{"good": "passed", "bad": "failed"}, verdicts)
+			want := map[string]string{"good": "passed", "bad": "failed"}
+			if c.fails == "" {
+				want = map[string]string{"good": "passed"}
+			}
+			suite := "description: d\nproviders: [openai:gpt-4o]\nprompts: ['Say {{answer}}']\ntests:\n"
+			for name, answer := range map[string]string{"good": c.passes, "bad": c.fails} {
+				if want[name] != "" {
+					suite += fmt.Sprintf("  - {description: %s, vars: {answer: %q, word: '{{x}}'}, assert: [{type: %s%s}]}\n", name, answer, c.kind, value)
+				}
+			}
+			suite += "-- word.txt --\nword\n\n-- schema.json --\n{\"type\": \"array\", \"items\": {\"type\": \"number\"}}\n" +
+				"-- check.js --\nmodule.exports = async (output, context) => output === 'right' && context.prompt === 'Say right';\n" +
+				"-- check.mjs --\nexport function named(output) { return {pass: output === 'right', score: 0.5, reason: 'r'}; }\n" +
+				"-- check.py --\nimport json\n\n\ndef get_assert(output, context):\n    return {'pass': output == 'right', 'score': 1, 'reason': context['prompt']}\n"
+			require.Equal(t, want, promptfooVerdicts(t, suite))
 		})
 	}
+}
+
+// Weights, thresholds and sets decide as promptfoo's scores do.
+func TestPromptfooScores(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{
+		"all must pass": "failed", "half is enough": "passed", "half is too little": "failed", "heavy": "passed",
+		"weight 0": "passed", "set": "passed", "set without a threshold": "failed", "default threshold": "passed",
+		"no assertion can decide": "error", "any score": "passed",
+	}, promptfooVerdicts(t, `
+description: scores
+providers: [openai:gpt-4o]
+prompts: ['Say abc']
+defaultTest: {vars: {x: y}}
+tests:
+  - {description: all must pass, assert: [{type: contains, value: a}, {type: contains, value: z}]}
+  - {description: half is enough, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: z}]}
+  - {description: half is too little, threshold: 0.6, assert: [{type: contains, value: a}, {type: contains, value: z}]}
+  - {description: heavy, threshold: 0.6, assert: [{type: contains, value: a, weight: 2}, {type: contains, value: z}]}
+  - {description: weight 0, assert: [{type: contains, value: a}, {type: contains, value: z, weight: 0}]}
+  - {description: set, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}
+  - {description: set without a threshold, assert: [{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}
+  - {description: default threshold, threshold: 0.1, assert: [{type: javascript, value: '0.2'}]}
+  - {description: no assertion can decide, assert: [{type: similar, value: abc}]}
+  - {description: any score, threshold: 0, assert: [{type: contains, value: z}]}
+`))
+}
+
+// A rubric is judged by the model that the assertion, or the default test, names.
+func TestPromptfooJudge(t *testing.T) {
+	t.Parallel()
+	judge := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		good := strings.Contains(a.Prompt+strings.Join(a.Said, ""), "is about rain")
+		score := map[bool]float64{true: 0.7, false: 0.2}[good]
+		return runnertest.Answer{Tool: "submit_verdict", Arguments: map[string]any{"score": score, "passed": good, "reason": "r"}}
+	})
+	require.Equal(t, map[string]string{"good": "passed", "bad": "failed", "strict": "failed", "inverse": "passed"}, promptfooVerdicts(t, fmt.Sprintf(`
+description: judges
+providers: [openai:gpt-4o]
+prompts: ['Say {{topic}}']
+defaultTest: {options: {provider: {id: openai:judge-1, config: {apiBaseUrl: %q}}}}
+tests:
+  - {description: good, vars: {topic: rain}, assert: [{type: llm-rubric, value: 'is about {{topic}}'}]}
+  - {description: bad, vars: {topic: sun}, assert: [{type: llm-rubric, value: 'is about {{topic}}'}]}
+  - {description: strict, vars: {topic: rain}, assert: [{type: llm-rubric, value: 'is about {{topic}}', threshold: 0.9}]}
+  - {description: inverse, vars: {topic: sun}, assert: [{type: not-llm-rubric, value: 'is about {{topic}}'}]}
+`, judge.URL)))
+	for _, asked := range judge.Requests() {
+		require.Equal(t, "judge-1", asked.Model)
+	}
+}
+
+// Each provider gets each prompt, with its own settings, and chats have system prompts.
+func TestPromptfooProviders(t *testing.T) {
+	t.Parallel()
+	model := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		return runnertest.Answer{Text: fmt.Sprintf("%s: %s, %s", a.Model, a.System, a.Prompt)}
+	})
+	res, _ := runnertest.RunAgent(t, fmt.Sprintf(`-- eval.yaml --
+description: providers
+providers:
+  - {id: openai:one, config: {apiBaseUrl: %q, temperature: 0.5}}
+  - {id: openai:chat:two, config: {apiBaseUrl: %q}}
+prompts: [file://chat.json]
+tests:
+  - {vars: {name: Ada}, assert: [{type: contains, value: 'one: Be kind., Greet Ada'}]}
+-- chat.json --
+[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Greet {{name}}"}]
+`, model.URL, model.URL), record.Request{}, nil)
+	verdicts := map[string]string{}
+	for _, task := range res.Tasks {
+		verdicts[task.Cell.Model] = string(task.Verdict)
+	}
+	require.Equal(t, map[string]string{"one": "passed", "two": "failed"}, verdicts)
+	for _, asked := range model.Requests() {
+		require.Equal(t, asked.Model == "one", asked.Temperature != nil, asked.Model)
+	}
+}
+
+// The configurations by other authors: one needs a program for its prompts, and the other
+// generates attacks.
+func TestPromptfooSharedSuites(t *testing.T) {
+	t.Parallel()
+	dir := filepath.FromSlash("../../shared/suites/formats")
+	if found, _ := filepath.Glob(filepath.Join(dir, "promptfoo-*")); len(found) == 0 {
+		t.Skip("no shared suites beside the checkout")
+	}
+	res := runnertest.RunFile(t, filepath.Join(dir, "promptfoo-code", "evals", "promptfooconfig.yaml"), eval.Options{Executor: "agent"},
+		record.Request{Executor: "agent"}, answers)
+	require.Len(t, res.Tasks, 11)
+	for _, task := range res.Tasks {
+		require.Equal(t, "error", string(task.Verdict))
+		require.Equal(t, "the prompt file://prompt-loader.js is a program, which waza does not run", task.Trial(t, 1).Error)
+	}
+	_, found, err := eval.Load(filepath.Join(dir, "promptfoo-plain", "promptfooconfig.yaml"), eval.Options{})
+	require.NoError(t, err)
+	var errors []string
+	for _, d := range found.Errors() {
+		errors = append(errors, fmt.Sprintf("%d: %s", d.Line, d.Message))
+	}
+	require.Contains(t, errors, "16: waza cannot translate redteam: waza generates no attacks")
 }

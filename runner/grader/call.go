@@ -11,7 +11,7 @@ import (
 )
 
 // Call calls a JavaScript function, which is given as its body, with the output and the context of a
-// trial. It returns the result as JSON, or a complaint if there is none. An error means that the
+// trial. It returns the result as JSON, or a complaint if the function failed. An error means that the
 // function could not be called, or needs what only Node.js has.
 func (e *Env) Call(ctx context.Context, s *Subject, body string) (value json.RawMessage, complaint string, err error) {
 	if err := s.OutputCut(); err != nil {

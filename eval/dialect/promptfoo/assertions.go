@@ -1,8 +1,11 @@
 package promptfoo
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +14,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/pattern"
 	"waza/eval/text"
 )
 
@@ -22,112 +26,590 @@ var assertionTypes = strings.Fields(`answer-relevance bleu classifier contains c
 	llm-rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity perplexity-score pi python regex
 	rouge-n ruby search-rubric select-best similar skill-used starts-with tool-call-f1 webhook word-count`)
 
-// assertionKeys are the keys of an assertion that the translation handles.
-var assertionKeys = []string{"type", "value", "weight", "metric", "threshold"}
+// assertionKeys are the keys of an assertion, and setKeys those of an assert-set, that the translation
+// handles.
+var (
+	assertionKeys = []string{"type", "value", "weight", "metric", "threshold", "transform", "provider", "config"}
+	setKeys       = []string{"type", "assert", "weight", "metric", "threshold"}
+)
 
 // graders returns a grader for each assertion of the case.
-func (c *caseTranslator) graders() (graders []*yaml.Node) {
+func (c *caseTranslator) graders() []*yaml.Node {
 	for _, key := range slices.Sorted(maps.Keys(c.options)) {
-		c.refuseOption(key)
+		if !slices.Contains(optionKeys, key) {
+			c.block(c.options[key], "waza cannot translate the key options.%s", text.Clip(key, 60))
+		}
 	}
+	c.addTransforms()
 	var asserts []part
 	sources := []part{c.standard.get("assert"), c.test.get("assert")}
 	if c.options["disableDefaultAsserts"].text() == "true" {
 		sources = sources[1:]
 	}
 	for _, list := range sources {
-		if list.Node != nil && list.Kind != yaml.SequenceNode && !decode.IsNull(list.Node) {
-			c.block(list, "assert must be a list, got %s", decode.Describe(list.Node))
+		asserts = append(asserts, c.listed(list)...)
+	}
+	return c.gradersOf(asserts)
+}
+
+// listed returns the assertions of a list.
+func (c *caseTranslator) listed(list part) []part {
+	if list.Node != nil && list.Kind != yaml.SequenceNode && !decode.IsNull(list.Node) {
+		c.block(list, "assert must be a list, got %s", decode.Describe(list.Node))
+	}
+	return list.items()
+}
+
+func (c *caseTranslator) gradersOf(asserts []part) (graders []*yaml.Node) {
+	for i, a := range asserts {
+		a, ok := c.resolved(a)
+		if !ok {
 			continue
 		}
-		asserts = append(asserts, list.items()...)
-	}
-	for i, a := range asserts {
-		if g := c.grader(a, fmt.Sprintf("%d: ", i+1)); g != nil {
+		c.optional = isZero(a.get("weight"))
+		if g := c.grader(a, i+1); g != nil {
 			graders = append(graders, g)
 		}
+		c.optional = false
 	}
 	return graders
 }
 
-func (c *caseTranslator) refuseOption(key string) {
-	if slices.Contains(optionKeys, key) {
-		return
+// resolved returns an assertion, or the template that it refers to.
+func (c *caseTranslator) resolved(a part) (part, bool) {
+	if ref := a.get("$ref"); ref.Node != nil {
+		name, ok := strings.CutPrefix(ref.text(), "#/assertionTemplates/")
+		target := decode.Follow(decode.Lookup(decode.Lookup(c.root, "assertionTemplates"), name))
+		if !ok || target == nil {
+			c.block(ref, "$ref: assertionTemplates has no %q", text.Clip(ref.text(), 80))
+			return a, false
+		}
+		a = part{target, c.Source}
 	}
-	c.block(c.options[key], "waza cannot translate the key options.%s", text.Clip(key, 60))
+	if a.Node == nil || a.Kind != yaml.MappingNode {
+		c.block(a, "an assertion must be a map, got %s", decode.Describe(a.Node))
+		return a, false
+	}
+	return a, true
+}
+
+// isZero reports whether a weight is 0: the assertion is measured only.
+func isZero(weight part) bool {
+	f, ok := numberOf(weight)
+	return ok && f == 0
+}
+
+// numberOf returns the number of a part; ok is false if it has none.
+func numberOf(p part) (f float64, ok bool) {
+	if p.Node == nil || p.Kind != yaml.ScalarNode {
+		return 0, false
+	}
+	return decode.FloatOf(p.Node)
+}
+
+// A spec is a grader without what all graders have.
+type spec struct {
+	kind      string
+	config    dialect.Map
+	transform string // before that of the assertion
 }
 
 // grader returns the grader of an assertion; nil if it has none.
-func (c *caseTranslator) grader(a part, prefix string) *yaml.Node {
-	if a.Node == nil || a.Kind != yaml.MappingNode {
-		c.block(a, "an assertion must be a map, got %s", decode.Describe(a.Node))
-		return nil
-	}
-	c.refuseIn(a, "assert.", assertionKeys)
-	key, values := c.check(a)
-	if key == "" {
-		return nil
-	}
+func (c *caseTranslator) grader(a part, position int) *yaml.Node {
+	full := a.get("type").text()
+	kind, absent := strings.CutPrefix(full, "not-")
 	at := c.place(a)
-	config := dialect.NewMap(at)
-	config.Set(key, dialect.Texts(at, values...))
 	g := dialect.NewMap(at)
-	g.Set("type", dialect.Scalar(at, "text"))
-	g.Set("name", dialect.Scalar(at, prefix+firstOf(a.get("metric").text(), a.get("type").text())))
-	if w := a.get("weight"); w.Node != nil {
-		if w.Value == "0" || w.Value == "0.0" {
-			c.block(w, "waza cannot translate the weight 0: every assertion counts")
-		}
-		g.Set("weight", w.Node)
+	var s spec
+	ok := false
+	if kind == "assert-set" {
+		s, ok = c.set(a)
+	} else {
+		s, ok = c.check(a, kind)
 	}
-	g.Set("config", config.Node)
+	if !ok {
+		return nil
+	}
+	g.Set("type", dialect.Scalar(at, s.kind))
+	name, err := c.render.render(firstOf(a.get("metric").text(), full))
+	if err != nil {
+		name = full
+	}
+	g.Set("name", dialect.Scalar(at, fmt.Sprintf("%d: %s", position, name)))
+	switch w := a.get("weight"); {
+	case isZero(w):
+		g.Set("optional", dialect.Scalar(at, true))
+	case w.Node != nil:
+		if weight, ok := numberOf(w); ok && weight > 0 {
+			g.Set("weight", dialect.Scalar(at, weight))
+		} else {
+			c.block(w, "the weight must be a number that is not negative")
+		}
+	}
+	if absent {
+		g.Set("negate", dialect.Scalar(at, true))
+	}
+	if transform := c.transformOf(a, s); transform != "" {
+		g.Set("transform", dialect.Scalar(at, transform))
+	}
+	g.Set("config", s.config.Node)
 	return g.Node
 }
 
-// check returns the option of the text grader that decides an assertion, and its value.
-func (c *caseTranslator) check(a part) (key string, values []string) {
-	full := a.get("type").text()
-	kind, absent := strings.CutPrefix(full, "not-")
-	v := a.get("value")
-	items := v.items()
-	if v.Node != nil && v.Kind == yaml.ScalarNode {
-		items = []part{v}
-	}
-	for _, item := range items {
-		value, err := c.render.render(item.text())
-		if err != nil || item.Node == nil || item.Kind != yaml.ScalarNode || value == "" || strings.HasPrefix(value, filePrefix) {
-			c.block(item, "the value of %s must be a text", text.Clip(full, 60))
-			return "", nil
+// set returns the group that an assert-set means; ok is false if it has no member.
+func (c *caseTranslator) set(a part) (s spec, ok bool) {
+	c.refuseIn(a, "assert-set.", setKeys)
+	members := c.listed(a.get("assert"))
+	for _, m := range members {
+		if m.get("type").text() == "assert-set" || m.get("$ref").Node != nil && c.refersToSet(m) {
+			c.block(m, "an assert-set in an assert-set")
+			return spec{}, false
 		}
-		values = append(values, value)
 	}
-	if one := !strings.HasSuffix(kind, "-any"); len(values) == 0 || one && (len(values) > 1 || v.Kind != yaml.ScalarNode) {
-		c.block(a, "the assertion %q must have a text as its value", text.Clip(full, 60))
-		return "", nil
+	optional := c.optional
+	graders := c.gradersOf(members)
+	c.optional = optional
+	if len(graders) == 0 {
+		c.warn(a, "the assert-set has no assertion")
+		return spec{}, false
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	config.Set("graders", dialect.List(at, graders...))
+	if threshold, ok := numberOf(a.get("threshold")); ok {
+		config.Set("threshold", dialect.Scalar(at, threshold))
+	}
+	return spec{kind: "group", config: config}, true
+}
+
+func (c *caseTranslator) refersToSet(a part) bool {
+	target, ok := c.resolved(a)
+	return ok && target.get("type").text() == "assert-set"
+}
+
+// check returns the grader that decides an assertion; ok is false if the case is blocked.
+func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
+	c.refuseIn(a, "assert.", assertionKeys)
+	if kind != "llm-rubric" && a.get("provider").Node != nil {
+		c.warn(a.get("provider"), "provider has no effect: no judge decides %s", text.Clip(kind, 60))
+	}
+	value, ok := c.value(a, kind)
+	if !ok {
+		return spec{}, false
+	}
+	switch kind {
+	case "contains", "icontains", "starts-with", "contains-any", "icontains-any", "contains-all", "icontains-all", "equals":
+		return c.texts(a, kind, value)
+	case "regex":
+		return c.regex(a, value)
+	case "is-json", "contains-json":
+		return c.json(a, kind, value)
+	case "javascript":
+		return c.javascript(a, value)
+	case "python":
+		return c.python(a, textOf(value))
+	case "llm-rubric":
+		return c.rubric(a, textOf(value))
+	case "latency", "levenshtein", "word-count":
+		return c.limit(a, kind, value)
+	case "skill-used", "trajectory:tool-used":
+		return c.used(a, kind, value)
+	}
+	c.block(a, "waza cannot decide the assertion type %q", text.Clip(a.get("type").text(), 60))
+	return spec{}, false
+}
+
+// value returns the value of an assertion with its variables, or what the file that it names contains.
+// Files with code remain names.
+func (c *caseTranslator) value(a part, kind string) (value any, ok bool) {
+	v := a.get("value")
+	value, err := valueOf(v.Node)
+	if err == nil {
+		value, err = c.filled(value, kind)
+	}
+	if err != nil {
+		c.block(firstPart(v, a), "the value of %s: %v", text.Clip(kind, 60), err)
+		return nil, false
+	}
+	return value, true
+}
+
+func firstPart(parts ...part) part {
+	for _, p := range parts {
+		if p.Node != nil {
+			return p
+		}
+	}
+	return parts[0]
+}
+
+func (c *caseTranslator) filled(value any, kind string) (any, error) {
+	switch v := value.(type) {
+	case string:
+		if !strings.HasPrefix(v, filePrefix) {
+			return c.render.render(v)
+		}
+		if isCode(v) {
+			if kind != "javascript" && kind != "python" {
+				return nil, fmt.Errorf("%s is a program, which waza does not run", text.Clip(v, 80))
+			}
+			return v, nil
+		}
+		return c.loaded(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if list[i] = item; textOf(item) != "" {
+				if s, isText := item.(string); isText {
+					if list[i], err = c.filled(s, kind); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+		return list, nil
+	}
+	return value, nil
+}
+
+// loaded returns the content of a file: the value of YAML and JSON, else its text.
+func (c *caseTranslator) loaded(ref string) (any, error) {
+	file := c.path(ref)
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".json", ".yaml", ".yml":
+		src, err := c.parse(file)
+		if err != nil {
+			return nil, err
+		}
+		if src.Root == nil {
+			return nil, fmt.Errorf("the file %s has faults", src.Name)
+		}
+		return valueOf(src.Root)
+	}
+	content, err := c.read(file)
+	return strings.TrimSpace(content), err
+}
+
+// textsOf returns the texts of a value: a list, or for types that take several, texts between commas.
+func textsOf(value any, several bool) (texts []string) {
+	list, isList := value.([]any)
+	switch s, isText := value.(string); {
+	case several && isText:
+		for item := range strings.SplitSeq(s, ",") {
+			list = append(list, strings.TrimSpace(item))
+		}
+	case !isList:
+		list = []any{value}
+	}
+	for _, item := range list {
+		texts = append(texts, textOf(item))
+	}
+	return texts
+}
+
+// texts returns the grader of an assertion about texts in the output.
+func (c *caseTranslator) texts(a part, kind string, value any) (s spec, ok bool) {
+	at := c.place(a)
+	switch value.(type) {
+	case map[string]any, []any:
+		if kind == "equals" {
+			return c.function(at, equalsJSON(value)), true
+		}
+	}
+	several := strings.HasSuffix(kind, "-any") || strings.HasSuffix(kind, "-all")
+	values := textsOf(value, several)
+	if _, isList := value.([]any); isList && !several || len(values) == 0 || kind != "equals" && slices.Contains(values, "") {
+		c.block(firstPart(a.get("value"), a), "the value of %s must be a text that is not empty", kind)
+		return spec{}, false
 	}
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = regexp.QuoteMeta(v)
 	}
-	pattern := strings.Join(quoted, "|")
-	match, contains, folds := "regex_match", "contains_cs", "contains"
-	if absent {
-		match, contains, folds = "regex_not_match", "not_contains_cs", "not_contains"
+	either := strings.Join(quoted, "|")
+	text := func(key string, values ...string) (spec, bool) {
+		config := dialect.NewMap(at)
+		config.Set(key, dialect.Texts(at, values...))
+		return spec{kind: "text", config: config}, true
 	}
 	switch kind {
 	case "contains":
-		return contains, values
+		return text("contains_cs", values...)
 	case "icontains":
-		return folds, values
+		return text("contains", values...)
 	case "contains-any":
-		return match, []string{pattern}
+		return text("regex_match", either)
 	case "icontains-any":
-		return match, []string{"(?i:" + pattern + ")"}
-	case "equals":
-		return match, []string{`\A(?:` + pattern + `)\z`}
+		return text("regex_match", "(?i:"+either+")")
+	case "contains-all", "icontains-all":
+		return c.function(at, containsAll(values, kind == "icontains-all")), true
 	case "starts-with":
-		return match, []string{`\A(?:` + pattern + `)`}
+		return text("regex_match", `\A(?:`+either+`)`)
 	}
-	c.block(a, "waza cannot translate the assertion type %q", text.Clip(full, 60))
-	return "", nil
+	return text("regex_match", `\A(?:`+either+`)\z`)
+}
+
+// function returns a grader that calls a function.
+func (c *caseTranslator) function(at *yaml.Node, body string) spec {
+	config := dialect.NewMap(at)
+	config.Set("language", dialect.Scalar(at, "javascript"))
+	config.Set("function", dialect.Scalar(at, body))
+	return spec{kind: "code", config: config}
+}
+
+func (c *caseTranslator) regex(a part, value any) (s spec, ok bool) {
+	expr, isText := value.(string)
+	if _, err := pattern.Compile(pattern.JavaScript, expr); err != nil || !isText || expr == "" {
+		if err == nil {
+			err = fmt.Errorf("it must be a text that is not empty")
+		}
+		c.block(firstPart(a.get("value"), a), "the value of regex: %v", err)
+		return spec{}, false
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	config.Set("regex_match", dialect.Texts(at, expr))
+	config.Set("syntax", dialect.Scalar(at, "javascript"))
+	return spec{kind: "text", config: config}, true
+}
+
+// draft7 is the JSON Schema of schemas that name none.
+const draft7 = "http://json-schema.org/draft-07/schema#"
+
+// json returns the grader of an assertion about JSON.
+func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) {
+	at := c.place(a)
+	if source, isText := value.(string); isText && source != "" {
+		var doc yaml.Node
+		err := yaml.Unmarshal([]byte(source), &doc)
+		if err == nil && len(doc.Content) == 1 {
+			value, err = valueOf(doc.Content[0])
+		}
+		if err != nil {
+			c.block(a.get("value"), "the schema of %s: %v", kind, err)
+			return spec{}, false
+		}
+	}
+	schema, isMap := value.(map[string]any)
+	switch {
+	case value == nil || textOf(value) == "" || isMap && len(schema) == 0:
+		if kind == "is-json" {
+			return c.function(at, isJSON), true
+		}
+		return c.function(at, findJSON+"found.length > 0;"), true
+	case !isMap:
+		c.block(a.get("value"), "the schema of %s must be a map, got %s", kind, decode.Describe(a.get("value").Node))
+		return spec{}, false
+	}
+	if err := checkSchema(schema); err != nil {
+		c.block(a.get("value"), "the schema of %s: %v", kind, err)
+		return spec{}, false
+	}
+	schema = maps.Clone(schema)
+	if schema["$schema"] == nil {
+		schema["$schema"] = draft7
+	}
+	config := dialect.NewMap(at)
+	if kind == "is-json" {
+		config.Set("schema", nodeOf(at, schema))
+		return spec{kind: "json_schema", config: config, transform: strictJSON}, true
+	}
+	if strings.Contains(textOf(schema), `"$ref"`) {
+		c.block(a.get("value"), "the schema of contains-json has references")
+		return spec{}, false
+	}
+	draft := schema["$schema"]
+	delete(schema, "$schema")
+	config.Set("schema", nodeOf(at, map[string]any{"$schema": draft, "type": "array", "contains": schema}))
+	return spec{kind: "json_schema", config: config, transform: findJSON + "found;"}, true
+}
+
+// javascript returns the grader of code that decides.
+func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
+	body, err := c.body(textOf(value))
+	if err != nil {
+		c.block(a, "javascript: %v", err)
+		return spec{}, false
+	}
+	at := c.place(a)
+	if config, err := valueOf(a.get("config").Node); err == nil && config != nil {
+		body = "context.config = " + literal(config) + ";\n" + body
+	}
+	s = c.function(at, body)
+	if threshold, ok := numberOf(a.get("threshold")); ok {
+		s.config.Set("threshold", dialect.Scalar(at, threshold))
+	}
+	c.code = true
+	return s, true
+}
+
+// body returns the body of the function that code, or the name of a file with code, means.
+func (c *caseTranslator) body(code string) (body string, err error) {
+	if strings.HasPrefix(code, filePrefix) {
+		body, err = c.fileBody(code)
+	} else {
+		body = functionBody(code)
+	}
+	if err == nil {
+		err = checkBody(body)
+	}
+	return body, err
+}
+
+// context returns the context of code in an assertion.
+func (c *caseTranslator) context(a part) map[string]any {
+	values := map[string]any{"vars": c.vars, "prompt": c.prompt}
+	if config, err := valueOf(a.get("config").Node); err == nil && config != nil {
+		values["config"] = config
+	}
+	return values
+}
+
+// limit returns the grader of an assertion that compares a number with limits.
+func (c *caseTranslator) limit(a part, kind string, value any) (s spec, ok bool) {
+	at := c.place(a)
+	threshold, given := numberOf(a.get("threshold"))
+	switch kind {
+	case "latency":
+		if !given {
+			c.block(a, "latency needs a threshold")
+			return spec{}, false
+		}
+		config := dialect.NewMap(at)
+		config.Set("max_duration_ms", dialect.Scalar(at, int(math.Min(math.Max(0, threshold), math.MaxInt32))))
+		return spec{kind: "behavior", config: config}, true
+	case "levenshtein":
+		if !given {
+			threshold = 5
+		}
+		return c.function(at, levenshtein(textOf(value), threshold)), true
+	}
+	least, most, exact := 0.0, math.Inf(1), false
+	if limits, isMap := value.(map[string]any); isMap {
+		if f, err := json.Number(textOf(limits["min"])).Float64(); err == nil {
+			least = f
+		}
+		if f, err := json.Number(textOf(limits["max"])).Float64(); err == nil {
+			most = f
+		}
+	} else if f, err := json.Number(strings.TrimSpace(textOf(value))).Float64(); err == nil {
+		least, exact = f, true
+	} else {
+		c.block(a, "the value of word-count must be a number, or a map with min or max")
+		return spec{}, false
+	}
+	return c.function(at, wordCount(least, most, exact)), true
+}
+
+// used returns the grader of an assertion about used skills or tools.
+func (c *caseTranslator) used(a part, kind string, value any) (s spec, ok bool) {
+	_, isMap := value.(map[string]any)
+	names := textsOf(value, false)
+	if isMap || len(names) == 0 || slices.Contains(names, "") {
+		c.block(a, "the value of %s must be a name or a list of names", kind)
+		return spec{}, false
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	if kind == "skill-used" {
+		config.Set("required_skills", dialect.Texts(at, names...))
+		config.Set("mode", dialect.Scalar(at, "any_order"))
+		return spec{kind: "skill_invocation", config: config}, true
+	}
+	config.Set("required_tools", dialect.Texts(at, names...))
+	return spec{kind: "tool_calls", config: config}, true
+}
+
+// rubric returns the grader that asks a judge.
+func (c *caseTranslator) rubric(a part, value string) (s spec, ok bool) {
+	if strings.TrimSpace(value) == "" {
+		c.block(a, "llm-rubric needs a value")
+		return spec{}, false
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	config.Set("prompt", dialect.Scalar(at, value))
+	if threshold, ok := numberOf(a.get("threshold")); ok {
+		config.Set("threshold", dialect.Scalar(at, threshold))
+	}
+	provider := a.get("provider")
+	if provider.Node == nil {
+		provider = c.options["provider"]
+	}
+	if provider.Node != nil {
+		if err := judgeOf(config, at, provider); err != nil {
+			c.block(provider, "the judge: %v", err)
+			return spec{}, false
+		}
+	}
+	return spec{kind: "prompt", config: config}, true
+}
+
+// addTransforms notes the functions that change the output before any assertion.
+func (c *caseTranslator) addTransforms() {
+	for _, t := range c.providerTransforms {
+		c.addTransform(t)
+	}
+	for _, key := range []string{"postprocess", "transform"} {
+		if t := c.options[key]; t.Node != nil {
+			c.addTransform(t)
+		}
+	}
+}
+
+func (c *caseTranslator) addTransform(t part) {
+	body, err := c.body(t.text())
+	if err != nil || t.text() == "" {
+		c.block(t, "transform: %v", firstError(err, errNoCode))
+		return
+	}
+	c.transforms = append(c.transforms, body)
+}
+
+var errNoCode = fmt.Errorf("it must be a JavaScript expression")
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownTransforms returns the function of an assertion that changes the output for it alone.
+func (c *caseTranslator) ownTransforms(a part) []string {
+	t := a.get("transform")
+	if t.Node == nil {
+		return nil
+	}
+	body, err := c.body(t.text())
+	if err != nil || t.text() == "" {
+		c.block(t, "transform: %v", firstError(err, errNoCode))
+		return nil
+	}
+	return []string{body}
+}
+
+// transformOf returns the transform of the grader of an assertion.
+func (c *caseTranslator) transformOf(a part, s spec) string {
+	if s.kind == "group" {
+		return "" // its members have them
+	}
+	bodies := append(slices.Clone(c.transforms), c.ownTransforms(a)...)
+	if len(bodies) > 0 {
+		c.code = true
+	}
+	if s.transform != "" {
+		bodies = append(bodies, s.transform)
+	}
+	if len(bodies) == 0 {
+		return ""
+	}
+	body := chain(bodies)
+	if len(body) > maxCode {
+		c.block(a, "the transforms are longer than %d KiB", maxCode>>10)
+	}
+	return body
 }

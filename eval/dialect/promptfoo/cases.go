@@ -18,7 +18,9 @@ import (
 var (
 	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type"}
 
-	optionKeys = []string{"prefix", "suffix", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially"}
+	optionKeys = []string{
+		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",
+	}
 )
 
 // addTasks adds the tasks: one for each test, prompt and combination of the test's variables.
@@ -27,7 +29,7 @@ func (tr *translator) addTasks() {
 		tr.env[p.Key.Value] = dialect.TextOf(p.Value)
 	}
 	tr.standard = tr.defaultTest()
-	prompts := tr.prompts()
+	prompts := chosen(tr.prompts(), tr.chosenBy)
 	var own []*yaml.Node
 	for i, t := range tr.tests() {
 		nodes := tr.test(t, i+1, prompts)
@@ -74,6 +76,9 @@ type caseTranslator struct {
 	prompt   string
 	blocked  []string
 	optional bool // the assertion has the weight 0
+
+	transforms []string // functions that change the output before all assertions
+	code       bool     // some code gets a context
 }
 
 // block notes that nobody can run the case. The reason is reported as a warning, because all other
@@ -191,6 +196,12 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if graders := c.graders(); len(graders) > 0 {
 		task.Set("graders", dialect.List(c.test.Node, graders...))
 	}
+	if c.code {
+		inputs.Set("context", nodeOf(at, c.taskContext()))
+	}
+	if threshold, ok := numberOf(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {
+		task.Set("score_threshold", dialect.Scalar(c.test.Node, threshold))
+	}
 	if len(c.blocked) > 0 {
 		task.Set("blocked", dialect.Scalar(c.test.Node, strings.Join(c.blocked, "; ")))
 	}
@@ -228,4 +239,13 @@ func (c *caseTranslator) place(p part) *yaml.Node {
 		return p.Node
 	}
 	return c.test.Node
+}
+
+// taskContext returns what code of assertions sees of the case.
+func (c *caseTranslator) taskContext() map[string]any {
+	test := map[string]any{"vars": c.vars, "description": c.test.get("description").text()}
+	if metadata, err := valueOf(c.test.get("metadata").Node); err == nil && metadata != nil {
+		test["metadata"] = metadata
+	}
+	return map[string]any{"vars": c.vars, "prompt": c.prompt, "test": test}
 }

@@ -28,6 +28,9 @@ type translator struct {
 	standard  part // defaultTest
 	filesDeep int
 	tasks     int
+
+	chosenBy           part   // the prompts that the provider gets
+	providerTransforms []part // of all providers
 }
 
 func translate(t *dialect.Translation) {
@@ -41,13 +44,22 @@ func translate(t *dialect.Translation) {
 		return
 	}
 	tr.refuse(part{tr.root, t.Source}, "", knownKeys)
+	tr.idle(part{tr.root, t.Source}, "", idleKeys)
 	tr.addTasks()
 }
 
 // knownKeys are those of a configuration that the translation handles, or that change no verdict.
 var knownKeys = []string{
 	"$schema", "description", "providers", "targets", "prompts", "tests", "defaultTest", "assertionTemplates", "env",
-	"evaluateOptions", "commandLineOptions", "tags", "metadata", "author",
+	"evaluateOptions", "commandLineOptions", "tags", "metadata", "author", "outputPath", "sharing", "derivedMetrics",
+	"writeLatestResults", "envPath", "nunjucksFilters", "tracing",
+}
+
+// idleKeys are those that change no verdict and have no effect, with what to do instead.
+var idleKeys = map[string]string{
+	"outputPath": "see --output", "sharing": "", "derivedMetrics": "", "writeLatestResults": "", "tracing": "",
+	"envPath": "set its variables yourself", "nunjucksFilters": "cases that use such a filter end in an error",
+	"commandLineOptions": "use the flags of waza run",
 }
 
 // head sets the name and the settings of the suite.
@@ -60,47 +72,25 @@ func (tr *translator) head() {
 	// promptfoo inserts values into texts once, so braces of a value stay.
 	tr.suite.Set("literal", dialect.Scalar(nil, true))
 	config := dialect.NewMap(tr.root)
-	tr.provider(config)
+	tr.setProviders(config)
 	if options := decode.Follow(decode.Lookup(tr.root, "evaluateOptions")); options != nil {
 		config.Set("trials_per_task", decode.Follow(decode.Lookup(options, "repeat")))
-		config.Set("workers", decode.Follow(decode.Lookup(options, "maxConcurrency")))
-		tr.refuse(part{options, tr.Source}, "evaluateOptions.", []string{"repeat", "maxConcurrency", "showProgressBar"})
+		if workers := decode.Follow(decode.Lookup(options, "maxConcurrency")); workers != nil {
+			config.Set("parallel", dialect.Scalar(workers, true))
+			config.Set("workers", workers)
+		}
+		p := part{options, tr.Source}
+		tr.idle(p, "evaluateOptions.", map[string]string{
+			"delay": "waza waits when a provider is too busy", "cache": "see --no-cache", "generateSuggestions": "", "timeoutMs": "see --timeout",
+			"maxEvalTimeMs": "see --timeout",
+		})
+		tr.refuse(p, "evaluateOptions.", []string{
+			"repeat", "maxConcurrency", "showProgressBar", "delay", "cache", "generateSuggestions", "timeoutMs", "maxEvalTimeMs",
+		})
 	}
 	if config.Len() > 0 {
 		tr.suite.Set("config", config.Node)
 	}
-}
-
-// provider sets the executor and its model.
-func (tr *translator) provider(config dialect.Map) {
-	n := decode.Follow(decode.Lookup(tr.root, "providers"))
-	if n == nil {
-		n = decode.Follow(decode.Lookup(tr.root, "targets"))
-	}
-	items := dialect.Items(n)
-	if decode.IsText(n) {
-		items = []*yaml.Node{n}
-	}
-	if len(items) != 1 {
-		tr.cannot(n, "%d providers: name one in the file, and the others with --model", len(items))
-		return
-	}
-	at := items[0]
-	if at.Kind == yaml.MappingNode {
-		tr.refuse(part{at, tr.Source}, "providers[0].", []string{"id", "label"})
-		at = decode.Follow(decode.Lookup(at, "id"))
-	}
-	id := dialect.TextOf(at)
-	service, model, _ := strings.Cut(id, ":")
-	for _, kind := range []string{"chat:", "messages:"} {
-		model = strings.TrimPrefix(model, kind)
-	}
-	if service != "openai" && service != "anthropic" || model == "" || strings.Contains(model, ":") {
-		tr.cannot(at, "the provider %q: use openai:MODEL or anthropic:messages:MODEL", text.Clip(id, 80))
-		return
-	}
-	config.Set("executor", dialect.Scalar(at, service))
-	config.Set("model", dialect.Scalar(at, model))
 }
 
 // cannot reports a part of the configuration that waza cannot translate.
@@ -143,6 +133,15 @@ func (tr *translator) refuse(p part, prefix string, known []string) {
 			tr.cannotAt(at, "redteam: waza generates no attacks")
 		default:
 			tr.cannotAt(at, "the key %s%s", prefix, text.Clip(pair.Key.Value, 60))
+		}
+	}
+}
+
+// idle reports the keys of a map that have no effect.
+func (tr *translator) idle(p part, prefix string, keys map[string]string) {
+	for _, pair := range dialect.Pairs(p.Node) {
+		if instead, ok := keys[pair.Key.Value]; ok {
+			tr.warn(part{pair.Key, p.src}, "%s", strings.TrimSuffix(prefix+pair.Key.Value+" has no effect: "+instead, ": "))
 		}
 	}
 }

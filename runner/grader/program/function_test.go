@@ -58,7 +58,7 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-// What only Node.js has, and a transform that fails, are no faults of the agent.
+// Agents are not to blame for a missing Node.js, or for a transform that fails.
 func TestFunctionErrors(t *testing.T) {
 	t.Parallel()
 	env := patientEnv(1)

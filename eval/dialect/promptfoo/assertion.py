@@ -1,0 +1,52 @@
+import json, os, sys, traceback
+
+call = json.loads(sys.argv[1])
+output, context = sys.stdin.read(), call["context"]
+
+
+def result_of():
+    names = {"__name__": "assertion", "json": json}
+    if "source" in call:
+        file = os.path.join(os.environ.get("WAZA_SUITE_DIR", ""), call["file"])
+        sys.path.insert(0, os.path.dirname(file))
+        names["__file__"] = file
+        exec(compile(call["source"], file, "exec"), names)
+        return names[call["function"]](output, context)
+    code = call["code"].strip("\n")
+    lines = code.split("\n") if "\n" in code else ["return " + code.strip()]
+    exec("def get_assert(output, context):\n" + "\n".join("    " + line for line in lines), names)
+    return names["get_assert"](output, context)
+
+
+def score_of(result):
+    threshold = call.get("threshold")
+    if isinstance(result, str):
+        word = result.strip()
+        if word.lower() in ("true", "false"):
+            result = word.lower() == "true"
+        else:
+            result = json.loads(word)
+    if isinstance(result, bool):
+        return {"score": 1 if result else 0, "passed": result, "feedback": "the assertion is " + str(result)}
+    if isinstance(result, (int, float)):
+        passed = result > 0 if threshold is None else result >= threshold
+        return {"score": result, "passed": passed, "feedback": "the assertion is " + str(result)}
+    if isinstance(result, dict):
+        passed = result.get("pass", result.get("pass_"))
+        score = result["score"]
+        if not isinstance(passed, bool) or isinstance(score, bool):
+            raise ValueError("pass must be True or False, and score a number")
+        if threshold is not None and score < threshold:
+            passed = False
+        return {"score": score, "passed": passed, "feedback": str(result.get("reason") or "")}
+    raise ValueError("an assertion must return True, False, a number or a dict, got " + repr(result)[:200])
+
+
+try:
+    score = score_of(result_of())
+    score["score"] = min(1, max(0, score["score"]))
+except ImportError as fault:
+    score = {"score": type(fault).__name__ + ": " + str(fault)}  # no score, so the grader is in error
+except BaseException as fault:
+    score = {"score": 0, "passed": False, "feedback": traceback.format_exception_only(type(fault), fault)[-1].strip()}
+print("\n" + json.dumps(score))

@@ -1,0 +1,217 @@
+package promptfoo
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+)
+
+// maxCode is the most bytes of code that graders of waza take.
+const maxCode = 15 << 10
+
+// functionBody returns the body of the function that an inline expression means: several lines as they
+// are, and one line with return before its last expression.
+func functionBody(code string) string {
+	code = strings.TrimRight(code, " \t\r\n")
+	if strings.Contains(code, "\n") {
+		return code
+	}
+	code = strings.TrimRight(strings.TrimSpace(code), "; ")
+	if !declares().MatchString(code) {
+		return "return " + code
+	}
+	program, err := parser.ParseFile(nil, "", code, 0, parser.WithDisableSourceMaps)
+	if err != nil || len(program.Body) < 2 {
+		return code
+	}
+	last, ok := program.Body[len(program.Body)-1].(*ast.ExpressionStatement)
+	if !ok {
+		return code
+	}
+	at := int(last.Idx0()) - 1
+	return code[:at] + "return " + code[at:]
+}
+
+var declares = text.Pattern(`^(?:const|let|var)\s`)
+
+// checkBody returns the reason why waza cannot run a function.
+func checkBody(body string) error {
+	if len(body) > maxCode {
+		return fmt.Errorf("its code is longer than %d KiB", maxCode>>10)
+	}
+	if found := needsNode().FindString(body); found != "" {
+		return fmt.Errorf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))
+	}
+	if found := needsResponse().FindStringSubmatch(body); found != nil {
+		return fmt.Errorf("its code needs context.%s, which waza does not have", found[1])
+	}
+	_, err := parser.ParseFile(nil, "", "(function () {"+body+"\n})", 0, parser.WithDisableSourceMaps)
+	if list := (parser.ErrorList)(nil); errors.As(err, &list) && len(list) > 0 {
+		return fmt.Errorf("its code cannot be parsed: %s in line %d", text.Clip(list[0].Message, 100), list[0].Position.Line)
+	}
+	return err
+}
+
+var (
+	needsNode     = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b`)
+	needsResponse = text.Pattern(`\bcontext\s*\??\.\s*(providerResponse|logProbs|provider|trace|metadata)\b`)
+)
+
+// fileBody returns the body of the function in a file: module.exports, export default or a named one.
+func (tr *translator) fileBody(ref string) (string, error) {
+	file, function := splitFunction(ref)
+	switch filepath.Ext(file) {
+	case ".js", ".cjs", ".mjs":
+	default:
+		return "", fmt.Errorf("%s is not JavaScript", text.Clip(ref, 80))
+	}
+	source, err := tr.read(tr.path(file))
+	if err != nil {
+		return "", err
+	}
+	chosen := "exported.default ?? exported"
+	if function != "" {
+		chosen = fmt.Sprintf("exported[%q] ?? exported.default?.[%q]", function, function)
+	}
+	return "const module = {exports: {}};\n(function (module, exports) {" + withoutExports(source) +
+		"\n})(module, module.exports);\nconst exported = module.exports, chosen = " + chosen +
+		";\nreturn typeof chosen === \"function\" ? chosen(output, context) : chosen;", nil
+}
+
+var (
+	exportDefault = text.Pattern(`(?m)^export\s+default\s+`)
+	exportNamed   = text.Pattern(`(?m)^export\s+((?:async\s+)?function\s*\*?|const|let|var|class)\s+([\w$]+)`)
+	exportList    = text.Pattern(`(?m)^export\s*\{([^}]*)\}\s*;?`)
+)
+
+// withoutExports replaces the exports of a module by those that CommonJS has.
+func withoutExports(source string) string {
+	var names []string
+	source = exportNamed().ReplaceAllStringFunc(source, func(s string) string {
+		m := exportNamed().FindStringSubmatch(s)
+		names = append(names, fmt.Sprintf("exports.%s = %s;", m[2], m[2]))
+		return m[1] + " " + m[2]
+	})
+	source = exportList().ReplaceAllStringFunc(source, func(s string) string {
+		for name := range strings.SplitSeq(exportList().FindStringSubmatch(s)[1], ",") {
+			from, to, renamed := strings.Cut(strings.TrimSpace(name), " as ")
+			if !renamed {
+				to = from
+			}
+			if identifier().MatchString(from) && identifier().MatchString(to) {
+				names = append(names, fmt.Sprintf("exports.%s = %s;", to, from))
+			}
+		}
+		return ""
+	})
+	source = exportDefault().ReplaceAllString(source, "exports.default = ")
+	return source + "\n" + strings.Join(names, "\n")
+}
+
+var identifier = text.Pattern(`^[\pL_$][\pL\pN_$]*$`)
+
+// chain returns the body of the function that passes the output through several functions.
+func chain(bodies []string) string {
+	if len(bodies) == 1 {
+		return bodies[0]
+	}
+	var b strings.Builder
+	b.WriteString("let value = output;\n")
+	for _, body := range bodies {
+		fmt.Fprintf(&b, "value = (function (output, context) {%s\n})(value, context);\n", body)
+	}
+	b.WriteString("return value;")
+	return b.String()
+}
+
+// literal returns a value as JavaScript.
+func literal(v any) string {
+	data, err := jsonwalk.Encode(v)
+	if err != nil {
+		return "null"
+	}
+	return string(data)
+}
+
+// asText precedes functions that need the output as text.
+const asText = "const text = typeof output === 'string' ? output : JSON.stringify(output);\n"
+
+// containsAll returns the body of a function that looks for all texts.
+func containsAll(values []string, folds bool) string {
+	fold := ""
+	if folds {
+		fold = ".toLowerCase()"
+	}
+	return asText + fmt.Sprintf("const missing = %s.filter(v => !text%s.includes(v%s));\n", literal(values), fold, fold) +
+		"return {pass: missing.length === 0, score: missing.length === 0 ? 1 : 0, reason: missing.length ? 'missing: ' + missing.join(', ') : ''};"
+}
+
+// equalsJSON returns the body of a function that compares the output with a value as JSON.
+func equalsJSON(v any) string {
+	return fmt.Sprintf(`const same = (a, b) => a === b || typeof a === "object" && typeof b === "object" && a !== null && b !== null &&
+	Array.isArray(a) === Array.isArray(b) && Object.keys(a).length === Object.keys(b).length &&
+	Object.keys(a).every(k => Object.prototype.hasOwnProperty.call(b, k) && same(a[k], b[k]));
+let got = output;
+if (typeof output === "string") {
+	try { got = JSON.parse(output); } catch (e) { return {pass: false, score: 0, reason: "the output is no JSON: " + e.message}; }
+}
+return same(got, %s);`, literal(v))
+}
+
+const (
+	// isJSON passes if the whole output is JSON.
+	isJSON = `if (typeof output === "string") {
+	try { JSON.parse(output); } catch (e) { return {pass: false, score: 0, reason: "the output is no JSON: " + e.message}; }
+}
+return true;`
+	// strictJSON makes an output that is no JSON one that no schema fits.
+	strictJSON = `if (typeof output !== "string") return output;
+try { JSON.parse(output); return output; } catch (e) { return "no JSON (" + e.message + "): " + output; }`
+	// findJSON returns the objects and arrays in the output.
+	findJSON = asText + `const found = [];
+for (let start = 0; start < text.length; start++) {
+	if (text[start] !== "{" && text[start] !== "[") continue;
+	let depth = 0, quoted = false;
+	for (let end = start; end < text.length; end++) {
+		const c = text[end];
+		if (quoted) { if (c === "\\") end++; else if (c === '"') quoted = false; continue; }
+		if (c === '"') quoted = true;
+		else if (c === "{" || c === "[") depth++;
+		else if ((c === "}" || c === "]") && --depth === 0) {
+			try { found.push(JSON.parse(text.slice(start, end + 1))); start = end; } catch (e) {}
+			break;
+		}
+	}
+}
+return `
+)
+
+// levenshtein returns the body of a function that compares the number of edits with a limit.
+func levenshtein(value string, most float64) string {
+	return asText + fmt.Sprintf(`const want = Array.from(%s), got = Array.from(text);
+let row = Array.from({length: got.length + 1}, (_, i) => i);
+want.forEach((w, i) => {
+	const next = [i + 1];
+	got.forEach((g, j) => next.push(Math.min(row[j] + (w === g ? 0 : 1), row[j + 1] + 1, next[j] + 1)));
+	row = next;
+});
+const edits = row[got.length], pass = edits <= %v;
+return {pass, score: pass ? 1 : 0, reason: edits + " edits"};`, literal(value), most)
+}
+
+// wordCount returns the body of a function that compares the number of words with limits.
+func wordCount(least, most float64, exact bool) string {
+	condition := fmt.Sprintf("n >= %v && n <= %v", least, most)
+	if exact {
+		condition = fmt.Sprintf("n === %v", least)
+	}
+	return asText + "const n = text.trim().split(/\\s+/).filter(w => w.length > 0).length;\n" +
+		"const pass = " + strings.ReplaceAll(condition, "+Inf", "Infinity") + ";\nreturn {pass, score: pass ? 1 : 0, reason: n + ' words'};"
+}
