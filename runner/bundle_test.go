@@ -232,7 +232,7 @@ func TestSuitesTravel(t *testing.T) {
 			require.NoError(t, err)
 			suite, _, err := eval.Load(path, eval.Options{Vocabulary: r.Planner().Vocabulary()})
 			require.NoError(t, err)
-			p, err := r.Planner().Plan(t.Context(), suite, record.Request{Workers: 1})
+			p, err := r.Planner().Plan(t.Context(), suite, oneWorker(suite))
 			require.NoError(t, err)
 			w = goAway(t, p)
 			names := w.names(t, p)

@@ -79,6 +79,15 @@ var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|mac|last|c
 	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at|bytes)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
 	`child [0-9]+|[0-9]{8}-[0-9]{6}\.[0-9]{3}-[a-z0-9]{10}`)
 
+// oneWorker requests a run with one worker. A suite of another tool that names no agent gets the mock.
+func oneWorker(suite *eval.Suite) record.Request {
+	req := record.Request{Workers: 1}
+	if suite.Config.Executor == "" {
+		req.Executor = "mock"
+	}
+	return req
+}
+
 // recordsOf runs a suite and returns the lines of its journal and its result, without times and
 // ids.
 func recordsOf(t *testing.T, path string, do func(context.Context, *trial.Env, *record.Order) *record.Trial) []string {
@@ -90,7 +99,7 @@ func recordsOf(t *testing.T, path string, do func(context.Context, *trial.Env, *
 	if err != nil || ds.HasErrors() {
 		t.Skip("not a suite that runs")
 	}
-	p, err := r.Planner().Plan(t.Context(), suite, record.Request{Workers: 1})
+	p, err := r.Planner().Plan(t.Context(), suite, oneWorker(suite))
 	require.NoError(t, err)
 	return recordsIn(t, r, p, state, strings.NewReplacer())
 }
@@ -159,7 +168,7 @@ func TestRelocatedOrdersNameNothingHere(t *testing.T) {
 			if err != nil || ds.HasErrors() {
 				t.Skip("not a suite that runs")
 			}
-			p, err := r.Planner().Plan(t.Context(), suite, record.Request{Workers: 1})
+			p, err := r.Planner().Plan(t.Context(), suite, oneWorker(suite))
 			require.NoError(t, err)
 			defer p.Close()
 			c := &relocate.Copier{File: away, Repo: away, Maybe: away, Words: away}

@@ -1,6 +1,7 @@
 package vally
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -108,11 +109,7 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 
 // build returns the grader.
 func (c *check) build() *yaml.Node {
-	at := decode.Follow(decode.Lookup(c.node, "name"))
-	name := dialect.TextOf(at)
-	if name == "" {
-		at, name = c.node, c.vally
-	}
+	name := cmp.Or(dialect.TextOf(decode.Lookup(c.node, "name")), c.vally)
 	unique := name
 	for k := 2; c.names[unique]; k++ {
 		unique = fmt.Sprintf("%s, %d", name, k)
