@@ -121,7 +121,7 @@ func TestPromptfooScores(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"all must pass": "failed", "half is enough": "passed", "half is too little": "failed", "heavy": "passed",
 		"weight 0": "passed", "set": "passed", "set without a threshold": "failed", "default threshold": "passed",
-		"no assertion can decide": "error", "any score": "passed",
+		"no assertion can decide": "error", "cheap": "passed", "dear": "failed", "any score": "passed",
 	}, promptfooVerdicts(t, `
 description: scores
 providers: [openai:gpt-4o]
@@ -137,6 +137,8 @@ tests:
   - {description: set without a threshold, assert: [{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}
   - {description: default threshold, threshold: 0.1, assert: [{type: javascript, value: '0.2'}]}
   - {description: no assertion can decide, assert: [{type: similar, value: abc}]}
+  - {description: cheap, assert: [{type: cost, threshold: 1}]}
+  - {description: dear, assert: [{type: cost, threshold: 0}]}
   - {description: any score, threshold: 0, assert: [{type: contains, value: z}]}
 `))
 }

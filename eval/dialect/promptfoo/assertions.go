@@ -210,7 +210,7 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 		return c.python(a, textOf(value))
 	case "llm-rubric":
 		return c.rubric(a, textOf(value))
-	case "latency", "levenshtein", "word-count":
+	case "latency", "cost", "levenshtein", "word-count":
 		return c.limit(a, kind, value)
 	case "skill-used", "trajectory:tool-used":
 		return c.used(a, kind, value)
@@ -397,7 +397,9 @@ func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) 
 		if kind == "is-json" {
 			return c.function(at, isJSON), true
 		}
-		return c.function(at, findJSON+"found.length > 0;"), true
+		config := dialect.NewMap(at)
+		config.Set("anywhere", dialect.Scalar(at, true))
+		return spec{kind: "json_schema", config: config}, true
 	case !isMap:
 		c.block(a.get("value"), "the schema of %s must be a map, got %s", kind, decode.Describe(a.get("value").Node))
 		return spec{}, false
@@ -415,14 +417,9 @@ func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) 
 		config.Set("schema", nodeOf(at, schema))
 		return spec{kind: "json_schema", config: config, transform: strictJSON}, true
 	}
-	if strings.Contains(textOf(schema), `"$ref"`) {
-		c.block(a.get("value"), "the schema of contains-json has references")
-		return spec{}, false
-	}
-	draft := schema["$schema"]
-	delete(schema, "$schema")
-	config.Set("schema", nodeOf(at, map[string]any{"$schema": draft, "type": "array", "contains": schema}))
-	return spec{kind: "json_schema", config: config, transform: findJSON + "found;"}, true
+	config.Set("schema", nodeOf(at, schema))
+	config.Set("anywhere", dialect.Scalar(at, true))
+	return spec{kind: "json_schema", config: config}, true
 }
 
 // javascript returns the grader of code that decides.
@@ -471,36 +468,59 @@ func (c *caseTranslator) limit(a part, kind string, value any) (s spec, ok bool)
 	at := c.place(a)
 	threshold, given := numberOf(a.get("threshold"))
 	switch kind {
-	case "latency":
+	case "latency", "cost":
 		if !given {
-			c.block(a, "latency needs a threshold")
+			c.block(a, "%s needs a threshold", kind)
 			return spec{}, false
 		}
 		config := dialect.NewMap(at)
-		config.Set("max_duration_ms", dialect.Scalar(at, int(math.Min(math.Max(0, threshold), math.MaxInt32))))
+		if kind == "cost" {
+			config.Set("max_cost_usd", dialect.Scalar(at, math.Max(0, threshold)))
+		} else {
+			config.Set("max_duration_ms", dialect.Scalar(at, wholeNumber(threshold)))
+		}
 		return spec{kind: "behavior", config: config}, true
 	case "levenshtein":
 		if !given {
 			threshold = 5
 		}
-		return c.function(at, levenshtein(textOf(value), threshold)), true
+		distance := dialect.NewMap(at)
+		distance.Set("text", dialect.Scalar(at, textOf(value)))
+		distance.Set("max", dialect.Scalar(at, wholeNumber(threshold)))
+		config := dialect.NewMap(at)
+		config.Set("levenshtein", dialect.List(at, distance.Node))
+		return spec{kind: "text", config: config}, true
 	}
-	least, most, exact := 0.0, math.Inf(1), false
-	if limits, isMap := value.(map[string]any); isMap {
-		if f, err := json.Number(textOf(limits["min"])).Float64(); err == nil {
-			least = f
+	return c.wordCount(a, value)
+}
+
+// wordCount returns the grader of an assertion about the number of words: a number, or a map with min
+// or max.
+func (c *caseTranslator) wordCount(a part, value any) (s spec, ok bool) {
+	at := c.place(a)
+	limits, isMap := value.(map[string]any)
+	if !isMap {
+		limits = map[string]any{"min": value, "max": value}
+	}
+	config := dialect.NewMap(at)
+	for _, key := range []string{"min", "max"} {
+		n, err := json.Number(strings.TrimSpace(textOf(limits[key]))).Int64()
+		if err == nil && n >= 0 {
+			config.Set(key+"_words", dialect.Scalar(at, wholeNumber(float64(n))))
+		} else if limits[key] != nil {
+			config = dialect.NewMap(at)
+			break
 		}
-		if f, err := json.Number(textOf(limits["max"])).Float64(); err == nil {
-			most = f
-		}
-	} else if f, err := json.Number(strings.TrimSpace(textOf(value))).Float64(); err == nil {
-		least, exact = f, true
-	} else {
-		c.block(a, "the value of word-count must be a number, or a map with min or max")
+	}
+	if config.Len() == 0 {
+		c.block(a, "the value of word-count must be a whole number, or a map with min or max")
 		return spec{}, false
 	}
-	return c.function(at, wordCount(least, most, exact)), true
+	return spec{kind: "text", config: config}, true
 }
+
+// wholeNumber returns the largest whole number up to f that a limit can be.
+func wholeNumber(f float64) int { return int(math.Floor(min(max(0, f), math.MaxInt32))) }
 
 // used returns the grader of an assertion about used skills or tools.
 func (c *caseTranslator) used(a part, kind string, value any) (s spec, ok bool) {

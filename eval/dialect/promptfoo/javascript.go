@@ -174,44 +174,4 @@ return true;`
 	// strictJSON makes an output that is no JSON one that no schema fits.
 	strictJSON = `if (typeof output !== "string") return output;
 try { JSON.parse(output); return output; } catch (e) { return "no JSON (" + e.message + "): " + output; }`
-	// findJSON returns the objects and arrays in the output.
-	findJSON = asText + `const found = [];
-for (let start = 0; start < text.length; start++) {
-	if (text[start] !== "{" && text[start] !== "[") continue;
-	let depth = 0, quoted = false;
-	for (let end = start; end < text.length; end++) {
-		const c = text[end];
-		if (quoted) { if (c === "\\") end++; else if (c === '"') quoted = false; continue; }
-		if (c === '"') quoted = true;
-		else if (c === "{" || c === "[") depth++;
-		else if ((c === "}" || c === "]") && --depth === 0) {
-			try { found.push(JSON.parse(text.slice(start, end + 1))); start = end; } catch (e) {}
-			break;
-		}
-	}
-}
-return `
 )
-
-// levenshtein returns the body of a function that compares the number of edits with a limit.
-func levenshtein(value string, most float64) string {
-	return asText + fmt.Sprintf(`const want = Array.from(%s), got = Array.from(text);
-let row = Array.from({length: got.length + 1}, (_, i) => i);
-want.forEach((w, i) => {
-	const next = [i + 1];
-	got.forEach((g, j) => next.push(Math.min(row[j] + (w === g ? 0 : 1), row[j + 1] + 1, next[j] + 1)));
-	row = next;
-});
-const edits = row[got.length], pass = edits <= %v;
-return {pass, score: pass ? 1 : 0, reason: edits + " edits"};`, literal(value), most)
-}
-
-// wordCount returns the body of a function that compares the number of words with limits.
-func wordCount(least, most float64, exact bool) string {
-	condition := fmt.Sprintf("n >= %v && n <= %v", least, most)
-	if exact {
-		condition = fmt.Sprintf("n === %v", least)
-	}
-	return asText + "const n = text.trim().split(/\\s+/).filter(w => w.length > 0).length;\n" +
-		"const pass = " + strings.ReplaceAll(condition, "+Inf", "Infinity") + ";\nreturn {pass, score: pass ? 1 : 0, reason: n + ' words'};"
-}
