@@ -67,13 +67,17 @@ func (l graderLoader) renameDuplicate(g *Grader, own map[string]int) {
 		own[g.Name] = g.Line
 		return
 	}
-	old := g.Name
-	for n := 2; own[g.Name] != 0; n++ {
+	old, first := g.Name, ""
+	for n := 2; twice; n++ {
 		g.Name = fmt.Sprintf("%s_%d", old, n)
+		_, twice = own[g.Name]
 	}
 	own[g.Name] = g.Line
+	if line > 0 { // a translation can add graders that no line has
+		first = fmt.Sprintf(", first used in line %d", line)
+	}
 	l.Reportf(g.src, decode.Place(g.node, "name"), decode.Warning, decode.CodeDuplicateGrader,
-		"duplicate grader name %q, first used in line %d; this grader is reported as %q", text.Clip(old, 60), line, text.Clip(g.Name, 60))
+		"duplicate grader name %q%s; this grader is reported as %q", text.Clip(old, 60), first, text.Clip(g.Name, 60))
 }
 
 func uniqueName(base string, taken map[string]bool) string {
@@ -234,28 +238,40 @@ func (g *Grader) Diagnose(path decode.Path, severity decode.Severity, code decod
 	return g.src.Diagnostic(c.locate(path), severity, code, fmt.Sprintf("grader %q: %s", text.Clip(g.Name, 60), message))
 }
 
-// effective joins the suite's graders with a task's. A grader of the task replaces the suite's
-// grader of the same name, in its position.
+// effective joins the suite's graders with a task's. A grader or group of the task replaces the suite's
+// grader or group of the same name, in its position.
 func effective(suite, own []*Grader) []*Grader {
 	if len(own) == 0 {
 		return suite
 	}
-	byName := make(map[string]*Grader, len(own))
+	byName := make(map[string][]*Grader, len(own))
 	for _, g := range own {
-		byName[g.Name] = g
+		byName[g.unit()] = append(byName[g.unit()], g)
 	}
 	out := make([]*Grader, 0, len(suite)+len(own))
+	placed := map[string]bool{}
 	for _, g := range suite {
-		if r := byName[g.Name]; r != nil {
-			g = r
-			delete(byName, g.Name)
+		switch replacing, name := byName[g.unit()], g.unit(); {
+		case replacing == nil:
+			out = append(out, g)
+		case !placed[name]:
+			placed[name] = true
+			out = append(out, replacing...)
 		}
-		out = append(out, g)
 	}
 	for _, g := range own {
-		if byName[g.Name] == g {
+		if !placed[g.unit()] {
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// unit returns the name of the grader's group or, outside of groups, of the grader: that of what counts
+// in the verdict.
+func (g *Grader) unit() string {
+	if g.Group != nil {
+		return g.Group.Name
+	}
+	return g.Name
 }

@@ -170,7 +170,7 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 		}
 		err = given.Check(score.Score)
 	}
-	if b.negate && err == nil && !score.NeedsReview {
+	if b.negate && err == nil && !score.NeedsReview && !score.Undecided {
 		score.negate()
 	}
 	return score, err

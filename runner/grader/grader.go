@@ -37,6 +37,10 @@ type Score struct {
 	Details any
 	// NeedsReview reports whether a person has to give the score.
 	NeedsReview bool
+	// Undecided reports that the grader could not judge the work for a reason that an agent can cause,
+	// such as a program that runs too long on its output. The score is 0, and a negated grader fails,
+	// too.
+	Undecided bool
 	// Usage is the cost of asking models, also set beside an error; nil if none was asked.
 	Usage *record.Usage
 	// Tools holds the tool scores of the trial; nil if the grader expects no calls.

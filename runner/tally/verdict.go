@@ -60,6 +60,7 @@ func VerdictOf(graders []record.Grade, threshold *float64) (verdict record.Verdi
 			return record.Errored, nil, fmt.Sprintf("grader %q: %s", g.Name, g.Error)
 		case g.AfterTurn > 0:
 			stumbled = stumbled || !g.NeedsReview && !g.Passed
+			trial.open = trial.open || g.NeedsReview
 		case g.Group != nil:
 			groups = addToGroup(groups, g)
 		default:

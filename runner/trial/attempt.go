@@ -126,7 +126,7 @@ func (a *Attempt) grade(ctx context.Context, graders []*grader.Bound, subject *g
 			a.Fail(ctx, err)
 			return
 		}
-		if err != nil && broken == nil {
+		if err != nil && broken == nil && !res.Optional {
 			broken = fmt.Errorf("grader %q: %w", res.Name, err)
 		}
 	}

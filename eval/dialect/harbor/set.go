@@ -9,6 +9,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/files"
+	"waza/eval/reach"
 	"waza/eval/text"
 )
 
@@ -38,6 +39,12 @@ func IsSet(file string) bool {
 // tasks. A task that is not on this machine is an error.
 func TasksOf(file string) (paths []string, found decode.Diagnostics) {
 	s := &set{file: file, seen: map[string]bool{}}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		s.Unreadable(file, nil, nil, err)
+		return nil, s.Diagnostics()
+	}
+	s.places = reach.At(abs)
 	data, err := files.Read(file, maxSetBytes)
 	if err != nil {
 		s.Unreadable(file, nil, nil, err)
@@ -60,10 +67,11 @@ func TasksOf(file string) (paths []string, found decode.Diagnostics) {
 // set is a set that is being read.
 type set struct {
 	decode.Findings
-	file  string
-	src   *decode.Source
-	paths []string
-	seen  map[string]bool
+	file   string
+	places reach.Places
+	src    *decode.Source
+	paths  []string
+	seen   map[string]bool
 }
 
 func (s *set) fault(at *yaml.Node, code decode.Code, format string, args ...any) {
@@ -105,14 +113,15 @@ func (s *set) readDataset(root *yaml.Node) {
 	}
 }
 
-// add adds the task in the first of some folders that has one.
+// add adds the task in the first of some folders that has one. Its files run on this machine, so it must
+// be in the repository of the set or, without one, in its directory.
 func (s *set) add(at *yaml.Node, folders ...string) {
 	for _, folder := range folders {
-		if !filepath.IsAbs(folder) {
-			folder = filepath.Join(filepath.Dir(s.file), folder)
-		}
-		file := filepath.Join(folder, taskFile)
+		file := filepath.Join(filepath.Dir(s.file), folder, taskFile)
 		switch {
+		case filepath.IsAbs(folder) || !files.Within(s.places.Root(), filepath.Join(s.places.Dir, folder, taskFile)):
+			s.fault(at, decode.CodeEscapingPath, "the folder %s is outside of the repository", text.Clip(filepath.ToSlash(folder), 200))
+			return
 		case !files.IsRegular(file):
 			continue
 		case s.seen[file]:

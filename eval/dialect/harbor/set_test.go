@@ -19,10 +19,16 @@ func TestSets(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, task), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, task, "task.toml"), nil, 0o644))
 	}
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "task.toml"), nil, 0o644))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "linked")))
 	for _, c := range []struct{ name, content, tasks, finding string }{
 		{"registry.json", `[{"name": "s", "tasks": [{"name": "b", "path": "tasks/b"}, {"path": "a"}]}, {"tasks": [{"path": "./a"}]}]`, "tasks/b a", ""},
 		{"registry.json", `[{"tasks": [{"name": "x", "git_url": "https://example.com/r.git", "path": "a"}]}]`, "", `the task "x" is in the repository https://example.com/r.git`},
 		{"registry.json", `[{"tasks": [{"path": "none"}]}]`, "", "no folder none with a task.toml"},
+		{"registry.json", `[{"tasks": [{"path": "../outside"}]}]`, "", "the folder ../outside is outside of the repository"},
+		{"registry.json", `[{"tasks": [{"path": "/tmp"}]}]`, "", "the folder /tmp is outside of the repository"},
+		{"registry.json", `[{"tasks": [{"path": "linked"}]}]`, "", "the folder linked is outside of the repository"},
 		{"registry.json", `[{"tasks": [{"name": "x"}]}]`, "", `the task "x" has no path`},
 		{"registry.json", `{}`, "", "the set names no tasks"},
 		{"registry.json", `[`, "", ""},

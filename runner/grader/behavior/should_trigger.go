@@ -1,12 +1,14 @@
 package behavior
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
+	"waza/eval/skill"
 	"waza/runner/grader"
 	"waza/runner/record"
 )
@@ -93,12 +95,38 @@ func (g shouldTrigger) used(s *grader.Subject) []string {
 	if call.Skill != "" {
 		return []string{call.Skill}
 	}
+	folder := skillFolder(s, &call)
 	for _, name := range g.named(s) { // programs report calls without their skill
-		if slices.ContainsFunc(namesOf(s, name), func(n string) bool { return bytes.Contains(call.Arguments, []byte(n+"/SKILL.md")) }) {
+		if slices.Contains(namesOf(s, name), folder) {
 			return []string{name}
 		}
 	}
 	return nil
+}
+
+// The tools that read a file, and the arguments that name it.
+var (
+	readTools     = []string{"read", "view", "read_file", "open"}
+	pathArguments = []string{"path", "file_path", "filePath", "absolute_path", "filename", "file", "uri"}
+)
+
+// skillFolder returns the name of the folder whose SKILL.md a call reads; empty for other calls.
+func skillFolder(s *grader.Subject, call *record.ToolCall) string {
+	names := append([]string{call.Name}, s.Capabilities.ToolAliases[call.Name]...)
+	if call.Kind != "read" && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(readTools, strings.ToLower(n)) }) {
+		return ""
+	}
+	var arguments map[string]any
+	if json.Unmarshal(call.Arguments, &arguments) != nil {
+		return ""
+	}
+	for _, key := range pathArguments {
+		file, _ := arguments[key].(string)
+		if dir, base := path.Split(strings.ReplaceAll(file, `\`, "/")); base == skill.FileName {
+			return path.Base(path.Clean(dir))
+		}
+	}
+	return ""
 }
 
 // named returns the skills that the test names.

@@ -72,6 +72,16 @@ func TestForTriggerByFirstTool(t *testing.T) {
 		"failed to invoke":       {[]record.Entry{call(record.ToolCall{Name: "Skill", Skill: "mine", Status: "failed"})}, true, true, ""},
 		"reported without calls": {[]record.Entry{used("mine"), read("a.txt")}, true, true, ""},
 		"read its SKILL.md":      {[]record.Entry{read("/w/.agents/skills/mine/SKILL.md")}, true, true, ""},
+		"read another skill":     {[]record.Entry{read("skills/not-mine/SKILL.md")}, false, true, `the agent did not use skill "mine"; its first tool call was Read`},
+		"named it in a command": {
+			[]record.Entry{call(record.ToolCall{Name: "bash", Arguments: []byte(`{"command": "echo mine/SKILL.md"}`)})}, false, true,
+			`the agent did not use skill "mine"; its first tool call was bash`,
+		},
+		"wrote its path": {
+			[]record.Entry{call(record.ToolCall{Name: "Write", Arguments: []byte(`{"file_path": "mine/SKILL.md"}`)})}, false, true,
+			`the agent did not use skill "mine"; its first tool call was Write`,
+		},
+		"read it by another name": {[]record.Entry{call(record.ToolCall{Name: "cat", Kind: "read", Arguments: []byte(`{"path": "C:\\mine\\SKILL.md"}`)})}, true, true, ""},
 		"other file first": {
 			[]record.Entry{read("a.txt"), call(record.ToolCall{Name: "Skill", Skill: "mine"}), used("mine")}, false, true,
 			`the agent did not use skill "mine"; its first tool call was Read`,

@@ -67,6 +67,9 @@ func checkCode(c *eval.Check, o *CodeOptions) {
 	if len(o.Assertions) == 0 {
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to check: give assertions or a function")
 	}
+	if c.Negated() {
+		c.Errorf(decode.At(), decode.CodeInvalidValue, "negate cannot be used with assertions; write the opposite of each")
+	}
 	if o.Threshold != nil {
 		c.Errorf(decode.At("threshold"), decode.CodeNoEffect, "threshold has an effect only with function")
 	}

@@ -47,7 +47,7 @@ func (g *functionGrader) Grade(ctx context.Context, s *grader.Subject) (grader.S
 	case err != nil:
 		return grader.Score{}, err
 	case complaint != "":
-		return grader.Score{Feedback: complaint + "\noutput: " + grader.Excerpt(s.Output)}, nil
+		return grader.Score{Undecided: true, Feedback: complaint + "\noutput: " + grader.Excerpt(s.Output)}, nil
 	}
 	score := g.score(value)
 	if !score.Passed && score.Feedback == "" {
@@ -60,7 +60,7 @@ func (g *functionGrader) Grade(ctx context.Context, s *grader.Subject) (grader.S
 func (g *functionGrader) score(value json.RawMessage) grader.Score {
 	var result any
 	if err := json.Unmarshal(value, &result); err != nil {
-		return grader.Score{Feedback: err.Error()}
+		return grader.Score{Undecided: true, Feedback: err.Error()}
 	}
 	switch v := result.(type) {
 	case bool:
@@ -83,7 +83,7 @@ func (g *functionGrader) score(value json.RawMessage) grader.Score {
 			return grader.Score{Score: within(score), Passed: passed, Feedback: strings.TrimSpace(reason)}
 		}
 	}
-	return grader.Score{Feedback: "the function must return true, false, a number, or an object with pass and score; it returned " +
+	return grader.Score{Undecided: true, Feedback: "the function must return true, false, a number, or an object with pass and score; it returned " +
 		text.Clip(string(value), grader.ExcerptBytes)}
 }
 

@@ -324,15 +324,15 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, s *grader.Sub
 	var exceeded *sandbox.LimitError
 	switch {
 	case errors.As(err, &exceeded):
-		return grader.Score{Feedback: fmt.Sprintf("%s was %v: %s", name, exceeded, lastWords(stdout, stderr))}, nil
+		return grader.Score{Undecided: true, Feedback: fmt.Sprintf("%s was %v: %s", name, exceeded, lastWords(stdout, stderr))}, nil
 	case errors.Is(err, overrun):
-		return grader.Score{Feedback: fmt.Sprintf("%s: %s", overrun, lastWords(stdout, stderr))}, nil
+		return grader.Score{Undecided: true, Feedback: fmt.Sprintf("%s: %s", overrun, lastWords(stdout, stderr))}, nil
 	case err != nil && !errors.As(err, &exit):
 		return grader.Score{}, err
 	case exit != nil && exit.FromOutside():
 		return grader.Score{}, fmt.Errorf("%s was %w: %s", name, exit, lastWords(stdout, stderr))
 	case exit != nil && exit.Signal != "":
-		return grader.Score{Feedback: fmt.Sprintf("%s crashed, %s: %s", name, exit, lastWords(stdout, stderr))}, nil
+		return grader.Score{Undecided: true, Feedback: fmt.Sprintf("%s crashed, %s: %s", name, exit, lastWords(stdout, stderr))}, nil
 	}
 	if g.expect != nil {
 		code := 0

@@ -74,6 +74,9 @@ func (o *RewardOptions) lack(rewards map[string]float64) string {
 func (o *RewardOptions) combine(reached []record.Grade) (grader.Score, error) {
 	var all []map[string]float64
 	for i := range reached {
+		if r := &reached[i]; r.Type == Reward.Name && r.Error != "" {
+			return grader.Score{}, fmt.Errorf("%s: %s", r.Name, r.Error)
+		}
 		if rewards := rewardsOf(&reached[i]); len(rewards) > 0 {
 			all = append(all, rewards)
 		}
