@@ -243,6 +243,23 @@ func TestSave(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(store.Dir(), "staged"))
 }
 
+// A file of another tool cannot name a run of the store, because it would not be imported then.
+func TestSaveIgnoresIDsOfOtherTools(t *testing.T) {
+	t.Parallel()
+	store := journal.NewStore(t.TempDir())
+	own, err := importing.Open("microsoft/testdata/results-0.23.json")
+	require.NoError(t, err)
+	saved, err := importing.Save(t.Context(), store, own)
+	require.NoError(t, err)
+	f, err := importing.Open(write(t, `{"evalId":"`+saved.RunID+`","results":{"timestamp":"2026-01-01T00:00:00Z",`+
+		`"results":[{"vars":{"a":1},"success":true,"score":1}]}}`))
+	require.NoError(t, err)
+	require.Equal(t, saved.RunID, f.Run.Imported.EvalID)
+	other, err := importing.Save(t.Context(), store, f)
+	require.NoError(t, err)
+	require.Equal(t, &importing.Saved{RunID: f.Run.RunID}, other)
+}
+
 // The same results in a different form are the same run; any other results are a different run.
 func TestSameResultsSameID(t *testing.T) {
 	t.Parallel()

@@ -47,8 +47,11 @@ func Save(ctx context.Context, store *journal.Store, f *File) (*Saved, error) {
 
 // find looks for the results in the store.
 func find(store *journal.Store, f *File) (*Saved, error) {
-	if _, err := store.Open(f.Run.Imported.EvalID); err == nil {
-		return &Saved{RunID: f.Run.Imported.EvalID, Already: true, Original: true}, nil
+	// Only the format of waza's own exports names the run they come from. Ids of others mean nothing here.
+	if from := f.Run.Imported; from.Format == "" {
+		if _, err := store.Open(from.EvalID); err == nil {
+			return &Saved{RunID: from.EvalID, Already: true, Original: true}, nil
+		}
 	}
 	ids, err := store.List()
 	if err != nil {
