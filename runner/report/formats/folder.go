@@ -2,6 +2,8 @@ package formats
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,22 +142,17 @@ func fillFolder(root *os.Root, f Format, h record.Handle) error {
 		if now.has(name) {
 			return fmt.Errorf("the report writes %s twice", name)
 		}
-		if _, err := root.Lstat(name); err == nil && !old.has(name) {
+		if _, err := root.Lstat(name); err == nil && !old.owns(root, name) {
 			return &fs.PathError{Op: "write", Path: filepath.Join(root.Name(), name), Err: ErrForeign}
 		}
-		now.add(name)
-		if err := json.NewEncoder(list).Encode(name); err != nil {
-			return err
-		}
-		out, err := files.ReplaceIn(root, name)
-		return fill(out, err, write)
+		return now.write(root, list, name, write)
 	}, h)
 	if err != nil {
 		return err
 	}
-	for _, name := range old.Files {
-		if !now.has(name) {
-			removeOld(root, name)
+	for _, e := range old.entries {
+		if !now.has(e.Name) && old.owns(root, e.Name) {
+			removeOld(root, e.Name)
 		}
 	}
 	return now.replace(root, f)
@@ -173,15 +171,22 @@ func removeOld(root *os.Root, name string) {
 }
 
 // An inventory lists the files that a report wrote. Its file is a line of JSON for the report, and a
-// line for each name.
+// line for each file.
 type inventory struct {
 	Format string `json:"format"`
 	RunID  string `json:"runId"`
 	// Damage describes the damage of the run's record.
-	Damage string   `json:"damage,omitempty"`
-	Files  []string `json:"-"`
+	Damage string `json:"damage,omitempty"`
 
-	known map[string]bool
+	entries []entry
+	known   map[string][]string // the hashes of files by name
+}
+
+// An entry is a file of a report. The hash shows later whether it is still the same file: anyone can
+// write an inventory that names files of others.
+type entry struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
 }
 
 // inventoryFile returns the name of the inventory of a format.
@@ -203,30 +208,60 @@ func readInventory(root *os.Root, f Format) *inventory {
 		return &inventory{}
 	}
 	for lines.Scan() {
-		var name string
-		if json.Unmarshal(lines.Bytes(), &name) == nil {
-			v.add(name)
+		var e entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			v.add(e)
 		}
 	}
 	return v
 }
 
-func (v *inventory) has(name string) bool { return v.known[name] }
+func (v *inventory) has(name string) bool { return len(v.known[name]) > 0 }
 
-func (v *inventory) add(name string) {
+func (v *inventory) add(e entry) {
 	if v.known == nil {
-		v.known = map[string]bool{}
+		v.known = map[string][]string{}
 	}
-	if !v.known[name] {
-		v.known[name] = true
-		v.Files = append(v.Files, name)
+	if !slices.Contains(v.known[e.Name], e.SHA256) {
+		v.known[e.Name] = append(v.known[e.Name], e.SHA256)
+		v.entries = append(v.entries, e)
 	}
 }
 
-// start replaces the inventory by one with the old files, and returns its file for further names.
+// owns reports whether a file is the one that the report wrote. No report writes names at its top that
+// start with a dot.
+func (v *inventory) owns(root *os.Root, name string) bool {
+	if !v.has(name) || strings.HasPrefix(name, ".") {
+		return false
+	}
+	file, err := files.OpenIn(root, name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, file)
+	return err == nil && slices.Contains(v.known[name], hex.EncodeToString(sum.Sum(nil)))
+}
+
+// write writes a file, and adds it to the list before it gets its name.
+func (v *inventory) write(root *os.Root, list io.Writer, name string, write func(io.Writer) error) error {
+	out, err := files.ReplaceIn(root, name)
+	return fill(out, err, func(w io.Writer) error {
+		sum := sha256.New()
+		if err := write(io.MultiWriter(w, sum)); err != nil {
+			return err
+		}
+		e := entry{name, hex.EncodeToString(sum.Sum(nil))}
+		v.add(e)
+		return json.NewEncoder(list).Encode(e)
+	})
+}
+
+// start replaces the inventory by one with the old files, and returns its file for further files.
 func (v *inventory) start(root *os.Root, f Format, old *inventory) (*os.File, error) {
 	first := *v
-	first.Files = old.Files
+	first.entries = old.entries
 	if err := first.replace(root, f); err != nil {
 		return nil, err
 	}
@@ -241,8 +276,8 @@ func (v *inventory) replace(root *os.Root, f Format) error {
 		if err := lines.Encode(v); err != nil {
 			return err
 		}
-		for _, name := range v.Files {
-			if err := lines.Encode(name); err != nil {
+		for _, e := range v.entries {
+			if err := lines.Encode(e); err != nil {
 				return err
 			}
 		}

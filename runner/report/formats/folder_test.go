@@ -1,7 +1,9 @@
 package formats_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -149,10 +151,41 @@ func TestHostileInventory(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(base, "mine"), nil, 0o600))
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza-test.jsonl"),
-		[]byte(`{"format":"test","runId":"r"}`+"\n"+`"../mine"`+"\n"+`"`+filepath.Join(base, "mine")+`"`+"\n{\n"), 0o600))
+		[]byte(`{"format":"test","runId":"r"}`+"\n"+fmt.Sprintf(`{"name":"../mine","sha256":"%x"}`+"\n{\n", sha256.Sum256(nil))), 0o600))
 	_, err := formats.WriteFolder(dir, folderOf("", "a"), runNamed("r"))
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(base, "mine"))
+}
+
+// An inventory that somebody wrote cannot make files of others part of a report: neither by their names,
+// nor by hashes of files that are easy to guess.
+func TestForgedInventoryOwnsNoFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	empty := fmt.Sprintf("%x", sha256.Sum256(nil))
+	inventory := `{"format":"test","runId":"r"}` + "\n"
+	for name, text := range map[string]string{".env": "", "mine.txt": "mine", "a": "mine"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		inventory += fmt.Sprintf("%q\n"+`{"name":%q,"sha256":%q}`+"\n", name, name, empty)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza-test.jsonl"), []byte(inventory), 0o600))
+	_, err := formats.WriteFolder(dir, folderOf("", "b"), runNamed("r"))
+	require.NoError(t, err)
+	require.Equal(t, []string{".env", "a", "b", "mine.txt"}, tree(t, dir))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".waza-test.jsonl"), []byte(inventory), 0o600))
+	_, err = formats.WriteFolder(dir, folderOf("", "a"), runNamed("r"))
+	require.ErrorIs(t, err, formats.ErrForeign)
+}
+
+// A file of a report that somebody changed is theirs.
+func TestChangedFileIsForeign(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := formats.WriteFolder(dir, folderOf("", "a"), runNamed("r"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("notes"), 0o600))
+	_, err = formats.WriteFolder(dir, folderOf("", "a"), runNamed("r"))
+	require.ErrorIs(t, err, formats.ErrForeign)
 }
 
 func TestStateOfWazaStays(t *testing.T) {
@@ -162,7 +195,7 @@ func TestStateOfWazaStays(t *testing.T) {
 	require.NoError(t, os.Mkdir(state, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(state, files.StateMarker), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(base, ".waza-test.jsonl"),
-		[]byte(`{"format":"test","runId":"r"}`+"\n"+`"state/`+files.StateMarker+`"`+"\n"), 0o600))
+		[]byte(`{"format":"test","runId":"r"}`+"\n"+fmt.Sprintf(`{"name":"state/%s","sha256":"%x"}`+"\n", files.StateMarker, sha256.Sum256(nil))), 0o600))
 	for _, dir := range []string{state, filepath.Join(state, "runs", "r")} {
 		_, err := formats.WriteFolder(dir, folderOf("", "a"), runNamed("r"))
 		require.ErrorIs(t, err, files.ErrState)
