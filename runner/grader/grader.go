@@ -77,8 +77,10 @@ type Subject struct {
 	// Errors holds the error entries of the transcript.
 	Errors []string
 	// Usage is nil if the executor reported none.
-	Usage    *record.Usage
+	Usage *record.Usage
+	// Duration is how long the executor worked. Untimed reports that nobody knows.
 	Duration time.Duration
+	Untimed  bool
 	// Dir returns the workspace as the executor left it. The first call creates it, so a grader
 	// that does not need the workspace should not call Dir.
 	Dir func() (string, error)
@@ -121,6 +123,16 @@ type Subject struct {
 func NewSubject(s Subject) *Subject {
 	s.ReadTranscript()
 	return &s
+}
+
+var errUntimed = errors.New("the imported results have no time")
+
+// Took returns how long the executor worked. Imported results do not always say so.
+func (s *Subject) Took() (time.Duration, error) {
+	if s.Untimed {
+		return 0, executor.Permanent(errUntimed)
+	}
+	return s.Duration, nil
 }
 
 // ReadTranscript fills in the fields that follow from the transcript.

@@ -49,7 +49,7 @@ func (s *Subject) AtTurn(n int) (*Subject, error) {
 		}
 	}
 	if took := durationOf(part.Transcript); took > 0 {
-		part.Duration = took
+		part.Duration, part.Untimed = took, false
 	}
 	part.ReadTranscript()
 	part.entriesDropped = s.entriesDropped

@@ -80,7 +80,8 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	}
 	s := grader.Subject{
 		Suite: o.Suite, Task: o.Task, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Dir: dir, Root: ws.Open, Given: ws.Given, Borrowed: sourcesOf(o.Repos),
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Untimed: old.Untimed,
+		Dir: dir, Root: ws.Open, Given: ws.Given, Borrowed: sourcesOf(o.Repos),
 		Temp: r.Dir, Env: r.Env.shared(o).environ, Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),
 	}

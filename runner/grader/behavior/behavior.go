@@ -163,8 +163,13 @@ func (o *BehaviorOptions) checks() []behaviorCheck {
 		checks = append(checks, costCheck(*o.MaxCostUSD))
 	}
 	if o.MaxDurationMS != nil && *o.MaxDurationMS > 0 {
-		checks = append(checks, limit("max_duration_ms", *o.MaxDurationMS, "ms",
-			func(s *grader.Subject) int64 { return s.Duration.Milliseconds() }))
+		timed := limit("max_duration_ms", *o.MaxDurationMS, "ms", func(s *grader.Subject) int64 { return s.Duration.Milliseconds() })
+		checks = append(checks, behaviorCheck{label: timed.label, test: func(s *grader.Subject) (string, error) {
+			if _, err := s.Took(); err != nil {
+				return "", fmt.Errorf("cannot check max_duration_ms: %w", err)
+			}
+			return timed.test(s)
+		}})
 	}
 	if o.MaxTokens != nil && *o.MaxTokens > 0 {
 		checks = append(checks, tokenCheck(*o.MaxTokens))

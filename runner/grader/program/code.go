@@ -178,9 +178,17 @@ var scopeNames = map[string]func(ctx context.Context, s *grader.Subject) (any, e
 	"transcript":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeTranscript(s), nil },
 	"tool_calls":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeToolCalls(s), nil },
 	"errors":      func(_ context.Context, s *grader.Subject) (any, error) { return append([]string{}, s.Errors...), nil },
-	"duration_ms": func(_ context.Context, s *grader.Subject) (any, error) { return s.Duration.Milliseconds(), nil },
+	"duration_ms": func(_ context.Context, s *grader.Subject) (any, error) { return scopeDuration(s) },
 	"context":     func(_ context.Context, s *grader.Subject) (any, error) { return scopeContext(s), nil },
 	"files":       scopeFiles,
+}
+
+func scopeDuration(s *grader.Subject) (any, error) {
+	took, err := s.Took()
+	if err != nil {
+		return nil, fmt.Errorf("duration_ms: %w", err)
+	}
+	return took.Milliseconds(), nil
 }
 
 // mentioned returns the names of the scope that the sources use, and perhaps some that they do

@@ -17,10 +17,6 @@ import (
 // Write writes the records of the trials, and the summary as the last record. Trigger tests are left
 // out.
 func Write(w io.Writer, h record.Handle) error {
-	results, err := h.Results()
-	if err != nil {
-		return err
-	}
 	damage, err := h.Damage()
 	if err != nil {
 		return err
@@ -32,7 +28,7 @@ func Write(w io.Writer, h record.Handle) error {
 	rec := h.Record()
 	last := runSummary{
 		Type: "run-summary", EvalName: rec.Suite.Name, RunID: h.ID(), Status: string(progress.Status),
-		Passed: damage == nil && passed(rec, results, &progress),
+		Passed: damage == nil && record.EndingOf(progress.Status, progress.Error, progress.Summary) == record.EndingPassed,
 	}
 	if damage != nil {
 		last.Damage = damage.String()
@@ -57,20 +53,6 @@ func Write(w io.Writer, h record.Handle) error {
 		return err
 	}
 	return buffered.Flush()
-}
-
-// passed reports whether a run is complete, each task of the suite passed, and no threshold of a
-// metric was missed.
-func passed(rec *record.Run, results []*record.Task, p *record.Progress) bool {
-	if p.Status != record.StatusCompleted || p.Summary == nil || len(p.Summary.Missed) > 0 {
-		return false
-	}
-	for i := range rec.Tasks {
-		if rec.Tasks[i].Role == record.RoleTask && (i >= len(results) || results[i] == nil || results[i].Verdict != record.Passed) {
-			return false
-		}
-	}
-	return true
 }
 
 func resultOf(rec *record.Run, ref *record.TaskRef, t *record.Trial) trialResult {
