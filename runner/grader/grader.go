@@ -6,6 +6,7 @@ package grader
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"time"
 

@@ -50,6 +50,11 @@ func TestBehavior(t *testing.T) {
 			gradertest.Subject("", func(s *grader.Subject) { s.Duration = 11 * time.Millisecond }),
 			gradertest.Scores(0, "11 ms"),
 		},
+		{
+			"unknown time", "max_duration_ms: 10", nil,
+			gradertest.Subject("", func(s *grader.Subject) { s.Untimed = true }),
+			gradertest.Errors("cannot check max_duration_ms: the imported results have no time"),
+		},
 		{"few turns", "max_iterations: 2", nil, gradertest.Subject("", saying("a", "b")), gradertest.Passes()},
 		{"many turns", "max_iterations: 2", nil, gradertest.Subject("", saying("a", "b", "c")), gradertest.Scores(0, "3 turns")},
 		{"required tool", "required_tools: [view]", nil, gradertest.Subject("", two), gradertest.Passes()},
