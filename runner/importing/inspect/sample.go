@@ -129,6 +129,9 @@ func (s *sample) trial(l *log) (*record.Trial, error) {
 	}
 	source.Took(t, s.TotalTime.Times(1000))
 	s.spent(t, l, &out, messages)
+	if scores, err = single(scores); err != nil {
+		return nil, err
+	}
 	s.grade(t, l.scales.grades(), scores, string(target))
 	return t, nil
 }
@@ -218,9 +221,8 @@ func (s *sample) spent(t *record.Trial, l *log, out *output, messages []message)
 	}
 }
 
-// grade sets the graders, the verdict and the score.
+// grade sets the graders, the verdict and the score. The scores have one value each.
 func (s *sample) grade(t *record.Trial, names []string, scores map[string]score, target string) {
-	scores = single(scores)
 	for _, name := range names {
 		given := scores[name]
 		v, odd := valueOf(given.Value)

@@ -24,21 +24,28 @@ type score struct {
 }
 
 // single returns scores with one value each. A scorer with several values counts as one for each:
-// scorer.key.
-func single(scores map[string]score) map[string]score {
+// scorer.key. One without any stays as it is, and its value is on no scale.
+func single(scores map[string]score) (map[string]score, error) {
 	all := map[string]score{}
-	for name, s := range scores {
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		s := scores[name]
 		var several map[string]json.RawMessage
-		if json.Unmarshal(s.Value, &several) != nil || several == nil {
-			all[name] = s
-			continue
+		if json.Unmarshal(s.Value, &several) != nil || len(several) == 0 {
+			several = map[string]json.RawMessage{"": s.Value}
 		}
 		for key, v := range several {
+			of := name
+			if key != "" {
+				of += "." + key
+			}
+			if _, taken := all[of]; taken {
+				return nil, fmt.Errorf("scores: two scorers have the name %q", of)
+			}
 			s.Value = v
-			all[name+"."+key] = s
+			all[of] = s
 		}
 	}
-	return all
+	return all, nil
 }
 
 // valueOf returns the score that a value means. It is unknown for N, which means no answer, null, NaN
@@ -88,7 +95,11 @@ type scale struct {
 type scales map[string]*scale
 
 func (all scales) learn(scores map[string]score) error {
-	for name, given := range single(scores) {
+	given, err := single(scores)
+	if err != nil {
+		return err
+	}
+	for name, given := range given {
 		s := all[name]
 		if s == nil {
 			s = &scale{}
