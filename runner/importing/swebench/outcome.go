@@ -86,14 +86,46 @@ func (o *outcome) feedback() string {
 
 // A summary is the report of a run.
 type summary struct {
-	Total      source.Number `json:"total_instances"`
-	Submitted  []string      `json:"submitted_ids"`
-	Completed  []string      `json:"completed_ids"`
-	Incomplete []string      `json:"incomplete_ids"`
-	Empty      []string      `json:"empty_patch_ids"`
-	Resolved   []string      `json:"resolved_ids"`
-	Unresolved []string      `json:"unresolved_ids"`
-	Errors     []string      `json:"error_ids"`
+	Total       source.Number `json:"total_instances"`
+	NSubmitted  source.Number `json:"submitted_instances"`
+	NCompleted  source.Number `json:"completed_instances"`
+	NEmpty      source.Number `json:"empty_patch_instances"`
+	NResolved   source.Number `json:"resolved_instances"`
+	NUnresolved source.Number `json:"unresolved_instances"`
+	NErrors     source.Number `json:"error_instances"`
+	Submitted   []string      `json:"submitted_ids"`
+	Completed   []string      `json:"completed_ids"`
+	Incomplete  []string      `json:"incomplete_ids"`
+	Empty       []string      `json:"empty_patch_ids"`
+	Resolved    []string      `json:"resolved_ids"`
+	Unresolved  []string      `json:"unresolved_ids"`
+	Errors      []string      `json:"error_ids"`
+}
+
+// check reports counts that contradict the lists: then nobody knows which of them is right.
+func (s *summary) check() error {
+	for _, list := range []struct {
+		key   string
+		ids   []string
+		count source.Number
+	}{
+		{"submitted", s.Submitted, s.NSubmitted}, {"completed", s.Completed, s.NCompleted}, {"empty_patch", s.Empty, s.NEmpty},
+		{"resolved", s.Resolved, s.NResolved}, {"unresolved", s.Unresolved, s.NUnresolved}, {"error", s.Errors, s.NErrors},
+	} {
+		if n := int64(len(list.ids)); list.ids != nil && list.count.Known && list.count.Count() != n {
+			return fmt.Errorf("%s_instances is %d, but %s_ids has %d", list.key, list.count.Count(), list.key, n)
+		}
+	}
+	resolved := map[string]bool{}
+	for _, id := range s.Resolved {
+		resolved[id] = true
+	}
+	for _, id := range s.Errors {
+		if resolved[id] {
+			return fmt.Errorf("the instance %q is both resolved and in error", id)
+		}
+	}
+	return nil
 }
 
 // openSummary reads the summary of a run: MODEL.RUN.json.
@@ -121,6 +153,9 @@ func (r *results) openSummary() error {
 // addSummary adds the instances. The first list that has an id counts, except that an instance cannot
 // be both resolved and not.
 func (r *results) addSummary(s *summary) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	yes, no := true, false
 	seen := map[string]*bool{}
 	for _, list := range []struct {

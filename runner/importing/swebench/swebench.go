@@ -58,7 +58,7 @@ func open(path string) (*source.Results, error) {
 	case isSummary(h):
 		err = r.openSummary()
 	default:
-		err = r.openInstance(path)
+		_, err = r.openInstance(path)
 	}
 	if err != nil {
 		return nil, err
@@ -72,23 +72,24 @@ func open(path string) (*source.Results, error) {
 	return &source.Results{Run: r.run, Sum: source.Sum(r.sums...), Status: record.StatusCompleted, Read: r.read}, nil
 }
 
-// openInstance reads the report of an instance, or of several.
-func (r *results) openInstance(path string) error {
+// openInstance reads the report of an instance, or of several, and returns their number.
+func (r *results) openInstance(path string) (n int, err error) {
 	doc, err := source.ReadDocument(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.sums = append(r.sums, doc.Sum)
 	for id, at := range doc.Sorted(doc.All()) {
 		var o outcome
 		if err := source.Decode(at.In(doc.Text), &o); err != nil {
-			return doc.Fail(at, id, err)
+			return 0, doc.Fail(at, id, err)
 		}
 		if err := r.table.Add(record.TaskRef{ID: id}, 1, o); err != nil {
-			return doc.Fail(at, id, err)
+			return 0, doc.Fail(at, id, err)
 		}
+		n++
 	}
-	return nil
+	return n, nil
 }
 
 // openFolder reads a folder logs/run_evaluation/RUN/MODEL with a folder for each instance.
@@ -101,15 +102,16 @@ func (r *results) openFolder() error {
 	r.run.Imported.File, r.run.Imported.EvalID = filepath.Base(abs), filepath.Base(filepath.Dir(abs))
 	found := map[string]bool{}
 	for _, path := range source.Below(r.path, reportName) {
-		if err := r.openInstance(path); err != nil {
+		n, err := r.openInstance(path)
+		if err != nil {
 			return err
 		}
-		found[filepath.Base(filepath.Dir(path))] = true
+		found[filepath.Base(filepath.Dir(path))] = n > 0
 	}
 	return r.addUnreported(found)
 }
 
-// addUnreported adds the instances whose folder has no report.
+// addUnreported adds the instances whose folder has no report of an instance.
 func (r *results) addUnreported(found map[string]bool) error {
 	entries, err := os.ReadDir(r.path)
 	if err != nil {
@@ -120,7 +122,7 @@ func (r *results) addUnreported(found map[string]bool) error {
 			continue
 		}
 		r.sums = append(r.sums, []byte(e.Name()))
-		err := r.table.Add(record.TaskRef{ID: e.Name()}, 1, outcome{verdict: record.Errored, reason: "the instance has no report.json"})
+		err := r.table.Add(record.TaskRef{ID: e.Name()}, 1, outcome{verdict: record.Errored, reason: "the instance has no report.json, or an empty one"})
 		if err != nil {
 			return &source.Error{Path: r.path, Err: err}
 		}

@@ -29,18 +29,34 @@ func TestFolder(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"total_instances":3,"resolved_instances":1}`:   `: the report has counts but no ids of instances`,
-		`{"resolved_ids":["a"],"unresolved_ids":["a"]}`:  `: the instance "a" is both resolved and not resolved`,
-		`{"resolved_ids":["a"],"empty_patch_ids":["a"]}`: `: the instance "a" is both resolved and not resolved`,
-		`{"resolved_ids":[]}`:                            `: the report has no instances`,
-		"{\"a\":{\"patch_exists\":true},\n\"b\":7}":      `:2: b: it is a JSON number: expected an object`,
-		`{"a":{"patch_exists":true,"resolved":"yes"}}`:   `:1: a: resolved is a JSON string: expected true or false`,
+		`{"total_instances":3,"resolved_instances":1}`:      `: the report has counts but no ids of instances`,
+		`{"resolved_ids":["a"],"unresolved_ids":["a"]}`:     `: the instance "a" is both resolved and not resolved`,
+		`{"resolved_ids":["a"],"empty_patch_ids":["a"]}`:    `: the instance "a" is both resolved and not resolved`,
+		`{"resolved_ids":["a"],"error_ids":["a"]}`:          `: the instance "a" is both resolved and in error`,
+		`{"resolved_ids":["a","b"],"resolved_instances":1}`: `: resolved_instances is 1, but resolved_ids has 2`,
+		`{"resolved_ids":[]}`:                               `: the report has no instances`,
+		"{\"a\":{\"patch_exists\":true},\n\"b\":7}":         `:2: b: it is a JSON number: expected an object`,
+		`{"a":{"patch_exists":true,"resolved":"yes"}}`:      `:1: a: resolved is a JSON string: expected true or false`,
 	} {
 		path := filepath.Join(t.TempDir(), "report.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := swebench.Format.Open(path)
 		require.ErrorContains(t, err, path+want)
 	}
+}
+
+// An instance with an empty report is not lost.
+func TestEmptyReport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a": `{"a":{"patch_exists":true,"resolved":true}}`, "b": `{}`} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "report.json"), []byte(text), 0o600))
+	}
+	res, err := swebench.Format.Open(dir)
+	require.NoError(t, err)
+	require.Len(t, res.Run.Tasks, 2)
+	require.Contains(t, sourcetest.Print(t, res), "or an empty one")
 }
 
 func FuzzOpen(f *testing.F) {
