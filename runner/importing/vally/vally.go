@@ -19,6 +19,9 @@ const (
 	typeSummary = "run-summary"
 )
 
+// baseline is the variant of trials without the skills.
+const baseline = "baseline"
+
 // Format is the format of Vally's results.jsonl.
 var Format = source.Format{
 	Name: name,
@@ -31,11 +34,14 @@ var Format = source.Format{
 
 // A lean holds the parts of a record that the first reading needs.
 type lean struct {
-	Type       string   `json:"type"`
-	ItemID     string   `json:"itemId"`
-	EvalName   string   `json:"evalName"`
-	Stimulus   stimulus `json:"stimulus"`
-	Model      string   `json:"model"`
+	Type       string       `json:"type"`
+	ItemID     string       `json:"itemId"`
+	EvalName   string       `json:"evalName"`
+	Stimulus   stimulus     `json:"stimulus"`
+	Model      string       `json:"model"`
+	Variant    string       `json:"variant"`
+	Grade      *gradeResult `json:"gradeResult"`
+	Passed     *bool        `json:"passed"` // of the summary
 	Trajectory struct {
 		Events []struct {
 			Timestamp source.Time `json:"timestamp"`
@@ -67,6 +73,10 @@ type results struct {
 	names        source.Names
 	evals        source.Varying
 	models       source.Varying
+	variants     source.Varying
+	baselines    int  // trials of the agent without skills, which are omitted
+	fell         bool // a trial did not pass
+	failed       bool // the summary says that the run failed
 	created      source.Time
 	ended        bool
 	unknownTypes int
@@ -103,11 +113,17 @@ func (r *results) find() ([]int, error) {
 		}
 		switch l.Type {
 		case typeTrial:
+			if l.Variant == baseline {
+				r.baselines++
+				continue
+			}
+			r.variants.Add(l.Variant)
+			r.fell = r.fell || l.Grade == nil || l.Grade.Passed == nil || !*l.Grade.Passed
 			trials = append(trials, i)
 			r.evals.Add(l.EvalName)
 			r.models.Add(l.Model)
 		case typeSummary:
-			r.ended = true
+			r.ended, r.failed = true, l.Passed != nil && !*l.Passed
 		default:
 			r.unknownTypes++
 		}
@@ -128,11 +144,15 @@ func (r *results) add(at int) error {
 	if l.stimulus() == "" {
 		return errors.New("stimulus and itemId are missing")
 	}
-	key, err := json.Marshal([]string{l.EvalName, l.stimulus(), l.Model})
+	key, err := json.Marshal([]string{l.EvalName, l.stimulus(), l.Model, l.Variant})
 	if err != nil {
 		return err
 	}
-	ref := record.TaskRef{ID: r.names.Of(string(key), l.stimulus()+r.evals.Suffix(l.EvalName)+r.models.Suffix(l.Model))}
+	origin := r.evals.Suffix(l.EvalName) + r.models.Suffix(l.Model)
+	if l.Variant != "" {
+		origin += r.variants.Suffix(l.Variant)
+	}
+	ref := record.TaskRef{ID: r.names.Of(string(key), l.stimulus()+origin)}
 	if r.models.Only() == "" && l.Model != "" {
 		ref.Groups = []string{l.Model}
 	}
@@ -156,6 +176,12 @@ func (r *results) finish() (*source.Results, error) {
 	if !r.ended {
 		res.Status = record.StatusInterrupted
 		res.Notes = append(res.Notes, "the file has no run-summary: the run did not end")
+	}
+	if r.baselines > 0 {
+		res.Notes = append(res.Notes, fmt.Sprintf("trials of the variant baseline are omitted: %d", r.baselines))
+	}
+	if r.failed && !r.fell {
+		res.Notes = append(res.Notes, "the run-summary says that the run failed, although all its trials passed")
 	}
 	if r.unknownTypes > 0 {
 		res.Notes = append(res.Notes, fmt.Sprintf("records of unknown types are omitted: %d", r.unknownTypes))

@@ -32,4 +32,26 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// Variants are tasks of their own, and trials without the skills are none of them.
+func TestVariants(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	text := `{"type":"trial-result","stimulus":"a","variant":"baseline","gradeResult":{"passed":false}}` + "\n"
+	for _, v := range []string{"x", "y"} {
+		text += `{"type":"trial-result","stimulus":"a","variant":"` + v + `","gradeResult":{"passed":true}}` + "\n"
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text+`{"type":"run-summary","passed":false}`), 0o600))
+	res, err := vally.Format.Open(path)
+	require.NoError(t, err)
+	var ids []string
+	for _, ref := range res.Run.Tasks {
+		ids = append(ids, ref.ID)
+	}
+	require.Equal(t, []string{"a [x]", "a [y]"}, ids)
+	require.Equal(t, []string{
+		"trials of the variant baseline are omitted: 1",
+		"the run-summary says that the run failed, although all its trials passed",
+	}, res.Notes)
+}
+
 func FuzzOpen(f *testing.F) { sourcetest.Fuzz(f, vally.Format, "testdata/results.jsonl") }
