@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -79,7 +78,7 @@ func (a *archive) index(entries []*zip.File) error {
 	if len(entries) > maxEntries {
 		return fmt.Errorf("has %d entries, the limit is %d", len(entries), maxEntries)
 	}
-	total := uint64(0)
+	total, places := uint64(0), map[string]int{} // of samples in the list
 	for _, f := range entries {
 		size, packed := f.UncompressedSize64, f.CompressedSize64
 		switch total += min(size, maxTotal+1); {
@@ -90,9 +89,10 @@ func (a *archive) index(entries []*zip.File) error {
 		case total > maxTotal:
 			return fmt.Errorf("the entries have more than %d bytes together", uint64(maxTotal))
 		}
-		if old := a.named[f.Name]; old != nil && isSample(f.Name) {
-			a.list[slices.Index(a.list, old)] = f
+		if at, ok := places[f.Name]; ok {
+			a.list[at] = f
 		} else if isSample(f.Name) {
+			places[f.Name] = len(a.list)
 			a.list = append(a.list, f)
 		}
 		a.named[f.Name] = f

@@ -101,7 +101,9 @@ func (l *log) readSamples(in container) error {
 			return &source.Error{Path: l.path, Member: "eval.dataset.sample_ids", Err: err}
 		}
 	}
-	l.table.Expect(l.head.epochs())
+	if err := l.table.Expect(l.head.epochs()); err != nil {
+		return &source.Error{Path: l.path, Err: err}
+	}
 	return nil
 }
 

@@ -65,18 +65,19 @@ func TestRefuses(t *testing.T) {
 	t.Parallel()
 	head := `{"version":2,"status":"success","eval":{"task":"t"},` + "\n"
 	for text, want := range map[string]string{
-		head + `"samples":[{"id":1,"epoch":1},` + "\n" + `{"epoch":1}]}`:                  `:3: samples[1]: the id of the sample is missing`,
-		head + `"samples":[{"id":[],"epoch":1}]}`:                                         `:2: samples[0]: id`,
-		head + `"samples":[{"id":1,"epoch":20000}]}`:                                      `:2: samples[0]: trial 20000 of task "1": the limit is 10000`,
-		head + `"samples":[{"id":1,"scores":7}]}`:                                         `:2: samples[0]: scores is a JSON number: expected an object`,
-		head + `"samples":[{"id":1,"messages":{}}]}`:                                      `:2: samples[0]: messages: it is a JSON object: expected an array`,
-		head + `"samples":[{"id":1,"scores":{"a":{"value":{"b":1}},"a.b":{"value":0}}}]}`: `:2: samples[0]: scores: two scorers have the name "a.b"`,
-		head + `"samples":[]}`:                                                            `: the log has no samples`,
-		head + `"samples":[}`:                                                             `:2: invalid character '}'`,
-		head + `"samples":[`:                                                              `:2: the file ends in the middle of the document`,
-		`{"version":2,"status":"success","eval":{"task":7}}`:                              `eval.task is a JSON number: expected a text`,
-		strings.Repeat("[", 501) + strings.Repeat("]", 501):                               `: is nested 501 deep, the limit is 500`,
-		"PK\x03\x04 cut":                                                                  `: not a complete archive`,
+		head + `"samples":[{"id":1,"epoch":1},` + "\n" + `{"epoch":1}]}`:                                               `:3: samples[1]: the id of the sample is missing`,
+		head + `"samples":[{"id":[],"epoch":1}]}`:                                                                      `:2: samples[0]: id`,
+		head + `"samples":[{"id":1,"epoch":20000}]}`:                                                                   `:2: samples[0]: trial 20000 of task "1": the limit is 10000`,
+		head + `"samples":[{"id":1,"scores":7}]}`:                                                                      `:2: samples[0]: scores is a JSON number: expected an object`,
+		head + `"samples":[{"id":1,"messages":{}}]}`:                                                                   `:2: samples[0]: messages: it is a JSON object: expected an array`,
+		head + `"samples":[{"id":1,"scores":{"a":{"value":{"b":1}},"a.b":{"value":0}}}]}`:                              `:2: samples[0]: scores: two scorers have the name "a.b"`,
+		`{"version":2,"status":"success","eval":{"task":"t","config":{"epochs":9000}},"samples":[{"id":1,"epoch":1}]}`: `: the file lacks 8999 trials and has 1`,
+		head + `"samples":[]}`:                               `: the log has no samples`,
+		head + `"samples":[}`:                                `:2: invalid character '}'`,
+		head + `"samples":[`:                                 `:2: the file ends in the middle of the document`,
+		`{"version":2,"status":"success","eval":{"task":7}}`: `eval.task is a JSON number: expected a text`,
+		strings.Repeat("[", 501) + strings.Repeat("]", 501):  `: is nested 501 deep, the limit is 500`,
+		"PK\x03\x04 cut":                                     `: not a complete archive`,
 	} {
 		path := write(t, []byte(text))
 		res, err := inspect.Format.Open(path)

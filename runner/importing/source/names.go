@@ -10,6 +10,7 @@ import (
 type Names struct {
 	byKey map[string]string
 	taken map[string]bool
+	next  map[string]int // the next number to try, by the wanted name
 }
 
 // Of returns the id for a key: the wanted one or, if another key has it, one with a number.
@@ -18,11 +19,12 @@ func (n *Names) Of(key, wanted string) string {
 		return id
 	}
 	if n.byKey == nil {
-		n.byKey, n.taken = map[string]string{}, map[string]bool{}
+		n.byKey, n.taken, n.next = map[string]string{}, map[string]bool{}, map[string]int{}
 	}
 	id := wanted
-	for i := 2; n.taken[id]; i++ {
-		id = fmt.Sprintf("%s-%d", wanted, i)
+	for n.taken[id] {
+		n.next[wanted] = max(n.next[wanted], 1) + 1
+		id = fmt.Sprintf("%s-%d", wanted, n.next[wanted])
 	}
 	n.byKey[key], n.taken[id] = id, true
 	return id

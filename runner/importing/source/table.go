@@ -69,11 +69,19 @@ func (t *Table[P]) Add(ref record.TaskRef, num int, at P) error {
 	return nil
 }
 
-// Expect states how many trials each task has. Missing ones become skipped trials.
-func (t *Table[P]) Expect(trials int) {
+// Expect states how many trials each task has. Missing ones become skipped trials. A small file
+// that expects very many of them is refused.
+func (t *Table[P]) Expect(trials int) error {
+	found, missing := 0, 0
 	for _, r := range t.tasks {
 		r.last = max(r.last, min(trials, maxNumber))
+		found += len(r.places)
+		missing += r.last - len(r.places)
 	}
+	if most := 10*found + 1000; missing > most {
+		return fmt.Errorf("the file lacks %d trials and has %d: the limit for this number is %d", missing, found, most)
+	}
+	return nil
 }
 
 // Refs returns the tasks.

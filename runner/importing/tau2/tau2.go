@@ -75,7 +75,9 @@ func open(path string) (*source.Results, error) {
 			return nil, doc.Fail(at, fmt.Sprintf("simulations[%d]", i), err)
 		}
 	}
-	r.table.Expect(int(r.info.NumTrials.Count()))
+	if err := r.table.Expect(int(r.info.NumTrials.Count())); err != nil {
+		return nil, &source.Error{Path: r.doc.Path, Err: err}
+	}
 	return r.finish()
 }
 
