@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/runner/importing/source"
@@ -24,8 +26,7 @@ var Format = source.Format{
 	Name: name,
 	Recognizes: func(h *source.Head) bool {
 		if h.Dir {
-			results := source.Below(h.Path, resultName)
-			return len(results) > 0 && isResult(source.ReadHead(results[0]))
+			return slices.ContainsFunc(source.Below(h.Path, resultName), func(path string) bool { return isResult(source.ReadHead(path)) })
 		}
 		return isResult(h) || isTrajectory(h)
 	},
@@ -43,6 +44,14 @@ type place struct {
 	path       string
 	sum        []byte
 	trajectory bool // it has only a trajectory
+	beside     *beside
+	lost       bool // the folder at path has no result
+}
+
+// beside is the trajectory beside a result.
+type beside struct {
+	path string
+	sum  []byte
 }
 
 // results are the trials of files that were read once.
@@ -53,6 +62,8 @@ type results struct {
 	created source.Time
 	agents  source.Varying
 	models  source.Varying
+	notes   []string
+	lost    bool // a trial has no result
 }
 
 func open(path string) (*source.Results, error) {
@@ -72,7 +83,52 @@ func open(path string) (*source.Results, error) {
 			return nil, err
 		}
 	}
+	if h.Dir {
+		if err := r.addLost(path, paths); err != nil {
+			return nil, err
+		}
+	}
 	return r.finish(path)
+}
+
+// addLost adds the trials whose folders have no result. The folder of a trial is TASK__ID.
+func (r *results) addLost(path string, found []string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return &source.Error{Path: path, Err: err}
+	}
+	for _, e := range entries {
+		dir := filepath.Join(path, e.Name())
+		end := strings.LastIndex(e.Name(), "__")
+		if !e.IsDir() || end < 1 || slices.Contains(found, filepath.Join(dir, resultName)) {
+			continue
+		}
+		r.lost = true
+		r.sums = append(r.sums, []byte(e.Name()))
+		if err := r.put(dir, e.Name()[:end], place{path: dir, lost: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// besideOf returns the trajectory that the agent of a trial left, if there is one. A broken one is
+// noted: the grade counts without it.
+func (r *results) besideOf(result string) *beside {
+	path := filepath.Join(filepath.Dir(result), "agent", "trajectory.json")
+	if _, err := os.Stat(path); err != nil || !isTrajectory(source.ReadHead(path)) {
+		return nil
+	}
+	doc, err := source.ReadDocument(path)
+	if err == nil {
+		err = source.Decode(doc.Text, &atif{})
+	}
+	if err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("the trajectory of %s is omitted: %v", filepath.Base(filepath.Dir(result)), err))
+		return nil
+	}
+	r.sums = append(r.sums, doc.Sum)
+	return &beside{path, doc.Sum}
 }
 
 // add adds the trial of a file.
@@ -82,7 +138,7 @@ func (r *results) add(path string, trajectory bool) error {
 		return err
 	}
 	r.sums = append(r.sums, doc.Sum)
-	at := place{path, doc.Sum, trajectory}
+	at := place{path: path, sum: doc.Sum, trajectory: trajectory}
 	if trajectory {
 		var t atif
 		if err := source.Decode(doc.Text, &t); err != nil {
@@ -100,6 +156,7 @@ func (r *results) add(path string, trajectory bool) error {
 	r.agents.Add(res.Agent.Name)
 	r.models.Add(res.Agent.Model.Name)
 	r.learn(res.StartedAt)
+	at.beside = r.besideOf(path)
 	return r.put(path, res.TaskName, at)
 }
 
@@ -131,11 +188,20 @@ func (r *results) finish(path string) (*source.Results, error) {
 	for i := range rec.Tasks {
 		rec.Config.Trials = max(rec.Config.Trials, rec.Tasks[i].Trials)
 	}
-	return &source.Results{Run: rec, Sum: source.Sum(r.sums...), Status: record.StatusCompleted, Read: r.read}, nil
+	status := record.StatusCompleted
+	if r.lost {
+		status = record.StatusInterrupted
+	}
+	return &source.Results{Run: rec, Sum: source.Sum(r.sums...), Status: status, Notes: r.notes, Read: r.read}, nil
 }
 
 func (r *results) read(visit source.Visit) error {
 	return r.table.Read(visit, "there is no such trial", func(at place) (*record.Trial, error) {
+		if at.lost {
+			t := &record.Trial{Untimed: true}
+			source.Fail(t, "the folder of the trial has no result.json")
+			return t, nil
+		}
 		doc, err := source.ReadDocument(at.path)
 		switch {
 		case err != nil:
@@ -150,7 +216,7 @@ func (r *results) read(visit source.Visit) error {
 			return nil, &source.Error{Path: at.path, Err: err}
 		}
 		t := res.trial()
-		return t, addTrajectory(t, filepath.Join(filepath.Dir(at.path), "agent", "trajectory.json"))
+		return t, at.beside.addTo(t)
 	})
 }
 
@@ -166,18 +232,21 @@ func trajectoryTrial(doc *source.Document) (*record.Trial, error) {
 	return t, nil
 }
 
-// addTrajectory adds the trajectory that the agent of a trial left, if there is one.
-func addTrajectory(t *record.Trial, path string) error {
-	if _, err := os.Stat(path); err != nil || !isTrajectory(source.ReadHead(path)) {
+// addTo adds the trajectory to a trial, if there is one.
+func (b *beside) addTo(t *record.Trial) error {
+	if b == nil {
 		return nil
 	}
-	doc, err := source.ReadDocument(path)
-	if err != nil {
+	doc, err := source.ReadDocument(b.path)
+	switch {
+	case err != nil:
 		return err
+	case !bytes.Equal(doc.Sum, b.sum):
+		return &source.Error{Path: b.path, Err: source.ErrChanged}
 	}
 	var a atif
 	if err := source.Decode(doc.Text, &a); err != nil {
-		return &source.Error{Path: path, Err: err}
+		return &source.Error{Path: b.path, Err: err}
 	}
 	a.apply(t)
 	return nil
