@@ -26,16 +26,25 @@ var Format = source.Format{
 type lean struct {
 	Description string          `json:"description"` // of older versions
 	Vars        json.RawMessage `json:"vars"`
-	TestIdx     source.Number   `json:"testIdx"`
 	TestCase    struct {
 		Description string          `json:"description"`
 		Vars        json.RawMessage `json:"vars"`
+		Assert      json.RawMessage `json:"assert"`
+		Threshold   json.RawMessage `json:"threshold"`
 	} `json:"testCase"`
 	Prompt   prompt   `json:"prompt"`
 	Provider provider `json:"provider"`
 }
 
 func (l *lean) description() string { return cmp.Or(l.TestCase.Description, l.Description) }
+
+// asserts returns the assertions of the test; nil for an empty list.
+func (l *lean) asserts() json.RawMessage {
+	if raw := l.TestCase.Assert; string(raw) != "[]" {
+		return raw
+	}
+	return nil
+}
 
 type prompt struct {
 	Raw   string `json:"raw"`
@@ -70,7 +79,7 @@ type results struct {
 	list      []source.Span
 	table     source.Table[source.Span]
 	names     source.Names
-	tests     map[string]int // numbers of tests without a description, by their variables
+	tests     map[string]int // numbers of tests without a description, by everything that makes them differ
 	prompts   source.Varying
 	providers source.Varying
 }
@@ -135,7 +144,7 @@ func (r *results) add(at source.Span) error {
 	if len(vars) == 0 {
 		vars = l.Vars
 	}
-	test, err := json.Marshal([]any{l.description(), vars})
+	test, err := json.Marshal([]any{l.description(), vars, l.asserts(), l.TestCase.Threshold})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,19 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// Tests can differ only in what they expect.
+func TestTestsThatExpectOtherThings(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "results.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"evalId":"e","results":{"timestamp":"2026-01-01T00:00:00Z","results":[`+
+		`{"testCase":{"assert":[{"type":"equals","value":"a"}]},"success":true,"score":1},`+
+		`{"testCase":{"assert":[{"type":"equals","value":"a"}],"threshold":0.5},"success":true,"score":1},`+
+		`{"testCase":{"assert":[{"type":"equals","value":"b"}]},"success":false,"score":0}]}}`), 0o600))
+	res, err := promptfoo.Format.Open(path)
+	require.NoError(t, err)
+	require.Len(t, res.Run.Tasks, 3)
+}
+
 func FuzzOpen(f *testing.F) {
 	sourcetest.Fuzz(f, promptfoo.Format, "testdata/results.json", "testdata/providers.json")
 }
