@@ -31,10 +31,10 @@ func (s *stimulus) addConstraints() {
 			}
 			limits.Set("max_duration_ms", dialect.Scalar(p.Value, int(d.Milliseconds())))
 		case "expect_skills":
-			config := dialect.NewMap(p.Value)
-			config.Set("required_skills", p.Value)
-			config.Set("mode", dialect.Scalar(p.Value, "any_order"))
-			if len(dialect.Items(p.Value)) > 0 {
+			if skills := s.expectedSkills(p.Value); len(skills.Content) > 0 {
+				config := dialect.NewMap(p.Value)
+				config.Set("required_skills", skills)
+				config.Set("mode", dialect.Scalar(p.Value, "any_order"))
 				graders.Content = append(graders.Content, named(p.Value, "expect_skills", "skill_invocation", config))
 			}
 		default:
@@ -52,6 +52,25 @@ func (s *stimulus) addConstraints() {
 	checkpoint.Set("after_turn", dialect.Scalar(n, 1+len(dialect.Items(s.inputs.Get("follow_up_prompts")))))
 	checkpoint.Set("graders", graders)
 	s.inputs.Set("checkpoints", dialect.List(n, checkpoint.Node))
+}
+
+// expectedSkills returns the skills of expect_skills, a list of texts or one text.
+func (s *stimulus) expectedSkills(n *yaml.Node) *yaml.Node {
+	items, list := dialect.Items(n), dialect.List(n)
+	if n.Kind == yaml.ScalarNode && !decode.IsNull(n) {
+		items = []*yaml.Node{n}
+	}
+	if n.Kind == yaml.MappingNode {
+		s.block(n, decode.CodeWrongType, "expect_skills must be a list of names, got %s", describe(n))
+	}
+	for _, item := range items {
+		if dialect.TextOf(item) == "" {
+			s.block(item, decode.CodeWrongType, "expect_skills must be a list of names, got %s in it", describe(item))
+			continue
+		}
+		list.Content = append(list.Content, dialect.Scalar(item, item.Value))
+	}
+	return list
 }
 
 // named returns a grader.

@@ -61,14 +61,19 @@ func (s *stimulus) origins() (all []origin) {
 				text.Clip(dialect.TextOf(n), 60), projectName)
 			continue
 		}
-		for _, p := range dialect.Pairs(o.node) {
-			if !slices.Contains(environmentKeys, p.Key.Value) {
-				s.block(o.place(p.Key), decode.CodeUnknownKey, "waza does not know the key %q of an environment", text.Clip(p.Key.Value, 60))
-			}
-		}
+		s.onlyKeys(o, o.node, "an environment", environmentKeys...)
 		all = append(all, o)
 	}
 	return all
+}
+
+// onlyKeys blocks the stimulus if a map of an origin has other keys.
+func (s *stimulus) onlyKeys(o origin, n *yaml.Node, of string, keys ...string) {
+	for _, p := range dialect.Pairs(n) {
+		if !slices.Contains(keys, p.Key.Value) {
+			s.block(o.place(p.Key), decode.CodeUnknownKey, "waza does not know the key %q of %s", text.Clip(p.Key.Value, 60), of)
+		}
+	}
 }
 
 var variable = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -109,7 +114,7 @@ func (s *stimulus) addEnvironment() {
 			}
 			setup.Content = append(setup.Content, dialect.Scalar(o.place(n), n.Value))
 		}
-		for _, p := range dialect.Pairs(o.get("mcpServers")) {
+		for _, p := range s.mapIn(o, o.get("mcpServers"), "mcpServers") {
 			servers.Set(p.Key.Value, s.server(o, p.Key.Value, p.Value))
 		}
 		if n := o.get("git"); n != nil {
@@ -127,7 +132,7 @@ func (s *stimulus) addEnvironment() {
 	setList(s.inputs, "repos", repos)
 	setList(s.inputs, "setup", setup)
 	setList(s.task, "skill_directories", skills)
-	if servers.Len() > 0 {
+	if servers.Len() > 0 && len(s.blocked) == 0 { // parts of a blocked one could be invalid for the whole suite
 		s.task.Set("mcp_servers", servers.Node)
 	}
 }
@@ -152,6 +157,25 @@ func (s *stimulus) listIn(o origin, key string) []*yaml.Node {
 	}
 	s.block(o.place(n), decode.CodeWrongType, "%s of an environment must be a list, got %s", key, describe(n))
 	return nil
+}
+
+// mapIn returns the pairs of a map of an environment.
+func (s *stimulus) mapIn(o origin, n *yaml.Node, name string) []decode.Pair {
+	if n != nil && n.Kind != yaml.MappingNode && !decode.IsNull(n) {
+		s.block(o.place(n), decode.CodeWrongType, "%s must be a map, got %s", name, describe(n))
+	}
+	return dialect.Pairs(n)
+}
+
+// valueIn returns the value of a text of a server, with its variables replaced.
+func (s *stimulus) valueIn(o origin, n *yaml.Node, key string) *yaml.Node {
+	at := o.place(n)
+	if n == nil || n.Kind != yaml.ScalarNode {
+		s.block(at, decode.CodeWrongType, "%s of an MCP server cannot be %s", key, describe(n))
+		return dialect.Scalar(at, "")
+	}
+	value, _ := s.expand(at, dialect.TextOf(n))
+	return dialect.Scalar(at, serverType(key, value))
 }
 
 // find returns the absolute path of a file or folder that an environment names; "" after it blocked the
@@ -193,6 +217,11 @@ func (s *stimulus) files(o origin, n *yaml.Node) []*yaml.Node {
 	src, dest := n, (*yaml.Node)(nil)
 	if n.Kind == yaml.MappingNode {
 		src, dest = decode.Follow(decode.Lookup(n, "src")), decode.Follow(decode.Lookup(n, "dest"))
+		s.onlyKeys(o, n, "a file", "src", "dest")
+	}
+	if dest != nil && dest.Kind != yaml.ScalarNode {
+		s.block(o.place(dest), decode.CodeWrongType, "dest of a file must be a text, got %s", describe(dest))
+		return nil
 	}
 	found := s.find(o, src)
 	if found == "" {
@@ -236,6 +265,7 @@ func (s *stimulus) file(at *yaml.Node, source, target string) *yaml.Node {
 // repository returns the checkout of a git repository of this machine; nil after it blocked the stimulus.
 func (s *stimulus) repository(o origin, n *yaml.Node) *yaml.Node {
 	repo := dialect.NewMap(o.place(n))
+	s.onlyKeys(o, n, "git", "source", "ref")
 	source := decode.Follow(decode.Lookup(n, "source"))
 	name, ok := s.expand(o.place(n), dialect.TextOf(source))
 	if !ok || name == "" || strings.Contains(name, "://") {
@@ -259,20 +289,20 @@ func (s *stimulus) server(o origin, name string, n *yaml.Node) *yaml.Node {
 	for _, p := range dialect.Pairs(n) {
 		switch key := p.Key.Value; key {
 		case "type", "command", "url":
-			value, _ := s.expand(at, dialect.TextOf(p.Value))
-			server.Set(key, dialect.Scalar(o.place(p.Value), serverType(key, value)))
+			server.Set(key, s.valueIn(o, p.Value, key))
 		case "args":
+			if p.Value != nil && p.Value.Kind != yaml.SequenceNode {
+				s.block(o.place(p.Value), decode.CodeWrongType, "args of an MCP server must be a list, got %s", describe(p.Value))
+			}
 			list := dialect.List(at)
 			for _, item := range dialect.Items(p.Value) {
-				value, _ := s.expand(at, dialect.TextOf(item))
-				list.Content = append(list.Content, dialect.Scalar(o.place(item), value))
+				list.Content = append(list.Content, s.valueIn(o, item, key))
 			}
 			server.Set(key, list)
 		case "env", "headers":
 			values := dialect.NewMap(at)
-			for _, pair := range dialect.Pairs(p.Value) {
-				value, _ := s.expand(at, dialect.TextOf(pair.Value))
-				values.Set(pair.Key.Value, dialect.Scalar(o.place(pair.Value), value))
+			for _, pair := range s.mapIn(o, p.Value, key+" of an MCP server") {
+				values.Set(pair.Key.Value, s.valueIn(o, pair.Value, key))
 			}
 			server.Set(key, values.Node)
 		case "timeout", "tools":

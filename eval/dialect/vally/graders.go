@@ -76,6 +76,7 @@ func (s *stimulus) graders() (graders []*yaml.Node) {
 // grader returns one grader; nil if waza cannot decide it.
 func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 	c := &check{stimulus: s, node: n, vally: dialect.TextOf(decode.Lookup(n, "type")), config: dialect.NewMap(n)}
+	s.types[c.vally] = true
 	reasons := len(s.blocked)
 	translate, known := kinds[c.vally]
 	if !known {

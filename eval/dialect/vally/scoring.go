@@ -29,6 +29,9 @@ func (tr *translator) readScoring() scoring {
 				tr.suite.Set("score_threshold", p.Value)
 			}
 		case "weights":
+			if p.Value != nil && p.Value.Kind != yaml.MappingNode && !decode.IsNull(p.Value) {
+				tr.fault(p.Value, "weights must be a map of types of graders and numbers, got %s", describe(p.Value))
+			}
 			for _, w := range dialect.Pairs(p.Value) {
 				if weight, ok := decode.FloatOf(w.Value); !ok || weight < 0 {
 					tr.fault(w.Value, "the weight of %s must be a number from 0 on, got %s", text.Clip(w.Key.Value, 60), describe(w.Value))
@@ -41,6 +44,15 @@ func (tr *translator) readScoring() scoring {
 		}
 	}
 	return s
+}
+
+// warnUnusedWeights reports weights of types that no grader of the file has.
+func (tr *translator) warnUnusedWeights() {
+	for _, w := range dialect.Pairs(decode.Follow(decode.Lookup(decode.Follow(decode.Lookup(tr.root, "scoring")), "weights"))) {
+		if kind := w.Key.Value; !tr.types[kind] {
+			tr.warnOnce("weight of "+kind, w.Key, decode.CodeNoEffect, "no grader has the type %q, so its weight has no effect", text.Clip(kind, 60))
+		}
+	}
 }
 
 // weigh sets the weight of a grader of a type. A grader without weight counts only where every grader

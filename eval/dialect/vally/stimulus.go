@@ -194,6 +194,7 @@ func (s *stimulus) addPrompts() {
 			n := item
 			if n.Kind == yaml.MappingNode {
 				n = decode.Follow(decode.Lookup(item, "prompt"))
+				s.onlyKeys(origin{}, item, "a turn", "prompt")
 			}
 			if dialect.TextOf(n) == "" {
 				s.block(item, decode.CodeWrongType, "turns[%d] must be a text, or a map with prompt, got %s", i, describe(item))

@@ -56,6 +56,9 @@ func (c *check) toolRule(n *yaml.Node) *yaml.Node {
 			rule.Set("args_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
 		case "args":
 			args := dialect.NewMap(p.Value)
+			if len(dialect.Pairs(p.Value)) == 0 {
+				c.cannot(p.Key, "needs a map of patterns as args, got %s", describe(p.Value))
+			}
 			for _, arg := range dialect.Pairs(p.Value) {
 				matcher := dialect.NewMap(arg.Value)
 				matcher.Set("regex", c.expression(arg.Value, dialect.TextOf(arg.Value)))

@@ -25,6 +25,7 @@ type translator struct {
 	project  project
 	scoring  scoring
 	ids      map[string]bool // of the tasks until now
+	types    map[string]bool // of the graders until now
 	warned   map[string]bool // keys that were reported
 }
 
@@ -37,7 +38,7 @@ var topKeys = []string{
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
-		ids: map[string]bool{}, warned: map[string]bool{},
+		ids: map[string]bool{}, types: map[string]bool{}, warned: map[string]bool{},
 	}
 	tr.translateHead()
 	t.Suite = tr.suite.Node
@@ -61,6 +62,7 @@ func translate(t *dialect.Translation) {
 		tasks.Content = append(tasks.Content, s.translate())
 	}
 	tr.suite.Set("tasks", tasks)
+	tr.warnUnusedWeights()
 }
 
 // translateHead sets the name and the settings of the suite.
