@@ -16,6 +16,10 @@ import (
 // suiteTag is the key of the tags for the suites of .vally.yaml that contain a stimulus.
 const suiteTag = "suite"
 
+// maxAlternatives limits the braces and commas of a glob, because the time of a match is exponential in
+// them: 24 have at most about 7000 combinations.
+const maxAlternatives = 24
+
 // suitesOf returns the names of the suites of .vally.yaml that contain a stimulus with some tags.
 func (s *stimulus) suitesOf(tags []tag) (names []string) {
 	for _, p := range dialect.Pairs(s.project.get("suites")) {
@@ -37,8 +41,18 @@ func (s *stimulus) inFiles(suite *yaml.Node) bool {
 		return false
 	}
 	return slices.ContainsFunc(valuesOf(n), func(glob string) bool {
+		if strings.Count(glob, "{")+strings.Count(glob, ",") > maxAlternatives {
+			s.warnOnce("suites.evals "+glob, nil, decode.CodeInvalidValue, "the glob %q in evals of %s has more than %d braces and commas, so it matches nothing",
+				text.Clip(glob, 60), projectName, maxAlternatives)
+			return false
+		}
 		matches, err := doublestar.Match(strings.TrimPrefix(glob, "./"), filepath.ToSlash(rel))
-		return err == nil && matches
+		if err != nil || !doublestar.ValidatePattern(glob) {
+			s.warnOnce("suites.evals "+glob, nil, decode.CodeInvalidValue, "the glob %q in evals of %s is malformed, so it matches nothing",
+				text.Clip(glob, 60), projectName)
+			return false
+		}
+		return matches
 	})
 }
 
