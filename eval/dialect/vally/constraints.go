@@ -29,7 +29,7 @@ func (s *stimulus) addConstraints() {
 				s.block(p.Value, decode.CodeInvalidValue, "max_duration %v", err)
 				continue
 			}
-			limits.Set("max_duration_ms", dialect.Scalar(p.Value, int(d.Milliseconds())))
+			limits.Set("max_duration_ms", milliseconds(p.Value, d))
 		case "expect_skills":
 			if skills := s.expectedSkills(p.Value); len(skills.Content) > 0 {
 				config := dialect.NewMap(p.Value)

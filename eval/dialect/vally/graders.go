@@ -348,7 +348,7 @@ func (c *check) wallTime() {
 		c.cannot(n, "has a limit that waza does not know: max %v", err)
 		return
 	}
-	c.config.Set("max_duration_ms", dialect.Scalar(n, int(d.Milliseconds())))
+	c.config.Set("max_duration_ms", milliseconds(n, d))
 }
 
 func (c *check) toolCallCount() {

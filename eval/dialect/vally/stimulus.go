@@ -154,6 +154,9 @@ func (s *stimulus) isSetting(p decode.Pair) bool {
 // says nothing then.
 func (s *stimulus) checkEarlyEnd() {
 	early := decode.Lookup(s.get("tags"), executorTags[0])
+	if early == nil {
+		early = decode.Lookup(decode.Follow(decode.Lookup(s.root, "tags")), executorTags[0])
+	}
 	for _, g := range dialect.Items(s.get("graders")) {
 		if early != nil && dialect.TextOf(decode.Lookup(g, "type")) == "completed" {
 			s.block(g, decode.CodeUnavailable, "the tag earlyTerminate ends the agent before it completes, which the grader completed does not allow")

@@ -128,6 +128,11 @@ func durationOf(n *yaml.Node) (time.Duration, error) {
 	return d, nil
 }
 
+// milliseconds returns a limit in milliseconds, at least 1, because 0 means no limit.
+func milliseconds(at *yaml.Node, d time.Duration) *yaml.Node {
+	return dialect.Scalar(at, max(1, int(d.Milliseconds())))
+}
+
 // describe describes a value for a message.
 func describe(n *yaml.Node) string {
 	if n == nil {
