@@ -78,8 +78,28 @@ func (s *stimulus) onlyKeys(o origin, n *yaml.Node, of string, keys ...string) {
 
 var variable = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// expand replaces ${NAME} by variables of the machine. One that is not set blocks the stimulus.
+var secretName = text.Pattern(`(?i)(?:api_?key|passw(?:or)?d|pwd|passphrase|secret|credential|(?:^|_)(?:key|token|pat|auth)(?:$|_))`)
+
+// IsSecret reports whether the name of a variable says that its value is a secret. Those of the working
+// directories only look like passwords.
+func IsSecret(name string) bool {
+	return name != "PWD" && name != "OLDPWD" && secretName().MatchString(name)
+}
+
+// expand replaces ${NAME} by variables of the machine. One that is not set, or secret by its name, blocks
+// the stimulus: findings, command lines and paths of records would show it.
 func (s *stimulus) expand(at *yaml.Node, value string) (expanded string, ok bool) {
+	for _, ref := range variable().FindAllStringSubmatch(value, -1) {
+		if IsSecret(ref[1]) {
+			s.block(at, decode.CodeUnavailable, "${%s} is secret by its name; waza uses secrets only in env and headers of MCP servers", ref[1])
+			return "", false
+		}
+	}
+	return s.expandAll(at, value)
+}
+
+// expandAll replaces ${NAME} by variables of the machine, also secret ones.
+func (s *stimulus) expandAll(at *yaml.Node, value string) (expanded string, ok bool) {
 	ok = true
 	expanded = variable().ReplaceAllStringFunc(value, func(ref string) string {
 		name := ref[2 : len(ref)-1]
@@ -174,7 +194,11 @@ func (s *stimulus) valueIn(o origin, n *yaml.Node, key string) *yaml.Node {
 		s.block(at, decode.CodeWrongType, "%s of an MCP server cannot be %s", key, describe(n))
 		return dialect.Scalar(at, "")
 	}
-	value, _ := s.expand(at, dialect.TextOf(n))
+	expand := s.expand
+	if key == "env" || key == "headers" {
+		expand = s.expandAll
+	}
+	value, _ := expand(at, dialect.TextOf(n))
 	return dialect.Scalar(at, serverType(key, value))
 }
 
@@ -195,10 +219,19 @@ func (s *stimulus) find(o origin, n *yaml.Node) string {
 		found = filepath.Join(o.dir, found)
 	}
 	if !s.Files.Exists(found) {
-		s.block(at, decode.CodeMissingFixture, "%s does not exist, or is outside of the repository", s.Files.Shown(found))
+		s.block(at, decode.CodeMissingFixture, "%s does not exist, or is outside of the repository", s.shown(n, found))
 		return ""
 	}
 	return found
+}
+
+// shown returns a path for a finding: as it is written if it has variables, whose values a finding must
+// not contain.
+func (s *stimulus) shown(n *yaml.Node, found string) string {
+	if written := dialect.TextOf(n); variable().MatchString(written) {
+		return text.Clip(written, 100)
+	}
+	return s.Files.Shown(found)
 }
 
 // skill returns the directory of a skill, or of skills, that an environment names as a folder or a
@@ -227,8 +260,9 @@ func (s *stimulus) files(o origin, n *yaml.Node) []*yaml.Node {
 	if found == "" {
 		return nil
 	}
-	at, target := o.place(n), filepath.Base(found)
+	at, target, written := o.place(n), filepath.Base(found), src
 	if dest != nil {
+		written = dest
 		var ok bool
 		if target, ok = s.expand(o.place(dest), dialect.TextOf(dest)); !ok {
 			return nil
@@ -236,7 +270,7 @@ func (s *stimulus) files(o origin, n *yaml.Node) []*yaml.Node {
 	}
 	target = path.Clean(filepath.ToSlash(target))
 	if !fs.ValidPath(target) {
-		s.block(at, decode.CodeEscapingPath, "%q is no path in the workspace", text.Clip(target, 100))
+		s.block(at, decode.CodeEscapingPath, "%q is no path in the workspace", text.Clip(dialect.TextOf(written), 100))
 		return nil
 	}
 	if target != "." {
@@ -244,7 +278,7 @@ func (s *stimulus) files(o origin, n *yaml.Node) []*yaml.Node {
 	}
 	entries, err := s.Files.List(found)
 	if err != nil {
-		s.block(at, decode.CodeMissingFixture, "%s is no folder that can be read, so it cannot be the workspace", s.Files.Shown(found))
+		s.block(at, decode.CodeMissingFixture, "%s is no folder that can be read, so it cannot be the workspace", s.shown(src, found))
 		return nil
 	}
 	var list []*yaml.Node

@@ -9,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/dialect"
+	"waza/eval/dialect/vally"
 	"waza/eval/dialecttest"
 	"waza/eval/discover"
 	"waza/eval/files"
@@ -16,9 +17,29 @@ import (
 
 func isSuite(path string) bool { return discover.IsSuite(path) }
 
+// TestMain sets the variables that suites of the archives use.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"VARIABLE_OF_TEST": "value of the variable", "TOKEN_OF_TEST": "value of the token"} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	dialecttest.Run(t, "vally", isSuite)
+}
+
+func TestIsSecret(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"PGPASSWORD", "OPENAI_APIKEY", "GH_TOKEN", "MYSQL_PWD", "key"} {
+		require.True(t, vally.IsSecret(name), name)
+	}
+	for _, name := range []string{"PWD", "OLDPWD", "HOME", "MONKEY", "PATH"} {
+		require.False(t, vally.IsSecret(name), name)
+	}
 }
 
 // The suites by other authors, beside the checkout, have no errors.
