@@ -39,8 +39,8 @@ Examples:
   waza convert skills/demo/evals/eval.yaml --to evals.json -o skills/demo/evals/evals.json
 
 Exit codes: 0 when the suite is written, 1 when parts are not written without which
-verdicts change, 2 when it is invalid or not in the format of
-another tool.`,
+verdicts change, 2 when it is invalid, not in the format of another
+tool, or has secrets in variables of the machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "write the `FORMAT` of another tool: " + strings.Join(targets(), " or "), DefaultText: "eval.yaml"},
 			&cli.StringFlag{Name: "agent", Usage: "name the agent `NAME` in the suite", DefaultText: "none"},
@@ -82,6 +82,9 @@ func convert(c *cli.Context, to output.Streams) error {
 	root, err := suite.Node()
 	if err != nil {
 		return exit.Usagef("use fewer aliases", "%s: %v", path, err)
+	}
+	if err := refuseSecrets(path, root); err != nil {
+		return err
 	}
 	setAgent(dialect.Map{Node: root}, c.String("agent"))
 	text, err := dialect.Encode(root)
