@@ -141,6 +141,12 @@ func Items(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
+// ListOf returns the items of a list, as [Items] does. ok is false if the node is neither a list nor absent.
+func ListOf(n *yaml.Node) (items []*yaml.Node, ok bool) {
+	n = decode.Follow(n)
+	return Items(n), n == nil || decode.IsNull(n) || n.Kind == yaml.SequenceNode
+}
+
 // Entries returns the items of a file that is a list, or of the first list that one of the keys of a map
 // has and that is not empty.
 func Entries(root *yaml.Node, keys []string) []*yaml.Node {

@@ -1,6 +1,7 @@
 package dotnet
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -31,7 +32,7 @@ func (s *scenario) addGrader(at *yaml.Node, name, kind, option string, value *ya
 
 // addAssertions adds a grader for each assertion.
 func (s *scenario) addAssertions() {
-	for _, a := range dialect.Items(s.get("assertions")) {
+	for _, a := range s.list(s.node, "assertions") {
 		if a == nil || a.Kind != yaml.MappingNode {
 			s.fault(a, "an assertion must be a map with a type, got %s", decode.Describe(a))
 			continue
@@ -146,15 +147,27 @@ func (s *scenario) addConstraints() {
 // texts returns the texts of a list.
 func (s *scenario) texts(key string) (texts []*yaml.Node) {
 	n := s.get(key)
-	if n != nil && n.Kind != yaml.SequenceNode {
+	items, ok := dialect.ListOf(n)
+	if !ok {
 		s.fault(n, "%s must be a list of texts, got %s", key, decode.Describe(n))
 	}
-	for _, item := range dialect.Items(n) {
-		if strings.TrimSpace(dialect.TextOf(item)) != "" {
+	for _, item := range items {
+		switch {
+		case strings.TrimSpace(dialect.TextOf(item)) != "":
 			texts = append(texts, dialect.Scalar(item, item.Value))
+		case !decode.IsText(item):
+			s.fault(cmp.Or(item, n), "an item of %s must be a text, got %s", key, describe(item))
 		}
 	}
 	return texts
+}
+
+// describe is like [decode.Describe], also for a node that aliases leave without a value.
+func describe(n *yaml.Node) string {
+	if n == nil {
+		return "nothing"
+	}
+	return decode.Describe(n)
 }
 
 // rubricName is the name of the grader that asks the judge.

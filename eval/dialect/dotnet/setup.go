@@ -17,7 +17,7 @@ import (
 // addSetup prepares the workspace.
 func (s *scenario) addSetup() {
 	setup := s.get("setup")
-	if setup == nil {
+	if !s.isMap(setup, "setup") {
 		return
 	}
 	s.warnUnknown(setup, "files", "copy_test_files", "commands", "additional_required_skills", "additional_required_agents")
@@ -32,16 +32,16 @@ func (s *scenario) addSetup() {
 	if len(files) > 0 {
 		s.inputs.Set("files", dialect.List(setup, files...))
 	}
-	s.addCommands(decode.Lookup(setup, "commands"))
-	s.addSkills(decode.Lookup(setup, "additional_required_skills"))
-	if n := decode.Follow(decode.Lookup(setup, "additional_required_agents")); len(dialect.Items(n)) > 0 {
-		s.block(n, "the agent needs additional_required_agents, and waza gives it one agent at most")
+	s.addCommands(s.list(setup, "commands"))
+	s.addSkills(s.list(setup, "additional_required_skills"))
+	if agents := s.list(setup, "additional_required_agents"); len(agents) > 0 {
+		s.block(agents[0], "the agent needs additional_required_agents, and waza gives it one agent at most")
 	}
 }
 
 // files returns the files that the scenario lists. The last one of a path counts.
 func (s *scenario) files(setup *yaml.Node) (files []*yaml.Node) {
-	for _, item := range dialect.Items(decode.Lookup(setup, "files")) {
+	for _, item := range s.list(setup, "files") {
 		at := decode.Follow(decode.Lookup(item, "path"))
 		if dialect.TextOf(at) == "" {
 			s.fault(item, "a file of setup needs a path, and content or source")
@@ -52,6 +52,9 @@ func (s *scenario) files(setup *yaml.Node) (files []*yaml.Node) {
 		f.Set("path", dialect.Scalar(at, at.Value))
 		content, source := decode.Follow(decode.Lookup(item, "content")), decode.Follow(decode.Lookup(item, "source"))
 		switch from := filepath.Join(s.dir, filepath.FromSlash(dialect.TextOf(source))); {
+		case content != nil && content.Kind != yaml.ScalarNode:
+			s.fault(content, "the content of the file %s of setup must be a text, got %s", text.Clip(at.Value, 80), decode.Describe(content))
+			continue
 		case content != nil && !decode.IsNull(content):
 			f.Set("content", dialect.Scalar(content, dialect.TextOf(content)))
 		case dialect.TextOf(source) == "":
@@ -96,13 +99,16 @@ func (s *scenario) siblings(at *yaml.Node, listed []*yaml.Node) (files []*yaml.N
 
 // addCommands sets the shell commands that run before the agent. A command that fails is no fault,
 // because a scenario may need what a broken build leaves.
-func (s *scenario) addCommands(list *yaml.Node) {
-	commands := dialect.List(list)
-	for _, item := range dialect.Items(list) {
-		if command := dialect.TextOf(item); command != "" {
-			quoted := "'" + strings.ReplaceAll(command, "'", `'\''`) + "'"
-			commands.Content = append(commands.Content, dialect.Scalar(item, "sh -c "+quoted+" || true"))
+func (s *scenario) addCommands(list []*yaml.Node) {
+	commands := dialect.List(s.get("setup"))
+	for _, item := range list {
+		command := dialect.TextOf(item)
+		if command == "" {
+			s.fault(item, "a command of setup must be a text, got %s", describe(item))
+			continue
 		}
+		quoted := "'" + strings.ReplaceAll(command, "'", `'\''`) + "'"
+		commands.Content = append(commands.Content, dialect.Scalar(item, "sh -c "+quoted+" || true"))
 	}
 	if len(commands.Content) > 0 {
 		s.inputs.Set("setup", commands)
@@ -110,15 +116,15 @@ func (s *scenario) addCommands(list *yaml.Node) {
 }
 
 // addSkills gives the agent further skills of the plugin.
-func (s *scenario) addSkills(list *yaml.Node) {
-	if len(dialect.Items(list)) == 0 {
+func (s *scenario) addSkills(list []*yaml.Node) {
+	if len(list) == 0 {
 		return
 	}
-	dirs, skills := dialect.List(list), filepath.Join(s.pluginDir(), "skills")
+	dirs, skills := dialect.List(s.get("setup")), filepath.Join(s.pluginDir(), "skills")
 	if s.skill != "" {
 		dirs.Content = append(dirs.Content, dialect.Scalar(nil, s.Files.Relative(s.skill)))
 	}
-	for _, item := range dialect.Items(list) {
+	for _, item := range list {
 		name := dialect.TextOf(item)
 		dir := filepath.Join(skills, name)
 		if !filepath.IsLocal(name) || !s.isSkill(dir) {

@@ -50,7 +50,7 @@ func translate(t *dialect.Translation) {
 	tr.warnUnknown(tr.root, "config", "scenarios")
 	scenarios := decode.Follow(decode.Lookup(tr.root, "scenarios"))
 	tasks := dialect.List(scenarios)
-	for _, n := range dialect.Items(scenarios) {
+	for _, n := range tr.list(tr.root, "scenarios") {
 		if n == nil || n.Kind != yaml.MappingNode {
 			tr.fault(n, "a scenario must be a map with name and prompt, got %s", decode.Describe(n))
 			continue
@@ -62,6 +62,27 @@ func translate(t *dialect.Translation) {
 
 func (tr *translator) fault(at *yaml.Node, format string, args ...any) {
 	tr.Reportf(tr.Source, at, decode.Error, decode.CodeInvalidValue, format, args...)
+}
+
+// list returns the items of a list; nil if it is absent or something else, which it reports.
+func (tr *translator) list(in *yaml.Node, key string) []*yaml.Node {
+	n := decode.Follow(decode.Lookup(in, key))
+	items, ok := dialect.ListOf(n)
+	if !ok {
+		tr.fault(n, "%s must be a list, got %s", key, decode.Describe(n))
+	}
+	return items
+}
+
+// isMap reports whether a node is a map. If it is something else and present, it reports that.
+func (tr *translator) isMap(n *yaml.Node, key string) bool {
+	if n == nil || decode.IsNull(n) {
+		return false
+	}
+	if n.Kind != yaml.MappingNode {
+		tr.fault(n, "%s must be a map, got %s", key, decode.Describe(n))
+	}
+	return n.Kind == yaml.MappingNode
 }
 
 // warnUnknown reports keys of a map that have no effect, each once in the file.
@@ -79,6 +100,7 @@ func (tr *translator) warnUnknown(n *yaml.Node, known ...string) {
 func (tr *translator) addConfig() {
 	tr.config.Set("trials_per_task", dialect.Scalar(nil, defaultRuns))
 	given := decode.Follow(decode.Lookup(tr.root, "config"))
+	tr.isMap(given, "config")
 	tr.warnUnknown(given, "max_parallel_scenarios", "max_parallel_runs")
 	workers := 1
 	for _, key := range []string{"max_parallel_scenarios", "max_parallel_runs"} {
