@@ -1,6 +1,7 @@
 package plugineval
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,9 @@ type testCase struct {
 }
 
 func (tr *translator) addCases(evals string) {
-	for _, dir := range casesIn(evals, tr.Files.List) {
+	found := casesIn(evals, tr.Files.List)
+	tr.reportSkipped(found)
+	for _, dir := range found.cases {
 		c := &testCase{translator: tr, dir: dir, task: dialect.NewMap(nil), inputs: dialect.NewMap(nil)}
 		c.read()
 		folder, err := filepath.Rel(evals, dir)
@@ -70,6 +73,25 @@ func (tr *translator) addCases(evals string) {
 		}
 		c.translate(evals, filepath.ToSlash(folder))
 		tr.Tasks = append(tr.Tasks, dialect.Task{Source: c.source(), Node: c.task.Node})
+	}
+}
+
+// reportSkipped reports folders that can contain cases and are not searched.
+func (tr *translator) reportSkipped(s *caseSearch) {
+	for _, link := range s.links {
+		if info, err := tr.Files.Stat(link); err != nil || info.IsDir() {
+			tr.warn(tr.Source, nil, "cases in the linked folder %s are not run; replace the link with the folder", tr.Files.Shown(link))
+		}
+	}
+	for _, dir := range s.reserved {
+		inside := &caseSearch{list: tr.Files.List}
+		if inside.search(dir, 1); len(inside.cases) > 0 {
+			tr.warn(tr.Source, nil, "cases in %s are not run, because of the folder's name; rename it to run them", tr.Files.Shown(dir))
+		}
+	}
+	if s.cut {
+		tr.Reportf(tr.Source, nil, decode.Error, decode.CodeTooLarge, "too many cases: a plugin can have %d, in %d folders that are at most %d deep",
+			maxCases, maxCaseDirs, maxCaseDepth)
 	}
 }
 
@@ -196,10 +218,20 @@ func (c *testCase) checkKeys() {
 	}
 }
 
+// compoundKeys are the keys of a case whose values are lists or maps.
+var compoundKeys = []string{"tags", "plugins", "allowed_tools", "env", "context", "execution", "graders", "history_file", "add_dirs"}
+
+// known reports keys of a map other than these, and texts and maps that are something else.
 func (c *testCase) known(src *decode.Source, n *yaml.Node, prefix string, keys []string) {
+	if n = decode.Follow(n); n != nil && !decode.IsNull(n) && n.Kind != yaml.MappingNode {
+		c.block(src, n, "%s must be a map, got %s", cmp.Or(strings.TrimSuffix(prefix, "."), "the case"), decode.Describe(n))
+	}
 	for _, p := range dialect.Pairs(n) {
-		if !slices.Contains(keys, p.Key.Value) {
-			c.block(src, p.Key, "unknown key %s", prefix+text.Clip(p.Key.Value, 60))
+		switch key := p.Key.Value; {
+		case !slices.Contains(keys, key):
+			c.block(src, p.Key, "unknown key %s", prefix+text.Clip(key, 60))
+		case p.Value != nil && p.Value.Kind != yaml.ScalarNode && !slices.Contains(compoundKeys, key):
+			c.block(src, p.Value, "%s must be a single value, got %s", prefix+key, decode.Describe(p.Value))
 		}
 	}
 }
@@ -286,10 +318,13 @@ func (c *testCase) addExecution() {
 	if v := c.get("append_system_prompt"); dialect.TextOf(v.Node) != "" {
 		c.block(v.src, v.Node, "append_system_prompt is not supported")
 	}
-	if v := c.get("plugins"); len(dialect.Items(v.Node)) > 0 {
+	if v := c.get("plugins"); v.Node != nil && (v.Kind != yaml.SequenceNode || len(v.Content) > 0) {
 		c.block(v.src, v.Node, "the case names plugins, and agents get the skills of the nearest one")
 	}
 	v := c.get("env")
+	if v.Node != nil && v.Kind != yaml.MappingNode {
+		c.block(v.src, v.Node, "env must be a map, got %s", decode.Describe(v.Node))
+	}
 	env := dialect.NewMap(c.at(v))
 	for _, p := range dialect.Pairs(v.Node) {
 		if !envName().MatchString(p.Key.Value) {

@@ -41,6 +41,9 @@ var graderKeys = map[string][]string{
 	"baseline":    {"baseline_file", "criteria"},
 }
 
+// mapKeys are the keys of graders whose values can be maps.
+var mapKeys = []string{"target", "focus", "before", "after"}
+
 // addGraders adds the graders of graders/ and of case.yaml. A case without one does not load.
 func (c *testCase) addGraders() {
 	for _, s := range c.specs() {
@@ -80,7 +83,12 @@ func (c *testCase) specs() (specs []*spec) {
 	if c.yaml == nil {
 		return specs
 	}
-	for i, n := range dialect.Items(decode.Lookup(decode.Follow(c.yaml.Root), "graders")) {
+	given := decode.Follow(decode.Lookup(decode.Follow(c.yaml.Root), "graders"))
+	items, ok := dialect.ListOf(given)
+	if !ok {
+		c.block(c.yaml, given, "graders must be a list, got %s", decode.Describe(given))
+	}
+	for i, n := range items {
 		name := dialect.TextOf(decode.Lookup(n, "name"))
 		if name == "" {
 			name = fmt.Sprintf("grader %d", i+1)
@@ -116,6 +124,10 @@ func (s *spec) translate() (g caseGrader, ok bool) {
 	for _, p := range dialect.Pairs(s.node) {
 		if !slices.Contains(keys, p.Key.Value) {
 			s.cannot(p.Key, "unknown key %s", text.Clip(p.Key.Value, 60))
+			return g, false
+		}
+		if p.Value != nil && p.Value.Kind != yaml.ScalarNode && !slices.Contains(mapKeys, p.Key.Value) {
+			s.cannot(p.Value, "%s must be a single value, got %s", p.Key.Value, decode.Describe(p.Value))
 			return g, false
 		}
 	}

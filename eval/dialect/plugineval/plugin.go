@@ -2,6 +2,7 @@ package plugineval
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -116,7 +117,7 @@ func (tr *translator) addServers() {
 	for _, n := range textsOf(given) {
 		tr.readServers(servers, n.Value)
 	}
-	tr.addServersOf(servers, given)
+	tr.addServersOf(servers, tr.Source, given)
 	if servers.Len() > 0 {
 		tr.config.Set("mcp_servers", servers.Node)
 		tr.warn(tr.Source, given, "trials without the plugin have its MCP servers, too")
@@ -133,25 +134,33 @@ func (tr *translator) readServers(to dialect.Map, name string) {
 		tr.Unreadable(tr.Files.Shown(file), tr.Source, nil, err)
 		return
 	}
-	root := decode.Follow(tr.Files.Parse(file, data).Root)
+	src := tr.Files.Parse(file, data)
+	root := decode.Follow(src.Root)
 	if inner := decode.Follow(decode.Lookup(root, "mcpServers")); inner != nil {
 		root = inner
 	}
-	tr.addServersOf(to, root)
+	tr.addServersOf(to, src, root)
 }
 
 // serverKeys are the keys of a server that waza understands.
 var serverKeys = []string{"type", "command", "args", "env", "url", "headers"}
 
-func (tr *translator) addServersOf(to dialect.Map, servers *yaml.Node) {
+func (tr *translator) addServersOf(to dialect.Map, src *decode.Source, servers *yaml.Node) {
 	for _, p := range dialect.Pairs(servers) {
-		server := dialect.NewMap(nil)
+		server, name := dialect.NewMap(nil), text.Clip(p.Key.Value, 60)
+		for _, setting := range dialect.Pairs(p.Value) {
+			if key := setting.Key.Value; !slices.Contains(serverKeys, key) {
+				tr.warn(src, setting.Key, "the MCP server %s: %s has no effect", name, text.Clip(key, 60))
+			}
+		}
 		for _, key := range serverKeys {
 			server.Set(key, tr.expanded(decode.Lookup(p.Value, key)))
 		}
-		if server.Len() > 0 {
-			to.Set(p.Key.Value, server.Node)
+		if server.Len() == 0 {
+			tr.warn(src, p.Key, "the MCP server %s is not started: it has no command or url", name)
+			continue
 		}
+		to.Set(p.Key.Value, server.Node)
 	}
 }
 

@@ -61,7 +61,7 @@ func placed(file string, root *yaml.Node) bool {
 		}
 	}
 	for _, evals := range evalDirs(root) {
-		if len(casesIn(filepath.Join(dir, filepath.FromSlash(evals.Value)), os.ReadDir)) > 0 {
+		if len(casesIn(filepath.Join(dir, filepath.FromSlash(evals.Value)), os.ReadDir).cases) > 0 {
 			return true
 		}
 	}
@@ -100,27 +100,35 @@ func evalDirs(root *yaml.Node) []*yaml.Node {
 const (
 	maxCases     = 2000
 	maxCaseDirs  = 10_000
-	maxCaseDepth = 8
+	maxCaseDepth = 50
 )
 
-// notCases are folders that contain no cases.
-var notCases = []string{mocksDir, gradersDir, "fixtures", "results", "node_modules"}
+var (
+	// notCases are folders that contain no cases.
+	notCases = []string{mocksDir, gradersDir, "node_modules"}
+	// reservedDirs are folders of other files, which some take for groups of cases.
+	reservedDirs = []string{"fixtures", "results"}
+)
 
-// casesIn returns the folders of cases below a directory, sorted.
-func casesIn(dir string, list func(string) ([]fs.DirEntry, error)) []string {
-	s := caseSearch{list: list}
+// casesIn searches the folders of cases below a directory.
+func casesIn(dir string, list func(string) ([]fs.DirEntry, error)) *caseSearch {
+	s := &caseSearch{list: list}
 	s.search(dir, 0)
-	return s.found
+	return s
 }
 
 type caseSearch struct {
-	list  func(string) ([]fs.DirEntry, error)
-	dirs  int
-	found []string
+	list     func(string) ([]fs.DirEntry, error)
+	dirs     int
+	cases    []string // sorted
+	links    []string // which are not followed
+	reserved []string // folders of reservedDirs
+	cut      bool     // by a limit
 }
 
 func (s *caseSearch) search(dir string, depth int) {
-	if s.dirs++; s.dirs > maxCaseDirs || depth > maxCaseDepth || len(s.found) >= maxCases {
+	if s.dirs++; s.dirs > maxCaseDirs || depth > maxCaseDepth {
+		s.cut = true
 		return
 	}
 	entries, err := s.list(dir)
@@ -129,11 +137,21 @@ func (s *caseSearch) search(dir string, depth int) {
 	}
 	isCase := func(e fs.DirEntry) bool { return !e.IsDir() && (e.Name() == promptFile || e.Name() == caseFile) }
 	if depth > 0 && slices.ContainsFunc(entries, isCase) {
-		s.found = append(s.found, dir)
+		if len(s.cases) >= maxCases {
+			s.cut = true
+			return
+		}
+		s.cases = append(s.cases, dir)
 		return
 	}
 	for _, e := range entries {
-		if name := e.Name(); e.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains(notCases, name) {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, ".") || slices.Contains(notCases, name):
+		case e.Type()&fs.ModeSymlink != 0:
+			s.links = append(s.links, filepath.Join(dir, name))
+		case e.IsDir() && slices.Contains(reservedDirs, name):
+			s.reserved = append(s.reserved, filepath.Join(dir, name))
+		case e.IsDir():
 			s.search(filepath.Join(dir, name), depth+1)
 		}
 	}

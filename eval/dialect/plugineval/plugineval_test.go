@@ -3,6 +3,7 @@ package plugineval_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,26 @@ func TestFilesOfCases(t *testing.T) {
 	found, err := discover.Find(dir, files.View{})
 	require.NoError(t, err)
 	require.Equal(t, manifest, found)
+}
+
+// Cases that a search leaves out are reported: those in linked folders, and those beyond the limits.
+func TestSkippedCases(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, ".claude-plugin/plugin.json", `{"name": "p"}`)
+	write(t, dir, "evals/a/prompt.md", "x")
+	write(t, dir, "other/prompt.md", "x")
+	write(t, dir, "evals/"+strings.Repeat("d/", 60)+"prompt.md", "x")
+	require.NoError(t, os.Symlink(filepath.Join("..", "other"), filepath.Join(dir, "evals", "linked")))
+	require.NoError(t, os.Symlink(filepath.Join("a", "prompt.md"), filepath.Join(dir, "evals", "file.md")))
+	_, found, err := eval.Load(filepath.Join(dir, ".claude-plugin", "plugin.json"), eval.Options{})
+	require.NoError(t, err)
+	var messages []string
+	for _, f := range found {
+		messages = append(messages, f.Message)
+	}
+	all := strings.Join(messages, "\n")
+	require.Contains(t, all, "cases in the linked folder "+filepath.Join(dir, "evals", "linked")+" are not run")
+	require.NotContains(t, all, "file.md")
+	require.Contains(t, all, "too many cases")
 }
