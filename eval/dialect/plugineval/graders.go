@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -331,28 +332,35 @@ func (s *spec) warnScaffolded() {
 // at the skills that were used.
 const skillTool = "Skill"
 
-// calls returns the expression for the list of calls of a tool, or for their places among all calls.
-func (s *spec) calls(tool string, input string) (expression string, ok bool) {
-	condition := ""
-	if input != "" {
-		re, ok := s.pattern(input, "")
-		if !ok {
-			return "", false
-		}
-		condition = re
-	}
-	if tool == skillTool {
-		list := `outcome.skills.map(name => JSON.stringify({skill: name}))`
-		if condition != "" {
-			list += fmt.Sprintf(".filter(call => %s.test(call))", condition)
-		}
+// skillUses returns the expression for the list of skills that were used, as inputs of calls of the tool.
+func (s *spec) skillUses(input string) (expression string, ok bool) {
+	list := `outcome.skills.map(name => JSON.stringify({skill: name}))`
+	if input == "" {
 		return list, true
 	}
-	name := fmt.Sprintf("call.name.toLowerCase() === %s", js(strings.ToLower(tool)))
-	if condition != "" {
-		name += fmt.Sprintf(" && %s.test(JSON.stringify(call.arguments))", condition)
+	re, ok := s.pattern(input, "")
+	return list + fmt.Sprintf(".filter(call => %s.test(call))", re), ok
+}
+
+// call returns calls of a tool as an entry of tool_constraint, for which other agents' names of the tool count.
+func (s *spec) call(tool, input string) (call dialect.Map, ok bool) {
+	call = dialect.NewMap(nil)
+	call.Set("tool", dialect.Scalar(nil, "(?i)^"+regexp.QuoteMeta(tool)+"$"))
+	if input != "" {
+		if _, ok := s.pattern(input, ""); !ok {
+			return call, false
+		}
+		call.Set("args_pattern", dialect.Scalar(nil, input))
 	}
-	return fmt.Sprintf("tool_calls.filter(call => %s)", name), true
+	return call, true
+}
+
+// constraint makes a grader a tool_constraint with one entry, whose patterns are those of JavaScript.
+func (g *caseGrader) constraint(option string, entry dialect.Map) {
+	options := dialect.NewMap(nil)
+	options.Set(option, dialect.List(nil, entry.Node))
+	options.Set("syntax", dialect.Scalar(nil, "javascript"))
+	g.set("tool_constraint", options)
 }
 
 // limit returns the value of a key, a whole number from 0 on.
@@ -388,19 +396,25 @@ func (s *spec) toolUsed(g *caseGrader) bool {
 		s.cannot(s.get("max"), "min is above max")
 		return false
 	}
-	g.leftOut = tool == skillTool
-	if tool != skillTool && input == "" && (most == 0 || most == unlimited && least > 0) {
+	if tool == skillTool {
+		g.leftOut = true
+		uses, ok := s.skillUses(input)
+		if most == unlimited {
+			return ok && g.code(fmt.Sprintf("%s.length >= %d", uses, least))
+		}
+		return ok && g.code(fmt.Sprintf("(n => n >= %d && n <= %d)(%s.length)", least, most, uses))
+	}
+	if input == "" && (most == 0 || most == unlimited && least > 0) {
 		s.plainCalls(g, tool, least)
 		return true
 	}
-	calls, ok := s.calls(tool, input)
-	if !ok {
-		return false
+	call, ok := s.call(tool, input)
+	call.Set("min", dialect.Scalar(nil, least))
+	if most != unlimited {
+		call.Set("max", dialect.Scalar(nil, most))
 	}
-	if most == unlimited {
-		return g.code(fmt.Sprintf("%s.length >= %d", calls, least))
-	}
-	return g.code(fmt.Sprintf("(n => n >= %d && n <= %d)(%s.length)", least, most, calls))
+	g.constraint("expect_tools", call)
+	return ok
 }
 
 // plainCalls asks for a number of calls of a tool, or for none. Other agents' names of the tool count.
@@ -418,24 +432,29 @@ func (s *spec) plainCalls(g *caseGrader, tool string, least int) {
 }
 
 func (s *spec) toolOrder(g *caseGrader) bool {
-	var conditions []string
+	pair := dialect.NewMap(nil)
 	for _, key := range []string{"before", "after"} {
 		n := s.get(key)
-		tool, input := dialect.TextOf(n), ""
+		tool, input := dialect.TextOf(n), (*yaml.Node)(nil)
 		if n != nil && n.Kind == yaml.MappingNode {
-			tool, input = dialect.TextOf(decode.Lookup(n, "tool")), dialect.TextOf(decode.Lookup(n, "input_match"))
+			tool, input = dialect.TextOf(decode.Lookup(n, "tool")), decode.Follow(decode.Lookup(n, "input_match"))
 		}
 		if tool == "" || tool == skillTool {
 			s.cannot(n, "%s must name a tool other than %s", key, skillTool)
 			return false
 		}
-		calls, ok := s.calls(tool, input)
+		if input != nil && input.Kind != yaml.ScalarNode {
+			s.cannot(input, "input_match must be a single value, got %s", decode.Describe(input))
+			return false
+		}
+		call, ok := s.call(tool, dialect.TextOf(input))
 		if !ok {
 			return false
 		}
-		conditions = append(conditions, strings.Replace(calls, "tool_calls.filter(", "tool_calls.findIndex(", 1))
+		pair.Set(key, call.Node)
 	}
-	return g.code(fmt.Sprintf("((before, after) => before >= 0 && before < after)(%s, %s)", conditions[0], conditions[1]))
+	g.constraint("order", pair)
+	return true
 }
 
 func (s *spec) fileExists(g *caseGrader) bool {

@@ -1,6 +1,7 @@
 package behavior
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,8 @@ type ToolSpec struct {
 	PathPattern string `yaml:"path_pattern"`
 	// Regular expression (RE2), in any letter case, that must match somewhere in the argument skill or skill_name.
 	SkillPattern string `yaml:"skill_pattern"`
-	// Regular expression (RE2), in any letter case, that must match somewhere in the arguments as JSON text.
+	// Regular expression (RE2), in any letter case, that must match somewhere in the arguments as JSON text
+	// without white space between values.
 	ArgsPattern string `yaml:"args_pattern" json:",omitempty"`
 	// Conditions on arguments, by their names; a name with dots leads into maps. A value that is
 	// not a map must be equal.
@@ -243,7 +245,7 @@ func (t *toolTest) match(c *toolCall) (complaint string, named bool, err error) 
 		}
 	}
 	if t.all != nil {
-		if ok, err := t.all(c.text); !ok || err != nil {
+		if ok, err := t.all(c.compact()); !ok || err != nil {
 			return "the arguments are " + grader.Excerpt(c.text), true, err
 		}
 	}
@@ -337,6 +339,15 @@ func decodedCall(c *record.ToolCall) toolCall {
 		}
 	}
 	return call
+}
+
+// compact returns the arguments as JSON without white space between values, however the agent writes it.
+func (c *toolCall) compact() string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(c.text)) != nil {
+		return c.text
+	}
+	return b.String()
 }
 
 func (c *toolCall) anyOf(names []string) (any, bool) {

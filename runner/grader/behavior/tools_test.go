@@ -191,6 +191,14 @@ func TestToolAliases(t *testing.T) {
 			"tool_constraint", "reject_tools: [{tool: create, path_pattern: b}]",
 			gradertest.Scores(0, "rejected call of create"), map[string]string{"create": "write"},
 		},
+		{
+			"tool_constraint", `{syntax: javascript, expect_tools: [{tool: '(?i)^View$', args_pattern: '"filePath":"b"', max: 1}]}`,
+			gradertest.Passes(), map[string]string{"view": "read"},
+		},
+		{
+			"tool_constraint", `{syntax: javascript, order: [{before: {tool: '(?i)^View$'}, after: {tool: '(?i)^Create$', args_pattern: b}}]}`,
+			gradertest.Passes(), map[string]string{"view": "read", "create": "write"},
+		},
 		{"tool_calls", "required: [{tool: view, count: 2}]", gradertest.Passes(), map[string]string{"view": "read"}},
 		{"tool_calls", "forbidden: [{pattern: ^create$}]", gradertest.Scores(0), map[string]string{"create": "write"}},
 		{"tool_calls", "required_tools: [view]", gradertest.Passes(), map[string]string{"view": "read"}},
