@@ -79,6 +79,15 @@ func (m Map) Get(key string) *yaml.Node { return decode.Lookup(m.Node, key) }
 // Len returns the number of keys.
 func (m Map) Len() int { return len(m.Node.Content) / 2 }
 
+// Checkpoint returns a checkpoint after a turn. Its graders have no part in the score of a trial, which fails
+// if they do.
+func Checkpoint(at *yaml.Node, turn int, graders ...*yaml.Node) *yaml.Node {
+	m := NewMap(at)
+	m.Set("after_turn", Scalar(at, turn))
+	m.Set("graders", List(at, graders...))
+	return m.Node
+}
+
 // placed moves a node to the place of its original.
 func placed(n, at *yaml.Node) *yaml.Node {
 	if at == nil {

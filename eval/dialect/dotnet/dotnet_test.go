@@ -29,7 +29,7 @@ func TestSharedSuite(t *testing.T) {
 	require.Empty(t, found.Errors())
 	require.Equal(t, "dotnet-skills", suite.Format)
 	require.Len(t, suite.Tasks, 1)
-	require.Len(t, suite.Tasks[0].Effective, 5, "three texts, the rubric and the time")
+	require.Len(t, suite.Tasks[0].Effective, 4, "three texts and the rubric")
 }
 
 // A file of waza, Vally or promptfoo with scenarios is not a suite of skill-validator.

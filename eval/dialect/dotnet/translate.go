@@ -219,7 +219,13 @@ func (s *scenario) addTimeout() {
 		return
 	}
 	s.task.Set("timeout_seconds", dialect.Scalar(at, seconds+judgeTimeout))
-	s.addGrader(at, "timeout", "behavior", "max_duration_ms", dialect.Scalar(at, seconds*1000))
+	options := dialect.NewMap(at)
+	options.Set("max_duration_ms", dialect.Scalar(at, seconds*1000))
+	limit := dialect.NewMap(at)
+	limit.Set("name", dialect.Scalar(at, "timeout"))
+	limit.Set("type", dialect.Scalar(at, "behavior"))
+	limit.Set("config", options.Node)
+	s.inputs.Set("checkpoints", dialect.List(at, dialect.Checkpoint(at, 1, limit.Node)))
 }
 
 // addActivation sets whether the agent may use the skill. A scenario without the key says nothing about

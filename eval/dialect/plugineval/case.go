@@ -384,7 +384,7 @@ func (c *testCase) addScaffold(n *yaml.Node) {
 	c.inputs.Set("setup", dialect.Texts(nil, shell+" -c "+quoted))
 }
 
-// addLimits sets the limits of the agent. Judges have a time of their own.
+// addLimits sets the limits of the agent, which have no part in the score. Judges have a time of their own.
 func (c *testCase) addLimits() {
 	const mostTurns, mostSeconds = 200, 3600
 	turns, seconds := c.number("max_turns", defaultMaxTurns, mostTurns), c.number("timeout_seconds", defaultTimeout, mostSeconds)
@@ -401,11 +401,13 @@ func (c *testCase) addLimits() {
 	for _, g := range c.graders {
 		list.Content = append(list.Content, g.Node)
 	}
-	if len(list.Content) > 0 {
-		limits := dialect.NewMap(nil)
-		limits.Set("name", dialect.Scalar(nil, "limits"))
-		limits.Set("type", dialect.Scalar(nil, "behavior"))
-		limits.Set("config", options.Node)
-		c.task.Set("graders", dialect.List(nil, append(list.Content, limits.Node)...))
+	if len(list.Content) == 0 {
+		return
 	}
+	c.task.Set("graders", list)
+	limits := dialect.NewMap(nil)
+	limits.Set("name", dialect.Scalar(nil, "limits"))
+	limits.Set("type", dialect.Scalar(nil, "behavior"))
+	limits.Set("config", options.Node)
+	c.inputs.Set("checkpoints", dialect.List(nil, dialect.Checkpoint(nil, 1, limits.Node)))
 }

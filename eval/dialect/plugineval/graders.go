@@ -496,6 +496,9 @@ func (s *spec) llm(g *caseGrader) bool {
 		s.cannot(s.get("focus"), "the focus mock_calls is not supported")
 		return false
 	}
+	if t.kind == "files" || t.kind == "trace" {
+		s.warn(s.src, s.get("focus"), "grader %s: the focus %s has no effect, because judges read the answer", text.Clip(s.name, 60), t.kind)
+	}
 	ballot := dialect.List(nil)
 	for n := range votes {
 		options := dialect.NewMap(nil)

@@ -48,10 +48,8 @@ func (s *stimulus) addConstraints() {
 	if len(graders.Content) == 0 {
 		return
 	}
-	checkpoint := dialect.NewMap(n)
-	checkpoint.Set("after_turn", dialect.Scalar(n, 1+len(dialect.Items(s.inputs.Get("follow_up_prompts")))))
-	checkpoint.Set("graders", graders)
-	s.inputs.Set("checkpoints", dialect.List(n, checkpoint.Node))
+	turns := 1 + len(dialect.Items(s.inputs.Get("follow_up_prompts")))
+	s.inputs.Set("checkpoints", dialect.List(n, dialect.Checkpoint(n, turns, graders.Content...)))
 }
 
 // expectedSkills returns the skills of expect_skills, a list of texts or one text.
