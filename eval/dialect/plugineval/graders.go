@@ -291,8 +291,11 @@ func (s *spec) regex(g *caseGrader) bool {
 		}
 		subject, exists = "output", ""
 	case "files":
+		if s.inputs.Get("setup") != nil {
+			s.cannot(s.get("target"), "files that the scaffold script makes would count as created; name a file instead")
+			return false
+		}
 		subject, exists = `Object.keys(files).join("\n")`, ""
-		s.warnScaffolded()
 	case "file":
 		subject = fmt.Sprintf("files[%s]", js(t.path))
 		exists = fmt.Sprintf(`typeof %s === "string" && `, subject)
@@ -319,13 +322,6 @@ func (s *spec) textMatch(g *caseGrader, match, flags string) {
 	options.Set(map[string]string{"contains": "regex_match", "not_contains": "regex_not_match"}[match], dialect.Texts(nil, pattern))
 	options.Set("syntax", dialect.Scalar(nil, "javascript"))
 	g.set("text", options)
-}
-
-// warnScaffolded reports that files of the scaffold script count as created.
-func (s *spec) warnScaffolded() {
-	if s.inputs.Get("setup") != nil {
-		s.warn(s.src, s.node, "grader %s: files that the scaffold script makes count as created", text.Clip(s.name, 60))
-	}
 }
 
 // skillTool is the tool that starts a skill in Claude Code. Other agents have other ways, so waza looks
