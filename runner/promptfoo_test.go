@@ -143,6 +143,25 @@ tests:
 `))
 }
 
+// Transforms can be asynchronous, and one without an output makes its cases errors.
+func TestPromptfooTransforms(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{
+		"async": "passed", "async for another": "failed", "nothing": "error", "nothing at last": "error", "null": "error", "null of an output": "error",
+	}, promptfooVerdicts(t, `
+description: transforms
+providers: [openai:gpt-4o]
+prompts: ['Say abc']
+tests:
+  - {description: async, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: equals, value: ABCD, transform: output.toUpperCase()}]}
+  - {description: async for another, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: contains, value: Promise, transform: String(output)}]}
+  - {description: nothing, options: {transform: output.none}, assert: [{type: contains, value: undefined, transform: String(output)}]}
+  - {description: nothing at last, options: {transform: output.trim()}, assert: [{type: not-contains, value: a, transform: output.none}]}
+  - {description: 'null', options: {transform: 'null'}, assert: [{type: not-contains, value: a}]}
+  - {description: null of an output, options: {transform: 'JSON.parse("null")'}, assert: [{type: not-icontains-all, value: [a]}]}
+`))
+}
+
 // A rubric is judged by the model that the assertion, or the default test, names.
 func TestPromptfooJudge(t *testing.T) {
 	t.Parallel()

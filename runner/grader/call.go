@@ -3,6 +3,7 @@ package grader
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"waza/eval/jsonwalk"
@@ -49,6 +50,9 @@ func (b *Bound) transformed(ctx context.Context, s *Subject) (*Subject, error) {
 		return nil, fmt.Errorf("transform: %w", err)
 	case complaint != "":
 		return nil, fmt.Errorf("transform: %s\noutput: %s", complaint, Excerpt(s.Output))
+	}
+	if string(value) == "null" {
+		return nil, errors.New("transform: returned null, which is no output")
 	}
 	changed := *s
 	if changed.Output, changed.Value = "", nil; json.Unmarshal(value, &changed.Output) != nil {

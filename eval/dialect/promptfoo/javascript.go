@@ -117,17 +117,19 @@ func withoutExports(source string) string {
 
 var identifier = text.Pattern(`^[\pL_$][\pL\pN_$]*$`)
 
-// chain returns the body of the function that passes the output through several functions.
+// chain returns the body of the function that passes the output through several functions, which can be
+// asynchronous.
 func chain(bodies []string) string {
 	if len(bodies) == 1 {
 		return bodies[0]
 	}
 	var b strings.Builder
-	b.WriteString("let value = output;\n")
+	b.WriteString("return (async () => {\nlet value = output;\n")
 	for _, body := range bodies {
-		fmt.Fprintf(&b, "value = (function (output, context) {%s\n})(value, context);\n", body)
+		fmt.Fprintf(&b, "value = await (function (output, context) {%s\n})(value, context);\n", body)
+		b.WriteString("if (value == null) throw new Error(\"a transform returned nothing\");\n")
 	}
-	b.WriteString("return value;")
+	b.WriteString("return value;\n})();")
 	return b.String()
 }
 
