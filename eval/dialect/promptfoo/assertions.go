@@ -112,6 +112,7 @@ type spec struct {
 	kind      string
 	config    dialect.Map
 	transform string // before that of the assertion
+	inverse   bool   // it already decides the opposite
 }
 
 // grader returns the grader of an assertion; nil if it has none.
@@ -146,7 +147,7 @@ func (c *caseTranslator) grader(a part, position int) *yaml.Node {
 			c.block(w, "the weight must be a number that is not negative")
 		}
 	}
-	if absent {
+	if absent && !s.inverse {
 		g.Set("negate", dialect.Scalar(at, true))
 	}
 	if transform := c.transformOf(a, s); transform != "" {
@@ -213,7 +214,7 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	case "latency", "cost", "levenshtein", "word-count":
 		return c.limit(a, kind, value)
 	case "skill-used", "trajectory:tool-used":
-		return c.used(a, kind, value)
+		return c.used(a, kind, value, strings.HasPrefix(a.get("type").text(), "not-"))
 	}
 	c.block(a, "waza cannot decide the assertion type %q", text.Clip(a.get("type").text(), 60))
 	return spec{}, false
@@ -522,8 +523,8 @@ func (c *caseTranslator) wordCount(a part, value any) (s spec, ok bool) {
 // wholeNumber returns the largest whole number up to f that a limit can be.
 func wholeNumber(f float64) int { return int(math.Floor(min(max(0, f), math.MaxInt32))) }
 
-// used returns the grader of an assertion about used skills or tools.
-func (c *caseTranslator) used(a part, kind string, value any) (s spec, ok bool) {
+// used returns the grader of an assertion about used skills or tools: all must be used, or with not- none.
+func (c *caseTranslator) used(a part, kind string, value any, absent bool) (s spec, ok bool) {
 	_, isMap := value.(map[string]any)
 	names := textsOf(value, false)
 	if isMap || len(names) == 0 || slices.Contains(names, "") {
@@ -531,14 +532,20 @@ func (c *caseTranslator) used(a part, kind string, value any) (s spec, ok bool) 
 		return spec{}, false
 	}
 	at := c.place(a)
+	wanted := "required"
+	if absent {
+		wanted = "forbidden"
+	}
 	config := dialect.NewMap(at)
 	if kind == "skill-used" {
-		config.Set("required_skills", dialect.Texts(at, names...))
+		config.Set(wanted+"_skills", dialect.Texts(at, names...))
 		config.Set("mode", dialect.Scalar(at, "any_order"))
-		return spec{kind: "skill_invocation", config: config}, true
+		config.Set("allow_extra", dialect.Scalar(at, true))
+		config.Set("score", dialect.Scalar(at, "pass"))
+		return spec{kind: "skill_invocation", config: config, inverse: absent}, true
 	}
-	config.Set("required_tools", dialect.Texts(at, names...))
-	return spec{kind: "tool_calls", config: config}, true
+	config.Set(wanted+"_tools", dialect.Texts(at, names...))
+	return spec{kind: "tool_calls", config: config, inverse: absent}, true
 }
 
 // rubric returns the grader that asks a judge.
