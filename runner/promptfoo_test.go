@@ -162,6 +162,19 @@ tests:
 `))
 }
 
+// Code that needs what only Node.js has decides nothing, even where it is asynchronous.
+func TestPromptfooNeedsNode(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{"async": "error", "timer": "error"}, promptfooVerdicts(t, `
+description: node
+providers: [openai:gpt-4o]
+prompts: ['Say abc']
+tests:
+  - {description: async, assert: [{type: not-javascript, value: "(async () => new Headers())()"}]}
+  - {description: timer, assert: [{type: not-javascript, value: performance.now() > 0}]}
+`))
+}
+
 // A rubric is judged by the model that the assertion, or the default test, names.
 func TestPromptfooJudge(t *testing.T) {
 	t.Parallel()

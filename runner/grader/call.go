@@ -37,7 +37,9 @@ func (e *Env) Call(ctx context.Context, s *Subject, body string) (value json.Raw
 }
 
 // ofNode matches the exception of a function that uses a name that only Node.js has.
-var ofNode = text.Pattern(`^ReferenceError: (?:require|process|fetch|Buffer|URL|URLSearchParams|TextEncoder|TextDecoder|setTimeout|__dirname|__filename|structuredClone|atob|btoa|crypto) is not defined`)
+var ofNode = text.Pattern(`^(?:the promise was rejected: )?ReferenceError: (?:require|module|process|global|fetch|Headers|AbortController|Blob|Buffer|` +
+	`URL|URLSearchParams|TextEncoder|TextDecoder|setTimeout|setInterval|setImmediate|queueMicrotask|performance|Intl|` +
+	`__dirname|__filename|structuredClone|atob|btoa|crypto) is not defined`)
 
 // transformed returns the trial with what the transform of the suite makes of the output.
 func (b *Bound) transformed(ctx context.Context, s *Subject) (*Subject, error) {

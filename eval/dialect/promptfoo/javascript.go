@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
 
@@ -50,18 +51,25 @@ func checkBody(body string) error {
 		return fmt.Errorf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))
 	}
 	if found := needsResponse().FindStringSubmatch(body); found != nil {
-		return fmt.Errorf("its code needs context.%s, which waza does not have", found[1])
+		return fmt.Errorf("its code needs context.%s, which waza does not have", found[1]+found[2])
 	}
-	_, err := parser.ParseFile(nil, "", "(function () {"+body+"\n})", 0, parser.WithDisableSourceMaps)
+	source := "(function () {" + body + "\n})"
+	_, err := parser.ParseFile(nil, "", source, 0, parser.WithDisableSourceMaps)
 	if list := (parser.ErrorList)(nil); errors.As(err, &list) && len(list) > 0 {
 		return fmt.Errorf("its code cannot be parsed: %s in line %d", text.Clip(list[0].Message, 100), list[0].Position.Line)
+	}
+	if err == nil {
+		if _, err = goja.Compile("", source, false); err != nil {
+			err = fmt.Errorf("its code cannot be compiled: %s", text.Clip(err.Error(), 100))
+		}
 	}
 	return err
 }
 
 var (
-	needsNode     = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b`)
-	needsResponse = text.Pattern(`\bcontext\s*\??\.\s*(providerResponse|logProbs|provider|trace|metadata)\b`)
+	needsNode     = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
+		`|\\[pP]\{|\btoLocale\w*String\s*\(|\bIntl\b|\bObject\.groupBy\b`)
+	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata)\b`)
 )
 
 // fileBody returns the body of the function in a file: module.exports, export default or a named one.
