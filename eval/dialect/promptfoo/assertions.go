@@ -109,6 +109,18 @@ func numberOf(p part) (f float64, ok bool) {
 
 // A spec is a grader without what all graders have.
 type spec struct {
+// threshold returns the threshold of an assertion or a test. One that is no number blocks the case.
+func (c *caseTranslator) threshold(p part) (f float64, given bool) {
+	if p.Node == nil || decode.IsNull(p.Node) {
+		return 0, false
+	}
+	f, given = numberOf(p)
+	if !given {
+		c.block(p, "threshold must be a number, got %s", decode.Describe(p.Node))
+	}
+	return f, given
+}
+
 	kind      string
 	config    dialect.Map
 	transform string // before that of the assertion
@@ -177,7 +189,7 @@ func (c *caseTranslator) set(a part) (s spec, ok bool) {
 	at := c.place(a)
 	config := dialect.NewMap(at)
 	config.Set("graders", dialect.List(at, graders...))
-	if threshold, ok := numberOf(a.get("threshold")); ok {
+	if threshold, ok := c.threshold(a.get("threshold")); ok {
 		config.Set("threshold", dialect.Scalar(at, threshold))
 	}
 	return spec{kind: "group", config: config}, true
@@ -435,7 +447,7 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 		body = "context.config = " + literal(config) + ";\n" + body
 	}
 	s = c.function(at, body)
-	if threshold, ok := numberOf(a.get("threshold")); ok {
+	if threshold, ok := c.threshold(a.get("threshold")); ok {
 		s.config.Set("threshold", dialect.Scalar(at, threshold))
 	}
 	c.code = true
@@ -467,7 +479,7 @@ func (c *caseTranslator) context(a part) map[string]any {
 // limit returns the grader of an assertion that compares a number with limits.
 func (c *caseTranslator) limit(a part, kind string, value any) (s spec, ok bool) {
 	at := c.place(a)
-	threshold, given := numberOf(a.get("threshold"))
+	threshold, given := c.threshold(a.get("threshold"))
 	switch kind {
 	case "latency", "cost":
 		if !given {
@@ -557,7 +569,7 @@ func (c *caseTranslator) rubric(a part, value string) (s spec, ok bool) {
 	at := c.place(a)
 	config := dialect.NewMap(at)
 	config.Set("prompt", dialect.Scalar(at, value))
-	if threshold, ok := numberOf(a.get("threshold")); ok {
+	if threshold, ok := c.threshold(a.get("threshold")); ok {
 		config.Set("threshold", dialect.Scalar(at, threshold))
 	}
 	provider := a.get("provider")

@@ -175,6 +175,11 @@ func chosen(prompts []prompt, names part) []prompt {
 // task returns the task of a case.
 func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	c.refuseIn(c.test, "", testKeys)
+	for _, p := range []part{c.standard.get("options"), c.test.get("options")} {
+		if p.Node != nil && p.Kind != yaml.MappingNode && !decode.IsNull(p.Node) {
+			c.block(p, "options must be a map, got %s", decode.Describe(p.Node))
+		}
+	}
 	task := dialect.NewMap(c.test.Node)
 	task.Set("id", dialect.Scalar(c.test.Node, c.unique(id)))
 	if description := c.test.get("description"); description.Node != nil {
@@ -199,7 +204,7 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if c.code {
 		inputs.Set("context", nodeOf(at, c.taskContext()))
 	}
-	if threshold, ok := numberOf(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {
+	if threshold, ok := c.threshold(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {
 		task.Set("score_threshold", dialect.Scalar(c.test.Node, threshold))
 	}
 	if len(c.blocked) > 0 {

@@ -17,7 +17,7 @@ var runAssertion string
 // python returns the grader of a Python assertion.
 func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	call := map[string]any{"context": c.context(a)}
-	if f, ok := numberOf(a.get("threshold")); ok {
+	if f, ok := c.threshold(a.get("threshold")); ok {
 		call["threshold"] = f
 	}
 	ref := a.get("value").text()

@@ -210,6 +210,8 @@ func (tr *translator) row(at part, number int, header, row []string) *yaml.Node 
 		case name == "__threshold":
 			if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f != 0 {
 				test.Set("threshold", dialect.Scalar(at.Node, f))
+			} else if err != nil && value != "" {
+				test.Set("threshold", cell) // which blocks the case
 			}
 		case strings.HasPrefix(name, "__"):
 			if value != "" {
