@@ -60,17 +60,19 @@ func (c *caseTranslator) listed(list part) []part {
 	return list.items()
 }
 
+// gradersOf returns the graders of assertions. Those of an optional set are optional, too.
 func (c *caseTranslator) gradersOf(asserts []part) (graders []*yaml.Node) {
+	optional := c.optional
 	for i, a := range asserts {
 		a, ok := c.resolved(a)
 		if !ok {
 			continue
 		}
-		c.optional = isZero(a.get("weight"))
+		c.optional = optional || isZero(a.get("weight"))
 		if g := c.grader(a, i+1); g != nil {
 			graders = append(graders, g)
 		}
-		c.optional = false
+		c.optional = optional
 	}
 	return graders
 }
@@ -107,8 +109,6 @@ func numberOf(p part) (f float64, ok bool) {
 	return decode.FloatOf(p.Node)
 }
 
-// A spec is a grader without what all graders have.
-type spec struct {
 // threshold returns the threshold of an assertion or a test. One that is no number blocks the case.
 func (c *caseTranslator) threshold(p part) (f float64, given bool) {
 	if p.Node == nil || decode.IsNull(p.Node) {
@@ -121,6 +121,8 @@ func (c *caseTranslator) threshold(p part) (f float64, given bool) {
 	return f, given
 }
 
+// A spec is a grader without what all graders have.
+type spec struct {
 	kind      string
 	config    dialect.Map
 	transform string // before that of the assertion
@@ -135,7 +137,9 @@ func (c *caseTranslator) grader(a part, position int) *yaml.Node {
 	g := dialect.NewMap(at)
 	var s spec
 	ok := false
-	if kind == "assert-set" {
+	if kind == "assert-set" && absent {
+		c.block(a, "promptfoo has no not-assert-set")
+	} else if kind == "assert-set" {
 		s, ok = c.set(a)
 	} else {
 		s, ok = c.check(a, kind)
@@ -179,9 +183,7 @@ func (c *caseTranslator) set(a part) (s spec, ok bool) {
 			return spec{}, false
 		}
 	}
-	optional := c.optional
 	graders := c.gradersOf(members)
-	c.optional = optional
 	if len(graders) == 0 {
 		c.warn(a, "the assert-set has no assertion")
 		return spec{}, false
@@ -490,7 +492,8 @@ func (c *caseTranslator) limit(a part, kind string, value any) (s spec, ok bool)
 		if kind == "cost" {
 			config.Set("max_cost_usd", dialect.Scalar(at, math.Max(0, threshold)))
 		} else {
-			config.Set("max_duration_ms", dialect.Scalar(at, wholeNumber(threshold)))
+			// 0 is no limit
+			config.Set("max_duration_ms", dialect.Scalar(at, max(1, wholeNumber(math.Ceil(threshold)))))
 		}
 		return spec{kind: "behavior", config: config}, true
 	case "levenshtein":

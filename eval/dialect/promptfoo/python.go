@@ -36,7 +36,7 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	default:
 		call["code"] = value
 	}
-	if len(c.transforms) > 0 {
+	if len(c.transforms) > 0 || a.get("transform").Node != nil {
 		c.block(a, "waza runs no Python assertion after a transform")
 		return spec{}, false
 	}
