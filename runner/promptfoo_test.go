@@ -175,6 +175,20 @@ tests:
 `))
 }
 
+// A Python assertion decides by what it returns alone.
+func TestPromptfooPythonReturns(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{"ends": "error", "ends after words": "error", "prints": "failed"}, promptfooVerdicts(t, `
+description: python
+providers: [openai:gpt-4o]
+prompts: ['Say abc']
+tests:
+  - {description: ends, assert: [{type: python, value: "import os\nos._exit(0)"}]}
+  - {description: ends after words, assert: [{type: python, value: "import os\nprint('fine', flush=True)\nos._exit(0)"}]}
+  - {description: prints, assert: [{type: python, value: "import atexit\natexit.register(print, '{\"score\": 1}')\nreturn False"}]}
+`))
+}
+
 // A rubric is judged by the model that the assertion, or the default test, names.
 func TestPromptfooJudge(t *testing.T) {
 	t.Parallel()

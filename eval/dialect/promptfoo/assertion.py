@@ -1,5 +1,11 @@
 import json, os, sys, traceback
 
+# What the assertion prints goes to the standard error, so that only the score is on the standard output.
+# An assertion that ends the program leaves the first line, which is no score, so the grader is in error.
+verdict = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+print(json.dumps({"score": "the assertion ended the program"}), file=verdict, flush=True)
+
 call = json.loads(sys.argv[1])
 output, context = sys.stdin.read(), call["context"]
 
@@ -49,4 +55,4 @@ except ImportError as fault:
     score = {"score": type(fault).__name__ + ": " + str(fault)}  # no score, so the grader is in error
 except BaseException as fault:
     score = {"score": 0, "passed": False, "feedback": traceback.format_exception_only(type(fault), fault)[-1].strip()}
-print("\n" + json.dumps(score))
+print(json.dumps(score), file=verdict, flush=True)
