@@ -67,7 +67,7 @@ func checkBody(body string) error {
 }
 
 var (
-	needsNode     = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
+	needsNode = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
 		`|\\[pP]\{|\btoLocale\w*String\s*\(|\bIntl\b|\bObject\.groupBy\b`)
 	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata)\b`)
 )
