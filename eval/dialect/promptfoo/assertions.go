@@ -69,7 +69,11 @@ func (c *caseTranslator) gradersOf(asserts []part) (graders []*yaml.Node) {
 			continue
 		}
 		c.optional = optional || isZero(a.get("weight"))
-		if g := c.grader(a, i+1); g != nil {
+		g := c.grader(a, i+1)
+		if g != nil && !c.spend(nodeSize(g)) {
+			break
+		}
+		if g != nil {
 			graders = append(graders, g)
 		}
 		c.optional = optional

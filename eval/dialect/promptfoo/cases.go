@@ -37,6 +37,10 @@ func (tr *translator) addTasks() {
 			tr.cannotAt(t, "more than %d cases", maxCases)
 			break
 		}
+		if tr.exceeded() {
+			tr.cannotAt(t, "the configuration: %v", errExpanded)
+			break
+		}
 		for _, n := range nodes {
 			if t.src == tr.Source {
 				own = append(own, n)
@@ -110,6 +114,9 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 	expand := options["disableVarExpansion"].text() != "true"
 	vars := tr.addVars(nil, tr.standard.get("vars"), expand)
 	vars = tr.addVars(vars, t.get("vars"), expand)
+	if tr.exceeded() {
+		return nil
+	}
 	prompts = chosen(prompts, t.get("prompts"))
 	count := len(prompts)
 	for _, v := range vars {
@@ -137,7 +144,9 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 			if len(prompts) > 1 {
 				name += fmt.Sprintf(" [%s]", firstOf(p.label, fmt.Sprintf("prompt %d", k+1)))
 			}
-			tasks = append(tasks, c.task(name, p))
+			if tasks = append(tasks, c.task(name, p)); tr.exceeded() {
+				return nil
+			}
 		}
 	}
 	return tasks
@@ -185,8 +194,8 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if description := c.test.get("description"); description.Node != nil {
 		task.Set("id", dialect.Scalar(description.Node, task.Get("id").Value))
 	}
-	resolve(c.vars)
-	c.render = &renderer{vars: c.vars, env: c.env, unknown: func(name string) {
+	resolve(c.vars, c.budget)
+	c.render = &renderer{vars: c.vars, env: c.env, budget: c.budget, unknown: func(name string) {
 		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
 	}}
 	at := c.place(part{p.at, c.Source})
@@ -201,8 +210,8 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if graders := c.graders(); len(graders) > 0 {
 		task.Set("graders", dialect.List(c.test.Node, graders...))
 	}
-	if c.code {
-		inputs.Set("context", nodeOf(at, c.taskContext()))
+	if values := c.taskContext(); c.code && c.spend(sizeOf(values)) {
+		inputs.Set("context", nodeOf(at, values))
 	}
 	if threshold, ok := c.threshold(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {
 		task.Set("score_threshold", dialect.Scalar(c.test.Node, threshold))

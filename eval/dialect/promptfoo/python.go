@@ -40,6 +40,9 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 		c.block(a, "waza runs no Python assertion after a transform")
 		return spec{}, false
 	}
+	if !c.spend(sizeOf(call)) {
+		return spec{}, false
+	}
 	at := c.place(a)
 	config := dialect.NewMap(at)
 	config.Set("command", dialect.Scalar(at, "python3"))

@@ -21,8 +21,9 @@ import (
 // {{ name.key[0] | filter(argument) }}, comments and raw blocks. Unlike an engine for Jinja, it writes
 // values as JavaScript does, reads no files, and does work proportional to its texts.
 type renderer struct {
-	vars map[string]any
-	env  map[string]string // those of the file, before those of the process
+	vars    map[string]any
+	env     map[string]string // those of the file, before those of the process
+	*budget                   // that each rendered text needs
 	// unknown receives the names of variables without a value. They are empty, as in promptfoo.
 	unknown func(name string)
 }
@@ -34,6 +35,14 @@ var errTooLong = fmt.Errorf("the text is longer than %d MiB", maxRendered>>20)
 
 // render returns a text with its values.
 func (r *renderer) render(template string) (string, error) {
+	rendered, err := r.rendered(template)
+	if err == nil && !r.spend(len(rendered)) {
+		return "", errExpanded
+	}
+	return rendered, err
+}
+
+func (r *renderer) rendered(template string) (string, error) {
 	var b strings.Builder
 	for {
 		at := strings.Index(template, "{")

@@ -15,7 +15,7 @@ func FuzzRender(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r := &renderer{vars: map[string]any{"a": "A", "l": []any{map[string]any{"k": 1}}}, unknown: func(string) {}}
+		r := &renderer{budget: &budget{maxExpanded}, vars: map[string]any{"a": "A", "l": []any{map[string]any{"k": 1}}}, unknown: func(string) {}}
 		_, _ = r.render(s)
 		if json.Valid([]byte(s)) {
 			out, err := renderJSON(s, func(s string) (string, error) { return s, nil })

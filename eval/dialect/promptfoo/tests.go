@@ -308,7 +308,10 @@ func (tr *translator) addVars(vars []variable, p part, expand bool) []variable {
 		return setVariable(vars, variable{reason: "vars must be a map, got " + decode.Describe(n)})
 	}
 	for _, pair := range pairs {
-		vars = setVariable(vars, tr.variable(pair, expand))
+		v := tr.variable(pair, expand)
+		if vars = setVariable(vars, v); !tr.spend(sizeOf(v.values)) {
+			break
+		}
 	}
 	return vars
 }

@@ -19,6 +19,7 @@ const maxCases = 10_000
 // translator translates one configuration.
 type translator struct {
 	*dialect.Translation
+	*budget
 	root      *yaml.Node
 	suite     dialect.Map
 	ids       map[string]bool // of the tasks until now
@@ -35,7 +36,7 @@ type translator struct {
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
+		Translation: t, budget: &budget{maxExpanded}, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
 		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{},
 	}
 	tr.head()

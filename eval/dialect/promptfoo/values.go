@@ -16,8 +16,9 @@ import (
 	"waza/eval/text"
 )
 
-// maxValues limits the values that one variable contains, because aliases expand.
-const maxValues = 100_000
+// maxValues limits the values that one variable contains, because aliases expand. A text counts as one for
+// each valueSize bytes.
+const maxValues = 200_000
 
 var errTooManyValues = errors.New("it has too many values, or aliases that contain themselves")
 
@@ -29,6 +30,9 @@ func valueOf(n *yaml.Node) (any, error) {
 
 func valueWithin(n *yaml.Node, depth int, left *int) (any, error) {
 	n = decode.Follow(n)
+	if n != nil {
+		*left -= len(n.Value) / valueSize
+	}
 	if *left--; *left < 0 || depth == 0 {
 		return nil, errTooManyValues
 	}
@@ -53,6 +57,7 @@ func valueWithin(n *yaml.Node, depth int, left *int) (any, error) {
 				return nil, err
 			}
 			m[p.Key.Value] = v
+			*left -= len(p.Key.Value) / valueSize
 		}
 		return m, nil
 	case n.Kind == yaml.ScalarNode:
@@ -114,8 +119,8 @@ var mention = text.Pattern(`\{\{\s*(\w+)\s*\}\}`)
 const maxRounds = 5
 
 // resolve inserts variables into the texts of others, one mention per variable and round, and removes
-// the line end of each text.
-func resolve(vars map[string]any) {
+// the line end of each text. It stops when the budget is exceeded.
+func resolve(vars map[string]any, b *budget) {
 	names := slices.Sorted(maps.Keys(vars))
 	for _, name := range names {
 		if s, ok := vars[name].(string); ok {
@@ -135,6 +140,9 @@ func resolve(vars map[string]any) {
 			}
 			value, known := vars[s[at[2]:at[3]]]
 			if inserted := textOf(value); known && len(s)+len(inserted) <= maxRendered {
+				if !b.spend(len(s) + len(inserted)) {
+					return
+				}
 				vars[name], changed = s[:at[0]]+inserted+s[at[1]:], true
 			}
 		}
