@@ -82,6 +82,21 @@ func (tr *translator) parse(file string) (*decode.Source, error) {
 	return src, nil
 }
 
+// maxAlternatives limits the texts that braces in a pattern mean, because a match tries all of them.
+const maxAlternatives = 100
+
+// alternatives returns at least the number of texts that the braces in a pattern mean, or more than
+// maxAlternatives.
+func alternatives(pattern string) int {
+	count := 1
+	for _, group := range strings.Split(pattern, "{")[1:] {
+		if count *= 1 + strings.Count(group, ","); count > maxAlternatives {
+			break
+		}
+	}
+	return count
+}
+
 // maxGlobbed limits the directory entries that a pattern looks at.
 const maxGlobbed = 20_000
 
@@ -94,6 +109,9 @@ func (tr *translator) glob(pattern string) ([]string, error) {
 	}
 	if !doublestar.ValidatePattern(full) {
 		return nil, fmt.Errorf("%q is no pattern of file names", text.Clip(pattern, 60))
+	}
+	if alternatives(full) > maxAlternatives {
+		return nil, fmt.Errorf("the pattern %q has more than %d alternatives in braces", text.Clip(pattern, 60), maxAlternatives)
 	}
 	base, _ := doublestar.SplitPattern(full)
 	var found []string
