@@ -282,7 +282,7 @@ func member(v any, key string) any {
 }
 
 // secretName matches names of variables that hold secrets. waza shows and records prompts.
-var secretName = text.Pattern(`(?i)(?:^|_)(?:key|token|secret|password|passwd|credentials?)(?:$|_)`)
+var secretName = text.Pattern(`(?i)(?:api_?key|passw(?:or)?d|pwd|passphrase|secret|credential|(?:^|_)(?:key|token|pat|auth)(?:$|_))`)
 
 func (p *expressionParser) variableOfEnvironment() (any, error) {
 	if !p.skip(".") {
