@@ -32,7 +32,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Variants are tasks of their own, and trials without the skills are none of them.
+// Variants are tasks of their own. Trials without the skills are left out.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "results.jsonl")
