@@ -106,7 +106,7 @@ func TestCombine(t *testing.T) {
 	reached := []record.Grade{
 		{Type: "reward", AfterTurn: 1, Details: RewardDetails{map[string]float64{"reward": 1, "speed": 0.5}}},
 		{Type: "text", AfterTurn: 1, Details: map[string]any{"rewards": map[string]any{"reward": 0.0}}},
-		{Type: "reward", AfterTurn: 2, Details: RewardDetails{map[string]float64{"reward": 0}}, Error: "lost"},
+		{Type: "reward", AfterTurn: 2, NeedsReview: true},
 		{Type: "reward", AfterTurn: 3, Details: map[string]any{"rewards": map[string]any{"reward": 0.25}}},
 	}
 	mean, err := (&RewardOptions{PassReward: 0.6, Combine: "mean"}).combine(reached)
@@ -120,6 +120,9 @@ func TestCombine(t *testing.T) {
 	require.False(t, final.Passed)
 	_, err = (&RewardOptions{Combine: "mean"}).combine(reached[1:3])
 	require.ErrorContains(t, err, "no checkpoint gave a reward")
+	lost := record.Grade{Name: "turn 4: tests", Type: "reward", AfterTurn: 4, Optional: true, Error: "lost"}
+	_, err = (&RewardOptions{Combine: "mean"}).combine(append(reached, lost))
+	require.ErrorContains(t, err, "turn 4: tests: lost")
 }
 
 func TestRewardChecks(t *testing.T) {
