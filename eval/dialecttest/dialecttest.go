@@ -15,6 +15,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/dialect"
+	"waza/eval/files"
 )
 
 var update = flag.Bool("update", false, "write the expected texts of testdata/dialects")
@@ -48,6 +49,65 @@ func Seed(f *testing.F, format string, isSuite func(path string) bool) {
 			if isSuite(a.Name) {
 				f.Add(a.Data)
 			}
+		}
+	}
+}
+
+// Fuzz fuzzes the content of the suite file at a path relative to a directory, beside files with a fixed
+// content. No content makes the loader fail, and a suite without errors has something to run and can be
+// written as an eval.yaml. Without other files, it has no more tasks than its file has bytes.
+func Fuzz(f *testing.F, name string, beside ...map[string]string) {
+	f.Helper()
+	path := filepath.Join(f.TempDir(), name)
+	require.NoError(f, os.MkdirAll(filepath.Dir(path), 0o755))
+	for _, others := range beside {
+		for other, content := range others {
+			require.NoError(f, os.WriteFile(filepath.Join(filepath.Dir(path), other), []byte(content), 0o600))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		suite, found, err := eval.Load(path, eval.Options{View: files.View{Overlay: map[string][]byte{path: data}}})
+		require.NoError(t, err)
+		if suite == nil {
+			require.True(t, found.HasErrors(), "neither a suite nor an error")
+			return
+		}
+		if suite.Format == "" || found.HasErrors() {
+			return
+		}
+		require.True(t, len(suite.Tasks) > 0 || suite.Triggers != nil, "nothing to run, and no error")
+		if len(beside) == 0 {
+			require.LessOrEqual(t, len(suite.Tasks), len(data), "more tasks than bytes")
+		}
+		root, err := suite.Node()
+		require.NoError(t, err)
+		_, err = dialect.Encode(root)
+		require.NoError(t, err)
+	})
+}
+
+// Shared loads suites by other authors, which are beside the checkout or skip the test: they have no
+// errors, and each task has a prompt, and graders unless it is blocked.
+func Shared(t *testing.T, format string, patterns ...string) {
+	t.Helper()
+	var found []string
+	for _, pattern := range patterns {
+		more, err := filepath.Glob(filepath.FromSlash("../../../../shared/suites/formats/" + pattern))
+		require.NoError(t, err)
+		found = append(found, more...)
+	}
+	if len(found) == 0 {
+		t.Skip("no shared suites beside the checkout")
+	}
+	for _, path := range found {
+		suite, diags, err := eval.Load(path, eval.Options{})
+		require.NoError(t, err)
+		require.Empty(t, diags.Errors(), path)
+		require.Equal(t, format, suite.Format)
+		require.NotEmpty(t, suite.Tasks, path)
+		for _, task := range suite.Tasks {
+			require.NotEmpty(t, task.Inputs.Prompt, path)
+			require.True(t, len(task.Effective) > 0 || task.Blocked != "", path)
 		}
 	}
 }

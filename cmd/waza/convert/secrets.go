@@ -10,7 +10,6 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/eval/decode"
 	"waza/eval/dialect"
-	"waza/eval/dialect/vally"
 	"waza/eval/text"
 )
 
@@ -50,7 +49,7 @@ func secretOf(n *yaml.Node, env []string) string {
 	for _, p := range dialect.Pairs(n) {
 		for _, variable := range env {
 			name, value, _ := strings.Cut(variable, "=")
-			if vally.IsSecret(name) && contains(decode.Follow(p.Value), value) {
+			if dialect.IsSecret(name) && contains(decode.Follow(p.Value), value) {
 				return name
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 
+	"waza/eval/dialect"
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
 )
@@ -281,15 +282,12 @@ func member(v any, key string) any {
 	return absent{}
 }
 
-// secretName matches names of variables that hold secrets. waza shows and records prompts.
-var secretName = text.Pattern(`(?i)(?:api_?key|passw(?:or)?d|pwd|passphrase|secret|credential|(?:^|_)(?:key|token|pat|auth)(?:$|_))`)
-
 func (p *expressionParser) variableOfEnvironment() (any, error) {
 	if !p.skip(".") {
 		return nil, errors.New("env needs the name of a variable: env.NAME")
 	}
 	name := p.take(nameToken())
-	if secretName().MatchString(name) {
+	if dialect.IsSecret(name) { // waza shows and records prompts
 		return nil, fmt.Errorf("waza inserts no secret such as %s into texts", text.Clip(name, 40))
 	}
 	if v, ok := p.env[name]; ok {

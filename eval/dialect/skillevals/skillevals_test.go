@@ -2,7 +2,6 @@ package skillevals_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval"
-	"waza/eval/dialect"
 	"waza/eval/dialecttest"
 	"waza/eval/files"
 )
@@ -22,25 +20,9 @@ func TestShapes(t *testing.T) {
 	dialecttest.Run(t, "skillevals", isSuite)
 }
 
-// The skill evals by other authors, beside the checkout, have no errors.
 func TestSharedSuites(t *testing.T) {
 	t.Parallel()
-	found, err := filepath.Glob(filepath.FromSlash("../../../../shared/suites/formats/skill-*/evals/evals.json"))
-	require.NoError(t, err)
-	if len(found) == 0 {
-		t.Skip("no shared suites beside the checkout")
-	}
-	for _, path := range found {
-		suite, diags, err := eval.Load(path, eval.Options{})
-		require.NoError(t, err)
-		require.Empty(t, diags.Errors(), path)
-		require.Equal(t, "skill-evals", suite.Format)
-		require.NotEmpty(t, suite.Tasks, path)
-		for _, task := range suite.Tasks {
-			require.NotEmpty(t, task.Inputs.Prompt, path)
-			require.NotEmpty(t, task.Effective, path)
-		}
-	}
+	dialecttest.Shared(t, "skill-evals", "skill-*/evals/evals.json")
 }
 
 // Repeated ids cost no more than other ids.
@@ -55,24 +37,7 @@ func TestManyRepeatedIDs(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("1-%d", cases), suite.Tasks[cases-1].ID)
 }
 
-// No text makes the loader fail, and a suite without errors can run.
 func FuzzTranslate(f *testing.F) {
 	dialecttest.Seed(f, "skillevals", isSuite)
-	path := filepath.Join(f.TempDir(), "s", "evals", "evals.json")
-	require.NoError(f, os.MkdirAll(filepath.Dir(path), 0o755))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		suite, found, err := eval.Load(path, eval.Options{View: files.View{Overlay: map[string][]byte{path: data}}})
-		require.NoError(t, err)
-		if suite == nil {
-			require.True(t, found.HasErrors(), "neither a suite nor an error")
-			return
-		}
-		require.LessOrEqual(t, len(suite.Tasks), len(data), "more tasks than bytes")
-		if suite.Format != "" && !found.HasErrors() {
-			root, err := suite.Node()
-			require.NoError(t, err)
-			_, err = dialect.Encode(root)
-			require.NoError(t, err)
-		}
-	})
+	dialecttest.Fuzz(f, filepath.Join("s", "evals", "evals.json"))
 }

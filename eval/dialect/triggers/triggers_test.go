@@ -1,15 +1,10 @@
 package triggers_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"waza/eval"
 	"waza/eval/dialecttest"
-	"waza/eval/files"
 )
 
 func isSuite(path string) bool {
@@ -22,13 +17,7 @@ func TestShapes(t *testing.T) {
 	dialecttest.Run(t, "triggers", isSuite)
 }
 
-// No text makes the loader fail.
 func FuzzTranslate(f *testing.F) {
 	dialecttest.Seed(f, "triggers", isSuite)
-	path := filepath.Join(f.TempDir(), "evals", "trigger-evals.json")
-	require.NoError(f, os.MkdirAll(filepath.Dir(path), 0o755))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _, err := eval.Load(path, eval.Options{View: files.View{Overlay: map[string][]byte{path: data}}})
-		require.NoError(t, err)
-	})
+	dialecttest.Fuzz(f, filepath.Join("evals", "trigger-evals.json"))
 }

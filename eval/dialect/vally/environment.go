@@ -78,19 +78,11 @@ func (s *stimulus) onlyKeys(o origin, n *yaml.Node, of string, keys ...string) {
 
 var variable = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-var secretName = text.Pattern(`(?i)(?:api_?key|passw(?:or)?d|pwd|passphrase|secret|credential|(?:^|_)(?:key|token|pat|auth)(?:$|_))`)
-
-// IsSecret reports whether the name of a variable says that its value is a secret. Those of the working
-// directories only look like passwords.
-func IsSecret(name string) bool {
-	return name != "PWD" && name != "OLDPWD" && secretName().MatchString(name)
-}
-
 // expand replaces ${NAME} by variables of the machine. One that is not set, or secret by its name, blocks
 // the stimulus: findings, command lines and paths of records would show it.
 func (s *stimulus) expand(at *yaml.Node, value string) (expanded string, ok bool) {
 	for _, ref := range variable().FindAllStringSubmatch(value, -1) {
-		if IsSecret(ref[1]) {
+		if dialect.IsSecret(ref[1]) {
 			s.block(at, decode.CodeUnavailable, "${%s} is secret by its name; waza uses secrets only in env and headers of MCP servers", ref[1])
 			return "", false
 		}
