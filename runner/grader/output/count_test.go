@@ -53,7 +53,11 @@ func TestJSONAnywhere(t *testing.T) {
 		{"not any", "anywhere: true", nil, gradertest.Subject(`so [1, 2 it is`), gradertest.Scores(0, "no JSON")},
 		{"cut", schema, nil, gradertest.Subject(`{"a": 1} {"id`, cut), gradertest.Errors("the output was cut")},
 		{"found before the cut", schema, nil, gradertest.Subject(`{"id": 1} {"id`, cut), gradertest.Passes()},
-		{"hostile", schema, nil, gradertest.Subject(strings.Repeat("[", 1<<20)), gradertest.Errors("too many brackets")},
+		{"in a string of another", schema, nil, gradertest.Subject(`["see {\"id\": 1}", {"text": "{"id": 1}`), gradertest.Passes()},
+		{"behind open brackets", schema, nil, gradertest.Subject(strings.Repeat("[", 1<<20) + `x{"id": 1}`), gradertest.Passes()},
+		{"open brackets", schema, nil, gradertest.Subject(strings.Repeat(`[{"a":`, 1<<18)), gradertest.Scores(0, "no JSON")},
+		{"too deep", schema, nil, gradertest.Subject(strings.Repeat("[", 1<<18) + strings.Repeat("]", 1<<18)), gradertest.Scores(0, "no JSON")},
+		{"hostile", schema, nil, gradertest.Subject(strings.Repeat(`["[",`, 1<<18)), gradertest.Scores(0, "no JSON")},
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"waza/runner/executor"
 	"waza/runner/grader"
 )
 
@@ -17,36 +16,34 @@ type partsGrader struct {
 	schema *jsonschema.Schema // nil means any
 }
 
-// maxPartBytes limits the text that a search for JSON reads, because each bracket of a text can start some.
-const maxPartBytes = 32 << 20
-
-var errManyBrackets = errors.New("the output has too many brackets to search it for JSON")
-
 func (g *partsGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Score, error) {
 	score := grader.Score{Feedback: "the output contains no JSON object or list\noutput: " + grader.Excerpt(s.Output)}
-	read := 0
-	for rest := s.Output; ; {
-		at := strings.IndexAny(rest, "{[")
-		if at < 0 {
+	open := map[int]bool{}
+	for at := 0; ; {
+		next := strings.IndexAny(s.Output[at:], "{[")
+		if next < 0 {
 			break
 		}
-		rest = rest[at:]
-		value, size, cost := partOf(rest)
-		if read += cost; read > maxPartBytes {
-			return grader.Score{}, executor.Permanent(errManyBrackets)
+		if at += next; open[at] {
+			at++
+			continue
 		}
 		if ctx.Err() != nil {
 			return grader.Score{}, context.Cause(ctx)
 		}
-		if size == 0 {
-			rest = rest[1:]
+		end, complete := scanPart(s.Output, at, open)
+		if !complete {
+			at++
 			continue
 		}
-		rest = rest[size:]
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(s.Output[at:end]))
+		at = end
+		if err != nil {
+			continue // encoding/json limits the depth
+		}
 		if g.schema == nil {
 			return grader.Score{Score: 1, Passed: true}, nil
 		}
-		var err error
 		if score, err = schemaScore(g.schema, value); err != nil || score.Passed {
 			return score, err
 		}
@@ -54,18 +51,33 @@ func (g *partsGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 	return score, s.OutputCut() // the dropped part may contain some
 }
 
-// partOf returns the JSON value at the start of a text and its size; 0 if the text starts with no JSON. cost is
-// the number of bytes that decide it.
-func partOf(text string) (value any, size, cost int) {
-	d := json.NewDecoder(strings.NewReader(text))
+// scanPart reads the object or list at a position of a text. It returns where it ends, or, if it is not complete,
+// where it stops to be JSON. Brackets inside of it that are then still open get into open: a value that starts at
+// one of them stops to be JSON at the same place. Skipping them, a search reads each byte at most twice: as a part
+// of a string and outside of strings.
+func scanPart(text string, at int, open map[int]bool) (end int, complete bool) {
+	d := json.NewDecoder(strings.NewReader(text[at:]))
 	d.UseNumber()
-	err := d.Decode(&value)
-	if err == nil {
-		size = int(d.InputOffset())
-		return value, size, size
+	var stack []int
+	for {
+		token, err := d.Token()
+		end = at + int(d.InputOffset())
+		if err != nil {
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+				end = max(end, at+int(syntax.Offset))
+			}
+			for _, at := range stack {
+				open[at] = true
+			}
+			return min(end, len(text)), false
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			stack = append(stack, end-1)
+		case json.Delim('}'), json.Delim(']'):
+			if stack = stack[:len(stack)-1]; len(stack) == 0 {
+				return end, true
+			}
+		}
 	}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, 0, int(syntax.Offset)
-	}
-	return nil, 0, len(text)
 }
