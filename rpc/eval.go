@@ -44,6 +44,10 @@ type RunOptions struct {
 	Fleet          string        `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
 	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
 	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Baseline       bool          `json:"baseline" doc:"Run each task with and without its skills, like baseline: true in a suite."`
+	NoSkills       bool          `json:"no_skills" doc:"Withhold all skills from the agent."`
+	FirstTool      bool          `json:"first_tool" doc:"Let the first tool call decide the trials of trigger tests."`
+	PassReward     *float64      `json:"pass_reward" doc:"Least reward with which tasks of Harbor pass, instead of 1."`
 	Verbose        bool          `json:"verbose" doc:"Send more eval.log notifications."`
 	FailFast       bool          `json:"fail_fast" doc:"Stop after the first task that failed."`
 	Cache          bool          `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
@@ -199,6 +203,10 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 	req.JudgeModel, req.JudgeAgent = o.JudgeModel, o.JudgeAgent
 	req.ExactTools, req.Fleet, req.Sandbox = o.ExactTools, o.Fleet, string(o.Sandbox)
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
+	req.Baseline, req.NoSkills, req.FirstTool, req.PassReward = o.Baseline, o.NoSkills, o.FirstTool, o.PassReward
+	if o.Baseline && o.NoSkills {
+		return dispatch.WrongParam("no_skills", nil, " cannot be combined with baseline, which runs each task with and without skills")
+	}
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))
 	}
