@@ -209,17 +209,17 @@ func TestCheckpointStops(t *testing.T) {
 }
 
 // A checkpoint can end the prompts, and the graders of the task still run. The files of an earlier
-// checkpoint are in the workspace from the next prompt on.
+// checkpoint are in the workspace from the next prompt on, and are no files that the agent created.
 func TestCheckpointFinishes(t *testing.T) {
 	t.Parallel()
 	files := runnertest.Replace(t, checked, "- after_turn: 1\n", "- after_turn: 1\n        files: [{path: given/two.txt, content: x}, {path: g.sh, source: agent.sh}]\n",
 		"- after_turn: 2\n", "- after_turn: 2\n        on_failure: finish\n        files: [{path: never.txt, content: x}]\n",
 		"must_not_exist: [two.txt]", "must_not_exist: [two.txt, given]",
 		"{type: text, contains: [one]}, {type: tool_calls", "{type: text, contains: [one]}, {type: file, config: {must_exist: [given/two.txt, g.sh]}}, {type: tool_calls",
-		"{name: says, type: text, config: {contains: [three]}}", "{name: says, type: text, config: {contains: [two]}}, {name: not, type: file, config: {must_not_exist: [never.txt]}}")
+		"{name: says, type: text, config: {contains: [three]}}", "{name: says, type: text, config: {contains: [two]}}, {name: not, type: file, config: {must_not_exist: [never.txt]}}, {name: given, type: file, config: {created: true, must_not_exist: ['given/*', g.sh]}}")
 	r, id, _ := runnertest.FinishedRun(t, files)
 	trial := runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)
-	want := "says 0 true \nnot 0 true \nturn 1: says 1 true \nturn 1: left 1 true \nturn 2: text 2 false \nturn 2: file 2 true \nturn 2: tool_calls 2 true "
+	want := "says 0 true \nnot 0 true \ngiven 0 true \nturn 1: says 1 true \nturn 1: left 1 true \nturn 2: text 2 false \nturn 2: file 2 true \nturn 2: tool_calls 2 true "
 	require.Equal(t, want, grades(trial))
 	require.Equal(t, record.Failed, trial.Verdict)
 	require.InDelta(t, 1, *trial.Score, 0)

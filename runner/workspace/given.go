@@ -12,7 +12,7 @@ import (
 	"waza/runner/record"
 )
 
-// givenFile is a file that was put into a workspace before the attempt started.
+// givenFile is a file that waza put into a workspace.
 type givenFile struct {
 	path string // slash-separated
 	// content stores its initial content. It returns nil when that is too large, or cannot be
@@ -29,7 +29,7 @@ func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *secrets
 }
 
 // Given returns a function that reports whether the workspace contained a file when the agent
-// started. The error means that nobody knows.
+// started, or got it from [Workspace.Add]. The error means that nobody knows.
 func (w *Workspace) Given() (func(path string) bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,26 +53,33 @@ func (w *Workspace) Given() (func(path string) bool, error) {
 			known[path.Clean(f.Path)] = true
 		}
 	}
+	for _, f := range w.added {
+		known[path.Clean(f.Path)] = true
+	}
 	return func(path string) bool {
 		return known[path] || slices.ContainsFunc(unread, func(dir string) bool { return strings.HasPrefix(path, dir) })
 	}, nil
 }
 
-// givenLocked lists the initial files of the agent: those at the time when the executor called
-// Prepared, else the task's. They are read only when needed.
+// givenLocked lists the initial files of the agent, those at the time when the executor called
+// Prepared, else the task's, and the files that followed. They are read only when needed.
 func (w *Workspace) givenLocked() []givenFile {
 	var files []givenFile
-	if w.started != nil {
+	put := func(list []eval.InputFile) {
+		for _, f := range list {
+			files = append(files, givenFile{path.Clean(f.Path), func(s *Snapshotter) *record.Blob { return s.given(w.Suite, f, w.Fill) }})
+		}
+	}
+	if w.started == nil {
+		put(w.Task.Inputs.Files)
+	} else {
 		for _, e := range w.started.Entries {
 			if e.Type == record.EntryFile {
 				files = append(files, givenFile{e.Path, func(*Snapshotter) *record.Blob { return e.Blob }})
 			}
 		}
-		return files
 	}
-	for _, f := range w.Task.Inputs.Files {
-		files = append(files, givenFile{path.Clean(f.Path), func(s *Snapshotter) *record.Blob { return s.given(w.Suite, f, w.Fill) }})
-	}
+	put(w.added)
 	return files
 }
 

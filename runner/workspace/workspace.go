@@ -57,6 +57,7 @@ type Workspace struct {
 	gone    bool
 	root    *os.Root         // the original directory, whatever the agent does to its path; nil before it is created
 	started *record.Snapshot // initial content for the agent; nil means the task's files
+	added   []eval.InputFile // files that followed while the agent waited
 }
 
 var errWorkspaceGone = errors.New("the trial has ended and its workspace was removed")
@@ -174,6 +175,7 @@ func (w *Workspace) Add(list []eval.InputFile) error {
 	if w.gone {
 		return errWorkspaceGone
 	}
+	w.added = append(w.added, list...)
 	return w.putAll(list)
 }
 
