@@ -184,13 +184,18 @@ func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 
 // reportUnchecked reports a task that always passes because nothing checks it.
 func (ts *taskSet) reportUnchecked(t *Task) {
-	if ts.loader.suite.Kind == Benchmark || t.Blocked != "" || len(t.Effective)+len(t.Inputs.Checkpoints) > 0 ||
+	counts := func(g *Grader) bool { return !g.Optional && (g.Group == nil || !g.Group.Optional) }
+	if ts.loader.suite.Kind == Benchmark || t.Blocked != "" || len(t.Inputs.Checkpoints) > 0 || slices.ContainsFunc(t.Effective, counts) ||
 		t.Expected.checksSomething() && ts.loader.suite.Config.GradeExpected != GradeExpectedFalse {
 		return
 	}
+	why := "nothing is checked; add graders or expected"
+	if len(t.Effective) > 0 {
+		why = "all its graders are optional; add one that counts"
+	}
 	ts.loader.Report(decode.Diagnostic{
 		File: ts.loader.display(t.File), Line: t.Line, Column: 1, Severity: decode.Warning, Code: decode.CodeNothingChecked,
-		Message: fmt.Sprintf("task %q always passes, because nothing is checked; add graders or expected", text.Clip(t.ID, 80))})
+		Message: fmt.Sprintf("task %q always passes, because %s", text.Clip(t.ID, 80), why)})
 }
 
 func (e *Expected) checksSomething() bool {
