@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -208,7 +207,7 @@ func showEntry(e *record.Entry, each int) entryShown {
 	o := entryShown{AtMS: e.AtMS, Type: string(e.Type), Role: e.Role, Text: shorten(e.Text, each)}
 	if c := e.Tool; c != nil {
 		o.Tool, o.Status, o.SelfReported = shorten(cmp.Or(c.Name, c.Title), 200), c.Status, c.SelfReported
-		o.Arguments, o.Result = shorten(string(c.Arguments), each), shorten(resultText(c.Result), each)
+		o.Arguments, o.Result = shorten(string(c.Arguments), each), shorten(record.PlainText(c.Result), each)
 	}
 	if p := e.Permission; p != nil {
 		o.Text = shorten(fmt.Sprintf("%s: allowed %v: %s", p.Title, p.Allowed, p.Reason), each)
@@ -221,13 +220,4 @@ func showEntry(e *record.Entry, each int) entryShown {
 		o.Text = shorten(strings.Join(steps, "\n"), each)
 	}
 	return o
-}
-
-// resultText returns the result of a tool call: its text if it is a string, else its JSON.
-func resultText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
 }

@@ -106,6 +106,16 @@ func TestOpenLaterVersions(t *testing.T) {
 	require.JSONEq(t, `{"command":"ls"}`, string(call.Arguments))
 }
 
+// A run without a time has an unknown one, and not 0 ms.
+func TestOpenWithoutTimes(t *testing.T) {
+	t.Parallel()
+	f, err := importing.Open(write(t, `{"eval_id":"e","eval_name":"n","timestamp":"2025-01-01T00:00:00Z","tasks":[`+
+		`{"test_id":"t","runs":[{"status":"passed"},{"status":"passed","duration_ms":0}]}]}`))
+	require.NoError(t, err)
+	require.True(t, trials(t, f)["t/1"].Untimed)
+	require.False(t, trials(t, f)["t/2"].Untimed)
+}
+
 // write writes a file that belongs to the test.
 func write(t *testing.T, text string) string {
 	t.Helper()

@@ -89,6 +89,16 @@ func (e *Entry) Size() int {
 	return size
 }
 
+// PlainText returns the text of arguments or results: the text itself if they are a JSON string, else
+// their JSON.
+func PlainText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
 // Size returns the approximate size of the call in bytes.
 func (c *ToolCall) Size() int {
 	if c == nil {

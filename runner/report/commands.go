@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"io"
 	"strings"
 	"unicode"
@@ -48,6 +50,17 @@ func InertRest(text string) string {
 		lines[i] = inert(lines[i])
 	}
 	return first + "\n" + strings.Join(lines, "\n")
+}
+
+// WriteDocument writes a JSON document with indents. Its strings contain no commands of CI systems.
+func WriteDocument(w io.Writer, doc any) error {
+	buffered := bufio.NewWriter(w)
+	lines := json.NewEncoder(JSONWriter(buffered))
+	lines.SetIndent("", "  ")
+	if err := lines.Encode(doc); err != nil {
+		return err
+	}
+	return buffered.Flush()
 }
 
 // JSONWriter returns a writer that escapes commands of CI systems in JSON texts. The meaning of

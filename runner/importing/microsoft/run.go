@@ -25,7 +25,7 @@ type run struct {
 	RunNumber   int                   `json:"run_number"`
 	Prompt      string                `json:"prompt"`
 	Status      given.Text            `json:"status"`
-	DurationMS  float64               `json:"duration_ms"`
+	DurationMS  *float64              `json:"duration_ms"` // nil means unknown
 	Validations map[string]validation `json:"validations"`
 	Digest      struct {
 		ToolCalls []toolCall `json:"tool_calls"`
@@ -94,8 +94,8 @@ func (r *run) check() error {
 	if !slices.Contains(statuses, r.Status.Value) {
 		return fmt.Errorf("status %q: expected %s", r.Status.Value, strings.Join(statuses, ", "))
 	}
-	if !isDuration(r.DurationMS) {
-		return fmt.Errorf("duration_ms must be between 0 and 3.2e12, got %g", r.DurationMS)
+	if r.DurationMS != nil && !isDuration(*r.DurationMS) {
+		return fmt.Errorf("duration_ms must be between 0 and 3.2e12, got %g", *r.DurationMS)
 	}
 	for _, name := range sortedNames(r.Validations) {
 		v := r.Validations[name]
@@ -139,8 +139,11 @@ func (t *task) count(r *run) {
 // out.
 func (r *run) trial(task string, num int, timeouts []int) *record.Trial {
 	t := &record.Trial{
-		TaskID: task, TrialNum: num, Error: r.ErrorMsg, DurationMS: int64(r.DurationMS), ExecutorMS: int64(r.DurationMS),
+		TaskID: task, TrialNum: num, Error: r.ErrorMsg, Untimed: r.DurationMS == nil,
 		Prompt: r.Prompt, Output: r.FinalOutput, Graders: []record.Grade{}, Transcript: r.transcript(),
+	}
+	if !t.Untimed {
+		t.DurationMS, t.ExecutorMS = int64(*r.DurationMS), int64(*r.DurationMS)
 	}
 	switch r.Status.Value {
 	case "passed":

@@ -3,9 +3,7 @@
 package atif
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -35,13 +33,7 @@ func Write(create report.Create, h record.Handle) error {
 			doc.Notes += "; " + damage.String()
 		}
 		return create(path.Join(folders[task], fmt.Sprintf("trial-%d.json", t.TrialNum)), func(w io.Writer) error {
-			buffered := bufio.NewWriter(w)
-			lines := json.NewEncoder(report.JSONWriter(buffered))
-			lines.SetIndent("", "  ")
-			if err := lines.Encode(doc); err != nil {
-				return err
-			}
-			return buffered.Flush()
+			return report.WriteDocument(w, doc)
 		})
 	})
 }
@@ -66,7 +58,9 @@ func trajectoryOf(rec *record.Run, ref *record.TaskRef, t *record.Trial) traject
 	}
 	doc.FinalMetrics = &finalMetrics{TotalSteps: len(doc.Steps)}
 	if u := t.Usage; u != nil {
-		doc.FinalMetrics.PromptTokens, doc.FinalMetrics.CompletionTokens = &u.InputTokens, &u.OutputTokens
+		if u.Total() > 0 {
+			doc.FinalMetrics.PromptTokens, doc.FinalMetrics.CompletionTokens = &u.InputTokens, &u.OutputTokens
+		}
 		if u.CostUSD > 0 {
 			doc.FinalMetrics.CostUSD = &u.CostUSD
 		}

@@ -95,7 +95,7 @@ func (b *builder) call(e *record.Entry) {
 		ID: id, Name: cmp.Or(e.Tool.Name, e.Tool.Kind, "unknown"), Arguments: argumentsOf(e.Tool.Arguments),
 	})
 	if len(e.Tool.Result) > 0 {
-		s.Observed = &observation{Results: []observed{{CallID: id, Content: plain(e.Tool.Result)}}}
+		s.Observed = &observation{Results: []observed{{CallID: id, Content: record.PlainText(e.Tool.Result)}}}
 	}
 }
 
@@ -121,15 +121,6 @@ func argumentsOf(raw json.RawMessage) map[string]any {
 		return m
 	}
 	return map[string]any{"value": value}
-}
-
-// plain returns a JSON text as it is, and other JSON as JSON.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 // textOf describes an entry that is no step of the agent or the user.

@@ -134,7 +134,7 @@ func (d *htmlData) gatherTrials(h record.Handle) error {
 	err := h.Trials(func(next int, t *record.Trial) error {
 		upTo(next)
 		spent := t.Ledger()
-		if spent != nil && spent.Agent != nil {
+		if spent != nil && spent.Agent != nil && !t.Untimed {
 			written += spent.Agent.OutputTokens
 		}
 		m := measuresOf(t, spent.Total())

@@ -24,9 +24,12 @@ func resultsStatus(v record.Verdict) string {
 // resultsRunOf converts a trial to a run of the format.
 func resultsRunOf(t *record.Trial) resultsRun {
 	run := resultsRun{
-		RunNumber: t.TrialNum, Attempts: len(t.Attempts) + 1, Prompt: t.Prompt, Status: resultsStatus(t.Verdict), DurationMS: t.DurationMS,
+		RunNumber: t.TrialNum, Attempts: len(t.Attempts) + 1, Prompt: t.Prompt, Status: resultsStatus(t.Verdict),
 		Validations: map[string]resultsGrader{}, FinalOutput: t.Output, ErrorMsg: t.Error,
 		SessionDigest: resultsDigest{ToolsUsed: []string{}, Errors: []string{}},
+	}
+	if !t.Untimed {
+		run.DurationMS = &t.DurationMS
 	}
 	for i := range t.Graders {
 		g := &t.Graders[i]
@@ -143,7 +146,7 @@ func (run *resultsRun) call(tool *record.ToolCall, turn int) {
 		Turn: turn, Sequence: d.ToolCallCount, ToolCallID: id, ToolName: tool.Name, Args: decoded(tool.Arguments), Result: decoded(tool.Result),
 		Success: ok, DurationMS: tool.DurationMS,
 	}
-	result := plainResult(tool.Result)
+	result := record.PlainText(tool.Result)
 	if !ok {
 		event.Error = result
 	}
@@ -178,13 +181,4 @@ func plainArguments(raw json.RawMessage) map[string]string {
 		}
 	}
 	return known
-}
-
-// plainResult returns a tool's answer as a text.
-func plainResult(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }

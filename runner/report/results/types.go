@@ -143,7 +143,7 @@ type resultsRun struct {
 	Attempts         int                      `json:"attempts"`
 	Prompt           string                   `json:"prompt,omitempty"`
 	Status           string                   `json:"status"`
-	DurationMS       int64                    `json:"duration_ms"`
+	DurationMS       *int64                   `json:"duration_ms,omitempty"` // nil means unknown
 	Validations      map[string]resultsGrader `json:"validations"`
 	SessionDigest    resultsDigest            `json:"session_digest"`
 	Transcript       []resultsEvent           `json:"transcript,omitempty"`

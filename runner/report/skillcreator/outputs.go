@@ -182,21 +182,13 @@ func callText(c *record.ToolCall) string {
 	}
 	for _, part := range []json.RawMessage{c.Arguments, c.Result} {
 		if len(part) > 0 {
-			lines += "\n" + plain(part)
+			lines += "\n" + record.PlainText(part)
 		}
 	}
 	return lines
 }
 
 // plain returns a JSON text as it is, and other JSON as JSON.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
-}
-
 func planText(steps []record.PlanStep) string {
 	lines := make([]string, len(steps))
 	for i, s := range steps {

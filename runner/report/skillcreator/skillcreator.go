@@ -3,9 +3,7 @@
 package skillcreator
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -220,15 +218,7 @@ func idsOf(runs []benchmarkRun) []any {
 
 // document writes a JSON document.
 func (w *writer) document(name string, v any) error {
-	return w.create(name, func(out io.Writer) error {
-		buffered := bufio.NewWriter(out)
-		lines := json.NewEncoder(report.JSONWriter(buffered))
-		lines.SetIndent("", "  ")
-		if err := lines.Encode(v); err != nil {
-			return err
-		}
-		return buffered.Flush()
-	})
+	return w.create(name, func(out io.Writer) error { return report.WriteDocument(out, v) })
 }
 
 // timingOf returns the time and the tokens of the agent, as far as they are known.
@@ -238,7 +228,7 @@ func timingOf(t *record.Trial) timing {
 		seconds := float64(ms) / 1000
 		tm.DurationMS, tm.TotalSeconds, tm.ExecutorSeconds = &ms, &seconds, &seconds
 	}
-	if t.Usage != nil {
+	if t.Usage != nil && t.Usage.Total() > 0 {
 		tokens := t.Usage.Total()
 		tm.TotalTokens = &tokens
 	}

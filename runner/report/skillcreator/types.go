@@ -1,6 +1,5 @@
 package skillcreator
 
-//
 // These types are the documents of the format, with the names of skill-creator. Numbers that nobody
 // knows are left out.
 

@@ -128,7 +128,7 @@ func trajectoryOf(t *record.Trial) trajectory {
 	if !t.Untimed && !t.StartedAt.IsZero() {
 		r.Metrics.WallTimeMS = &t.ExecutorMS
 	}
-	if u := t.Usage; u != nil {
+	if u := t.Usage; u != nil && u.Total() > 0 {
 		r.Metrics.Tokens = &tokens{Input: u.InputTokens, Output: u.OutputTokens, Total: u.Total()}
 	}
 	for i := range t.Transcript {

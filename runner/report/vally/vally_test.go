@@ -85,4 +85,8 @@ func TestUnknownNumbersAreLeftOut(t *testing.T) {
 	for _, key := range []string{"durationMs", "wallTimeMs", "tokenUsage", "timestamp"} {
 		require.NotContains(t, string(r), key)
 	}
+	trial.Usage = &record.Usage{CostUSD: 1}
+	r, err = json.Marshal(resultOf(c.Rec, &c.Rec.Tasks[0], trial))
+	require.NoError(t, err)
+	require.NotContains(t, string(r), "tokenUsage")
 }
