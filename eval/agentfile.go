@@ -45,6 +45,9 @@ func (l agentLoader) load() *agentFile {
 	if name == "" || l.options.NoSkills || l.withheld(name) {
 		return nil
 	}
+	if isInstructions(s.Agent) {
+		return l.instructionsUnderTest()
+	}
 	dirs := l.agentDirectories()
 	a := l.find(name, dirs)
 	switch {
@@ -63,6 +66,29 @@ func (l agentLoader) load() *agentFile {
 		l.reportTypos(a.Skill, agentKeys)
 	}
 	return a
+}
+
+// isInstructions reports whether the key agent names a file of instructions in place of an agent.
+func isInstructions(name string) bool {
+	return strings.HasSuffix(name, ".md") && !strings.HasSuffix(name, skill.AgentSuffix)
+}
+
+// instructionsUnderTest returns the file of instructions that the suite names, such as AGENTS.md.
+func (l agentLoader) instructionsUnderTest() *agentFile {
+	name := l.suite.Agent
+	candidates := []string{l.suite.Path(name)}
+	if root := files.RepositoryRoot(l.suite.Dir); root != "" && !filepath.IsAbs(name) {
+		candidates = append(candidates, filepath.Join(root, name))
+	}
+	for _, path := range candidates {
+		if a := l.read(path); a != nil {
+			a.Skill = &skill.Skill{File: a.File, Dir: a.Dir, Text: a.Text} // such a file has no keys
+			return a
+		}
+	}
+	l.Report(l.src.Diagnostic(decode.Place(l.src.Root, "agent"), l.missingSeverity(), decode.CodeMissingSkill,
+		fmt.Sprintf("no file %s beside the suite or at the root of the repository", text.Clip(name, 80))))
+	return nil
 }
 
 // agentDirectories returns the directories that can contain the agent under test, the nearest

@@ -27,7 +27,8 @@ type Suite struct {
 	Skill string `yaml:"skill" json:"skill,omitempty" jsonschema_extras:"x-refers=skill"`
 	// Name of the custom agent under test: NAME.agent.md beside the suite, in skill_directories or in
 	// .github/agents of the repository. Its text becomes instructions of the agent, and its tools the
-	// only ones that the agent may call. The key skill can name an agent, too.
+	// only ones that the agent may call. The key skill can name an agent, too. Or a file of
+	// instructions, such as AGENTS.md or CLAUDE.md, relative to the suite or to the root of the repository.
 	Agent string `yaml:"agent" json:"-"`
 	// Purpose of the suite: tool_eval measures how well tasks are done; benchmark, how fast models
 	// answer; param_tune and prompt_tune compare parameters or system prompts; judge lets a model rate
