@@ -184,6 +184,7 @@ func (p *Policy) containerMounts(v *View) []container.Mount {
 	for _, path := range existing(slices.Concat(v.Logins, p.Write)) {
 		b.add(Mount{Kind: Bind, Target: path, Source: path, Writable: true})
 	}
+	b.personal(v)
 	if !v.Suite {
 		for _, dir := range p.Hidden {
 			b.hide(dir)

@@ -74,6 +74,9 @@ type View struct {
 	// Logins are the directories and files in which an agent keeps its login, as far as they exist.
 	// It can change them, because a login that is refreshed in a copy is lost.
 	Logins []string
+	// Personal are the user's own settings of an agent in its Logins, such as skills and instructions.
+	// Programs find them empty, unless the policy shares the home directory or names their paths.
+	Personal []string
 	// Task is the part of the sandbox that the task has of its own.
 	Task surroundings.TaskSandbox
 	// Workspace is the directory that contains the folders of Task.Paths. Each is visible at its path

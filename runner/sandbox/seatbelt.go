@@ -63,6 +63,7 @@ func (p *Policy) profile(program string, v *View) string {
 	for _, paths := range [][]string{v.Logins, p.Write, v.Write, v.Copy, {"/private/tmp", "/private/var/tmp", "/private/var/folders", "/dev"}} {
 		list("allow file-read* file-write*", paths)
 	}
+	list("deny file-read*", p.hiddenSettings(v))
 	b.WriteString("(deny signal (target others))\n")
 	if p.Isolated || v.Isolated {
 		b.WriteString("(deny network*)\n(allow network* (local ip \"localhost:*\"))\n")

@@ -86,6 +86,7 @@ func (p *Policy) mounts(program string, v *View) []Mount {
 	for _, path := range slices.Concat(v.Logins, p.Write, v.Write) {
 		b.add(Mount{Kind: Bind, Target: path, Source: path, Writable: true, Optional: true})
 	}
+	b.personal(v)
 	for _, dir := range v.Copy {
 		b.add(Mount{Kind: Overlay, Target: dir, Source: dir, Writable: true, Size: p.Limits.Disk})
 	}
@@ -203,6 +204,28 @@ func (b *builder) homes(v *View) {
 // privateDirs are the directories of a home directory that hold keys. A shared home does not
 // contain them, unless the suite names them.
 var privateDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".netrc", ".git-credentials", ".password-store"}
+
+// personal hides the personal settings of a view. Agents can write others in their place.
+func (b *builder) personal(v *View) {
+	for _, path := range b.policy.hiddenSettings(v) {
+		before := len(b.list)
+		b.hide(path)
+		for i := before; i < len(b.list); i++ {
+			if m := &b.list[i]; m.Kind == Empty {
+				m.Writable, m.Size, m.Mode = true, b.policy.Limits.Disk, 0o700
+			}
+		}
+	}
+}
+
+// hiddenSettings returns the personal settings of a view that the policy hides.
+func (p *Policy) hiddenSettings(v *View) []string {
+	if p.HomeShared {
+		return nil
+	}
+	named := slices.Concat(p.Read, p.Write)
+	return slices.DeleteFunc(slices.Clone(v.Personal), func(path string) bool { return slices.Contains(named, path) })
+}
 
 // hide replaces a path of the machine with an empty one, if it is visible otherwise.
 func (b *builder) hide(path string) {

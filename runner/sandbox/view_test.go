@@ -100,6 +100,27 @@ bind DIR/data/suite`,
 			want: `empty DIR/home, writable
 bind DIR/home/.claude, writable`,
 		},
+		"personal settings": {
+			files:  []string{"home/.claude/key", "home/.claude/CLAUDE.md", "home/.claude/skills/x/SKILL.md", "home/.claude/agents/a"},
+			policy: sandbox.Policy{Read: []string{"DIR/home/.claude/agents"}},
+			view: sandbox.View{
+				Env: []string{"HOME=DIR/home"}, Logins: []string{"DIR/home/.claude"},
+				Personal: []string{"DIR/home/.claude/CLAUDE.md", "DIR/home/.claude/skills", "DIR/home/.claude/agents", "DIR/home/.claude/none"},
+			},
+			want: `empty DIR/home, writable
+bind DIR/home/.claude, writable
+bind DIR/home/.claude/CLAUDE.md from /dev/null
+bind DIR/home/.claude/agents
+empty DIR/home/.claude/skills, writable`,
+		},
+		"personal settings of a shared home": {
+			files: []string{"home/.claude/CLAUDE.md"}, policy: sandbox.Policy{HomeShared: true},
+			view: sandbox.View{
+				Env: []string{"HOME=DIR/home"}, Logins: []string{"DIR/home/.claude"}, Personal: []string{"DIR/home/.claude/CLAUDE.md"},
+			},
+			want: `bind DIR/home
+bind DIR/home/.claude, writable`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +135,7 @@ bind DIR/home/.claude, writable`,
 				}
 				return l
 			}
-			for _, list := range []*[]string{&c.policy.Read, &c.policy.Write, &c.policy.Hidden, &c.view.Logins, &c.view.Env, &c.view.Read, &c.view.Write, &c.view.Copy} {
+			for _, list := range []*[]string{&c.policy.Read, &c.policy.Write, &c.policy.Hidden, &c.view.Logins, &c.view.Personal, &c.view.Env, &c.view.Read, &c.view.Write, &c.view.Copy} {
 				*list = placed(*list)
 			}
 			if c.view.Env == nil {

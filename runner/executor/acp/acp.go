@@ -410,9 +410,12 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	var logins []string
-	for _, name := range p.logins {
-		logins = append(logins, filepath.Join(homeOf(env), filepath.FromSlash(name)))
+	inHome := func(names []string) []string {
+		var paths []string
+		for _, name := range names {
+			paths = append(paths, filepath.Join(homeOf(env), filepath.FromSlash(name)))
+		}
+		return paths
 	}
 	read, reach := slices.Clone(x.files), []string(nil)
 	for i := range t.Servers {
@@ -426,7 +429,7 @@ func (x *acp) start(t *executor.Trial, key string) (*agent, error) {
 		}
 	}
 	box := x.sandboxes.For(sandbox.View{
-		Env: env, Write: []string{home, workspace}, Read: read, Logins: logins, Reach: reach, Task: t.Task.Sandbox, Workspace: workspace,
+		Env: env, Write: []string{home, workspace}, Read: read, Logins: inHome(p.logins), Personal: inHome(p.personal), Reach: reach, Task: t.Task.Sandbox, Workspace: workspace,
 		OnRefused: t.Transcript.AddRefused,
 	})
 	a, err := x.launch(key, args, dir, env, home, box)

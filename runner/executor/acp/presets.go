@@ -23,6 +23,9 @@ type preset struct {
 	// logins are the directories and files below the home directory in which it keeps its login,
 	// its settings and its caches.
 	logins []string
+	// personal are the user's own skills, instructions, agents and commands among them, which would be
+	// in all arms of a comparison.
+	personal []string
 
 	// skills is the directory below the workspace in which it looks for skills.
 	skills string
@@ -73,6 +76,7 @@ var presets = []preset{
 		login:        "copilot login",
 		keyEnv:       "COPILOT_GITHUB_TOKEN",
 		logins:       []string{".copilot", ".config/github-copilot", ".cache/copilot", ".config/gh"},
+		personal:     []string{".copilot/skills", ".copilot/agents", ".copilot/copilot-instructions.md"},
 		skills:       ".github/skills",
 		instructions: ".github/copilot-instructions.md",
 		modelEnv:     "COPILOT_MODEL",
@@ -96,6 +100,7 @@ var presets = []preset{
 		login:        "opencode auth login",
 		keyEnv:       "ANTHROPIC_API_KEY",
 		logins:       []string{".local/share/opencode", ".local/state/opencode", ".config/opencode", ".cache/opencode"},
+		personal:     []string{".config/opencode/AGENTS.md", ".config/opencode/skill", ".config/opencode/skills", ".config/opencode/agent", ".config/opencode/agents", ".config/opencode/command", ".config/opencode/commands", ".config/opencode/plugin", ".config/opencode/plugins"},
 		skills:       ".opencode/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -114,6 +119,7 @@ var presets = []preset{
 		login:        "gemini, once, and choose how to log in; or set GEMINI_API_KEY",
 		keyEnv:       "GEMINI_API_KEY",
 		logins:       []string{".gemini"},
+		personal:     []string{".gemini/GEMINI.md", ".gemini/skills", ".gemini/extensions", ".gemini/commands", ".gemini/agents"},
 		skills:       ".gemini/skills",
 		instructions: "GEMINI.md",
 		modelArgs:    []string{"--model", "{model}"},
@@ -130,6 +136,7 @@ var presets = []preset{
 		login:        "claude /login, or set ANTHROPIC_API_KEY",
 		keyEnv:       "ANTHROPIC_API_KEY",
 		logins:       []string{".claude", ".claude.json"},
+		personal:     []string{".claude/CLAUDE.md", ".claude/skills", ".claude/agents", ".claude/commands", ".claude/plugins", ".claude/rules", ".claude/output-styles"},
 		skills:       ".claude/skills",
 		instructions: "CLAUDE.md",
 		modelEnv:     "ANTHROPIC_MODEL",
@@ -147,6 +154,7 @@ var presets = []preset{
 		login:        "codex login, or set OPENAI_API_KEY",
 		keyEnv:       "OPENAI_API_KEY",
 		logins:       []string{".codex"},
+		personal:     []string{".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/skills", ".codex/prompts"},
 		skills:       ".agents/skills",
 		instructions: "AGENTS.md",
 		asks: map[Policy]map[string]string{
@@ -167,6 +175,7 @@ var presets = []preset{
 		login:        "qwen, once, and choose how to log in; or set OPENAI_API_KEY",
 		keyEnv:       "OPENAI_API_KEY",
 		logins:       []string{".qwen"},
+		personal:     []string{".qwen/QWEN.md", ".qwen/skills", ".qwen/extensions", ".qwen/commands", ".qwen/agents"},
 		skills:       ".qwen/skills",
 		instructions: "QWEN.md",
 		modelArgs:    []string{"--model", "{model}"},
@@ -180,6 +189,7 @@ var presets = []preset{
 		install:      "see https://block.github.io/goose/docs/getting-started/installation",
 		login:        "goose configure",
 		logins:       []string{".config/goose", ".local/share/goose", ".local/state/goose"},
+		personal:     []string{".config/goose/.goosehints", ".config/goose/skills", ".config/goose/recipes"},
 		skills:       ".agents/skills",
 		instructions: ".goosehints",
 		modelEnv:     "GOOSE_MODEL",
